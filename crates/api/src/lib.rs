@@ -1,0 +1,41 @@
+//! Requests, replies and records that text, JSON and the socket share.
+//!
+//! The socket speaks JSON lines: one [`Request`] a line from the client, one [`Reply`] a line back, in order.
+//! JSON keys are the long option names of the command with `-` as `_`; a key gains its unit as a suffix
+//! (`_mbit`, `_us`, `_bytes`). Keys are never renamed.
+
+mod error;
+mod record;
+mod request;
+
+pub use error::{Error, ExitCode};
+pub use record::{
+    AddressMove, BondRecord, CounterRecord, Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord,
+    PeerState, Records, StatsRecord,
+};
+pub use request::{
+    BondAdd, BondDel, BondSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
+};
+
+use serde::{Deserialize, Serialize};
+
+/// Where the daemon listens unless `--socket` or `LINKBRAID_SOCKET` says otherwise.
+pub const DEFAULT_SOCKET: &str = "/run/linkbraid/linkbraid.sock";
+
+/// The longest line either side accepts, in bytes; a longer one is refused and the connection closed.
+pub const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// What the daemon answers to one [`Request`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// The request was carried out; `warnings` are whole lines for the user.
+    Done {
+        /// Things that were done differently from what the user may expect.
+        warnings: Vec<String>,
+    },
+    /// The records that a `show`-like request asked for.
+    Records(Records),
+    /// The request was refused or failed, and nothing was changed.
+    Error(Error),
+}

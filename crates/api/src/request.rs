@@ -1,0 +1,177 @@
+//! What the command can ask the daemon for.
+
+use serde::{Deserialize, Serialize};
+
+/// One line from the client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// `bond add`
+    BondAdd(BondAdd),
+    /// `bond set`
+    BondSet(BondSet),
+    /// `bond del`
+    BondDel(BondDel),
+    /// `member add`
+    MemberAdd(MemberAdd),
+    /// `member set`
+    MemberSet(MemberSet),
+    /// `member del`
+    MemberDel(MemberDel),
+    /// `show [NAME]`
+    Show {
+        /// One bond, or all.
+        name: Option<String>,
+    },
+    /// `peers [BOND]`
+    Peers {
+        /// One bond, or all.
+        bond: Option<String>,
+    },
+    /// `lanes [BOND]`
+    Lanes {
+        /// One bond, or all.
+        bond: Option<String>,
+    },
+    /// `stats [NAME]`
+    Stats {
+        /// One bond, or all.
+        name: Option<String>,
+    },
+}
+
+/// How a class spreads over its lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Byte-fair weighted round robin over all lanes.
+    #[default]
+    Spread,
+    /// One flow stays on one lane.
+    Flow,
+    /// The first live lane carries everything.
+    ActiveBackup,
+}
+
+/// How long a piece of one flow stays on a lane before the next lane takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stripe {
+    /// From the members' rates: about 200 us of the slowest one.
+    #[default]
+    Auto,
+    /// This many microseconds of the slowest member's rate.
+    Us(u32),
+    /// This many bytes.
+    Bytes(u32),
+}
+
+/// A member's share of the traffic, in Mbit/s of its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// The link's own speed, re-read when it changes.
+    #[default]
+    Auto,
+    /// A fixed number of Mbit/s.
+    Mbit(u32),
+}
+
+/// `bond add NAME --member IF[,IF...] ...`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BondAdd {
+    /// The bond's interface name.
+    pub name: String,
+    /// The interfaces that join, the first one gives the bond its MAC.
+    pub members: Vec<String>,
+    /// Addresses for the bond, `ADDRESS/PREFIX`, besides those that move from the members.
+    #[serde(default)]
+    pub addresses: Vec<String>,
+    /// How traffic spreads over the members.
+    #[serde(default)]
+    pub policy: Policy,
+    /// The bond's MTU in bytes; without it all members must have the same one.
+    #[serde(default)]
+    pub mtu: Option<u32>,
+    /// The stripe length.
+    #[serde(default)]
+    pub stripe: Stripe,
+    /// Whether duplicate ACKs of striped flows are damped.
+    #[serde(default = "yes")]
+    pub damping: bool,
+    /// Allows a member that carries the default route; its addresses and routes move to the bond.
+    #[serde(default)]
+    pub move_address: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `bond set NAME ...`: only what is given changes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BondSet {
+    /// The bond.
+    pub name: String,
+    /// A new policy.
+    #[serde(default)]
+    pub policy: Option<Policy>,
+    /// A new MTU in bytes, for the bond and all its members.
+    #[serde(default)]
+    pub mtu: Option<u32>,
+    /// A new stripe length (connections made from now on use it).
+    #[serde(default)]
+    pub stripe: Option<Stripe>,
+    /// Damping on or off.
+    #[serde(default)]
+    pub damping: Option<bool>,
+}
+
+/// `bond del NAME`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BondDel {
+    /// The bond.
+    pub name: String,
+}
+
+/// `member add BOND IF`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberAdd {
+    /// The bond.
+    pub bond: String,
+    /// The interface that joins.
+    pub interface: String,
+    /// Its share.
+    #[serde(default)]
+    pub weight: Weight,
+    /// Allows an interface that carries the default route.
+    #[serde(default)]
+    pub move_address: bool,
+}
+
+/// `member set BOND IF --weight N|auto`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberSet {
+    /// The bond.
+    pub bond: String,
+    /// The member.
+    pub interface: String,
+    /// Its new share.
+    #[serde(default)]
+    pub weight: Option<Weight>,
+}
+
+/// `member del BOND IF`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberDel {
+    /// The bond.
+    pub bond: String,
+    /// The member that leaves.
+    pub interface: String,
+}

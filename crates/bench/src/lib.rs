@@ -1,0 +1,1 @@
+//! Experiments, one a file; results as JSON and SVG.

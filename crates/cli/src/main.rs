@@ -1,0 +1,2 @@
+//! The `linkbraid` command.
+fn main() {}

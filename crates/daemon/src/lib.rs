@@ -1,0 +1,1 @@
+//! The loop that joins the protocols to the machine.

@@ -1,0 +1,1 @@
+//! The BPF programs, their loader and typed maps.

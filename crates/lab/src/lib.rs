@@ -1,0 +1,1 @@
+//! Hosts in network namespaces: for the lab command, tests and benchmarks.

@@ -1,0 +1,1 @@
+//! Byte layouts of ARP+ messages: no I/O, no unsafe.
