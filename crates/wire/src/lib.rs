@@ -1,1 +1,38 @@
-//! Byte layouts of ARP+ messages: no I/O, no unsafe.
+//! Byte layouts of ARP+: Ethernet frames and messages; no I/O, no unsafe.
+//!
+//! The format is specified in `docs/arp-plus.md`; code cites its clauses as `//= docs/arp-plus.md#N.M`.
+//! [`Message::parse`] and [`Message::emit`] keep the same rules, so what cannot be read cannot be written either.
+#![forbid(unsafe_code)]
+
+mod digest;
+mod emit;
+mod frame;
+mod mac;
+mod message;
+mod parse;
+mod refusal;
+mod tlv;
+
+pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, parse_frame};
+pub use mac::{BadMac, MacAddr};
+pub use message::{Auth, Extension, HostId, Kind, Member, Message};
+pub use parse::Parsed;
+pub use refusal::Refusal;
+
+/// EtherType of ARP+: the first of the two that IEEE 802 reserves for local experiments.
+pub const ETHERTYPE_ARP_PLUS: u16 = 0x88B5;
+
+/// Version of the extension written in the VERSION TLV.
+pub const VERSION: u8 = 1;
+
+/// Most hardware addresses (members) in one message.
+pub const HARDWARE_MAX: usize = 16;
+
+/// Most further IP addresses (MORE-ADDRESSES) in one message.
+pub const MORE_ADDRESSES_MAX: usize = 32;
+
+/// Longest authentication tag in bytes.
+pub const AUTH_TAG_MAX: usize = 32;
+
+/// Longest message in bytes, without the Ethernet header: the MTU every Ethernet has.
+pub const MESSAGE_LEN_MAX: usize = 1500;

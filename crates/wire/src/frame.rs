@@ -1,0 +1,57 @@
+//! Whole Ethernet frames that hold one ARP+ message.
+
+use crate::{ETHERTYPE_ARP_PLUS, MacAddr, Message, Parsed, Refusal};
+
+/// Bytes of an Ethernet header: destination, source, EtherType.
+pub const FRAME_HEADER_LEN: usize = 14;
+
+/// Shortest frame on the wire, without its checksum; shorter ones are padded with zeros.
+pub const FRAME_LEN_MIN: usize = 60;
+
+/// An Ethernet frame with an ARP+ message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// To whom.
+    pub dst: MacAddr,
+    /// From whom.
+    pub src: MacAddr,
+    /// The message and what was skipped.
+    pub parsed: Parsed,
+}
+
+/// Reads a whole untagged frame, Ethernet header first, without checksum.
+///
+/// # Errors
+/// Why it was refused.
+pub fn parse_frame(bytes: &[u8]) -> Result<Frame, Refusal> {
+    let (dst, rest) = bytes.split_first_chunk().ok_or(Refusal::Truncated)?;
+    let (src, rest) = rest.split_first_chunk().ok_or(Refusal::Truncated)?;
+    let (ethertype, payload) = rest.split_first_chunk().ok_or(Refusal::Truncated)?;
+    //= docs/arp-plus.md#1.1
+    if u16::from_be_bytes(*ethertype) != ETHERTYPE_ARP_PLUS {
+        return Err(Refusal::NotArpPlus);
+    }
+    let (dst, src) = (MacAddr(*dst), MacAddr(*src));
+    //= docs/arp-plus.md#1.2
+    if !src.is_host() {
+        return Err(Refusal::SourceNotHost);
+    }
+    Ok(Frame { dst, src, parsed: Message::parse(payload)? })
+}
+
+/// Writes a whole frame, padded to [`FRAME_LEN_MIN`].
+///
+/// # Errors
+/// The rule of [`Message::check`] that the message breaks.
+pub fn emit_frame(dst: MacAddr, src: MacAddr, message: &Message) -> Result<Vec<u8>, Refusal> {
+    let mut frame = Vec::with_capacity(256);
+    frame.extend(dst.0);
+    frame.extend(src.0);
+    frame.extend(ETHERTYPE_ARP_PLUS.to_be_bytes());
+    message.emit(&mut frame)?;
+    //= docs/arp-plus.md#1.3
+    if frame.len() < FRAME_LEN_MIN {
+        frame.resize(FRAME_LEN_MIN, 0);
+    }
+    Ok(frame)
+}

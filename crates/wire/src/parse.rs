@@ -1,0 +1,204 @@
+//! Bytes to values. Every length is checked before the bytes are touched; nothing here can panic.
+
+use crate::{Auth, Extension, HostId, Kind, MESSAGE_LEN_MAX, MacAddr, Member, Message, Refusal, tlv};
+use std::net::IpAddr;
+
+/// A message, and what was skipped to read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed {
+    /// The message.
+    pub message: Message,
+    /// TLVs of unknown type that were skipped.
+    pub unknown_tlvs: u16,
+    /// Bytes after the message that were ignored: Ethernet padding.
+    pub trailing: u16,
+}
+
+/// A cursor over bytes: takes a prefix or says that there is none.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (head, tail) = self.0.split_at_checked(len)?;
+        self.0 = tail;
+        Some(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, tail) = self.0.split_first_chunk::<N>()?;
+        self.0 = tail;
+        Some(*head)
+    }
+}
+
+impl Message {
+    /// Reads one message from the bytes after the Ethernet header, padding included.
+    ///
+    /// # Errors
+    /// Why it was refused; see `docs/arp-plus.md`, sections 2 and 3.
+    pub fn parse(bytes: &[u8]) -> Result<Parsed, Refusal> {
+        if bytes.len() > MESSAGE_LEN_MAX {
+            return Err(Refusal::TooLong);
+        }
+        let mut bytes = Bytes(bytes);
+        let mut message = published(&mut bytes)?;
+        let mut tlvs = Tlvs::default();
+        //= docs/arp-plus.md#2.6
+        if bytes.0.first() == Some(&tlv::VERSION) {
+            tlvs.read(&mut bytes)?;
+        }
+        let Tlvs { unknown, digest, .. } = tlvs;
+        message.extension = tlvs.finish()?;
+        message.check()?;
+        //= docs/arp-plus.md#3.7
+        if digest.is_some_and(|digest| digest != message.mapping_digest()) {
+            return Err(Refusal::DigestMismatch);
+        }
+        Ok(Parsed { message, unknown_tlvs: unknown, trailing: bytes.0.len() as u16 })
+    }
+}
+
+/// HLEN, PLEN, COUNT, TYPE, the IP address and the hardware addresses.
+fn published(bytes: &mut Bytes<'_>) -> Result<Message, Refusal> {
+    let [hardware_len, protocol_len, count, kind] = bytes.array().ok_or(Refusal::Truncated)?;
+    //= docs/arp-plus.md#2.2
+    if hardware_len != 6 {
+        return Err(Refusal::HardwareLength);
+    }
+    if usize::from(count) > crate::HARDWARE_MAX {
+        return Err(Refusal::TooManyHardware);
+    }
+    //= docs/arp-plus.md#2.7
+    let kind = Kind::from_number(kind).ok_or(Refusal::UnknownType)?;
+    //= docs/arp-plus.md#2.3
+    let address = match protocol_len {
+        0 => None,
+        4 => Some(IpAddr::from(bytes.array::<4>().ok_or(Refusal::Truncated)?)),
+        16 => Some(IpAddr::from(bytes.array::<16>().ok_or(Refusal::Truncated)?)),
+        _ => return Err(Refusal::ProtocolLength),
+    };
+    let mut hardware = Vec::with_capacity(usize::from(count));
+    for _ in 0..count {
+        hardware.push(MacAddr(bytes.array().ok_or(Refusal::Truncated)?));
+    }
+    Ok(Message { kind, address, hardware, extension: None })
+}
+
+/// What the TLVs said so far.
+#[derive(Default)]
+struct Tlvs {
+    version: Option<u8>,
+    host: Option<(HostId, u64)>,
+    sequence: Option<u32>,
+    members: Vec<Member>,
+    addresses: Vec<IpAddr>,
+    digest: Option<u64>,
+    auth: Option<Auth>,
+    unknown: u16,
+}
+
+impl Tlvs {
+    /// Reads up to END or the end of the bytes.
+    fn read(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Refusal> {
+        while let Some([kind]) = bytes.array() {
+            //= docs/arp-plus.md#3.3
+            if kind == tlv::END {
+                break;
+            }
+            //= docs/arp-plus.md#3.8
+            if self.auth.is_some() {
+                return Err(Refusal::AuthNotLast);
+            }
+            let [len] = bytes.array().ok_or(Refusal::TlvTruncated)?;
+            let value = bytes.take(usize::from(len)).ok_or(Refusal::TlvTruncated)?;
+            self.one(kind, value)?;
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, kind: u8, value: &[u8]) -> Result<(), Refusal> {
+        match kind {
+            tlv::VERSION => once(&mut self.version, exact::<1>(value)?[0]),
+            tlv::HOST => {
+                let bytes = exact::<{ tlv::HOST_LEN }>(value)?;
+                let mut bytes = Bytes(&bytes);
+                let host = HostId(bytes.array().ok_or(Refusal::TlvLength)?);
+                let epoch = u64::from_be_bytes(bytes.array().ok_or(Refusal::TlvLength)?);
+                once(&mut self.host, (host, epoch))
+            }
+            tlv::SEQUENCE => once(&mut self.sequence, u32::from_be_bytes(exact(value)?)),
+            tlv::MEMBER => self.member(exact(value)?),
+            tlv::MORE_ADDRESSES => self.more_addresses(value),
+            tlv::DIGEST => once(&mut self.digest, u64::from_be_bytes(exact(value)?)),
+            tlv::AUTH => {
+                let mut bytes = Bytes(value);
+                let key_id = u32::from_be_bytes(bytes.array().ok_or(Refusal::TlvLength)?);
+                once(&mut self.auth, Auth { key_id, tag: bytes.0.to_vec() })
+            }
+            //= docs/arp-plus.md#3.2
+            _ => {
+                self.unknown = self.unknown.saturating_add(1);
+                Ok(())
+            }
+        }
+    }
+
+    fn member(&mut self, value: [u8; tlv::MEMBER_LEN]) -> Result<(), Refusal> {
+        let [index, state, a, b, c, d, class] = value;
+        let up = match state {
+            tlv::STATE_DOWN => false,
+            tlv::STATE_UP => true,
+            _ => return Err(Refusal::TlvValue),
+        };
+        if self.members.len() == crate::HARDWARE_MAX {
+            return Err(Refusal::MemberCount);
+        }
+        self.members.push(Member { index, up, weight_mbit: u32::from_be_bytes([a, b, c, d]), class });
+        Ok(())
+    }
+
+    fn more_addresses(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        //= docs/arp-plus.md#3.6
+        let (len, list) = value.split_first().ok_or(Refusal::TlvLength)?;
+        if !matches!(len, 4 | 16) || list.len() % usize::from(*len) != 0 {
+            return Err(Refusal::TlvLength);
+        }
+        let mut list = Bytes(list);
+        while !list.0.is_empty() {
+            let address = match len {
+                4 => IpAddr::from(list.array::<4>().ok_or(Refusal::TlvLength)?),
+                _ => IpAddr::from(list.array::<16>().ok_or(Refusal::TlvLength)?),
+            };
+            if self.addresses.len() == crate::MORE_ADDRESSES_MAX {
+                return Err(Refusal::TooManyAddresses);
+            }
+            self.addresses.push(address);
+        }
+        Ok(())
+    }
+
+    /// The extension, if the message has one at all.
+    fn finish(self) -> Result<Option<Extension>, Refusal> {
+        let Some(version) = self.version else { return Ok(None) };
+        //= docs/arp-plus.md#3.4
+        let (Some((host, epoch)), Some(sequence)) = (self.host, self.sequence) else {
+            return Err(Refusal::TlvMissing);
+        };
+        let Tlvs { members, addresses, digest, auth, .. } = self;
+        Ok(Some(Extension { version, host, epoch, sequence, members, addresses, digest, auth }))
+    }
+}
+
+/// The value as an array, if it has just that length.
+fn exact<const N: usize>(value: &[u8]) -> Result<[u8; N], Refusal> {
+    value.try_into().map_err(|_| Refusal::TlvLength)
+}
+
+/// Fills an empty place.
+fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Refusal> {
+    if place.is_some() {
+        return Err(Refusal::TlvTwice);
+    }
+    *place = Some(value);
+    Ok(())
+}

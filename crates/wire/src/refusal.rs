@@ -1,0 +1,75 @@
+//! Why bytes are not an ARP+ message.
+
+macro_rules! refusals {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $text:literal;)+) => {
+        /// Why a frame or message was refused. Each reason is one counter.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+        pub enum Refusal {
+            $($(#[doc = $doc])+ #[error($text)] $variant,)+
+        }
+
+        impl Refusal {
+            /// Every reason, in a fixed order.
+            pub const ALL: &'static [Refusal] = &[$(Refusal::$variant),+];
+
+            /// Its name in counters: lower case with underscores, never renamed.
+            pub const fn name(self) -> &'static str {
+                match self { $(Refusal::$variant => $name),+ }
+            }
+
+            /// One sentence for people.
+            pub const fn description(self) -> &'static str {
+                match self { $(Refusal::$variant => $text),+ }
+            }
+        }
+    };
+}
+
+refusals! {
+    /// Shorter than its fixed fields.
+    Truncated = "truncated", "the message ends inside a field of the published part";
+    /// Longer than [`crate::MESSAGE_LEN_MAX`].
+    TooLong = "too_long", "the message is longer than 1500 bytes";
+    /// Another EtherType.
+    NotArpPlus = "not_arp_plus", "the EtherType of the frame is not ARP+";
+    /// The frame's source is a group or nobody.
+    SourceNotHost = "source_not_host", "the Ethernet source address is a group or all zeros";
+    /// HLEN is not 6.
+    HardwareLength = "hardware_length", "the hardware address length is not 6";
+    /// PLEN is none of 0, 4, 16.
+    ProtocolLength = "protocol_length", "the protocol address length is none of 0, 4 and 16";
+    /// COUNT is 0.
+    NoHardware = "no_hardware", "the message has no hardware address";
+    /// COUNT is above [`crate::HARDWARE_MAX`].
+    TooManyHardware = "too_many_hardware", "the message has more than 16 hardware addresses";
+    /// TYPE is none of 1 to 4.
+    UnknownType = "unknown_type", "the message type is none of BROADCAST, REPLY, CHANGE and CLEAR";
+    /// A hardware address is a group or all zeros.
+    HardwareNotHost = "hardware_not_host", "a hardware address is a group or all zeros";
+    /// A hardware address stands twice.
+    HardwareTwice = "hardware_twice", "a hardware address stands twice in one message";
+    /// An IP address is unspecified, a group, or the limited broadcast.
+    AddressNotHost = "address_not_host", "an IP address is unspecified, a group or the limited broadcast";
+    /// A TLV reaches past the end.
+    TlvTruncated = "tlv_truncated", "a TLV reaches past the end of the message";
+    /// A known TLV has a length it cannot have.
+    TlvLength = "tlv_length", "a known TLV has a length it cannot have";
+    /// A TLV that may stand once stands twice.
+    TlvTwice = "tlv_twice", "a TLV that may stand once stands twice";
+    /// HOST or SEQUENCE is missing.
+    TlvMissing = "tlv_missing", "the VERSION TLV is there but HOST or SEQUENCE is not";
+    /// A known TLV holds a value it cannot have.
+    TlvValue = "tlv_value", "a known TLV holds a value it cannot have";
+    /// VERSION is 0.
+    VersionZero = "version_zero", "the version of the extension is 0";
+    /// Not as many MEMBER TLVs as hardware addresses.
+    MemberCount = "member_count", "the number of MEMBER TLVs differs from the number of hardware addresses";
+    /// Two members have one index.
+    MemberTwice = "member_twice", "two MEMBER TLVs have the same index";
+    /// More than [`crate::MORE_ADDRESSES_MAX`].
+    TooManyAddresses = "too_many_addresses", "the message has more than 32 further IP addresses";
+    /// A TLV follows AUTH.
+    AuthNotLast = "auth_not_last", "a TLV follows the AUTH TLV";
+    /// DIGEST does not match the mapping in the same message.
+    DigestMismatch = "digest_mismatch", "the DIGEST TLV does not match the mapping in the message";
+}

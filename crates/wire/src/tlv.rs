@@ -1,0 +1,61 @@
+//! Type, length, value: numbers and lengths of what follows the published part.
+
+/// Padding: nothing follows. The only TLV without a length byte.
+pub const END: u8 = 0;
+/// u8; comes first and says that TLVs follow at all.
+pub const VERSION: u8 = 1;
+/// Host id (16 bytes), epoch (u64).
+pub const HOST: u8 = 2;
+/// u32.
+pub const SEQUENCE: u8 = 3;
+/// Index, state, weight (u32), class.
+pub const MEMBER: u8 = 4;
+/// Length of an address (4 or 16), then addresses of that length. May repeat.
+pub const MORE_ADDRESSES: u8 = 5;
+/// u64.
+pub const DIGEST: u8 = 6;
+/// Key id (u32), tag. Comes last.
+pub const AUTH: u8 = 7;
+
+/// Bytes of a HOST value.
+pub const HOST_LEN: usize = 24;
+/// Bytes of a MEMBER value.
+pub const MEMBER_LEN: usize = 7;
+/// Bytes of an AUTH value before the tag.
+pub const AUTH_KEY_LEN: usize = 4;
+
+/// MEMBER state: takes no traffic.
+pub const STATE_DOWN: u8 = 0;
+/// MEMBER state: takes traffic.
+pub const STATE_UP: u8 = 1;
+
+const _: () = assert!(HOST_LEN == 16 + 8);
+const _: () = assert!(MEMBER_LEN == 1 + 1 + 4 + 1);
+
+/// The longest message that the limits allow: every list full, addresses of changing family (a TLV each).
+const LONGEST: usize = 4
+    + 16
+    + crate::HARDWARE_MAX * 6
+    + 3
+    + (2 + HOST_LEN)
+    + 6
+    + crate::HARDWARE_MAX * (2 + MEMBER_LEN)
+    + crate::MORE_ADDRESSES_MAX * (2 + 1 + 16)
+    + 10
+    + (2 + AUTH_KEY_LEN + crate::AUTH_TAG_MAX);
+const _: () = assert!(LONGEST <= crate::MESSAGE_LEN_MAX);
+
+/// Bytes of a MEMBER value.
+pub fn member_value(member: &crate::Member) -> [u8; MEMBER_LEN] {
+    let [a, b, c, d] = member.weight_mbit.to_be_bytes();
+    let state = if member.up { STATE_UP } else { STATE_DOWN };
+    [member.index, state, a, b, c, d, member.class]
+}
+
+/// Bytes of an IP address in network order.
+pub fn address_bytes(address: &std::net::IpAddr) -> Vec<u8> {
+    match address {
+        std::net::IpAddr::V4(v4) => v4.octets().to_vec(),
+        std::net::IpAddr::V6(v6) => v6.octets().to_vec(),
+    }
+}

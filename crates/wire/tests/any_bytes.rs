@@ -1,0 +1,108 @@
+//! The decoder against arbitrary, almost right, and right messages.
+
+use linkbraid_wire::{Auth, Extension, HostId, Kind, MacAddr, Member, Message, emit_frame, parse_frame};
+use proptest::prelude::*;
+use std::net::IpAddr;
+
+fn host_mac(tail: [u8; 5]) -> MacAddr {
+    MacAddr([2, tail[0], tail[1], tail[2], tail[3], tail[4]])
+}
+
+fn host_ip() -> impl Strategy<Value = IpAddr> {
+    any::<IpAddr>().prop_filter("an address that one host can own", |ip| {
+        let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+        !(ip.is_unspecified() || ip.is_multicast() || broadcast)
+    })
+}
+
+fn extension(members: usize) -> impl Strategy<Value = Extension> {
+    let member = any::<(bool, u32, u8)>();
+    let auth = (any::<u32>(), prop::collection::vec(any::<u8>(), 0..=32));
+    let identity = (1u8.., any::<[u8; 16]>(), any::<u64>(), any::<u32>());
+    let lists = (prop::collection::vec(member, members), prop::collection::vec(host_ip(), 0..=32));
+    (identity, lists, any::<bool>(), prop::option::of(auth)).prop_map(
+        |(identity, (members, addresses), digest, auth)| {
+            let (version, host, epoch, sequence) = identity;
+            let members = members.into_iter().zip(0..);
+            let members =
+                members.map(|((up, weight_mbit, class), index)| Member { index, up, weight_mbit, class });
+            Extension {
+                version,
+                host: HostId(host),
+                epoch,
+                sequence,
+                members: members.collect(),
+                addresses,
+                digest: digest.then_some(0),
+                auth: auth.map(|(key_id, tag)| Auth { key_id, tag }),
+            }
+        },
+    )
+}
+
+prop_compose! {
+    fn message()(hardware in prop::collection::btree_set(any::<[u8; 5]>(), 1..=16))(
+        kind in prop::sample::select(&Kind::ALL[..]),
+        address in prop::option::of(host_ip()),
+        extension in prop::option::of(extension(hardware.len())),
+        hardware in Just(hardware),
+    ) -> Message {
+        let hardware = hardware.into_iter().map(host_mac).collect();
+        let mut message = Message { kind, address, hardware, extension };
+        let digest = message.mapping_digest();
+        if let Some(place) = message.extension.as_mut().and_then(|extension| extension.digest.as_mut()) {
+            *place = digest;
+        }
+        message
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_message_round_trips(message in message(), src: [u8; 5], dst: [u8; 6]) {
+        let bytes = emit_frame(MacAddr(dst), host_mac(src), &message).expect("a good message");
+        let frame = parse_frame(&bytes).expect("what was written can be read");
+        prop_assert_eq!((frame.dst, frame.src), (MacAddr(dst), host_mac(src)));
+        prop_assert_eq!(frame.parsed.message, message);
+        prop_assert_eq!(frame.parsed.unknown_tlvs, 0);
+        prop_assert!(bytes.len() <= 14 + linkbraid_wire::MESSAGE_LEN_MAX);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..1600)) {
+        let _ = Message::parse(&bytes);
+        let _ = parse_frame(&bytes);
+    }
+
+    /// Bytes that look right in front reach the TLV code; whatever is read keeps the rules.
+    #[test]
+    fn tlv_soup_is_refused_or_keeps_the_rules(
+        count in 0u8..18,
+        tlvs in prop::collection::vec((0u8..10, prop::collection::vec(any::<u8>(), 0..26)), 0..24),
+        cut in 0usize..400,
+    ) {
+        let mut bytes = vec![6, 4, count, 3, 198, 18, 0, 1];
+        (0..count).for_each(|last| bytes.extend([2, 0, 0, 0, 0, last]));
+        bytes.extend([1, 1, 1]);
+        for (kind, value) in tlvs {
+            bytes.extend([kind, value.len() as u8]);
+            bytes.extend(value);
+        }
+        bytes.truncate(bytes.len().saturating_sub(cut));
+        if let Ok(parsed) = Message::parse(&bytes) {
+            prop_assert_eq!(parsed.message.check(), Ok(()));
+        }
+    }
+
+    /// One flipped byte of a good message gives a message that keeps the rules, or a refusal.
+    #[test]
+    fn flipped_bytes_never_panic(message in message(), at: prop::sample::Index, flip in 1u8..) {
+        let mut bytes = Vec::new();
+        message.emit(&mut bytes).expect("a good message");
+        let at = at.index(bytes.len());
+        bytes[at] ^= flip;
+        if let Ok(parsed) = Message::parse(&bytes) {
+            prop_assert_eq!(parsed.message.check(), Ok(()));
+        }
+    }
+}
