@@ -5,6 +5,7 @@
 //! (`_mbit`, `_us`, `_bytes`). Keys are never renamed.
 
 mod error;
+pub mod limits;
 mod record;
 mod request;
 

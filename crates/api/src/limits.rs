@@ -1,0 +1,28 @@
+//! The allowed range of every option; the command and the daemon refuse by the same numbers.
+
+/// The longest interface name in bytes: `IFNAMSIZ` of `linux/if.h` less its final zero.
+pub const INTERFACE_NAME_MAX: usize = 15;
+
+/// The smallest MTU in bytes: what IPv6 needs (RFC 8200, section 5).
+pub const MTU_MIN: u32 = 1280;
+
+/// The largest MTU in bytes: what an Ethernet interface of Linux can have (`ETH_MAX_MTU` of `linux/if_ether.h`).
+pub const MTU_MAX: u32 = 65_535;
+
+/// The smallest weight in Mbit/s.
+pub const WEIGHT_MBIT_MIN: u32 = 1;
+
+/// The largest weight in Mbit/s: 1 Tbit/s, above any Ethernet link.
+pub const WEIGHT_MBIT_MAX: u32 = 1_000_000;
+
+/// The shortest stripe in microseconds.
+pub const STRIPE_US_MIN: u32 = 10;
+
+/// The longest stripe in microseconds: beyond it the lanes' skew exceeds what a TCP receiver takes for reordering.
+pub const STRIPE_US_MAX: u32 = 10_000;
+
+/// The shortest stripe in bytes; the bond rounds it up to two segments.
+pub const STRIPE_BYTES_MIN: u32 = 1024;
+
+/// The longest stripe in bytes: the largest GSO buffer that IPv4 lengths can tell (`GSO_LEGACY_MAX_SIZE`).
+pub const STRIPE_BYTES_MAX: u32 = 65_536;

@@ -1,0 +1,141 @@
+//! The words and options of the command, once: parsing, help, man pages and completions all come from here.
+
+mod bond;
+mod member;
+mod records;
+
+pub use bond::BondVerb;
+pub use member::MemberVerb;
+pub use records::StatsArgs;
+
+use clap::{Parser, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+/// The environment variable that `--socket` defaults to.
+pub const SOCKET_ENV: &str = "LINKBRAID_SOCKET";
+
+/// Where the daemon keeps what must outlive a restart, unless `--state` says otherwise.
+pub const DEFAULT_STATE_DIR: &str = "/var/lib/linkbraid";
+
+/// The heading of the options that every word takes.
+const ANYWHERE: &str = "Options anywhere";
+
+const EXAMPLES: &str = "\
+Examples:
+  systemctl start linkbraid                          or: linkbraid daemon
+  linkbraid bond add bond0 --member eth1,eth2        one interface over two NICs
+  linkbraid show                                     is it well?
+  linkbraid bond del bond0                           everything as it was before
+
+Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon.";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "linkbraid",
+    version,
+    about = "Many cheap links, one fast Ethernet interface",
+    long_about = "Many cheap links, one fast Ethernet interface.\n\n\
+        linkbraid puts several NICs on ordinary switches under one interface with one IP and one MAC, and spreads \
+        even a single TCP flow over all of them. A daemon sets it up; every other word here asks the daemon.",
+    after_help = EXAMPLES,
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// The daemon's socket
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = SOCKET_ENV,
+        default_value = linkbraid_api::DEFAULT_SOCKET,
+        value_hint = ValueHint::FilePath,
+        hide_env_values = true,
+        help_heading = ANYWHERE
+    )]
+    pub socket: PathBuf,
+
+    /// Print JSON instead of text
+    #[arg(long, global = true, help_heading = ANYWHERE)]
+    pub json: bool,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub word: Word,
+}
+
+/// The first word of the command line.
+#[derive(Debug, Subcommand)]
+pub enum Word {
+    /// Make, change and remove bonds
+    #[command(subcommand, after_help = bond::EXAMPLES)]
+    Bond(BondVerb),
+
+    /// Add, change and remove the links under a bond
+    #[command(subcommand, after_help = member::EXAMPLES)]
+    Member(MemberVerb),
+
+    /// Show bonds and their members; the first line says whether all is well
+    #[command(after_help = "\
+Examples:
+  linkbraid show
+  linkbraid show bond0
+  linkbraid show bond0 --json")]
+    Show {
+        /// One bond; all of them if left out
+        #[arg(value_parser = crate::units::interface)]
+        name: Option<String>,
+    },
+
+    /// Show the hosts that speak ARP+
+    #[command(after_help = "\
+Examples:
+  linkbraid peers
+  linkbraid peers bond0 --json
+
+A host that is not listed is a plain host. It works too: frames to it leave
+over all members.")]
+    Peers {
+        /// One bond; all of them if left out
+        #[arg(value_parser = crate::units::interface)]
+        bond: Option<String>,
+    },
+
+    /// Show the (own member, peer's member) pairs in use and their shares
+    #[command(after_help = "\
+Examples:
+  linkbraid lanes
+  linkbraid lanes bond0 --json")]
+    Lanes {
+        /// One bond; all of them if left out
+        #[arg(value_parser = crate::units::interface)]
+        bond: Option<String>,
+    },
+
+    /// Show the counters: every frame passed or dropped, by numbered reason
+    #[command(after_help = "\
+Examples:
+  linkbraid stats bond0
+  linkbraid stats bond0 --all
+  linkbraid stats --json")]
+    Stats(StatsArgs),
+
+    /// Write the man pages into DIR
+    #[command(hide = true)]
+    Man {
+        /// An existing directory
+        dir: PathBuf,
+    },
+
+    /// Print the completions of one shell (bash, zsh, fish), or write those of all shells into DIR
+    #[command(hide = true)]
+    Completions {
+        /// A shell's name, or an existing directory
+        target: String,
+    },
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! `member add`, `member set`, `member del`.
+
+use crate::units;
+use clap::{Args, Subcommand};
+use linkbraid_api::{MemberAdd, MemberDel, MemberSet, Request, Weight};
+
+/// Shown below the help of the object.
+pub const EXAMPLES: &str = "\
+Examples:
+  linkbraid member add bond0 eth3
+  linkbraid member set bond0 eth3 --weight 100
+  linkbraid member del bond0 eth3";
+
+/// What to do with a member.
+#[derive(Debug, Subcommand)]
+pub enum MemberVerb {
+    /// Put one more link under a bond
+    #[command(after_help = "\
+Examples:
+  linkbraid member add bond0 eth3
+  linkbraid member add bond0 eth3 --weight 100")]
+    Add(MemberAddArgs),
+
+    /// Change a member
+    #[command(after_help = "\
+Examples:
+  linkbraid member set bond0 eth3 --weight 100
+  linkbraid member set bond0 eth3 --weight auto")]
+    Set(MemberSetArgs),
+
+    /// Take a link out of a bond and put it back as it was
+    #[command(after_help = "\
+Example:
+  linkbraid member del bond0 eth3")]
+    Del {
+        /// The bond
+        #[arg(value_parser = units::interface)]
+        bond: String,
+        /// The link that leaves
+        #[arg(value_name = "IF", value_parser = units::interface)]
+        interface: String,
+    },
+}
+
+/// `member add`
+#[derive(Debug, Args)]
+pub struct MemberAddArgs {
+    /// The bond
+    #[arg(value_parser = units::interface)]
+    pub bond: String,
+
+    /// The link that joins
+    #[arg(value_name = "IF", value_parser = units::interface)]
+    pub interface: String,
+
+    /// Its share of the traffic in Mbit/s, 1 to 1000000; auto is the link's own speed
+    #[arg(long, value_name = "MBIT|auto", default_value = "auto", value_parser = units::weight)]
+    pub weight: Weight,
+
+    /// Take a link that carries the default route too; its addresses and routes move to the bond
+    #[arg(long)]
+    pub move_address: bool,
+}
+
+/// `member set`
+#[derive(Debug, Args)]
+pub struct MemberSetArgs {
+    /// The bond
+    #[arg(value_parser = units::interface)]
+    pub bond: String,
+
+    /// The member
+    #[arg(value_name = "IF", value_parser = units::interface)]
+    pub interface: String,
+
+    /// Its share of the traffic in Mbit/s, 1 to 1000000; auto is the link's own speed
+    #[arg(long, value_name = "MBIT|auto", required = true, value_parser = units::weight)]
+    pub weight: Weight,
+}
+
+impl From<MemberVerb> for Request {
+    fn from(verb: MemberVerb) -> Self {
+        match verb {
+            MemberVerb::Add(add) => Self::MemberAdd(MemberAdd {
+                bond: add.bond,
+                interface: add.interface,
+                weight: add.weight,
+                move_address: add.move_address,
+            }),
+            MemberVerb::Set(set) => Self::MemberSet(MemberSet {
+                bond: set.bond,
+                interface: set.interface,
+                weight: Some(set.weight),
+            }),
+            MemberVerb::Del { bond, interface } => Self::MemberDel(MemberDel { bond, interface }),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Options of the words that show records.
+
+use crate::units;
+use clap::Args;
+
+/// `stats`
+#[derive(Debug, Args)]
+pub struct StatsArgs {
+    /// One bond; all of them if left out
+    #[arg(value_parser = units::interface)]
+    pub name: Option<String>,
+
+    /// Show counters that are zero too
+    #[arg(long)]
+    pub all: bool,
+}

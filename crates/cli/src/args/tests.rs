@@ -1,0 +1,194 @@
+use super::{Cli, Word};
+use clap::{CommandFactory, Parser};
+use linkbraid_api::{
+    BondAdd, BondDel, BondSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
+};
+use std::path::Path;
+
+fn parse(line: &str) -> Cli {
+    let words = std::iter::once("linkbraid").chain(line.split(' ').filter(|word| !word.is_empty()));
+    Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+fn request(line: &str) -> Request {
+    match parse(line).word {
+        Word::Bond(verb) => verb.into(),
+        Word::Member(verb) => verb.into(),
+        other => panic!("{line} asks the daemon for nothing: {other:?}"),
+    }
+}
+
+fn refused(line: &str) -> bool {
+    let words = std::iter::once("linkbraid").chain(line.split(' ').filter(|word| !word.is_empty()));
+    Cli::try_parse_from(words).is_err()
+}
+
+#[test]
+fn definitions_are_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn bond_add_defaults() {
+    let expected = BondAdd {
+        name: "bond0".into(),
+        members: vec!["eth1".into()],
+        addresses: vec![],
+        policy: Policy::Spread,
+        mtu: None,
+        stripe: Stripe::Auto,
+        damping: true,
+        move_address: false,
+    };
+    assert_eq!(request("bond add bond0 --member eth1"), Request::BondAdd(expected));
+}
+
+#[test]
+fn bond_add_takes_every_option() {
+    let line = "bond add bond0 --member eth1,eth2 --member eth3 --address 198.18.0.1/24 --address 2001:db8::1/64 \
+                --policy active-backup --mtu 9000 --stripe 4400B --damping off --move-address";
+    let expected = BondAdd {
+        name: "bond0".into(),
+        members: vec!["eth1".into(), "eth2".into(), "eth3".into()],
+        addresses: vec!["198.18.0.1/24".into(), "2001:db8::1/64".into()],
+        policy: Policy::ActiveBackup,
+        mtu: Some(9000),
+        stripe: Stripe::Bytes(4400),
+        damping: false,
+        move_address: true,
+    };
+    assert_eq!(request(line), Request::BondAdd(expected));
+}
+
+#[test]
+fn options_may_stand_before_the_name() {
+    let expected = request("bond add bond0 --member eth1,eth2");
+    assert_eq!(request("bond add --member eth1,eth2 bond0"), expected);
+    assert_eq!(request("bond add --member=eth1,eth2 bond0"), expected);
+}
+
+#[test]
+fn bond_set_sends_only_what_is_given() {
+    let set = |line: &str| request(&format!("bond set bond0 {line}"));
+    let blank = BondSet { name: "bond0".into(), ..BondSet::default() };
+    assert_eq!(
+        set("--policy flow"),
+        Request::BondSet(BondSet { policy: Some(Policy::Flow), ..blank.clone() })
+    );
+    assert_eq!(set("--mtu 1500"), Request::BondSet(BondSet { mtu: Some(1500), ..blank.clone() }));
+    assert_eq!(
+        set("--stripe 200us"),
+        Request::BondSet(BondSet { stripe: Some(Stripe::Us(200)), ..blank.clone() })
+    );
+    assert_eq!(set("--damping off"), Request::BondSet(BondSet { damping: Some(false), ..blank.clone() }));
+    assert_eq!(
+        set("--damping on --mtu 9000"),
+        Request::BondSet(BondSet { damping: Some(true), mtu: Some(9000), ..blank })
+    );
+    assert!(refused("bond set bond0"), "a set that changes nothing is a mistake");
+}
+
+#[test]
+fn bond_del() {
+    assert_eq!(request("bond del bond0"), Request::BondDel(BondDel { name: "bond0".into() }));
+    assert!(refused("bond del"));
+    assert!(refused("bond del bond0 bond1"));
+}
+
+#[test]
+fn members() {
+    let add = MemberAdd {
+        bond: "bond0".into(),
+        interface: "eth3".into(),
+        weight: Weight::Auto,
+        move_address: false,
+    };
+    assert_eq!(request("member add bond0 eth3"), Request::MemberAdd(add.clone()));
+    assert_eq!(
+        request("member add bond0 eth3 --weight 100 --move-address"),
+        Request::MemberAdd(MemberAdd { weight: Weight::Mbit(100), move_address: true, ..add })
+    );
+    for (text, weight) in [("auto", Weight::Auto), ("100", Weight::Mbit(100))] {
+        assert_eq!(
+            request(&format!("member set bond0 eth3 --weight {text}")),
+            Request::MemberSet(MemberSet {
+                bond: "bond0".into(),
+                interface: "eth3".into(),
+                weight: Some(weight)
+            })
+        );
+    }
+    assert!(refused("member set bond0 eth3"));
+    assert_eq!(
+        request("member del bond0 eth3"),
+        Request::MemberDel(MemberDel { bond: "bond0".into(), interface: "eth3".into() })
+    );
+}
+
+#[test]
+fn records_take_an_optional_name() {
+    assert!(matches!(parse("show").word, Word::Show { name: None }));
+    assert!(matches!(parse("show bond0").word, Word::Show { name: Some(name) } if name == "bond0"));
+    assert!(matches!(parse("peers bond0").word, Word::Peers { bond: Some(name) } if name == "bond0"));
+    assert!(matches!(parse("lanes bond0").word, Word::Lanes { bond: Some(name) } if name == "bond0"));
+    assert!(matches!(parse("stats bond0 --all").word, Word::Stats(args) if args.all && args.name.is_some()));
+    assert!(matches!(parse("stats").word, Word::Stats(args) if !args.all && args.name.is_none()));
+}
+
+#[test]
+fn global_options_stand_anywhere() {
+    for line in [
+        "--socket /tmp/s --json bond del bond0",
+        "bond --socket /tmp/s del --json bond0",
+        "bond del bond0 --json --socket /tmp/s",
+        "bond del --socket=/tmp/s bond0 --json",
+    ] {
+        let cli = parse(line);
+        assert_eq!(cli.socket, Path::new("/tmp/s"), "{line}");
+        assert!(cli.json, "{line}");
+    }
+    assert!(!parse("show").json);
+}
+
+#[test]
+fn prefixes_of_words_are_refused() {
+    for line in ["bon del bond0", "bond de bond0", "sho", "bond add bond0 --memb eth1", "show --js"] {
+        assert!(refused(line), "{line}");
+    }
+}
+
+/// Walks all words; `check` sees each with its full name.
+fn each_word(command: &clap::Command, name: &str, check: &mut impl FnMut(&clap::Command, &str)) {
+    check(command, name);
+    for word in command.get_subcommands() {
+        each_word(word, &format!("{name} {}", word.get_name()), check);
+    }
+}
+
+#[test]
+fn every_word_and_option_has_help_and_every_shown_word_an_example() {
+    each_word(&Cli::command(), "linkbraid", &mut |command, name| {
+        assert!(command.get_about().is_some(), "{name} says nothing about itself");
+        for argument in command.get_arguments() {
+            assert!(argument.get_help().is_some(), "{name} {} has no help", argument.get_id());
+        }
+        if !command.is_hide_set() {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(after.starts_with("Example"), "{name} has no example");
+            assert!(after.contains("\n  linkbraid ") || name == "linkbraid", "{name}");
+        }
+    });
+}
+
+#[test]
+fn examples_are_valid_and_help_fits_80_columns() {
+    each_word(&Cli::command(), "linkbraid", &mut |command, name| {
+        for line in command.get_after_help().map(ToString::to_string).unwrap_or_default().lines() {
+            assert!(line.chars().count() <= 80, "{name}: too wide: {line}");
+            let Some(example) = line.strip_prefix("  linkbraid ") else { continue };
+            // A remark stands after at least three spaces.
+            let example = example.split("   ").next().unwrap_or_default();
+            parse(example);
+        }
+    });
+}

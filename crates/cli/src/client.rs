@@ -1,0 +1,137 @@
+//! One request to the daemon, one reply back.
+
+use linkbraid_api::{DEFAULT_SOCKET, Error, LINE_BYTES_MAX, Reply, Request};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How long one request may take from connecting to the reply.
+pub const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why there is no reply.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nobody listens on the socket.
+    NoDaemon(Error),
+    /// Somebody does, but the exchange failed.
+    Broken(Error),
+}
+
+/// Sends `request` to the daemon on `socket` and waits for its reply, `timeout` at most.
+///
+/// The exchange runs on its own thread, so that one deadline covers connecting (which blocks while the daemon's
+/// backlog is full), writing and reading.
+pub fn ask(socket: &Path, request: &Request, timeout: Duration) -> Result<Reply, Failure> {
+    let mut line = serde_json::to_string(request)
+        .map_err(|error| broken(socket, "cannot write the request", &error.to_string()))?;
+    line.push('\n');
+    let (sender, receiver) = mpsc::channel();
+    let path = PathBuf::from(socket);
+    thread::spawn(move || {
+        // The receiver is gone when the deadline has passed; then nobody wants the answer.
+        let _ = sender.send(exchange(&path, &line));
+    });
+    let answer = match receiver.recv_timeout(timeout) {
+        Ok(answer) => answer.map_err(|error| no_answer(socket, &error))?,
+        Err(_) => {
+            let cause = format!("the daemon gave none within {} s", timeout.as_secs_f32());
+            return Err(broken(socket, "no reply", &cause));
+        }
+    };
+    if answer.is_empty() {
+        return Err(broken(socket, "no reply", "the daemon closed the connection"));
+    }
+    serde_json::from_slice(&answer).map_err(|error| {
+        let cause = format!("{error}; the daemon may be of another version than this command");
+        broken(socket, "cannot understand the reply", &cause)
+    })
+}
+
+/// Connects, writes the line, and reads one line of at most [`LINE_BYTES_MAX`] bytes.
+fn exchange(socket: &Path, line: &str) -> io::Result<Vec<u8>> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.write_all(line.as_bytes())?;
+    let mut answer = Vec::new();
+    BufReader::new(stream).take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut answer)?;
+    if answer.len() > LINE_BYTES_MAX {
+        return Err(io::Error::new(ErrorKind::InvalidData, format!("longer than {LINE_BYTES_MAX} bytes")));
+    }
+    Ok(answer)
+}
+
+fn no_answer(socket: &Path, error: &io::Error) -> Failure {
+    let object = socket.display().to_string();
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::NotADirectory => Failure::NoDaemon(
+            Error::new(object, "cannot reach the daemon", "none is running on this socket")
+                .hint(start_command(socket)),
+        ),
+        ErrorKind::PermissionDenied => Failure::Broken(
+            Error::new(object, "cannot reach the daemon", "permission denied; only root may use this socket")
+                .hint(format!("sudo {}", this_command())),
+        ),
+        // The path does not fit into `sockaddr_un`.
+        ErrorKind::InvalidInput => Failure::Broken(
+            Error::new(
+                object,
+                "cannot reach the daemon",
+                "a socket's path has 1 to 107 bytes and no zero byte",
+            )
+            .hint(format!("linkbraid show --socket {DEFAULT_SOCKET}")),
+        ),
+        _ => broken(socket, "cannot talk to the daemon", &plain(error)),
+    }
+}
+
+fn broken(socket: &Path, what: &str, cause: &str) -> Failure {
+    let hint = if socket == Path::new(DEFAULT_SOCKET) && has_unit() {
+        "systemctl status linkbraid".to_owned()
+    } else {
+        format!("linkbraid show --socket {}", quoted(&socket.to_string_lossy()))
+    };
+    Failure::Broken(Error::new(socket.display().to_string(), what, cause).hint(hint))
+}
+
+/// The command that starts a daemon on this socket.
+fn start_command(socket: &Path) -> String {
+    if socket != Path::new(DEFAULT_SOCKET) {
+        return format!("linkbraid daemon --socket {}", quoted(&socket.to_string_lossy()));
+    }
+    let command = if has_unit() { "systemctl start linkbraid" } else { "linkbraid daemon" };
+    command.to_owned()
+}
+
+/// Whether systemd runs this machine and knows our unit.
+fn has_unit() -> bool {
+    let units = ["/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"];
+    Path::new("/run/systemd/system").exists()
+        && units.iter().any(|dir| Path::new(dir).join("linkbraid.service").exists())
+}
+
+/// The command line as it was typed, so that it can be pasted again.
+fn this_command() -> String {
+    let words = std::env::args().skip(1).map(|word| quoted(&word)).collect::<Vec<_>>();
+    format!("linkbraid {}", words.join(" "))
+}
+
+/// A word quoted for a shell where it needs to be.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The error's words in lower case, without its number.
+pub fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    text.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+use super::{SHELLS, pages, script, visible};
+use crate::args::Cli;
+use clap::CommandFactory;
+
+#[test]
+fn every_word_has_a_page_and_hidden_words_have_none() {
+    let dir = std::env::temp_dir().join(format!("linkbraid-man-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut command = visible(Cli::command());
+    command.build();
+    pages(&command, &dir).unwrap();
+    let mut names = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect::<Vec<_>>();
+    names.sort();
+    let page = std::fs::read_to_string(dir.join("linkbraid-bond-add.8")).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+    for name in ["linkbraid.8", "linkbraid-bond.8", "linkbraid-bond-add.8", "linkbraid-member-set.8"] {
+        assert!(names.iter().any(|found| found == name), "{name} is missing in {names:?}");
+    }
+    assert!(!names.iter().any(|name| name.contains("completions") || name.contains("-man")), "{names:?}");
+    for heading in ["SYNOPSIS", "OPTIONS", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES"] {
+        assert!(
+            page.lines().any(|line| line.trim_start_matches(".SH ").trim_matches('"') == heading),
+            "no {heading} in:\n{page}"
+        );
+    }
+}
+
+#[test]
+fn completions_know_the_words_but_not_the_hidden_ones() {
+    for (shell, _) in SHELLS {
+        let text = String::from_utf8(script(shell)).unwrap();
+        assert!(text.contains("move-address"), "{shell}");
+        assert!(!text.contains("completions of one shell"), "{shell} offers a hidden word");
+    }
+}

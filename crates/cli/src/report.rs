@@ -1,0 +1,67 @@
+//! What goes to standard error and to standard output, and the exit status.
+
+use linkbraid_api::{Error, ExitCode};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::process;
+
+/// Why the command did not succeed.
+#[derive(Debug)]
+pub struct Failed {
+    /// What to say.
+    pub error: Error,
+    /// The exit status.
+    pub code: ExitCode,
+}
+
+impl Failed {
+    /// The request was refused or failed.
+    pub fn refused(error: Error) -> Self {
+        Self { error, code: ExitCode::Failed }
+    }
+}
+
+/// Whether a stream gets colour: it is a terminal, and `NO_COLOR` (<https://no-color.org>) is unset or empty.
+fn coloured(is_terminal: bool) -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    is_terminal && !refused && !dumb
+}
+
+/// Whether standard output gets colour.
+pub fn colour() -> bool {
+    coloured(io::stdout().is_terminal())
+}
+
+/// One warning line on standard error.
+pub fn warn(line: &str) {
+    let (on, off) = if coloured(io::stderr().is_terminal()) { ("\x1b[33m", "\x1b[0m") } else { ("", "") };
+    // Nothing can be told to a closed standard error.
+    let _ = writeln!(io::stderr(), "linkbraid: {on}warning:{off} {}", one_line(line));
+}
+
+/// One error line and its hint on standard error.
+pub fn error(error: &Error) {
+    let (on, off) = if coloured(io::stderr().is_terminal()) { ("\x1b[31m", "\x1b[0m") } else { ("", "") };
+    let mut text = format!("linkbraid: {on}error:{off} {}\n", one_line(&error.to_string()));
+    if let Some(hint) = &error.hint {
+        text.push_str(&format!("  hint: {}\n", one_line(hint)));
+    }
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Keeps the shape: an error is one line, whatever a name or a cause brings in.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Writes to standard output; a reader that has gone away ends the command quietly.
+pub fn print(text: &str) -> Result<(), Failed> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => process::exit(ExitCode::Done as i32),
+        Err(error) => {
+            Err(Failed::refused(Error::new("standard output", "cannot write", crate::client::plain(&error))))
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Records as text for people; JSON for programs comes straight from the records.
+
+mod bonds;
+mod human;
+mod lanes;
+mod peers;
+mod stats;
+mod table;
+
+pub use bonds::bonds;
+pub use lanes::lanes;
+pub use peers::peers;
+pub use stats::stats;
+
+use serde::Serialize;
+
+/// How text is dressed: colours, or nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    colour: bool,
+}
+
+/// What a word tells about health.
+#[derive(Debug, Clone, Copy)]
+enum Tone {
+    Good,
+    Uneasy,
+    Bad,
+}
+
+impl Style {
+    /// With or without colour.
+    pub fn new(colour: bool) -> Self {
+        Self { colour }
+    }
+
+    fn paint(self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Good => "32",
+            Tone::Uneasy => "33",
+            Tone::Bad => "31",
+        };
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// A value as indented JSON, with a final line feed.
+pub fn json(value: &impl Serialize) -> String {
+    // Only maps with keys that are not strings cannot be written, and the records have none.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;

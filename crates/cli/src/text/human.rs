@@ -1,0 +1,63 @@
+//! Numbers with readable units.
+
+/// A rate: `250 Mbit/s`, `2.5 Gbit/s`.
+pub fn rate(mbit: u32) -> String {
+    if mbit < 1000 {
+        return format!("{mbit} Mbit/s");
+    }
+    let text = format!("{:.2}", f64::from(mbit) / 1000.0);
+    format!("{} Gbit/s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// An amount of bytes in decimal units, as links count: `999 B`, `12.3 GB`.
+pub fn bytes(count: u64) -> String {
+    scaled(count, &["B", "kB", "MB", "GB", "TB", "PB", "EB"])
+}
+
+/// A number of frames: exact while it is short, `1.2 M` beyond.
+pub fn frames(count: u64) -> String {
+    if count < 100_000 { count.to_string() } else { scaled(count, &["", "k", "M", "G", "T", "P", "E"]) }
+}
+
+/// A stripe or buffer in binary units where they fit: `16 KiB`, `4400 B`.
+pub fn buffer(bytes: u32) -> String {
+    if bytes >= 1024 && bytes.is_multiple_of(1024) {
+        format!("{} KiB", bytes >> 10)
+    } else {
+        format!("{bytes} B")
+    }
+}
+
+/// A span: `250 ms`, `12 s`, `3 min`, `5 h`.
+pub fn span(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        1000..120_000 => format!("{} s", ms / 1000),
+        120_000..7_200_000 => format!("{} min", ms / 60_000),
+        _ => format!("{} h", ms / 3_600_000),
+    }
+}
+
+/// Parts of a million as a percentage: `25.0 %`.
+pub fn percent(ppm: u32) -> String {
+    format!("{:.1} %", f64::from(ppm) / 10_000.0)
+}
+
+/// `1 peer`, `2 peers`.
+pub fn count(number: usize, one: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+}
+
+fn scaled(count: u64, units: &[&str]) -> String {
+    if count < 1000 {
+        return format!("{count} {}", units[0]).trim_end().to_owned();
+    }
+    let mut value = count as f64;
+    let mut step = 0;
+    // 999.95 would be printed as 1000.0.
+    while value >= 999.95 && step + 1 < units.len() {
+        value /= 1000.0;
+        step += 1;
+    }
+    format!("{value:.1} {}", units[step])
+}

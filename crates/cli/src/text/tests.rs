@@ -1,0 +1,194 @@
+use super::{Style, bonds, human, json, lanes, peers, samples, stats};
+use linkbraid_api::{Health, Policy, Stripe};
+use serde_json::Value;
+
+const PLAIN: Style = Style { colour: false };
+
+#[test]
+fn show_of_a_bond_that_is_well() {
+    let expected = include_str!("golden/show.txt");
+    assert_eq!(bonds(&[samples::bond()], &PLAIN), expected);
+}
+
+#[test]
+fn show_says_what_is_wrong_in_its_first_line() {
+    let mut bond = samples::bond();
+    bond.health = Health::Degraded;
+    bond.reason = "'eth2' has no carrier".into();
+    bond.members[1].live = false;
+    bond.members[1].reason = "no carrier".into();
+    bond.conflicts = vec!["02:00:00:00:09:09 claims our address 198.18.0.1".into()];
+    bond.peers = 1;
+    let text = bonds(&[bond.clone()], &PLAIN);
+    let mut lines = text.lines();
+    assert_eq!(
+        lines.next(),
+        Some("bond0: degraded, 3 of 4 members carry traffic, 1 peer: 'eth2' has no carrier")
+    );
+    assert_eq!(lines.next(), Some("  conflict  02:00:00:00:09:09 claims our address 198.18.0.1"));
+    assert!(text.lines().any(|line| line.contains("eth2") && line.ends_with("no carrier")), "{text}");
+
+    bond.health = Health::Down;
+    bond.members.truncate(1);
+    bond.members[0].live = false;
+    assert!(bonds(&[bond], &PLAIN).starts_with("bond0: down, 0 of 1 member carries traffic, 1 peer: "));
+}
+
+#[test]
+fn policy_and_stripe_are_told_in_the_words_of_the_options() {
+    let line = |policy, stripe, stripe_bytes| {
+        let mut bond = samples::bond();
+        (bond.policy, bond.stripe, bond.stripe_bytes, bond.damping) = (policy, stripe, stripe_bytes, false);
+        let text = bonds(&[bond], &PLAIN);
+        text.lines().find(|line| line.starts_with("  policy")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        line(Policy::Flow, Stripe::Us(200), 16_384),
+        "  policy    flow, stripe 200 us (16 KiB), damping off"
+    );
+    assert_eq!(
+        line(Policy::ActiveBackup, Stripe::Bytes(4400), 4400),
+        "  policy    active-backup, stripe 4400 B, damping off"
+    );
+    assert_eq!(
+        line(Policy::Spread, Stripe::Bytes(1024), 2896),
+        "  policy    spread, stripe 1 KiB (2896 B in force), damping off"
+    );
+}
+
+#[test]
+fn colour_only_wraps_the_word_that_tells_health() {
+    let text = bonds(&[samples::bond()], &Style::new(true));
+    assert!(text.starts_with("bond0: \x1b[32mok\x1b[0m, 4 of 4"), "{text}");
+    assert_eq!(text.matches('\x1b').count(), 2);
+}
+
+#[test]
+fn peers_stand_one_a_line_with_their_members_below() {
+    let expected = include_str!("golden/peers.txt");
+    assert_eq!(peers(&samples::peers(), &PLAIN), expected);
+}
+
+#[test]
+fn lanes_show_shares() {
+    let expected = include_str!("golden/lanes.txt");
+    assert_eq!(lanes(&samples::lanes(), &PLAIN), expected);
+}
+
+#[test]
+fn stats_hide_zero_counters_unless_all_are_wanted() {
+    let expected = include_str!("golden/stats.txt");
+    assert_eq!(stats(&[samples::stats()], false, &PLAIN), expected);
+    let all = stats(&[samples::stats()], true, &PLAIN);
+    assert!(all.starts_with("bond0: 3 counters\n"), "{all}");
+    assert!(all.contains("rx_own_source"), "{all}");
+}
+
+#[test]
+fn nothing_to_show_is_said() {
+    assert_eq!(bonds(&[], &PLAIN), "no bonds\n");
+    assert_eq!(peers(&[], &PLAIN), "no peers\n");
+    assert_eq!(lanes(&[], &PLAIN), "no lanes\n");
+    assert_eq!(stats(&[], false, &PLAIN), "no bonds\n");
+    assert_eq!(json(&Vec::<u8>::new()), "[]\n");
+}
+
+#[test]
+fn no_line_is_wider_than_a_terminal_or_ends_in_spaces() {
+    let all = [
+        bonds(&[samples::bond()], &PLAIN),
+        peers(&samples::peers(), &PLAIN),
+        lanes(&samples::lanes(), &PLAIN),
+        stats(&[samples::stats()], true, &PLAIN),
+    ];
+    for line in all.iter().flat_map(|text| text.lines()) {
+        assert!(line.chars().count() <= 100, "{line}");
+        assert_eq!(line, line.trim_end());
+    }
+}
+
+#[test]
+fn numbers_have_readable_units() {
+    assert_eq!(
+        [0, 20, 999, 1000, 2500, 100_000].map(human::rate),
+        ["0 Mbit/s", "20 Mbit/s", "999 Mbit/s", "1 Gbit/s", "2.5 Gbit/s", "100 Gbit/s"]
+    );
+    assert_eq!(
+        [0, 999, 1000, 999_949, 999_950, 1_500_000_000, u64::MAX].map(human::bytes),
+        ["0 B", "999 B", "1.0 kB", "999.9 kB", "1.0 MB", "1.5 GB", "18.4 EB"]
+    );
+    assert_eq!([0, 99_999, 100_000, 12_345_678].map(human::frames), ["0", "99999", "100.0 k", "12.3 M"]);
+    assert_eq!(
+        [0, 1023, 1024, 4400, 65_536].map(human::buffer),
+        ["0 B", "1023 B", "1 KiB", "4400 B", "64 KiB"]
+    );
+    assert_eq!(
+        [0, 999, 1000, 119_999, 120_000, 7_199_999, 7_200_000].map(human::span),
+        ["0 ms", "999 ms", "1 s", "119 s", "2 min", "119 min", "2 h"]
+    );
+    assert_eq!(
+        [0, 250_000, 833_333, 1_000_000].map(human::percent),
+        ["0.0 %", "25.0 %", "83.3 %", "100.0 %"]
+    );
+}
+
+/// All keys of a value, as `members[].mac`, in order.
+fn keys(value: &Value, path: &str, into: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                into.push(path.clone());
+                keys(inner, &path, into);
+            }
+        }
+        Value::Array(items) => {
+            if let Some(first) = items.first() {
+                keys(first, &format!("{path}[]"), into);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn keys_of(record: &impl serde::Serialize) -> String {
+    let value: Value = serde_json::from_str(&json(record)).unwrap();
+    let mut found = Vec::new();
+    keys(&value, "", &mut found);
+    found.sort();
+    found.join(" ")
+}
+
+#[test]
+fn json_keys_are_never_renamed() {
+    let mut bond = samples::bond();
+    bond.members.truncate(1);
+    bond.stripe = Stripe::Us(200);
+    assert_eq!(
+        keys_of(&bond),
+        "addresses arp_plus_state conflicts damping health hook host_id mac members \
+members[].elected members[].interface members[].live members[].mac members[].reason \
+members[].rx_bytes members[].rx_frames members[].segment members[].speed_mbit \
+members[].tx_bytes members[].tx_frames members[].weight_mbit moved moved[].address \
+moved[].member mtu name peers policy reason stripe stripe.us stripe_bytes"
+    );
+    assert_eq!(
+        keys_of(&samples::peers()[0]),
+        "address bond epoch heard_ms host_id mac members members[].live members[].mac \
+members[].weight_mbit state"
+    );
+    assert_eq!(keys_of(&samples::lanes()[0]), "bond member peer peer_mac share_ppm tx_bytes tx_frames");
+    assert_eq!(
+        keys_of(&samples::stats()),
+        "bond counters counters[].bytes counters[].description counters[].frames counters[].name \
+counters[].number counters[].verdict"
+    );
+}
+
+#[test]
+fn json_is_one_array_that_reads_back() {
+    let records = vec![samples::bond()];
+    let text = json(&records);
+    assert!(text.starts_with("[\n") && text.ends_with("]\n"));
+    assert_eq!(serde_json::from_str::<Vec<linkbraid_api::BondRecord>>(&text).unwrap(), records);
+}

@@ -1,0 +1,117 @@
+//! Values on the command line: pure syntax, each with its allowed range in the refusal.
+//!
+//! A refusal is the CAUSE part of an error line: `'VALUE' ...; RANGE`.
+
+use linkbraid_api::{Policy, Stripe, Weight, limits};
+use std::net::IpAddr;
+
+/// An interface name as the kernel takes it (`dev_valid_name` in net/core/dev.c), without `%`, which the kernel
+/// replaces by a number.
+pub fn interface(text: &str) -> Result<String, String> {
+    let allowed = "a name has 1 to 15 bytes, no space, '/', ':' or '%'";
+    let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '%');
+    if text.is_empty()
+        || text.len() > limits::INTERFACE_NAME_MAX
+        || text.contains(bad)
+        || [".", ".."].contains(&text)
+    {
+        return Err(format!("'{text}' cannot be an interface name; {allowed}"));
+    }
+    Ok(text.to_owned())
+}
+
+/// `ADDRESS/PREFIX` of either family, as it stands.
+pub fn cidr(text: &str) -> Result<String, String> {
+    let allowed = "write ADDRESS/PREFIX, such as 198.18.0.1/24 or 2001:db8::1/64";
+    let Some((address, prefix)) = text.split_once('/') else {
+        return Err(format!("'{text}' lacks a prefix length; {allowed}"));
+    };
+    let Ok(address) = address.parse::<IpAddr>() else {
+        return Err(format!("'{text}' is not an IP address; {allowed}"));
+    };
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    match digits(prefix) {
+        Some(length) if length <= longest => Ok(format!("{address}/{length}")),
+        _ => Err(format!("'{text}' is outside the allowed prefix lengths 0 to {longest}")),
+    }
+}
+
+/// One of the policies, by its exact word.
+pub fn policy(text: &str) -> Result<Policy, String> {
+    match text {
+        "spread" => Ok(Policy::Spread),
+        "flow" => Ok(Policy::Flow),
+        "active-backup" => Ok(Policy::ActiveBackup),
+        _ => Err(format!("'{text}' is no policy; allowed are spread, flow and active-backup")),
+    }
+}
+
+/// An MTU in bytes, a plain number.
+pub fn mtu(text: &str) -> Result<u32, String> {
+    ranged(text, limits::MTU_MIN, limits::MTU_MAX, "bytes")
+}
+
+/// A member's share: `auto` or Mbit/s as a plain number.
+pub fn weight(text: &str) -> Result<Weight, String> {
+    if text == "auto" {
+        return Ok(Weight::Auto);
+    }
+    ranged(text, limits::WEIGHT_MBIT_MIN, limits::WEIGHT_MBIT_MAX, "Mbit/s")
+        .map(Weight::Mbit)
+        .map_err(|cause| cause + ", or auto")
+}
+
+/// A stripe: `auto`, a time (`us`, `ms`) or a size (`B`, `KiB`).
+pub fn stripe(text: &str) -> Result<Stripe, String> {
+    if text == "auto" {
+        return Ok(Stripe::Auto);
+    }
+    let allowed = format!(
+        "allowed are auto, {}us to {}ms and {}B to {}KiB",
+        limits::STRIPE_US_MIN,
+        limits::STRIPE_US_MAX / 1000,
+        limits::STRIPE_BYTES_MIN,
+        limits::STRIPE_BYTES_MAX >> 10
+    );
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    if !number.is_empty() && unit.is_empty() {
+        return Err(format!("'{text}' lacks a unit; {allowed}"));
+    }
+    let Some(number) = digits(number) else {
+        return Err(format!("'{text}' is neither a time nor a size; {allowed}"));
+    };
+    let (value, low, high, make): (_, _, _, fn(u32) -> Stripe) = match unit {
+        "us" => (Some(number), limits::STRIPE_US_MIN, limits::STRIPE_US_MAX, Stripe::Us),
+        "ms" => (number.checked_mul(1000), limits::STRIPE_US_MIN, limits::STRIPE_US_MAX, Stripe::Us),
+        "B" => (Some(number), limits::STRIPE_BYTES_MIN, limits::STRIPE_BYTES_MAX, Stripe::Bytes),
+        "KiB" => {
+            (number.checked_mul(1024), limits::STRIPE_BYTES_MIN, limits::STRIPE_BYTES_MAX, Stripe::Bytes)
+        }
+        _ => return Err(format!("'{text}' has the unknown unit '{unit}'; {allowed}")),
+    };
+    match value {
+        Some(value) if (low..=high).contains(&value) => Ok(make(value)),
+        _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
+    }
+}
+
+/// Digits only: no sign, no space, no unit.
+fn digits(text: &str) -> Option<u32> {
+    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok()
+}
+
+fn ranged(text: &str, low: u32, high: u32, unit: &str) -> Result<u32, String> {
+    let numeric = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match digits(text) {
+        Some(value) if (low..=high).contains(&value) => Ok(value),
+        _ if numeric => Err(format!("'{text}' is outside the allowed range {low} to {high} {unit}")),
+        _ => Err(format!("'{text}' is not a whole number; allowed are {low} to {high} {unit}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

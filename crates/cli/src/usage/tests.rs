@@ -1,0 +1,82 @@
+use super::{object, refusal};
+use crate::args::Cli;
+use clap::Parser;
+
+/// The error line and the hint for a wrong command line.
+fn said(words: &[&str]) -> (String, String) {
+    let line = std::iter::once("linkbraid").chain(words.iter().copied());
+    let error = Cli::try_parse_from(line).expect_err("the command line is right");
+    let refusal = refusal(&error, &object(words.iter().map(|word| (*word).to_owned())));
+    (refusal.to_string(), refusal.hint.expect("a usage error has a hint"))
+}
+
+#[test]
+fn each_mistake_has_one_line_that_names_it() {
+    let cases: &[(&[&str], &str, &str)] = &[
+        (&["bnod"], "linkbraid: word 'bnod': no such word; did you mean 'bond'", "linkbraid --help"),
+        (&["zzz"], "linkbraid: word 'zzz': no such word", "linkbraid --help"),
+        (&["bond"], "bond: a word is missing: allowed are add, set, del", "linkbraid bond --help"),
+        (&["bond", "ad"], "bond: word 'ad': no such word; did you mean 'add'", "linkbraid bond --help"),
+        (&["bond", "add", "bond0"], "bond add: missing: --member IF[,IF...]", "linkbraid bond add --help"),
+        (&["bond", "add", "--member", "a"], "bond add: missing: NAME", "linkbraid bond add --help"),
+        (
+            &["bond", "set", "bond0"],
+            "bond set: missing: one of --policy, --mtu, --stripe, --damping",
+            "linkbraid bond set --help",
+        ),
+        (
+            &["member", "set", "b", "e"],
+            "member set: missing: --weight MBIT|auto",
+            "linkbraid member set --help",
+        ),
+        (&["member", "add", "b"], "member add: missing: IF", "linkbraid member add --help"),
+        (&["show", "a", "b"], "show: word 'b': one word too many", "linkbraid show --help"),
+        (
+            &["bond", "set", "b", "--polic", "flow"],
+            "bond set: option '--polic': no such option; did you mean '--policy'",
+            "linkbraid bond set --help",
+        ),
+        (&["show", "-x"], "show: option '-x': no such option", "linkbraid show --help"),
+        (&["show", "--socket"], "show: option '--socket': it lacks its value", "linkbraid show --help"),
+        (&["show", "--json=1"], "show: option '--json': it takes no value", "linkbraid show --help"),
+        (
+            &["bond", "set", "b", "--mtu", "9000", "--mtu", "1500"],
+            "bond set: option '--mtu': it was given more than once",
+            "linkbraid bond set --help",
+        ),
+        (
+            &["bond", "set", "b", "--stripe", "200"],
+            "bond set: option '--stripe': '200' lacks a unit; allowed are auto, 10us to 10ms and 1024B to 64KiB",
+            "linkbraid bond set --help",
+        ),
+        (
+            &["bond", "set", "b", "--damping", "maybe"],
+            "bond set: option '--damping': 'maybe' is not allowed; allowed are on, off",
+            "linkbraid bond set --help",
+        ),
+        (
+            &["show", "a/b"],
+            "show: word 'NAME': 'a/b' cannot be an interface name; a name has 1 to 15 bytes, no space, '/', ':' or '%'",
+            "linkbraid show --help",
+        ),
+    ];
+    for (words, line, hint) in cases {
+        assert_eq!(said(words), ((*line).to_owned(), (*hint).to_owned()), "{words:?}");
+    }
+}
+
+#[test]
+fn no_words_at_all() {
+    let (line, hint) = said(&[]);
+    assert!(line.starts_with("linkbraid: a word is missing: allowed are bond, member, show"), "{line}");
+    assert!(!line.contains("completions"), "hidden words stay hidden: {line}");
+    assert_eq!(hint, "linkbraid --help");
+}
+
+#[test]
+fn the_object_is_found_between_options() {
+    let find = |line: &str| object(line.split(' ').map(str::to_owned));
+    assert_eq!(find("--json bond --socket /x add bond0"), "bond add");
+    assert_eq!(find("--nonsense"), "linkbraid");
+    assert_eq!(find("show -- bond"), "show");
+}

@@ -1,0 +1,173 @@
+//! The command as a shell sees it: standard output, standard error and the exit status, against a daemon that
+//! answers what the test tells it to.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::thread::{self, JoinHandle};
+
+const BOND: &str = include_str!("bond.json");
+
+fn linkbraid(socket: &str, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linkbraid"));
+    command.args(words).env("LINKBRAID_SOCKET", socket).env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+fn run(socket: &str, words: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = linkbraid(socket, words).output().unwrap();
+    (
+        status.code().expect("no signal ended it"),
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr).unwrap(),
+    )
+}
+
+/// Answers one request with `reply` and gives back what was asked.
+fn daemon(test: &str, reply: String) -> (String, JoinHandle<String>) {
+    let path: PathBuf = std::env::temp_dir().join(format!("linkbraid-{test}-{}.sock", std::process::id()));
+    let listener = UnixListener::bind(&path).unwrap();
+    let socket = path.to_str().unwrap().to_owned();
+    let handle = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).unwrap();
+        stream.write_all(reply.as_bytes()).unwrap();
+        std::fs::remove_file(path).unwrap();
+        line
+    });
+    (socket, handle)
+}
+
+fn bonds_reply() -> String {
+    let bonds: serde_json::Value = serde_json::from_str(BOND).unwrap();
+    serde_json::json!({ "records": { "bonds": bonds } }).to_string() + "\n"
+}
+
+#[test]
+fn no_daemon_is_status_3_with_one_line_and_one_hint() {
+    let (code, out, err) = run("/tmp/linkbraid-nobody.sock", &["show"]);
+    assert_eq!((code, out.as_str()), (3, ""));
+    assert_eq!(
+        err,
+        "linkbraid: error: /tmp/linkbraid-nobody.sock: cannot reach the daemon: none is running on this socket\n  \
+         hint: linkbraid daemon --socket /tmp/linkbraid-nobody.sock\n"
+    );
+}
+
+#[test]
+fn wrong_usage_is_status_2_with_one_line_and_one_hint() {
+    let (code, out, err) = run("/tmp/linkbraid-nobody.sock", &["bond", "set", "bond0", "--stripe", "200"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(
+        err,
+        "linkbraid: error: bond set: option '--stripe': '200' lacks a unit; allowed are auto, 10us to 10ms and \
+         1024B to 64KiB\n  hint: linkbraid bond set --help\n"
+    );
+}
+
+#[test]
+fn every_usage_hint_works() {
+    for words in [&["bond", "add"][..], &["member", "set", "b"], &["shwo"], &["show", "a", "b"]] {
+        let (code, _, err) = run("/tmp/linkbraid-nobody.sock", words);
+        assert_eq!(code, 2, "{words:?}");
+        let hint =
+            err.lines().nth(1).and_then(|line| line.strip_prefix("  hint: linkbraid ")).expect("a hint");
+        let (code, out, err) = run("/tmp/linkbraid-nobody.sock", &hint.split(' ').collect::<Vec<_>>());
+        assert_eq!((code, err.as_str()), (0, ""), "{hint}");
+        assert!(out.contains("Usage: linkbraid"), "{out}");
+    }
+}
+
+#[test]
+fn a_refusal_is_status_1_with_the_daemons_words() {
+    let reply = serde_json::json!({ "error": {
+        "object": "bond0", "what": "cannot add member 'eth9'", "cause": "no such interface", "hint": "ip link"
+    }});
+    let (socket, handle) = daemon("refusal", reply.to_string() + "\n");
+    let (code, out, err) = run(&socket, &["member", "add", "bond0", "eth9"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert_eq!(
+        err,
+        "linkbraid: error: bond0: cannot add member 'eth9': no such interface\n  hint: ip link\n"
+    );
+    assert_eq!(
+        handle.join().unwrap(),
+        "{\"member_add\":{\"bond\":\"bond0\",\"interface\":\"eth9\",\"weight\":\"auto\",\"move_address\":false}}\n"
+    );
+}
+
+#[test]
+fn a_change_says_nothing_but_its_warnings() {
+    let reply = "{\"done\":{\"warnings\":[\"bond0: weight of 'eth1' is unknown\\n, using 1000 Mbit/s\"]}}\n";
+    let (socket, handle) = daemon("change", reply.to_owned());
+    let (code, out, err) = run(&socket, &["bond", "del", "bond0"]);
+    handle.join().unwrap();
+    assert_eq!((code, out.as_str()), (0, ""));
+    assert_eq!(err, "linkbraid: warning: bond0: weight of 'eth1' is unknown , using 1000 Mbit/s\n");
+}
+
+#[test]
+fn a_change_with_json_prints_an_object() {
+    let (socket, handle) = daemon("change-json", "{\"done\":{\"warnings\":[]}}\n".to_owned());
+    let (code, out, err) = run(&socket, &["bond", "--json", "del", "bond0"]);
+    handle.join().unwrap();
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out, "{\n  \"warnings\": []\n}\n");
+}
+
+#[test]
+fn show_prints_text_without_colour_into_a_pipe() {
+    let (socket, handle) = daemon("show", bonds_reply());
+    let (code, out, err) = run(&socket, &["show"]);
+    assert_eq!(handle.join().unwrap(), "{\"show\":{\"name\":null}}\n");
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("bond0: ok, 1 of 1 member carries traffic, 0 peers\n"), "{out}");
+    assert!(!out.contains('\x1b'));
+}
+
+#[test]
+fn show_with_json_prints_the_records_as_they_are() {
+    let (socket, handle) = daemon("show-json", bonds_reply());
+    let (code, out, err) = run(&socket, &["show", "bond0", "--json"]);
+    assert_eq!(handle.join().unwrap(), "{\"show\":{\"name\":\"bond0\"}}\n");
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out, BOND);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let (socket, handle) = daemon("pipe", bonds_reply());
+    let mut child =
+        linkbraid(&socket, &["show"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Closed before the daemon has answered, or just after: either way nobody reads.
+    drop(child.stdout.take());
+    handle.join().unwrap();
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let (socket, handle) = daemon("full", bonds_reply());
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = linkbraid(&socket, &["show"]).stdout(full).output().unwrap();
+    handle.join().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "linkbraid: error: standard output: cannot write: no space left on device\n"
+    );
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let (code, out, err) = run("/tmp/linkbraid-nobody.sock", &["--version"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out, format!("linkbraid {}\n", env!("CARGO_PKG_VERSION")));
+    let (code, out, err) = run("/tmp/linkbraid-nobody.sock", &["bond", "add", "-h"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("--member <IF[,IF...]>") && !out.contains('\x1b'), "{out}");
+}
