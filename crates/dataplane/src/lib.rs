@@ -1,1 +1,162 @@
-//! The BPF programs, their loader and typed maps.
+//! The BPF programs of a bond, their loader and typed maps.
+//!
+//! [`DataPath`] loads the programs of `bpf/bond.bpf.c`, or adopts the maps that an earlier daemon pinned, puts
+//! the programs on interfaces and writes the tables they follow. It knows no protocol.
+
+mod error;
+mod hook;
+mod intf;
+mod reason;
+mod ring;
+mod table;
+
+use error::Error as E;
+pub use error::{Error, Result};
+use hook::{Attachment, Side};
+pub use hook::{Hook, HookChoice};
+pub use intf::{LANES_MAX, MEMBERS_MAX, NO_SLOT, PLANS_MAX};
+use libbpf_rs::{MapCore as _, MapHandle, Object, ObjectBuilder, ProgramMut};
+pub use reason::{REASONS, Reason};
+pub use ring::ArpPlusRing;
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+pub use table::{Bond, Count, Lane, Member, MemberCounts, PeerMac, Plan, Policy};
+
+/// The compiled programs.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bond.bpf.o"));
+
+const EGRESS: &str = "lb_egress";
+const INGRESS: &str = "lb_ingress";
+
+/// The data path of one bond.
+pub struct DataPath {
+    object: Object,
+    maps: HashMap<&'static str, MapHandle>,
+    pins: PathBuf,
+    choice: HookChoice,
+    bond: Option<Attachment>,
+    members: HashMap<u32, Attachment>,
+}
+
+/// The maps of `maps.bpf.h` and `stats.bpf.h` that this side uses.
+const MAPS: &[&str] = &[
+    "lb_bond",
+    "lb_members",
+    "lb_slots",
+    "lb_own_macs",
+    "lb_peer_macs",
+    "lb_plans",
+    "lb_lane_counters",
+    "lb_reasons",
+    "lb_member_counters",
+    "lb_arp_plus",
+    "lb_flows",
+];
+
+impl DataPath {
+    /// Loads the programs with their maps pinned under `pins`; maps that are there already are adopted.
+    ///
+    /// # Errors
+    /// The kernel refuses the programs, `pins` is not in a BPF file system, or pinned maps have another layout.
+    pub fn load(pins: &Path, choice: HookChoice) -> Result<Self> {
+        fs::create_dir_all(pins).map_err(|cause| E::Pin { path: pins.to_owned(), cause })?;
+        let mut open = ObjectBuilder::default()
+            .name("linkbraid")
+            .and_then(|b| b.open_memory(OBJECT))
+            .map_err(E::Load)?;
+        for mut map in open.maps_mut() {
+            if let Some(name) = MAPS.iter().find(|name| map.name() == OsStr::new(name)) {
+                map.set_pin_path(pins.join(name)).map_err(E::Load)?;
+            }
+        }
+        let object = open.load().map_err(E::Load)?;
+        let mut maps = HashMap::new();
+        for name in MAPS {
+            let map = object.maps().find(|map| map.name() == OsStr::new(name)).ok_or(E::Missing(name))?;
+            maps.insert(*name, MapHandle::try_from(&map).map_err(E::Load)?);
+        }
+        Ok(Self { object, maps, pins: pins.to_owned(), choice, bond: None, members: HashMap::new() })
+    }
+
+    /// Puts the egress program on the bond.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach_bond(&mut self, ifindex: u32) -> Result<Hook> {
+        let pin = self.pins.join(format!("egress_{ifindex}"));
+        let attachment =
+            Attachment::new(&program(&self.object, EGRESS)?, ifindex, Side::Egress, self.choice, &pin)?;
+        let hook = attachment.hook();
+        self.bond = Some(attachment);
+        Ok(hook)
+    }
+
+    /// Puts the ingress program on a member.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach_member(&mut self, ifindex: u32) -> Result<()> {
+        let pin = self.pins.join(format!("ingress_{ifindex}"));
+        let attachment =
+            Attachment::new(&program(&self.object, INGRESS)?, ifindex, Side::Ingress, self.choice, &pin)?;
+        self.members.insert(ifindex, attachment);
+        Ok(())
+    }
+
+    /// Takes the ingress program off a member; does nothing where there is none.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn detach_member(&mut self, ifindex: u32) -> Result<()> {
+        match self.members.remove(&ifindex) {
+            Some(attachment) => attachment.detach(&program(&self.object, INGRESS)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The hook the bond's program sits on.
+    pub fn hook(&self) -> Option<Hook> {
+        self.bond.as_ref().map(Attachment::hook)
+    }
+
+    /// Takes all programs off and removes all pins. Goes on after an error and returns the first.
+    ///
+    /// # Errors
+    /// The kernel refuses to detach a program or to remove a pin.
+    pub fn unload(mut self) -> Result<()> {
+        let mut first = Ok(());
+        let members: Vec<u32> = self.members.keys().copied().collect();
+        for ifindex in members {
+            first = first.and(self.detach_member(ifindex));
+        }
+        if let Some(bond) = self.bond.take() {
+            first = first.and(program(&self.object, EGRESS).and_then(|program| bond.detach(&program)));
+        }
+        first.and(remove_pins(&self.pins))
+    }
+
+    fn map(&self, name: &'static str) -> Result<&MapHandle> {
+        self.maps.get(name).ok_or(E::Missing(name))
+    }
+}
+
+/// Removes the pins of a bond whose data path is not loaded (left by a daemon that died half way).
+///
+/// # Errors
+/// A pin cannot be removed.
+pub fn remove_pins(pins: &Path) -> Result<()> {
+    match fs::remove_dir_all(pins) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+            Err(E::Pin { path: pins.to_owned(), cause })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn program<'o>(object: &'o Object, name: &'static str) -> Result<ProgramMut<'o>> {
+    object.progs_mut().find(|program| program.name() == OsStr::new(name)).ok_or(E::Missing(name))
+}

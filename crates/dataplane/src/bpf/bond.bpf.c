@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * The data path of a bond: two programs on the tc hooks (tcx or clsact).
+ *
+ *   lb_egress   on the bond (a bridge), egress: frame -> plan of the next hop -> lane -> MACs -> member
+ *   lb_ingress  on each member, ingress: own, copied and flooded frames dropped, MACs put right, ARP+ to
+ *               the daemon; what passes goes on to the bridge
+ *
+ * They only follow tables that the daemon writes; they know no protocol and outlive the daemon.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/pkt_cls.h>
+#include <linux/tcp.h>
+#include <stddef.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "intf.h"
+#include "maps.bpf.h"
+#include "stats.bpf.h"
+#include "parse.bpf.h"
+#include "damp.bpf.h"
+#include "steer.bpf.h"
+#include "take.bpf.h"
+
+SEC("tc")
+int lb_egress(struct __sk_buff *skb)
+{
+	int verdict = TC_ACT_SHOT;
+	enum lb_reason reason = steer(skb, &verdict);
+
+	count_reason(skb, reason);
+	return verdict;
+}
+
+/* Damping's word on a frame that take() let in. */
+static __always_inline int judge_ack(struct __sk_buff *skb)
+{
+	const struct lb_config *bond = the_bond();
+	enum lb_reason reason;
+
+	if (!bond || !(bond->flags & LB_CONFIG_DAMPING))
+		return TC_ACT_UNSPEC;
+	reason = damp(skb, bond);
+	if (reason)
+		count_reason(skb, reason);
+	return reason == LB_RX_ACK_DAMPED ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int lb_ingress(struct __sk_buff *skb)
+{
+	__u32 slot = LB_NO_SLOT, number = 0;
+	enum lb_reason reason = take(skb, &slot, &number);
+
+	count_reason(skb, reason);
+	switch (reason) {
+	case LB_RX_PEER:
+	case LB_RX_PLAIN:
+		count_member(skb, slot, 0);
+		return judge_ack(skb);
+	case LB_RX_MULTICAST:
+	case LB_RX_GUEST:
+		count_member(skb, slot, 0);
+		return TC_ACT_UNSPEC;
+	case LB_RX_NOT_OURS:
+		return TC_ACT_UNSPEC;
+	default:
+		/* Dropped, or handed to the daemon. */
+		return TC_ACT_SHOT;
+	}
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

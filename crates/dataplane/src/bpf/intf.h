@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the programs and the daemon share: limits, reasons and the layout of every map value.
+ *
+ * The loader is generated against this file; crates/dataplane/src/intf.rs repeats the layouts and asserts
+ * their sizes. All integers are in host byte order unless the type says otherwise; MACs are in wire order.
+ */
+#ifndef LB_INTF_H
+#define LB_INTF_H
+
+#define LB_ETH_P_ARP_PLUS 0x88B5
+
+/* Members of one bond. */
+#define LB_MEMBERS_MAX 16
+/* Lanes of one plan. */
+#define LB_LANES_MAX 16
+/* Plans: number 0 is for plain hosts, the others belong to peers. */
+#define LB_PLANS_MAX 4097
+/* MACs of peers, with those they had a while ago. */
+#define LB_PEER_MACS_MAX 65536
+/* Striped TCP flows whose stripes are remembered; the least recently used one makes room. */
+#define LB_FLOWS_MAX 2048
+/* Stripes remembered of a flow; a power of two. */
+#define LB_STRIPES_MAX 64
+/* The longest ARP+ frame handed to the daemon, with its Ethernet header, in bytes. */
+#define LB_ARP_PLUS_BYTES_MAX 1514
+/* ARP+ frames waiting for the daemon, in bytes of ring buffer. */
+#define LB_ARP_PLUS_RING_BYTES (256 * 1024)
+/* "No member": a slot that is never valid. */
+#define LB_NO_SLOT 0xff
+
+/*
+ * Reasons. Never renumbered; a retired number stays "unused". X(number, NAME, verdict, sentence)
+ */
+#define LB_REASONS(X)                                                                                       \
+	X(0, UNUSED, "drop", "never counted")                                                              \
+	X(1, TX_PEER, "sent", "left over a lane of the peer's plan")                                       \
+	X(2, TX_PLAIN, "sent", "left for a plain host over any member")                                    \
+	X(3, TX_MULTICAST, "sent", "broadcast or multicast, left over the members in turn")                \
+	X(4, TX_REPORT, "sent", "IGMP or MLD report, left by the elected member")                          \
+	X(5, TX_GUEST, "sent", "source is not the bond's MAC: left by one member with its addresses kept") \
+	X(6, TX_MULTICAST_COPY, "sent", "further copy of a broadcast or multicast for a separate segment") \
+	X(7, TX_NO_LANE, "drop", "no live lane")                                                           \
+	X(8, TX_SHORT, "drop", "shorter than an Ethernet header")                                          \
+	X(9, TX_REWRITE, "drop", "the kernel refused to rewrite the MAC header")                           \
+	X(10, RX_PEER, "pass", "from a peer, MAC header put right")                                        \
+	X(11, RX_PLAIN, "pass", "from a plain host")                                                       \
+	X(12, RX_MULTICAST, "pass", "broadcast or multicast, first copy")                                  \
+	X(13, RX_GUEST, "pass", "for a guest behind the bond")                                             \
+	X(14, RX_NOT_OURS, "pass", "arrived on an interface that is not a member yet or any more")         \
+	X(15, RX_OWN, "drop", "one of our own frames, looped back by the switch")                          \
+	X(16, RX_COPY, "drop", "another copy of a broadcast or multicast")                                 \
+	X(17, RX_FLOODED, "drop", "flooded by the switch: for another member's MAC")                       \
+	X(18, RX_STRANGER, "drop", "flooded by the switch: for a MAC that is not ours")                    \
+	X(19, RX_SHORT, "drop", "shorter than an Ethernet header")                                         \
+	X(20, RX_ARP_PLUS, "pass", "ARP+, handed to the daemon")                                           \
+	X(21, RX_ARP_PLUS_LONG, "drop", "ARP+ frame longer than the limit")                                \
+	X(22, RX_ARP_PLUS_FULL, "drop", "ARP+ frame while the daemon's queue was full")                    \
+	X(23, RX_REWRITE, "drop", "the kernel refused to rewrite the MAC header")                          \
+	X(24, RX_ACK_DAMPED, "drop", "duplicate ACK about a hole younger than the lanes' skew")            \
+	X(25, RX_ACK_MASKED, "pass", "ACK whose SACK blocks about a young hole were hidden from TCP")      \
+	X(26, RX_ACK_LOST, "pass", "duplicate ACK that proves a loss: later data on the same lane arrived") \
+	X(27, RX_ACK_OLD, "pass", "duplicate ACK about a hole older than the lanes' skew")                 \
+	X(28, RX_ACK_DSACK, "pass", "ACK that reports a duplicate (DSACK)")                                \
+	X(29, RX_ACK_SHARE, "pass", "duplicate ACK let through: the share of a flow's damped ACKs is full") \
+	X(30, RX_ACK_WINDOW, "pass", "duplicate ACK that also changes the window or echoes congestion")
+
+#define LB_REASONS_MAX 64
+
+#define LB_REASON_ENUM(number, name, verdict, sentence) LB_##name = number,
+enum lb_reason { LB_REASONS(LB_REASON_ENUM) };
+#undef LB_REASON_ENUM
+
+enum lb_policy {
+	LB_SPREAD = 0,
+	LB_FLOW = 1,
+	LB_ACTIVE_BACKUP = 2,
+};
+
+/* lb_config.flags */
+#define LB_CONFIG_DAMPING 1
+
+struct lb_mac {
+	unsigned char b[6];
+};
+
+/* The bond. Written by the daemon, read by all programs. */
+struct lb_config {
+	__u32 bond_ifindex;
+	__u32 flags;
+	/* Damping: the youngest and the oldest age at which a hole may be told to TCP, ns. */
+	__u64 damp_ns_min;
+	__u64 damp_ns_max;
+	struct lb_mac mac;
+	__u8 policy;
+	/* Segments with a live member; their elected members, lowest segment first. */
+	__u8 n_segments;
+	__u8 elected[LB_MEMBERS_MAX];
+};
+
+/* A member, by slot. Written by the daemon. */
+struct lb_member {
+	__u32 ifindex; /* 0: the slot is free */
+	struct lb_mac mac;
+	__u8 live;
+	/* The slot that takes in broadcasts of this member's segment. */
+	__u8 elected;
+};
+
+/* Key of every map keyed by MAC. */
+struct lb_mac_key {
+	struct lb_mac mac;
+	__u8 pad[2];
+};
+
+/* A MAC of a peer. Written by the daemon. */
+struct lb_peer_mac {
+	__u32 plan;
+	/* What neighbours know the peer by. */
+	struct lb_mac primary;
+	/* The slot that takes in this peer's broadcasts. */
+	__u8 broadcast_slot;
+	__u8 pad;
+};
+
+struct lb_lane {
+	/* The peer's member; all zero keeps the destination (plain hosts). */
+	struct lb_mac peer_mac;
+	__u8 slot;
+	__u8 pad;
+	/* Cost of a byte on this lane: 256 times the heaviest weight over its own. */
+	__u32 byte_cost;
+	/* A flow hash (16 bits) below this belongs to this lane or an earlier one. */
+	__u32 hash_below;
+};
+
+/* The lanes to use now, replaced as a whole. Written by the daemon, read by egress. */
+struct lb_plan {
+	/* Different each time the lanes change: progress is then counted anew. */
+	__u32 generation;
+	__u32 n_lanes;
+	struct lb_lane lanes[LB_LANES_MAX];
+};
+
+/* How far each lane is in virtual time. Written by egress. */
+struct lb_progress {
+	__u32 generation;
+	__u32 pad;
+	__u64 time[LB_LANES_MAX];
+};
+
+struct lb_count {
+	__u64 frames;
+	__u64 bytes;
+};
+
+/* Per CPU and plan. Written by egress, read by the daemon; counts since the generation began. */
+struct lb_lane_counts {
+	__u32 generation;
+	__u32 pad;
+	struct lb_count lanes[LB_LANES_MAX];
+};
+
+/* Per CPU and member. */
+struct lb_member_counts {
+	struct lb_count tx;
+	struct lb_count rx;
+};
+
+/* A TCP flow as its sender sees it. */
+struct lb_flow_key {
+	__u32 source[4];
+	__u32 destination[4];
+	__be16 source_port;
+	__be16 destination_port;
+};
+
+/* A stripe that left: sequence numbers [start, end) on one lane. */
+struct lb_stripe {
+	__u32 start;
+	__u32 end;
+	__u32 lane; /* generation << 4 | lane */
+};
+
+/* A striped flow. Written by egress (stripes) and ingress (the rest), in races that only cost accuracy. */
+struct lb_flow {
+	__u64 hole_since_ns;
+	/* How long holes took that filled by themselves: a decaying maximum. */
+	__u64 skew_ns;
+	/* The hole that is being watched: its sequence number, and whether TCP was told of it. */
+	__u32 hole;
+	__u32 told;
+	/* While below this sequence number TCP is repairing losses and sees every ACK. */
+	__u32 recover;
+	__u32 recovering;
+	/* ACKs with SACK seen and damped lately; halved together. */
+	__u32 seen;
+	__u32 damped;
+	__u32 window;
+	__u32 head;
+	struct lb_stripe stripes[LB_STRIPES_MAX];
+};
+
+/* An ARP+ frame on its way to the daemon. */
+struct lb_arp_plus_record {
+	__u32 slot;
+	__u32 bytes;
+	__u8 frame[LB_ARP_PLUS_BYTES_MAX];
+	__u8 pad[2];
+};
+
+_Static_assert(sizeof(struct lb_config) == 48, "lb_config");
+_Static_assert(sizeof(struct lb_member) == 12, "lb_member");
+_Static_assert(sizeof(struct lb_peer_mac) == 12, "lb_peer_mac");
+_Static_assert(sizeof(struct lb_lane) == 16, "lb_lane");
+_Static_assert(sizeof(struct lb_plan) == 264, "lb_plan");
+_Static_assert(sizeof(struct lb_flow_key) == 36, "lb_flow_key");
+
+#endif

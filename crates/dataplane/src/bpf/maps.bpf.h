@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The maps that join the daemon's decisions to the data path. */
+#ifndef LB_MAPS_BPF_H
+#define LB_MAPS_BPF_H
+
+/* The bond itself. Written by the daemon, read by all. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lb_config);
+} lb_bond SEC(".maps");
+
+/* Members by slot. Written by the daemon, read by all. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_MEMBERS_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_member);
+} lb_members SEC(".maps");
+
+/* Interface index to slot. Written by the daemon, read by ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LB_MEMBERS_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} lb_slots SEC(".maps");
+
+/* The members' MACs (and the bond's) to slots. Written by the daemon, read by ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * LB_MEMBERS_MAX);
+	__type(key, struct lb_mac_key);
+	__type(value, __u32);
+} lb_own_macs SEC(".maps");
+
+/* MACs of peers. Written by the daemon, read by egress (next hop) and ingress (sender). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LB_PEER_MACS_MAX);
+	__type(key, struct lb_mac_key);
+	__type(value, struct lb_peer_mac);
+} lb_peer_macs SEC(".maps");
+
+/* Plans. Written by the daemon, read by egress and by damping. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_PLANS_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_plan);
+} lb_plans SEC(".maps");
+
+/* How far each lane of each plan is. Written by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_PLANS_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_progress);
+} lb_progresses SEC(".maps");
+
+/* What each lane carried. Written by egress, read by the daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LB_PLANS_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_lane_counts);
+} lb_lane_counters SEC(".maps");
+
+/* Striped TCP flows. Written by egress and ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, LB_FLOWS_MAX);
+	__type(key, struct lb_flow_key);
+	__type(value, struct lb_flow);
+} lb_flows SEC(".maps");
+
+/* One empty flow a CPU: a map value to start a flow from, too large for the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lb_flow);
+} lb_empty_flow SEC(".maps");
+
+/* ARP+ frames for the daemon. Written by ingress, read by the daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, LB_ARP_PLUS_RING_BYTES);
+} lb_arp_plus SEC(".maps");
+
+static __always_inline const struct lb_config *the_bond(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&lb_bond, &zero);
+}
+
+static __always_inline const struct lb_member *member_at(__u32 slot)
+{
+	return bpf_map_lookup_elem(&lb_members, &slot);
+}
+
+static __always_inline struct lb_mac_key mac_key(const struct lb_mac *mac)
+{
+	struct lb_mac_key key = { .mac = *mac };
+
+	return key;
+}
+
+#endif

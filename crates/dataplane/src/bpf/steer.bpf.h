@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
+ * Reads lb_bond, lb_members, lb_peer_macs, lb_plans; writes lb_progresses, lb_lane_counters, lb_flows.
+ */
+#ifndef LB_STEER_BPF_H
+#define LB_STEER_BPF_H
+
+/* A buffer up to this long may be an ACK without data: MAC, a tag, IPv6 and TCP with all its options. */
+#define ACK_BYTES_MAX 140
+
+/* The lane a flow hash belongs to, by weight. */
+static __always_inline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
+{
+	__u32 point = hash & 0xffff;
+
+	for (__u32 i = 0; i < LB_LANES_MAX - 1; i++)
+		if (i + 1 >= plan->n_lanes || point < plan->lanes[i].hash_below)
+			return i;
+	return LB_LANES_MAX - 1;
+}
+
+/* The lane that is furthest behind in virtual time: byte-fair and weighted, no division and no clock. */
+static __always_inline __u32 latest_lane(const struct lb_plan *plan, const struct lb_progress *progress)
+{
+	__u32 best = 0;
+	__u64 best_time = progress->time[0];
+
+	for (__u32 i = 1; i < LB_LANES_MAX; i++) {
+		if (i >= plan->n_lanes)
+			break;
+		if (progress->time[i] < best_time) {
+			best = i;
+			best_time = progress->time[i];
+		}
+	}
+	return best;
+}
+
+static __always_inline struct lb_progress *progress_of(__u32 number, const struct lb_plan *plan)
+{
+	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
+
+	if (progress && progress->generation != plan->generation) {
+		/* The lanes changed: all start together. Two CPUs here at once do the same thing. */
+		__builtin_memset(progress->time, 0, sizeof(progress->time));
+		progress->generation = plan->generation;
+	}
+	return progress;
+}
+
+static __always_inline void count_lane(struct __sk_buff *skb, __u32 number, __u32 generation, __u32 lane)
+{
+	struct lb_lane_counts *counts = bpf_map_lookup_elem(&lb_lane_counters, &number);
+
+	if (!counts || lane >= LB_LANES_MAX)
+		return;
+	if (counts->generation != generation) {
+		__builtin_memset(counts->lanes, 0, sizeof(counts->lanes));
+		counts->generation = generation;
+	}
+	add_count(&counts->lanes[lane], skb);
+}
+
+static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_config *bond, __u32 number,
+					 const struct lb_plan *plan)
+{
+	struct lb_progress *progress;
+	struct tcp_view view;
+	__u32 lane, is_tcp, hash;
+
+	if (plan->n_lanes == 1 || bond->policy == LB_ACTIVE_BACKUP)
+		return 0;
+	hash = bpf_get_hash_recalc(skb);
+	if (bond->policy == LB_FLOW)
+		return hashed_lane(plan, hash);
+	progress = progress_of(number, plan);
+	if (!progress)
+		return hashed_lane(plan, hash);
+	is_tcp = view_tcp(skb, &view);
+	/* ACKs without data stay in order on one lane: reordered ones slow the sender down. */
+	if (is_tcp && !view.payload && skb->len <= ACK_BYTES_MAX)
+		lane = hashed_lane(plan, hash);
+	else
+		lane = latest_lane(plan, progress);
+	if (lane >= LB_LANES_MAX)
+		return 0;
+	__sync_fetch_and_add(&progress->time[lane], (__u64)skb->len * plan->lanes[lane].byte_cost);
+	if (is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING)
+		remember_stripe(skb, &view, plan->generation << 4 | lane);
+	return lane;
+}
+
+/* Puts the MACs of the lane into the frame and sends it out of the member. */
+static __always_inline enum lb_reason send_over(struct __sk_buff *skb, __u32 slot, const struct lb_mac *to,
+						enum lb_reason reason, int *verdict)
+{
+	const struct lb_member *member = member_at(slot);
+
+	if (!member || !member->ifindex)
+		return LB_TX_NO_LANE;
+	/* The header may sit in a buffer shared with a clone: make it ours before it changes. */
+	if (bpf_skb_store_bytes(skb, ETH_ALEN, &member->mac, ETH_ALEN, 0))
+		return LB_TX_REWRITE;
+	if (to && !is_zero_mac(to) && bpf_skb_store_bytes(skb, 0, to, ETH_ALEN, 0))
+		return LB_TX_REWRITE;
+	count_member(skb, slot, 1);
+	*verdict = bpf_redirect(member->ifindex, 0);
+	return reason;
+}
+
+/* The member that speaks for a guest, so that the switch sees its MAC on one port only. */
+static __always_inline __u32 guest_slot(const struct lb_mac *guest)
+{
+	__u32 plain = 0;
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
+	__u32 hash = (guest->b[2] << 24 | guest->b[3] << 16 | guest->b[4] << 8 | guest->b[5]) * 2654435761u;
+	__u32 lane;
+
+	if (!plan || !plan->n_lanes)
+		return LB_NO_SLOT;
+	lane = hashed_lane(plan, hash >> 16);
+	return lane < LB_LANES_MAX ? plan->lanes[lane].slot : LB_NO_SLOT;
+}
+
+static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const struct lb_mac *source, int *verdict)
+{
+	__u32 slot = guest_slot(source);
+	const struct lb_member *member = member_at(slot);
+
+	if (!member || !member->ifindex)
+		return LB_TX_NO_LANE;
+	count_member(skb, slot, 1);
+	*verdict = bpf_redirect(member->ifindex, 0);
+	return LB_TX_GUEST;
+}
+
+/* One copy for each segment; on one switch (the usual case) the members take turns. */
+static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, const struct lb_config *bond,
+						      int *verdict)
+{
+	__u32 plain = 0;
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
+	__u32 slot;
+
+	if (!plan || !plan->n_lanes || !bond->n_segments)
+		return LB_TX_NO_LANE;
+	if (bond->n_segments == 1) {
+		__u32 lane;
+
+		if (is_group_report(skb))
+			return send_over(skb, bond->elected[0], 0, LB_TX_REPORT, verdict);
+		lane = choose_lane(skb, bond, plain, plan);
+		if (lane >= LB_LANES_MAX)
+			return LB_TX_NO_LANE;
+		count_lane(skb, plain, plan->generation, lane);
+		return send_over(skb, plan->lanes[lane].slot, 0, LB_TX_MULTICAST, verdict);
+	}
+	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
+		const struct lb_member *member;
+
+		if (i >= bond->n_segments)
+			break;
+		slot = bond->elected[i];
+		member = member_at(slot);
+		if (!member || !member->ifindex)
+			continue;
+		if (bpf_skb_store_bytes(skb, ETH_ALEN, &member->mac, ETH_ALEN, 0))
+			return LB_TX_REWRITE;
+		count_member(skb, slot, 1);
+		count_reason(skb, LB_TX_MULTICAST_COPY);
+		bpf_clone_redirect(skb, member->ifindex, 0);
+	}
+	return send_over(skb, bond->elected[0], 0, LB_TX_MULTICAST, verdict);
+}
+
+static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
+{
+	const struct lb_config *bond = the_bond();
+	const struct lb_peer_mac *peer;
+	const struct lb_plan *plan;
+	struct lb_mac source, destination;
+	struct lb_mac_key key;
+	struct ethhdr *eth;
+	__u32 number, lane;
+
+	if (!has_ethernet(skb, &eth))
+		return LB_TX_SHORT;
+	if (!bond)
+		return LB_TX_NO_LANE;
+	__builtin_memcpy(&source, eth->h_source, sizeof(source));
+	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
+	if (!same_mac(&source, &bond->mac))
+		return steer_guest(skb, &source, verdict);
+	if (is_multicast(&destination))
+		return steer_multicast(skb, bond, verdict);
+	key = mac_key(&destination);
+	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
+	number = peer ? peer->plan : 0;
+	plan = bpf_map_lookup_elem(&lb_plans, &number);
+	if (!plan || !plan->n_lanes)
+		return LB_TX_NO_LANE;
+	lane = choose_lane(skb, bond, number, plan);
+	if (lane >= LB_LANES_MAX)
+		return LB_TX_NO_LANE;
+	count_lane(skb, number, plan->generation, lane);
+	return send_over(skb, plan->lanes[lane].slot, &plan->lanes[lane].peer_mac,
+			 number ? LB_TX_PEER : LB_TX_PLAIN, verdict);
+}
+
+#endif

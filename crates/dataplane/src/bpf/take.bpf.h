@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
+ * passes. Reads lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_bond; writes lb_arp_plus.
+ */
+#ifndef LB_TAKE_BPF_H
+#define LB_TAKE_BPF_H
+
+static __always_inline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slot)
+{
+	struct lb_arp_plus_record *record;
+	__u32 bytes = skb->len;
+
+	if (bytes < sizeof(struct ethhdr) || bytes > LB_ARP_PLUS_BYTES_MAX)
+		return LB_RX_ARP_PLUS_LONG;
+	record = bpf_ringbuf_reserve(&lb_arp_plus, sizeof(*record), 0);
+	if (!record)
+		return LB_RX_ARP_PLUS_FULL;
+	record->slot = slot;
+	record->bytes = bytes;
+	if (bpf_skb_load_bytes(skb, 0, record->frame, bytes)) {
+		bpf_ringbuf_discard(record, 0);
+		return LB_RX_ARP_PLUS_LONG;
+	}
+	bpf_ringbuf_submit(record, 0);
+	return LB_RX_ARP_PLUS;
+}
+
+static __always_inline int put_mac(struct __sk_buff *skb, __u32 at, const struct lb_mac *mac)
+{
+	return !bpf_skb_store_bytes(skb, at, mac, ETH_ALEN, 0);
+}
+
+/* Decides about one frame; `plan` tells whose plan its sender has (0: a plain host). */
+static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_out, __u32 *number)
+{
+	const struct lb_config *bond = the_bond();
+	const struct lb_member *member;
+	const struct lb_peer_mac *peer;
+	struct lb_mac source, destination;
+	struct lb_mac_key key;
+	struct ethhdr *eth;
+	__u32 ifindex = skb->ifindex;
+	__u32 *found, slot;
+
+	found = bpf_map_lookup_elem(&lb_slots, &ifindex);
+	if (!found || !bond)
+		return LB_RX_NOT_OURS;
+	slot = *found;
+	member = member_at(slot);
+	if (!member)
+		return LB_RX_NOT_OURS;
+	*slot_out = slot;
+	if (!has_ethernet(skb, &eth))
+		return LB_RX_SHORT;
+	if (eth->h_proto == bpf_htons(LB_ETH_P_ARP_PLUS))
+		return hand_to_daemon(skb, slot);
+	__builtin_memcpy(&source, eth->h_source, sizeof(source));
+	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
+	key = mac_key(&source);
+	if (bpf_map_lookup_elem(&lb_own_macs, &key))
+		return LB_RX_OWN;
+	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
+	*number = peer ? peer->plan : 0;
+	if (is_multicast(&destination)) {
+		__u32 accepts = peer ? peer->broadcast_slot : member->elected;
+
+		if (accepts != slot)
+			return LB_RX_COPY;
+		if (peer && !same_mac(&source, &peer->primary) && !put_mac(skb, ETH_ALEN, &peer->primary))
+			return LB_RX_REWRITE;
+		return LB_RX_MULTICAST;
+	}
+	key = mac_key(&destination);
+	found = bpf_map_lookup_elem(&lb_own_macs, &key);
+	if (!found)
+		return guest_slot(&destination) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
+	if (*found != slot)
+		return LB_RX_FLOODED;
+	if (!same_mac(&destination, &bond->mac) && !put_mac(skb, 0, &bond->mac))
+		return LB_RX_REWRITE;
+	if (!peer)
+		return LB_RX_PLAIN;
+	if (!same_mac(&source, &peer->primary) && !put_mac(skb, ETH_ALEN, &peer->primary))
+		return LB_RX_REWRITE;
+	return LB_RX_PEER;
+}
+
+#endif

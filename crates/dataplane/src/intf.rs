@@ -1,0 +1,117 @@
+//! The layouts of `bpf/intf.h`, field by field; sizes are asserted on both sides.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Members of one bond.
+pub const MEMBERS_MAX: usize = 16;
+/// Lanes of one plan.
+pub const LANES_MAX: usize = 16;
+/// Plans; number 0 is for plain hosts.
+pub const PLANS_MAX: u32 = 4097;
+/// "No member".
+pub const NO_SLOT: u8 = 0xff;
+/// `lb_config.flags`: damping is on.
+pub const CONFIG_DAMPING: u32 = 1;
+
+/// `struct lb_config`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawConfig {
+    pub bond_ifindex: u32,
+    pub flags: u32,
+    pub damp_ns_min: u64,
+    pub damp_ns_max: u64,
+    pub mac: [u8; 6],
+    pub policy: u8,
+    pub n_segments: u8,
+    pub elected: [u8; MEMBERS_MAX],
+}
+
+/// `struct lb_member`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawMember {
+    pub ifindex: u32,
+    pub mac: [u8; 6],
+    pub live: u8,
+    pub elected: u8,
+}
+
+/// `struct lb_mac_key`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawMacKey {
+    pub mac: [u8; 6],
+    pub pad: [u8; 2],
+}
+
+/// `struct lb_peer_mac`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawPeerMac {
+    pub plan: u32,
+    pub primary: [u8; 6],
+    pub broadcast_slot: u8,
+    pub pad: u8,
+}
+
+/// `struct lb_lane`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawLane {
+    pub peer_mac: [u8; 6],
+    pub slot: u8,
+    pub pad: u8,
+    pub byte_cost: u32,
+    pub hash_below: u32,
+}
+
+/// `struct lb_plan`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawPlan {
+    pub generation: u32,
+    pub n_lanes: u32,
+    pub lanes: [RawLane; LANES_MAX],
+}
+
+/// `struct lb_count`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawCount {
+    pub frames: u64,
+    pub bytes: u64,
+}
+
+/// `struct lb_lane_counts`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawLaneCounts {
+    pub generation: u32,
+    pub pad: u32,
+    pub lanes: [RawCount; LANES_MAX],
+}
+
+/// `struct lb_member_counts`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawMemberCounts {
+    pub tx: RawCount,
+    pub rx: RawCount,
+}
+
+/// The head of `struct lb_arp_plus_record`; the frame follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawArpPlusHead {
+    pub slot: u32,
+    pub bytes: u32,
+}
+
+const _: () = {
+    assert!(size_of::<RawConfig>() == 48);
+    assert!(size_of::<RawMember>() == 12);
+    assert!(size_of::<RawPeerMac>() == 12);
+    assert!(size_of::<RawLane>() == 16);
+    assert!(size_of::<RawPlan>() == 264);
+};

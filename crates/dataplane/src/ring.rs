@@ -1,0 +1,65 @@
+//! ARP+ frames on their way from the ingress program to the daemon.
+
+use crate::{
+    DataPath,
+    error::{Error, Result},
+    intf::RawArpPlusHead,
+};
+use libbpf_rs::{RingBuffer, RingBufferBuilder};
+use std::{cell::RefCell, collections::VecDeque, os::fd::RawFd, rc::Rc};
+
+/// Frames taken from the ring buffer and not yet asked for; more than these are left to the kernel's ring.
+const PENDING_MAX: usize = 1024;
+
+type Pending = Rc<RefCell<VecDeque<(u8, Vec<u8>)>>>;
+
+/// The reading end of the ring buffer.
+pub struct ArpPlusRing {
+    ring: RingBuffer<'static>,
+    pending: Pending,
+}
+
+impl DataPath {
+    /// Opens the reading end. One reader at a time.
+    ///
+    /// # Errors
+    /// The kernel refuses to map the ring buffer.
+    pub fn arp_plus_ring(&self) -> Result<ArpPlusRing> {
+        let pending: Pending = Rc::default();
+        let sink = Rc::clone(&pending);
+        let failed = |cause| Error::Map { map: "lb_arp_plus", cause };
+        let map = self.map("lb_arp_plus")?;
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(map, move |record: &[u8]| {
+                if let Some(frame) = parse(record) {
+                    sink.borrow_mut().push_back(frame);
+                }
+                0
+            })
+            .map_err(failed)?;
+        Ok(ArpPlusRing { ring: builder.build().map_err(failed)?, pending })
+    }
+}
+
+fn parse(record: &[u8]) -> Option<(u8, Vec<u8>)> {
+    let (head, frame) = record.split_at_checked(size_of::<RawArpPlusHead>())?;
+    let head: RawArpPlusHead = bytemuck::pod_read_unaligned(head);
+    let frame = frame.get(..head.bytes as usize)?;
+    Some((u8::try_from(head.slot).ok()?, frame.to_vec()))
+}
+
+impl ArpPlusRing {
+    /// A file descriptor that becomes readable when frames wait.
+    pub fn fd(&self) -> RawFd {
+        self.ring.epoll_fd()
+    }
+
+    /// The next frame, whole with its Ethernet header, and the slot it arrived on.
+    pub fn next(&mut self) -> Option<(u8, Vec<u8>)> {
+        if self.pending.borrow().is_empty() {
+            self.ring.consume_raw_n(PENDING_MAX);
+        }
+        self.pending.borrow_mut().pop_front()
+    }
+}

@@ -1,0 +1,323 @@
+//! The tables that the programs follow, as typed values, and the counters they keep.
+
+use crate::{
+    DataPath,
+    error::{Error, Result},
+    intf::{
+        CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLANS_MAX, RawConfig, RawCount, RawLane, RawLaneCounts,
+        RawMacKey, RawMember, RawMemberCounts, RawPeerMac, RawPlan,
+    },
+    reason::{REASONS, Reason},
+};
+use bytemuck::Zeroable as _;
+use libbpf_rs::{MapCore, MapFlags};
+use std::time::Duration;
+
+/// How frames spread over the lanes of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Policy {
+    /// Byte-fair weighted round robin.
+    Spread = 0,
+    /// One flow, one lane.
+    Flow = 1,
+    /// The first lane takes all.
+    ActiveBackup = 2,
+}
+
+/// The bond as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bond {
+    /// Its interface.
+    pub ifindex: u32,
+    /// Its MAC.
+    pub mac: [u8; 6],
+    /// How its traffic spreads.
+    pub policy: Policy,
+    /// Whether duplicate ACKs are damped, and the least and greatest age at which TCP is told of a hole.
+    pub damping: Option<(Duration, Duration)>,
+    /// The elected member of each segment that has a live member.
+    pub elected: Vec<u8>,
+}
+
+/// One member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// Its interface.
+    pub ifindex: u32,
+    /// Its own MAC.
+    pub mac: [u8; 6],
+    /// Whether it carries traffic.
+    pub live: bool,
+    /// The slot that takes in the broadcasts of its segment.
+    pub elected: u8,
+}
+
+/// One MAC of a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerMac {
+    /// The number of the peer's plan, from 1.
+    pub plan: u32,
+    /// The MAC that neighbours know it by.
+    pub primary: [u8; 6],
+    /// The slot that takes in its broadcasts.
+    pub broadcast_slot: u8,
+}
+
+/// One lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lane {
+    /// Our member.
+    pub slot: u8,
+    /// The peer's member; `None` keeps the destination as it is.
+    pub peer_mac: Option<[u8; 6]>,
+    /// Its share, in any unit.
+    pub weight: u32,
+}
+
+/// The lanes to use now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// At most [`LANES_MAX`]; none: frames are dropped and counted.
+    pub lanes: Vec<Lane>,
+}
+
+/// Frames on the wire and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Frames, a buffer of several segments counted as so many.
+    pub frames: u64,
+    /// Bytes with Ethernet headers, as the buffers had them.
+    pub bytes: u64,
+}
+
+/// What one member carried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemberCounts {
+    /// Frames sent.
+    pub tx: Count,
+    /// Frames taken in.
+    pub rx: Count,
+}
+
+impl DataPath {
+    /// Writes the bond's own row.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there are more segments than members.
+    pub fn set_bond(&self, bond: &Bond) -> Result<()> {
+        within("segments", bond.elected.len() as u64, MEMBERS_MAX as u64)?;
+        let (flags, least, greatest) = match bond.damping {
+            Some((least, greatest)) => (CONFIG_DAMPING, nanoseconds(least), nanoseconds(greatest)),
+            None => (0, 0, 0),
+        };
+        let mut raw = RawConfig {
+            bond_ifindex: bond.ifindex,
+            flags,
+            damp_ns_min: least,
+            damp_ns_max: greatest,
+            mac: bond.mac,
+            policy: bond.policy as u8,
+            n_segments: bond.elected.len() as u8,
+            elected: [0; MEMBERS_MAX],
+        };
+        raw.elected[..bond.elected.len()].copy_from_slice(&bond.elected);
+        self.write("lb_bond", &0u32, &raw)
+    }
+
+    /// Writes a member, or frees its slot.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the slot is out of range.
+    pub fn set_member(&self, slot: u8, member: Option<&Member>) -> Result<()> {
+        within("slot", slot.into(), MEMBERS_MAX as u64 - 1)?;
+        let old: RawMember = self.read("lb_members", &u32::from(slot))?;
+        let raw = member.map_or(RawMember::zeroed(), |member| RawMember {
+            ifindex: member.ifindex,
+            mac: member.mac,
+            live: member.live.into(),
+            elected: member.elected,
+        });
+        if old.ifindex != 0 && old.ifindex != raw.ifindex {
+            self.delete("lb_slots", &old.ifindex)?;
+        }
+        if old.ifindex != 0 && old.mac != raw.mac {
+            self.delete("lb_own_macs", &key(old.mac))?;
+        }
+        if let Some(member) = member {
+            self.write("lb_own_macs", &key(member.mac), &u32::from(slot))?;
+            self.write("lb_members", &u32::from(slot), &raw)?;
+            return self.write("lb_slots", &member.ifindex, &u32::from(slot));
+        }
+        self.write("lb_members", &u32::from(slot), &raw)
+    }
+
+    /// Replaces a plan as a whole; progress and lane counters start anew if the lanes differ.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the plan is out of range.
+    pub fn set_plan(&self, number: u32, plan: &Plan) -> Result<()> {
+        within("plan", number.into(), u64::from(PLANS_MAX) - 1)?;
+        within("lanes", plan.lanes.len() as u64, LANES_MAX as u64)?;
+        let old: RawPlan = self.read("lb_plans", &number)?;
+        let mut raw = raw_plan(plan);
+        raw.generation = old.generation;
+        if raw != old {
+            // Never 0 and at most 28 bits, for it is also part of a stripe's lane number.
+            raw.generation = (old.generation + 1) & 0x0fff_ffff;
+            raw.generation = raw.generation.max(1);
+            self.write("lb_plans", &number, &raw)?;
+        }
+        Ok(())
+    }
+
+    /// Writes one MAC of a peer.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the table is full.
+    pub fn set_peer_mac(&self, mac: [u8; 6], peer: &PeerMac) -> Result<()> {
+        within("plan", peer.plan.into(), u64::from(PLANS_MAX) - 1)?;
+        let raw = RawPeerMac {
+            plan: peer.plan,
+            primary: peer.primary,
+            broadcast_slot: peer.broadcast_slot,
+            pad: 0,
+        };
+        self.write("lb_peer_macs", &key(mac), &raw)
+    }
+
+    /// Removes one MAC of a peer.
+    ///
+    /// # Errors
+    /// The kernel refuses; a MAC that is not there is no error.
+    pub fn delete_peer_mac(&self, mac: [u8; 6]) -> Result<()> {
+        self.delete("lb_peer_macs", &key(mac))
+    }
+
+    /// All MACs of peers, for a daemon that adopts the table of an earlier one.
+    pub fn peer_macs(&self) -> Result<Vec<[u8; 6]>> {
+        let map = self.map("lb_peer_macs")?;
+        Ok(map.keys().filter_map(|key| key.get(..6)?.try_into().ok()).collect())
+    }
+
+    /// What each reason counted.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn reasons(&self) -> Result<Vec<(&'static Reason, Count)>> {
+        REASONS.iter().skip(1).map(|reason| Ok((reason, self.sum("lb_reasons", reason.number)?))).collect()
+    }
+
+    /// What a member carried.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn member_counts(&self, slot: u8) -> Result<MemberCounts> {
+        let cpus: Vec<RawMemberCounts> = self.read_percpu("lb_member_counters", u32::from(slot))?;
+        Ok(MemberCounts { tx: total(cpus.iter().map(|c| c.tx)), rx: total(cpus.iter().map(|c| c.rx)) })
+    }
+
+    /// Forgets what a member carried, for the next one in its slot.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn clear_member_counts(&self, slot: u8) -> Result<()> {
+        let map = self.map("lb_member_counters")?;
+        let zero = vec![
+            vec![0u8; size_of::<RawMemberCounts>()];
+            libbpf_rs::num_possible_cpus().map_err(Error::Load)?
+        ];
+        map.update_percpu(&u32::from(slot).to_ne_bytes(), &zero, MapFlags::ANY)
+            .map_err(|cause| Error::Map { map: "lb_member_counters", cause })
+    }
+
+    /// What each lane of a plan carried since the plan changed last.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn lane_counts(&self, number: u32) -> Result<Vec<Count>> {
+        let plan: RawPlan = self.read("lb_plans", &number)?;
+        let cpus: Vec<RawLaneCounts> = self.read_percpu("lb_lane_counters", number)?;
+        let now = cpus.iter().filter(|cpu| cpu.generation == plan.generation);
+        Ok((0..plan.n_lanes as usize).map(|i| total(now.clone().map(|cpu| cpu.lanes[i]))).collect())
+    }
+
+    fn sum(&self, map: &'static str, key: u32) -> Result<Count> {
+        Ok(total(self.read_percpu::<RawCount>(map, key)?.into_iter()))
+    }
+
+    fn write<K: bytemuck::Pod, V: bytemuck::Pod>(&self, map: &'static str, key: &K, value: &V) -> Result<()> {
+        self.map(map)?
+            .update(bytemuck::bytes_of(key), bytemuck::bytes_of(value), MapFlags::ANY)
+            .map_err(|cause| Error::Map { map, cause })
+    }
+
+    fn read<K: bytemuck::Pod, V: bytemuck::Pod>(&self, map: &'static str, key: &K) -> Result<V> {
+        let failed = |cause| Error::Map { map, cause };
+        let bytes = self.map(map)?.lookup(bytemuck::bytes_of(key), MapFlags::ANY).map_err(failed)?;
+        let bytes = bytes.ok_or(Error::Missing(map))?;
+        bytemuck::try_pod_read_unaligned(&bytes).map_err(|_| Error::Missing(map))
+    }
+
+    fn read_percpu<V: bytemuck::Pod>(&self, map: &'static str, key: u32) -> Result<Vec<V>> {
+        let failed = |cause| Error::Map { map, cause };
+        let cpus = self.map(map)?.lookup_percpu(&key.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+        let cpus = cpus.ok_or(Error::Missing(map))?;
+        cpus.iter()
+            .map(|bytes| {
+                let bytes = bytes.get(..size_of::<V>()).ok_or(Error::Missing(map))?;
+                bytemuck::try_pod_read_unaligned(bytes).map_err(|_| Error::Missing(map))
+            })
+            .collect()
+    }
+
+    fn delete<K: bytemuck::Pod>(&self, map: &'static str, key: &K) -> Result<()> {
+        match self.map(map)?.delete(bytemuck::bytes_of(key)) {
+            Err(cause) if cause.kind() != libbpf_rs::ErrorKind::NotFound => Err(Error::Map { map, cause }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn key(mac: [u8; 6]) -> RawMacKey {
+    RawMacKey { mac, pad: [0; 2] }
+}
+
+fn total(counts: impl Iterator<Item = RawCount>) -> Count {
+    counts.fold(Count::default(), |sum, count| Count {
+        frames: sum.frames + count.frames,
+        bytes: sum.bytes + count.bytes,
+    })
+}
+
+fn within(what: &'static str, value: u64, max: u64) -> Result<()> {
+    if value > max { Err(Error::Range { what, value, max }) } else { Ok(()) }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Costs and hash bounds from weights; the generation is left to the caller.
+fn raw_plan(plan: &Plan) -> RawPlan {
+    let heaviest = plan.lanes.iter().map(|lane| lane.weight.max(1)).max().unwrap_or(1);
+    let sum: u64 = plan.lanes.iter().map(|lane| u64::from(lane.weight.max(1))).sum();
+    let mut raw = RawPlan::zeroed();
+    let mut below = 0u64;
+    for (lane, raw) in plan.lanes.iter().zip(&mut raw.lanes) {
+        let weight = u64::from(lane.weight.max(1));
+        below += weight;
+        *raw = RawLane {
+            peer_mac: lane.peer_mac.unwrap_or_default(),
+            slot: lane.slot,
+            pad: 0,
+            byte_cost: u32::try_from((u64::from(heaviest) << 8) / weight).unwrap_or(u32::MAX),
+            hash_below: u32::try_from((below << 16) / sum.max(1)).unwrap_or(u32::MAX),
+        };
+    }
+    raw.n_lanes = plan.lanes.len() as u32;
+    raw
+}
+
+#[cfg(test)]
+mod tests;
