@@ -1,1 +1,35 @@
 //! Hosts in network namespaces: for the lab command, tests and benchmarks.
+//!
+//! A [`Topology`] says what there is; [`Lab::up`] builds it from namespaces, veth pairs, bridges and `tbf`, and takes it
+//! away on drop. Nothing is ever made in the namespace the caller runs in.
+//!
+//! Links behave like links: a token bucket with a burst of a few hundred microseconds at each end ([`shape`]), and
+//! no back-pressure through the switch, which veth alone would give (`bpf/port.bpf.c`), so overload is lost at the
+//! switch's port, as in a real one.
+
+mod build;
+mod child;
+pub mod counters;
+mod host;
+mod lab;
+mod link;
+pub mod netns;
+mod port;
+pub mod shape;
+mod spec;
+mod state;
+pub mod tool;
+mod wait;
+
+pub use build::mac;
+pub use child::Running;
+pub use host::Host;
+pub use lab::{FOLDER, Lab, PROGRAMS, down};
+pub use link::{Link, Way};
+pub use port::{PortConf, PortCount};
+pub use spec::{
+    DEFAULT_MTU, End, HOSTS_MAX, HostSpec, LINKS_MAX, LinkSpec, NAME_BYTES_MAX, Options, RATE_MBIT,
+    SWITCHES_MAX, Switch, Topology,
+};
+pub use state::names;
+pub use wait::{wait_for, wait_until};

@@ -1,0 +1,81 @@
+//! Processes that end with the value that holds them.
+
+use crate::tool;
+use linkbraid_api::Error;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+
+/// A running process and all its children: one process group, killed and reaped on drop, and by the kernel when the
+/// thread that started it ends.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    words: String,
+    reaped: bool,
+}
+
+impl Running {
+    /// Starts `command` in a process group of its own.
+    pub fn start(mut command: Command) -> Result<Self, Error> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let words = tool::words(&command);
+        command.process_group(0);
+        // SAFETY: one system call between fork and exec; it neither allocates nor locks.
+        unsafe {
+            command.pre_exec(|| nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(Into::into));
+        }
+        let child = command.spawn().map_err(|error| tool::cannot_start(&program, &error))?;
+        Ok(Self { child, words, reaped: false })
+    }
+
+    /// Its process number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The command as it would be typed.
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// The process itself, for its pipes.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        let status = self.child.try_wait().ok().flatten();
+        self.reaped |= status.is_some();
+        status
+    }
+
+    /// Sends a signal to the process itself.
+    pub fn signal(&self, signal: Signal) -> Result<(), Error> {
+        nix::sys::signal::kill(pid(&self.child), signal)
+            .map_err(|errno| Error::new("lab", format!("cannot signal '{}'", self.words), errno.desc()))
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> Result<ExitStatus, Error> {
+        let status = self.child.wait().map_err(|e| Error::new("lab", &self.words, e.to_string()))?;
+        self.reaped = true;
+        Ok(status)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The group may outlive its leader; a group that is gone is what we want.
+        let _ = killpg(pid(&self.child), Signal::SIGKILL);
+        if !self.reaped {
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX))
+}

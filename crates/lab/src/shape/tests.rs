@@ -1,0 +1,21 @@
+use super::*;
+
+#[test]
+fn bursts_are_short_in_time_but_hold_two_frames() {
+    assert_eq!(burst(20, 1500), 3028);
+    assert_eq!(burst(100, 1500), 3750);
+    assert_eq!(burst(200, 1500), 7500);
+    assert_eq!(burst(20, 9000), 18028);
+}
+
+#[test]
+fn buffers_follow_the_rate() {
+    assert_eq!(port_buffer(20), 131_072);
+    assert_eq!(port_buffer(1000), 2_500_000);
+    assert_eq!(host_queue(1500), 1_514_000);
+}
+
+#[test]
+fn tcp_share_is_payload_over_frame() {
+    assert!((tcp_share(1500, false) - 1448.0 / 1514.0).abs() < 1e-9);
+}

@@ -1,0 +1,173 @@
+//! The lab itself, on real namespaces. Needs root.
+
+use linkbraid_lab::{Lab, LinkSpec, Topology, Way, netns};
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+const SOON: Duration = Duration::from_secs(10);
+
+fn up(topology: Topology) -> Lab {
+    Lab::up(topology).unwrap_or_else(|e| panic!("{e}\n  hint: {:?}", e.hint))
+}
+
+#[test]
+fn two_labs_side_by_side_come_and_go_without_a_trace() {
+    let root_before = std::fs::read_to_string("/proc/net/dev").expect("readable").lines().count();
+    let first = up(Topology::symmetric(3, 2, Some(100)));
+    let second = up(Topology::cables(2, Some(100)));
+    for lab in [&first, &second] {
+        let (a, b) = (lab.host("a").expect("there"), lab.host("b").expect("there"));
+        a.wait_ping(b.ipv4(), SOON).expect("IPv4");
+        b.wait_ping(a.ipv6(), SOON).expect("IPv6");
+    }
+    let prefixes = [first.id(), second.id()].map(|id| format!("lb-{id}-"));
+    let folders = [first.folder(), second.folder()];
+    let sleeper = first.host("a").expect("there");
+    let mut orphan = sleeper.command("sleep").arg("600").spawn().expect("starts");
+    drop((first, second));
+    orphan.wait().expect("killed with its lab");
+    for (prefix, folder) in prefixes.iter().zip(&folders) {
+        assert_eq!(netns::names(prefix), Vec::<String>::new());
+        assert!(!folder.exists(), "{folder:?} stays");
+    }
+    let root_after = std::fs::read_to_string("/proc/net/dev").expect("readable").lines().count();
+    assert_eq!(root_before, root_after, "interfaces in the namespace of the test");
+}
+
+#[test]
+fn a_panic_takes_the_lab_with_it() {
+    let mut prefix = String::new();
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let lab = up(Topology::symmetric(2, 1, None));
+        prefix = format!("lb-{}-", lab.id());
+        assert!(!netns::names(&prefix).is_empty());
+        panic!("as a failing test would");
+    }));
+    assert!(caught.is_err());
+    assert_eq!(netns::names(&prefix), Vec::<String>::new());
+}
+
+#[test]
+fn a_lab_that_stays_is_found_again_and_taken_down() {
+    let name = format!("t{}", std::process::id() % 1_000_000);
+    let lab = Lab::up_to_stay(Topology::symmetric(2, 1, None).named(&name)).expect("up");
+    drop(lab);
+    let again = Lab::open(&name).expect("found");
+    assert!(Lab::up_to_stay(again.topology().clone()).is_err(), "the name is taken");
+    let (a, b) = (again.host("a").expect("there"), again.host("b").expect("there"));
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    let link = a.link(0).expect("there");
+    link.cut(Way::Both).expect("the maps are found again");
+    assert!(a.sh(&format!("ping -c 1 -W 1 {}", b.ipv4())).is_err(), "a cut link carries nothing");
+    linkbraid_lab::down(&name).expect("down");
+    assert_eq!(netns::names(&format!("lb-{name}-")), Vec::<String>::new());
+    let error = linkbraid_lab::down(&name).expect_err("gone").to_string();
+    assert!(error.contains("no lab of this name"), "{error}");
+}
+
+#[test]
+fn commands_run_inside_with_the_mounts_of_the_caller() {
+    let lab = up(Topology::symmetric(2, 3, None));
+    let a = lab.host("a").expect("there");
+    let links = a.sh("ip -o link show").expect("runs");
+    for nic in ["eth0", "eth1", "eth2"] {
+        assert!(links.contains(&format!(" {nic}@")), "{nic} in {links}");
+    }
+    let mounts = a.sh("readlink /proc/self/ns/mnt").expect("runs");
+    assert_eq!(mounts.trim(), std::fs::read_link("/proc/self/ns/mnt").expect("readable").to_string_lossy());
+    let error = a.sh("no-such-program").expect_err("is not there").to_string();
+    assert!(error.contains("cannot run 'no-such-program'"), "{error}");
+}
+
+/// Sends `frames` datagrams of 1400 bytes; how long it took.
+fn blast(from: linkbraid_lab::Host<'_>, to: &str, port: u16, frames: u32) -> Duration {
+    let target = format!("{to}:{port}");
+    from.run(|| {
+        let socket = UdpSocket::bind("0.0.0.0:0").expect("binds");
+        let start = Instant::now();
+        for _ in 0..frames {
+            socket.send_to(&[0; 1400], &target).expect("is never refused");
+        }
+        start.elapsed()
+    })
+    .expect("runs")
+}
+
+#[test]
+fn overload_is_loss_at_the_switch_and_does_not_block_the_sender() {
+    // 4000 x 1442 bytes at 200 Mbit/s take 0.23 s; the receiver's port needs 2.3 s for them.
+    const FRAMES: u32 = 4000;
+    let lab = up(Topology::empty("lab", 1)
+        .host([LinkSpec::switch(0, Some(200))])
+        .host([LinkSpec::switch(0, Some(20))]));
+    let (a, b) = (lab.host("a").expect("there"), lab.host("b").expect("there"));
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    let took = blast(a, b.ipv4(), 9, FRAMES);
+    assert!(took < Duration::from_millis(1200), "the sender was held back for {took:?}");
+    let link = b.link(0).expect("there");
+    let count = linkbraid_lab::wait_until(
+        SOON,
+        "all frames to reach the switch's output",
+        || link.count().expect("readable"),
+        |count| count.port.out_frames >= u64::from(FRAMES),
+    )
+    .expect("they do");
+    assert!(count.port_queue_drops > u64::from(FRAMES) / 2, "{count:?}");
+    assert_eq!(count.port.backlog, 0, "{count:?}");
+}
+
+#[test]
+fn cuts_hold_for_the_way_they_are_for() {
+    let lab = up(Topology::symmetric(2, 1, None));
+    let (a, b) = (lab.host("a").expect("there"), lab.host("b").expect("there"));
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    let link = b.link(0).expect("there");
+    for (way, reaches_the_host) in [(Way::In, false), (Way::Out, true), (Way::Both, false)] {
+        link.cut(way).expect("cuts");
+        let before = link.count().expect("readable");
+        assert!(a.sh(&format!("ping -c 1 -W 1 {}", b.ipv4())).is_err(), "{way:?} lets a ping through");
+        let after = link.count().expect("readable");
+        assert!(after.port.cut > before.port.cut, "{way:?}: {after:?}");
+        assert_eq!(after.nic.rx_packets > before.nic.rx_packets, reaches_the_host, "{way:?}: {after:?}");
+        let carrier = b.sh("cat /proc/net/dev").and_then(|_| b.sh("ip -o link show eth0")).expect("runs");
+        assert!(carrier.contains("LOWER_UP"), "{way:?} took the carrier: {carrier}");
+        link.restore().expect("restores");
+        a.wait_ping(b.ipv4(), SOON).expect("reaches again");
+    }
+    link.carrier(false).expect("down");
+    assert!(b.sh("ip -o link show eth0").expect("runs").contains("NO-CARRIER"));
+    link.carrier(true).expect("up");
+    a.wait_ping(b.ipv4(), SOON).expect("reaches again");
+}
+
+#[test]
+fn random_loss_loses_about_what_it_should() {
+    const FRAMES: u32 = 5000;
+    let lab = up(Topology::empty("lab", 1)
+        .host([LinkSpec::switch(0, None)])
+        .host([LinkSpec::switch(0, None).loss_ppm(100_000)]));
+    let (a, b) = (lab.host("a").expect("there"), lab.host("b").expect("there"));
+    a.wait_ping(b.ipv4(), SOON).expect("reaches, so the neighbour is known");
+    blast(a, b.ipv4(), 9, FRAMES);
+    let link = b.link(0).expect("there");
+    let seen = || link.port_count().expect("readable");
+    let count =
+        linkbraid_lab::wait_until(SOON, "frames to pass", seen, |c| c.out_frames >= u64::from(FRAMES) / 2)
+            .expect("they do");
+    let share = count.lost as f64 / (count.out_frames + count.in_frames) as f64;
+    assert!((0.07..0.13).contains(&share), "{share} of {count:?}");
+}
+
+#[test]
+fn a_switch_floods_only_what_it_has_not_seen() {
+    let lab = up(Topology::symmetric(3, 1, None));
+    let [a, b, c] = ["a", "b", "c"].map(|name| lab.host(name).expect("there"));
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    let third = c.link(0).expect("there");
+    let before = third.port_count().expect("readable").flooded;
+    a.sh(&format!("ping -c 20 -i 0.002 {}", b.ipv4())).expect("reaches");
+    assert_eq!(third.port_count().expect("readable").flooded, before, "in steady state nothing floods");
+    a.sh(&format!("ip neigh replace {} lladdr 02:4c:42:ff:ff:ff dev eth0", b.ipv4())).expect("sets");
+    assert!(a.sh(&format!("ping -c 3 -i 0.002 -W 1 {}", b.ipv4())).is_err(), "nobody has this MAC");
+    assert_eq!(third.port_count().expect("readable").flooded, before + 3);
+}
