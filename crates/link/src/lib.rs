@@ -1,1 +1,34 @@
-//! netlink, packet sockets.
+//! Everything linkbraid asks of the kernel's network configuration: interfaces, addresses, routes, their changes as
+//! they happen, link speed, and one socket that sends ARP+ frames.
+//!
+//! A [`Netlink`] belongs to the network namespace of the thread that made it. Nothing here reads sysfs, which shows
+//! the namespace of whoever mounted it.
+
+mod address;
+mod announce;
+mod control;
+mod error;
+mod fingerprint;
+mod ipv6;
+mod link;
+mod moved;
+mod netlink;
+mod route;
+mod rtnl;
+mod saved;
+mod sender;
+mod settings;
+mod watch;
+
+pub use address::Address;
+pub use announce::{announcements, gratuitous_arp, unsolicited_advertisement};
+pub use control::{Offloads, Speed, offloads, speed};
+pub use error::{Error, Kind, Result};
+pub use link::{LinkInfo, OperState, PortFlags};
+pub use linkbraid_wire::MacAddr;
+pub use moved::Moved;
+pub use netlink::Netlink;
+pub use route::Route;
+pub use saved::Saved;
+pub use sender::{ArpPlusSender, Sent};
+pub use watch::{LinkEvent, Watch};
