@@ -1,0 +1,81 @@
+# linkbraid: the commands of the project. `make` alone lists them.
+
+PREFIX     ?= /usr/local
+DESTDIR    ?=
+CARGO      ?= cargo
+# Experiments for `make bench`, see `linkbraid bench list`.
+BENCH      ?= scaling overhead unequal plain
+# How long `make fuzz` gives each target.
+FUZZ_SECONDS ?= 60
+
+BINDIR     := $(PREFIX)/bin
+MANDIR     := $(PREFIX)/share/man/man8
+BASHDIR    := $(PREFIX)/share/bash-completion/completions
+ZSHDIR     := $(PREFIX)/share/zsh/site-functions
+FISHDIR    := $(PREFIX)/share/fish/vendor_completions.d
+UNITDIR    := $(PREFIX)/lib/systemd/system
+
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+BIN        := $(TARGET_DIR)/release/linkbraid
+
+# rustup puts cargo here; a root shell often lacks it in its PATH.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build demo test bench fmt lint fuzz install uninstall
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+deps: ## install the Debian packages that are missing
+	@scripts/deps.sh build run test
+
+build: ## build the command with optimisations
+	@scripts/deps.sh build
+	$(CARGO) build --release --locked --bin linkbraid
+
+demo: ## install what is missing, build, and show one TCP flow over four links
+	@scripts/deps.sh build run
+	@scripts/need-root.sh demo
+	$(CARGO) build --release --locked --bin linkbraid
+	$(BIN) lab demo
+
+test: ## install what is missing and run every test (as root)
+	@scripts/deps.sh build run test
+	@scripts/need-root.sh test
+	@CARGO="$(CARGO)" LINKBRAID_BIN="$(abspath $(BIN))" scripts/test.sh
+
+bench: ## run the benchmarks BENCH="NAME..." (as root); results go to results/
+	@scripts/deps.sh build run
+	@scripts/need-root.sh bench
+	$(CARGO) build --release --locked --bin linkbraid
+	$(BIN) bench run $(BENCH)
+
+fmt: ## format the code
+	$(CARGO) fmt --all
+
+lint: ## check format and lints
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fuzz: ## fuzz every parser, FUZZ_SECONDS each
+	@CARGO="$(CARGO)" scripts/fuzz.sh $(FUZZ_SECONDS)
+
+$(BIN):
+	@$(MAKE) --no-print-directory build
+
+install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
+	install -D -m 755 $(BIN) $(DESTDIR)$(BINDIR)/linkbraid
+	install -d $(DESTDIR)$(MANDIR) $(DESTDIR)$(UNITDIR)
+	sed 's|/usr/local/bin/|$(BINDIR)/|' dist/linkbraid.service > $(DESTDIR)$(UNITDIR)/linkbraid.service
+	chmod 644 $(DESTDIR)$(UNITDIR)/linkbraid.service
+	$(BIN) man $(DESTDIR)$(MANDIR)
+	install -d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+	$(BIN) completions bash > $(DESTDIR)$(BASHDIR)/linkbraid
+	$(BIN) completions zsh > $(DESTDIR)$(ZSHDIR)/_linkbraid
+	$(BIN) completions fish > $(DESTDIR)$(FISHDIR)/linkbraid.fish
+
+uninstall: ## remove what install put in place
+	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service
+	rm -f $(DESTDIR)$(MANDIR)/linkbraid.8 $(DESTDIR)$(MANDIR)/linkbraid-*.8
+	rm -f $(DESTDIR)$(BASHDIR)/linkbraid $(DESTDIR)$(ZSHDIR)/_linkbraid $(DESTDIR)$(FISHDIR)/linkbraid.fish

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Prints what a test could leave behind: namespaces, interfaces, BPF pins, sockets, processes. Two prints of a
+# machine that tests have left clean are equal.
+set -euo pipefail
+
+ip netns list | awk '{ print "namespace " $1 }' | sort
+ip -o link | awk -F': ' '{ sub(/@.*/, "", $2); print "interface " $2 }' | sort
+if [ -d /sys/fs/bpf ]; then
+	find /sys/fs/bpf -mindepth 1 -name '*linkbraid*' | sort | sed 's/^/pin /'
+fi
+for dir in /run/linkbraid /var/lib/linkbraid; do
+	[ ! -d "$dir" ] || find "$dir" -mindepth 1 ! -path /run/linkbraid/lab | sort | sed 's/^/file /'
+done
+for comm in /proc/[0-9]*/comm; do
+	# A process may end while it is looked at.
+	name=$(cat "$comm" 2>/dev/null) || continue
+	case $name in
+	linkbraid* | iperf3) echo "process $name $(dirname "$comm" | xargs basename)" ;;
+	esac
+done | sort

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs into an empty folder, reads every file with the program it is for, removes it and looks for leftovers.
+#
+# usage: test-install.sh BINARY     the release binary, so that nothing is built here
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/say.sh
+. scripts/say.sh
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+make --no-print-directory --silent install BIN="$1" DESTDIR="$root" PREFIX=/opt/lb
+
+"$root/opt/lb/bin/linkbraid" --version >/dev/null
+grep -q '^ExecStart=/opt/lb/bin/linkbraid daemon' "$root/opt/lb/lib/systemd/system/linkbraid.service" ||
+	fail "install" "the systemd unit" "it does not start the binary that was installed" "make install"
+
+pages=("$root"/opt/lb/share/man/man8/linkbraid*.8)
+[ ${#pages[@]} -gt 10 ] || fail "install" "man pages" "only ${#pages[@]} are there" "make install"
+if command -v man >/dev/null; then
+	for page in "${pages[@]}"; do
+		# The formatter's warnings tell of broken markup.
+		complaints=$(MANROFFOPT=-ww man --warnings -l "$page" 2>&1 >/dev/null) || true
+		[ -z "$complaints" ] || fail "install" "$(basename "$page")" "$complaints" "man -l $page"
+	done
+fi
+bash -n "$root/opt/lb/share/bash-completion/completions/linkbraid"
+bash -c '. "$1"; complete -p linkbraid' - "$root/opt/lb/share/bash-completion/completions/linkbraid" >/dev/null
+head -n 1 "$root/opt/lb/share/zsh/site-functions/_linkbraid" | grep -q '^#compdef linkbraid$'
+grep -q '^complete -c linkbraid' "$root/opt/lb/share/fish/vendor_completions.d/linkbraid.fish"
+
+make --no-print-directory --silent uninstall DESTDIR="$root" PREFIX=/opt/lb
+left=$(find "$root" -type f)
+[ -z "$left" ] || fail "uninstall" "files are left" "$left" "make uninstall"

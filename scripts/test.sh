@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Runs every test, fastest first; each step says its name and how long it took, and the first that fails ends it.
+#
+# CARGO names the cargo to use, LINKBRAID_BIN the release binary that tests and demo run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${CARGO:=cargo}" "${LINKBRAID_BIN:?}"
+export LINKBRAID_BIN
+
+# Longer than any step takes on two cores; a test that hangs must not hang the whole.
+STEP_SECONDS=900
+
+scratch=$(mktemp -d)
+child=
+trap 'rm -rf "$scratch"' EXIT
+# timeout(1) gives the step a process group of its own, which an interrupt at the terminal would not reach.
+trap '[ -z "$child" ] || kill "$child"; exit 130' INT TERM
+started=$SECONDS
+
+# step NAME COMMAND...
+step() {
+	local name=$1 begun=$SECONDS status=0
+	shift
+	printf '== %s\n' "$name"
+	timeout --kill-after=10 "$STEP_SECONDS" "$@" </dev/null &
+	child=$!
+	wait "$child" || status=$?
+	child=
+	if [ "$status" != 0 ]; then
+		[ "$status" != 124 ] || printf '== %s: not done after %d s\n' "$name" "$STEP_SECONDS"
+		printf '== %s: FAILED after %d s\n' "$name" $((SECONDS - begun))
+		exit 1
+	fi
+	printf '== %s: ok, %d s\n' "$name" $((SECONDS - begun))
+}
+
+# The crates that touch no kernel: their tests run side by side. All others make interfaces and measure traffic,
+# so they run one at a time.
+pure=(linkbraid-wire linkbraid-proto linkbraid-api)
+chosen=() others=()
+for crate in "${pure[@]}"; do
+	chosen+=(-p "$crate")
+	others+=(--exclude "$crate")
+done
+
+scripts/snapshot.sh >"$scratch/before"
+step "format" "$CARGO" fmt --all --check
+step "lints" "$CARGO" clippy --workspace --all-targets --locked --quiet -- -D warnings
+step "protocol" "$CARGO" test --locked --quiet "${chosen[@]}"
+step "build" "$CARGO" build --release --locked --quiet --bin linkbraid
+step "data path and namespaces" env RUST_TEST_THREADS=1 "$CARGO" test --locked --quiet --workspace "${others[@]}"
+step "install" scripts/test-install.sh "$LINKBRAID_BIN"
+step "demo" "$LINKBRAID_BIN" lab demo
+scripts/snapshot.sh >"$scratch/after"
+step "nothing left behind" diff "$scratch/before" "$scratch/after"
+printf '== all passed in %d s\n' $((SECONDS - started))
