@@ -15,7 +15,6 @@ use crate::{
 mod bridge {
     pub const FORWARD_DELAY: u16 = 1;
     pub const STP_STATE: u16 = 5;
-    pub const VLAN_FILTERING: u16 = 7;
     pub const MCAST_SNOOPING: u16 = 23;
     pub const MULTI_BOOLOPT: u16 = 46;
     /// Bit of `BR_BOOLOPT_NO_LL_LEARN` (linux/if_bridge.h).
@@ -26,7 +25,7 @@ mod bridge {
 const MTU_OF_NEW_BRIDGE: u32 = 1500;
 
 impl Netlink {
-    /// Makes a bridge that is to be a bond: no spanning tree, no snooping, no VLAN filter, with a MAC and an MTU that
+    /// Makes a bridge that is to be a bond: no spanning tree, no snooping (nor a VLAN filter, which is off by default), with a MAC and an MTU that
     /// stay when ports come and go. Left down; its index.
     ///
     /// # Errors
@@ -37,7 +36,6 @@ impl Netlink {
         let options = Builder::default()
             .u32(bridge::FORWARD_DELAY, 0)
             .u32(bridge::STP_STATE, 0)
-            .u8(bridge::VLAN_FILTERING, 0)
             .u8(bridge::MCAST_SNOOPING, 0)
             .bytes(bridge::MULTI_BOOLOPT, &no_learn);
         let kind =

@@ -1,16 +1,18 @@
 //! Changes of interfaces and addresses, as the kernel announces them.
 
-use futures_util::StreamExt;
+use std::{collections::VecDeque, io};
+
+use futures_util::FutureExt;
 use nix::libc;
 use rtnetlink::{
     MulticastGroup,
-    packet_core::NetlinkPayload,
-    proto::ConnectionHandle,
-    sys::{AsyncSocket, SocketAddr, protocols::NETLINK_ROUTE},
+    packet_core::{NetlinkMessage, NetlinkPayload},
+    sys::{AsyncSocket, AsyncSocketExt, SocketAddr, TokioSocket, protocols::NETLINK_ROUTE},
 };
+use tokio::task::unconstrained;
 
 use crate::{
-    error::{Error, Kind, Result},
+    error::{Error, Result},
     link::LinkInfo,
     rtnl::{LINK_HEADER, Raw, attribute, number_at, text},
 };
@@ -41,16 +43,13 @@ pub enum LinkEvent {
 
 /// The stream of changes in the network namespace of the thread that made it.
 pub struct Watch {
-    messages: Messages,
-    /// Keeps the connection's task alive.
-    _handle: ConnectionHandle<Raw>,
+    socket: TokioSocket,
+    /// Events of the datagram read last that nobody has taken yet.
+    waiting: VecDeque<LinkEvent>,
 }
 
-type Messages =
-    futures_util::stream::BoxStream<'static, (rtnetlink::packet_core::NetlinkMessage<Raw>, SocketAddr)>;
-
 impl Watch {
-    /// Subscribes, and spawns the connection's task on the current tokio runtime. Changes after this call are seen.
+    /// Subscribes, on the current tokio runtime. Changes after this call are seen.
     ///
     /// # Errors
     /// When the kernel gives no netlink socket.
@@ -58,37 +57,65 @@ impl Watch {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn new() -> Result<Self> {
-        let refused = |error: &std::io::Error| Error::io("netlink", "cannot watch for changes", error);
-        let (mut connection, handle, messages) =
-            rtnetlink::proto::new_connection::<Raw>(NETLINK_ROUTE).map_err(|error| refused(&error))?;
+        let refused = |error: io::Error| Error::io("netlink", "cannot watch for changes", &error);
+        let mut socket = TokioSocket::new(NETLINK_ROUTE).map_err(refused)?;
         let groups = [MulticastGroup::Link, MulticastGroup::Ipv4Ifaddr, MulticastGroup::Ipv6Ifaddr]
             .iter()
             .fold(0, |groups, group| groups | 1 << (*group as u32 - 1));
-        let socket = connection.socket_mut().socket_mut();
-        socket.set_rx_buf_sz(BUFFER_BYTES).map_err(|error| refused(&error))?;
-        socket.bind(&SocketAddr::new(0, groups)).map_err(|error| refused(&error))?;
-        tokio::spawn(connection);
-        Ok(Self { messages: messages.boxed(), _handle: handle })
+        socket.socket_mut().set_rx_buf_sz(BUFFER_BYTES).map_err(refused)?;
+        socket.socket_mut().bind(&SocketAddr::new(0, groups)).map_err(refused)?;
+        Ok(Self { socket, waiting: VecDeque::new() })
     }
 
     /// The next change. Dropping the future loses none.
     ///
     /// # Errors
-    /// When the connection ended; it does not come back.
+    /// When the socket fails.
     pub async fn next(&mut self) -> Result<LinkEvent> {
-        while let Some((message, _)) = self.messages.next().await {
-            match message.payload {
-                NetlinkPayload::Overrun(_) => return Ok(LinkEvent::Resync),
-                NetlinkPayload::InnerMessage(raw) => {
-                    if let Some(event) = event(&raw) {
-                        return Ok(event);
-                    }
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Ok(event);
+            }
+            match self.socket.recv_from_full().await {
+                Ok((datagram, _)) => self.waiting.extend(events(&datagram)),
+                Err(error) if overrun(&error) => {
+                    self.drain()?;
+                    return Ok(LinkEvent::Resync);
                 }
-                _ => {}
+                Err(error) => return Err(Error::io("netlink", "cannot watch for changes", &error)),
             }
         }
-        Err(Error::new("netlink", "cannot watch for changes", Kind::Connection))
     }
+
+    /// Empties the queue after an overrun. The kernel drops further changes without another word until the queue is
+    /// empty (`netlink_overrun`, net/netlink/af_netlink.c), so only what is read after that is complete.
+    fn drain(&self) -> Result<()> {
+        while let Some(read) = unconstrained(self.socket.recv_from_full()).now_or_never() {
+            match read {
+                Ok(_) => {}
+                Err(error) if overrun(&error) => {}
+                Err(error) => return Err(Error::io("netlink", "cannot watch for changes", &error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn overrun(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOBUFS)
+}
+
+/// The events of one datagram, which may hold several messages; broken ones end it.
+fn events(mut datagram: &[u8]) -> Vec<LinkEvent> {
+    let mut events = Vec::new();
+    while let Ok(message) = NetlinkMessage::<Raw>::deserialize(datagram) {
+        if let NetlinkPayload::InnerMessage(raw) = &message.payload {
+            events.extend(event(raw));
+        }
+        let length = (message.header.length as usize).next_multiple_of(4);
+        datagram = datagram.get(length.max(4)..).unwrap_or_default();
+    }
+    events
 }
 
 fn event(raw: &Raw) -> Option<LinkEvent> {

@@ -1,0 +1,150 @@
+//! Interfaces and bridges, checked by iproute2.
+
+mod common;
+
+use common::{as_it_was, bond_of, cable, in_namespace, join, kind, run, settled, until};
+use linkbraid_link::{Kind, MacAddr, OperState, PortFlags, Speed, offloads, speed};
+
+const MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x42]);
+
+#[test]
+fn a_bridge_comes_with_all_options_and_goes_without_trace() {
+    in_namespace(|net| async move {
+        let before = settled(&net).await;
+        let index = net.create_bridge("bond0", MAC, 1500).await.unwrap();
+        let link = net.link("bond0").await.unwrap();
+        assert_eq!((link.index, link.mac, link.mtu, link.up), (index, MAC, 1500, false));
+        assert_eq!(link.kind.as_deref(), Some("bridge"));
+        assert_eq!(link, net.link_by_index(index).await.unwrap());
+        let shown: serde_json::Value = serde_json::from_str(&run("ip -d -j link show bond0")).unwrap();
+        let data = &shown[0]["linkinfo"]["info_data"];
+        for (key, value) in
+            [("stp_state", 0), ("forward_delay", 0), ("mcast_snooping", 0), ("no_linklocal_learn", 1)]
+        {
+            assert_eq!(data[key], value, "{key} of {data}");
+        }
+        net.delete_link(index).await.unwrap();
+        as_it_was(&net, &before).await;
+    });
+}
+
+#[test]
+fn mac_and_mtu_of_a_bond_stay_when_members_come_and_go() {
+    in_namespace(|net| async move {
+        let member = cable(&net, "eth0", "sw0").await;
+        for mtu in [1500, 1400, 9000] {
+            let bond = net.create_bridge("bond0", MAC, mtu).await.unwrap();
+            net.set_mtu(member, 4000).await.unwrap();
+            net.set_master(member, bond).await.unwrap();
+            let link = net.link("bond0").await.unwrap();
+            assert_eq!((link.mac, link.mtu), (MAC, mtu));
+            net.clear_master(member).await.unwrap();
+            let link = net.link("bond0").await.unwrap();
+            assert_eq!((link.mac, link.mtu), (MAC, mtu));
+            net.delete_link(bond).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn members_are_silent_isolated_ports() {
+    in_namespace(|net| async move {
+        let member = cable(&net, "eth0", "sw0").await;
+        let bond = bond_of(&net, member).await;
+        join(&net, member, bond).await;
+        let shown: serde_json::Value = serde_json::from_str(&run("bridge -d -j link show dev eth0")).unwrap();
+        let port = &shown[0];
+        assert_eq!(port["isolated"], true);
+        for flag in ["learning", "flood", "mcast_flood", "bcast_flood", "neigh_suppress"] {
+            assert_eq!(port[flag], false, "{flag} of {port}");
+        }
+        let link = net.link("eth0").await.unwrap();
+        assert_eq!((link.controller, link.port), (Some(bond), Some(PortFlags::MEMBER)));
+        assert_eq!(link.port_kind.as_deref(), Some("bridge"));
+        // A bridge without a VLAN filter hears everything on its ports (br_manage_promisc, net/bridge/br_if.c).
+        assert_eq!((link.promiscuity, link.promisc_flag), (1, false));
+        assert_eq!(run("ip -6 address show dev eth0"), "", "a member has no IPv6");
+        until(|| net.link("bond0"), |bond| bond.as_ref().is_ok_and(|bond| bond.oper_state == OperState::Up))
+            .await
+            .unwrap();
+    });
+}
+
+#[test]
+fn carrier_and_state_are_read() {
+    in_namespace(|net| async move {
+        cable(&net, "eth0", "sw0").await;
+        let link = net.link("eth0").await.unwrap();
+        assert!(link.up && link.carrier && link.ethernet && !link.loopback && !link.wireless);
+        assert_eq!(link.kind.as_deref(), Some("veth"));
+        run("ip link set sw0 down");
+        let state = |link: &linkbraid_link::Result<linkbraid_link::LinkInfo>| {
+            link.as_ref().is_ok_and(|link| link.up && !link.carrier && !link.running())
+        };
+        let link = until(|| net.link("eth0"), state).await.unwrap();
+        assert_eq!(link.oper_state, OperState::LowerLayerDown);
+        let all = net.links().await.unwrap();
+        assert_eq!(all.iter().map(|link| link.name.as_str()).collect::<Vec<_>>(), ["lo", "sw0", "eth0"]);
+        assert!(all[0].loopback && !all[0].ethernet);
+    });
+}
+
+#[test]
+fn segmentation_limits_are_set_and_read() {
+    in_namespace(|net| async move {
+        let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
+        net.set_gso_max(bond, 16_384, Some(12)).await.unwrap();
+        let link = net.link("bond0").await.unwrap();
+        assert_eq!((link.gso_max_size, link.gso_max_segs), (16_384, 12));
+        assert!(link.gso_ipv4_max_size.is_none_or(|size| size == 16_384));
+        let shown = run("ip -d link show bond0");
+        assert!(shown.contains("gso_max_size 16384") && shown.contains("gso_max_segs 12"), "{shown}");
+        assert_eq!(kind(net.set_gso_max(bond, u32::MAX, None).await), Kind::BadValue);
+    });
+}
+
+#[test]
+fn speed_and_offloads_of_a_veth() {
+    in_namespace(|net| async move {
+        cable(&net, "eth0", "sw0").await;
+        assert_eq!(speed("eth0"), Some(Speed { mbit: 10_000, full_duplex: true }));
+        assert_eq!(speed("lo"), None, "the loopback has no speed");
+        assert_eq!(speed("absent0"), None);
+        let on = offloads("eth0").unwrap();
+        assert!(on.tso && on.gso, "{on:?}");
+        assert_eq!(offloads("absent0"), None);
+        // A bridge takes the speed of its ports, and has none without.
+        let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
+        assert_eq!(speed("bond0"), None);
+        assert!(bond > 0);
+    });
+}
+
+#[test]
+fn refusals_are_said_in_words() {
+    in_namespace(|net| async move {
+        let member = cable(&net, "eth0", "sw0").await;
+        let bond = bond_of(&net, member).await;
+        let error = net.create_bridge("bond0", MAC, 1500).await.unwrap_err();
+        assert_eq!(error.to_string(), "bond0: cannot create the bridge: it already exists");
+        let error = net.link("absent0").await.unwrap_err();
+        assert_eq!(error.to_string(), "absent0: cannot read the interface: no such interface");
+        assert_eq!(kind(net.link("a-name-longer-than-any").await), Kind::NoDevice);
+        assert_eq!(kind(net.link_by_index(4_000_000).await), Kind::NoDevice);
+        let error = net.set_mtu(member, 70_000).await.unwrap_err();
+        assert_eq!((error.object.as_str(), error.kind), ("eth0", Kind::BadValue));
+        assert!(error.said.is_some(), "the kernel says more: {error}");
+        let lo = net.link("lo").await.unwrap().index;
+        assert_eq!(kind(net.set_master(lo, bond).await), Kind::BadValue);
+        assert_eq!(kind(net.set_master(bond, bond).await), Kind::Loop);
+        net.set_master(member, bond).await.unwrap();
+        let other = net.create_bridge("bond1", MAC, 1500).await.unwrap();
+        assert_eq!(net.link("eth0").await.unwrap().controller, Some(bond));
+        // Another bridge takes a port over without a word: who asks has to look at the controller first.
+        net.set_master(member, other).await.unwrap();
+        assert_eq!(net.link("eth0").await.unwrap().controller, Some(other));
+        net.delete_link(bond).await.unwrap();
+        assert_eq!(kind(net.delete_link(bond).await), Kind::NoDevice);
+        assert_eq!(kind(net.delete_link(lo).await), Kind::Unsupported);
+    });
+}
