@@ -1,10 +1,12 @@
 //! The words and options of the command, once: parsing, help, man pages and completions all come from here.
 
 mod bond;
+mod lab;
 mod member;
 mod records;
 
 pub use bond::BondVerb;
+pub use lab::{DEFAULT_LAB, LabExecArgs, LabUpArgs, LabVerb};
 pub use member::MemberVerb;
 pub use records::StatsArgs;
 
@@ -13,9 +15,6 @@ use std::path::PathBuf;
 
 /// The environment variable that `--socket` defaults to.
 pub const SOCKET_ENV: &str = "LINKBRAID_SOCKET";
-
-/// Where the daemon keeps what must outlive a restart, unless `--state` says otherwise.
-pub const DEFAULT_STATE_DIR: &str = "/var/lib/linkbraid";
 
 /// The heading of the options that every word takes.
 const ANYWHERE: &str = "Options anywhere";
@@ -121,6 +120,10 @@ Examples:
   linkbraid stats bond0 --all
   linkbraid stats --json")]
     Stats(StatsArgs),
+
+    /// Try it: hosts in network namespaces, with shaped links and a switch
+    #[command(subcommand, after_help = lab::EXAMPLES)]
+    Lab(LabVerb),
 
     /// Write the man pages into DIR
     #[command(hide = true)]

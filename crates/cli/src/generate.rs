@@ -132,8 +132,6 @@ fn examples(command: &Command) -> roff::Roff {
     }
     out.control("SH", ["FILES"]).control("TP", []);
     out.text([roff::bold(linkbraid_api::DEFAULT_SOCKET)]).text([roff::roman("The daemon's socket.")]);
-    out.control("TP", []).text([roff::bold(crate::args::DEFAULT_STATE_DIR)]);
-    out.text([roff::roman("What must outlive a restart of the daemon.")]);
     out
 }
 

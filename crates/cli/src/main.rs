@@ -3,6 +3,7 @@
 mod args;
 mod client;
 mod generate;
+mod lab;
 mod report;
 mod text;
 mod units;
@@ -32,6 +33,7 @@ fn main() -> process::ExitCode {
 fn run(cli: Cli) -> Result<(), Failed> {
     let mut all_counters = false;
     let request = match cli.word {
+        Word::Lab(verb) => return lab::run(verb, cli.json),
         Word::Man { dir } => return generate::man(&dir),
         Word::Completions { target } => return generate::completions(&target),
         Word::Bond(verb) => verb.into(),

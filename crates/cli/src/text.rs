@@ -8,6 +8,7 @@ mod stats;
 mod table;
 
 pub use bonds::bonds;
+pub use human::{count, rate};
 pub use lanes::lanes;
 pub use peers::peers;
 pub use stats::stats;

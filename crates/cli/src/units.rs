@@ -3,6 +3,7 @@
 //! A refusal is the CAUSE part of an error line: `'VALUE' ...; RANGE`.
 
 use linkbraid_api::{Policy, Stripe, Weight, limits};
+use linkbraid_lab::{HOSTS_MAX, LINKS_MAX, RATE_MBIT};
 use std::net::IpAddr;
 
 /// An interface name as the kernel takes it (`dev_valid_name` in net/core/dev.c), without `%`, which the kernel
@@ -94,6 +95,46 @@ pub fn stripe(text: &str) -> Result<Stripe, String> {
         Some(value) if (low..=high).contains(&value) => Ok(make(value)),
         _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
     }
+}
+
+/// The rate of a lab's links in Mbit/s; nothing where they are not shaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate(pub Option<u32>);
+
+/// A rate: `none`, or whole numbers of `mbit` or `gbit`, as tc(8) writes them.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    if text == "none" {
+        return Ok(Rate(None));
+    }
+    let allowed = format!("allowed are none and {}mbit to {}gbit", RATE_MBIT.start(), RATE_MBIT.end() / 1000);
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let mbit = match (digits(number), unit) {
+        (Some(_), "") => return Err(format!("'{text}' lacks a unit; {allowed}")),
+        (Some(number), "mbit") => Some(number),
+        (Some(number), "gbit") => number.checked_mul(1000),
+        (Some(_), _) => return Err(format!("'{text}' has the unknown unit '{unit}'; {allowed}")),
+        (None, _) => return Err(format!("'{text}' is not a rate; {allowed}")),
+    };
+    match mbit {
+        Some(mbit) if RATE_MBIT.contains(&mbit) => Ok(Rate(Some(mbit))),
+        _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
+    }
+}
+
+/// How many hosts a lab has.
+pub fn lab_hosts(text: &str) -> Result<u32, String> {
+    ranged(text, 1, HOSTS_MAX as u32, "hosts")
+}
+
+/// How many links a host of a lab has.
+pub fn lab_links(text: &str) -> Result<u32, String> {
+    ranged(text, 1, LINKS_MAX as u32, "links")
+}
+
+/// How many hosts of a lab are plain ones.
+pub fn lab_plain(text: &str) -> Result<u32, String> {
+    ranged(text, 0, HOSTS_MAX as u32, "hosts")
 }
 
 /// Digits only: no sign, no space, no unit.

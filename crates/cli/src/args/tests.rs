@@ -192,3 +192,24 @@ fn examples_are_valid_and_help_fits_80_columns() {
         }
     });
 }
+
+#[test]
+fn lab_words() {
+    use super::LabVerb;
+    let Word::Lab(LabVerb::Exec(args)) = parse("lab exec a --lab mine -- ls --json -l").word else {
+        panic!("no exec")
+    };
+    assert_eq!((args.host.as_str(), args.lab.as_str()), ("a", "mine"));
+    assert_eq!(args.command, ["ls", "--json", "-l"]);
+    assert!(!parse("lab exec a -- ls --json").json, "what follows -- is not ours");
+    assert!(refused("lab exec a"));
+    assert!(refused("lab exec a ls"));
+    assert!(matches!(parse("lab down").word, Word::Lab(LabVerb::Down { name }) if name == "lab"));
+    assert!(matches!(parse("lab down mine").word, Word::Lab(LabVerb::Down { name }) if name == "mine"));
+    let Word::Lab(LabVerb::Up(args)) = parse("lab up mine --hosts 3 --links 2 --rate 1gbit --plain 1").word
+    else {
+        panic!("no up")
+    };
+    assert_eq!((args.name.as_str(), args.hosts, args.links, args.plain), ("mine", 3, 2, 1));
+    assert_eq!(args.rate.0, Some(1000));
+}

@@ -1,4 +1,4 @@
-use super::{cidr, interface, mtu, policy, stripe, weight};
+use super::{Rate, cidr, interface, lab_hosts, lab_links, lab_plain, mtu, policy, rate, stripe, weight};
 use linkbraid_api::{Policy, Stripe, Weight};
 
 #[test]
@@ -114,4 +114,35 @@ fn addresses_carry_a_prefix() {
         let refused = cidr(text).unwrap_err();
         assert!(refused.starts_with(&format!("'{text}' {cause}")), "{refused}");
     }
+}
+
+#[test]
+fn rates_carry_a_unit() {
+    assert_eq!(rate("none"), Ok(Rate(None)));
+    assert_eq!(rate("1mbit"), Ok(Rate(Some(1))));
+    assert_eq!(rate("2gbit"), Ok(Rate(Some(2000))));
+    assert_eq!(rate("100gbit"), Ok(Rate(Some(100_000))));
+    let range = "allowed are none and 1mbit to 100gbit";
+    for (text, cause) in [
+        ("100", "lacks a unit"),
+        ("0mbit", "is outside the allowed range"),
+        ("101gbit", "is outside the allowed range"),
+        ("4294968gbit", "is outside the allowed range"),
+        ("100kbit", "has the unknown unit 'kbit'"),
+        ("100Mbit", "has the unknown unit 'Mbit'"),
+        ("", "is not a rate"),
+        ("-1mbit", "is not a rate"),
+    ] {
+        assert_eq!(rate(text), Err(format!("'{text}' {cause}; {range}")));
+    }
+}
+
+#[test]
+fn labs_have_limits() {
+    assert_eq!((lab_hosts("1"), lab_hosts("200")), (Ok(1), Ok(200)));
+    assert_eq!(lab_hosts("0"), Err("'0' is outside the allowed range 1 to 200 hosts".to_owned()));
+    assert_eq!(lab_hosts("201"), Err("'201' is outside the allowed range 1 to 200 hosts".to_owned()));
+    assert_eq!((lab_links("1"), lab_links("64")), (Ok(1), Ok(64)));
+    assert_eq!(lab_links("65"), Err("'65' is outside the allowed range 1 to 64 links".to_owned()));
+    assert_eq!(lab_plain("0"), Ok(0));
 }

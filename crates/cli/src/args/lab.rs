@@ -1,0 +1,90 @@
+//! `lab up`, `lab exec`, `lab down`.
+
+use crate::units;
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+
+/// The lab that is meant where none is named.
+pub const DEFAULT_LAB: &str = "lab";
+
+/// Shown below the help of the object.
+pub const EXAMPLES: &str = "\
+Examples:
+  linkbraid lab up
+  linkbraid lab exec a -- ping -c 1 198.18.0.2
+  linkbraid lab down";
+
+/// What to do with a lab.
+#[derive(Debug, Subcommand)]
+pub enum LabVerb {
+    /// Bring up hosts with shaped links into one switch, all in network namespaces
+    #[command(after_help = "\
+Examples:
+  linkbraid lab up
+  linkbraid lab up --hosts 3 --links 2 --rate 20mbit --plain 1
+  linkbraid lab up --rate none
+
+Hosts are named a, b and so on, their links eth0, eth1 and so on, and their
+addresses are 198.18.0.1 and up. Nothing outside the namespaces changes.")]
+    Up(LabUpArgs),
+
+    /// Run a command on a host of the lab
+    #[command(after_help = "\
+Examples:
+  linkbraid lab exec a -- ip address
+  linkbraid lab exec a -- linkbraid daemon
+  linkbraid lab exec a -- linkbraid show
+
+Each host has a socket of its own, so that linkbraid run on it finds the daemon
+of this host.")]
+    Exec(LabExecArgs),
+
+    /// Take a lab down, with all that runs on its hosts
+    #[command(after_help = "\
+Example:
+  linkbraid lab down")]
+    Down {
+        /// The lab
+        #[arg(default_value = DEFAULT_LAB)]
+        name: String,
+    },
+}
+
+/// `lab up`
+#[derive(Debug, Args)]
+pub struct LabUpArgs {
+    /// The lab; several can be up at once
+    #[arg(default_value = DEFAULT_LAB)]
+    pub name: String,
+
+    /// How many hosts, 1 to 200
+    #[arg(long, value_name = "N", default_value = "2", value_parser = units::lab_hosts)]
+    pub hosts: u32,
+
+    /// How many links each host has, 1 to 64
+    #[arg(long, value_name = "N", default_value = "4", value_parser = units::lab_links)]
+    pub links: u32,
+
+    /// The rate of each link, such as 20mbit or 1gbit, or none for as fast as the machine is
+    #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = units::rate)]
+    pub rate: units::Rate,
+
+    /// How many of the hosts, from the last, have one link only and are meant to run no linkbraid
+    #[arg(long, value_name = "N", default_value = "0", value_parser = units::lab_plain)]
+    pub plain: u32,
+}
+
+/// `lab exec`
+#[derive(Debug, Args)]
+pub struct LabExecArgs {
+    /// The host, such as a
+    pub host: String,
+
+    /// The lab
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_LAB)]
+    pub lab: String,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}

@@ -1,0 +1,105 @@
+//! `linkbraid lab`: hosts in network namespaces.
+
+use crate::args::{LabExecArgs, LabUpArgs, LabVerb, SOCKET_ENV};
+use crate::client::plain;
+use crate::report::{self, Failed};
+use crate::text;
+use linkbraid_api::{Error, ExitCode};
+use linkbraid_lab::{Lab, LinkSpec, Topology};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+
+/// Does what the verb says.
+pub fn run(verb: LabVerb, json: bool) -> Result<(), Failed> {
+    match verb {
+        LabVerb::Up(args) => up(&args, json),
+        LabVerb::Exec(args) => exec(&args),
+        LabVerb::Down { name } => linkbraid_lab::down(&name).map_err(Failed::refused),
+    }
+}
+
+fn up(args: &LabUpArgs, json: bool) -> Result<(), Failed> {
+    let topology = topology(args)?;
+    let lab = Lab::up_to_stay(topology).map_err(Failed::refused)?;
+    if json {
+        return report::print(&text::json(lab.topology()));
+    }
+    report::print(&summary(args, lab.topology()))
+}
+
+/// The hosts that were asked for, the plain ones last, each link into the one switch.
+fn topology(args: &LabUpArgs) -> Result<Topology, Failed> {
+    if args.plain > args.hosts {
+        let cause = format!("'{}' is more than the {} hosts of the lab", args.plain, args.hosts);
+        let error = Error::new("lab up", "option '--plain'", cause).hint("linkbraid lab up --help");
+        return Err(Failed { error, code: ExitCode::Usage });
+    }
+    let link = || LinkSpec::switch(0, args.rate.0);
+    let mut topology = Topology::empty(&args.name, 1);
+    for number in 0..args.hosts {
+        topology = if number < args.hosts - args.plain {
+            topology.host((0..args.links).map(|_| link()))
+        } else {
+            topology.plain_host([link()])
+        };
+    }
+    Ok(topology)
+}
+
+/// What is there, and what to do with it.
+fn summary(args: &LabUpArgs, topology: &Topology) -> String {
+    let rate = args.rate.0.map_or_else(|| "unlimited".to_owned(), text::rate);
+    let mut out = format!(
+        "lab {}: {} on one switch, each link {rate}\n",
+        args.name,
+        text::count(topology.hosts.len(), "host")
+    );
+    for host in &topology.hosts {
+        let links = text::count(host.links.len(), "link");
+        let kind = if host.plain { ", plain" } else { "" };
+        out.push_str(&format!("  {}  {links}{kind}, {}\n", host.name, host.addresses.join(", ")));
+    }
+    let Some(first) = topology.hosts.first() else { return out };
+    let of =
+        if args.name == crate::args::DEFAULT_LAB { String::new() } else { format!(" --lab {}", args.name) };
+    let members = (0..first.links.len()).map(|number| format!("eth{number}")).collect::<Vec<_>>().join(",");
+    out.push_str(&format!(
+        "next:\n  linkbraid lab exec {0}{of} -- linkbraid daemon &\n  \
+         linkbraid lab exec {0}{of} -- linkbraid bond add bond0 --member {members}\n",
+        first.name
+    ));
+    out
+}
+
+/// Becomes the command; returns only where that fails.
+fn exec(args: &LabExecArgs) -> Result<(), Failed> {
+    let lab = Lab::open(&args.lab).map_err(Failed::refused)?;
+    let host = lab.host(&args.host).map_err(Failed::refused)?;
+    let Some((program, words)) = args.command.split_first() else {
+        // clap requires one word at least.
+        return Ok(());
+    };
+    let folder = lab.folder();
+    let error = host
+        .command(program)
+        .args(words)
+        .env(SOCKET_ENV, folder.join(format!("{}.sock", args.host)))
+        .env("PATH", search_path())
+        .exec();
+    let object = format!("lab {}", args.lab);
+    let what = format!("cannot run '{}' on host '{}'", program.display(), args.host);
+    Err(Failed::refused(Error::new(object, what, plain(&error))))
+}
+
+/// The caller's `PATH` with the folder of this very binary in front, so that `linkbraid` on a host is the same one.
+fn search_path() -> OsString {
+    let own = std::env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = own.into_iter().chain(std::env::split_paths(&path));
+    // A folder with a colon in its name cannot be part of a PATH.
+    std::env::join_paths(folders).unwrap_or_else(|_| path.clone())
+}
+
+#[cfg(test)]
+mod tests;
