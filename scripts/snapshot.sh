@@ -8,9 +8,9 @@ ip -o link | awk -F': ' '{ sub(/@.*/, "", $2); print "interface " $2 }' | sort
 if [ -d /sys/fs/bpf ]; then
 	find /sys/fs/bpf -mindepth 1 -name '*linkbraid*' | sort | sed 's/^/pin /'
 fi
-for dir in /run/linkbraid /var/lib/linkbraid; do
-	[ ! -d "$dir" ] || find "$dir" -mindepth 1 ! -path /run/linkbraid/lab | sort | sed 's/^/file /'
-done
+if [ -d /run/linkbraid ]; then
+	find /run/linkbraid -mindepth 1 ! -path /run/linkbraid/lab | sort | sed 's/^/file /'
+fi
 for comm in /proc/[0-9]*/comm; do
 	# A process may end while it is looked at.
 	name=$(cat "$comm" 2>/dev/null) || continue
