@@ -1,0 +1,201 @@
+//! ARP+: which hosts there are, which hardware addresses are behind each, and which members hear each other.
+//!
+//! Job: keep the table of `docs/arp-plus.md` true by messages alone. In: [`Input`], each with the time. Out:
+//! [`Action`], the next deadline, and the table itself. It never reads a clock, opens a socket or logs.
+//!
+//! The contract with the loop around it:
+//! 1. after every [`ArpPlus::handle`], call [`ArpPlus::poll_action`] until it gives none and do what it says;
+//! 2. then ask [`ArpPlus::poll_timeout`], and at that time hand in [`Input::Timeout`];
+//! 3. time never goes back from one call to the next.
+//!
+//! Where a frame goes: [`ArpPlus::handle`], `receive::frame` (is it ours, is it a claim on what is ours),
+//! `state::step`, `table::Table::learn` (is it fresh, whose are the MACs), and for a BROADCAST `send::schedule_reply`.
+
+use crate::{Time, random::Random};
+use linkbraid_wire::{HostId, MacAddr};
+use std::net::IpAddr;
+
+mod counter;
+mod event;
+mod outbox;
+mod own;
+mod peer;
+mod receive;
+mod segment;
+mod send;
+mod snapshot;
+mod state;
+mod table;
+mod timing;
+
+#[cfg(test)]
+mod tests;
+
+pub use counter::{Counter, Counters};
+pub use event::{Action, Conflict, Event, Input, OwnMember, Reason};
+pub use outbox::OpenConflict;
+pub use peer::{Alias, Peer, PeerKey, PeerMember, PeerState};
+pub use segment::Segment;
+pub use snapshot::Snapshot;
+pub use state::{Effect, Signal, State, step};
+pub use timing::Timing;
+
+/// What a machine is made with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Identity of this host: the same after every start, another one on every other host.
+    pub host_id: HostId,
+    /// Grows with every start; the clock in nanoseconds will do.
+    pub epoch: u64,
+    /// When things happen.
+    pub timing: Timing,
+}
+
+impl Config {
+    /// That host in that epoch, with the default timing.
+    pub fn new(host_id: HostId, epoch: u64) -> Config {
+        Config { host_id, epoch, timing: Timing::default() }
+    }
+}
+
+/// The protocol machine of one bond.
+#[derive(Debug)]
+pub struct ArpPlus {
+    timing: Timing,
+    random: Random,
+    state: State,
+    own: own::Own,
+    table: table::Table,
+    segments: segment::Segments,
+    agenda: send::Agenda,
+    out: outbox::Outbox,
+}
+
+impl ArpPlus {
+    /// A machine in S0. `seed` makes its jitter: another one on each host, or hosts answer all at once.
+    pub fn new(config: Config, seed: u64) -> ArpPlus {
+        ArpPlus {
+            own: own::Own::new(&config),
+            timing: config.timing,
+            random: Random::new(seed),
+            state: State::S0,
+            table: table::Table::default(),
+            segments: segment::Segments::default(),
+            agenda: send::Agenda::default(),
+            out: outbox::Outbox::default(),
+        }
+    }
+
+    /// Takes one input. Poll actions and timeout afterwards.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Start => self.signal(now, Signal::Start),
+            Input::Stop => self.signal(now, Signal::Stop),
+            Input::Timeout => self.signal(now, Signal::Timeout),
+            Input::Frame { slot, bytes } => self.frame(now, slot, bytes),
+            Input::Members(members) => {
+                if self.own.set_members(now, members, &mut self.out) {
+                    let own = &self.own;
+                    self.table.retain_slots(|slot| own.member(slot).is_some(), &mut self.out);
+                    self.update_segments(now);
+                    self.signal(now, Signal::OwnChange);
+                }
+            }
+            Input::Addresses(addresses) => {
+                if self.own.set_addresses(addresses, &mut self.out) {
+                    self.signal(now, Signal::OwnChange);
+                }
+            }
+        }
+    }
+
+    /// When to hand in [`Input::Timeout`]; none while not running. Changes with every `handle`.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self.state {
+            State::S0 => None,
+            State::S1 | State::S2 | State::S3 => self.agenda.next(),
+        }
+    }
+
+    /// What to do next; call it after every `handle` until it gives none.
+    #[must_use]
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.out.poll()
+    }
+
+    /// One step of the published machine, and what it entails.
+    fn signal(&mut self, now: Time, signal: Signal) {
+        let old = self.state;
+        let (next, effect) = step(old, signal);
+        self.state = next;
+        if old != next {
+            self.out.event(Event::State { old, new: next });
+        }
+        match effect {
+            Effect::Join => self.join(now),
+            Effect::Announce => self.announce(now),
+            Effect::Leave => self.leave(),
+            Effect::RunTimers => self.run_timers(now),
+            // Done by whoever gave the signal: `receive` holds the message.
+            Effect::MakeEntry | Effect::UpdateTable | Effect::Reply | Effect::Ignore | Effect::Nothing => {}
+        }
+    }
+
+    fn update_segments(&mut self, now: Time) {
+        if self.segments.update(now, &self.own.members, &self.timing) {
+            self.out.segments_changed();
+            // Where broadcasts of a peer are taken in follows from the segments.
+            self.out.peers_changed();
+        }
+    }
+
+    /// The state.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Every host of the table, in the order of keys.
+    pub fn peers(&self) -> impl ExactSizeIterator<Item = &Peer> {
+        self.table.peers()
+    }
+
+    /// The host of that key.
+    pub fn peer(&self, key: &PeerKey) -> Option<&Peer> {
+        self.table.get(key)
+    }
+
+    /// The host that has that MAC, or had it lately.
+    pub fn peer_by_mac(&self, mac: MacAddr) -> Option<&Peer> {
+        self.table.by_mac(mac)
+    }
+
+    /// The host that has that IP address.
+    pub fn peer_by_address(&self, address: IpAddr) -> Option<&Peer> {
+        self.table.by_address(address)
+    }
+
+    /// Which own members hear each other, ascending by lowest slot.
+    pub fn segments(&self) -> &[Segment] {
+        self.segments.list()
+    }
+
+    /// The slot on which broadcasts of a host are taken in: the elected member of the first own segment on which
+    /// the host is heard. None if it is not heard anywhere.
+    pub fn broadcast_slot(&self, key: &PeerKey) -> Option<u8> {
+        //= docs/arp-plus.md#9.3
+        let peer = self.table.get(key)?;
+        let hears = |segment: &&Segment| segment.slots.iter().any(|slot| peer.heard_on(*slot));
+        self.segments.list().iter().filter(|segment| segment.elected.is_some()).find(hears)?.elected
+    }
+
+    /// All counters.
+    pub const fn counters(&self) -> &Counters {
+        &self.out.counters
+    }
+
+    /// Conflicts seen lately.
+    pub fn conflicts(&self) -> Vec<OpenConflict> {
+        self.out.conflicts()
+    }
+}

@@ -1,0 +1,205 @@
+//! What ARP+ counts.
+
+use linkbraid_wire::{Kind, Refusal};
+
+macro_rules! counters {
+    ($($variant:ident = $number:literal, $name:literal, $text:literal;)+) => {
+        /// One counter. Numbers are never reused, names never changed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u32)]
+        pub enum Counter {
+            $(#[doc = $text] $variant = $number,)+
+        }
+
+        impl Counter {
+            /// Every counter in the order of numbers.
+            pub const ALL: &'static [Counter] = &[$(Counter::$variant),+];
+
+            /// Its name: lower case with underscores.
+            pub const fn name(self) -> &'static str {
+                match self { $(Counter::$variant => $name),+ }
+            }
+
+            /// One sentence for people.
+            pub const fn description(self) -> &'static str {
+                match self { $(Counter::$variant => $text),+ }
+            }
+
+            /// Its number.
+            pub const fn number(self) -> u32 {
+                self as u32
+            }
+        }
+    };
+}
+
+counters! {
+    TxBroadcast = 0, "tx_broadcast", "frames sent with a BROADCAST";
+    TxReply = 1, "tx_reply", "frames sent with a REPLY";
+    TxChange = 2, "tx_change", "frames sent with a CHANGE";
+    TxClear = 3, "tx_clear", "frames sent with a CLEAR";
+    RxBroadcast = 4, "rx_broadcast", "BROADCASTs of other hosts that the table took";
+    RxReply = 5, "rx_reply", "REPLYs of other hosts that the table took";
+    RxChange = 6, "rx_change", "CHANGEs of other hosts that the table took";
+    RxClear = 7, "rx_clear", "CLEARs of other hosts that the table took";
+    RxOwn = 8, "rx_own", "own frames that came back through a switch, ignored but for what they say of it";
+    RxStopped = 9, "rx_stopped", "messages ignored because the protocol was not running";
+    RxUnknownMember = 10, "rx_unknown_member", "frames refused because they came in on no member of the bond";
+    UnknownTlv = 11, "unknown_tlv", "TLVs of unknown type that were skipped";
+    ReplySuppressed = 12, "reply_suppressed", "REPLYs not sent because the own mapping was broadcast meanwhile";
+    ReplyCollapsed = 13, "reply_collapsed", "REPLYs not sent because one CHANGE to all replaced them";
+    SourceNotListed = 14, "source_not_listed", "messages refused whose Ethernet source is not among their hardware addresses";
+    NoIdentity = 15, "no_identity", "messages refused that have neither a host id nor an IP address";
+    StaleEpoch = 16, "stale_epoch", "messages refused because they are of an earlier epoch of the host";
+    StaleSequence = 17, "stale_sequence", "messages refused because a later mapping of the host is known";
+    StaleCleared = 18, "stale_cleared", "messages refused because the host has left since";
+    ClearUnknown = 19, "clear_unknown", "CLEARs of hosts that the table does not have";
+    ClearNotOwner = 20, "clear_not_owner", "CLEARs refused that came from a MAC the host does not own";
+    ConflictOwnAddress = 21, "conflict_own_address", "messages refused because they claim an IP address of this host";
+    ConflictOwnMac = 22, "conflict_own_mac", "messages refused because they claim a MAC of this host";
+    ConflictOwnHostId = 23, "conflict_own_host_id", "messages refused because they claim the host id of this host";
+    ConflictPeerMac = 24, "conflict_peer_mac", "messages refused because they claim a MAC that another live host owns";
+    ConflictPeerAddress = 25, "conflict_peer_address", "messages that claim an IP address which another live host has";
+    ConflictPeerHostId = 26, "conflict_peer_host_id", "messages refused because two hosts use one host id";
+    LimitHosts = 27, "limit_hosts", "hosts refused because the table was full";
+    LimitAliases = 28, "limit_aliases", "former MACs forgotten early because a host had too many";
+    LimitTombstones = 29, "limit_tombstones", "departures forgotten early because there were too many";
+    LimitConflicts = 30, "limit_conflicts", "conflicts not told because too many were open";
+    LimitActions = 31, "limit_actions", "events dropped because too many actions waited";
+    LimitMembers = 32, "limit_members", "own members not told because a message holds 16";
+    LimitAddresses = 33, "limit_addresses", "own IP addresses not told because a message holds 33";
+    PeerJoined = 34, "peer_joined", "hosts that entered the table";
+    PeerChanged = 35, "peer_changed", "mappings that replaced earlier ones of the same epoch";
+    PeerRestarted = 36, "peer_restarted", "hosts that came back with a later epoch";
+    PeerLeft = 37, "peer_left", "hosts deleted because they said so";
+    PeerSilent = 38, "peer_silent", "hosts that fell silent";
+    PeerExpired = 39, "peer_expired", "hosts deleted after a long silence";
+    RefusedTruncated = 40, "refused_truncated", "frames refused: the message ends inside a field of the published part";
+    RefusedTooLong = 41, "refused_too_long", "frames refused: the message is longer than 1500 bytes";
+    RefusedNotArpPlus = 42, "refused_not_arp_plus", "frames refused: the EtherType is not ARP+";
+    RefusedSourceNotHost = 43, "refused_source_not_host", "frames refused: the Ethernet source is a group or all zeros";
+    RefusedHardwareLength = 44, "refused_hardware_length", "frames refused: the hardware address length is not 6";
+    RefusedProtocolLength = 45, "refused_protocol_length", "frames refused: the protocol address length is none of 0, 4 and 16";
+    RefusedNoHardware = 46, "refused_no_hardware", "frames refused: there is no hardware address";
+    RefusedTooManyHardware = 47, "refused_too_many_hardware", "frames refused: there are more than 16 hardware addresses";
+    RefusedUnknownType = 48, "refused_unknown_type", "frames refused: the message type is unknown";
+    RefusedHardwareNotHost = 49, "refused_hardware_not_host", "frames refused: a hardware address is a group or all zeros";
+    RefusedHardwareTwice = 50, "refused_hardware_twice", "frames refused: a hardware address stands twice";
+    RefusedAddressNotHost = 51, "refused_address_not_host", "frames refused: an IP address cannot be that of a host";
+    RefusedTlvTruncated = 52, "refused_tlv_truncated", "frames refused: a TLV reaches past the end";
+    RefusedTlvLength = 53, "refused_tlv_length", "frames refused: a known TLV has a length it cannot have";
+    RefusedTlvTwice = 54, "refused_tlv_twice", "frames refused: a TLV that may stand once stands twice";
+    RefusedTlvMissing = 55, "refused_tlv_missing", "frames refused: VERSION is there but HOST or SEQUENCE is not";
+    RefusedTlvValue = 56, "refused_tlv_value", "frames refused: a known TLV holds a value it cannot have";
+    RefusedVersionZero = 57, "refused_version_zero", "frames refused: the version is 0";
+    RefusedMemberCount = 58, "refused_member_count", "frames refused: not one MEMBER for each hardware address";
+    RefusedMemberTwice = 59, "refused_member_twice", "frames refused: two members have one index";
+    RefusedTooManyAddresses = 60, "refused_too_many_addresses", "frames refused: there are more than 32 further IP addresses";
+    RefusedAuthNotLast = 61, "refused_auth_not_last", "frames refused: a TLV follows AUTH";
+    RefusedDigestMismatch = 62, "refused_digest_mismatch", "frames refused: the digest does not match the mapping";
+    TxRefused = 63, "tx_refused", "own messages that could not be written because the own mapping breaks a rule";
+}
+
+impl Counter {
+    /// The counter of frames sent with that kind of message.
+    pub const fn sent(kind: Kind) -> Counter {
+        match kind {
+            Kind::Broadcast => Counter::TxBroadcast,
+            Kind::Reply => Counter::TxReply,
+            Kind::Change => Counter::TxChange,
+            Kind::Clear => Counter::TxClear,
+        }
+    }
+
+    /// The counter of messages of that kind that the table took.
+    pub const fn received(kind: Kind) -> Counter {
+        match kind {
+            Kind::Broadcast => Counter::RxBroadcast,
+            Kind::Reply => Counter::RxReply,
+            Kind::Change => Counter::RxChange,
+            Kind::Clear => Counter::RxClear,
+        }
+    }
+}
+
+impl From<Refusal> for Counter {
+    fn from(refusal: Refusal) -> Counter {
+        match refusal {
+            Refusal::Truncated => Counter::RefusedTruncated,
+            Refusal::TooLong => Counter::RefusedTooLong,
+            Refusal::NotArpPlus => Counter::RefusedNotArpPlus,
+            Refusal::SourceNotHost => Counter::RefusedSourceNotHost,
+            Refusal::HardwareLength => Counter::RefusedHardwareLength,
+            Refusal::ProtocolLength => Counter::RefusedProtocolLength,
+            Refusal::NoHardware => Counter::RefusedNoHardware,
+            Refusal::TooManyHardware => Counter::RefusedTooManyHardware,
+            Refusal::UnknownType => Counter::RefusedUnknownType,
+            Refusal::HardwareNotHost => Counter::RefusedHardwareNotHost,
+            Refusal::HardwareTwice => Counter::RefusedHardwareTwice,
+            Refusal::AddressNotHost => Counter::RefusedAddressNotHost,
+            Refusal::TlvTruncated => Counter::RefusedTlvTruncated,
+            Refusal::TlvLength => Counter::RefusedTlvLength,
+            Refusal::TlvTwice => Counter::RefusedTlvTwice,
+            Refusal::TlvMissing => Counter::RefusedTlvMissing,
+            Refusal::TlvValue => Counter::RefusedTlvValue,
+            Refusal::VersionZero => Counter::RefusedVersionZero,
+            Refusal::MemberCount => Counter::RefusedMemberCount,
+            Refusal::MemberTwice => Counter::RefusedMemberTwice,
+            Refusal::TooManyAddresses => Counter::RefusedTooManyAddresses,
+            Refusal::AuthNotLast => Counter::RefusedAuthNotLast,
+            Refusal::DigestMismatch => Counter::RefusedDigestMismatch,
+        }
+    }
+}
+
+/// All counters with their values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counters(Vec<u64>);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters(vec![0; Counter::ALL.len()])
+    }
+}
+
+impl Counters {
+    /// How often.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.0[counter.number() as usize]
+    }
+
+    /// Every counter with its value, in the order of numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
+        Counter::ALL.iter().map(|counter| (*counter, self.get(*counter)))
+    }
+
+    pub(super) fn add(&mut self, counter: Counter, count: u64) {
+        let value = &mut self.0[counter.number() as usize];
+        *value = value.saturating_add(count);
+    }
+
+    pub(super) fn one(&mut self, counter: Counter) {
+        self.add(counter, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn numbers_run_from_zero_and_names_differ() {
+        assert!(Counter::ALL.iter().zip(0..).all(|(counter, number)| counter.number() == number));
+        let names: BTreeSet<&str> = Counter::ALL.iter().map(|counter| counter.name()).collect();
+        assert_eq!(names.len(), Counter::ALL.len());
+    }
+
+    //= docs/arp-plus.md#2.8 type=test
+    #[test]
+    fn every_refusal_is_a_counter_of_its_own() {
+        for refusal in Refusal::ALL {
+            assert_eq!(Counter::from(*refusal).name(), format!("refused_{}", refusal.name()));
+        }
+    }
+}

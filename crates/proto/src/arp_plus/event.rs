@@ -1,0 +1,190 @@
+//! What goes into ARP+ and what comes out.
+
+use super::{PeerKey, PeerState, State};
+use linkbraid_wire::{HostId, MacAddr};
+use serde::{Deserialize, Serialize};
+use std::{fmt, net::IpAddr};
+
+/// One member of the own bond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnMember {
+    /// The daemon's number of it; stays while other members come and go.
+    pub slot: u8,
+    /// Its own MAC.
+    pub mac: MacAddr,
+    /// Whether it takes and gives traffic.
+    pub up: bool,
+    /// Its share in Mbit/s.
+    pub weight_mbit: u32,
+    /// The class it belongs to; 0 for all.
+    pub class: u8,
+}
+
+/// What the machine can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// Join: the published S0 to S1.
+    Start,
+    /// The members now, all of them, the primary one first. Told at any time, before `Start` too.
+    Members(Vec<OwnMember>),
+    /// The IP addresses now, all of them. The first one goes into the published part.
+    Addresses(Vec<IpAddr>),
+    /// A whole Ethernet frame of EtherType ARP+ came in on a member.
+    Frame {
+        /// The member.
+        slot: u8,
+        /// The frame, Ethernet header first.
+        bytes: &'a [u8],
+    },
+    /// Leave: broadcast CLEAR and forget all hosts. Drain the actions afterwards.
+    Stop,
+    /// The time that `poll_timeout` named has come. Too early or once too often does no harm.
+    Timeout,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Send these bytes, a whole Ethernet frame, out of that member as they are.
+    Send {
+        /// The member.
+        slot: u8,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// The table is another one: read `peers()`.
+    Peers,
+    /// Which own members hear each other has changed: read `segments()`.
+    Segments,
+    /// Something worth telling people.
+    Event(Event),
+}
+
+/// Why an entry changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// First message of this host.
+    Joined,
+    /// A later mapping within the same epoch.
+    Changed,
+    /// The host started anew.
+    Restarted {
+        /// The epoch until now.
+        old_epoch: u64,
+        /// The epoch from now on.
+        new_epoch: u64,
+    },
+    /// It was silent and speaks again.
+    HeardAgain,
+    /// Nothing heard for a while.
+    Silent,
+    /// Nothing heard for so long that the entry is deleted.
+    Expired,
+    /// It said that it leaves.
+    Left,
+    /// The same machine now goes by another key: it got an identity or another address.
+    Replaced,
+    /// All its MACs went to another host while it was silent.
+    LostMacs,
+}
+
+/// Somebody claims what is another's.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Conflict {
+    /// Another host claims an IP address of this one.
+    OwnAddress {
+        /// The address.
+        address: IpAddr,
+        /// The Ethernet source of the claim.
+        by: MacAddr,
+    },
+    /// Another host claims a MAC of this one.
+    OwnMac {
+        /// The MAC.
+        mac: MacAddr,
+        /// The Ethernet source of the claim.
+        by: MacAddr,
+    },
+    /// Another host uses the host id of this one.
+    OwnHostId {
+        /// The Ethernet source of the claim.
+        by: MacAddr,
+    },
+    /// A host claims the MAC of another live host.
+    PeerMac {
+        /// The MAC.
+        mac: MacAddr,
+        /// Who has it.
+        owner: PeerKey,
+        /// The Ethernet source of the claim.
+        by: MacAddr,
+    },
+    /// A host claims an IP address of another live host.
+    PeerAddress {
+        /// The address.
+        address: IpAddr,
+        /// Who has it.
+        owner: PeerKey,
+        /// The Ethernet source of the claim.
+        by: MacAddr,
+    },
+    /// Two hosts use one host id.
+    PeerHostId {
+        /// The host id.
+        host: HostId,
+        /// The Ethernet source of the claim.
+        by: MacAddr,
+    },
+}
+
+impl fmt::Display for Conflict {
+    /// One sentence without a full stop.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Conflict::OwnAddress { address, by } => write!(f, "{by} claims this host's address {address}"),
+            Conflict::OwnMac { mac, by } => write!(f, "{by} claims this host's MAC {mac}"),
+            Conflict::OwnHostId { by } => write!(f, "{by} uses this host's id"),
+            Conflict::PeerMac { mac, owner, by } => write!(f, "{by} claims the MAC {mac} of host {owner}"),
+            Conflict::PeerAddress { address, owner, by } => {
+                write!(f, "{by} claims the address {address} of host {owner}")
+            }
+            Conflict::PeerHostId { host, by } => write!(f, "{by} uses the id of host {host}"),
+        }
+    }
+}
+
+/// Something worth telling people, with the old, the new and the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The protocol went to another state that lasts.
+    State {
+        /// Until now.
+        old: State,
+        /// From now on.
+        new: State,
+    },
+    /// An entry of the table.
+    Peer {
+        /// Which.
+        key: PeerKey,
+        /// Its first IP address, if it has told one.
+        address: Option<IpAddr>,
+        /// Its primary MAC.
+        mac: MacAddr,
+        /// Its life until now; none if it was not there.
+        old: Option<PeerState>,
+        /// Its life from now on; none if it is gone.
+        new: Option<PeerState>,
+        /// Why.
+        reason: Reason,
+    },
+    /// Somebody claims what is another's; the frame had no effect, unless it is a peer's address.
+    Conflict(Conflict),
+    /// The table is full; told once until there is room again.
+    TableFull {
+        /// The limit.
+        hosts: usize,
+    },
+}

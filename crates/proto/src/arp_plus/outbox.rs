@@ -1,0 +1,101 @@
+//! Where all parts of the machine put what is to be done: actions, counters, open conflicts.
+
+use super::{Action, Conflict, Counter, Counters, Event, Timing};
+use crate::{Time, limits};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A conflict that has been seen lately.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenConflict {
+    /// What.
+    pub conflict: Conflict,
+    /// When it was last seen.
+    pub last_seen: Time,
+    /// When it was last told as an event.
+    pub last_told: Time,
+    /// How often it was seen.
+    pub count: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    actions: VecDeque<Action>,
+    peers: bool,
+    segments: bool,
+    pub counters: Counters,
+    conflicts: BTreeMap<Conflict, (Time, Time, u64)>,
+}
+
+impl Outbox {
+    pub fn push(&mut self, action: Action) {
+        if self.actions.len() >= limits::ACTIONS_MAX {
+            return self.counters.one(Counter::LimitActions);
+        }
+        self.actions.push_back(action);
+    }
+
+    pub fn event(&mut self, event: Event) {
+        self.push(Action::Event(event));
+    }
+
+    /// However often the table changes between two polls, it is read once.
+    pub const fn peers_changed(&mut self) {
+        self.peers = true;
+    }
+
+    pub const fn segments_changed(&mut self) {
+        self.segments = true;
+    }
+
+    pub fn poll(&mut self) -> Option<Action> {
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        if std::mem::take(&mut self.segments) {
+            return Some(Action::Segments);
+        }
+        std::mem::take(&mut self.peers).then_some(Action::Peers)
+    }
+
+    /// Counts a conflict; tells it when it is new or goes on for long.
+    pub fn conflict(&mut self, now: Time, timing: &Timing, conflict: Conflict) {
+        //= docs/arp-plus.md#8.5
+        self.counters.one(match conflict {
+            Conflict::OwnAddress { .. } => Counter::ConflictOwnAddress,
+            Conflict::OwnMac { .. } => Counter::ConflictOwnMac,
+            Conflict::OwnHostId { .. } => Counter::ConflictOwnHostId,
+            Conflict::PeerMac { .. } => Counter::ConflictPeerMac,
+            Conflict::PeerAddress { .. } => Counter::ConflictPeerAddress,
+            Conflict::PeerHostId { .. } => Counter::ConflictPeerHostId,
+        });
+        if let Some((seen, told, count)) = self.conflicts.get_mut(&conflict) {
+            *seen = now;
+            *count = count.saturating_add(1);
+            if now.since(*told) < timing.conflict {
+                return;
+            }
+            *told = now;
+        } else if self.conflicts.len() >= limits::CONFLICTS_MAX {
+            return self.counters.one(Counter::LimitConflicts);
+        } else {
+            self.conflicts.insert(conflict.clone(), (now, now, 1));
+        }
+        self.event(Event::Conflict(conflict));
+    }
+
+    /// Forgets conflicts that have ended.
+    pub fn sweep(&mut self, now: Time, timing: &Timing) {
+        self.conflicts.retain(|_, (seen, ..)| now.since(*seen) < timing.conflict);
+    }
+
+    pub fn conflicts(&self) -> Vec<OpenConflict> {
+        let open =
+            |(conflict, (last_seen, last_told, count)): (&Conflict, &(Time, Time, u64))| OpenConflict {
+                conflict: conflict.clone(),
+                last_seen: *last_seen,
+                last_told: *last_told,
+                count: *count,
+            };
+        self.conflicts.iter().map(open).collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! The own mapping: what this host tells of itself.
+
+use super::{Config, Counter, OwnMember, outbox::Outbox};
+use crate::{Time, limits};
+use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, VERSION};
+use std::{collections::BTreeMap, net::IpAddr};
+
+#[derive(Debug)]
+pub(super) struct Own {
+    pub host: HostId,
+    pub epoch: u64,
+    pub sequence: u32,
+    pub members: Vec<OwnMember>,
+    pub addresses: Vec<IpAddr>,
+    /// MACs of members that have gone: frames they sent may still come back. Bounded by the grace time and
+    /// by what an operator can remove in it.
+    former: BTreeMap<MacAddr, Time>,
+}
+
+impl Own {
+    pub fn new(config: &Config) -> Own {
+        Own {
+            host: config.host_id,
+            epoch: config.epoch,
+            sequence: 0,
+            members: Vec::new(),
+            addresses: Vec::new(),
+            former: BTreeMap::new(),
+        }
+    }
+
+    /// Every change gets a number of its own; 2^31 changes within an epoch are told apart (RFC 1982).
+    pub const fn changed(&mut self) {
+        //= docs/arp-plus.md#6.1
+        self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    /// Takes over the members; says whether anything differs.
+    pub fn set_members(&mut self, now: Time, mut members: Vec<OwnMember>, out: &mut Outbox) -> bool {
+        if members.len() > limits::MEMBERS_MAX {
+            out.counters.add(Counter::LimitMembers, (members.len() - limits::MEMBERS_MAX) as u64);
+            members.truncate(limits::MEMBERS_MAX);
+        }
+        if members == self.members {
+            return false;
+        }
+        let gone = self.members.iter().map(|member| member.mac);
+        self.former.extend(gone.map(|mac| (mac, now)));
+        self.former.retain(|mac, _| members.iter().all(|member| member.mac != *mac));
+        self.members = members;
+        true
+    }
+
+    /// Takes over the addresses; says whether anything differs.
+    pub fn set_addresses(&mut self, mut addresses: Vec<IpAddr>, out: &mut Outbox) -> bool {
+        if addresses.len() > limits::ADDRESSES_MAX {
+            out.counters.add(Counter::LimitAddresses, (addresses.len() - limits::ADDRESSES_MAX) as u64);
+            addresses.truncate(limits::ADDRESSES_MAX);
+        }
+        let differ = addresses != self.addresses;
+        self.addresses = addresses;
+        differ
+    }
+
+    pub fn slot_of(&self, mac: MacAddr) -> Option<u8> {
+        self.members.iter().find(|member| member.mac == mac).map(|member| member.slot)
+    }
+
+    pub fn is_former(&self, mac: MacAddr) -> bool {
+        self.former.contains_key(&mac)
+    }
+
+    pub fn member(&self, slot: u8) -> Option<&OwnMember> {
+        self.members.iter().find(|member| member.slot == slot)
+    }
+
+    pub fn live(&self) -> impl Iterator<Item = &OwnMember> {
+        self.members.iter().filter(|member| member.up)
+    }
+
+    pub fn sweep(&mut self, now: Time, grace: std::time::Duration) {
+        self.former.retain(|_, since| now.since(*since) < grace);
+    }
+
+    pub fn message(&self, kind: Kind) -> Message {
+        let told = |member: &OwnMember| Member {
+            index: member.slot,
+            up: member.up,
+            weight_mbit: member.weight_mbit,
+            class: member.class,
+        };
+        //= docs/arp-plus.md#6.2
+        let extension = Extension {
+            version: VERSION,
+            host: self.host,
+            epoch: self.epoch,
+            sequence: self.sequence,
+            members: self.members.iter().map(told).collect(),
+            addresses: self.addresses.iter().skip(1).copied().collect(),
+            digest: Some(0), // `emit` computes it
+            auth: None,
+        };
+        Message {
+            kind,
+            address: self.addresses.first().copied(),
+            hardware: self.members.iter().map(|member| member.mac).collect(),
+            extension: Some(extension),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One host of the table.
+
+use super::Timing;
+use crate::{Time, limits};
+use linkbraid_wire::{HostId, MacAddr, Message};
+use serde::{Deserialize, Serialize};
+use std::{fmt, net::IpAddr};
+
+/// What the table knows a host by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerKey {
+    /// Its host id.
+    Host(HostId),
+    /// Its IP address: a host that speaks only the published part.
+    Address(IpAddr),
+}
+
+impl fmt::Display for PeerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PeerKey::Host(host) => host.fmt(f),
+            PeerKey::Address(address) => address.fmt(f),
+        }
+    }
+}
+
+/// The life of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerState {
+    /// It speaks and is heard, or speaks only the published part and need not repeat itself.
+    Alive,
+    /// Unheard for a while; kept a little longer.
+    Silent,
+}
+
+/// One host of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// What it is known by.
+    pub key: PeerKey,
+    /// Its life.
+    pub state: PeerState,
+    /// Its epoch; none of a host that speaks only the published part.
+    pub epoch: Option<u64>,
+    /// The number of its mapping within the epoch.
+    pub sequence: Option<u32>,
+    /// Hash of its mapping.
+    pub digest: u64,
+    /// Its IP addresses, the one of the published part first.
+    pub addresses: Vec<IpAddr>,
+    /// Its members in its own order, the primary one first; never empty.
+    pub members: Vec<PeerMember>,
+    /// MACs it had lately: neighbours may still send to them.
+    pub aliases: Vec<Alias>,
+    /// When it was last heard.
+    pub last_heard: Time,
+}
+
+/// One member of a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerMember {
+    /// The peer's own number of it; its place in the message where the peer told none.
+    pub index: u8,
+    /// Its MAC.
+    pub mac: MacAddr,
+    /// Whether the peer takes traffic there.
+    pub up: bool,
+    /// Its share in Mbit/s, if told.
+    pub weight_mbit: Option<u32>,
+    /// Its class; 0 for all.
+    pub class: u8,
+    /// The own members (slots) that heard it, with the time; pairs unheard for long are taken out.
+    pub heard: Vec<(u8, Time)>,
+}
+
+/// A former MAC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alias {
+    /// The MAC.
+    pub mac: MacAddr,
+    /// It leads to the host until then.
+    pub until: Time,
+}
+
+impl Peer {
+    /// What the sender of a message is known by; none if it told neither id nor address.
+    pub fn key_of(message: &Message) -> Option<PeerKey> {
+        //= docs/arp-plus.md#7.1
+        match &message.extension {
+            Some(extension) => Some(PeerKey::Host(extension.host)),
+            None => message.address.map(PeerKey::Address),
+        }
+    }
+
+    /// A fresh entry from a message.
+    pub(super) fn new(now: Time, key: PeerKey, message: &Message) -> Peer {
+        let extension = message.extension.as_ref();
+        let member = |(place, mac): (usize, &MacAddr)| {
+            let told = extension.and_then(|extension| extension.members.get(place));
+            PeerMember {
+                index: told.map_or(place as u8, |member| member.index),
+                mac: *mac,
+                up: told.is_none_or(|member| member.up),
+                weight_mbit: told.map(|member| member.weight_mbit),
+                class: told.map_or(0, |member| member.class),
+                heard: Vec::new(),
+            }
+        };
+        Peer {
+            key,
+            state: PeerState::Alive,
+            epoch: extension.map(|extension| extension.epoch),
+            sequence: extension.map(|extension| extension.sequence),
+            digest: message.mapping_digest(),
+            addresses: message.all_addresses().collect(),
+            members: message.hardware.iter().enumerate().map(member).collect(),
+            aliases: Vec::new(),
+            last_heard: now,
+        }
+    }
+
+    /// The MAC that neighbours resolve it to.
+    pub fn mac(&self) -> MacAddr {
+        self.members.first().map_or(MacAddr::ZERO, |member| member.mac)
+    }
+
+    /// The IP address of the published part, or the first one told.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.addresses.first().copied()
+    }
+
+    /// Whether it speaks more than the published part.
+    pub const fn is_extended(&self) -> bool {
+        self.epoch.is_some()
+    }
+
+    /// The member with that MAC.
+    pub fn member(&self, mac: MacAddr) -> Option<&PeerMember> {
+        self.members.iter().find(|member| member.mac == mac)
+    }
+
+    /// Whether the own member heard the peer's member lately.
+    pub fn heard(&self, slot: u8, index: u8) -> bool {
+        self.members.iter().any(|member| member.index == index && member.heard_on(slot))
+    }
+
+    /// Whether the own member heard any of the peer's lately.
+    pub fn heard_on(&self, slot: u8) -> bool {
+        self.members.iter().any(|member| member.heard_on(slot))
+    }
+
+    /// Notes that a message came from `src` on `slot`; says whether that pair is new.
+    pub(super) fn hear(&mut self, now: Time, slot: u8, src: MacAddr) -> bool {
+        self.last_heard = now;
+        let Some(member) = self.members.iter_mut().find(|member| member.mac == src) else { return false };
+        match member.heard.iter_mut().find(|(at, _)| *at == slot) {
+            Some((_, when)) => {
+                *when = now;
+                false
+            }
+            None => {
+                member.heard.push((slot, now));
+                member.heard.sort_unstable();
+                true
+            }
+        }
+    }
+
+    /// Keeps what an earlier entry of the same host knew: heard pairs of MACs that stay, MACs that go as aliases.
+    /// Returns how many aliases there was no room for.
+    pub(super) fn inherit(&mut self, now: Time, old: Peer, timing: &Timing) -> usize {
+        //= docs/arp-plus.md#7.6
+        let until = now + timing.alias;
+        let former = old.members.iter().map(|member| Alias { mac: member.mac, until });
+        let mut aliases: Vec<Alias> = former.chain(old.aliases.iter().copied()).collect();
+        aliases.retain(|alias| self.member(alias.mac).is_none());
+        let too_many = aliases.len().saturating_sub(limits::ALIASES_MAX);
+        aliases.truncate(limits::ALIASES_MAX);
+        self.aliases = aliases;
+        for member in &mut self.members {
+            if let Some(before) = old.members.iter().find(|before| before.mac == member.mac) {
+                member.heard.clone_from(&before.heard);
+            }
+        }
+        too_many
+    }
+
+    /// Drops pairs that `keep` does not want; says whether there were any.
+    pub(super) fn retain_heard(&mut self, keep: impl Fn(u8, Time) -> bool) -> bool {
+        let mut dropped = false;
+        for member in &mut self.members {
+            let before = member.heard.len();
+            member.heard.retain(|(slot, when)| keep(*slot, *when));
+            dropped |= member.heard.len() != before;
+        }
+        dropped
+    }
+}
+
+impl PeerMember {
+    /// Whether the own member heard this one lately.
+    pub fn heard_on(&self, slot: u8) -> bool {
+        self.heard.iter().any(|(at, _)| *at == slot)
+    }
+}

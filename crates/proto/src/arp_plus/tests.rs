@@ -1,0 +1,115 @@
+//! Whole-machine tests on a fake clock; what many hosts do together is in `tests/sim_arp_plus.rs`.
+
+use super::*;
+use linkbraid_wire::{Frame, Kind, Message, emit_frame, parse_frame};
+use std::time::Duration;
+
+mod conflicts;
+mod soft_state;
+mod starting;
+
+fn ip(last: u8) -> IpAddr {
+    IpAddr::from([198, 18, 0, last])
+}
+
+fn mac(host: u8, member: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, host, member])
+}
+
+fn member(host: u8, slot: u8) -> OwnMember {
+    OwnMember { slot, mac: mac(host, slot), up: true, weight_mbit: 100, class: 0 }
+}
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// One host with a clock that its test moves.
+struct Host {
+    arp: ArpPlus,
+    now: Time,
+    number: u8,
+}
+
+impl Host {
+    /// Host `number` with address 198.18.0.`number`, started, its first actions drained.
+    fn running(number: u8, members: u8) -> Host {
+        let mut host = Host::stopped(number, 1, members);
+        host.handle(Input::Start);
+        host
+    }
+
+    fn stopped(number: u8, epoch: u64, members: u8) -> Host {
+        let arp = ArpPlus::new(Config::new(HostId([number; 16]), epoch), u64::from(number));
+        let mut host = Host { arp, now: Time::from_millis(1), number };
+        host.handle(Input::Members((0..members).map(|slot| member(number, slot)).collect()));
+        host.handle(Input::Addresses(vec![ip(number)]));
+        host
+    }
+
+    fn handle(&mut self, input: Input<'_>) -> Vec<Action> {
+        self.arp.handle(self.now, input);
+        std::iter::from_fn(|| self.arp.poll_action()).collect()
+    }
+
+    fn hear(&mut self, slot: u8, bytes: &[u8]) -> Vec<Action> {
+        self.handle(Input::Frame { slot, bytes })
+    }
+
+    /// Lets time pass, timeout by timeout; every action on the way.
+    fn pass(&mut self, duration: Duration) -> Vec<Action> {
+        let end = self.now + duration;
+        let mut actions = Vec::new();
+        while let Some(at) = self.arp.poll_timeout().filter(|at| *at <= end) {
+            assert!(at >= self.now, "no deadline lies in the past");
+            self.now = at;
+            actions.extend(self.handle(Input::Timeout));
+        }
+        self.now = end;
+        actions
+    }
+
+    fn count(&self, counter: Counter) -> u64 {
+        self.arp.counters().get(counter)
+    }
+
+    /// A message that this host would send from its first member.
+    fn says(&self, kind: Kind) -> Vec<u8> {
+        emit_frame(MacAddr::BROADCAST, mac(self.number, 0), &self.arp.own.message(kind))
+            .expect("a good message")
+    }
+}
+
+fn sent(actions: &[Action]) -> Vec<(u8, Frame)> {
+    let frame = |action: &Action| match action {
+        Action::Send { slot, frame } => Some((*slot, parse_frame(frame).expect("a good frame"))),
+        _ => None,
+    };
+    actions.iter().filter_map(frame).collect()
+}
+
+fn kinds(actions: &[Action]) -> Vec<Kind> {
+    sent(actions).iter().map(|(_, frame)| frame.parsed.message.kind).collect()
+}
+
+fn reasons(actions: &[Action]) -> Vec<Reason> {
+    let reason = |action: &Action| match action {
+        Action::Event(Event::Peer { reason, .. }) => Some(*reason),
+        _ => None,
+    };
+    actions.iter().filter_map(reason).collect()
+}
+
+fn conflicts(actions: &[Action]) -> Vec<Conflict> {
+    let conflict = |action: &Action| match action {
+        Action::Event(Event::Conflict(conflict)) => Some(conflict.clone()),
+        _ => None,
+    };
+    actions.iter().filter_map(conflict).collect()
+}
+
+/// A message of a host that speaks only the published part.
+fn published(kind: Kind, last: u8, hardware: &[MacAddr]) -> Vec<u8> {
+    let message = Message { kind, address: Some(ip(last)), hardware: hardware.to_vec(), extension: None };
+    emit_frame(MacAddr::BROADCAST, hardware[0], &message).expect("a good message")
+}

@@ -1,0 +1,196 @@
+use super::*;
+
+//= docs/arp-plus.md#5.4 type=test
+#[test]
+fn silent_after_3500_ms_deleted_after_10_s_alive_when_heard() {
+    let mut host = Host::running(1, 1);
+    let mut other = Host::running(2, 1);
+    assert_eq!(reasons(&host.hear(0, &other.says(Kind::Change))), [Reason::Joined]);
+    assert_eq!(reasons(&host.pass(millis(3400))), []);
+    assert_eq!(reasons(&host.pass(millis(400))), [Reason::Silent]);
+    assert_eq!(reasons(&host.hear(0, &other.says(Kind::Change))), [Reason::HeardAgain]);
+    assert_eq!(reasons(&host.pass(millis(10_300))), [Reason::Silent, Reason::Expired]);
+    assert_eq!(host.arp.peers().len(), 0);
+    assert!(host.arp.peer_by_mac(mac(2, 0)).is_none());
+    other.handle(Input::Stop);
+}
+
+//= docs/arp-plus.md#5.5 type=test
+#[test]
+fn published_only_host_never_expires_and_leaves_by_its_own_clear() {
+    let mut host = Host::running(1, 1);
+    host.hear(0, &published(Kind::Broadcast, 9, &[mac(9, 0), mac(9, 1)]));
+    assert_eq!(kinds(&host.pass(millis(12))), [Kind::Reply], "it is answered");
+    host.pass(Duration::from_secs(3600));
+    let key = PeerKey::Address(ip(9));
+    let peer = host.arp.peer(&key).expect("still there");
+    assert_eq!((peer.state, peer.heard(0, 0), peer.epoch), (PeerState::Alive, true, None));
+    host.hear(0, &published(Kind::Clear, 9, &[mac(8, 0)]));
+    assert_eq!(host.count(Counter::ClearNotOwner), 1);
+    assert_eq!(reasons(&host.hear(0, &published(Kind::Clear, 9, &[mac(9, 1), mac(9, 0)]))), [Reason::Left]);
+}
+
+//= docs/arp-plus.md#6.3 type=test
+//= docs/arp-plus.md#6.1 type=test
+#[test]
+fn earlier_sequence_is_refused_and_wraps() {
+    let mut host = Host::running(1, 1);
+    let mut other = Host::running(2, 1);
+    other.arp.own.sequence = u32::MAX;
+    let early = other.says(Kind::Change);
+    host.hear(0, &early);
+    other.handle(Input::Addresses(vec![ip(2), ip(22)]));
+    assert_eq!(other.arp.own.sequence, 0, "serial numbers wrap");
+    assert_eq!(reasons(&host.hear(0, &other.says(Kind::Change))), [Reason::Changed]);
+    assert_eq!(reasons(&host.hear(0, &early)), []);
+    assert_eq!(host.count(Counter::StaleSequence), 1);
+    assert_eq!(host.arp.peer_by_address(ip(22)).map(Peer::mac), Some(mac(2, 0)));
+}
+
+//= docs/arp-plus.md#6.4 type=test
+#[test]
+fn later_epoch_replaces_and_earlier_is_refused() {
+    let mut host = Host::running(1, 1);
+    let old = Host::running(2, 2);
+    let early = old.says(Kind::Change);
+    host.hear(0, &early);
+    let mut new = Host::stopped(2, 7, 1);
+    new.handle(Input::Start);
+    let restarted = Reason::Restarted { old_epoch: 1, new_epoch: 7 };
+    assert_eq!(reasons(&host.hear(0, &new.says(Kind::Broadcast))), [restarted]);
+    host.hear(0, &early);
+    assert_eq!(host.count(Counter::StaleEpoch), 1);
+    assert_eq!(host.arp.peers().map(|peer| peer.members.len()).collect::<Vec<_>>(), [1]);
+}
+
+//= docs/arp-plus.md#6.5 type=test
+//= docs/arp-plus.md#6.6 type=test
+#[test]
+fn clear_deletes_and_delayed_messages_do_not_bring_the_host_back() {
+    let mut host = Host::running(1, 1);
+    let mut other = Host::running(2, 1);
+    let early = other.says(Kind::Change);
+    host.hear(0, &early);
+    let clear = other.handle(Input::Stop);
+    let Action::Send { frame, .. } = &clear[1] else { panic!("a CLEAR after the state event: {clear:?}") };
+    assert_eq!(reasons(&host.hear(0, frame)), [Reason::Left]);
+    host.hear(0, &early);
+    host.hear(0, frame);
+    assert_eq!((host.arp.peers().len(), host.count(Counter::StaleCleared)), (0, 2));
+    other.handle(Input::Start);
+    assert_eq!(reasons(&host.hear(0, &other.says(Kind::Broadcast))), [Reason::Joined], "a new start is new");
+}
+
+//= docs/arp-plus.md#6.5 type=test
+#[test]
+fn clear_from_a_foreign_mac_is_refused() {
+    let mut host = Host::running(1, 1);
+    let other = Host::running(2, 1);
+    host.hear(0, &other.says(Kind::Change));
+    let mut message = other.arp.own.message(Kind::Clear);
+    message.extension.as_mut().expect("extended").sequence += 1;
+    message.hardware = vec![mac(66, 0)];
+    let forged = emit_frame(MacAddr::BROADCAST, mac(66, 0), &message).expect("a good message");
+    host.hear(0, &forged);
+    assert_eq!((host.arp.peers().len(), host.count(Counter::ClearNotOwner)), (1, 1));
+}
+
+//= docs/arp-plus.md#7.6 type=test
+#[test]
+fn former_mac_leads_to_its_host_for_60_s() {
+    let mut host = Host::running(1, 1);
+    let mut other = Host::running(2, 2);
+    host.hear(0, &other.says(Kind::Change));
+    other.handle(Input::Members(vec![member(2, 1)]));
+    let frame =
+        emit_frame(MacAddr::BROADCAST, mac(2, 1), &other.arp.own.message(Kind::Change)).expect("good");
+    host.hear(0, &frame);
+    for _ in 0..59 {
+        host.pass(millis(1000));
+        host.hear(0, &frame);
+    }
+    assert_eq!(host.arp.peer_by_mac(mac(2, 0)).map(Peer::mac), Some(mac(2, 1)));
+    host.pass(millis(1300));
+    assert!(host.arp.peer_by_mac(mac(2, 0)).is_none());
+    assert!(host.arp.peer_by_mac(mac(2, 1)).is_some());
+}
+
+//= docs/arp-plus.md#7.4 type=test
+#[test]
+fn pairs_that_hear_each_other_are_recorded_and_run_out() {
+    let mut host = Host::running(1, 2);
+    let mut other = Host::running(2, 2);
+    for (slot, frame) in sent(&other.pass(millis(300))) {
+        let bytes = emit_frame(frame.dst, frame.src, &frame.parsed.message).expect("good");
+        host.hear(slot, &bytes);
+    }
+    let key = PeerKey::Host(HostId([2; 16]));
+    let heard = |host: &Host| {
+        let peer = host.arp.peer(&key).expect("known");
+        [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(slot, index)| peer.heard(slot, index))
+    };
+    assert_eq!(heard(&host), [true, false, false, true]);
+    let mut told = false;
+    for _ in 0..4 {
+        told |= host.pass(millis(1000)).contains(&Action::Peers);
+        host.hear(0, &other.says(Kind::Change));
+    }
+    assert_eq!(heard(&host), [true, false, false, false]);
+    assert!(told, "a pair that runs out is told");
+    host.handle(Input::Members(vec![member(1, 1)]));
+    assert_eq!(heard(&host), [false; 4], "the member that heard is gone");
+}
+
+//= docs/arp-plus.md#7.3 type=test
+#[test]
+fn table_has_a_limit_and_tells_once() {
+    let mut host = Host::running(1, 1);
+    let other = Host::running(2, 1);
+    let mut told = 0;
+    for number in 0..=(crate::limits::HOSTS_MAX as u32 + 1) {
+        let mut message = other.arp.own.message(Kind::Change);
+        let [a, b, c, d] = number.to_be_bytes();
+        let extension = message.extension.as_mut().expect("extended");
+        extension.host.0[..4].copy_from_slice(&[a, b, c, d]);
+        message.address = None;
+        message.hardware = vec![MacAddr([6, 0, a, b, c, d])];
+        let frame = emit_frame(MacAddr::BROADCAST, message.hardware[0], &message).expect("good");
+        let actions = host.hear(0, &frame);
+        told +=
+            actions.iter().filter(|action| matches!(action, Action::Event(Event::TableFull { .. }))).count();
+    }
+    assert_eq!((host.arp.peers().len(), host.count(Counter::LimitHosts), told), (4096, 2, 1));
+}
+
+//= docs/arp-plus.md#9.1 type=test
+//= docs/arp-plus.md#9.2 type=test
+//= docs/arp-plus.md#9.3 type=test
+#[test]
+fn members_that_hear_each_other_are_one_segment_with_one_elected() {
+    let mut host = Host::running(1, 4);
+    let alone: Vec<Vec<u8>> = host.arp.segments().iter().map(|segment| segment.slots.clone()).collect();
+    assert_eq!(alone, [[0], [1], [2], [3]], "until anything is heard");
+    let own = |host: &Host, from| {
+        emit_frame(MacAddr::BROADCAST, mac(1, from), &host.arp.own.message(Kind::Change)).expect("good")
+    };
+    let frame = own(&host, 3);
+    assert!(host.hear(1, &frame).contains(&Action::Segments));
+    let frame = own(&host, 2);
+    host.hear(0, &frame);
+    let segment = |number, slots: [u8; 2]| Segment { number, slots: slots.to_vec(), elected: Some(slots[0]) };
+    assert_eq!(host.arp.segments(), [segment(0, [0, 2]), segment(1, [1, 3])]);
+    host.hear(3, &Host::running(2, 1).says(Kind::Change));
+    let key = PeerKey::Host(HostId([2; 16]));
+    assert_eq!(host.arp.broadcast_slot(&key), Some(1), "heard on 3, taken in on the elected one");
+    host.hear(2, &Host::running(2, 1).says(Kind::Change));
+    assert_eq!(host.arp.broadcast_slot(&key), Some(0), "the first segment that hears it");
+    let mut members: Vec<OwnMember> = (0..4).map(|slot| member(1, slot)).collect();
+    members[1].up = false;
+    host.handle(Input::Members(members));
+    let elected: Vec<_> = host.arp.segments().iter().map(|segment| segment.elected).collect();
+    assert_eq!(elected, [Some(0), None, Some(3)]);
+    assert!(
+        host.pass(millis(4000)).contains(&Action::Segments),
+        "what is not heard any more is not connected"
+    );
+}

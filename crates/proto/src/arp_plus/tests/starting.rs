@@ -1,0 +1,144 @@
+use super::*;
+
+//= docs/arp-plus.md#5.2 type=test
+#[test]
+fn start_broadcasts_three_times_within_300_ms_on_every_live_member() {
+    let mut host = Host::stopped(1, 1, 3);
+    host.handle(Input::Members(vec![member(1, 0), OwnMember { up: false, ..member(1, 1) }, member(1, 2)]));
+    let first = host.handle(Input::Start);
+    assert_eq!(sent(&first).iter().map(|(slot, _)| *slot).collect::<Vec<_>>(), [0, 2], "live members only");
+    let rest = host.pass(millis(300));
+    assert_eq!(kinds(&rest), [Kind::Broadcast; 4]);
+    for (slot, frame) in sent(&first) {
+        assert_eq!((frame.dst, frame.src), (MacAddr::BROADCAST, mac(1, slot)));
+        assert_eq!(
+            frame.parsed.message.hardware,
+            [mac(1, 0), mac(1, 1), mac(1, 2)],
+            "dead members are told too"
+        );
+    }
+}
+
+//= docs/arp-plus.md#5.2 type=test
+#[test]
+fn reply_ends_the_broadcasts() {
+    let mut joiner = Host::running(1, 1);
+    let other = Host::running(2, 1);
+    joiner.hear(0, &other.says(Kind::Reply));
+    assert_eq!(kinds(&joiner.pass(millis(500))), []);
+}
+
+//= docs/arp-plus.md#5.1 type=test
+#[test]
+fn mapping_is_repeated_at_least_once_a_second_on_every_live_member() {
+    let mut host = Host::running(1, 2);
+    host.pass(millis(400));
+    for second in 0..20 {
+        let actions = host.pass(millis(1000));
+        for slot in 0..2 {
+            let own = sent(&actions).into_iter().filter(|(at, _)| *at == slot).count();
+            assert!((1..=2).contains(&own), "second {second}, member {slot}: {own} messages");
+        }
+        assert!(kinds(&actions).iter().all(|kind| *kind == Kind::Change));
+    }
+}
+
+//= docs/arp-plus.md#5.8 type=test
+#[test]
+fn broadcast_is_answered_by_unicast_on_the_member_it_came_in() {
+    let mut host = Host::running(1, 2);
+    host.pass(millis(400));
+    let joiner = Host::running(2, 1);
+    assert_eq!(kinds(&host.hear(1, &joiner.says(Kind::Broadcast))), [], "not at once");
+    let replies = sent(&host.pass(millis(12)));
+    let [(slot, frame)] = &replies[..] else { panic!("one reply, got {replies:?}") };
+    assert_eq!((*slot, frame.dst, frame.src), (1, mac(2, 0), mac(1, 1)));
+    assert_eq!(frame.parsed.message.kind, Kind::Reply);
+}
+
+//= docs/arp-plus.md#5.7 type=test
+#[test]
+fn own_broadcast_replaces_waiting_replies() {
+    let mut host = Host::running(1, 1);
+    host.pass(millis(400));
+    host.hear(0, &Host::running(2, 1).says(Kind::Broadcast));
+    let change = host.handle(Input::Addresses(vec![ip(1), ip(101)]));
+    assert_eq!(kinds(&change), [Kind::Change]);
+    assert!(!kinds(&host.pass(millis(400))).contains(&Kind::Reply));
+    assert_eq!(host.count(Counter::ReplySuppressed), 1);
+}
+
+//= docs/arp-plus.md#5.9 type=test
+#[test]
+fn many_replies_become_one_change() {
+    let mut host = Host::running(1, 1);
+    host.pass(millis(400));
+    for number in 100..140 {
+        host.hear(0, &Host::running(number, 1).says(Kind::Broadcast));
+    }
+    let kinds = kinds(&host.pass(millis(400)));
+    let replies = kinds.iter().filter(|kind| **kind == Kind::Reply).count();
+    assert!(replies <= crate::limits::REPLIES_MAX, "{replies} replies");
+    assert!(kinds.contains(&Kind::Change));
+    assert_eq!(host.count(Counter::ReplyCollapsed), 24);
+}
+
+//= docs/arp-plus.md#5.3 type=test
+#[test]
+fn change_is_told_at_once_three_times_with_a_later_sequence() {
+    let mut host = Host::running(1, 1);
+    host.pass(millis(400));
+    let before = host.arp.own.sequence;
+    let mut actions = host.handle(Input::Members(vec![member(1, 0), member(1, 1)]));
+    assert_eq!(kinds(&actions), [Kind::Change; 2]);
+    actions.extend(host.pass(millis(300)));
+    assert_eq!(kinds(&actions), [Kind::Change; 6]);
+    for (_, frame) in sent(&actions) {
+        assert_eq!(frame.parsed.message.extension.expect("extended").sequence, before + 1);
+    }
+    assert_eq!(kinds(&host.handle(Input::Members(vec![member(1, 0), member(1, 1)]))), [], "nothing changed");
+}
+
+//= docs/arp-plus.md#5.6 type=test
+#[test]
+fn stop_clears_and_ends_everything() {
+    let mut host = Host::running(1, 2);
+    host.hear(0, &Host::running(2, 1).says(Kind::Change));
+    assert_eq!(host.arp.peers().len(), 1);
+    let actions = host.handle(Input::Stop);
+    assert_eq!(kinds(&actions), [Kind::Clear; 4]);
+    assert!(actions.contains(&Action::Peers));
+    assert_eq!((host.arp.state(), host.arp.peers().len(), host.arp.poll_timeout()), (State::S0, 0, None));
+    host.hear(0, &Host::running(2, 1).says(Kind::Change));
+    assert_eq!(host.count(Counter::RxStopped), 1);
+}
+
+#[test]
+fn host_without_live_member_is_quiet_and_asks_when_one_comes() {
+    let mut host = Host::stopped(1, 1, 1);
+    host.handle(Input::Members(vec![OwnMember { up: false, ..member(1, 0) }]));
+    assert_eq!(kinds(&host.handle(Input::Start)), []);
+    assert_eq!(kinds(&host.pass(millis(5000))), []);
+    assert_eq!(kinds(&host.handle(Input::Members(vec![member(1, 0)]))), [Kind::Broadcast]);
+}
+
+#[test]
+fn host_without_address_says_so() {
+    let mut host = Host::stopped(1, 1, 1);
+    host.handle(Input::Addresses(vec![]));
+    let actions = host.handle(Input::Start);
+    assert_eq!(sent(&actions)[0].1.parsed.message.address, None);
+}
+
+//= docs/arp-plus.md#6.2 type=test
+#[test]
+fn message_tells_the_whole_mapping_with_its_digest() {
+    let mut host = Host::running(1, 2);
+    let v6: IpAddr = "2001:db8::1".parse().expect("an address");
+    let actions = host.handle(Input::Addresses(vec![ip(1), v6]));
+    let message = &sent(&actions)[0].1.parsed.message;
+    let extension = message.extension.as_ref().expect("extended");
+    assert_eq!((message.address, &extension.addresses[..]), (Some(ip(1)), &[v6][..]));
+    assert_eq!(extension.members.iter().map(|member| member.index).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(extension.digest, Some(message.mapping_digest()));
+}

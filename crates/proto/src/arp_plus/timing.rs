@@ -1,0 +1,61 @@
+//! When things happen.
+
+use std::time::Duration;
+
+/// All durations of ARP+. The defaults are those of `docs/arp-plus.md`, section 5.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timing {
+    /// Shortest time between two announcements of the own mapping.
+    pub announce_min: Duration,
+    /// Longest time between two announcements; one second with what a busy daemon is late.
+    pub announce_max: Duration,
+    /// How often a BROADCAST at start, and a CHANGE after a change, is sent.
+    pub burst_count: u8,
+    /// Shortest time between two of them.
+    pub burst_gap_min: Duration,
+    /// Longest time between two of them.
+    pub burst_gap_max: Duration,
+    /// REPLYs are spread over this, and...
+    pub reply_window: Duration,
+    /// ...this much more for each host in the table, but...
+    pub reply_window_host: Duration,
+    /// ...at most over this.
+    pub reply_window_max: Duration,
+    /// A host unheard for this long is silent.
+    pub silent: Duration,
+    /// A host unheard for this long is deleted.
+    pub expire: Duration,
+    /// A (member, member) pair unheard for this long is not heard.
+    pub heard: Duration,
+    /// A former MAC of a host still leads to it for this long.
+    pub alias: Duration,
+    /// A conflict that goes on is told again after this long, and forgotten when it has not been seen for as long.
+    pub conflict: Duration,
+    /// Messages of a host from before its CLEAR are refused for this long.
+    pub tombstone: Duration,
+    /// How often the table is looked through for what has run out.
+    pub sweep: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        //= docs/arp-plus.md#5.1
+        Timing {
+            announce_min: Duration::from_millis(750),
+            announce_max: Duration::from_millis(950),
+            burst_count: 3,
+            burst_gap_min: Duration::from_millis(70),
+            burst_gap_max: Duration::from_millis(150),
+            reply_window: Duration::from_millis(10),
+            reply_window_host: Duration::from_millis(2),
+            reply_window_max: Duration::from_millis(500),
+            silent: Duration::from_millis(3500),
+            expire: Duration::from_secs(10),
+            heard: Duration::from_millis(3500),
+            alias: Duration::from_secs(60),
+            conflict: Duration::from_secs(60),
+            tombstone: Duration::from_secs(10),
+            sweep: Duration::from_millis(250),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Which lanes frames to a peer take, and in what shares.
