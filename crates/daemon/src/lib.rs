@@ -1,1 +1,48 @@
-//! The loop that joins the protocols to the machine.
+//! The daemon: the loop that joins the protocols to the machine.
+//!
+//! One thread, one loop ([`control::Control::run`]), five kinds of input: requests from the socket, ARP+ frames
+//! from the data path, changes of interfaces from netlink, timers, signals. The daemon writes the tables that the
+//! data path follows and never touches a frame of the user's; what it sets up goes on without it.
+
+mod adopt;
+mod bond;
+mod clock;
+mod control;
+mod error;
+mod identity;
+mod member;
+mod record;
+mod server;
+mod setup;
+mod state;
+mod stripe;
+mod tables;
+
+pub use linkbraid_dataplane::{Hook, HookChoice};
+
+use linkbraid_api::Error;
+use std::path::PathBuf;
+
+/// How to run the daemon.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where to listen.
+    pub socket: PathBuf,
+    /// Where to keep what must survive a restart; `SOCKET.state` without it.
+    pub state_dir: Option<PathBuf>,
+    /// Which hook the programs go on.
+    pub hook: HookChoice,
+}
+
+/// Runs the daemon in the network namespace of this thread until SIGTERM or SIGINT. The bonds stay as they are:
+/// the data path goes on without the daemon.
+///
+/// # Errors
+/// Not root, another daemon on the socket, no BPF file system, or a kernel that lacks something.
+pub fn run(options: Options) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Error::new("daemon", "cannot start", cause.to_string()))?;
+    tokio::task::LocalSet::new().block_on(&runtime, control::run(options))
+}

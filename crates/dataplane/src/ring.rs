@@ -6,7 +6,7 @@ use crate::{
     intf::RawArpPlusHead,
 };
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
-use std::{cell::RefCell, collections::VecDeque, os::fd::RawFd, rc::Rc};
+use std::{cell::RefCell, collections::VecDeque, os::fd::{AsRawFd, RawFd}, rc::Rc};
 
 /// Frames taken from the ring buffer and not yet asked for; more than these are left to the kernel's ring.
 const PENDING_MAX: usize = 1024;
@@ -50,16 +50,18 @@ fn parse(record: &[u8]) -> Option<(u8, Vec<u8>)> {
 }
 
 impl ArpPlusRing {
-    /// A file descriptor that becomes readable when frames wait.
-    pub fn fd(&self) -> RawFd {
-        self.ring.epoll_fd()
-    }
-
     /// The next frame, whole with its Ethernet header, and the slot it arrived on.
-    pub fn next(&mut self) -> Option<(u8, Vec<u8>)> {
+    pub fn next_frame(&mut self) -> Option<(u8, Vec<u8>)> {
         if self.pending.borrow().is_empty() {
             self.ring.consume_raw_n(PENDING_MAX);
         }
         self.pending.borrow_mut().pop_front()
+    }
+}
+
+/// Becomes readable when frames wait; the same descriptor for as long as the ring lives.
+impl AsRawFd for ArpPlusRing {
+    fn as_raw_fd(&self) -> RawFd {
+        self.ring.epoll_fd()
     }
 }

@@ -195,9 +195,34 @@ impl DataPath {
     }
 
     /// All MACs of peers, for a daemon that adopts the table of an earlier one.
-    pub fn peer_macs(&self) -> Result<Vec<[u8; 6]>> {
-        let map = self.map("lb_peer_macs")?;
-        Ok(map.keys().filter_map(|key| key.get(..6)?.try_into().ok()).collect())
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn peer_macs(&self) -> Result<Vec<([u8; 6], PeerMac)>> {
+        let keys: Vec<RawMacKey> =
+            self.map("lb_peer_macs")?.keys().filter_map(|key| bytemuck::try_pod_read_unaligned(&key).ok()).collect();
+        keys.into_iter()
+            .map(|key| {
+                let raw: RawPeerMac = self.read("lb_peer_macs", &key)?;
+                let row = PeerMac { plan: raw.plan, primary: raw.primary, broadcast_slot: raw.broadcast_slot };
+                Ok((key.mac, row))
+            })
+            .collect()
+    }
+
+    /// The slots in use, for a daemon that adopts the table of an earlier one.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn member_slots(&self) -> Result<Vec<u8>> {
+        let mut slots = Vec::new();
+        for slot in 0..MEMBERS_MAX as u8 {
+            let raw: RawMember = self.read("lb_members", &u32::from(slot))?;
+            if raw.ifindex != 0 {
+                slots.push(slot);
+            }
+        }
+        Ok(slots)
     }
 
     /// What each reason counted.

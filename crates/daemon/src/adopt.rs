@@ -1,0 +1,52 @@
+//! What a daemon finds at its start: bonds of an earlier one, whole or half made.
+
+use crate::{bond::Bond, control::Control, error::About as _, member, setup, state::SavedBond};
+use linkbraid_api::Error;
+
+/// Takes over every bond on file; what was half made is undone.
+pub(crate) async fn all(control: &mut Control) {
+    for saved in control.state.read_all() {
+        let name = saved.name.clone();
+        if !saved.complete {
+            tracing::warn!(bond = %name, "an earlier daemon died while it added this bond, undoing");
+            undo(control, &saved).await;
+            continue;
+        }
+        match one(control, saved).await {
+            Ok(bond) => {
+                tracing::info!(bond = %name, members = bond.members.len(), "adopted");
+                control.bonds.insert(name, bond);
+            }
+            Err(error) => tracing::error!(%error, "cannot adopt the bond; it goes on as it is"),
+        }
+    }
+}
+
+async fn undo(control: &mut Control, saved: &SavedBond) {
+    let put_back = setup::put_back(&control.netlink, saved).await;
+    if let Err(error) = put_back.and_then(|()| control.state.remove(&saved.name)) {
+        tracing::error!(%error, "not everything could be undone");
+    }
+}
+
+async fn one(control: &mut Control, mut saved: SavedBond) -> Result<Bond, Error> {
+    let name = saved.name.clone();
+    let link = control.netlink.link(&name).await.about(&name, "cannot find the bond's interface")?;
+    if saved.ifindex != Some(link.index) {
+        return Err(Error::new(&name, "cannot adopt", "another interface has its name"));
+    }
+    let mut members = Vec::new();
+    for member in &saved.members {
+        match control.netlink.link_by_index(member.before.link.index).await {
+            Ok(link) => members.push(link),
+            Err(error) => tracing::warn!(bond = %name, %error, "a member is gone"),
+        }
+    }
+    saved.members.retain(|member| members.iter().any(|link| link.index == member.before.link.index));
+    let mut bond = Bond::new(saved, link.index, link.mac, control.hook, control.events.clone())?;
+    for link in &members {
+        member::enslave(&control.netlink, &mut bond, link, false).await?;
+    }
+    setup::start(control, &mut bond).await?;
+    Ok(bond)
+}

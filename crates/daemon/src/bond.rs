@@ -1,0 +1,283 @@
+//! One bond as the daemon holds it.
+
+use crate::{
+    clock::{Clock, epoch},
+    control::Event,
+    error::About as _,
+    identity, stripe,
+    state::SavedBond,
+    tables::Tables,
+};
+use linkbraid_api::{Error, Weight};
+use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, Policy};
+use linkbraid_link::{ArpPlusSender, Netlink, announcements};
+use linkbraid_proto::arp_plus::{Action, ArpPlus, Config, Input, OwnMember, PeerKey};
+use linkbraid_wire::{HostId, MacAddr};
+use std::{
+    net::IpAddr,
+    time::Duration,
+};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    sync::mpsc,
+    task::JoinHandle,
+};
+
+/// A member whose link does not tell its speed gets this weight, in Mbit/s.
+const WEIGHT_MBIT_UNKNOWN: u32 = 1000;
+/// The youngest age at which damping tells TCP of a hole without proof of loss.
+const DAMP_MIN: Duration = Duration::from_millis(1);
+/// The oldest age at which damping still holds a hole back.
+const DAMP_MAX: Duration = Duration::from_millis(32);
+
+/// One member.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub slot: u8,
+    pub ifindex: u32,
+    pub name: String,
+    pub mac: MacAddr,
+    /// Set up by the administrator, and with carrier.
+    pub live: bool,
+    /// Why not, in words.
+    pub reason: &'static str,
+    /// The link's own speed, if it tells one.
+    pub speed_mbit: Option<u32>,
+    pub weight: Weight,
+}
+
+impl Member {
+    /// Its share.
+    pub(crate) fn weight_mbit(&self) -> u32 {
+        match self.weight {
+            Weight::Mbit(mbit) => mbit,
+            Weight::Auto => self.speed_mbit.filter(|mbit| *mbit > 0).unwrap_or(WEIGHT_MBIT_UNKNOWN),
+        }
+    }
+}
+
+/// One bond.
+pub(crate) struct Bond {
+    pub saved: SavedBond,
+    pub ifindex: u32,
+    pub mac: MacAddr,
+    pub addresses: Vec<(IpAddr, u8)>,
+    pub members: Vec<Member>,
+    pub arp_plus: ArpPlus,
+    pub path: DataPath,
+    /// What `gso_max_size` was set to.
+    pub stripe_bytes: u32,
+    tables: Tables,
+    reader: JoinHandle<()>,
+}
+
+
+impl Bond {
+    /// Loads the data path and the protocol of a bond whose interface is there. Members come later.
+    pub(crate) fn new(
+        saved: SavedBond,
+        ifindex: u32,
+        mac: MacAddr,
+        hook: HookChoice,
+        events: mpsc::Sender<Event>,
+    ) -> Result<Self, Error> {
+        let mut path = DataPath::load(&saved.pins, hook).about(&saved.name, "cannot load the data path")?;
+        let tables = Tables::adopt(&path).about(&saved.name, "cannot read the data path's tables")?;
+        path.attach_bond(ifindex).about(&saved.name, "cannot attach the data path")?;
+        let reader = read_frames(&saved.name, ifindex, &path, events)?;
+        let config = Config::new(HostId(saved.host_id), epoch());
+        Ok(Self {
+            arp_plus: ArpPlus::new(config, identity::new_seed()),
+            saved,
+            ifindex,
+            mac,
+            addresses: Vec::new(),
+            members: Vec::new(),
+            path,
+            stripe_bytes: 0,
+            tables,
+            reader,
+        })
+    }
+
+    pub(crate) fn member(&self, name: &str) -> Option<&Member> {
+        self.members.iter().find(|member| member.name == name)
+    }
+
+    /// The lowest slot that is free.
+    pub(crate) fn free_slot(&self) -> Option<u8> {
+        (0..dataplane::MEMBERS_MAX as u8).find(|slot| self.members.iter().all(|member| member.slot != *slot))
+    }
+
+    /// Tells the protocol what the members are now.
+    pub(crate) fn tell_members(&mut self, clock: Clock) {
+        let members = self
+            .members
+            .iter()
+            .map(|member| OwnMember {
+                slot: member.slot,
+                mac: member.mac,
+                up: member.live,
+                weight_mbit: member.weight_mbit(),
+                class: 0,
+            })
+            .collect();
+        self.arp_plus.handle(clock.now(), Input::Members(members));
+    }
+
+    /// Reads the bond's addresses from the kernel and tells the protocol.
+    pub(crate) async fn read_addresses(&mut self, netlink: &Netlink, clock: Clock) -> Result<(), Error> {
+        let addresses = netlink.addresses(self.ifindex).await.about(&self.saved.name, "cannot read its addresses")?;
+        self.addresses = addresses.iter().map(|address| (address.ip, address.prefix)).collect();
+        let mut ips: Vec<IpAddr> = self.addresses.iter().map(|(ip, _)| *ip).collect();
+        // The one that others list us by: IPv4 first, then global IPv6, then link-local.
+        ips.sort_by_key(|ip| match ip {
+            IpAddr::V4(_) => 0,
+            IpAddr::V6(ip) if !ip.is_unicast_link_local() => 1,
+            IpAddr::V6(_) => 2,
+        });
+        self.arp_plus.handle(clock.now(), Input::Addresses(ips));
+        Ok(())
+    }
+
+    /// Reads one member's carrier and speed; whether anything changed.
+    pub(crate) fn refresh_member(&mut self, link: &linkbraid_link::LinkInfo) -> bool {
+        let Some(member) = self.members.iter_mut().find(|member| member.ifindex == link.index) else {
+            return false;
+        };
+        let before = (member.live, member.weight_mbit(), member.name.clone());
+        read_link(member, link);
+        before != (member.live, member.weight_mbit(), member.name.clone())
+    }
+
+    /// Writes everything the data path follows, from the members and from the protocol's table.
+    pub(crate) fn write_tables(&mut self) -> Result<(), Error> {
+        let name = self.saved.name.clone();
+        let policy = match self.saved.policy {
+            linkbraid_api::Policy::Spread => Policy::Spread,
+            linkbraid_api::Policy::Flow => Policy::Flow,
+            linkbraid_api::Policy::ActiveBackup => Policy::ActiveBackup,
+        };
+        let live = self.members.iter().filter(|member| member.live).count();
+        let damping = (self.saved.damping && live > 1 && policy == Policy::Spread).then_some((DAMP_MIN, DAMP_MAX));
+        let row = dataplane::Bond { ifindex: self.ifindex, mac: self.mac.0, policy, damping, elected: Vec::new() };
+        self.tables.write(&self.path, row, &self.members, &self.arp_plus).about(&name, "cannot write the data path's tables")
+    }
+
+    /// Sets the stripe length from the live members' rates.
+    pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
+        let weights: Vec<u32> =
+            self.members.iter().filter(|member| member.live).map(Member::weight_mbit).collect();
+        let bytes = match self.saved.policy {
+            linkbraid_api::Policy::Spread => stripe::gso_max_size(self.saved.stripe, &weights, self.saved.mtu),
+            _ => stripe::GSO_BYTES_MAX,
+        };
+        if bytes != self.stripe_bytes {
+            netlink.set_gso_max(self.ifindex, bytes, None).await.about(&self.saved.name, "cannot set the stripe length")?;
+            self.stripe_bytes = bytes;
+        }
+        Ok(())
+    }
+
+    /// Carries out what the protocol wants; whether the tables must be written.
+    pub(crate) fn take_actions(&mut self, sender: &mut ArpPlusSender) -> bool {
+        let mut tables_differ = false;
+        while let Some(action) = self.arp_plus.poll_action() {
+            match action {
+                Action::Send { slot, frame } => self.send(sender, slot, &frame),
+                Action::Peers | Action::Segments => tables_differ = true,
+                Action::Event(event) => log_event(&self.saved.name, &event),
+            }
+        }
+        tables_differ
+    }
+
+    fn send(&self, sender: &mut ArpPlusSender, slot: u8, frame: &[u8]) {
+        let Some(member) = self.members.iter().find(|member| member.slot == slot) else { return };
+        if let Err(error) = sender.send(member.ifindex, frame) {
+            tracing::debug!(bond = %self.saved.name, member = %member.name, %error, "ARP+ frame not sent");
+        }
+    }
+
+    /// The plan number of a peer.
+    pub(crate) fn plan_of(&self, peer: &PeerKey) -> Option<u32> {
+        self.tables.plan_of(peer)
+    }
+
+    /// Peers of an earlier daemon that have not spoken are plain hosts from now on.
+    pub(crate) fn drop_inherited(&mut self) -> Result<(), Error> {
+        self.tables.drop_inherited(&self.path).about(&self.saved.name, "cannot write the data path's tables")
+    }
+
+    /// The data path alone; the protocol ends without a word.
+    pub(crate) fn into_path(self) -> DataPath {
+        self.reader.abort();
+        self.path
+    }
+
+    /// Tells plain hosts which MAC the bond's addresses are at now.
+    pub(crate) fn announce(&self, sender: &mut ArpPlusSender) {
+        let ips: Vec<IpAddr> = self.addresses.iter().map(|(ip, _)| *ip).collect();
+        // Each segment must hear it, and the frame's source must be the member's own MAC.
+        for member in self.members.iter().filter(|member| member.live) {
+            for mut frame in announcements(self.mac, &ips) {
+                if let Some(source) = frame.get_mut(6..12) {
+                    source.copy_from_slice(&member.mac.0);
+                }
+                self.send(sender, member.slot, &frame);
+            }
+        }
+    }
+}
+
+fn log_event(bond: &str, event: &linkbraid_proto::arp_plus::Event) {
+    use linkbraid_proto::arp_plus::Event;
+    match event {
+        Event::State { old, new } => tracing::debug!(bond, %old, %new, "ARP+ state"),
+        Event::Peer { key, address, mac, new, reason, .. } => {
+            let address = address.map(|address| address.to_string()).unwrap_or_default();
+            tracing::info!(bond, peer = %key, address, %mac, ?reason, there = new.is_some(), "peer");
+        }
+        Event::Conflict(conflict) => tracing::warn!(bond, "{conflict}"),
+        Event::TableFull { hosts } => tracing::warn!(bond, hosts, "the table of peers is full"),
+    }
+}
+
+/// Reads name, carrier and speed of a link into a member.
+pub(crate) fn read_link(member: &mut Member, link: &linkbraid_link::LinkInfo) {
+    member.name.clone_from(&link.name);
+    member.live = link.up && link.carrier;
+    member.reason = match (link.up, link.carrier) {
+        (true, true) => "",
+        (true, false) => "no carrier",
+        (false, _) => "set down",
+    };
+    if member.live {
+        member.speed_mbit = linkbraid_link::speed(&link.name).map(|speed| speed.mbit);
+    }
+}
+
+/// A task that hands ARP+ frames from the ring buffer to the loop.
+fn read_frames(
+    name: &str,
+    ifindex: u32,
+    path: &DataPath,
+    events: mpsc::Sender<Event>,
+) -> Result<JoinHandle<()>, Error> {
+    let ring = path.arp_plus_ring().about(name, "cannot read ARP+ frames")?;
+    // SAFETY: the ring owns its descriptor, gives the same one at every call, and lives in the AsyncFd.
+    let registered = unsafe { AsyncFd::register_with_interest(ring, Interest::READABLE) };
+    let mut ring = registered.map_err(std::io::Error::from).about(name, "cannot wait for ARP+ frames")?;
+    Ok(tokio::task::spawn_local(async move {
+        loop {
+            let Ok(mut ready) = ring.readable_mut().await else { return };
+            while let Some((slot, frame)) = ready.get_inner_mut().next_frame() {
+                // A full channel leaves frames in the kernel's ring, which counts what it cannot take.
+                if events.send(Event::Frame { ifindex, slot, frame }).await.is_err() {
+                    return;
+                }
+            }
+            ready.clear_ready();
+        }
+    }))
+}

@@ -1,0 +1,324 @@
+//! The loop: every input of the daemon comes through here, one at a time.
+
+use crate::{
+    Options, adopt,
+    bond::Bond,
+    clock::Clock,
+    error::About as _,
+    member, record,
+    server::{Call, Server},
+    setup,
+    state::StateDir,
+};
+use linkbraid_api::{BondSet, Error, Records, Reply, Request};
+use linkbraid_dataplane::HookChoice;
+use linkbraid_link::{ArpPlusSender, LinkEvent, Netlink, Watch};
+use linkbraid_proto::{Time, arp_plus::Input};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+
+/// Requests and frames waiting for the loop; senders wait when it is full.
+const WAITING_MAX: usize = 256;
+/// How long a member that leaves still takes frames in, after its peers were told.
+const DRAIN: Duration = Duration::from_millis(20);
+/// How long a restarted daemon waits for the peers of its predecessor to speak.
+const INHERIT: Duration = Duration::from_secs(5);
+/// Where the BPF file system usually is, and where it is mounted otherwise.
+const BPF_DIR: &str = "/sys/fs/bpf";
+const BPF_DIR_OWN: &str = "/run/linkbraid/bpf";
+
+/// What the tasks of the bonds send to the loop.
+pub(crate) enum Event {
+    /// An ARP+ frame came in.
+    Frame {
+        /// The bond.
+        ifindex: u32,
+        /// The member.
+        slot: u8,
+        /// Whole, with its Ethernet header.
+        frame: Vec<u8>,
+    },
+}
+
+/// All that the daemon holds.
+pub(crate) struct Control {
+    pub netlink: Netlink,
+    pub sender: ArpPlusSender,
+    pub state: StateDir,
+    /// Where this namespace's bonds are pinned.
+    pub pins: PathBuf,
+    pub hook: HookChoice,
+    pub clock: Clock,
+    pub drain: Duration,
+    pub events: mpsc::Sender<Event>,
+    pub bonds: BTreeMap<String, Bond>,
+    /// When inherited peers that have not spoken are forgotten.
+    pub inherit_until: Option<Time>,
+}
+
+/// Runs the daemon until it is told to stop.
+pub(crate) async fn run(options: Options) -> Result<(), Error> {
+    if !nix::unistd::geteuid().is_root() {
+        return Err(Error::new("daemon", "cannot start", "needs root").hint("sudo linkbraid daemon"));
+    }
+    let server = Server::bind(&options.socket)?;
+    let state_dir = options.state_dir.unwrap_or_else(|| {
+        let mut path = options.socket.into_os_string();
+        path.push(".state");
+        path.into()
+    });
+    let (events, mut inbox) = mpsc::channel(WAITING_MAX);
+    let (calls, mut requests) = mpsc::channel::<Call>(WAITING_MAX);
+    let mut watch = Watch::new().about("daemon", "cannot watch interfaces")?;
+    let mut control = Control {
+        netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,
+        sender: ArpPlusSender::new().about("daemon", "cannot send ARP+ frames")?,
+        state: StateDir::open(state_dir)?,
+        pins: bpf_dir()?,
+        hook: options.hook,
+        clock: Clock::new(),
+        drain: DRAIN,
+        events,
+        bonds: BTreeMap::new(),
+        inherit_until: None,
+    };
+    adopt::all(&mut control).await;
+    control.inherit_until = Some(control.clock.now() + INHERIT);
+    let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
+    let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    tracing::info!(bonds = control.bonds.len(), "ready");
+    let served = server.serve(calls);
+    tokio::pin!(served);
+    loop {
+        control.act().await;
+        let wake = control.wake();
+        tokio::select! {
+            biased;
+            _ = term.recv() => break,
+            _ = int.recv() => break,
+            Some(Event::Frame { ifindex, slot, frame }) = inbox.recv() => control.frame(ifindex, slot, &frame),
+            event = watch.next() => control.link_event(event.about("daemon", "cannot watch interfaces")?).await,
+            Some((request, answer)) = requests.recv() => {
+                let reply = control.answer(request).await;
+                let _ = answer.send(reply);
+            }
+            () = tokio::time::sleep_until(wake) => control.timeout(),
+            () = &mut served => break,
+        }
+    }
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    tracing::info!("stopping; the bonds stay as they are");
+    Ok(())
+}
+
+impl Control {
+    pub(crate) fn no_bond(&self, name: &str) -> Error {
+        let cause = match self.bonds.is_empty() {
+            true => "there are no bonds".to_owned(),
+            false => format!("the bonds are {}", self.bonds.keys().cloned().collect::<Vec<_>>().join(", ")),
+        };
+        Error::new(name, "no such bond", cause).hint("linkbraid show")
+    }
+
+    /// When a protocol wants to be woken next.
+    fn wake(&self) -> tokio::time::Instant {
+        let times = self.bonds.values().filter_map(|bond| bond.arp_plus.poll_timeout());
+        match times.chain(self.inherit_until).min() {
+            Some(time) => self.clock.instant(time),
+            None => tokio::time::Instant::now() + Duration::from_secs(3600),
+        }
+    }
+
+    fn timeout(&mut self) {
+        let now = self.clock.now();
+        for bond in self.bonds.values_mut() {
+            bond.arp_plus.handle(now, Input::Timeout);
+        }
+        if self.inherit_until.is_some_and(|until| until <= now) {
+            self.inherit_until = None;
+            for (name, bond) in &mut self.bonds {
+                if let Err(error) = bond.drop_inherited() {
+                    tracing::error!(bond = %name, %error, "cannot forget peers");
+                }
+            }
+        }
+    }
+
+    fn frame(&mut self, ifindex: u32, slot: u8, frame: &[u8]) {
+        let now = self.clock.now();
+        if let Some(bond) = self.bonds.values_mut().find(|bond| bond.ifindex == ifindex) {
+            bond.arp_plus.handle(now, Input::Frame { slot, bytes: frame });
+        }
+    }
+
+    /// Carries out what the protocols want.
+    async fn act(&mut self) {
+        for bond in self.bonds.values_mut() {
+            if bond.take_actions(&mut self.sender)
+                && let Err(error) = bond.write_tables()
+            {
+                tracing::error!(%error, "the data path is behind");
+            }
+        }
+    }
+
+    async fn link_event(&mut self, event: LinkEvent) {
+        match event {
+            LinkEvent::LinkChanged(link) => self.link_changed(&link).await,
+            LinkEvent::LinkGone { index, .. } => self.link_gone(index).await,
+            LinkEvent::AddressesChanged { index } => self.addresses_changed(index).await,
+            LinkEvent::Resync => self.resync().await,
+        }
+    }
+
+    async fn link_changed(&mut self, link: &linkbraid_link::LinkInfo) {
+        let clock = self.clock;
+        for bond in self.bonds.values_mut() {
+            if bond.refresh_member(link) {
+                let member = bond.members.iter().find(|member| member.ifindex == link.index);
+                tracing::info!(bond = %bond.saved.name, member = %link.name, live = member.map(|m| m.live), "member changed");
+                bond.tell_members(clock);
+                if let Err(error) = bond.write_tables() {
+                    tracing::error!(%error, "the data path is behind");
+                }
+                if let Err(error) = bond.write_stripe(&self.netlink).await {
+                    tracing::error!(%error, "stripe length not set");
+                }
+            }
+        }
+    }
+
+    async fn link_gone(&mut self, index: u32) {
+        let clock = self.clock;
+        for bond in self.bonds.values_mut() {
+            let before = bond.members.len();
+            bond.members.retain(|member| member.ifindex != index);
+            if bond.members.len() == before {
+                continue;
+            }
+            tracing::warn!(bond = %bond.saved.name, index, "a member is gone");
+            bond.saved.members.retain(|member| member.before.link.index != index);
+            if let Err(error) = bond.path.detach_member(index) {
+                tracing::debug!(%error, "nothing to detach");
+            }
+            bond.tell_members(clock);
+            let result = match bond.write_tables() {
+                Ok(()) => self.state.write(&bond.saved),
+                error => error,
+            };
+            if let Err(error) = result {
+                tracing::error!(%error, "the data path is behind");
+            }
+        }
+    }
+
+    async fn addresses_changed(&mut self, index: u32) {
+        for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == index) {
+            if let Err(error) = bond.read_addresses(&self.netlink, self.clock).await {
+                tracing::warn!(%error, "addresses not read");
+            }
+        }
+    }
+
+    /// Events were lost: read everything anew.
+    async fn resync(&mut self) {
+        let links = match self.netlink.links().await {
+            Ok(links) => links,
+            Err(error) => return tracing::error!(%error, "cannot read the interfaces"),
+        };
+        let members = self.bonds.values().flat_map(|bond| bond.members.iter().map(|member| member.ifindex));
+        let gone: Vec<u32> =
+            members.filter(|index| links.iter().all(|link| link.index != *index)).collect();
+        for index in gone {
+            self.link_gone(index).await;
+        }
+        for link in &links {
+            self.link_changed(link).await;
+            self.addresses_changed(link.index).await;
+        }
+    }
+
+    async fn answer(&mut self, request: Request) -> Reply {
+        let done = match request {
+            Request::BondAdd(request) => setup::add(self, request).await,
+            Request::BondSet(request) => self.bond_set(request).await,
+            Request::BondDel(request) => setup::delete(self, &request.name).await,
+            Request::MemberAdd(request) => member::add(self, request).await,
+            Request::MemberSet(request) => member::set(self, &request).await,
+            Request::MemberDel(request) => member::delete(self, &request).await,
+            Request::Show { name } => return self.records(name, record::bonds),
+            Request::Peers { bond } => return self.records(bond, record::peers),
+            Request::Lanes { bond } => return self.records(bond, record::lanes),
+            Request::Stats { name } => return self.records(name, record::stats),
+        };
+        match done {
+            Ok(warnings) => Reply::Done { warnings },
+            Err(error) => Reply::Error(error),
+        }
+    }
+
+    fn records(
+        &self,
+        name: Option<String>,
+        make: impl Fn(&[&Bond], Time) -> Result<Records, Error>,
+    ) -> Reply {
+        let bonds: Vec<&Bond> = match &name {
+            Some(name) => match self.bonds.get(name) {
+                Some(bond) => vec![bond],
+                None => return Reply::Error(self.no_bond(name)),
+            },
+            None => self.bonds.values().collect(),
+        };
+        make(&bonds, self.clock.now()).map_or_else(Reply::Error, Reply::Records)
+    }
+
+    async fn bond_set(&mut self, set: BondSet) -> Result<Vec<String>, Error> {
+        let Some(bond) = self.bonds.get_mut(&set.name) else { return Err(self.no_bond(&set.name)) };
+        if let Some(mtu) = set.mtu {
+            member::set_mtu(&self.netlink, bond, mtu).await?;
+        }
+        bond.saved.policy = set.policy.unwrap_or(bond.saved.policy);
+        bond.saved.stripe = set.stripe.unwrap_or(bond.saved.stripe);
+        bond.saved.damping = set.damping.unwrap_or(bond.saved.damping);
+        bond.write_tables()?;
+        bond.write_stripe(&self.netlink).await?;
+        self.state.write(&bond.saved)?;
+        Ok(Vec::new())
+    }
+}
+
+/// The directory of this namespace's pins, in a BPF file system that is mounted if none is.
+fn bpf_dir() -> Result<PathBuf, Error> {
+    let is_bpf = |path: &Path| statfs(path).is_ok_and(|stat| stat.filesystem_type() == BPF_FS_MAGIC);
+    let base = match [BPF_DIR, BPF_DIR_OWN].map(Path::new).into_iter().find(|path| is_bpf(path)) {
+        Some(path) => path,
+        None => {
+            let path = match Path::new(BPF_DIR).is_dir() {
+                true => Path::new(BPF_DIR),
+                false => Path::new(BPF_DIR_OWN),
+            };
+            let _ = fs::create_dir_all(path);
+            let none = None::<&str>;
+            nix::mount::mount(Some("bpf"), path, Some("bpf"), nix::mount::MsFlags::empty(), none).map_err(
+                |errno| {
+                    Error::new("daemon", "no BPF file system", errno.desc().to_lowercase())
+                        .hint(format!("mount -t bpf bpf {}", path.display()))
+                },
+            )?;
+            path
+        }
+    };
+    let namespace = fs::metadata("/proc/self/ns/net").about("daemon", "cannot tell the network namespace")?;
+    Ok(base.join("linkbraid").join(namespace.ino().to_string()))
+}

@@ -1,0 +1,278 @@
+//! `member add`, `member set` and `member del`.
+
+use crate::{
+    bond::{Bond, Member, read_link},
+    control::Control,
+    error::About as _,
+    setup,
+    state::SavedMember,
+};
+use linkbraid_api::{Error, MemberAdd, MemberDel, MemberSet, Weight};
+use linkbraid_dataplane::MEMBERS_MAX;
+use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags};
+
+/// The greatest weight, in Mbit/s.
+const WEIGHT_MBIT_MAX: u32 = 10_000_000;
+
+/// Refuses an interface that can't be a member.
+pub(crate) async fn check(
+    control: &Control,
+    bond: &str,
+    name: &str,
+    move_address: bool,
+) -> Result<LinkInfo, Error> {
+    let refuse = |cause: String| Error::new(bond, format!("cannot add member '{name}'"), cause);
+    let link = match control.netlink.link(name).await {
+        Err(error) if error.kind == Kind::NoDevice => {
+            return Err(refuse("no such interface".into()).hint("ip -br link"));
+        }
+        other => other.about(bond, format!("cannot add member '{name}'"))?,
+    };
+    if link.loopback {
+        return Err(refuse("it is the loopback interface".into()).hint("ip -br link"));
+    }
+    if !link.ethernet {
+        return Err(refuse("it is not an Ethernet interface".into()).hint("ip -br link"));
+    }
+    if link.wireless {
+        return Err(refuse("a wireless station cannot send from other interfaces' addresses".into())
+            .hint("ip -br link"));
+    }
+    if let Some(controller) = link.controller {
+        let of = control.netlink.link_by_index(controller).await.map_or_else(|_| "another".into(), |l| l.name);
+        let hint = match control.bonds.contains_key(&of) {
+            true => format!("linkbraid member del {of} {name}"),
+            false => format!("ip link set {name} nomaster"),
+        };
+        return Err(refuse(format!("it is already in '{of}'")).hint(hint));
+    }
+    if control.bonds.contains_key(name) || matches!(link.kind.as_deref(), Some("bridge" | "bond" | "team")) {
+        let kind = link.kind.as_deref().unwrap_or("bond");
+        return Err(refuse(format!("it is itself a {kind}")).hint(format!("ip -d link show {name}")));
+    }
+    let default = control
+        .netlink
+        .carries_default_route(link.index)
+        .await
+        .about(bond, format!("cannot read the routes of '{name}'"))?;
+    if default && !move_address {
+        return Err(refuse("it carries the default route, and its addresses would move to the bond".into())
+            .hint(format!("linkbraid member add {bond} {name} --move-address")));
+    }
+    Ok(link)
+}
+
+/// Makes an interface a member: addresses to the bond, programs on, then into the bridge.
+pub(crate) async fn enslave(
+    netlink: &Netlink,
+    bond: &mut Bond,
+    link: &LinkInfo,
+    move_addresses: bool,
+) -> Result<(), Error> {
+    let name = &link.name;
+    let saved = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
+    let (slot, weight) = saved.map_or((0, Weight::Auto), |saved| (saved.slot, saved.weight));
+    if link.mtu != bond.saved.mtu {
+        netlink
+            .set_mtu(link.index, bond.saved.mtu)
+            .await
+            .about(name, format!("cannot set MTU {}", bond.saved.mtu))?;
+    }
+    if move_addresses {
+        netlink.move_addresses(link.index, bond.ifindex).await.about(name, "cannot move its addresses to the bond")?;
+    }
+    // A member speaks for the bond only: no addresses of its own, no router solicitations.
+    if netlink.ipv6(link.index).await.about(name, "cannot read its IPv6 setting")? == Some(true) {
+        netlink.set_ipv6(link.index, false).await.about(name, "cannot turn its IPv6 off")?;
+    }
+    bond.path.attach_member(link.index).about(name, "cannot attach the data path")?;
+    if link.controller != Some(bond.ifindex) {
+        netlink.set_master(link.index, bond.ifindex).await.about(name, "cannot join the bond")?;
+    }
+    netlink.set_port_flags(link.index, PortFlags::MEMBER).await.about(name, "cannot set its bridge port flags")?;
+    netlink.set_up(link.index).await.about(name, "cannot set it up")?;
+    let mut member = Member {
+        slot,
+        ifindex: link.index,
+        name: name.clone(),
+        mac: link.mac,
+        live: false,
+        reason: "",
+        speed_mbit: None,
+        weight,
+    };
+    let now = netlink.link_by_index(link.index).await.about(name, "cannot read the interface")?;
+    read_link(&mut member, &now);
+    bond.members.push(member);
+    Ok(())
+}
+
+/// `member add`
+pub(crate) async fn add(control: &mut Control, add: MemberAdd) -> Result<Vec<String>, Error> {
+    let link = check(control, &add.bond, &add.interface, add.move_address).await?;
+    check_weight(&add.bond, &add.interface, Some(add.weight))?;
+    let mut bond = control.bonds.remove(&add.bond).ok_or_else(|| control.no_bond(&add.bond))?;
+    let result = join(control, &mut bond, &add, &link).await;
+    control.bonds.insert(add.bond.clone(), bond);
+    result.map(|()| Vec::new())
+}
+
+async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &LinkInfo) -> Result<(), Error> {
+    let what = format!("cannot add member '{}'", add.interface);
+    let Some(slot) = bond.free_slot() else {
+        return Err(Error::new(&add.bond, what, format!("it has {MEMBERS_MAX} members already"))
+            .hint(format!("linkbraid show {}", add.bond)));
+    };
+    if let Some(other) = bond.members.iter().find(|member| member.mac == link.mac) {
+        let cause = format!("its MAC {} is that of '{}' too", link.mac, other.name);
+        return Err(Error::new(&add.bond, what, cause)
+            .hint(format!("ip link set {} address 02:00:00:00:00:01", add.interface)));
+    }
+    let before = control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
+    bond.saved.members.push(SavedMember { slot, weight: add.weight, before });
+    control.state.write(&bond.saved)?;
+    let joined = enslave(&control.netlink, bond, link, true).await;
+    let outcome = match joined {
+        Ok(()) => settle(control, bond).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = outcome {
+        release(control, bond, link.index).await?;
+        settle(control, bond).await?;
+        return Err(error);
+    }
+    bond.announce(&mut control.sender);
+    Ok(())
+}
+
+/// After the members changed: protocol, tables, stripe.
+pub(crate) async fn settle(control: &mut Control, bond: &mut Bond) -> Result<(), Error> {
+    bond.tell_members(control.clock);
+    bond.read_addresses(&control.netlink, control.clock).await?;
+    bond.take_actions(&mut control.sender);
+    bond.write_tables()?;
+    bond.write_stripe(&control.netlink).await
+}
+
+/// Takes a member out of everything and puts it back as it was, except for addresses that the bond keeps.
+async fn release(control: &mut Control, bond: &mut Bond, ifindex: u32) -> Result<(), Error> {
+    bond.members.retain(|member| member.ifindex != ifindex);
+    let Some(at) = bond.saved.members.iter().position(|member| member.before.link.index == ifindex) else {
+        return Ok(());
+    };
+    let saved = bond.saved.members.remove(at);
+    let mut before = saved.before;
+    // The bond is reached by these: they stay with it, and 'bond del' gives them to its first member.
+    let (addresses, routes) = (std::mem::take(&mut before.addresses), std::mem::take(&mut before.routes));
+    if let Some(heir) = bond.saved.members.first_mut() {
+        heir.before.addresses.extend(addresses.into_iter().filter(|address| !address.automatic));
+        heir.before.routes.extend(routes);
+    }
+    let name = before.link.name.clone();
+    let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
+    let restored = match control.netlink.restore(&before).await {
+        Err(error) if error.kind == Kind::NoDevice => Ok(()),
+        result => result.about(&name, "cannot put the interface back"),
+    };
+    control.state.write(&bond.saved)?;
+    detached.and(restored)
+}
+
+/// `member del`: the peers are told first, then the member leaves.
+pub(crate) async fn delete(control: &mut Control, del: &MemberDel) -> Result<Vec<String>, Error> {
+    let mut bond = control.bonds.remove(&del.bond).ok_or_else(|| control.no_bond(&del.bond))?;
+    let result = leave(control, &mut bond, del).await;
+    control.bonds.insert(del.bond.clone(), bond);
+    result
+}
+
+async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Result<Vec<String>, Error> {
+    let member = find(bond, &del.interface)?.clone();
+    if bond.members.len() == 1 {
+        return Err(Error::new(&del.bond, format!("cannot remove member '{}'", del.interface), "it is the last one")
+            .hint(format!("linkbraid bond del {}", del.bond)));
+    }
+    // Off the plans, here and (through CHANGE) at the peers, while it still takes frames in.
+    let gone = bond.members.iter().position(|other| other.slot == member.slot);
+    let gone = gone.map(|at| bond.members.remove(at));
+    if bond.mac == member.mac {
+        let heir = &bond.members[0];
+        bond.mac = heir.mac;
+        control.netlink.set_mac(bond.ifindex, heir.mac).await.about(&del.bond, "cannot change the bond's MAC")?;
+    }
+    drop(gone);
+    settle(control, bond).await?;
+    bond.announce(&mut control.sender);
+    tokio::time::sleep(control.drain).await;
+    release(control, bond, member.ifindex).await?;
+    Ok(Vec::new())
+}
+
+/// `member set`
+pub(crate) async fn set(control: &mut Control, set: &MemberSet) -> Result<Vec<String>, Error> {
+    check_weight(&set.bond, &set.interface, set.weight)?;
+    let mut bond = control.bonds.remove(&set.bond).ok_or_else(|| control.no_bond(&set.bond))?;
+    let result = reweigh(control, &mut bond, set).await;
+    control.bonds.insert(set.bond.clone(), bond);
+    result.map(|()| Vec::new())
+}
+
+async fn reweigh(control: &mut Control, bond: &mut Bond, set: &MemberSet) -> Result<(), Error> {
+    let slot = find(bond, &set.interface)?.slot;
+    if let Some(weight) = set.weight {
+        for member in bond.members.iter_mut().filter(|member| member.slot == slot) {
+            member.weight = weight;
+        }
+        for member in bond.saved.members.iter_mut().filter(|member| member.slot == slot) {
+            member.weight = weight;
+        }
+    }
+    settle(control, bond).await?;
+    control.state.write(&bond.saved)
+}
+
+fn find<'b>(bond: &'b Bond, name: &str) -> Result<&'b Member, Error> {
+    bond.member(name).ok_or_else(|| {
+        let members: Vec<&str> = bond.members.iter().map(|member| member.name.as_str()).collect();
+        Error::new(&bond.saved.name, format!("no member '{name}'"), format!("its members are {}", members.join(", ")))
+            .hint(format!("linkbraid show {}", bond.saved.name))
+    })
+}
+
+fn check_weight(bond: &str, member: &str, weight: Option<Weight>) -> Result<(), Error> {
+    match weight {
+        Some(Weight::Mbit(mbit)) if !(1..=WEIGHT_MBIT_MAX).contains(&mbit) => {
+            let cause = format!("{mbit} is outside the allowed range 1 to {WEIGHT_MBIT_MAX} (Mbit/s)");
+            Err(Error::new(bond, format!("member '{member}': option '--weight'"), cause)
+                .hint(format!("linkbraid member set {bond} {member} --weight auto")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `bond set --mtu`: the members first, so that the bond never promises what they can't carry.
+pub(crate) async fn set_mtu(netlink: &Netlink, bond: &mut Bond, mtu: u32) -> Result<(), Error> {
+    setup::check_mtu(&bond.saved.name, mtu)?;
+    let old = bond.saved.mtu;
+    let shrink = mtu < old;
+    if shrink {
+        netlink.set_mtu(bond.ifindex, mtu).await.about(&bond.saved.name, format!("cannot set MTU {mtu}"))?;
+    }
+    for (done, member) in bond.members.iter().enumerate() {
+        let result = netlink.set_mtu(member.ifindex, mtu).await;
+        if let Err(error) = result.about(&member.name, format!("cannot set MTU {mtu}")) {
+            for member in &bond.members[..done] {
+                let _ = netlink.set_mtu(member.ifindex, old).await;
+            }
+            if shrink {
+                let _ = netlink.set_mtu(bond.ifindex, old).await;
+            }
+            return Err(error);
+        }
+    }
+    if !shrink {
+        netlink.set_mtu(bond.ifindex, mtu).await.about(&bond.saved.name, format!("cannot set MTU {mtu}"))?;
+    }
+    bond.saved.mtu = mtu;
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Records for `show`, `peers`, `lanes` and `stats`.
+
+use crate::{
+    bond::Bond,
+    error::About as _,
+    identity::hex,
+    tables::{own_members, peer_lanes},
+};
+use linkbraid_api::{
+    AddressMove, BondRecord, CounterRecord, Error, Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord,
+    PeerState, Records, StatsRecord,
+};
+use linkbraid_dataplane::Count;
+use linkbraid_proto::{
+    Time,
+    arp_plus::{self, Peer, PeerKey},
+    plan::{Lane, plan},
+};
+
+/// ARP+ counters are numbered after those of the data path, which has room for 64.
+const PROTOCOL_NUMBERS_FROM: u32 = 100;
+
+/// `show`
+pub(crate) fn bonds(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
+    Ok(Records::Bonds(bonds.iter().map(|bond| one_bond(bond)).collect::<Result<_, _>>()?))
+}
+
+fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
+    let live = bond.members.iter().filter(|member| member.live).count();
+    let (health, reason) = match bond.members.iter().find(|member| !member.live) {
+        None => (Health::Ok, String::new()),
+        Some(_) if live == 0 => (Health::Down, "no member carries traffic".to_owned()),
+        Some(member) => (Health::Degraded, format!("'{}': {}", member.name, member.reason)),
+    };
+    let saved = &bond.saved;
+    Ok(BondRecord {
+        name: saved.name.clone(),
+        health,
+        reason,
+        mac: bond.mac.to_string(),
+        mtu: saved.mtu,
+        addresses: bond.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect(),
+        policy: saved.policy,
+        stripe: saved.stripe,
+        stripe_bytes: bond.stripe_bytes,
+        damping: saved.damping,
+        hook: bond.path.hook().map_or_else(String::new, |hook| hook.to_string()),
+        host_id: hex(&saved.host_id),
+        arp_plus_state: bond.arp_plus.state().to_string(),
+        peers: bond.arp_plus.peers().len() as u32,
+        members: bond.members.iter().map(|member| one_member(bond, member)).collect::<Result<_, _>>()?,
+        moved: saved
+            .members
+            .iter()
+            .flat_map(|member| {
+                member.before.addresses.iter().filter(|address| !address.automatic).map(|address| AddressMove {
+                    address: format!("{}/{}", address.ip, address.prefix),
+                    member: member.before.link.name.clone(),
+                })
+            })
+            .collect(),
+        conflicts: bond.arp_plus.conflicts().iter().map(|open| open.conflict.to_string()).collect(),
+    })
+}
+
+fn one_member(bond: &Bond, member: &crate::bond::Member) -> Result<MemberRecord, Error> {
+    let counts = bond.path.member_counts(member.slot).about(&bond.saved.name, "cannot read counters")?;
+    let segment = bond.arp_plus.segments().iter().find(|segment| segment.slots.contains(&member.slot));
+    Ok(MemberRecord {
+        interface: member.name.clone(),
+        mac: member.mac.to_string(),
+        live: member.live,
+        reason: member.reason.to_owned(),
+        speed_mbit: member.speed_mbit,
+        weight_mbit: member.weight_mbit(),
+        segment: segment.map_or(0, |segment| segment.number),
+        elected: segment.is_some_and(|segment| segment.elected == Some(member.slot)),
+        tx_frames: counts.tx.frames,
+        tx_bytes: counts.tx.bytes,
+        rx_frames: counts.rx.frames,
+        rx_bytes: counts.rx.bytes,
+    })
+}
+
+/// `peers`
+pub(crate) fn peers(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
+    let all = bonds.iter().flat_map(|bond| bond.arp_plus.peers().map(|peer| one_peer(bond, peer, now)));
+    Ok(Records::Peers(all.collect()))
+}
+
+fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
+    PeerRecord {
+        bond: bond.saved.name.clone(),
+        address: peer.address().map(|address| address.to_string()),
+        host_id: match peer.key {
+            PeerKey::Host(host) => Some(hex(&host.0)),
+            PeerKey::Address(_) => None,
+        },
+        epoch: peer.epoch,
+        state: match peer.state {
+            arp_plus::PeerState::Alive => PeerState::Alive,
+            arp_plus::PeerState::Silent => PeerState::Silent,
+        },
+        mac: peer.mac().to_string(),
+        members: peer
+            .members
+            .iter()
+            .map(|member| PeerMemberRecord {
+                mac: member.mac.to_string(),
+                live: member.up,
+                weight_mbit: member.weight_mbit,
+            })
+            .collect(),
+        heard_ms: u64::try_from(now.since(peer.last_heard).as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// `lanes`
+pub(crate) fn lanes(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
+    let mut records = Vec::new();
+    for bond in bonds {
+        let own = own_members(&bond.members);
+        for peer in bond.arp_plus.peers() {
+            let Some(number) = bond.plan_of(&peer.key) else { continue };
+            let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
+            add_lanes(&mut records, bond, &name, number, &peer_lanes(&own, peer))?;
+        }
+        add_lanes(&mut records, bond, "plain hosts", 0, &plan(&own, None, |_, _| true))?;
+    }
+    Ok(Records::Lanes(records))
+}
+
+fn add_lanes(
+    records: &mut Vec<LaneRecord>,
+    bond: &Bond,
+    peer: &str,
+    number: u32,
+    lanes: &[Lane],
+) -> Result<(), Error> {
+    let counts = bond.path.lane_counts(number).about(&bond.saved.name, "cannot read counters")?;
+    let sum: u64 = lanes.iter().map(|lane| u64::from(lane.weight)).sum();
+    for (i, lane) in lanes.iter().enumerate() {
+        let count = counts.get(i).copied().unwrap_or_default();
+        let member = bond.members.iter().find(|member| member.slot == lane.slot);
+        records.push(LaneRecord {
+            bond: bond.saved.name.clone(),
+            peer: peer.to_owned(),
+            member: member.map(|member| member.name.clone()).unwrap_or_default(),
+            peer_mac: lane.peer_mac.map(|mac| mac.to_string()),
+            share_ppm: u32::try_from(u64::from(lane.weight) * 1_000_000 / sum.max(1)).unwrap_or(u32::MAX),
+            tx_frames: count.frames,
+            tx_bytes: count.bytes,
+        });
+    }
+    Ok(())
+}
+
+/// `stats`
+pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
+    let mut records = Vec::new();
+    for bond in bonds {
+        let reasons = bond.path.reasons().about(&bond.saved.name, "cannot read counters")?;
+        let counter = |number, name: &str, text: &str, verdict: &str, count: Count| CounterRecord {
+            name: name.to_owned(),
+            number,
+            description: text.to_owned(),
+            verdict: verdict.to_owned(),
+            frames: count.frames,
+            bytes: count.bytes,
+        };
+        let mut counters: Vec<CounterRecord> = reasons
+            .iter()
+            .map(|(reason, count)| counter(reason.number, reason.name, reason.sentence, reason.verdict, *count))
+            .collect();
+        counters.extend(bond.arp_plus.counters().iter().map(|(c, frames)| {
+            let number = PROTOCOL_NUMBERS_FROM + c.number();
+            counter(number, c.name(), c.description(), "protocol", Count { frames, bytes: 0 })
+        }));
+        records.push(StatsRecord { bond: bond.saved.name.clone(), counters });
+    }
+    Ok(Records::Stats(records))
+}

@@ -1,0 +1,256 @@
+//! `bond add` and `bond del`: everything done, or everything as it was.
+
+use crate::{
+    bond::Bond,
+    control::Control,
+    error::About as _,
+    identity, member,
+    state::{SavedBond, SavedMember},
+};
+use linkbraid_api::{BondAdd, Error, Weight};
+use linkbraid_dataplane::MEMBERS_MAX;
+use linkbraid_link::{Kind, LinkInfo, Netlink};
+use std::{collections::HashSet, net::IpAddr};
+
+/// The longest interface name, in bytes (`IFNAMSIZ` less its end).
+const NAME_BYTES_MAX: usize = 15;
+/// The least and the greatest MTU of a bond, in bytes: IPv6 needs 1280, IPv4 can address 65535.
+const MTU_MIN: u32 = 1280;
+const MTU_MAX: u32 = 65535;
+
+/// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
+async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
+    check_name(&add.name)?;
+    let what = "cannot add the bond";
+    if control.bonds.contains_key(&add.name) {
+        return Err(Error::new(&add.name, what, "a bond of this name is there already")
+            .hint(format!("linkbraid show {}", add.name)));
+    }
+    if let Ok(link) = control.netlink.link(&add.name).await {
+        let cause = format!("an interface of this name exists (a {})", link.kind.as_deref().unwrap_or("NIC"));
+        return Err(Error::new(&add.name, what, cause).hint(format!("ip -d link show {}", add.name)));
+    }
+    if add.members.is_empty() || add.members.len() > MEMBERS_MAX {
+        let cause = format!("{} members; allowed are 1 to {MEMBERS_MAX}", add.members.len());
+        return Err(Error::new(&add.name, what, cause)
+            .hint(format!("linkbraid bond add {} --member eth1,eth2", add.name)));
+    }
+    for address in &add.addresses {
+        parse_cidr(&add.name, address)?;
+    }
+    let mut links: Vec<LinkInfo> = Vec::new();
+    for name in &add.members {
+        let link = member::check(control, &add.name, name, add.move_address).await?;
+        if links.iter().any(|other| other.index == link.index) {
+            return Err(Error::new(&add.name, format!("cannot add member '{name}'"), "it is named twice"));
+        }
+        if let Some(other) = links.iter().find(|other| other.mac == link.mac) {
+            let cause = format!("its MAC {} is that of '{}' too", link.mac, other.name);
+            return Err(Error::new(&add.name, format!("cannot add member '{name}'"), cause)
+                .hint(format!("ip link set {name} address 02:00:00:00:00:01")));
+        }
+        links.push(link);
+    }
+    let mtu = match add.mtu {
+        Some(mtu) => check_mtu(&add.name, mtu)?,
+        None => {
+            let first = &links[0];
+            if let Some(other) = links.iter().find(|link| link.mtu != first.mtu) {
+                let cause = format!(
+                    "mixed MTUs: '{}' has {}, '{}' has {}",
+                    first.name, first.mtu, other.name, other.mtu
+                );
+                return Err(Error::new(&add.name, what, cause).hint(format!(
+                    "linkbraid bond add {} --member {} --mtu {}",
+                    add.name,
+                    add.members.join(","),
+                    first.mtu.min(other.mtu)
+                )));
+            }
+            first.mtu
+        }
+    };
+    Ok((links, mtu))
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let bad = name.is_empty()
+        || name.len() > NAME_BYTES_MAX
+        || name == "."
+        || name == ".."
+        || name.chars().any(|c| c == '/' || c == ':' || c.is_whitespace() || c.is_control());
+    if bad {
+        let cause = format!("not an interface name: 1 to {NAME_BYTES_MAX} bytes without '/', ':' and spaces");
+        return Err(Error::new(format!("'{name}'"), "cannot add the bond", cause)
+            .hint("linkbraid bond add bond0 --member eth1,eth2"));
+    }
+    Ok(())
+}
+
+/// The MTU, if a bond can have it.
+pub(crate) fn check_mtu(name: &str, mtu: u32) -> Result<u32, Error> {
+    if (MTU_MIN..=MTU_MAX).contains(&mtu) {
+        return Ok(mtu);
+    }
+    let cause = format!("{mtu} is outside the allowed range {MTU_MIN} to {MTU_MAX}");
+    Err(Error::new(name, "option '--mtu'", cause).hint(format!("linkbraid bond set {name} --mtu 1500")))
+}
+
+/// `ADDRESS/PREFIX`.
+pub(crate) fn parse_cidr(name: &str, text: &str) -> Result<(IpAddr, u8), Error> {
+    let refuse = |cause: &str| {
+        Error::new(name, format!("option '--address': '{text}'"), cause)
+            .hint(format!("linkbraid bond add {name} --member eth1,eth2 --address 198.18.0.1/24"))
+    };
+    let (ip, prefix) = text.split_once('/').ok_or_else(|| refuse("not ADDRESS/PREFIX"))?;
+    let ip: IpAddr = ip.parse().map_err(|_| refuse("not an IP address"))?;
+    let longest = if ip.is_ipv4() { 32 } else { 128 };
+    let prefix: u8 = prefix.parse().ok().filter(|prefix| *prefix <= longest).ok_or_else(|| {
+        refuse(&format!("the prefix is outside the allowed range 0 to {longest}"))
+    })?;
+    Ok((ip, prefix))
+}
+
+/// Adds a bond; on failure the machine is as it was.
+pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<String>, Error> {
+    let (links, mtu) = check(control, &add).await?;
+    let mut warnings = Vec::new();
+    let mut members = Vec::new();
+    for (slot, link) in links.iter().enumerate() {
+        let before = control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
+        members.push(SavedMember { slot: slot as u8, weight: Weight::Auto, before });
+    }
+    let mut saved = SavedBond {
+        name: add.name.clone(),
+        ifindex: None,
+        complete: false,
+        mtu,
+        addresses: add.addresses.clone(),
+        policy: add.policy,
+        stripe: add.stripe,
+        damping: add.damping,
+        host_id: identity::new_host_id()?,
+        pins: control.pins.join(&add.name),
+        members,
+    };
+    control.state.write(&saved)?;
+    match build(control, &mut saved, &links, &mut warnings).await {
+        Ok(mut bond) => {
+            bond.saved.complete = true;
+            control.state.write(&bond.saved)?;
+            bond.announce(&mut control.sender);
+            tracing::info!(bond = %add.name, members = ?add.members, "bond added");
+            control.bonds.insert(add.name, bond);
+            Ok(warnings)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "bond not added, undoing");
+            if let Err(undo) = put_back(&control.netlink, &saved).await {
+                tracing::error!(error = %undo, "not everything could be undone");
+            }
+            control.state.remove(&saved.name)?;
+            Err(error)
+        }
+    }
+}
+
+async fn build(
+    control: &mut Control,
+    saved: &mut SavedBond,
+    links: &[LinkInfo],
+    warnings: &mut Vec<String>,
+) -> Result<Bond, Error> {
+    let name = saved.name.clone();
+    let netlink = &control.netlink;
+    let ifindex = netlink
+        .create_bridge(&name, links[0].mac, saved.mtu)
+        .await
+        .map_err(|error| match error.kind {
+            Kind::Unsupported => Error::new(&name, "cannot create the bond", "this kernel has no bridge support")
+                .hint("modprobe bridge"),
+            _ => Error::new(&name, "cannot create the bond", error.cause()),
+        })?;
+    saved.ifindex = Some(ifindex);
+    control.state.write(saved)?;
+    let mut bond = Bond::new(saved.clone(), ifindex, links[0].mac, control.hook, control.events.clone())?;
+    let outcome = async {
+        netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
+        for link in links {
+            member::enslave(netlink, &mut bond, link, true).await?;
+        }
+        for text in &saved.addresses {
+            let (ip, prefix) = parse_cidr(&name, text)?;
+            netlink.add_address(ifindex, ip, prefix).await.about(&name, format!("cannot add address '{text}'"))?;
+        }
+        start(control, &mut bond).await
+    }
+    .await;
+    match outcome {
+        Ok(()) => {
+            let moved: usize = bond.saved.members.iter().map(|member| member.before.addresses.iter().filter(|a| !a.automatic).count()).sum();
+            if moved > 0 {
+                warnings.push(format!("{name}: {moved} addresses moved from members to the bond, 'bond del' puts them back"));
+            }
+            Ok(bond)
+        }
+        Err(error) => {
+            unload(bond);
+            Err(error)
+        }
+    }
+}
+
+/// Starts the protocol and writes the first tables.
+pub(crate) async fn start(control: &Control, bond: &mut Bond) -> Result<(), Error> {
+    bond.tell_members(control.clock);
+    bond.read_addresses(&control.netlink, control.clock).await?;
+    bond.write_tables()?;
+    bond.write_stripe(&control.netlink).await?;
+    bond.arp_plus.handle(control.clock.now(), linkbraid_proto::arp_plus::Input::Start);
+    Ok(())
+}
+
+/// Takes the programs off and removes the pins.
+fn unload(bond: Bond) {
+    let name = bond.saved.name.clone();
+    if let Err(error) = bond.into_path().unload() {
+        tracing::error!(bond = %name, %error, "cannot unload the data path");
+    }
+}
+
+/// `bond del`
+pub(crate) async fn delete(control: &mut Control, name: &str) -> Result<Vec<String>, Error> {
+    let mut bond = control.bonds.remove(name).ok_or_else(|| control.no_bond(name))?;
+    bond.arp_plus.handle(control.clock.now(), linkbraid_proto::arp_plus::Input::Stop);
+    bond.take_actions(&mut control.sender);
+    let saved = bond.saved.clone();
+    unload(bond);
+    put_back(&control.netlink, &saved).await?;
+    control.state.remove(name)?;
+    tracing::info!(bond = %name, "bond deleted");
+    Ok(Vec::new())
+}
+
+/// Makes the machine what it was before the bond, as far as it can; the first error. The data path must be off
+/// already, or its pins are all that is left of it.
+pub(crate) async fn put_back(netlink: &Netlink, saved: &SavedBond) -> Result<(), Error> {
+    let mut first = Ok(());
+    if saved.pins.exists() {
+        first = linkbraid_dataplane::remove_pins(&saved.pins).about(&saved.name, "cannot remove its pins");
+    }
+    // The bond goes first: its addresses must not be on two interfaces.
+    if let Some(ifindex) = saved.ifindex
+        && let Ok(link) = netlink.link_by_index(ifindex).await
+        && link.name == saved.name
+    {
+        first = first.and(netlink.delete_link(ifindex).await.about(&saved.name, "cannot delete the bond"));
+    }
+    let mut seen = HashSet::new();
+    for member in saved.members.iter().filter(|member| seen.insert(member.before.link.index)) {
+        match netlink.restore(&member.before).await {
+            Err(error) if error.kind == Kind::NoDevice => {}
+            result => first = first.and(result.about(&member.before.link.name, "cannot put the interface back")),
+        }
+    }
+    first
+}

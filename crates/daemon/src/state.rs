@@ -1,0 +1,101 @@
+//! What must survive a restart of the daemon, as one JSON file a bond, replaced as a whole.
+//!
+//! The file is written before the machine is changed and removed after it is as it was, so a daemon that died half
+//! way finds here what to put back.
+
+use crate::error::About as _;
+use linkbraid_api::{Error, Policy, Stripe, Weight};
+use linkbraid_link::Saved;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// One bond.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SavedBond {
+    /// Its name.
+    pub name: String,
+    /// Its interface, once it is there.
+    pub ifindex: Option<u32>,
+    /// Whether `bond add` came to its end.
+    pub complete: bool,
+    /// Its MTU.
+    pub mtu: u32,
+    /// Addresses given with `--address`.
+    pub addresses: Vec<String>,
+    pub policy: Policy,
+    pub stripe: Stripe,
+    pub damping: bool,
+    pub host_id: [u8; 16],
+    /// Where its maps and links are pinned.
+    pub pins: PathBuf,
+    /// Its members, in order.
+    pub members: Vec<SavedMember>,
+}
+
+/// One member.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SavedMember {
+    /// Its place in the data path's tables.
+    pub slot: u8,
+    pub weight: Weight,
+    /// What it was like before it joined.
+    pub before: Saved,
+}
+
+/// The directory of these files.
+#[derive(Debug, Clone)]
+pub(crate) struct StateDir(PathBuf);
+
+impl StateDir {
+    pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
+        fs::create_dir_all(&path).about(&path.display().to_string(), "cannot create the state directory")?;
+        Ok(Self(path))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(format!("{name}.json"))
+    }
+
+    /// Writes a bond's file, whole or not at all.
+    pub(crate) fn write(&self, bond: &SavedBond) -> Result<(), Error> {
+        let file = self.file(&bond.name);
+        let new = file.with_extension("new");
+        let text = serde_json::to_vec_pretty(bond)
+            .map_err(|error| Error::new(&bond.name, "cannot save the bond's state", error.to_string()))?;
+        fs::write(&new, text)
+            .and_then(|()| fs::rename(&new, &file))
+            .about(&bond.name, format!("cannot write '{}'", file.display()))
+    }
+
+    /// Removes a bond's file.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), Error> {
+        let file = self.file(name);
+        match fs::remove_file(&file) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                Err(cause).about(name, format!("cannot remove '{}'", file.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// All bonds on file; a file that cannot be read is reported and left.
+    pub(crate) fn read_all(&self) -> Vec<SavedBond> {
+        let Ok(entries) = fs::read_dir(&self.0) else { return Vec::new() };
+        let mut bonds: Vec<SavedBond> =
+            entries.flatten().filter(|e| has_json_name(&e.path())).filter_map(|e| read(&e.path())).collect();
+        bonds.sort_by(|a, b| a.name.cmp(&b.name));
+        bonds
+    }
+}
+
+fn has_json_name(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}
+
+fn read(path: &Path) -> Option<SavedBond> {
+    let bytes = fs::read(path).inspect_err(|error| tracing::error!(%error, ?path, "cannot read state")).ok()?;
+    serde_json::from_slice(&bytes).inspect_err(|error| tracing::error!(%error, ?path, "damaged state")).ok()
+}

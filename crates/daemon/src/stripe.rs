@@ -1,0 +1,70 @@
+//! How long a piece of a flow stays on one lane.
+//!
+//! A stripe that takes about 100 to 300 us of a lane's rate reorders little and still lets GRO merge; see
+//! docs/performance.md for what was measured. TCP cuts its buffers to the bond's `gso_max_size`, so that is where a
+//! stripe's length is set; the kernel takes room for headers off it.
+
+use linkbraid_api::Stripe;
+
+/// The time one stripe takes on the slowest lane, us.
+const STRIPE_US: u64 = 200;
+/// TCP over IPv4 with time stamps: headers in each packet, in bytes.
+const HEADERS_BYTES: u32 = 52;
+/// What `sk_dst_gso_max_size` (net/core/sock.c) takes off for headers: `MAX_TCP_HEADER + 1`, in bytes.
+const KERNEL_HEADROOM_BYTES: u32 = 320 + 1;
+/// The kernel's own default, and the longest a stripe may be, in bytes.
+pub(crate) const GSO_BYTES_MAX: u32 = 65536;
+/// A stripe has at least this many segments, or nothing could be merged.
+const SEGMENTS_MIN: u32 = 2;
+
+/// The bond's `gso_max_size` in bytes, for its live members' rates in Mbit/s.
+pub(crate) fn gso_max_size(stripe: Stripe, weights_mbit: &[u32], mtu: u32) -> u32 {
+    if weights_mbit.len() < 2 {
+        return GSO_BYTES_MAX;
+    }
+    let slowest = u64::from(weights_mbit.iter().copied().min().unwrap_or(1).max(1));
+    let bytes = match stripe {
+        Stripe::Auto => slowest * STRIPE_US / 8,
+        Stripe::Us(us) => slowest * u64::from(us) / 8,
+        Stripe::Bytes(bytes) => bytes.into(),
+    };
+    let segment = mtu.saturating_sub(HEADERS_BYTES).max(1);
+    let segments = (u32::try_from(bytes).unwrap_or(u32::MAX) / segment).max(SEGMENTS_MIN);
+    segments.saturating_mul(segment).saturating_add(KERNEL_HEADROOM_BYTES).min(GSO_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GSO_BYTES_MAX, gso_max_size};
+    use linkbraid_api::Stripe;
+
+    const SEGMENT: u32 = 1448;
+
+    fn segments(stripe: Stripe, weights: &[u32]) -> u32 {
+        (gso_max_size(stripe, weights, 1500) - 321) / SEGMENT
+    }
+
+    #[test]
+    fn one_member_needs_no_stripes() {
+        assert_eq!(gso_max_size(Stripe::Auto, &[1000], 1500), GSO_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_stripe_is_short_in_time_and_has_two_segments_at_least() {
+        assert_eq!(segments(Stripe::Auto, &[20, 20]), 2);
+        assert_eq!(segments(Stripe::Auto, &[500, 500]), 8);
+        assert_eq!(segments(Stripe::Auto, &[1000, 1000]), 17);
+        assert_eq!(segments(Stripe::Us(400), &[1000, 1000]), 34);
+    }
+
+    #[test]
+    fn the_slowest_member_decides() {
+        assert_eq!(segments(Stripe::Auto, &[1000, 100]), 2);
+    }
+
+    #[test]
+    fn a_stripe_is_at_most_one_buffer() {
+        assert_eq!(gso_max_size(Stripe::Auto, &[40_000; 4], 1500), GSO_BYTES_MAX);
+        assert_eq!(gso_max_size(Stripe::Bytes(1 << 20), &[10; 4], 9000), GSO_BYTES_MAX);
+    }
+}

@@ -1,0 +1,168 @@
+//! From the protocol's table and the members to the tables that the data path follows, writing what differs.
+
+use crate::bond::Member;
+use linkbraid_dataplane::{self as dataplane, DataPath, LANES_MAX, NO_SLOT, PLANS_MAX, PeerMac, Plan, Result};
+use linkbraid_proto::{
+    arp_plus::{ArpPlus, Peer, PeerKey},
+    plan::{Lane, PlanMember, PlanPeerMember, plan},
+};
+use linkbraid_wire::MacAddr;
+use std::collections::{BTreeSet, HashMap};
+
+/// What a peer's member is taken for that speaks only the published part, in Mbit/s.
+const WEIGHT_MBIT_UNTOLD: u32 = 1000;
+
+/// What the data path has been told.
+pub(crate) struct Tables {
+    macs: HashMap<[u8; 6], PeerMac>,
+    plans: HashMap<PeerKey, u32>,
+    /// MACs that an earlier daemon wrote and whose peers have not been heard again.
+    inherited: HashMap<[u8; 6], PeerMac>,
+    slots: BTreeSet<u8>,
+}
+
+impl Tables {
+    /// Takes over what an earlier daemon left, so that traffic to known peers goes on as it was.
+    pub(crate) fn adopt(path: &DataPath) -> Result<Self> {
+        let inherited = path.peer_macs()?;
+        let slots = path.member_slots()?.into_iter().collect();
+        Ok(Self { macs: HashMap::new(), plans: HashMap::new(), inherited: inherited.into_iter().collect(), slots })
+    }
+
+    /// The plan number of a peer.
+    pub(crate) fn plan_of(&self, peer: &PeerKey) -> Option<u32> {
+        self.plans.get(peer).copied()
+    }
+
+    /// Peers that were inherited have had their time to be heard: forget them.
+    pub(crate) fn drop_inherited(&mut self, path: &DataPath) -> Result<()> {
+        for mac in std::mem::take(&mut self.inherited).into_keys() {
+            if !self.macs.contains_key(&mac) {
+                path.delete_peer_mac(mac)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes members, bond, plans and peers, in an order in which no row points at one that is not there yet.
+    pub(crate) fn write(
+        &mut self,
+        path: &DataPath,
+        mut bond: dataplane::Bond,
+        members: &[Member],
+        arp_plus: &ArpPlus,
+    ) -> Result<()> {
+        let segments = arp_plus.segments();
+        let elected = |slot| {
+            let segment = segments.iter().find(|segment| segment.slots.contains(&slot));
+            segment.and_then(|segment| segment.elected).unwrap_or(NO_SLOT)
+        };
+        bond.elected = segments.iter().filter_map(|segment| segment.elected).collect();
+        for member in members {
+            path.set_member(
+                member.slot,
+                Some(&dataplane::Member {
+                    ifindex: member.ifindex,
+                    mac: member.mac.0,
+                    live: member.live,
+                    elected: elected(member.slot),
+                }),
+            )?;
+        }
+        let own = own_members(members);
+        path.set_plan(0, &lanes_to_table(&plan(&own, None, |_, _| true)))?;
+        path.set_bond(&bond)?;
+        self.write_peers(path, &own, arp_plus)?;
+        let slots: BTreeSet<u8> = members.iter().map(|member| member.slot).collect();
+        for gone in self.slots.difference(&slots) {
+            path.set_member(*gone, None)?;
+            path.clear_member_counts(*gone)?;
+        }
+        self.slots = slots;
+        Ok(())
+    }
+
+    fn write_peers(&mut self, path: &DataPath, own: &[PlanMember], arp_plus: &ArpPlus) -> Result<()> {
+        let mut macs = HashMap::new();
+        let mut present = BTreeSet::new();
+        for peer in arp_plus.peers() {
+            let Some(number) = self.number_for(peer) else { continue };
+            present.insert(peer.key);
+            let lanes = peer_lanes(own, peer);
+            path.set_plan(number, &lanes_to_table(&lanes))?;
+            let row = PeerMac {
+                plan: number,
+                primary: peer.mac().0,
+                broadcast_slot: arp_plus.broadcast_slot(&peer.key).unwrap_or(NO_SLOT),
+            };
+            macs.extend(all_macs(peer).map(|mac| (mac.0, row)));
+        }
+        for (mac, row) in &macs {
+            if self.macs.get(mac) != Some(row) {
+                path.set_peer_mac(*mac, row)?;
+                self.inherited.remove(mac);
+            }
+        }
+        for gone in self.macs.keys().filter(|mac| !macs.contains_key(*mac)) {
+            path.delete_peer_mac(*gone)?;
+        }
+        self.macs = macs;
+        // After its MACs, so that no frame meets an empty plan.
+        for gone in self.plans.extract_if(|key, _| !present.contains(key)) {
+            path.set_plan(gone.1, &Plan::default())?;
+        }
+        Ok(())
+    }
+
+    /// The peer's plan number: the one it has, the one an earlier daemon gave it, or a free one.
+    fn number_for(&mut self, peer: &Peer) -> Option<u32> {
+        if let Some(number) = self.plans.get(&peer.key) {
+            return Some(*number);
+        }
+        let taken: BTreeSet<u32> =
+            self.plans.values().copied().chain(self.inherited.values().map(|row| row.plan)).collect();
+        let inherited = all_macs(peer).find_map(|mac| self.inherited.get(&mac.0)).map(|row| row.plan);
+        let number = inherited
+            .filter(|number| !self.plans.values().any(|other| other == number))
+            .or_else(|| (1..PLANS_MAX).find(|number| !taken.contains(number)))?;
+        self.plans.insert(peer.key, number);
+        Some(number)
+    }
+}
+
+/// The members as the plan sees them.
+pub(crate) fn own_members(members: &[Member]) -> Vec<PlanMember> {
+    members
+        .iter()
+        .map(|member| PlanMember { slot: member.slot, weight_mbit: member.weight_mbit(), up: member.live })
+        .collect()
+}
+
+/// The lanes to a peer.
+pub(crate) fn peer_lanes(own: &[PlanMember], peer: &Peer) -> Vec<Lane> {
+    let theirs: Vec<PlanPeerMember> = peer
+        .members
+        .iter()
+        .map(|member| PlanPeerMember {
+            index: member.index,
+            mac: member.mac,
+            weight_mbit: member.weight_mbit.unwrap_or(WEIGHT_MBIT_UNTOLD),
+            up: member.up,
+        })
+        .collect();
+    plan(own, Some(&theirs), |slot, index| peer.heard(slot, index))
+}
+
+/// Every MAC that leads to the peer: its members' and those it had lately.
+fn all_macs(peer: &Peer) -> impl Iterator<Item = MacAddr> + '_ {
+    peer.members.iter().map(|member| member.mac).chain(peer.aliases.iter().map(|alias| alias.mac))
+}
+
+fn lanes_to_table(lanes: &[Lane]) -> Plan {
+    let lanes = lanes.iter().take(LANES_MAX).map(|lane| dataplane::Lane {
+        slot: lane.slot,
+        peer_mac: lane.peer_mac.map(|mac| mac.0),
+        weight: lane.weight,
+    });
+    Plan { lanes: lanes.collect() }
+}
