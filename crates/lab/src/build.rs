@@ -17,8 +17,14 @@ const HOST_SYSCTLS: [(&str, &str); 3] = [
     ("net/ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// A switch says nothing of its own.
-const SWITCH_SYSCTLS: [(&str, &str); 1] = [("net/ipv6/conf/default/disable_ipv6", "1")];
+/// A switch says nothing of its own, and looks at nothing above Ethernet: where `br_netfilter` is in the kernel, a bridge
+/// would hand every packet to the IP hooks.
+const SWITCH_SYSCTLS: [(&str, &str); 4] = [
+    ("net/ipv6/conf/default/disable_ipv6", "1"),
+    ("net/bridge/bridge-nf-call-iptables", "0"),
+    ("net/bridge/bridge-nf-call-ip6tables", "0"),
+    ("net/bridge/bridge-nf-call-arptables", "0"),
+];
 
 /// Whether any link is a cable.
 pub(crate) fn has_cables(topology: &Topology) -> bool {
@@ -66,7 +72,7 @@ fn create(name: &str, sysctls: &[(&str, &str)]) -> Result<Netns, Error> {
     let netns = Netns::create(name)?;
     netns.run(|| {
         for (key, value) in sysctls {
-            // A kernel without IPv6 has none of these, and needs none.
+            // A kernel without IPv6 or br_netfilter has not got them, and needs none.
             let path = std::path::Path::new("/proc/sys").join(key);
             if path.exists() {
                 std::fs::write(&path, value)

@@ -7,10 +7,14 @@
 //! no back-pressure through the switch, which veth alone would give (`bpf/port.bpf.c`), so overload is lost at the
 //! switch's port, as in a real one.
 
+mod base;
 mod build;
 mod child;
 pub mod counters;
+pub mod daemon;
+pub mod demo;
 mod host;
+pub mod iperf;
 mod lab;
 mod link;
 pub mod netns;
@@ -21,8 +25,10 @@ mod state;
 pub mod tool;
 mod wait;
 
+pub use base::{BaseRate, check_base_rate};
 pub use build::mac;
 pub use child::Running;
+pub use daemon::Daemon;
 pub use host::Host;
 pub use lab::{FOLDER, Lab, PROGRAMS, down};
 pub use link::{Link, Way};
