@@ -6,7 +6,7 @@ set -euo pipefail
 ip netns list | awk '{ print "namespace " $1 }' | sort
 ip -o link | awk -F': ' '{ sub(/@.*/, "", $2); print "interface " $2 }' | sort
 if [ -d /sys/fs/bpf ]; then
-	find /sys/fs/bpf -mindepth 1 -name '*linkbraid*' | sort | sed 's/^/pin /'
+	find /sys/fs/bpf -mindepth 1 ! -type d | sort | sed 's/^/pin /'
 fi
 if [ -d /run/linkbraid ]; then
 	find /run/linkbraid -mindepth 1 ! -path /run/linkbraid/lab | sort | sed 's/^/file /'

@@ -10,11 +10,14 @@ pub use lab::{DEFAULT_LAB, LabExecArgs, LabUpArgs, LabVerb};
 pub use member::MemberVerb;
 pub use records::StatsArgs;
 
-use clap::{Parser, Subcommand, ValueHint};
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 /// The environment variable that `--socket` defaults to.
 pub const SOCKET_ENV: &str = "LINKBRAID_SOCKET";
+
+/// The environment variable that `daemon --state` defaults to.
+pub const STATE_ENV: &str = "LINKBRAID_STATE";
 
 /// The heading of the options that every word takes.
 const ANYWHERE: &str = "Options anywhere";
@@ -68,6 +71,16 @@ pub struct Cli {
 /// The first word of the command line.
 #[derive(Debug, Subcommand)]
 pub enum Word {
+    /// Run the daemon in the foreground
+    #[command(after_help = "\
+Examples:
+  linkbraid daemon
+  linkbraid daemon --socket /run/lab.sock --log debug
+
+Several daemons can run on one machine, one in each network namespace; give
+each its own socket. A daemon that stops or restarts interrupts no traffic.")]
+    Daemon(DaemonArgs),
+
     /// Make, change and remove bonds
     #[command(subcommand, after_help = bond::EXAMPLES)]
     Bond(BondVerb),
@@ -138,6 +151,33 @@ Examples:
         /// A shell's name, or an existing directory
         target: String,
     },
+}
+
+/// `daemon`
+#[derive(Debug, clap::Args)]
+pub struct DaemonArgs {
+    /// Where to keep what must outlive a restart of the daemon [default: the socket's path with .state]
+    #[arg(long, value_name = "DIR", env = STATE_ENV, hide_env_values = true, value_hint = ValueHint::DirPath)]
+    pub state: Option<PathBuf>,
+
+    /// What to log: error, warn, info, debug, trace, or MODULE=LEVEL,...
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    pub log: String,
+
+    /// The kernel hook for the programs: auto (tcx where the kernel has it), tcx or clsact
+    #[arg(long, value_name = "HOOK", default_value = "auto", value_enum, hide_possible_values = true)]
+    pub hook: HookArg,
+}
+
+/// A choice of the kernel's hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HookArg {
+    /// The best one the kernel has
+    Auto,
+    /// Links of kernel 6.6 and newer
+    Tcx,
+    /// Filters of any kernel
+    Clsact,
 }
 
 #[cfg(test)]

@@ -126,6 +126,7 @@ fn examples(command: &Command) -> roff::Roff {
     out.control("SH", ["ENVIRONMENT"]);
     for (name, meaning) in [
         (crate::args::SOCKET_ENV, "The daemon's socket, where --socket does not name one."),
+        (crate::args::STATE_ENV, "The daemon's state directory, where --state does not name one."),
         ("NO_COLOR", "No colour in the output, if it is not empty."),
     ] {
         out.control("TP", []).text([roff::bold(name)]).text([roff::roman(meaning)]);

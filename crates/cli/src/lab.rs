@@ -1,6 +1,6 @@
 //! `linkbraid lab`: hosts in network namespaces.
 
-use crate::args::{LabExecArgs, LabUpArgs, LabVerb, SOCKET_ENV};
+use crate::args::{LabExecArgs, LabUpArgs, LabVerb, SOCKET_ENV, STATE_ENV};
 use crate::client::plain;
 use crate::report::{self, Failed};
 use crate::text;
@@ -85,6 +85,7 @@ fn exec(args: &LabExecArgs) -> Result<(), Failed> {
         .command(program)
         .args(words)
         .env(SOCKET_ENV, folder.join(format!("{}.sock", args.host)))
+        .env(STATE_ENV, folder.join(format!("{}.state", args.host)))
         .env("PATH", search_path())
         .exec();
     let object = format!("lab {}", args.lab);

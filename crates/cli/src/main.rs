@@ -2,6 +2,7 @@
 
 mod args;
 mod client;
+mod daemon;
 mod generate;
 mod lab;
 mod report;
@@ -33,6 +34,7 @@ fn main() -> process::ExitCode {
 fn run(cli: Cli) -> Result<(), Failed> {
     let mut all_counters = false;
     let request = match cli.word {
+        Word::Daemon(args) => return daemon::run(cli.socket, args),
         Word::Lab(verb) => return lab::run(verb, cli.json),
         Word::Man { dir } => return generate::man(&dir),
         Word::Completions { target } => return generate::completions(&target),

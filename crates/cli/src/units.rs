@@ -5,6 +5,7 @@
 use linkbraid_api::{Policy, Stripe, Weight, limits};
 use linkbraid_lab::{HOSTS_MAX, LINKS_MAX, RATE_MBIT};
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 /// An interface name as the kernel takes it (`dev_valid_name` in net/core/dev.c), without `%`, which the kernel
 /// replaces by a number.
@@ -101,12 +102,17 @@ pub fn stripe(text: &str) -> Result<Stripe, String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate(pub Option<u32>);
 
-/// A rate: `none`, or whole numbers of `mbit` or `gbit`, as tc(8) writes them.
+/// The rate of a lab's links: `none`, or with a unit.
 pub fn rate(text: &str) -> Result<Rate, String> {
     if text == "none" {
         return Ok(Rate(None));
     }
-    let allowed = format!("allowed are none and {}mbit to {}gbit", RATE_MBIT.start(), RATE_MBIT.end() / 1000);
+    mbit(text, &RATE_MBIT, "none and ").map(|mbit| Rate(Some(mbit)))
+}
+
+/// Whole numbers of `mbit` or `gbit`, as tc(8) writes them; `besides` names what else is allowed.
+fn mbit(text: &str, range: &RangeInclusive<u32>, besides: &str) -> Result<u32, String> {
+    let allowed = format!("allowed are {besides}{}mbit to {}gbit", range.start(), range.end() / 1000);
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let mbit = match (digits(number), unit) {
@@ -117,7 +123,7 @@ pub fn rate(text: &str) -> Result<Rate, String> {
         (None, _) => return Err(format!("'{text}' is not a rate; {allowed}")),
     };
     match mbit {
-        Some(mbit) if RATE_MBIT.contains(&mbit) => Ok(Rate(Some(mbit))),
+        Some(mbit) if range.contains(&mbit) => Ok(mbit),
         _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
     }
 }

@@ -171,3 +171,14 @@ fn help_and_version_go_to_standard_output() {
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(out.contains("--member <IF[,IF...]>") && !out.contains('\x1b'), "{out}");
 }
+
+#[test]
+fn a_wrong_log_filter_is_wrong_usage() {
+    let (code, _, err) = run("/tmp/linkbraid-nobody.sock", &["daemon", "--log", "linkbraid=loud"]);
+    assert_eq!(code, 2);
+    assert!(
+        err.starts_with("linkbraid: error: daemon: option '--log': 'linkbraid=loud' is no filter"),
+        "{err}"
+    );
+    assert_eq!(err.lines().count(), 2, "{err}");
+}

@@ -35,8 +35,8 @@ Examples:
   linkbraid lab exec a -- linkbraid daemon
   linkbraid lab exec a -- linkbraid show
 
-Each host has a socket of its own, so that linkbraid run on it finds the daemon
-of this host.")]
+Each host has a socket and a state directory of its own, so that linkbraid run
+on it finds the daemon of this host.")]
     Exec(LabExecArgs),
 
     /// Take a lab down, with all that runs on its hosts

@@ -1,4 +1,4 @@
-use super::{Cli, Word};
+use super::{Cli, HookArg, Word};
 use clap::{CommandFactory, Parser};
 use linkbraid_api::{
     BondAdd, BondDel, BondSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
@@ -148,6 +148,21 @@ fn global_options_stand_anywhere() {
         assert!(cli.json, "{line}");
     }
     assert!(!parse("show").json);
+}
+
+#[test]
+fn daemon_options() {
+    let daemon = |line: &str| match parse(line).word {
+        Word::Daemon(args) => args,
+        other => panic!("{other:?}"),
+    };
+    let args = daemon("daemon");
+    assert_eq!((args.state, args.log.as_str(), args.hook), (None, "info", HookArg::Auto));
+    let args = daemon("daemon --state /run/x --log linkbraid=debug --hook clsact");
+    assert_eq!(args.state.as_deref(), Some(Path::new("/run/x")));
+    assert_eq!((args.log.as_str(), args.hook), ("linkbraid=debug", HookArg::Clsact));
+    assert_eq!(daemon("daemon --hook tcx").hook, HookArg::Tcx);
+    assert!(refused("daemon --hook xdp"));
 }
 
 #[test]

@@ -36,3 +36,34 @@ fn completions_know_the_words_but_not_the_hidden_ones() {
         assert!(!text.contains("completions of one shell"), "{shell} offers a hidden word");
     }
 }
+
+/// The help of `command` and of every word below it, as one page.
+fn reference(command: &clap::Command, page: &mut String) {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).replace('-', " ");
+    let help = command.clone().term_width(80).render_long_help().to_string();
+    let help = help.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    page.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", help.trim_end()));
+    for word in command.get_subcommands() {
+        reference(word, page);
+    }
+}
+
+/// `UPDATE=1 cargo test -p linkbraid-cli reference` writes the page anew.
+#[test]
+fn the_reference_page_is_the_help() {
+    let mut command = visible(Cli::command());
+    command.build();
+    let mut page =
+        "# The command\n\nMade from the command's own help; a test keeps the two equal.\n".to_owned();
+    reference(&command, &mut page);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/command.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).expect("docs/reference/command.md is there");
+    assert!(
+        written == page,
+        "docs/reference/command.md is stale; write it with UPDATE=1 cargo test -p linkbraid-cli reference"
+    );
+}

@@ -29,8 +29,12 @@ fn bond(record: &BondRecord, style: &Style) -> String {
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
         out.push_str(&format!("  {name:<8}  {value}\n"));
     }
-    for moved in &record.moved {
-        out.push_str(&format!("  moved     {} from {}\n", moved.address, moved.member));
+    for member in &record.members {
+        let of_member = record.moved.iter().filter(|moved| moved.member == member.interface);
+        let addresses = of_member.map(|moved| moved.address.as_str()).collect::<Vec<_>>();
+        if !addresses.is_empty() {
+            out.push_str(&format!("  moved     {} from {}\n", addresses.join(", "), member.interface));
+        }
     }
     out + "\n" + &members(record)
 }

@@ -17,7 +17,6 @@ pub fn peers(records: &[PeerRecord], _style: &Style) -> String {
             ("peer", Align::Left),
             ("state", Align::Left),
             ("heard", Align::Right),
-            ("epoch", Align::Right),
             ("member", Align::Left),
             ("live", Align::Left),
             ("weight", Align::Right),
@@ -33,22 +32,20 @@ pub fn peers(records: &[PeerRecord], _style: &Style) -> String {
             peer.address.clone().unwrap_or_else(|| peer.mac.clone()),
             state.to_owned(),
             format!("{} ago", human::span(peer.heard_ms)),
-            peer.epoch.map_or_else(String::new, |epoch| epoch.to_string()),
         ];
         if peer.members.is_empty() {
-            let [bond, name, state, heard, epoch] = head;
-            table.row([bond, name, state, heard, epoch, "none".to_owned(), String::new(), String::new()]);
+            let [bond, name, state, heard] = head;
+            table.row([bond, name, state, heard, "none".to_owned(), String::new(), String::new()]);
             continue;
         }
         for member in &peer.members {
             // The peer's own cells stand beside its first member only.
-            let [bond, name, state, heard, epoch] = std::mem::take(&mut head);
+            let [bond, name, state, heard] = std::mem::take(&mut head);
             table.row([
                 bond,
                 name,
                 state,
                 heard,
-                epoch,
                 member.mac.clone(),
                 if member.live { "yes" } else { "no" }.to_owned(),
                 member.weight_mbit.map_or_else(|| "unknown".to_owned(), human::rate),

@@ -23,7 +23,9 @@ pub fn bond() -> BondRecord {
         arp_plus_state: "S2".into(),
         peers: 2,
         members: (1..=4).map(member).collect(),
-        moved: vec![AddressMove { address: "198.18.0.1/24".into(), member: "eth1".into() }],
+        moved: [("198.18.0.1/24", "eth1"), ("2001:db8::1/64", "eth1"), ("198.18.1.1/24", "eth2")]
+            .map(|(address, member)| AddressMove { address: address.into(), member: member.into() })
+            .to_vec(),
         conflicts: vec![],
     }
 }

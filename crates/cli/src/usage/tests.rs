@@ -68,7 +68,10 @@ fn each_mistake_has_one_line_that_names_it() {
 #[test]
 fn no_words_at_all() {
     let (line, hint) = said(&[]);
-    assert!(line.starts_with("linkbraid: a word is missing: allowed are bond, member, show"), "{line}");
+    assert!(
+        line.starts_with("linkbraid: a word is missing: allowed are daemon, bond, member, show"),
+        "{line}"
+    );
     assert!(!line.contains("completions"), "hidden words stay hidden: {line}");
     assert_eq!(hint, "linkbraid --help");
 }

@@ -1,0 +1,32 @@
+//! `linkbraid daemon`.
+
+use crate::args::{DaemonArgs, HookArg};
+use crate::report::Failed;
+use linkbraid_api::{Error, ExitCode};
+use linkbraid_daemon::{Hook, HookChoice, Options};
+use std::io;
+use std::path::PathBuf;
+use tracing_subscriber::EnvFilter;
+
+/// Runs the daemon until it is told to stop; its log goes to standard error.
+pub fn run(socket: PathBuf, args: DaemonArgs) -> Result<(), Failed> {
+    let filter = EnvFilter::try_new(&args.log).map_err(|error| {
+        let cause = format!("'{}' is no filter: {error}; allowed are LEVEL or MODULE=LEVEL,...", args.log);
+        let error = Error::new("daemon", "option '--log'", cause).hint("linkbraid daemon --log debug");
+        Failed { error, code: ExitCode::Usage }
+    })?;
+    // The journal adds its own time stamps.
+    let journal = std::env::var_os("JOURNAL_STREAM").is_some();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false);
+    if journal {
+        log.without_time().init()
+    } else {
+        log.init()
+    }
+    let hook = match args.hook {
+        HookArg::Auto => HookChoice::Auto,
+        HookArg::Tcx => HookChoice::Only(Hook::Tcx),
+        HookArg::Clsact => HookChoice::Only(Hook::Clsact),
+    };
+    linkbraid_daemon::run(Options { socket, state_dir: args.state, hook }).map_err(Failed::refused)
+}
