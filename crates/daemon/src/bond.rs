@@ -4,8 +4,9 @@ use crate::{
     clock::{Clock, epoch},
     control::Event,
     error::About as _,
-    identity, stripe,
+    identity,
     state::SavedBond,
+    stripe,
     tables::Tables,
 };
 use linkbraid_api::{Error, Weight};
@@ -13,10 +14,7 @@ use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, Policy};
 use linkbraid_link::{ArpPlusSender, Netlink, announcements};
 use linkbraid_proto::arp_plus::{Action, ArpPlus, Config, Input, OwnMember, PeerKey};
 use linkbraid_wire::{HostId, MacAddr};
-use std::{
-    net::IpAddr,
-    time::Duration,
-};
+use std::{net::IpAddr, time::Duration};
 use tokio::{
     io::{Interest, unix::AsyncFd},
     sync::mpsc,
@@ -70,7 +68,6 @@ pub(crate) struct Bond {
     tables: Tables,
     reader: JoinHandle<()>,
 }
-
 
 impl Bond {
     /// Loads the data path and the protocol of a bond whose interface is there. Members come later.
@@ -127,7 +124,8 @@ impl Bond {
 
     /// Reads the bond's addresses from the kernel and tells the protocol.
     pub(crate) async fn read_addresses(&mut self, netlink: &Netlink, clock: Clock) -> Result<(), Error> {
-        let addresses = netlink.addresses(self.ifindex).await.about(&self.saved.name, "cannot read its addresses")?;
+        let addresses =
+            netlink.addresses(self.ifindex).await.about(&self.saved.name, "cannot read its addresses")?;
         self.addresses = addresses.iter().map(|address| (address.ip, address.prefix)).collect();
         let mut ips: Vec<IpAddr> = self.addresses.iter().map(|(ip, _)| *ip).collect();
         // The one that others list us by: IPv4 first, then global IPv6, then link-local.
@@ -159,9 +157,13 @@ impl Bond {
             linkbraid_api::Policy::ActiveBackup => Policy::ActiveBackup,
         };
         let live = self.members.iter().filter(|member| member.live).count();
-        let damping = (self.saved.damping && live > 1 && policy == Policy::Spread).then_some((DAMP_MIN, DAMP_MAX));
-        let row = dataplane::Bond { ifindex: self.ifindex, mac: self.mac.0, policy, damping, elected: Vec::new() };
-        self.tables.write(&self.path, row, &self.members, &self.arp_plus).about(&name, "cannot write the data path's tables")
+        let damping =
+            (self.saved.damping && live > 1 && policy == Policy::Spread).then_some((DAMP_MIN, DAMP_MAX));
+        let row =
+            dataplane::Bond { ifindex: self.ifindex, mac: self.mac.0, policy, damping, elected: Vec::new() };
+        self.tables
+            .write(&self.path, row, &self.members, &self.arp_plus)
+            .about(&name, "cannot write the data path's tables")
     }
 
     /// Sets the stripe length from the live members' rates.
@@ -169,11 +171,16 @@ impl Bond {
         let weights: Vec<u32> =
             self.members.iter().filter(|member| member.live).map(Member::weight_mbit).collect();
         let bytes = match self.saved.policy {
-            linkbraid_api::Policy::Spread => stripe::gso_max_size(self.saved.stripe, &weights, self.saved.mtu),
+            linkbraid_api::Policy::Spread => {
+                stripe::gso_max_size(self.saved.stripe, &weights, self.saved.mtu)
+            }
             _ => stripe::GSO_BYTES_MAX,
         };
         if bytes != self.stripe_bytes {
-            netlink.set_gso_max(self.ifindex, bytes, None).await.about(&self.saved.name, "cannot set the stripe length")?;
+            netlink
+                .set_gso_max(self.ifindex, bytes, None)
+                .await
+                .about(&self.saved.name, "cannot set the stripe length")?;
             self.stripe_bytes = bytes;
         }
         Ok(())

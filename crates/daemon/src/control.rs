@@ -199,28 +199,30 @@ impl Control {
         }
     }
 
+    /// A member was deleted, or moved to another namespace, under us.
     async fn link_gone(&mut self, index: u32) {
-        let clock = self.clock;
-        for bond in self.bonds.values_mut() {
-            let before = bond.members.len();
-            bond.members.retain(|member| member.ifindex != index);
-            if bond.members.len() == before {
-                continue;
-            }
-            tracing::warn!(bond = %bond.saved.name, index, "a member is gone");
-            bond.saved.members.retain(|member| member.before.link.index != index);
-            if let Err(error) = bond.path.detach_member(index) {
-                tracing::debug!(%error, "nothing to detach");
-            }
-            bond.tell_members(clock);
-            let result = match bond.write_tables() {
-                Ok(()) => self.state.write(&bond.saved),
-                error => error,
-            };
-            if let Err(error) = result {
-                tracing::error!(%error, "the data path is behind");
-            }
+        let Some(name) = self.bond_of(index) else { return };
+        let Some(mut bond) = self.bonds.remove(&name) else { return };
+        tracing::warn!(bond = %name, index, "a member is gone");
+        bond.members.retain(|member| member.ifindex != index);
+        bond.saved.members.retain(|member| member.before.link.index != index);
+        if let Err(error) = bond.path.detach_member(index) {
+            tracing::debug!(%error, "nothing to detach");
         }
+        let mut result = member::keep_mac(&self.netlink, &mut bond).await;
+        result = result.and(member::settle(self, &mut bond).await);
+        result = result.and(self.state.write(&bond.saved));
+        bond.announce(&mut self.sender);
+        if let Err(error) = result {
+            tracing::error!(%error, "the bond is behind");
+        }
+        self.bonds.insert(name, bond);
+    }
+
+    /// The bond that has a member of that index.
+    fn bond_of(&self, index: u32) -> Option<String> {
+        let has = |bond: &&Bond| bond.members.iter().any(|member| member.ifindex == index);
+        self.bonds.values().find(has).map(|bond| bond.saved.name.clone())
     }
 
     async fn addresses_changed(&mut self, index: u32) {
@@ -238,8 +240,7 @@ impl Control {
             Err(error) => return tracing::error!(%error, "cannot read the interfaces"),
         };
         let members = self.bonds.values().flat_map(|bond| bond.members.iter().map(|member| member.ifindex));
-        let gone: Vec<u32> =
-            members.filter(|index| links.iter().all(|link| link.index != *index)).collect();
+        let gone: Vec<u32> = members.filter(|index| links.iter().all(|link| link.index != *index)).collect();
         for index in gone {
             self.link_gone(index).await;
         }

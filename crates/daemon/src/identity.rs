@@ -5,7 +5,8 @@ use linkbraid_api::Error;
 /// A new identity: 16 random bytes, kept with the bond's state for as long as the bond lives.
 pub(crate) fn new_host_id() -> Result<[u8; 16], Error> {
     let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|cause| Error::new("daemon", "cannot draw a host id", cause.to_string()))?;
+    getrandom::fill(&mut id)
+        .map_err(|cause| Error::new("daemon", "cannot draw a host id", cause.to_string()))?;
     Ok(id)
 }
 

@@ -14,12 +14,13 @@ use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags};
 /// The greatest weight, in Mbit/s.
 const WEIGHT_MBIT_MAX: u32 = 10_000_000;
 
-/// Refuses an interface that can't be a member.
+/// Refuses an interface that can't be a member. `command` is what the user gave, for the hint.
 pub(crate) async fn check(
     control: &Control,
     bond: &str,
     name: &str,
     move_address: bool,
+    command: &str,
 ) -> Result<LinkInfo, Error> {
     let refuse = |cause: String| Error::new(bond, format!("cannot add member '{name}'"), cause);
     let link = match control.netlink.link(name).await {
@@ -39,7 +40,8 @@ pub(crate) async fn check(
             .hint("ip -br link"));
     }
     if let Some(controller) = link.controller {
-        let of = control.netlink.link_by_index(controller).await.map_or_else(|_| "another".into(), |l| l.name);
+        let of =
+            control.netlink.link_by_index(controller).await.map_or_else(|_| "another".into(), |l| l.name);
         let hint = match control.bonds.contains_key(&of) {
             true => format!("linkbraid member del {of} {name}"),
             false => format!("ip link set {name} nomaster"),
@@ -57,7 +59,7 @@ pub(crate) async fn check(
         .about(bond, format!("cannot read the routes of '{name}'"))?;
     if default && !move_address {
         return Err(refuse("it carries the default route, and its addresses would move to the bond".into())
-            .hint(format!("linkbraid member add {bond} {name} --move-address")));
+            .hint(format!("{command} --move-address")));
     }
     Ok(link)
 }
@@ -79,7 +81,10 @@ pub(crate) async fn enslave(
             .about(name, format!("cannot set MTU {}", bond.saved.mtu))?;
     }
     if move_addresses {
-        netlink.move_addresses(link.index, bond.ifindex).await.about(name, "cannot move its addresses to the bond")?;
+        netlink
+            .move_addresses(link.index, bond.ifindex)
+            .await
+            .about(name, "cannot move its addresses to the bond")?;
     }
     // A member speaks for the bond only: no addresses of its own, no router solicitations.
     if netlink.ipv6(link.index).await.about(name, "cannot read its IPv6 setting")? == Some(true) {
@@ -89,7 +94,10 @@ pub(crate) async fn enslave(
     if link.controller != Some(bond.ifindex) {
         netlink.set_master(link.index, bond.ifindex).await.about(name, "cannot join the bond")?;
     }
-    netlink.set_port_flags(link.index, PortFlags::MEMBER).await.about(name, "cannot set its bridge port flags")?;
+    netlink
+        .set_port_flags(link.index, PortFlags::MEMBER)
+        .await
+        .about(name, "cannot set its bridge port flags")?;
     netlink.set_up(link.index).await.about(name, "cannot set it up")?;
     let mut member = Member {
         slot,
@@ -109,7 +117,8 @@ pub(crate) async fn enslave(
 
 /// `member add`
 pub(crate) async fn add(control: &mut Control, add: MemberAdd) -> Result<Vec<String>, Error> {
-    let link = check(control, &add.bond, &add.interface, add.move_address).await?;
+    let command = format!("linkbraid member add {} {}", add.bond, add.interface);
+    let link = check(control, &add.bond, &add.interface, add.move_address, &command).await?;
     check_weight(&add.bond, &add.interface, Some(add.weight))?;
     let mut bond = control.bonds.remove(&add.bond).ok_or_else(|| control.no_bond(&add.bond))?;
     let result = join(control, &mut bond, &add, &link).await;
@@ -189,23 +198,32 @@ pub(crate) async fn delete(control: &mut Control, del: &MemberDel) -> Result<Vec
 async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Result<Vec<String>, Error> {
     let member = find(bond, &del.interface)?.clone();
     if bond.members.len() == 1 {
-        return Err(Error::new(&del.bond, format!("cannot remove member '{}'", del.interface), "it is the last one")
-            .hint(format!("linkbraid bond del {}", del.bond)));
+        return Err(Error::new(
+            &del.bond,
+            format!("cannot remove member '{}'", del.interface),
+            "it is the last one",
+        )
+        .hint(format!("linkbraid bond del {}", del.bond)));
     }
     // Off the plans, here and (through CHANGE) at the peers, while it still takes frames in.
-    let gone = bond.members.iter().position(|other| other.slot == member.slot);
-    let gone = gone.map(|at| bond.members.remove(at));
-    if bond.mac == member.mac {
-        let heir = &bond.members[0];
-        bond.mac = heir.mac;
-        control.netlink.set_mac(bond.ifindex, heir.mac).await.about(&del.bond, "cannot change the bond's MAC")?;
-    }
-    drop(gone);
+    bond.members.retain(|other| other.slot != member.slot);
+    keep_mac(&control.netlink, bond).await?;
     settle(control, bond).await?;
     bond.announce(&mut control.sender);
     tokio::time::sleep(control.drain).await;
     release(control, bond, member.ifindex).await?;
     Ok(Vec::new())
+}
+
+/// The bond's MAC is that of one of its members: if that one has left, the first one's.
+pub(crate) async fn keep_mac(netlink: &Netlink, bond: &mut Bond) -> Result<(), Error> {
+    let Some(first) = bond.members.first() else { return Ok(()) };
+    if bond.members.iter().all(|member| member.mac != bond.mac) {
+        let mac = first.mac;
+        netlink.set_mac(bond.ifindex, mac).await.about(&bond.saved.name, "cannot change the bond's MAC")?;
+        bond.mac = mac;
+    }
+    Ok(())
 }
 
 /// `member set`
@@ -234,8 +252,12 @@ async fn reweigh(control: &mut Control, bond: &mut Bond, set: &MemberSet) -> Res
 fn find<'b>(bond: &'b Bond, name: &str) -> Result<&'b Member, Error> {
     bond.member(name).ok_or_else(|| {
         let members: Vec<&str> = bond.members.iter().map(|member| member.name.as_str()).collect();
-        Error::new(&bond.saved.name, format!("no member '{name}'"), format!("its members are {}", members.join(", ")))
-            .hint(format!("linkbraid show {}", bond.saved.name))
+        Error::new(
+            &bond.saved.name,
+            format!("no member '{name}'"),
+            format!("its members are {}", members.join(", ")),
+        )
+        .hint(format!("linkbraid show {}", bond.saved.name))
     })
 }
 

@@ -7,8 +7,8 @@ use crate::{
     tables::{own_members, peer_lanes},
 };
 use linkbraid_api::{
-    AddressMove, BondRecord, CounterRecord, Error, Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord,
-    PeerState, Records, StatsRecord,
+    AddressMove, BondRecord, CounterRecord, Error, Health, LaneRecord, MemberRecord, PeerMemberRecord,
+    PeerRecord, PeerState, Records, StatsRecord,
 };
 use linkbraid_dataplane::Count;
 use linkbraid_proto::{
@@ -53,9 +53,11 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
             .members
             .iter()
             .flat_map(|member| {
-                member.before.addresses.iter().filter(|address| !address.automatic).map(|address| AddressMove {
-                    address: format!("{}/{}", address.ip, address.prefix),
-                    member: member.before.link.name.clone(),
+                member.before.addresses.iter().filter(|address| !address.automatic).map(|address| {
+                    AddressMove {
+                        address: format!("{}/{}", address.ip, address.prefix),
+                        member: member.before.link.name.clone(),
+                    }
                 })
             })
             .collect(),
@@ -170,7 +172,9 @@ pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
         };
         let mut counters: Vec<CounterRecord> = reasons
             .iter()
-            .map(|(reason, count)| counter(reason.number, reason.name, reason.sentence, reason.verdict, *count))
+            .map(|(reason, count)| {
+                counter(reason.number, reason.name, reason.sentence, reason.verdict, *count)
+            })
             .collect();
         counters.extend(bond.arp_plus.counters().iter().map(|(c, frames)| {
             let number = PROTOCOL_NUMBERS_FROM + c.number();

@@ -46,7 +46,8 @@ impl Server {
             _ => {}
         }
         let listener = UnixListener::bind(path).about(&object, "cannot listen")?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).about(&object, "cannot protect the socket")?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+            .about(&object, "cannot protect the socket")?;
         Ok(Self { listener, path: path.to_owned() })
     }
 

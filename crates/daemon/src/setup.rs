@@ -38,9 +38,10 @@ async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32),
     for address in &add.addresses {
         parse_cidr(&add.name, address)?;
     }
+    let command = format!("linkbraid bond add {} --member {}", add.name, add.members.join(","));
     let mut links: Vec<LinkInfo> = Vec::new();
     for name in &add.members {
-        let link = member::check(control, &add.name, name, add.move_address).await?;
+        let link = member::check(control, &add.name, name, add.move_address, &command).await?;
         if links.iter().any(|other| other.index == link.index) {
             return Err(Error::new(&add.name, format!("cannot add member '{name}'"), "it is named twice"));
         }
@@ -60,12 +61,8 @@ async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32),
                     "mixed MTUs: '{}' has {}, '{}' has {}",
                     first.name, first.mtu, other.name, other.mtu
                 );
-                return Err(Error::new(&add.name, what, cause).hint(format!(
-                    "linkbraid bond add {} --member {} --mtu {}",
-                    add.name,
-                    add.members.join(","),
-                    first.mtu.min(other.mtu)
-                )));
+                return Err(Error::new(&add.name, what, cause)
+                    .hint(format!("{command} --mtu {}", first.mtu.min(other.mtu))));
             }
             first.mtu
         }
@@ -105,9 +102,11 @@ pub(crate) fn parse_cidr(name: &str, text: &str) -> Result<(IpAddr, u8), Error> 
     let (ip, prefix) = text.split_once('/').ok_or_else(|| refuse("not ADDRESS/PREFIX"))?;
     let ip: IpAddr = ip.parse().map_err(|_| refuse("not an IP address"))?;
     let longest = if ip.is_ipv4() { 32 } else { 128 };
-    let prefix: u8 = prefix.parse().ok().filter(|prefix| *prefix <= longest).ok_or_else(|| {
-        refuse(&format!("the prefix is outside the allowed range 0 to {longest}"))
-    })?;
+    let prefix: u8 = prefix
+        .parse()
+        .ok()
+        .filter(|prefix| *prefix <= longest)
+        .ok_or_else(|| refuse(&format!("the prefix is outside the allowed range 0 to {longest}")))?;
     Ok((ip, prefix))
 }
 
@@ -117,7 +116,8 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
     let mut warnings = Vec::new();
     let mut members = Vec::new();
     for (slot, link) in links.iter().enumerate() {
-        let before = control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
+        let before =
+            control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
         members.push(SavedMember { slot: slot as u8, weight: Weight::Auto, before });
     }
     let mut saved = SavedBond {
@@ -162,14 +162,13 @@ async fn build(
 ) -> Result<Bond, Error> {
     let name = saved.name.clone();
     let netlink = &control.netlink;
-    let ifindex = netlink
-        .create_bridge(&name, links[0].mac, saved.mtu)
-        .await
-        .map_err(|error| match error.kind {
-            Kind::Unsupported => Error::new(&name, "cannot create the bond", "this kernel has no bridge support")
-                .hint("modprobe bridge"),
-            _ => Error::new(&name, "cannot create the bond", error.cause()),
-        })?;
+    let ifindex = netlink.create_bridge(&name, links[0].mac, saved.mtu).await.map_err(|error| match error
+        .kind
+    {
+        Kind::Unsupported => Error::new(&name, "cannot create the bond", "this kernel has no bridge support")
+            .hint("modprobe bridge"),
+        _ => Error::new(&name, "cannot create the bond", error.cause()),
+    })?;
     saved.ifindex = Some(ifindex);
     control.state.write(saved)?;
     let mut bond = Bond::new(saved.clone(), ifindex, links[0].mac, control.hook, control.events.clone())?;
@@ -177,19 +176,28 @@ async fn build(
         netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
         for link in links {
             member::enslave(netlink, &mut bond, link, true).await?;
+            // From the first member on, what the kernel sends by itself finds its way.
+            bond.tell_members(control.clock);
+            bond.write_tables()?;
         }
         for text in &saved.addresses {
             let (ip, prefix) = parse_cidr(&name, text)?;
-            netlink.add_address(ifindex, ip, prefix).await.about(&name, format!("cannot add address '{text}'"))?;
+            netlink
+                .add_address(ifindex, ip, prefix)
+                .await
+                .about(&name, format!("cannot add address '{text}'"))?;
         }
         start(control, &mut bond).await
     }
     .await;
     match outcome {
         Ok(()) => {
-            let moved: usize = bond.saved.members.iter().map(|member| member.before.addresses.iter().filter(|a| !a.automatic).count()).sum();
-            if moved > 0 {
-                warnings.push(format!("{name}: {moved} addresses moved from members to the bond, 'bond del' puts them back"));
+            let before = bond.saved.members.iter().flat_map(|member| &member.before.addresses);
+            let moved: Vec<String> =
+                before.filter(|address| !address.automatic).map(|address| address.ip.to_string()).collect();
+            if !moved.is_empty() {
+                let moved = moved.join(", ");
+                warnings.push(format!("{name}: moved from members to the bond until 'bond del': {moved}"));
             }
             Ok(bond)
         }
@@ -249,8 +257,44 @@ pub(crate) async fn put_back(netlink: &Netlink, saved: &SavedBond) -> Result<(),
     for member in saved.members.iter().filter(|member| seen.insert(member.before.link.index)) {
         match netlink.restore(&member.before).await {
             Err(error) if error.kind == Kind::NoDevice => {}
-            result => first = first.and(result.about(&member.before.link.name, "cannot put the interface back")),
+            result => {
+                first = first.and(result.about(&member.before.link.name, "cannot put the interface back"))
+            }
         }
     }
     first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_mtu, check_name, parse_cidr};
+
+    #[test]
+    fn an_address_needs_a_prefix_that_fits_its_family() {
+        assert_eq!(parse_cidr("b", "198.18.0.1/24").unwrap(), ("198.18.0.1".parse().unwrap(), 24));
+        assert_eq!(parse_cidr("b", "2001:db8::1/128").unwrap().1, 128);
+        for bad in ["198.18.0.1", "198.18.0.1/33", "2001:db8::1/129", "x/24", "198.18.0.1/", "198.18.0.1/-1"]
+        {
+            let error = parse_cidr("b", bad).unwrap_err();
+            assert!(error.what.contains(bad) && error.hint.is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_are_those_the_kernel_takes() {
+        for good in ["bond0", "fifteen-letters"] {
+            check_name(good).unwrap();
+        }
+        for bad in ["", ".", "..", "a/b", "a:b", "a b", "sixteen-letters-", "tab\t"] {
+            assert!(check_name(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_mtu_has_two_ends() {
+        assert_eq!(check_mtu("b", 1280).unwrap(), 1280);
+        assert_eq!(check_mtu("b", 65535).unwrap(), 65535);
+        assert!(check_mtu("b", 1279).unwrap_err().cause.contains("1280 to 65535"));
+        assert!(check_mtu("b", 65536).is_err());
+    }
 }

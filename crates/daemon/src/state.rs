@@ -96,6 +96,55 @@ fn has_json_name(path: &Path) -> bool {
 }
 
 fn read(path: &Path) -> Option<SavedBond> {
-    let bytes = fs::read(path).inspect_err(|error| tracing::error!(%error, ?path, "cannot read state")).ok()?;
+    let bytes =
+        fs::read(path).inspect_err(|error| tracing::error!(%error, ?path, "cannot read state")).ok()?;
     serde_json::from_slice(&bytes).inspect_err(|error| tracing::error!(%error, ?path, "damaged state")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SavedBond, StateDir};
+    use linkbraid_api::{Policy, Stripe};
+    use std::{env, fs, path::PathBuf, process};
+
+    struct Scratch(PathBuf);
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn bond(name: &str) -> SavedBond {
+        SavedBond {
+            name: name.into(),
+            ifindex: Some(7),
+            complete: true,
+            mtu: 1500,
+            addresses: vec!["198.18.0.1/24".into()],
+            policy: Policy::Flow,
+            stripe: Stripe::Us(200),
+            damping: true,
+            host_id: [3; 16],
+            pins: "/nowhere".into(),
+            members: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_and_damage_is_left_out() {
+        let scratch = Scratch(env::temp_dir().join(format!("linkbraid-state-{}", process::id())));
+        let state = StateDir::open(scratch.0.clone()).unwrap();
+        state.write(&bond("b")).unwrap();
+        state.write(&bond("a")).unwrap();
+        fs::write(scratch.0.join("c.json"), b"{ half").unwrap();
+        fs::write(scratch.0.join("d.new"), b"{}").unwrap();
+        let names: Vec<String> = state.read_all().into_iter().map(|bond| bond.name).collect();
+        assert_eq!(names, ["a", "b"]);
+        let back = &state.read_all()[0];
+        assert_eq!((back.policy, back.stripe, back.host_id), (Policy::Flow, Stripe::Us(200), [3; 16]));
+        state.remove("a").unwrap();
+        state.remove("a").unwrap();
+        assert_eq!(state.read_all().len(), 1);
+    }
 }

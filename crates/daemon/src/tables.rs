@@ -1,7 +1,9 @@
 //! From the protocol's table and the members to the tables that the data path follows, writing what differs.
 
 use crate::bond::Member;
-use linkbraid_dataplane::{self as dataplane, DataPath, LANES_MAX, NO_SLOT, PLANS_MAX, PeerMac, Plan, Result};
+use linkbraid_dataplane::{
+    self as dataplane, DataPath, LANES_MAX, NO_SLOT, PLANS_MAX, PeerMac, Plan, Result,
+};
 use linkbraid_proto::{
     arp_plus::{ArpPlus, Peer, PeerKey},
     plan::{Lane, PlanMember, PlanPeerMember, plan},
@@ -26,7 +28,12 @@ impl Tables {
     pub(crate) fn adopt(path: &DataPath) -> Result<Self> {
         let inherited = path.peer_macs()?;
         let slots = path.member_slots()?.into_iter().collect();
-        Ok(Self { macs: HashMap::new(), plans: HashMap::new(), inherited: inherited.into_iter().collect(), slots })
+        Ok(Self {
+            macs: HashMap::new(),
+            plans: HashMap::new(),
+            inherited: inherited.into_iter().collect(),
+            slots,
+        })
     }
 
     /// The plan number of a peer.
