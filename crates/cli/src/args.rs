@@ -6,7 +6,7 @@ mod member;
 mod records;
 
 pub use bond::BondVerb;
-pub use lab::{DEFAULT_LAB, LabExecArgs, LabUpArgs, LabVerb};
+pub use lab::{CcArg, DEFAULT_LAB, LabDemoArgs, LabExecArgs, LabUpArgs, LabVerb};
 pub use member::MemberVerb;
 pub use records::StatsArgs;
 
@@ -24,6 +24,7 @@ const ANYWHERE: &str = "Options anywhere";
 
 const EXAMPLES: &str = "\
 Examples:
+  linkbraid lab demo                                 see it work, in namespaces
   systemctl start linkbraid                          or: linkbraid daemon
   linkbraid bond add bond0 --member eth1,eth2        one interface over two NICs
   linkbraid show                                     is it well?

@@ -1,5 +1,7 @@
 //! `linkbraid lab`: hosts in network namespaces.
 
+mod demo;
+
 use crate::args::{LabExecArgs, LabUpArgs, LabVerb, SOCKET_ENV, STATE_ENV};
 use crate::client::plain;
 use crate::report::{self, Failed};
@@ -13,6 +15,7 @@ use std::path::PathBuf;
 /// Does what the verb says.
 pub fn run(verb: LabVerb, json: bool) -> Result<(), Failed> {
     match verb {
+        LabVerb::Demo(args) => demo::run(&args, json),
         LabVerb::Up(args) => up(&args, json),
         LabVerb::Exec(args) => exec(&args),
         LabVerb::Down { name } => linkbraid_lab::down(&name).map_err(Failed::refused),

@@ -3,7 +3,7 @@
 //! A refusal is the CAUSE part of an error line: `'VALUE' ...; RANGE`.
 
 use linkbraid_api::{Policy, Stripe, Weight, limits};
-use linkbraid_lab::{HOSTS_MAX, LINKS_MAX, RATE_MBIT};
+use linkbraid_lab::{HOSTS_MAX, LINKS_MAX, RATE_MBIT, demo};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -110,6 +110,11 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     mbit(text, &RATE_MBIT, "none and ").map(|mbit| Rate(Some(mbit)))
 }
 
+/// The rate of the demo's links in Mbit/s.
+pub fn demo_rate(text: &str) -> Result<u32, String> {
+    mbit(text, &demo::RATES, "")
+}
+
 /// Whole numbers of `mbit` or `gbit`, as tc(8) writes them; `besides` names what else is allowed.
 fn mbit(text: &str, range: &RangeInclusive<u32>, besides: &str) -> Result<u32, String> {
     let allowed = format!("allowed are {besides}{}mbit to {}gbit", range.start(), range.end() / 1000);
@@ -126,6 +131,16 @@ fn mbit(text: &str, range: &RangeInclusive<u32>, besides: &str) -> Result<u32, S
         Some(mbit) if range.contains(&mbit) => Ok(mbit),
         _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
     }
+}
+
+/// How many links a host of the demo has.
+pub fn demo_links(text: &str) -> Result<u32, String> {
+    ranged(text, *demo::LINKS.start(), *demo::LINKS.end(), "links")
+}
+
+/// How long a flow of the demo runs.
+pub fn demo_seconds(text: &str) -> Result<u32, String> {
+    ranged(text, *demo::SECONDS.start(), *demo::SECONDS.end(), "seconds")
 }
 
 /// How many hosts a lab has.

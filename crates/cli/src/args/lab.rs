@@ -1,7 +1,7 @@
 //! `lab up`, `lab exec`, `lab down`.
 
 use crate::units;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 
 /// The lab that is meant where none is named.
@@ -10,6 +10,7 @@ pub const DEFAULT_LAB: &str = "lab";
 /// Shown below the help of the object.
 pub const EXAMPLES: &str = "\
 Examples:
+  linkbraid lab demo
   linkbraid lab up
   linkbraid lab exec a -- ping -c 1 198.18.0.2
   linkbraid lab down";
@@ -17,6 +18,16 @@ Examples:
 /// What to do with a lab.
 #[derive(Debug, Subcommand)]
 pub enum LabVerb {
+    /// Show one TCP flow over one link, then over all links bonded
+    #[command(after_help = "\
+Examples:
+  linkbraid lab demo
+  linkbraid lab demo --links 2 --rate 1gbit --cc bbr
+
+Two hosts and a switch come up in network namespaces, and go when it is over.
+The rate of each link is shown while the flow runs.")]
+    Demo(LabDemoArgs),
+
     /// Bring up hosts with shaped links into one switch, all in network namespaces
     #[command(after_help = "\
 Examples:
@@ -48,6 +59,35 @@ Example:
         #[arg(default_value = DEFAULT_LAB)]
         name: String,
     },
+}
+
+/// `lab demo`
+#[derive(Debug, Args)]
+pub struct LabDemoArgs {
+    /// How many links each host has, 1 to 16
+    #[arg(long, value_name = "N", default_value = "4", value_parser = units::demo_links)]
+    pub links: u32,
+
+    /// The rate of each link, 1mbit to 10gbit
+    #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = units::demo_rate)]
+    pub rate: u32,
+
+    /// How long each flow runs, 1 to 3600 seconds
+    #[arg(long, value_name = "N", default_value = "8", value_parser = units::demo_seconds)]
+    pub seconds: u32,
+
+    /// TCP's congestion control: cubic or bbr
+    #[arg(long, value_name = "CC", default_value = "cubic", value_enum, hide_possible_values = true)]
+    pub cc: CcArg,
+}
+
+/// A congestion control of TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CcArg {
+    /// The default of Linux
+    Cubic,
+    /// Rate-based
+    Bbr,
 }
 
 /// `lab up`

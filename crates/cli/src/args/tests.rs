@@ -228,3 +228,16 @@ fn lab_words() {
     assert_eq!((args.name.as_str(), args.hosts, args.links, args.plain), ("mine", 3, 2, 1));
     assert_eq!(args.rate.0, Some(1000));
 }
+
+#[test]
+fn demo_options() {
+    use super::{CcArg, LabVerb};
+    let demo = |line: &str| match parse(line).word {
+        Word::Lab(LabVerb::Demo(args)) => (args.links, args.rate, args.seconds, args.cc),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(demo("lab demo"), (4, 100, 8, CcArg::Cubic));
+    assert_eq!(demo("lab demo --links 2 --rate 1gbit --seconds 3 --cc bbr"), (2, 1000, 3, CcArg::Bbr));
+    assert!(refused("lab demo --rate none"));
+    assert!(refused("lab demo --cc reno"));
+}

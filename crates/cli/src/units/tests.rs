@@ -1,4 +1,7 @@
-use super::{Rate, cidr, interface, lab_hosts, lab_links, lab_plain, mtu, policy, rate, stripe, weight};
+use super::{
+    Rate, cidr, demo_links, demo_rate, demo_seconds, interface, lab_hosts, lab_links, lab_plain, mtu, policy,
+    rate, stripe, weight,
+};
 use linkbraid_api::{Policy, Stripe, Weight};
 
 #[test]
@@ -145,4 +148,10 @@ fn labs_have_limits() {
     assert_eq!((lab_links("1"), lab_links("64")), (Ok(1), Ok(64)));
     assert_eq!(lab_links("65"), Err("'65' is outside the allowed range 1 to 64 links".to_owned()));
     assert_eq!(lab_plain("0"), Ok(0));
+    assert_eq!((demo_links("1"), demo_links("16")), (Ok(1), Ok(16)));
+    assert!(demo_links("17").is_err() && demo_links("0").is_err());
+    assert_eq!((demo_rate("20mbit"), demo_rate("10gbit")), (Ok(20), Ok(10_000)));
+    assert_eq!(demo_rate("none"), Err("'none' is not a rate; allowed are 1mbit to 10gbit".to_owned()));
+    assert_eq!((demo_seconds("1"), demo_seconds("3600")), (Ok(1), Ok(3600)));
+    assert!(demo_seconds("0").is_err() && demo_seconds("8s").is_err());
 }
