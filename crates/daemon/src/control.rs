@@ -209,11 +209,11 @@ impl Control {
         if let Err(error) = bond.path.detach_member(index) {
             tracing::debug!(%error, "nothing to detach");
         }
-        let mut result = member::keep_mac(&self.netlink, &mut bond).await;
-        result = result.and(member::settle(self, &mut bond).await);
-        result = result.and(self.state.write(&bond.saved));
+        let kept = member::keep_mac(&self.netlink, &mut bond).await;
+        let settled = member::settle(self, &mut bond).await;
+        let saved = self.state.write(&bond.saved);
         bond.announce(&mut self.sender);
-        if let Err(error) = result {
+        if let Err(error) = kept.and(settled).and(saved) {
             tracing::error!(%error, "the bond is behind");
         }
         self.bonds.insert(name, bond);

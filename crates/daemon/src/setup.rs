@@ -251,14 +251,16 @@ pub(crate) async fn put_back(netlink: &Netlink, saved: &SavedBond) -> Result<(),
         && let Ok(link) = netlink.link_by_index(ifindex).await
         && link.name == saved.name
     {
-        first = first.and(netlink.delete_link(ifindex).await.about(&saved.name, "cannot delete the bond"));
+        let deleted = netlink.delete_link(ifindex).await.about(&saved.name, "cannot delete the bond");
+        first = first.and(deleted);
     }
     let mut seen = HashSet::new();
     for member in saved.members.iter().filter(|member| seen.insert(member.before.link.index)) {
         match netlink.restore(&member.before).await {
             Err(error) if error.kind == Kind::NoDevice => {}
             result => {
-                first = first.and(result.about(&member.before.link.name, "cannot put the interface back"))
+                let restored = result.about(&member.before.link.name, "cannot put the interface back");
+                first = first.and(restored);
             }
         }
     }

@@ -131,12 +131,15 @@ impl DataPath {
         let mut first = Ok(());
         let members: Vec<u32> = self.members.keys().copied().collect();
         for ifindex in members {
-            first = first.and(self.detach_member(ifindex));
+            let detached = self.detach_member(ifindex);
+            first = first.and(detached);
         }
         if let Some(bond) = self.bond.take() {
-            first = first.and(program(&self.object, EGRESS).and_then(|program| bond.detach(&program)));
+            let detached = program(&self.object, EGRESS).and_then(|program| bond.detach(&program));
+            first = first.and(detached);
         }
-        first.and(remove_pins(&self.pins))
+        let removed = remove_pins(&self.pins);
+        first.and(removed)
     }
 
     fn map(&self, name: &'static str) -> Result<&MapHandle> {

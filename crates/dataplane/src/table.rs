@@ -132,7 +132,7 @@ impl DataPath {
     pub fn set_member(&self, slot: u8, member: Option<&Member>) -> Result<()> {
         within("slot", slot.into(), MEMBERS_MAX as u64 - 1)?;
         let old: RawMember = self.read("lb_members", &u32::from(slot))?;
-        let raw = member.map_or(RawMember::zeroed(), |member| RawMember {
+        let raw = member.map_or_else(RawMember::zeroed, |member| RawMember {
             ifindex: member.ifindex,
             mac: member.mac,
             live: member.live.into(),
