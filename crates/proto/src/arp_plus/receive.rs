@@ -31,11 +31,14 @@ impl ArpPlus {
         self.foreign(now, slot, src, &message);
     }
 
-    /// An own MAC, with the own identity, of this epoch: a switch brought it back.
+    /// An own MAC with the own identity: a switch brought it back. An earlier epoch was this host before it started
+    /// anew, with frames still under way; a later one is somebody else.
     fn is_own(&self, src: MacAddr, message: &Message) -> bool {
-        let identity = message.extension.as_ref().map(|extension| (extension.host, extension.epoch));
-        identity == Some((self.own.host, self.own.epoch))
-            && (self.own.slot_of(src).is_some() || self.own.is_former(src))
+        message.extension.as_ref().is_some_and(|extension| {
+            extension.host == self.own.host
+                && extension.epoch <= self.own.epoch
+                && (self.own.slot_of(src).is_some() || self.own.is_former(src))
+        })
     }
 
     fn own_frame(&mut self, now: Time, at: u8, src: MacAddr) {

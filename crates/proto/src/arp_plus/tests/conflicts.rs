@@ -47,7 +47,17 @@ fn own_frames_that_come_back_are_no_conflict() {
     assert_eq!(conflicts(&host.hear(1, &before)), []);
     host.handle(Input::Members(vec![member(1, 1)]));
     assert_eq!(conflicts(&host.hear(1, &before)), [], "a former member's frame still in flight");
+    let mut again = Host::stopped(1, 2, 2);
+    again.handle(Input::Start);
+    assert_eq!(conflicts(&again.hear(1, &before)), [], "from before this host started anew");
     assert_eq!((host.count(Counter::RxOwn), host.arp.peers().len()), (2, 0));
+    assert_eq!((again.count(Counter::RxOwn), again.arp.peers().len()), (1, 0));
+    let by = mac(1, 0);
+    assert_eq!(
+        conflicts(&host.hear(1, &again.says(Kind::Change))),
+        [Conflict::OwnHostId { by }],
+        "a later epoch"
+    );
 }
 
 //= docs/arp-plus.md#8.3 type=test
