@@ -8,12 +8,12 @@ pub const ETHERNET_HEADER: u32 = 14;
 const BURST_US: u64 = 300;
 
 /// From this rate on (Mbit/s) timers of a virtual machine are too coarse for [`BURST_US`], and a short burst costs rate.
-const COARSE_RATE_MBIT: u64 = 500;
+const COARSE_RATE_MBIT: u64 = 400;
 
 /// The burst of a fast link, in microseconds of its rate.
 const COARSE_BURST_US: u64 = 600;
 
-/// The burst of a link in bytes: 300 us of its rate (600 us above 500 Mbit/s), at least two full frames.
+/// The burst of a link in bytes: 300 us of its rate (600 us above 400 Mbit/s), at least two full frames.
 pub fn burst(rate_mbit: u32, mtu: u32) -> u32 {
     let rate = u64::from(rate_mbit);
     let us = if rate > COARSE_RATE_MBIT { COARSE_BURST_US } else { BURST_US };

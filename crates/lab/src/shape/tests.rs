@@ -6,6 +6,7 @@ fn bursts_are_short_in_time_but_hold_two_frames() {
     assert_eq!(burst(100, 1500), 3750);
     assert_eq!(burst(200, 1500), 7500);
     assert_eq!(burst(20, 9000), 18028);
+    assert_eq!(burst(500, 1500), 37_500);
 }
 
 #[test]
