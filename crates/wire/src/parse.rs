@@ -37,6 +37,7 @@ impl Message {
     /// # Errors
     /// Why it was refused; see `docs/arp-plus.md`, sections 2 and 3.
     pub fn parse(bytes: &[u8]) -> Result<Parsed, Refusal> {
+        //= docs/arp-plus.md#2.8
         if bytes.len() > MESSAGE_LEN_MAX {
             return Err(Refusal::TooLong);
         }

@@ -153,6 +153,7 @@ impl Peer {
 
     /// Notes that a message came from `src` on `slot`; says whether that pair is new.
     pub(super) fn hear(&mut self, now: Time, slot: u8, src: MacAddr) -> bool {
+        //= docs/arp-plus.md#7.4
         self.last_heard = now;
         let Some(member) = self.members.iter_mut().find(|member| member.mac == src) else { return false };
         match member.heard.iter_mut().find(|(at, _)| *at == slot) {

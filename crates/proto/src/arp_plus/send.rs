@@ -134,6 +134,7 @@ impl ArpPlus {
 
     /// Tells the own mapping on every live member, which answers whoever waits for a reply.
     fn broadcast_mapping(&mut self, now: Time, kind: Kind) {
+        //= docs/arp-plus.md#5.10
         self.send_all(kind);
         //= docs/arp-plus.md#5.7
         let waiting = self.agenda.replies.len() as u64;
@@ -149,6 +150,7 @@ impl ArpPlus {
     /// A BROADCAST has come and its sender has an entry: it is to get a REPLY, some time soon.
     pub(super) fn schedule_reply(&mut self, now: Time, slot: u8, src: MacAddr) {
         let Some(key) = self.table.by_mac(src).map(|peer| peer.key) else { return };
+        //= docs/arp-plus.md#5.11
         if self.agenda.replies.contains_key(&key) {
             return;
         }

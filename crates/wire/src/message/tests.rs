@@ -200,6 +200,10 @@ fn version_host_and_sequence_come_together() {
     assert_eq!(parse(&bytes), Err(Refusal::TlvMissing));
     bytes[22] = 0;
     bytes.extend(&EXTENDED[29..61]);
+    let twice = [&bytes[..], &EXTENDED[55..61]].concat();
+    assert_eq!(parse(&twice), Err(Refusal::TlvTwice));
+    let short = [&bytes[..], &[6, 7, 0, 0, 0, 0, 0, 0, 0]].concat();
+    assert_eq!(parse(&short), Err(Refusal::TlvLength));
     assert_eq!(parse(&bytes), Err(Refusal::VersionZero));
     bytes[22] = 9;
     bytes.extend([4, 7, 0, 1, 0, 0, 0, 100, 0, 4, 7, 1, 0, 0, 0, 0, 100, 0]);

@@ -95,6 +95,7 @@ impl Table {
 }
 
 fn verdict(owner: &Peer, src: MacAddr) -> Verdict {
+    //= docs/arp-plus.md#7.5
     if !owner.is_extended() && owner.member(src).is_some() {
         Verdict::Replace
     } else if owner.state == PeerState::Silent {

@@ -1,0 +1,91 @@
+//! Every numbered clause of the specification has code that obeys it and a test that shows it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+const SPEC: &str = "docs/arp-plus.md";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Numbers of clauses and their text up to the next blank line.
+fn clauses() -> BTreeMap<String, String> {
+    let spec = fs::read_to_string(root().join(SPEC)).expect("the specification");
+    let clause = |paragraph: &str| {
+        let (number, text) = paragraph.strip_prefix("**")?.split_once("**")?;
+        Some((number.to_owned(), text.to_owned()))
+    };
+    spec.split("\n\n").filter_map(clause).collect()
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Clauses cited by code, and by tests.
+fn citations() -> (BTreeSet<String>, BTreeSet<String>) {
+    let mut files = Vec::new();
+    for folder in ["crates/wire/src", "crates/wire/tests", "crates/proto/src", "crates/proto/tests"] {
+        sources(&root().join(folder), &mut files);
+    }
+    let (mut code, mut tests) = (BTreeSet::new(), BTreeSet::new());
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a source");
+        for line in text.lines() {
+            let Some(cited) = line.trim_start().strip_prefix(&format!("//= {SPEC}#")) else { continue };
+            match cited.strip_suffix(" type=test") {
+                Some(number) => tests.insert(number.to_owned()),
+                None => code.insert(cited.to_owned()),
+            };
+        }
+    }
+    (code, tests)
+}
+
+#[test]
+fn every_clause_has_code_and_a_test() {
+    let clauses = clauses();
+    assert!(clauses.len() > 40, "found {} clauses", clauses.len());
+    let (code, tests) = citations();
+    let numbers: BTreeSet<String> = clauses.keys().cloned().collect();
+    let lacking = |cited: &BTreeSet<String>| numbers.difference(cited).cloned().collect::<Vec<_>>();
+    assert_eq!(lacking(&code), Vec::<String>::new(), "clauses without code");
+    assert_eq!(lacking(&tests), Vec::<String>::new(), "clauses without test");
+    let unknown: Vec<&String> = code.union(&tests).filter(|number| !numbers.contains(*number)).collect();
+    assert_eq!(unknown, Vec::<&String>::new(), "citations of clauses that do not exist");
+}
+
+#[test]
+fn timing_table_holds_the_defaults() {
+    let spec = fs::read_to_string(root().join(SPEC)).expect("the specification");
+    let timing = linkbraid_proto::arp_plus::Timing::default();
+    let seconds = |duration: std::time::Duration| format!("{} s unheard", duration.as_secs_f64());
+    let millis = |duration: std::time::Duration| duration.as_millis();
+    let (low, high) = (millis(timing.announce_min), millis(timing.announce_max));
+    let (near, far) = (millis(timing.burst_gap_min), millis(timing.burst_gap_max));
+    let (base, host, most) =
+        (millis(timing.reply_window), millis(timing.reply_window_host), millis(timing.reply_window_max));
+    for row in [
+        format!("| announcement of the own mapping | every {low} to {high} ms, at random |"),
+        format!("| {} times, {near} to {far} ms apart, at random |", timing.burst_count),
+        format!("| {base} ms + {host} ms for each host in the table, at most {most} ms |"),
+        format!("| a host is silent | {} |", seconds(timing.silent)),
+        format!("| a host is deleted | {} |", seconds(timing.expire)),
+        format!("| a (member, member) pair is not heard | {} |", seconds(timing.heard)),
+        format!("| a former MAC still leads to its host | {} s |", timing.alias.as_secs()),
+        format!("| messages from before a CLEAR are refused | {} s |", timing.tombstone.as_secs()),
+    ] {
+        assert!(spec.contains(&row), "the specification lacks: {row}");
+    }
+}
