@@ -13,6 +13,10 @@ use std::sync::Arc;
 /// Where `ip netns` mounts namespaces.
 pub const FOLDER: &str = "/run/netns";
 
+/// Where a daemon pins what outlives it, in a folder named by its namespace's inode. A namespace that is gone needs none
+/// of it, and a later one may get the same number.
+const PINS: [&str; 2] = ["/sys/fs/bpf/linkbraid", "/run/linkbraid/bpf/linkbraid"];
+
 /// An open network namespace. Does not remove it: see [`remove`].
 #[derive(Debug, Clone)]
 pub struct Netns {
@@ -98,17 +102,25 @@ pub fn names(prefix: &str) -> Vec<String> {
     names
 }
 
-/// Kills what still runs in a namespace and removes it. One that is not there is fine.
+/// Kills what still runs in a namespace and removes it, with what linkbraid has pinned for it. One that is not there is fine.
 pub fn remove(name: &str) -> Result<(), Error> {
-    if let Ok(netns) = Netns::open(name) {
+    let open = Netns::open(name).ok();
+    if let Some(netns) = &open {
         for pid in netns.processes() {
             // A process that has just ended is what we want.
             let _ =
                 nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
         }
     }
-    if !std::path::Path::new(FOLDER).join(name).exists() {
-        return Ok(());
+    if std::path::Path::new(FOLDER).join(name).exists() {
+        tool::run(Command::new("ip").args(["netns", "del", name]))?;
     }
-    tool::run(Command::new("ip").args(["netns", "del", name])).map(drop)
+    // While the namespace is open its number can't be given to another one.
+    if let Some(inode) = open.as_ref().and_then(|netns| netns.file.metadata().ok()).map(|m| m.ino()) {
+        for base in PINS {
+            // Most namespaces have no pins.
+            let _ = std::fs::remove_dir_all(std::path::Path::new(base).join(inode.to_string()));
+        }
+    }
+    Ok(())
 }
