@@ -29,6 +29,7 @@ packages() {
 		echo "iproute2 command:ip"
 		echo "iperf3 command:iperf3"
 		echo "ethtool command:ethtool"
+		echo "iputils-ping command:ping"
 		;;
 	test)
 		# Virtual machines with stock kernels are part of the tests only where they are present.

@@ -7,12 +7,12 @@ use crate::{
     setup,
     state::SavedMember,
 };
-use linkbraid_api::{Error, MemberAdd, MemberDel, MemberSet, Weight};
+use linkbraid_api::{
+    Error, MemberAdd, MemberDel, MemberSet, Weight,
+    limits::{WEIGHT_MBIT_MAX, WEIGHT_MBIT_MIN},
+};
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags};
-
-/// The greatest weight, in Mbit/s.
-const WEIGHT_MBIT_MAX: u32 = 10_000_000;
 
 /// Refuses an interface that can't be a member. `command` is what the user gave, for the hint.
 pub(crate) async fn check(
@@ -263,8 +263,10 @@ fn find<'b>(bond: &'b Bond, name: &str) -> Result<&'b Member, Error> {
 
 fn check_weight(bond: &str, member: &str, weight: Option<Weight>) -> Result<(), Error> {
     match weight {
-        Some(Weight::Mbit(mbit)) if !(1..=WEIGHT_MBIT_MAX).contains(&mbit) => {
-            let cause = format!("{mbit} is outside the allowed range 1 to {WEIGHT_MBIT_MAX} (Mbit/s)");
+        Some(Weight::Mbit(mbit)) if !(WEIGHT_MBIT_MIN..=WEIGHT_MBIT_MAX).contains(&mbit) => {
+            let cause = format!(
+                "{mbit} is outside the allowed range {WEIGHT_MBIT_MIN} to {WEIGHT_MBIT_MAX} (Mbit/s)"
+            );
             Err(Error::new(bond, format!("member '{member}': option '--weight'"), cause)
                 .hint(format!("linkbraid member set {bond} {member} --weight auto")))
         }

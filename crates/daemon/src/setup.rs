@@ -7,16 +7,13 @@ use crate::{
     identity, member,
     state::{SavedBond, SavedMember},
 };
-use linkbraid_api::{BondAdd, Error, Weight};
+use linkbraid_api::{
+    BondAdd, Error, Weight,
+    limits::{INTERFACE_NAME_MAX, MTU_MAX, MTU_MIN},
+};
 use linkbraid_dataplane::MEMBERS_MAX;
-use linkbraid_link::{Kind, LinkInfo, Netlink};
-use std::{collections::HashSet, net::IpAddr};
-
-/// The longest interface name, in bytes (`IFNAMSIZ` less its end).
-const NAME_BYTES_MAX: usize = 15;
-/// The least and the greatest MTU of a bond, in bytes: IPv6 needs 1280, IPv4 can address 65535.
-const MTU_MIN: u32 = 1280;
-const MTU_MAX: u32 = 65535;
+use linkbraid_link::{Kind, LinkInfo, Netlink, Route};
+use std::{collections::HashSet, fs, net::IpAddr};
 
 /// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
 async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
@@ -72,12 +69,13 @@ async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32),
 
 fn check_name(name: &str) -> Result<(), Error> {
     let bad = name.is_empty()
-        || name.len() > NAME_BYTES_MAX
+        || name.len() > INTERFACE_NAME_MAX
         || name == "."
         || name == ".."
         || name.chars().any(|c| c == '/' || c == ':' || c.is_whitespace() || c.is_control());
     if bad {
-        let cause = format!("not an interface name: 1 to {NAME_BYTES_MAX} bytes without '/', ':' and spaces");
+        let cause =
+            format!("not an interface name: 1 to {INTERFACE_NAME_MAX} bytes without '/', ':' and spaces");
         return Err(Error::new(format!("'{name}'"), "cannot add the bond", cause)
             .hint("linkbraid bond add bond0 --member eth1,eth2"));
     }
@@ -133,6 +131,8 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         pins: control.pins.join(&add.name),
         members,
     };
+    // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
+    linkbraid_dataplane::remove_pins(&saved.pins).about(&add.name, "cannot remove old pins")?;
     control.state.write(&saved)?;
     match build(control, &mut saved, &links, &mut warnings).await {
         Ok(mut bond) => {
@@ -192,12 +192,8 @@ async fn build(
     .await;
     match outcome {
         Ok(()) => {
-            let before = bond.saved.members.iter().flat_map(|member| &member.before.addresses);
-            let moved: Vec<String> =
-                before.filter(|address| !address.automatic).map(|address| address.ip.to_string()).collect();
-            if !moved.is_empty() {
-                let moved = moved.join(", ");
-                warnings.push(format!("{name}: moved from members to the bond until 'bond del': {moved}"));
+            if bond.saved.members.iter().any(|member| member.before.routes.iter().any(Route::is_default)) {
+                warnings.push(format!("{name}: the default route goes through it now, until 'bond del'"));
             }
             Ok(bond)
         }
@@ -245,6 +241,14 @@ pub(crate) async fn put_back(netlink: &Netlink, saved: &SavedBond) -> Result<(),
     let mut first = Ok(());
     if saved.pins.exists() {
         first = linkbraid_dataplane::remove_pins(&saved.pins).about(&saved.name, "cannot remove its pins");
+    }
+    // The namespace's directory goes with its last bond; with another one in it, it stays.
+    if let Some(namespace) = saved.pins.parent() {
+        let _ = fs::remove_dir(namespace);
+    }
+    // The namespace's directory goes with its last bond; one with other bonds is not empty and stays.
+    if let Some(namespace) = saved.pins.parent() {
+        let _ = std::fs::remove_dir(namespace);
     }
     // The bond goes first: its addresses must not be on two interfaces.
     if let Some(ifindex) = saved.ifindex
