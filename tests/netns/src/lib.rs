@@ -1,0 +1,19 @@
+//! What the tests of the whole system share: labs with daemons on their hosts ([`Net`]), what a user's command said
+//! ([`Said`]), frames as they are on the wire ([`packet`]), and a machine's state to compare ([`machine`]).
+//!
+//! Every test needs root and a built `linkbraid` (see [`linkbraid_lab::daemon::binary`]). All it makes lies in
+//! namespaces with names of its own, so tests run beside each other and beside those of another checkout.
+
+pub mod machine;
+mod net;
+pub mod packet;
+mod said;
+pub mod traffic;
+
+pub use net::{BOND, Net, View};
+pub use said::{Said, check_hint};
+
+use std::time::Duration;
+
+/// How long to wait for what takes at most a few seconds on an idle machine.
+pub const SOON: Duration = Duration::from_secs(20);

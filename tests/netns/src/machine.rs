@@ -1,0 +1,132 @@
+//! The state of a host as text, to claim "the machine is as it was".
+
+use crate::Net;
+use linkbraid_lab::{Host, wait_until};
+use linkbraid_link::Netlink;
+use std::fs;
+
+/// Everything about a host that a bond touches, one thing a line: interfaces (with promiscuity and port flags),
+/// addresses, routes, rules, qdiscs, filters, BPF programs on interfaces, per-interface sysctls, the daemon's pins and
+/// state files. Left out is what changes by itself: counters, neighbours, remaining lifetimes.
+///
+/// # Panics
+/// When something can't be read.
+#[track_caller]
+pub fn state(net: &Net, name: &str) -> String {
+    let host = net.host(name);
+    let sh = |line: &str| host.sh(line).unwrap_or_else(|e| panic!("{e}"));
+    let mut text = host.run(fingerprint).expect("enters the namespace");
+    text.push_str(&format!("# ip -d -o link\n{}", without_timers(&sh("ip -d -o link"))));
+    for line in ["ip -o address", "ip -o rule", "tc qdisc show", "bpftool net show"] {
+        text.push_str(&format!("# {line}\n{}", sh(line)));
+    }
+    for family in ["-4", "-6"] {
+        // The order of equal entries tells nothing.
+        let mut routes: Vec<String> =
+            sh(&format!("ip {family} route show table all")).lines().map(str::to_owned).collect();
+        routes.sort();
+        text.push_str(&format!("# ip {family} route\n{}\n", routes.join("\n")));
+    }
+    for nic in nics(host) {
+        for side in ["ingress", "egress"] {
+            let filters = sh(&format!("tc filter show dev {nic} {side}"));
+            text.push_str(&format!("# filters {nic} {side}\n{filters}"));
+        }
+    }
+    text.push_str(&host.run(sysctls).expect("enters the namespace"));
+    for folder in net.pins(name) {
+        text.push_str(&format!("# pins {}: {}\n", folder.display(), folder.exists()));
+    }
+    let files =
+        fs::read_dir(host.state_dir()).map(|dir| dir.flatten().map(|e| e.file_name()).collect::<Vec<_>>());
+    text.push_str(&format!("# state files {:?}\n", files.unwrap_or_default()));
+    text
+}
+
+/// Waits until a host is again as `before` ([`state`]); shows the lines that differ when it does not get there.
+///
+/// # Panics
+/// When it does not get there.
+#[track_caller]
+pub fn as_it_was(net: &Net, name: &str, before: &str) {
+    let differences = || {
+        let now = state(net, name);
+        let only = |a: &str, b: &str, mark: &str| -> Vec<String> {
+            a.lines()
+                .filter(|line| !b.lines().any(|l| l == *line))
+                .map(|line| format!("{mark} {line}"))
+                .collect()
+        };
+        let mut lines = only(before, &now, "-");
+        lines.extend(only(&now, before, "+"));
+        if lines.is_empty() && now != before {
+            lines.push(format!("the order differs:\n{before}\n{now}"));
+        }
+        lines
+    };
+    wait_until(crate::SOON, "the machine to be as it was", differences, Vec::is_empty)
+        .unwrap_or_else(|error| panic!("host {name}: {}", error.cause.replace("\", \"", "\n")));
+}
+
+/// Waits until every interface of a host that has IPv6 has proven its addresses, and returns the [`state`] then.
+///
+/// # Panics
+/// When they are not proven in time.
+#[track_caller]
+pub fn settled(net: &Net, name: &str) -> String {
+    let host = net.host(name);
+    let unproven = || {
+        let count = host.sh("ip -6 -o address show scope link").expect("runs").lines().count();
+        let tentative = host.sh("ip -6 -o address show tentative").expect("runs");
+        (count, tentative)
+    };
+    let nics = nics(host).len();
+    wait_until(crate::SOON, "link-local addresses", unproven, |(count, tentative)| {
+        *count >= nics - 1 && tentative.is_empty()
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    state(net, name)
+}
+
+/// The names of all interfaces of a host.
+fn nics(host: Host<'_>) -> Vec<String> {
+    let text = host.sh("ip -br link").expect("runs");
+    let name = |line: &str| line.split([' ', '@']).next().unwrap_or_default().to_owned();
+    text.lines().map(name).collect()
+}
+
+/// Bridges show timers that run.
+fn without_timers(text: &str) -> String {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let mut kept = Vec::new();
+        while let Some(word) = words.next() {
+            match word.ends_with("_timer") {
+                true => drop(words.next()),
+                false => kept.push(word),
+            }
+        }
+        kept.join(" ") + "\n"
+    };
+    text.lines().map(line).collect()
+}
+
+fn fingerprint() -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async { Netlink::new().expect("netlink").fingerprint().await.expect("a fingerprint") })
+}
+
+/// Every per-interface setting of both families.
+fn sysctls() -> String {
+    let mut lines = Vec::new();
+    for family in ["ipv4", "ipv6"] {
+        let Ok(folders) = fs::read_dir(format!("/proc/sys/net/{family}/conf")) else { continue };
+        for file in folders.flatten().flat_map(|folder| fs::read_dir(folder.path())).flatten().flatten() {
+            // A few cannot be read before they are set.
+            let value = fs::read_to_string(file.path()).unwrap_or_default();
+            lines.push(format!("{} = {}\n", file.path().display(), value.trim()));
+        }
+    }
+    lines.sort();
+    lines.concat()
+}
