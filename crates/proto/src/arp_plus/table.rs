@@ -138,6 +138,9 @@ impl Table {
             peer.state = PeerState::Alive;
             tell(peer, Some(PeerState::Silent), Some(PeerState::Alive), Reason::HeardAgain, out);
         }
+        // An address that two hosts claimed goes to the one that is left.
+        let addresses: Vec<IpAddr> = arrival.message.all_addresses().collect();
+        self.take_addresses(key, &addresses);
     }
 
     fn has_room(&mut self, key: PeerKey, out: &mut Outbox) -> bool {
@@ -191,8 +194,17 @@ impl Table {
             }
         }
         peer.aliases.iter().for_each(|alias| _ = self.by_mac.entry(alias.mac).or_insert(peer.key));
-        peer.addresses.iter().for_each(|address| _ = self.by_address.entry(*address).or_insert(peer.key));
+        self.take_addresses(peer.key, &peer.addresses);
         self.peers.insert(peer.key, peer);
+    }
+
+    /// Enters a host for its addresses where nobody else alive is.
+    fn take_addresses(&mut self, key: PeerKey, addresses: &[IpAddr]) {
+        for address in addresses {
+            if self.by_address(*address).is_none_or(|owner| owner.state == PeerState::Silent) {
+                self.by_address.insert(*address, key);
+            }
+        }
     }
 
     /// Takes a peer out of table and indexes.

@@ -122,6 +122,10 @@ fn address_of_a_live_host_claimed_by_another_is_told() {
     assert_eq!(conflicts(&host.hear(0, &other.says(Kind::Change))), [conflict(mac(3, 0))]);
     assert_eq!(host.arp.peers().len(), 2, "a host with an id is known by that");
     assert_eq!(host.arp.peer_by_address(ip(2)).map(|peer| peer.key), Some(owner));
+    host.pass(millis(4000));
+    host.hear(0, &other.says(Kind::Change));
+    let heir = PeerKey::Host(HostId([3; 16]));
+    assert_eq!(host.arp.peer_by_address(ip(2)).map(|peer| peer.key), Some(heir), "the first one is silent");
 }
 
 //= docs/arp-plus.md#7.2 type=test
