@@ -24,7 +24,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-pub use table::{Bond, Count, Lane, Member, MemberCounts, PeerMac, Plan, Policy};
+pub use table::{Bond, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy};
 
 /// The compiled programs.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bond.bpf.o"));

@@ -6,7 +6,12 @@ use crate::{
     intf::RawArpPlusHead,
 };
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
-use std::{cell::RefCell, collections::VecDeque, os::fd::{AsRawFd, RawFd}, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    os::fd::{AsRawFd, RawFd},
+    rc::Rc,
+};
 
 /// Frames taken from the ring buffer and not yet asked for; more than these are left to the kernel's ring.
 const PENDING_MAX: usize = 1024;

@@ -40,6 +40,10 @@ pub struct Bond {
     pub elected: Vec<u8>,
 }
 
+/// Least and greatest age at which TCP is told of a hole that is no proven loss, for [`Bond::damping`]. Patience costs
+/// little, since a loss is proven as soon as later data of its lane arrives (docs/performance.md).
+pub const DAMPING: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(40));
+
 /// One member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
@@ -199,12 +203,16 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn peer_macs(&self) -> Result<Vec<([u8; 6], PeerMac)>> {
-        let keys: Vec<RawMacKey> =
-            self.map("lb_peer_macs")?.keys().filter_map(|key| bytemuck::try_pod_read_unaligned(&key).ok()).collect();
+        let keys: Vec<RawMacKey> = self
+            .map("lb_peer_macs")?
+            .keys()
+            .filter_map(|key| bytemuck::try_pod_read_unaligned(&key).ok())
+            .collect();
         keys.into_iter()
             .map(|key| {
                 let raw: RawPeerMac = self.read("lb_peer_macs", &key)?;
-                let row = PeerMac { plan: raw.plan, primary: raw.primary, broadcast_slot: raw.broadcast_slot };
+                let row =
+                    PeerMac { plan: raw.plan, primary: raw.primary, broadcast_slot: raw.broadcast_slot };
                 Ok((key.mac, row))
             })
             .collect()

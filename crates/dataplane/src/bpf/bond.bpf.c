@@ -26,7 +26,7 @@
 #include "steer.bpf.h"
 #include "take.bpf.h"
 
-SEC("tc")
+SEC("tcx/egress")
 int lb_egress(struct __sk_buff *skb)
 {
 	int verdict = TC_ACT_SHOT;
@@ -37,20 +37,22 @@ int lb_egress(struct __sk_buff *skb)
 }
 
 /* Damping's word on a frame that take() let in. */
-static __always_inline int judge_ack(struct __sk_buff *skb)
+static __always_inline int judge_ack(struct __sk_buff *skb, __u32 number)
 {
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_config *bond = the_bond();
 	enum lb_reason reason;
 
-	if (!bond || !(bond->flags & LB_CONFIG_DAMPING))
+	/* Over one lane nothing is striped. */
+	if (!bond || !(bond->flags & LB_CONFIG_DAMPING) || !plan || plan->n_lanes < 2)
 		return TC_ACT_UNSPEC;
-	reason = damp(skb, bond);
+	reason = damp(skb, bond, plan->n_lanes);
 	if (reason)
 		count_reason(skb, reason);
 	return reason == LB_RX_ACK_DAMPED ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-SEC("tc")
+SEC("tcx/ingress")
 int lb_ingress(struct __sk_buff *skb)
 {
 	__u32 slot = LB_NO_SLOT, number = 0;
@@ -61,7 +63,7 @@ int lb_ingress(struct __sk_buff *skb)
 	case LB_RX_PEER:
 	case LB_RX_PLAIN:
 		count_member(skb, slot, 0);
-		return judge_ack(skb);
+		return judge_ack(skb, number);
 	case LB_RX_MULTICAST:
 	case LB_RX_GUEST:
 		count_member(skb, slot, 0);

@@ -2,16 +2,17 @@
 /*
  * Duplicate-ACK damping. Stripes of one flow arrive a little out of order; the receiver reports each gap with
  * SACK (RFC 2018), and the sender's RACK (RFC 8985), whose patience is a quarter of the smallest RTT, takes the
- * gap for a loss. Here the sender's own ingress holds such reports back until they mean something:
+ * gap for a loss. Here the sender's own ingress program edits those reports, so that TCP hears of losses only:
  *
- *  - a lane keeps its frames in order, so when data sent *later on the same lane* as the hole has arrived, the
- *    hole is a loss for certain and TCP is told at once;
- *  - a hole older than twice the skew seen so far is told too, since then it is not the lanes' doing;
- *  - any younger report is held back: the first ACK of a hole passes with its SACK blocks made unreadable (it
- *    moves the window), further ones say nothing else and are dropped.
+ *  - a lane keeps its frames in order, so when data sent *later on the same lane* has arrived, what misses in
+ *    front of it is lost for certain;
+ *  - a hole older than twice the skew seen so far counts as lost too (but see lb_config.damp_ns_min and _max);
+ *  - SACK blocks above the lowest hole that is neither are taken out of the ACK. If none is left and the ACK says
+ *    nothing else, it is dropped.
  *
- * Always passed on: SYN, FIN, RST, data, changed windows, ECN echoes, DSACK blocks (RFC 2883), and an eighth
- * of a flow's ACKs. Only flows that were striped are in lb_flows, so no other flow is touched.
+ * Always passed on: SYN, FIN, RST, data, changed windows, ECN echoes, DSACK blocks (RFC 2883), an eighth of a
+ * flow's ACKs, all ACKs of flows without SACK and of flows that were not striped. A flow that has real losses and
+ * so little in flight that they could not be proven is left alone.
  * Writes lb_flows. Called by lb_egress (remember_stripe) and lb_ingress (damp).
  */
 #ifndef LB_DAMP_BPF_H
@@ -21,11 +22,21 @@
 #define TCP_OPTION_END 0
 #define TCP_OPTION_NOP 1
 #define TCP_OPTION_SACK 5
-/* An experimental kind (RFC 4727) that receivers skip by its length. */
-#define TCP_OPTION_UNREADABLE 253
 #define SACK_BLOCKS_MAX 4
 /* A flow whose buffers are shorter than this is not worth remembering: it finishes before it reorders. */
 #define STRIPE_BYTES_MIN 1000
+/* Buffers that follow each other on one lane are one stripe up to this length. */
+#define STRIPE_BYTES_MAX 65536
+/* In lb_stripe.sent_us: the end of the stripe has arrived. */
+#define STRIPE_ARRIVED 1u
+/* A flow that has not been acknowledged for so long is stalled, and its sender is probing, ns. */
+#define STALL_NS (2 * 1000 * 1000)
+/* In flight: too few stripes for most of them to be followed by another one on their lane. */
+#define SMALL_FLIGHT(n_lanes) ((n_lanes) + 2)
+/* A flow with so many holes told lately has real losses. */
+#define LOSSES_MIN 5
+/* The number of holes told is halved each time so many stripes have left. */
+#define LOSSES_WINDOW 512
 /* A TCP header with time stamps alone; a longer one may carry SACK. */
 #define TCP_HEADER_PLAIN 32
 /* A flow that has not been reordered yet is given this much skew, ns. */
@@ -38,6 +49,8 @@ struct sack_view {
 	__u32 n;
 	__u32 left[SACK_BLOCKS_MAX];
 	__u32 right[SACK_BLOCKS_MAX];
+	/* The options as they came, zero behind their end. */
+	__u8 options[TCP_OPTIONS_BYTES_MAX];
 };
 
 static __always_inline int before(__u32 a, __u32 b)
@@ -45,9 +58,16 @@ static __always_inline int before(__u32 a, __u32 b)
 	return (__s32)(a - b) < 0;
 }
 
+static __always_inline __u32 now_us(__u64 ns)
+{
+	return ns / 1000;
+}
+
+/* Egress: a buffer of a flow leaves on a lane. */
 static __always_inline void remember_stripe(struct __sk_buff *skb, const struct tcp_view *view, __u32 lane)
 {
 	struct lb_flow *flow = bpf_map_lookup_elem(&lb_flows, &view->flow);
+	__u32 end = view->seq + view->payload;
 	struct lb_stripe *stripe;
 
 	if (!flow) {
@@ -57,15 +77,30 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 		if (!empty || skb->len < STRIPE_BYTES_MIN)
 			return;
 		empty->skew_ns = SKEW_NS_FIRST;
+		empty->next = view->seq;
 		bpf_map_update_elem(&lb_flows, &view->flow, empty, BPF_NOEXIST);
 		flow = bpf_map_lookup_elem(&lb_flows, &view->flow);
 		if (!flow)
 			return;
 	}
-	stripe = &flow->stripes[flow->head++ & (LB_STRIPES_MAX - 1)];
-	stripe->start = view->seq;
-	stripe->end = view->seq + view->payload;
-	stripe->lane = lane;
+	/* What is sent again proves nothing: its arrival could be that of the first copy. */
+	if (before(view->seq, flow->next))
+		return;
+	stripe = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
+	if (flow->head && stripe->lane == lane && stripe->end == view->seq &&
+	    end - stripe->start <= STRIPE_BYTES_MAX) {
+		stripe->end = end;
+	} else {
+		stripe = &flow->stripes[flow->head & (LB_STRIPES_MAX - 1)];
+		stripe->start = view->seq;
+		stripe->end = end;
+		stripe->lane = lane;
+		stripe->sent_us = now_us(bpf_ktime_get_ns()) & ~STRIPE_ARRIVED;
+		flow->head++;
+		if (!(flow->head & (LOSSES_WINDOW - 1)))
+			flow->losses >>= 1;
+	}
+	flow->next = end;
 }
 
 /* A walk over the options; bpf_loop keeps it small for the verifier. */
@@ -101,22 +136,29 @@ static long step_option(__u32 i, struct option_walk *walk)
 	return 0;
 }
 
+static __always_inline int load_options(struct __sk_buff *skb, const struct tcp_view *view, __u8 *options)
+{
+	__u32 bytes = view->header - sizeof(struct tcphdr);
+
+	if (!bytes || bytes > TCP_OPTIONS_BYTES_MAX)
+		return 0;
+	return !bpf_skb_load_bytes(skb, view->tcp_at + sizeof(struct tcphdr), options, bytes);
+}
+
 static __always_inline int read_sack(struct __sk_buff *skb, const struct tcp_view *view, struct sack_view *sack)
 {
 	struct option_walk walk = {};
-	__u32 bytes = view->header - sizeof(struct tcphdr);
 
 	__builtin_memset(sack, 0, sizeof(*sack));
-	if (!bytes || bytes > TCP_OPTIONS_BYTES_MAX)
+	if (!load_options(skb, view, walk.options))
 		return 0;
-	if (bpf_skb_load_bytes(skb, view->tcp_at + sizeof(struct tcphdr), walk.options, bytes))
-		return 0;
-	walk.bytes = bytes;
+	walk.bytes = view->header - sizeof(struct tcphdr);
 	bpf_loop(TCP_OPTIONS_BYTES_MAX, step_option, &walk, 0);
 	sack->n = (walk.sack_bytes - 2) / 8;
 	if (walk.sack_bytes < 10 || walk.sack_bytes != 2 + 8 * sack->n || sack->n > SACK_BLOCKS_MAX)
 		return 0;
 	sack->at = sizeof(struct tcphdr) + walk.sack_at;
+	__builtin_memcpy(sack->options, walk.options, sizeof(sack->options));
 #pragma unroll
 	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++) {
 		__be32 block[2];
@@ -148,69 +190,111 @@ static __always_inline int is_sacked(const struct sack_view *sack, __u32 seq)
 	return 0;
 }
 
-/* The search for the lane of a hole, newest stripe first. */
-struct proof_walk {
-	const struct lb_flow *flow;
+/* What TCP may be told, found by looking at the stripes in flight, newest first. */
+struct judge_walk {
+	struct lb_flow *flow;
 	const struct sack_view *sack;
-	__u32 hole;
+	__u32 ack;
+	__u32 old_us;     /* holes in stripes sent before this are old */
 	__u32 generation;
-	__u32 lanes_seen; /* lanes on which data younger than this point has arrived */
-	int proven;
+	__u32 lanes_seen; /* lanes on which data sent later than this point has arrived */
+	__u32 limit;      /* the lowest hole that may be the lanes' doing */
+	__u32 sent_us;    /* when its stripe left */
+	__u32 n;          /* stripes in flight */
+	__u8 is_limited;
+	__u8 is_covered;  /* the stripe of the lowest hole is still remembered */
+	__u8 by_age;      /* some hole counts as a loss for its age alone */
 };
 
-static long step_proof(__u32 i, struct proof_walk *walk)
+static long step_judge(__u32 i, struct judge_walk *walk)
 {
-	const struct lb_stripe *stripe = &walk->flow->stripes[(walk->flow->head - 1 - i) & (LB_STRIPES_MAX - 1)];
+	struct lb_stripe *stripe = &walk->flow->stripes[(walk->flow->head - 1 - i) & (LB_STRIPES_MAX - 1)];
 	__u32 bit = 1u << (stripe->lane & (LB_LANES_MAX - 1));
+	int starts_arrived, is_proven;
 
-	if (!i)
+	/* Unused, or acknowledged with all that left before it. */
+	if (stripe->start == stripe->end || !before(walk->ack, stripe->end))
+		return 1;
+	walk->n++;
+	if (!before(walk->ack, stripe->start))
+		walk->is_covered = 1;
+	/* Lanes of another plan are other lanes. */
+	if (stripe->lane >> 4 != walk->generation) {
 		walk->generation = stripe->lane >> 4;
-	/* Lanes of another plan are other lanes; an unused entry has no bytes. */
-	if (stripe->lane >> 4 != walk->generation || stripe->start == stripe->end)
-		return 1;
-	if (!before(walk->hole, stripe->start) && before(walk->hole, stripe->end)) {
-		walk->proven = !!(walk->lanes_seen & bit);
-		return 1;
+		walk->lanes_seen = 0;
 	}
-	if (is_sacked(walk->sack, stripe->start))
+	if (stripe->sent_us & STRIPE_ARRIVED || is_sacked(walk->sack, stripe->end - 1)) {
+		/* A lane keeps its order: what misses in front of this has been lost. */
+		stripe->sent_us |= STRIPE_ARRIVED;
+		walk->lanes_seen |= bit;
+		return 0;
+	}
+	starts_arrived = is_sacked(walk->sack, stripe->start);
+	is_proven = walk->lanes_seen & bit;
+	if (!is_proven && before(stripe->sent_us, walk->old_us)) {
+		walk->by_age = 1;
+		is_proven = 1;
+	}
+	if (!is_proven) {
+		walk->limit = starts_arrived ? stripe->end - 1 : stripe->start;
+		walk->sent_us = stripe->sent_us;
+		walk->is_limited = 1;
+	}
+	if (starts_arrived)
 		walk->lanes_seen |= bit;
 	return 0;
 }
 
-/* Has a stripe arrived that left after the hole's, on the hole's own lane? */
-static __always_inline int loss_is_proven(const struct lb_flow *flow, const struct sack_view *sack, __u32 hole)
+/*
+ * Leaves the blocks of `keep` (a bit each) in the option, makes the rest of it padding and mends the checksum.
+ * A frame that cannot be changed stays as it is.
+ */
+static __always_inline void keep_blocks(struct __sk_buff *skb, const struct tcp_view *view,
+					const struct sack_view *sack, __u32 keep)
 {
-	struct proof_walk walk = { .flow = flow, .sack = sack, .hole = hole };
+	__u8 fresh[TCP_OPTIONS_BYTES_MAX] = {}, head[2] = { TCP_OPTION_NOP, TCP_OPTION_NOP };
+	const __u64 padding = 0x0101010101010101ull;
+	__u32 at = view->tcp_at + sack->at, kept = 0;
+	__s64 change;
 
-	bpf_loop(LB_STRIPES_MAX, step_proof, &walk, 0);
-	return walk.proven;
-}
+	at += 2;
+#pragma unroll
+	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++) {
+		__be32 block[2] = { bpf_htonl(sack->left[i]), bpf_htonl(sack->right[i]) };
 
-/* Makes the SACK option one that TCP skips, and mends the checksum. */
-static __always_inline void mask_sack(struct __sk_buff *skb, const struct tcp_view *view, const struct sack_view *sack)
-{
-	/* The checksum runs over 16-bit words from the TCP header on. */
-	__u32 word_at = view->tcp_at + (sack->at & ~1u);
-	__u16 old, new;
-
-	if (bpf_skb_load_bytes(skb, word_at, &old, sizeof(old)))
+		if (i >= sack->n || !(keep & 1u << i))
+			continue;
+		if (bpf_skb_store_bytes(skb, at, block, sizeof(block), 0))
+			return;
+		at += sizeof(block);
+		kept++;
+	}
+#pragma unroll
+	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++) {
+		if (kept + i >= sack->n)
+			continue;
+		if (bpf_skb_store_bytes(skb, at, &padding, sizeof(padding), 0))
+			return;
+		at += sizeof(padding);
+	}
+	if (kept) {
+		head[0] = TCP_OPTION_SACK;
+		head[1] = 2 + 8 * kept;
+	}
+	if (bpf_skb_store_bytes(skb, view->tcp_at + sack->at, head, sizeof(head), 0))
 		return;
-	new = old;
-	if (sack->at & 1)
-		((__u8 *)&new)[1] = TCP_OPTION_UNREADABLE;
-	else
-		((__u8 *)&new)[0] = TCP_OPTION_UNREADABLE;
-	if (bpf_l4_csum_replace(skb, view->tcp_at + offsetof(struct tcphdr, check), old, new, sizeof(new)))
+	if (!load_options(skb, view, fresh))
 		return;
-	bpf_skb_store_bytes(skb, word_at, &new, sizeof(new), 0);
+	change = bpf_csum_diff((__be32 *)sack->options, sizeof(sack->options), (__be32 *)fresh, sizeof(fresh), 0);
+	bpf_l4_csum_replace(skb, view->tcp_at + offsetof(struct tcphdr, check), 0, change, 0);
 }
 
 /* The age up to which a hole is the lanes' doing, ns. */
-static __always_inline __u64 patience(const struct lb_config *bond, const struct lb_flow *flow)
+static __always_inline __u64 patience(const struct lb_config *bond, const struct lb_flow *flow, int is_stalled)
 {
 	__u64 ns = 2 * flow->skew_ns;
 
-	if (ns < bond->damp_ns_min)
+	if (ns < bond->damp_ns_min && !is_stalled)
 		return bond->damp_ns_min;
 	return ns > bond->damp_ns_max ? bond->damp_ns_max : ns;
 }
@@ -229,13 +313,54 @@ static __always_inline void end_hole(const struct lb_config *bond, struct lb_flo
 	flow->hole_since_ns = 0;
 }
 
-/* Decides about one segment that acknowledges a striped flow. Returns 0 where damping has no opinion. */
-static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct lb_config *bond)
+/* The blocks that tell only of losses, a bit each. */
+static __always_inline __u32 honest_blocks(const struct sack_view *sack, const struct judge_walk *walk)
 {
+	__u32 keep = 0;
+
+#pragma unroll
+	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++)
+		if (i < sack->n && (!walk->is_limited || before(sack->left[i], walk->limit)))
+			keep |= 1u << i;
+	return keep;
+}
+
+/* Looks at the stripes in flight; returns the blocks that TCP may see. */
+static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct lb_flow *flow,
+					  const struct tcp_view *view, const struct sack_view *sack, __u64 now,
+					  int is_new, __u32 n_lanes, struct judge_walk *walk)
+{
+	__u64 ns = patience(bond, flow, now - flow->acked_ns > STALL_NS);
+
+	walk->flow = flow;
+	walk->sack = sack;
+	walk->ack = view->ack;
+	walk->old_us = now_us(now - ns) - flow->lag_us;
+	bpf_loop(LB_STRIPES_MAX, step_judge, walk, 0);
+	if (!walk->is_covered && !walk->is_limited && now - flow->hole_since_ns <= ns) {
+		/* More is in flight than is remembered: only age can tell. */
+		walk->limit = view->ack;
+		walk->is_limited = 1;
+	} else if (is_new && walk->is_limited && walk->limit == view->ack) {
+		flow->lag_us = now_us(now) - walk->sent_us;
+	}
+	/* Too little in flight for proofs, and losses are to be expected: every ACK may be the last one. */
+	if (flow->losses >= LOSSES_MIN && walk->n < SMALL_FLIGHT(n_lanes))
+		walk->is_limited = 0;
+	return honest_blocks(sack, walk);
+}
+
+/* Decides about one segment that acknowledges a striped flow. Returns 0 where damping has no opinion. */
+static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct lb_config *bond, __u32 n_lanes)
+{
+	struct judge_walk walk = {};
 	struct lb_flow_key key;
 	struct sack_view sack;
 	struct tcp_view view;
 	struct lb_flow *flow;
+	enum lb_reason reason;
+	__u32 keep, all;
+	int is_new;
 	__u64 now;
 
 	if (!view_tcp(skb, &view) || (view.flags & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK)) != TCP_ACK)
@@ -254,51 +379,50 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	if (flow->hole_since_ns && before(flow->hole, view.ack))
 		end_hole(bond, flow, now);
 	if (!read_sack(skb, &view, &sack)) {
+		flow->acked_ns = now;
 		flow->window = view.window;
 		return 0;
 	}
-	if (is_dsack(&view, &sack)) {
-		/* TCP repaired what was not broken: the lanes differ by more than was thought. */
-		flow->skew_ns = 2 * flow->skew_ns < bond->damp_ns_max ? 2 * flow->skew_ns : bond->damp_ns_max;
-		return LB_RX_ACK_DSACK;
+	is_new = !flow->hole_since_ns;
+	if (is_new) {
+		flow->hole_since_ns = now;
+		flow->hole = view.ack;
+		flow->told = 0;
 	}
 	if (++flow->seen >= SHARE_WINDOW) {
 		flow->seen >>= 1;
 		flow->damped >>= 1;
 	}
-	if (!flow->hole_since_ns) {
-		flow->hole_since_ns = now;
-		flow->hole = view.ack;
-		flow->told = 0;
-		flow->window = view.window;
-		if (loss_is_proven(flow, &sack, view.ack)) {
-			flow->told = 1;
-			return LB_RX_ACK_LOST;
+	all = (1u << sack.n) - 1;
+	keep = judge_blocks(bond, flow, &view, &sack, now, is_new, n_lanes, &walk);
+	flow->acked_ns = now;
+	if (is_dsack(&view, &sack)) {
+		if (flow->guessed) {
+			/* TCP repaired what was not broken: the lanes differ by more than was thought. */
+			flow->skew_ns = 2 * flow->skew_ns < bond->damp_ns_max ? 2 * flow->skew_ns : bond->damp_ns_max;
+			flow->guessed = 0;
 		}
-		mask_sack(skb, &view, &sack);
-		return LB_RX_ACK_MASKED;
-	}
-	if (flow->told)
-		return LB_RX_ACK_LOST;
-	if (now - flow->hole_since_ns > patience(bond, flow)) {
+		keep |= 1;
+		reason = LB_RX_ACK_DSACK;
+	} else if (keep) {
+		reason = walk.by_age ? LB_RX_ACK_OLD : LB_RX_ACK_LOST;
+		flow->guessed |= walk.by_age;
+		flow->losses += !flow->told;
 		flow->told = 1;
-		return LB_RX_ACK_OLD;
+	} else if (is_new) {
+		reason = LB_RX_ACK_MASKED;
+	} else if (view.payload || view.window != flow->window || view.flags & (TCP_ECE | TCP_CWR)) {
+		reason = LB_RX_ACK_WINDOW;
+	} else if (8 * (flow->damped + 1) > 7 * flow->seen + 64) {
+		reason = LB_RX_ACK_SHARE;
+	} else {
+		flow->damped++;
+		return LB_RX_ACK_DAMPED;
 	}
-	if (loss_is_proven(flow, &sack, view.ack)) {
-		flow->told = 1;
-		return LB_RX_ACK_LOST;
-	}
-	if (view.payload || view.window != flow->window || view.flags & (TCP_ECE | TCP_CWR)) {
-		flow->window = view.window;
-		mask_sack(skb, &view, &sack);
-		return LB_RX_ACK_WINDOW;
-	}
-	if (8 * (flow->damped + 1) > 7 * flow->seen + 64) {
-		mask_sack(skb, &view, &sack);
-		return LB_RX_ACK_SHARE;
-	}
-	flow->damped++;
-	return LB_RX_ACK_DAMPED;
+	flow->window = view.window;
+	if (keep != all)
+		keep_blocks(skb, &view, &sack, keep);
+	return reason;
 }
 
 #endif

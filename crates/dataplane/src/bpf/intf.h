@@ -21,7 +21,7 @@
 /* Striped TCP flows whose stripes are remembered; the least recently used one makes room. */
 #define LB_FLOWS_MAX 2048
 /* Stripes remembered of a flow; a power of two. */
-#define LB_STRIPES_MAX 64
+#define LB_STRIPES_MAX 128
 /* The longest ARP+ frame handed to the daemon, with its Ethernet header, in bytes. */
 #define LB_ARP_PLUS_BYTES_MAX 1514
 /* ARP+ frames waiting for the daemon, in bytes of ring buffer. */
@@ -57,13 +57,13 @@
 	X(21, RX_ARP_PLUS_LONG, "drop", "ARP+ frame longer than the limit")                                \
 	X(22, RX_ARP_PLUS_FULL, "drop", "ARP+ frame while the daemon's queue was full")                    \
 	X(23, RX_REWRITE, "drop", "the kernel refused to rewrite the MAC header")                          \
-	X(24, RX_ACK_DAMPED, "drop", "duplicate ACK about a hole younger than the lanes' skew")            \
-	X(25, RX_ACK_MASKED, "pass", "ACK whose SACK blocks about a young hole were hidden from TCP")      \
-	X(26, RX_ACK_LOST, "pass", "duplicate ACK that proves a loss: later data on the same lane arrived") \
-	X(27, RX_ACK_OLD, "pass", "duplicate ACK about a hole older than the lanes' skew")                 \
+	X(24, RX_ACK_DAMPED, "drop", "duplicate ACK about a hole that may be the lanes' doing")            \
+	X(25, RX_ACK_MASKED, "pass", "ACK that moves the window; its SACK blocks about a hole that may be the lanes' doing were taken out")      \
+	X(26, RX_ACK_LOST, "pass", "ACK that proves a loss: later data on the same lane arrived") \
+	X(27, RX_ACK_OLD, "pass", "ACK about a hole older than the lanes' skew")                 \
 	X(28, RX_ACK_DSACK, "pass", "ACK that reports a duplicate (DSACK)")                                \
 	X(29, RX_ACK_SHARE, "pass", "duplicate ACK let through: the share of a flow's damped ACKs is full") \
-	X(30, RX_ACK_WINDOW, "pass", "duplicate ACK that also changes the window or echoes congestion")
+	X(30, RX_ACK_WINDOW, "pass", "duplicate ACK that also has data, changes the window or echoes congestion")
 
 #define LB_REASONS_MAX 64
 
@@ -179,25 +179,34 @@ struct lb_flow_key {
 struct lb_stripe {
 	__u32 start;
 	__u32 end;
-	__u32 lane; /* generation << 4 | lane */
+	__u32 lane;    /* generation << 4 | lane */
+	__u32 sent_us; /* low bits of the clock; bit 0 is set once its end has arrived */
 };
 
 /* A striped flow. Written by egress (stripes) and ingress (the rest), in races that only cost accuracy. */
 struct lb_flow {
-	__u64 hole_since_ns;
+	__u64 hole_since_ns; /* 0: no hole is watched */
 	/* How long holes took that filled by themselves: a decaying maximum. */
 	__u64 skew_ns;
-	/* The hole that is being watched: its sequence number, and whether TCP was told of it. */
+	/* The lowest hole: its sequence number, and whether TCP was told of it. */
 	__u32 hole;
 	__u32 told;
-	/* While below this sequence number TCP is repairing losses and sees every ACK. */
-	__u32 recover;
-	__u32 recovering;
+	/* Time from a stripe's departure to the first word of a hole in it, us. */
+	__u32 lag_us;
+	/* Holes were told for their age alone, and no duplicate has been reported since. */
+	__u32 guessed;
 	/* ACKs with SACK seen and damped lately; halved together. */
 	__u32 seen;
 	__u32 damped;
 	__u32 window;
+	/* The sequence number after the newest stripe; what starts before it is sent again. */
+	__u32 next;
+	/* Stripes remembered so far; the newest is at head - 1. */
 	__u32 head;
+	/* Holes told lately; halved every few hundred stripes. */
+	__u32 losses;
+	/* The last ACK of this flow. */
+	__u64 acked_ns;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 

@@ -78,6 +78,9 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	if (!progress)
 		return hashed_lane(plan, hash);
 	is_tcp = view_tcp(skb, &view);
+	/* A new connection may reuse the ports of one that is gone. */
+	if (is_tcp && view.flags & TCP_SYN)
+		bpf_map_delete_elem(&lb_flows, &view.flow);
 	/* ACKs without data stay in order on one lane: reordered ones slow the sender down. */
 	if (is_tcp && !view.payload && skb->len <= ACK_BYTES_MAX)
 		lane = hashed_lane(plan, hash);
@@ -85,7 +88,7 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 		lane = latest_lane(plan, progress);
 	if (lane >= LB_LANES_MAX)
 		return 0;
-	__sync_fetch_and_add(&progress->time[lane], (__u64)skb->len * plan->lanes[lane].byte_cost);
+	__sync_fetch_and_add(&progress->time[lane], (__u64)skb->wire_len * plan->lanes[lane].byte_cost);
 	if (is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING)
 		remember_stripe(skb, &view, plan->generation << 4 | lane);
 	return lane;
