@@ -11,7 +11,11 @@ static __always_inline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u3
 	struct lb_arp_plus_record *record;
 	__u32 bytes = skb->len;
 
-	if (bytes < sizeof(struct ethhdr) || bytes > LB_ARP_PLUS_BYTES_MAX)
+	/* Two comparisons that clang cannot join: before 6.10 the verifier learns no bounds from the joined one. */
+	if (bytes < sizeof(struct ethhdr))
+		return LB_RX_ARP_PLUS_LONG;
+	asm volatile("" : "+r"(bytes));
+	if (bytes > LB_ARP_PLUS_BYTES_MAX)
 		return LB_RX_ARP_PLUS_LONG;
 	record = bpf_ringbuf_reserve(&lb_arp_plus, sizeof(*record), 0);
 	if (!record)
