@@ -175,12 +175,11 @@ impl ArpPlus {
             waits
         });
         for reply in due {
-            let slot = self.own.member(reply.slot).filter(|member| member.up);
-            let Some(slot) = slot.or_else(|| self.own.live().next()).map(|member| member.slot) else {
-                continue;
-            };
-            self.agenda.replies_sent += 1;
-            self.send(slot, reply.dst, Kind::Reply);
+            // A member that died meanwhile: the CHANGE that told so has answered, or nobody can.
+            if self.own.member(reply.slot).is_some_and(|member| member.up) {
+                self.agenda.replies_sent += 1;
+                self.send(reply.slot, reply.dst, Kind::Reply);
+            }
         }
     }
 

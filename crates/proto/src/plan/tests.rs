@@ -71,6 +71,12 @@ fn greedy_dead_end_is_repaired() {
 }
 
 #[test]
+fn equals_pair_first_so_that_lanes_are_few() {
+    let expected = [(0, 0, 40_000), (0, 2, 10_000), (1, 1, 30_000), (2, 2, 20_000)];
+    assert_eq!(lanes(&[50, 30, 20], &[40, 30, 30], all), expected);
+}
+
+#[test]
 fn nothing_heard_tries_every_pair() {
     assert_eq!(lanes(&[100; 2], &[100; 2], |_, _| false), [(0, 0, 100_000), (1, 1, 100_000)]);
 }

@@ -115,6 +115,48 @@ fn former_mac_leads_to_its_host_for_60_s() {
     assert!(host.arp.peer_by_mac(mac(2, 1)).is_some());
 }
 
+//= docs/arp-plus.md#7.6 type=test
+#[test]
+fn former_mac_that_another_host_claims_is_that_hosts() {
+    let mut host = Host::running(1, 1);
+    let mut other = Host::running(2, 2);
+    host.hear(0, &other.says(Kind::Change));
+    other.handle(Input::Members(vec![member(2, 0)]));
+    host.hear(0, &other.says(Kind::Change));
+    let mut heir = Host::stopped(3, 1, 1);
+    heir.handle(Input::Members(vec![OwnMember { mac: mac(2, 1), ..member(3, 0) }]));
+    let frame = emit_frame(MacAddr::BROADCAST, mac(2, 1), &heir.arp.own.message(Kind::Change)).expect("good");
+    assert_eq!(conflicts(&host.hear(0, &frame)), []);
+    for _ in 0..62 {
+        assert_eq!(
+            host.arp.peer_by_mac(mac(2, 1)).map(|peer| peer.key),
+            Some(PeerKey::Host(HostId([3; 16])))
+        );
+        host.pass(millis(1000));
+        host.hear(0, &frame);
+        host.hear(0, &other.says(Kind::Change));
+    }
+}
+
+//= docs/arp-plus.md#8.3 type=test
+#[test]
+fn silent_host_that_lost_a_mac_gets_it_back_when_it_is_free_again() {
+    let mut host = Host::running(1, 1);
+    let other = Host::running(2, 2);
+    host.hear(0, &other.says(Kind::Change));
+    host.pass(millis(4000));
+    let mut taker = Host::stopped(3, 1, 1);
+    taker.handle(Input::Members(vec![OwnMember { mac: mac(2, 1), ..member(3, 0) }]));
+    let frame =
+        emit_frame(MacAddr::BROADCAST, mac(2, 1), &taker.arp.own.message(Kind::Change)).expect("good");
+    host.hear(0, &frame);
+    let members = |host: &Host| host.arp.peer(&PeerKey::Host(HostId([2; 16]))).map(|peer| peer.members.len());
+    assert_eq!(members(&host), Some(1));
+    host.pass(millis(4000));
+    assert_eq!(conflicts(&host.hear(0, &other.says(Kind::Change))), []);
+    assert_eq!(members(&host), Some(2));
+}
+
 //= docs/arp-plus.md#7.4 type=test
 #[test]
 fn pairs_that_hear_each_other_are_recorded_and_run_out() {
@@ -130,6 +172,9 @@ fn pairs_that_hear_each_other_are_recorded_and_run_out() {
         [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(slot, index)| peer.heard(slot, index))
     };
     assert_eq!(heard(&host), [true, false, false, true]);
+    other.handle(Input::Addresses(vec![ip(2), ip(22)]));
+    host.hear(0, &other.says(Kind::Change));
+    assert_eq!(heard(&host), [true, false, false, true], "another mapping, the same cables");
     let mut told = false;
     for _ in 0..4 {
         told |= host.pass(millis(1000)).contains(&Action::Peers);
@@ -147,19 +192,24 @@ fn table_has_a_limit_and_tells_once() {
     let mut host = Host::running(1, 1);
     let other = Host::running(2, 1);
     let mut told = 0;
-    for number in 0..=(crate::limits::HOSTS_MAX as u32 + 1) {
-        let mut message = other.arp.own.message(Kind::Change);
+    let mut hear = |host: &mut Host, kind, number: u32| {
+        let mut message = other.arp.own.message(kind);
         let [a, b, c, d] = number.to_be_bytes();
         let extension = message.extension.as_mut().expect("extended");
         extension.host.0[..4].copy_from_slice(&[a, b, c, d]);
+        extension.sequence += u32::from(kind == Kind::Clear);
         message.address = None;
         message.hardware = vec![MacAddr([6, 0, a, b, c, d])];
         let frame = emit_frame(MacAddr::BROADCAST, message.hardware[0], &message).expect("good");
-        let actions = host.hear(0, &frame);
-        told +=
-            actions.iter().filter(|action| matches!(action, Action::Event(Event::TableFull { .. }))).count();
-    }
-    assert_eq!((host.arp.peers().len(), host.count(Counter::LimitHosts), told), (4096, 2, 1));
+        let full = |action: &&Action| matches!(action, Action::Event(Event::TableFull { .. }));
+        told += host.hear(0, &frame).iter().filter(full).count();
+        told
+    };
+    let told = (0..4098).map(|number| hear(&mut host, Kind::Change, number)).max();
+    assert_eq!((host.arp.peers().len(), host.count(Counter::LimitHosts), told), (4096, 2, Some(1)));
+    hear(&mut host, Kind::Clear, 7);
+    hear(&mut host, Kind::Change, 5000);
+    assert_eq!(hear(&mut host, Kind::Change, 5001), 2, "full again is told again");
 }
 
 //= docs/arp-plus.md#9.1 type=test

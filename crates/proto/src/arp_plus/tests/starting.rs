@@ -119,7 +119,30 @@ fn host_without_live_member_is_quiet_and_asks_when_one_comes() {
     host.handle(Input::Members(vec![OwnMember { up: false, ..member(1, 0) }]));
     assert_eq!(kinds(&host.handle(Input::Start)), []);
     assert_eq!(kinds(&host.pass(millis(5000))), []);
-    assert_eq!(kinds(&host.handle(Input::Members(vec![member(1, 0)]))), [Kind::Broadcast]);
+    let dead = vec![OwnMember { up: false, ..member(1, 0) }];
+    for _ in 0..2 {
+        assert_eq!(kinds(&host.handle(Input::Members(vec![member(1, 0)]))), [Kind::Broadcast]);
+        host.hear(0, &Host::running(2, 1).says(Kind::Broadcast));
+        assert_eq!(kinds(&host.handle(Input::Members(dead.clone()))), []);
+        assert_eq!(kinds(&host.pass(millis(2000))), [], "no reply by a dead member either");
+    }
+}
+
+//= docs/arp-plus.md#5.9 type=test
+#[test]
+fn replies_between_two_broadcasts_are_limited_however_slowly_hosts_join() {
+    let mut host = Host::running(1, 1);
+    host.pass(millis(400));
+    let (mut since_broadcast, mut most) = (0, 0);
+    for number in 100..200 {
+        let mut actions = host.hear(0, &Host::running(number, 1).says(Kind::Broadcast));
+        actions.extend(host.pass(millis(10)));
+        for kind in kinds(&actions) {
+            since_broadcast = if kind == Kind::Reply { since_broadcast + 1 } else { 0 };
+            most = most.max(since_broadcast);
+        }
+    }
+    assert_eq!(most, crate::limits::REPLIES_MAX, "all that is allowed and no more");
 }
 
 #[test]
