@@ -10,11 +10,15 @@ use linkbraid_api::Error;
 use std::process::Command;
 
 /// Written before any interface exists, so that all inherit it: no duplicate-address detection (an address works at
-/// once), no router solicitations.
-const HOST_SYSCTLS: [(&str, &str); 3] = [
+/// once), no router solicitations. A bond is a bridge too, and a stock host has no `br_netfilter` unless something such
+/// as Docker loads it: where it is built in, it is turned off.
+const HOST_SYSCTLS: [(&str, &str); 6] = [
     ("net/ipv6/conf/default/accept_dad", "0"),
     ("net/ipv6/conf/default/accept_ra", "0"),
     ("net/ipv6/conf/default/router_solicitations", "0"),
+    ("net/bridge/bridge-nf-call-iptables", "0"),
+    ("net/bridge/bridge-nf-call-ip6tables", "0"),
+    ("net/bridge/bridge-nf-call-arptables", "0"),
 ];
 
 /// A switch says nothing of its own, and looks at nothing above Ethernet: where `br_netfilter` is in the kernel, a bridge
