@@ -12,7 +12,7 @@ use linkbraid_api::{
     limits::{WEIGHT_MBIT_MAX, WEIGHT_MBIT_MIN},
 };
 use linkbraid_dataplane::MEMBERS_MAX;
-use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags};
+use linkbraid_link::{Kind, LinkInfo, Moved, Netlink, PortFlags};
 
 /// Refuses an interface that can't be a member. `command` is what the user gave, for the hint.
 pub(crate) async fn check(
@@ -146,7 +146,7 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
         Err(error) => Err(error),
     };
     if let Err(error) = outcome {
-        release(control, bond, link.index).await?;
+        release(control, bond, link.index, Addresses::GoBack).await?;
         settle(control, bond).await?;
         return Err(error);
     }
@@ -163,28 +163,64 @@ pub(crate) async fn settle(control: &mut Control, bond: &mut Bond) -> Result<(),
     bond.write_stripe(&control.netlink).await
 }
 
+/// What becomes of the addresses that a member brought with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Addresses {
+    /// The bond is reached by them: they stay with it, and `bond del` gives them to its first member.
+    Stay,
+    /// They go back with the member.
+    GoBack,
+}
+
 /// Takes a member out of everything and puts it back as it was, except for addresses that the bond keeps.
-async fn release(control: &mut Control, bond: &mut Bond, ifindex: u32) -> Result<(), Error> {
+async fn release(
+    control: &mut Control,
+    bond: &mut Bond,
+    ifindex: u32,
+    addresses: Addresses,
+) -> Result<(), Error> {
     bond.members.retain(|member| member.ifindex != ifindex);
     let Some(at) = bond.saved.members.iter().position(|member| member.before.link.index == ifindex) else {
         return Ok(());
     };
     let saved = bond.saved.members.remove(at);
     let mut before = saved.before;
-    // The bond is reached by these: they stay with it, and 'bond del' gives them to its first member.
-    let (addresses, routes) = (std::mem::take(&mut before.addresses), std::mem::take(&mut before.routes));
-    if let Some(heir) = bond.saved.members.first_mut() {
-        heir.before.addresses.extend(addresses.into_iter().filter(|address| !address.automatic));
-        heir.before.routes.extend(routes);
-    }
     let name = before.link.name.clone();
+    // Those that the kernel makes itself never moved.
+    let (automatic, own): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut before.addresses).into_iter().partition(|address| address.automatic);
+    let routes = std::mem::take(&mut before.routes);
+    let mut moved_back = Ok(());
+    match addresses {
+        Addresses::Stay => {
+            before.addresses = automatic;
+            if let Some(heir) = bond.saved.members.first_mut() {
+                heir.before.addresses.extend(own);
+                heir.before.routes.extend(routes);
+            }
+        }
+        Addresses::GoBack => {
+            let moved = Moved {
+                from: ifindex,
+                from_name: name.clone(),
+                to: bond.ifindex,
+                to_name: bond.saved.name.clone(),
+                addresses: own.clone(),
+                routes: routes.clone(),
+            };
+            moved_back =
+                control.netlink.move_back(&moved).await.about(&name, "cannot move its addresses back");
+            before.addresses = automatic.into_iter().chain(own).collect();
+            before.routes = routes;
+        }
+    }
     let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
     let restored = match control.netlink.restore(&before).await {
         Err(error) if error.kind == Kind::NoDevice => Ok(()),
         result => result.about(&name, "cannot put the interface back"),
     };
     control.state.write(&bond.saved)?;
-    detached.and(restored)
+    detached.and(moved_back).and(restored)
 }
 
 /// `member del`: the peers are told first, then the member leaves.
@@ -211,7 +247,7 @@ async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Resul
     settle(control, bond).await?;
     bond.announce(&mut control.sender);
     tokio::time::sleep(control.drain).await;
-    release(control, bond, member.ifindex).await?;
+    release(control, bond, member.ifindex, Addresses::Stay).await?;
     Ok(Vec::new())
 }
 
