@@ -68,7 +68,7 @@ pub fn as_it_was(net: &Net, name: &str, before: &str) {
         .unwrap_or_else(|error| panic!("host {name}: {}", error.cause.replace("\", \"", "\n")));
 }
 
-/// Waits until every interface of a host that has IPv6 has proven its addresses, and returns the [`state`] then.
+/// Waits until every running interface of a host has its link-local address, proven, and returns the [`state`] then.
 ///
 /// # Panics
 /// When they are not proven in time.
@@ -76,15 +76,17 @@ pub fn as_it_was(net: &Net, name: &str, before: &str) {
 pub fn settled(net: &Net, name: &str) -> String {
     let host = net.host(name);
     let unproven = || {
-        let count = host.sh("ip -6 -o address show scope link").expect("runs").lines().count();
-        let tentative = host.sh("ip -6 -o address show tentative").expect("runs");
-        (count, tentative)
+        let proven = host.sh("ip -6 -o address show scope link -tentative").expect("runs");
+        let has_one = |line: &str| {
+            let nic = line.split([' ', '@']).next().unwrap_or_default();
+            proven.lines().any(|address| address.split_whitespace().nth(1) == Some(nic))
+        };
+        let links = host.sh("ip -br link show nomaster up").expect("runs");
+        let running = links.lines().filter(|line| line.contains("LOWER_UP") && !line.contains("LOOPBACK"));
+        running.filter(|line| !has_one(line)).map(str::to_owned).collect::<Vec<_>>()
     };
-    let nics = nics(host).len();
-    wait_until(crate::SOON, "link-local addresses", unproven, |(count, tentative)| {
-        *count >= nics - 1 && tentative.is_empty()
-    })
-    .unwrap_or_else(|e| panic!("{e}"));
+    wait_until(crate::SOON, "link-local addresses", unproven, Vec::is_empty)
+        .unwrap_or_else(|e| panic!("{e}"));
     state(net, name)
 }
 
