@@ -1,1 +1,96 @@
 //! Experiments, one a file; results as JSON and SVG.
+//!
+//! Every number is a goodput, a count or a time measured in a lab of network namespaces, and stands beside the
+//! number of the same traffic on bare links that was measured in the same run, in turns with it.
+
+mod bed;
+mod clock;
+mod cpu;
+mod deliver;
+mod experiments;
+mod interrupt;
+mod machine;
+mod plot;
+mod report;
+mod run;
+mod sample;
+mod save;
+mod stats;
+mod table;
+
+pub use experiments::{EXPERIMENTS, Experiment, find};
+pub use machine::Machine;
+pub use report::{
+    Bound, Case, Delivery, Flood, Goal, LabRecord, Medians, Metric, Parameters, Ratio, Reason, Report,
+    SCHEMA, Settings,
+};
+pub use sample::Sample;
+pub use save::{Saved, save};
+pub use stats::Spread;
+pub use table::text;
+
+use interrupt::Interrupt;
+use linkbraid_api::Error;
+use run::Run;
+use std::io::Write;
+use std::ops::RangeInclusive;
+
+/// How often each case can be repeated.
+pub const REPEATS: RangeInclusive<u32> = 1..=100;
+
+/// Repeats, measured seconds and unmeasured ones: of a whole run, and of a quick one.
+const WHOLE: (u32, u32, u32) = (3, 4, 1);
+const QUICK: (u32, u32, u32) = (1, 2, 1);
+
+/// How to run experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Fewer cases, less time each.
+    pub quick: bool,
+    /// How often each case is measured, instead of the default of a whole or a quick run.
+    pub repeat: Option<u32>,
+    /// Seconds each measurement takes, instead of that default.
+    pub seconds: Option<u32>,
+}
+
+impl Options {
+    fn settings(self) -> Settings {
+        let (repeat, seconds, omit) = if self.quick { QUICK } else { WHOLE };
+        Settings {
+            quick: self.quick,
+            repeat: self.repeat.unwrap_or(repeat).clamp(*REPEATS.start(), *REPEATS.end()),
+            seconds: self.seconds.unwrap_or(seconds).max(1),
+            omit,
+        }
+    }
+}
+
+/// Ctrl-C, held back for as long as the value lives: see [`run`].
+#[derive(Debug)]
+pub struct Guard(Interrupt);
+
+impl Guard {
+    /// Call it before any thread is started.
+    pub fn new() -> Result<Self, Error> {
+        Interrupt::catch().map(Self)
+    }
+}
+
+/// Runs one experiment, telling `progress` a line a measurement. Whatever it set up is taken down, also when it is
+/// stopped by SIGINT or SIGTERM; [`is_stop`] tells that from a failure.
+pub fn run(
+    experiment: &Experiment,
+    options: Options,
+    progress: &mut dyn Write,
+    guard: &Guard,
+) -> Result<Report, Error> {
+    let names = (experiment.name, experiment.about, experiment.paper);
+    let mut run = Run::new(names, options.settings(), progress, &guard.0)?;
+    (experiment.run)(&mut run)?;
+    Ok(run.report)
+}
+
+/// Whether an error of [`run`] means that somebody stopped it.
+pub fn is_stop(error: &Error) -> bool {
+    interrupt::is_stop(error)
+}

@@ -1,10 +1,12 @@
 //! The words and options of the command, once: parsing, help, man pages and completions all come from here.
 
+mod bench;
 mod bond;
 mod lab;
 mod member;
 mod records;
 
+pub use bench::{ALL as ALL_EXPERIMENTS, BenchRunArgs, BenchVerb};
 pub use bond::BondVerb;
 pub use lab::{CcArg, DEFAULT_LAB, LabDemoArgs, LabExecArgs, LabUpArgs, LabVerb};
 pub use member::MemberVerb;
@@ -138,6 +140,10 @@ Examples:
     /// Try it: hosts in network namespaces, with shaped links and a switch
     #[command(subcommand, after_help = lab::EXAMPLES)]
     Lab(LabVerb),
+
+    /// Measure it: experiments in namespaces, results as JSON and SVG
+    #[command(subcommand, after_help = bench::EXAMPLES)]
+    Bench(BenchVerb),
 
     /// Write the man pages into DIR
     #[command(hide = true)]

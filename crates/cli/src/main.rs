@@ -1,6 +1,7 @@
 //! The `linkbraid` command: words in, one request to the daemon, text or JSON out.
 
 mod args;
+mod bench;
 mod client;
 mod daemon;
 mod generate;
@@ -36,6 +37,7 @@ fn run(cli: Cli) -> Result<(), Failed> {
     let request = match cli.word {
         Word::Daemon(args) => return daemon::run(cli.socket, args),
         Word::Lab(verb) => return lab::run(verb, cli.json),
+        Word::Bench(verb) => return bench::run(verb, cli.json),
         Word::Man { dir } => return generate::man(&dir),
         Word::Completions { target } => return generate::completions(&target),
         Word::Bond(verb) => verb.into(),

@@ -1,0 +1,195 @@
+//! A lab with linkbraid on its hosts: what measurements lie on.
+
+use crate::report::LabRecord;
+use linkbraid_api::{BondRecord, Error, PeerRecord, PeerState};
+use linkbraid_lab::{Daemon, Host, Lab, Topology, shape, tool, wait_for};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The bond of every bonded host.
+pub const BOND: &str = "bond0";
+
+/// How long hosts may take to find each other, and a daemon to see that a link went or came.
+const SETTLE_LIMIT: Duration = Duration::from_secs(20);
+
+/// A lab that is up. Dropping it removes the bonds, then the lab.
+#[derive(Debug)]
+pub struct Bed {
+    name: String,
+    bonded: Vec<String>,
+    commands: Vec<String>,
+    damping: Cell<bool>,
+    daemons: Vec<Daemon>,
+    // Last: the daemons and bonds above live in it.
+    lab: Lab,
+}
+
+impl Bed {
+    /// Hosts and links alone, as a kernel has them.
+    pub fn bare(name: &str, topology: Topology) -> Result<Self, Error> {
+        Self::new(name, topology)
+    }
+
+    /// The same with a daemon and a bond over all links on every host that is not plain; returns once they have
+    /// found each other.
+    pub fn bonded(name: &str, topology: Topology) -> Result<Self, Error> {
+        let mut bed = Self::new(name, topology)?;
+        let specs = bed.lab.topology().hosts.clone();
+        for spec in specs.iter().filter(|spec| !spec.plain) {
+            let host = bed.lab.host(&spec.name)?;
+            bed.daemons.push(host.daemon()?);
+            bed.bonded.push(spec.name.clone());
+            let members: Vec<String> = (0..spec.links.len()).map(|link| format!("eth{link}")).collect();
+            let mut lines = vec![format!("bond add {BOND} --member {}", members.join(","))];
+            // A veth claims 10 Gbit/s whatever its token bucket lets through; a real NIC tells its speed itself.
+            lines.extend(spec.links.iter().zip(&members).filter_map(|(link, nic)| {
+                Some(format!("member set {BOND} {nic} --weight {}", link.rate_mbit?))
+            }));
+            for line in lines {
+                host.linkbraid(&line)?;
+                bed.commands.push(format!("{}# linkbraid {line}", spec.name));
+            }
+        }
+        bed.meet()?;
+        Ok(bed)
+    }
+
+    fn new(name: &str, topology: Topology) -> Result<Self, Error> {
+        tool::require(&["iperf3", "ping"])?;
+        let lab = Lab::up(topology)?;
+        Ok(Self {
+            name: name.into(),
+            bonded: Vec::new(),
+            commands: Vec::new(),
+            damping: Cell::new(true),
+            daemons: Vec::new(),
+            lab,
+        })
+    }
+
+    /// What cases call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One of its hosts.
+    pub fn host(&self, name: &str) -> Result<Host<'_>, Error> {
+        self.lab.host(name)
+    }
+
+    /// The lab itself.
+    pub fn lab(&self) -> &Lab {
+        &self.lab
+    }
+
+    /// Whether host `name` has a bond.
+    pub fn is_bonded(&self, name: &str) -> bool {
+        self.bonded.iter().any(|bonded| bonded == name)
+    }
+
+    /// For the report.
+    pub fn record(&self) -> LabRecord {
+        let topology = self.lab.topology().clone();
+        let links = topology.hosts.iter().flat_map(|host| &host.links);
+        let burst = |rate, mtu| topology.options.burst_bytes.unwrap_or_else(|| shape::burst(rate, mtu));
+        let burst_bytes: BTreeMap<u32, u32> =
+            links.filter_map(|link| Some((link.rate_mbit?, burst(link.rate_mbit?, link.mtu)))).collect();
+        LabRecord { name: self.name.clone(), burst_bytes, commands: self.commands.clone(), topology }
+    }
+
+    /// Turns damping on or off on all bonds, if it is not so already.
+    pub fn set_damping(&self, on: bool) -> Result<(), Error> {
+        if self.damping.get() == on {
+            return Ok(());
+        }
+        let word = if on { "on" } else { "off" };
+        for name in &self.bonded {
+            self.host(name)?.linkbraid(&format!("bond set {BOND} --damping {word}"))?;
+        }
+        self.damping.set(on);
+        Ok(())
+    }
+
+    /// Waits until every bonded host has an entry with all live members of every other, and all hosts reach the first.
+    fn meet(&self) -> Result<(), Error> {
+        let links = |name: &str| -> Result<Vec<Option<u32>>, Error> {
+            Ok(self.host(name)?.spec().links.iter().map(|link| link.rate_mbit).collect())
+        };
+        for name in &self.bonded {
+            let host = self.host(name)?;
+            let others = self.bonded.iter().filter(|other| *other != name);
+            let wanted = others.map(|other| links(other)).collect::<Result<Vec<_>, _>>()?;
+            wait_for(SETTLE_LIMIT, &format!("host '{name}' to know all members of its peers"), || {
+                let peers = peers(host)?;
+                if known(&peers, &wanted) { Ok(()) } else { Err(format!("{peers:?}")) }
+            })?;
+        }
+        let first = self.lab.hosts().next().map_or("", |host| host.ipv4());
+        for host in self.lab.hosts().skip(1) {
+            host.wait_ping(first, SETTLE_LIMIT)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the carrier from a link, or gives it back, and waits until the host's bond has seen it.
+    pub fn set_carrier(&self, name: &str, link: usize, up: bool) -> Result<(), Error> {
+        let host = self.host(name)?;
+        host.link(link)?.carrier(up)?;
+        if !self.is_bonded(name) {
+            return Ok(());
+        }
+        let nic = format!("eth{link}");
+        wait_for(SETTLE_LIMIT, &format!("member '{nic}' of host '{name}' to follow its carrier"), || {
+            let text = host.linkbraid(&format!("show {BOND} --json")).map_err(|e| e.to_string())?;
+            let bonds: Vec<BondRecord> = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+            let members = bonds.iter().flat_map(|bond| &bond.members);
+            match members.into_iter().find(|member| member.interface == nic) {
+                Some(member) if member.live == up => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+    }
+}
+
+fn peers(host: Host<'_>) -> Result<Vec<PeerRecord>, String> {
+    let text = host.linkbraid(&format!("peers {BOND} --json")).map_err(|e| e.to_string())?;
+    serde_json::from_str(&text).map_err(|e| format!("{e} in {text}"))
+}
+
+/// Whether the peers are alive with members of these rates (any rate where none was set).
+fn known(peers: &[PeerRecord], wanted: &[Vec<Option<u32>>]) -> bool {
+    let alive = peers.iter().filter(|peer| peer.state == PeerState::Alive);
+    let weights = |peer: &PeerRecord| {
+        peer.members.iter().filter(|member| member.live).map(|member| member.weight_mbit).collect()
+    };
+    let have = sorted(alive.map(weights).collect());
+    let want = sorted(wanted.to_vec());
+    let same = |(have, want): (&Vec<Option<u32>>, &Vec<Option<u32>>)| {
+        have.len() == want.len() && have.iter().zip(want).all(|(h, w)| w.is_none() || h == w)
+    };
+    have.len() == want.len() && have.iter().zip(&want).all(same)
+}
+
+fn sorted(mut hosts: Vec<Vec<Option<u32>>>) -> Vec<Vec<Option<u32>>> {
+    hosts.iter_mut().for_each(|members| members.sort_unstable());
+    hosts.sort();
+    hosts
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        // A bond outlives its daemon, and its pins outlive the namespace: it is taken down by name.
+        for name in &self.bonded {
+            let removed = self.lab.host(name).and_then(|h| h.linkbraid(&format!("bond del {BOND}")));
+            if let Err(error) = removed
+                && !std::thread::panicking()
+            {
+                eprintln!("linkbraid: warning: {error}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! The experiments, one a file.
+
+mod loss;
+mod multicast;
+mod overhead;
+mod plain;
+mod scaling;
+mod unequal;
+
+use crate::plot::Figure;
+use crate::report::Report;
+use crate::run::Run;
+use linkbraid_api::Error;
+
+/// One experiment.
+pub struct Experiment {
+    /// The word that runs it.
+    pub name: &'static str,
+    /// What it shows, in one sentence.
+    pub about: &'static str,
+    /// The figure or table of the papers that it repeats, or an empty string.
+    pub paper: &'static str,
+    /// Measures; an error is one of the whole experiment, a failed case is noted in the report.
+    pub(crate) run: fn(&mut Run<'_>) -> Result<(), Error>,
+    /// Draws.
+    pub(crate) figure: fn(&Report) -> Figure,
+}
+
+/// All experiments, in the order they run.
+pub const EXPERIMENTS: [&Experiment; 6] = [
+    &scaling::EXPERIMENT,
+    &overhead::EXPERIMENT,
+    &unequal::EXPERIMENT,
+    &plain::EXPERIMENT,
+    &multicast::EXPERIMENT,
+    &loss::EXPERIMENT,
+];
+
+/// An experiment by name.
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.into_iter().find(|experiment| experiment.name == name)
+}

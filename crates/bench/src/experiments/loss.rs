@@ -1,0 +1,139 @@
+//! Real loss, ECN marks and a competing flow: what damping does where TCP's own signals matter.
+
+use super::Experiment;
+use crate::bed::Bed;
+use crate::plot::{Figure, Panel, Reference, Series};
+use crate::report::{Bound, Goal, Report};
+use crate::run::{Against, Planned, Run, set_sysctl};
+use crate::sample::Rival;
+use linkbraid_api::Error;
+use linkbraid_lab::iperf::{Cc, Traffic};
+use linkbraid_lab::{LinkSpec, Options, Topology};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "loss",
+    about: "one TCP flow over four lossy, marked or shared links, with and without damping, beside one such link",
+    paper: "",
+    run,
+    figure,
+};
+
+const RATE: u32 = 20;
+const LINKS: usize = 4;
+const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
+/// Pairs of medians this far below 1 are within what repeated runs differ by.
+const GOAL: f64 = 0.98;
+
+/// What is wrong with the links.
+struct Trouble {
+    word: &'static str,
+    name: &'static str,
+    /// Each wire frame is lost with this chance, once on its way, in parts of a million.
+    loss_ppm: u32,
+    /// Each ECN-capable packet is marked with this chance, in parts of a million.
+    mark_ppm: u32,
+    /// A plain host sends to the bonded one over one of its links.
+    rival: bool,
+}
+
+const TROUBLES: [Trouble; 5] = [
+    Trouble { word: "none", name: "none", loss_ppm: 0, mark_ppm: 0, rival: false },
+    Trouble { word: "loss-0.1", name: "loss 0.1 %", loss_ppm: 1_000, mark_ppm: 0, rival: false },
+    Trouble { word: "loss-1", name: "loss 1 %", loss_ppm: 10_000, mark_ppm: 0, rival: false },
+    Trouble { word: "ecn-1", name: "ECN marks 1 %", loss_ppm: 0, mark_ppm: 10_000, rival: false },
+    Trouble { word: "rival", name: "competing flow", loss_ppm: 0, mark_ppm: 0, rival: true },
+];
+
+const ROWS: [(&str, &str); 3] = [("single", "bare link"), ("undamped", "no damping"), ("damped", "damping")];
+
+/// Two hosts, and a plain one that competes.
+fn lab(links: usize) -> Topology {
+    let host = || vec![LinkSpec::switch(0, Some(RATE)); links];
+    // Frames as on a wire: a lost buffer would be many segments at once.
+    let options = Options { segment: true, ..Options::default() };
+    let two = Topology::empty("lab", 1).host(host()).host(host());
+    two.plain_host([LinkSpec::switch(0, Some(RATE))]).with(options)
+}
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    run.plan(TROUBLES.len() * CCS.len() * ROWS.len());
+    let single = run.bare("single", lab(1))?;
+    let bond = run.bonded("bond", lab(LINKS))?;
+    for trouble in &TROUBLES {
+        let around = |bed: &Bed, on: bool| set(bed, trouble, on);
+        for (word, cc) in CCS {
+            let id = |row: &str| format!("{}/{word}/{row}", trouble.word);
+            let traffic = run.tcp(cc);
+            let long = Traffic { omit: 0, seconds: traffic.seconds + traffic.omit + 1, ..run.tcp(cc) };
+            let rival = || trouble.rival.then(|| Rival { from: "c", to: "b", traffic: long.clone() });
+            let case = |row, bed| Planned {
+                around: Some(&around),
+                condition: trouble.name.into(),
+                rival: rival(),
+                ..Planned::new(id(row), bed, traffic.clone())
+            };
+            let ideal = LINKS as f64;
+            let single_base = || Against::mbit("single", [id("single")], ideal);
+            run.interleave(&[
+                case("single", &single),
+                Planned { damping: false, ..case("undamped", &bond) }.against(single_base()),
+                case("damped", &bond).against(single_base()).against(Against::mbit(
+                    "undamped",
+                    [id("undamped")],
+                    1.0,
+                )),
+            ])?;
+            let value = run.report.case(&id("damped")).and_then(|case| case.ratio("undamped"));
+            let what = format!("of the same without damping ({})", trouble.name);
+            run.goal(Goal::new(&id("damped"), what, Bound::AtLeast, GOAL, value));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the links bad, or good again. Frames meet the chance once: at the port they leave the switch by.
+fn set(bed: &Bed, trouble: &Trouble, on: bool) -> Result<(), Error> {
+    for name in ["a", "b"] {
+        let host = bed.host(name)?;
+        for link in host.links()? {
+            link.set(|conf| {
+                conf.loss_out_ppm = if on { trouble.loss_ppm } else { 0 };
+                conf.mark_out_ppm = if on { trouble.mark_ppm } else { 0 };
+            })?;
+        }
+        if trouble.mark_ppm > 0 {
+            // 2 is the kernel's default: accept ECN, do not ask for it.
+            set_sysctl(host, "net/ipv4/tcp_ecn", if on { "1" } else { "2" })?;
+        }
+    }
+    Ok(())
+}
+
+fn figure(report: &Report) -> Figure {
+    let names: Vec<String> = TROUBLES.iter().map(|trouble| trouble.name.to_owned()).collect();
+    let bars = |word: &str, row: &str| {
+        let points = TROUBLES.iter().enumerate().filter_map(|(i, trouble)| {
+            let case = report.case(&format!("{}/{word}/{row}", trouble.word))?;
+            Some((i as f64, case.medians.mbit?))
+        });
+        points.collect::<Vec<_>>()
+    };
+    let panels = CCS.iter().map(|(word, _)| {
+        let base = report.case(&format!("none/{word}/single")).and_then(|case| case.medians.mbit);
+        let last = TROUBLES.len() as f64 - 0.5;
+        let four = |base: f64| base * LINKS as f64;
+        let references = base.map(|base| Reference {
+            name: format!("{LINKS} x good bare link"),
+            points: vec![(-0.5, four(base.median)), (last, four(base.median))],
+        });
+        let series = ROWS.iter().map(|(row, name)| Series { name: (*name).into(), points: bars(word, row) });
+        Panel {
+            title: format!("TCP {word}, {LINKS} links of {RATE} Mbit/s"),
+            x_label: "what is wrong with the links".into(),
+            y_label: "Mbit/s".into(),
+            references: references.into_iter().collect(),
+            ..Panel::bars(names.clone(), series.collect())
+        }
+    });
+    Figure { title: "loss: damping under loss, marks and competition".into(), panels: panels.collect() }
+}

@@ -1,0 +1,121 @@
+//! A bonded server and a plain host with one faster link: the table of the ELT paper.
+
+use super::Experiment;
+use crate::bed::Bed;
+use crate::plot::{Figure, Panel, Series};
+use crate::report::{Bound, Case, Goal, Report};
+use crate::run::{Against, Planned, Run};
+use crate::stats::Spread;
+use linkbraid_api::Error;
+use linkbraid_lab::iperf::{Cc, Direction, Traffic};
+use linkbraid_lab::{LinkSpec, Topology};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "plain",
+    about: "a bonded server with two links and a host without linkbraid with one ten times as fast, one server link off too",
+    paper: "ELT, Table 1",
+    run,
+    figure,
+};
+
+const SLOW: u32 = 100;
+const FAST: u32 = 1000;
+const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
+/// The link that is taken off.
+const OFF: usize = 1;
+/// What the paper reached against one NIC: two NICs with one off (89.40 over 93.91), and two (176.35 over 93.91).
+const PAPER_OFF: f64 = 0.952;
+const PAPER_TWO: f64 = 1.878;
+/// What the way back may lose against one NIC: a plain host knows one MAC, so more than one NIC it cannot have.
+const BACK_GOAL: f64 = 0.97;
+
+const ROWS: [(&str, &str); 4] = [
+    ("one", "one NIC"),
+    ("two-one-off", "two, one off"),
+    ("two", "two NICs"),
+    ("two-undamped", "two, no damping"),
+];
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    run.plan(CCS.len() * (ROWS.len() + 3));
+    let host = |links: usize| vec![LinkSpec::switch(0, Some(SLOW)); links];
+    let lab =
+        |links| Topology::empty("lab", 1).host(host(links)).plain_host([LinkSpec::switch(0, Some(FAST))]);
+    let one = run.bare("one", lab(1))?;
+    let two = run.bonded("two", lab(2))?;
+    let off = |bed: &Bed, on: bool| bed.set_carrier("a", OFF, !on);
+    for (word, cc) in CCS {
+        for (way, direction) in [("to-plain", Direction::Forward), ("from-plain", Direction::Reverse)] {
+            let traffic = || Traffic { direction, ..run.tcp(cc) };
+            let id = |row: &str| format!("{word}/{way}/{row}");
+            let against = |ideal| Against::mbit("single", [id("one")], ideal);
+            let ideal = if direction == Direction::Forward { 2.0 } else { 1.0 };
+            let mut cases = vec![
+                Planned::new(id("one"), &one, traffic()),
+                Planned {
+                    around: Some(&off),
+                    condition: format!("carrier of eth{OFF} off"),
+                    ..Planned::new(id("two-one-off"), &two, traffic()).against(against(1.0))
+                },
+                Planned::new(id("two"), &two, traffic())
+                    .against(against(ideal))
+                    .against(Against::cpu(id("one"))),
+            ];
+            if direction == Direction::Forward {
+                let case = Planned::new(id("two-undamped"), &two, traffic()).against(against(ideal));
+                cases.push(Planned { damping: false, ..case });
+            }
+            run.interleave(&cases)?;
+        }
+    }
+    goals(run);
+    Ok(())
+}
+
+fn goals(run: &mut Run<'_>) {
+    for (word, _) in CCS {
+        for (row, what, limit) in [
+            ("to-plain/two-one-off", "of one NIC, with one of two off (the paper's ratio)", PAPER_OFF),
+            ("to-plain/two", "of one NIC (the paper's ratio)", PAPER_TWO),
+            ("from-plain/two", "of one NIC, from the plain host", BACK_GOAL),
+        ] {
+            let id = format!("{word}/{row}");
+            let value = run.report.case(&id).and_then(|case| case.ratio("single"));
+            run.goal(Goal::new(&id, what, Bound::AtLeast, limit, value));
+        }
+    }
+}
+
+fn figure(report: &Report) -> Figure {
+    let names: Vec<String> = ROWS.iter().map(|(_, name)| (*name).to_owned()).collect();
+    let bars = |word: &str, way: &str, value: fn(&Case) -> Option<Spread>| {
+        let points = ROWS.iter().enumerate().filter_map(|(i, (row, _))| {
+            Some((i as f64, report.case(&format!("{word}/{way}/{row}")).and_then(value)?))
+        });
+        points.collect::<Vec<_>>()
+    };
+    let all = |value: fn(&Case) -> Option<Spread>| {
+        let mut series = Vec::new();
+        for (word, _) in CCS {
+            for (way, name) in [("to-plain", "to plain host"), ("from-plain", "from plain host")] {
+                series.push(Series { name: format!("{word}, {name}"), points: bars(word, way, value) });
+            }
+        }
+        series
+    };
+    let panels = vec![
+        Panel {
+            title: format!("Goodput, server links of {SLOW} Mbit/s"),
+            x_label: "links of the server".into(),
+            y_label: "Mbit/s".into(),
+            ..Panel::bars(names.clone(), all(|case| case.medians.mbit))
+        },
+        Panel {
+            title: "CPU of both hosts and the switch".into(),
+            x_label: "links of the server".into(),
+            y_label: "seconds per GB".into(),
+            ..Panel::bars(names, all(|case| case.medians.cpu_s_per_gb))
+        },
+    ];
+    Figure { title: "plain: a bonded server and one plain host with a faster link".into(), panels }
+}

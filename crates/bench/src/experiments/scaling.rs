@@ -1,0 +1,181 @@
+//! Goodput over the number of members, for every load that matters, beside the single link.
+
+mod figure;
+
+use super::Experiment;
+use crate::bed::Bed;
+use crate::report::{Bound, Case, Goal, Report};
+use crate::run::{Against, Planned, Run, cpu_limited, load_name};
+use linkbraid_api::Error;
+use linkbraid_lab::iperf::{Cc, Direction, Traffic};
+use linkbraid_lab::{Topology, shape};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "scaling",
+    about: "goodput over the number of members, beside one bare link: TCP and UDP, one flow and eight, both ways at once",
+    paper: "BondingPlus, Figs. 4 and 5",
+    run,
+    figure: figure::draw,
+};
+
+/// Rates of a link in Mbit/s, and numbers of members.
+const RATES: [u32; 4] = [20, 100, 200, 500];
+const MEMBERS: [usize; 5] = [1, 2, 3, 4, 8];
+/// The same of a quick run.
+const QUICK_RATES: [u32; 2] = [20, 100];
+const QUICK_MEMBERS: [usize; 2] = [2, 4];
+/// The number of members that is also measured without damping.
+const UNDAMPED: usize = 4;
+/// Goals hold for these.
+const GOAL_MEMBERS: std::ops::RangeInclusive<u32> = 2..=4;
+
+/// One TCP flow, and UDP: shares of N single links.
+const TCP_GOAL: f64 = 0.97;
+const UDP_GOAL: f64 = 0.98;
+/// Segments sent again, of 10,000.
+const AGAIN_GOAL: f64 = 1.0;
+/// How far shares of equal members may be apart.
+const SHARE_GOAL: f64 = 0.02;
+/// What a lab's own link must carry, as a share of its rate, to say anything.
+const BASE_SHARE: f64 = 0.95;
+/// What the machine carries over one link without a limit must be this many times what a case needs.
+const HEADROOM: f64 = 1.25;
+
+/// A load, as it is for one link or for `links` of them.
+struct Kind {
+    word: &'static str,
+    traffic: fn(&Run<'_>, u32) -> Traffic,
+}
+
+const KINDS: [Kind; 6] = [
+    Kind { word: "cubic-1", traffic: |run, _| run.tcp(Cc::Cubic) },
+    Kind { word: "bbr-1", traffic: |run, _| run.tcp(Cc::Bbr) },
+    Kind { word: "cubic-8", traffic: |run, _| run.tcp(Cc::Cubic).flows(8) },
+    Kind { word: "bbr-8", traffic: |run, _| run.tcp(Cc::Bbr).flows(8) },
+    Kind { word: "udp", traffic: |run, mbit| run.udp(mbit) },
+    Kind { word: "both-ways", traffic: |run, _| run.tcp(Cc::Cubic).direction(Direction::Both) },
+];
+/// The places in [`KINDS`] of what a quick run measures: one flow of each TCP, and UDP.
+const QUICK_KINDS: [usize; 3] = [0, 1, 4];
+/// The places of the loads that are also measured without damping: one TCP flow.
+const UNDAMPED_KINDS: [usize; 2] = [0, 1];
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let quick = run.settings.quick;
+    let (rates, members, kinds): (&[u32], &[usize], Vec<usize>) = if quick {
+        (&QUICK_RATES, &QUICK_MEMBERS, QUICK_KINDS.to_vec())
+    } else {
+        (&RATES, &MEMBERS, (0..KINDS.len()).collect())
+    };
+    let undamped = if quick { &UNDAMPED_KINDS[..1] } else { &UNDAMPED_KINDS[..] };
+    run.plan(rates.len() * (kinds.len() * (1 + members.len()) + undamped.len()));
+    let limits = limits(run)?;
+    for &rate in rates {
+        one_rate(run, rate, members, &kinds, undamped, limits)?;
+    }
+    goals(&mut run.report);
+    Ok(())
+}
+
+/// What this machine carries over one bare link without a limit, Mbit/s: TCP, and UDP.
+fn limits(run: &mut Run<'_>) -> Result<[f64; 2], Error> {
+    let bed = run.bare("unlimited", Topology::symmetric(2, 1, None))?;
+    let tcp = run.sample(&bed, &Traffic { seconds: 1, ..run.tcp(Cc::Cubic) })?.mbit;
+    let udp = run.sample(&bed, &Traffic { omit: 0, ..Traffic::udp(100_000, 1) })?.mbit;
+    run.say(&format!("  one link without a limit carries {tcp:.0} Mbit/s of TCP, {udp:.0} of UDP"))?;
+    Ok([tcp, udp])
+}
+
+fn one_rate(
+    run: &mut Run<'_>,
+    rate: u32,
+    members: &[usize],
+    kinds: &[usize],
+    undamped: &[usize],
+    limits: [f64; 2],
+) -> Result<(), Error> {
+    let single = run.bare(&format!("{rate}mbit/single"), Topology::symmetric(2, 1, Some(rate)))?;
+    let mut beds: Vec<(usize, Bed)> = Vec::new();
+    for &n in members {
+        let name = format!("{rate}mbit/n{n}");
+        match run.bonded(&name, Topology::symmetric(2, n, Some(rate))) {
+            Ok(bed) => beds.push((n, bed)),
+            Err(error) => run.fail(name, error)?,
+        }
+    }
+    for (place, kind) in kinds.iter().map(|place| (place, &KINDS[*place])) {
+        let base = format!("{rate}mbit/{}/single", kind.word);
+        let mut cases = vec![Planned::new(&base, &single, (kind.traffic)(run, rate))];
+        for (n, bed) in &beds {
+            let id = format!("{rate}mbit/{}/n{n}", kind.word);
+            let total = rate.saturating_mul(u32::try_from(*n).unwrap_or(u32::MAX));
+            let traffic = (kind.traffic)(run, total);
+            if let Some(reason) = too_much(total, &traffic, limits) {
+                run.skip(id, reason);
+                continue;
+            }
+            let against = || Against::mbit("single", [base.clone()], *n as f64);
+            if *n == UNDAMPED && undamped.contains(place) {
+                let case = Planned::new(format!("{id}/undamped"), bed, traffic.clone()).against(against());
+                cases.push(Planned { damping: false, ..case });
+            }
+            cases.push(Planned::new(id, bed, traffic).against(against()));
+        }
+        run.interleave(&cases)?;
+    }
+    Ok(())
+}
+
+/// Why this machine can't run a case.
+fn too_much(total: u32, traffic: &Traffic, [tcp, udp]: [f64; 2]) -> Option<String> {
+    let ways = if traffic.direction == Direction::Both { 2.0 } else { 1.0 };
+    let limit = if load_name(traffic.load) == "udp" { udp } else { tcp };
+    let needs = f64::from(total) * ways;
+    (needs * HEADROOM > limit).then(|| {
+        format!(
+            "it needs {needs:.0} Mbit/s, and this machine carries {limit:.0} over one link without a limit; \
+             {HEADROOM} times as much as needed is the least"
+        )
+    })
+}
+
+fn goals(report: &mut Report) {
+    let mut goals = Vec::new();
+    for case in report.cases.iter().filter(|case| is_goal(case)) {
+        let n = f64::from(case.parameters.members);
+        let base = weak_base(report, case);
+        let goal = |what: &str, bound, limit, value| Goal::new(&case.id, what, bound, limit, value);
+        let share_of_n = case.ratio("single").map(|ratio| ratio / n);
+        if case.parameters.load == "udp" {
+            let reached = goal("of N single links, UDP", Bound::AtLeast, UDP_GOAL, share_of_n);
+            goals.push(reached.unless(base).unless(cpu_limited(case)));
+        } else {
+            goals.push(
+                goal("of N single links, one TCP flow", Bound::AtLeast, TCP_GOAL, share_of_n).unless(base),
+            );
+            let again = case.medians.again_per_10k.map(|spread| spread.median);
+            goals.push(goal("segments sent again of 10,000", Bound::Below, AGAIN_GOAL, again));
+        }
+        for (what, spread) in [
+            ("difference of the members' shares, TX", case.medians.tx_imbalance),
+            ("difference of the members' shares, RX", case.medians.rx_imbalance),
+        ] {
+            goals.push(goal(what, Bound::AtMost, SHARE_GOAL, spread.map(|spread| spread.median)));
+        }
+    }
+    report.goals = goals;
+}
+
+/// One flow one way over 2 to 4 members, damped.
+fn is_goal(case: &Case) -> bool {
+    let p = &case.parameters;
+    p.flows == 1 && p.direction == "forward" && p.damping == Some(true) && GOAL_MEMBERS.contains(&p.members)
+}
+
+/// Why a case says little: its own base, the bare link, does not reach its rate.
+fn weak_base(report: &Report, case: &Case) -> Option<String> {
+    let base = report.case(case.ratios.first()?.bases.first()?)?;
+    let rate = f64::from(*base.parameters.rate_mbit.first()?);
+    let share = base.medians.mbit?.median / rate / shape::tcp_share(linkbraid_lab::DEFAULT_MTU, false);
+    (share < BASE_SHARE).then(|| format!("the bare link itself carries only {share:.2} of its rate"))
+}

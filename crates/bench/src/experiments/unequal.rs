@@ -1,0 +1,122 @@
+//! Two links of different rates: what they carry together, against what they carry alone.
+
+use super::Experiment;
+use crate::plot::{Figure, Panel, Reference, Series};
+use crate::report::{Bound, Goal, Report};
+use crate::run::{Against, Planned, Run};
+use linkbraid_api::Error;
+use linkbraid_lab::iperf::Cc;
+use linkbraid_lab::{LinkSpec, Topology};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "unequal",
+    about: "one TCP flow over two links of different rates, against the sum of both and against the faster one alone",
+    paper: "",
+    run,
+    figure,
+};
+
+/// Pairs of rates in Mbit/s, faster first; the slow ones alone in a quick run.
+const PAIRS: [(u32, u32); 4] = [(100, 20), (100, 50), (500, 100), (500, 250)];
+const QUICK_PAIRS: usize = 2;
+const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
+/// Of the sum of both, at 5:1.
+const SUM_GOAL: f64 = 0.90;
+/// Of the faster link alone.
+const FASTER_GOAL: f64 = 1.0;
+
+fn pairs(quick: bool) -> &'static [(u32, u32)] {
+    if quick { &PAIRS[..QUICK_PAIRS] } else { &PAIRS }
+}
+
+fn case_id(fast: u32, slow: u32, word: &str) -> String {
+    format!("{fast}+{slow}/{word}")
+}
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let pairs = pairs(run.settings.quick);
+    run.plan(pairs.len() * CCS.len() * 3);
+    for &(fast, slow) in pairs {
+        let host = || [fast, slow].map(|rate| LinkSpec::switch(0, Some(rate)));
+        let name = format!("{fast}+{slow}");
+        let alone = |rate| Topology::symmetric(2, 1, Some(rate));
+        let fast_bed = run.bare(&format!("{name}/faster"), alone(fast))?;
+        let slow_bed = run.bare(&format!("{name}/slower"), alone(slow))?;
+        let bed = match run.bonded(&name, Topology::empty("lab", 1).host(host()).host(host())) {
+            Ok(bed) => bed,
+            Err(error) => {
+                run.fail(name, error)?;
+                continue;
+            }
+        };
+        for (word, cc) in CCS {
+            let id = case_id(fast, slow, word);
+            let [faster, slower] = ["faster", "slower"].map(|end| format!("{id}/{end}"));
+            let ideal = f64::from(fast + slow) / f64::from(fast);
+            run.interleave(&[
+                Planned::new(&faster, &fast_bed, run.tcp(cc)),
+                Planned::new(&slower, &slow_bed, run.tcp(cc)),
+                Planned::new(&id, &bed, run.tcp(cc))
+                    .against(Against::mbit("sum", [faster.clone(), slower], 1.0))
+                    .against(Against::mbit("faster", [faster], ideal)),
+            ])?;
+            let ratio = |name| run.report.case(&id).and_then(|case| case.ratio(name));
+            let (sum, alone) = (ratio("sum"), ratio("faster"));
+            if fast == 5 * slow {
+                run.goal(Goal::new(&id, "of the sum of both links", Bound::AtLeast, SUM_GOAL, sum));
+            }
+            run.goal(Goal::new(&id, "of the faster link alone", Bound::AtLeast, FASTER_GOAL, alone));
+        }
+    }
+    Ok(())
+}
+
+fn figure(report: &Report) -> Figure {
+    let measured: Vec<(u32, u32)> =
+        PAIRS.into_iter().filter(|(f, s)| report.case(&case_id(*f, *s, "cubic")).is_some()).collect();
+    let names: Vec<String> = measured.iter().map(|(fast, slow)| format!("{fast} + {slow}")).collect();
+    let ratio = |word: &str, name: &str| {
+        let points = measured.iter().enumerate().filter_map(|(i, (fast, slow))| {
+            Some((i as f64, report.case(&case_id(*fast, *slow, word))?.ratio_spread(name)?))
+        });
+        points.collect::<Vec<_>>()
+    };
+    let mbit = |word: &str, end: &str| {
+        let points = measured.iter().enumerate().filter_map(|(i, (fast, slow))| {
+            let id = format!("{}{end}", case_id(*fast, *slow, word));
+            Some((i as f64, report.case(&id)?.medians.mbit?))
+        });
+        points.collect::<Vec<_>>()
+    };
+    let last = measured.len().max(1) as f64 - 0.5;
+    let mut goodput = Vec::new();
+    for (word, _) in CCS {
+        for (name, end) in [("slower alone", "/slower"), ("faster alone", "/faster"), ("bonded", "")] {
+            goodput.push(Series { name: format!("{word}, {name}"), points: mbit(word, end) });
+        }
+    }
+    let ratios = CCS
+        .iter()
+        .flat_map(|(word, _)| {
+            [("sum", "sum"), ("faster alone", "faster")]
+                .map(|(name, key)| Series { name: format!("{word}, of {name}"), points: ratio(word, key) })
+        })
+        .collect();
+    let flat = |name: &str, y| Reference { name: name.into(), points: vec![(-0.5, y), (last, y)] };
+    let panels = vec![
+        Panel {
+            title: "Goodput of one flow".into(),
+            x_label: "rates of the two links, Mbit/s".into(),
+            y_label: "Mbit/s".into(),
+            ..Panel::bars(names.clone(), goodput)
+        },
+        Panel {
+            title: "Bonded over the links alone".into(),
+            x_label: "rates of the two links, Mbit/s".into(),
+            y_label: "ratio".into(),
+            references: vec![flat("all of it", 1.0), flat("goal at 5:1, of the sum", SUM_GOAL)],
+            ..Panel::bars(names, ratios)
+        },
+    ];
+    Figure { title: "unequal: two links of different rates".into(), panels }
+}

@@ -1,0 +1,120 @@
+//! Figures: panels of lines or bars with error bars from the smallest to the largest value, drawn as SVG.
+
+mod draw;
+
+use crate::stats::Spread;
+
+pub use draw::svg;
+
+/// Some panels under one title.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// The title.
+    pub title: String,
+    /// The panels, two in a row.
+    pub panels: Vec<Panel>,
+}
+
+/// How values are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Points joined by lines; `x` is a number.
+    Lines,
+    /// Bars in groups; `x` is the index of a group.
+    Bars,
+}
+
+/// One pair of axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// The title.
+    pub title: String,
+    /// What the x axis shows.
+    pub x_label: String,
+    /// What the y axis shows, with its unit.
+    pub y_label: String,
+    /// How values are drawn.
+    pub style: Style,
+    /// Where the x axis is labelled, and how.
+    pub ticks: Vec<(f64, String)>,
+    /// The values.
+    pub series: Vec<Series>,
+    /// Lines to compare with.
+    pub references: Vec<Reference>,
+}
+
+/// Values of one colour.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its values by `x`.
+    pub points: Vec<(f64, Spread)>,
+}
+
+/// A dashed line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its corners.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Panel {
+    /// Lines over numbers; the axis is labelled where there are values.
+    pub fn lines(series: Vec<Series>) -> Self {
+        let mut at: Vec<f64> = series.iter().flat_map(|s| &s.points).map(|(x, _)| *x).collect();
+        at.sort_by(f64::total_cmp);
+        at.dedup();
+        let ticks = at.into_iter().map(|x| (x, x.to_string())).collect();
+        Self::new(Style::Lines, ticks, series)
+    }
+
+    /// Groups of bars with these names.
+    pub fn bars(groups: Vec<String>, series: Vec<Series>) -> Self {
+        let ticks = groups.into_iter().enumerate().map(|(i, name)| (i as f64, name)).collect();
+        Self::new(Style::Bars, ticks, series)
+    }
+
+    fn new(style: Style, ticks: Vec<(f64, String)>, series: Vec<Series>) -> Self {
+        Self {
+            title: String::new(),
+            x_label: String::new(),
+            y_label: String::new(),
+            style,
+            ticks,
+            series,
+            references: Vec::new(),
+        }
+    }
+
+    /// The ends of the x axis: half a group, or a little, beyond the outermost values.
+    fn x_range(&self) -> (f64, f64) {
+        let outermost = self.ticks.iter().map(|(x, _)| *x);
+        let (low, high) = ends(outermost).unwrap_or((0.0, 0.0));
+        let margin = match self.style {
+            Style::Bars => 0.5,
+            Style::Lines => ((high - low) * 0.06).max(0.25),
+        };
+        (low - margin, high + margin)
+    }
+
+    /// The top of the y axis, which begins at 0: a little above all values.
+    fn y_top(&self) -> f64 {
+        let values = self.series.iter().flat_map(|s| &s.points).map(|(_, spread)| spread.max);
+        let lines = self.references.iter().flat_map(|r| &r.points).map(|(_, y)| *y);
+        let top = values.chain(lines).fold(0.0, f64::max);
+        if top > 0.0 { top * 1.06 } else { 1.0 }
+    }
+}
+
+fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |ends, x| match ends {
+        None => Some((x, x)),
+        Some((low, high)) => Some((f64::min(low, x), f64::max(high, x))),
+    })
+}
+
+#[cfg(test)]
+mod tests;

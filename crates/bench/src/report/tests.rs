@@ -1,0 +1,169 @@
+use super::*;
+
+pub(crate) fn sample(repeat: u32, mbit: f64) -> Sample {
+    Sample {
+        repeat,
+        command: "iperf3 -c 198.18.0.2".into(),
+        mbit,
+        mbit_back: Some(1.0),
+        each_second: vec![mbit],
+        segments: 20_000,
+        segments_again: 3,
+        datagrams: 0,
+        datagrams_lost: 0,
+        tx_shares: vec![0.51, 0.49],
+        rx_shares: vec![0.5, 0.5],
+        wire_bytes: 2_000_000_000,
+        cpu_s: 3.0,
+        cpu_share: 0.5,
+        nic_queue_drops: 0,
+        port_queue_drops: 0,
+        frames_lost: 0,
+        frames_marked: 0,
+        backlog_drops: 0,
+        rival_mbit: Some(2.0),
+    }
+}
+
+pub(crate) fn case(id: &str, members: u32, mbit: &[f64]) -> Case {
+    let samples: Vec<Sample> = (0..).zip(mbit).map(|(repeat, mbit)| sample(repeat, *mbit)).collect();
+    Case {
+        id: id.into(),
+        lab: "100mbit/n2".into(),
+        parameters: Parameters {
+            members,
+            rate_mbit: vec![100; members.max(1) as usize],
+            load: "tcp cubic".into(),
+            flows: 1,
+            direction: "forward".into(),
+            damping: (members > 0).then_some(true),
+            condition: "loss 1 %".into(),
+        },
+        medians: Medians::of(&samples),
+        samples,
+        ratios: Vec::new(),
+    }
+}
+
+pub(crate) fn report() -> Report {
+    let mut bonded = case("100mbit/cubic-1/n2", 2, &[180.0, 190.0, 200.0]);
+    bonded.ratios.push(Ratio {
+        name: "single".into(),
+        metric: Metric::Mbit,
+        bases: vec!["100mbit/cubic-1/single".into()],
+        ideal: 2.0,
+        pairs: vec![1.8, 2.0, 2.0],
+        spread: Spread::of([1.8, 2.0, 2.0]),
+    });
+    Report {
+        schema: SCHEMA,
+        experiment: "scaling".into(),
+        about: "what it shows".into(),
+        paper: "a figure".into(),
+        started: "20250102T030405Z".into(),
+        settings: Settings { quick: false, repeat: 3, seconds: 1, omit: 1 },
+        machine: Machine { cpu: "a CPU".into(), cores: 2, ..Machine::default() },
+        sysctls: BTreeMap::from([("net.ipv4.tcp_sack".into(), "1".into())]),
+        background_cpu_share: 0.01,
+        labs: vec![LabRecord {
+            name: "100mbit/n2".into(),
+            topology: Topology::symmetric(2, 1, Some(100)),
+            burst_bytes: BTreeMap::from([(100, 3750)]),
+            commands: vec!["a# linkbraid bond add bond0 --member eth0".into()],
+        }],
+        cases: vec![case("100mbit/cubic-1/single", 0, &[100.0, 95.0, 100.0]), bonded],
+        deliveries: vec![Delivery {
+            kind: "broadcast".into(),
+            from: "a".into(),
+            to: "b".into(),
+            sent: 10,
+            once: 8,
+            more: 1,
+            never: 1,
+        }],
+        floods: vec![Flood {
+            traffic: "silence".into(),
+            command: String::new(),
+            frames: 100,
+            flooded: 0,
+            ageing_s: 3,
+        }],
+        skipped: vec![Reason { id: "500mbit/udp/n8".into(), reason: "too slow".into() }],
+        failed: Vec::new(),
+        goals: vec![
+            Goal::new("100mbit/cubic-1/n2", "of N", Bound::AtLeast, 0.97, Some(1.0)),
+            Goal::new("100mbit/cubic-1/n2", "again", Bound::Below, 1.0, Some(1.5)),
+            Goal::new("100mbit/cubic-1/n3", "of N", Bound::AtLeast, 0.97, None),
+        ],
+    }
+}
+
+#[test]
+fn goals_are_judged_by_their_bound() {
+    let met = |bound, value| Goal::new("c", "w", bound, 1.0, value).met;
+    assert_eq!(met(Bound::AtLeast, Some(1.0)), Some(true));
+    assert_eq!(met(Bound::AtLeast, Some(0.99)), Some(false));
+    assert_eq!(met(Bound::AtMost, Some(1.0)), Some(true));
+    assert_eq!(met(Bound::AtMost, Some(1.01)), Some(false));
+    assert_eq!(met(Bound::Below, Some(1.0)), Some(false));
+    assert_eq!(met(Bound::Below, Some(0.9)), Some(true));
+    assert_eq!(met(Bound::Below, None), None);
+}
+
+#[test]
+fn an_excuse_opens_a_missed_goal_and_no_other() {
+    let goal = |value| Goal::new("c", "w", Bound::AtLeast, 1.0, value).unless(Some("slow".into()));
+    assert_eq!((goal(Some(0.5)).met, goal(Some(0.5)).reason.as_str()), (None, "slow"));
+    assert_eq!((goal(Some(1.5)).met, goal(Some(1.5)).reason.as_str()), (Some(true), ""));
+    assert_eq!(Goal::new("c", "w", Bound::AtLeast, 1.0, Some(0.5)).unless(None).met, Some(false));
+}
+
+#[test]
+fn medians_are_over_the_samples_of_a_case() {
+    let case = case("x", 2, &[180.0, 200.0, 190.0]);
+    let medians = case.medians;
+    assert_eq!(medians.mbit, Some(Spread { median: 190.0, min: 180.0, max: 200.0 }));
+    assert_eq!(medians.again_per_10k.map(|s| s.median), Some(1.5));
+    assert_eq!(medians.cpu_s_per_gb.map(|s| s.median), Some(1.5));
+    assert_eq!(medians.lost_share, None);
+    assert_eq!(medians.tx_imbalance.map(|s| (s.median * 1e6).round() / 1e6), Some(0.04));
+}
+
+#[test]
+fn the_keys_of_the_file_are_never_renamed() {
+    let mut lines = Vec::new();
+    let value = serde_json::to_value(report()).expect("serialises");
+    keys(&value, "", &mut lines);
+    lines.sort();
+    lines.dedup();
+    let golden = include_str!("golden.txt");
+    let have = lines.join("\n") + "\n";
+    assert_eq!(have, golden, "a new key is added to report/golden.txt; an old one never goes");
+}
+
+/// Every path of keys in a value; items of lists all have the same.
+fn keys(value: &serde_json::Value, path: &str, out: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for (key, value) in map {
+                let inner = format!("{path}.{key}");
+                out.push(inner.clone());
+                // What a topology has is the lab's own.
+                if key != "topology" {
+                    keys(value, &inner, out);
+                }
+            }
+        }
+        serde_json::Value::Array(list) => {
+            list.iter().for_each(|value| keys(value, &format!("{path}[]"), out));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_report_is_read_back_as_it_was_written() {
+    let report = report();
+    let text = serde_json::to_string(&report).expect("serialises");
+    assert_eq!(serde_json::from_str::<Report>(&text).expect("parses"), report);
+}

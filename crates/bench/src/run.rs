@@ -1,0 +1,380 @@
+//! Running one experiment: its labs, its cases in turns, and the report that grows meanwhile.
+
+use crate::bed::Bed;
+use crate::clock;
+use crate::cpu::CpuClock;
+use crate::interrupt::{self, Interrupt};
+use crate::machine::{self, Machine};
+use crate::report::{
+    Case, Delivery, Flood, Goal, Medians, Metric, Parameters, Ratio, Reason, Report, SCHEMA, Settings,
+};
+use crate::sample::{self, Rival, Sample};
+use crate::stats::Spread;
+use linkbraid_api::Error;
+use linkbraid_lab::iperf::{Cc, Direction, Load, Traffic};
+use linkbraid_lab::{Host, Topology, wait_until};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// How long the machine is watched before an experiment, to know what else it does.
+const BACKGROUND: Duration = Duration::from_secs(1);
+
+/// From this share of busy CPU on, a result says how fast the machine is.
+pub const CPU_LIMITED: f64 = 0.9;
+
+/// One experiment under way.
+pub struct Run<'a> {
+    /// How to run it.
+    pub settings: Settings,
+    /// What has been found so far.
+    pub report: Report,
+    progress: &'a mut dyn Write,
+    stop: &'a Interrupt,
+    taken: u32,
+    planned: u32,
+}
+
+/// Does something to the links of a lab (`true`), or undoes it.
+pub type Around<'a> = dyn Fn(&Bed, bool) -> Result<(), Error> + 'a;
+
+/// A case that is to be measured.
+pub struct Planned<'a> {
+    /// Its name.
+    pub id: String,
+    /// Where.
+    pub bed: &'a Bed,
+    /// What, from host `a` to host `b`.
+    pub traffic: Traffic,
+    /// Whether duplicate ACKs are damped; of no meaning on a bare link.
+    pub damping: bool,
+    /// What else is done to the links, in words.
+    pub condition: String,
+    /// A flow that competes.
+    pub rival: Option<Rival>,
+    /// What to do to the links before each measurement, and to undo after it.
+    pub around: Option<&'a Around<'a>>,
+    /// What it is compared with.
+    pub ratios: Vec<Against>,
+}
+
+/// What a case is compared with.
+#[derive(Debug, Clone)]
+pub struct Against {
+    /// The name of the ratio.
+    pub name: &'static str,
+    /// What is compared.
+    pub metric: Metric,
+    /// The cases whose sum is the base.
+    pub bases: Vec<String>,
+    /// What a perfect bond would reach.
+    pub ideal: f64,
+}
+
+impl Against {
+    /// Goodput against the sum of other cases' goodput.
+    pub fn mbit(name: &'static str, bases: impl IntoIterator<Item = String>, ideal: f64) -> Self {
+        Self { name, metric: Metric::Mbit, bases: bases.into_iter().collect(), ideal }
+    }
+
+    /// CPU per byte against that of another case.
+    pub fn cpu(base: String) -> Self {
+        Self { name: "cpu", metric: Metric::CpuPerByte, bases: vec![base], ideal: 1.0 }
+    }
+}
+
+impl<'a> Planned<'a> {
+    /// A case without anything special.
+    pub fn new(id: impl Into<String>, bed: &'a Bed, traffic: Traffic) -> Self {
+        Self {
+            id: id.into(),
+            bed,
+            traffic,
+            damping: true,
+            condition: String::new(),
+            rival: None,
+            around: None,
+            ratios: Vec::new(),
+        }
+    }
+
+    /// The same, compared with something.
+    #[must_use]
+    pub fn against(mut self, against: Against) -> Self {
+        self.ratios.push(against);
+        self
+    }
+
+    fn parameters(&self) -> Parameters {
+        let specs = &self.bed.lab().topology().hosts;
+        let sender = match self.traffic.direction {
+            Direction::Reverse => specs.get(1),
+            Direction::Forward | Direction::Both => specs.first(),
+        };
+        let links = sender.map_or(&[][..], |host| &host.links);
+        let bonded = ["a", "b"].iter().any(|name| self.bed.is_bonded(name));
+        let members = sender.is_some_and(|host| self.bed.is_bonded(&host.name));
+        Parameters {
+            members: if members { u32::try_from(links.len()).unwrap_or(0) } else { 0 },
+            rate_mbit: links.iter().filter_map(|link| link.rate_mbit).collect(),
+            load: load_name(self.traffic.load),
+            flows: self.traffic.flows,
+            direction: match self.traffic.direction {
+                Direction::Forward => "forward",
+                Direction::Reverse => "reverse",
+                Direction::Both => "both",
+            }
+            .into(),
+            damping: bonded.then_some(self.damping),
+            condition: self.condition.clone(),
+        }
+    }
+}
+
+/// `tcp cubic`, `tcp bbr` or `udp`.
+pub fn load_name(load: Load) -> String {
+    match load {
+        Load::Tcp(cc) => format!("tcp {}", cc.name()),
+        Load::Udp { .. } => "udp".into(),
+    }
+}
+
+impl<'a> Run<'a> {
+    /// An experiment about to begin.
+    pub fn new(
+        (name, about, paper): (&str, &str, &str),
+        settings: Settings,
+        progress: &'a mut dyn Write,
+        stop: &'a Interrupt,
+    ) -> Result<Self, Error> {
+        let report = Report {
+            schema: SCHEMA,
+            experiment: name.into(),
+            about: about.into(),
+            paper: paper.into(),
+            started: clock::now(),
+            settings,
+            machine: Machine::here(),
+            sysctls: BTreeMap::new(),
+            background_cpu_share: background()?,
+            labs: Vec::new(),
+            cases: Vec::new(),
+            deliveries: Vec::new(),
+            floods: Vec::new(),
+            skipped: Vec::new(),
+            failed: Vec::new(),
+            goals: Vec::new(),
+        };
+        Ok(Self { settings, report, progress, stop, taken: 0, planned: 0 })
+    }
+
+    /// Says how many measurements are still to come, each counted once a repeat.
+    pub fn plan(&mut self, cases: usize) {
+        self.planned += u32::try_from(cases).unwrap_or(u32::MAX).saturating_mul(self.settings.repeat);
+    }
+
+    /// One line of progress.
+    pub fn say(&mut self, line: &str) -> Result<(), Error> {
+        // Nobody may be looking any more; the results still count.
+        let _ = writeln!(self.progress, "{line}").and_then(|()| self.progress.flush());
+        self.stop.check()
+    }
+
+    /// Fails once Ctrl-C was pressed.
+    pub fn check(&self) -> Result<(), Error> {
+        self.stop.check()
+    }
+
+    /// A lab without linkbraid.
+    pub fn bare(&mut self, name: &str, topology: Topology) -> Result<Bed, Error> {
+        let bed = Bed::bare(name, topology);
+        self.keep(bed)
+    }
+
+    /// A lab with bonds over all links of its hosts, plain ones aside.
+    pub fn bonded(&mut self, name: &str, topology: Topology) -> Result<Bed, Error> {
+        let bed = Bed::bonded(name, topology);
+        self.keep(bed)
+    }
+
+    fn keep(&mut self, bed: Result<Bed, Error>) -> Result<Bed, Error> {
+        let bed = bed?;
+        self.check()?;
+        self.report.labs.push(bed.record());
+        if self.report.sysctls.is_empty() {
+            self.report.sysctls = machine::sysctls(bed.host("a")?);
+        }
+        Ok(bed)
+    }
+
+    /// Leaves a case out.
+    pub fn skip(&mut self, id: impl Into<String>, reason: impl Into<String>) {
+        self.report.skipped.push(Reason { id: id.into(), reason: reason.into() });
+    }
+
+    /// Notes a case that could not be run, unless the run was stopped: that ends it.
+    pub fn fail(&mut self, id: impl Into<String>, error: Error) -> Result<(), Error> {
+        if interrupt::is_stop(&error) {
+            return Err(error);
+        }
+        let id = id.into();
+        let line = format!("  {id}: failed: {error}");
+        self.report.failed.push(Reason { id, reason: error.to_string() });
+        self.say(&line)
+    }
+
+    /// Adds a goal.
+    pub fn goal(&mut self, goal: Goal) {
+        self.report.goals.push(goal);
+    }
+
+    /// Adds what became of broadcasts.
+    pub fn delivery(&mut self, delivery: Delivery) {
+        self.report.deliveries.push(delivery);
+    }
+
+    /// Adds what a switch flooded.
+    pub fn flood(&mut self, flood: Flood) {
+        self.report.floods.push(flood);
+    }
+
+    /// The traffic of a TCP case.
+    pub fn tcp(&self, cc: Cc) -> Traffic {
+        Traffic { omit: self.settings.omit, ..Traffic::tcp(cc, self.settings.seconds) }
+    }
+
+    /// The traffic of a UDP case: datagrams of full size, 1.1 times as much as links of `mbit` in all can carry.
+    pub fn udp(&self, mbit: u32) -> Traffic {
+        let offered = u32::try_from(u64::from(mbit) * 11 / 10).unwrap_or(u32::MAX).max(1);
+        Traffic { omit: self.settings.omit, ..Traffic::udp(offered, self.settings.seconds) }
+    }
+
+    /// One measurement, beside any case.
+    pub fn sample(&mut self, bed: &Bed, traffic: &Traffic) -> Result<Sample, Error> {
+        sample::take(bed, traffic, None, self.stop)
+    }
+
+    /// Measures cases in turns, all of them once before any of them again, so that whatever else the machine does
+    /// meets them alike. A case that fails is noted, and not tried again.
+    pub fn interleave(&mut self, cases: &[Planned<'_>]) -> Result<(), Error> {
+        let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); cases.len()];
+        let mut given_up = vec![false; cases.len()];
+        for repeat in 0..self.settings.repeat {
+            for (index, case) in cases.iter().enumerate() {
+                if given_up[index] {
+                    continue;
+                }
+                self.taken += 1;
+                match self.measure(case) {
+                    Ok(sample) => {
+                        self.tell(case, repeat, &sample)?;
+                        samples[index].push(Sample { repeat, ..sample });
+                    }
+                    Err(error) => {
+                        self.fail(&case.id, error)?;
+                        given_up[index] = true;
+                    }
+                }
+            }
+        }
+        let first = self.report.cases.len();
+        for (case, samples) in cases.iter().zip(samples).filter(|(_, samples)| !samples.is_empty()) {
+            self.report.cases.push(Case {
+                id: case.id.clone(),
+                lab: case.bed.name().into(),
+                parameters: case.parameters(),
+                medians: Medians::of(&samples),
+                samples,
+                ratios: Vec::new(),
+            });
+        }
+        for index in first..self.report.cases.len() {
+            let Some(case) = cases.iter().find(|case| case.id == self.report.cases[index].id) else {
+                continue;
+            };
+            let ratios = case.ratios.iter().map(|against| ratio(&self.report, index, against)).collect();
+            self.report.cases[index].ratios = ratios;
+        }
+        Ok(())
+    }
+
+    fn measure(&self, case: &Planned<'_>) -> Result<Sample, Error> {
+        self.check()?;
+        case.bed.set_damping(case.damping)?;
+        let Some(around) = case.around else {
+            return sample::take(case.bed, &case.traffic, case.rival.as_ref(), self.stop);
+        };
+        around(case.bed, true)?;
+        let sample = sample::take(case.bed, &case.traffic, case.rival.as_ref(), self.stop);
+        around(case.bed, false)?;
+        sample
+    }
+
+    fn tell(&mut self, case: &Planned<'_>, repeat: u32, sample: &Sample) -> Result<(), Error> {
+        let width = self.planned.to_string().len();
+        let again = sample.again_per_10k().map_or_else(
+            || format!("{:5.1} % lost", sample.lost_share().unwrap_or(0.0) * 100.0),
+            |again| format!("{again:5.1} again/10k"),
+        );
+        let line = format!(
+            "  [{:width$}/{}] {:<40} #{} {:>9.1} Mbit/s  {again}  CPU {:3.0} %",
+            self.taken,
+            self.planned,
+            case.id,
+            repeat + 1,
+            sample.mbit,
+            sample.cpu_share * 100.0,
+        );
+        self.say(&line)
+    }
+}
+
+/// A case over the sum of its bases, in each repeat that all of them have.
+fn ratio(report: &Report, case: usize, against: &Against) -> Ratio {
+    let value = |id: &str, repeat| {
+        let sample = report.case(id)?.samples.iter().find(|sample| sample.repeat == repeat)?;
+        against.metric.of(sample)
+    };
+    let pairs: Vec<f64> = report.cases[case]
+        .samples
+        .iter()
+        .filter_map(|sample| {
+            let base: f64 = against.bases.iter().map(|id| value(id, sample.repeat)).sum::<Option<f64>>()?;
+            (base > 0.0).then_some(against.metric.of(sample)? / base)
+        })
+        .collect();
+    Ratio {
+        name: against.name.into(),
+        metric: against.metric,
+        bases: against.bases.clone(),
+        ideal: against.ideal,
+        spread: Spread::of(pairs.iter().copied()),
+        pairs,
+    }
+}
+
+/// The busy share of the machine before anything is started.
+fn background() -> Result<f64, Error> {
+    let (clock, due) = (CpuClock::now()?, Instant::now() + BACKGROUND);
+    // Reaching the time is the point.
+    let _ = wait_until(BACKGROUND * 2, "a look at the idle machine", || Instant::now() >= due, |due| *due);
+    Ok(CpuClock::now()?.since(clock).share)
+}
+
+/// Why a missed goal of this case tells nothing: the CPU was the limit.
+pub fn cpu_limited(case: &Case) -> Option<String> {
+    let share = case.medians.cpu_share?.median;
+    (share > CPU_LIMITED).then(|| format!("the CPU was the limit: {:.0} % busy", share * 100.0))
+}
+
+/// Writes a file below `/proc/sys` as a host sees it.
+pub fn set_sysctl(host: Host<'_>, key: &str, value: &str) -> Result<(), Error> {
+    let path = format!("/proc/sys/{key}");
+    let written = host.run(|| std::fs::write(&path, value))?;
+    written.map_err(|e| {
+        Error::new(format!("host {}", host.name()), format!("cannot set '{key}'"), e.to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! One measurement: some traffic in a lab, and all counters around it.
+
+use crate::bed::Bed;
+use crate::cpu::CpuClock;
+use crate::interrupt::Interrupt;
+use crate::stats::shares;
+use linkbraid_api::Error;
+use linkbraid_lab::counters::{LinkCount, NicCount};
+use linkbraid_lab::iperf::{self, Direction, Iperf, Load, Traffic};
+use linkbraid_lab::{Host, wait_until};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// How often a running measurement looks for its end, and for Ctrl-C.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What one measurement came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Which repeat it belongs to, from 0: ratios are made within a repeat.
+    pub repeat: u32,
+    /// What was typed on the client.
+    pub command: String,
+    /// Goodput of all directions at the receivers, Mbit/s of payload.
+    pub mbit: f64,
+    /// Of these, the way back, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mbit_back: Option<f64>,
+    /// Goodput of each second, Mbit/s.
+    pub each_second: Vec<f64>,
+    /// TCP segments sent by the sending hosts, unmeasured seconds and all; 0 for UDP.
+    pub segments: u64,
+    /// Of these, sent again.
+    pub segments_again: u64,
+    /// UDP datagrams sent.
+    pub datagrams: u64,
+    /// Of these, lost.
+    pub datagrams_lost: u64,
+    /// The share of what was sent that each of the sender's links took, by its NIC's counter of bytes.
+    pub tx_shares: Vec<f64>,
+    /// The same of the receiver's links.
+    pub rx_shares: Vec<f64>,
+    /// Bytes that the senders' NICs sent meanwhile.
+    pub wire_bytes: u64,
+    /// CPU seconds that the whole machine spent meanwhile.
+    pub cpu_s: f64,
+    /// The share of all its CPU time that this is.
+    pub cpu_share: f64,
+    /// Frames that NICs' own queues were too full for.
+    pub nic_queue_drops: u64,
+    /// Frames that output queues of the switch were too full for.
+    pub port_queue_drops: u64,
+    /// Frames that the lab lost on purpose.
+    pub frames_lost: u64,
+    /// Packets that the lab marked CE on purpose.
+    pub frames_marked: u64,
+    /// Frames that the machine's own backlog was too full for: it is too slow for the case.
+    pub backlog_drops: u64,
+    /// Goodput of the competing flow, Mbit/s, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rival_mbit: Option<f64>,
+}
+
+impl Sample {
+    /// Segments sent again, of 10,000; only TCP has them.
+    pub fn again_per_10k(&self) -> Option<f64> {
+        (self.datagrams == 0 && self.segments > 0)
+            .then(|| self.segments_again as f64 * 1e4 / self.segments as f64)
+    }
+
+    /// The share of UDP datagrams that were lost.
+    pub fn lost_share(&self) -> Option<f64> {
+        (self.datagrams > 0).then(|| self.datagrams_lost as f64 / self.datagrams as f64)
+    }
+
+    /// CPU seconds for each GB (10^9 bytes) on the senders' wires.
+    pub fn cpu_s_per_gb(&self) -> Option<f64> {
+        (self.wire_bytes > 0).then(|| self.cpu_s * 1e9 / self.wire_bytes as f64)
+    }
+}
+
+/// A competing flow: what, from whom, to whom.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rival {
+    /// The host that sends.
+    pub from: &'static str,
+    /// The host that receives.
+    pub to: &'static str,
+    /// What it sends.
+    pub traffic: Traffic,
+}
+
+/// Runs some traffic from host `a` to host `b` of a lab.
+pub fn take(bed: &Bed, traffic: &Traffic, rival: Option<&Rival>, stop: &Interrupt) -> Result<Sample, Error> {
+    let (a, b) = (bed.host("a")?, bed.host("b")?);
+    let links = [a, b].map(counts);
+    let [links_a, links_b] = links;
+    let before = (links_a?, links_b?);
+    let other = match rival {
+        Some(rival) => Some(iperf::start(bed.host(rival.from)?, bed.host(rival.to)?, &rival.traffic)?),
+        None => None,
+    };
+    let segments = [a.tcp_segments()?, b.tcp_segments()?];
+    let nics = [a.nic_counts()?, b.nic_counts()?];
+    let clock = CpuClock::now()?;
+    let mut run = iperf::start(a, b, traffic)?;
+    wait(&mut run, traffic, stop)?;
+    let cpu = CpuClock::now()?.since(clock);
+    let nics_after = [a.nic_counts()?, b.nic_counts()?];
+    let segments_after = [a.tcp_segments()?, b.tcp_segments()?];
+    let outcome = run.finish()?;
+    let rival_mbit = match other {
+        Some(flow) => Some(flow.finish()?.mbit()),
+        None => None,
+    };
+    let after = (counts(a)?, counts(b)?);
+
+    // Which hosts send data, and which one receives it where there is only one way.
+    let (senders, from, to): (&[usize], usize, usize) = match traffic.direction {
+        Direction::Forward => (&[0], 0, 1),
+        Direction::Reverse => (&[1], 1, 0),
+        Direction::Both => (&[0, 1], 0, 1),
+    };
+    let tx = |host: usize| delta(&nics[host], &nics_after[host], |nic| nic.tx_bytes);
+    let rx = |host: usize| delta(&nics[host], &nics_after[host], |nic| nic.rx_bytes);
+    let sum = |pick: fn(&LinkCount) -> u64| {
+        let total = |links: &[LinkCount]| links.iter().map(pick).sum::<u64>();
+        (total(&after.0) + total(&after.1)).saturating_sub(total(&before.0) + total(&before.1))
+    };
+    let sent = |pick: fn(&(u64, u64)) -> u64| {
+        senders.iter().map(|&host| pick(&segments_after[host]).saturating_sub(pick(&segments[host]))).sum()
+    };
+    let tcp = matches!(traffic.load, Load::Tcp(_));
+    let back = outcome.back.unwrap_or_default();
+    Ok(Sample {
+        repeat: 0,
+        mbit: outcome.mbit(),
+        mbit_back: outcome.back.map(|back| back.mbit),
+        segments: if tcp { sent(|s| s.0) } else { 0 },
+        segments_again: if tcp { sent(|s| s.1) } else { 0 },
+        datagrams: if tcp { 0 } else { outcome.way.datagrams + back.datagrams },
+        datagrams_lost: if tcp { 0 } else { outcome.way.lost + back.lost },
+        tx_shares: shares(&tx(from)),
+        rx_shares: shares(&rx(to)),
+        wire_bytes: senders.iter().flat_map(|&host| tx(host)).sum(),
+        cpu_s: cpu.busy_s,
+        cpu_share: cpu.share,
+        nic_queue_drops: sum(|link| link.nic_queue_drops),
+        port_queue_drops: sum(|link| link.port_queue_drops),
+        frames_lost: sum(|link| link.port.lost),
+        frames_marked: sum(|link| link.port.marked),
+        backlog_drops: sum(|link| link.port.backlog),
+        each_second: outcome.each_second,
+        command: outcome.command,
+        rival_mbit,
+    })
+}
+
+fn counts(host: Host<'_>) -> Result<Vec<LinkCount>, Error> {
+    host.links()?.iter().map(|link| link.count()).collect()
+}
+
+fn delta(before: &[NicCount], after: &[NicCount], pick: fn(&NicCount) -> u64) -> Vec<u64> {
+    before.iter().zip(after).map(|(b, a)| pick(a).saturating_sub(pick(b))).collect()
+}
+
+/// Waits for the client's end; [`Iperf::finish`] says what is wrong with one that never ends.
+fn wait(run: &mut Iperf<'_>, traffic: &Traffic, stop: &Interrupt) -> Result<(), Error> {
+    let limit = Duration::from_secs(u64::from(traffic.seconds + traffic.omit) + 10);
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        stop.check()?;
+        if wait_until(LOOK, "the end of a measurement", || run.ended(), |ended| *ended).is_ok() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! Writes a report as JSON and as SVG.
+
+use crate::experiments;
+use crate::plot;
+use crate::report::Report;
+use linkbraid_api::Error;
+use std::path::{Path, PathBuf};
+
+/// Where a report went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saved {
+    /// All of it.
+    pub json: PathBuf,
+    /// Its figure.
+    pub svg: PathBuf,
+}
+
+/// Writes `EXPERIMENT-TIME.json` and `.svg` into a folder, which is made if it is not there.
+pub fn save(report: &Report, folder: &Path) -> Result<Saved, Error> {
+    let cannot = |path: &Path, cause: String| Error::new(path.display().to_string(), "cannot write", cause);
+    std::fs::create_dir_all(folder).map_err(|e| cannot(folder, e.to_string()))?;
+    let path = |end: &str| folder.join(format!("{}-{}.{end}", report.experiment, report.started));
+    let saved = Saved { json: path("json"), svg: path("svg") };
+    let json = serde_json::to_string_pretty(report).map_err(|e| cannot(&saved.json, e.to_string()))?;
+    std::fs::write(&saved.json, json + "\n").map_err(|e| cannot(&saved.json, e.to_string()))?;
+    std::fs::write(&saved.svg, svg(report)?).map_err(|e| cannot(&saved.svg, e.to_string()))?;
+    Ok(saved)
+}
+
+/// The figure of a report.
+pub(crate) fn svg(report: &Report) -> Result<String, Error> {
+    let experiment = experiments::find(&report.experiment).ok_or_else(|| {
+        Error::new(
+            format!("experiment '{}'", report.experiment),
+            "cannot draw it",
+            "there is none of this name",
+        )
+        .hint("linkbraid bench list")
+    })?;
+    let settings = report.settings;
+    let below = format!(
+        "{} of {} s, medians of {}; {}, {} cores, Linux {}, linkbraid {} ({})",
+        if settings.quick { "quick run" } else { "runs" },
+        settings.seconds,
+        settings.repeat,
+        report.machine.cpu,
+        report.machine.cores,
+        report.machine.kernel,
+        report.machine.linkbraid,
+        report.machine.build,
+    );
+    plot::svg(&(experiment.figure)(report), &below)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,23 @@
+use super::*;
+use crate::report::tests::report;
+
+#[test]
+fn a_table_has_the_medians_the_ratios_and_what_was_missed() {
+    let text = text(&report());
+    let bonded = text.lines().find(|line| line.starts_with("100mbit/cubic-1/n2")).expect("there");
+    let words: Vec<&str> = bonded.split_whitespace().collect();
+    assert_eq!(words[1..8], ["190.0", "(180.0", "to", "200.0)", "2.000", "single", "1.5"], "{text}");
+    assert!(text.contains("left out: 500mbit/udp/n8: too slow"), "{text}");
+    assert!(text.contains("goals: 1 of 3 met"), "{text}");
+    assert!(text.contains("not met: 100mbit/cubic-1/n2: 1.500 again, wanted below 1"), "{text}");
+    assert!(text.contains("open, it was not measured: 100mbit/cubic-1/n3: nothing"), "{text}");
+    assert!(text.contains("10 sent, 8 once, 1 more than once, 1 never"), "{text}");
+    assert!(!text.contains("note:"), "{text}");
+}
+
+#[test]
+fn a_busy_machine_is_said() {
+    let mut report = report();
+    report.background_cpu_share = 0.42;
+    assert!(text(&report).contains("note: the CPU was 42 % busy before the run"), "{}", text(&report));
+}

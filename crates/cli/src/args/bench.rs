@@ -1,0 +1,76 @@
+//! `bench list`, `bench run`.
+
+use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+/// Shown below the help of the object.
+pub const EXAMPLES: &str = "\
+Examples:
+  linkbraid bench list
+  linkbraid bench run scaling --quick
+  linkbraid bench run all --out results";
+
+/// The name that stands for all experiments.
+pub const ALL: &str = "all";
+
+/// What to do with experiments.
+#[derive(Debug, Subcommand)]
+pub enum BenchVerb {
+    /// List the experiments
+    #[command(after_help = "\
+Examples:
+  linkbraid bench list
+  linkbraid bench list --json")]
+    List,
+
+    /// Measure in namespaces, each figure beside the bare link in the same run
+    #[command(after_help = "\
+Examples:
+  linkbraid bench run scaling --quick
+  linkbraid bench run overhead unequal --repeat 5
+  linkbraid bench run all --out results --strict
+
+Each experiment leaves a JSON file with every sample, and a plot as SVG. A goal
+that is not met is reported; it is an error only with --strict.")]
+    Run(BenchRunArgs),
+}
+
+/// `bench run`
+#[derive(Debug, Args)]
+pub struct BenchRunArgs {
+    /// An experiment (see bench list), or all
+    #[arg(value_name = "NAME", required = true, value_parser = name)]
+    pub names: Vec<String>,
+
+    /// Fewer cases and less time: a first look
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Where the results go; made if it is not there
+    #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
+    pub out: PathBuf,
+
+    /// How often each case is measured, 1 to 100 [default: 3, quick: 1]
+    #[arg(long, value_name = "N", value_parser = repeat)]
+    pub repeat: Option<u32>,
+
+    /// Exit with 1 if a goal is not met
+    #[arg(long)]
+    pub strict: bool,
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if text == ALL || linkbraid_bench::find(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    let known: Vec<&str> = linkbraid_bench::EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+    Err(format!("no such experiment; there are {} and {ALL}", known.join(", ")))
+}
+
+fn repeat(text: &str) -> Result<u32, String> {
+    let range = linkbraid_bench::REPEATS;
+    text.parse()
+        .ok()
+        .filter(|n| range.contains(n))
+        .ok_or_else(|| format!("'{text}' is outside the allowed range {} to {}", range.start(), range.end()))
+}

@@ -1,0 +1,88 @@
+//! `linkbraid bench`: the experiments.
+
+use crate::args::{ALL_EXPERIMENTS, BenchRunArgs, BenchVerb};
+use crate::report::{self, Failed};
+use crate::text;
+use linkbraid_api::Error;
+use linkbraid_bench::{EXPERIMENTS, Experiment, Guard, Options, Report};
+use std::io::{self, Write};
+
+/// Does what the verb says.
+pub fn run(verb: BenchVerb, json: bool) -> Result<(), Failed> {
+    match verb {
+        BenchVerb::List => list(json),
+        BenchVerb::Run(args) => run_all(&args, json),
+    }
+}
+
+fn list(json: bool) -> Result<(), Failed> {
+    if json {
+        let record =
+            |e: &Experiment| serde_json::json!({ "name": e.name, "about": e.about, "paper": e.paper });
+        let records: Vec<_> = EXPERIMENTS.into_iter().map(record).collect();
+        return report::print(&text::json(&records));
+    }
+    let mut out = String::new();
+    for Experiment { name, about, paper, .. } in EXPERIMENTS {
+        let paper = if paper.is_empty() { String::new() } else { format!(" ({paper})") };
+        out.push_str(&format!("{name:<10} {about}{paper}\n"));
+    }
+    report::print(&out)
+}
+
+fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
+    let chosen = |e: &&Experiment| args.names.iter().any(|name| name == e.name || name == ALL_EXPERIMENTS);
+    let experiments: Vec<&Experiment> = EXPERIMENTS.into_iter().filter(chosen).collect();
+    let options = Options { quick: args.quick, repeat: args.repeat, ..Options::default() };
+    let guard = Guard::new().map_err(Failed::refused)?;
+    let mut reports = Vec::new();
+    let mut not_run = Vec::new();
+    for experiment in experiments {
+        let name = experiment.name;
+        // Progress is not a result: it goes where errors go.
+        let mut progress = io::stderr();
+        let _ = writeln!(progress, "{name}: {}", experiment.about);
+        let saved = linkbraid_bench::run(experiment, options, &mut progress, &guard).and_then(|report| {
+            let saved = linkbraid_bench::save(&report, &args.out)?;
+            Ok((report, saved))
+        });
+        match saved {
+            Ok((report, saved)) => {
+                if !json {
+                    report::print(&linkbraid_bench::text(&report))?;
+                    let files = [saved.json, saved.svg].map(|path| path.display().to_string());
+                    report::print(&format!("results: {}\n\n", files.join(", ")))?;
+                }
+                if !report.ran() {
+                    not_run.push(name);
+                }
+                reports.push(report);
+            }
+            Err(error) if linkbraid_bench::is_stop(&error) => return Err(Failed::refused(error)),
+            Err(error) => {
+                report::error(&error);
+                not_run.push(name);
+            }
+        }
+    }
+    if json {
+        report::print(&text::json(&reports))?;
+    }
+    verdict(args.strict, &reports, &not_run)
+}
+
+fn verdict(strict: bool, reports: &[Report], not_run: &[&str]) -> Result<(), Failed> {
+    let refused = |what: &str, names: &[&str]| {
+        let hint = format!("linkbraid bench run {}", names.join(" "));
+        Err(Failed::refused(Error::new("bench run", what, names.join(", ")).hint(hint)))
+    };
+    if !not_run.is_empty() {
+        return refused("not everything could be measured", not_run);
+    }
+    let missed: Vec<&str> =
+        reports.iter().filter(|report| !report.all_met()).map(|report| report.experiment.as_str()).collect();
+    if strict && !missed.is_empty() {
+        return refused("goals were not met", &missed);
+    }
+    Ok(())
+}
