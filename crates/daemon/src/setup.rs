@@ -40,7 +40,16 @@ async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32),
     for name in &add.members {
         let link = member::check(control, &add.name, name, add.move_address, &command).await?;
         if links.iter().any(|other| other.index == link.index) {
-            return Err(Error::new(&add.name, format!("cannot add member '{name}'"), "it is named twice"));
+            let mut once: Vec<&str> = Vec::new();
+            for name in &add.members {
+                if !once.contains(&name.as_str()) {
+                    once.push(name);
+                }
+            }
+            let hint = format!("linkbraid bond add {} --member {}", add.name, once.join(","));
+            return Err(
+                Error::new(&add.name, format!("cannot add member '{name}'"), "it is named twice").hint(hint)
+            );
         }
         if let Some(other) = links.iter().find(|other| other.mac == link.mac) {
             let cause = format!("its MAC {} is that of '{}' too", link.mac, other.name);
