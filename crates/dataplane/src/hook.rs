@@ -165,7 +165,8 @@ fn clsact_marker(pin: &Path) -> PathBuf {
 }
 
 fn exists(ifindex: u32) -> bool {
-    nix::net::if_::if_indextoname(ifindex).is_ok()
+    // nix answers with an empty name where there is no such interface.
+    nix::net::if_::if_indextoname(ifindex).is_ok_and(|name| !name.is_empty())
 }
 
 fn remove(path: &Path, result: io::Result<()>) -> Result<()> {

@@ -9,6 +9,7 @@ mod intf;
 mod reason;
 mod ring;
 mod table;
+mod trial;
 
 use error::Error as E;
 pub use error::{Error, Result};
@@ -25,6 +26,7 @@ use std::{
     path::{Path, PathBuf},
 };
 pub use table::{Bond, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy};
+pub use trial::{Trial, Verdict, Way};
 
 /// The compiled programs.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bond.bpf.o"));

@@ -44,6 +44,9 @@ pub struct Bond {
 /// little, since a loss is proven as soon as later data of its lane arrives (docs/performance.md).
 pub const DAMPING: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(40));
 
+/// The greatest age of a hole that the programs can tell.
+const DAMPING_MAX: Duration = Duration::from_secs(60);
+
 /// One member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
@@ -112,6 +115,13 @@ impl DataPath {
     pub fn set_bond(&self, bond: &Bond) -> Result<()> {
         within("segments", bond.elected.len() as u64, MEMBERS_MAX as u64)?;
         let (flags, least, greatest) = match bond.damping {
+            Some((_, greatest)) if greatest > DAMPING_MAX => {
+                return Err(Error::Range {
+                    what: "damping, seconds",
+                    value: greatest.as_secs(),
+                    max: DAMPING_MAX.as_secs(),
+                });
+            }
             Some((least, greatest)) => (CONFIG_DAMPING, nanoseconds(least), nanoseconds(greatest)),
             None => (0, 0, 0),
         };

@@ -36,20 +36,16 @@ int lb_egress(struct __sk_buff *skb)
 	return verdict;
 }
 
-/* Damping's word on a frame that take() let in. */
-static __always_inline int judge_ack(struct __sk_buff *skb, __u32 number)
+/* Damping's word on a frame that take() let in; 0 where it has none. */
+static __always_inline enum lb_reason judge_ack(struct __sk_buff *skb, __u32 number)
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_config *bond = the_bond();
-	enum lb_reason reason;
 
 	/* Over one lane nothing is striped. */
 	if (!bond || !(bond->flags & LB_CONFIG_DAMPING) || !plan || plan->n_lanes < 2)
-		return TC_ACT_UNSPEC;
-	reason = damp(skb, bond, plan->n_lanes);
-	if (reason)
-		count_reason(skb, reason);
-	return reason == LB_RX_ACK_DAMPED ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+		return 0;
+	return damp(skb, bond, plan->n_lanes);
 }
 
 SEC("tcx/ingress")
@@ -58,18 +54,30 @@ int lb_ingress(struct __sk_buff *skb)
 	__u32 slot = LB_NO_SLOT, number = 0;
 	enum lb_reason reason = take(skb, &slot, &number);
 
+	if (reason == LB_RX_PEER || reason == LB_RX_PLAIN) {
+		enum lb_reason finer = judge_ack(skb, number);
+
+		reason = finer ? finer : reason;
+	}
 	count_reason(skb, reason);
 	switch (reason) {
-	case LB_RX_PEER:
-	case LB_RX_PLAIN:
-		count_member(skb, slot, 0);
-		return judge_ack(skb, number);
-	case LB_RX_MULTICAST:
-	case LB_RX_GUEST:
-		count_member(skb, slot, 0);
-		return TC_ACT_UNSPEC;
 	case LB_RX_NOT_OURS:
 		return TC_ACT_UNSPEC;
+	case LB_RX_PEER:
+	case LB_RX_PLAIN:
+	case LB_RX_MULTICAST:
+	case LB_RX_GUEST:
+	case LB_RX_ACK_MASKED:
+	case LB_RX_ACK_LOST:
+	case LB_RX_ACK_OLD:
+	case LB_RX_ACK_DSACK:
+	case LB_RX_ACK_SHARE:
+	case LB_RX_ACK_WINDOW:
+		count_member(skb, slot, 0);
+		return TC_ACT_UNSPEC;
+	case LB_RX_ACK_DAMPED:
+		count_member(skb, slot, 0);
+		return TC_ACT_SHOT;
 	default:
 		/* Dropped, or handed to the daemon. */
 		return TC_ACT_SHOT;

@@ -29,6 +29,8 @@
 #define STRIPE_BYTES_MAX 65536
 /* In lb_stripe.sent_us: the end of the stripe has arrived. */
 #define STRIPE_ARRIVED 1u
+/* No stripe is this old; less than half of what 32 bits of microseconds hold. */
+#define AGE_US_MAX (1u << 30)
 /* A flow that has not been acknowledged for so long is stalled, and its sender is probing, ns. */
 #define STALL_NS (2 * 1000 * 1000)
 /* In flight: too few stripes for most of them to be followed by another one on their lane. */
@@ -296,10 +298,10 @@ static __always_inline void keep_blocks(struct __sk_buff *skb, const struct tcp_
 /* The age up to which a hole is the lanes' doing, ns. */
 static __always_inline __u64 patience(const struct lb_config *bond, const struct lb_flow *flow, int is_stalled)
 {
-	__u64 ns = 2 * flow->skew_ns;
+	__u64 ns = 2 * flow->skew_ns, least = is_stalled ? bond->damp_ns_min / 4 : bond->damp_ns_min;
 
-	if (ns < bond->damp_ns_min && !is_stalled)
-		return bond->damp_ns_min;
+	if (ns < least)
+		return least;
 	return ns > bond->damp_ns_max ? bond->damp_ns_max : ns;
 }
 
@@ -339,14 +341,15 @@ static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct l
 	walk->flow = flow;
 	walk->sack = sack;
 	walk->ack = view->ack;
-	walk->old_us = now_us(now - ns) - flow->lag_us;
+	/* Without a first hole's lag no stripe is old yet. */
+	walk->old_us = flow->lag_us ? now_us(now - ns) - flow->lag_us : now_us(now) - AGE_US_MAX;
 	bpf_loop(LB_STRIPES_MAX, step_judge, walk, 0);
-	if (!walk->is_covered && !walk->is_limited && now - flow->hole_since_ns <= ns) {
+	if (!walk->is_covered && now - flow->hole_since_ns <= ns) {
 		/* More is in flight than is remembered: only age can tell. */
 		walk->limit = view->ack;
 		walk->is_limited = 1;
 	} else if (is_new && walk->is_limited && walk->limit == view->ack) {
-		flow->lag_us = now_us(now) - walk->sent_us;
+		flow->lag_us = now_us(now) - walk->sent_us + 1;
 	}
 	/* Too little in flight for proofs, and losses are to be expected: every ACK may be the last one. */
 	if (flow->losses >= LOSSES_MIN && walk->n < SMALL_FLIGHT(n_lanes))

@@ -8,6 +8,8 @@
 
 /* A buffer up to this long may be an ACK without data: MAC, a tag, IPv6 and TCP with all its options. */
 #define ACK_BYTES_MAX 140
+/* How far a lane may be ahead of the others, in bytes: what flows put there without asking is forgotten beyond it. */
+#define LEAD_BYTES_MAX (2 * 65536)
 
 /* The lane a flow hash belongs to, by weight. */
 static __always_inline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
@@ -67,7 +69,8 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 {
 	struct lb_progress *progress;
 	struct tcp_view view;
-	__u32 lane, is_tcp, hash;
+	__u32 lane, latest, is_tcp, hash;
+	__u64 cost, ahead;
 
 	if (plan->n_lanes == 1 || bond->policy == LB_ACTIVE_BACKUP)
 		return 0;
@@ -77,6 +80,9 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	progress = progress_of(number, plan);
 	if (!progress)
 		return hashed_lane(plan, hash);
+	latest = latest_lane(plan, progress);
+	if (latest >= LB_LANES_MAX)
+		return 0;
 	is_tcp = view_tcp(skb, &view);
 	/* A new connection may reuse the ports of one that is gone. */
 	if (is_tcp && view.flags & TCP_SYN)
@@ -85,10 +91,13 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	if (is_tcp && !view.payload && skb->len <= ACK_BYTES_MAX)
 		lane = hashed_lane(plan, hash);
 	else
-		lane = latest_lane(plan, progress);
+		lane = latest;
 	if (lane >= LB_LANES_MAX)
 		return 0;
-	__sync_fetch_and_add(&progress->time[lane], (__u64)skb->wire_len * plan->lanes[lane].byte_cost);
+	cost = plan->lanes[lane].byte_cost;
+	ahead = progress->time[lane] - progress->time[latest];
+	if ((__s64)ahead < (__s64)(LEAD_BYTES_MAX * cost))
+		__sync_fetch_and_add(&progress->time[lane], skb->wire_len * cost);
 	if (is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING)
 		remember_stripe(skb, &view, plan->generation << 4 | lane);
 	return lane;

@@ -1,0 +1,79 @@
+//! Runs a program on a frame without sending it (`BPF_PROG_TEST_RUN`): for tests and for tracing.
+
+use crate::{
+    DataPath, EGRESS, INGRESS,
+    error::{Error, Result},
+    program,
+};
+use libbpf_rs::ProgramInput;
+
+/// Room for the frame that comes back, in bytes.
+const FRAME_BYTES_MAX: usize = 16 * 1024;
+/// Places in `struct __sk_buff`, in words.
+const CONTEXT_INGRESS_IFINDEX: usize = 9;
+const CONTEXT_IFINDEX: usize = 10;
+/// Verdicts of include/uapi/linux/pkt_cls.h.
+const TC_ACT_SHOT: i32 = 2;
+const TC_ACT_REDIRECT: i32 = 7;
+
+/// Which way the frame goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From the bond to a member.
+    Out,
+    /// From a member to the bond.
+    In,
+}
+
+/// What becomes of the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on.
+    Pass,
+    /// It ends here.
+    Drop,
+    /// It leaves by a member.
+    Redirect,
+}
+
+/// The program's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial {
+    /// What becomes of the frame.
+    pub verdict: Verdict,
+    /// The frame as the program left it.
+    pub frame: Vec<u8>,
+}
+
+impl DataPath {
+    /// Runs a program on `frame` (with its Ethernet header) as if it were on the interface `ifindex` of the caller's
+    /// network namespace. The frame goes nowhere, but counters and tables change as for a real one, and further
+    /// copies of a multicast are really sent.
+    ///
+    /// # Errors
+    /// The kernel refuses: no such interface, or a frame shorter than 14 bytes.
+    pub fn trial(&self, way: Way, frame: &[u8], ifindex: u32) -> Result<Trial> {
+        let program = program(&self.object, if way == Way::Out { EGRESS } else { INGRESS })?;
+        // The beginning of the kernel's `struct __sk_buff` (include/uapi/linux/bpf.h); the rest counts as zero.
+        let mut context = [0u32; 11];
+        context[CONTEXT_INGRESS_IFINDEX] = ifindex;
+        context[CONTEXT_IFINDEX] = ifindex;
+        let mut out = vec![0; FRAME_BYTES_MAX];
+        let input = ProgramInput {
+            context_in: Some(bytemuck::bytes_of_mut(&mut context)),
+            data_in: Some(frame),
+            data_out: Some(&mut out),
+            ..Default::default()
+        };
+        let result =
+            program.test_run(input).map_err(|cause| Error::Attach { what: "try a frame", ifindex, cause })?;
+        let verdict = match result.return_value.cast_signed() {
+            TC_ACT_SHOT => Verdict::Drop,
+            TC_ACT_REDIRECT => Verdict::Redirect,
+            _ => Verdict::Pass,
+        };
+        let bytes = result.data.map_or(0, |data| data.len());
+        out.truncate(bytes);
+        Ok(Trial { verdict, frame: out })
+    }
+}

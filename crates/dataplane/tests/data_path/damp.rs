@@ -1,0 +1,316 @@
+//! Duplicate-ACK damping, ACK by ACK.
+
+use crate::frames::{ECE, FIN, RST, SYN, Tcp, V4, V6, bare_sack, read_sack, sack, tagged, timestamps};
+use crate::rig::{LONG, Rig, own, peer};
+use linkbraid_dataplane::Verdict;
+use std::time::Duration;
+
+const STRIPE: u32 = 1400;
+const FIRST: u32 = 10_000;
+
+/// The sequence number after `n` stripes.
+fn at(n: u32) -> u32 {
+    FIRST.wrapping_add(n * STRIPE)
+}
+
+/// `lanes` lanes, and `n` stripes of equal length that went over them in turn.
+fn sent(lanes: u8, n: u32) -> Rig {
+    let rig = Rig::new(lanes);
+    send(&rig, V4, FIRST, n);
+    rig
+}
+
+fn send(rig: &Rig, protocol: u16, first: u32, n: u32) {
+    for i in 0..n {
+        let data = Tcp { protocol, ..Tcp::data(first.wrapping_add(i * STRIPE), STRIPE as usize) };
+        let ran = rig.out(&data.frame(peer(0), own(0)));
+        assert_eq!(ran.source(), own((i % rig.members.len() as u32) as u8), "stripe {i}");
+    }
+}
+
+/// What an ACK did: the reason, and the SACK blocks that are left (checksum checked), `None` if it was dropped.
+#[track_caller]
+fn ack(rig: &Rig, tcp: &Tcp) -> (&'static str, Option<Vec<(u32, u32)>>) {
+    let frame = tcp.frame(own(0), peer(0));
+    let ran = rig.arrives(0, &frame);
+    assert_eq!(ran.reasons.len(), 1, "counted once: {:?}", ran.reasons);
+    let (blocks, is_right) = read_sack(&ran.frame);
+    assert!(is_right, "the checksum is wrong");
+    assert_eq!(ran.frame.len(), frame.len());
+    match ran.verdict {
+        Verdict::Drop => (ran.reasons[0], None),
+        _ => (ran.reasons[0], Some(blocks)),
+    }
+}
+
+/// The stripes from `a` up to `b` as a SACK block.
+fn block(a: u32, b: u32) -> (u32, u32) {
+    (at(a), at(b))
+}
+
+#[test]
+fn a_young_hole_is_masked_then_damped_then_filled() {
+    let rig = sent(4, 8);
+    assert_eq!(ack(&rig, &Tcp::ack(at(1), &[])), ("rx_peer", Some(vec![])));
+    assert_eq!(ack(&rig, &Tcp::ack(at(1), &[block(2, 3)])), ("rx_ack_masked", Some(vec![])));
+    assert_eq!(ack(&rig, &Tcp::ack(at(1), &[block(2, 4)])), ("rx_ack_damped", None));
+    assert_eq!(ack(&rig, &Tcp::ack(at(4), &[])), ("rx_peer", Some(vec![])));
+    assert_eq!(ack(&rig, &Tcp::ack(at(5), &[block(6, 7)])), ("rx_ack_masked", Some(vec![])));
+}
+
+#[test]
+fn only_later_data_of_the_same_lane_proves_a_loss() {
+    let rig = sent(4, 8);
+    // Stripe 0 (lane 0) is missing; 1, 2 and 3 are other lanes', 4 is lane 0's.
+    ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 4)])), ("rx_ack_damped", None));
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 5)])), ("rx_ack_lost", Some(vec![block(1, 5)])));
+}
+
+#[test]
+fn a_proven_loss_does_not_give_away_holes_above_it() {
+    let rig = sent(4, 12);
+    // 0 is lost for certain (4 arrived), 5 is on its way on lane 1: 6 has overtaken it.
+    let blocks = [block(6, 7), block(1, 5)];
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &blocks)), ("rx_ack_lost", Some(vec![block(1, 5)])));
+    // 9 proves that 5 is lost too.
+    let blocks = [block(9, 10), block(6, 7), block(1, 5)];
+    let told = vec![block(6, 7), block(1, 5)];
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &blocks)), ("rx_ack_lost", Some(told)));
+}
+
+#[test]
+fn the_end_of_a_stripe_proves_its_beginning_lost() {
+    let rig = sent(2, 4);
+    let middle = at(0) + STRIPE / 2;
+    let told = vec![(middle, at(1))];
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[(middle, at(1))])), ("rx_ack_lost", Some(told)));
+}
+
+#[test]
+fn what_was_sent_again_proves_nothing() {
+    let rig = sent(2, 4);
+    ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
+    // Stripe 1 once more; its lane is lane 0's turn. Its arrival says nothing about stripe 0.
+    rig.out(&Tcp::data(at(1), STRIPE as usize).frame(peer(0), own(0)));
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 2)])), ("rx_ack_damped", None));
+}
+
+#[test]
+fn a_hole_that_got_old_is_told() {
+    let mut rig = sent(4, 8);
+    ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+    rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+    assert_eq!(ack(&rig, &Tcp::ack(at(1), &[block(2, 3)])), ("rx_ack_old", Some(vec![block(2, 3)])));
+}
+
+#[test]
+fn without_damping_nothing_is_touched() {
+    let mut rig = sent(4, 8);
+    rig.change(|bond| bond.damping = None);
+    for _ in 0..2 {
+        assert_eq!(ack(&rig, &Tcp::ack(at(1), &[block(2, 3)])), ("rx_peer", Some(vec![block(2, 3)])));
+    }
+}
+
+#[test]
+fn flows_that_were_not_striped_are_not_touched() {
+    let rig = Rig::new(4);
+    assert_eq!(ack(&rig, &Tcp::ack(at(1), &[block(2, 3)])), ("rx_peer", Some(vec![block(2, 3)])));
+    let rig = Rig::new(1);
+    send(&rig, V4, FIRST, 4);
+    assert_eq!(ack(&rig, &Tcp::ack(at(1), &[block(2, 3)])), ("rx_peer", Some(vec![block(2, 3)])));
+}
+
+#[test]
+fn what_always_passes() {
+    // Each on a hole that is being watched, so that a plain duplicate would be dropped.
+    let duplicate = || Tcp::ack(at(1), &[block(2, 3)]);
+    let dsack = [(at(0), at(1)), block(2, 3)];
+    let inner = [(at(2), at(3)), block(2, 4)];
+    let all = || Some(vec![block(2, 3)]);
+    type Case = (&'static str, Tcp, &'static str, Option<Vec<(u32, u32)>>);
+    let cases: [Case; 9] = [
+        ("duplicate", duplicate(), "rx_ack_damped", None),
+        ("window", Tcp { window: 600, ..duplicate() }, "rx_ack_window", Some(vec![])),
+        ("zero window", Tcp { window: 0, ..duplicate() }, "rx_ack_window", Some(vec![])),
+        ("ECE", Tcp { flags: 0x10 | ECE, ..duplicate() }, "rx_ack_window", Some(vec![])),
+        ("data", Tcp { payload: 100, ..duplicate() }, "rx_ack_window", Some(vec![])),
+        ("FIN", Tcp { flags: 0x10 | FIN, ..duplicate() }, "rx_peer", all()),
+        ("RST", Tcp { flags: 0x10 | RST, ..duplicate() }, "rx_peer", all()),
+        ("DSACK below", Tcp::ack(at(1), &dsack), "rx_ack_dsack", Some(vec![dsack[0]])),
+        ("DSACK inside", Tcp::ack(at(1), &inner), "rx_ack_dsack", Some(vec![inner[0]])),
+    ];
+    for (what, tcp, reason, blocks) in cases {
+        let rig = sent(4, 8);
+        ack(&rig, &duplicate());
+        assert_eq!(ack(&rig, &tcp), (reason, blocks), "{what}");
+    }
+    let rig = sent(4, 8);
+    ack(&rig, &duplicate());
+    let syn = Tcp { flags: 0x10 | SYN, ..duplicate() };
+    assert_eq!(ack(&rig, &syn), ("rx_peer", all()));
+}
+
+#[test]
+fn checksums_are_right_wherever_the_option_stands() {
+    let blocks = [block(2, 3), block(5, 6), block(9, 10)];
+    let pad = |mut options: Vec<u8>| {
+        options.resize(options.len().next_multiple_of(4), 0);
+        options
+    };
+    let layouts: [(&str, Vec<u8>); 5] = [
+        ("time stamps, even", [timestamps(), sack(&blocks)].concat()),
+        ("alone, even", pad(bare_sack(&blocks))),
+        ("alone, odd", pad([vec![1], bare_sack(&blocks)].concat())),
+        ("time stamps behind it, odd", pad([vec![1, 1, 1], bare_sack(&blocks[..2]), timestamps()].concat())),
+        ("four blocks", pad(bare_sack(&[block(2, 3), block(5, 6), block(7, 8), block(9, 10)]))),
+    ];
+    for protocol in [V4, V6] {
+        for (what, options) in &layouts {
+            for is_tagged in [false, true] {
+                let rig = Rig::new(4);
+                send(&rig, protocol, FIRST, 12);
+                let tcp = Tcp { protocol, options: options.clone(), ..Tcp::ack(at(1), &[]) };
+                let mut frame = tcp.frame(own(0), peer(0));
+                if is_tagged {
+                    frame = tagged(&frame, 7);
+                }
+                let ran = rig.arrives(0, &frame);
+                let (left, is_right) = read_sack(&ran.frame);
+                // 1 is lost for certain where 5 and 9 have arrived, and so are 3 and 4 where 9 (lane 1) does not count.
+                assert_eq!(ran.verdict, Verdict::Pass, "{what}");
+                assert!(is_right, "{what}, tagged {is_tagged}: checksum");
+                assert!(left.len() < 4 && ran.frame.len() == frame.len(), "{what}: {left:?}");
+                let rest = [left.contains(&block(9, 10)), left.contains(&block(2, 3))];
+                assert_eq!(rest, [false, true], "{what}: {left:?}");
+                assert_eq!(ran.reasons, ["rx_ack_lost"], "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn masking_alone_keeps_the_checksum_right() {
+    for protocol in [V4, V6] {
+        for lead in 0..4 {
+            let rig = Rig::new(4);
+            send(&rig, protocol, FIRST, 8);
+            let mut options = [vec![1; lead], bare_sack(&[block(2, 3), block(4, 5)])].concat();
+            options.resize(options.len().next_multiple_of(4), 0);
+            let tcp = Tcp { protocol, options, ..Tcp::ack(at(1), &[]) };
+            assert_eq!(ack(&rig, &tcp), ("rx_ack_masked", Some(vec![])), "{lead} bytes in front");
+        }
+    }
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let rig = Rig::new(4);
+    let first = 0u32.wrapping_sub(3 * STRIPE);
+    send(&rig, V4, first, 8);
+    let block = |a: u32, b: u32| (first.wrapping_add(a * STRIPE), first.wrapping_add(b * STRIPE));
+    assert_eq!(ack(&rig, &Tcp::ack(first, &[block(1, 3)])), ("rx_ack_masked", Some(vec![])));
+    assert_eq!(ack(&rig, &Tcp::ack(first, &[block(1, 4)])), ("rx_ack_damped", None));
+    assert_eq!(ack(&rig, &Tcp::ack(first, &[block(1, 5)])), ("rx_ack_lost", Some(vec![block(1, 5)])));
+}
+
+#[test]
+fn with_more_in_flight_than_is_remembered_only_age_tells() {
+    let mut rig = sent(2, 200);
+    let tcp = Tcp::ack(at(0), &[block(1, 199)]);
+    assert_eq!(ack(&rig, &tcp), ("rx_ack_masked", Some(vec![])));
+    assert_eq!(ack(&rig, &tcp), ("rx_ack_damped", None));
+    rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+    assert_eq!(ack(&rig, &tcp).1, Some(vec![block(1, 199)]));
+}
+
+#[test]
+fn a_share_of_the_acks_always_passes() {
+    let rig = sent(4, 8);
+    let tcp = Tcp::ack(at(1), &[block(2, 3)]);
+    ack(&rig, &tcp);
+    let mut passed = 0;
+    for _ in 0..3000 {
+        match ack(&rig, &tcp) {
+            ("rx_ack_damped", None) => {}
+            (reason, blocks) => {
+                assert_eq!((reason, blocks), ("rx_ack_share", Some(vec![])));
+                passed += 1;
+            }
+        }
+    }
+    assert!((250..=500).contains(&passed), "{passed} of 3000 passed, an eighth is 375");
+}
+
+#[test]
+fn a_new_connection_with_the_same_ports_starts_anew() {
+    let rig = sent(4, 8);
+    let syn = Tcp { flags: SYN, ..Tcp::data(77, 0) };
+    rig.out(&syn.frame(peer(0), own(0)));
+    assert_eq!(ack(&rig, &Tcp::ack(at(1), &[block(2, 3)])), ("rx_peer", Some(vec![block(2, 3)])));
+    send_from(&rig, 100);
+    let blocks = [(100 + 2 * STRIPE, 100 + 3 * STRIPE)];
+    assert_eq!(ack(&rig, &Tcp::ack(100 + STRIPE, &blocks)), ("rx_ack_masked", Some(vec![])));
+}
+
+fn send_from(rig: &Rig, first: u32) {
+    for i in 0..8 {
+        rig.out(&Tcp::data(first + i * STRIPE, STRIPE as usize).frame(peer(0), own(0)));
+    }
+}
+
+#[test]
+fn a_change_of_plan_voids_proofs() {
+    let rig = sent(4, 4);
+    rig.weights(&[1000, 1000]);
+    send_from(&rig, at(4));
+    // 4 and up left under the new plan: its lane 0 is another lane 0 than stripe 0's.
+    ack(&rig, &Tcp::ack(at(0), &[block(4, 5)]));
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(4, 9)])), ("rx_ack_damped", None));
+}
+
+#[test]
+fn real_losses_with_little_in_flight_are_told_at_once() {
+    let rig = Rig::new(4);
+    let mut seq = FIRST;
+    let data = |seq: u32| Tcp::data(seq, STRIPE as usize).frame(peer(0), own(0));
+    // Five losses that were proven: each time the first of eight stripes.
+    for _ in 0..5 {
+        for i in 0..8 {
+            rig.out(&data(seq + i * STRIPE));
+        }
+        let arrived = (seq + STRIPE, seq + 8 * STRIPE);
+        assert_eq!(ack(&rig, &Tcp::ack(seq, &[arrived])).0, "rx_ack_lost");
+        seq += 8 * STRIPE;
+        assert_eq!(ack(&rig, &Tcp::ack(seq, &[])).0, "rx_peer");
+    }
+    for i in 0..3 {
+        rig.out(&data(seq + i * STRIPE));
+    }
+    let arrived = (seq + STRIPE, seq + 3 * STRIPE);
+    assert_eq!(ack(&rig, &Tcp::ack(seq, &[arrived])), ("rx_ack_lost", Some(vec![arrived])));
+}
+
+#[test]
+fn nonsense_in_the_options_is_left_alone() {
+    let bad: [&[u8]; 6] = [
+        &[5, 10, 0, 0],
+        &[5, 0, 0, 0],
+        &[5, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        &[8, 200, 0, 0],
+        &[5, 2, 1, 1],
+        &[3, 1, 5, 10],
+    ];
+    for options in bad {
+        let rig = sent(4, 8);
+        let mut all = timestamps();
+        all.extend(options);
+        let tcp = Tcp { options: all, ..Tcp::ack(at(1), &[]) };
+        let frame = tcp.frame(own(0), peer(0));
+        let ran = rig.arrives(0, &frame);
+        assert_eq!((ran.verdict, &ran.reasons[..]), (Verdict::Pass, &["rx_peer"][..]), "{options:?}");
+        assert_eq!(ran.frame, frame);
+    }
+    assert!(LONG > Duration::from_secs(1), "holes stay young in these tests");
+}

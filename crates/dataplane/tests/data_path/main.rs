@@ -1,0 +1,12 @@
+//! The programs on single frames: fixture by fixture, the verdict, the frame and the reason that counted it.
+//!
+//! Needs root: BPF programs are loaded and run by the kernel (`BPF_PROG_TEST_RUN`), each test in a network namespace of
+//! its own. Frames shorter than an Ethernet header and refused rewrites (tx_short, rx_short, tx_rewrite, rx_rewrite)
+//! cannot be made there.
+
+mod damp;
+mod frames;
+mod lifecycle;
+mod rig;
+mod steer;
+mod take;

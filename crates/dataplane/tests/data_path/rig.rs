@@ -1,0 +1,178 @@
+//! A bond in a network namespace of its own, whose programs are run on single frames.
+
+use linkbraid_dataplane::{
+    Bond, Count, DataPath, HookChoice, Lane, Member, PeerMac, Plan, Policy, Verdict, Way, remove_pins,
+};
+use std::{
+    path::PathBuf,
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+/// The MAC of our member `slot`; the bond's is that of slot 0.
+pub fn own(slot: u8) -> [u8; 6] {
+    [2, 0, 0, 0, 1, slot]
+}
+
+/// The MAC of the peer's member.
+pub fn peer(member: u8) -> [u8; 6] {
+    [2, 0, 0, 0, 2, member]
+}
+
+/// A host that never heard of linkbraid.
+pub const PLAIN: [u8; 6] = [2, 0, 0, 0, 3, 1];
+/// A machine behind our bond.
+pub const GUEST: [u8; 6] = [2, 0, 0, 0, 4, 1];
+/// Everybody.
+pub const BROADCAST: [u8; 6] = [0xff; 6];
+
+/// Holes are never old in a test that does not want them to be.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// What one frame did.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub verdict: Verdict,
+    pub frame: Vec<u8>,
+    /// The reasons that counted it, one entry a frame.
+    pub reasons: Vec<&'static str>,
+}
+
+impl Ran {
+    pub fn source(&self) -> [u8; 6] {
+        self.frame[6..12].try_into().unwrap()
+    }
+
+    pub fn destination(&self) -> [u8; 6] {
+        self.frame[..6].try_into().unwrap()
+    }
+}
+
+/// A bond of veth interfaces that lead nowhere; its peer has as many members.
+pub struct Rig {
+    pub path: DataPath,
+    pub bond: Bond,
+    pub members: Vec<u32>,
+    pins: PathBuf,
+}
+
+/// Moves this thread, and what it starts, into a new network namespace.
+pub fn new_namespace() {
+    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)
+        .expect("this test needs root: it makes a network namespace and loads BPF programs");
+}
+
+pub fn ip(line: &str) {
+    let done = Command::new("ip").args(line.split_whitespace()).output().expect("iproute2 is installed");
+    assert!(done.status.success(), "ip {line}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// A folder for pins that no other test has.
+pub fn pins() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    PathBuf::from(format!("/sys/fs/bpf/linkbraid-test-{}-{number}", std::process::id()))
+}
+
+pub fn index(name: &str) -> u32 {
+    nix::net::if_::if_nametoindex(name).expect("the interface is there")
+}
+
+impl Rig {
+    /// `n` members of equal weight, one segment, damping with holes that never get old.
+    pub fn new(n: u8) -> Self {
+        new_namespace();
+        ip("link add bond type bridge");
+        let members: Vec<u32> = (0..n)
+            .map(|slot| {
+                ip(&format!("link add member{slot} type veth peer name far{slot}"));
+                ip(&format!("link set member{slot} up"));
+                index(&format!("member{slot}"))
+            })
+            .collect();
+        let pins = pins();
+        let path = DataPath::load(&pins, HookChoice::Auto).expect("the programs load");
+        let bond = Bond {
+            ifindex: index("bond"),
+            mac: own(0),
+            policy: Policy::Spread,
+            damping: Some((LONG, LONG)),
+            elected: vec![0],
+        };
+        let rig = Self { path, bond, members, pins };
+        rig.path.set_bond(&rig.bond).unwrap();
+        for slot in 0..n {
+            rig.set_member(slot, 0);
+            let row = PeerMac { plan: 1, primary: peer(0), broadcast_slot: 0 };
+            rig.path.set_peer_mac(peer(slot), &row).unwrap();
+        }
+        rig.weights(&vec![1000; n.into()]);
+        rig
+    }
+
+    pub fn set_member(&self, slot: u8, elected: u8) {
+        let ifindex = self.members[usize::from(slot)];
+        let member = Member { ifindex, mac: own(slot), live: true, elected };
+        self.path.set_member(slot, Some(&member)).unwrap();
+    }
+
+    /// Lane i joins our member i and the peer's member i; towards plain hosts the lanes weigh the same.
+    pub fn weights(&self, weights: &[u32]) {
+        let lanes = |to: fn(u8) -> Option<[u8; 6]>| Plan {
+            lanes: (0u8..)
+                .zip(weights)
+                .map(|(slot, weight)| Lane { slot, peer_mac: to(slot), weight: *weight })
+                .collect(),
+        };
+        self.path.set_plan(0, &lanes(|_| None)).unwrap();
+        self.path.set_plan(1, &lanes(|slot| Some(peer(slot)))).unwrap();
+    }
+
+    pub fn change(&mut self, change: impl FnOnce(&mut Bond)) {
+        change(&mut self.bond);
+        self.path.set_bond(&self.bond).unwrap();
+    }
+
+    pub fn counts(&self) -> Vec<(&'static str, Count)> {
+        self.path.reasons().unwrap().into_iter().map(|(reason, count)| (reason.name, count)).collect()
+    }
+
+    fn run(&self, way: Way, frame: &[u8], ifindex: u32) -> Ran {
+        let before = self.counts();
+        let trial = self.path.trial(way, frame, ifindex).expect("the kernel runs the program");
+        let after = self.counts();
+        let reasons = before
+            .iter()
+            .zip(&after)
+            .flat_map(|(old, new)| {
+                std::iter::repeat_n(new.0, usize::try_from(new.1.frames - old.1.frames).unwrap())
+            })
+            .collect();
+        Ran { verdict: trial.verdict, frame: trial.frame, reasons }
+    }
+
+    /// A frame leaves by the bond.
+    pub fn out(&self, frame: &[u8]) -> Ran {
+        self.run(Way::Out, frame, self.bond.ifindex)
+    }
+
+    /// A frame arrives on a member.
+    pub fn arrives(&self, slot: u8, frame: &[u8]) -> Ran {
+        self.run(Way::In, frame, self.members[usize::from(slot)])
+    }
+
+    /// A frame arrives on any interface.
+    pub fn arrives_on(&self, ifindex: u32, frame: &[u8]) -> Ran {
+        self.run(Way::In, frame, ifindex)
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let removed = remove_pins(&self.pins);
+        if !std::thread::panicking() {
+            removed.unwrap();
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The way in: what passes, what is dropped, what goes to the daemon.
+
+use crate::frames::ethernet;
+use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, new_namespace, own, peer, pins};
+use linkbraid_dataplane::{DataPath, HookChoice, PeerMac, Verdict, remove_pins};
+
+const ARP_PLUS: u16 = 0x88b5;
+
+fn frame(to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
+    ethernet(to, from, 0x0800, &[0x45; 60])
+}
+
+#[track_caller]
+fn assert_ran(ran: &Ran, verdict: Verdict, reason: &str) {
+    assert_eq!((ran.verdict, &ran.reasons[..]), (verdict, &[reason][..]));
+}
+
+/// A frame for `GUEST` on the member that speaks for it.
+fn guest_slot(rig: &Rig) -> u8 {
+    rig.out(&frame(PLAIN, GUEST));
+    (0..rig.members.len() as u8)
+        .find(|slot| rig.path.member_counts(*slot).unwrap().tx.frames == 1)
+        .expect("the guest's frame left by a member")
+}
+
+#[test]
+fn unicast_by_who_sent_it_and_whom_it_is_for() {
+    let rig = Rig::new(3);
+    let strange = [2, 0, 0, 0, 9, 9];
+    // What, arrives on, to, from; verdict, reason; the MACs afterwards.
+    type Case = (&'static str, u8, [u8; 6], [u8; 6], Verdict, &'static str, [u8; 6], [u8; 6]);
+    let cases: [Case; 10] = [
+        ("first lane", 0, own(0), peer(0), Verdict::Pass, "rx_peer", own(0), peer(0)),
+        ("straight lane", 2, own(2), peer(2), Verdict::Pass, "rx_peer", own(0), peer(0)),
+        ("crossed lane", 1, own(1), peer(2), Verdict::Pass, "rx_peer", own(0), peer(0)),
+        ("plain host, bond's MAC", 0, own(0), PLAIN, Verdict::Pass, "rx_plain", own(0), PLAIN),
+        ("plain host, member's MAC", 1, own(1), PLAIN, Verdict::Pass, "rx_plain", own(0), PLAIN),
+        ("flooded: another member's", 1, own(2), peer(0), Verdict::Drop, "rx_flooded", own(2), peer(0)),
+        ("flooded: the bond's", 2, own(0), PLAIN, Verdict::Drop, "rx_flooded", own(0), PLAIN),
+        ("own frame", 1, own(1), own(2), Verdict::Drop, "rx_own", own(1), own(2)),
+        ("own broadcast", 1, BROADCAST, own(0), Verdict::Drop, "rx_own", BROADCAST, own(0)),
+        ("own, for a stranger", 0, strange, own(1), Verdict::Drop, "rx_own", strange, own(1)),
+    ];
+    for (what, slot, to, from, verdict, reason, new_to, new_from) in cases {
+        let sent = frame(to, from);
+        let ran = rig.arrives(slot, &sent);
+        assert_eq!((ran.verdict, &ran.reasons[..]), (verdict, &[reason][..]), "{what}");
+        assert_eq!((ran.destination(), ran.source()), (new_to, new_from), "{what}");
+        assert_eq!(ran.frame[12..], sent[12..], "{what}");
+    }
+}
+
+#[test]
+fn a_guests_frames_come_in_by_its_member_only() {
+    let rig = Rig::new(3);
+    let speaker = guest_slot(&rig);
+    for slot in 0..3 {
+        let sent = frame(GUEST, peer(0));
+        let ran = rig.arrives(slot, &sent);
+        if slot == speaker {
+            assert_ran(&ran, Verdict::Pass, "rx_guest");
+        } else {
+            assert_ran(&ran, Verdict::Drop, "rx_stranger");
+        }
+        assert_eq!(ran.frame, sent);
+    }
+}
+
+#[test]
+fn one_copy_of_a_broadcast_passes() {
+    let rig = Rig::new(4);
+    for slot in 0..4 {
+        rig.set_member(slot, 2);
+    }
+    let row = PeerMac { plan: 1, primary: peer(0), broadcast_slot: 3 };
+    rig.path.set_peer_mac(peer(1), &row).unwrap();
+    for to in [BROADCAST, [1, 0, 0x5e, 0, 0, 1], [0x33, 0x33, 0, 0, 0, 1]] {
+        // A plain host's passes on the elected member, a peer's where its row says; and the sender is put right.
+        for (from, accepts, source) in [(PLAIN, 2, PLAIN), (peer(1), 3, peer(0))] {
+            for slot in 0..4 {
+                let ran = rig.arrives(slot, &frame(to, from));
+                if slot == accepts {
+                    assert_ran(&ran, Verdict::Pass, "rx_multicast");
+                    assert_eq!((ran.destination(), ran.source()), (to, source));
+                } else {
+                    assert_ran(&ran, Verdict::Drop, "rx_copy");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interface_that_is_no_member_is_left_alone() {
+    let mut rig = Rig::new(2);
+    let sent = frame(own(1), peer(1));
+    let ran = rig.arrives_on(rig.bond.ifindex, &sent);
+    assert_ran(&ran, Verdict::Pass, "rx_not_ours");
+    assert_eq!(ran.frame, sent);
+    rig.path.set_member(1, None).unwrap();
+    assert_ran(&rig.arrives(1, &sent), Verdict::Pass, "rx_not_ours");
+    rig.members.pop();
+    assert_ran(&rig.arrives(0, &frame(own(1), peer(1))), Verdict::Drop, "rx_stranger");
+}
+
+#[test]
+fn a_peer_that_left_is_a_plain_host() {
+    let rig = Rig::new(2);
+    rig.path.delete_peer_mac(peer(1)).unwrap();
+    rig.path.delete_peer_mac(peer(1)).unwrap();
+    let ran = rig.arrives(1, &frame(own(1), peer(1)));
+    assert_ran(&ran, Verdict::Pass, "rx_plain");
+    assert_eq!((ran.destination(), ran.source()), (own(0), peer(1)));
+}
+
+#[test]
+fn arp_plus_goes_to_the_daemon_whole() {
+    let rig = Rig::new(2);
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    let sent: Vec<Vec<u8>> = [0usize, 46, 1499, 1500]
+        .iter()
+        .map(|bytes| ethernet(BROADCAST, peer(0), ARP_PLUS, &vec![*bytes as u8; *bytes]))
+        .collect();
+    for frame in &sent {
+        assert_ran(&rig.arrives(1, frame), Verdict::Drop, "rx_arp_plus");
+    }
+    let long = ethernet(BROADCAST, peer(0), ARP_PLUS, &[0; 1501]);
+    assert_ran(&rig.arrives(1, &long), Verdict::Drop, "rx_arp_plus_long");
+    for frame in sent {
+        assert_eq!(ring.next_frame(), Some((1, frame)));
+    }
+    assert_eq!(ring.next_frame(), None);
+}
+
+#[test]
+fn a_full_ring_drops_arp_plus_and_works_again_once_read() {
+    let rig = Rig::new(1);
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    let sent = ethernet(BROADCAST, peer(0), ARP_PLUS, &[0; 46]);
+    let mut taken = 0;
+    let full = loop {
+        let ran = rig.arrives(0, &sent);
+        if ran.reasons != ["rx_arp_plus"] {
+            break ran;
+        }
+        taken += 1;
+        assert!(taken < 10_000, "the ring never fills");
+    };
+    assert_ran(&full, Verdict::Drop, "rx_arp_plus_full");
+    let read = std::iter::from_fn(|| ring.next_frame()).count();
+    assert_eq!(read, taken);
+    assert_ran(&rig.arrives(0, &sent), Verdict::Drop, "rx_arp_plus");
+}
+
+#[test]
+fn member_counters_count_what_passed() {
+    let rig = Rig::new(2);
+    let sent = frame(own(1), peer(1));
+    for _ in 0..3 {
+        rig.arrives(1, &sent);
+    }
+    rig.arrives(0, &sent);
+    let counts = [0, 1].map(|slot| rig.path.member_counts(slot).unwrap());
+    assert_eq!((counts[0].rx.frames, counts[1].rx.frames), (0, 3));
+    assert_eq!(counts[1].rx.bytes, 3 * sent.len() as u64);
+    rig.path.clear_member_counts(1).unwrap();
+    assert_eq!(rig.path.member_counts(1).unwrap().rx.frames, 0);
+}
+
+#[test]
+fn without_a_bond_everything_passes_untouched() {
+    new_namespace();
+    let pins = pins();
+    let path = DataPath::load(&pins, HookChoice::Auto).unwrap();
+    let sent = frame(own(0), peer(0));
+    let ran = path.trial(linkbraid_dataplane::Way::In, &sent, 1).unwrap();
+    assert_eq!((ran.verdict, ran.frame), (Verdict::Pass, sent));
+    remove_pins(&pins).unwrap();
+}
