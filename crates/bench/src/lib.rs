@@ -43,7 +43,7 @@ const WHOLE: (u32, u32, u32) = (3, 4, 1);
 const QUICK: (u32, u32, u32) = (1, 2, 1);
 
 /// How to run experiments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// Fewer cases, less time each.
     pub quick: bool,
@@ -51,10 +51,12 @@ pub struct Options {
     pub repeat: Option<u32>,
     /// Seconds each measurement takes, instead of that default.
     pub seconds: Option<u32>,
+    /// Only cases whose names begin with this.
+    pub only: Option<String>,
 }
 
 impl Options {
-    fn settings(self) -> Settings {
+    fn settings(&self) -> Settings {
         let (repeat, seconds, omit) = if self.quick { QUICK } else { WHOLE };
         Settings {
             quick: self.quick,
@@ -80,12 +82,13 @@ impl Guard {
 /// stopped by SIGINT or SIGTERM; [`is_stop`] tells that from a failure.
 pub fn run(
     experiment: &Experiment,
-    options: Options,
+    options: &Options,
     progress: &mut dyn Write,
     guard: &Guard,
 ) -> Result<Report, Error> {
     let names = (experiment.name, experiment.about, experiment.paper);
     let mut run = Run::new(names, options.settings(), progress, &guard.0)?;
+    run.only = options.only.clone().unwrap_or_default();
     (experiment.run)(&mut run)?;
     Ok(run.report)
 }

@@ -126,15 +126,18 @@ pub struct Medians {
     pub cpu_s_per_gb: Option<Spread>,
     /// The share of the machine's CPU that was busy.
     pub cpu_share: Option<Spread>,
-    /// How far the members' shares of what was sent are apart; see [`imbalance`].
+    /// How far the members' shares of what was sent are from those their rates call for; 0.02 is 2 %.
     pub tx_imbalance: Option<Spread>,
     /// The same of what was received.
     pub rx_imbalance: Option<Spread>,
+    /// Goodput of the competing flow, Mbit/s, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rival_mbit: Option<Spread>,
 }
 
 impl Medians {
-    /// Of some samples.
-    pub fn of(samples: &[Sample]) -> Self {
+    /// Of some samples; `rates` are those of the sender's links.
+    pub fn of(samples: &[Sample], rates: &[u32]) -> Self {
         let over = |value: &dyn Fn(&Sample) -> Option<f64>| Spread::of(samples.iter().filter_map(value));
         Self {
             mbit: over(&|s| Some(s.mbit)),
@@ -142,8 +145,9 @@ impl Medians {
             lost_share: over(&Sample::lost_share),
             cpu_s_per_gb: over(&Sample::cpu_s_per_gb),
             cpu_share: over(&|s| Some(s.cpu_share)),
-            tx_imbalance: over(&|s| imbalance(&s.tx_shares)),
-            rx_imbalance: over(&|s| imbalance(&s.rx_shares)),
+            tx_imbalance: over(&|s| imbalance(&s.tx_shares, rates)),
+            rx_imbalance: over(&|s| imbalance(&s.rx_shares, rates)),
+            rival_mbit: over(&|s| s.rival_mbit),
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Run<'a> {
     pub settings: Settings,
     /// What has been found so far.
     pub report: Report,
+    /// Only cases whose names begin with this are measured.
+    pub only: String,
     progress: &'a mut dyn Write,
     stop: &'a Interrupt,
     taken: u32,
@@ -165,12 +167,17 @@ impl<'a> Run<'a> {
             failed: Vec::new(),
             goals: Vec::new(),
         };
-        Ok(Self { settings, report, progress, stop, taken: 0, planned: 0 })
+        Ok(Self { settings, report, only: String::new(), progress, stop, taken: 0, planned: 0 })
     }
 
     /// Says how many measurements are still to come, each counted once a repeat.
     pub fn plan(&mut self, cases: usize) {
         self.planned += u32::try_from(cases).unwrap_or(u32::MAX).saturating_mul(self.settings.repeat);
+    }
+
+    /// Whether a case of this name, or one whose name begins like this, is to be measured.
+    pub fn wants(&self, name: &str) -> bool {
+        name.starts_with(&self.only) || self.only.starts_with(name)
     }
 
     /// One line of progress.
@@ -223,9 +230,11 @@ impl<'a> Run<'a> {
         self.say(&line)
     }
 
-    /// Adds a goal.
+    /// Adds a goal, if its case is one that is wanted.
     pub fn goal(&mut self, goal: Goal) {
-        self.report.goals.push(goal);
+        if goal.case.starts_with(&self.only) {
+            self.report.goals.push(goal);
+        }
     }
 
     /// Adds what became of broadcasts.
@@ -258,7 +267,10 @@ impl<'a> Run<'a> {
     /// meets them alike. A case that fails is noted, and not tried again.
     pub fn interleave(&mut self, cases: &[Planned<'_>]) -> Result<(), Error> {
         let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); cases.len()];
-        let mut given_up = vec![false; cases.len()];
+        let named = |case: &&Planned<'_>| case.id.starts_with(&self.only);
+        let bases = || cases.iter().filter(named).flat_map(|case| &case.ratios).flat_map(|r| &r.bases);
+        let mut given_up: Vec<bool> =
+            cases.iter().map(|case| !named(&case) && !bases().any(|base| *base == case.id)).collect();
         for repeat in 0..self.settings.repeat {
             for (index, case) in cases.iter().enumerate() {
                 if given_up[index] {
@@ -279,11 +291,12 @@ impl<'a> Run<'a> {
         }
         let first = self.report.cases.len();
         for (case, samples) in cases.iter().zip(samples).filter(|(_, samples)| !samples.is_empty()) {
+            let parameters = case.parameters();
             self.report.cases.push(Case {
                 id: case.id.clone(),
                 lab: case.bed.name().into(),
-                parameters: case.parameters(),
-                medians: Medians::of(&samples),
+                medians: Medians::of(&samples, &parameters.rate_mbit),
+                parameters,
                 samples,
                 ratios: Vec::new(),
             });
@@ -316,10 +329,10 @@ impl<'a> Run<'a> {
             || format!("{:5.1} % lost", sample.lost_share().unwrap_or(0.0) * 100.0),
             |again| format!("{again:5.1} again/10k"),
         );
+        let all = if self.only.is_empty() { format!("/{}", self.planned) } else { String::new() };
         let line = format!(
-            "  [{:width$}/{}] {:<40} #{} {:>9.1} Mbit/s  {again}  CPU {:3.0} %",
+            "  [{:width$}{all}] {:<40} #{} {:>9.1} Mbit/s  {again}  CPU {:3.0} %",
             self.taken,
-            self.planned,
             case.id,
             repeat + 1,
             sample.mbit,

@@ -46,14 +46,16 @@ pub fn shares(parts: &[u64]) -> Vec<f64> {
     parts.iter().map(|part| *part as f64 / whole as f64).collect()
 }
 
-/// How far equal shares are apart: the largest less the smallest, over their mean. `None` for fewer than two.
-pub fn imbalance(shares: &[f64]) -> Option<f64> {
-    if shares.len() < 2 {
+/// How far shares are from those that rates call for: each is divided by its rate's part of all rates, and of the
+/// quotients it is the largest less the smallest. 0 is a perfect spread. `None` for fewer than two, or where the numbers
+/// of shares and rates differ.
+pub fn imbalance(shares: &[f64], rates: &[u32]) -> Option<f64> {
+    if shares.len() < 2 || shares.len() != rates.len() {
         return None;
     }
-    let spread = Spread::of(shares.iter().copied())?;
-    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-    (mean > 0.0).then(|| (spread.max - spread.min) / mean)
+    let all: f64 = rates.iter().map(|rate| f64::from(*rate)).sum();
+    let spread = Spread::of(shares.iter().zip(rates).map(|(share, rate)| share * all / f64::from(*rate)))?;
+    Some(spread.max - spread.min)
 }
 
 #[cfg(test)]

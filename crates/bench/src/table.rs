@@ -75,11 +75,12 @@ fn row(case: &Case) -> [String; 8] {
     };
     let percent = |x: f64| format!("{:.1} %", x * 100.0);
     let medians = &case.medians;
-    let ratios: Vec<String> = case
+    let mut ratios: Vec<String> = case
         .ratios
         .iter()
         .filter_map(|ratio| Some(format!("{:.3} {}", ratio.spread?.median, ratio.name)))
         .collect();
+    ratios.extend(medians.rival_mbit.map(|rival| format!("rival {:.1} Mbit/s", rival.median)));
     [
         case.id.clone(),
         medians.mbit.map_or_else(String::new, |s| format!("{:.1} ({:.1} to {:.1})", s.median, s.min, s.max)),

@@ -33,7 +33,7 @@ fn list(json: bool) -> Result<(), Failed> {
 fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
     let chosen = |e: &&Experiment| args.names.iter().any(|name| name == e.name || name == ALL_EXPERIMENTS);
     let experiments: Vec<&Experiment> = EXPERIMENTS.into_iter().filter(chosen).collect();
-    let options = Options { quick: args.quick, repeat: args.repeat, ..Options::default() };
+    let options = Options { quick: args.quick, repeat: args.repeat, only: args.only.clone(), seconds: None };
     let guard = Guard::new().map_err(Failed::refused)?;
     let mut reports = Vec::new();
     let mut not_run = Vec::new();
@@ -42,7 +42,7 @@ fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
         // Progress is not a result: it goes where errors go.
         let mut progress = io::stderr();
         let _ = writeln!(progress, "{name}: {}", experiment.about);
-        let saved = linkbraid_bench::run(experiment, options, &mut progress, &guard).and_then(|report| {
+        let saved = linkbraid_bench::run(experiment, &options, &mut progress, &guard).and_then(|report| {
             let saved = linkbraid_bench::save(&report, &args.out)?;
             Ok((report, saved))
         });

@@ -40,8 +40,8 @@ const TROUBLES: [Trouble; 5] = [
     Trouble { word: "none", name: "none", loss_ppm: 0, mark_ppm: 0, rival: false },
     Trouble { word: "loss-0.1", name: "loss 0.1 %", loss_ppm: 1_000, mark_ppm: 0, rival: false },
     Trouble { word: "loss-1", name: "loss 1 %", loss_ppm: 10_000, mark_ppm: 0, rival: false },
-    Trouble { word: "ecn-1", name: "ECN marks 1 %", loss_ppm: 0, mark_ppm: 10_000, rival: false },
-    Trouble { word: "rival", name: "competing flow", loss_ppm: 0, mark_ppm: 0, rival: true },
+    Trouble { word: "ecn-1", name: "ECN 1 %", loss_ppm: 0, mark_ppm: 10_000, rival: false },
+    Trouble { word: "rival", name: "rival flow", loss_ppm: 0, mark_ppm: 0, rival: true },
 ];
 
 const ROWS: [(&str, &str); 3] = [("single", "bare link"), ("undamped", "no damping"), ("damped", "damping")];

@@ -4,7 +4,7 @@ use super::Experiment;
 use crate::bed::{BOND, Bed};
 use crate::deliver::{self, Kind};
 use crate::plot::{Figure, Panel, Series};
-use crate::report::{Bound, Flood, Goal, Report};
+use crate::report::{Bound, Delivery, Flood, Goal, Report};
 use crate::run::Run;
 use crate::stats::Spread;
 use linkbraid_api::Error;
@@ -22,6 +22,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 const RATE: u32 = 100;
 const LINKS: usize = 4;
+const KINDS: [Kind; 3] = [Kind::Broadcast, Kind::Multicast, Kind::MulticastIpv6];
 /// Datagrams of each kind and way.
 const DATAGRAMS: u32 = 10_000;
 const QUICK_DATAGRAMS: u32 = 1_000;
@@ -36,7 +37,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let lab = Topology::empty("lab", 1).host(links()).host(links());
     let bed = run.bonded("three", lab.plain_host([LinkSpec::switch(0, Some(RATE))]))?;
     let datagrams = if run.settings.quick { QUICK_DATAGRAMS } else { DATAGRAMS };
-    for kind in [Kind::Broadcast, Kind::Multicast, Kind::MulticastIpv6] {
+    for kind in KINDS {
         for (from, to) in [("a", ["b", "c"]), ("c", ["a", "b"])] {
             let id = format!("{}/from-{from}", kind.word());
             match deliver::send(&bed, kind, from, &to, datagrams) {
@@ -71,9 +72,9 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
     let seconds = u32::try_from(STEADY_S).unwrap_or(u32::MAX);
     let half = RATE * u32::try_from(LINKS).unwrap_or(1) / 2;
     for (name, traffic) in [
-        ("one TCP flow", Some(Traffic::tcp(Cc::Cubic, seconds))),
+        ("TCP flow", Some(Traffic::tcp(Cc::Cubic, seconds))),
         ("silence", None),
-        ("one UDP flow after silence", Some(Traffic::udp(half, seconds))),
+        ("UDP after silence", Some(Traffic::udp(half, seconds))),
     ] {
         let before = ports(bed)?;
         let done = match &traffic {
@@ -141,20 +142,20 @@ fn goals(run: &mut Run<'_>) {
 }
 
 fn figure(report: &Report) -> Figure {
-    let names: Vec<String> =
-        report.deliveries.iter().map(|d| format!("{} {}-{}", short(&d.kind), d.from, d.to)).collect();
-    let percent = |pick: fn(&crate::report::Delivery) -> u64| {
-        let points = report.deliveries.iter().enumerate().filter_map(|(i, delivery)| {
-            let share = pick(delivery) as f64 * 100.0 / delivery.sent.max(1) as f64;
-            Some((i as f64, Spread::of([share])?))
-        });
-        points.collect::<Vec<_>>()
+    let way = |delivery: &Delivery| format!("{} to {}", delivery.from, delivery.to);
+    let mut ways: Vec<String> = report.deliveries.iter().map(way).collect();
+    ways.sort();
+    ways.dedup();
+    let once = |kind: Kind| {
+        let of_way = |way: &String| {
+            let mut all = report.deliveries.iter();
+            let found = all.find(|d| d.kind == kind.name() && format!("{} to {}", d.from, d.to) == *way)?;
+            Spread::of([found.once as f64 * 100.0 / found.sent.max(1) as f64])
+        };
+        let points = ways.iter().enumerate().filter_map(|(i, way)| Some((i as f64, of_way(way)?)));
+        Series { name: kind.name().into(), points: points.collect() }
     };
-    let series = vec![
-        Series { name: "exactly once".into(), points: percent(|d| d.once) },
-        Series { name: "more than once".into(), points: percent(|d| d.more) },
-        Series { name: "never".into(), points: percent(|d| d.never) },
-    ];
+    let series = KINDS.map(once).into();
     let traffics: Vec<String> = report.floods.iter().map(|flood| flood.traffic.clone()).collect();
     let flooded = report.floods.iter().enumerate().filter_map(|(i, flood)| {
         let share = flood.flooded as f64 * 1e6 / flood.frames.max(1) as f64;
@@ -163,9 +164,9 @@ fn figure(report: &Report) -> Figure {
     let panels = vec![
         Panel {
             title: format!("Datagrams over {BOND}, {LINKS} members on one switch"),
-            x_label: "kind, from host to host (c is plain)".into(),
-            y_label: "% of those sent".into(),
-            ..Panel::bars(names, series)
+            x_label: "from host to host (c is plain)".into(),
+            y_label: "% that came exactly once".into(),
+            ..Panel::bars(ways, series)
         },
         Panel {
             title: format!("Flooded by a switch that forgets in {AGEING_S} s"),
@@ -175,13 +176,4 @@ fn figure(report: &Report) -> Figure {
         },
     ];
     Figure { title: "multicast: exactly once, and no flooding".into(), panels }
-}
-
-/// Fits under a bar.
-fn short(kind: &str) -> &str {
-    match kind {
-        "broadcast" => "bc",
-        "multicast" => "mc",
-        _ => "mc6",
-    }
 }

@@ -70,10 +70,15 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let undamped = if quick { &UNDAMPED_KINDS[..1] } else { &UNDAMPED_KINDS[..] };
     run.plan(rates.len() * (kinds.len() * (1 + members.len()) + undamped.len()));
     let limits = limits(run)?;
-    for &rate in rates {
+    for &rate in rates.iter() {
+        if !run.wants(&format!("{rate}mbit/")) {
+            continue;
+        }
         one_rate(run, rate, members, &kinds, undamped, limits)?;
     }
-    goals(&mut run.report);
+    for goal in goals(&run.report) {
+        run.goal(goal);
+    }
     Ok(())
 }
 
@@ -139,7 +144,7 @@ fn too_much(total: u32, traffic: &Traffic, [tcp, udp]: [f64; 2]) -> Option<Strin
     })
 }
 
-fn goals(report: &mut Report) {
+fn goals(report: &Report) -> Vec<Goal> {
     let mut goals = Vec::new();
     for case in report.cases.iter().filter(|case| is_goal(case)) {
         let n = f64::from(case.parameters.members);
@@ -163,7 +168,7 @@ fn goals(report: &mut Report) {
             goals.push(goal(what, Bound::AtMost, SHARE_GOAL, spread.map(|spread| spread.median)));
         }
     }
-    report.goals = goals;
+    goals
 }
 
 /// One flow one way over 2 to 4 members, damped.

@@ -37,6 +37,9 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let pairs = pairs(run.settings.quick);
     run.plan(pairs.len() * CCS.len() * 3);
     for &(fast, slow) in pairs {
+        if !run.wants(&format!("{fast}+{slow}/")) {
+            continue;
+        }
         let host = || [fast, slow].map(|rate| LinkSpec::switch(0, Some(rate)));
         let name = format!("{fast}+{slow}");
         let alone = |rate| Topology::symmetric(2, 1, Some(rate));

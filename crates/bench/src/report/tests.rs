@@ -39,7 +39,7 @@ pub(crate) fn case(id: &str, members: u32, mbit: &[f64]) -> Case {
             damping: (members > 0).then_some(true),
             condition: "loss 1 %".into(),
         },
-        medians: Medians::of(&samples),
+        medians: Medians::of(&samples, &vec![100; members.max(1) as usize]),
         samples,
         ratios: Vec::new(),
     }

@@ -31,6 +31,6 @@ fn only_a_busy_machine_is_an_excuse() {
     let mut case = case("x", 2, &[1.0]);
     assert_eq!(cpu_limited(&case), None);
     case.samples[0].cpu_share = 0.97;
-    case.medians = Medians::of(&case.samples);
+    case.medians = Medians::of(&case.samples, &[100, 100]);
     assert_eq!(cpu_limited(&case).as_deref(), Some("the CPU was the limit: 97 % busy"));
 }

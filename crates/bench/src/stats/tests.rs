@@ -24,10 +24,13 @@ fn shares_are_of_the_whole() {
 }
 
 #[test]
-fn imbalance_is_relative_to_the_mean() {
-    let of = |shares: &[f64]| imbalance(shares).map(|x| (x * 1e9).round() / 1e9);
-    assert_eq!(of(&[0.25, 0.25, 0.25, 0.25]), Some(0.0));
-    assert_eq!(of(&[0.51, 0.49]), Some(0.04));
-    assert_eq!(of(&[1.0]), None);
-    assert_eq!(of(&[0.0, 0.0]), None);
+fn imbalance_is_relative_to_what_the_rates_call_for() {
+    let of = |shares: &[f64], rates: &[u32]| imbalance(shares, rates).map(|x| (x * 1e9).round() / 1e9);
+    assert_eq!(of(&[0.25, 0.25, 0.25, 0.25], &[7; 4]), Some(0.0));
+    assert_eq!(of(&[0.51, 0.49], &[100, 100]), Some(0.04));
+    assert_eq!(of(&[0.8, 0.2], &[400, 100]), Some(0.0));
+    assert_eq!(of(&[0.5, 0.5], &[300, 100]), Some(1.333_333_333));
+    assert_eq!(of(&[1.0], &[100]), None);
+    assert_eq!(of(&[0.5, 0.5], &[]), None, "links without a rate call for nothing");
+    assert_eq!(of(&[0.5, 0.5], &[0, 0]), None);
 }

@@ -28,6 +28,7 @@ Examples:
 Examples:
   linkbraid bench run scaling --quick
   linkbraid bench run overhead unequal --repeat 5
+  linkbraid bench run scaling --only 100mbit/cubic-1
   linkbraid bench run all --out results --strict
 
 Each experiment leaves a JSON file with every sample, and a plot as SVG. A goal
@@ -53,6 +54,10 @@ pub struct BenchRunArgs {
     /// How often each case is measured, 1 to 100 [default: 3, quick: 1]
     #[arg(long, value_name = "N", value_parser = repeat)]
     pub repeat: Option<u32>,
+
+    /// Measure only cases whose names begin with this, and what they are compared with
+    #[arg(long, value_name = "CASE")]
+    pub only: Option<String>,
 
     /// Exit with 1 if a goal is not met
     #[arg(long)]
