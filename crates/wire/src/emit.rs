@@ -47,7 +47,7 @@ impl Message {
 }
 
 /// One TLV; every value written here is at most [`VALUE_MAX`] long by the limits in `lib.rs`.
-fn put(out: &mut Vec<u8>, kind: u8, value: &[u8]) {
+pub(crate) fn put(out: &mut Vec<u8>, kind: u8, value: &[u8]) {
     debug_assert!(value.len() <= VALUE_MAX, "limits keep values short");
     out.extend([kind, value.len() as u8]);
     out.extend(value);

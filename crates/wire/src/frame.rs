@@ -24,6 +24,12 @@ pub struct Frame {
 /// # Errors
 /// Why it was refused.
 pub fn parse_frame(bytes: &[u8]) -> Result<Frame, Refusal> {
+    let (dst, src, payload) = split_frame(bytes)?;
+    Ok(Frame { dst, src, parsed: Message::parse(payload)? })
+}
+
+/// Destination, source and what follows the Ethernet header.
+pub(crate) fn split_frame(bytes: &[u8]) -> Result<(MacAddr, MacAddr, &[u8]), Refusal> {
     let (dst, rest) = bytes.split_first_chunk().ok_or(Refusal::Truncated)?;
     let (src, rest) = rest.split_first_chunk().ok_or(Refusal::Truncated)?;
     let (ethertype, payload) = rest.split_first_chunk().ok_or(Refusal::Truncated)?;
@@ -36,7 +42,7 @@ pub fn parse_frame(bytes: &[u8]) -> Result<Frame, Refusal> {
     if !src.is_host() {
         return Err(Refusal::SourceNotHost);
     }
-    Ok(Frame { dst, src, parsed: Message::parse(payload)? })
+    Ok((dst, src, payload))
 }
 
 /// Writes a whole frame, padded to [`FRAME_LEN_MIN`].
@@ -44,14 +50,25 @@ pub fn parse_frame(bytes: &[u8]) -> Result<Frame, Refusal> {
 /// # Errors
 /// The rule of [`Message::check`] that the message breaks.
 pub fn emit_frame(dst: MacAddr, src: MacAddr, message: &Message) -> Result<Vec<u8>, Refusal> {
-    let mut frame = Vec::with_capacity(256);
+    let mut frame = begin_frame(dst, src, 256);
+    message.emit(&mut frame)?;
+    pad(&mut frame);
+    Ok(frame)
+}
+
+/// A frame that has its Ethernet header and room for `capacity` bytes in all.
+pub(crate) fn begin_frame(dst: MacAddr, src: MacAddr, capacity: usize) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(capacity);
     frame.extend(dst.0);
     frame.extend(src.0);
     frame.extend(ETHERTYPE_ARP_PLUS.to_be_bytes());
-    message.emit(&mut frame)?;
+    frame
+}
+
+/// Zeros up to [`FRAME_LEN_MIN`].
+pub(crate) fn pad(frame: &mut Vec<u8>) {
     //= docs/arp-plus.md#1.3
     if frame.len() < FRAME_LEN_MIN {
         frame.resize(FRAME_LEN_MIN, 0);
     }
-    Ok(frame)
 }

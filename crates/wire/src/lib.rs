@@ -10,6 +10,7 @@ mod frame;
 mod mac;
 mod message;
 mod parse;
+mod probe;
 mod refusal;
 mod tlv;
 
@@ -17,6 +18,7 @@ pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, parse_frame}
 pub use mac::{BadMac, MacAddr};
 pub use message::{Auth, Extension, HostId, Kind, Member, Message};
 pub use parse::Parsed;
+pub use probe::{Probe, ProbeFrame, ProbeKind, View, emit_probe, is_probe, parse_probe};
 pub use refusal::Refusal;
 
 /// EtherType of ARP+: the first of the two that IEEE 802 reserves for local experiments.

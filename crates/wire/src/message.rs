@@ -165,7 +165,7 @@ impl Extension {
 }
 
 /// Whether one host can own it: not unspecified, a group, or the limited broadcast.
-fn is_host_address(address: IpAddr) -> bool {
+pub(crate) fn is_host_address(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     !(address.is_unspecified() || address.is_multicast() || broadcast)
 }

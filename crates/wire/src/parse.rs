@@ -15,7 +15,7 @@ pub struct Parsed {
 }
 
 /// A cursor over bytes: takes a prefix or says that there is none.
-struct Bytes<'a>(&'a [u8]);
+pub(crate) struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
     fn take(&mut self, len: usize) -> Option<&'a [u8]> {
@@ -24,7 +24,7 @@ impl<'a> Bytes<'a> {
         Some(head)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, tail) = self.0.split_first_chunk::<N>()?;
         self.0 = tail;
         Some(*head)
@@ -42,7 +42,8 @@ impl Message {
             return Err(Refusal::TooLong);
         }
         let mut bytes = Bytes(bytes);
-        let mut message = published(&mut bytes)?;
+        let (kind, address, hardware) = published(&mut bytes, Kind::from_number)?;
+        let mut message = Message { kind, address, hardware, extension: None };
         let mut tlvs = Tlvs::default();
         //= docs/arp-plus.md#2.6
         if bytes.0.first() == Some(&tlv::VERSION) {
@@ -59,8 +60,14 @@ impl Message {
     }
 }
 
-/// HLEN, PLEN, COUNT, TYPE, the IP address and the hardware addresses.
-fn published(bytes: &mut Bytes<'_>) -> Result<Message, Refusal> {
+/// What stands in every message: TYPE, the IP address and the hardware addresses.
+type Published<K> = (K, Option<IpAddr>, Vec<MacAddr>);
+
+/// HLEN, PLEN, COUNT, TYPE, the IP address and the hardware addresses; `known` says which types are meant.
+pub(crate) fn published<K>(
+    bytes: &mut Bytes<'_>,
+    known: impl Fn(u8) -> Option<K>,
+) -> Result<Published<K>, Refusal> {
     let [hardware_len, protocol_len, count, kind] = bytes.array().ok_or(Refusal::Truncated)?;
     //= docs/arp-plus.md#2.2
     if hardware_len != 6 {
@@ -70,7 +77,7 @@ fn published(bytes: &mut Bytes<'_>) -> Result<Message, Refusal> {
         return Err(Refusal::TooManyHardware);
     }
     //= docs/arp-plus.md#2.7
-    let kind = Kind::from_number(kind).ok_or(Refusal::UnknownType)?;
+    let kind = known(kind).ok_or(Refusal::UnknownType)?;
     //= docs/arp-plus.md#2.3
     let address = match protocol_len {
         0 => None,
@@ -82,7 +89,7 @@ fn published(bytes: &mut Bytes<'_>) -> Result<Message, Refusal> {
     for _ in 0..count {
         hardware.push(MacAddr(bytes.array().ok_or(Refusal::Truncated)?));
     }
-    Ok(Message { kind, address, hardware, extension: None })
+    Ok((kind, address, hardware))
 }
 
 /// What the TLVs said so far.
@@ -101,17 +108,7 @@ struct Tlvs {
 impl Tlvs {
     /// Reads up to END or the end of the bytes.
     fn read(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Refusal> {
-        while let Some([kind]) = bytes.array() {
-            //= docs/arp-plus.md#3.3
-            if kind == tlv::END {
-                break;
-            }
-            //= docs/arp-plus.md#3.8
-            if self.auth.is_some() {
-                return Err(Refusal::AuthNotLast);
-            }
-            let [len] = bytes.array().ok_or(Refusal::TlvTruncated)?;
-            let value = bytes.take(usize::from(len)).ok_or(Refusal::TlvTruncated)?;
+        while let Some((kind, value)) = next_tlv(bytes, self.auth.is_some())? {
             self.one(kind, value)?;
         }
         Ok(())
@@ -120,22 +117,12 @@ impl Tlvs {
     fn one(&mut self, kind: u8, value: &[u8]) -> Result<(), Refusal> {
         match kind {
             tlv::VERSION => once(&mut self.version, exact::<1>(value)?[0]),
-            tlv::HOST => {
-                let bytes = exact::<{ tlv::HOST_LEN }>(value)?;
-                let mut bytes = Bytes(&bytes);
-                let host = HostId(bytes.array().ok_or(Refusal::TlvLength)?);
-                let epoch = u64::from_be_bytes(bytes.array().ok_or(Refusal::TlvLength)?);
-                once(&mut self.host, (host, epoch))
-            }
+            tlv::HOST => once(&mut self.host, host(value)?),
             tlv::SEQUENCE => once(&mut self.sequence, u32::from_be_bytes(exact(value)?)),
             tlv::MEMBER => self.member(exact(value)?),
             tlv::MORE_ADDRESSES => self.more_addresses(value),
             tlv::DIGEST => once(&mut self.digest, u64::from_be_bytes(exact(value)?)),
-            tlv::AUTH => {
-                let mut bytes = Bytes(value);
-                let key_id = u32::from_be_bytes(bytes.array().ok_or(Refusal::TlvLength)?);
-                once(&mut self.auth, Auth { key_id, tag: bytes.0.to_vec() })
-            }
+            tlv::AUTH => once(&mut self.auth, auth(value)?),
             //= docs/arp-plus.md#3.2
             _ => {
                 self.unknown = self.unknown.saturating_add(1);
@@ -190,13 +177,44 @@ impl Tlvs {
     }
 }
 
+/// The next TLV; none at END or at the end of the bytes.
+pub(crate) fn next_tlv<'a>(
+    bytes: &mut Bytes<'a>,
+    after_auth: bool,
+) -> Result<Option<(u8, &'a [u8])>, Refusal> {
+    //= docs/arp-plus.md#3.3
+    let Some([kind]) = bytes.array().filter(|[kind]| *kind != tlv::END) else { return Ok(None) };
+    //= docs/arp-plus.md#3.8
+    if after_auth {
+        return Err(Refusal::AuthNotLast);
+    }
+    let [len] = bytes.array().ok_or(Refusal::TlvTruncated)?;
+    let value = bytes.take(usize::from(len)).ok_or(Refusal::TlvTruncated)?;
+    Ok(Some((kind, value)))
+}
+
+/// Host id and epoch.
+pub(crate) fn host(value: &[u8]) -> Result<(HostId, u64), Refusal> {
+    let bytes = exact::<{ tlv::HOST_LEN }>(value)?;
+    let mut bytes = Bytes(&bytes);
+    let host = HostId(bytes.array().ok_or(Refusal::TlvLength)?);
+    Ok((host, u64::from_be_bytes(bytes.array().ok_or(Refusal::TlvLength)?)))
+}
+
+/// Key and tag.
+pub(crate) fn auth(value: &[u8]) -> Result<Auth, Refusal> {
+    let mut bytes = Bytes(value);
+    let key_id = u32::from_be_bytes(bytes.array().ok_or(Refusal::TlvLength)?);
+    Ok(Auth { key_id, tag: bytes.0.to_vec() })
+}
+
 /// The value as an array, if it has just that length.
-fn exact<const N: usize>(value: &[u8]) -> Result<[u8; N], Refusal> {
+pub(crate) fn exact<const N: usize>(value: &[u8]) -> Result<[u8; N], Refusal> {
     value.try_into().map_err(|_| Refusal::TlvLength)
 }
 
 /// Fills an empty place.
-fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Refusal> {
+pub(crate) fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Refusal> {
     if place.is_some() {
         return Err(Refusal::TlvTwice);
     }

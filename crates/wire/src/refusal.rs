@@ -42,8 +42,8 @@ refusals! {
     NoHardware = "no_hardware", "the message has no hardware address";
     /// COUNT is above [`crate::HARDWARE_MAX`].
     TooManyHardware = "too_many_hardware", "the message has more than 16 hardware addresses";
-    /// TYPE is none of 1 to 4.
-    UnknownType = "unknown_type", "the message type is none of BROADCAST, REPLY, CHANGE and CLEAR";
+    /// TYPE is not one that is read here: 1 to 4 for the table, 5 and 6 for the inspector.
+    UnknownType = "unknown_type", "the message type is unknown";
     /// A hardware address is a group or all zeros.
     HardwareNotHost = "hardware_not_host", "a hardware address is a group or all zeros";
     /// A hardware address stands twice.
@@ -56,8 +56,8 @@ refusals! {
     TlvLength = "tlv_length", "a known TLV has a length it cannot have";
     /// A TLV that may stand once stands twice.
     TlvTwice = "tlv_twice", "a TLV that may stand once stands twice";
-    /// HOST or SEQUENCE is missing.
-    TlvMissing = "tlv_missing", "the VERSION TLV is there but HOST or SEQUENCE is not";
+    /// HOST or SEQUENCE is missing; in a probe VERSION, HOST or PROBE.
+    TlvMissing = "tlv_missing", "a TLV that must be there is missing";
     /// A known TLV holds a value it cannot have.
     TlvValue = "tlv_value", "a known TLV holds a value it cannot have";
     /// VERSION is 0.
@@ -72,4 +72,8 @@ refusals! {
     AuthNotLast = "auth_not_last", "a TLV follows the AUTH TLV";
     /// DIGEST does not match the mapping in the same message.
     DigestMismatch = "digest_mismatch", "the DIGEST TLV does not match the mapping in the message";
+    /// A probe to a group or to nobody.
+    ProbeNotUnicast = "probe_not_unicast", "the destination of a probe is a group or all zeros";
+    /// A probe with other hardware addresses than its Ethernet source.
+    ProbeHardware = "probe_hardware", "the hardware address of a probe is not its Ethernet source, or there are several";
 }

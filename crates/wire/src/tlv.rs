@@ -17,10 +17,15 @@ pub const DIGEST: u8 = 6;
 /// Key id (u32), tag. Comes last.
 pub const AUTH: u8 = 7;
 
+/// Nonce (u64), echo (u64), number (u32), view, interval in microseconds (u32), multiplier. In probes only.
+pub const PROBE: u8 = 8;
+
 /// Bytes of a HOST value.
 pub const HOST_LEN: usize = 24;
 /// Bytes of a MEMBER value.
 pub const MEMBER_LEN: usize = 7;
+/// Bytes of a PROBE value.
+pub const PROBE_LEN: usize = 26;
 /// Bytes of an AUTH value before the tag.
 pub const AUTH_KEY_LEN: usize = 4;
 
@@ -31,6 +36,7 @@ pub const STATE_UP: u8 = 1;
 
 const _: () = assert!(HOST_LEN == 16 + 8);
 const _: () = assert!(MEMBER_LEN == 1 + 1 + 4 + 1);
+const _: () = assert!(PROBE_LEN == 8 + 8 + 4 + 1 + 4 + 1);
 
 /// The longest message that the limits allow: every list full, addresses of changing family (a TLV each).
 const LONGEST: usize = 4

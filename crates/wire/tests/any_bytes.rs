@@ -1,6 +1,9 @@
 //! The decoder against arbitrary, almost right, and right messages.
 
-use linkbraid_wire::{Auth, Extension, HostId, Kind, MacAddr, Member, Message, emit_frame, parse_frame};
+use linkbraid_wire::{
+    Auth, Extension, HostId, Kind, MacAddr, Member, Message, Probe, ProbeKind, View, emit_frame, emit_probe,
+    is_probe, parse_frame, parse_probe,
+};
 use proptest::prelude::*;
 use std::net::IpAddr;
 
@@ -57,7 +60,46 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn probe()(
+        kind in prop::sample::select(&[ProbeKind::Probe, ProbeKind::Reply][..]),
+        view in prop::sample::select(&[View::Unjudged, View::Lost, View::Init, View::Up][..]),
+        address in prop::option::of(host_ip()),
+        identity in (1u8.., any::<[u8; 16]>(), any::<u64>(), any::<u32>()),
+        nonces in (1u64.., 1u64..),
+        terms in (1u32.., 1u8..),
+        auth in prop::option::of((any::<u32>(), prop::collection::vec(any::<u8>(), 0..=32))),
+    ) -> Probe {
+        let (version, host, epoch, number) = identity;
+        let auth = auth.map(|(key_id, tag)| Auth { key_id, tag });
+        let (nonce, echo) = nonces;
+        let (interval_us, multiplier) = terms;
+        let host = HostId(host);
+        Probe { kind, address, version, host, epoch, nonce, echo, number, view, interval_us, multiplier, auth }
+    }
+}
+
 proptest! {
+    #[test]
+    fn every_probe_round_trips(probe in probe(), src: [u8; 5], dst: [u8; 5]) {
+        let bytes = emit_probe(host_mac(dst), host_mac(src), &probe).expect("a good probe");
+        prop_assert!(is_probe(&bytes) && parse_frame(&bytes).is_err());
+        let frame = parse_probe(&bytes).expect("what was written can be read");
+        prop_assert_eq!((frame.dst, frame.src, frame.unknown_tlvs), (host_mac(dst), host_mac(src), 0));
+        prop_assert_eq!(frame.probe, probe);
+    }
+
+    /// One flipped byte of a good probe gives a probe that keeps the rules, or a refusal.
+    #[test]
+    fn flipped_bytes_of_probes_never_panic(probe in probe(), at: prop::sample::Index, flip in 1u8..) {
+        let mut bytes = emit_probe(host_mac([0; 5]), host_mac([1; 5]), &probe).expect("a good probe");
+        let at = at.index(bytes.len());
+        bytes[at] ^= flip;
+        if let Ok(frame) = parse_probe(&bytes) {
+            prop_assert_eq!(frame.probe.check(), Ok(()));
+        }
+    }
+
     #[test]
     fn every_message_round_trips(message in message(), src: [u8; 5], dst: [u8; 6]) {
         let bytes = emit_frame(MacAddr(dst), host_mac(src), &message).expect("a good message");
@@ -72,6 +114,7 @@ proptest! {
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..1600)) {
         let _ = Message::parse(&bytes);
         let _ = parse_frame(&bytes);
+        let _ = (is_probe(&bytes), parse_probe(&bytes));
     }
 
     /// Bytes that look right in front reach the TLV code; whatever is read keeps the rules.

@@ -89,7 +89,7 @@ counters! {
     RefusedTlvTruncated = 52, "refused_tlv_truncated", "frames refused: a TLV reaches past the end";
     RefusedTlvLength = 53, "refused_tlv_length", "frames refused: a known TLV has a length it cannot have";
     RefusedTlvTwice = 54, "refused_tlv_twice", "frames refused: a TLV that may stand once stands twice";
-    RefusedTlvMissing = 55, "refused_tlv_missing", "frames refused: VERSION is there but HOST or SEQUENCE is not";
+    RefusedTlvMissing = 55, "refused_tlv_missing", "frames refused: a TLV that must be there is missing";
     RefusedTlvValue = 56, "refused_tlv_value", "frames refused: a known TLV holds a value it cannot have";
     RefusedVersionZero = 57, "refused_version_zero", "frames refused: the version is 0";
     RefusedMemberCount = 58, "refused_member_count", "frames refused: not one MEMBER for each hardware address";
@@ -98,6 +98,8 @@ counters! {
     RefusedAuthNotLast = 61, "refused_auth_not_last", "frames refused: a TLV follows AUTH";
     RefusedDigestMismatch = 62, "refused_digest_mismatch", "frames refused: the digest does not match the mapping";
     TxRefused = 63, "tx_refused", "own messages that could not be written because the own mapping breaks a rule";
+    RefusedProbeNotUnicast = 64, "refused_probe_not_unicast", "probes refused: the destination is a group or all zeros";
+    RefusedProbeHardware = 65, "refused_probe_hardware", "probes refused: the hardware address is not the Ethernet source";
 }
 
 impl Counter {
@@ -148,6 +150,8 @@ impl From<Refusal> for Counter {
             Refusal::TooManyAddresses => Counter::RefusedTooManyAddresses,
             Refusal::AuthNotLast => Counter::RefusedAuthNotLast,
             Refusal::DigestMismatch => Counter::RefusedDigestMismatch,
+            Refusal::ProbeNotUnicast => Counter::RefusedProbeNotUnicast,
+            Refusal::ProbeHardware => Counter::RefusedProbeHardware,
         }
     }
 }
