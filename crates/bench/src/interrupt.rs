@@ -51,3 +51,21 @@ impl Drop for Interrupt {
         let _ = self.blocked.thread_unblock();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_stops_the_run_instead_of_the_process() {
+        let guard = Interrupt::catch().expect("catches");
+        assert_eq!(guard.check(), Ok(()));
+        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+            nix::sys::signal::raise(signal).expect("raises");
+            let error = guard.check().expect_err("stopped");
+            assert!(is_stop(&error), "{error}");
+            assert_eq!(guard.check(), Ok(()), "a signal is taken once");
+        }
+        assert!(!is_stop(&Error::new("bench", "failed", "another cause")));
+    }
+}

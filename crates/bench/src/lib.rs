@@ -10,6 +10,7 @@ mod deliver;
 mod experiments;
 mod interrupt;
 mod machine;
+mod planned;
 mod plot;
 mod report;
 mod run;

@@ -5,13 +5,11 @@ use crate::clock;
 use crate::cpu::CpuClock;
 use crate::interrupt::{self, Interrupt};
 use crate::machine::{self, Machine};
-use crate::report::{
-    Case, Delivery, Flood, Goal, Medians, Metric, Parameters, Ratio, Reason, Report, SCHEMA, Settings,
-};
-use crate::sample::{self, Rival, Sample};
-use crate::stats::Spread;
+use crate::planned::{Planned, ratio};
+use crate::report::{Case, Delivery, Flood, Goal, Medians, Reason, Report, SCHEMA, Settings};
+use crate::sample::{self, Sample};
 use linkbraid_api::Error;
-use linkbraid_lab::iperf::{Cc, Direction, Load, Traffic};
+use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{Host, Topology, wait_until};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -35,110 +33,6 @@ pub struct Run<'a> {
     stop: &'a Interrupt,
     taken: u32,
     planned: u32,
-}
-
-/// Does something to the links of a lab (`true`), or undoes it.
-pub type Around<'a> = dyn Fn(&Bed, bool) -> Result<(), Error> + 'a;
-
-/// A case that is to be measured.
-pub struct Planned<'a> {
-    /// Its name.
-    pub id: String,
-    /// Where.
-    pub bed: &'a Bed,
-    /// What, from host `a` to host `b`.
-    pub traffic: Traffic,
-    /// Whether duplicate ACKs are damped; of no meaning on a bare link.
-    pub damping: bool,
-    /// What else is done to the links, in words.
-    pub condition: String,
-    /// A flow that competes.
-    pub rival: Option<Rival>,
-    /// What to do to the links before each measurement, and to undo after it.
-    pub around: Option<&'a Around<'a>>,
-    /// What it is compared with.
-    pub ratios: Vec<Against>,
-}
-
-/// What a case is compared with.
-#[derive(Debug, Clone)]
-pub struct Against {
-    /// The name of the ratio.
-    pub name: &'static str,
-    /// What is compared.
-    pub metric: Metric,
-    /// The cases whose sum is the base.
-    pub bases: Vec<String>,
-    /// What a perfect bond would reach.
-    pub ideal: f64,
-}
-
-impl Against {
-    /// Goodput against the sum of other cases' goodput.
-    pub fn mbit(name: &'static str, bases: impl IntoIterator<Item = String>, ideal: f64) -> Self {
-        Self { name, metric: Metric::Mbit, bases: bases.into_iter().collect(), ideal }
-    }
-
-    /// CPU per byte against that of another case.
-    pub fn cpu(base: String) -> Self {
-        Self { name: "cpu", metric: Metric::CpuPerByte, bases: vec![base], ideal: 1.0 }
-    }
-}
-
-impl<'a> Planned<'a> {
-    /// A case without anything special.
-    pub fn new(id: impl Into<String>, bed: &'a Bed, traffic: Traffic) -> Self {
-        Self {
-            id: id.into(),
-            bed,
-            traffic,
-            damping: true,
-            condition: String::new(),
-            rival: None,
-            around: None,
-            ratios: Vec::new(),
-        }
-    }
-
-    /// The same, compared with something.
-    #[must_use]
-    pub fn against(mut self, against: Against) -> Self {
-        self.ratios.push(against);
-        self
-    }
-
-    fn parameters(&self) -> Parameters {
-        let specs = &self.bed.lab().topology().hosts;
-        let sender = match self.traffic.direction {
-            Direction::Reverse => specs.get(1),
-            Direction::Forward | Direction::Both => specs.first(),
-        };
-        let links = sender.map_or(&[][..], |host| &host.links);
-        let bonded = ["a", "b"].iter().any(|name| self.bed.is_bonded(name));
-        let members = sender.is_some_and(|host| self.bed.is_bonded(&host.name));
-        Parameters {
-            members: if members { u32::try_from(links.len()).unwrap_or(0) } else { 0 },
-            rate_mbit: links.iter().filter_map(|link| link.rate_mbit).collect(),
-            load: load_name(self.traffic.load),
-            flows: self.traffic.flows,
-            direction: match self.traffic.direction {
-                Direction::Forward => "forward",
-                Direction::Reverse => "reverse",
-                Direction::Both => "both",
-            }
-            .into(),
-            damping: bonded.then_some(self.damping),
-            condition: self.condition.clone(),
-        }
-    }
-}
-
-/// `tcp cubic`, `tcp bbr` or `udp`.
-pub fn load_name(load: Load) -> String {
-    match load {
-        Load::Tcp(cc) => format!("tcp {}", cc.name()),
-        Load::Udp { .. } => "udp".into(),
-    }
 }
 
 impl<'a> Run<'a> {
@@ -339,30 +233,6 @@ impl<'a> Run<'a> {
             sample.cpu_share * 100.0,
         );
         self.say(&line)
-    }
-}
-
-/// A case over the sum of its bases, in each repeat that all of them have.
-fn ratio(report: &Report, case: usize, against: &Against) -> Ratio {
-    let value = |id: &str, repeat| {
-        let sample = report.case(id)?.samples.iter().find(|sample| sample.repeat == repeat)?;
-        against.metric.of(sample)
-    };
-    let pairs: Vec<f64> = report.cases[case]
-        .samples
-        .iter()
-        .filter_map(|sample| {
-            let base: f64 = against.bases.iter().map(|id| value(id, sample.repeat)).sum::<Option<f64>>()?;
-            (base > 0.0).then_some(against.metric.of(sample)? / base)
-        })
-        .collect();
-    Ratio {
-        name: against.name.into(),
-        metric: against.metric,
-        bases: against.bases.clone(),
-        ideal: against.ideal,
-        spread: Spread::of(pairs.iter().copied()),
-        pairs,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::Experiment;
 use crate::bed::Bed;
+use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel, Reference, Series};
 use crate::report::{Bound, Goal, Report};
-use crate::run::{Against, Planned, Run, set_sysctl};
+use crate::run::{Run, set_sysctl};
 use crate::sample::Rival;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};

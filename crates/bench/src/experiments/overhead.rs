@@ -1,9 +1,10 @@
 //! What one member costs, without any limit but the CPU.
 
 use super::Experiment;
+use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel, Reference, Series};
 use crate::report::{Bound, Case, Goal, Metric, Report};
-use crate::run::{Against, Planned, Run};
+use crate::run::Run;
 use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::Topology;

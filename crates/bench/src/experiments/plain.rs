@@ -2,9 +2,10 @@
 
 use super::Experiment;
 use crate::bed::Bed;
+use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel, Series};
 use crate::report::{Bound, Case, Goal, Report};
-use crate::run::{Against, Planned, Run};
+use crate::run::Run;
 use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Direction, Traffic};

@@ -4,8 +4,9 @@ mod figure;
 
 use super::Experiment;
 use crate::bed::Bed;
+use crate::planned::{Against, Planned, load_name};
 use crate::report::{Bound, Case, Goal, Report};
-use crate::run::{Against, Planned, Run, cpu_limited, load_name};
+use crate::run::{Run, cpu_limited};
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Direction, Traffic};
 use linkbraid_lab::{Topology, shape};

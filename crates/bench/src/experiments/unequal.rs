@@ -1,9 +1,10 @@
 //! Two links of different rates: what they carry together, against what they carry alone.
 
 use super::Experiment;
+use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel, Reference, Series};
 use crate::report::{Bound, Goal, Report};
-use crate::run::{Against, Planned, Run};
+use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::Cc;
 use linkbraid_lab::{LinkSpec, Topology};
