@@ -2,13 +2,16 @@
 
 use crate::{bond::Bond, control::Control, error::About as _, member, setup, state::SavedBond};
 use linkbraid_api::Error;
+use linkbraid_link::Kind;
 
-/// Takes over every bond on file; what was half made is undone.
+/// Takes over every bond on file; what was half made is undone, and so is what somebody took away by hand.
 pub(crate) async fn all(control: &mut Control) {
     for saved in control.state.read_all() {
         let name = saved.name.clone();
-        if !saved.complete {
-            tracing::warn!(bond = %name, "an earlier daemon died while it added this bond, undoing");
+        let gone = matches!(control.netlink.link(&name).await, Err(error) if error.kind == Kind::NoDevice);
+        if !saved.complete || gone {
+            let why = if gone { "its interface is gone" } else { "an earlier daemon died while it added it" };
+            tracing::warn!(bond = %name, why, "putting the bond's members back");
             undo(control, &saved).await;
             continue;
         }
@@ -47,6 +50,8 @@ async fn one(control: &mut Control, mut saved: SavedBond) -> Result<Bond, Error>
     for link in &members {
         member::enslave(&control.netlink, &mut bond, link, false).await?;
     }
+    // The member that gave the bond its MAC may have gone meanwhile.
+    member::keep_mac(&control.netlink, &mut bond).await?;
     setup::start(control, &mut bond).await?;
     Ok(bond)
 }
