@@ -17,7 +17,7 @@ pub fn state(net: &Net, name: &str) -> String {
     let sh = |line: &str| host.sh(line).unwrap_or_else(|e| panic!("{e}"));
     let mut text = host.run(fingerprint).expect("enters the namespace");
     text.push_str(&format!("# ip -d -o link\n{}", without_timers(&sh("ip -d -o link"))));
-    for line in ["ip -o address", "ip -o rule", "tc qdisc show", "bpftool net show"] {
+    for line in ["ip -o address", "ip -o rule", "tc qdisc show"] {
         text.push_str(&format!("# {line}\n{}", sh(line)));
     }
     for family in ["-4", "-6"] {
@@ -28,9 +28,12 @@ pub fn state(net: &Net, name: &str) -> String {
         text.push_str(&format!("# ip {family} route\n{}\n", routes.join("\n")));
     }
     for nic in nics(host) {
-        for side in ["ingress", "egress"] {
+        for (side, point) in
+            [("ingress", libbpf_sys::BPF_TCX_INGRESS), ("egress", libbpf_sys::BPF_TCX_EGRESS)]
+        {
             let filters = sh(&format!("tc filter show dev {nic} {side}"));
-            text.push_str(&format!("# filters {nic} {side}\n{filters}"));
+            let programs = host.run(|| tcx_programs(&nic, point)).expect("enters the namespace");
+            text.push_str(&format!("# {nic} {side}: tcx programs {programs:?}, filters:\n{filters}"));
         }
     }
     text.push_str(&host.run(sysctls).expect("enters the namespace"));
@@ -95,6 +98,28 @@ fn nics(host: Host<'_>) -> Vec<String> {
     let text = host.sh("ip -br link").expect("runs");
     let name = |line: &str| line.split([' ', '@']).next().unwrap_or_default().to_owned();
     text.lines().map(name).collect()
+}
+
+/// The numbers of the BPF programs that sit on a tcx hook of an interface; none where the kernel has no such hook.
+/// `bpftool` of Debian 12 does not show them.
+fn tcx_programs(interface: &str, point: libbpf_sys::bpf_attach_type) -> Vec<u32> {
+    let mut ids = [0_u32; 64];
+    let mut query = libbpf_sys::bpf_prog_query_opts {
+        sz: size_of::<libbpf_sys::bpf_prog_query_opts>() as libbpf_sys::size_t,
+        prog_ids: ids.as_mut_ptr(),
+        ..Default::default()
+    };
+    query.__bindgen_anon_1.count = 64;
+    let Ok(index) = nix::net::if_::if_nametoindex(interface) else { return Vec::new() };
+    // SAFETY: `query` is complete, with its own size, and points at an array of the length it names; both outlive
+    // the call.
+    let failed = unsafe { libbpf_sys::bpf_prog_query_opts(index.cast_signed(), point, &mut query) };
+    if failed != 0 {
+        return Vec::new();
+    }
+    // SAFETY: the union's other name for the field is of the same type.
+    let count = unsafe { query.__bindgen_anon_1.count };
+    ids.into_iter().take(count as usize).collect()
 }
 
 /// Bridges show timers that run.

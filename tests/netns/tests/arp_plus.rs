@@ -1,7 +1,7 @@
 //! ARP+ on a network that loses frames.
 
-use linkbraid_lab::{LinkSpec, Topology};
-use linkbraid_netns_tests::{BOND, Net};
+use linkbraid_lab::{LinkSpec, Topology, wait_until};
+use linkbraid_netns_tests::{BOND, Net, SOON};
 
 /// One frame in five lost at the sender's port of the switch: what 20 % loss of ARP+ frames is.
 const LOSS_PPM: u32 = 200_000;
@@ -50,7 +50,9 @@ fn six_tables_are_equal_after_a_fifth_of_all_frames_was_lost() {
     net.ok("b", &format!("member add {BOND} eth1"));
     net.host("c").link(1).expect("there").carrier(true).expect("sets");
     net.wait_tables(&HOSTS);
-    assert!(lost(&net) > 50, "the lab lost only {} frames", lost(&net));
+    // What repairs a table is what a host says each second; some more of that has to be lost.
+    wait_until(SOON, "losses", || lost(&net), |frames| *frames > 60).unwrap_or_else(|e| panic!("{e}"));
+    net.wait_tables(&HOSTS);
     // No table has more than it should once nothing is lost any more, either.
     lose(&net, 0);
     net.wait_tables(&HOSTS);

@@ -43,6 +43,30 @@ fn arp_of_a_plain_host_is_answered_exactly_once() {
 }
 
 #[test]
+fn members_answer_for_the_bond_alone() {
+    let net = Net::bonded(with_plain(3));
+    let (a, c) = (net.host("a"), net.host("c"));
+    c.sh(&format!("ip neigh replace {} lladdr {} dev eth0", a.ipv4(), net.show("a").mac)).expect("sets");
+    let tap = Tap::open(c, "eth0", packet::ARP);
+    let primary = packet::mac(&net.show("a").mac);
+    for link in 0..3 {
+        // Asked at each member's own MAC, the one answer names the bond's.
+        let mut request = arp_request(packet::mac(&c.mac(0)), c.ipv4(), a.ipv4());
+        request[..6].copy_from_slice(&packet::mac(&a.mac(link)));
+        tap.send(&request).expect("sends");
+        let mut answers = Vec::new();
+        let mut look = || {
+            answers.extend(tap.take().into_iter().filter(|f| f.len() >= 42 && f[21] == 2));
+            answers.len()
+        };
+        wait_until(SOON, "an answer", &mut look, |got| *got > 0).unwrap_or_else(|e| panic!("{e}"));
+        c.sh(&format!("ping -c 5 -i 0.01 {}", a.ipv4())).expect("reaches");
+        assert_eq!(look(), 1, "{answers:02x?}");
+        assert_eq!(answers[0][22..28], primary);
+    }
+}
+
+#[test]
 fn a_plain_host_hears_one_question_for_each_asked() {
     let net = Net::bonded(with_plain(4));
     let (a, c) = (net.host("a"), net.host("c"));

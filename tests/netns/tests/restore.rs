@@ -43,6 +43,28 @@ fn before(net: &Net) -> String {
     machine::settled(net, "a")
 }
 
+/// With a bond up, the state shows it: the programs on every interface, and MACs as they were. Without this, "as it
+/// was" could mean that nobody looked.
+#[track_caller]
+fn seen(net: &Net, before: &str, hook: &str) {
+    let state = machine::state(net, "a");
+    let empty = |text: &str| text.matches("gress: tcx programs [], filters:\n#").count();
+    for (nic, side) in [("eth0", "ingress"), ("eth1", "ingress"), ("eth3", "ingress"), (BOND, "egress")] {
+        let mark = format!("# {nic} {side}: tcx programs ");
+        let programs = state.split(&mark).nth(1).unwrap_or_else(|| panic!("no '{mark}' in {state}"));
+        let (tcx, filters) =
+            programs.split_once('#').expect("more follows").0.split_once('\n').expect("lines");
+        assert_eq!(tcx.starts_with("[]"), hook == "clsact", "{nic} {side}: {tcx}");
+        assert_eq!(filters.contains("lb_"), hook == "clsact", "{nic} {side}: {filters}");
+    }
+    assert!(empty(before) > 6, "{before}");
+    for link in 0..4 {
+        let mac = net.host("a").mac(link);
+        let nic = net.host("a").sh(&format!("ip -o link show eth{link}")).expect("reads");
+        assert!(nic.contains(&mac) && nic.contains(&format!("master {BOND}")), "{nic}");
+    }
+}
+
 #[test]
 fn bond_del_leaves_the_machine_as_it_was() {
     let net = furnished();
@@ -55,6 +77,7 @@ fn bond_del_leaves_the_machine_as_it_was() {
                 &format!("bond add {BOND} --member {members} --address 198.18.9.1/24 --move-address"),
             );
             assert_eq!(net.show("a").hook, hook[1]);
+            seen(&net, &before, hook[1]);
             let default = net.host("a").sh("ip route show default").expect("reads");
             assert!(default.contains(&format!("dev {BOND}")), "{default}");
             net.ok("a", &format!("bond del {BOND}"));
