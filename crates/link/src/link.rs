@@ -126,6 +126,9 @@ pub struct LinkInfo {
     pub wireless: bool,
     /// Index of the bridge, bond or VRF it is a port of.
     pub controller: Option<u32>,
+    /// Index of the interface it is stacked on (a VLAN's or macvlan's), if that is in the same network namespace.
+    #[serde(default)]
+    pub lower: Option<u32>,
     /// The free text a user gave it (`ip link set IF alias`).
     pub alias: Option<String>,
     /// Largest buffer it is handed for segmentation, in bytes (`IFLA_GSO_MAX_SIZE`).
@@ -191,6 +194,7 @@ impl LinkInfo {
             ethernet,
             wireless: ethernet && is_wireless(&name),
             controller: get(libc::IFLA_MASTER),
+            lower: get(libc::IFLA_LINK).filter(|_| find(libc::IFLA_LINK_NETNSID).is_none()),
             alias: find(libc::IFLA_IFALIAS).map(text),
             gso_max_size: get(libc::IFLA_GSO_MAX_SIZE).unwrap_or(0),
             gso_ipv4_max_size: get(GSO_IPV4_MAX_SIZE),

@@ -104,6 +104,16 @@ fn segmentation_limits_are_set_and_read() {
 }
 
 #[test]
+fn an_interface_names_the_one_it_is_stacked_on() {
+    in_namespace(|net| async move {
+        let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
+        run("ip link add link bond0 name above0 type macvlan mode bridge");
+        assert_eq!(net.link("above0").await.unwrap().lower, Some(bond));
+        assert_eq!(net.link("bond0").await.unwrap().lower, None);
+    });
+}
+
+#[test]
 fn speed_and_offloads_of_a_veth() {
     in_namespace(|net| async move {
         cable(&net, "eth0", "sw0").await;
