@@ -11,7 +11,7 @@ use crate::{
 };
 use linkbraid_api::{Error, Weight};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, Policy};
-use linkbraid_link::{ArpPlusSender, Netlink, announcements};
+use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, announcements};
 use linkbraid_proto::arp_plus::{Action, ArpPlus, Config, Input, OwnMember, PeerKey};
 use linkbraid_wire::{HostId, MacAddr};
 use std::{net::IpAddr, time::Duration};
@@ -139,7 +139,7 @@ impl Bond {
     }
 
     /// Reads one member's carrier and speed; whether anything changed.
-    pub(crate) fn refresh_member(&mut self, link: &linkbraid_link::LinkInfo) -> bool {
+    pub(crate) fn refresh_member(&mut self, link: &LinkInfo) -> bool {
         let Some(member) = self.members.iter_mut().find(|member| member.ifindex == link.index) else {
             return false;
         };
@@ -182,6 +182,27 @@ impl Bond {
                 .await
                 .about(&self.saved.name, "cannot set the stripe length")?;
             self.stripe_bytes = bytes;
+            let links = netlink.links().await.about(&self.saved.name, "cannot list the interfaces")?;
+            for link in &links {
+                self.write_stripe_above(netlink, link).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives an interface stacked on the bond, such as a VLAN, the bond's stripe length: TCP builds its buffers to the
+    /// limit of the interface that a connection's route names, and the kernel hands this limit to no other.
+    pub(crate) async fn write_stripe_above(&self, netlink: &Netlink, link: &LinkInfo) -> Result<(), Error> {
+        // One with a MAC of its own is a guest: its frames keep to one lane.
+        if link.lower != Some(self.ifindex) || link.mac != self.mac || self.stripe_bytes == 0 {
+            return Ok(());
+        }
+        let differs = |size: u32| size != self.stripe_bytes;
+        if differs(link.gso_max_size) || link.gso_ipv4_max_size.is_some_and(differs) {
+            netlink
+                .set_gso_max(link.index, self.stripe_bytes, None)
+                .await
+                .about(&self.saved.name, format!("cannot set the stripe length of '{}'", link.name))?;
         }
         Ok(())
     }
@@ -251,7 +272,7 @@ fn log_event(bond: &str, event: &linkbraid_proto::arp_plus::Event) {
 }
 
 /// Reads name, carrier and speed of a link into a member.
-pub(crate) fn read_link(member: &mut Member, link: &linkbraid_link::LinkInfo) {
+pub(crate) fn read_link(member: &mut Member, link: &LinkInfo) {
     member.name.clone_from(&link.name);
     member.live = link.up && link.carrier;
     member.reason = match (link.up, link.carrier) {

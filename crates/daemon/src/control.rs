@@ -185,6 +185,9 @@ impl Control {
     async fn link_changed(&mut self, link: &linkbraid_link::LinkInfo) {
         let clock = self.clock;
         for bond in self.bonds.values_mut() {
+            if let Err(error) = bond.write_stripe_above(&self.netlink, link).await {
+                tracing::warn!(%error, "TCP over it may be slow");
+            }
             if bond.refresh_member(link) {
                 let member = bond.members.iter().find(|member| member.ifindex == link.index);
                 tracing::info!(bond = %bond.saved.name, member = %link.name, live = member.map(|m| m.live), "member changed");
