@@ -51,6 +51,7 @@ step "build" "$CARGO" build --release --locked --quiet --bin linkbraid
 step "data path and namespaces" env RUST_TEST_THREADS=1 "$CARGO" test --locked --quiet --workspace "${others[@]}"
 step "install" scripts/test-install.sh "$LINKBRAID_BIN"
 step "demo" "$LINKBRAID_BIN" lab demo
+step "stock kernel in a guest" tests/vm/smoke
 scripts/snapshot.sh >"$scratch/after"
 step "nothing left behind" diff "$scratch/before" "$scratch/after"
 printf '== all passed in %d s\n' $((SECONDS - started))
