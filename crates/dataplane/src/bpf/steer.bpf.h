@@ -108,13 +108,14 @@ static __always_inline enum lb_reason send_over(struct __sk_buff *skb, __u32 slo
 						enum lb_reason reason, int *verdict)
 {
 	const struct lb_member *member = member_at(slot);
+	struct lb_mac macs[2];
 
 	if (!member || !member->ifindex)
 		return LB_TX_NO_LANE;
-	/* The header may sit in a buffer shared with a clone: make it ours before it changes. */
-	if (bpf_skb_store_bytes(skb, ETH_ALEN, &member->mac, ETH_ALEN, 0))
-		return LB_TX_REWRITE;
-	if (to && !is_zero_mac(to) && bpf_skb_store_bytes(skb, 0, to, ETH_ALEN, 0))
+	macs[0] = *to;
+	macs[1] = member->mac;
+	/* The header may sit in a buffer shared with a clone: the helper makes it ours before it changes. */
+	if (bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0))
 		return LB_TX_REWRITE;
 	count_member(skb, slot, 1);
 	*verdict = bpf_redirect(member->ifindex, 0);
@@ -149,7 +150,7 @@ static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const s
 
 /* One copy for each segment; on one switch (the usual case) the members take turns. */
 static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, const struct lb_config *bond,
-						      int *verdict)
+						      const struct lb_mac *group, int *verdict)
 {
 	__u32 plain = 0;
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
@@ -161,12 +162,12 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 		__u32 lane;
 
 		if (is_group_report(skb))
-			return send_over(skb, bond->elected[0], 0, LB_TX_REPORT, verdict);
+			return send_over(skb, bond->elected[0], group, LB_TX_REPORT, verdict);
 		lane = choose_lane(skb, bond, plain, plan);
 		if (lane >= LB_LANES_MAX)
 			return LB_TX_NO_LANE;
 		count_lane(skb, plain, plan->generation, lane);
-		return send_over(skb, plan->lanes[lane].slot, 0, LB_TX_MULTICAST, verdict);
+		return send_over(skb, plan->lanes[lane].slot, group, LB_TX_MULTICAST, verdict);
 	}
 	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
 		const struct lb_member *member;
@@ -183,7 +184,7 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 		count_reason(skb, LB_TX_MULTICAST_COPY);
 		bpf_clone_redirect(skb, member->ifindex, 0);
 	}
-	return send_over(skb, bond->elected[0], 0, LB_TX_MULTICAST, verdict);
+	return send_over(skb, bond->elected[0], group, LB_TX_MULTICAST, verdict);
 }
 
 static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
@@ -205,7 +206,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	if (!same_mac(&source, &bond->mac))
 		return steer_guest(skb, &source, verdict);
 	if (is_multicast(&destination))
-		return steer_multicast(skb, bond, verdict);
+		return steer_multicast(skb, bond, &destination, verdict);
 	key = mac_key(&destination);
 	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
 	number = peer ? peer->plan : 0;
@@ -216,8 +217,9 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	if (lane >= LB_LANES_MAX)
 		return LB_TX_NO_LANE;
 	count_lane(skb, number, plan->generation, lane);
-	return send_over(skb, plan->lanes[lane].slot, &plan->lanes[lane].peer_mac,
-			 number ? LB_TX_PEER : LB_TX_PLAIN, verdict);
+	if (!is_zero_mac(&plan->lanes[lane].peer_mac))
+		destination = plan->lanes[lane].peer_mac;
+	return send_over(skb, plan->lanes[lane].slot, &destination, number ? LB_TX_PEER : LB_TX_PLAIN, verdict);
 }
 
 #endif
