@@ -2,12 +2,16 @@
 # Sourced by what runs in the guest: a lab of two hosts, a and b, with linkbraid on both, and one flow between them.
 
 : "${LINKBRAID_BIN:?}"
-# Virtual time runs on while the guest waits for this machine's files, and no deadline could be met; so what is used is
-# brought into memory first.
+# A guest in virtual time that waits for one of this machine's files has nothing to do, and so skips ahead, by minutes: no
+# deadline could be met. A loop at idle priority keeps it from that; it stops only while traffic is measured, when nothing
+# is read. What the measured programs need is brought into memory first.
+chrt --idle 0 bash -c 'while :; do :; done' &
+spinner=$!
+trap 'kill -KILL "$spinner"' EXIT
 cp "$LINKBRAID_BIN" /run/vm/linkbraid
 LINKBRAID_BIN=/run/vm/linkbraid
-modprobe -a veth bridge sch_tbf sch_netem sch_ingress cls_bpf 8021q tcp_bbr
-cat "$(command -v iperf3)" "$(command -v ip)" "$(command -v tc)" >/dev/null
+modprobe -a veth bridge sch_tbf sch_netem sch_fq_codel sch_ingress cls_bpf 8021q tcp_bbr
+iperf3 --version >/dev/null
 
 # Mbit/s of each link: low, so that the emulated processor is not what limits.
 RATE=20
@@ -24,13 +28,15 @@ on() {
 	"$LINKBRAID_BIN" lab exec --lab "$lab" "$host" -- "$@"
 }
 
-# wait_for SECONDS WHAT COMMAND...: until the command succeeds; says what it last printed if it never does.
+# wait_for SECONDS WHAT COMMAND...: until the command succeeds; says what it last printed if it never does, and what the
+# daemons say.
 wait_for() {
 	local until=$((SECONDS + $1)) what=$2 said
 	shift 2
 	until said=$("$@" 2>&1); do
 		if [ "$SECONDS" -ge "$until" ]; then
 			printf 'vm: no %s; the last answer was:\n%s\n' "$what" "$said" >&2
+			tail -n 20 /run/vm/*.log >&2 || true
 			return 1
 		fi
 		read -rt 0.1 <> <(:) || true
@@ -94,12 +100,14 @@ flow() {
 	local cc=$1 seconds=$2 address=${3:-198.18.0.2} server before after report
 	on b iperf3 -s -1 >/run/vm/iperf-server 2>&1 &
 	server=$!
-	wait_for 30 "iperf3 server" server_listens
+	wait_for 60 "iperf3 server" server_listens
 	before=$(segments a)
+	kill -STOP "$spinner"
 	report=$(on a iperf3 -c "$address" -C "$cc" -t "$seconds" -O 1 -J) || {
 		printf 'vm: iperf3 failed:\n%s\n' "$report" >&2
 		return 1
 	}
+	kill -CONT "$spinner"
 	wait "$server"
 	after=$(segments a)
 	printf '%s\n' "$report" | awk -v before="$before" -v after="$after" '
