@@ -108,9 +108,12 @@ impl<'a> Run<'a> {
         Ok(bed)
     }
 
-    /// Leaves a case out.
+    /// Leaves a case out that would be wanted.
     pub fn skip(&mut self, id: impl Into<String>, reason: impl Into<String>) {
-        self.report.skipped.push(Reason { id: id.into(), reason: reason.into() });
+        let id = id.into();
+        if id.starts_with(&self.only) {
+            self.report.skipped.push(Reason { id, reason: reason.into() });
+        }
     }
 
     /// Notes a case that could not be run, unless the run was stopped: that ends it.
@@ -244,10 +247,10 @@ fn background() -> Result<f64, Error> {
     Ok(CpuClock::now()?.since(clock).share)
 }
 
-/// Why a missed goal of this case tells nothing: the CPU was the limit.
+/// Why a missed goal of this case tells nothing: the machine had no CPU left, whatever took it.
 pub fn cpu_limited(case: &Case) -> Option<String> {
     let share = case.medians.cpu_share?.median;
-    (share > CPU_LIMITED).then(|| format!("the CPU was the limit: {:.0} % busy", share * 100.0))
+    (share > CPU_LIMITED).then(|| format!("the machine was at its limit: CPU {:.0} % busy", share * 100.0))
 }
 
 /// Writes a file below `/proc/sys` as a host sees it.

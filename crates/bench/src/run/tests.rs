@@ -7,5 +7,5 @@ fn only_a_busy_machine_is_an_excuse() {
     assert_eq!(cpu_limited(&case), None);
     case.samples[0].cpu_share = 0.97;
     case.medians = Medians::of(&case.samples, &[100, 100]);
-    assert_eq!(cpu_limited(&case).as_deref(), Some("the CPU was the limit: 97 % busy"));
+    assert_eq!(cpu_limited(&case).as_deref(), Some("the machine was at its limit: CPU 97 % busy"));
 }
