@@ -37,6 +37,8 @@
 #define SMALL_FLIGHT(n_lanes) ((n_lanes) + 2)
 /* A flow with so many holes told lately has real losses. */
 #define LOSSES_MIN 5
+/* So many of them are taken back for each duplicate that the receiver reports. */
+#define LOSSES_UNTOLD 2
 /* The number of holes told is halved each time so many stripes have left. */
 #define LOSSES_WINDOW 512
 /* A TCP header with time stamps alone; a longer one may carry SACK. */
@@ -404,6 +406,8 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	keep = judge_blocks(bond, flow, &view, &sack, now, is_new, n_lanes, &walk);
 	flow->acked_ns = now;
 	if (is_dsack(&view, &sack)) {
+		/* What was told as a loss was none: such mistakes must not feed on themselves. */
+		flow->losses -= flow->losses < LOSSES_UNTOLD ? flow->losses : LOSSES_UNTOLD;
 		if (flow->guessed) {
 			/* TCP repaired what was not broken: the lanes differ by more than was thought. */
 			flow->skew_ns = 2 * flow->skew_ns < bond->damp_ns_max ? 2 * flow->skew_ns : bond->damp_ns_max;

@@ -249,47 +249,57 @@ fn a_new_connection_with_the_same_ports_starts_anew() {
     let syn = Tcp { flags: SYN, ..Tcp::data(77, 0) };
     rig.out(&syn.frame(peer(0), own(0)));
     assert_eq!(ack(&rig, &Tcp::ack(at(1), &[block(2, 3)])), ("rx_peer", Some(vec![block(2, 3)])));
-    send_from(&rig, 100);
+    send_some(&rig, 100, 8);
     let blocks = [(100 + 2 * STRIPE, 100 + 3 * STRIPE)];
     assert_eq!(ack(&rig, &Tcp::ack(100 + STRIPE, &blocks)), ("rx_ack_masked", Some(vec![])));
-}
-
-fn send_from(rig: &Rig, first: u32) {
-    for i in 0..8 {
-        rig.out(&Tcp::data(first + i * STRIPE, STRIPE as usize).frame(peer(0), own(0)));
-    }
 }
 
 #[test]
 fn a_change_of_plan_voids_proofs() {
     let rig = sent(4, 4);
     rig.weights(&[1000, 1000]);
-    send_from(&rig, at(4));
+    send_some(&rig, at(4), 8);
     // 4 and up left under the new plan: its lane 0 is another lane 0 than stripe 0's.
     ack(&rig, &Tcp::ack(at(0), &[block(4, 5)]));
     assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(4, 9)])), ("rx_ack_damped", None));
 }
 
-#[test]
-fn real_losses_with_little_in_flight_are_told_at_once() {
+/// A flow that had five losses, all proven; the sequence number it has come to.
+fn lossy() -> (Rig, u32) {
     let rig = Rig::new(4);
     let mut seq = FIRST;
-    let data = |seq: u32| Tcp::data(seq, STRIPE as usize).frame(peer(0), own(0));
-    // Five losses that were proven: each time the first of eight stripes.
     for _ in 0..5 {
-        for i in 0..8 {
-            rig.out(&data(seq + i * STRIPE));
-        }
+        send_some(&rig, seq, 8);
+        // The first of eight stripes is missing.
         let arrived = (seq + STRIPE, seq + 8 * STRIPE);
         assert_eq!(ack(&rig, &Tcp::ack(seq, &[arrived])).0, "rx_ack_lost");
         seq += 8 * STRIPE;
         assert_eq!(ack(&rig, &Tcp::ack(seq, &[])).0, "rx_peer");
     }
-    for i in 0..3 {
-        rig.out(&data(seq + i * STRIPE));
+    (rig, seq)
+}
+
+fn send_some(rig: &Rig, first: u32, n: u32) {
+    for i in 0..n {
+        rig.out(&Tcp::data(first + i * STRIPE, STRIPE as usize).frame(peer(0), own(0)));
     }
+}
+
+#[test]
+fn real_losses_with_little_in_flight_are_told_at_once() {
+    let (rig, seq) = lossy();
+    send_some(&rig, seq, 3);
     let arrived = (seq + STRIPE, seq + 3 * STRIPE);
     assert_eq!(ack(&rig, &Tcp::ack(seq, &[arrived])), ("rx_ack_lost", Some(vec![arrived])));
+}
+
+#[test]
+fn reported_duplicates_take_losses_back() {
+    let (rig, seq) = lossy();
+    ack(&rig, &Tcp::ack(seq, &[(seq - STRIPE, seq)]));
+    send_some(&rig, seq, 3);
+    let arrived = (seq + STRIPE, seq + 3 * STRIPE);
+    assert_ne!(ack(&rig, &Tcp::ack(seq, &[arrived])).1, Some(vec![arrived]));
 }
 
 #[test]
