@@ -33,7 +33,7 @@ pub fn state(net: &Net, name: &str) -> String {
         {
             let filters = sh(&format!("tc filter show dev {nic} {side}"));
             let programs = host.run(|| tcx_programs(&nic, point)).expect("enters the namespace");
-            text.push_str(&format!("# {nic} {side}: tcx programs {programs:?}, filters:\n{filters}"));
+            text.push_str(&format!("# {nic} {side}: {programs} tcx programs, filters:\n{filters}"));
         }
     }
     text.push_str(&host.run(sysctls).expect("enters the namespace"));
@@ -100,26 +100,18 @@ fn nics(host: Host<'_>) -> Vec<String> {
     text.lines().map(name).collect()
 }
 
-/// The numbers of the BPF programs that sit on a tcx hook of an interface; none where the kernel has no such hook.
-/// `bpftool` of Debian 12 does not show them.
-fn tcx_programs(interface: &str, point: libbpf_sys::bpf_attach_type) -> Vec<u32> {
-    let mut ids = [0_u32; 64];
+/// How many BPF programs sit on a tcx hook of an interface; none where the kernel has no such hook. `bpftool` of Debian
+/// 12 does not tell.
+fn tcx_programs(interface: &str, point: libbpf_sys::bpf_attach_type) -> u32 {
     let mut query = libbpf_sys::bpf_prog_query_opts {
         sz: size_of::<libbpf_sys::bpf_prog_query_opts>() as libbpf_sys::size_t,
-        prog_ids: ids.as_mut_ptr(),
         ..Default::default()
     };
-    query.__bindgen_anon_1.count = 64;
-    let Ok(index) = nix::net::if_::if_nametoindex(interface) else { return Vec::new() };
-    // SAFETY: `query` is complete, with its own size, and points at an array of the length it names; both outlive
-    // the call.
+    let Ok(index) = nix::net::if_::if_nametoindex(interface) else { return 0 };
+    // SAFETY: `query` is complete, with its own size, and outlives the call; without a list it is only counted.
     let failed = unsafe { libbpf_sys::bpf_prog_query_opts(index.cast_signed(), point, &mut query) };
-    if failed != 0 {
-        return Vec::new();
-    }
     // SAFETY: the union's other name for the field is of the same type.
-    let count = unsafe { query.__bindgen_anon_1.count };
-    ids.into_iter().take(count as usize).collect()
+    if failed == 0 { unsafe { query.__bindgen_anon_1.count } } else { 0 }
 }
 
 /// Bridges show timers that run.

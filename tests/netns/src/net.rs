@@ -35,6 +35,7 @@ impl Net {
     /// When it can't be built: without root, or without a program that labs need.
     #[track_caller]
     pub fn up(topology: Topology) -> Self {
+        assert!(nix::unistd::geteuid().is_root(), "this test makes network namespaces: run it as root");
         let lab = Lab::up(topology).unwrap_or_else(|error| panic!("{error}; hint: {:?}", error.hint));
         let net = Self { daemons: Mutex::default(), lab };
         // Numbers of namespaces are used again: what is pinned there is of one that is gone.

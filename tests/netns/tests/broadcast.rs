@@ -1,6 +1,6 @@
 //! Broadcast, multicast and the switch: each frame once, and nothing flooded.
 
-use linkbraid_lab::{Host, LinkSpec, Switch, Topology, wait_until};
+use linkbraid_lab::{Host, LinkSpec, Switch, Topology, wait_for, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON, traffic};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -28,8 +28,14 @@ fn interface(host: Host<'_>) -> &'static str {
     if host.spec().plain { "eth0" } else { BOND }
 }
 
-/// A socket of a host, in both groups if `member`.
+/// A socket of a host, in its group and on its port if `member`.
 fn socket(host: Host<'_>, kind: Kind, member: bool) -> UdpSocket {
+    // A child that another test has just forked holds a copy of the socket before, until it runs its program.
+    wait_for(SOON, &format!("a socket of {} for {kind:?}", host.name()), || open(host, kind, member))
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn open(host: Host<'_>, kind: Kind, member: bool) -> std::io::Result<UdpSocket> {
     let interface = interface(host);
     let opened = host.run(|| -> std::io::Result<UdpSocket> {
         let index = nix::net::if_::if_nametoindex(interface)?;
@@ -50,7 +56,7 @@ fn socket(host: Host<'_>, kind: Kind, member: bool) -> UdpSocket {
         socket.set_nonblocking(true)?;
         Ok(socket)
     });
-    opened.expect("enters").unwrap_or_else(|e| panic!("{} {kind:?}: {e}", host.name()))
+    opened.expect("enters")
 }
 
 fn target(host: Host<'_>, kind: Kind) -> SocketAddr {

@@ -48,13 +48,13 @@ fn before(net: &Net) -> String {
 #[track_caller]
 fn seen(net: &Net, before: &str, hook: &str) {
     let state = machine::state(net, "a");
-    let empty = |text: &str| text.matches("gress: tcx programs [], filters:\n#").count();
+    let empty = |text: &str| text.matches("gress: 0 tcx programs, filters:\n#").count();
     for (nic, side) in [("eth0", "ingress"), ("eth1", "ingress"), ("eth3", "ingress"), (BOND, "egress")] {
-        let mark = format!("# {nic} {side}: tcx programs ");
+        let mark = format!("# {nic} {side}: ");
         let programs = state.split(&mark).nth(1).unwrap_or_else(|| panic!("no '{mark}' in {state}"));
         let (tcx, filters) =
             programs.split_once('#').expect("more follows").0.split_once('\n').expect("lines");
-        assert_eq!(tcx.starts_with("[]"), hook == "clsact", "{nic} {side}: {tcx}");
+        assert_eq!(tcx.starts_with("0 "), hook == "clsact", "{nic} {side}: {tcx}");
         assert_eq!(filters.contains("lb_"), hook == "clsact", "{nic} {side}: {filters}");
     }
     assert!(empty(before) > 6, "{before}");
