@@ -202,8 +202,17 @@ impl Control {
         }
     }
 
-    /// A member was deleted, or moved to another namespace, under us.
+    /// A bond or a member was deleted, or a member moved to another namespace, under us.
     async fn link_gone(&mut self, index: u32) {
+        if let Some(name) =
+            self.bonds.values().find(|bond| bond.ifindex == index).map(|b| b.saved.name.clone())
+        {
+            tracing::warn!(bond = %name, "somebody deleted the bond's interface, putting its members back");
+            if let Err(error) = setup::delete(self, &name).await {
+                tracing::error!(%error, "not everything could be put back");
+            }
+            return;
+        }
         let Some(name) = self.bond_of(index) else { return };
         let Some(mut bond) = self.bonds.remove(&name) else { return };
         tracing::warn!(bond = %name, index, "a member is gone");

@@ -5,7 +5,7 @@ use crate::{
     control::Control,
     error::About as _,
     identity, member,
-    state::{SavedBond, SavedMember},
+    state::{SavedBond, SavedMember, boot_id},
 };
 use linkbraid_api::{
     BondAdd, Error, Weight,
@@ -137,6 +137,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         stripe: add.stripe,
         damping: add.damping,
         host_id: identity::new_host_id()?,
+        boot_id: boot_id(),
         pins: control.pins.join(&add.name),
         members,
     };
@@ -182,13 +183,13 @@ async fn build(
     control.state.write(saved)?;
     let mut bond = Bond::new(saved.clone(), ifindex, links[0].mac, control.hook, control.events.clone())?;
     let outcome = async {
-        netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
         for link in links {
             member::enslave(netlink, &mut bond, link, true).await?;
             // From the first member on, what the kernel sends by itself finds its way.
             bond.tell_members(control.clock);
             bond.write_tables()?;
         }
+        netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
         for text in &saved.addresses {
             let (ip, prefix) = parse_cidr(&name, text)?;
             netlink

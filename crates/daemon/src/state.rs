@@ -29,6 +29,8 @@ pub(crate) struct SavedBond {
     pub stripe: Stripe,
     pub damping: bool,
     pub host_id: [u8; 16],
+    /// The boot in which this is true: after the next one, interfaces are others.
+    pub boot_id: String,
     /// Where its maps and links are pinned.
     pub pins: PathBuf,
     /// Its members, in order.
@@ -81,14 +83,28 @@ impl StateDir {
         }
     }
 
-    /// All bonds on file; a file that cannot be read is reported and left.
+    /// All bonds on file that were made since this boot; what an earlier boot left is removed, and a file that
+    /// cannot be read is reported and left.
     pub(crate) fn read_all(&self) -> Vec<SavedBond> {
         let Ok(entries) = fs::read_dir(&self.0) else { return Vec::new() };
         let mut bonds: Vec<SavedBond> =
             entries.flatten().filter(|e| has_json_name(&e.path())).filter_map(|e| read(&e.path())).collect();
+        bonds.retain(|bond| {
+            let current = bond.boot_id == boot_id();
+            if !current {
+                tracing::info!(bond = %bond.name, "made before the last boot, forgotten");
+                let _ = self.remove(&bond.name);
+            }
+            current
+        });
         bonds.sort_by(|a, b| a.name.cmp(&b.name));
         bonds
     }
+}
+
+/// What the kernel calls this boot.
+pub(crate) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 fn has_json_name(path: &Path) -> bool {
@@ -126,6 +142,7 @@ mod tests {
             stripe: Stripe::Us(200),
             damping: true,
             host_id: [3; 16],
+            boot_id: super::boot_id(),
             pins: "/nowhere".into(),
             members: Vec::new(),
         }
@@ -146,5 +163,7 @@ mod tests {
         state.remove("a").unwrap();
         state.remove("a").unwrap();
         assert_eq!(state.read_all().len(), 1);
+        state.write(&SavedBond { boot_id: "another".into(), ..bond("b") }).unwrap();
+        assert!(state.read_all().is_empty());
     }
 }
