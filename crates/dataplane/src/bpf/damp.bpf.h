@@ -82,6 +82,7 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 			return;
 		empty->skew_ns = SKEW_NS_FIRST;
 		empty->next = view->seq;
+		empty->told_to = view->seq;
 		bpf_map_update_elem(&lb_flows, &view->flow, empty, BPF_NOEXIST);
 		flow = bpf_map_lookup_elem(&lb_flows, &view->flow);
 		if (!flow)
@@ -231,10 +232,19 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 		walk->generation = stripe->lane >> 4;
 		walk->lanes_seen = 0;
 	}
-	if (stripe->sent_us & STRIPE_ARRIVED || is_sacked(walk->sack, stripe->end - 1)) {
+	if (is_sacked(walk->sack, stripe->end - 1)) {
 		/* A lane keeps its order: what misses in front of this has been lost. */
 		stripe->sent_us |= STRIPE_ARRIVED;
 		walk->lanes_seen |= bit;
+		return 0;
+	}
+	if (stripe->sent_us & STRIPE_ARRIVED) {
+		walk->lanes_seen |= bit;
+		/* This was reported while it was hidden, and is not now: TCP would take it for lost. */
+		if (before(walk->flow->told_to, stripe->end)) {
+			walk->limit = stripe->start;
+			walk->is_limited = 1;
+		}
 		return 0;
 	}
 	starts_arrived = is_sacked(walk->sack, stripe->start);
@@ -331,6 +341,17 @@ static __always_inline __u32 honest_blocks(const struct sack_view *sack, const s
 		if (i < sack->n && (!walk->is_limited || before(sack->left[i], walk->limit)))
 			keep |= 1u << i;
 	return keep;
+}
+
+static __always_inline __u32 told_to(const struct lb_flow *flow, const struct sack_view *sack, __u32 keep)
+{
+	__u32 to = flow->told_to;
+
+#pragma unroll
+	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++)
+		if (keep & 1u << i && before(to, sack->right[i]))
+			to = sack->right[i];
+	return to;
 }
 
 /* Looks at the stripes in flight; returns the blocks that TCP may see. */
@@ -430,6 +451,8 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		flow->damped++;
 		return LB_RX_ACK_DAMPED;
 	}
+	if (keep)
+		flow->told_to = told_to(flow, &sack, keep);
 	flow->window = view.window;
 	if (keep != all)
 		keep_blocks(skb, &view, &sack, keep);

@@ -207,6 +207,9 @@ struct lb_flow {
 	__u32 losses;
 	/* The last ACK of this flow. */
 	__u64 acked_ns;
+	/* Below this sequence number TCP has seen all SACK blocks. */
+	__u32 told_to;
+	__u32 pad;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 

@@ -264,6 +264,18 @@ fn a_change_of_plan_voids_proofs() {
     assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(4, 9)])), ("rx_ack_damped", None));
 }
 
+#[test]
+fn what_was_hidden_is_not_given_up_by_a_later_ack() {
+    let rig = sent(4, 16);
+    // 2 arrived while the hole at 1 was young; the ACK that proves 1 lost has no room to say so again.
+    ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+    let later = [block(9, 10), block(7, 8), block(4, 6)];
+    assert_eq!(ack(&rig, &Tcp::ack(at(1), &later)), ("rx_ack_damped", None));
+    // Together with 2 the losses of 1 (by 5) and 3 (by 7) are told; 8 may be on its way.
+    let whole = [block(9, 10), block(4, 8), block(2, 3)];
+    assert_eq!(ack(&rig, &Tcp::ack(at(1), &whole)).1, Some(vec![block(4, 8), block(2, 3)]));
+}
+
 /// A flow that had five losses, all proven; the sequence number it has come to.
 fn lossy() -> (Rig, u32) {
     let rig = Rig::new(4);
