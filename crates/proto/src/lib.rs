@@ -1,10 +1,11 @@
-//! Pure state machines: ARP+ and the plan. No clock, no socket, no log, no global random numbers.
+//! Pure state machines: ARP+, the inspector and the plan. No clock, no socket, no log, no global random numbers.
 //!
 //! Time comes in with every input, random numbers come from a seed, and all that is to be done comes out as
 //! actions; so the same inputs give the same outputs, in the daemon, in a simulator and in a fuzzer.
 #![forbid(unsafe_code)]
 
 pub mod arp_plus;
+pub mod inspector;
 pub mod limits;
 pub mod plan;
 mod random;

@@ -1,5 +1,7 @@
 //! Every limit of the state machines by name. Reaching one is counted, never silent.
 
+use std::time::Duration;
+
 /// Most members of a bond, as many as one message can name.
 pub const MEMBERS_MAX: usize = linkbraid_wire::HARDWARE_MAX;
 
@@ -29,3 +31,49 @@ pub const LANES_MAX: usize = 16;
 
 /// A lane with less than one part in this many of a plan is not worth having.
 pub const LANE_SHARE_MIN: u64 = 1000;
+
+/// Shortest probe interval that can be set.
+pub const PROBE_INTERVAL_MIN: Duration = Duration::from_millis(10);
+
+/// Longest probe interval that can be set, and that a peer can ask for.
+pub const PROBE_INTERVAL_MAX: Duration = Duration::from_secs(10);
+
+/// Fewest intervals without proof after which a lane is lost: one lost frame proves nothing.
+pub const PROBE_MULTIPLIER_MIN: u8 = 2;
+
+/// Most intervals without proof after which a lane is lost.
+pub const PROBE_MULTIPLIER_MAX: u8 = 50;
+
+/// Most answered probes that can be asked of a lane before it carries traffic.
+pub const PROBE_ADMIT_MAX: u8 = 20;
+
+/// Longest up-delay of a member.
+pub const UP_DELAY_MAX: Duration = Duration::from_secs(60);
+
+/// Longest hold-down.
+pub const HOLD_MAX: Duration = Duration::from_secs(3600);
+
+/// PROBEs a host sends in a second at most, all lanes together; more lanes, longer intervals.
+pub const PROBE_RATE: u64 = 5000;
+
+/// Of [`PROBE_RATE`], what lanes in use get before others get any, in percent.
+pub const PROBE_RATE_IN_USE_PERCENT: u64 = 75;
+
+/// PROBEs that leave in a second when lanes are tested or repeated in a hurry, and as many REPLYs; what is beyond waits
+/// (PROBE) or is dropped (REPLY), counted.
+pub const PROBE_RATE_MAX: u64 = 10_000;
+
+/// PROBEs, and REPLYs, that may leave at once.
+pub const PROBE_BURST: u64 = 1000;
+
+/// A PROBE that is not answered is repeated after this part of the interval, until the lane is lost.
+pub const PROBE_REPEAT_DIVISOR: u32 = 4;
+
+/// Most lanes that are probed; peers beyond are told by what is heard.
+pub const PROBED_LANES_MAX: usize = 8192;
+
+/// Most nonces of a lane that wait to come back; the oldest gives way.
+pub const NONCES_MAX: usize = 16;
+
+/// Most other lanes of a peer that are probed at once when one is late.
+pub const WITNESSES_MAX: usize = 4;

@@ -21,6 +21,12 @@ impl Time {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// That much earlier, but not before the start.
+    pub const fn minus(self, duration: Duration) -> Time {
+        let nanos = duration.as_nanos();
+        Time(if nanos > self.0 as u128 { 0 } else { self.0 - nanos as u64 })
+    }
+
     /// How long until `later`; zero if it has passed.
     pub const fn until(self, later: Time) -> Duration {
         later.since(self)
@@ -48,6 +54,8 @@ mod tests {
         assert_eq!(late.since(early), Duration::from_millis(3));
         assert_eq!(early.until(late), Duration::from_millis(3));
         assert_eq!(early.since(late), Duration::ZERO);
+        assert_eq!(late.minus(Duration::from_millis(3)), early);
+        assert_eq!(early.minus(Duration::MAX), Time::ZERO);
         assert_eq!(Time(u64::MAX) + Duration::from_secs(1), Time(u64::MAX));
         assert_eq!(Time::ZERO + Duration::MAX, Time(u64::MAX));
     }

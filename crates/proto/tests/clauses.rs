@@ -89,3 +89,46 @@ fn timing_table_holds_the_defaults() {
         assert!(spec.contains(&row), "the specification lacks: {row}");
     }
 }
+
+#[test]
+fn probe_table_holds_the_defaults_and_limits() {
+    use linkbraid_proto::limits::{
+        HOLD_MAX, PROBE_ADMIT_MAX, PROBE_INTERVAL_MAX, PROBE_INTERVAL_MIN, PROBE_MULTIPLIER_MAX,
+        PROBE_MULTIPLIER_MIN, PROBE_RATE, PROBE_RATE_MAX, UP_DELAY_MAX,
+    };
+    let spec = fs::read_to_string(root().join(SPEC)).expect("the specification");
+    let timing = linkbraid_proto::inspector::Timing::default();
+    let millis = |duration: std::time::Duration| duration.as_millis();
+    let intervals = format!("{} ms to {} s", millis(PROBE_INTERVAL_MIN), PROBE_INTERVAL_MAX.as_secs());
+    let hours = HOLD_MAX.as_secs() / 3600;
+    for row in [
+        format!("| interval of a lane that carries data | {} ms | {intervals} |", millis(timing.interval)),
+        format!(
+            "| {} | {PROBE_MULTIPLIER_MIN} to {PROBE_MULTIPLIER_MAX} |",
+            format_args!(
+                "multiplier: a lane is lost after this many intervals without proof | {}",
+                timing.multiplier
+            )
+        ),
+        format!("| answers before a lane carries traffic | {} | 1 to {PROBE_ADMIT_MAX} |", timing.admit),
+        format!("carries nothing just now | {} ms | {intervals} |", millis(timing.idle)),
+        format!("| interval of a proven lane in no plan | {} ms | {intervals} |", millis(timing.discovery)),
+        format!(
+            "| interval of a lost lane, for {} s | {} ms | {intervals} |",
+            timing.retry_for.as_secs(),
+            millis(timing.retry)
+        ),
+        format!("| the same, later | {} ms | {intervals} |", millis(timing.retry_late)),
+        format!(
+            "| up-delay of a member | {} ms | 0 to {} s |",
+            millis(timing.up_delay),
+            UP_DELAY_MAX.as_secs()
+        ),
+        format!("doubled by each further one | {} s | 0 to {hours} h |", timing.hold_base.as_secs()),
+        format!("| longest hold-down | {} s | 0 to {hours} h |", timing.hold_max.as_secs()),
+        format!("| a failure is forgotten | after {} s without one | |", timing.hold_decay.as_secs()),
+        format!("(here {PROBE_RATE}, and {PROBE_RATE_MAX} while lanes"),
+    ] {
+        assert!(spec.contains(&row), "the specification lacks: {row}");
+    }
+}

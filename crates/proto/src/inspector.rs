@@ -1,0 +1,237 @@
+//! The inspector: which members and which lanes can carry traffic now.
+//!
+//! Job: one machine a member ([`step_member`]) and one a lane ([`step_lane`]). In: [`Input`], each with the time. Out:
+//! [`Action`], the next deadline, and verdicts. It never reads a clock, opens a socket or logs.
+//!
+//! The contract with the loop around it:
+//! 1. after every [`Inspector::handle`], call [`Inspector::poll_action`] until it gives none and do what it says;
+//! 2. then ask [`Inspector::poll_timeout`], and at that time hand in [`Input::Timeout`];
+//! 3. time never goes back from one call to the next;
+//! 4. frames that [`linkbraid_wire::is_probe`] recognises come here, other ARP+ frames go to [`crate::arp_plus`];
+//! 5. on [`Action::Verdicts`] make those plans anew, as [`Verdict::usable`] shows, and tell the new lanes ([`Input::Plan`]);
+//!    tell ARP+ that a member is up where [`Inspector::member_alive`] is [`Verdict::Alive`], so that peers stop sending to
+//!    members that are not.
+//!
+//! How a silent failure is found: `judge::lane_due` sends a PROBE and repeats it in a hurry while it is not answered;
+//! `probe::frame` turns a nonce that came back into a proof; no proof for `multiplier` intervals, and `judge::expire`
+//! asks whether another lane of that peer was proven since. If so the lane is lost. If not, the peer may be dead, or its
+//! daemon, or every lane: all that were in use are kept, as suspects, since nothing better is left.
+
+use crate::{Time, arp_plus::PeerKey, random::Random};
+use linkbraid_wire::HostId;
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::IpAddr,
+};
+
+mod counter;
+mod damper;
+mod event;
+mod judge;
+mod lane;
+mod member;
+mod probe;
+mod rate;
+mod snapshot;
+mod timing;
+mod update;
+
+#[cfg(test)]
+mod tests;
+
+pub use counter::{Counter, Counters};
+pub use event::{
+    Action, Changed, Event, Input, LaneId, LaneReason, LaneUse, MemberReason, MemberReport, PeerMemberReport,
+    PeerReport, Verdict,
+};
+pub use lane::{LaneSignal, LaneState, Usage, step_lane};
+pub use member::{MemberSignal, MemberState, step_member};
+pub use snapshot::{LaneSnapshot, MemberSnapshot, Snapshot};
+pub use timing::{OutOfRange, Timing};
+
+/// What an inspector is made with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Identity of this host, the one of ARP+.
+    pub host_id: HostId,
+    /// Its epoch, the one of ARP+.
+    pub epoch: u64,
+    /// When things happen; bounded as [`Timing::bounded`] says.
+    pub timing: Timing,
+}
+
+impl Config {
+    /// That host in that epoch, with the default timing.
+    pub fn new(host_id: HostId, epoch: u64) -> Config {
+        Config { host_id, epoch, timing: Timing::default() }
+    }
+}
+
+/// Whom a deadline is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Wake {
+    Member(u8),
+    Lane(LaneId),
+}
+
+/// A peer that is probed.
+#[derive(Debug)]
+struct Peer {
+    report: PeerReport,
+    /// Whether this host leads, so that one end's PROBEs do for both.
+    leads: bool,
+    /// Whether it ever answered a probe.
+    answers: bool,
+    lanes: BTreeMap<(u8, u8), lane::Lane>,
+    /// How many of them are live.
+    live: usize,
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+struct Outbox {
+    /// A member changed: every plan does.
+    all: bool,
+    /// Lanes of these changed.
+    peers: BTreeSet<PeerKey>,
+    actions: VecDeque<Action>,
+    counters: Counters,
+}
+
+impl Outbox {
+    fn push(&mut self, action: Action) {
+        if self.actions.len() >= crate::limits::ACTIONS_MAX {
+            return self.counters.one(Counter::LimitActions);
+        }
+        self.actions.push_back(action);
+    }
+
+    fn event(&mut self, event: Event) {
+        self.push(Action::Event(event));
+    }
+}
+
+/// The inspector of one bond.
+#[derive(Debug)]
+pub struct Inspector {
+    host_id: HostId,
+    epoch: u64,
+    timing: Timing,
+    random: Random,
+    address: Option<IpAddr>,
+    members: BTreeMap<u8, member::Member>,
+    peers: BTreeMap<PeerKey, Peer>,
+    lanes: usize,
+    usage: BTreeMap<LaneId, bool>,
+    agenda: BTreeSet<(Time, Wake)>,
+    load: rate::Load,
+    probes: rate::Bucket,
+    replies: rate::Bucket,
+    out: Outbox,
+}
+
+impl Inspector {
+    /// An inspector without members and peers. `seed` makes its nonces and jitter: another one on each host.
+    pub fn new(config: Config, seed: u64) -> Inspector {
+        Inspector {
+            host_id: config.host_id,
+            epoch: config.epoch,
+            timing: config.timing.bounded(),
+            random: Random::new(seed),
+            address: None,
+            members: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            lanes: 0,
+            usage: BTreeMap::new(),
+            agenda: BTreeSet::new(),
+            load: rate::Load::default(),
+            probes: rate::Bucket::default(),
+            replies: rate::Bucket::default(),
+            out: Outbox::default(),
+        }
+    }
+
+    /// Takes one input. Poll actions and timeout afterwards.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Members(reports) => self.set_members(now, reports),
+            Input::Peers(reports) => self.set_peers(now, reports),
+            Input::Address(address) => self.address = address,
+            Input::Plan(lanes) => self.set_plan(now, lanes),
+            Input::Timing(timing) => self.set_timing(now, timing),
+            Input::Frame { slot, bytes } => self.frame(now, slot, bytes),
+            Input::Timeout => self.run_timers(now),
+        }
+    }
+
+    /// When to hand in [`Input::Timeout`]; none while there is nothing to wait for. Changes with every `handle`.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.agenda.first().map(|(at, _)| *at)
+    }
+
+    /// What to do next; call it after every `handle` until it gives none.
+    #[must_use]
+    pub fn poll_action(&mut self) -> Option<Action> {
+        let peers = std::mem::take(&mut self.out.peers);
+        if std::mem::take(&mut self.out.all) {
+            return Some(Action::Verdicts(Changed::All));
+        }
+        if !peers.is_empty() {
+            return Some(Action::Verdicts(Changed::Peers(peers.into_iter().collect())));
+        }
+        self.out.actions.pop_front()
+    }
+
+    /// Whether a lane can carry traffic; [`Verdict::Unknown`] where it is not probed, was met together with its
+    /// peer and not tested yet, or no lane of the peer is proven.
+    pub fn lane_alive(&self, peer: &PeerKey, slot: u8, index: u8) -> Verdict {
+        //= docs/arp-plus.md#11.7
+        let Some(peer) = self.peers.get(peer) else { return Verdict::Unknown };
+        let Some(lane) = peer.lanes.get(&(slot, index)) else { return Verdict::Unknown };
+        match lane.state {
+            LaneState::Cut => Verdict::Dead,
+            LaneState::Up => Verdict::Alive,
+            LaneState::Suspect => Verdict::Suspect,
+            LaneState::Down | LaneState::Init if lane.fresh || peer.live == 0 => Verdict::Unknown,
+            LaneState::Down | LaneState::Init => Verdict::Dead,
+        }
+    }
+
+    /// Whether a member can carry traffic; [`Verdict::Unknown`] if there is no such member.
+    pub fn member_alive(&self, slot: u8) -> Verdict {
+        match self.members.get(&slot).map(|member| member.state) {
+            Some(MemberState::Up) => Verdict::Alive,
+            Some(MemberState::Down | MemberState::Delayed) => Verdict::Dead,
+            None => Verdict::Unknown,
+        }
+    }
+
+    /// All counters.
+    pub const fn counters(&self) -> &Counters {
+        &self.out.counters
+    }
+
+    fn lane_mut(&mut self, id: LaneId) -> Option<&mut lane::Lane> {
+        self.peers.get_mut(&id.peer)?.lanes.get_mut(&(id.slot, id.index))
+    }
+
+    /// Puts the lane's next deadline on the agenda in place of the former one.
+    fn rewake(&mut self, id: LaneId) {
+        let Some(lane) =
+            self.peers.get_mut(&id.peer).and_then(|peer| peer.lanes.get_mut(&(id.slot, id.index)))
+        else {
+            return;
+        };
+        let wake = [lane.next_probe, lane.deadline(&self.timing)].into_iter().flatten().min();
+        if wake == lane.wake {
+            return;
+        }
+        if let Some(old) = std::mem::replace(&mut lane.wake, wake) {
+            self.agenda.remove(&(old, Wake::Lane(id)));
+        }
+        if let Some(at) = wake {
+            self.agenda.insert((at, Wake::Lane(id)));
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What goes into the inspector and what comes out.
+
+use super::{LaneState, MemberState, Timing};
+use crate::arp_plus::{Peer, PeerKey};
+use linkbraid_wire::MacAddr;
+use serde::{Deserialize, Serialize};
+use std::{fmt, net::IpAddr, time::Duration};
+
+/// What is known of an own member, from netlink events and from polls alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberReport {
+    /// The daemon's number of it; stays while other members come and go.
+    pub slot: u8,
+    /// Its own MAC.
+    pub mac: MacAddr,
+    /// Whether it is set up.
+    pub admin_up: bool,
+    /// Whether it has carrier.
+    pub carrier: bool,
+    /// Its speed in Mbit/s, if it tells.
+    pub speed_mbit: Option<u32>,
+    /// Whether it sends and receives at once, if it tells.
+    pub full_duplex: Option<bool>,
+}
+
+/// What is known of a peer from ARP+.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerReport {
+    /// What it is known by.
+    pub key: PeerKey,
+    /// Its epoch, if it told one.
+    pub epoch: Option<u64>,
+    /// Whether it may know probes: it speaks more than the published part.
+    pub probes: bool,
+    /// Its members.
+    pub members: Vec<PeerMemberReport>,
+}
+
+/// A member of a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerMemberReport {
+    /// The peer's number of it.
+    pub index: u8,
+    /// Its MAC.
+    pub mac: MacAddr,
+    /// Whether the peer takes traffic there.
+    pub up: bool,
+    /// The own members (slots) that heard it lately.
+    pub heard: Vec<u8>,
+}
+
+impl From<&Peer> for PeerReport {
+    fn from(peer: &Peer) -> PeerReport {
+        let member = |member: &crate::arp_plus::PeerMember| PeerMemberReport {
+            index: member.index,
+            mac: member.mac,
+            up: member.up,
+            heard: member.heard.iter().map(|(slot, _)| *slot).collect(),
+        };
+        PeerReport {
+            key: peer.key,
+            epoch: peer.epoch,
+            probes: peer.is_extended(),
+            members: peer.members.iter().map(member).collect(),
+        }
+    }
+}
+
+/// One (own member, peer's member) pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LaneId {
+    /// The peer.
+    pub peer: PeerKey,
+    /// The own member.
+    pub slot: u8,
+    /// The peer's number of its member.
+    pub index: u8,
+}
+
+impl fmt::Display for LaneId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}-{}", self.peer, self.slot, self.index)
+    }
+}
+
+/// A lane of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneUse {
+    /// The lane.
+    pub lane: LaneId,
+    /// Whether data went over it lately. Only such lanes are probed at the full rate.
+    pub busy: bool,
+}
+
+/// What the inspector can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// The own members now, all of them.
+    Members(Vec<MemberReport>),
+    /// The peers now, all of them; told again whenever `arp_plus::Action::Peers` comes.
+    Peers(Vec<PeerReport>),
+    /// The own IP address for the published part of probes.
+    Address(Option<IpAddr>),
+    /// The lanes of all plans now.
+    Plan(Vec<LaneUse>),
+    /// Other settings; they are bounded as [`Timing::bounded`] says.
+    Timing(Timing),
+    /// A frame that [`linkbraid_wire::is_probe`] recognises came in on a member. Hand in all that wait before a
+    /// `Timeout`: what is in a queue has arrived.
+    Frame {
+        /// The member.
+        slot: u8,
+        /// The frame, Ethernet header first.
+        bytes: &'a [u8],
+    },
+    /// The time that `poll_timeout` named has come. Too early or once too often does no harm.
+    Timeout,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Verdicts are others: make plans anew. Comes before everything else.
+    Verdicts(Changed),
+    /// Send these bytes, a whole Ethernet frame, out of that member as they are.
+    Send {
+        /// The member.
+        slot: u8,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// Something worth telling people.
+    Event(Event),
+}
+
+/// Whose plans are to be made anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    /// Those of all peers, and the one for plain hosts: a member changed.
+    All,
+    /// Those of these peers: only lanes changed.
+    Peers(Vec<PeerKey>),
+}
+
+/// Whether something can carry traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Not judged: what is heard decides.
+    Unknown,
+    /// Proven.
+    Alive,
+    /// Not proven any more, but nothing better is left: keep using it.
+    Suspect,
+    /// Not to be used.
+    Dead,
+}
+
+impl Verdict {
+    /// Whether a plan may use the lane. This is how verdicts and ARP+'s `heard` go together:
+    ///
+    /// ```text
+    /// plan(own, peer, |slot, index| inspector.lane_alive(&key, slot, index).usable(peer.heard(slot, index)))
+    /// ```
+    pub const fn usable(self, heard: bool) -> bool {
+        match self {
+            Verdict::Unknown => heard,
+            Verdict::Alive | Verdict::Suspect => true,
+            Verdict::Dead => false,
+        }
+    }
+}
+
+/// Why a member changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberReason {
+    /// It has joined the bond.
+    Joined,
+    /// It has left the bond.
+    Left,
+    /// No carrier.
+    NoCarrier,
+    /// It was set down.
+    SetDown,
+    /// Carrier is back: it waits for the up-delay, or longer if it flaps.
+    CarrierBack,
+    /// It has waited long enough.
+    Waited,
+    /// It has not waited long enough, but no other member is up.
+    OnlyOne,
+}
+
+/// Why a lane changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaneReason {
+    /// It was met for the first time.
+    Met,
+    /// Enough probes were answered.
+    Admitted,
+    /// A suspect was proven again.
+    ProvenAgain,
+    /// Probes were answered for the first time.
+    Answered,
+    /// No probe was answered within the detection time.
+    NoAnswer,
+    /// The peer says that it is lost: its probes arrive, but not ours.
+    PeerLost,
+    /// No lane of the peer is answered, this one no less than others: keep using it.
+    NoneAnswers,
+    /// The own member is down.
+    MemberDown,
+    /// The peer says that its member is down.
+    PeerMemberDown,
+    /// Both members are up again.
+    MembersUp,
+}
+
+/// Something worth telling people, with the old, the new, the reason and how long it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A member.
+    Member {
+        /// Which.
+        slot: u8,
+        /// Until now; none if it has just joined.
+        old: Option<MemberState>,
+        /// From now on; none if it has left.
+        new: Option<MemberState>,
+        /// Why.
+        reason: MemberReason,
+        /// For a member that is up: since its carrier came back.
+        took: Duration,
+    },
+    /// A lane began or ended to be usable, or is a suspect.
+    Lane {
+        /// Which.
+        lane: LaneId,
+        /// Until now.
+        old: LaneState,
+        /// From now on.
+        new: LaneState,
+        /// Why.
+        reason: LaneReason,
+        /// Lost: since its last proof. Admitted: since the first probe was answered.
+        took: Duration,
+    },
+    /// A member's speed, in Mbit/s, is another one: make plans anew.
+    Speed {
+        /// Which.
+        slot: u8,
+        /// Until now.
+        old: Option<u32>,
+        /// From now on.
+        new: Option<u32>,
+    },
+    /// A member sends and receives in turn: every collision costs, and a wrong setting at one end is the usual cause.
+    HalfDuplex {
+        /// Which.
+        slot: u8,
+    },
+}

@@ -1,0 +1,241 @@
+//! Deadlines and proofs: what becomes of lanes, and how often each is probed.
+
+use super::{
+    Counter, Event, Inspector, LaneId, LaneReason, LaneSignal, LaneState, MemberReason, MemberSignal, Wake,
+    step_lane,
+};
+use crate::{Time, limits};
+use std::time::Duration;
+
+impl Inspector {
+    /// Does all that is due.
+    pub(super) fn run_timers(&mut self, now: Time) {
+        while let Some((at, wake)) = self.agenda.first().copied() {
+            if at > now {
+                return;
+            }
+            self.agenda.pop_first();
+            match wake {
+                Wake::Member(slot) => {
+                    self.member_signal(now, slot, MemberSignal::Waited, MemberReason::Waited);
+                }
+                Wake::Lane(id) => {
+                    if let Some(lane) = self.lane_mut(id) {
+                        lane.wake = None;
+                    }
+                    self.lane_due(now, id);
+                    self.rewake(id);
+                }
+            }
+        }
+    }
+
+    fn lane_due(&mut self, now: Time, id: LaneId) {
+        let multiplier = u32::from(self.timing.multiplier);
+        let deadline = self.lane_mut(id).map(|lane| lane.interval * multiplier);
+        let Some(detection) = deadline else { return };
+        let timing = self.timing;
+        let Some(lane) = self.lane_mut(id) else { return };
+        if let Some(deadline) = lane.deadline(&timing).filter(|deadline| *deadline <= now) {
+            if now.since(deadline) >= lane.interval && !lane.excused {
+                //= docs/arp-plus.md#11.5
+                // This host was late itself, so its silence says nothing of the lane: one interval more.
+                lane.excused = true;
+                lane.judged_from = now.minus(detection.saturating_sub(lane.interval));
+                lane.next_probe = Some(now);
+                self.out.counters.one(Counter::OwnDelay);
+            } else {
+                self.expire(now, id);
+            }
+        }
+        let Some(lane) = self.lane_mut(id) else { return };
+        if lane.next_probe.is_none_or(|at| at > now) {
+            return;
+        }
+        if lane.state == LaneState::Down && lane.tries == 0 && lane.fresh {
+            // Tested and found wanting. What is heard no longer counts, if any lane of the peer is proven.
+            lane.fresh = false;
+            lane.next_probe = None;
+            self.out.peers.insert(id.peer);
+            return self.repace(now, id);
+        }
+        self.ask(now, id);
+    }
+
+    /// No proof within the detection time.
+    fn expire(&mut self, now: Time, id: LaneId) {
+        let Some(lane) = self.lane_mut(id) else { return };
+        let missed = lane.last_proof.unwrap_or(lane.since) + lane.interval;
+        if self.witness(id, missed) {
+            self.signal_lane(now, id, LaneSignal::Fail, LaneReason::NoAnswer);
+        } else {
+            self.signal_lane(now, id, LaneSignal::Doubt, LaneReason::NoneAnswers);
+            // A suspect that was doubted again waits for the next proof of any other lane.
+            if let Some(lane) = self.lane_mut(id) {
+                lane.armed = false;
+            }
+        }
+    }
+
+    /// The peer says that it has lost the lane, in a frame that brought no proof.
+    pub(super) fn peer_lost(&mut self, now: Time, id: LaneId) {
+        if self.witness(id, Time::ZERO) {
+            self.signal_lane(now, id, LaneSignal::Fail, LaneReason::PeerLost);
+        } else {
+            self.signal_lane(now, id, LaneSignal::Doubt, LaneReason::NoneAnswers);
+        }
+    }
+
+    /// Whether another lane of the peer is up and was proven since.
+    pub(super) fn witness(&self, id: LaneId, since: Time) -> bool {
+        //= docs/arp-plus.md#11.6
+        let Some(peer) = self.peers.get(&id.peer) else { return false };
+        peer.lanes.iter().any(|(at, lane)| {
+            *at != (id.slot, id.index)
+                && lane.state == LaneState::Up
+                && lane.last_proof.is_some_and(|proof| proof >= since)
+        })
+    }
+
+    /// A nonce has come back, with a PROBE (`asked`) or a PROBE-REPLY.
+    pub(super) fn proof(&mut self, now: Time, id: LaneId, asked: bool) {
+        let admit = self.timing.admit;
+        let Some(peer) = self.peers.get_mut(&id.peer) else { return };
+        peer.answers = true;
+        let leads = peer.leads;
+        let alone = !peer.lanes.values().any(|lane| lane.state == LaneState::Up);
+        let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
+        (lane.last_proof, lane.judged_from, lane.waiting) = (Some(now), now, None);
+        (lane.excused, lane.armed) = (false, true);
+        lane.proofs += 1;
+        match lane.state {
+            LaneState::Down => (lane.answered, lane.first_answer) = (1, now),
+            LaneState::Init => lane.answered = lane.answered.saturating_add(1),
+            LaneState::Cut | LaneState::Up | LaneState::Suspect => {}
+        }
+        //= docs/arp-plus.md#11.3
+        let trusted = now >= lane.held_until || alone;
+        let (signal, reason) = match lane.state {
+            LaneState::Suspect => (LaneSignal::Proof, LaneReason::ProvenAgain),
+            _ if lane.answered >= admit && trusted => (LaneSignal::Admit, LaneReason::Admitted),
+            _ => (LaneSignal::Proof, LaneReason::Answered),
+        };
+        self.signal_lane(now, id, signal, reason);
+        self.repace(now, id);
+        //= docs/arp-plus.md#11.8
+        let Some(interval) = self.lane_mut(id).map(|lane| lane.interval) else { return };
+        let gap = if asked && !leads {
+            self.random.between(interval * 9 / 8, interval * 5 / 4)
+        } else {
+            self.random.between(interval * 3 / 4, interval)
+        };
+        if let Some(lane) = self.lane_mut(id) {
+            lane.next_probe = Some(now + gap);
+        }
+        self.rewake(id);
+        self.arm_suspects(now, id);
+    }
+
+    /// The peer answers on one lane: suspects get the detection time to do so, too.
+    fn arm_suspects(&mut self, now: Time, proven: LaneId) {
+        let Some(peer) = self.peers.get_mut(&proven.peer) else { return };
+        let mut armed = Vec::new();
+        for ((slot, index), lane) in &mut peer.lanes {
+            if lane.state == LaneState::Suspect && !lane.armed {
+                (lane.armed, lane.judged_from, lane.next_probe) = (true, now, Some(now));
+                armed.push(LaneId { slot: *slot, index: *index, ..proven });
+            }
+        }
+        armed.into_iter().for_each(|id| self.rewake(id));
+    }
+
+    /// One step of the lane's machine, and what it entails.
+    pub(super) fn signal_lane(&mut self, now: Time, id: LaneId, signal: LaneSignal, reason: LaneReason) {
+        let timing = self.timing;
+        let Some(peer) = self.peers.get_mut(&id.peer) else { return };
+        let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
+        let (old, new) = (lane.state, step_lane(lane.state, signal));
+        if old == new {
+            return;
+        }
+        let held_for = lane.last_proof.unwrap_or(lane.since);
+        (lane.state, lane.reason, lane.since) = (new, reason, now);
+        peer.live = peer.live + usize::from(new.is_live()) - usize::from(old.is_live());
+        let took = match new {
+            LaneState::Up if old == LaneState::Suspect => Duration::ZERO,
+            LaneState::Up => now.since(lane.first_answer),
+            LaneState::Down | LaneState::Suspect => now.since(held_for),
+            LaneState::Cut | LaneState::Init => Duration::ZERO,
+        };
+        match (old, new) {
+            (_, LaneState::Cut) => {
+                (lane.fresh, lane.waiting, lane.answered, lane.tries) = (false, None, 0, 0);
+                lane.nonces.clear();
+            }
+            (LaneState::Cut, _) => {
+                (lane.tries, lane.judged_from) = (timing.multiplier, now);
+            }
+            (LaneState::Up | LaneState::Suspect, LaneState::Down) => {
+                lane.damper.fail(now, &timing);
+                lane.held_until = now + lane.damper.hold(now, &timing);
+                (lane.answered, lane.tries, lane.waiting) = (0, 0, None);
+                // The peer learns at once that it is lost.
+                lane.next_probe = Some(now);
+            }
+            (LaneState::Init, LaneState::Down) => {
+                (lane.fresh, lane.answered, lane.tries, lane.waiting) = (false, 0, 0, None);
+            }
+            (_, LaneState::Up) => (lane.known, lane.fresh, lane.armed) = (true, false, true),
+            (_, LaneState::Suspect) => lane.armed = false,
+            (_, LaneState::Init | LaneState::Down) => {}
+        }
+        self.tell(id, old, new, reason, took);
+        self.repace(now, id);
+    }
+
+    fn tell(&mut self, id: LaneId, old: LaneState, new: LaneState, reason: LaneReason, took: Duration) {
+        if old.is_live() || new.is_live() || LaneState::Cut == old || LaneState::Cut == new {
+            self.out.peers.insert(id.peer);
+        }
+        match (old, new) {
+            (LaneState::Suspect, LaneState::Up) => {}
+            (_, LaneState::Up) => self.out.counters.one(Counter::LaneAdmitted),
+            (_, LaneState::Suspect) => self.out.counters.one(Counter::LaneSuspect),
+            (LaneState::Up | LaneState::Suspect, LaneState::Down) => {
+                self.out.counters.one(Counter::LaneLost);
+            }
+            _ => {}
+        }
+        if old.is_live() || new.is_live() {
+            self.out.event(Event::Lane { lane: id, old, new, reason, took });
+        }
+    }
+
+    /// How often the lane is probed from now on.
+    pub(super) fn repace(&mut self, now: Time, id: LaneId) {
+        let timing = &self.timing;
+        let Some(peer) = self.peers.get_mut(&id.peer) else { return };
+        let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
+        let pace = lane.pace(now, peer.answers, timing);
+        self.load.replace(lane.demand, pace.demand());
+        lane.demand = pace.demand();
+        //= docs/arp-plus.md#11.9
+        let Some(interval) = self.load.interval(pace) else {
+            lane.next_probe = None;
+            return self.rewake(id);
+        };
+        let shorter = interval * 5 / 4 < lane.interval;
+        lane.interval = interval;
+        if shorter {
+            // The detection time shrinks, but leaves two intervals for answers at the new pace.
+            let spent = interval * u32::from(timing.multiplier.saturating_sub(limits::PROBE_MULTIPLIER_MIN));
+            lane.judged_from = lane.judged_from.max(now.minus(spent));
+        }
+        if shorter || lane.next_probe.is_none() {
+            let soon = interval.min(timing.interval) / limits::PROBE_REPEAT_DIVISOR;
+            let at = now + self.random.between(Duration::ZERO, soon);
+            lane.next_probe = Some(lane.next_probe.map_or(at, |next| next.min(at)));
+        }
+        self.rewake(id);
+    }
+}

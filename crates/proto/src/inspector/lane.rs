@@ -1,0 +1,291 @@
+//! The machine of one lane, and what is kept of it.
+//!
+//! ```text
+//!            Mend                 Proof                   Admit
+//!   +-----+ ------> +------+ -------------> +------+ -------------------> +----+ <---------------+
+//!   | Cut |         | Down |                | Init |                      | Up |   Proof, Admit  |
+//!   +-----+         +------+ <------------- +------+                      +----+                 |
+//!      ^                ^      Fail, Doubt                  Fail           |  |   Doubt   +---------+
+//!      |                +--------------------------------------------------+  +---------> | Suspect |
+//!      |                +---------------------------------------------------------------- +---------+
+//!      |                                                    Fail
+//!      +--- Cut, from every state: the member at one end is down
+//! ```
+//!
+//! As in BFD (RFC 5880) a lane is Down, Init or Up and lost after a number of intervals without proof. Unlike there, proof
+//! is a nonce that came back, so each single proof shows both directions, and whoever loses one direction tells the
+//! other. Fail and Doubt differ in what else is known: lost while another lane of the peer was proven since, or not.
+
+use super::{LaneReason, Timing, damper::Damper, rate::Demand, rate::Pace};
+use crate::{Time, limits};
+use linkbraid_wire::{MacAddr, View};
+use serde::{Deserialize, Serialize};
+use std::{collections::VecDeque, time::Duration};
+
+#[cfg(test)]
+mod tests;
+
+/// Where a lane stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaneState {
+    /// The member at one end is down.
+    Cut,
+    /// Not proven.
+    Down,
+    /// Probes are answered, not enough yet.
+    Init,
+    /// Proven.
+    Up,
+    /// Proven once, not any more; kept because no lane of the peer is any better.
+    Suspect,
+}
+
+impl LaneState {
+    /// All five.
+    pub const ALL: [LaneState; 5] =
+        [LaneState::Cut, LaneState::Down, LaneState::Init, LaneState::Up, LaneState::Suspect];
+
+    /// Whether it is to carry traffic.
+    pub const fn is_live(self) -> bool {
+        matches!(self, LaneState::Up | LaneState::Suspect)
+    }
+}
+
+/// What a lane's machine can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LaneSignal {
+    /// The member at one end is down.
+    Cut,
+    /// The members at both ends are up.
+    Mend,
+    /// A nonce came back.
+    Proof,
+    /// A nonce came back, enough of them by now, and the lane is not held down.
+    Admit,
+    /// Lost, while another lane of the peer was proven since.
+    Fail,
+    /// Lost, and so may be the peer or all of its lanes.
+    Doubt,
+}
+
+impl LaneSignal {
+    /// All six.
+    pub const ALL: [LaneSignal; 6] = [
+        LaneSignal::Cut,
+        LaneSignal::Mend,
+        LaneSignal::Proof,
+        LaneSignal::Admit,
+        LaneSignal::Fail,
+        LaneSignal::Doubt,
+    ];
+}
+
+/// The machine: one row for each pair.
+pub const fn step_lane(state: LaneState, signal: LaneSignal) -> LaneState {
+    use LaneSignal as I;
+    use LaneState::{Cut, Down, Init, Suspect, Up};
+    match (state, signal) {
+        //= docs/arp-plus.md#11.1
+        (Cut | Down | Init | Up | Suspect, I::Cut) => Cut,
+
+        (Cut, I::Mend) => Down,
+        (Cut, I::Proof | I::Admit | I::Fail | I::Doubt) => Cut,
+
+        (Down, I::Proof) => Init,
+        (Down, I::Admit) => Up,
+        (Down, I::Mend | I::Fail | I::Doubt) => Down,
+
+        (Init, I::Mend | I::Proof) => Init,
+        (Init, I::Admit) => Up,
+        (Init, I::Fail | I::Doubt) => Down,
+
+        (Up, I::Mend | I::Proof | I::Admit) => Up,
+        (Up, I::Fail) => Down,
+        //= docs/arp-plus.md#11.6
+        (Up, I::Doubt) => Suspect,
+
+        (Suspect, I::Mend | I::Doubt) => Suspect,
+        (Suspect, I::Proof | I::Admit) => Up,
+        (Suspect, I::Fail) => Down,
+    }
+}
+
+/// How a plan uses a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Usage {
+    /// In no plan.
+    Unused,
+    /// In a plan, but it carries nothing just now.
+    Idle,
+    /// It carries data.
+    Busy,
+}
+
+/// One lane.
+#[derive(Debug, Clone)]
+pub(super) struct Lane {
+    /// Of the peer's member.
+    pub mac: MacAddr,
+    pub state: LaneState,
+    pub reason: LaneReason,
+    pub since: Time,
+    /// Met together with its peer, and not judged yet: what is heard decides.
+    pub fresh: bool,
+    /// Whether it was ever up.
+    pub known: bool,
+    pub heard: bool,
+    pub usage: Usage,
+    /// Probes left of the test of an unproven lane.
+    pub tries: u8,
+    /// Proofs in a row, while `Init`.
+    pub answered: u8,
+    pub first_answer: Time,
+    /// The detection time runs from here: the last proof, or later.
+    pub judged_from: Time,
+    pub interval: Duration,
+    /// A `Suspect` without detection time waits for any lane of its peer to be proven.
+    pub armed: bool,
+    /// This host's own lateness was allowed for since the last proof.
+    pub excused: bool,
+    pub last_proof: Option<Time>,
+    /// When the first PROBE since the last proof was sent.
+    pub waiting: Option<Time>,
+    pub last_sent: Option<Time>,
+    pub next_probe: Option<Time>,
+    pub wake: Option<Time>,
+    /// Sent and not come back, oldest first.
+    pub nonces: VecDeque<(u64, Time)>,
+    pub number: u32,
+    pub peer_nonce: u64,
+    /// Epoch and number of the latest frame of the peer.
+    pub peer_seen: Option<(u64, u32)>,
+    pub peer_view: View,
+    /// What the peer can bear.
+    pub peer_interval: Duration,
+    pub rtt: Option<Duration>,
+    pub sent: u64,
+    pub proofs: u64,
+    pub damper: Damper,
+    pub held_until: Time,
+    pub demand: Demand,
+}
+
+impl Lane {
+    pub fn new(now: Time, mac: MacAddr, fresh: bool, timing: &Timing) -> Lane {
+        Lane {
+            mac,
+            state: LaneState::Cut,
+            reason: LaneReason::Met,
+            since: now,
+            fresh,
+            known: false,
+            heard: false,
+            usage: Usage::Unused,
+            tries: 0,
+            answered: 0,
+            first_answer: now,
+            judged_from: now,
+            interval: timing.interval,
+            armed: true,
+            excused: false,
+            last_proof: None,
+            waiting: None,
+            last_sent: None,
+            next_probe: None,
+            wake: None,
+            nonces: VecDeque::new(),
+            number: 0,
+            peer_nonce: 0,
+            peer_seen: None,
+            peer_view: View::Unjudged,
+            peer_interval: Duration::ZERO,
+            rtt: None,
+            sent: 0,
+            proofs: 0,
+            damper: Damper::default(),
+            held_until: now,
+            demand: Demand::default(),
+        }
+    }
+
+    /// How it is to be probed; `answers`: whether the peer ever answered a probe.
+    pub fn pace(&self, now: Time, answers: bool, timing: &Timing) -> Pace {
+        //= docs/arp-plus.md#11.8
+        let pace = match self.state {
+            LaneState::Cut => Pace::Silent,
+            LaneState::Down if self.tries > 0 || self.fresh => Pace::Test(timing.interval),
+            LaneState::Down if self.known || (self.heard && answers) => {
+                let young = now.since(self.since) < timing.retry_for;
+                Pace::Other(if young { timing.retry } else { timing.retry_late })
+            }
+            LaneState::Down if self.heard => Pace::Other(timing.discovery),
+            LaneState::Down => Pace::Silent,
+            LaneState::Init if self.answered < timing.admit => Pace::Test(timing.interval),
+            LaneState::Init => Pace::Other(timing.retry),
+            LaneState::Up | LaneState::Suspect => match (self.usage, self.state) {
+                (Usage::Busy, _) => Pace::InUse(timing.interval),
+                (Usage::Idle, _) => Pace::InUse(timing.idle),
+                (Usage::Unused, LaneState::Suspect) => Pace::Other(timing.retry),
+                (Usage::Unused, _) => Pace::Other(timing.discovery),
+            },
+        };
+        pace.for_peer(timing.interval, self.peer_interval)
+    }
+
+    /// When it is lost unless proven; none where nothing is to be lost.
+    pub fn deadline(&self, timing: &Timing) -> Option<Time> {
+        let runs = match self.state {
+            LaneState::Init | LaneState::Up => true,
+            LaneState::Suspect => self.armed,
+            LaneState::Cut | LaneState::Down => false,
+        };
+        runs.then(|| self.judged_from + self.interval * u32::from(timing.multiplier))
+    }
+
+    /// Whether an unanswered PROBE is repeated in a hurry.
+    pub fn hurries(&self, now: Time, timing: &Timing) -> bool {
+        self.deadline(timing).is_some_and(|deadline| now < deadline)
+    }
+
+    /// What the peer is told.
+    pub const fn view(&self) -> View {
+        match self.state {
+            LaneState::Up => View::Up,
+            LaneState::Init | LaneState::Suspect => View::Init,
+            LaneState::Down | LaneState::Cut if self.known => View::Lost,
+            LaneState::Down | LaneState::Cut => View::Unjudged,
+        }
+    }
+
+    /// A nonce leaves.
+    pub fn remember(&mut self, now: Time, nonce: u64) {
+        if self.nonces.len() >= limits::NONCES_MAX {
+            self.nonces.pop_front();
+        }
+        self.nonces.push_back((nonce, now));
+    }
+
+    /// A nonce has come back: how long it was away, if it waits. It and all older ones count no more.
+    pub fn redeem(&mut self, now: Time, nonce: u64) -> Option<Duration> {
+        //= docs/arp-plus.md#11.4
+        let place = self.nonces.iter().position(|(sent, _)| *sent == nonce)?;
+        let (_, sent_at) = self.nonces.drain(..=place).next_back()?;
+        Some(now.since(sent_at))
+    }
+
+    /// Whether a frame with that epoch and number is later than every one seen; remembers it if so.
+    pub fn is_new(&mut self, epoch: u64, number: u32) -> bool {
+        //= docs/arp-plus.md#11.5
+        let new = match self.peer_seen {
+            None => true,
+            Some((seen, _)) if epoch != seen => epoch > seen,
+            Some((_, last)) => number != last && number.wrapping_sub(last) < 1 << 31,
+        };
+        if new {
+            self.peer_seen = Some((epoch, number));
+        }
+        new
+    }
+}

@@ -1,0 +1,132 @@
+use super::*;
+use LaneSignal as I;
+use LaneState::{Cut, Down, Init, Suspect, Up};
+
+//= docs/arp-plus.md#11.1 type=test
+//= docs/arp-plus.md#11.6 type=test
+#[test]
+fn every_state_and_signal_has_its_row() {
+    let rows = [
+        (Cut, I::Cut, Cut),
+        (Cut, I::Mend, Down),
+        (Cut, I::Proof, Cut),
+        (Cut, I::Admit, Cut),
+        (Cut, I::Fail, Cut),
+        (Cut, I::Doubt, Cut),
+        (Down, I::Cut, Cut),
+        (Down, I::Mend, Down),
+        (Down, I::Proof, Init),
+        (Down, I::Admit, Up),
+        (Down, I::Fail, Down),
+        (Down, I::Doubt, Down),
+        (Init, I::Cut, Cut),
+        (Init, I::Mend, Init),
+        (Init, I::Proof, Init),
+        (Init, I::Admit, Up),
+        (Init, I::Fail, Down),
+        (Init, I::Doubt, Down),
+        (Up, I::Cut, Cut),
+        (Up, I::Mend, Up),
+        (Up, I::Proof, Up),
+        (Up, I::Admit, Up),
+        (Up, I::Fail, Down),
+        (Up, I::Doubt, Suspect),
+        (Suspect, I::Cut, Cut),
+        (Suspect, I::Mend, Suspect),
+        (Suspect, I::Proof, Up),
+        (Suspect, I::Admit, Up),
+        (Suspect, I::Fail, Down),
+        (Suspect, I::Doubt, Suspect),
+    ];
+    assert_eq!(rows.len(), LaneState::ALL.len() * LaneSignal::ALL.len());
+    for (at, (state, signal, new)) in rows.into_iter().enumerate() {
+        assert_eq!(state, LaneState::ALL[at / 6]);
+        assert_eq!(signal, LaneSignal::ALL[at % 6]);
+        assert_eq!(step_lane(state, signal), new, "{state:?}, {signal:?}");
+    }
+}
+
+fn lane() -> Lane {
+    Lane::new(Time::ZERO, MacAddr([2, 0, 0, 0, 0, 1]), true, &Timing::default())
+}
+
+//= docs/arp-plus.md#11.4 type=test
+#[test]
+fn nonce_counts_once_and_retires_all_before_it() {
+    let mut lane = lane();
+    (1..=5).for_each(|nonce| lane.remember(Time::from_millis(nonce), nonce));
+    let now = Time::from_millis(10);
+    assert_eq!(lane.redeem(now, 3), Some(Duration::from_millis(7)));
+    assert_eq!([1, 2, 3, 9].map(|nonce| lane.redeem(now, nonce)), [None; 4]);
+    assert_eq!(lane.redeem(now, 5), Some(Duration::from_millis(5)));
+    (0..100).for_each(|nonce| lane.remember(now, nonce));
+    assert_eq!(lane.nonces.len(), limits::NONCES_MAX);
+    assert_eq!(lane.redeem(now, 83), None, "the oldest gave way");
+    assert_eq!(lane.redeem(now, 84), Some(Duration::ZERO));
+}
+
+//= docs/arp-plus.md#11.5 type=test
+#[test]
+fn only_later_frames_are_new() {
+    let mut lane = lane();
+    for (epoch, number, new) in [
+        (5, 7, true),
+        (5, 7, false),
+        (5, 6, false),
+        (5, 8, true),
+        (4, 99, false),
+        (6, 1, true),
+        (5, 100, false),
+        (6, 1 << 31, true),
+        (6, u32::MAX, true),
+        (6, 0, true),
+        (6, u32::MAX, false),
+    ] {
+        assert_eq!(lane.is_new(epoch, number), new, "{epoch} {number}");
+    }
+}
+
+//= docs/arp-plus.md#11.8 type=test
+#[test]
+fn pace_follows_use() {
+    let timing = Timing::default();
+    let now = Time::from_millis(100);
+    let mut lane = lane();
+    let mut pace = |state, edit: fn(&mut Lane)| {
+        lane.state = state;
+        edit(&mut lane);
+        lane.pace(now, true, &timing)
+    };
+    assert_eq!(pace(Cut, |_| ()), Pace::Silent);
+    assert_eq!(pace(Down, |_| ()), Pace::Test(timing.interval), "fresh");
+    assert_eq!(pace(Down, |lane| lane.fresh = false), Pace::Silent, "neither heard nor ever proven");
+    assert_eq!(pace(Down, |lane| lane.heard = true), Pace::Other(timing.retry));
+    assert_eq!(pace(Init, |_| ()), Pace::Test(timing.interval));
+    assert_eq!(pace(Init, |lane| lane.answered = 3), Pace::Other(timing.retry), "held down");
+    assert_eq!(pace(Up, |_| ()), Pace::Other(timing.discovery));
+    assert_eq!(pace(Suspect, |_| ()), Pace::Other(timing.retry));
+    assert_eq!(pace(Up, |lane| lane.usage = Usage::Idle), Pace::InUse(timing.idle));
+    assert_eq!(pace(Up, |lane| lane.usage = Usage::Busy), Pace::InUse(timing.interval));
+    let slow = Duration::from_millis(400);
+    lane.peer_interval = slow;
+    assert_eq!(lane.pace(now, true, &timing), Pace::InUse(slow), "the peer can bear no more");
+    (lane.peer_interval, lane.state) = (Duration::ZERO, Down);
+    assert_eq!(lane.pace(now, false, &timing), Pace::Other(timing.discovery), "the peer knows no probes");
+    lane.known = true;
+    let later = now + timing.retry_for;
+    assert_eq!(lane.pace(later, true, &timing), Pace::Other(timing.retry_late));
+}
+
+#[test]
+fn only_what_was_known_is_called_lost() {
+    let mut lane = lane();
+    let views = |lane: &mut Lane| {
+        LaneState::ALL.map(|state| {
+            lane.state = state;
+            lane.view()
+        })
+    };
+    assert_eq!(views(&mut lane), [View::Unjudged, View::Unjudged, View::Init, View::Up, View::Init]);
+    lane.known = true;
+    assert_eq!(views(&mut lane), [View::Lost, View::Lost, View::Init, View::Up, View::Init]);
+}

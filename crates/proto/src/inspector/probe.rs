@@ -1,0 +1,186 @@
+//! Probes leave and come in.
+
+use super::{Action, Counter, Inspector, LaneId, LaneState, rate};
+use crate::{Time, arp_plus::PeerKey, limits};
+use linkbraid_wire::{Probe, ProbeFrame, ProbeKind, VERSION, View, emit_probe, parse_probe};
+use std::time::Duration;
+
+impl Inspector {
+    /// Sends a PROBE over the lane and says when the next one is due.
+    pub(super) fn ask(&mut self, now: Time, id: LaneId) {
+        self.repace(now, id);
+        let timing = self.timing;
+        let probed = self.lane_mut(id).filter(|lane| lane.next_probe.is_some());
+        let Some(interval) = probed.map(|lane| lane.interval) else { return };
+        if !self.probes.take(now) {
+            //= docs/arp-plus.md#11.9
+            let delay = self.random.between(interval / 2, interval);
+            self.out.counters.one(Counter::LimitProbe);
+            let Some(lane) = self.lane_mut(id) else { return };
+            lane.next_probe = Some(now + delay);
+            // What was not asked is not held against the lane.
+            lane.judged_from = lane.judged_from + delay;
+            return;
+        }
+        let jitter = self.random.between(interval * 3 / 4, interval);
+        let Some(lane) = self.lane_mut(id) else { return };
+        let late = lane.waiting;
+        let (echo, hurries) = (lane.peer_nonce, lane.hurries(now, &timing));
+        lane.tries = lane.tries.saturating_sub(1);
+        lane.waiting.get_or_insert(now);
+        lane.last_sent = Some(now);
+        //= docs/arp-plus.md#11.8
+        let gap = if hurries { interval / limits::PROBE_REPEAT_DIVISOR } else { jitter };
+        lane.next_probe = Some(now + gap);
+        let up = lane.state == LaneState::Up;
+        if let Some(since) = late.filter(|_| up) {
+            self.call_witnesses(now, id, since);
+        }
+        self.send(now, id, ProbeKind::Probe, echo);
+    }
+
+    /// A lane is late. Whether it alone is, or the whole peer, other lanes of the peer can tell: those that share no
+    /// member with it first, then those that were not asked for longest.
+    fn call_witnesses(&mut self, now: Time, id: LaneId, since: Time) {
+        if self.witness(id, since) {
+            return;
+        }
+        let Some(peer) = self.peers.get_mut(&id.peer) else { return };
+        let mut others: Vec<(u8, Option<Time>, LaneId)> = Vec::new();
+        for ((slot, index), lane) in &peer.lanes {
+            let other = LaneId { slot: *slot, index: *index, ..id };
+            if other != id && lane.state == LaneState::Up && lane.last_sent.is_none_or(|sent| sent < since) {
+                let shared = u8::from(other.slot == id.slot) + u8::from(other.index == id.index);
+                others.push((shared, lane.last_sent, other));
+            }
+        }
+        others.sort_unstable();
+        for (.., other) in others.into_iter().take(limits::WITNESSES_MAX) {
+            if let Some(lane) = self.lane_mut(other) {
+                lane.next_probe = Some(now);
+            }
+            self.rewake(other);
+        }
+    }
+
+    fn send(&mut self, now: Time, id: LaneId, kind: ProbeKind, echo: u64) {
+        let Some(src) = self.members.get(&id.slot).map(|member| member.report.mac) else { return };
+        let nonce = self.random.next().max(1);
+        //= docs/arp-plus.md#11.9
+        let bearable = rate::stretched(self.timing.interval, self.load.stretch_test());
+        let (address, host, epoch, multiplier) =
+            (self.address, self.host_id, self.epoch, self.timing.multiplier);
+        let Some(lane) = self.lane_mut(id) else { return };
+        lane.number = lane.number.wrapping_add(1);
+        lane.sent += 1;
+        lane.remember(now, nonce);
+        let probe = Probe {
+            kind,
+            address,
+            version: VERSION,
+            host,
+            epoch,
+            nonce,
+            echo,
+            number: lane.number,
+            view: lane.view(),
+            interval_us: u32::try_from(bearable.as_micros()).unwrap_or(u32::MAX),
+            multiplier,
+            auth: None,
+        };
+        match emit_probe(lane.mac, src, &probe) {
+            Ok(frame) => {
+                self.out.counters.one(match kind {
+                    ProbeKind::Probe => Counter::TxProbe,
+                    ProbeKind::Reply => Counter::TxReply,
+                });
+                self.out.push(Action::Send { slot: id.slot, frame });
+            }
+            Err(_) => self.out.counters.one(Counter::TxRefused),
+        }
+    }
+
+    pub(super) fn frame(&mut self, now: Time, slot: u8, bytes: &[u8]) {
+        let frame = match parse_probe(bytes) {
+            Ok(frame) => frame,
+            Err(refusal) => return self.out.counters.refuse(refusal),
+        };
+        self.out.counters.add(Counter::UnknownTlv, u64::from(frame.unknown_tlvs));
+        match self.lane_of(slot, &frame) {
+            Ok(id) => self.take(now, id, &frame.probe),
+            Err(counter) => self.out.counters.one(counter),
+        }
+    }
+
+    /// The lane that a frame came over, or why it counts for nothing.
+    fn lane_of(&self, slot: u8, frame: &ProbeFrame) -> Result<LaneId, Counter> {
+        //= docs/arp-plus.md#11.4
+        let member = self.members.get(&slot).ok_or(Counter::RxUnknownMember)?;
+        let own = self.members.values().any(|member| member.report.mac == frame.src);
+        if own || frame.probe.host == self.host_id {
+            return Err(Counter::RxOwn);
+        }
+        if frame.dst != member.report.mac {
+            return Err(Counter::RxMisdirected);
+        }
+        let key = PeerKey::Host(frame.probe.host);
+        let peer = self.peers.get(&key).ok_or(Counter::RxUnknownPeer)?;
+        if peer.report.epoch.is_some_and(|epoch| frame.probe.epoch < epoch) {
+            return Err(Counter::RxStaleEpoch);
+        }
+        let theirs = peer.report.members.iter().find(|member| member.mac == frame.src);
+        let index = theirs.ok_or(Counter::RxUnknownMac)?.index;
+        let lane = peer.lanes.get(&(slot, index)).ok_or(Counter::RxUnknownPeer)?;
+        if lane.state == LaneState::Cut {
+            return Err(Counter::RxCut);
+        }
+        Ok(LaneId { peer: key, slot, index })
+    }
+
+    fn take(&mut self, now: Time, id: LaneId, probe: &Probe) {
+        let (multiplier, admit_tries) = (u32::from(self.timing.multiplier), self.timing.multiplier);
+        let Some(lane) = self.lane_mut(id) else { return };
+        let new = lane.is_new(probe.epoch, probe.number);
+        if new {
+            lane.peer_nonce = probe.nonce;
+            lane.peer_view = probe.view;
+            let bearable = Duration::from_micros(u64::from(probe.interval_us));
+            lane.peer_interval = bearable.min(limits::PROBE_INTERVAL_MAX);
+        }
+        let away = lane.redeem(now, probe.echo).filter(|away| *away <= lane.interval * multiplier);
+        if let Some(away) = away.filter(|_| probe.kind == ProbeKind::Reply) {
+            lane.rtt = Some(away);
+        }
+        if new && lane.state == LaneState::Down && lane.next_probe.is_none() {
+            // Something comes this way after all.
+            lane.tries = admit_tries;
+        }
+        let (asked, lost) = (probe.kind == ProbeKind::Probe, probe.view == View::Lost);
+        let up = lane.state == LaneState::Up;
+        self.out.counters.one(match (new, asked) {
+            (false, _) => Counter::RxOld,
+            (true, true) => Counter::RxProbe,
+            (true, false) => Counter::RxReply,
+        });
+        self.out.counters.one(if away.is_some() { Counter::RxProof } else { Counter::RxNoProof });
+        match away {
+            Some(_) => self.proof(now, id, asked),
+            //= docs/arp-plus.md#11.5
+            None if new && lost && up => self.peer_lost(now, id),
+            None => self.repace(now, id),
+        }
+        if new && asked {
+            self.answer(now, id, probe.nonce);
+        }
+    }
+
+    /// Answers a PROBE at once.
+    fn answer(&mut self, now: Time, id: LaneId, nonce: u64) {
+        //= docs/arp-plus.md#11.4
+        if self.replies.take(now) {
+            self.send(now, id, ProbeKind::Reply, nonce);
+        } else {
+            self.out.counters.one(Counter::LimitReply);
+        }
+    }
+}

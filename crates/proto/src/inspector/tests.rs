@@ -1,0 +1,141 @@
+//! One inspector and a peer played by hand. Many inspectors together are in `tests/sim_inspector.rs`.
+
+use super::*;
+use linkbraid_wire::{MacAddr, Probe, ProbeFrame, ProbeKind, Refusal, View, emit_probe, parse_probe};
+use std::time::Duration;
+
+mod bounds;
+mod evidence;
+
+const OWN: HostId = HostId([1; 16]);
+const PEER: HostId = HostId([2; 16]);
+const KEY: PeerKey = PeerKey::Host(PEER);
+
+fn mac(host: u8, slot: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, host, slot])
+}
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn report(slot: u8) -> MemberReport {
+    MemberReport {
+        slot,
+        mac: mac(1, slot),
+        admin_up: true,
+        carrier: true,
+        speed_mbit: Some(1000),
+        full_duplex: Some(true),
+    }
+}
+
+fn peer(members: u8) -> PeerReport {
+    let member = |index| PeerMemberReport { index, mac: mac(2, index), up: true, heard: vec![index] };
+    PeerReport { key: KEY, epoch: Some(5), probes: true, members: (0..members).map(member).collect() }
+}
+
+/// An inspector, a clock, and a peer that answers where it is told to.
+struct Bench {
+    now: Time,
+    inspector: Inspector,
+    /// Pairs that the peer answers on.
+    answers: Vec<(u8, u8)>,
+    number: u32,
+    events: Vec<Event>,
+    sent: Vec<(u8, ProbeFrame)>,
+    changed: Vec<Changed>,
+}
+
+impl Bench {
+    /// Members and a peer with as many, met but not answered yet.
+    fn new(members: u8) -> Bench {
+        let mut bench = Bench {
+            now: Time::from_millis(1000),
+            inspector: Inspector::new(Config::new(OWN, 1), 7),
+            answers: Vec::new(),
+            number: 0,
+            events: Vec::new(),
+            sent: Vec::new(),
+            changed: Vec::new(),
+        };
+        bench.handle(Input::Members((0..members).map(report).collect()));
+        bench.handle(Input::Peers(vec![peer(members)]));
+        bench
+    }
+
+    /// The same with all lanes i-i proven.
+    fn proven(members: u8) -> Bench {
+        let mut bench = Bench::new(members);
+        bench.answers = (0..members).map(|slot| (slot, slot)).collect();
+        bench.pass(millis(1000));
+        (0..members).for_each(|slot| assert_eq!(bench.verdict(slot, slot), Verdict::Alive));
+        bench
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        self.inspector.handle(self.now, input);
+        while let Some(action) = self.inspector.poll_action() {
+            match action {
+                Action::Verdicts(changed) => self.changed.push(changed),
+                Action::Event(event) => self.events.push(event),
+                Action::Send { slot, frame } => {
+                    self.sent.push((slot, parse_probe(&frame).expect("a good frame")));
+                }
+            }
+        }
+    }
+
+    /// Time goes on; the peer answers at once.
+    fn pass(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        while let Some(at) = self.inspector.poll_timeout().filter(|at| *at <= end) {
+            assert!(at >= self.now, "no deadline lies in the past");
+            self.now = at;
+            let seen = self.sent.len();
+            self.handle(Input::Timeout);
+            for (slot, frame) in self.sent.split_off(seen) {
+                let (index, nonce) = (frame.dst.0[5], frame.probe.nonce);
+                self.sent.push((slot, frame.clone()));
+                if frame.probe.kind == ProbeKind::Probe && self.answers.contains(&(slot, index)) {
+                    let reply = self.reply(nonce);
+                    self.hear(slot, index, &reply);
+                }
+            }
+        }
+        self.now = end;
+    }
+
+    /// What the peer says next, in answer to a nonce.
+    fn reply(&mut self, echo: u64) -> Probe {
+        self.number += 1;
+        let number = self.number;
+        let nonce = u64::from(number) << 32;
+        let (kind, view) = (ProbeKind::Reply, View::Up);
+        Probe { kind, host: PEER, epoch: 5, nonce, echo, number, view, ..Probe::default() }
+    }
+
+    fn hear(&mut self, slot: u8, index: u8, probe: &Probe) {
+        let frame = emit_probe(mac(1, slot), mac(2, index), probe).expect("a good probe");
+        self.handle(Input::Frame { slot, bytes: &frame });
+    }
+
+    fn verdict(&self, slot: u8, index: u8) -> Verdict {
+        self.inspector.lane_alive(&KEY, slot, index)
+    }
+
+    fn count(&self, counter: Counter) -> u64 {
+        self.inspector.counters().get(counter)
+    }
+
+    fn lane(&self, slot: u8, index: u8) -> LaneSnapshot {
+        let lanes = self.inspector.snapshot(self.now).lanes;
+        lanes.into_iter().find(|lane| (lane.lane.slot, lane.lane.index) == (slot, index)).expect("a lane")
+    }
+
+    /// The latest nonce that left over a lane.
+    fn nonce(&self, slot: u8, index: u8) -> u64 {
+        let over = |(from, frame): &&(u8, ProbeFrame)| (*from, frame.dst) == (slot, mac(2, index));
+        self.sent.iter().rfind(over).expect("a probe").1.probe.nonce
+    }
+}

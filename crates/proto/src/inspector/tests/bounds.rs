@@ -1,0 +1,136 @@
+//! Limits, settings and what people are told.
+
+use super::*;
+use crate::limits;
+
+#[test]
+fn lanes_beyond_the_limit_are_not_probed_and_counted() {
+    let mut inspector = Inspector::new(Config::new(OWN, 1), 7);
+    let members: Vec<MemberReport> = (0..20).map(report).collect();
+    inspector.handle(Time::ZERO, Input::Members(members));
+    assert_eq!(inspector.counters().get(Counter::LimitMembers), 4);
+    let many = (0..60u8).map(|host| {
+        let key = PeerKey::Host(HostId([host + 2; 16]));
+        let member =
+            |index| PeerMemberReport { index, mac: mac(host + 2, index), up: true, heard: vec![index] };
+        PeerReport { key, epoch: Some(1), probes: true, members: (0..16).map(member).collect() }
+    });
+    let many: Vec<PeerReport> = many.collect();
+    inspector.handle(Time::ZERO, Input::Peers(many.clone()));
+    assert_eq!(inspector.snapshot(Time::ZERO).lanes.len(), limits::PROBED_LANES_MAX);
+    assert_eq!(inspector.counters().get(Counter::LimitLanes), 60 * 256 - limits::PROBED_LANES_MAX as u64);
+    assert_eq!(inspector.lane_alive(&many[59].key, 0, 0), Verdict::Unknown);
+    // Those that leave make room, and nothing of them stays.
+    inspector.handle(Time::ZERO, Input::Peers(many[59..].to_vec()));
+    let lanes = inspector.snapshot(Time::ZERO).lanes;
+    assert!(lanes.iter().all(|lane| lane.lane.peer == many[59].key));
+    inspector.handle(Time::ZERO, Input::Peers(Vec::new()));
+    let snapshot = inspector.snapshot(Time::ZERO);
+    assert_eq!((snapshot.lanes.len(), snapshot.probes_wanted), (0, 0));
+    assert_eq!(inspector.poll_timeout(), None);
+}
+
+#[test]
+fn actions_that_nobody_polls_are_bounded() {
+    let mut inspector = Inspector::new(Config::new(OWN, 1), 7);
+    for flip in 0..10_000u64 {
+        let carrier = flip % 2 == 0;
+        inspector.handle(Time(flip), Input::Members(vec![MemberReport { carrier, ..report(0) }]));
+    }
+    assert!(inspector.counters().get(Counter::LimitActions) > 0);
+    let actions = std::iter::from_fn(|| inspector.poll_action()).count();
+    assert_eq!(actions, limits::ACTIONS_MAX + 1, "and one for the verdicts");
+}
+
+#[test]
+fn members_are_told_with_old_new_and_reason() {
+    let mut bench = Bench::proven(2);
+    bench.events.clear();
+    let slow = MemberReport { speed_mbit: Some(100), full_duplex: Some(false), ..report(1) };
+    bench.changed.clear();
+    bench.handle(Input::Members(vec![report(0), slow]));
+    bench.handle(Input::Members(vec![report(0), slow]));
+    let expected = [Event::Speed { slot: 1, old: Some(1000), new: Some(100) }, Event::HalfDuplex { slot: 1 }];
+    assert_eq!(bench.events, expected, "told once");
+    assert_eq!(bench.changed, [Changed::All], "weights follow from speed");
+    bench.events.clear();
+    bench.handle(Input::Members(vec![report(0)]));
+    let left = Event::Member {
+        slot: 1,
+        old: Some(MemberState::Up),
+        new: None,
+        reason: MemberReason::Left,
+        took: Duration::ZERO,
+    };
+    assert!(bench.events.contains(&left));
+    assert_eq!(bench.inspector.snapshot(bench.now).lanes.len(), 2);
+    bench.events.clear();
+    bench.handle(Input::Members(vec![MemberReport { admin_up: false, ..report(0) }]));
+    bench.handle(Input::Members(vec![report(0)]));
+    let reasons: Vec<MemberReason> = bench
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Member { reason, .. } => Some(*reason),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, [MemberReason::SetDown, MemberReason::CarrierBack, MemberReason::OnlyOne]);
+}
+
+#[test]
+fn lanes_are_told_with_how_long_it_took() {
+    let mut bench = Bench::new(2);
+    bench.answers = vec![(0, 0), (1, 1)];
+    bench.pass(millis(1000));
+    let lane = |event: &Event| match event {
+        Event::Lane { lane, old, new, reason, took } => Some((lane.slot, *old, *new, *reason, *took)),
+        _ => None,
+    };
+    let told: Vec<_> = bench.events.iter().filter_map(lane).collect();
+    assert_eq!(told.len(), 2);
+    for (_, old, new, reason, took) in told {
+        assert_eq!((old, new, reason), (LaneState::Init, LaneState::Up, LaneReason::Admitted));
+        assert!(
+            (millis(70)..=millis(100)).contains(&took),
+            "two more answers, 3/4 to 4/4 of 50 ms each: {took:?}"
+        );
+    }
+    bench.events.clear();
+    bench.answers = vec![(1, 1)];
+    bench.pass(millis(5000));
+    let told: Vec<_> = bench.events.iter().filter_map(lane).collect();
+    let [(0, LaneState::Up, LaneState::Down, LaneReason::NoAnswer, took)] = told[..] else {
+        panic!("one event: {told:?}")
+    };
+    assert_eq!(took, millis(3000), "three intervals of a lane in no plan");
+}
+
+#[test]
+fn settings_take_effect_at_once() {
+    let mut bench = Bench::proven(2);
+    let busy = [0, 1].map(|slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, busy: true });
+    bench.handle(Input::Plan(busy.to_vec()));
+    let told = |bench: &Bench| (bench.lane(0, 0).interval, bench.lane(0, 0).detection);
+    assert_eq!(told(&bench), (Some(millis(50)), Some(millis(150))));
+    let timing = Timing { interval: millis(10), multiplier: 5, ..Timing::default() };
+    bench.handle(Input::Timing(timing));
+    assert_eq!(told(&bench).1, Some(millis(250)), "the peer asked for no less than 50 ms");
+    bench.handle(Input::Timing(Timing { interval: millis(1), ..timing }));
+    assert_eq!(bench.inspector.snapshot(bench.now).timing.interval, limits::PROBE_INTERVAL_MIN);
+    bench.handle(Input::Timing(Timing { interval: millis(200), multiplier: 2, ..timing }));
+    assert_eq!(told(&bench), (Some(millis(200)), Some(millis(400))));
+    bench.pass(millis(5000));
+    assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Alive; 2]);
+}
+
+#[test]
+fn own_address_goes_into_probes() {
+    let mut bench = Bench::new(1);
+    let address = IpAddr::from([198, 18, 0, 1]);
+    bench.handle(Input::Address(Some(address)));
+    bench.pass(millis(100));
+    let (_, frame) = bench.sent.last().expect("a probe");
+    assert_eq!((frame.probe.address, frame.probe.host), (Some(address), OWN));
+    assert_eq!((frame.probe.interval_us, frame.probe.multiplier), (50_000, 3));
+}

@@ -1,0 +1,194 @@
+//! What counts as proof, and what verdicts follow.
+
+use super::*;
+
+/// Plays frames that must not count on a lane whose last PROBE waits for its answer.
+fn unanswered() -> (Bench, u64) {
+    let mut bench = Bench::proven(2);
+    bench.answers.retain(|pair| *pair != (0, 0));
+    let seen = bench.sent.len();
+    while !bench.sent[seen..].iter().any(|(slot, frame)| *slot == 0 && frame.dst == mac(2, 0)) {
+        bench.pass(millis(1));
+    }
+    let nonce = bench.nonce(0, 0);
+    (bench, nonce)
+}
+
+//= docs/arp-plus.md#11.4 type=test
+#[test]
+fn foreign_and_misdirected_frames_prove_nothing() {
+    let (mut bench, nonce) = unanswered();
+    let before = bench.lane(0, 0).proofs;
+    let good = bench.reply(nonce);
+    let frame = |dst, src, probe: &Probe| emit_probe(dst, src, probe).expect("a good probe");
+    let stranger = Probe { host: HostId([9; 16]), ..good.clone() };
+    let stale = Probe { epoch: 4, ..good.clone() };
+    let own = Probe { host: OWN, ..good.clone() };
+    for (slot, bytes, counter) in [
+        (0, frame(mac(1, 0), mac(2, 0), &stranger), Counter::RxUnknownPeer),
+        (0, frame(mac(1, 0), mac(2, 9), &good), Counter::RxUnknownMac),
+        (0, frame(mac(1, 1), mac(2, 0), &good), Counter::RxMisdirected),
+        (1, frame(mac(1, 0), mac(2, 0), &good), Counter::RxMisdirected),
+        (7, frame(mac(1, 0), mac(2, 0), &good), Counter::RxUnknownMember),
+        (0, frame(mac(1, 0), mac(2, 0), &stale), Counter::RxStaleEpoch),
+        (0, frame(mac(1, 0), mac(1, 1), &good), Counter::RxOwn),
+        (0, frame(mac(1, 0), mac(2, 0), &own), Counter::RxOwn),
+        (1, frame(mac(1, 1), mac(2, 1), &good), Counter::RxNoProof),
+    ] {
+        let count = bench.count(counter);
+        bench.handle(Input::Frame { slot, bytes: &bytes });
+        assert_eq!(bench.count(counter), count + 1, "{counter:?}");
+        assert_eq!(bench.lane(0, 0).proofs, before, "{counter:?}");
+    }
+    bench.handle(Input::Frame { slot: 0, bytes: &[0; 60] });
+    assert_eq!(bench.inspector.counters().refused(Refusal::NotArpPlus), 1);
+    bench.hear(0, 0, &good);
+    assert_eq!(bench.lane(0, 0).proofs, before + 1, "the same from the right place does");
+}
+
+//= docs/arp-plus.md#11.4 type=test
+#[test]
+fn repeated_guessed_and_late_echoes_prove_nothing() {
+    let (mut bench, nonce) = unanswered();
+    let before = bench.lane(0, 0).proofs;
+    let guessed = bench.reply(nonce ^ 1);
+    bench.hear(0, 0, &guessed);
+    assert_eq!(bench.lane(0, 0).proofs, before);
+    let good = bench.reply(nonce);
+    bench.hear(0, 0, &good);
+    bench.hear(0, 0, &good);
+    assert_eq!((bench.lane(0, 0).proofs, bench.count(Counter::RxOld)), (before + 1, 1));
+    let again = bench.reply(nonce);
+    bench.hear(0, 0, &again);
+    assert_eq!(bench.lane(0, 0).proofs, before + 1, "a nonce counts once");
+    // The lane is in no plan: its interval is a second, so it is lost three after the last proof.
+    let (mut bench, nonce) = unanswered();
+    let late = bench.reply(nonce);
+    bench.pass(millis(1900));
+    bench.hear(0, 0, &late);
+    assert_eq!(bench.lane(0, 0).proofs, before + 1, "late, but in time");
+    let (mut bench, nonce) = unanswered();
+    let late = bench.reply(nonce);
+    bench.pass(millis(3001));
+    bench.hear(0, 0, &late);
+    assert_eq!(bench.lane(0, 0).proofs, before, "too late");
+}
+
+//= docs/arp-plus.md#11.4 type=test
+#[test]
+fn probe_is_answered_once_over_the_same_lane() {
+    let mut bench = Bench::proven(2);
+    let ask = Probe { kind: ProbeKind::Probe, ..bench.reply(0) };
+    let seen = bench.sent.len();
+    bench.hear(0, 0, &ask);
+    let answers = bench.sent[seen..].to_vec();
+    let [(slot, frame)] = &answers[..] else { panic!("one answer: {answers:?}") };
+    assert_eq!((*slot, frame.src, frame.dst), (0, mac(1, 0), mac(2, 0)));
+    assert_eq!((frame.probe.kind, frame.probe.echo), (ProbeKind::Reply, ask.nonce));
+    assert_eq!((frame.probe.view, frame.probe.epoch), (View::Up, 1));
+    bench.hear(0, 0, &ask);
+    assert_eq!(bench.sent.len(), seen + 1, "a repeated one is not");
+}
+
+//= docs/arp-plus.md#11.5 type=test
+#[test]
+fn peer_that_lost_the_lane_ends_it_at_once_unless_it_brings_proof() {
+    let mut bench = Bench::proven(2);
+    let lost = Probe { view: View::Lost, ..bench.reply(u64::MAX) };
+    let old = Probe { number: 1, ..lost.clone() };
+    bench.hear(0, 0, &old);
+    assert_eq!(bench.verdict(0, 0), Verdict::Alive, "old news");
+    let (seen, changed) = (bench.sent.len(), bench.changed.len());
+    bench.hear(0, 0, &lost);
+    assert_eq!(bench.verdict(0, 0), Verdict::Dead);
+    assert_eq!(bench.lane(0, 0).reason, LaneReason::PeerLost);
+    assert_eq!(bench.changed[changed..], [Changed::Peers(vec![KEY])]);
+    bench.pass(Duration::ZERO);
+    let told = bench.sent[seen..].iter().any(|(slot, frame)| *slot == 0 && frame.probe.view == View::Lost);
+    assert!(told, "the peer learns at once");
+    // With proof the lane carries frames both ways, whatever the peer holds of it.
+    let (mut bench, nonce) = unanswered();
+    let lost = Probe { view: View::Lost, ..bench.reply(nonce) };
+    bench.hear(0, 0, &lost);
+    assert_eq!(bench.verdict(0, 0), Verdict::Alive);
+    // And the only lane stays in use.
+    let mut bench = Bench::proven(1);
+    let lost = Probe { view: View::Lost, ..bench.reply(u64::MAX) };
+    bench.hear(0, 0, &lost);
+    assert_eq!(bench.verdict(0, 0), Verdict::Suspect);
+}
+
+//= docs/arp-plus.md#11.7 type=test
+#[test]
+fn what_is_heard_decides_until_something_is_proven() {
+    assert_eq!([true, false].map(|heard| Verdict::Unknown.usable(heard)), [true, false]);
+    assert_eq!([true, false].map(|heard| Verdict::Alive.usable(heard)), [true, true]);
+    assert_eq!([true, false].map(|heard| Verdict::Suspect.usable(heard)), [true, true]);
+    assert_eq!([true, false].map(|heard| Verdict::Dead.usable(heard)), [false, false]);
+
+    let mut bench = Bench::new(2);
+    let verdicts = |bench: &Bench| [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(slot, at)| bench.verdict(slot, at));
+    assert_eq!(verdicts(&bench), [Verdict::Unknown; 4], "just met");
+    bench.pass(millis(2000));
+    assert_eq!(verdicts(&bench), [Verdict::Unknown; 4], "no lane is proven");
+    bench.answers = vec![(0, 0)];
+    bench.pass(millis(2000));
+    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Dead, Verdict::Dead, Verdict::Dead]);
+    // A member that joins later is proven before it carries anything.
+    let mut members: Vec<MemberReport> = (0..3).map(report).collect();
+    bench.handle(Input::Members(members.clone()));
+    assert_eq!(bench.verdict(2, 0), Verdict::Dead);
+    bench.answers.push((2, 0));
+    bench.pass(millis(400));
+    assert_eq!(bench.verdict(2, 0), Verdict::Alive);
+    members[0].carrier = false;
+    bench.handle(Input::Members(members));
+    assert_eq!((bench.verdict(0, 0), bench.verdict(2, 0)), (Verdict::Dead, Verdict::Alive));
+}
+
+//= docs/arp-plus.md#11.10 type=test
+#[test]
+fn published_only_peer_has_no_lanes_here() {
+    let mut bench = Bench::new(2);
+    let address = PeerKey::Address(IpAddr::from([198, 18, 0, 9]));
+    let published = PeerReport { key: address, epoch: None, probes: false, ..peer(2) };
+    bench.handle(Input::Peers(vec![published]));
+    bench.sent.clear();
+    bench.pass(millis(5000));
+    assert_eq!((bench.sent.len(), bench.inspector.poll_timeout()), (0, None));
+    assert_eq!(bench.inspector.lane_alive(&address, 0, 0), Verdict::Unknown);
+    assert_eq!(bench.inspector.snapshot(bench.now).lanes, []);
+}
+
+//= docs/arp-plus.md#11.8 type=test
+#[test]
+fn unanswered_probe_is_repeated_soon_and_unheard_pairs_are_left_alone() {
+    let mut bench = Bench::proven(2);
+    let lane = LaneId { peer: KEY, slot: 0, index: 0 };
+    bench.handle(Input::Plan(vec![LaneUse { lane, busy: true }]));
+    bench.pass(millis(1000));
+    bench.sent.clear();
+    bench.answers.retain(|pair| *pair != (0, 0));
+    let began = bench.now;
+    while bench.verdict(0, 0) == Verdict::Alive {
+        bench.pass(millis(1));
+        assert!(bench.now.since(began) <= millis(151), "{:?}", bench.lane(0, 0));
+    }
+    let tries = bench.sent.iter().filter(|(_, frame)| frame.dst == mac(2, 0)).count();
+    assert!((8..=13).contains(&tries), "{tries} PROBEs before the lane was given up");
+    // Neither heard nor ever proven: tested, then silent, until the peer is heard there.
+    let crossed = |bench: &Bench| {
+        bench.sent.iter().filter(|(slot, frame)| *slot == 0 && frame.dst == mac(2, 1)).count()
+    };
+    let mut bench = Bench::new(2);
+    bench.answers = vec![(0, 0), (1, 1)];
+    bench.pass(millis(1000));
+    assert_eq!(crossed(&bench), 3);
+    bench.pass(millis(60_000));
+    assert_eq!(crossed(&bench), 3);
+    let mut heard = peer(2);
+    heard.members[1].heard = vec![0, 1];
+    bench.handle(Input::Peers(vec![heard]));
+    bench.pass(millis(1000));
+    assert!(crossed(&bench) > 5);
+}

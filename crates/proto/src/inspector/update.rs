@@ -1,0 +1,269 @@
+//! What the world around tells: members, peers, plans, settings.
+
+use super::{
+    Counter, Event, Inspector, LaneId, LaneReason, LaneSignal, LaneState, LaneUse, MemberReason,
+    MemberReport, MemberSignal, MemberState, Peer, PeerReport, Timing, Usage, Wake, lane::Lane,
+    member::Member, rate::Demand,
+};
+use crate::{Time, arp_plus::PeerKey, limits};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+impl Inspector {
+    pub(super) fn set_members(&mut self, now: Time, mut reports: Vec<MemberReport>) {
+        if reports.len() > limits::MEMBERS_MAX {
+            self.out.counters.add(Counter::LimitMembers, (reports.len() - limits::MEMBERS_MAX) as u64);
+            reports.truncate(limits::MEMBERS_MAX);
+        }
+        // Polls tell the same a hundred times a second.
+        if reports.iter().eq(self.members.values().map(|member| &member.report)) {
+            return;
+        }
+        let told: BTreeSet<u8> = reports.iter().map(|report| report.slot).collect();
+        let gone: Vec<u8> = self.members.keys().copied().filter(|slot| !told.contains(slot)).collect();
+        gone.into_iter().for_each(|slot| self.remove_member(slot));
+        for report in reports {
+            self.take_report(now, report);
+        }
+        self.need_one(now);
+        let keys: Vec<PeerKey> = self.peers.keys().copied().collect();
+        keys.into_iter().for_each(|key| self.make_lanes_of(now, key, false));
+    }
+
+    fn take_report(&mut self, now: Time, report: MemberReport) {
+        let slot = report.slot;
+        let old = self.members.get(&slot).map(|member| (member.report, member.state));
+        let changed = match self.members.get_mut(&slot) {
+            Some(member) => member.take(now, report, &self.timing),
+            None => {
+                let member = Member::new(now, report);
+                let reason = member.reason;
+                self.members.insert(slot, member);
+                Some(reason)
+            }
+        };
+        let told = old.map_or((None, None), |(report, _)| (report.speed_mbit, report.full_duplex));
+        if told.0 != report.speed_mbit && old.is_some() {
+            self.out.event(Event::Speed { slot, old: told.0, new: report.speed_mbit });
+            // Weights follow from speed.
+            self.out.all = true;
+        }
+        if report.full_duplex == Some(false) && told.1 != Some(false) {
+            self.out.event(Event::HalfDuplex { slot });
+        }
+        if let Some(reason) = changed {
+            self.member_changed(now, slot, old.map(|(_, state)| state), reason);
+        }
+    }
+
+    fn remove_member(&mut self, slot: u8) {
+        let Some(member) = self.members.remove(&slot) else { return };
+        if let Some(until) = member.until {
+            self.agenda.remove(&(until, Wake::Member(slot)));
+        }
+        let gone: Vec<LaneId> = self.lane_ids(|_, lane| lane.0 == slot);
+        gone.into_iter().for_each(|id| self.remove_lane(id));
+        self.out.all = true;
+        let (old, reason) = (Some(member.state), MemberReason::Left);
+        self.out.event(Event::Member { slot, old, new: None, reason, took: Duration::ZERO });
+    }
+
+    /// A member's state is another one: its lanes follow.
+    pub(super) fn member_changed(
+        &mut self,
+        now: Time,
+        slot: u8,
+        old: Option<MemberState>,
+        reason: MemberReason,
+    ) {
+        let Some(member) = self.members.get(&slot) else { return };
+        let (new, until, found_at) = (member.state, member.until, member.found_at);
+        // Whatever waited on the agenda is of the state before.
+        self.agenda.retain(|(_, wake)| *wake != Wake::Member(slot));
+        if let Some(until) = until {
+            self.agenda.insert((until, Wake::Member(slot)));
+        }
+        let took = if new == MemberState::Up { now.since(found_at) } else { Duration::ZERO };
+        if new == MemberState::Down && old.is_some() {
+            self.out.counters.one(Counter::MemberDown);
+        }
+        self.out.all = true;
+        self.out.event(Event::Member { slot, old, new: Some(new), reason, took });
+        self.lane_ids(|_, lane| lane.0 == slot).into_iter().for_each(|id| self.check_ends(now, id));
+    }
+
+    /// Without a member that is up, the one that has waited longest waits no more.
+    pub(super) fn need_one(&mut self, now: Time) {
+        //= docs/arp-plus.md#11.2
+        if self.members.values().any(|member| member.state == MemberState::Up) {
+            return;
+        }
+        let waiting = self.members.iter().filter_map(|(slot, member)| Some((member.until?, *slot)));
+        let Some((_, slot)) = waiting.min() else { return };
+        self.member_signal(now, slot, MemberSignal::Needed, MemberReason::OnlyOne);
+    }
+
+    pub(super) fn member_signal(&mut self, now: Time, slot: u8, signal: MemberSignal, reason: MemberReason) {
+        let Some(member) = self.members.get_mut(&slot) else { return };
+        let old = member.state;
+        if let Some(reason) = member.signal(now, signal, reason) {
+            self.member_changed(now, slot, Some(old), reason);
+        }
+    }
+
+    pub(super) fn set_peers(&mut self, now: Time, reports: Vec<PeerReport>) {
+        //= docs/arp-plus.md#11.10
+        let probed = |report: &PeerReport| report.probes && matches!(report.key, PeerKey::Host(_));
+        let mut told: BTreeMap<PeerKey, PeerReport> =
+            reports.into_iter().filter(probed).map(|report| (report.key, report)).collect();
+        let gone: Vec<PeerKey> = self.peers.keys().copied().filter(|key| !told.contains_key(key)).collect();
+        for key in gone {
+            self.lane_ids(|peer, _| *peer == key).into_iter().for_each(|id| self.remove_lane(id));
+            self.peers.remove(&key);
+        }
+        let mut changed = Vec::new();
+        for (key, peer) in &mut self.peers {
+            if let Some(report) = told.remove(key).filter(|report| *report != peer.report) {
+                peer.report = report;
+                changed.push(*key);
+            }
+        }
+        changed.into_iter().for_each(|key| self.make_lanes_of(now, key, false));
+        for (key, report) in told {
+            let PeerKey::Host(host) = key else { continue };
+            let leads = self.host_id < host;
+            let lanes = BTreeMap::new();
+            self.peers.insert(key, Peer { report, leads, answers: false, lanes, live: 0 });
+            self.make_lanes_of(now, key, true);
+        }
+    }
+
+    /// Gives a peer the lanes that it is to have: each own member with each of its own.
+    fn make_lanes_of(&mut self, now: Time, key: PeerKey, fresh: bool) {
+        let Some(peer) = self.peers.get(&key) else { return };
+        let members = peer.report.members.clone();
+        let stale = |at: &(u8, u8), lane: &Lane| {
+            !members.iter().any(|member| member.index == at.1 && member.mac == lane.mac)
+        };
+        let gone: Vec<(u8, u8)> =
+            peer.lanes.iter().filter(|(at, lane)| stale(at, lane)).map(|(at, _)| *at).collect();
+        gone.into_iter().for_each(|(slot, index)| self.remove_lane(LaneId { peer: key, slot, index }));
+        let slots: Vec<u8> = self.members.keys().copied().collect();
+        for (row, slot) in slots.into_iter().enumerate() {
+            for (column, member) in members.iter().enumerate() {
+                let id = LaneId { peer: key, slot, index: member.index };
+                let heard = member.heard.contains(&slot);
+                if self.lane_mut(id).is_some() {
+                    self.set_heard(now, id, heard);
+                    self.check_ends(now, id);
+                } else if self.lanes < limits::PROBED_LANES_MAX {
+                    // Equal numbers first: those are the lanes that plans use.
+                    let turn = (column + members.len() - row % members.len()) % members.len();
+                    self.add_lane(now, id, member.mac, (fresh, heard), turn as u32);
+                } else {
+                    self.out.counters.one(Counter::LimitLanes);
+                }
+            }
+        }
+    }
+
+    fn add_lane(
+        &mut self,
+        now: Time,
+        id: LaneId,
+        mac: linkbraid_wire::MacAddr,
+        known: (bool, bool),
+        turn: u32,
+    ) {
+        let usage = self.usage_of(id);
+        let (fresh, heard) = known;
+        let fresh = fresh && self.ends(id).is_ok();
+        let step = self.timing.interval / limits::PROBE_REPEAT_DIVISOR;
+        let first = now + step * turn + self.random.between(Duration::ZERO, step);
+        let Some(peer) = self.peers.get_mut(&id.peer) else { return };
+        let mut lane = Lane::new(now, mac, fresh, &self.timing);
+        (lane.heard, lane.usage, lane.next_probe) = (heard, usage, Some(first));
+        peer.lanes.insert((id.slot, id.index), lane);
+        self.lanes += 1;
+        self.check_ends(now, id);
+    }
+
+    fn remove_lane(&mut self, id: LaneId) {
+        let Some(peer) = self.peers.get_mut(&id.peer) else { return };
+        let Some(lane) = peer.lanes.remove(&(id.slot, id.index)) else { return };
+        peer.live -= usize::from(lane.state.is_live());
+        self.lanes -= 1;
+        self.load.replace(lane.demand, Demand::default());
+        if let Some(at) = lane.wake {
+            self.agenda.remove(&(at, Wake::Lane(id)));
+        }
+        self.out.peers.insert(id.peer);
+    }
+
+    fn set_heard(&mut self, now: Time, id: LaneId, heard: bool) {
+        let tries = self.timing.multiplier;
+        let Some(lane) = self.lane_mut(id) else { return };
+        let newly = heard && !lane.heard;
+        lane.heard = heard;
+        if newly && lane.state == LaneState::Down {
+            lane.tries = tries;
+            lane.next_probe = Some(now);
+        }
+        self.repace(now, id);
+    }
+
+    /// Why a lane cannot carry anything, if so.
+    fn ends(&self, id: LaneId) -> Result<(), LaneReason> {
+        if self.members.get(&id.slot).is_none_or(|member| member.state != MemberState::Up) {
+            return Err(LaneReason::MemberDown);
+        }
+        let report = self.peers.get(&id.peer).map(|peer| &peer.report);
+        let told = report.and_then(|report| report.members.iter().find(|member| member.index == id.index));
+        if told.is_none_or(|member| !member.up) { Err(LaneReason::PeerMemberDown) } else { Ok(()) }
+    }
+
+    /// Tells the lane's machine of the members at both ends.
+    fn check_ends(&mut self, now: Time, id: LaneId) {
+        match self.ends(id) {
+            Ok(()) => self.signal_lane(now, id, LaneSignal::Mend, LaneReason::MembersUp),
+            Err(reason) => self.signal_lane(now, id, LaneSignal::Cut, reason),
+        }
+    }
+
+    pub(super) fn set_plan(&mut self, now: Time, lanes: Vec<LaneUse>) {
+        let new: BTreeMap<LaneId, bool> = lanes.into_iter().map(|used| (used.lane, used.busy)).collect();
+        let old = std::mem::replace(&mut self.usage, new);
+        let touched: BTreeSet<LaneId> = old.keys().chain(self.usage.keys()).copied().collect();
+        for id in touched {
+            let usage = self.usage_of(id);
+            if let Some(lane) = self.lane_mut(id).filter(|lane| lane.usage != usage) {
+                lane.usage = usage;
+                self.repace(now, id);
+            }
+        }
+    }
+
+    fn usage_of(&self, id: LaneId) -> Usage {
+        match self.usage.get(&id) {
+            None => Usage::Unused,
+            Some(false) => Usage::Idle,
+            Some(true) => Usage::Busy,
+        }
+    }
+
+    pub(super) fn set_timing(&mut self, now: Time, timing: Timing) {
+        self.timing = timing.bounded();
+        self.lane_ids(|_, _| true).into_iter().for_each(|id| self.repace(now, id));
+    }
+
+    pub(super) fn lane_ids(&self, wanted: impl Fn(&PeerKey, &(u8, u8)) -> bool) -> Vec<LaneId> {
+        let mut found = Vec::new();
+        for (key, peer) in &self.peers {
+            let ids = peer.lanes.keys().filter(|at| wanted(key, at));
+            found.extend(ids.map(|(slot, index)| LaneId { peer: *key, slot: *slot, index: *index }));
+        }
+        found
+    }
+}

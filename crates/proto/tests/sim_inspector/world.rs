@@ -1,0 +1,420 @@
+//! Hosts with an inspector each on switches and cables that fail in every way, on a fake clock. One seed, one course
+//! of events. Each host makes its plans with the real `plan`, fed as the daemon feeds it.
+
+use linkbraid_proto::{
+    Time,
+    arp_plus::PeerKey,
+    inspector::*,
+    plan::{PlanMember, PlanPeerMember, plan},
+};
+use linkbraid_wire::{HostId, MacAddr, ProbeKind, parse_probe};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, BinaryHeap},
+    rc::Rc,
+    time::Duration,
+};
+
+/// What forwards nothing although every carrier stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// Frames that leave by that port of that host.
+    From(usize, u8),
+    /// Frames to that port of that host.
+    To(usize, u8),
+    /// Every frame through that switch.
+    Switch(u8),
+}
+
+/// A lane as a host plans it: peer, own slot, peer's index.
+pub type Planned = (usize, u8, u8);
+
+pub struct Host {
+    pub inspector: Inspector,
+    pub reports: Vec<MemberReport>,
+    switches: BTreeMap<u8, u8>,
+    /// Hosts that it knows.
+    knows: Vec<usize>,
+    pub planned: BTreeSet<Planned>,
+    /// When each lane came into or went out of the plan last.
+    pub changed: BTreeMap<Planned, Time>,
+    pub events: Vec<(Time, Event)>,
+    pub busy: bool,
+    pub running: bool,
+    /// Whether the peers it knows speak probes.
+    pub probes: bool,
+    epoch: u64,
+    wake: Option<Time>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Wake(usize),
+    Deliver { host: usize, slot: u8, frame: Rc<[u8]> },
+}
+
+pub struct World {
+    pub now: Time,
+    pub hosts: Vec<Host>,
+    pub faults: BTreeSet<Fault>,
+    /// Percent of frames that get lost on each crossing.
+    pub loss: u64,
+    /// Timers are served this much late.
+    pub lateness: Duration,
+    /// Frames sent, by host and kind.
+    pub sent: BTreeMap<(usize, ProbeKind), u64>,
+    due: BinaryHeap<Reverse<(Time, u64, Due)>>,
+    order: u64,
+    seed: u64,
+    /// A hash of everything that was sent, by whom and when.
+    pub trace: u64,
+}
+
+pub fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub fn mac(host: usize, slot: u8) -> MacAddr {
+    let [.., high, low] = (host as u32).to_be_bytes();
+    MacAddr([2, 0, 0, high, low, slot])
+}
+
+pub fn key(host: usize) -> PeerKey {
+    let mut id = [0xB0; 16];
+    id[..8].copy_from_slice(&(host as u64).to_be_bytes());
+    PeerKey::Host(HostId(id))
+}
+
+impl Host {
+    /// ARP+ will tell of that host.
+    pub fn knows_of(&mut self, other: usize) {
+        self.knows.push(other);
+    }
+}
+
+impl World {
+    pub fn new(seed: u64) -> World {
+        World {
+            now: Time::ZERO,
+            hosts: Vec::new(),
+            faults: BTreeSet::new(),
+            loss: 0,
+            lateness: Duration::ZERO,
+            sent: BTreeMap::new(),
+            due: BinaryHeap::new(),
+            order: 0,
+            seed,
+            trace: 0,
+        }
+    }
+
+    /// Two hosts that know each other, with a member on each of these switches, after they had time to settle.
+    pub fn pair(seed: u64, one: &[u8], other: &[u8]) -> World {
+        let mut world = World::new(seed);
+        world.add(one);
+        world.add(other);
+        world.meet(0, 1);
+        world.run(millis(2000));
+        world
+    }
+
+    pub fn random(&mut self, limit: u64) -> u64 {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.seed >> 33) % limit.max(1)
+    }
+
+    pub fn add(&mut self, switches: &[u8]) -> usize {
+        let host = self.hosts.len();
+        let report = |slot| MemberReport {
+            slot,
+            mac: mac(host, slot),
+            admin_up: true,
+            carrier: true,
+            speed_mbit: Some(1000),
+            full_duplex: Some(true),
+        };
+        let reports: Vec<MemberReport> = (0..switches.len() as u8).map(report).collect();
+        let seed = self.random(u64::MAX);
+        self.hosts.push(Host {
+            inspector: machine(host, 1, seed),
+            reports: reports.clone(),
+            switches: (0..).zip(switches.iter().copied()).collect(),
+            knows: Vec::new(),
+            planned: BTreeSet::new(),
+            changed: BTreeMap::new(),
+            events: Vec::new(),
+            busy: true,
+            running: true,
+            probes: true,
+            epoch: 1,
+            wake: None,
+        });
+        self.input(host, Input::Members(reports));
+        host
+    }
+
+    /// ARP+ tells two hosts of each other.
+    pub fn meet(&mut self, one: usize, other: usize) {
+        self.hosts[one].knows_of(other);
+        self.hosts[other].knows_of(one);
+        self.tell_peers(one);
+        self.tell_peers(other);
+    }
+
+    /// What ARP+ would say now: members and carriers of every known host, and who hears whom.
+    pub fn tell_peers(&mut self, at: usize) {
+        let report = |other: &usize| {
+            let host = &self.hosts[*other];
+            let member = |member: &MemberReport| PeerMemberReport {
+                index: member.slot,
+                mac: member.mac,
+                up: host.inspector.member_alive(member.slot) == Verdict::Alive,
+                heard: self.hearers(at, *other, member.slot),
+            };
+            PeerReport {
+                key: key(*other),
+                epoch: Some(host.epoch),
+                probes: self.hosts[at].probes,
+                members: host.reports.iter().map(member).collect(),
+            }
+        };
+        let reports = self.hosts[at].knows.iter().map(report).collect();
+        self.input(at, Input::Peers(reports));
+        self.replan(at, None);
+    }
+
+    fn hearers(&self, at: usize, other: usize, index: u8) -> Vec<u8> {
+        let switch = self.hosts[other].switches[&index];
+        let ports = self.hosts[at].switches.iter().filter(|(_, there)| **there == switch);
+        ports.map(|(slot, _)| *slot).collect()
+    }
+
+    /// A member's carrier comes or goes; CHANGE tells everyone who knows the host.
+    pub fn carrier(&mut self, host: usize, slot: u8, carrier: bool) {
+        self.hosts[host].reports.iter_mut().filter(|report| report.slot == slot).for_each(|report| {
+            report.carrier = carrier;
+        });
+        let reports = self.hosts[host].reports.clone();
+        self.input(host, Input::Members(reports));
+    }
+
+    /// The daemon dies and starts again at once; the data path goes on with what was planned.
+    pub fn restart(&mut self, host: usize) {
+        let seed = self.random(u64::MAX);
+        self.hosts[host].running = true;
+        self.hosts[host].epoch += 1;
+        self.hosts[host].inspector = machine(host, self.hosts[host].epoch, seed);
+        self.hosts[host].wake = None;
+        let reports = self.hosts[host].reports.clone();
+        self.input(host, Input::Members(reports));
+        self.tell_peers(host);
+    }
+
+    pub fn input(&mut self, host: usize, input: Input<'_>) {
+        if !self.hosts[host].running {
+            return;
+        }
+        self.hosts[host].inspector.handle(self.now, input);
+        let mut told = false;
+        while let Some(action) = self.hosts[host].inspector.poll_action() {
+            match action {
+                Action::Verdicts(Changed::All) => self.replan(host, None),
+                Action::Verdicts(Changed::Peers(peers)) => self.replan(host, Some(&peers)),
+                Action::Send { slot, frame } => self.carry(host, slot, &frame.into()),
+                Action::Event(event) => {
+                    told |= matches!(event, Event::Member { .. });
+                    self.hosts[host].events.push((self.now, event));
+                }
+            }
+        }
+        let wake = self.hosts[host].inspector.poll_timeout();
+        if wake != self.hosts[host].wake {
+            self.hosts[host].wake = wake;
+            if let Some(at) = wake {
+                self.at(at.max(self.now) + self.lateness, Due::Wake(host));
+            }
+        }
+        if told {
+            self.hosts[host].knows.clone().into_iter().for_each(|other| self.tell_peers(other));
+        }
+    }
+
+    /// Plans as the daemon does and tells the inspector which lanes are used.
+    fn replan(&mut self, at: usize, of: Option<&[PeerKey]>) {
+        let host = &self.hosts[at];
+        let own: Vec<PlanMember> = host
+            .reports
+            .iter()
+            .map(|report| PlanMember {
+                slot: report.slot,
+                weight_mbit: report.speed_mbit.unwrap_or(1),
+                up: host.inspector.member_alive(report.slot) == Verdict::Alive,
+            })
+            .collect();
+        let mut planned = BTreeSet::new();
+        for other in &host.knows {
+            if of.is_some_and(|peers| !peers.contains(&key(*other))) {
+                planned.extend(host.planned.range((*other, 0, 0)..(*other + 1, 0, 0)));
+                continue;
+            }
+            let theirs: Vec<PlanPeerMember> = self.hosts[*other]
+                .reports
+                .iter()
+                .map(|report| PlanPeerMember {
+                    index: report.slot,
+                    mac: report.mac,
+                    weight_mbit: 1000,
+                    up: self.hosts[*other].inspector.member_alive(report.slot) == Verdict::Alive,
+                })
+                .collect();
+            let lanes = plan(&own, Some(&theirs), |slot, index| {
+                let heard = self.hearers(at, *other, index).contains(&slot);
+                host.inspector.lane_alive(&key(*other), slot, index).usable(heard)
+            });
+            planned.extend(lanes.iter().map(|lane| {
+                let MacAddr([.., index]) = lane.peer_mac.expect("a peer");
+                (*other, lane.slot, index)
+            }));
+        }
+        let host = &mut self.hosts[at];
+        for lane in planned.symmetric_difference(&host.planned) {
+            host.changed.insert(*lane, self.now);
+        }
+        if planned == host.planned {
+            return;
+        }
+        host.planned = planned;
+        self.tell_plan(at);
+    }
+
+    /// Tells the inspector of the lanes in use, and whether they carry data.
+    pub fn tell_plan(&mut self, at: usize) {
+        let (planned, busy) = (&self.hosts[at].planned, self.hosts[at].busy);
+        let used = planned.iter().map(|(other, slot, index)| LaneUse {
+            lane: LaneId { peer: key(*other), slot: *slot, index: *index },
+            busy,
+        });
+        let used = used.collect();
+        self.input(at, Input::Plan(used));
+    }
+
+    fn at(&mut self, at: Time, due: Due) {
+        self.order += 1;
+        self.due.push(Reverse((at, self.order, due)));
+    }
+
+    fn carry(&mut self, from: usize, slot: u8, bytes: &Rc<[u8]>) {
+        let frame = parse_probe(bytes).expect("a machine sends good frames");
+        *self.sent.entry((from, frame.probe.kind)).or_default() += 1;
+        for byte in bytes.iter().chain(&self.now.0.to_be_bytes()).chain(&[from as u8, slot]) {
+            self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        assert_eq!(frame.src, mac(from, slot), "a member speaks for itself");
+        let MacAddr([_, _, _, high, low, port]) = frame.dst;
+        let to = usize::from(u16::from_be_bytes([high, low]));
+        let switch = self.hosts[from].switches[&slot];
+        let reached = self.hosts[to].switches.get(&port) == Some(&switch);
+        let up = |host: usize, slot: u8| {
+            self.hosts[host].reports.iter().any(|report| report.slot == slot && report.carrier)
+        };
+        let stopped = [Fault::From(from, slot), Fault::To(to, port), Fault::Switch(switch)]
+            .iter()
+            .any(|fault| self.faults.contains(fault));
+        let live = up(from, slot) && up(to, port) && self.hosts[to].running;
+        if !reached || stopped || !live || self.random(100) < self.loss {
+            return;
+        }
+        let delay = 20_000 + self.random(180_000);
+        let at = self.now + Duration::from_nanos(delay);
+        self.at(at, Due::Deliver { host: to, slot: port, frame: bytes.clone() });
+    }
+
+    /// Lets everything happen that is due until then.
+    pub fn run(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        while self.due.peek().is_some_and(|Reverse((at, ..))| *at <= end) {
+            let Some(Reverse((at, _, due))) = self.due.pop() else { break };
+            self.now = at;
+            match due {
+                Due::Wake(host) if self.hosts[host].wake.is_some_and(|wake| wake <= at) => {
+                    self.hosts[host].wake = None;
+                    self.input(host, Input::Timeout);
+                }
+                Due::Deliver { host, slot, frame } => {
+                    self.input(host, Input::Frame { slot, bytes: &frame });
+                }
+                Due::Wake(_) => {}
+            }
+        }
+        self.now = end;
+    }
+
+    /// Runs until it holds; how long it took.
+    pub fn until(&mut self, deadline: Duration, holds: impl Fn(&World) -> bool) -> Duration {
+        let began = self.now;
+        while !holds(self) {
+            assert!(self.now.since(began) < deadline, "not after {deadline:?}: {}", self.describe());
+            self.run(Duration::from_micros(100));
+        }
+        self.now.since(began)
+    }
+
+    pub fn describe(&self) -> String {
+        let lanes = self.hosts.iter().map(|host| {
+            let lanes = host.inspector.snapshot(self.now).lanes.into_iter();
+            let lane = |lane: LaneSnapshot| {
+                format!("{}-{} {:?} ({:?})", lane.lane.slot, lane.lane.index, lane.state, lane.reason)
+            };
+            format!("planned {:?}: {:?}", host.planned, lanes.map(lane).collect::<Vec<_>>())
+        });
+        lanes.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The lanes of a host towards another that carry traffic, as (slot, index).
+    pub fn lanes(&self, at: usize, towards: usize) -> Vec<(u8, u8)> {
+        let there = self.hosts[at].planned.iter().filter(|lane| lane.0 == towards);
+        there.map(|(_, slot, index)| (*slot, *index)).collect()
+    }
+
+    /// All lanes that are proven, used or not.
+    pub fn proven(&self, at: usize, towards: usize) -> BTreeSet<(u8, u8)> {
+        let lanes = self.hosts[at].inspector.snapshot(self.now).lanes.into_iter();
+        let proven = lanes.filter(|lane| lane.lane.peer == key(towards) && lane.state == LaneState::Up);
+        proven.map(|lane| (lane.lane.slot, lane.lane.index)).collect()
+    }
+
+    /// All pairs of ports that are on one switch.
+    pub fn existing(&self, at: usize, towards: usize) -> BTreeSet<(u8, u8)> {
+        let mut lanes = BTreeSet::new();
+        for (slot, here) in &self.hosts[at].switches {
+            let there = self.hosts[towards].switches.iter().filter(|(_, there)| *there == here);
+            lanes.extend(there.map(|(index, _)| (*slot, *index)));
+        }
+        lanes
+    }
+
+    pub fn count(&self, host: usize, counter: Counter) -> u64 {
+        self.hosts[host].inspector.counters().get(counter)
+    }
+
+    /// Events of lanes that were lost or became suspects, since a time.
+    pub fn losses(&self, host: usize, since: Time) -> Vec<(LaneId, LaneState, LaneReason, Duration)> {
+        let events = self.hosts[host].events.iter().filter(|(at, _)| *at >= since);
+        let loss = |(_, event): &(Time, Event)| match event {
+            Event::Lane { lane, new, reason, took, .. } if *new != LaneState::Up => {
+                Some((*lane, *new, *reason, *took))
+            }
+            _ => None,
+        };
+        events.filter_map(loss).collect()
+    }
+
+    pub fn total_sent(&self, host: usize) -> u64 {
+        self.sent.iter().filter(|((from, _), _)| *from == host).map(|(_, count)| count).sum()
+    }
+}
+
+fn machine(host: usize, epoch: u64, seed: u64) -> Inspector {
+    let PeerKey::Host(id) = key(host) else { unreachable!("keys of hosts are host ids") };
+    Inspector::new(Config::new(id, epoch), seed)
+}
