@@ -62,9 +62,9 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
 	key = mac_key(&source);
-	if (bpf_map_lookup_elem(&lb_own_macs, &key))
-		return LB_RX_OWN;
 	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
+	if (!peer && bpf_map_lookup_elem(&lb_own_macs, &key))
+		return LB_RX_OWN;
 	*number = peer ? peer->plan : 0;
 	if (is_multicast(&destination)) {
 		__u32 accepts = peer ? peer->broadcast_slot : member->elected;
@@ -75,15 +75,12 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 			return LB_RX_REWRITE;
 		return LB_RX_MULTICAST;
 	}
-	key = mac_key(&destination);
-	found = bpf_map_lookup_elem(&lb_own_macs, &key);
-	if (!found)
-		return guest_slot(&destination) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
-	if (*found != slot) {
-		const struct lb_member *owner = member_at(*found);
-
-		/* While the MAC's own member is dead the switch floods for it: one member takes that in. */
-		if (!owner || owner->live || member->elected != slot)
+	if (!same_mac(&destination, &member->mac)) {
+		key = mac_key(&destination);
+		found = bpf_map_lookup_elem(&lb_own_macs, &key);
+		if (!found)
+			return guest_slot(&destination) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
+		if (*found != slot)
 			return LB_RX_FLOODED;
 	}
 	if (!same_mac(&destination, &bond->mac) && !put_mac(skb, 0, &bond->mac))
