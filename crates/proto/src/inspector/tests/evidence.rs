@@ -174,6 +174,11 @@ fn unanswered_probe_is_repeated_soon_and_unheard_pairs_are_left_alone() {
         bench.pass(millis(1));
         assert!(bench.now.since(began) <= millis(151), "{:?}", bench.lane(0, 0));
     }
+    assert_eq!(
+        bench.verdict(0, 0),
+        Verdict::Dead,
+        "lanes in no plan are asked at once whether the peer lives"
+    );
     let tries = bench.sent.iter().filter(|(_, frame)| frame.dst == mac(2, 0)).count();
     assert!((8..=13).contains(&tries), "{tries} PROBEs before the lane was given up");
     // Neither heard nor ever proven: tested, then silent, until the peer is heard there.
