@@ -41,11 +41,13 @@ static __always_inline enum lb_reason judge_ack(struct __sk_buff *skb, __u32 num
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_config *bond = the_bond();
+	struct lb_progress *progress;
 
 	/* Over one lane nothing is striped. */
 	if (!bond || !(bond->flags & LB_CONFIG_DAMPING) || !plan || plan->n_lanes < 2)
 		return 0;
-	return damp(skb, bond, plan->n_lanes);
+	progress = bpf_map_lookup_elem(&lb_progresses, &number);
+	return progress ? damp(skb, bond, plan->n_lanes, progress) : 0;
 }
 
 SEC("tcx/ingress")

@@ -13,7 +13,10 @@
  * Always passed on: SYN, FIN, RST, data, changed windows, ECN echoes, DSACK blocks (RFC 2883), an eighth of a
  * flow's ACKs, all ACKs of flows without SACK and of flows that were not striped. A flow that has real losses and
  * so little in flight that they could not be proven is left alone.
- * Writes lb_flows. Called by lb_egress (remember_stripe) and lb_ingress (damp).
+ *
+ * A lane whose holes keep filling late is a busy one (another host's traffic queues there, or its weight is wrong):
+ * its bytes are made dearer (lb_progress.drag), and cheaper again as time goes by without such holes.
+ * Writes lb_flows and the drag in lb_progresses. Called by lb_egress (remember_stripe) and lb_ingress (damp).
  */
 #ifndef LB_DAMP_BPF_H
 #define LB_DAMP_BPF_H
@@ -47,6 +50,14 @@
 #define SKEW_NS_FIRST (2 * 1000 * 1000)
 /* Counters of a flow's ACKs are halved when so many were seen, so that they speak of the present. */
 #define SHARE_WINDOW 1024
+
+/* A hole that took longer to fill was not the stripes' order but its lane's queue, ns. */
+#define LATE_NS (6 * 1000 * 1000)
+/* What such a hole adds to its lane's drag, besides an eighth; and the greatest drag: 64 times the cost. */
+#define DRAG_STEP 16
+#define DRAG_MAX (64 * 256)
+/* Each time so much has passed, every drag loses 1/32, ns. */
+#define EASE_NS (20 * 1000 * 1000)
 
 struct sack_view {
 	__u32 at; /* offset of the option in the TCP header; 0: none */
@@ -209,6 +220,7 @@ struct judge_walk {
 	__u32 lanes_seen; /* lanes on which data sent later than this point has arrived */
 	__u32 limit;      /* the lowest hole that may be the lanes' doing */
 	__u32 sent_us;    /* when its stripe left */
+	__u32 hole_lane;  /* the lane of the lowest hole, if it is covered */
 	__u32 n;          /* stripes in flight */
 	__u8 is_limited;
 	__u8 is_covered;  /* the stripe of the lowest hole is still remembered */
@@ -225,8 +237,10 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 	if (stripe->start == stripe->end || !before(walk->ack, stripe->end))
 		return 1;
 	walk->n++;
-	if (!before(walk->ack, stripe->start))
+	if (!before(walk->ack, stripe->start)) {
 		walk->is_covered = 1;
+		walk->hole_lane = stripe->lane;
+	}
 	/* Lanes of another plan are other lanes. */
 	if (stripe->lane >> 4 != walk->generation) {
 		walk->generation = stripe->lane >> 4;
@@ -317,11 +331,37 @@ static __always_inline __u64 patience(const struct lb_config *bond, const struct
 	return ns > bond->damp_ns_max ? bond->damp_ns_max : ns;
 }
 
+/* A lane was late: it gets less. */
+static __always_inline void drag_lane(struct lb_progress *progress, __u32 lane)
+{
+	__u32 drag;
+
+	if (progress->generation != lane >> 4)
+		return;
+	lane &= LB_LANES_MAX - 1;
+	drag = progress->drag[lane];
+	drag += drag / 8 + DRAG_STEP;
+	progress->drag[lane] = drag < DRAG_MAX ? drag : DRAG_MAX;
+}
+
+/* Time passes: lanes that were late get more again. */
+static __always_inline void ease_lanes(struct lb_progress *progress, __u64 now)
+{
+	if (now - progress->eased_ns < EASE_NS)
+		return;
+	progress->eased_ns = now;
+	for (__u32 i = 0; i < LB_LANES_MAX; i++)
+		progress->drag[i] -= (progress->drag[i] + 31) / 32;
+}
+
 /* The ACK moved: what does the end of the hole teach about the lanes' skew? */
-static __always_inline void end_hole(const struct lb_config *bond, struct lb_flow *flow, __u64 now)
+static __always_inline void end_hole(const struct lb_config *bond, struct lb_flow *flow,
+				     struct lb_progress *progress, __u64 now)
 {
 	__u64 age = now - flow->hole_since_ns;
 
+	if (age > LATE_NS && flow->hole_lane != LB_NO_LANE)
+		drag_lane(progress, flow->hole_lane);
 	if (!flow->told && age <= bond->damp_ns_max) {
 		if (age > flow->skew_ns)
 			flow->skew_ns = age;
@@ -365,7 +405,7 @@ static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct l
 	walk->sack = sack;
 	walk->ack = view->ack;
 	/* Without a first hole's lag no stripe is old yet. */
-	walk->old_us = flow->lag_us ? now_us(now - ns) - flow->lag_us : now_us(now) - AGE_US_MAX;
+	walk->old_us = flow->lag_us ? now_us(now) - now_us(ns) - flow->lag_us : now_us(now) - AGE_US_MAX;
 	bpf_loop(LB_STRIPES_MAX, step_judge, walk, 0);
 	if (!walk->is_covered && now - flow->hole_since_ns <= ns) {
 		/* More is in flight than is remembered: only age can tell. */
@@ -381,7 +421,8 @@ static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct l
 }
 
 /* Decides about one segment that acknowledges a striped flow. Returns 0 where damping has no opinion. */
-static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct lb_config *bond, __u32 n_lanes)
+static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct lb_config *bond, __u32 n_lanes,
+					    struct lb_progress *progress)
 {
 	struct judge_walk walk = {};
 	struct lb_flow_key key;
@@ -406,8 +447,9 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	if (!flow)
 		return 0;
 	now = bpf_ktime_get_ns();
+	ease_lanes(progress, now);
 	if (flow->hole_since_ns && before(flow->hole, view.ack))
-		end_hole(bond, flow, now);
+		end_hole(bond, flow, progress, now);
 	if (!read_sack(skb, &view, &sack)) {
 		flow->acked_ns = now;
 		flow->window = view.window;
@@ -425,6 +467,8 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	}
 	all = (1u << sack.n) - 1;
 	keep = judge_blocks(bond, flow, &view, &sack, now, is_new, n_lanes, &walk);
+	if (is_new)
+		flow->hole_lane = walk.is_covered ? walk.hole_lane : LB_NO_LANE;
 	flow->acked_ns = now;
 	if (is_dsack(&view, &sack)) {
 		/* What was told as a loss was none: such mistakes must not feed on themselves. */
@@ -438,6 +482,8 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		reason = LB_RX_ACK_DSACK;
 	} else if (keep) {
 		reason = walk.by_age ? LB_RX_ACK_OLD : LB_RX_ACK_LOST;
+		if (!walk.by_age)
+			flow->hole_lane = LB_NO_LANE;
 		flow->guessed |= walk.by_age;
 		flow->losses += !flow->told;
 		flow->told = 1;

@@ -28,6 +28,8 @@
 #define LB_ARP_PLUS_RING_BYTES (256 * 1024)
 /* "No member": a slot that is never valid. */
 #define LB_NO_SLOT 0xff
+/* "No lane", where generation and lane are kept together. */
+#define LB_NO_LANE 0xffffffff
 
 /*
  * Reasons. Never renumbered; a retired number stays "unused". X(number, NAME, verdict, sentence)
@@ -142,11 +144,14 @@ struct lb_plan {
 	struct lb_lane lanes[LB_LANES_MAX];
 };
 
-/* How far each lane is in virtual time. Written by egress. */
+/* How far each lane is in virtual time. Written by egress; its drag by ingress. */
 struct lb_progress {
 	__u32 generation;
 	__u32 pad;
 	__u64 time[LB_LANES_MAX];
+	/* What a byte costs more on a lane whose data arrives late, in 1/256 of its cost. */
+	__u32 drag[LB_LANES_MAX];
+	__u64 eased_ns;
 };
 
 struct lb_count {
@@ -209,7 +214,8 @@ struct lb_flow {
 	__u64 acked_ns;
 	/* Below this sequence number TCP has seen all SACK blocks. */
 	__u32 told_to;
-	__u32 pad;
+	/* The lane of the lowest hole, as in lb_stripe; LB_NO_LANE once it is known to be a loss, or not known. */
+	__u32 hole_lane;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 

@@ -46,6 +46,7 @@ static __always_inline struct lb_progress *progress_of(__u32 number, const struc
 	if (progress && progress->generation != plan->generation) {
 		/* The lanes changed: all start together. Two CPUs here at once do the same thing. */
 		__builtin_memset(progress->time, 0, sizeof(progress->time));
+		__builtin_memset(progress->drag, 0, sizeof(progress->drag));
 		progress->generation = plan->generation;
 	}
 	return progress;
@@ -95,6 +96,7 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	if (lane >= LB_LANES_MAX)
 		return 0;
 	cost = plan->lanes[lane].byte_cost;
+	cost += cost * progress->drag[lane] >> 8;
 	ahead = progress->time[lane] - progress->time[latest];
 	if ((__s64)ahead < (__s64)(LEAD_BYTES_MAX * cost))
 		__sync_fetch_and_add(&progress->time[lane], skb->wire_len * cost);
