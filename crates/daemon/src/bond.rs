@@ -23,10 +23,10 @@ use tokio::{
 
 /// A member whose link does not tell its speed gets this weight, in Mbit/s.
 const WEIGHT_MBIT_UNKNOWN: u32 = 1000;
-/// The youngest age at which damping tells TCP of a hole without proof of loss.
-const DAMP_MIN: Duration = Duration::from_millis(1);
-/// The oldest age at which damping still holds a hole back.
-const DAMP_MAX: Duration = Duration::from_millis(32);
+/// The least and the greatest age at which a hole counts as a loss without proof. Losses are proven by later data on
+/// their lane, so patience costs little, and a busy host stalls for milliseconds (docs/performance.md).
+const DAMP_MIN: Duration = Duration::from_millis(10);
+const DAMP_MAX: Duration = Duration::from_millis(40);
 
 /// One member.
 #[derive(Debug, Clone)]
