@@ -23,11 +23,6 @@ use tokio::{
 
 /// A member whose link does not tell its speed gets this weight, in Mbit/s.
 const WEIGHT_MBIT_UNKNOWN: u32 = 1000;
-/// The least and the greatest age at which a hole counts as a loss without proof. Losses are proven by later data on
-/// their lane, so patience costs little, and a busy host stalls for milliseconds (docs/performance.md).
-const DAMP_MIN: Duration = Duration::from_millis(10);
-const DAMP_MAX: Duration = Duration::from_millis(40);
-
 /// One member.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
@@ -158,7 +153,7 @@ impl Bond {
         };
         let live = self.members.iter().filter(|member| member.live).count();
         let damping =
-            (self.saved.damping && live > 1 && policy == Policy::Spread).then_some((DAMP_MIN, DAMP_MAX));
+            (self.saved.damping && live > 1 && policy == Policy::Spread).then_some(dataplane::DAMPING);
         let row =
             dataplane::Bond { ifindex: self.ifindex, mac: self.mac.0, policy, damping, elected: Vec::new() };
         self.tables

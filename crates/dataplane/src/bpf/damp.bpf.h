@@ -53,9 +53,9 @@
 
 /* A hole that took longer to fill was not the stripes' order but its lane's queue, ns. */
 #define LATE_NS (6 * 1000 * 1000)
-/* What such a hole adds to its lane's drag, besides an eighth; and the greatest drag: 64 times the cost. */
+/* Such a hole doubles its lane's drag and adds this; the greatest drag is 1024 times the cost. */
 #define DRAG_STEP 16
-#define DRAG_MAX (64 * 256)
+#define DRAG_MAX (1024 * 256)
 /* Each time so much has passed, every drag loses 1/32, ns. */
 #define EASE_NS (20 * 1000 * 1000)
 
@@ -340,7 +340,7 @@ static __always_inline void drag_lane(struct lb_progress *progress, __u32 lane)
 		return;
 	lane &= LB_LANES_MAX - 1;
 	drag = progress->drag[lane];
-	drag += drag / 8 + DRAG_STEP;
+	drag += drag + DRAG_STEP;
 	progress->drag[lane] = drag < DRAG_MAX ? drag : DRAG_MAX;
 }
 
