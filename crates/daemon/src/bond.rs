@@ -14,7 +14,7 @@ use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, Policy};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, announcements};
 use linkbraid_proto::arp_plus::{Action, ArpPlus, Config, Input, OwnMember, PeerKey};
 use linkbraid_wire::{HostId, MacAddr};
-use std::{net::IpAddr, time::Duration};
+use std::net::IpAddr;
 use tokio::{
     io::{Interest, unix::AsyncFd},
     sync::mpsc,
