@@ -105,9 +105,13 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	return lane;
 }
 
-/* Puts the MACs of the lane into the frame and sends it out of the member. */
-static __always_inline enum lb_reason send_over(struct __sk_buff *skb, __u32 slot, const struct lb_mac *to,
-						enum lb_reason reason, int *verdict)
+/*
+ * Puts the MACs of the lane into the frame and sends it out of the member. `has_macs`: the frame goes from the
+ * bond's MAC to `to` already, so that the bond's first member need not touch it.
+ */
+static __always_inline enum lb_reason send_over(struct __sk_buff *skb, const struct lb_config *bond, __u32 slot,
+						const struct lb_mac *to, int has_macs, enum lb_reason reason,
+						int *verdict)
 {
 	const struct lb_member *member = member_at(slot);
 	struct lb_mac macs[2];
@@ -117,7 +121,8 @@ static __always_inline enum lb_reason send_over(struct __sk_buff *skb, __u32 slo
 	macs[0] = *to;
 	macs[1] = member->mac;
 	/* The header may sit in a buffer shared with a clone: the helper makes it ours before it changes. */
-	if (bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0))
+	if (!(has_macs && same_mac(&member->mac, &bond->mac)) &&
+	    bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0))
 		return LB_TX_REWRITE;
 	count_member(skb, slot, 1);
 	*verdict = bpf_redirect(member->ifindex, 0);
@@ -164,12 +169,12 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 		__u32 lane;
 
 		if (is_group_report(skb))
-			return send_over(skb, bond->elected[0], group, LB_TX_REPORT, verdict);
+			return send_over(skb, bond, bond->elected[0], group, 1, LB_TX_REPORT, verdict);
 		lane = choose_lane(skb, bond, plain, plan);
 		if (lane >= LB_LANES_MAX)
 			return LB_TX_NO_LANE;
 		count_lane(skb, plain, plan->generation, lane);
-		return send_over(skb, plan->lanes[lane].slot, group, LB_TX_MULTICAST, verdict);
+		return send_over(skb, bond, plan->lanes[lane].slot, group, 1, LB_TX_MULTICAST, verdict);
 	}
 	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
 		const struct lb_member *member;
@@ -186,7 +191,7 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 		count_reason(skb, LB_TX_MULTICAST_COPY);
 		bpf_clone_redirect(skb, member->ifindex, 0);
 	}
-	return send_over(skb, bond->elected[0], group, LB_TX_MULTICAST, verdict);
+	return send_over(skb, bond, bond->elected[0], group, 0, LB_TX_MULTICAST, verdict);
 }
 
 static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
@@ -198,6 +203,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	struct lb_mac_key key;
 	struct ethhdr *eth;
 	__u32 number, lane;
+	int has_macs;
 
 	if (!has_ethernet(skb, &eth))
 		return LB_TX_SHORT;
@@ -219,9 +225,13 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	if (lane >= LB_LANES_MAX)
 		return LB_TX_NO_LANE;
 	count_lane(skb, number, plan->generation, lane);
-	if (!is_zero_mac(&plan->lanes[lane].peer_mac))
+	has_macs = 1;
+	if (!is_zero_mac(&plan->lanes[lane].peer_mac)) {
+		has_macs = same_mac(&destination, &plan->lanes[lane].peer_mac);
 		destination = plan->lanes[lane].peer_mac;
-	return send_over(skb, plan->lanes[lane].slot, &destination, number ? LB_TX_PEER : LB_TX_PLAIN, verdict);
+	}
+	return send_over(skb, bond, plan->lanes[lane].slot, &destination, has_macs, number ? LB_TX_PEER : LB_TX_PLAIN,
+			 verdict);
 }
 
 #endif
