@@ -77,12 +77,20 @@ impl Attachment {
         match choice {
             HookChoice::Only(Hook::Tcx) => Self::tcx(program, ifindex, side, pin),
             HookChoice::Only(Hook::Clsact) => Self::clsact(program, ifindex, side, pin),
-            HookChoice::Auto => match Self::tcx(program, ifindex, side, pin) {
-                Err(Error::Attach { cause, .. }) if cause.kind() == libbpf_rs::ErrorKind::InvalidInput => {
-                    Self::clsact(program, ifindex, side, pin)
+            HookChoice::Auto => {
+                // A kernel before 6.6 refuses, which is no news to anybody.
+                let print = libbpf_rs::set_print(None);
+                let tried = Self::tcx(program, ifindex, side, pin);
+                libbpf_rs::set_print(print);
+                match tried {
+                    Err(Error::Attach { cause, .. })
+                        if cause.kind() == libbpf_rs::ErrorKind::InvalidInput =>
+                    {
+                        Self::clsact(program, ifindex, side, pin)
+                    }
+                    other => other,
                 }
-                other => other,
-            },
+            }
         }
     }
 

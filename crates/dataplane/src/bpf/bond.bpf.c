@@ -22,6 +22,7 @@
 #include "maps.bpf.h"
 #include "stats.bpf.h"
 #include "parse.bpf.h"
+#include "sack.bpf.h"
 #include "damp.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"

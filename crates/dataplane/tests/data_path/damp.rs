@@ -336,3 +336,70 @@ fn nonsense_in_the_options_is_left_alone() {
     }
     assert!(LONG > Duration::from_secs(1), "holes stay young in these tests");
 }
+
+/// Longer than a hole may take to fill before its lane counts as late (`LATE_NS`).
+const LATE: Duration = Duration::from_millis(7);
+
+/// Sends `n` stripes, wherever they go; the lane of each.
+fn send_anywhere(rig: &Rig, first: u32, n: u32) -> Vec<usize> {
+    let lane = |i: u32| {
+        let data = Tcp::data(first.wrapping_add(i * STRIPE), STRIPE as usize);
+        let source = rig.out(&data.frame(peer(0), own(0))).source();
+        (0..rig.members.len()).find(|lane| own(*lane as u8) == source).expect("one of ours")
+    };
+    (0..n).map(lane).collect()
+}
+
+/// Acknowledges stripes `from` to `to` with a hole at the first of them on lane 0, which fills when it is late.
+/// `is_lost`: everything behind the hole arrives, later data of lane 0 too, so the hole is a proven loss.
+fn fill_late(rig: &Rig, from: u32, lanes: &[usize], is_lost: bool) {
+    let to = from + lanes.len() as u32;
+    let hole = from + lanes.iter().position(|lane| *lane == 0).expect("lane 0 took part") as u32;
+    let next = lanes[(hole - from) as usize + 1..].iter().position(|lane| *lane == 0);
+    let end = if is_lost { to } else { next.map_or(to, |next| hole + 1 + next as u32) };
+    ack(rig, &Tcp::ack(at(hole), &[block(hole + 1, end)]));
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < LATE {
+        std::hint::spin_loop();
+    }
+    ack(rig, &Tcp::ack(at(to), &[]));
+}
+
+/// How many of 400 stripes leave over lane 0, from stripe `from` on.
+fn share_of_lane_0(rig: &Rig, from: u32) -> usize {
+    send_anywhere(rig, at(from), 400).iter().filter(|lane| **lane == 0).count()
+}
+
+#[test]
+fn a_lane_that_is_late_gets_less_and_in_time_as_much_as_before() {
+    let rig = sent(4, 0);
+    let mut next = 0;
+    for _ in 0..4 {
+        let lanes = send_anywhere(&rig, at(next), 12);
+        fill_late(&rig, next, &lanes, false);
+        next += 12;
+    }
+    let share = share_of_lane_0(&rig, next);
+    assert!(share < 80, "{share} of 400 went over the late lane");
+    assert!(share > 8, "{share} of 400: the late lane must still be tried");
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        next += 400;
+        ack(&rig, &Tcp::ack(at(next), &[]));
+        let share = share_of_lane_0(&rig, next);
+        if (98..=102).contains(&share) {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{share} of 400 after 20 s");
+    }
+}
+
+#[test]
+fn a_lane_with_losses_is_not_late() {
+    let rig = sent(4, 0);
+    for round in 0..4 {
+        let lanes = send_anywhere(&rig, at(12 * round), 12);
+        fill_late(&rig, 12 * round, &lanes, true);
+    }
+    assert_eq!(share_of_lane_0(&rig, 48), 100);
+}
