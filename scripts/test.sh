@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 export LINKBRAID_BIN
 
 # Longer than any step takes on two cores; a test that hangs must not hang the whole.
-STEP_SECONDS=900
+STEP_SECONDS=1400
 
 scratch=$(mktemp -d)
 child=
@@ -45,6 +45,7 @@ done
 
 scripts/snapshot.sh >"$scratch/before"
 step "format" "$CARGO" fmt --all --check
+step "documents" scripts/check-docs.sh
 step "lints" "$CARGO" clippy --workspace --all-targets --locked --quiet -- -D warnings
 step "protocol" "$CARGO" test --locked --quiet "${chosen[@]}"
 step "build" "$CARGO" build --release --locked --quiet --bin linkbraid
