@@ -16,14 +16,36 @@ impl<T> About<T> for linkbraid_link::Result<T> {
 
 impl<T> About<T> for linkbraid_dataplane::Result<T> {
     fn about(self, object: &str, what: impl Into<String>) -> Result<T, Error> {
-        self.map_err(|error| {
-            let cause = match std::error::Error::source(&error) {
-                Some(source) => format!("{error}: {source}"),
-                None => error.to_string(),
-            };
-            Error::new(object, what, cause)
+        self.map_err(|error| match lacking(&error) {
+            Some(feature) => Error::new(object, what, feature)
+                .hint("grep -E 'BPF|XGRESS|SCH_INGRESS' /boot/config-$(uname -r)"),
+            None => {
+                let cause = match std::error::Error::source(&error) {
+                    Some(source) => format!("{error}: {source}"),
+                    None => error.to_string(),
+                };
+                Error::new(object, what, cause)
+            }
         })
     }
+}
+
+/// What the kernel or this process lacks, if that is why it refused.
+fn lacking(error: &linkbraid_dataplane::Error) -> Option<&'static str> {
+    use linkbraid_dataplane::{Error as E, Refusal};
+    let (E::Load(cause) | E::Attach { cause, .. } | E::Map { cause, .. }) = error else { return None };
+    let is_load = matches!(error, E::Load(_));
+    Some(match (Refusal::of(cause), is_load) {
+        (Refusal::NotPermitted, _) => "needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
+        (Refusal::Unsupported, true) => "this kernel has no eBPF (CONFIG_BPF_SYSCALL)",
+        (Refusal::Unsupported, false) => {
+            "this kernel has neither tcx (6.6, CONFIG_NET_XGRESS) nor clsact (CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF)"
+        }
+        (Refusal::Invalid, true) => {
+            "this kernel's verifier refuses the programs; Linux 6.1 or newer is needed"
+        }
+        _ => return None,
+    })
 }
 
 impl<T> About<T> for std::io::Result<T> {

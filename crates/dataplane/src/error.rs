@@ -51,3 +51,47 @@ pub enum Error {
 
 /// What the loader's calls return.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// The kinds of refusal that say something about the kernel or about this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// A capability is missing.
+    NotPermitted,
+    /// The kernel has no such thing.
+    Unsupported,
+    /// The kernel does not take it.
+    Invalid,
+    /// Anything else.
+    Other,
+}
+
+impl Refusal {
+    /// The kind of an error of libbpf.
+    pub fn of(cause: &libbpf_rs::Error) -> Self {
+        use libbpf_rs::ErrorKind;
+        match cause.kind() {
+            ErrorKind::PermissionDenied => Self::NotPermitted,
+            // A queueing discipline or filter that is not built in is "not found" (net/sched/sch_api.c).
+            ErrorKind::Unsupported | ErrorKind::NotFound => Self::Unsupported,
+            ErrorKind::InvalidInput => Self::Invalid,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Refusal;
+
+    #[test]
+    fn refusals_tell_what_the_kernel_lacks() {
+        let of = |errno: nix::errno::Errno| Refusal::of(&libbpf_rs::Error::from_raw_os_error(errno as i32));
+        use nix::errno::Errno;
+        assert_eq!(of(Errno::EPERM), Refusal::NotPermitted);
+        assert_eq!(of(Errno::ENOSYS), Refusal::Unsupported);
+        assert_eq!(of(Errno::EOPNOTSUPP), Refusal::Unsupported);
+        assert_eq!(of(Errno::ENOENT), Refusal::Unsupported);
+        assert_eq!(of(Errno::EINVAL), Refusal::Invalid);
+        assert_eq!(of(Errno::ENOMEM), Refusal::Other);
+    }
+}

@@ -12,7 +12,7 @@ mod table;
 mod trial;
 
 use error::Error as E;
-pub use error::{Error, Result};
+pub use error::{Error, Refusal, Result};
 use hook::{Attachment, Side};
 pub use hook::{Hook, HookChoice};
 pub use intf::{LANES_MAX, MEMBERS_MAX, NO_SLOT, PLANS_MAX};
