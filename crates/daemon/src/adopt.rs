@@ -8,27 +8,25 @@ use linkbraid_link::Kind;
 pub(crate) async fn all(control: &mut Control) {
     for saved in control.state.read_all() {
         let name = saved.name.clone();
+        if saved.pins.parent() != Some(&control.pins) {
+            tracing::warn!(bond = %name, "belongs to another network namespace, left alone");
+            continue;
+        }
         let gone = matches!(control.netlink.link(&name).await, Err(error) if error.kind == Kind::NoDevice);
         if !saved.complete || gone {
             let why = if gone { "its interface is gone" } else { "an earlier daemon died while it added it" };
             tracing::warn!(bond = %name, why, "putting the bond's members back");
-            undo(control, &saved).await;
+            setup::undo(control, &saved).await;
             continue;
         }
         match one(control, saved).await {
             Ok(bond) => {
+                bond.announce(&mut control.sender);
                 tracing::info!(bond = %name, members = bond.members.len(), "adopted");
                 control.bonds.insert(name, bond);
             }
             Err(error) => tracing::error!(%error, "cannot adopt the bond; it goes on as it is"),
         }
-    }
-}
-
-async fn undo(control: &mut Control, saved: &SavedBond) {
-    let put_back = setup::put_back(&control.netlink, saved).await;
-    if let Err(error) = put_back.and_then(|()| control.state.remove(&saved.name)) {
-        tracing::error!(%error, "not everything could be undone");
     }
 }
 
@@ -39,13 +37,26 @@ async fn one(control: &mut Control, mut saved: SavedBond) -> Result<Bond, Error>
         return Err(Error::new(&name, "cannot adopt", "another interface has its name"));
     }
     let mut members = Vec::new();
+    let mut left = Vec::new();
     for member in &saved.members {
-        match control.netlink.link_by_index(member.before.link.index).await {
-            Ok(link) => members.push(link),
-            Err(error) => tracing::warn!(bond = %name, %error, "a member is gone"),
+        let index = member.before.link.index;
+        match control.netlink.link_by_index(index).await {
+            Ok(found) if found.controller.is_none_or(|controller| controller == link.index) => {
+                members.push(found)
+            }
+            Ok(found) => {
+                tracing::warn!(bond = %name, member = %found.name, "somebody else took this member");
+                left.push(index);
+            }
+            Err(error) => {
+                tracing::warn!(bond = %name, %error, "a member is gone");
+                left.push(index);
+            }
         }
     }
-    saved.members.retain(|member| members.iter().any(|link| link.index == member.before.link.index));
+    for index in left {
+        member::disinherit(&mut saved, index);
+    }
     let mut bond = Bond::new(saved, link.index, link.mac, control.hook, control.events.clone())?;
     for link in &members {
         member::enslave(&control.netlink, &mut bond, link, false).await?;

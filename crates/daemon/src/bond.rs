@@ -139,7 +139,7 @@ impl Bond {
             return false;
         };
         let before = (member.live, member.weight_mbit(), member.name.clone());
-        read_link(member, link);
+        read_link(member, link, self.ifindex);
         before != (member.live, member.weight_mbit(), member.name.clone())
     }
 
@@ -267,13 +267,15 @@ fn log_event(bond: &str, event: &linkbraid_proto::arp_plus::Event) {
 }
 
 /// Reads name, carrier and speed of a link into a member.
-pub(crate) fn read_link(member: &mut Member, link: &LinkInfo) {
+pub(crate) fn read_link(member: &mut Member, link: &LinkInfo, bond: u32) {
     member.name.clone_from(&link.name);
-    member.live = link.up && link.carrier;
-    member.reason = match (link.up, link.carrier) {
-        (true, true) => "",
-        (true, false) => "no carrier",
-        (false, _) => "set down",
+    let is_ours = link.controller == Some(bond);
+    member.live = link.up && link.carrier && is_ours;
+    member.reason = match (is_ours, link.up, link.carrier) {
+        (true, true, true) => "",
+        (false, ..) => "taken out of the bond by hand",
+        (_, true, false) => "no carrier",
+        (_, false, _) => "set down",
     };
     if member.live {
         member.speed_mbit = linkbraid_link::speed(&link.name).map(|speed| speed.mbit);

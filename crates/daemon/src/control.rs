@@ -12,7 +12,7 @@ use crate::{
 };
 use linkbraid_api::{BondSet, Error, Records, Reply, Request};
 use linkbraid_dataplane::HookChoice;
-use linkbraid_link::{ArpPlusSender, LinkEvent, Netlink, Watch};
+use linkbraid_link::{ArpPlusSender, LinkEvent, Netlink, PortFlags, Watch};
 use linkbraid_proto::{Time, arp_plus::Input};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::{
@@ -29,6 +29,8 @@ use tokio::{
 
 /// Requests and frames waiting for the loop; senders wait when it is full.
 const WAITING_MAX: usize = 256;
+/// Frames taken in before anything else has its turn.
+const FRAMES_AT_ONCE: usize = 64;
 /// How long a member that leaves still takes frames in, after its peers were told.
 const DRAIN: Duration = Duration::from_millis(20);
 /// How long a restarted daemon waits for the peers of its predecessor to speak.
@@ -107,7 +109,6 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             biased;
             _ = term.recv() => break,
             _ = int.recv() => break,
-            Some(Event::Frame { ifindex, slot, frame }) = inbox.recv() => control.frame(ifindex, slot, &frame),
             event = watch.next() => control.link_event(event.about("daemon", "cannot watch interfaces")?).await,
             Some((request, answer)) = requests.recv() => {
                 let reply = control.answer(request).await;
@@ -115,6 +116,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             }
             () = tokio::time::sleep_until(wake) => control.timeout(),
             () = &mut served => break,
+            // Last, for anybody on the wire can send as many as he likes.
+            Some(event) = inbox.recv() => control.frames(event, &mut inbox),
         }
     }
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
@@ -155,6 +158,17 @@ impl Control {
         }
     }
 
+    /// Takes in this frame and those that wait behind it, so that the tables are written once for all of them.
+    fn frames(&mut self, first: Event, inbox: &mut mpsc::Receiver<Event>) {
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(Event::Frame { ifindex, slot, frame }) = next {
+            self.frame(ifindex, slot, &frame);
+            taken += 1;
+            next = if taken < FRAMES_AT_ONCE { inbox.try_recv().ok() } else { None };
+        }
+    }
+
     fn frame(&mut self, ifindex: u32, slot: u8, frame: &[u8]) {
         let now = self.clock.now();
         if let Some(bond) = self.bonds.values_mut().find(|bond| bond.ifindex == ifindex) {
@@ -188,6 +202,15 @@ impl Control {
             if let Err(error) = bond.write_stripe_above(&self.netlink, link).await {
                 tracing::warn!(%error, "TCP over it may be slow");
             }
+            // Somebody took it out and put it back: the bridge has given it the flags of an ordinary port.
+            let is_ours = link.controller == Some(bond.ifindex)
+                && bond.members.iter().any(|member| member.ifindex == link.index);
+            if is_ours
+                && link.port.is_some_and(|flags| flags != PortFlags::MEMBER)
+                && let Err(error) = self.netlink.set_port_flags(link.index, PortFlags::MEMBER).await
+            {
+                tracing::error!(member = %link.name, %error, "port flags not set");
+            }
             if bond.refresh_member(link) {
                 let member = bond.members.iter().find(|member| member.ifindex == link.index);
                 tracing::info!(bond = %bond.saved.name, member = %link.name, live = member.map(|m| m.live), "member changed");
@@ -217,7 +240,7 @@ impl Control {
         let Some(mut bond) = self.bonds.remove(&name) else { return };
         tracing::warn!(bond = %name, index, "a member is gone");
         bond.members.retain(|member| member.ifindex != index);
-        bond.saved.members.retain(|member| member.before.link.index != index);
+        member::disinherit(&mut bond.saved, index);
         if let Err(error) = bond.path.detach_member(index) {
             tracing::debug!(%error, "nothing to detach");
         }

@@ -5,14 +5,14 @@ use crate::{
     control::Control,
     error::About as _,
     setup,
-    state::SavedMember,
+    state::{SavedBond, SavedMember},
 };
 use linkbraid_api::{
     Error, MemberAdd, MemberDel, MemberSet, Weight,
     limits::{WEIGHT_MBIT_MAX, WEIGHT_MBIT_MIN},
 };
 use linkbraid_dataplane::MEMBERS_MAX;
-use linkbraid_link::{Kind, LinkInfo, Moved, Netlink, PortFlags};
+use linkbraid_link::{Address, Kind, LinkInfo, Moved, Netlink, PortFlags, Route, Saved};
 
 /// Refuses an interface that can't be a member. `command` is what the user gave, for the hint.
 pub(crate) async fn check(
@@ -69,7 +69,7 @@ pub(crate) async fn enslave(
     netlink: &Netlink,
     bond: &mut Bond,
     link: &LinkInfo,
-    move_addresses: bool,
+    is_new: bool,
 ) -> Result<(), Error> {
     let name = &link.name;
     let saved = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
@@ -80,7 +80,7 @@ pub(crate) async fn enslave(
             .await
             .about(name, format!("cannot set MTU {}", bond.saved.mtu))?;
     }
-    if move_addresses {
+    if is_new {
         netlink
             .move_addresses(link.index, bond.ifindex)
             .await
@@ -98,7 +98,10 @@ pub(crate) async fn enslave(
         .set_port_flags(link.index, PortFlags::MEMBER)
         .await
         .about(name, "cannot set its bridge port flags")?;
-    netlink.set_up(link.index).await.about(name, "cannot set it up")?;
+    // One that was adopted and is down was set down by somebody.
+    if is_new {
+        netlink.set_up(link.index).await.about(name, "cannot set it up")?;
+    }
     let mut member = Member {
         slot,
         ifindex: link.index,
@@ -110,7 +113,7 @@ pub(crate) async fn enslave(
         weight,
     };
     let now = netlink.link_by_index(link.index).await.about(name, "cannot read the interface")?;
-    read_link(&mut member, &now);
+    read_link(&mut member, &now, bond.ifindex);
     bond.members.push(member);
     Ok(())
 }
@@ -122,8 +125,10 @@ pub(crate) async fn add(control: &mut Control, add: MemberAdd) -> Result<Vec<Str
     check_weight(&add.bond, &add.interface, Some(add.weight))?;
     let mut bond = control.bonds.remove(&add.bond).ok_or_else(|| control.no_bond(&add.bond))?;
     let result = join(control, &mut bond, &add, &link).await;
+    let joined = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
+    let warning = joined.and_then(|member| lease_warning(&add.bond, &member.before));
     control.bonds.insert(add.bond.clone(), bond);
-    result.map(|()| Vec::new())
+    result.map(|()| warning.into_iter().collect())
 }
 
 async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &LinkInfo) -> Result<(), Error> {
@@ -139,7 +144,10 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
     }
     let before = control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
     bond.saved.members.push(SavedMember { slot, weight: add.weight, before });
-    control.state.write(&bond.saved)?;
+    if let Err(error) = control.state.write(&bond.saved) {
+        bond.saved.members.pop();
+        return Err(error);
+    }
     let joined = enslave(&control.netlink, bond, link, true).await;
     let outcome = match joined {
         Ok(()) => settle(control, bond).await,
@@ -194,10 +202,7 @@ async fn release(
     match addresses {
         Addresses::Stay => {
             before.addresses = automatic;
-            if let Some(heir) = bond.saved.members.first_mut() {
-                heir.before.addresses.extend(own);
-                heir.before.routes.extend(routes);
-            }
+            hand_over(&mut bond.saved, ifindex, own, routes);
         }
         Addresses::GoBack => {
             let moved = Moved {
@@ -223,6 +228,42 @@ async fn release(
     detached.and(moved_back).and(restored)
 }
 
+/// Gives what `bond del` is to put back to the first member that is left: the bond is reached by it.
+fn hand_over(saved: &mut SavedBond, from: u32, addresses: Vec<Address>, routes: Vec<Route>) {
+    let Some(heir) = saved.members.first_mut() else { return };
+    if addresses.is_empty() && routes.is_empty() {
+        return;
+    }
+    let before = &mut heir.before;
+    before.addresses.extend(addresses);
+    before.routes.extend(routes.into_iter().map(|mut route| {
+        route.rebind(from, before.link.index);
+        route
+    }));
+    // Addresses are of use on an interface that is up only.
+    before.link.up = true;
+}
+
+/// Forgets a member that is gone; what it brought goes to the first one that is left.
+pub(crate) fn disinherit(saved: &mut SavedBond, ifindex: u32) {
+    let Some(at) = saved.members.iter().position(|member| member.before.link.index == ifindex) else {
+        return;
+    };
+    let gone = saved.members.remove(at).before;
+    let own = gone.addresses.into_iter().filter(|address| !address.automatic).collect();
+    hand_over(saved, ifindex, own, gone.routes);
+}
+
+/// What the user should know of the addresses that a member brings.
+pub(crate) fn lease_warning(bond: &str, before: &Saved) -> Option<String> {
+    let leased = before.addresses.iter().find(|address| address.is_leased())?;
+    let name = &before.link.name;
+    Some(format!(
+        "{bond}: {} came to '{name}' by DHCP and ends with its lease: stop the client on '{name}', run it on '{bond}'",
+        leased.ip
+    ))
+}
+
 /// `member del`: the peers are told first, then the member leaves.
 pub(crate) async fn delete(control: &mut Control, del: &MemberDel) -> Result<Vec<String>, Error> {
     let mut bond = control.bonds.remove(&del.bond).ok_or_else(|| control.no_bond(&del.bond))?;
@@ -243,12 +284,13 @@ async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Resul
     }
     // Off the plans, here and (through CHANGE) at the peers, while it still takes frames in.
     bond.members.retain(|other| other.slot != member.slot);
-    keep_mac(&control.netlink, bond).await?;
-    settle(control, bond).await?;
+    let kept = keep_mac(&control.netlink, bond).await;
+    let settled = settle(control, bond).await;
     bond.announce(&mut control.sender);
     tokio::time::sleep(control.drain).await;
-    release(control, bond, member.ifindex, Addresses::Stay).await?;
-    Ok(Vec::new())
+    // Whatever failed: a member that is half in and half out could neither be added nor removed.
+    let released = release(control, bond, member.ifindex, Addresses::Stay).await;
+    kept.and(settled).and(released).map(|()| Vec::new())
 }
 
 /// The bond's MAC is that of one of its members: if that one has left, the first one's.

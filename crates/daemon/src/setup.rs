@@ -23,6 +23,10 @@ async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32),
         return Err(Error::new(&add.name, what, "a bond of this name is there already")
             .hint(format!("linkbraid show {}", add.name)));
     }
+    if control.state.read_all().iter().any(|saved| saved.name == add.name) {
+        return Err(Error::new(&add.name, what, "an earlier bond of this name has not been put back whole")
+            .hint(format!("linkbraid bond del {}", add.name)));
+    }
     if let Ok(link) = control.netlink.link(&add.name).await {
         let cause = format!("an interface of this name exists (a {})", link.kind.as_deref().unwrap_or("NIC"));
         return Err(Error::new(&add.name, what, cause).hint(format!("ip -d link show {}", add.name)));
@@ -97,7 +101,7 @@ pub(crate) fn check_mtu(name: &str, mtu: u32) -> Result<u32, Error> {
         return Ok(mtu);
     }
     let cause = format!("{mtu} is outside the allowed range {MTU_MIN} to {MTU_MAX}");
-    Err(Error::new(name, "option '--mtu'", cause).hint(format!("linkbraid bond set {name} --mtu 1500")))
+    Err(Error::new(name, "option '--mtu'", cause).hint("ip -br link"))
 }
 
 /// `ADDRESS/PREFIX`.
@@ -147,7 +151,11 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
     match build(control, &mut saved, &links, &mut warnings).await {
         Ok(mut bond) => {
             bond.saved.complete = true;
-            control.state.write(&bond.saved)?;
+            if let Err(error) = control.state.write(&bond.saved) {
+                unload(bond);
+                undo(control, &saved).await;
+                return Err(error);
+            }
             bond.announce(&mut control.sender);
             tracing::info!(bond = %add.name, members = ?add.members, "bond added");
             control.bonds.insert(add.name, bond);
@@ -155,12 +163,17 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         }
         Err(error) => {
             tracing::warn!(%error, "bond not added, undoing");
-            if let Err(undo) = put_back(&control.netlink, &saved).await {
-                tracing::error!(error = %undo, "not everything could be undone");
-            }
-            control.state.remove(&saved.name)?;
+            undo(control, &saved).await;
             Err(error)
         }
+    }
+}
+
+/// Puts everything back; the record goes only when nothing is left to do.
+pub(crate) async fn undo(control: &Control, saved: &SavedBond) {
+    let put_back = put_back(&control.netlink, saved).await;
+    if let Err(error) = put_back.and_then(|()| control.state.remove(&saved.name)) {
+        tracing::error!(%error, "not everything could be undone; 'bond del' tries again");
     }
 }
 
@@ -202,6 +215,8 @@ async fn build(
     .await;
     match outcome {
         Ok(()) => {
+            let before = bond.saved.members.iter().map(|member| &member.before);
+            warnings.extend(before.filter_map(|before| member::lease_warning(&name, before)));
             if bond.saved.members.iter().any(|member| member.before.routes.iter().any(Route::is_default)) {
                 warnings.push(format!("{name}: the default route goes through it now, until 'bond del'"));
             }
@@ -234,7 +249,18 @@ fn unload(bond: Bond) {
 
 /// `bond del`
 pub(crate) async fn delete(control: &mut Control, name: &str) -> Result<Vec<String>, Error> {
-    let mut bond = control.bonds.remove(name).ok_or_else(|| control.no_bond(name))?;
+    let Some(mut bond) = control.bonds.remove(name) else {
+        // What an earlier attempt could not put back.
+        let left = control
+            .state
+            .read_all()
+            .into_iter()
+            .find(|saved| saved.name == name && saved.pins.parent() == Some(&control.pins));
+        let saved = left.ok_or_else(|| control.no_bond(name))?;
+        put_back(&control.netlink, &saved).await?;
+        control.state.remove(name)?;
+        return Ok(Vec::new());
+    };
     bond.arp_plus.handle(control.clock.now(), linkbraid_proto::arp_plus::Input::Stop);
     bond.take_actions(&mut control.sender);
     let saved = bond.saved.clone();
@@ -255,10 +281,6 @@ pub(crate) async fn put_back(netlink: &Netlink, saved: &SavedBond) -> Result<(),
     // The namespace's directory goes with its last bond; with another one in it, it stays.
     if let Some(namespace) = saved.pins.parent() {
         let _ = fs::remove_dir(namespace);
-    }
-    // The namespace's directory goes with its last bond; one with other bonds is not empty and stays.
-    if let Some(namespace) = saved.pins.parent() {
-        let _ = std::fs::remove_dir(namespace);
     }
     // The bond goes first: its addresses must not be on two interfaces.
     if let Some(ifindex) = saved.ifindex

@@ -104,9 +104,12 @@ impl Tables {
             };
             macs.extend(all_macs(peer).map(|mac| (mac.0, row)));
         }
+        // One row that finds no room must not keep the others out.
+        let mut first = Ok(());
         for (mac, row) in &macs {
             if self.macs.get(mac) != Some(row) {
-                path.set_peer_mac(*mac, row)?;
+                let set = path.set_peer_mac(*mac, row);
+                first = first.and(set);
                 self.inherited.remove(mac);
             }
         }
@@ -118,7 +121,7 @@ impl Tables {
         for gone in self.plans.extract_if(|key, _| !present.contains(key)) {
             path.set_plan(gone.1, &Plan::default())?;
         }
-        Ok(())
+        first
     }
 
     /// The peer's plan number: the one it has, the one an earlier daemon gave it, or a free one.

@@ -120,7 +120,7 @@ impl Ports {
     pub fn attach(netns: &Netns, ports: &[(i32, PortConf)]) -> Result<Self, Error> {
         let fail = |error: libbpf_rs::Error| {
             Error::new(netns.name(), "cannot attach the switch-port programs", format!("{error:#}"))
-                .hint("linkbraid check")
+                .hint("grep -E 'BPF|SCH_INGRESS' /boot/config-$(uname -r)")
         };
         netns.run(|| Self::attach_here(ports).map_err(fail))?
     }

@@ -68,6 +68,12 @@ impl Address {
         self.flags & libc::IFA_F_TENTATIVE != 0
     }
 
+    /// Given for a time, as DHCP does (RFC 2131): the kernel removes it unless somebody renews it.
+    #[must_use]
+    pub fn is_leased(&self) -> bool {
+        self.ip.is_ipv4() && self.flags & libc::IFA_F_PERMANENT == 0
+    }
+
     /// Its attributes without those that change by themselves.
     pub(crate) fn stable_attributes(&self) -> Vec<(u16, &[u8])> {
         attributes(&self.message, ADDRESS_HEADER)

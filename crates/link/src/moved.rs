@@ -91,10 +91,14 @@ impl Netlink {
             // They were on an interface that was up.
             self.set_flag(index, libc::IFF_UP, true, "cannot set the interface up").await?;
         }
+        // An address that is refused must not keep the host from its other addresses and its routes.
+        let mut first = Ok(());
         for address in addresses {
-            self.put_address(address, index, rename).await?;
+            let put = self.put_address(address, index, rename).await;
+            first = first.and(put);
         }
-        self.put_routes(routes, old, index).await
+        let routed = self.put_routes(routes, old, index).await;
+        first.and(routed)
     }
 }
 

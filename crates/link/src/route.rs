@@ -88,6 +88,14 @@ impl Route {
         self.prefix == 0 && self.kind == UNICAST
     }
 
+    /// The same route through interface `new` instead of `old`: for a record that another interface inherits.
+    pub fn rebind(&mut self, old: u32, new: u32) {
+        self.message = self.request(old, new);
+        for index in self.interfaces.iter_mut().filter(|index| **index == old) {
+            *index = new;
+        }
+    }
+
     /// As `ip route` names it.
     pub(crate) fn name(&self) -> String {
         match self.destination {

@@ -93,7 +93,7 @@ impl Netlink {
         let had_automatic = saved.addresses.iter().any(|address| address.automatic);
         if !had_automatic && saved.link.up {
             for address in now.iter().filter(|address| address.automatic) {
-                self.remove_address(address, index).await?;
+                let _ = self.remove_address(address, index).await;
             }
         }
         let wanted = order(saved.addresses.clone());
@@ -101,7 +101,7 @@ impl Netlink {
         // Order tells a primary address from its secondaries, so one that is missing means to add them all anew.
         if present.len() != wanted.len() || !present.iter().zip(&wanted).all(|(a, b)| same(a, b)) {
             for address in present.iter().rev() {
-                self.remove_address(address, index).await?;
+                let _ = self.remove_address(address, index).await;
             }
         }
         let routes = if saved.link.up { &saved.routes[..] } else { &[] };

@@ -170,3 +170,60 @@ fn hosts_without_addresses_find_each_other() {
     }
     net.host("a").wait_ping("198.18.0.2", SOON).expect("reaches");
 }
+
+/// Host a with its address and a default route on eth0, the member that is about to go.
+fn reached_by_eth0() -> Net {
+    let net = Net::up(Topology::symmetric(2, 3, None));
+    net.host("a").sh("ip route add default via 198.18.0.2 dev eth0").expect("adds");
+    net.start("a", &[]);
+    net.ok("a", &format!("bond add {BOND} --member eth0,eth1,eth2 --move-address"));
+    net
+}
+
+/// After `bond del` the host is reached by eth1, which inherited the address and the default route.
+fn is_reached_by_eth1(net: &Net) {
+    net.ok("a", &format!("bond del {BOND}"));
+    let (a, b) = (net.host("a"), net.host("b"));
+    let addresses = a.sh("ip -4 -o addr show dev eth1").expect("lists");
+    assert!(addresses.contains(" 198.18.0.1/24 "), "{addresses}");
+    let route = a.sh("ip route show default").expect("lists");
+    assert!(route.contains("via 198.18.0.2 dev eth1"), "{route}");
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+}
+
+#[test]
+fn what_a_removed_member_brought_is_put_on_the_first_one_left() {
+    let net = reached_by_eth0();
+    net.ok("a", &format!("member del {BOND} eth0"));
+    is_reached_by_eth1(&net);
+}
+
+#[test]
+fn what_a_vanished_member_brought_is_put_on_the_first_one_left() {
+    let net = reached_by_eth0();
+    net.host("a").sh("ip link del eth0").expect("deletes");
+    wait_until(SOON, "two members", || net.show("a").members.len(), |n| *n == 2)
+        .unwrap_or_else(|e| panic!("{e}"));
+    is_reached_by_eth1(&net);
+}
+
+#[test]
+fn a_member_taken_out_by_hand_is_used_no_more() {
+    let net = Net::bonded(Topology::symmetric(2, 3, None));
+    let (a, b) = (net.host("a"), net.host("b"));
+    a.sh("ip link set eth2 nomaster").expect("sets");
+    wait_until(SOON, "a degraded bond", || net.show("a").health, |h| *h == Health::Degraded)
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert!(net.show("a").reason.contains("taken out"), "{}", net.show("a").reason);
+    net.wait_tables(&["a", "b"]);
+    b.wait_ping(a.ipv4(), SOON).expect("reaches");
+    a.sh("ip link set eth2 master bond0").expect("sets");
+    let flags = || a.sh("bridge -d link show dev eth2").unwrap_or_default();
+    wait_until(SOON, "a member's port flags", flags, |text| {
+        text.contains("learning off flood off") && text.contains("isolated on")
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    wait_until(SOON, "a whole bond", || net.show("a").health, |h| *h == Health::Ok)
+        .unwrap_or_else(|e| panic!("{e}"));
+    net.ok("a", &format!("bond del {BOND}"));
+}

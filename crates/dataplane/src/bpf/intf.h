@@ -136,7 +136,7 @@ struct lb_lane {
 	__u32 hash_below;
 };
 
-/* The lanes to use now, replaced as a whole. Written by the daemon, read by egress. */
+/* The lanes to use now. Written by the daemon, read by egress; a reader may see half of a change for one frame. */
 struct lb_plan {
 	/* Different each time the lanes change: progress is then counted anew. */
 	__u32 generation;
@@ -147,7 +147,8 @@ struct lb_plan {
 /* How far each lane is in virtual time. Written by egress; its drag by ingress. */
 struct lb_progress {
 	__u32 generation;
-	__u32 pad;
+	/* Buffers that took a turn. */
+	__u32 turns;
 	__u64 time[LB_LANES_MAX];
 	/* What a byte costs more on a lane whose data arrives late, in 1/256 of its cost. */
 	__u32 drag[LB_LANES_MAX];

@@ -10,6 +10,8 @@
 #define ACK_BYTES_MAX 140
 /* How far a lane may be ahead of the others, in bytes: what flows put there without asking is forgotten beyond it. */
 #define LEAD_BYTES_MAX (2 * 65536)
+/* How often the way out looks at the clock for late lanes, in buffers; a power of two. */
+#define EASE_TURNS 64
 
 /* The lane a flow hash belongs to, by weight. */
 static __always_inline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
@@ -95,6 +97,9 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 		lane = latest;
 	if (lane >= LB_LANES_MAX)
 		return 0;
+	/* Traffic that no ACK comes back for eases late lanes too. */
+	if (!(++progress->turns & (EASE_TURNS - 1)))
+		ease_lanes(progress, bpf_ktime_get_ns());
 	cost = plan->lanes[lane].byte_cost;
 	cost += cost * progress->drag[lane] >> 8;
 	ahead = progress->time[lane] - progress->time[latest];
