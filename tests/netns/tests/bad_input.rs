@@ -221,7 +221,7 @@ fn two_daemons_on_one_socket() {
     let net = one_host();
     let socket = net.host("a").socket().display().to_string();
     net.ok("a", &format!("bond add {BOND} --member eth0"));
-    let before = machine::state(&net, "a");
+    let before = machine::settled(&net, "a");
     let hint = net
         .say("a", "daemon")
         .refused(1, &format!("{socket}: cannot listen: another daemon listens on this socket"));

@@ -138,7 +138,7 @@ fn a_killed_daemon_is_not_missed_and_its_successor_adopts() {
     let single = traffic::measure(a, b);
     net.bond_all();
     let before = net.show("a");
-    let machine = machine::state(&net, "a");
+    let machine = machine::settled(&net, "a");
     let flow = iperf::start(a, b, &Traffic { seconds: 5, ..traffic::tcp() }).expect("starts");
     let mut ping = a.command("ping");
     ping.args(["-c", "300", "-i", "0.01", "-W", "1", "-q", b.ipv4()]).stdout(std::process::Stdio::piped());

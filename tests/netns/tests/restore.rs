@@ -125,7 +125,7 @@ fn a_member_that_leaves_is_as_it_was() {
     net.start("a", &[]);
     let before = before(&net);
     net.ok("a", &format!("bond add {BOND} --member eth3"));
-    let with_one = machine::state(&net, "a");
+    let with_one = machine::settled(&net, "a");
     net.ok("a", &format!("member add {BOND} eth2"));
     net.ok("a", &format!("member del {BOND} eth2"));
     // The bond's state file tells of the same members, and nothing else of eth2 is left.
@@ -140,7 +140,7 @@ fn two_bonds_do_not_touch_each_other() {
     let before = before(&net);
     net.start("a", &[]);
     net.ok("a", &format!("bond add {BOND} --member eth0,eth1 --move-address"));
-    let with_one = machine::state(&net, "a");
+    let with_one = machine::settled(&net, "a");
     net.ok("a", "bond add bond1 --member eth2,eth3");
     net.ok("a", "bond del bond1");
     machine::as_it_was(&net, "a", &with_one);
