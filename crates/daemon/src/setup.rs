@@ -201,8 +201,11 @@ async fn build(
             // From the first member on, what the kernel sends by itself finds its way.
             bond.tell_members(control.clock);
             bond.write_tables()?;
+            // Now, not at the end: the kernel takes up to a second from here until IPv6 works on it.
+            if bond.members.len() == 1 {
+                netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
+            }
         }
-        netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
         for text in &saved.addresses {
             let (ip, prefix) = parse_cidr(&name, text)?;
             netlink
