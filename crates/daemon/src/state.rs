@@ -54,6 +54,12 @@ pub(crate) struct StateDir(PathBuf);
 impl StateDir {
     pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
         fs::create_dir_all(&path).about(&path.display().to_string(), "cannot create the state directory")?;
+        // What a daemon was writing when it died; the file it was to replace is still the whole one.
+        for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
+            if entry.path().extension().is_some_and(|extension| extension == "new") {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
         Ok(Self(path))
     }
 
@@ -160,6 +166,8 @@ mod tests {
         assert_eq!(names, ["a", "b"]);
         let back = &state.read_all()[0];
         assert_eq!((back.policy, back.stripe, back.host_id), (Policy::Flow, Stripe::Us(200), [3; 16]));
+        StateDir::open(scratch.0.clone()).unwrap();
+        assert!(!scratch.0.join("d.new").exists(), "half a file is left");
         state.remove("a").unwrap();
         state.remove("a").unwrap();
         assert_eq!(state.read_all().len(), 1);
