@@ -65,6 +65,16 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses the programs, `pins` is not in a BPF file system, or pinned maps have another layout.
     pub fn load(pins: &Path, choice: HookChoice) -> Result<Self> {
+        let is_new = !pins.exists();
+        let loaded = Self::load_at(pins, choice);
+        if loaded.is_err() && is_new {
+            // Maps are pinned before the programs are refused.
+            let _ = remove_pins(pins);
+        }
+        loaded
+    }
+
+    fn load_at(pins: &Path, choice: HookChoice) -> Result<Self> {
         fs::create_dir_all(pins).map_err(|cause| E::Pin { path: pins.to_owned(), cause })?;
         let mut open = ObjectBuilder::default()
             .name("linkbraid")

@@ -164,3 +164,11 @@ fn values_out_of_range_are_refused_with_their_limits() {
     let member = Member { ifindex: 1, mac: own(0), live: true, elected: 0 };
     assert!(rig.path.set_member(16, Some(&member)).is_err());
 }
+
+#[test]
+fn a_load_that_fails_leaves_nothing() {
+    // Not in a BPF file system, so nothing can be pinned there.
+    let pins = std::env::temp_dir().join(format!("linkbraid-no-bpf-{}", std::process::id()));
+    assert!(DataPath::load(&pins, HookChoice::Auto).is_err());
+    assert!(!pins.exists(), "{} is left", pins.display());
+}
