@@ -6,9 +6,11 @@
 
 mod address;
 mod announce;
+mod carrier;
 mod control;
 mod error;
 mod fingerprint;
+mod ioctl;
 mod ipv6;
 mod link;
 mod moved;
@@ -22,7 +24,8 @@ mod watch;
 
 pub use address::Address;
 pub use announce::{announcements, gratuitous_arp, unsolicited_advertisement};
-pub use control::{Offloads, Speed, offloads, speed};
+pub use carrier::CarrierPoll;
+pub use control::{Offloads, Speed, driver, eee, offloads, speed};
 pub use error::{Error, Kind, Result};
 pub use link::{LinkInfo, OperState, PortFlags};
 pub use linkbraid_wire::MacAddr;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{as_it_was, bond_of, cable, in_namespace, join, kind, run, settled, until};
-use linkbraid_link::{Kind, MacAddr, OperState, PortFlags, Speed, offloads, speed};
+use linkbraid_link::{Kind, MacAddr, OperState, PortFlags, Speed, driver, eee, offloads, speed};
 
 const MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x42]);
 
@@ -117,7 +117,7 @@ fn an_interface_names_the_one_it_is_stacked_on() {
 fn speed_and_offloads_of_a_veth() {
     in_namespace(|net| async move {
         cable(&net, "eth0", "sw0").await;
-        assert_eq!(speed("eth0"), Some(Speed { mbit: 10_000, full_duplex: true }));
+        assert_eq!(speed("eth0"), Some(Speed { mbit: 10_000, full_duplex: Some(true) }));
         assert_eq!(speed("lo"), None, "the loopback has no speed");
         assert_eq!(speed("absent0"), None);
         let on = offloads("eth0").unwrap();
@@ -127,6 +127,18 @@ fn speed_and_offloads_of_a_veth() {
         let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
         assert_eq!(speed("bond0"), None);
         assert!(bond > 0);
+    });
+}
+
+#[test]
+fn a_driver_is_named_and_says_nothing_of_what_it_lacks() {
+    in_namespace(|net| async move {
+        cable(&net, "eth0", "sw0").await;
+        assert_eq!(driver("eth0").as_deref(), Some("veth"));
+        assert_eq!(driver("absent0"), None);
+        assert_eq!(driver("a-name-longer-than-any"), None);
+        assert_eq!(eee("eth0"), None, "a veth has no energy saving");
+        assert_eq!(eee("absent0"), None);
     });
 }
 

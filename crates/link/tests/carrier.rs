@@ -1,0 +1,216 @@
+//! Carrier, polled.
+
+mod common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, channel},
+    time::Duration,
+};
+
+use common::{cable, in_namespace, run, script, until};
+use linkbraid_link::CarrierPoll;
+
+/// Longest wait for a word.
+const DEADLINE: Duration = Duration::from_secs(10);
+const PERIOD: Duration = Duration::from_millis(2);
+/// Rounds after which silence counts as silence.
+const ROUNDS: u64 = 25;
+
+/// A poll, what it tells, and the directory of its thread in /proc (known once it has told something).
+struct Told {
+    poll: CarrierPoll,
+    words: Receiver<(u32, bool, PathBuf)>,
+    thread: PathBuf,
+}
+
+impl Told {
+    fn start() -> Self {
+        let (tell, words) = channel();
+        let poll = CarrierPoll::start(PERIOD, move |index, carrier| {
+            let thread = Path::new("/proc/self/task").join(nix::unistd::gettid().to_string());
+            let _ = tell.send((index, carrier, thread));
+        });
+        Self { poll: poll.unwrap(), words, thread: PathBuf::new() }
+    }
+
+    fn watch(&self, members: &[(u32, &str)]) {
+        self.poll.watch(members.iter().map(|(index, name)| (*index, (*name).to_owned())).collect());
+    }
+
+    fn next(&mut self) -> (u32, bool) {
+        let (index, carrier, thread) = self.words.recv_timeout(DEADLINE).expect("nothing was told");
+        self.thread = thread;
+        (index, carrier)
+    }
+
+    /// How often the thread has gone to sleep: once a round, and sometimes for a lock.
+    fn sleeps(&self) -> u64 {
+        let status = fs::read_to_string(self.thread.join("status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        line.trim().parse().unwrap()
+    }
+
+    /// Processor time of the thread.
+    fn busy(&self) -> Duration {
+        let text = fs::read_to_string(self.thread.join("schedstat")).unwrap();
+        Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
+    }
+
+    async fn rounds(&self, rounds: u64) {
+        let from = self.sleeps();
+        until(|| async { self.sleeps() }, |now| *now >= from + rounds).await;
+    }
+
+    async fn silent(&self) {
+        self.rounds(ROUNDS).await;
+        assert_eq!(self.words.try_recv().ok(), None);
+    }
+}
+
+#[test]
+fn the_first_state_and_then_every_change_is_told_once() {
+    in_namespace(|net| async move {
+        let (a, b) = (cable(&net, "eth0", "sw0").await, cable(&net, "eth1", "sw1").await);
+        run("ip link set sw1 down");
+        let mut told = Told::start();
+        told.watch(&[(a, "eth0"), (b, "eth1")]);
+        assert_eq!([told.next(), told.next()], [(a, true), (b, false)]);
+        told.silent().await;
+        run("ip link set sw0 down");
+        assert_eq!(told.next(), (a, false));
+        run("ip link set sw0 up");
+        assert_eq!(told.next(), (a, true));
+        run("ip link set sw1 up");
+        assert_eq!(told.next(), (b, true));
+        run("ip link set eth1 down");
+        assert_eq!(told.next(), (b, false), "set down is no carrier");
+        told.silent().await;
+    });
+}
+
+#[test]
+fn a_new_list_takes_the_place_of_the_old_one() {
+    in_namespace(|net| async move {
+        let (a, b) = (cable(&net, "eth0", "sw0").await, cable(&net, "eth1", "sw1").await);
+        let mut told = Told::start();
+        told.watch(&[(a, "eth0")]);
+        assert_eq!(told.next(), (a, true));
+        told.watch(&[(a, "eth0"), (b, "eth1")]);
+        assert_eq!(told.next(), (b, true), "what was known is not told again");
+        told.watch(&[(b, "eth1")]);
+        run("ip link set sw0 down");
+        told.silent().await;
+        told.watch(&[(a, "eth0"), (b, "eth1")]);
+        assert_eq!(told.next(), (a, false), "back in the list is new in the list");
+    });
+}
+
+#[test]
+fn a_name_that_leads_elsewhere_says_nothing() {
+    in_namespace(|net| async move {
+        let a = cable(&net, "eth0", "sw0").await;
+        let mut told = Told::start();
+        told.watch(&[(a, "eth0")]);
+        assert_eq!(told.next(), (a, true));
+        script("ip link set eth0 name lan0\nip link set sw0 down");
+        told.silent().await;
+        // Another interface takes the name over; its carrier is not that of the first.
+        cable(&net, "eth0", "other0").await;
+        run("ip link set sw0 up");
+        until(|| net.link("lan0"), |link| link.as_ref().is_ok_and(linkbraid_link::LinkInfo::running))
+            .await
+            .unwrap();
+        run("ip link set other0 down");
+        told.silent().await;
+        told.watch(&[(a, "lan0")]);
+        told.silent().await;
+        run("ip link set sw0 down");
+        assert_eq!(told.next(), (a, false));
+        net.delete_link(a).await.unwrap();
+        told.silent().await;
+    });
+}
+
+#[test]
+fn a_driver_without_an_answer_does_not_keep_the_others_waiting() {
+    in_namespace(|net| async move {
+        run("ip link add dumb0 type ifb");
+        run("ip link set dumb0 up");
+        let dumb = net.link("dumb0").await.unwrap().index;
+        let a = cable(&net, "eth0", "sw0").await;
+        let mut told = Told::start();
+        told.watch(&[(dumb, "dumb0"), (99, "absent0"), (98, "a-name-longer-than-any"), (a, "eth0")]);
+        assert_eq!(told.next(), (a, true));
+        told.silent().await;
+    });
+}
+
+#[test]
+fn it_asks_in_the_namespace_it_was_started_in() {
+    in_namespace(|net| async move {
+        let a = cable(&net, "eth0", "sw0").await;
+        let mut told = Told::start();
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+        told.watch(&[(a, "eth0")]);
+        assert_eq!(told.next(), (a, true));
+    });
+}
+
+#[test]
+fn nothing_to_watch_is_nothing_to_do() {
+    in_namespace(|net| async move {
+        let a = cable(&net, "eth0", "sw0").await;
+        let mut idle = Told::start();
+        idle.watch(&[(a, "eth0")]);
+        idle.next();
+        idle.watch(&[]);
+        // It notices the new list, then sleeps; another poll's rounds are the clock.
+        let mut clock = Told::start();
+        clock.watch(&[(a, "eth0")]);
+        clock.next();
+        clock.rounds(ROUNDS).await;
+        let before = idle.sleeps();
+        clock.rounds(4 * ROUNDS).await;
+        assert_eq!(idle.sleeps(), before, "it woke up for nothing");
+    });
+}
+
+#[test]
+fn the_thread_ends_with_the_poll() {
+    in_namespace(|net| async move {
+        let a = cable(&net, "eth0", "sw0").await;
+        let mut told = Told::start();
+        told.watch(&[(a, "eth0")]);
+        told.next();
+        let thread = told.thread.clone();
+        assert!(thread.exists());
+        drop(told);
+        // A joined thread is still in /proc until the kernel has reaped it.
+        until(|| async { thread.exists() }, |there| !there).await;
+        // One that never had a list ends too.
+        drop(CarrierPoll::start(PERIOD, |_, _| {}).unwrap());
+    });
+}
+
+#[test]
+fn eight_members_cost_little() {
+    in_namespace(|net| async move {
+        let mut members = Vec::new();
+        for number in 0..8 {
+            let name = format!("eth{number}");
+            members.push((cable(&net, &name, &format!("sw{number}")).await, name));
+        }
+        let mut told = Told::start();
+        told.poll.watch(members);
+        for _ in 0..8 {
+            told.next();
+        }
+        let (from, rounds) = (told.busy(), 200);
+        told.rounds(rounds).await;
+        let round = (told.busy() - from) / u32::try_from(rounds).unwrap();
+        println!("a round of 8 members takes {round:?}: {:.2} % at 10 ms", round.as_secs_f64() * 1e4);
+        assert!(round < Duration::from_millis(1), "{round:?}");
+    });
+}
