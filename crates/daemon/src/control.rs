@@ -192,6 +192,7 @@ impl Control {
             LinkEvent::LinkChanged(link) => self.link_changed(&link).await,
             LinkEvent::LinkGone { index, .. } => self.link_gone(index).await,
             LinkEvent::AddressesChanged { index } => self.addresses_changed(index).await,
+            LinkEvent::NeighbourChanged { .. } => {}
             LinkEvent::Resync => self.resync().await,
         }
     }

@@ -85,13 +85,23 @@ impl Netlink {
 
     /// Sends one request; what the kernel sends back before its acknowledgement.
     pub(crate) async fn ask(&self, kind: u16, flags: u16, payload: Vec<u8>) -> Result<Vec<Raw>, Refusal> {
-        self.exchange(kind, REQUEST | ACK | flags, payload).await.map(|(answers, _)| answers)
+        self.exchange(kind, REQUEST | ACK | flags, payload, usize::MAX).await.map(|(answers, _)| answers)
     }
 
     /// All objects that a dump request gives, consistent: a dump interrupted by a change is asked for again.
     pub(crate) async fn dump(&self, kind: u16, payload: Vec<u8>) -> Result<Vec<Raw>, Refusal> {
+        self.dump_some(kind, payload, usize::MAX).await
+    }
+
+    /// The same, without what comes after the first `most` objects: for lists that others can make long.
+    pub(crate) async fn dump_some(
+        &self,
+        kind: u16,
+        payload: Vec<u8>,
+        most: usize,
+    ) -> Result<Vec<Raw>, Refusal> {
         for _ in 0..DUMP_TRIES_MAX {
-            let (answers, whole) = self.exchange(kind, REQUEST | DUMP, payload.clone()).await?;
+            let (answers, whole) = self.exchange(kind, REQUEST | DUMP, payload.clone(), most).await?;
             if whole {
                 return Ok(answers);
             }
@@ -99,7 +109,13 @@ impl Netlink {
         Err(Refusal { kind: Kind::Busy, said: Some("the configuration keeps changing".into()) })
     }
 
-    async fn exchange(&self, kind: u16, flags: u16, payload: Vec<u8>) -> Result<(Vec<Raw>, bool), Refusal> {
+    async fn exchange(
+        &self,
+        kind: u16,
+        flags: u16,
+        payload: Vec<u8>,
+        most: usize,
+    ) -> Result<(Vec<Raw>, bool), Refusal> {
         let mut header = NetlinkHeader::default();
         header.flags = flags;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(Raw { kind, payload }));
@@ -111,7 +127,7 @@ impl Netlink {
         while let Some(reply) = replies.next().await {
             whole &= reply.header.flags & DUMP_INTERRUPTED == 0;
             match reply.payload {
-                NetlinkPayload::InnerMessage(raw) => answers.push(raw),
+                NetlinkPayload::InnerMessage(raw) if answers.len() < most => answers.push(raw),
                 NetlinkPayload::Error(error) if error.code.is_some() => {
                     return Err(Refusal::from_kernel(&error));
                 }

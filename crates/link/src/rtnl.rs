@@ -13,6 +13,8 @@ pub(crate) const LINK_HEADER: usize = 16;
 pub(crate) const ADDRESS_HEADER: usize = 8;
 /// Length of `struct rtmsg`, which starts a route message.
 pub(crate) const ROUTE_HEADER: usize = 12;
+/// Length of `struct ndmsg`, which starts a neighbour message.
+pub(crate) const NEIGHBOUR_HEADER: usize = 12;
 /// Length of `struct tcmsg`, which starts a qdisc message.
 pub(crate) const QDISC_HEADER: usize = 20;
 /// Length of `struct nlattr`, which starts an attribute.

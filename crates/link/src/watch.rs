@@ -1,8 +1,9 @@
-//! Changes of interfaces and addresses, as the kernel announces them.
+//! Changes of interfaces, addresses and neighbours, as the kernel announces them.
 
-use std::{collections::VecDeque, io};
+use std::{collections::VecDeque, io, net::IpAddr};
 
 use futures_util::FutureExt;
+use linkbraid_wire::MacAddr;
 use nix::libc;
 use rtnetlink::{
     MulticastGroup,
@@ -14,6 +15,7 @@ use tokio::task::unconstrained;
 use crate::{
     error::{Error, Result},
     link::LinkInfo,
+    neighbour::Entry,
     rtnl::{LINK_HEADER, Raw, attribute, number_at, text},
 };
 
@@ -37,6 +39,16 @@ pub enum LinkEvent {
         /// The interface's index.
         index: u32,
     },
+    /// A neighbour was learned or changed, or is no longer known; only from [`Watch::with_neighbours`]. The kernel
+    /// also announces a mere change of state, so the same may be told twice.
+    NeighbourChanged {
+        /// The interface's index.
+        index: u32,
+        /// Its IP address.
+        ip: IpAddr,
+        /// Its hardware address; none when it is not known or no longer.
+        mac: Option<MacAddr>,
+    },
     /// Changes were lost because they came faster than they were read: read everything again.
     Resync,
 }
@@ -57,11 +69,29 @@ impl Watch {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn new() -> Result<Self> {
+        Self::of(&[MulticastGroup::Link, MulticastGroup::Ipv4Ifaddr, MulticastGroup::Ipv6Ifaddr])
+    }
+
+    /// Subscribes to changes of neighbours, too: several events a host in use each minute.
+    ///
+    /// # Errors
+    /// When the kernel gives no netlink socket.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn with_neighbours() -> Result<Self> {
+        Self::of(&[
+            MulticastGroup::Link,
+            MulticastGroup::Ipv4Ifaddr,
+            MulticastGroup::Ipv6Ifaddr,
+            MulticastGroup::Neigh,
+        ])
+    }
+
+    fn of(groups: &[MulticastGroup]) -> Result<Self> {
         let refused = |error: io::Error| Error::io("netlink", "cannot watch for changes", &error);
         let mut socket = TokioSocket::new(NETLINK_ROUTE).map_err(refused)?;
-        let groups = [MulticastGroup::Link, MulticastGroup::Ipv4Ifaddr, MulticastGroup::Ipv6Ifaddr]
-            .iter()
-            .fold(0, |groups, group| groups | 1 << (*group as u32 - 1));
+        let groups = groups.iter().fold(0, |groups, group| groups | 1 << (*group as u32 - 1));
         socket.socket_mut().set_rx_buf_sz(BUFFER_BYTES).map_err(refused)?;
         socket.socket_mut().bind(&SocketAddr::new(0, groups)).map_err(refused)?;
         Ok(Self { socket, waiting: VecDeque::new() })
@@ -132,6 +162,8 @@ fn event(raw: &Raw) -> Option<LinkEvent> {
         libc::RTM_NEWADDR | libc::RTM_DELADDR => {
             Some(LinkEvent::AddressesChanged { index: number_at(&raw.payload, 4) })
         }
+        libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH => Entry::parse(raw)
+            .map(|Entry { index, ip, mac, .. }| LinkEvent::NeighbourChanged { index, ip, mac }),
         _ => None,
     }
 }

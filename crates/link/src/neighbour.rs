@@ -1,0 +1,120 @@
+//! Neighbours: which IP address is at which hardware address, as the kernel has learned it (ARP, neighbour discovery).
+
+use std::net::IpAddr;
+
+use linkbraid_wire::MacAddr;
+use nix::libc;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Netlink,
+    address::ip,
+    error::Result,
+    rtnl::{Builder, NEIGHBOUR_HEADER, Raw, attribute, number, number_at},
+};
+
+/// The most neighbours that one list has. The kernel keeps 1024 a family unless told otherwise (`gc_thresh3`); of a
+/// longer list the rest is left out.
+pub const NEIGHBOURS_MAX: usize = 16_384;
+
+/// How sure the kernel is of a neighbour (`NUD_*`, linux/neighbour.h; RFC 4861, section 7.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeighbourState {
+    /// Asked for, no answer yet.
+    Incomplete,
+    /// Heard lately.
+    Reachable,
+    /// Not heard for a while; will be asked when it is needed.
+    Stale,
+    /// In use, and about to be asked.
+    Delay,
+    /// Being asked.
+    Probe,
+    /// Did not answer.
+    Failed,
+    /// Needs no question.
+    NoArp,
+    /// Set by the administrator.
+    Permanent,
+}
+
+impl NeighbourState {
+    fn of(value: u32) -> Option<Self> {
+        Some(match u16::try_from(value).ok()? {
+            libc::NUD_INCOMPLETE => Self::Incomplete,
+            libc::NUD_REACHABLE => Self::Reachable,
+            libc::NUD_STALE => Self::Stale,
+            libc::NUD_DELAY => Self::Delay,
+            libc::NUD_PROBE => Self::Probe,
+            libc::NUD_FAILED => Self::Failed,
+            libc::NUD_NOARP => Self::NoArp,
+            libc::NUD_PERMANENT => Self::Permanent,
+            _ => return None,
+        })
+    }
+}
+
+/// One neighbour whose hardware address is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// Its IP address.
+    pub ip: IpAddr,
+    /// Its hardware address.
+    pub mac: MacAddr,
+    /// How sure that is.
+    pub state: NeighbourState,
+}
+
+/// What a neighbour message is about: the interface, the address, and the hardware address while it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub index: u32,
+    pub ip: IpAddr,
+    pub mac: Option<MacAddr>,
+    state: Option<NeighbourState>,
+}
+
+impl Entry {
+    /// Reads a message; none for one of another family (a bridge's table of addresses comes the same way), and for
+    /// the groups that the kernel lists beside the hosts.
+    pub(crate) fn parse(raw: &Raw) -> Option<Self> {
+        let message = &raw.payload;
+        let family = libc::c_int::from(*message.first()?);
+        let ip = ip(attribute(message, NEIGHBOUR_HEADER, libc::NDA_DST)?)?;
+        let fits = if ip.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        let mac = attribute(message, NEIGHBOUR_HEADER, libc::NDA_LLADDR)
+            .and_then(|mac| mac.try_into().ok())
+            .map(MacAddr);
+        if family != fits || ip.is_multicast() || mac.is_some_and(MacAddr::is_multicast) {
+            return None;
+        }
+        Some(Self {
+            index: number_at(message, 4),
+            ip,
+            mac: mac.filter(|mac| mac.is_host() && raw.kind == libc::RTM_NEWNEIGH),
+            state: message.get(8..10).and_then(number).and_then(NeighbourState::of),
+        })
+    }
+}
+
+impl Netlink {
+    /// The neighbours on an interface whose hardware address is known, both families; at most [`NEIGHBOURS_MAX`].
+    ///
+    /// # Errors
+    /// When the kernel refuses the list.
+    pub async fn neighbours(&self, index: u32) -> Result<Vec<Neighbour>> {
+        let request = Builder::new(&[0; NEIGHBOUR_HEADER]).u32(libc::NDA_IFINDEX, index).finish();
+        let list = self
+            .dump_some(libc::RTM_GETNEIGH, request, NEIGHBOURS_MAX)
+            .await
+            .map_err(|refusal| refusal.about("netlink", "cannot list the neighbours"))?;
+        let entries = list.iter().filter_map(Entry::parse).filter(|entry| entry.index == index);
+        Ok(entries
+            .filter_map(|entry| Some(Neighbour { ip: entry.ip, mac: entry.mac?, state: entry.state? }))
+            .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

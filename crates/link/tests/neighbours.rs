@@ -1,0 +1,81 @@
+//! Neighbours, checked by iproute2.
+
+mod common;
+
+use std::{net::IpAddr, time::Duration};
+
+use common::{cable, in_namespace, run, script};
+use linkbraid_link::{LinkEvent, MacAddr, NeighbourState, Netlink, Watch};
+
+const MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x07]);
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// eth0 and eth1 with three neighbours, one of them unresolved.
+async fn with_neighbours(net: &Netlink) -> u32 {
+    let index = cable(net, "eth0", "sw0").await;
+    cable(net, "eth1", "sw1").await;
+    script(
+        "
+        ip address add 198.18.0.1/24 dev eth0
+        ip neigh add 198.18.0.7 lladdr 02:00:00:00:00:07 dev eth0 nud permanent
+        ip neigh add 2001:db8::7 lladdr 02:00:00:00:00:07 dev eth0 nud stale
+        ip neigh add 198.18.0.8 lladdr 02:00:00:00:00:08 dev eth1 nud reachable
+        ",
+    );
+    index
+}
+
+#[test]
+fn both_families_of_one_interface_are_listed_with_their_state() {
+    in_namespace(|net| async move {
+        let index = with_neighbours(&net).await;
+        let mut list = net.neighbours(index).await.unwrap();
+        list.sort_by_key(|neighbour| neighbour.ip);
+        let list: Vec<_> = list.iter().map(|n| (n.ip, n.mac, n.state)).collect();
+        let wanted = [
+            (ip("198.18.0.7"), MAC, NeighbourState::Permanent),
+            (ip("2001:db8::7"), MAC, NeighbourState::Stale),
+        ];
+        assert_eq!(list, wanted);
+        assert_eq!(net.neighbours(4_000_000).await.unwrap(), []);
+    });
+}
+
+/// The next change of a neighbour.
+async fn change(watch: &mut Watch, of: IpAddr) -> Option<MacAddr> {
+    let found = async {
+        loop {
+            match watch.next().await.unwrap() {
+                LinkEvent::NeighbourChanged { ip, mac, .. } if ip == of => return mac,
+                _ => {}
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), found).await.expect("no event")
+}
+
+#[test]
+fn changes_are_told_to_those_who_ask_for_them() {
+    in_namespace(|net| async move {
+        let index = with_neighbours(&net).await;
+        let mut watch = Watch::with_neighbours().unwrap();
+        let mut plain = Watch::new().unwrap();
+        let host = ip("198.18.0.9");
+        run("ip neigh add 198.18.0.9 lladdr 02:00:00:00:00:09 dev eth0");
+        let first = LinkEvent::NeighbourChanged { index, ip: host, mac: Some(MacAddr([2, 0, 0, 0, 0, 9])) };
+        assert_eq!(watch.next().await.unwrap(), first);
+        run("ip neigh change 198.18.0.9 lladdr 02:00:00:00:00:0a dev eth0");
+        assert_eq!(change(&mut watch, host).await, Some(MacAddr([2, 0, 0, 0, 0, 0x0a])));
+        run("ip neigh del 198.18.0.9 dev eth0");
+        while change(&mut watch, host).await.is_some() {}
+        // Interfaces and addresses are told as without.
+        net.add_address(index, ip("198.18.5.1"), 24).await.unwrap();
+        let address =
+            async { while watch.next().await.unwrap() != (LinkEvent::AddressesChanged { index }) {} };
+        tokio::time::timeout(Duration::from_secs(10), address).await.expect("no event");
+        assert_eq!(plain.next().await.unwrap(), LinkEvent::AddressesChanged { index }, "not asked for");
+    });
+}
