@@ -154,8 +154,14 @@ impl Bond {
         let live = self.members.iter().filter(|member| member.live).count();
         let damping =
             (self.saved.damping && live > 1 && policy == Policy::Spread).then_some(dataplane::DAMPING);
-        let row =
-            dataplane::Bond { ifindex: self.ifindex, mac: self.mac.0, policy, damping, elected: Vec::new() };
+        let row = dataplane::Bond {
+            ifindex: self.ifindex,
+            mac: self.mac.0,
+            policy,
+            damping,
+            dead_slots: 0,
+            elected: Vec::new(),
+        };
         self.tables
             .write(&self.path, row, &self.members, &self.arp_plus)
             .about(&name, "cannot write the data path's tables")

@@ -25,6 +25,8 @@ pub struct RawConfig {
     pub policy: u8,
     pub n_segments: u8,
     pub elected: [u8; MEMBERS_MAX],
+    pub dead_slots: u32,
+    pub pad: u32,
 }
 
 /// `struct lb_member`.
@@ -109,7 +111,7 @@ pub struct RawArpPlusHead {
 }
 
 const _: () = {
-    assert!(size_of::<RawConfig>() == 48);
+    assert!(size_of::<RawConfig>() == 56);
     assert!(size_of::<RawMember>() == 12);
     assert!(size_of::<RawPeerMac>() == 12);
     assert!(size_of::<RawLane>() == 16);

@@ -38,6 +38,8 @@ pub struct Bond {
     pub damping: Option<(Duration, Duration)>,
     /// The elected member of each segment that has a live member.
     pub elected: Vec<u8>,
+    /// Members found dead since the plans were written, a bit a slot; see [`DataPath::set_dead_slots`].
+    pub dead_slots: u32,
 }
 
 /// Least and greatest age at which TCP is told of a hole that is no proven loss, for [`Bond::damping`]. Patience costs
@@ -46,6 +48,9 @@ pub const DAMPING: (Duration, Duration) = (Duration::from_millis(10), Duration::
 
 /// The greatest age of a hole that the programs can tell.
 const DAMPING_MAX: Duration = Duration::from_secs(60);
+
+/// A bit for each slot.
+const SLOTS: u64 = (1 << MEMBERS_MAX) - 1;
 
 /// One member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +119,7 @@ impl DataPath {
     /// The kernel refuses, or there are more segments than members.
     pub fn set_bond(&self, bond: &Bond) -> Result<()> {
         within("segments", bond.elected.len() as u64, MEMBERS_MAX as u64)?;
+        within("dead slots", bond.dead_slots.into(), SLOTS)?;
         let (flags, least, greatest) = match bond.damping {
             Some((_, greatest)) if greatest > DAMPING_MAX => {
                 return Err(Error::Range {
@@ -134,8 +140,22 @@ impl DataPath {
             policy: bond.policy as u8,
             n_segments: bond.elected.len() as u8,
             elected: [0; MEMBERS_MAX],
+            dead_slots: bond.dead_slots,
+            pad: 0,
         };
         raw.elected[..bond.elected.len()].copy_from_slice(&bond.elected);
+        self.write("lb_bond", &0u32, &raw)
+    }
+
+    /// Takes members out of every plan at once, a bit a slot, by one write: no frame leaves by a lane of theirs if its
+    /// plan has another one. The plans written later can do without them, and then the bits are to be cleared.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the mask names slots that do not exist.
+    pub fn set_dead_slots(&self, mask: u32) -> Result<()> {
+        within("dead slots", mask.into(), SLOTS)?;
+        let mut raw: RawConfig = self.read("lb_bond", &0u32)?;
+        raw.dead_slots = mask;
         self.write("lb_bond", &0u32, &raw)
     }
 

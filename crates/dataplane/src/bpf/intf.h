@@ -98,6 +98,9 @@ struct lb_config {
 	/* Segments with a live member; their elected members, lowest segment first. */
 	__u8 n_segments;
 	__u8 elected[LB_MEMBERS_MAX];
+	/* Members found dead since the plans were written, a bit a slot: their lanes are not used. */
+	__u32 dead_slots;
+	__u32 pad;
 };
 
 /* A member, by slot. Written by the daemon. */
@@ -228,7 +231,7 @@ struct lb_arp_plus_record {
 	__u8 pad[2];
 };
 
-_Static_assert(sizeof(struct lb_config) == 48, "lb_config");
+_Static_assert(sizeof(struct lb_config) == 56, "lb_config");
 _Static_assert(sizeof(struct lb_member) == 12, "lb_member");
 _Static_assert(sizeof(struct lb_peer_mac) == 12, "lb_peer_mac");
 _Static_assert(sizeof(struct lb_lane) == 16, "lb_lane");

@@ -102,6 +102,12 @@ static __always_inline const struct lb_member *member_at(__u32 slot)
 	return bpf_map_lookup_elem(&lb_members, &slot);
 }
 
+/* Whether the member was found dead since the plans were written. */
+static __always_inline int is_dead(const struct lb_config *bond, __u32 slot)
+{
+	return bond->dead_slots >> (slot & 31) & 1;
+}
+
 static __always_inline struct lb_mac_key mac_key(const struct lb_mac *mac)
 {
 	struct lb_mac_key key = { .mac = *mac };

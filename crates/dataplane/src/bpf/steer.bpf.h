@@ -41,6 +41,72 @@ static __always_inline __u32 latest_lane(const struct lb_plan *plan, const struc
 	return best;
 }
 
+/* A walk over the lanes of members that live. */
+struct live_walk {
+	const struct lb_plan *plan;
+	struct lb_progress *progress;
+	__u64 time;
+	__u32 dead; /* slots, a bit each */
+	__u32 lane; /* the lane found; before, where to start */
+	__u32 n;
+};
+
+static __always_inline int is_dead_lane(const struct live_walk *walk, __u32 lane)
+{
+	return walk->dead >> (walk->plan->lanes[lane & (LB_LANES_MAX - 1)].slot & 31) & 1;
+}
+
+static long step_next(__u32 i, struct live_walk *walk)
+{
+	__u32 lane = walk->lane + i;
+
+	if (i >= walk->n)
+		return 1;
+	if (lane >= walk->n)
+		lane -= walk->n;
+	if (is_dead_lane(walk, lane))
+		return 0;
+	walk->lane = lane;
+	return 1;
+}
+
+static long step_latest(__u32 i, struct live_walk *walk)
+{
+	__u64 time = walk->progress->time[i & (LB_LANES_MAX - 1)];
+
+	if (i >= walk->n)
+		return 1;
+	if (time < walk->time && !is_dead_lane(walk, i)) {
+		walk->time = time;
+		walk->lane = i;
+	}
+	return 0;
+}
+
+/* The lane itself, or the next one whose member lives; itself again if none does. */
+static __noinline __u32 next_live_lane(const struct lb_plan *plan, __u32 dead, __u32 lane)
+{
+	struct live_walk walk = { .plan = plan, .dead = dead, .lane = lane, .n = plan->n_lanes };
+
+	bpf_loop(LB_LANES_MAX, step_next, &walk, 0);
+	return walk.lane;
+}
+
+/* What latest_lane() finds, among the members that live; they also take along the lane it would have found. */
+static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 dead, struct lb_progress *progress,
+					 __u32 latest)
+{
+	struct live_walk walk = {
+		.plan = plan, .progress = progress, .time = ~0ull, .dead = dead, .lane = latest, .n = plan->n_lanes
+	};
+
+	bpf_loop(LB_LANES_MAX, step_latest, &walk, 0);
+	/* Or its member, once it lives again, would have to carry everything that it missed. */
+	if (walk.time != ~0ull)
+		progress->time[latest & (LB_LANES_MAX - 1)] = walk.time;
+	return walk.lane;
+}
+
 static __always_inline struct lb_progress *progress_of(__u32 number, const struct lb_plan *plan)
 {
 	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
@@ -72,14 +138,18 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 {
 	struct lb_progress *progress;
 	struct tcp_view view;
-	__u32 lane, latest, is_tcp, hash;
+	__u32 lane, latest, is_tcp, is_bare_ack, hash, dead = bond->dead_slots;
 	__u64 cost, ahead;
 
-	if (plan->n_lanes == 1 || bond->policy == LB_ACTIVE_BACKUP)
+	if (plan->n_lanes == 1)
 		return 0;
+	if (bond->policy == LB_ACTIVE_BACKUP)
+		return dead ? next_live_lane(plan, dead, 0) : 0;
 	hash = bpf_get_hash_recalc(skb);
-	if (bond->policy == LB_FLOW)
-		return hashed_lane(plan, hash);
+	if (bond->policy == LB_FLOW) {
+		lane = hashed_lane(plan, hash);
+		return dead ? next_live_lane(plan, dead, lane) : lane;
+	}
 	progress = progress_of(number, plan);
 	if (!progress)
 		return hashed_lane(plan, hash);
@@ -91,10 +161,14 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	if (is_tcp && view.flags & TCP_SYN)
 		bpf_map_delete_elem(&lb_flows, &view.flow);
 	/* ACKs without data stay in order on one lane: reordered ones slow the sender down. */
-	if (is_tcp && !view.payload && skb->len <= ACK_BYTES_MAX)
-		lane = hashed_lane(plan, hash);
-	else
-		lane = latest;
+	is_bare_ack = is_tcp && !view.payload && skb->len <= ACK_BYTES_MAX;
+	lane = is_bare_ack ? hashed_lane(plan, hash) : latest;
+	if (dead) {
+		latest = latest_live_lane(plan, dead, progress, latest);
+		lane = is_bare_ack ? next_live_lane(plan, dead, lane) : latest;
+		if (latest >= LB_LANES_MAX)
+			return 0;
+	}
 	if (lane >= LB_LANES_MAX)
 		return 0;
 	/* Traffic that no ACK comes back for eases late lanes too. */
@@ -135,7 +209,7 @@ static __always_inline enum lb_reason send_over(struct __sk_buff *skb, const str
 }
 
 /* The member that speaks for a guest, so that the switch sees its MAC on one port only. */
-static __always_inline __u32 guest_slot(const struct lb_mac *guest)
+static __always_inline __u32 guest_slot(const struct lb_config *bond, const struct lb_mac *guest)
 {
 	__u32 plain = 0;
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
@@ -145,12 +219,15 @@ static __always_inline __u32 guest_slot(const struct lb_mac *guest)
 	if (!plan || !plan->n_lanes)
 		return LB_NO_SLOT;
 	lane = hashed_lane(plan, hash >> 16);
+	if (bond->dead_slots)
+		lane = next_live_lane(plan, bond->dead_slots, lane);
 	return lane < LB_LANES_MAX ? plan->lanes[lane].slot : LB_NO_SLOT;
 }
 
-static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const struct lb_mac *source, int *verdict)
+static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const struct lb_config *bond,
+						  const struct lb_mac *source, int *verdict)
 {
-	__u32 slot = guest_slot(source);
+	__u32 slot = guest_slot(bond, source);
 	const struct lb_member *member = member_at(slot);
 
 	if (!member || !member->ifindex)
@@ -173,7 +250,7 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 	if (bond->n_segments == 1) {
 		__u32 lane;
 
-		if (is_group_report(skb))
+		if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
 			return send_over(skb, bond, bond->elected[0], group, 1, LB_TX_REPORT, verdict);
 		lane = choose_lane(skb, bond, plain, plan);
 		if (lane >= LB_LANES_MAX)
@@ -217,7 +294,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
 	if (!same_mac(&source, &bond->mac))
-		return steer_guest(skb, &source, verdict);
+		return steer_guest(skb, bond, &source, verdict);
 	if (is_multicast(&destination))
 		return steer_multicast(skb, bond, &destination, verdict);
 	key = mac_key(&destination);

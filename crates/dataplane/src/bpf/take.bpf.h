@@ -79,12 +79,12 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 		key = mac_key(&destination);
 		found = bpf_map_lookup_elem(&lb_own_macs, &key);
 		if (!found)
-			return guest_slot(&destination) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
+			return guest_slot(bond, &destination) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
 		if (*found != slot) {
 			const struct lb_member *owner = member_at(*found);
 
 			/* While the MAC's own member is dead the switch floods for it: one member takes that in. */
-			if (!owner || owner->live || member->elected != slot)
+			if (!owner || (owner->live && !is_dead(bond, *found)) || member->elected != slot)
 				return LB_RX_FLOODED;
 		}
 	}

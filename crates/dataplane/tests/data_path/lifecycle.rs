@@ -41,8 +41,14 @@ fn attached(choice: HookChoice, pins: &std::path::Path) -> DataPath {
 }
 
 fn write_tables(path: &DataPath) {
-    let bond =
-        Bond { ifindex: index("bond"), mac: own(0), policy: Policy::Spread, damping: None, elected: vec![0] };
+    let bond = Bond {
+        ifindex: index("bond"),
+        mac: own(0),
+        policy: Policy::Spread,
+        damping: None,
+        elected: vec![0],
+        dead_slots: 0,
+    };
     path.set_bond(&bond).unwrap();
     let member = Member { ifindex: index("member0"), mac: own(0), live: true, elected: 0 };
     path.set_member(0, Some(&member)).unwrap();
@@ -163,6 +169,8 @@ fn values_out_of_range_are_refused_with_their_limits() {
     assert_eq!(error.to_string(), "plan: 4097 is outside the allowed range 0 to 4096");
     let member = Member { ifindex: 1, mac: own(0), live: true, elected: 0 };
     assert!(rig.path.set_member(16, Some(&member)).is_err());
+    let error = rig.path.set_dead_slots(1 << 16).unwrap_err();
+    assert_eq!(error.to_string(), "dead slots: 65536 is outside the allowed range 0 to 65535");
 }
 
 #[test]

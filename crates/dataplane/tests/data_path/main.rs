@@ -5,6 +5,7 @@
 //! cannot be made there.
 
 mod damp;
+mod dead;
 mod frames;
 mod lifecycle;
 mod rig;

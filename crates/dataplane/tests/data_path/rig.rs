@@ -99,6 +99,7 @@ impl Rig {
             policy: Policy::Spread,
             damping: Some((LONG, LONG)),
             elected: vec![0],
+            dead_slots: 0,
         };
         let rig = Self { path, bond, members, pins };
         rig.path.set_bond(&rig.bond).unwrap();

@@ -5,7 +5,7 @@ use crate::rig::{BROADCAST, GUEST, PLAIN, Rig, own, peer};
 use linkbraid_dataplane::{Plan, Policy, Verdict};
 
 /// UDP from our host's port 1000 on, so that flows differ by `flow`.
-fn udp(to: [u8; 6], from: [u8; 6], flow: u16, bytes: usize) -> Vec<u8> {
+pub fn udp(to: [u8; 6], from: [u8; 6], flow: u16, bytes: usize) -> Vec<u8> {
     let mut packet = (1000 + flow).to_be_bytes().to_vec();
     packet.extend(2000u16.to_be_bytes());
     packet.extend((8 + bytes as u16).to_be_bytes());
@@ -14,8 +14,8 @@ fn udp(to: [u8; 6], from: [u8; 6], flow: u16, bytes: usize) -> Vec<u8> {
     ethernet(to, from, V4, &ip_packet(V4, 17, 1, 2, &packet))
 }
 
-/// The slots that `n` frames left by, with the reason checked.
-fn slots(rig: &Rig, frames: impl Iterator<Item = Vec<u8>>, reason: &str) -> Vec<u8> {
+/// The slots that the frames left by, with the reason checked.
+pub fn slots(rig: &Rig, frames: impl Iterator<Item = Vec<u8>>, reason: &str) -> Vec<u8> {
     frames
         .map(|frame| {
             let ran = rig.out(&frame);
