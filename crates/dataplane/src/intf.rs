@@ -6,8 +6,16 @@ use bytemuck::{Pod, Zeroable};
 pub const MEMBERS_MAX: usize = 16;
 /// Lanes of one plan.
 pub const LANES_MAX: usize = 16;
-/// Plans; number 0 is for plain hosts.
-pub const PLANS_MAX: u32 = 4097;
+/// The first plan for the plain hosts of one segment; those before belong to peers, number 0 to plain hosts.
+pub const PLAIN_PLAN_FIRST: u32 = 4097;
+/// Plans.
+pub const PLANS_MAX: u32 = PLAIN_PLAN_FIRST + MEMBERS_MAX as u32;
+/// The number of the plan for the plain hosts of a segment, which is named by the slot of its elected member. Used
+/// while the bond has several segments; where it has no lanes, plan 0 is.
+pub const fn plain_plan(elected: u8) -> u32 {
+    PLAIN_PLAN_FIRST + elected as u32
+}
+
 /// "No member".
 pub const NO_SLOT: u8 = 0xff;
 /// `lb_config.flags`: damping is on.

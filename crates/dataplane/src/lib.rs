@@ -15,7 +15,7 @@ use error::Error as E;
 pub use error::{Error, Refusal, Result};
 use hook::{Attachment, Side};
 pub use hook::{Hook, HookChoice};
-pub use intf::{LANES_MAX, MEMBERS_MAX, NO_SLOT, PLANS_MAX};
+pub use intf::{LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PLANS_MAX, plain_plan};
 use libbpf_rs::{MapCore as _, MapHandle, Object, ObjectBuilder, ProgramMut};
 pub use reason::{REASONS, Reason};
 pub use ring::ArpPlusRing;
@@ -51,6 +51,7 @@ const MAPS: &[&str] = &[
     "lb_slots",
     "lb_own_macs",
     "lb_peer_macs",
+    "lb_plain_hosts",
     "lb_plans",
     "lb_lane_counters",
     "lb_reasons",

@@ -4,8 +4,8 @@ use crate::{
     DataPath,
     error::{Error, Result},
     intf::{
-        CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLANS_MAX, RawConfig, RawCount, RawLane, RawLaneCounts,
-        RawMacKey, RawMember, RawMemberCounts, RawPeerMac, RawPlan,
+        CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLANS_MAX, RawConfig, RawCount, RawLane,
+        RawLaneCounts, RawMacKey, RawMember, RawMemberCounts, RawPeerMac, RawPlan,
     },
     reason::{REASONS, Reason},
 };
@@ -210,7 +210,7 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses, or the table is full.
     pub fn set_peer_mac(&self, mac: [u8; 6], peer: &PeerMac) -> Result<()> {
-        within("plan", peer.plan.into(), u64::from(PLANS_MAX) - 1)?;
+        within("plan", peer.plan.into(), u64::from(PLAIN_PLAN_FIRST) - 1)?;
         let raw = RawPeerMac {
             plan: peer.plan,
             primary: peer.primary,
@@ -233,19 +233,13 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn peer_macs(&self) -> Result<Vec<([u8; 6], PeerMac)>> {
-        let keys: Vec<RawMacKey> = self
-            .map("lb_peer_macs")?
-            .keys()
-            .filter_map(|key| bytemuck::try_pod_read_unaligned(&key).ok())
-            .collect();
-        keys.into_iter()
-            .map(|key| {
-                let raw: RawPeerMac = self.read("lb_peer_macs", &key)?;
-                let row =
-                    PeerMac { plan: raw.plan, primary: raw.primary, broadcast_slot: raw.broadcast_slot };
-                Ok((key.mac, row))
-            })
-            .collect()
+        let rows = self.mac_rows::<RawPeerMac>("lb_peer_macs")?;
+        let row = |raw: RawPeerMac| PeerMac {
+            plan: raw.plan,
+            primary: raw.primary,
+            broadcast_slot: raw.broadcast_slot,
+        };
+        Ok(rows.into_iter().map(|(mac, raw)| (mac, row(raw))).collect())
     }
 
     /// The slots in use, for a daemon that adopts the table of an earlier one.
@@ -303,6 +297,23 @@ impl DataPath {
         let cpus: Vec<RawLaneCounts> = self.read_percpu("lb_lane_counters", number)?;
         let now = cpus.iter().filter(|cpu| cpu.generation == plan.generation);
         Ok((0..plan.n_lanes as usize).map(|i| total(now.clone().map(|cpu| cpu.lanes[i]))).collect())
+    }
+
+    /// All rows of a map keyed by MAC, by MAC. Rows that come or go meanwhile may be missing: the kernel begins anew where
+    /// the row it stands at goes, so the walk has an end of its own.
+    fn mac_rows<V: bytemuck::Pod>(&self, name: &'static str) -> Result<Vec<([u8; 6], V)>> {
+        let map = self.map(name)?;
+        let mut rows = Vec::new();
+        for key in map.keys().take(map.max_entries() as usize) {
+            let row = map.lookup(&key, MapFlags::ANY).map_err(|cause| Error::Map { map: name, cause })?;
+            let Some(row) = row else { continue };
+            let key: RawMacKey = bytemuck::try_pod_read_unaligned(&key).map_err(|_| Error::Missing(name))?;
+            let row = bytemuck::try_pod_read_unaligned(&row).map_err(|_| Error::Missing(name))?;
+            rows.push((key.mac, row));
+        }
+        rows.sort_unstable_by_key(|row| row.0);
+        rows.dedup_by_key(|row| row.0);
+        Ok(rows)
     }
 
     fn sum(&self, map: &'static str, key: u32) -> Result<Count> {
@@ -382,5 +393,6 @@ fn raw_plan(plan: &Plan) -> RawPlan {
     raw
 }
 
+mod plain;
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,7 @@
 #include "parse.bpf.h"
 #include "sack.bpf.h"
 #include "damp.bpf.h"
+#include "plain.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"
 

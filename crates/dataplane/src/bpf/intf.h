@@ -14,8 +14,12 @@
 #define LB_MEMBERS_MAX 16
 /* Lanes of one plan. */
 #define LB_LANES_MAX 16
-/* Plans: number 0 is for plain hosts, the others belong to peers. */
-#define LB_PLANS_MAX 4097
+/* Plans: number 0 is for plain hosts, the others belong to peers up to the first one of segments. */
+#define LB_PLAIN_PLAN_FIRST 4097
+/* For plain hosts of one segment while there are several: this plus the slot of its elected member. */
+#define LB_PLANS_MAX (LB_PLAIN_PLAN_FIRST + LB_MEMBERS_MAX)
+/* Plain hosts whose segment is known; the least recently used one makes room. */
+#define LB_PLAIN_HOSTS_MAX 8192
 /* MACs of peers, with those they had a while ago. */
 #define LB_PEER_MACS_MAX 65536
 /* Striped TCP flows whose stripes are remembered; the least recently used one makes room. */
@@ -41,7 +45,7 @@
 	X(3, TX_MULTICAST, "sent", "broadcast or multicast, left over the members in turn")                \
 	X(4, TX_REPORT, "sent", "IGMP or MLD report, left by the elected member")                          \
 	X(5, TX_GUEST, "sent", "source is not the bond's MAC: left by one member with its addresses kept") \
-	X(6, TX_MULTICAST_COPY, "sent", "further copy of a broadcast or multicast for a separate segment") \
+	X(6, TX_MULTICAST_COPY, "sent", "further copy of a frame for a separate segment") \
 	X(7, TX_NO_LANE, "drop", "no live lane")                                                           \
 	X(8, TX_SHORT, "drop", "shorter than an Ethernet header")                                          \
 	X(9, TX_REWRITE, "drop", "the kernel refused to rewrite the MAC header")                           \
@@ -65,7 +69,9 @@
 	X(27, RX_ACK_OLD, "pass", "ACK about a hole older than the lanes' skew")                 \
 	X(28, RX_ACK_DSACK, "pass", "ACK that reports a duplicate (DSACK)")                                \
 	X(29, RX_ACK_SHARE, "pass", "duplicate ACK let through: the share of a flow's damped ACKs is full") \
-	X(30, RX_ACK_WINDOW, "pass", "duplicate ACK that also has data, changes the window or echoes congestion")
+	X(30, RX_ACK_WINDOW, "pass", "duplicate ACK that also has data, changes the window or echoes congestion") \
+	X(31, TX_PLAIN_SEGMENT, "sent", "left for a plain host over the members of its segment")           \
+	X(32, TX_PLAIN_UNKNOWN, "sent", "for a plain host that was not heard yet: a copy left in each segment")
 
 #define LB_REASONS_MAX 64
 

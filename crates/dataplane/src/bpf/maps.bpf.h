@@ -44,6 +44,14 @@ struct {
 	__type(value, struct lb_peer_mac);
 } lb_peer_macs SEC(".maps");
 
+/* Plain hosts to the slot they were heard on, while there are several segments. Written by ingress, read by all. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, LB_PLAIN_HOSTS_MAX);
+	__type(key, struct lb_mac_key);
+	__type(value, __u32);
+} lb_plain_hosts SEC(".maps");
+
 /* Plans. Written by the daemon, read by egress and by damping. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
- * Reads lb_bond, lb_members, lb_peer_macs, lb_plans; writes lb_progresses, lb_lane_counters, lb_flows.
+ * Reads lb_bond, lb_members, lb_peer_macs, lb_plain_hosts, lb_plans; writes lb_progresses, lb_lane_counters, lb_flows.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
@@ -237,13 +237,35 @@ static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const s
 	return LB_TX_GUEST;
 }
 
+/* A copy to each segment, the last one with the buffer itself. */
+static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
+						       const struct lb_mac *to, enum lb_reason reason, int *verdict)
+{
+	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
+		const struct lb_member *member;
+		__u32 slot;
+
+		if (i >= bond->n_segments)
+			break;
+		slot = bond->elected[i];
+		member = member_at(slot);
+		if (!member || !member->ifindex)
+			continue;
+		if (bpf_skb_store_bytes(skb, ETH_ALEN, &member->mac, ETH_ALEN, 0))
+			return LB_TX_REWRITE;
+		count_member(skb, slot, 1);
+		count_reason(skb, LB_TX_MULTICAST_COPY);
+		bpf_clone_redirect(skb, member->ifindex, 0);
+	}
+	return send_over(skb, bond, bond->elected[0], to, 0, reason, verdict);
+}
+
 /* One copy for each segment; on one switch (the usual case) the members take turns. */
 static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, const struct lb_config *bond,
 						      const struct lb_mac *group, int *verdict)
 {
 	__u32 plain = 0;
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
-	__u32 slot;
 
 	if (!plan || !plan->n_lanes || !bond->n_segments)
 		return LB_TX_NO_LANE;
@@ -258,22 +280,14 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 		count_lane(skb, plain, plan->generation, lane);
 		return send_over(skb, bond, plan->lanes[lane].slot, group, 1, LB_TX_MULTICAST, verdict);
 	}
-	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
-		const struct lb_member *member;
+	return send_to_segments(skb, bond, group, LB_TX_MULTICAST, verdict);
+}
 
-		if (i >= bond->n_segments)
-			break;
-		slot = bond->elected[i];
-		member = member_at(slot);
-		if (!member || !member->ifindex)
-			continue;
-		if (bpf_skb_store_bytes(skb, ETH_ALEN, &member->mac, ETH_ALEN, 0))
-			return LB_TX_REWRITE;
-		count_member(skb, slot, 1);
-		count_reason(skb, LB_TX_MULTICAST_COPY);
-		bpf_clone_redirect(skb, member->ifindex, 0);
-	}
-	return send_over(skb, bond, bond->elected[0], group, 0, LB_TX_MULTICAST, verdict);
+static __always_inline enum lb_reason unicast_reason(__u32 number)
+{
+	if (number >= LB_PLAIN_PLAN_FIRST)
+		return LB_TX_PLAIN_SEGMENT;
+	return number ? LB_TX_PEER : LB_TX_PLAIN;
 }
 
 static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
@@ -300,6 +314,14 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	key = mac_key(&destination);
 	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
 	number = peer ? peer->plan : 0;
+	if (!peer && bond->n_segments > 1) {
+		__u32 segment = segment_of(&key);
+
+		/* As a switch does with an address that it has not learned. */
+		if (segment == LB_NO_SLOT)
+			return send_to_segments(skb, bond, &destination, LB_TX_PLAIN_UNKNOWN, verdict);
+		number = segment_plan(segment);
+	}
 	plan = bpf_map_lookup_elem(&lb_plans, &number);
 	if (!plan || !plan->n_lanes)
 		return LB_TX_NO_LANE;
@@ -312,7 +334,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 		has_macs = same_mac(&destination, &plan->lanes[lane].peer_mac);
 		destination = plan->lanes[lane].peer_mac;
 	}
-	return send_over(skb, bond, plan->lanes[lane].slot, &destination, has_macs, number ? LB_TX_PEER : LB_TX_PLAIN,
+	return send_over(skb, bond, plan->lanes[lane].slot, &destination, has_macs, unicast_reason(number),
 			 verdict);
 }
 

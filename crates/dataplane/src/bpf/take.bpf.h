@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
- * passes. Reads lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_bond; writes lb_arp_plus.
+ * passes. Reads lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_plans, lb_bond; writes lb_arp_plus, lb_plain_hosts.
  */
 #ifndef LB_TAKE_BPF_H
 #define LB_TAKE_BPF_H
@@ -35,7 +35,7 @@ static __always_inline int put_mac(struct __sk_buff *skb, __u32 at, const struct
 	return !bpf_skb_store_bytes(skb, at, mac, ETH_ALEN, 0);
 }
 
-/* Decides about one frame; `plan` tells whose plan its sender has (0: a plain host). */
+/* Decides about one frame; `number` becomes that of the plan that leads back to its sender. */
 static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_out, __u32 *number)
 {
 	const struct lb_config *bond = the_bond();
@@ -65,7 +65,12 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
 	if (!peer && bpf_map_lookup_elem(&lb_own_macs, &key))
 		return LB_RX_OWN;
-	*number = peer ? peer->plan : 0;
+	if (peer) {
+		*number = peer->plan;
+	} else if (bond->n_segments > 1) {
+		hear_plain_host(&key, slot, member);
+		*number = segment_plan(member->elected);
+	}
 	if (is_multicast(&destination)) {
 		__u32 accepts = peer ? peer->broadcast_slot : member->elected;
 

@@ -2,7 +2,9 @@
 
 use crate::frames::ethernet;
 use crate::rig::{PLAIN, Rig, index, ip, new_namespace, own, pins};
-use linkbraid_dataplane::{Bond, DataPath, Hook, HookChoice, Lane, Member, Plan, Policy, Verdict, Way};
+use linkbraid_dataplane::{
+    Bond, DataPath, Hook, HookChoice, Lane, Member, PeerMac, Plan, Policy, Verdict, Way,
+};
 use std::{fs, process::Command};
 
 fn text(program: &str, line: &str) -> String {
@@ -165,7 +167,10 @@ fn values_out_of_range_are_refused_with_their_limits() {
     let lane = Lane { slot: 0, peer_mac: None, weight: 1 };
     let error = rig.path.set_plan(0, &Plan { lanes: vec![lane; 17] }).unwrap_err();
     assert_eq!(error.to_string(), "lanes: 17 is outside the allowed range 0 to 16");
-    let error = rig.path.set_plan(4097, &Plan::default()).unwrap_err();
+    let error = rig.path.set_plan(4113, &Plan::default()).unwrap_err();
+    assert_eq!(error.to_string(), "plan: 4113 is outside the allowed range 0 to 4112");
+    let row = PeerMac { plan: 4097, primary: own(0), broadcast_slot: 0 };
+    let error = rig.path.set_peer_mac(own(1), &row).unwrap_err();
     assert_eq!(error.to_string(), "plan: 4097 is outside the allowed range 0 to 4096");
     let member = Member { ifindex: 1, mac: own(0), live: true, elected: 0 };
     assert!(rig.path.set_member(16, Some(&member)).is_err());

@@ -8,6 +8,7 @@ mod damp;
 mod dead;
 mod frames;
 mod lifecycle;
+mod plain;
 mod rig;
 mod steer;
 mod take;
