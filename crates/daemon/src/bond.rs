@@ -110,6 +110,7 @@ impl Bond {
                 slot: member.slot,
                 mac: member.mac,
                 up: member.live,
+                sound: true,
                 weight_mbit: member.weight_mbit(),
                 class: 0,
             })

@@ -94,10 +94,16 @@ impl ArpPlus {
             Input::Timeout => self.signal(now, Signal::Timeout),
             Input::Frame { slot, bytes } => self.frame(now, slot, bytes),
             Input::Members(members) => {
-                if self.own.set_members(now, members, &mut self.out) {
-                    let own = &self.own;
-                    self.table.retain_slots(|slot| own.member(slot).is_some(), &mut self.out);
-                    self.update_segments(now);
+                let differ = self.own.set_members(now, members, &mut self.out);
+                if differ == own::Differ::Nothing {
+                    return;
+                }
+                let own = &self.own;
+                self.table.retain_slots(|slot| own.member(slot).is_some(), &mut self.out);
+                self.update_segments(now);
+                // Which of several segments takes in a peer's broadcasts depends on soundness, too.
+                self.out.peers_changed();
+                if differ == own::Differ::Mapping {
                     self.signal(now, Signal::OwnChange);
                 }
             }
@@ -180,13 +186,17 @@ impl ArpPlus {
         self.segments.list()
     }
 
-    /// The slot on which broadcasts of a host are taken in: the elected member of the first own segment on which
-    /// the host is heard. None if it is not heard anywhere.
+    /// The slot on which broadcasts of a host are taken in: the elected member of the first own segment on which a
+    /// sound member hears the host, else of the first on which any hears it. None if it is not heard anywhere.
     pub fn broadcast_slot(&self, key: &PeerKey) -> Option<u8> {
         //= docs/arp-plus.md#9.3
         let peer = self.table.get(key)?;
         let hears = |segment: &&Segment| segment.slots.iter().any(|slot| peer.heard_on(*slot));
-        self.segments.list().iter().filter(|segment| segment.elected.is_some()).find(hears)?.elected
+        let sound = |slot: &u8| self.own.member(*slot).is_some_and(|member| member.up && member.sound);
+        let soundly =
+            |segment: &&Segment| segment.slots.iter().any(|slot| sound(slot) && peer.heard_on(*slot));
+        let segments = || self.segments.list().iter().filter(|segment| segment.elected.is_some());
+        segments().find(soundly).or_else(|| segments().find(hears))?.elected
     }
 
     /// All counters.

@@ -12,8 +12,11 @@ pub struct OwnMember {
     pub slot: u8,
     /// Its own MAC.
     pub mac: MacAddr,
-    /// Whether it takes and gives traffic.
+    /// Whether it takes and gives traffic. Peers are told.
     pub up: bool,
+    /// Whether nothing speaks against it ([`crate::inspector::Inspector::member_sound`]). Peers are not told; it
+    /// decides where broadcasts are taken in.
+    pub sound: bool,
     /// Its share in Mbit/s.
     pub weight_mbit: u32,
     /// The class it belongs to; 0 for all.

@@ -5,6 +5,17 @@ use crate::{Time, limits};
 use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, VERSION};
 use std::{collections::BTreeMap, net::IpAddr};
 
+/// How the members differ from those before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Differ {
+    /// Not at all.
+    Nothing,
+    /// In what is not told: who is elected may be another one, but the mapping is the same.
+    Soundness,
+    /// In what peers are told.
+    Mapping,
+}
+
 #[derive(Debug)]
 pub(super) struct Own {
     pub host: HostId,
@@ -35,20 +46,25 @@ impl Own {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// Takes over the members; says whether anything differs.
-    pub fn set_members(&mut self, now: Time, mut members: Vec<OwnMember>, out: &mut Outbox) -> bool {
+    /// Takes over the members; says what differs.
+    pub fn set_members(&mut self, now: Time, mut members: Vec<OwnMember>, out: &mut Outbox) -> Differ {
         if members.len() > limits::MEMBERS_MAX {
             out.counters.add(Counter::LimitMembers, (members.len() - limits::MEMBERS_MAX) as u64);
             members.truncate(limits::MEMBERS_MAX);
         }
         if members == self.members {
-            return false;
+            return Differ::Nothing;
+        }
+        let told = |member: &OwnMember| OwnMember { sound: true, ..*member };
+        if members.iter().map(told).eq(self.members.iter().map(told)) {
+            self.members = members;
+            return Differ::Soundness;
         }
         let gone = self.members.iter().map(|member| member.mac);
         self.former.extend(gone.map(|mac| (mac, now)));
         self.former.retain(|mac, _| members.iter().all(|member| member.mac != *mac));
         self.members = members;
-        true
+        Differ::Mapping
     }
 
     /// Takes over the addresses; says whether anything differs.

@@ -12,7 +12,7 @@ pub struct Segment {
     pub number: u32,
     /// Its members, ascending.
     pub slots: Vec<u8>,
-    /// The member that takes in its broadcasts: the lowest live one.
+    /// The member that takes in its broadcasts: the lowest live and sound one, else the lowest live one.
     pub elected: Option<u8>,
 }
 
@@ -66,7 +66,8 @@ fn connected(members: &[OwnMember], hear: impl Fn(u8, u8) -> bool) -> Vec<Segmen
         }
         found.sort_unstable_by_key(|member| member.slot);
         //= docs/arp-plus.md#9.2
-        let elected = found.iter().find(|member| member.up).map(|member| member.slot);
+        let sound = found.iter().find(|member| member.up && member.sound);
+        let elected = sound.or_else(|| found.iter().find(|member| member.up)).map(|member| member.slot);
         let slots = found.iter().map(|member| member.slot).collect();
         list.push(Segment { number: list.len() as u32, slots, elected });
     }

@@ -99,7 +99,14 @@ impl World {
     /// A host that does not run yet, with a member on each of these switches.
     pub fn add(&mut self, switches: &[u8]) -> usize {
         let number = self.hosts.len();
-        let member = |slot| OwnMember { slot, mac: mac(number, slot), up: true, weight_mbit: 100, class: 0 };
+        let member = |slot| OwnMember {
+            slot,
+            mac: mac(number, slot),
+            up: true,
+            sound: true,
+            weight_mbit: 100,
+            class: 0,
+        };
         let [.., high, low] = (number as u32 + 1).to_be_bytes();
         let mut host = Host {
             arp: machine(number, 1, self.random(u64::MAX)),

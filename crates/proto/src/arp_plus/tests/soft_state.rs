@@ -244,3 +244,33 @@ fn members_that_hear_each_other_are_one_segment_with_one_elected() {
         "what is not heard any more is not connected"
     );
 }
+
+//= docs/arp-plus.md#9.2 type=test
+//= docs/arp-plus.md#9.3 type=test
+#[test]
+fn doubtful_members_take_in_no_broadcasts_while_there_are_better_ones() {
+    let mut host = Host::running(1, 4);
+    let own = emit_frame(MacAddr::BROADCAST, mac(1, 2), &host.arp.own.message(Kind::Change)).expect("good");
+    host.hear(0, &own);
+    let peer = Host::running(2, 1).says(Kind::Change);
+    [0, 2, 3].into_iter().for_each(|slot| _ = host.hear(slot, &peer));
+    let key = PeerKey::Host(HostId([2; 16]));
+    let sequence = host.arp.own.sequence;
+    let mut doubt = |doubted: &[u8]| {
+        let sound = |slot: u8| OwnMember { sound: !doubted.contains(&slot), ..member(1, slot) };
+        let actions = host.handle(Input::Members((0..4).map(sound).collect()));
+        assert_eq!(sent(&actions), [], "peers are not told: {doubted:?}");
+        assert_eq!(host.arp.own.sequence, sequence, "{doubted:?}");
+        let elected: Vec<_> = host.arp.segments().iter().filter_map(|segment| segment.elected).collect();
+        (elected, host.arp.broadcast_slot(&key), actions.contains(&Action::Peers))
+    };
+    // Segments: 0 and 2, 1, 3. The peer is not heard on 1.
+    assert_eq!(doubt(&[]), (vec![0, 1, 3], Some(0), false));
+    assert_eq!(doubt(&[0]), (vec![2, 1, 3], Some(2), true), "the lowest sound one");
+    assert_eq!(doubt(&[0, 2]), (vec![0, 1, 3], Some(3), true), "another segment hears it soundly");
+    assert_eq!(doubt(&[0, 1, 2, 3]), (vec![0, 1, 3], Some(0), true), "none is sound: as if all were");
+    assert_eq!(doubt(&[2]), (vec![0, 1, 3], Some(0), true));
+    let down = |slot| OwnMember { up: slot != 0, sound: slot != 2, ..member(1, slot) };
+    host.handle(Input::Members((0..4).map(down).collect()));
+    assert_eq!(host.arp.broadcast_slot(&key), Some(3), "2 is live but not sound, and 3 is both");
+}
