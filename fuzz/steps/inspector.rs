@@ -139,8 +139,30 @@ fn check(snapshot: &Snapshot, inspector: &Inspector) {
         assert!(lane.detection.is_none() || lane.interval.is_some(), "judged only while probed");
         assert!(lane.interval.is_none_or(|interval| interval >= limits::PROBE_INTERVAL_MIN));
     }
+    snapshot.members.iter().for_each(|member| soundness(snapshot, inspector, member.report.slot));
     let live = snapshot.members.iter().any(|member| member.state == MemberState::Up);
     let waits = snapshot.members.iter().any(|member| member.state == MemberState::Delayed);
     assert!(live || !waits, "nobody waits while nobody is up");
     assert!(!snapshot.lanes.is_empty() || snapshot.probes_wanted == 0);
+}
+
+/// What is said of a member against what its lanes say.
+fn soundness(snapshot: &Snapshot, inspector: &Inspector, slot: u8) {
+    let up = |lane: &&LaneSnapshot| lane.state == LaneState::Up;
+    let against = |lane: &&LaneSnapshot| {
+        let others = snapshot.lanes.iter().filter(|other| other.lane.peer == lane.lane.peer);
+        let lost = matches!(lane.state, LaneState::Down | LaneState::Init) && lane.verdict == Verdict::Dead;
+        lost && others.into_iter().any(|other| up(&other))
+    };
+    let here = || snapshot.lanes.iter().filter(|lane| lane.lane.slot == slot);
+    let expected = if here().any(|lane| up(&lane)) {
+        Verdict::Alive
+    } else if here().any(|lane| against(&lane)) {
+        Verdict::Dead
+    } else if here().any(|lane| lane.state == LaneState::Suspect) {
+        Verdict::Suspect
+    } else {
+        Verdict::Unknown
+    };
+    assert_eq!(inspector.member_sound(slot), expected, "member {slot}");
 }

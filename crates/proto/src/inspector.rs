@@ -10,7 +10,8 @@
 //! 4. frames that [`linkbraid_wire::is_probe`] recognises come here, other ARP+ frames go to [`crate::arp_plus`];
 //! 5. on [`Action::Verdicts`] make those plans anew, as [`Verdict::usable`] shows, and tell the new lanes ([`Input::Plan`]);
 //!    tell ARP+ that a member is up where [`Inspector::member_alive`] is [`Verdict::Alive`], so that peers stop sending to
-//!    members that are not.
+//!    members that are not, and that it is sound where [`Inspector::member_sound`] is not [`Verdict::Dead`], so that it
+//!    does not stay the one that takes in broadcasts.
 //!
 //! How a silent failure is found: `judge::lane_due` sends a PROBE and repeats it in a hurry while it is not answered;
 //! `probe::frame` turns a nonce that came back into a proof; no proof for `multiplier` intervals, and `judge::expire`
@@ -33,6 +34,7 @@ mod member;
 mod probe;
 mod rate;
 mod snapshot;
+mod sound;
 mod timing;
 mod update;
 
@@ -127,6 +129,7 @@ pub struct Inspector {
     load: rate::Load,
     probes: rate::Bucket,
     replies: rate::Bucket,
+    sound: sound::Sound,
     out: Outbox,
 }
 
@@ -147,6 +150,7 @@ impl Inspector {
             load: rate::Load::default(),
             probes: rate::Bucket::default(),
             replies: rate::Bucket::default(),
+            sound: sound::Sound::default(),
             out: Outbox::default(),
         }
     }
@@ -162,6 +166,7 @@ impl Inspector {
             Input::Frame { slot, bytes } => self.frame(now, slot, bytes),
             Input::Timeout => self.run_timers(now),
         }
+        self.count_votes();
     }
 
     /// When to hand in [`Input::Timeout`]; none while there is nothing to wait for. Changes with every `handle`.

@@ -136,7 +136,7 @@ pub enum Action {
 /// Whose plans are to be made anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changed {
-    /// Those of all peers, and the one for plain hosts: a member changed.
+    /// Those of all peers, and the one for plain hosts: a member changed, or what its lanes say of it.
     All,
     /// Those of these peers: only lanes changed.
     Peers(Vec<PeerKey>),

@@ -57,6 +57,7 @@ impl Inspector {
             lane.fresh = false;
             lane.next_probe = None;
             self.out.peers.insert(id.peer);
+            self.sound.changed(id.peer);
             return self.repace(now, id);
         }
         self.ask(now, id);
@@ -189,6 +190,7 @@ impl Inspector {
             (_, LaneState::Suspect) => lane.armed = false,
             (_, LaneState::Init | LaneState::Down) => {}
         }
+        self.sound.changed(id.peer);
         self.tell(id, old, new, reason, took);
         self.repace(now, id);
     }

@@ -23,6 +23,8 @@ pub struct MemberSnapshot {
     pub until: Option<Time>,
     /// Failures that are not forgotten yet: the next wait grows with them.
     pub failures: u32,
+    /// What its lanes say of it, over all peers.
+    pub sound: Verdict,
 }
 
 /// A lane.
@@ -106,13 +108,14 @@ impl Inspector {
     }
 
     fn member_snapshots(&self, now: Time) -> Vec<MemberSnapshot> {
-        let members = self.members.values().map(|member| MemberSnapshot {
+        let members = self.members.iter().map(|(slot, member)| MemberSnapshot {
             report: member.report,
             state: member.state,
             reason: member.reason,
             since: member.since,
             until: member.until,
             failures: member.damper.failures(now, &self.timing),
+            sound: self.member_sound(*slot),
         });
         members.collect()
     }

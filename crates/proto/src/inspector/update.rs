@@ -200,6 +200,7 @@ impl Inspector {
             self.agenda.remove(&(at, Wake::Lane(id)));
         }
         self.out.peers.insert(id.peer);
+        self.sound.changed(id.peer);
     }
 
     fn set_heard(&mut self, now: Time, id: LaneId, heard: bool) {

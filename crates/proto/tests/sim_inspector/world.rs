@@ -214,9 +214,15 @@ impl World {
         if !self.hosts[host].running {
             return;
         }
+        let sound =
+            |world: &World| (0..16).map(|slot| world.hosts[host].inspector.member_sound(slot)).collect();
+        let before: Vec<Verdict> = sound(self);
         self.hosts[host].inspector.handle(self.now, input);
         let mut told = false;
+        let mut unsaid = before != sound(self);
         while let Some(action) = self.hosts[host].inspector.poll_action() {
+            assert!(!unsaid || action == Action::Verdicts(Changed::All), "another answer must be told first");
+            unsaid = false;
             match action {
                 Action::Verdicts(Changed::All) => self.replan(host, None),
                 Action::Verdicts(Changed::Peers(peers)) => self.replan(host, Some(&peers)),
@@ -227,6 +233,7 @@ impl World {
                 }
             }
         }
+        assert!(!unsaid, "a member became sound or unsound and nobody was told");
         let wake = self.hosts[host].inspector.poll_timeout();
         if wake != self.hosts[host].wake {
             self.hosts[host].wake = wake;
