@@ -11,11 +11,11 @@ mod request;
 
 pub use error::{Error, ExitCode};
 pub use record::{
-    AddressMove, BondRecord, CounterRecord, Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord,
-    PeerState, Records, StatsRecord,
+    AddressMove, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord, Health, LaneRecord,
+    MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records, Severity, StatsRecord,
 };
 pub use request::{
-    BondAdd, BondDel, BondSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
+    BondAdd, BondDel, BondSet, InspectorSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
 };
 
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,11 @@ pub enum Reply {
     },
     /// The records that a `show`-like request asked for.
     Records(Records),
+    /// Something happened; only after [`Request::Monitor`].
+    Event(EventRecord),
     /// The request was refused or failed, and nothing was changed.
     Error(Error),
 }
+
+#[cfg(test)]
+mod tests;

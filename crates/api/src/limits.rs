@@ -26,3 +26,18 @@ pub const STRIPE_BYTES_MIN: u32 = 1024;
 
 /// The longest stripe in bytes: the largest GSO buffer that IPv4 lengths can tell (`GSO_LEGACY_MAX_SIZE`).
 pub const STRIPE_BYTES_MAX: u32 = 65_536;
+
+/// The shortest probe interval in milliseconds.
+pub const PROBE_INTERVAL_MS_MIN: u32 = 10;
+
+/// The longest probe interval in milliseconds.
+pub const PROBE_INTERVAL_MS_MAX: u32 = 10_000;
+
+/// The smallest probe multiplier: with 1, a single lost probe would cost the lane.
+pub const PROBE_MULTIPLIER_MIN: u8 = 2;
+
+/// The largest probe multiplier.
+pub const PROBE_MULTIPLIER_MAX: u8 = 50;
+
+/// The longest up-delay in milliseconds.
+pub const UP_DELAY_MS_MAX: u32 = 60_000;

@@ -15,6 +15,8 @@ pub enum Records {
     Lanes(Vec<LaneRecord>),
     /// `stats`
     Stats(Vec<StatsRecord>),
+    /// `check`
+    Findings(Vec<FindingRecord>),
 }
 
 /// Is it well?
@@ -66,6 +68,85 @@ pub struct BondRecord {
     pub moved: Vec<AddressMove>,
     /// Conflicts seen: another host claims our address or MAC. One sentence each.
     pub conflicts: Vec<String>,
+    /// Whether lanes are probed.
+    pub probes: bool,
+    /// Milliseconds between two proofs of a lane that carries data.
+    pub probe_interval_ms: u32,
+    /// A lane is lost after this many intervals without proof.
+    pub probe_multiplier: u8,
+    /// Milliseconds that a member whose carrier is back waits.
+    pub up_delay_ms: u32,
+    /// What happened lately, oldest first; a bounded number.
+    pub events: Vec<EventRecord>,
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// The bond itself.
+    Bond,
+    /// A member.
+    Member,
+    /// A lane.
+    Lane,
+    /// A peer.
+    Peer,
+    /// Another host claims what is ours.
+    Conflict,
+    /// Events were lost because the client read too slowly.
+    Lost,
+}
+
+/// Something that changed: what, when, why, and how long it took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// When, in milliseconds since 1970 (UTC).
+    pub time_ms: u64,
+    /// The bond.
+    pub bond: String,
+    /// What it is about.
+    pub kind: EventKind,
+    /// Its name: the bond's, the member's, `MEMBER > PEER (MAC)` for a lane, the peer's address.
+    pub object: String,
+    /// What it was; absent if it is new.
+    pub old: Option<String>,
+    /// What it is; absent if it is gone.
+    pub new: Option<String>,
+    /// Why, as a word that is never renamed, such as `no_carrier`.
+    pub reason: String,
+    /// Why, in words.
+    pub text: String,
+    /// How long it took to find out or to come back, in microseconds, where that can be told.
+    pub took_us: Option<u64>,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// As it should be.
+    Ok,
+    /// Works, but will hurt.
+    Warning,
+    /// Will not work.
+    Error,
+}
+
+/// One thing that `check` looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindingRecord {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The interface, the bond, or `this machine`.
+    pub object: String,
+    /// What was looked at, as a word that is never renamed, such as `duplex`.
+    pub name: String,
+    /// What was found, in words.
+    pub text: String,
+    /// A command that helps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// An address that moved from a member to the bond.
@@ -159,7 +240,9 @@ pub struct LaneRecord {
     pub member: String,
     /// The peer's MAC this lane ends at; absent towards plain hosts.
     pub peer_mac: Option<String>,
-    /// The lane's share of the plan, in parts of a million.
+    /// What is known of it: `up`, `suspect`, `init`, `down`, `cut` as probes tell, or `heard` where none do.
+    pub state: String,
+    /// The lane's share of the plan, in parts of a million; 0 for a lane that is not in it.
     pub share_ppm: u32,
     /// Frames sent over it under the plan in force.
     pub tx_frames: u64,

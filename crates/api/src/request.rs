@@ -38,6 +38,17 @@ pub enum Request {
         /// One bond, or all.
         name: Option<String>,
     },
+    /// `monitor [BOND]`: answered with [`Reply::Done`](crate::Reply::Done), then with one
+    /// [`Reply::Event`](crate::Reply::Event) for each event until the client hangs up.
+    Monitor {
+        /// One bond, or all.
+        bond: Option<String>,
+    },
+    /// `check [IF...]`
+    Check {
+        /// Interfaces to look at; without any, the members of all bonds.
+        interfaces: Vec<String>,
+    },
 }
 
 /// How a class spreads over its lanes.
@@ -103,6 +114,27 @@ pub struct BondAdd {
     /// Allows a member that carries the default route; its addresses and routes move to the bond.
     #[serde(default)]
     pub move_address: bool,
+    /// When links are probed and trusted.
+    #[serde(default)]
+    pub inspector: InspectorSet,
+}
+
+/// Settings of the inspector (docs/arp-plus.md, section 11): only what is given changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSet {
+    /// Whether lanes are probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<bool>,
+    /// Milliseconds between two proofs of a lane that carries data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_interval_ms: Option<u32>,
+    /// A lane is lost after this many intervals without proof.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_multiplier: Option<u8>,
+    /// Milliseconds that a member whose carrier is back waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_delay_ms: Option<u32>,
 }
 
 fn yes() -> bool {
@@ -127,6 +159,9 @@ pub struct BondSet {
     /// Damping on or off.
     #[serde(default)]
     pub damping: Option<bool>,
+    /// When links are probed and trusted.
+    #[serde(default)]
+    pub inspector: InspectorSet,
 }
 
 /// `bond del NAME`
@@ -151,6 +186,9 @@ pub struct MemberAdd {
     /// Allows an interface that carries the default route.
     #[serde(default)]
     pub move_address: bool,
+    /// Admits it though no peer answers through it.
+    #[serde(default)]
+    pub force: bool,
 }
 
 /// `member set BOND IF --weight N|auto`
@@ -174,4 +212,7 @@ pub struct MemberDel {
     pub bond: String,
     /// The member that leaves.
     pub interface: String,
+    /// Removes the last member, too: the bond stays without any.
+    #[serde(default)]
+    pub force: bool,
 }

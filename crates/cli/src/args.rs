@@ -2,6 +2,7 @@
 
 mod bench;
 mod bond;
+mod inspector;
 mod lab;
 mod member;
 mod records;
@@ -30,6 +31,7 @@ Examples:
   systemctl start linkbraid                          or: linkbraid daemon
   linkbraid bond add bond0 --member eth1,eth2        one interface over two NICs
   linkbraid show                                     is it well?
+  linkbraid monitor                                  what changes, and why
   linkbraid bond del bond0                           everything as it was before
 
 Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon.";
@@ -118,11 +120,20 @@ over all members.")]
         bond: Option<String>,
     },
 
-    /// Show the (own member, peer's member) pairs in use and their shares
+    /// Show the (own member, peer's member) pairs, their states and shares
     #[command(after_help = "\
 Examples:
   linkbraid lanes
-  linkbraid lanes bond0 --json")]
+  linkbraid lanes bond0 --json
+
+up       probes are answered
+suspect  they are no longer, but no other lane of the peer is any better
+init     they are again, not long enough yet
+down     they are not
+cut      the member at one end is down
+heard    not probed: frames of the peer's member arrive
+
+A lane that is not used now has '-' as its share.")]
     Lanes {
         /// One bond; all of them if left out
         #[arg(value_parser = crate::units::interface)]
@@ -136,6 +147,37 @@ Examples:
   linkbraid stats bond0 --all
   linkbraid stats --json")]
     Stats(StatsArgs),
+
+    /// Show what changes as it happens, and why, until Ctrl-C
+    #[command(after_help = "\
+Examples:
+  linkbraid monitor
+  linkbraid monitor bond0
+  linkbraid monitor --json
+
+Each event is one line, or with --json one JSON object a line. Ctrl-C ends it
+with status 0, the end of the daemon with status 3. 'linkbraid show' tells the
+last events, too.")]
+    Monitor {
+        /// One bond; all of them if left out
+        #[arg(value_parser = crate::units::interface)]
+        bond: Option<String>,
+    },
+
+    /// Look for what will get in the way, on this machine and its links
+    #[command(after_help = "\
+Examples:
+  linkbraid check
+  linkbraid check eth1 eth2
+  linkbraid check eth1 --json
+
+Each line begins with ok, warning (works, but will hurt) or error (will not
+work). One error or more make exit status 1.")]
+    Check {
+        /// Links to look at, in a bond or not; the members of all bonds if left out
+        #[arg(value_name = "IF", value_parser = crate::units::interface)]
+        interfaces: Vec<String>,
+    },
 
     /// Try it: hosts in network namespaces, with shaped links and a switch
     #[command(subcommand, after_help = lab::EXAMPLES)]

@@ -1,4 +1,8 @@
-//! One request to the daemon, one reply back.
+//! One request to the daemon, one reply back; after `monitor`, events for as long as both sides want.
+
+mod events;
+
+pub use events::{Events, follow};
 
 use linkbraid_api::{DEFAULT_SOCKET, Error, LINE_BYTES_MAX, Reply, Request};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -8,7 +12,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long one request may take from connecting to the reply.
+/// How long one request may take from connecting to the reply. The longest is `member add`, which waits some seconds
+/// for peers to answer through the new link; what else the daemon does takes well under a second.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why there is no reply.
@@ -25,6 +30,15 @@ pub enum Failure {
 /// The exchange runs on its own thread, so that one deadline covers connecting (which blocks while the daemon's
 /// backlog is full), writing and reading.
 pub fn ask(socket: &Path, request: &Request, timeout: Duration) -> Result<Reply, Failure> {
+    open(socket, request, timeout).map(|(reply, _)| reply)
+}
+
+/// The reply, and the connection with what the daemon may have sent after it.
+fn open(
+    socket: &Path,
+    request: &Request,
+    timeout: Duration,
+) -> Result<(Reply, BufReader<UnixStream>), Failure> {
     let mut line = serde_json::to_string(request)
         .map_err(|error| broken(socket, "cannot write the request", &error.to_string()))?;
     line.push('\n');
@@ -34,7 +48,7 @@ pub fn ask(socket: &Path, request: &Request, timeout: Duration) -> Result<Reply,
         // The receiver is gone when the deadline has passed; then nobody wants the answer.
         let _ = sender.send(exchange(&path, &line));
     });
-    let answer = match receiver.recv_timeout(timeout) {
+    let (answer, rest) = match receiver.recv_timeout(timeout) {
         Ok(answer) => answer.map_err(|error| no_answer(socket, &error))?,
         Err(_) => {
             let cause = format!("the daemon gave none within {} s", timeout.as_secs_f32());
@@ -44,22 +58,32 @@ pub fn ask(socket: &Path, request: &Request, timeout: Duration) -> Result<Reply,
     if answer.is_empty() {
         return Err(broken(socket, "no reply", "the daemon closed the connection"));
     }
-    serde_json::from_slice(&answer).map_err(|error| {
+    understand(socket, &answer).map(|reply| (reply, rest))
+}
+
+/// One line of the daemon's, without regard to what may be said when.
+fn understand(socket: &Path, line: &[u8]) -> Result<Reply, Failure> {
+    serde_json::from_slice(line).map_err(|error| {
         let cause = format!("{error}; the daemon may be of another version than this command");
         broken(socket, "cannot understand the reply", &cause)
     })
 }
 
 /// Connects, writes the line, and reads one line of at most [`LINE_BYTES_MAX`] bytes.
-fn exchange(socket: &Path, line: &str) -> io::Result<Vec<u8>> {
+fn exchange(socket: &Path, line: &str) -> io::Result<(Vec<u8>, BufReader<UnixStream>)> {
     let mut stream = UnixStream::connect(socket)?;
     stream.write_all(line.as_bytes())?;
     let mut answer = Vec::new();
-    BufReader::new(stream).take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut answer)?;
+    let mut reader = BufReader::new(stream);
+    (&mut reader).take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut answer)?;
     if answer.len() > LINE_BYTES_MAX {
-        return Err(io::Error::new(ErrorKind::InvalidData, format!("longer than {LINE_BYTES_MAX} bytes")));
+        return Err(too_long());
     }
-    Ok(answer)
+    Ok((answer, reader))
+}
+
+fn too_long() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("longer than {LINE_BYTES_MAX} bytes"))
 }
 
 fn no_answer(socket: &Path, error: &io::Error) -> Failure {

@@ -6,6 +6,7 @@ mod client;
 mod daemon;
 mod generate;
 mod lab;
+mod monitor;
 mod report;
 mod text;
 mod units;
@@ -13,18 +14,18 @@ mod usage;
 
 use args::{Cli, Word};
 use clap::Parser;
-use client::Failure;
-use linkbraid_api::{ExitCode, Records, Reply, Request};
+use linkbraid_api::{Error, ExitCode, Records, Reply, Request, Severity};
 use report::Failed;
 use std::process;
+use text::Clock;
 
 fn main() -> process::ExitCode {
     let outcome = match Cli::try_parse() {
         Ok(cli) => run(cli),
-        Err(error) => usage::report(error),
+        Err(error) => usage::report(error).map(|()| ExitCode::Done),
     };
     match outcome {
-        Ok(()) => process::ExitCode::from(ExitCode::Done as u8),
+        Ok(code) => process::ExitCode::from(code as u8),
         Err(failed) => {
             report::error(&failed.error);
             process::ExitCode::from(failed.code as u8)
@@ -32,14 +33,16 @@ fn main() -> process::ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Result<(), Failed> {
+fn run(cli: Cli) -> Result<ExitCode, Failed> {
     let mut all_counters = false;
+    let done_here = |outcome: Result<(), Failed>| outcome.map(|()| ExitCode::Done);
     let request = match cli.word {
-        Word::Daemon(args) => return daemon::run(cli.socket, args),
-        Word::Lab(verb) => return lab::run(verb, cli.json),
-        Word::Bench(verb) => return bench::run(verb, cli.json),
-        Word::Man { dir } => return generate::man(&dir),
-        Word::Completions { target } => return generate::completions(&target),
+        Word::Daemon(args) => return done_here(daemon::run(cli.socket, args)),
+        Word::Lab(verb) => return done_here(lab::run(verb, cli.json)),
+        Word::Bench(verb) => return done_here(bench::run(verb, cli.json)),
+        Word::Man { dir } => return done_here(generate::man(&dir)),
+        Word::Completions { target } => return done_here(generate::completions(&target)),
+        Word::Monitor { bond } => return done_here(monitor::run(&cli.socket, bond, cli.json)),
         Word::Bond(verb) => verb.into(),
         Word::Member(verb) => verb.into(),
         Word::Show { name } => Request::Show { name },
@@ -49,12 +52,30 @@ fn run(cli: Cli) -> Result<(), Failed> {
             all_counters = args.all;
             Request::Stats { name: args.name }
         }
+        Word::Check { interfaces } => Request::Check { interfaces },
     };
-    match client::ask(&cli.socket, &request, client::REPLY_TIMEOUT) {
-        Ok(Reply::Done { warnings }) => done(&warnings, cli.json),
-        Ok(Reply::Records(records)) => show(&records, cli.json, all_counters),
-        Ok(Reply::Error(error)) | Err(Failure::Broken(error)) => Err(Failed::refused(error)),
-        Err(Failure::NoDaemon(error)) => Err(Failed { error, code: ExitCode::NoDaemon }),
+    match client::ask(&cli.socket, &request, client::REPLY_TIMEOUT)? {
+        Reply::Done { warnings } => done_here(done(&warnings, cli.json)),
+        Reply::Records(records) => {
+            show(&records, cli.json, all_counters)?;
+            Ok(verdict(&records))
+        }
+        Reply::Error(error) => Err(Failed::refused(error)),
+        Reply::Event(_) => {
+            let object = cli.socket.display().to_string();
+            let cause = "an event came where a reply was due";
+            Err(Failed::refused(Error::new(object, "cannot understand the reply", cause)))
+        }
+    }
+}
+
+/// `check` fails if anything will not work: its lines have said what. All other records are just what they are.
+fn verdict(records: &Records) -> ExitCode {
+    match records {
+        Records::Findings(findings) if findings.iter().any(|one| one.severity == Severity::Error) => {
+            ExitCode::Failed
+        }
+        _ => ExitCode::Done,
     }
 }
 
@@ -73,13 +94,15 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
             Records::Peers(peers) => text::json(peers),
             Records::Lanes(lanes) => text::json(lanes),
             Records::Stats(stats) => text::json(stats),
+            Records::Findings(findings) => text::json(findings),
         });
     }
     let style = text::Style::new(report::colour());
     report::print(&match records {
-        Records::Bonds(bonds) => text::bonds(bonds, &style),
+        Records::Bonds(bonds) => text::bonds(bonds, &style, &Clock::local()),
         Records::Peers(peers) => text::peers(peers, &style),
         Records::Lanes(lanes) => text::lanes(lanes, &style),
         Records::Stats(stats) => text::stats(stats, all_counters, &style),
+        Records::Findings(findings) => text::findings(findings, &style.width(report::width())),
     })
 }

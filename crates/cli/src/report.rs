@@ -1,5 +1,6 @@
 //! What goes to standard error and to standard output, and the exit status.
 
+use crate::client::Failure;
 use linkbraid_api::{Error, ExitCode};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process;
@@ -20,6 +21,15 @@ impl Failed {
     }
 }
 
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Broken(error) => Self::refused(error),
+            Failure::NoDaemon(error) => Self { error, code: ExitCode::NoDaemon },
+        }
+    }
+}
+
 /// Whether a stream gets colour: it is a terminal, and `NO_COLOR` (<https://no-color.org>) is unset or empty.
 fn coloured(is_terminal: bool) -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -30,6 +40,13 @@ fn coloured(is_terminal: bool) -> bool {
 /// Whether standard output gets colour.
 pub fn colour() -> bool {
     coloured(io::stdout().is_terminal())
+}
+
+/// How many characters a line of standard output has, if it is a terminal.
+pub fn width() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout())
+        .map(|(width, _)| usize::from(width.0))
+        .filter(|width| *width > 0)
 }
 
 /// One warning line on standard error.
@@ -49,8 +66,8 @@ pub fn error(error: &Error) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Keeps the shape: an error is one line, whatever a name or a cause brings in.
-fn one_line(text: &str) -> String {
+/// Keeps the shape: one line and no escape sequence, whatever a name or a cause brings in.
+pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -1,6 +1,9 @@
 //! Records as text for people; JSON for programs comes straight from the records.
 
 mod bonds;
+mod clock;
+mod events;
+mod findings;
 mod human;
 mod lanes;
 mod peers;
@@ -8,6 +11,9 @@ mod stats;
 mod table;
 
 pub use bonds::bonds;
+pub use clock::Clock;
+pub use events::event;
+pub use findings::findings;
 pub use human::{count, rate};
 pub use lanes::lanes;
 pub use peers::peers;
@@ -19,6 +25,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     colour: bool,
+    /// How many characters a line may have where that is known; lines that are for one event or finding stay whole
+    /// otherwise.
+    width: Option<usize>,
 }
 
 /// What a word tells about health.
@@ -30,9 +39,15 @@ enum Tone {
 }
 
 impl Style {
-    /// With or without colour.
+    /// With or without colour, as wide as it gets.
     pub fn new(colour: bool) -> Self {
-        Self { colour }
+        Self { colour, width: None }
+    }
+
+    /// The same, in lines of at most so many characters where words allow it.
+    #[must_use]
+    pub fn width(self, width: Option<usize>) -> Self {
+        Self { width, ..self }
     }
 
     fn paint(self, tone: Tone, text: &str) -> String {
@@ -49,6 +64,12 @@ impl Style {
 pub fn json(value: &impl Serialize) -> String {
     // Only maps with keys that are not strings cannot be written, and the records have none.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+/// A value as one line of JSON, for records that never end.
+pub fn json_line(value: &impl Serialize) -> String {
+    // As above.
+    serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
 #[cfg(test)]

@@ -58,9 +58,14 @@ pub fn weight(text: &str) -> Result<Weight, String> {
     if text == "auto" {
         return Ok(Weight::Auto);
     }
-    ranged(text, limits::WEIGHT_MBIT_MIN, limits::WEIGHT_MBIT_MAX, "Mbit/s")
-        .map(Weight::Mbit)
-        .map_err(|cause| cause + ", or auto")
+    let (low, high) = (limits::WEIGHT_MBIT_MIN, limits::WEIGHT_MBIT_MAX);
+    // Who writes 0 means "no traffic there", which is not a matter of shares.
+    if digits(text) == Some(0) {
+        return Err(format!(
+            "'{text}' would leave the member without traffic; allowed are {low} to {high} Mbit/s, or auto"
+        ));
+    }
+    ranged(text, low, high, "Mbit/s").map(Weight::Mbit).map_err(|cause| cause + ", or auto")
 }
 
 /// A stripe: `auto`, a time (`us`, `ms`) or a size (`B`, `KiB`).
@@ -94,6 +99,41 @@ pub fn stripe(text: &str) -> Result<Stripe, String> {
     };
     match value {
         Some(value) if (low..=high).contains(&value) => Ok(make(value)),
+        _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
+    }
+}
+
+/// The time between two proofs of a lane, in milliseconds.
+pub fn probe_interval(text: &str) -> Result<u32, String> {
+    time_ms(text, limits::PROBE_INTERVAL_MS_MIN, limits::PROBE_INTERVAL_MS_MAX)
+}
+
+/// How many intervals without proof cost a lane, a plain number.
+pub fn probe_multiplier(text: &str) -> Result<u8, String> {
+    let (low, high) = (limits::PROBE_MULTIPLIER_MIN, limits::PROBE_MULTIPLIER_MAX);
+    let value = ranged(text, low.into(), high.into(), "intervals")?;
+    u8::try_from(value).map_err(|error| error.to_string())
+}
+
+/// How long a member whose carrier is back waits, in milliseconds.
+pub fn up_delay(text: &str) -> Result<u32, String> {
+    time_ms(text, 0, limits::UP_DELAY_MS_MAX)
+}
+
+/// A time in `ms` or `s`, a whole number of either; the limits are milliseconds, the upper one whole seconds.
+fn time_ms(text: &str, low: u32, high: u32) -> Result<u32, String> {
+    let allowed = format!("allowed are {low}ms to {}s", high / 1000);
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let ms = match (digits(number), unit) {
+        (Some(_), "") => return Err(format!("'{text}' lacks a unit; {allowed}")),
+        (Some(number), "ms") => Some(number),
+        (Some(number), "s") => number.checked_mul(1000),
+        (Some(_), _) => return Err(format!("'{text}' has the unknown unit '{unit}'; {allowed}")),
+        (None, _) => return Err(format!("'{text}' is not a time; {allowed}")),
+    };
+    match ms {
+        Some(ms) if (low..=high).contains(&ms) => Ok(ms),
         _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
     }
 }

@@ -20,9 +20,9 @@ pub(crate) async fn all(control: &mut Control) {
             continue;
         }
         match one(control, saved).await {
-            Ok(bond) => {
+            Ok(mut bond) => {
                 bond.announce(&mut control.sender);
-                tracing::info!(bond = %name, members = bond.members.len(), "adopted");
+                bond.history.bond(Some("up"), "adopted", "taken over from an earlier daemon");
                 control.bonds.insert(name, bond);
             }
             Err(error) => tracing::error!(%error, "cannot adopt the bond; it goes on as it is"),
@@ -38,6 +38,14 @@ async fn one(control: &mut Control, mut saved: SavedBond) -> Result<Bond, Error>
     }
     let mut members = Vec::new();
     let mut left = Vec::new();
+    for member in std::mem::take(&mut saved.members) {
+        if member.joining {
+            tracing::warn!(bond = %name, member = %member.before.link.name, "an earlier daemon died while it added it");
+            member::put_back(control, &saved, &member).await;
+        } else {
+            saved.members.push(member);
+        }
+    }
     for member in &saved.members {
         let index = member.before.link.index;
         match control.netlink.link_by_index(index).await {
@@ -57,7 +65,8 @@ async fn one(control: &mut Control, mut saved: SavedBond) -> Result<Bond, Error>
     for index in left {
         member::disinherit(&mut saved, index);
     }
-    let mut bond = Bond::new(saved, link.index, link.mac, control.hook, control.events.clone())?;
+    let mut bond =
+        Bond::new(saved, link.index, link.mac, control.hook, control.events.clone(), control.feed.clone())?;
     for link in &members {
         member::enslave(&control.netlink, &mut bond, link, false).await?;
     }

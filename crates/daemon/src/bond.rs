@@ -1,20 +1,25 @@
 //! One bond as the daemon holds it.
 
 use crate::{
+    activity::Activity,
     clock::{Clock, epoch},
     control::Event,
     error::About as _,
+    history::{Feed, History},
     identity,
     state::SavedBond,
     stripe,
-    tables::Tables,
+    tables::{Ready, Tables},
 };
 use linkbraid_api::{Error, Weight};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, Policy};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, announcements};
-use linkbraid_proto::arp_plus::{Action, ArpPlus, Config, Input, OwnMember, PeerKey};
+use linkbraid_proto::{
+    arp_plus::{self, ArpPlus, Input},
+    inspector::{self, Inspector},
+};
 use linkbraid_wire::{HostId, MacAddr};
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 use tokio::{
     io::{Interest, unix::AsyncFd},
     sync::mpsc,
@@ -30,16 +35,48 @@ pub(crate) struct Member {
     pub ifindex: u32,
     pub name: String,
     pub mac: MacAddr,
-    /// Set up by the administrator, and with carrier.
-    pub live: bool,
-    /// Why not, in words.
-    pub reason: &'static str,
+    /// Set up by the administrator.
+    pub admin_up: bool,
+    /// With carrier, as netlink told last.
+    pub carrier: bool,
+    /// With carrier, as the poll told last: it is earlier, where the driver has an answer.
+    pub polled: Option<bool>,
+    /// In the bond; somebody may take it out by hand.
+    pub ours: bool,
+    /// Fit to carry traffic, as the inspector says of its own link.
+    pub alive: bool,
+    /// No lane says otherwise; a member whose switch port is dead keeps its carrier.
+    pub sound: bool,
+    /// Added just now, and not yet known to reach anybody.
+    pub joining: bool,
+    /// Peers were told that it leaves; it still takes frames in.
+    pub leaving: bool,
     /// The link's own speed, if it tells one.
     pub speed_mbit: Option<u32>,
+    pub full_duplex: Option<bool>,
     pub weight: Weight,
 }
 
 impl Member {
+    /// Whether it carries traffic.
+    pub(crate) const fn live(&self) -> bool {
+        self.alive && !self.joining && !self.leaving
+    }
+
+    /// Why it does not, in words.
+    pub(crate) fn reason(&self) -> &'static str {
+        let carrier = self.polled.unwrap_or(self.carrier);
+        match (self.ours, self.admin_up, carrier) {
+            _ if self.live() => "",
+            _ if self.leaving => "leaving",
+            (false, ..) => "taken out of the bond by hand",
+            (_, false, _) => "set down",
+            (_, true, false) => "no carrier",
+            _ if self.alive => "joining: no peer has answered through it yet",
+            _ => "carrier is back, waiting until it lasts",
+        }
+    }
+
     /// Its share.
     pub(crate) fn weight_mbit(&self) -> u32 {
         match self.weight {
@@ -56,11 +93,18 @@ pub(crate) struct Bond {
     pub mac: MacAddr,
     pub addresses: Vec<(IpAddr, u8)>,
     pub members: Vec<Member>,
+    /// Names of members by slot, of those that are gone too: their last events come later.
+    pub names: BTreeMap<u8, String>,
     pub arp_plus: ArpPlus,
+    pub inspector: Inspector,
     pub path: DataPath,
+    pub history: History,
+    pub activity: Activity,
     /// What `gso_max_size` was set to.
     pub stripe_bytes: u32,
-    tables: Tables,
+    pub tables: Tables,
+    /// Other members carry traffic than when the stripe length was set.
+    pub stripe_stale: bool,
     reader: JoinHandle<()>,
 }
 
@@ -72,14 +116,20 @@ impl Bond {
         mac: MacAddr,
         hook: HookChoice,
         events: mpsc::Sender<Event>,
+        feed: Feed,
     ) -> Result<Self, Error> {
         let mut path = DataPath::load(&saved.pins, hook).about(&saved.name, "cannot load the data path")?;
         let tables = Tables::adopt(&path).about(&saved.name, "cannot read the data path's tables")?;
         path.attach_bond(ifindex).about(&saved.name, "cannot attach the data path")?;
         let reader = read_frames(&saved.name, ifindex, &path, events)?;
-        let config = Config::new(HostId(saved.host_id), epoch());
+        let (host_id, epoch) = (HostId(saved.host_id), epoch());
+        let probing = inspector::Config { host_id, epoch, timing: saved.timing() };
         Ok(Self {
-            arp_plus: ArpPlus::new(config, identity::new_seed()),
+            names: BTreeMap::new(),
+            arp_plus: ArpPlus::new(arp_plus::Config::new(host_id, epoch), identity::new_seed()),
+            inspector: Inspector::new(probing, identity::new_seed()),
+            history: History::new(&saved.name, feed),
+            activity: Activity::default(),
             saved,
             ifindex,
             mac,
@@ -87,6 +137,7 @@ impl Bond {
             members: Vec::new(),
             path,
             stripe_bytes: 0,
+            stripe_stale: false,
             tables,
             reader,
         })
@@ -101,23 +152,6 @@ impl Bond {
         (0..dataplane::MEMBERS_MAX as u8).find(|slot| self.members.iter().all(|member| member.slot != *slot))
     }
 
-    /// Tells the protocol what the members are now.
-    pub(crate) fn tell_members(&mut self, clock: Clock) {
-        let members = self
-            .members
-            .iter()
-            .map(|member| OwnMember {
-                slot: member.slot,
-                mac: member.mac,
-                up: member.live,
-                sound: true,
-                weight_mbit: member.weight_mbit(),
-                class: 0,
-            })
-            .collect();
-        self.arp_plus.handle(clock.now(), Input::Members(members));
-    }
-
     /// Reads the bond's addresses from the kernel and tells the protocol.
     pub(crate) async fn read_addresses(&mut self, netlink: &Netlink, clock: Clock) -> Result<(), Error> {
         let addresses =
@@ -130,29 +164,39 @@ impl Bond {
             IpAddr::V6(ip) if !ip.is_unicast_link_local() => 1,
             IpAddr::V6(_) => 2,
         });
+        self.inspector.handle(clock.now(), inspector::Input::Address(ips.first().copied()));
         self.arp_plus.handle(clock.now(), Input::Addresses(ips));
         Ok(())
     }
 
-    /// Reads one member's carrier and speed; whether anything changed.
+    /// Reads what a link is like now; whether anything about the member changed.
     pub(crate) fn refresh_member(&mut self, link: &LinkInfo) -> bool {
         let Some(member) = self.members.iter_mut().find(|member| member.ifindex == link.index) else {
             return false;
         };
-        let before = (member.live, member.weight_mbit(), member.name.clone());
+        let before = member.clone();
         read_link(member, link, self.ifindex);
-        before != (member.live, member.weight_mbit(), member.name.clone())
+        if before.name != member.name {
+            let text = format!("renamed: it was '{}'", before.name);
+            let name = member.name.clone();
+            self.history.member(&name, "renamed", text);
+            return true;
+        }
+        let of = |member: &Member| {
+            (member.admin_up, member.carrier, member.ours, member.weight_mbit(), member.full_duplex)
+        };
+        of(&before) != of(member)
     }
 
     /// Writes everything the data path follows, from the members and from the protocol's table.
-    pub(crate) fn write_tables(&mut self) -> Result<(), Error> {
+    pub(crate) fn write_tables(&mut self, clock: Clock) -> Result<(), Error> {
         let name = self.saved.name.clone();
         let policy = match self.saved.policy {
             linkbraid_api::Policy::Spread => Policy::Spread,
             linkbraid_api::Policy::Flow => Policy::Flow,
             linkbraid_api::Policy::ActiveBackup => Policy::ActiveBackup,
         };
-        let live = self.members.iter().filter(|member| member.live).count();
+        let live = self.members.iter().filter(|member| member.live()).count();
         let damping =
             (self.saved.damping && live > 1 && policy == Policy::Spread).then_some(dataplane::DAMPING);
         let row = dataplane::Bond {
@@ -160,18 +204,22 @@ impl Bond {
             mac: self.mac.0,
             policy,
             damping,
-            dead_slots: 0,
+            dead_slots: self.dead_slots(),
             elected: Vec::new(),
         };
+        let ready = Ready { members: &self.members, own: &self.own_members(), alive: &self.inspector };
         self.tables
-            .write(&self.path, row, &self.members, &self.arp_plus)
-            .about(&name, "cannot write the data path's tables")
+            .write(&self.path, row, &ready, &self.arp_plus)
+            .about(&name, "cannot write the data path's tables")?;
+        self.tell_plan(clock);
+        Ok(())
     }
 
     /// Sets the stripe length from the live members' rates.
     pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
+        self.stripe_stale = false;
         let weights: Vec<u32> =
-            self.members.iter().filter(|member| member.live).map(Member::weight_mbit).collect();
+            self.members.iter().filter(|member| member.live()).map(Member::weight_mbit).collect();
         let bytes = match self.saved.policy {
             linkbraid_api::Policy::Spread => {
                 stripe::gso_max_size(self.saved.stripe, &weights, self.saved.mtu)
@@ -209,29 +257,11 @@ impl Bond {
         Ok(())
     }
 
-    /// Carries out what the protocol wants; whether the tables must be written.
-    pub(crate) fn take_actions(&mut self, sender: &mut ArpPlusSender) -> bool {
-        let mut tables_differ = false;
-        while let Some(action) = self.arp_plus.poll_action() {
-            match action {
-                Action::Send { slot, frame } => self.send(sender, slot, &frame),
-                Action::Peers | Action::Segments => tables_differ = true,
-                Action::Event(event) => log_event(&self.saved.name, &event),
-            }
-        }
-        tables_differ
-    }
-
-    fn send(&self, sender: &mut ArpPlusSender, slot: u8, frame: &[u8]) {
+    pub(crate) fn send(&self, sender: &mut ArpPlusSender, slot: u8, frame: &[u8]) {
         let Some(member) = self.members.iter().find(|member| member.slot == slot) else { return };
         if let Err(error) = sender.send(member.ifindex, frame) {
             tracing::debug!(bond = %self.saved.name, member = %member.name, %error, "ARP+ frame not sent");
         }
-    }
-
-    /// The plan number of a peer.
-    pub(crate) fn plan_of(&self, peer: &PeerKey) -> Option<u32> {
-        self.tables.plan_of(peer)
     }
 
     /// Peers of an earlier daemon that have not spoken are plain hosts from now on.
@@ -249,7 +279,7 @@ impl Bond {
     pub(crate) fn announce(&self, sender: &mut ArpPlusSender) {
         let ips: Vec<IpAddr> = self.addresses.iter().map(|(ip, _)| *ip).collect();
         // Each segment must hear it, and the frame's source must be the member's own MAC.
-        for member in self.members.iter().filter(|member| member.live) {
+        for member in self.members.iter().filter(|member| member.live()) {
             for mut frame in announcements(self.mac, &ips) {
                 if let Some(source) = frame.get_mut(6..12) {
                     source.copy_from_slice(&member.mac.0);
@@ -260,32 +290,15 @@ impl Bond {
     }
 }
 
-fn log_event(bond: &str, event: &linkbraid_proto::arp_plus::Event) {
-    use linkbraid_proto::arp_plus::Event;
-    match event {
-        Event::State { old, new } => tracing::debug!(bond, %old, %new, "ARP+ state"),
-        Event::Peer { key, address, mac, new, reason, .. } => {
-            let address = address.map(|address| address.to_string()).unwrap_or_default();
-            tracing::info!(bond, peer = %key, address, %mac, ?reason, there = new.is_some(), "peer");
-        }
-        Event::Conflict(conflict) => tracing::warn!(bond, "{conflict}"),
-        Event::TableFull { hosts } => tracing::warn!(bond, hosts, "the table of peers is full"),
-    }
-}
-
 /// Reads name, carrier and speed of a link into a member.
 pub(crate) fn read_link(member: &mut Member, link: &LinkInfo, bond: u32) {
     member.name.clone_from(&link.name);
-    let is_ours = link.controller == Some(bond);
-    member.live = link.up && link.carrier && is_ours;
-    member.reason = match (is_ours, link.up, link.carrier) {
-        (true, true, true) => "",
-        (false, ..) => "taken out of the bond by hand",
-        (_, true, false) => "no carrier",
-        (_, false, _) => "set down",
-    };
-    if member.live {
-        member.speed_mbit = linkbraid_link::speed(&link.name).map(|speed| speed.mbit);
+    member.ours = link.controller == Some(bond);
+    (member.admin_up, member.carrier) = (link.up, link.carrier);
+    if link.up && link.carrier {
+        let speed = linkbraid_link::speed(&link.name);
+        member.speed_mbit = speed.map(|speed| speed.mbit);
+        member.full_duplex = speed.and_then(|speed| speed.full_duplex);
     }
 }
 

@@ -5,15 +5,18 @@ use crate::{
     bond::Bond,
     clock::Clock,
     error::About as _,
-    member, record,
+    history::{Feed, new_feed},
+    member,
+    pending::{self, Outcome},
+    record,
     server::{Call, Server},
-    setup,
+    setup::{self, check_inspector},
     state::StateDir,
 };
 use linkbraid_api::{BondSet, Error, Records, Reply, Request};
 use linkbraid_dataplane::HookChoice;
-use linkbraid_link::{ArpPlusSender, LinkEvent, Netlink, PortFlags, Watch};
-use linkbraid_proto::{Time, arp_plus::Input};
+use linkbraid_link::{ArpPlusSender, CarrierPoll, LinkEvent, Netlink, PortFlags, Watch};
+use linkbraid_proto::Time;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::{
     collections::BTreeMap,
@@ -24,15 +27,18 @@ use std::{
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::mpsc,
+    sync::{mpsc, oneshot},
 };
 
 /// Requests and frames waiting for the loop; senders wait when it is full.
 const WAITING_MAX: usize = 256;
 /// Frames taken in before anything else has its turn.
 const FRAMES_AT_ONCE: usize = 64;
-/// How long a member that leaves still takes frames in, after its peers were told.
-const DRAIN: Duration = Duration::from_millis(20);
+/// How often carrier is looked for: the kernel tells of an ordinary NIC's carrier once a second at most
+/// (net/core/link_watch.c).
+const CARRIER_POLL: Duration = Duration::from_millis(10);
+/// How often counters are read to see which lanes carry data.
+const LOOK: Duration = Duration::from_millis(100);
 /// How long a restarted daemon waits for the peers of its predecessor to speak.
 const INHERIT: Duration = Duration::from_secs(5);
 /// Where the BPF file system usually is, and where it is mounted otherwise.
@@ -50,6 +56,13 @@ pub(crate) enum Event {
         /// Whole, with its Ethernet header.
         frame: Vec<u8>,
     },
+    /// A member has carrier, or has none any more.
+    Carrier {
+        /// The member.
+        ifindex: u32,
+        /// Whether it has.
+        carrier: bool,
+    },
 }
 
 /// All that the daemon holds.
@@ -61,9 +74,17 @@ pub(crate) struct Control {
     pub pins: PathBuf,
     pub hook: HookChoice,
     pub clock: Clock,
-    pub drain: Duration,
     pub events: mpsc::Sender<Event>,
+    carrier: CarrierPoll,
+    /// What it watches.
+    watched: Vec<(u32, String)>,
+    pub feed: Feed,
     pub bonds: BTreeMap<String, Bond>,
+    pub pending: pending::Queue,
+    /// When counters are to be read next.
+    look_at: Time,
+    /// systemd wants a sign of life this often, the next one then.
+    watchdog: Option<(Duration, Time)>,
     /// When inherited peers that have not spoken are forgotten.
     pub inherit_until: Option<Time>,
 }
@@ -81,7 +102,13 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     });
     let (events, mut inbox) = mpsc::channel(WAITING_MAX);
     let (calls, mut requests) = mpsc::channel::<Call>(WAITING_MAX);
+    let feed = new_feed();
     let mut watch = Watch::new().about("daemon", "cannot watch interfaces")?;
+    let told = events.clone();
+    let carrier = CarrierPoll::start(CARRIER_POLL, move |ifindex, carrier| {
+        // It ends with the loop, and waits while the loop is busy.
+        let _ = told.blocking_send(Event::Carrier { ifindex, carrier });
+    });
     let mut control = Control {
         netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,
         sender: ArpPlusSender::new().about("daemon", "cannot send ARP+ frames")?,
@@ -89,9 +116,14 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         pins: bpf_dir()?,
         hook: options.hook,
         clock: Clock::new(),
-        drain: DRAIN,
         events,
+        carrier: carrier.about("daemon", "cannot watch carrier")?,
+        watched: Vec::new(),
+        feed: feed.clone(),
         bonds: BTreeMap::new(),
+        pending: pending::Queue::default(),
+        look_at: Time::ZERO,
+        watchdog: watchdog(),
         inherit_until: None,
     };
     adopt::all(&mut control).await;
@@ -100,21 +132,26 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     tracing::info!(bonds = control.bonds.len(), "ready");
-    let served = server.serve(calls);
+    let served = server.serve(calls, feed);
     tokio::pin!(served);
     loop {
-        control.act().await;
+        control.act();
+        pending::advance(&mut control).await;
+        control.catch_up().await;
         let wake = control.wake();
         tokio::select! {
             biased;
             _ = term.recv() => break,
             _ = int.recv() => break,
             event = watch.next() => control.link_event(event.about("daemon", "cannot watch interfaces")?).await,
-            Some((request, answer)) = requests.recv() => {
-                let reply = control.answer(request).await;
-                let _ = answer.send(reply);
+            Some((request, answer)) = requests.recv() => control.answer(request, answer).await,
+            () = tokio::time::sleep_until(wake) => {
+                // What waits has arrived in time.
+                if let Ok(event) = inbox.try_recv() {
+                    control.frames(event, &mut inbox);
+                }
+                control.timeout();
             }
-            () = tokio::time::sleep_until(wake) => control.timeout(),
             () = &mut served => break,
             // Last, for anybody on the wire can send as many as he likes.
             Some(event) = inbox.recv() => control.frames(event, &mut inbox),
@@ -134,19 +171,44 @@ impl Control {
         Error::new(name, "no such bond", cause).hint("linkbraid show")
     }
 
-    /// When a protocol wants to be woken next.
+    /// When something wants to be woken next.
     fn wake(&self) -> tokio::time::Instant {
-        let times = self.bonds.values().filter_map(|bond| bond.arp_plus.poll_timeout());
-        match times.chain(self.inherit_until).min() {
+        let now = self.clock.now();
+        let times = self.bonds.values().filter_map(Bond::poll_timeout);
+        let others = [
+            self.inherit_until,
+            self.pending.wake(now),
+            self.has_peers().then_some(self.look_at),
+            self.watchdog.map(|(_, next)| next),
+        ];
+        match times.chain(others.into_iter().flatten()).min() {
             Some(time) => self.clock.instant(time),
             None => tokio::time::Instant::now() + Duration::from_secs(3600),
         }
     }
 
+    fn has_peers(&self) -> bool {
+        self.bonds.values().any(|bond| bond.arp_plus.peers().len() > 0)
+    }
+
     fn timeout(&mut self) {
         let now = self.clock.now();
         for bond in self.bonds.values_mut() {
-            bond.arp_plus.handle(now, Input::Timeout);
+            bond.timeout(now);
+        }
+        if self.look_at <= now {
+            self.look_at = now + LOOK;
+            for bond in self.bonds.values_mut() {
+                if let Err(error) = bond.look_at_lanes(self.clock) {
+                    tracing::error!(%error, "lanes in use are not known");
+                }
+            }
+        }
+        if let Some((period, next)) = &mut self.watchdog
+            && *next <= now
+        {
+            *next = now + *period;
+            let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
         }
         if self.inherit_until.is_some_and(|until| until <= now) {
             self.inherit_until = None;
@@ -162,8 +224,11 @@ impl Control {
     fn frames(&mut self, first: Event, inbox: &mut mpsc::Receiver<Event>) {
         let mut next = Some(first);
         let mut taken = 0;
-        while let Some(Event::Frame { ifindex, slot, frame }) = next {
-            self.frame(ifindex, slot, &frame);
+        while let Some(event) = next {
+            match event {
+                Event::Frame { ifindex, slot, frame } => self.frame(ifindex, slot, &frame),
+                Event::Carrier { ifindex, carrier } => self.carrier(ifindex, carrier),
+            }
             taken += 1;
             next = if taken < FRAMES_AT_ONCE { inbox.try_recv().ok() } else { None };
         }
@@ -172,17 +237,39 @@ impl Control {
     fn frame(&mut self, ifindex: u32, slot: u8, frame: &[u8]) {
         let now = self.clock.now();
         if let Some(bond) = self.bonds.values_mut().find(|bond| bond.ifindex == ifindex) {
-            bond.arp_plus.handle(now, Input::Frame { slot, bytes: frame });
+            bond.frame(now, slot, frame);
+        }
+    }
+
+    /// The poll has seen a member's carrier come or go.
+    fn carrier(&mut self, ifindex: u32, carrier: bool) {
+        for bond in self.bonds.values_mut() {
+            let member = bond.members.iter_mut().find(|member| member.ifindex == ifindex);
+            if let Some(member) = member.filter(|member| member.polled != Some(carrier)) {
+                member.polled = Some(carrier);
+                bond.tell_members(self.clock);
+            }
         }
     }
 
     /// Carries out what the protocols want.
-    async fn act(&mut self) {
+    fn act(&mut self) {
         for bond in self.bonds.values_mut() {
-            if bond.take_actions(&mut self.sender)
-                && let Err(error) = bond.write_tables()
-            {
-                tracing::error!(%error, "the data path is behind");
+            bond.act(&mut self.sender, self.clock);
+        }
+        let members = self.bonds.values().flat_map(|bond| &bond.members);
+        let members = members.map(|member| (member.ifindex, &member.name));
+        if !members.clone().eq(self.watched.iter().map(|(ifindex, name)| (*ifindex, name))) {
+            self.watched = members.map(|(ifindex, name)| (ifindex, name.clone())).collect();
+            self.carrier.watch(self.watched.clone());
+        }
+    }
+
+    /// What takes the kernel longer, and may wait.
+    async fn catch_up(&mut self) {
+        for bond in self.bonds.values_mut().filter(|bond| bond.stripe_stale) {
+            if let Err(error) = bond.write_stripe(&self.netlink).await {
+                tracing::error!(%error, "stripe length not set");
             }
         }
     }
@@ -213,10 +300,9 @@ impl Control {
                 tracing::error!(member = %link.name, %error, "port flags not set");
             }
             if bond.refresh_member(link) {
-                let member = bond.members.iter().find(|member| member.ifindex == link.index);
-                tracing::info!(bond = %bond.saved.name, member = %link.name, live = member.map(|m| m.live), "member changed");
                 bond.tell_members(clock);
-                if let Err(error) = bond.write_tables() {
+                bond.act(&mut self.sender, clock);
+                if let Err(error) = bond.write_tables(clock) {
                     tracing::error!(%error, "the data path is behind");
                 }
                 if let Err(error) = bond.write_stripe(&self.netlink).await {
@@ -239,7 +325,9 @@ impl Control {
         }
         let Some(name) = self.bond_of(index) else { return };
         let Some(mut bond) = self.bonds.remove(&name) else { return };
-        tracing::warn!(bond = %name, index, "a member is gone");
+        let gone = bond.members.iter().find(|member| member.ifindex == index).map(|m| m.name.clone());
+        let text = "deleted, or moved to another network namespace, by somebody else";
+        bond.history.member(&gone.unwrap_or_default(), "gone", text);
         bond.members.retain(|member| member.ifindex != index);
         member::disinherit(&mut bond.saved, index);
         if let Err(error) = bond.path.detach_member(index) {
@@ -286,22 +374,28 @@ impl Control {
         }
     }
 
-    async fn answer(&mut self, request: Request) -> Reply {
+    async fn answer(&mut self, request: Request, answer: oneshot::Sender<Reply>) {
         let done = match request {
-            Request::BondAdd(request) => setup::add(self, request).await,
-            Request::BondSet(request) => self.bond_set(request).await,
-            Request::BondDel(request) => setup::delete(self, &request.name).await,
-            Request::MemberAdd(request) => member::add(self, request).await,
-            Request::MemberSet(request) => member::set(self, &request).await,
-            Request::MemberDel(request) => member::delete(self, &request).await,
-            Request::Show { name } => return self.records(name, record::bonds),
-            Request::Peers { bond } => return self.records(bond, record::peers),
-            Request::Lanes { bond } => return self.records(bond, record::lanes),
-            Request::Stats { name } => return self.records(name, record::stats),
+            Request::BondAdd(request) => setup::add(self, request).await.map(Outcome::Done),
+            Request::BondSet(request) => self.bond_set(request).await.map(Outcome::Done),
+            Request::BondDel(request) => setup::delete(self, &request.name).await.map(Outcome::Done),
+            Request::MemberAdd(request) => member::add(self, request).await.map(Outcome::Waits),
+            Request::MemberSet(request) => member::set(self, &request).await.map(Outcome::Done),
+            Request::MemberDel(request) => member::delete(self, &request).await.map(Outcome::Waits),
+            Request::Monitor { bond: Some(bond) } if !self.bonds.contains_key(&bond) => {
+                Err(self.no_bond(&bond))
+            }
+            Request::Monitor { .. } => Ok(Outcome::Done(Vec::new())),
+            Request::Show { name } => return reply(answer, self.records(name, record::bonds)),
+            Request::Peers { bond } => return reply(answer, self.records(bond, record::peers)),
+            Request::Lanes { bond } => return reply(answer, self.records(bond, record::lanes)),
+            Request::Stats { name } => return reply(answer, self.records(name, record::stats)),
+            Request::Check { .. } => Err(Error::new("check", "not built yet", "soon")),
         };
         match done {
-            Ok(warnings) => Reply::Done { warnings },
-            Err(error) => Reply::Error(error),
+            Ok(Outcome::Waits(pending)) => self.pending.push(pending, answer),
+            Ok(Outcome::Done(warnings)) => reply(answer, Reply::Done { warnings }),
+            Err(error) => reply(answer, Reply::Error(error)),
         }
     }
 
@@ -322,17 +416,31 @@ impl Control {
 
     async fn bond_set(&mut self, set: BondSet) -> Result<Vec<String>, Error> {
         let Some(bond) = self.bonds.get_mut(&set.name) else { return Err(self.no_bond(&set.name)) };
+        check_inspector(&set.name, &set.inspector)?;
         if let Some(mtu) = set.mtu {
             member::set_mtu(&self.netlink, bond, mtu).await?;
         }
         bond.saved.policy = set.policy.unwrap_or(bond.saved.policy);
         bond.saved.stripe = set.stripe.unwrap_or(bond.saved.stripe);
         bond.saved.damping = set.damping.unwrap_or(bond.saved.damping);
-        bond.write_tables()?;
+        bond.saved.set_inspector(set.inspector);
+        bond.tell_timing(self.clock);
+        bond.write_tables(self.clock)?;
         bond.write_stripe(&self.netlink).await?;
         self.state.write(&bond.saved)?;
         Ok(Vec::new())
     }
+}
+
+/// The client may have hung up.
+fn reply(answer: oneshot::Sender<Reply>, reply: Reply) {
+    let _ = answer.send(reply);
+}
+
+/// How often systemd wants a sign of life, if it does: half of its patience.
+fn watchdog() -> Option<(Duration, Time)> {
+    let patience = sd_notify::watchdog_enabled()?;
+    Some((patience / 2, Time::ZERO))
 }
 
 /// The directory of this namespace's pins, in a BPF file system that is mounted if none is.

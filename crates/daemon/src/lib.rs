@@ -4,13 +4,18 @@
 //! from the data path, changes of interfaces from netlink, timers, signals. The daemon writes the tables that the
 //! data path follows and never touches a frame of the user's; what it sets up goes on without it.
 
+mod activity;
 mod adopt;
 mod bond;
 mod clock;
 mod control;
 mod error;
+mod events;
+mod history;
 mod identity;
+mod inspect;
 mod member;
+mod pending;
 mod record;
 mod server;
 mod setup;

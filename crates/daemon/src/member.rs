@@ -4,6 +4,7 @@ use crate::{
     bond::{Bond, Member, read_link},
     control::Control,
     error::About as _,
+    pending::Pending,
     setup,
     state::{SavedBond, SavedMember},
 };
@@ -73,6 +74,7 @@ pub(crate) async fn enslave(
 ) -> Result<(), Error> {
     let name = &link.name;
     let saved = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
+    let joining = saved.is_some_and(|saved| saved.joining);
     let (slot, weight) = saved.map_or((0, Weight::Auto), |saved| (saved.slot, saved.weight));
     if link.mtu != bond.saved.mtu {
         netlink
@@ -107,9 +109,16 @@ pub(crate) async fn enslave(
         ifindex: link.index,
         name: name.clone(),
         mac: link.mac,
-        live: false,
-        reason: "",
+        admin_up: false,
+        carrier: false,
+        polled: None,
+        ours: false,
+        alive: false,
+        sound: true,
+        joining,
+        leaving: false,
         speed_mbit: None,
+        full_duplex: None,
         weight,
     };
     let now = netlink.link_by_index(link.index).await.about(name, "cannot read the interface")?;
@@ -118,8 +127,8 @@ pub(crate) async fn enslave(
     Ok(())
 }
 
-/// `member add`
-pub(crate) async fn add(control: &mut Control, add: MemberAdd) -> Result<Vec<String>, Error> {
+/// `member add`: in the bond, but without traffic until a peer answers through it.
+pub(crate) async fn add(control: &mut Control, add: MemberAdd) -> Result<Pending, Error> {
     let command = format!("linkbraid member add {} {}", add.bond, add.interface);
     let link = check(control, &add.bond, &add.interface, add.move_address, &command).await?;
     check_weight(&add.bond, &add.interface, Some(add.weight))?;
@@ -127,8 +136,12 @@ pub(crate) async fn add(control: &mut Control, add: MemberAdd) -> Result<Vec<Str
     let result = join(control, &mut bond, &add, &link).await;
     let joined = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
     let warning = joined.and_then(|member| lease_warning(&add.bond, &member.before));
+    let member = bond.members.iter().find(|member| member.ifindex == link.index);
+    let pending = member.map(|member| Pending::join(&bond, member, control.clock.now(), add.force));
     control.bonds.insert(add.bond.clone(), bond);
-    result.map(|()| warning.into_iter().collect())
+    result?;
+    let gone = || Error::new(&add.bond, format!("cannot add member '{}'", add.interface), "it is gone again");
+    Ok(pending.ok_or_else(gone)?.warn(warning))
 }
 
 async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &LinkInfo) -> Result<(), Error> {
@@ -143,13 +156,17 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
             .hint(format!("ip link set {} address 02:00:00:00:00:01", add.interface)));
     }
     let before = control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
-    bond.saved.members.push(SavedMember { slot, weight: add.weight, before });
+    bond.saved.members.push(SavedMember { slot, weight: add.weight, joining: true, before });
     if let Err(error) = control.state.write(&bond.saved) {
         bond.saved.members.pop();
         return Err(error);
     }
-    let joined = enslave(&control.netlink, bond, link, true).await;
-    let outcome = match joined {
+    let joined = async {
+        enslave(&control.netlink, bond, link, true).await?;
+        // A bond that had lost its last member has the MAC of nobody.
+        keep_mac(&control.netlink, bond).await
+    };
+    let outcome = match joined.await {
         Ok(()) => settle(control, bond).await,
         Err(error) => Err(error),
     };
@@ -158,16 +175,66 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
         settle(control, bond).await?;
         return Err(error);
     }
-    bond.announce(&mut control.sender);
     Ok(())
+}
+
+/// A member that joined is in from now on.
+pub(crate) async fn admit(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
+    for member in bond.members.iter_mut().filter(|member| member.ifindex == ifindex) {
+        member.joining = false;
+    }
+    for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
+        member.joining = false;
+    }
+    let settled = settle(control, &mut bond).await;
+    bond.announce(&mut control.sender);
+    let saved = control.state.write(&bond.saved);
+    control.bonds.insert(name.to_owned(), bond);
+    settled.and(saved)
+}
+
+/// A member that joined is not wanted after all: everything as it was.
+pub(crate) async fn withdraw(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
+    let released = release(control, &mut bond, ifindex, Addresses::GoBack).await;
+    let settled = settle(control, &mut bond).await;
+    control.bonds.insert(name.to_owned(), bond);
+    released.and(settled)
+}
+
+/// A member whose daemon died while it joined: everything as it was, as far as that can be.
+pub(crate) async fn put_back(control: &Control, saved: &SavedBond, member: &SavedMember) {
+    let before = &member.before;
+    let link = &before.link;
+    if let Some(bond) = saved.ifindex {
+        let moved = Moved {
+            from: link.index,
+            from_name: link.name.clone(),
+            to: bond,
+            to_name: saved.name.clone(),
+            addresses: before.addresses.iter().filter(|address| !address.automatic).cloned().collect(),
+            routes: before.routes.clone(),
+        };
+        if let Err(error) = control.netlink.move_back(&moved).await {
+            tracing::error!(%error, "addresses not moved back");
+        }
+    }
+    // Its program is pinned by its number, and goes with the pin.
+    if let Err(error) = linkbraid_dataplane::remove_member_pin(&saved.pins, link.index) {
+        tracing::error!(%error, "its program stays on");
+    }
+    if let Err(error) = control.netlink.restore(before).await {
+        tracing::error!(%error, "not everything could be put back");
+    }
 }
 
 /// After the members changed: protocol, tables, stripe.
 pub(crate) async fn settle(control: &mut Control, bond: &mut Bond) -> Result<(), Error> {
     bond.tell_members(control.clock);
     bond.read_addresses(&control.netlink, control.clock).await?;
-    bond.take_actions(&mut control.sender);
-    bond.write_tables()?;
+    bond.act(&mut control.sender, control.clock);
+    bond.write_tables(control.clock)?;
     bond.write_stripe(&control.netlink).await
 }
 
@@ -264,39 +331,54 @@ pub(crate) fn lease_warning(bond: &str, before: &Saved) -> Option<String> {
     ))
 }
 
-/// `member del`: the peers are told first, then the member leaves.
-pub(crate) async fn delete(control: &mut Control, del: &MemberDel) -> Result<Vec<String>, Error> {
+/// `member del`: the peers are told, and the member leaves when nothing comes in over it any more.
+pub(crate) async fn delete(control: &mut Control, del: &MemberDel) -> Result<Pending, Error> {
     let mut bond = control.bonds.remove(&del.bond).ok_or_else(|| control.no_bond(&del.bond))?;
     let result = leave(control, &mut bond, del).await;
     control.bonds.insert(del.bond.clone(), bond);
     result
 }
 
-async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Result<Vec<String>, Error> {
+async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Result<Pending, Error> {
+    let what = || format!("cannot remove member '{}'", del.interface);
     let member = find(bond, &del.interface)?.clone();
-    if bond.members.len() == 1 {
-        return Err(Error::new(
-            &del.bond,
-            format!("cannot remove member '{}'", del.interface),
-            "it is the last one",
-        )
-        .hint(format!("linkbraid bond del {}", del.bond)));
+    if member.leaving {
+        return Err(Error::new(&del.bond, what(), "it is leaving already")
+            .hint(format!("linkbraid show {}", del.bond)));
+    }
+    if bond.members.iter().filter(|member| !member.leaving).count() == 1 && !del.force {
+        return Err(Error::new(&del.bond, what(), "it is the last one")
+            .hint(format!("linkbraid bond del {}", del.bond)));
     }
     // Off the plans, here and (through CHANGE) at the peers, while it still takes frames in.
-    bond.members.retain(|other| other.slot != member.slot);
+    for other in bond.members.iter_mut().filter(|other| other.slot == member.slot) {
+        other.leaving = true;
+    }
     let kept = keep_mac(&control.netlink, bond).await;
     let settled = settle(control, bond).await;
     bond.announce(&mut control.sender);
-    tokio::time::sleep(control.drain).await;
+    if let Err(error) = kept.and(settled) {
+        tracing::error!(%error, "the bond is behind");
+    }
+    Ok(Pending::leave(bond, &member, control.clock.now()))
+}
+
+/// A member that has left the plans leaves the bond.
+pub(crate) async fn detach(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
+    let addresses = if bond.saved.members.len() > 1 { Addresses::Stay } else { Addresses::GoBack };
     // Whatever failed: a member that is half in and half out could neither be added nor removed.
-    let released = release(control, bond, member.ifindex, Addresses::Stay).await;
-    kept.and(settled).and(released).map(|()| Vec::new())
+    let released = release(control, &mut bond, ifindex, addresses).await;
+    let settled = settle(control, &mut bond).await;
+    control.bonds.insert(name.to_owned(), bond);
+    released.and(settled)
 }
 
 /// The bond's MAC is that of one of its members: if that one has left, the first one's.
 pub(crate) async fn keep_mac(netlink: &Netlink, bond: &mut Bond) -> Result<(), Error> {
-    let Some(first) = bond.members.first() else { return Ok(()) };
-    if bond.members.iter().all(|member| member.mac != bond.mac) {
+    let mut staying = bond.members.iter().filter(|member| !member.leaving);
+    let Some(first) = staying.next() else { return Ok(()) };
+    if first.mac != bond.mac && staying.all(|member| member.mac != bond.mac) {
         let mac = first.mac;
         netlink.set_mac(bond.ifindex, mac).await.about(&bond.saved.name, "cannot change the bond's MAC")?;
         bond.mac = mac;

@@ -3,8 +3,9 @@
 use crate::{
     bond::Bond,
     error::About as _,
+    events::lane_state,
     identity::hex,
-    tables::{own_members, peer_lanes},
+    tables::{lane_index, peer_lanes, plain_lanes},
 };
 use linkbraid_api::{
     AddressMove, BondRecord, CounterRecord, Error, Health, LaneRecord, MemberRecord, PeerMemberRecord,
@@ -14,11 +15,14 @@ use linkbraid_dataplane::Count;
 use linkbraid_proto::{
     Time,
     arp_plus::{self, Peer, PeerKey},
-    plan::{Lane, plan},
+    inspector::LaneSnapshot,
+    plan::Lane,
 };
 
 /// ARP+ counters are numbered after those of the data path, which has room for 64.
 const PROTOCOL_NUMBERS_FROM: u32 = 100;
+/// And those of the inspector after them; its names say whose they are.
+const INSPECTOR_NUMBERS_FROM: u32 = 200;
 
 /// `show`
 pub(crate) fn bonds(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
@@ -26,11 +30,11 @@ pub(crate) fn bonds(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
 }
 
 fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
-    let live = bond.members.iter().filter(|member| member.live).count();
-    let (health, reason) = match bond.members.iter().find(|member| !member.live) {
+    let live = bond.members.iter().filter(|member| member.live()).count();
+    let (health, reason) = match bond.members.iter().find(|member| !member.live()) {
         None => (Health::Ok, String::new()),
         Some(_) if live == 0 => (Health::Down, "no member carries traffic".to_owned()),
-        Some(member) => (Health::Degraded, format!("'{}': {}", member.name, member.reason)),
+        Some(member) => (Health::Degraded, format!("'{}': {}", member.name, member.reason())),
     };
     let saved = &bond.saved;
     Ok(BondRecord {
@@ -62,6 +66,11 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
             })
             .collect(),
         conflicts: bond.arp_plus.conflicts().iter().map(|open| open.conflict.to_string()).collect(),
+        probes: saved.probes,
+        probe_interval_ms: saved.probe_interval_ms,
+        probe_multiplier: saved.probe_multiplier,
+        up_delay_ms: saved.up_delay_ms,
+        events: bond.history.events().cloned().collect(),
     })
 }
 
@@ -71,8 +80,8 @@ fn one_member(bond: &Bond, member: &crate::bond::Member) -> Result<MemberRecord,
     Ok(MemberRecord {
         interface: member.name.clone(),
         mac: member.mac.to_string(),
-        live: member.live,
-        reason: member.reason.to_owned(),
+        live: member.live(),
+        reason: member.reason().to_owned(),
         speed_mbit: member.speed_mbit,
         weight_mbit: member.weight_mbit(),
         segment: segment.map_or(0, |segment| segment.number),
@@ -118,16 +127,41 @@ fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
 }
 
 /// `lanes`
-pub(crate) fn lanes(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
+pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
     let mut records = Vec::new();
     for bond in bonds {
-        let own = own_members(&bond.members);
+        let own = bond.own_members();
+        let known = bond.inspector.snapshot(now).lanes;
         for peer in bond.arp_plus.peers() {
-            let Some(number) = bond.plan_of(&peer.key) else { continue };
+            let Some(number) = bond.tables.plan_of(&peer.key) else { continue };
             let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
-            add_lanes(&mut records, bond, &name, number, &peer_lanes(&own, peer))?;
+            let lanes = peer_lanes(&own, peer, &bond.inspector);
+            let known: Vec<&LaneSnapshot> =
+                known.iter().filter(|known| known.lane.peer == peer.key).collect();
+            add_lanes(&mut records, bond, &name, number, &lanes, |lane| {
+                let index = lane_index(peer, lane);
+                let known = known.iter().find(|k| k.lane.slot == lane.slot && Some(k.lane.index) == index);
+                known.map_or("heard", |known| lane_state(known.state))
+            })?;
+            for other in known {
+                let in_plan = |lane: &&Lane| {
+                    lane.slot == other.lane.slot && lane_index(peer, lane) == Some(other.lane.index)
+                };
+                if lanes.iter().find(in_plan).is_none() {
+                    records.push(LaneRecord {
+                        bond: bond.saved.name.clone(),
+                        peer: name.clone(),
+                        member: bond.name_of(other.lane.slot),
+                        peer_mac: Some(other.mac.to_string()),
+                        state: lane_state(other.state).to_owned(),
+                        share_ppm: 0,
+                        tx_frames: 0,
+                        tx_bytes: 0,
+                    });
+                }
+            }
         }
-        add_lanes(&mut records, bond, "plain hosts", 0, &plan(&own, None, |_, _| true))?;
+        add_lanes(&mut records, bond, "plain hosts", 0, &plain_lanes(&bond.members), |_| "heard")?;
     }
     Ok(Records::Lanes(records))
 }
@@ -138,17 +172,18 @@ fn add_lanes(
     peer: &str,
     number: u32,
     lanes: &[Lane],
+    state: impl Fn(&Lane) -> &'static str,
 ) -> Result<(), Error> {
     let counts = bond.path.lane_counts(number).about(&bond.saved.name, "cannot read counters")?;
     let sum: u64 = lanes.iter().map(|lane| u64::from(lane.weight)).sum();
     for (i, lane) in lanes.iter().enumerate() {
         let count = counts.get(i).copied().unwrap_or_default();
-        let member = bond.members.iter().find(|member| member.slot == lane.slot);
         records.push(LaneRecord {
             bond: bond.saved.name.clone(),
             peer: peer.to_owned(),
-            member: member.map(|member| member.name.clone()).unwrap_or_default(),
+            member: bond.name_of(lane.slot),
             peer_mac: lane.peer_mac.map(|mac| mac.to_string()),
+            state: state(lane).to_owned(),
             share_ppm: u32::try_from(u64::from(lane.weight) * 1_000_000 / sum.max(1)).unwrap_or(u32::MAX),
             tx_frames: count.frames,
             tx_bytes: count.bytes,
@@ -179,6 +214,11 @@ pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
         counters.extend(bond.arp_plus.counters().iter().map(|(c, frames)| {
             let number = PROTOCOL_NUMBERS_FROM + c.number();
             counter(number, c.name(), c.description(), "protocol", Count { frames, bytes: 0 })
+        }));
+        let probes = bond.inspector.counters();
+        counters.extend((INSPECTOR_NUMBERS_FROM..).zip(probes.iter()).map(|(number, (c, frames))| {
+            let name = format!("probe_{}", c.name());
+            counter(number, &name, c.description(), "protocol", Count { frames, bytes: 0 })
         }));
         records.push(StatsRecord { bond: bond.saved.name.clone(), counters });
     }

@@ -1,7 +1,10 @@
 //! The socket: JSON lines in, JSON lines out, one request at a time from each client.
 
-use crate::error::About as _;
-use linkbraid_api::{Error, LINE_BYTES_MAX, Reply, Request};
+use crate::{
+    error::About as _,
+    history::{Change, Feed, record},
+};
+use linkbraid_api::{Error, EventKind, EventRecord, LINE_BYTES_MAX, Reply, Request};
 use std::{
     fs, io,
     os::unix::{fs::PermissionsExt as _, net::UnixStream as StdStream},
@@ -9,8 +12,8 @@ use std::{
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::{UnixListener, UnixStream},
-    sync::{Semaphore, mpsc, oneshot},
+    net::{UnixListener, UnixStream, unix::OwnedWriteHalf},
+    sync::{Semaphore, broadcast, mpsc, oneshot},
 };
 
 /// Clients served at once; further ones wait to be accepted.
@@ -52,15 +55,15 @@ impl Server {
     }
 
     /// Accepts clients for ever; each one's requests go to `calls`.
-    pub(crate) async fn serve(&self, calls: mpsc::Sender<Call>) {
+    pub(crate) async fn serve(&self, calls: mpsc::Sender<Call>, feed: Feed) {
         let places = std::sync::Arc::new(Semaphore::new(CLIENTS_MAX));
         loop {
             let Ok(place) = places.clone().acquire_owned().await else { return };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let calls = calls.clone();
+                    let (calls, feed) = (calls.clone(), feed.clone());
                     tokio::task::spawn_local(async move {
-                        if let Err(error) = serve_client(stream, calls).await {
+                        if let Err(error) = serve_client(stream, calls, feed).await {
                             tracing::debug!(%error, "client left");
                         }
                         drop(place);
@@ -81,7 +84,7 @@ impl Drop for Server {
     }
 }
 
-async fn serve_client(stream: UnixStream, calls: mpsc::Sender<Call>) -> io::Result<()> {
+async fn serve_client(stream: UnixStream, calls: mpsc::Sender<Call>, feed: Feed) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
     let mut line = Vec::new();
@@ -91,25 +94,74 @@ async fn serve_client(stream: UnixStream, calls: mpsc::Sender<Call>) -> io::Resu
         if n == 0 {
             return Ok(());
         }
-        let reply = if line.len() > LINE_BYTES_MAX {
-            Reply::Error(Error::new("request", "refused", format!("longer than {LINE_BYTES_MAX} bytes")))
-        } else {
-            answer(&line, &calls).await
-        };
-        let mut text = serde_json::to_vec(&reply)?;
-        text.push(b'\n');
-        write.write_all(&text).await?;
         if line.len() > LINE_BYTES_MAX {
-            return Ok(());
+            let error = Error::new("request", "refused", format!("longer than {LINE_BYTES_MAX} bytes"));
+            return tell(&mut write, &Reply::Error(error)).await;
+        }
+        let request: Request = match serde_json::from_slice(&line) {
+            Ok(request) => request,
+            Err(error) => {
+                let error = Error::new("request", "not understood", error.to_string());
+                tell(&mut write, &Reply::Error(error)).await?;
+                continue;
+            }
+        };
+        let stream = match &request {
+            // From here on, so that nothing is missed between the answer and the first event.
+            Request::Monitor { bond } => Some((bond.clone(), feed.subscribe())),
+            _ => None,
+        };
+        let reply = answer(request, &calls).await;
+        tell(&mut write, &reply).await?;
+        if let (Some((bond, events)), Reply::Done { .. }) = (stream, reply) {
+            return tokio::select! {
+                ended = stream_events(&mut write, bond, events) => ended,
+                // Whatever the client says now, it is its last word.
+                _ = read.read_u8() => Ok(()),
+            };
         }
     }
 }
 
-async fn answer(line: &[u8], calls: &mpsc::Sender<Call>) -> Reply {
-    let request = match serde_json::from_slice(line) {
-        Ok(request) => request,
-        Err(error) => return Reply::Error(Error::new("request", "not understood", error.to_string())),
-    };
+async fn tell(write: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {
+    let mut text = serde_json::to_vec(reply)?;
+    text.push(b'\n');
+    write.write_all(&text).await
+}
+
+/// Writes events until the client has gone.
+async fn stream_events(
+    write: &mut OwnedWriteHalf,
+    bond: Option<String>,
+    mut events: broadcast::Receiver<EventRecord>,
+) -> io::Result<()> {
+    loop {
+        let event = match events.recv().await {
+            Ok(event) => event,
+            Err(broadcast::error::RecvError::Closed) => return Ok(()),
+            Err(broadcast::error::RecvError::Lagged(lost)) => {
+                let text = format!("{lost} events were lost: the client reads too slowly");
+                record(
+                    "",
+                    Change {
+                        kind: EventKind::Lost,
+                        object: "monitor".to_owned(),
+                        old: None,
+                        new: None,
+                        reason: "lost",
+                        text,
+                        took: None,
+                    },
+                )
+            }
+        };
+        if bond.as_ref().is_none_or(|bond| *bond == event.bond || event.kind == EventKind::Lost) {
+            tell(write, &Reply::Event(event)).await?;
+        }
+    }
+}
+
+async fn answer(request: Request, calls: &mpsc::Sender<Call>) -> Reply {
     let (reply, answer) = oneshot::channel();
     let gone = || Reply::Error(Error::new("daemon", "no answer", "the daemon is stopping"));
     if calls.send((request, reply)).await.is_err() {

@@ -8,16 +8,25 @@ use crate::{
     state::{SavedBond, SavedMember, boot_id},
 };
 use linkbraid_api::{
-    BondAdd, Error, Weight,
-    limits::{INTERFACE_NAME_MAX, MTU_MAX, MTU_MIN},
+    BondAdd, Error, InspectorSet, Weight,
+    limits::{
+        INTERFACE_NAME_MAX, MTU_MAX, MTU_MIN, PROBE_INTERVAL_MS_MAX, PROBE_INTERVAL_MS_MIN,
+        PROBE_MULTIPLIER_MAX, PROBE_MULTIPLIER_MIN, UP_DELAY_MS_MAX,
+    },
 };
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Netlink, Route};
 use std::{collections::HashSet, fs, net::IpAddr};
 
+/// The inspector's settings unless told otherwise: those of docs/arp-plus.md, section 11.
+const PROBE_INTERVAL_MS: u32 = 50;
+const PROBE_MULTIPLIER: u8 = 3;
+const UP_DELAY_MS: u32 = 100;
+
 /// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
 async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
     check_name(&add.name)?;
+    check_inspector(&add.name, &add.inspector)?;
     let what = "cannot add the bond";
     if control.bonds.contains_key(&add.name) {
         return Err(Error::new(&add.name, what, "a bond of this name is there already")
@@ -104,6 +113,33 @@ pub(crate) fn check_mtu(name: &str, mtu: u32) -> Result<u32, Error> {
     Err(Error::new(name, "option '--mtu'", cause).hint("ip -br link"))
 }
 
+/// Refuses settings of the inspector that are out of range.
+pub(crate) fn check_inspector(name: &str, set: &InspectorSet) -> Result<(), Error> {
+    let refuse = |option: &str, value: String, allowed: String| {
+        let cause = format!("{value} is outside the allowed range {allowed}");
+        Err(Error::new(name, format!("option '{option}'"), cause)
+            .hint(format!("linkbraid bond set {name} --probe-interval 50ms --probe-multiplier 3")))
+    };
+    match *set {
+        InspectorSet { probe_interval_ms: Some(ms), .. }
+            if !(PROBE_INTERVAL_MS_MIN..=PROBE_INTERVAL_MS_MAX).contains(&ms) =>
+        {
+            let allowed = format!("{PROBE_INTERVAL_MS_MIN}ms to {PROBE_INTERVAL_MS_MAX}ms");
+            refuse("--probe-interval", format!("{ms}ms"), allowed)
+        }
+        InspectorSet { probe_multiplier: Some(multiplier), .. }
+            if !(PROBE_MULTIPLIER_MIN..=PROBE_MULTIPLIER_MAX).contains(&multiplier) =>
+        {
+            let allowed = format!("{PROBE_MULTIPLIER_MIN} to {PROBE_MULTIPLIER_MAX}");
+            refuse("--probe-multiplier", multiplier.to_string(), allowed)
+        }
+        InspectorSet { up_delay_ms: Some(ms), .. } if ms > UP_DELAY_MS_MAX => {
+            refuse("--up-delay", format!("{ms}ms"), format!("0ms to {UP_DELAY_MS_MAX}ms"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// `ADDRESS/PREFIX`.
 pub(crate) fn parse_cidr(name: &str, text: &str) -> Result<(IpAddr, u8), Error> {
     let refuse = |cause: &str| {
@@ -129,7 +165,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
     for (slot, link) in links.iter().enumerate() {
         let before =
             control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
-        members.push(SavedMember { slot: slot as u8, weight: Weight::Auto, before });
+        members.push(SavedMember { slot: slot as u8, weight: Weight::Auto, joining: false, before });
     }
     let mut saved = SavedBond {
         name: add.name.clone(),
@@ -140,11 +176,16 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         policy: add.policy,
         stripe: add.stripe,
         damping: add.damping,
+        probes: true,
+        probe_interval_ms: PROBE_INTERVAL_MS,
+        probe_multiplier: PROBE_MULTIPLIER,
+        up_delay_ms: UP_DELAY_MS,
         host_id: identity::new_host_id()?,
         boot_id: boot_id(),
         pins: control.pins.join(&add.name),
         members,
     };
+    saved.set_inspector(add.inspector);
     // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
     linkbraid_dataplane::remove_pins(&saved.pins).about(&add.name, "cannot remove old pins")?;
     control.state.write(&saved)?;
@@ -157,7 +198,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
                 return Err(error);
             }
             bond.announce(&mut control.sender);
-            tracing::info!(bond = %add.name, members = ?add.members, "bond added");
+            bond.history.bond(Some("up"), "added", format!("added with {}", add.members.join(", ")));
             control.bonds.insert(add.name, bond);
             Ok(warnings)
         }
@@ -194,13 +235,20 @@ async fn build(
     })?;
     saved.ifindex = Some(ifindex);
     control.state.write(saved)?;
-    let mut bond = Bond::new(saved.clone(), ifindex, links[0].mac, control.hook, control.events.clone())?;
+    let mut bond = Bond::new(
+        saved.clone(),
+        ifindex,
+        links[0].mac,
+        control.hook,
+        control.events.clone(),
+        control.feed.clone(),
+    )?;
     let outcome = async {
         for link in links {
             member::enslave(netlink, &mut bond, link, true).await?;
             // From the first member on, what the kernel sends by itself finds its way.
             bond.tell_members(control.clock);
-            bond.write_tables()?;
+            bond.write_tables(control.clock)?;
             // Now, not at the end: the kernel takes up to a second from here until IPv6 works on it.
             if bond.members.len() == 1 {
                 netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
@@ -236,7 +284,7 @@ async fn build(
 pub(crate) async fn start(control: &Control, bond: &mut Bond) -> Result<(), Error> {
     bond.tell_members(control.clock);
     bond.read_addresses(&control.netlink, control.clock).await?;
-    bond.write_tables()?;
+    bond.write_tables(control.clock)?;
     bond.write_stripe(&control.netlink).await?;
     bond.arp_plus.handle(control.clock.now(), linkbraid_proto::arp_plus::Input::Start);
     Ok(())
@@ -265,12 +313,12 @@ pub(crate) async fn delete(control: &mut Control, name: &str) -> Result<Vec<Stri
         return Ok(Vec::new());
     };
     bond.arp_plus.handle(control.clock.now(), linkbraid_proto::arp_plus::Input::Stop);
-    bond.take_actions(&mut control.sender);
+    bond.history.bond(None, "deleted", "deleted; its members are as they were");
+    bond.act(&mut control.sender, control.clock);
     let saved = bond.saved.clone();
     unload(bond);
     put_back(&control.netlink, &saved).await?;
     control.state.remove(name)?;
-    tracing::info!(bond = %name, "bond deleted");
     Ok(Vec::new())
 }
 

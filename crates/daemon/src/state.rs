@@ -4,12 +4,14 @@
 //! way finds here what to put back.
 
 use crate::error::About as _;
-use linkbraid_api::{Error, Policy, Stripe, Weight};
+use linkbraid_api::{Error, InspectorSet, Policy, Stripe, Weight};
 use linkbraid_link::Saved;
+use linkbraid_proto::inspector::Timing;
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// One bond.
@@ -28,6 +30,11 @@ pub(crate) struct SavedBond {
     pub policy: Policy,
     pub stripe: Stripe,
     pub damping: bool,
+    /// Whether lanes are probed.
+    pub probes: bool,
+    pub probe_interval_ms: u32,
+    pub probe_multiplier: u8,
+    pub up_delay_ms: u32,
     pub host_id: [u8; 16],
     /// The boot in which this is true: after the next one, interfaces are others.
     pub boot_id: String,
@@ -37,12 +44,35 @@ pub(crate) struct SavedBond {
     pub members: Vec<SavedMember>,
 }
 
+impl SavedBond {
+    /// The inspector's settings.
+    pub(crate) fn timing(&self) -> Timing {
+        Timing {
+            interval: Duration::from_millis(self.probe_interval_ms.into()),
+            multiplier: self.probe_multiplier,
+            up_delay: Duration::from_millis(self.up_delay_ms.into()),
+            ..Timing::default()
+        }
+    }
+
+    /// Takes over those settings that are given.
+    pub(crate) fn set_inspector(&mut self, set: InspectorSet) {
+        self.probes = set.probes.unwrap_or(self.probes);
+        self.probe_interval_ms = set.probe_interval_ms.unwrap_or(self.probe_interval_ms);
+        self.probe_multiplier = set.probe_multiplier.unwrap_or(self.probe_multiplier);
+        self.up_delay_ms = set.up_delay_ms.unwrap_or(self.up_delay_ms);
+    }
+}
+
 /// One member.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SavedMember {
     /// Its place in the data path's tables.
     pub slot: u8,
     pub weight: Weight,
+    /// `member add` has not come to its end.
+    #[serde(default)]
+    pub joining: bool,
     /// What it was like before it joined.
     pub before: Saved,
 }
@@ -147,6 +177,10 @@ mod tests {
             policy: Policy::Flow,
             stripe: Stripe::Us(200),
             damping: true,
+            probes: true,
+            probe_interval_ms: 50,
+            probe_multiplier: 3,
+            up_delay_ms: 100,
             host_id: [3; 16],
             boot_id: super::boot_id(),
             pins: "/nowhere".into(),

@@ -14,6 +14,19 @@ use std::collections::{BTreeSet, HashMap};
 /// What a peer's member is taken for that speaks only the published part, in Mbit/s.
 const WEIGHT_MBIT_UNTOLD: u32 = 1000;
 
+/// Whether a lane may be used.
+pub(crate) trait Alive {
+    fn usable(&self, peer: &Peer, slot: u8, index: u8) -> bool;
+}
+
+/// What is ready to carry traffic.
+pub(crate) struct Ready<'a, A> {
+    pub members: &'a [Member],
+    /// The same as plans to peers see them.
+    pub own: &'a [PlanMember],
+    pub alive: &'a A,
+}
+
 /// What the data path has been told.
 pub(crate) struct Tables {
     macs: HashMap<[u8; 6], PeerMac>,
@@ -56,9 +69,10 @@ impl Tables {
         &mut self,
         path: &DataPath,
         mut bond: dataplane::Bond,
-        members: &[Member],
+        ready: &Ready<'_, impl Alive>,
         arp_plus: &ArpPlus,
     ) -> Result<()> {
+        let members = ready.members;
         let segments = arp_plus.segments();
         let elected = |slot| {
             let segment = segments.iter().find(|segment| segment.slots.contains(&slot));
@@ -71,15 +85,14 @@ impl Tables {
                 Some(&dataplane::Member {
                     ifindex: member.ifindex,
                     mac: member.mac.0,
-                    live: member.live,
+                    live: member.live(),
                     elected: elected(member.slot),
                 }),
             )?;
         }
-        let own = own_members(members);
-        path.set_plan(0, &lanes_to_table(&plan(&own, None, |_, _| true)))?;
+        path.set_plan(0, &lanes_to_table(&plain_lanes(members)))?;
         path.set_bond(&bond)?;
-        self.write_peers(path, &own, arp_plus)?;
+        self.write_peers(path, ready, arp_plus)?;
         let slots: BTreeSet<u8> = members.iter().map(|member| member.slot).collect();
         for gone in self.slots.difference(&slots) {
             path.set_member(*gone, None)?;
@@ -89,13 +102,18 @@ impl Tables {
         Ok(())
     }
 
-    fn write_peers(&mut self, path: &DataPath, own: &[PlanMember], arp_plus: &ArpPlus) -> Result<()> {
+    fn write_peers(
+        &mut self,
+        path: &DataPath,
+        ready: &Ready<'_, impl Alive>,
+        arp_plus: &ArpPlus,
+    ) -> Result<()> {
         let mut macs = HashMap::new();
         let mut present = BTreeSet::new();
         for peer in arp_plus.peers() {
             let Some(number) = self.number_for(peer) else { continue };
             present.insert(peer.key);
-            let lanes = peer_lanes(own, peer);
+            let lanes = peer_lanes(ready.own, peer, ready.alive);
             path.set_plan(number, &lanes_to_table(&lanes))?;
             let row = PeerMac {
                 plan: number,
@@ -140,16 +158,19 @@ impl Tables {
     }
 }
 
-/// The members as the plan sees them.
-pub(crate) fn own_members(members: &[Member]) -> Vec<PlanMember> {
-    members
-        .iter()
-        .map(|member| PlanMember { slot: member.slot, weight_mbit: member.weight_mbit(), up: member.live })
-        .collect()
+/// The lanes to plain hosts.
+pub(crate) fn plain_lanes(members: &[Member]) -> Vec<Lane> {
+    let plan_member = |member: &Member| PlanMember {
+        slot: member.slot,
+        weight_mbit: member.weight_mbit(),
+        up: member.live() && member.sound,
+    };
+    let own: Vec<PlanMember> = members.iter().map(plan_member).collect();
+    plan(&own, None, |_, _| true)
 }
 
 /// The lanes to a peer.
-pub(crate) fn peer_lanes(own: &[PlanMember], peer: &Peer) -> Vec<Lane> {
+pub(crate) fn peer_lanes(own: &[PlanMember], peer: &Peer, alive: &impl Alive) -> Vec<Lane> {
     let theirs: Vec<PlanPeerMember> = peer
         .members
         .iter()
@@ -160,7 +181,12 @@ pub(crate) fn peer_lanes(own: &[PlanMember], peer: &Peer) -> Vec<Lane> {
             up: member.up,
         })
         .collect();
-    plan(own, Some(&theirs), |slot, index| peer.heard(slot, index))
+    plan(own, Some(&theirs), |slot, index| alive.usable(peer, slot, index))
+}
+
+/// The peer's number of the member that a lane to it ends at.
+pub(crate) fn lane_index(peer: &Peer, lane: &Lane) -> Option<u8> {
+    peer.members.iter().find(|member| Some(member.mac) == lane.peer_mac).map(|member| member.index)
 }
 
 /// Every MAC that leads to the peer: its members' and those it had lately.

@@ -173,6 +173,19 @@ pub fn remove_pins(pins: &Path) -> Result<()> {
     }
 }
 
+/// Removes the pin of a member's program, and the program with it, where the data path is not loaded (left by a daemon
+/// that died half way). Nothing happens where there is none.
+///
+/// # Errors
+/// The pin cannot be removed.
+pub fn remove_member_pin(pins: &Path, ifindex: u32) -> Result<()> {
+    let path = pins.join(format!("ingress_{ifindex}"));
+    match fs::remove_file(&path) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(E::Pin { path, cause }),
+        _ => Ok(()),
+    }
+}
+
 fn program<'o>(object: &'o Object, name: &'static str) -> Result<ProgramMut<'o>> {
     object.progs_mut().find(|program| program.name() == OsStr::new(name)).ok_or(E::Missing(name))
 }

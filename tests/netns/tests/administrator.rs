@@ -64,7 +64,9 @@ fn members_set_down_and_up_by_hand() {
         a.sh(&format!("ip link set {nic} up")).expect("sets");
         net.wait_tables(&["a", "b"]);
     }
-    assert_eq!(net.show("a").health, Health::Ok);
+    // The last one waits for its up-delay.
+    wait_until(SOON, "its health", || net.show("a").health, |h| *h == Health::Ok)
+        .unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `bond add`, `bond set`, `bond del`.
 
+use super::inspector::{self, InspectorArgs};
 use crate::units;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use linkbraid_api::{BondAdd, BondDel, BondSet, Policy, Request, Stripe};
@@ -32,7 +33,8 @@ A bond that cannot be made whole leaves nothing behind.")]
         after_help = "\
 Examples:
   linkbraid bond set bond0 --policy active-backup
-  linkbraid bond set bond0 --stripe 200us --damping on"
+  linkbraid bond set bond0 --stripe 200us --damping on
+  linkbraid bond set bond0 --probe-interval 20ms --probe-multiplier 5"
     )]
     Set(BondSetArgs),
 
@@ -57,7 +59,7 @@ pub enum Switch {
 }
 
 impl Switch {
-    fn is_on(self) -> bool {
+    pub(super) fn is_on(self) -> bool {
         self == Self::On
     }
 }
@@ -104,12 +106,22 @@ pub struct BondAddArgs {
     /// Take a link that carries the default route too; its addresses and routes move to the bond
     #[arg(long)]
     pub move_address: bool,
+
+    /// When links are probed and trusted.
+    #[command(flatten)]
+    pub inspector: InspectorArgs,
 }
 
 /// `bond set`
 #[derive(Debug, Args)]
 #[group(skip)]
-#[command(group = ArgGroup::new("change").required(true).multiple(true).args(["policy", "mtu", "stripe", "damping"]))]
+#[command(
+    group = ArgGroup::new("change")
+        .required(true)
+        .multiple(true)
+        .args(["policy", "mtu", "stripe", "damping"])
+        .args(inspector::IDS)
+)]
 pub struct BondSetArgs {
     /// The bond
     #[arg(value_parser = units::interface)]
@@ -130,6 +142,10 @@ pub struct BondSetArgs {
     /// Hold back duplicate ACKs of spread flows that only tell of reordering
     #[arg(long, value_name = "ON|OFF", value_enum, hide_possible_values = true)]
     pub damping: Option<Switch>,
+
+    /// When links are probed and trusted.
+    #[command(flatten)]
+    pub inspector: InspectorArgs,
 }
 
 impl From<BondVerb> for Request {
@@ -144,6 +160,7 @@ impl From<BondVerb> for Request {
                 stripe: add.stripe,
                 damping: add.damping.is_on(),
                 move_address: add.move_address,
+                inspector: add.inspector.into(),
             }),
             BondVerb::Set(set) => Self::BondSet(BondSet {
                 name: set.name,
@@ -151,6 +168,7 @@ impl From<BondVerb> for Request {
                 mtu: set.mtu,
                 stripe: set.stripe,
                 damping: set.damping.map(Switch::is_on),
+                inspector: set.inspector.into(),
             }),
             BondVerb::Del { name } => Self::BondDel(BondDel { name }),
         }

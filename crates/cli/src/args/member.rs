@@ -18,7 +18,10 @@ pub enum MemberVerb {
     #[command(after_help = "\
 Examples:
   linkbraid member add bond0 eth3
-  linkbraid member add bond0 eth3 --weight 100")]
+  linkbraid member add bond0 eth3 --weight 100
+
+The link carries traffic only once peers have answered through it; the command
+waits for that, up to a few seconds.")]
     Add(MemberAddArgs),
 
     /// Change a member
@@ -31,15 +34,10 @@ Examples:
     /// Take a link out of a bond and put it back as it was
     #[command(after_help = "\
 Example:
-  linkbraid member del bond0 eth3")]
-    Del {
-        /// The bond
-        #[arg(value_parser = units::interface)]
-        bond: String,
-        /// The link that leaves
-        #[arg(value_name = "IF", value_parser = units::interface)]
-        interface: String,
-    },
+  linkbraid member del bond0 eth3
+
+The peers are told first, so no frame is lost while other members are left.")]
+    Del(MemberDelArgs),
 }
 
 /// `member add`
@@ -60,6 +58,10 @@ pub struct MemberAddArgs {
     /// Take a link that carries the default route too; its addresses and routes move to the bond
     #[arg(long)]
     pub move_address: bool,
+
+    /// Admit it though no peer answers through it
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `member set`
@@ -78,6 +80,22 @@ pub struct MemberSetArgs {
     pub weight: Weight,
 }
 
+/// `member del`
+#[derive(Debug, Args)]
+pub struct MemberDelArgs {
+    /// The bond
+    #[arg(value_parser = units::interface)]
+    pub bond: String,
+
+    /// The link that leaves
+    #[arg(value_name = "IF", value_parser = units::interface)]
+    pub interface: String,
+
+    /// Remove the last member, too; the bond stays, without any link
+    #[arg(long)]
+    pub force: bool,
+}
+
 impl From<MemberVerb> for Request {
     fn from(verb: MemberVerb) -> Self {
         match verb {
@@ -86,13 +104,16 @@ impl From<MemberVerb> for Request {
                 interface: add.interface,
                 weight: add.weight,
                 move_address: add.move_address,
+                force: add.force,
             }),
             MemberVerb::Set(set) => Self::MemberSet(MemberSet {
                 bond: set.bond,
                 interface: set.interface,
                 weight: Some(set.weight),
             }),
-            MemberVerb::Del { bond, interface } => Self::MemberDel(MemberDel { bond, interface }),
+            MemberVerb::Del(del) => {
+                Self::MemberDel(MemberDel { bond: del.bond, interface: del.interface, force: del.force })
+            }
         }
     }
 }

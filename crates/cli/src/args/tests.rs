@@ -1,7 +1,7 @@
 use super::{Cli, HookArg, Word};
 use clap::{CommandFactory, Parser};
 use linkbraid_api::{
-    BondAdd, BondDel, BondSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
+    BondAdd, BondDel, BondSet, InspectorSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
 };
 use std::path::Path;
 
@@ -39,6 +39,7 @@ fn bond_add_defaults() {
         stripe: Stripe::Auto,
         damping: true,
         move_address: false,
+        inspector: InspectorSet::default(),
     };
     assert_eq!(request("bond add bond0 --member eth1"), Request::BondAdd(expected));
 }
@@ -46,7 +47,8 @@ fn bond_add_defaults() {
 #[test]
 fn bond_add_takes_every_option() {
     let line = "bond add bond0 --member eth1,eth2 --member eth3 --address 198.18.0.1/24 --address 2001:db8::1/64 \
-                --policy active-backup --mtu 9000 --stripe 4400B --damping off --move-address";
+                --policy active-backup --mtu 9000 --stripe 4400B --damping off --move-address \
+                --probes off --probe-interval 1s --probe-multiplier 2 --up-delay 0ms";
     let expected = BondAdd {
         name: "bond0".into(),
         members: vec!["eth1".into(), "eth2".into(), "eth3".into()],
@@ -56,6 +58,12 @@ fn bond_add_takes_every_option() {
         stripe: Stripe::Bytes(4400),
         damping: false,
         move_address: true,
+        inspector: InspectorSet {
+            probes: Some(false),
+            probe_interval_ms: Some(1000),
+            probe_multiplier: Some(2),
+            up_delay_ms: Some(0),
+        },
     };
     assert_eq!(request(line), Request::BondAdd(expected));
 }
@@ -83,8 +91,17 @@ fn bond_set_sends_only_what_is_given() {
     assert_eq!(set("--damping off"), Request::BondSet(BondSet { damping: Some(false), ..blank.clone() }));
     assert_eq!(
         set("--damping on --mtu 9000"),
-        Request::BondSet(BondSet { damping: Some(true), mtu: Some(9000), ..blank })
+        Request::BondSet(BondSet { damping: Some(true), mtu: Some(9000), ..blank.clone() })
     );
+    let none = InspectorSet::default();
+    for (line, inspector) in [
+        ("--probes on", InspectorSet { probes: Some(true), ..none }),
+        ("--probe-interval 20ms", InspectorSet { probe_interval_ms: Some(20), ..none }),
+        ("--probe-multiplier 50", InspectorSet { probe_multiplier: Some(50), ..none }),
+        ("--up-delay 2s", InspectorSet { up_delay_ms: Some(2000), ..none }),
+    ] {
+        assert_eq!(set(line), Request::BondSet(BondSet { inspector, ..blank.clone() }), "{line}");
+    }
     assert!(refused("bond set bond0"), "a set that changes nothing is a mistake");
 }
 
@@ -102,11 +119,12 @@ fn members() {
         interface: "eth3".into(),
         weight: Weight::Auto,
         move_address: false,
+        force: false,
     };
     assert_eq!(request("member add bond0 eth3"), Request::MemberAdd(add.clone()));
     assert_eq!(
-        request("member add bond0 eth3 --weight 100 --move-address"),
-        Request::MemberAdd(MemberAdd { weight: Weight::Mbit(100), move_address: true, ..add })
+        request("member add bond0 eth3 --weight 100 --move-address --force"),
+        Request::MemberAdd(MemberAdd { weight: Weight::Mbit(100), move_address: true, force: true, ..add })
     );
     for (text, weight) in [("auto", Weight::Auto), ("100", Weight::Mbit(100))] {
         assert_eq!(
@@ -119,10 +137,12 @@ fn members() {
         );
     }
     assert!(refused("member set bond0 eth3"));
-    assert_eq!(
-        request("member del bond0 eth3"),
-        Request::MemberDel(MemberDel { bond: "bond0".into(), interface: "eth3".into() })
-    );
+    for (option, force) in [("", false), (" --force", true)] {
+        assert_eq!(
+            request(&format!("member del bond0 eth3{option}")),
+            Request::MemberDel(MemberDel { bond: "bond0".into(), interface: "eth3".into(), force })
+        );
+    }
 }
 
 #[test]
@@ -133,6 +153,16 @@ fn records_take_an_optional_name() {
     assert!(matches!(parse("lanes bond0").word, Word::Lanes { bond: Some(name) } if name == "bond0"));
     assert!(matches!(parse("stats bond0 --all").word, Word::Stats(args) if args.all && args.name.is_some()));
     assert!(matches!(parse("stats").word, Word::Stats(args) if !args.all && args.name.is_none()));
+}
+
+#[test]
+fn monitor_and_check_take_names() {
+    assert!(matches!(parse("monitor").word, Word::Monitor { bond: None }));
+    assert!(matches!(parse("monitor bond0").word, Word::Monitor { bond: Some(name) } if name == "bond0"));
+    assert!(refused("monitor bond0 bond1"));
+    assert!(matches!(parse("check").word, Word::Check { interfaces } if interfaces.is_empty()));
+    assert!(matches!(parse("check a b --json").word, Word::Check { interfaces } if interfaces == ["a", "b"]));
+    assert!(refused("check a/b"));
 }
 
 #[test]

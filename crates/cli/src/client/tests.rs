@@ -8,16 +8,16 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Far above what any step here takes; only a broken client reaches it.
-const LONG: Duration = Duration::from_secs(20);
+pub(super) const LONG: Duration = Duration::from_secs(20);
 
-fn socket_path() -> PathBuf {
+pub(super) fn socket_path() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     std::env::temp_dir().join(format!("linkbraid-client-{}-{number}.sock", std::process::id()))
 }
 
 /// A daemon for one connection: reads a line, then does what `answer` says; gives back the line.
-fn daemon(answer: impl FnOnce(UnixStream) + Send + 'static) -> (PathBuf, JoinHandle<String>) {
+pub(super) fn daemon(answer: impl FnOnce(UnixStream) + Send + 'static) -> (PathBuf, JoinHandle<String>) {
     let path = socket_path();
     let listener = UnixListener::bind(&path).unwrap();
     let remove = path.clone();
@@ -32,7 +32,7 @@ fn daemon(answer: impl FnOnce(UnixStream) + Send + 'static) -> (PathBuf, JoinHan
     (path, handle)
 }
 
-fn answering(text: &'static str) -> (PathBuf, JoinHandle<String>) {
+pub(super) fn answering(text: &'static str) -> (PathBuf, JoinHandle<String>) {
     daemon(move |mut stream| stream.write_all(text.as_bytes()).unwrap())
 }
 

@@ -1,19 +1,26 @@
 //! `show`
 
+use super::events::Words;
 use super::human;
 use super::table::{Align, Table};
-use super::{Style, Tone};
+use super::{Clock, Style, Tone};
 use linkbraid_api::{BondRecord, Health, Policy, Stripe};
 
+/// How many of the last events are shown.
+const LATELY: usize = 8;
+
+/// What a terminal has at least.
+const WIDTH: usize = 80;
+
 /// Bonds, an empty line between two; the first line of each says whether it is well.
-pub fn bonds(records: &[BondRecord], style: &Style) -> String {
+pub fn bonds(records: &[BondRecord], style: &Style, clock: &Clock) -> String {
     if records.is_empty() {
         return "no bonds\n".to_owned();
     }
-    records.iter().map(|record| bond(record, style)).collect::<Vec<_>>().join("\n")
+    records.iter().map(|record| bond(record, style, clock)).collect::<Vec<_>>().join("\n")
 }
 
-fn bond(record: &BondRecord, style: &Style) -> String {
+fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
     let mut out = headline(record, style);
     for conflict in &record.conflicts {
         out.push_str(&format!("  {}  {conflict}\n", style.paint(Tone::Bad, "conflict")));
@@ -23,6 +30,7 @@ fn bond(record: &BondRecord, style: &Style) -> String {
         ("address", record.addresses.join(", ")),
         ("mac", format!("{}, mtu {}", record.mac, record.mtu)),
         ("policy", format!("{}, stripe {}, damping {damping}", policy(record.policy), stripe(record))),
+        ("probes", inspector(record)),
         ("arp+", format!("{}, host id {}", record.arp_plus_state, record.host_id)),
         ("hook", record.hook.clone()),
     ];
@@ -36,7 +44,7 @@ fn bond(record: &BondRecord, style: &Style) -> String {
             out.push_str(&format!("  moved     {} from {}\n", addresses.join(", "), member.interface));
         }
     }
-    out + "\n" + &members(record)
+    out + "\n" + &members(record) + &lately(record, style, clock)
 }
 
 /// `bond0: ok, 4 of 4 members carry traffic, 2 peers`
@@ -69,7 +77,6 @@ fn members(record: &BondRecord) -> String {
             ("segment", Align::Left),
             ("sent", Align::Right),
             ("received", Align::Right),
-            ("reason", Align::Left),
         ],
     );
     for member in &record.members {
@@ -81,10 +88,44 @@ fn members(record: &BondRecord) -> String {
             format!("{}{}", member.segment, if member.elected { " elected" } else { "" }),
             human::bytes(member.tx_bytes),
             human::bytes(member.rx_bytes),
-            member.reason.clone(),
         ]);
+        // A sentence, which as a column would make the table wider than a terminal.
+        for line in human::wrap(&member.reason, WIDTH / 2) {
+            table.note(&line);
+        }
     }
     table.render()
+}
+
+/// The last events, oldest first, in lines that a terminal can hold.
+fn lately(record: &BondRecord, style: &Style, clock: &Clock) -> String {
+    let events = &record.events[record.events.len().saturating_sub(LATELY)..];
+    if events.is_empty() {
+        return String::new();
+    }
+    let moments = events.iter().map(|event| clock.moment(event.time_ms)).collect::<Vec<_>>();
+    let indent = moments.iter().map(|moment| moment.len()).max().unwrap_or_default();
+    let mut out = "\n  lately:\n".to_owned();
+    for (event, moment) in events.iter().zip(&moments) {
+        let lines = Words::of(event).lines(WIDTH - indent - 4, style);
+        for (number, line) in lines.iter().enumerate() {
+            let begin = if number == 0 { moment } else { "" };
+            out.push_str(&format!("  {begin:>indent$}  {line}\n"));
+        }
+    }
+    out
+}
+
+/// When links are probed and trusted, in the words of the options.
+fn inspector(record: &BondRecord) -> String {
+    let up_delay = human::setting(record.up_delay_ms.into());
+    if !record.probes {
+        return format!("off, up-delay {up_delay}");
+    }
+    let (interval, multiplier) = (u64::from(record.probe_interval_ms), record.probe_multiplier);
+    let within = human::setting(interval * u64::from(multiplier));
+    let every = human::setting(interval);
+    format!("every {every}, lost after {multiplier} ({within}), up-delay {up_delay}")
 }
 
 /// The policy's word on the command line.

@@ -38,6 +38,39 @@ pub fn span(ms: u64) -> String {
     }
 }
 
+/// A setting in milliseconds, exactly: `50 ms`, `1 s`, `1500 ms`.
+pub fn setting(ms: u64) -> String {
+    if ms >= 1000 && ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
+}
+
+/// How long something took, to two or three digits: `85 us`, `3.2 ms`, `128 ms`, `1.5 s`, `42 s`, `3 min`.
+pub fn took(us: u64) -> String {
+    match us {
+        0..1000 => format!("{us} us"),
+        // What is cut off here would be printed as 10.0 and 1000.
+        1000..9_950 => format!("{:.1} ms", us as f64 / 1e3),
+        9_950..999_500 => format!("{:.0} ms", us as f64 / 1e3),
+        999_500..9_950_000 => format!("{:.1} s", us as f64 / 1e6),
+        9_950_000..120_000_000 => format!("{:.0} s", us as f64 / 1e6),
+        _ => span(us / 1000),
+    }
+}
+
+/// Text in lines of at most `width` characters, broken at spaces alone; a word that is longer has its own line.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Parts of a million as a percentage: `25.0 %`.
 pub fn percent(ppm: u32) -> String {
     format!("{:.1} %", f64::from(ppm) / 10_000.0)

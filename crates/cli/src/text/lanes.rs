@@ -5,30 +5,34 @@ use super::human;
 use super::table::{Align, Table};
 use linkbraid_api::LaneRecord;
 
-/// Lanes, one a line, as the daemon orders them.
+/// Lanes, one a line, as the daemon orders them; a peer's name, which may be long, stands above those to it.
 pub fn lanes(records: &[LaneRecord], _style: &Style) -> String {
     if records.is_empty() {
         return "no lanes\n".to_owned();
     }
     let mut table = Table::new(
-        "",
+        "  ",
         &[
-            ("bond", Align::Left),
-            ("peer", Align::Left),
             ("member", Align::Left),
             ("peer's member", Align::Left),
+            ("state", Align::Left),
             ("share", Align::Right),
             ("frames", Align::Right),
             ("sent", Align::Right),
         ],
     );
+    let mut last = None;
     for lane in records {
+        let to = (&lane.bond, &lane.peer);
+        if last.replace(to) != Some(to) {
+            table.title(&format!("{} to {}", lane.bond, lane.peer));
+        }
         table.row([
-            lane.bond.clone(),
-            lane.peer.clone(),
             lane.member.clone(),
             lane.peer_mac.clone().unwrap_or_else(|| "any".to_owned()),
-            human::percent(lane.share_ppm),
+            lane.state.clone(),
+            // It is known, but not in the plan.
+            if lane.share_ppm == 0 { "-".to_owned() } else { human::percent(lane.share_ppm) },
             human::frames(lane.tx_frames),
             human::bytes(lane.tx_bytes),
         ]);

@@ -1,8 +1,8 @@
 //! One record of each kind, for the golden tests.
 
 use linkbraid_api::{
-    AddressMove, BondRecord, CounterRecord, Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord,
-    PeerState, Policy, StatsRecord, Stripe,
+    AddressMove, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord, Health, LaneRecord,
+    MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Policy, Severity, StatsRecord, Stripe,
 };
 
 /// A bond of four members that is well.
@@ -27,7 +27,117 @@ pub fn bond() -> BondRecord {
             .map(|(address, member)| AddressMove { address: address.into(), member: member.into() })
             .to_vec(),
         conflicts: vec![],
+        probes: true,
+        probe_interval_ms: 50,
+        probe_multiplier: 3,
+        up_delay_ms: 100,
+        events: vec![],
     }
+}
+
+/// 2026-11-20 12:00:00 UTC in milliseconds.
+pub const NOON_MS: u64 = 1_795_176_000_000;
+
+/// A member of `bond0` that changed, `ms` after noon.
+pub fn event(ms: u64, kind: EventKind, object: &str, old: Option<&str>, new: Option<&str>) -> EventRecord {
+    EventRecord {
+        time_ms: NOON_MS + ms,
+        bond: "bond0".into(),
+        kind,
+        object: object.into(),
+        old: old.map(Into::into),
+        new: new.map(Into::into),
+        reason: String::new(),
+        text: String::new(),
+        took_us: None,
+    }
+}
+
+/// Something of each kind: a cable is pulled and put back, a switch port forwards nothing, a peer leaves.
+pub fn events() -> Vec<EventRecord> {
+    let why = |event: EventRecord, reason: &str, text: &str, took_us| EventRecord {
+        reason: reason.into(),
+        text: text.into(),
+        took_us,
+        ..event
+    };
+    let lane = "eth2 > 198.18.0.2 (02:00:00:00:01:02)";
+    let (up, down) = (Some("up"), Some("down"));
+    vec![
+        why(event(1234, EventKind::Member, "eth1", up, down), "no_carrier", "no carrier", Some(3200)),
+        why(
+            event(1235, EventKind::Bond, "bond0", Some("ok"), Some("degraded")),
+            "member_down",
+            "'eth1' has no carrier",
+            None,
+        ),
+        why(
+            event(61_000, EventKind::Member, "eth1", down, Some("delayed")),
+            "carrier_back",
+            "carrier is back",
+            None,
+        ),
+        why(
+            event(61_100, EventKind::Member, "eth1", Some("delayed"), up),
+            "waited",
+            "it has waited long enough",
+            Some(100_400),
+        ),
+        why(
+            event(3_661_007, EventKind::Lane, lane, up, Some("suspect")),
+            "no_answer",
+            "no probe was answered within the detection time",
+            Some(128_000),
+        ),
+        why(
+            event(3_662_000, EventKind::Peer, "198.18.0.3", Some("alive"), None),
+            "cleared",
+            "it said good-bye",
+            None,
+        ),
+        why(event(3_663_000, EventKind::Member, "eth9", None, Some("up")), "joined", "", None),
+        why(
+            event(3_664_000, EventKind::Conflict, "198.18.0.1", None, None),
+            "address",
+            "02:00:00:00:09:09 claims our address 198.18.0.1",
+            None,
+        ),
+        why(
+            event(3_665_000, EventKind::Lost, "bond0", None, None),
+            "slow",
+            "17 events were not told, for they were read too slowly",
+            None,
+        ),
+    ]
+}
+
+/// A finding of each severity.
+pub fn findings() -> Vec<FindingRecord> {
+    let finding = |severity, object: &str, name: &str, text: &str, hint: Option<&str>| FindingRecord {
+        severity,
+        object: object.into(),
+        name: name.into(),
+        text: text.into(),
+        hint: hint.map(Into::into),
+    };
+    vec![
+        finding(Severity::Ok, "this machine", "kernel", "6.12, has tcx", None),
+        finding(Severity::Ok, "eth1", "carrier", "1 Gbit/s, full duplex", None),
+        finding(
+            Severity::Warning,
+            "eth1",
+            "energy_saving",
+            "Energy-Efficient Ethernet is on",
+            Some("ethtool --set-eee eth1 eee off"),
+        ),
+        finding(
+            Severity::Error,
+            "eth2",
+            "manager",
+            "NetworkManager manages it",
+            Some("nmcli device set eth2 managed no"),
+        ),
+    ]
 }
 
 /// Member `eth<number>`; the first one is elected, speeds and counts differ.
@@ -76,13 +186,14 @@ pub fn peers() -> Vec<PeerRecord> {
     vec![full, silent]
 }
 
-/// A lane to a peer and one to plain hosts.
+/// Two lanes to a peer, of which one is not in the plan, and one to plain hosts.
 pub fn lanes() -> Vec<LaneRecord> {
     let lane = LaneRecord {
         bond: "bond0".into(),
         peer: "198.18.0.2".into(),
         member: "eth1".into(),
         peer_mac: Some("02:00:00:00:01:01".into()),
+        state: "up".into(),
         share_ppm: 833_333,
         tx_frames: 1_234_567,
         tx_bytes: 1_500_000_000,
@@ -90,12 +201,21 @@ pub fn lanes() -> Vec<LaneRecord> {
     let plain = LaneRecord {
         peer: "plain hosts".into(),
         peer_mac: None,
+        state: "heard".into(),
         share_ppm: 1_000_000,
         tx_frames: 0,
         tx_bytes: 0,
         ..lane.clone()
     };
-    vec![lane, plain]
+    let lost = LaneRecord {
+        member: "eth2".into(),
+        state: "down".into(),
+        share_ppm: 0,
+        tx_frames: 0,
+        tx_bytes: 0,
+        ..lane.clone()
+    };
+    vec![lane, lost, plain]
 }
 
 /// Two counters, one of them at zero.

@@ -1,8 +1,12 @@
-use super::{Style, bonds, human, json, lanes, peers, samples, stats};
-use linkbraid_api::{Health, Policy, Stripe};
+use super::{Clock, Style, findings, human, json, lanes, peers, samples, stats};
+use linkbraid_api::{BondRecord, Health, Policy, Stripe};
 use serde_json::Value;
 
-const PLAIN: Style = Style { colour: false };
+const PLAIN: Style = Style { colour: false, width: None };
+
+fn bonds(records: &[BondRecord], style: &Style) -> String {
+    super::bonds(records, style, &Clock::fixed(samples::NOON_MS, |_| 0))
+}
 
 #[test]
 fn show_of_a_bond_that_is_well() {
@@ -26,7 +30,8 @@ fn show_says_what_is_wrong_in_its_first_line() {
         Some("bond0: degraded, 3 of 4 members carry traffic, 1 peer: 'eth2' has no carrier")
     );
     assert_eq!(lines.next(), Some("  conflict  02:00:00:00:09:09 claims our address 198.18.0.1"));
-    assert!(text.lines().any(|line| line.contains("eth2") && line.ends_with("no carrier")), "{text}");
+    let below = text.lines().skip_while(|line| !line.starts_with("  eth2 ")).nth(1);
+    assert_eq!(below, Some("          no carrier"), "{text}");
 
     bond.health = Health::Down;
     bond.members.truncate(1);
@@ -57,6 +62,21 @@ fn policy_and_stripe_are_told_in_the_words_of_the_options() {
 }
 
 #[test]
+fn the_inspector_is_told_in_the_words_of_the_options() {
+    let line = |probes, interval, multiplier, up_delay| {
+        let mut bond = samples::bond();
+        (bond.probes, bond.probe_interval_ms) = (probes, interval);
+        (bond.probe_multiplier, bond.up_delay_ms) = (multiplier, up_delay);
+        let text = bonds(&[bond], &PLAIN);
+        text.lines().find(|line| line.starts_with("  probes")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(line(true, 50, 3, 100), "  probes    every 50 ms, lost after 3 (150 ms), up-delay 100 ms");
+    assert_eq!(line(true, 1500, 2, 60_000), "  probes    every 1500 ms, lost after 2 (3 s), up-delay 60 s");
+    assert_eq!(line(false, 50, 3, 0), "  probes    off, up-delay 0 ms");
+    assert!(line(true, u32::MAX, u8::MAX, u32::MAX).contains("lost after 255"));
+}
+
+#[test]
 fn colour_only_wraps_the_word_that_tells_health() {
     let text = bonds(&[samples::bond()], &Style::new(true));
     assert!(text.starts_with("bond0: \x1b[32mok\x1b[0m, 4 of 4"), "{text}");
@@ -76,6 +96,16 @@ fn lanes_show_shares() {
 }
 
 #[test]
+fn findings_line_up_with_hints_below() {
+    let expected = include_str!("golden/check.txt");
+    assert_eq!(findings(&samples::findings(), &PLAIN), expected);
+    let coloured = findings(&samples::findings(), &Style::new(true));
+    assert_eq!(coloured.matches("\x1b[31merror\x1b[0m").count(), 1, "{coloured}");
+    let bare = coloured.replace("\x1b[0m", "").replace("\x1b[31m", "");
+    assert_eq!(bare.replace("\x1b[32m", "").replace("\x1b[33m", ""), expected);
+}
+
+#[test]
 fn stats_hide_zero_counters_unless_all_are_wanted() {
     let expected = include_str!("golden/stats.txt");
     assert_eq!(stats(&[samples::stats()], false, &PLAIN), expected);
@@ -90,13 +120,28 @@ fn nothing_to_show_is_said() {
     assert_eq!(peers(&[], &PLAIN), "no peers\n");
     assert_eq!(lanes(&[], &PLAIN), "no lanes\n");
     assert_eq!(stats(&[], false, &PLAIN), "no bonds\n");
+    assert_eq!(findings(&[], &PLAIN), "nothing to check\n");
     assert_eq!(json(&Vec::<u8>::new()), "[]\n");
 }
 
 #[test]
 fn no_line_is_wider_than_a_terminal_or_ends_in_spaces() {
+    let mut busy = samples::bond();
+    busy.members[1].live = false;
+    busy.members[1].reason = "held down after 5 failures within the last minute, for 4 s more".into();
+    busy.events = samples::events();
+    let mut wordy = samples::findings();
+    wordy[2].text =
+        "Energy-Efficient Ethernet is on: its links take longer to wake up than a stripe takes".into();
+    let mut far = samples::lanes();
+    far[0].peer = "2001:db8:1234:5678:9abc:def0:1234:5678".into();
+    far[0].state = "suspect".into();
+    far[0].member = "enp129s0f0np0".into();
+    far[0].tx_bytes = 999_900_000_000;
     let all = [
-        bonds(&[samples::bond()], &PLAIN),
+        lanes(&far, &PLAIN),
+        bonds(&[samples::bond(), busy], &PLAIN),
+        findings(&wordy, &PLAIN.width(Some(80))),
         peers(&samples::peers(), &PLAIN),
         lanes(&samples::lanes(), &PLAIN),
     ];
@@ -124,6 +169,18 @@ fn numbers_have_readable_units() {
     assert_eq!(
         [0, 999, 1000, 119_999, 120_000, 7_199_999, 7_200_000].map(human::span),
         ["0 ms", "999 ms", "1 s", "119 s", "2 min", "119 min", "2 h"]
+    );
+    assert_eq!(
+        [0, 50, 999, 1000, 1500, 60_000].map(human::setting),
+        ["0 ms", "50 ms", "999 ms", "1 s", "1500 ms", "60 s"]
+    );
+    assert_eq!(
+        [0, 999, 1000, 3249, 9949, 9950, 128_400, 999_499, 999_500].map(human::took),
+        ["0 us", "999 us", "1.0 ms", "3.2 ms", "9.9 ms", "10 ms", "128 ms", "999 ms", "1.0 s"]
+    );
+    assert_eq!(
+        [9_949_999, 9_950_000, 42_400_000, 119_999_999, 120_000_000].map(human::took),
+        ["9.9 s", "10 s", "42 s", "120 s", "2 min"]
     );
     assert_eq!(
         [0, 250_000, 833_333, 1_000_000].map(human::percent),
@@ -163,20 +220,25 @@ fn json_keys_are_never_renamed() {
     let mut bond = samples::bond();
     bond.members.truncate(1);
     bond.stripe = Stripe::Us(200);
+    bond.events = samples::events();
     assert_eq!(
         keys_of(&bond),
-        "addresses arp_plus_state conflicts damping health hook host_id mac members \
+        "addresses arp_plus_state conflicts damping events events[].bond events[].kind events[].new \
+events[].object events[].old events[].reason events[].text events[].time_ms events[].took_us \
+health hook host_id mac members \
 members[].elected members[].interface members[].live members[].mac members[].reason \
 members[].rx_bytes members[].rx_frames members[].segment members[].speed_mbit \
 members[].tx_bytes members[].tx_frames members[].weight_mbit moved moved[].address \
-moved[].member mtu name peers policy reason stripe stripe.us stripe_bytes"
+moved[].member mtu name peers policy probe_interval_ms probe_multiplier probes reason stripe \
+stripe.us stripe_bytes up_delay_ms"
     );
     assert_eq!(
         keys_of(&samples::peers()[0]),
         "address bond epoch heard_ms host_id mac members members[].live members[].mac \
 members[].weight_mbit state"
     );
-    assert_eq!(keys_of(&samples::lanes()[0]), "bond member peer peer_mac share_ppm tx_bytes tx_frames");
+    assert_eq!(keys_of(&samples::lanes()[0]), "bond member peer peer_mac share_ppm state tx_bytes tx_frames");
+    assert_eq!(keys_of(&samples::findings()[2]), "hint name object severity text");
     assert_eq!(
         keys_of(&samples::stats()),
         "bond counters counters[].bytes counters[].description counters[].frames counters[].name \

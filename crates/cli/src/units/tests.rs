@@ -1,6 +1,6 @@
 use super::{
     Rate, cidr, demo_links, demo_rate, demo_seconds, interface, lab_hosts, lab_links, lab_plain, mtu, policy,
-    rate, stripe, weight,
+    probe_interval, probe_multiplier, rate, stripe, up_delay, weight,
 };
 use linkbraid_api::{Policy, Stripe, Weight};
 
@@ -82,10 +82,61 @@ fn mtu_and_weight_are_plain_numbers() {
     assert_eq!(weight("auto"), Ok(Weight::Auto));
     assert_eq!(weight("1"), Ok(Weight::Mbit(1)));
     assert_eq!(weight("1000000"), Ok(Weight::Mbit(1_000_000)));
-    assert_eq!(weight("0"), Err("'0' is outside the allowed range 1 to 1000000 Mbit/s, or auto".to_owned()));
+    for nothing in ["0", "00"] {
+        assert_eq!(
+            weight(nothing),
+            Err(format!(
+                "'{nothing}' would leave the member without traffic; allowed are 1 to 1000000 Mbit/s, or auto"
+            ))
+        );
+    }
+    assert_eq!(
+        weight("1000001"),
+        Err("'1000001' is outside the allowed range 1 to 1000000 Mbit/s, or auto".to_owned())
+    );
     assert_eq!(
         weight("1gbit"),
         Err("'1gbit' is not a whole number; allowed are 1 to 1000000 Mbit/s, or auto".to_owned())
+    );
+}
+
+#[test]
+fn times_carry_a_unit() {
+    assert_eq!((probe_interval("10ms"), probe_interval("10s")), (Ok(10), Ok(10_000)));
+    assert_eq!((probe_interval("50ms"), probe_interval("1s")), (Ok(50), Ok(1000)));
+    assert_eq!((up_delay("0ms"), up_delay("0s"), up_delay("60s")), (Ok(0), Ok(0), Ok(60_000)));
+    for (text, cause) in [
+        ("50", "lacks a unit"),
+        ("0", "lacks a unit"),
+        ("9ms", "is outside the allowed range"),
+        ("0s", "is outside the allowed range"),
+        ("10001ms", "is outside the allowed range"),
+        ("11s", "is outside the allowed range"),
+        ("4294968s", "is outside the allowed range"),
+        ("500us", "has the unknown unit 'us'"),
+        ("1min", "has the unknown unit 'min'"),
+        ("1.5s", "has the unknown unit '.5s'"),
+        ("50 ms", "has the unknown unit ' ms'"),
+        ("", "is not a time"),
+        ("ms", "is not a time"),
+        ("-50ms", "is not a time"),
+        ("fast", "is not a time"),
+    ] {
+        assert_eq!(probe_interval(text), Err(format!("'{text}' {cause}; allowed are 10ms to 10s")));
+    }
+    let delay = "'60001ms' is outside the allowed range; allowed are 0ms to 60s";
+    assert_eq!(up_delay("60001ms"), Err(delay.to_owned()));
+}
+
+#[test]
+fn the_multiplier_is_a_plain_number() {
+    assert_eq!((probe_multiplier("2"), probe_multiplier("50")), (Ok(2), Ok(50)));
+    for outside in ["0", "1", "51", "256", "258"] {
+        let cause = format!("'{outside}' is outside the allowed range 2 to 50 intervals");
+        assert_eq!(probe_multiplier(outside), Err(cause));
+    }
+    assert!(
+        probe_multiplier("3x").unwrap_err().ends_with("is not a whole number; allowed are 2 to 50 intervals")
     );
 }
 

@@ -21,7 +21,8 @@ fn each_mistake_has_one_line_that_names_it() {
         (&["bond", "add", "--member", "a"], "bond add: missing: NAME", "linkbraid bond add --help"),
         (
             &["bond", "set", "bond0"],
-            "bond set: missing: one of --policy, --mtu, --stripe, --damping",
+            "bond set: missing: one of --policy, --mtu, --stripe, --damping, --probes, --probe-interval, \
+             --probe-multiplier, --up-delay",
             "linkbraid bond set --help",
         ),
         (
@@ -48,6 +49,43 @@ fn each_mistake_has_one_line_that_names_it() {
             &["bond", "set", "b", "--stripe", "200"],
             "bond set: option '--stripe': '200' lacks a unit; allowed are auto, 10us to 10ms and 1024B to 64KiB",
             "linkbraid bond set --help",
+        ),
+        (
+            &["bond", "set", "b", "--probe-interval", "50"],
+            "bond set: option '--probe-interval': '50' lacks a unit; allowed are 10ms to 10s",
+            "linkbraid bond set --help",
+        ),
+        (
+            &["bond", "add", "b", "--member", "e", "--probe-interval", "11s"],
+            "bond add: option '--probe-interval': '11s' is outside the allowed range; allowed are 10ms to 10s",
+            "linkbraid bond add --help",
+        ),
+        (
+            &["bond", "set", "b", "--probe-multiplier", "1"],
+            "bond set: option '--probe-multiplier': '1' is outside the allowed range 2 to 50 intervals",
+            "linkbraid bond set --help",
+        ),
+        (
+            &["bond", "set", "b", "--up-delay", "61s"],
+            "bond set: option '--up-delay': '61s' is outside the allowed range; allowed are 0ms to 60s",
+            "linkbraid bond set --help",
+        ),
+        (
+            &["bond", "set", "b", "--probes", "1"],
+            "bond set: option '--probes': '1' is not allowed; allowed are on, off",
+            "linkbraid bond set --help",
+        ),
+        (
+            &["member", "set", "b", "e", "--weight", "0"],
+            "member set: option '--weight': '0' would leave the member without traffic; allowed are 1 to 1000000 \
+             Mbit/s, or auto",
+            "linkbraid member set --help",
+        ),
+        (&["monitor", "a", "b"], "monitor: word 'b': one word too many", "linkbraid monitor --help"),
+        (
+            &["check", "a/b"],
+            "check: word 'IF': 'a/b' cannot be an interface name; a name has 1 to 15 bytes, no space, '/', ':' or '%'",
+            "linkbraid check --help",
         ),
         (
             &["bond", "set", "b", "--damping", "maybe"],

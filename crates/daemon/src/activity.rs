@@ -1,0 +1,94 @@
+//! Which lanes carry data: only those are probed at the full rate.
+
+use linkbraid_dataplane::{Count, LANES_MAX};
+use std::collections::HashMap;
+
+/// A lane that was busy counts as busy for so many looks more: pauses of a flow must not slow its probes down.
+const LOOKS_MAX: u8 = 10;
+/// Plans looked at in one turn; with more peers each has its turn later.
+const PLANS_AT_ONCE: usize = 256;
+
+#[derive(Debug, Default)]
+struct Lanes {
+    bytes: [u64; LANES_MAX],
+    looks_left: [u8; LANES_MAX],
+}
+
+/// What the counters were when last looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    plans: HashMap<u32, Lanes>,
+    next: usize,
+}
+
+impl Activity {
+    /// The lanes of a plan that carry data: bit i is lane i.
+    pub(crate) fn busy(&self, number: u32) -> u32 {
+        let Some(lanes) = self.plans.get(&number) else { return 0 };
+        let bits = lanes.looks_left.iter().enumerate().filter(|(_, left)| **left > 0);
+        bits.fold(0, |bits, (i, _)| bits | 1 << i)
+    }
+
+    /// Reads the counters of these plans, some in each call; whether any lane began or ended to be busy.
+    pub(crate) fn look<E>(
+        &mut self,
+        numbers: &[u32],
+        read: impl Fn(u32) -> Result<Vec<Count>, E>,
+    ) -> Result<bool, E> {
+        self.plans.retain(|number, _| numbers.contains(number));
+        let mut changed = false;
+        let start = if self.next < numbers.len() { self.next } else { 0 };
+        let turn = numbers.iter().cycle().skip(start).take(numbers.len().min(PLANS_AT_ONCE));
+        for number in turn {
+            let counts = read(*number)?;
+            let before = self.busy(*number);
+            let lanes = self.plans.entry(*number).or_default();
+            for (i, count) in counts.iter().take(LANES_MAX).enumerate() {
+                // Counters begin at zero again when the plan is another one.
+                let moved = count.bytes != lanes.bytes[i] && count.bytes > 0;
+                lanes.bytes[i] = count.bytes;
+                lanes.looks_left[i] = if moved { LOOKS_MAX } else { lanes.looks_left[i].saturating_sub(1) };
+            }
+            for left in lanes.looks_left.iter_mut().skip(counts.len()) {
+                *left = 0;
+            }
+            changed |= self.busy(*number) != before;
+        }
+        self.next = if numbers.len() > PLANS_AT_ONCE { start + PLANS_AT_ONCE } else { 0 };
+        Ok(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Activity, LOOKS_MAX};
+    use linkbraid_dataplane::Count;
+
+    fn look(activity: &mut Activity, bytes: &[u64]) -> bool {
+        let counts: Vec<Count> = bytes.iter().map(|bytes| Count { frames: 0, bytes: *bytes }).collect();
+        activity.look(&[7], |_| Ok::<_, ()>(counts.clone())).unwrap()
+    }
+
+    #[test]
+    fn a_lane_is_busy_while_its_counter_moves_and_a_little_longer() {
+        let mut activity = Activity::default();
+        assert!(!look(&mut activity, &[0, 0]));
+        assert!(look(&mut activity, &[0, 60]));
+        assert_eq!(activity.busy(7), 0b10);
+        for _ in 1..LOOKS_MAX {
+            assert!(!look(&mut activity, &[0, 60]));
+        }
+        assert!(look(&mut activity, &[0, 60]));
+        assert_eq!(activity.busy(7), 0);
+    }
+
+    #[test]
+    fn a_new_plan_starts_from_zero_and_a_gone_one_is_forgotten() {
+        let mut activity = Activity::default();
+        look(&mut activity, &[100]);
+        assert!(!look(&mut activity, &[40]), "still busy");
+        assert_eq!(activity.busy(7), 1);
+        activity.look(&[], |_| Ok::<_, ()>(Vec::new())).unwrap();
+        assert_eq!(activity.busy(7), 0);
+    }
+}

@@ -1,0 +1,187 @@
+//! What the protocols tell, in words.
+
+use crate::{bond::Bond, history::Change};
+use linkbraid_api::EventKind;
+use linkbraid_proto::{
+    arp_plus,
+    inspector::{self, LaneId, LaneReason, LaneState, MemberReason, MemberState},
+};
+use std::time::Duration;
+
+impl Bond {
+    /// An event of the inspector.
+    pub(crate) fn told_by_inspector(&mut self, event: &inspector::Event) {
+        match *event {
+            inspector::Event::Member { slot, old, new, reason, took } => {
+                let (word, text) = member_reason(reason);
+                let object = self.name_of(slot);
+                self.history.tell(Change {
+                    kind: EventKind::Member,
+                    object,
+                    old: old.map(member_state),
+                    new: new.map(member_state),
+                    reason: word,
+                    text: text.to_owned(),
+                    took: (took > Duration::ZERO).then_some(took),
+                });
+            }
+            inspector::Event::Lane { lane, old, new, reason, took } => {
+                let (word, text) = lane_reason(reason);
+                let object = self.name_of_lane(lane);
+                self.history.tell(Change {
+                    kind: EventKind::Lane,
+                    object,
+                    old: Some(lane_state(old)),
+                    new: Some(lane_state(new)),
+                    reason: word,
+                    text: text.to_owned(),
+                    took: (took > Duration::ZERO).then_some(took),
+                });
+            }
+            inspector::Event::Speed { slot, old, new } => {
+                let object = self.name_of(slot);
+                let words =
+                    |mbit: Option<u32>| mbit.map_or_else(|| "unknown".to_owned(), |m| format!("{m} Mbit/s"));
+                let (old, new) = (words(old), words(new));
+                self.history.tell(Change {
+                    kind: EventKind::Member,
+                    object,
+                    old: Some(&old),
+                    new: Some(&new),
+                    reason: "speed",
+                    text: "its speed is another one, and so is its share".to_owned(),
+                    took: None,
+                });
+            }
+            inspector::Event::HalfDuplex { slot } => {
+                let name = self.name_of(slot);
+                let text = "half duplex: every collision costs; the other end may be set to a fixed speed";
+                self.history.member(&name, "half_duplex", text);
+            }
+        }
+    }
+
+    /// An event of ARP+.
+    pub(crate) fn told_by_arp_plus(&mut self, event: &arp_plus::Event) {
+        match event {
+            arp_plus::Event::State { old, new } => {
+                tracing::debug!(bond = %self.saved.name, %old, %new, "ARP+ state");
+            }
+            arp_plus::Event::Peer { key, address, mac, old, new, reason } => {
+                let address = address.map_or_else(|| mac.to_string(), |address| address.to_string());
+                let (word, text) = peer_reason(*reason);
+                self.history.tell(Change {
+                    kind: EventKind::Peer,
+                    object: address,
+                    old: old.map(peer_state),
+                    new: new.map(peer_state),
+                    reason: word,
+                    text: format!("{text} (host {key})"),
+                    took: None,
+                });
+            }
+            arp_plus::Event::Conflict(conflict) => {
+                let object = self.saved.name.clone();
+                self.history.tell(Change {
+                    kind: EventKind::Conflict,
+                    object,
+                    old: None,
+                    new: None,
+                    reason: "conflict",
+                    text: conflict.to_string(),
+                    took: None,
+                });
+            }
+            arp_plus::Event::TableFull { hosts } => {
+                let text = format!("the table of peers is full ({hosts} hosts); others are plain hosts");
+                self.history.bond(None, "table_full", text);
+            }
+        }
+    }
+
+    /// The name of the member of that slot, or the one it had.
+    pub(crate) fn name_of(&self, slot: u8) -> String {
+        let member = self.members.iter().find(|member| member.slot == slot);
+        let name = member.map(|member| &member.name).or_else(|| self.names.get(&slot));
+        name.cloned().unwrap_or_else(|| format!("member {slot}"))
+    }
+
+    /// `MEMBER > PEER (MAC)`.
+    fn name_of_lane(&self, lane: LaneId) -> String {
+        let member = self.name_of(lane.slot);
+        let Some(peer) = self.arp_plus.peer(&lane.peer) else { return format!("{member} > {}", lane.peer) };
+        let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
+        let mac = peer.members.iter().find(|theirs| theirs.index == lane.index).map(|theirs| theirs.mac);
+        match mac {
+            Some(mac) => format!("{member} > {name} ({mac})"),
+            None => format!("{member} > {name}"),
+        }
+    }
+}
+
+const fn member_state(state: MemberState) -> &'static str {
+    match state {
+        MemberState::Up => "up",
+        MemberState::Down => "down",
+        MemberState::Delayed => "delayed",
+    }
+}
+
+pub(crate) const fn lane_state(state: LaneState) -> &'static str {
+    match state {
+        LaneState::Cut => "cut",
+        LaneState::Down => "down",
+        LaneState::Init => "init",
+        LaneState::Up => "up",
+        LaneState::Suspect => "suspect",
+    }
+}
+
+const fn peer_state(state: arp_plus::PeerState) -> &'static str {
+    match state {
+        arp_plus::PeerState::Alive => "alive",
+        arp_plus::PeerState::Silent => "silent",
+    }
+}
+
+pub(crate) const fn member_reason(reason: MemberReason) -> (&'static str, &'static str) {
+    match reason {
+        MemberReason::Joined => ("joined", "it has joined the bond"),
+        MemberReason::Left => ("left", "it has left the bond"),
+        MemberReason::NoCarrier => ("no_carrier", "no carrier"),
+        MemberReason::SetDown => ("set_down", "set down"),
+        MemberReason::CarrierBack => ("carrier_back", "carrier is back, waiting until it lasts"),
+        MemberReason::Waited => ("waited", "carrier has lasted long enough"),
+        MemberReason::OnlyOne => ("only_one", "carrier is back, and no other member is up"),
+    }
+}
+
+const fn lane_reason(reason: LaneReason) -> (&'static str, &'static str) {
+    match reason {
+        LaneReason::Met => ("met", "met for the first time"),
+        LaneReason::Admitted => ("admitted", "enough probes were answered"),
+        LaneReason::ProvenAgain => ("proven_again", "probes are answered again"),
+        LaneReason::Answered => ("answered", "a probe was answered"),
+        LaneReason::NoAnswer => ("no_answer", "probes are not answered, while another lane's are"),
+        LaneReason::PeerLost => ("peer_lost", "our frames no longer reach the peer, as it says"),
+        LaneReason::NoneAnswers => ("none_answers", "no lane of the peer is answered; kept in use"),
+        LaneReason::MemberDown => ("member_down", "our member is down"),
+        LaneReason::PeerMemberDown => ("peer_member_down", "the peer's member is down, as it says"),
+        LaneReason::MembersUp => ("members_up", "both members are up again"),
+    }
+}
+
+const fn peer_reason(reason: arp_plus::Reason) -> (&'static str, &'static str) {
+    use arp_plus::Reason;
+    match reason {
+        Reason::Joined => ("joined", "it speaks for the first time"),
+        Reason::Changed => ("changed", "its members or addresses are others"),
+        Reason::Restarted { .. } => ("restarted", "it has started anew"),
+        Reason::HeardAgain => ("heard_again", "it was silent and speaks again"),
+        Reason::Silent => ("silent", "not heard for a while"),
+        Reason::Expired => ("expired", "not heard for so long that it is a plain host from now on"),
+        Reason::Left => ("left", "it said that it leaves"),
+        Reason::Replaced => ("replaced", "the same machine goes by another name now"),
+        Reason::LostMacs => ("lost_macs", "its MACs went to another host while it was silent"),
+    }
+}
