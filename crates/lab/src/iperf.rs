@@ -81,13 +81,16 @@ pub struct Traffic {
     pub omit: u32,
     /// The server's address, instead of the host's first IPv4 address.
     pub address: Option<String>,
+    /// The cores that client and server stay on, so that the scheduler's moves are not what is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<[u32; 2]>,
 }
 
 impl Traffic {
     /// One TCP flow, one second unmeasured.
     pub fn tcp(cc: Cc, seconds: u32) -> Self {
         let load = Load::Tcp(cc);
-        Self { load, flows: 1, direction: Direction::Forward, seconds, omit: 1, address: None }
+        Self { load, flows: 1, direction: Direction::Forward, seconds, omit: 1, address: None, cores: None }
     }
 
     /// One UDP flow with datagrams that fill an MTU of 1500 bytes, on IPv4.
@@ -116,6 +119,13 @@ impl Traffic {
         self
     }
 
+    /// The same, with client and server on a core of their own each.
+    #[must_use]
+    pub fn pinned(mut self, cores: [u32; 2]) -> Self {
+        self.cores = Some(cores);
+        self
+    }
+
     /// The client's command line after the program's name.
     pub fn words(&self, address: &str, port: u16) -> Vec<String> {
         let mut words: Vec<String> =
@@ -133,6 +143,9 @@ impl Traffic {
         }
         if self.omit != 0 {
             words.extend(["-O".into(), self.omit.to_string()]);
+        }
+        if let Some([client, server]) = self.cores {
+            words.extend(["-A".into(), format!("{client},{server}")]);
         }
         match self.direction {
             Direction::Forward => {}

@@ -21,6 +21,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 /// Repeats are cheap here, and the CPU's noise is what is measured: this many times as many.
 const MORE: u32 = 4;
+/// Client and server, so that where the scheduler puts them is not what differs between two turns.
+const CORES: [u32; 2] = [0, 1];
 const MBIT_GOAL: f64 = 0.98;
 const CPU_GOAL: f64 = 1.05;
 
@@ -33,8 +35,8 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     for (word, cc) in CCS {
         let base = format!("{word}/bare");
         run.interleave(&[
-            Planned::new(&base, &bare, run.tcp(cc)),
-            Planned::new(format!("{word}/bond"), &bond, run.tcp(cc))
+            Planned::new(&base, &bare, run.tcp(cc).pinned(CORES)),
+            Planned::new(format!("{word}/bond"), &bond, run.tcp(cc).pinned(CORES))
                 .against(Against::mbit("single", [base.clone()], 1.0))
                 .against(Against::cpu(base)),
         ])?;
