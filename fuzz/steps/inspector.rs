@@ -5,8 +5,11 @@
 //! Shared by the fuzz target and the replay of the corpus in `crates/proto/tests/corpus_inspector.rs`.
 
 use linkbraid_proto::{Time, arp_plus::PeerKey, inspector::*, limits};
-use linkbraid_wire::{HostId, MacAddr, Probe, ProbeFrame, ProbeKind, View, emit_probe, parse_probe};
-use std::time::Duration;
+use linkbraid_wire::{
+    HostId, MacAddr, Probe, ProbeFrame, ProbeKind, View, emit_probe, is_arp, is_arp_reply_to_probe,
+    parse_probe,
+};
+use std::{net::Ipv4Addr, time::Duration};
 
 /// Timer steps at one moment before something is wrong.
 const STEPS_MAX: usize = 2000;
@@ -19,6 +22,7 @@ struct Course {
     now: Time,
     number: u32,
     waiting: Vec<(u8, ProbeFrame)>,
+    asked: Vec<(u8, Vec<u8>)>,
 }
 
 fn member(slot: u8, bits: u8) -> MemberReport {
@@ -48,12 +52,17 @@ impl Course {
     fn handle(&mut self, input: Input<'_>) {
         self.inspector.handle(self.now, input);
         while let Some(action) = self.inspector.poll_action() {
-            if let Action::Send { slot, frame } = action {
+            let Action::Send { slot, frame } = action else { continue };
+            if is_arp(&frame) {
+                self.asked.push((slot, frame));
+            } else {
                 self.waiting.push((slot, parse_probe(&frame).expect("a machine sends good frames")));
             }
         }
         let extra = self.waiting.len().saturating_sub(WAITING_MAX);
         self.waiting.drain(..extra);
+        let extra = self.asked.len().saturating_sub(WAITING_MAX);
+        self.asked.drain(..extra);
     }
 
     fn pass(&mut self, duration: Duration) {
@@ -66,6 +75,19 @@ impl Course {
             self.handle(Input::Timeout);
         }
         self.now = end;
+    }
+
+    /// A plain host answers one of the ARP probes that wait, on the member that asked or on another one.
+    fn answer_arp(&mut self, which: u8, slot: u8) {
+        if self.asked.is_empty() {
+            return;
+        }
+        let (from, asked) = &self.asked[usize::from(which) % self.asked.len()];
+        let slot = if slot == 15 { *from } else { slot };
+        let (host, member, ip) = (&asked[..6], &asked[6..12], &asked[38..42]);
+        let answer = [member, host, &asked[12..20], &[0, 2], host, ip, member, &[0; 22]].concat();
+        assert!(is_arp_reply_to_probe(&answer));
+        self.handle(Input::Frame { slot, bytes: &answer });
     }
 
     /// A peer answers one of the probes that wait, truthfully or not.
@@ -96,7 +118,7 @@ impl Course {
 pub fn run(bytes: &[u8]) {
     let config = Config::new(HostId([5; 16]), 1);
     let inspector = Inspector::new(config, 7);
-    let mut course = Course { inspector, now: Time::ZERO, number: 0, waiting: Vec::new() };
+    let mut course = Course { inspector, now: Time::ZERO, number: 0, waiting: Vec::new(), asked: Vec::new() };
     course.handle(Input::Members((0..2).map(|slot| member(slot, 0)).collect()));
     course.handle(Input::Peers(vec![peer(9, 0b0001_0001)]));
     let mut rest = bytes;
@@ -104,7 +126,15 @@ pub fn run(bytes: &[u8]) {
         rest = tail;
         match what % 8 {
             0 => course.handle(Input::Members((0..what >> 4).map(|slot| member(slot, *amount)).collect())),
+            1 if what & 8 != 0 => {
+                let host = |host| PlainReport {
+                    mac: MacAddr([2, 0, 0, 0, 200, host]),
+                    ip: Ipv4Addr::new(198, 18, what >> 7, host),
+                };
+                course.handle(Input::Plain((0..8).filter(|bit| amount >> bit & 1 == 1).map(host).collect()));
+            }
             1 => course.handle(Input::Peers((0..what >> 5).map(|host| peer(host + 3, *amount)).collect())),
+            2 if what & 8 != 0 => course.answer_arp(*amount, what >> 4),
             2 => {
                 let lane = |bit: u8| LaneUse {
                     lane: LaneId { peer: PeerKey::Host(HostId([9; 16])), slot: bit % 4, index: bit / 4 },
@@ -152,7 +182,9 @@ fn soundness(snapshot: &Snapshot, inspector: &Inspector, slot: u8) {
     let against = |lane: &&LaneSnapshot| {
         let others = snapshot.lanes.iter().filter(|other| other.lane.peer == lane.lane.peer);
         let lost = matches!(lane.state, LaneState::Down | LaneState::Init) && lane.verdict == Verdict::Dead;
-        lost && others.into_iter().any(|other| up(&other))
+        // A plain host's lane speaks against its member only if it was up before.
+        let judges = !matches!(lane.lane.peer, PeerKey::Plain(_)) || lane.admitted;
+        lost && judges && others.into_iter().any(|other| up(&other))
     };
     let here = || snapshot.lanes.iter().filter(|lane| lane.lane.slot == slot);
     let expected = if here().any(|lane| up(&lane)) {

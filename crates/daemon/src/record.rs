@@ -105,7 +105,7 @@ fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
         address: peer.address().map(|address| address.to_string()),
         host_id: match peer.key {
             PeerKey::Host(host) => Some(hex(&host.0)),
-            PeerKey::Address(_) => None,
+            PeerKey::Address(_) | PeerKey::Plain(_) => None,
         },
         epoch: peer.epoch,
         state: match peer.state {

@@ -7,7 +7,8 @@
 //! 1. after every [`Inspector::handle`], call [`Inspector::poll_action`] until it gives none and do what it says;
 //! 2. then ask [`Inspector::poll_timeout`], and at that time hand in [`Input::Timeout`];
 //! 3. time never goes back from one call to the next;
-//! 4. frames that [`linkbraid_wire::is_probe`] recognises come here, other ARP+ frames go to [`crate::arp_plus`];
+//! 4. frames that [`linkbraid_wire::is_probe`] or [`linkbraid_wire::is_arp_reply_to_probe`] recognises come here, other
+//!    ARP+ frames go to [`crate::arp_plus`], other ARP to the kernel;
 //! 5. on [`Action::Verdicts`] make those plans anew, as [`Verdict::usable`] shows, and tell the new lanes ([`Input::Plan`]);
 //!    tell ARP+ that a member is up where [`Inspector::member_alive`] is [`Verdict::Alive`], so that peers stop sending to
 //!    members that are not, and that it is sound where [`Inspector::member_sound`] is not [`Verdict::Dead`], so that it
@@ -17,12 +18,14 @@
 //! `probe::frame` turns a nonce that came back into a proof; no proof for `multiplier` intervals, and `judge::expire`
 //! asks whether another lane of that peer was proven since. If so the lane is lost. If not, the peer may be dead, or its
 //! daemon, or every lane: all that were in use are kept, as suspects, since nothing better is left.
+//!
+//! A plain host is a peer of one member here, probed by ARP (`plain`). All else is the same.
 
 use crate::{Time, arp_plus::PeerKey, random::Random};
 use linkbraid_wire::HostId;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    net::IpAddr,
+    net::{IpAddr, Ipv4Addr},
 };
 
 mod counter;
@@ -31,6 +34,7 @@ mod event;
 mod judge;
 mod lane;
 mod member;
+mod plain;
 mod probe;
 mod rate;
 mod snapshot;
@@ -44,7 +48,7 @@ mod tests;
 pub use counter::{Counter, Counters};
 pub use event::{
     Action, Changed, Event, Input, LaneId, LaneReason, LaneUse, MemberReason, MemberReport, PeerMemberReport,
-    PeerReport, Verdict,
+    PeerReport, PlainReport, Verdict,
 };
 pub use lane::{LaneSignal, LaneState, Usage, step_lane};
 pub use member::{MemberSignal, MemberState, step_member};
@@ -80,6 +84,8 @@ enum Wake {
 #[derive(Debug)]
 struct Peer {
     report: PeerReport,
+    /// A plain host answers ARP for that address, and nothing else.
+    plain: Option<Ipv4Addr>,
     /// Whether this host leads, so that one end's PROBEs do for both.
     leads: bool,
     /// Whether it ever answered a probe.
@@ -160,6 +166,7 @@ impl Inspector {
         match input {
             Input::Members(reports) => self.set_members(now, reports),
             Input::Peers(reports) => self.set_peers(now, reports),
+            Input::Plain(reports) => self.set_plain(now, reports),
             Input::Address(address) => self.address = address,
             Input::Plan(lanes) => self.set_plan(now, lanes),
             Input::Timing(timing) => self.set_timing(now, timing),

@@ -72,6 +72,12 @@ pub const PROBE_REPEAT_DIVISOR: u32 = 4;
 /// Most lanes that are probed; peers beyond are told by what is heard.
 pub const PROBED_LANES_MAX: usize = 8192;
 
+/// Most plain hosts that are probed at a time: enough to tell a dead member from a dead host.
+pub const PLAIN_PROBED_MAX: usize = 4;
+
+/// Interval of a plain host's lane that has not answered for long.
+pub const PLAIN_INTERVAL_LATE: Duration = Duration::from_secs(10);
+
 /// Most nonces of a lane that wait to come back; the oldest gives way.
 pub const NONCES_MAX: usize = 16;
 

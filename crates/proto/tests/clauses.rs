@@ -93,8 +93,9 @@ fn timing_table_holds_the_defaults() {
 #[test]
 fn probe_table_holds_the_defaults_and_limits() {
     use linkbraid_proto::limits::{
-        HOLD_MAX, PROBE_ADMIT_MAX, PROBE_INTERVAL_MAX, PROBE_INTERVAL_MIN, PROBE_MULTIPLIER_MAX,
-        PROBE_MULTIPLIER_MIN, PROBE_RATE, PROBE_RATE_MAX, UP_DELAY_MAX,
+        HOLD_MAX, PLAIN_INTERVAL_LATE, PLAIN_PROBED_MAX, PROBE_ADMIT_MAX, PROBE_INTERVAL_MAX,
+        PROBE_INTERVAL_MIN, PROBE_MULTIPLIER_MAX, PROBE_MULTIPLIER_MIN, PROBE_RATE, PROBE_RATE_MAX,
+        UP_DELAY_MAX,
     };
     let spec = fs::read_to_string(root().join(SPEC)).expect("the specification");
     let timing = linkbraid_proto::inspector::Timing::default();
@@ -127,6 +128,8 @@ fn probe_table_holds_the_defaults_and_limits() {
         format!("doubled by each further one | {} s | 0 to {hours} h |", timing.hold_base.as_secs()),
         format!("| longest hold-down | {} s | 0 to {hours} h |", timing.hold_max.as_secs()),
         format!("| a failure is forgotten | after {} s without one | |", timing.hold_decay.as_secs()),
+        format!("a few at a time (here {PLAIN_PROBED_MAX}), over each"),
+        format!("once a second for a minute, then every {} s", PLAIN_INTERVAL_LATE.as_secs()),
         format!("(here {PROBE_RATE}, and {PROBE_RATE_MAX} while lanes"),
     ] {
         assert!(spec.contains(&row), "the specification lacks: {row}");

@@ -4,6 +4,8 @@
 mod cost;
 #[path = "sim_inspector/look.rs"]
 mod look;
+#[path = "sim_inspector/plain.rs"]
+mod plain;
 #[path = "sim_inspector/sound.rs"]
 mod sound;
 #[path = "sim_inspector/world.rs"]

@@ -56,12 +56,17 @@ pub fn emit_frame(dst: MacAddr, src: MacAddr, message: &Message) -> Result<Vec<u
     Ok(frame)
 }
 
-/// A frame that has its Ethernet header and room for `capacity` bytes in all.
+/// An ARP+ frame that has its Ethernet header and room for `capacity` bytes in all.
 pub(crate) fn begin_frame(dst: MacAddr, src: MacAddr, capacity: usize) -> Vec<u8> {
+    begin_frame_of(ETHERTYPE_ARP_PLUS, dst, src, capacity)
+}
+
+/// The same for another EtherType.
+pub(crate) fn begin_frame_of(ethertype: u16, dst: MacAddr, src: MacAddr, capacity: usize) -> Vec<u8> {
     let mut frame = Vec::with_capacity(capacity);
     frame.extend(dst.0);
     frame.extend(src.0);
-    frame.extend(ETHERTYPE_ARP_PLUS.to_be_bytes());
+    frame.extend(ethertype.to_be_bytes());
     frame
 }
 

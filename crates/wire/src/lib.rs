@@ -1,9 +1,11 @@
-//! Byte layouts of ARP+: Ethernet frames and messages; no I/O, no unsafe.
+//! Byte layouts of ARP+: Ethernet frames and messages, and the few frames of ARP and neighbour discovery that plain hosts
+//! are asked and told with; no I/O, no unsafe.
 //!
 //! The format is specified in `docs/arp-plus.md`; code cites its clauses as `//= docs/arp-plus.md#N.M`.
 //! [`Message::parse`] and [`Message::emit`] keep the same rules, so what cannot be read cannot be written either.
 #![forbid(unsafe_code)]
 
+mod arp;
 mod digest;
 mod emit;
 mod frame;
@@ -14,6 +16,7 @@ mod probe;
 mod refusal;
 mod tlv;
 
+pub use arp::{ArpReply, emit_arp_probe, emit_arp_reply, is_arp, is_arp_reply_to_probe, parse_arp_reply};
 pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, parse_frame};
 pub use mac::{BadMac, MacAddr};
 pub use message::{Auth, Extension, HostId, Kind, Member, Message};

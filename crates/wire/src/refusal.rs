@@ -72,6 +72,18 @@ refusals! {
     AuthNotLast = "auth_not_last", "a TLV follows the AUTH TLV";
     /// DIGEST does not match the mapping in the same message.
     DigestMismatch = "digest_mismatch", "the DIGEST TLV does not match the mapping in the message";
+    /// Another EtherType where ARP is looked for.
+    NotArp = "not_arp", "the EtherType of the frame is not ARP";
+    /// ARP for something else than IPv4 on Ethernet.
+    ArpFormat = "arp_format", "the ARP packet is not one for IPv4 on Ethernet";
+    /// Not operation 2.
+    ArpNotReply = "arp_not_reply", "the ARP packet is not a reply";
+    /// A target address other than 0.0.0.0: not an answer to a probe.
+    ArpNotForProbe = "arp_not_for_probe", "the ARP reply answers no probe: its target address is not 0.0.0.0";
+    /// The sender's hardware address is not the Ethernet source.
+    ArpSender = "arp_sender", "the sender of the ARP reply is not its Ethernet source";
+    /// The target's hardware address is not the Ethernet destination, or a group's.
+    ArpTarget = "arp_target", "the target of the ARP reply is not its Ethernet destination, or is no member's";
     /// A probe to a group or to nobody.
     ProbeNotUnicast = "probe_not_unicast", "the destination of a probe is a group or all zeros";
     /// A probe with other hardware addresses than its Ethernet source.

@@ -1,11 +1,12 @@
 //! The decoder against arbitrary, almost right, and right messages.
 
 use linkbraid_wire::{
-    Auth, Extension, HostId, Kind, MacAddr, Member, Message, Probe, ProbeKind, View, emit_frame, emit_probe,
-    is_probe, parse_frame, parse_probe,
+    ArpReply, Auth, Extension, HostId, Kind, MacAddr, Member, Message, Probe, ProbeKind, View,
+    emit_arp_probe, emit_frame, emit_probe, is_arp_reply_to_probe, is_probe, parse_arp_reply, parse_frame,
+    parse_probe,
 };
 use proptest::prelude::*;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 fn host_mac(tail: [u8; 5]) -> MacAddr {
     MacAddr([2, tail[0], tail[1], tail[2], tail[3], tail[4]])
@@ -115,6 +116,31 @@ proptest! {
         let _ = Message::parse(&bytes);
         let _ = parse_frame(&bytes);
         let _ = (is_probe(&bytes), parse_probe(&bytes));
+        prop_assert_eq!(is_arp_reply_to_probe(&bytes), parse_arp_reply(&bytes).is_ok());
+    }
+
+    /// A host turns a probe around as RFC 826 says: what comes back is read as its answer. One flipped byte of
+    /// it is padding, names somebody else, or is refused.
+    #[test]
+    fn answers_to_probes_are_read_and_flipped_ones_never_pass_for_them(
+        host: [u8; 5], member: [u8; 5], ip: [u8; 4], at in 0usize..60, flip in 1u8..,
+    ) {
+        let (host, member, ip) = (host_mac(host), host_mac(member), Ipv4Addr::from(ip));
+        let Ok(probe) = emit_arp_probe(host, member, ip) else {
+            prop_assert!(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast());
+            return Ok(());
+        };
+        prop_assert!(!is_arp_reply_to_probe(&probe), "an own probe that came back is no answer");
+        let mut bytes = [&member.0[..], &host.0, &probe[12..20], &[0, 2], &host.0, &ip.octets(), &member.0].concat();
+        bytes.resize(60, 0);
+        let good = ArpReply { to: member, host, ip };
+        prop_assert_eq!(parse_arp_reply(&bytes), Ok(good));
+        bytes[at] ^= flip;
+        if let Ok(read) = parse_arp_reply(&bytes) {
+            let named = (28..32).contains(&at);
+            prop_assert_eq!(read == good, !named, "byte {}", at);
+            prop_assert!(named || at >= 42, "byte {}", at);
+        }
     }
 
     /// Bytes that look right in front reach the TLV code; whatever is read keeps the rules.

@@ -100,6 +100,12 @@ counters! {
     TxRefused = 63, "tx_refused", "own messages that could not be written because the own mapping breaks a rule";
     RefusedProbeNotUnicast = 64, "refused_probe_not_unicast", "probes refused: the destination is a group or all zeros";
     RefusedProbeHardware = 65, "refused_probe_hardware", "probes refused: the hardware address is not the Ethernet source";
+    RefusedNotArp = 66, "refused_not_arp", "frames refused: the EtherType is not ARP";
+    RefusedArpFormat = 67, "refused_arp_format", "ARP refused: not for IPv4 on Ethernet";
+    RefusedArpNotReply = 68, "refused_arp_not_reply", "ARP refused: not a reply";
+    RefusedArpNotForProbe = 69, "refused_arp_not_for_probe", "ARP replies refused: not an answer to a probe";
+    RefusedArpSender = 70, "refused_arp_sender", "ARP replies refused: the sender is not the Ethernet source";
+    RefusedArpTarget = 71, "refused_arp_target", "ARP replies refused: the target is not the Ethernet destination, or no member";
 }
 
 impl Counter {
@@ -152,6 +158,12 @@ impl From<Refusal> for Counter {
             Refusal::DigestMismatch => Counter::RefusedDigestMismatch,
             Refusal::ProbeNotUnicast => Counter::RefusedProbeNotUnicast,
             Refusal::ProbeHardware => Counter::RefusedProbeHardware,
+            Refusal::NotArp => Counter::RefusedNotArp,
+            Refusal::ArpFormat => Counter::RefusedArpFormat,
+            Refusal::ArpNotReply => Counter::RefusedArpNotReply,
+            Refusal::ArpNotForProbe => Counter::RefusedArpNotForProbe,
+            Refusal::ArpSender => Counter::RefusedArpSender,
+            Refusal::ArpTarget => Counter::RefusedArpTarget,
         }
     }
 }

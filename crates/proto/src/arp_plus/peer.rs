@@ -14,6 +14,8 @@ pub enum PeerKey {
     Host(HostId),
     /// Its IP address: a host that speaks only the published part.
     Address(IpAddr),
+    /// Its MAC: a plain host. Only the inspector knows such; they are never in the table of ARP+.
+    Plain(MacAddr),
 }
 
 impl fmt::Display for PeerKey {
@@ -21,6 +23,7 @@ impl fmt::Display for PeerKey {
         match self {
             PeerKey::Host(host) => host.fmt(f),
             PeerKey::Address(address) => address.fmt(f),
+            PeerKey::Plain(mac) => mac.fmt(f),
         }
     }
 }

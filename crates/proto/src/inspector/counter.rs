@@ -32,6 +32,8 @@ counters! {
     TxProbe = "tx_probe", "PROBEs sent";
     TxReply = "tx_reply", "PROBE-REPLYs sent";
     TxRefused = "tx_refused", "own probes that could not be written because a MAC or address breaks a rule";
+    TxArpProbe = "tx_arp_probe", "ARP probes sent to plain hosts";
+    RxArpReply = "rx_arp_reply", "answers of plain hosts to ARP probes taken";
     RxProbe = "rx_probe", "PROBEs of peers taken";
     RxReply = "rx_reply", "PROBE-REPLYs of peers taken";
     RxProof = "rx_proof", "probes and replies that brought back a nonce: the lane carries frames both ways";
@@ -53,6 +55,7 @@ counters! {
     LimitProbe = "limit_probe", "PROBEs put off because the rate limit was reached";
     LimitReply = "limit_reply", "PROBE-REPLYs not sent because the rate limit was reached";
     LimitLanes = "limit_lanes", "peers not probed because the limit of probed lanes was reached";
+    LimitPlain = "limit_plain", "plain hosts beyond the limit of those probed at a time, left out";
     LimitMembers = "limit_members", "own members beyond the limit, left out";
     LimitActions = "limit_actions", "events and frames dropped because too many actions waited";
 }

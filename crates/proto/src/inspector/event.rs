@@ -4,7 +4,11 @@ use super::{LaneState, MemberState, Timing};
 use crate::arp_plus::{Peer, PeerKey};
 use linkbraid_wire::MacAddr;
 use serde::{Deserialize, Serialize};
-use std::{fmt, net::IpAddr, time::Duration};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
 
 /// What is known of an own member, from netlink events and from polls alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +70,15 @@ impl From<&Peer> for PeerReport {
     }
 }
 
+/// A plain host that is to be probed by ARP. Its lanes have the index 0, its key is [`PeerKey::Plain`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlainReport {
+    /// Its MAC.
+    pub mac: MacAddr,
+    /// An address that it answers ARP for.
+    pub ip: Ipv4Addr,
+}
+
 /// One (own member, peer's member) pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LaneId {
@@ -99,14 +112,17 @@ pub enum Input<'a> {
     Members(Vec<MemberReport>),
     /// The peers now, all of them; told again whenever `arp_plus::Action::Peers` comes.
     Peers(Vec<PeerReport>),
+    /// The plain hosts that are to be probed now, all of them: at most [`crate::limits::PLAIN_PROBED_MAX`] that traffic
+    /// goes to. One that is left out is forgotten.
+    Plain(Vec<PlainReport>),
     /// The own IP address for the published part of probes.
     Address(Option<IpAddr>),
     /// The lanes of all plans now.
     Plan(Vec<LaneUse>),
     /// Other settings; they are bounded as [`Timing::bounded`] says.
     Timing(Timing),
-    /// A frame that [`linkbraid_wire::is_probe`] recognises came in on a member. Hand in all that wait before a
-    /// `Timeout`: what is in a queue has arrived.
+    /// A frame that [`linkbraid_wire::is_probe`] or [`linkbraid_wire::is_arp_reply_to_probe`] recognises came in on a
+    /// member. Hand in all that wait before a `Timeout`: what is in a queue has arrived.
     Frame {
         /// The member.
         slot: u8,

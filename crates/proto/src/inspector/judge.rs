@@ -102,10 +102,12 @@ impl Inspector {
     pub(super) fn proof(&mut self, now: Time, id: LaneId, asked: bool) {
         let admit = self.timing.admit;
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
-        peer.answers = true;
+        let answered_before = std::mem::replace(&mut peer.answers, true);
         let leads = peer.leads;
         let alone = !peer.lanes.values().any(|lane| lane.state == LaneState::Up);
+        let plain = peer.plain.is_some();
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
+        let speaks = plain && alone && lane.state == LaneState::Down;
         (lane.last_proof, lane.judged_from, lane.waiting) = (Some(now), now, None);
         (lane.excused, lane.armed) = (false, true);
         lane.proofs += 1;
@@ -135,6 +137,9 @@ impl Inspector {
         }
         self.rewake(id);
         self.arm_suspects(now, id);
+        if speaks {
+            self.rouse(now, id, !answered_before);
+        }
     }
 
     /// The peer answers on one lane: suspects get the detection time to do so, too.
@@ -218,7 +223,7 @@ impl Inspector {
         let timing = &self.timing;
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
-        let pace = lane.pace(now, peer.answers, timing);
+        let pace = lane.pace_towards(now, peer.answers, peer.plain.is_some(), timing);
         self.load.replace(lane.demand, pace.demand());
         lane.demand = pace.demand();
         //= docs/arp-plus.md#11.9

@@ -234,6 +234,18 @@ impl Lane {
         pace.for_peer(timing.interval, self.peer_interval)
     }
 
+    /// The same, for peers and plain hosts alike. What peers would be heard on, plain hosts are tried on now and then.
+    pub fn pace_towards(&self, now: Time, answers: bool, plain: bool, timing: &Timing) -> Pace {
+        //= docs/arp-plus.md#12.4
+        match self.pace(now, answers, timing) {
+            Pace::Silent if plain && self.state == LaneState::Down => {
+                let young = now.since(self.since) < timing.retry_for;
+                Pace::Other(if young { timing.discovery } else { limits::PLAIN_INTERVAL_LATE })
+            }
+            pace => pace,
+        }
+    }
+
     /// When it is lost unless proven; none where nothing is to be lost.
     pub fn deadline(&self, timing: &Timing) -> Option<Time> {
         let runs = match self.state {
@@ -273,6 +285,16 @@ impl Lane {
         let place = self.nonces.iter().position(|(sent, _)| *sent == nonce)?;
         let (_, sent_at) = self.nonces.drain(..=place).next_back()?;
         Some(now.since(sent_at))
+    }
+
+    /// An answer without a nonce has come. It counts if anything was sent not longer ago than `within`, and then for
+    /// all that was: how long the only one was away, or nothing of several.
+    pub fn redeem_all(&mut self, now: Time, within: Duration) -> Option<Option<Duration>> {
+        //= docs/arp-plus.md#12.3
+        let mut sent = std::mem::take(&mut self.nonces);
+        sent.retain(|(_, sent_at)| now.since(*sent_at) <= within);
+        let (_, last) = sent.back()?;
+        Some((sent.len() == 1).then(|| now.since(*last)))
     }
 
     /// Whether a frame with that epoch and number is later than every one seen; remembers it if so.

@@ -2,7 +2,9 @@
 
 use super::{Action, Counter, Inspector, LaneId, LaneState, rate};
 use crate::{Time, arp_plus::PeerKey, limits};
-use linkbraid_wire::{Probe, ProbeFrame, ProbeKind, VERSION, View, emit_probe, parse_probe};
+use linkbraid_wire::{
+    Probe, ProbeFrame, ProbeKind, Refusal, VERSION, View, emit_arp_probe, emit_probe, is_arp, parse_probe,
+};
 use std::time::Duration;
 
 impl Inspector {
@@ -70,10 +72,16 @@ impl Inspector {
         let bearable = rate::stretched(self.timing.interval, self.load.stretch_test());
         let (address, host, epoch, multiplier) =
             (self.address, self.host_id, self.epoch, self.timing.multiplier);
-        let Some(lane) = self.lane_mut(id) else { return };
+        let Some(peer) = self.peers.get_mut(&id.peer) else { return };
+        let plain = peer.plain;
+        let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
         lane.number = lane.number.wrapping_add(1);
         lane.sent += 1;
         lane.remember(now, nonce);
+        if let Some(ip) = plain {
+            let frame = emit_arp_probe(lane.mac, src, ip);
+            return self.push_frame(id.slot, frame, Counter::TxArpProbe);
+        }
         let probe = Probe {
             kind,
             address,
@@ -88,19 +96,28 @@ impl Inspector {
             multiplier,
             auth: None,
         };
-        match emit_probe(lane.mac, src, &probe) {
+        let frame = emit_probe(lane.mac, src, &probe);
+        let counter = match kind {
+            ProbeKind::Probe => Counter::TxProbe,
+            ProbeKind::Reply => Counter::TxReply,
+        };
+        self.push_frame(id.slot, frame, counter);
+    }
+
+    fn push_frame(&mut self, slot: u8, frame: Result<Vec<u8>, Refusal>, counter: Counter) {
+        match frame {
             Ok(frame) => {
-                self.out.counters.one(match kind {
-                    ProbeKind::Probe => Counter::TxProbe,
-                    ProbeKind::Reply => Counter::TxReply,
-                });
-                self.out.push(Action::Send { slot: id.slot, frame });
+                self.out.counters.one(counter);
+                self.out.push(Action::Send { slot, frame });
             }
             Err(_) => self.out.counters.one(Counter::TxRefused),
         }
     }
 
     pub(super) fn frame(&mut self, now: Time, slot: u8, bytes: &[u8]) {
+        if is_arp(bytes) {
+            return self.plain_frame(now, slot, bytes);
+        }
         let frame = match parse_probe(bytes) {
             Ok(frame) => frame,
             Err(refusal) => return self.out.counters.refuse(refusal),

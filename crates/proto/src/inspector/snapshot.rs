@@ -54,6 +54,8 @@ pub struct LaneSnapshot {
     pub interval: Option<Duration>,
     /// It is lost after this long without proof.
     pub detection: Option<Duration>,
+    /// Whether it was ever proven.
+    pub admitted: bool,
     /// Not admitted before.
     pub held_until: Time,
     /// Failures that are not forgotten yet.
@@ -124,7 +126,8 @@ impl Inspector {
         let mut lanes = Vec::with_capacity(self.lanes);
         for (key, peer) in &self.peers {
             for ((slot, index), lane) in &peer.lanes {
-                let probed = lane.pace(now, peer.answers, &self.timing) != rate::Pace::Silent;
+                let plain = peer.plain.is_some();
+                let probed = lane.pace_towards(now, peer.answers, plain, &self.timing) != rate::Pace::Silent;
                 let judged = lane.deadline(&self.timing).is_some();
                 lanes.push(LaneSnapshot {
                     lane: LaneId { peer: *key, slot: *slot, index: *index },
@@ -139,6 +142,7 @@ impl Inspector {
                     rtt: lane.rtt,
                     interval: probed.then_some(lane.interval),
                     detection: judged.then(|| lane.interval * u32::from(self.timing.multiplier)),
+                    admitted: lane.known,
                     held_until: lane.held_until,
                     failures: lane.damper.failures(now, &self.timing),
                     sent: lane.sent,

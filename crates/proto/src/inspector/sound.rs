@@ -107,7 +107,10 @@ fn votes(peer: &Peer) -> BTreeMap<u8, Vote> {
     let proven = peer.lanes.values().any(|lane| lane.state == LaneState::Up);
     let mut votes = BTreeMap::new();
     for ((slot, _), lane) in &peer.lanes {
-        let Some(vote) = vote(lane, proven) else { continue };
+        //= docs/arp-plus.md#12.5
+        // Where a plain host was never proven there may be no way to it: it may be on another switch.
+        let judges = proven && (peer.plain.is_none() || lane.known);
+        let Some(vote) = vote(lane, judges) else { continue };
         let said = votes.entry(*slot).or_insert(vote);
         if (vote as usize) < *said as usize {
             *said = vote;
@@ -116,13 +119,13 @@ fn votes(peer: &Peer) -> BTreeMap<u8, Vote> {
     votes
 }
 
-/// What one lane says; `proven`: whether any lane of the peer is. If this one is not and it outweighs those that are
-/// on its member, there are none, so the proven ones are on others.
-fn vote(lane: &Lane, proven: bool) -> Option<Vote> {
+/// What one lane says; `judges`: whether it speaks against its member if it is not proven, since another lane is. If that
+/// outweighs those of the peer that are on its member, no proven one is among them.
+fn vote(lane: &Lane, judges: bool) -> Option<Vote> {
     match lane.state {
         LaneState::Up => Some(Vote::For),
         LaneState::Suspect => Some(Vote::Doubt),
-        LaneState::Down | LaneState::Init => (proven && !lane.fresh).then_some(Vote::Against),
+        LaneState::Down | LaneState::Init => (judges && !lane.fresh).then_some(Vote::Against),
         LaneState::Cut => None,
     }
 }

@@ -1,11 +1,12 @@
 //! One inspector and a peer played by hand. Many inspectors together are in `tests/sim_inspector.rs`.
 
 use super::*;
-use linkbraid_wire::{MacAddr, Probe, ProbeFrame, ProbeKind, Refusal, View, emit_probe, parse_probe};
+use linkbraid_wire::{MacAddr, Probe, ProbeFrame, ProbeKind, Refusal, View, emit_probe, is_arp, parse_probe};
 use std::time::Duration;
 
 mod bounds;
 mod evidence;
+mod plain;
 
 const OWN: HostId = HostId([1; 16]);
 const PEER: HostId = HostId([2; 16]);
@@ -44,6 +45,8 @@ struct Bench {
     number: u32,
     events: Vec<Event>,
     sent: Vec<(u8, ProbeFrame)>,
+    /// ARP probes, with the time.
+    asked: Vec<(Time, u8, Vec<u8>)>,
     changed: Vec<Changed>,
 }
 
@@ -57,6 +60,7 @@ impl Bench {
             number: 0,
             events: Vec::new(),
             sent: Vec::new(),
+            asked: Vec::new(),
             changed: Vec::new(),
         };
         bench.handle(Input::Members((0..members).map(report).collect()));
@@ -79,6 +83,7 @@ impl Bench {
             match action {
                 Action::Verdicts(changed) => self.changed.push(changed),
                 Action::Event(event) => self.events.push(event),
+                Action::Send { slot, frame } if is_arp(&frame) => self.asked.push((self.now, slot, frame)),
                 Action::Send { slot, frame } => {
                     self.sent.push((slot, parse_probe(&frame).expect("a good frame")));
                 }

@@ -8,6 +8,7 @@ use super::{
 use crate::{Time, arp_plus::PeerKey, limits};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
     time::Duration,
 };
 
@@ -118,11 +119,7 @@ impl Inspector {
         let probed = |report: &PeerReport| report.probes && matches!(report.key, PeerKey::Host(_));
         let mut told: BTreeMap<PeerKey, PeerReport> =
             reports.into_iter().filter(probed).map(|report| (report.key, report)).collect();
-        let gone: Vec<PeerKey> = self.peers.keys().copied().filter(|key| !told.contains_key(key)).collect();
-        for key in gone {
-            self.lane_ids(|peer, _| *peer == key).into_iter().for_each(|id| self.remove_lane(id));
-            self.peers.remove(&key);
-        }
+        self.forget(|key, peer| peer.plain.is_none() && !told.contains_key(key));
         let mut changed = Vec::new();
         for (key, peer) in &mut self.peers {
             if let Some(report) = told.remove(key).filter(|report| *report != peer.report) {
@@ -133,10 +130,23 @@ impl Inspector {
         changed.into_iter().for_each(|key| self.make_lanes_of(now, key, false));
         for (key, report) in told {
             let PeerKey::Host(host) = key else { continue };
-            let leads = self.host_id < host;
-            let lanes = BTreeMap::new();
-            self.peers.insert(key, Peer { report, leads, answers: false, lanes, live: 0 });
-            self.make_lanes_of(now, key, true);
+            self.meet(now, report, self.host_id < host, None);
+        }
+    }
+
+    /// A peer, or a plain host, is met.
+    pub(super) fn meet(&mut self, now: Time, report: PeerReport, leads: bool, plain: Option<Ipv4Addr>) {
+        let (key, lanes) = (report.key, BTreeMap::new());
+        self.peers.insert(key, Peer { report, plain, leads, answers: false, lanes, live: 0 });
+        self.make_lanes_of(now, key, true);
+    }
+
+    /// Forgets all that are `gone`.
+    pub(super) fn forget(&mut self, gone: impl Fn(&PeerKey, &Peer) -> bool) {
+        let keys = self.peers.iter().filter(|(key, peer)| gone(key, peer)).map(|(key, _)| *key);
+        for key in keys.collect::<Vec<PeerKey>>() {
+            self.lane_ids(|peer, _| *peer == key).into_iter().for_each(|id| self.remove_lane(id));
+            self.peers.remove(&key);
         }
     }
 

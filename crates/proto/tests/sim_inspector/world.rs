@@ -26,6 +26,9 @@ pub enum Fault {
     Switch(u8),
 }
 
+/// Numbers from here on are plain hosts.
+pub const PLAIN: usize = 1000;
+
 /// A lane as a host plans it: peer, own slot, peer's index.
 pub type Planned = (usize, u8, u8);
 
@@ -63,6 +66,10 @@ pub struct World {
     pub lateness: Duration,
     /// Frames sent, by host and kind.
     pub sent: BTreeMap<(usize, ProbeKind), u64>,
+    /// Plain hosts by number: the switch that each is on; none while it is dead.
+    pub plain: BTreeMap<usize, Option<u8>>,
+    /// ARP probes sent.
+    pub asked: u64,
     due: BinaryHeap<Reverse<(Time, u64, Due)>>,
     order: u64,
     seed: u64,
@@ -80,6 +87,9 @@ pub fn mac(host: usize, slot: u8) -> MacAddr {
 }
 
 pub fn key(host: usize) -> PeerKey {
+    if host >= PLAIN {
+        return PeerKey::Plain(mac(host, 0));
+    }
     let mut id = [0xB0; 16];
     id[..8].copy_from_slice(&(host as u64).to_be_bytes());
     PeerKey::Host(HostId(id))
@@ -101,6 +111,8 @@ impl World {
             loss: 0,
             lateness: Duration::ZERO,
             sent: BTreeMap::new(),
+            plain: BTreeMap::new(),
+            asked: 0,
             due: BinaryHeap::new(),
             order: 0,
             seed,
@@ -247,7 +259,7 @@ impl World {
     }
 
     /// Plans as the daemon does and tells the inspector which lanes are used.
-    fn replan(&mut self, at: usize, of: Option<&[PeerKey]>) {
+    pub fn replan(&mut self, at: usize, of: Option<&[PeerKey]>) {
         let host = &self.hosts[at];
         let own: Vec<PlanMember> = host
             .reports
@@ -283,6 +295,7 @@ impl World {
                 (*other, lane.slot, index)
             }));
         }
+        planned.extend(self.plan_plain(at));
         let host = &mut self.hosts[at];
         for lane in planned.symmetric_difference(&host.planned) {
             host.changed.insert(*lane, self.now);
@@ -311,6 +324,9 @@ impl World {
     }
 
     fn carry(&mut self, from: usize, slot: u8, bytes: &Rc<[u8]>) {
+        if linkbraid_wire::is_arp(bytes) {
+            return self.carry_arp(from, slot, bytes);
+        }
         let frame = parse_probe(bytes).expect("a machine sends good frames");
         *self.sent.entry((from, frame.probe.kind)).or_default() += 1;
         for byte in bytes.iter().chain(&self.now.0.to_be_bytes()).chain(&[from as u8, slot]) {
@@ -331,9 +347,14 @@ impl World {
         if !reached || stopped || !live || self.random(100) < self.loss {
             return;
         }
-        let delay = 20_000 + self.random(180_000);
+        self.deliver(to, port, bytes.clone(), 1);
+    }
+
+    /// Hands a frame to a member after it crossed that many wires.
+    pub fn deliver(&mut self, host: usize, slot: u8, frame: Rc<[u8]>, crossings: u64) {
+        let delay = crossings * (20_000 + self.random(180_000));
         let at = self.now + Duration::from_nanos(delay);
-        self.at(at, Due::Deliver { host: to, slot: port, frame: bytes.clone() });
+        self.at(at, Due::Deliver { host, slot, frame });
     }
 
     /// Lets everything happen that is due until then.

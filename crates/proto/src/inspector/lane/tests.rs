@@ -65,6 +65,48 @@ fn nonce_counts_once_and_retires_all_before_it() {
     assert_eq!(lane.redeem(now, 84), Some(Duration::ZERO));
 }
 
+//= docs/arp-plus.md#12.3 type=test
+#[test]
+fn answer_without_nonce_counts_once_for_all_that_was_asked_in_time() {
+    let (at, within) = (Time::from_millis, Duration::from_millis(150));
+    let mut lane = lane();
+    assert_eq!(lane.redeem_all(at(0), within), None, "nothing was asked");
+    lane.remember(at(100), 1);
+    assert_eq!(lane.redeem_all(at(103), within), Some(Some(Duration::from_millis(3))));
+    assert_eq!(lane.redeem_all(at(103), within), None, "once");
+    (200..203).for_each(|time| lane.remember(at(time), time));
+    assert_eq!(lane.redeem_all(at(210), within), Some(None), "nobody knows which one it answers");
+    assert_eq!(lane.redeem_all(at(211), within), None, "for all of them");
+    lane.remember(at(300), 1);
+    lane.remember(at(301), 2);
+    assert_eq!(
+        lane.redeem_all(at(451), within),
+        Some(Some(Duration::from_millis(150))),
+        "the other is too old"
+    );
+    lane.remember(at(500), 1);
+    assert_eq!(lane.redeem_all(at(651), within), None, "too late");
+}
+
+//= docs/arp-plus.md#12.4 type=test
+#[test]
+fn plain_hosts_are_tried_rarely_where_peers_would_be_heard() {
+    let timing = Timing::default();
+    let mut lane = lane();
+    (lane.state, lane.fresh) = (Down, false);
+    let mut pace = |plain, seconds: u64, known| {
+        lane.known = known;
+        lane.pace_towards(Time::from_millis(seconds * 1000), false, plain, &timing)
+    };
+    assert_eq!(pace(false, 1, false), Pace::Silent);
+    assert_eq!(pace(true, 59, false), Pace::Other(timing.discovery));
+    assert_eq!(pace(true, 60, false), Pace::Other(limits::PLAIN_INTERVAL_LATE));
+    assert_eq!(
+        [pace(true, 1, true), pace(true, 60, true)],
+        [timing.retry, timing.retry_late].map(Pace::Other)
+    );
+}
+
 //= docs/arp-plus.md#11.5 type=test
 #[test]
 fn only_later_frames_are_new() {

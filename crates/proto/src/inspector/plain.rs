@@ -1,0 +1,101 @@
+//! Plain hosts: proven by ARP, since they answer nothing else.
+//!
+//! A probe of RFC 5227, unicast and with the member's own MAC as the sender, makes any host answer to that very member, and
+//! changes no cache. The answer holds no nonce: what stands for one is that a probe left over the lane shortly before
+//! and has not been answered yet. Whoever repeats answers of a host can keep a dead lane alive; so can whoever forges
+//! ARP take all its traffic.
+
+use super::{Counter, Inspector, LaneId, LaneState, PeerMemberReport, PeerReport, PlainReport};
+use crate::{Time, arp_plus::PeerKey, limits};
+use linkbraid_wire::{ArpReply, parse_arp_reply};
+use std::collections::BTreeMap;
+
+/// A plain host has one member as far as lanes go.
+const INDEX: u8 = 0;
+
+impl Inspector {
+    pub(super) fn set_plain(&mut self, now: Time, mut reports: Vec<PlainReport>) {
+        //= docs/arp-plus.md#12.1
+        if reports.len() > limits::PLAIN_PROBED_MAX {
+            self.out.counters.add(Counter::LimitPlain, (reports.len() - limits::PLAIN_PROBED_MAX) as u64);
+            reports.truncate(limits::PLAIN_PROBED_MAX);
+        }
+        let told: BTreeMap<PeerKey, PlainReport> =
+            reports.into_iter().map(|report| (PeerKey::Plain(report.mac), report)).collect();
+        self.forget(|key, peer| peer.plain.is_some() && !told.contains_key(key));
+        for (key, report) in told {
+            if let Some(peer) = self.peers.get_mut(&key) {
+                peer.plain = Some(report.ip);
+                continue;
+            }
+            let member = PeerMemberReport { index: INDEX, mac: report.mac, up: true, heard: Vec::new() };
+            let peer = PeerReport { key, epoch: None, probes: true, members: vec![member] };
+            self.meet(now, peer, true, Some(report.ip));
+        }
+    }
+
+    /// An ARP frame came in.
+    pub(super) fn plain_frame(&mut self, now: Time, slot: u8, bytes: &[u8]) {
+        let reply = match parse_arp_reply(bytes) {
+            Ok(reply) => reply,
+            Err(refusal) => return self.out.counters.refuse(refusal),
+        };
+        match self.plain_lane(slot, &reply) {
+            Ok(id) => self.plain_answer(now, id),
+            Err(counter) => self.out.counters.one(counter),
+        }
+    }
+
+    /// The lane that an answer came over, or why it counts for nothing.
+    fn plain_lane(&self, slot: u8, reply: &ArpReply) -> Result<LaneId, Counter> {
+        //= docs/arp-plus.md#12.3
+        let member = self.members.get(&slot).ok_or(Counter::RxUnknownMember)?;
+        if self.members.values().any(|member| member.report.mac == reply.host) {
+            return Err(Counter::RxOwn);
+        }
+        if reply.to != member.report.mac {
+            return Err(Counter::RxMisdirected);
+        }
+        let key = PeerKey::Plain(reply.host);
+        let peer = self.peers.get(&key).ok_or(Counter::RxUnknownPeer)?;
+        if peer.plain != Some(reply.ip) {
+            return Err(Counter::RxUnknownPeer);
+        }
+        let lane = peer.lanes.get(&(slot, INDEX)).ok_or(Counter::RxUnknownPeer)?;
+        if lane.state == LaneState::Cut {
+            return Err(Counter::RxCut);
+        }
+        Ok(LaneId { peer: key, slot, index: INDEX })
+    }
+
+    fn plain_answer(&mut self, now: Time, id: LaneId) {
+        self.out.counters.one(Counter::RxArpReply);
+        let multiplier = u32::from(self.timing.multiplier);
+        let Some(lane) = self.lane_mut(id) else { return };
+        let Some(away) = lane.redeem_all(now, lane.interval * multiplier) else {
+            return self.out.counters.one(Counter::RxNoProof);
+        };
+        lane.rtt = away.or(lane.rtt);
+        self.out.counters.one(Counter::RxProof);
+        self.proof(now, id, false);
+    }
+
+    /// A plain host of which no lane was proven answers: the others are tested at once, and are not judged before if
+    /// it never answered at all.
+    pub(super) fn rouse(&mut self, now: Time, proven: LaneId, first: bool) {
+        //= docs/arp-plus.md#12.4
+        let tries = self.timing.multiplier;
+        let Some(peer) = self.peers.get_mut(&proven.peer) else { return };
+        let mut roused = Vec::new();
+        for ((slot, index), lane) in &mut peer.lanes {
+            let id = LaneId { slot: *slot, index: *index, ..proven };
+            if id != proven && lane.state == LaneState::Down {
+                (lane.tries, lane.fresh) = (tries, lane.fresh || first);
+                lane.next_probe = Some(now);
+                roused.push(id);
+            }
+        }
+        self.sound.changed(proven.peer);
+        roused.into_iter().for_each(|id| self.repace(now, id));
+    }
+}

@@ -1,0 +1,175 @@
+//! Plain hosts: what counts as an answer, and what is bounded.
+
+use super::*;
+use crate::limits;
+
+const HOST: MacAddr = MacAddr([2, 0, 0, 0, 7, 0]);
+const IP: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 7);
+const PLAIN: PeerKey = PeerKey::Plain(HOST);
+
+/// A reply as any host writes it: who it goes to, who sends it, for which address, and the target as ARP tells it.
+fn answer(to: MacAddr, host: MacAddr, ip: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
+    let head = [8, 6, 0, 1, 8, 0, 6, 4, 0, 2];
+    [&to.0[..], &host.0, &head, &host.0, &ip.octets(), &to.0, &target.octets(), &[0; 18]].concat()
+}
+
+fn good(slot: u8) -> Vec<u8> {
+    answer(mac(1, slot), HOST, IP, Ipv4Addr::UNSPECIFIED)
+}
+
+/// Two members and one plain host that has not answered yet.
+fn bench() -> Bench {
+    let mut bench = Bench::new(2);
+    bench.handle(Input::Peers(Vec::new()));
+    bench.handle(Input::Plain(vec![PlainReport { mac: HOST, ip: IP }]));
+    bench
+}
+
+fn hear(bench: &mut Bench, slot: u8, bytes: &[u8]) {
+    bench.handle(Input::Frame { slot, bytes });
+}
+
+/// Time goes on; the host answers at once over these members.
+fn pass(bench: &mut Bench, duration: Duration, over: &[u8]) {
+    let end = bench.now + duration;
+    while bench.now < end {
+        let seen = bench.asked.len();
+        bench.pass(millis(1));
+        let asked: Vec<u8> = bench.asked[seen..].iter().map(|(_, slot, _)| *slot).collect();
+        asked.iter().filter(|slot| over.contains(slot)).for_each(|slot| hear(bench, *slot, &good(*slot)));
+    }
+}
+
+fn verdicts(bench: &Bench) -> [Verdict; 2] {
+    [0, 1].map(|slot| bench.inspector.lane_alive(&PLAIN, slot, 0))
+}
+
+fn proofs(bench: &Bench) -> u64 {
+    bench.lane(0, 0).proofs
+}
+
+/// Both lanes proven; then a probe over the first one leaves and waits for its answer.
+fn unanswered() -> Bench {
+    let mut bench = bench();
+    pass(&mut bench, millis(1000), &[0, 1]);
+    assert_eq!(verdicts(&bench), [Verdict::Alive; 2]);
+    let seen = bench.asked.len();
+    while !bench.asked[seen..].iter().any(|(_, slot, _)| *slot == 0) {
+        pass(&mut bench, millis(1), &[1]);
+    }
+    bench
+}
+
+//= docs/arp-plus.md#12.3 type=test
+#[test]
+fn only_the_exact_answer_on_the_member_that_asked_is_proof() {
+    let mut bench = unanswered();
+    let before = proofs(&bench);
+    let (other, zero) = (MacAddr([2, 0, 0, 0, 7, 1]), Ipv4Addr::UNSPECIFIED);
+    for (slot, bytes, counter) in [
+        (0, good(1), Counter::RxMisdirected),
+        (1, good(0), Counter::RxMisdirected),
+        (7, good(0), Counter::RxUnknownMember),
+        (0, answer(mac(1, 0), other, IP, zero), Counter::RxUnknownPeer),
+        (0, answer(mac(1, 0), HOST, Ipv4Addr::new(198, 18, 0, 8), zero), Counter::RxUnknownPeer),
+        (0, answer(mac(1, 0), mac(1, 1), IP, zero), Counter::RxOwn),
+    ] {
+        let count = bench.count(counter);
+        hear(&mut bench, slot, &bytes);
+        assert_eq!((bench.count(counter), proofs(&bench)), (count + 1, before), "{counter:?}");
+    }
+    hear(&mut bench, 0, &answer(mac(1, 0), HOST, IP, Ipv4Addr::new(198, 18, 0, 1)));
+    assert_eq!(bench.inspector.counters().refused(Refusal::ArpNotForProbe), 1, "the kernel's own business");
+    assert_eq!(proofs(&bench), before);
+    hear(&mut bench, 0, &good(0));
+    assert_eq!(proofs(&bench), before + 1, "the same from the right place does");
+    hear(&mut bench, 0, &good(0));
+    assert_eq!((proofs(&bench), bench.count(Counter::RxNoProof)), (before + 1, 1), "one proof a probe");
+}
+
+//= docs/arp-plus.md#12.3 type=test
+#[test]
+fn answers_to_what_was_not_asked_prove_nothing() {
+    let mut bench = bench_without_probes();
+    let before = proofs(&bench);
+    hear(&mut bench, 0, &good(0));
+    assert_eq!((proofs(&bench), bench.count(Counter::RxNoProof)), (before, 1));
+    assert_eq!(verdicts(&bench)[0], Verdict::Dead);
+}
+
+/// A member whose carrier was away: what was sent before counts no more, and nothing was sent since.
+fn bench_without_probes() -> Bench {
+    let mut bench = unanswered();
+    let down = MemberReport { carrier: false, ..report(0) };
+    bench.handle(Input::Members(vec![down, report(1)]));
+    hear(&mut bench, 0, &good(0));
+    assert_eq!(bench.count(Counter::RxCut), 1);
+    bench.handle(Input::Members(vec![report(0), report(1)]));
+    while bench.inspector.member_alive(0) != Verdict::Alive {
+        let at = bench.inspector.poll_timeout().expect("an up-delay");
+        bench.inspector.handle(at, Input::Timeout);
+        while bench.inspector.poll_action().is_some() {}
+        bench.now = at;
+    }
+    bench
+}
+
+//= docs/arp-plus.md#12.4 type=test
+#[test]
+fn nothing_is_judged_before_the_first_answer_and_then_all_is_tested() {
+    let mut bench = bench();
+    pass(&mut bench, millis(5000), &[]);
+    assert_eq!((verdicts(&bench), bench.events.len()), ([Verdict::Unknown; 2], 2), "two members joined");
+    let before = bench.asked.iter().filter(|(_, slot, _)| *slot == 1).count();
+    while bench.inspector.counters().get(Counter::RxProof) == 0 {
+        pass(&mut bench, millis(1), &[0]);
+    }
+    assert_eq!(verdicts(&bench), [Verdict::Unknown; 2], "one answer admits no lane");
+    pass(&mut bench, millis(110), &[0]);
+    assert_eq!(verdicts(&bench)[0], Verdict::Alive);
+    pass(&mut bench, millis(100), &[0]);
+    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Dead]);
+    let tested = bench.asked.iter().filter(|(_, slot, _)| *slot == 1).count() - before;
+    assert!((3..=4).contains(&tested), "{tested} probes over the other lane at once");
+    assert_eq!(bench.inspector.member_sound(1), Verdict::Unknown);
+}
+
+//= docs/arp-plus.md#12.1 type=test
+#[test]
+fn few_are_probed_and_those_left_out_are_forgotten() {
+    let mut bench = bench();
+    let host =
+        |last| PlainReport { mac: MacAddr([2, 0, 0, 0, 8, last]), ip: Ipv4Addr::new(198, 18, 1, last) };
+    let hosts: Vec<PlainReport> = (1..=6).map(host).collect();
+    bench.handle(Input::Plain(hosts.clone()));
+    assert_eq!(bench.count(Counter::LimitPlain), 6 - limits::PLAIN_PROBED_MAX as u64);
+    let keys = |bench: &Bench| {
+        let lanes = bench.inspector.snapshot(bench.now).lanes.into_iter();
+        lanes.map(|lane| (lane.lane.peer, lane.lane.slot)).collect::<Vec<_>>()
+    };
+    let both = |report: &PlainReport| [0, 1].map(|slot| (PeerKey::Plain(report.mac), slot));
+    assert_eq!(keys(&bench), hosts[..4].iter().flat_map(both).collect::<Vec<_>>());
+    // Peers that come and go touch no plain host, and the other way round.
+    bench.handle(Input::Peers(vec![peer(2)]));
+    bench.handle(Input::Plain(vec![hosts[1]]));
+    assert_eq!(keys(&bench).len(), 4 + 2);
+    bench.handle(Input::Peers(vec![PeerReport { key: PLAIN, ..peer(2) }]));
+    assert_eq!(keys(&bench), both(&hosts[1]), "ARP+ knows no plain hosts");
+    bench.handle(Input::Plain(Vec::new()));
+    assert_eq!((keys(&bench).len(), bench.inspector.poll_timeout()), (0, None));
+}
+
+#[test]
+fn host_with_another_address_is_asked_for_that() {
+    let mut bench = unanswered();
+    let ip = Ipv4Addr::new(198, 18, 0, 99);
+    bench.handle(Input::Plain(vec![PlainReport { mac: HOST, ip }]));
+    let before = proofs(&bench);
+    hear(&mut bench, 0, &good(0));
+    assert_eq!((proofs(&bench), verdicts(&bench)), (before, [Verdict::Alive; 2]));
+    bench.asked.clear();
+    bench.pass(millis(300));
+    assert!(!bench.asked.is_empty() && bench.asked.iter().all(|(.., frame)| frame[38..42] == ip.octets()));
+    hear(&mut bench, 0, &answer(mac(1, 0), HOST, ip, Ipv4Addr::UNSPECIFIED));
+    assert_eq!(proofs(&bench), before + 1);
+}

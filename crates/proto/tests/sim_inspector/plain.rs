@@ -1,0 +1,245 @@
+//! Hosts that speak ARP only, next to one that probes them.
+
+use super::{
+    spread,
+    world::{Fault, PLAIN, Planned, World, key, mac, millis},
+};
+use linkbraid_proto::{Time, inspector::*};
+use linkbraid_wire::MacAddr;
+use std::{collections::BTreeSet, net::Ipv4Addr, rc::Rc, time::Duration};
+
+fn ip(plain: usize) -> Ipv4Addr {
+    Ipv4Addr::new(198, 18, 1, (plain - PLAIN) as u8 + 1)
+}
+
+impl World {
+    /// What goes to plain hosts leaves by the members that nothing speaks against, or by all if there is none.
+    pub fn plan_plain(&self, at: usize) -> BTreeSet<Planned> {
+        let inspector = &self.hosts[at].inspector;
+        let slots = self.hosts[at].reports.iter().map(|report| report.slot);
+        let up: Vec<u8> = slots.filter(|slot| inspector.member_alive(*slot) == Verdict::Alive).collect();
+        let mut planned = BTreeSet::new();
+        for plain in self.plain.keys() {
+            let sound = |slot: &&u8| {
+                inspector.member_sound(**slot) != Verdict::Dead
+                    && inspector.lane_alive(&key(*plain), **slot, 0).usable(true)
+            };
+            let any = up.iter().any(|slot| sound(&slot));
+            planned.extend(up.iter().filter(|slot| !any || sound(slot)).map(|slot| (*plain, *slot, 0)));
+        }
+        planned
+    }
+
+    /// A plain host answers ARP as RFC 826 says, to whoever asks for its address.
+    pub fn carry_arp(&mut self, from: usize, slot: u8, bytes: &Rc<[u8]>) {
+        self.asked += 1;
+        let field = |at: usize| MacAddr(bytes[at..at + 6].try_into().expect("six bytes"));
+        let (dst, src, sender) = (field(0), field(6), field(22));
+        assert_eq!((src, sender, &bytes[28..32]), (mac(from, slot), src, &[0; 4][..]), "an ARP probe");
+        let switch = self.hosts[from].switches[&slot];
+        let asked = self.plain.iter().find(|(plain, _)| mac(**plain, 0) == dst).expect("a plain host");
+        let (plain, there) = (*asked.0, *asked.1);
+        let stopped = [Fault::From(from, slot), Fault::To(from, slot), Fault::Switch(switch)]
+            .iter()
+            .any(|fault| self.faults.contains(fault));
+        let up = self.hosts[from].reports.iter().any(|report| report.slot == slot && report.carrier);
+        let lost = self.random(100) < self.loss || self.random(100) < self.loss;
+        if there != Some(switch) || bytes[38..42] != ip(plain).octets() || stopped || !up || lost {
+            return;
+        }
+        let mut answer = [&sender.0[..], &dst.0, &bytes[12..20], &[0, 2]].concat();
+        answer.extend([&dst.0[..], &bytes[38..42], &sender.0, &bytes[28..32], &[0; 18]].concat());
+        self.deliver(from, slot, answer.into(), 2);
+    }
+
+    fn meet_plain(&mut self, at: usize, switches: &[u8]) {
+        self.plain = (PLAIN..).zip(switches.iter().map(|switch| Some(*switch))).collect();
+        let reports = self.plain.keys().map(|plain| PlainReport { mac: mac(*plain, 0), ip: ip(*plain) });
+        let reports = reports.collect();
+        self.input(at, Input::Plain(reports));
+        self.replan(at, None);
+    }
+
+    /// A host with a member on each of these switches, and plain hosts that it has proven.
+    fn beside(seed: u64, own: &[u8], plain: &[u8]) -> World {
+        let mut world = World::new(seed);
+        world.add(own);
+        world.meet_plain(0, plain);
+        world.run(millis(2000));
+        world
+    }
+
+    fn sound(&self) -> Vec<Verdict> {
+        let slots = 0..self.hosts[0].reports.len() as u8;
+        slots.map(|slot| self.hosts[0].inspector.member_sound(slot)).collect()
+    }
+}
+
+const ALIVE: [Verdict; 2] = [Verdict::Alive; 2];
+
+//= docs/arp-plus.md#12.1 type=test
+//= docs/arp-plus.md#12.2 type=test
+#[test]
+fn silent_failure_of_a_member_is_found_by_one_plain_host_and_its_end_too() {
+    let (mut found, mut back) = (Vec::new(), Vec::new());
+    for seed in 0..100 {
+        for fault in [Fault::From(0, 0), Fault::To(0, 0)] {
+            let mut world = World::beside(seed, &[0, 0], &[0]);
+            assert_eq!((world.sound(), world.lanes(0, PLAIN)), (ALIVE.to_vec(), vec![(0, 0), (1, 0)]));
+            let pause = world.random(100);
+            world.run(millis(pause));
+            let began = world.now;
+            world.faults.insert(fault);
+            found.push(world.until(millis(500), |world| world.lanes(0, PLAIN) == [(1, 0)]));
+            assert_eq!(world.sound(), [Verdict::Dead, Verdict::Alive], "seed {seed}");
+            let outage = 500 + world.random(5000);
+            world.run(millis(outage));
+            assert_eq!(
+                (world.sound(), world.lanes(0, PLAIN)),
+                (vec![Verdict::Dead, Verdict::Alive], vec![(1, 0)])
+            );
+            let losses = world.losses(0, began);
+            assert!(losses.len() == 1 && losses[0].0.peer == key(PLAIN), "{losses:?}");
+            world.faults.clear();
+            back.push(world.until(millis(1000), |world| world.lanes(0, PLAIN).len() == 2));
+            assert_eq!(world.sound(), ALIVE);
+        }
+    }
+    // Three intervals, and the answers that were in the air.
+    assert!(spread("silent failure known from a plain host", found) <= millis(151));
+    assert!(spread("its end", back) <= millis(400));
+}
+
+//= docs/arp-plus.md#12.4 type=test
+#[test]
+fn plain_host_that_dies_is_no_fault_of_any_member() {
+    let mut world = World::beside(5, &[0, 0], &[0, 0]);
+    let began = world.now;
+    world.plain.insert(PLAIN, None);
+    world.run(millis(5000));
+    assert_eq!(world.sound(), ALIVE, "the other plain host answers on both");
+    assert_eq!(world.lanes(0, PLAIN), [(0, 0), (1, 0)], "and this one is not given up");
+    world.plain.insert(PLAIN + 1, None);
+    world.run(Duration::from_secs(100));
+    assert_eq!(world.sound(), [Verdict::Suspect; 2]);
+    assert_eq!(world.lanes(0, PLAIN + 1), [(0, 0), (1, 0)]);
+    let losses = world.losses(0, began);
+    assert_eq!(losses.len(), 4, "{losses:?}");
+    assert!(losses.iter().all(|(.., reason, _)| *reason == LaneReason::NoneAnswers));
+    // It comes back together with a silent failure of one member.
+    world.faults.insert(Fault::From(0, 1));
+    world.plain.insert(PLAIN, Some(0));
+    world.until(millis(1000), |world| world.sound() == [Verdict::Alive, Verdict::Dead]);
+    world.faults.clear();
+    world.until(millis(1500), |world| world.sound() == ALIVE);
+    assert_eq!(world.count(0, Counter::LaneLost), 1);
+}
+
+//= docs/arp-plus.md#12.5 type=test
+#[test]
+fn plain_host_on_one_switch_condemns_no_member_on_the_other() {
+    let mut world = World::beside(7, &[0, 1], &[0]);
+    world.run(millis(20_000));
+    assert_eq!(world.sound(), [Verdict::Alive, Verdict::Unknown]);
+    assert_eq!(world.lanes(0, PLAIN), [(0, 0)], "but it is not sent to over there");
+    // A second one over there; then it moves, and the member that lost it has nobody else.
+    world.plain.insert(PLAIN + 1, Some(1));
+    world.input(
+        0,
+        Input::Plain(
+            [PLAIN, PLAIN + 1].map(|plain| PlainReport { mac: mac(plain, 0), ip: ip(plain) }).to_vec(),
+        ),
+    );
+    world.until(millis(500), |world| world.sound() == ALIVE);
+    world.plain.insert(PLAIN + 1, Some(0));
+    let took = world.until(Duration::from_secs(11), |world| world.lanes(0, PLAIN + 1) == [(0, 0)]);
+    println!("a plain host that moved is found after {took:?}");
+    assert_eq!(
+        world.sound(),
+        [Verdict::Alive, Verdict::Dead],
+        "proven before: nothing tells a move from a failure"
+    );
+}
+
+//= docs/arp-plus.md#12.4 type=test
+#[test]
+fn plain_host_that_never_answers_is_not_judged_and_tried_rarely() {
+    let mut world = World::new(9);
+    world.add(&[0, 1]);
+    world.meet_plain(0, &[0]);
+    world.plain.insert(PLAIN, None);
+    let asked = |world: &mut World, seconds: u64| {
+        let before = world.asked;
+        world.run(Duration::from_secs(seconds));
+        world.asked - before
+    };
+    let (first, minute) = (asked(&mut world, 1), asked(&mut world, 59));
+    assert!((6..=10).contains(&first), "tested on two lanes: {first}");
+    assert!((118..=160).contains(&minute), "then once a second: {minute}");
+    asked(&mut world, 10);
+    let later = asked(&mut world, 100);
+    assert!((20..=28).contains(&later), "then every 10 s: {later}");
+    assert_eq!((world.sound(), world.lanes(0, PLAIN)), (vec![Verdict::Unknown; 2], vec![(0, 0), (1, 0)]));
+    assert_eq!(world.losses(0, Time::ZERO), []);
+    // It answers after all, on one of two switches: then the other lane is tested at once, and judged after that.
+    world.plain.insert(PLAIN, Some(1));
+    let took = world.until(Duration::from_secs(11), |world| world.lanes(0, PLAIN) == [(1, 0)]);
+    println!("a plain host that answers after all is judged after {took:?}");
+    assert_eq!(world.sound(), [Verdict::Unknown, Verdict::Alive]);
+}
+
+#[test]
+fn lossy_wires_condemn_nobody_and_cost_is_as_stated() {
+    let mut world = World::beside(11, &[0, 0, 0, 0], &[0, 0, 0, 0]);
+    let rate = |world: &mut World| {
+        let before = world.asked;
+        world.run(millis(10_000));
+        (world.asked - before) / 10
+    };
+    let busy = rate(&mut world);
+    assert!((340..=370).contains(&busy), "4 members and 4 hosts: {busy} a second");
+    world.hosts[0].busy = false;
+    world.tell_plan(0);
+    let idle = rate(&mut world);
+    assert!((68..=75).contains(&idle), "at rest: {idle} a second");
+    world.hosts[0].busy = true;
+    world.tell_plan(0);
+    world.loss = 5;
+    world.run(Duration::from_secs(120));
+    assert_eq!((world.count(0, Counter::LaneLost), world.count(0, Counter::LaneSuspect)), (0, 0));
+    println!("{busy} ARP probes a second busy, {idle} at rest");
+}
+
+/// Whatever happened to peers, plain hosts and members: what works is proven again in the end.
+#[test]
+fn any_life_beside_plain_hosts_ends_with_all_lanes_proven() {
+    for seed in 0..20 {
+        let mut world = World::pair(seed, &[0, 0, 1], &[0, 1, 1]);
+        world.meet_plain(0, &[0, 1]);
+        world.loss = 10;
+        for _ in 0..60 {
+            let slot = world.random(3) as u8;
+            let plain = PLAIN + world.random(2) as usize;
+            match world.random(8) {
+                0 => _ = world.faults.insert(Fault::From(0, slot)),
+                1 => _ = world.faults.insert(Fault::To(0, slot)),
+                2 => world.faults.clear(),
+                3 => _ = world.plain.insert(plain, None),
+                4 | 5 => _ = world.plain.insert(plain, Some((plain - PLAIN) as u8)),
+                carrier => world.carrier(0, slot, carrier == 6),
+            }
+            let pause = world.random(1000);
+            world.run(millis(pause));
+        }
+        world.faults.clear();
+        world.loss = 0;
+        world.plain = (PLAIN..).zip([Some(0), Some(1)]).collect();
+        (0..3).for_each(|slot| world.carrier(0, slot, true));
+        let all = |world: &World| {
+            let proven = [PLAIN, PLAIN + 1].map(|plain| world.proven(0, plain));
+            proven == [BTreeSet::from([(0, 0), (1, 0)]), BTreeSet::from([(2, 0)])]
+                && world.sound() == [Verdict::Alive; 3]
+        };
+        world.until(Duration::from_secs(75), all);
+    }
+}
