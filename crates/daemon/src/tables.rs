@@ -2,7 +2,7 @@
 
 use crate::bond::Member;
 use linkbraid_dataplane::{
-    self as dataplane, DataPath, LANES_MAX, NO_SLOT, PLANS_MAX, PeerMac, Plan, Result,
+    self as dataplane, DataPath, LANES_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PeerMac, Plan, Result,
 };
 use linkbraid_proto::{
     arp_plus::{ArpPlus, Peer, PeerKey},
@@ -152,7 +152,7 @@ impl Tables {
         let inherited = all_macs(peer).find_map(|mac| self.inherited.get(&mac.0)).map(|row| row.plan);
         let number = inherited
             .filter(|number| !self.plans.values().any(|other| other == number))
-            .or_else(|| (1..PLANS_MAX).find(|number| !taken.contains(number)))?;
+            .or_else(|| (1..PLAIN_PLAN_FIRST).find(|number| !taken.contains(number)))?;
         self.plans.insert(peer.key, number);
         Some(number)
     }

@@ -6,6 +6,8 @@ use bytemuck::{Pod, Zeroable};
 pub const MEMBERS_MAX: usize = 16;
 /// Lanes of one plan.
 pub const LANES_MAX: usize = 16;
+/// Plain hosts that are told a member of their own to send to.
+pub const ANSWERS_MAX: usize = 1024;
 /// The first plan for the plain hosts of one segment; those before belong to peers, number 0 to plain hosts.
 pub const PLAIN_PLAN_FIRST: u32 = 4097;
 /// Plans.
@@ -20,6 +22,9 @@ pub const fn plain_plan(elected: u8) -> u32 {
 pub const NO_SLOT: u8 = 0xff;
 /// `lb_config.flags`: damping is on.
 pub const CONFIG_DAMPING: u32 = 1;
+
+/// `lb_answer.flags`: the daemon probes this host.
+pub const ANSWER_PROBED: u8 = 1;
 
 /// `struct lb_config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -63,6 +68,15 @@ pub struct RawPeerMac {
     pub primary: [u8; 6],
     pub broadcast_slot: u8,
     pub pad: u8,
+}
+
+/// `struct lb_answer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawAnswer {
+    pub slot: u8,
+    pub flags: u8,
+    pub pad: [u8; 2],
 }
 
 /// `struct lb_lane`.
@@ -122,6 +136,7 @@ const _: () = {
     assert!(size_of::<RawConfig>() == 56);
     assert!(size_of::<RawMember>() == 12);
     assert!(size_of::<RawPeerMac>() == 12);
+    assert!(size_of::<RawAnswer>() == 4);
     assert!(size_of::<RawLane>() == 16);
     assert!(size_of::<RawPlan>() == 264);
 };

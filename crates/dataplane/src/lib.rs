@@ -15,7 +15,7 @@ use error::Error as E;
 pub use error::{Error, Refusal, Result};
 use hook::{Attachment, Side};
 pub use hook::{Hook, HookChoice};
-pub use intf::{LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PLANS_MAX, plain_plan};
+pub use intf::{ANSWERS_MAX, LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PLANS_MAX, plain_plan};
 use libbpf_rs::{MapCore as _, MapHandle, Object, ObjectBuilder, ProgramMut};
 pub use reason::{REASONS, Reason};
 pub use ring::ArpPlusRing;
@@ -25,7 +25,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-pub use table::{Bond, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy};
+pub use table::{Answer, Bond, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy};
 pub use trial::{Trial, Verdict, Way};
 
 /// The compiled programs.
@@ -52,6 +52,7 @@ const MAPS: &[&str] = &[
     "lb_own_macs",
     "lb_peer_macs",
     "lb_plain_hosts",
+    "lb_answers",
     "lb_plans",
     "lb_lane_counters",
     "lb_reasons",

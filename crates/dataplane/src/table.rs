@@ -394,5 +394,6 @@ fn raw_plan(plan: &Plan) -> RawPlan {
 }
 
 mod plain;
+pub use plain::Answer;
 #[cfg(test)]
 mod tests;

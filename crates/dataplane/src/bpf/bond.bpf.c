@@ -25,6 +25,7 @@
 #include "sack.bpf.h"
 #include "damp.bpf.h"
 #include "plain.bpf.h"
+#include "answer.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"
 

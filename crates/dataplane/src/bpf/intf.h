@@ -20,6 +20,8 @@
 #define LB_PLANS_MAX (LB_PLAIN_PLAN_FIRST + LB_MEMBERS_MAX)
 /* Plain hosts whose segment is known; the least recently used one makes room. */
 #define LB_PLAIN_HOSTS_MAX 8192
+/* Plain hosts that are told a member of their own to send to. */
+#define LB_ANSWERS_MAX 1024
 /* MACs of peers, with those they had a while ago. */
 #define LB_PEER_MACS_MAX 65536
 /* Striped TCP flows whose stripes are remembered; the least recently used one makes room. */
@@ -71,7 +73,9 @@
 	X(29, RX_ACK_SHARE, "pass", "duplicate ACK let through: the share of a flow's damped ACKs is full") \
 	X(30, RX_ACK_WINDOW, "pass", "duplicate ACK that also has data, changes the window or echoes congestion") \
 	X(31, TX_PLAIN_SEGMENT, "sent", "left for a plain host over the members of its segment")           \
-	X(32, TX_PLAIN_UNKNOWN, "sent", "for a plain host that was not heard yet: a copy left in each segment")
+	X(32, TX_PLAIN_UNKNOWN, "sent", "for a plain host that was not heard yet: a copy left in each segment") \
+	X(33, TX_ANSWER, "sent", "ARP or neighbour discovery for a plain host; names the member that it is to send to") \
+	X(34, TX_ASKED_ALL, "sent", "ARP or neighbour discovery for all; names the bond's MAC")
 
 #define LB_REASONS_MAX 64
 
@@ -87,6 +91,9 @@ enum lb_policy {
 
 /* lb_config.flags */
 #define LB_CONFIG_DAMPING 1
+
+/* lb_answer.flags: the daemon probes this host by ARP and waits for its replies. */
+#define LB_ANSWER_PROBED 1
 
 struct lb_mac {
 	unsigned char b[6];
@@ -132,6 +139,14 @@ struct lb_peer_mac {
 	/* The slot that takes in this peer's broadcasts. */
 	__u8 broadcast_slot;
 	__u8 pad;
+};
+
+/* What a plain host is told. Written by the daemon. */
+struct lb_answer {
+	/* The member whose MAC it is to send to. */
+	__u8 slot;
+	__u8 flags;
+	__u8 pad[2];
 };
 
 struct lb_lane {
@@ -240,6 +255,7 @@ struct lb_arp_plus_record {
 _Static_assert(sizeof(struct lb_config) == 56, "lb_config");
 _Static_assert(sizeof(struct lb_member) == 12, "lb_member");
 _Static_assert(sizeof(struct lb_peer_mac) == 12, "lb_peer_mac");
+_Static_assert(sizeof(struct lb_answer) == 4, "lb_answer");
 _Static_assert(sizeof(struct lb_lane) == 16, "lb_lane");
 _Static_assert(sizeof(struct lb_plan) == 264, "lb_plan");
 _Static_assert(sizeof(struct lb_flow_key) == 36, "lb_flow_key");

@@ -52,6 +52,14 @@ struct {
 	__type(value, __u32);
 } lb_plain_hosts SEC(".maps");
 
+/* Plain hosts to the member that each is to send to. Written by the daemon, read by all. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LB_ANSWERS_MAX);
+	__type(key, struct lb_mac_key);
+	__type(value, struct lb_answer);
+} lb_answers SEC(".maps");
+
 /* Plans. Written by the daemon, read by egress and by damping. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
- * Reads lb_bond, lb_members, lb_peer_macs, lb_plain_hosts, lb_plans; writes lb_progresses, lb_lane_counters, lb_flows.
+ * Reads lb_bond, lb_members, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans; writes lb_progresses, lb_lane_counters, lb_flows.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
@@ -260,9 +260,18 @@ static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, co
 	return send_over(skb, bond, bond->elected[0], to, 0, reason, verdict);
 }
 
+/* The daemon wants to know when all were told the bond's MAC: what plain hosts had been told is forgotten then. */
+static __always_inline enum lb_reason multicast_reason(struct __sk_buff *skb, const struct lb_config *bond,
+						       __be16 protocol)
+{
+	struct naming naming;
+
+	return may_name(skb, protocol) && find_naming(skb, &bond->mac, &naming) ? LB_TX_ASKED_ALL : LB_TX_MULTICAST;
+}
+
 /* One copy for each segment; on one switch (the usual case) the members take turns. */
 static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, const struct lb_config *bond,
-						      const struct lb_mac *group, int *verdict)
+						      const struct lb_mac *group, __be16 protocol, int *verdict)
 {
 	__u32 plain = 0;
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
@@ -278,9 +287,18 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 		if (lane >= LB_LANES_MAX)
 			return LB_TX_NO_LANE;
 		count_lane(skb, plain, plan->generation, lane);
-		return send_over(skb, bond, plan->lanes[lane].slot, group, 1, LB_TX_MULTICAST, verdict);
+		return send_over(skb, bond, plan->lanes[lane].slot, group, 1,
+				 multicast_reason(skb, bond, protocol), verdict);
 	}
-	return send_to_segments(skb, bond, group, LB_TX_MULTICAST, verdict);
+	return send_to_segments(skb, bond, group, multicast_reason(skb, bond, protocol), verdict);
+}
+
+static __always_inline enum lb_reason send_answer(struct __sk_buff *skb, const struct lb_config *bond, __u32 slot,
+						  const struct naming *naming, const struct lb_mac *to, int *verdict)
+{
+	if (!name_member(skb, naming, bond, slot))
+		return LB_TX_REWRITE;
+	return send_over(skb, bond, slot, to, 1, LB_TX_ANSWER, verdict);
 }
 
 static __always_inline enum lb_reason unicast_reason(__u32 number)
@@ -298,6 +316,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	struct lb_mac source, destination;
 	struct lb_mac_key key;
 	struct ethhdr *eth;
+	__be16 protocol;
 	__u32 number, lane;
 	int has_macs;
 
@@ -307,20 +326,30 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 		return LB_TX_NO_LANE;
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
+	protocol = eth->h_proto;
 	if (!same_mac(&source, &bond->mac))
 		return steer_guest(skb, bond, &source, verdict);
 	if (is_multicast(&destination))
-		return steer_multicast(skb, bond, &destination, verdict);
+		return steer_multicast(skb, bond, &destination, protocol, verdict);
 	key = mac_key(&destination);
 	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
 	number = peer ? peer->plan : 0;
-	if (!peer && bond->n_segments > 1) {
-		__u32 segment = segment_of(&key);
+	if (!peer) {
+		__u32 segment = bond->n_segments > 1 ? segment_of(&key) : LB_NO_SLOT;
 
-		/* As a switch does with an address that it has not learned. */
-		if (segment == LB_NO_SLOT)
-			return send_to_segments(skb, bond, &destination, LB_TX_PLAIN_UNKNOWN, verdict);
-		number = segment_plan(segment);
+		if (may_name(skb, protocol)) {
+			__u32 slot = answer_slot(bond, &key, segment);
+			struct naming naming;
+
+			if (slot != LB_NO_SLOT && find_naming(skb, &bond->mac, &naming))
+				return send_answer(skb, bond, slot, &naming, &destination, verdict);
+		}
+		if (bond->n_segments > 1) {
+			/* As a switch does with an address that it has not learned. */
+			if (segment == LB_NO_SLOT)
+				return send_to_segments(skb, bond, &destination, LB_TX_PLAIN_UNKNOWN, verdict);
+			number = segment_plan(segment);
+		}
 	}
 	plan = bpf_map_lookup_elem(&lb_plans, &number);
 	if (!plan || !plan->n_lanes)

@@ -1,15 +1,61 @@
 //! What the programs know of plain hosts, and are told about them.
 
-use crate::{DataPath, error::Result};
+use super::{key, within};
+use crate::{
+    DataPath,
+    error::Result,
+    intf::{ANSWER_PROBED, MEMBERS_MAX, RawAnswer},
+};
+
+/// What one plain host is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// The member that it is to send to.
+    pub slot: u8,
+    /// Whether its replies to ARP probes are wanted.
+    pub probed: bool,
+}
 
 impl DataPath {
     /// The plain hosts heard while the bond had several segments, each with a slot of the segment it was heard on; at
-    /// most 8192, those heard or sent to most recently. Who was heard before the segments changed stays until then.
+    /// most 8192, those heard or sent to most recently. One heard before the segments changed stays until it is heard
+    /// again.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn plain_hosts(&self) -> Result<Vec<([u8; 6], u8)>> {
         let rows = self.mac_rows::<u32>("lb_plain_hosts")?;
         Ok(rows.into_iter().map(|(mac, slot)| (mac, slot as u8)).collect())
+    }
+
+    /// From now on ARP and neighbour discovery to the plain host `mac` alone leaves by the member `slot` and names its
+    /// MAC, so that the host sends there. A member that is not live, dead, or on another segment than the host is not
+    /// named: then, as for hosts without an answer, the bond's MAC is. `probed`: copies of the host's replies to ARP
+    /// probes (ARP whose target address is 0.0.0.0) to a member's own MAC come out of the ARP+ ring.
+    ///
+    /// # Errors
+    /// The kernel refuses, the slot is out of range, or [`ANSWERS_MAX`](crate::ANSWERS_MAX) hosts have an answer.
+    pub fn set_answer(&self, mac: [u8; 6], slot: u8, probed: bool) -> Result<()> {
+        within("slot", slot.into(), MEMBERS_MAX as u64 - 1)?;
+        let flags = if probed { ANSWER_PROBED } else { 0 };
+        self.write("lb_answers", &key(mac), &RawAnswer { slot, flags, pad: [0; 2] })
+    }
+
+    /// The plain host `mac` is told the bond's MAC again.
+    ///
+    /// # Errors
+    /// The kernel refuses; a host without an answer is no error.
+    pub fn delete_answer(&self, mac: [u8; 6]) -> Result<()> {
+        self.delete("lb_answers", &key(mac))
+    }
+
+    /// All answers, for a daemon that adopts the table of an earlier one.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn answers(&self) -> Result<Vec<([u8; 6], Answer)>> {
+        let rows = self.mac_rows::<RawAnswer>("lb_answers")?;
+        let answer = |raw: RawAnswer| Answer { slot: raw.slot, probed: raw.flags & ANSWER_PROBED != 0 };
+        Ok(rows.into_iter().map(|(mac, raw)| (mac, answer(raw))).collect())
     }
 }

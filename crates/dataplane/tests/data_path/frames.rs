@@ -63,6 +63,34 @@ pub fn ip_packet(protocol: u16, next: u8, from: u8, to: u8, payload: &[u8]) -> V
     packet
 }
 
+/// ARP over Ethernet and IPv4: operation, then the sender's and the target's MAC and host number (0: no address).
+pub fn arp(operation: u16, sender: ([u8; 6], u8), target: ([u8; 6], u8)) -> Vec<u8> {
+    let mut message = vec![0, 1, 8, 0, 6, 4];
+    message.extend(operation.to_be_bytes());
+    for (mac, host) in [sender, target] {
+        message.extend(mac);
+        message.extend(if host == 0 { vec![0; 4] } else { address(V4, host) });
+    }
+    message
+}
+
+/// A neighbour solicitation (135) or advertisement (136) about 2001:db8::9 with these options, from host 1 to host 2.
+pub fn neighbour(kind: u8, options: &[u8]) -> Vec<u8> {
+    let mut message = vec![kind, 0, 0, 0, 0x60, 0, 0, 0];
+    message.extend(address(V6, 9));
+    message.extend(options);
+    let check = !sum(&pseudo(V6, 58, 1, 2, &message));
+    message[2..4].copy_from_slice(&check.to_be_bytes());
+    let mut packet = ip_packet(V6, 58, 1, 2, &message);
+    packet[7] = 255;
+    packet
+}
+
+/// Whether the ICMPv6 checksum of such a packet is right.
+pub fn is_neighbour_right(packet: &[u8]) -> bool {
+    sum(&pseudo(V6, 58, 1, 2, &packet[40..])) == 0xffff
+}
+
 pub const FIN: u8 = 1;
 pub const SYN: u8 = 2;
 pub const RST: u8 = 4;
@@ -112,18 +140,18 @@ impl Tcp {
         tcp.extend([0; 4]);
         tcp.extend(&self.options);
         tcp.extend(std::iter::repeat_n(0x5a, self.payload));
-        let check = !sum(&pseudo(self.protocol, source, destination, &tcp));
+        let check = !sum(&pseudo(self.protocol, 6, source, destination, &tcp));
         tcp[16..18].copy_from_slice(&check.to_be_bytes());
         ethernet(to, from, self.protocol, &ip_packet(self.protocol, 6, source, destination, &tcp))
     }
 }
 
-/// The pseudo header (RFC 9293, RFC 8200) and the segment behind it.
-fn pseudo(protocol: u16, from: u8, to: u8, tcp: &[u8]) -> Vec<u8> {
+/// The pseudo header (RFC 9293, RFC 8200) and what is behind it.
+fn pseudo(protocol: u16, next: u8, from: u8, to: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = [address(protocol, from), address(protocol, to)].concat();
-    bytes.extend([0, 6]);
-    bytes.extend((tcp.len() as u16).to_be_bytes());
-    bytes.extend(tcp);
+    bytes.extend([0, next]);
+    bytes.extend((payload.len() as u16).to_be_bytes());
+    bytes.extend(payload);
     bytes
 }
 
@@ -158,7 +186,7 @@ pub fn read_sack(frame: &[u8]) -> (Vec<(u32, u32)>, bool) {
     let header = if protocol == V4 { 20 } else { 40 };
     let tcp = &frame[at + header..];
     let (from, to) = if tcp[..2] == 1000u16.to_be_bytes() { (1, 2) } else { (2, 1) };
-    let right = sum(&pseudo(protocol, from, to, tcp)) == 0xffff;
+    let right = sum(&pseudo(protocol, 6, from, to, tcp)) == 0xffff;
     let mut options = &tcp[20..usize::from(tcp[12] >> 4) * 4];
     while let [kind, rest @ ..] = options {
         match (*kind, rest.first()) {

@@ -4,6 +4,7 @@
 //! its own. Frames shorter than an Ethernet header and refused rewrites (tx_short, rx_short, tx_rewrite, rx_rewrite)
 //! cannot be made there.
 
+mod answer;
 mod damp;
 mod dead;
 mod frames;
