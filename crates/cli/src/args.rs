@@ -128,7 +128,7 @@ Examples:
 
 up       probes are answered
 suspect  they are no longer, but no other lane of the peer is any better
-init     they are again, not long enough yet
+init     they are, but not long enough yet
 down     they are not
 cut      the member at one end is down
 heard    not probed: frames of the peer's member arrive

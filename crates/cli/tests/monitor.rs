@@ -7,6 +7,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Far above what any step here takes; only a broken command reaches it.
+const LONG: Duration = Duration::from_secs(20);
 
 const DONE: &str = "{\"done\":{\"warnings\":[]}}\n";
 
@@ -44,6 +48,7 @@ fn telling(text: &str) -> impl FnOnce(UnixStream) + Send + 'static {
     let text = text.to_owned();
     move |mut stream: UnixStream| {
         stream.write_all(text.as_bytes()).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
         let _ = stream.read(&mut [0]);
     }
 }
@@ -86,6 +91,7 @@ fn a_signal_ends_it_before_the_daemon_has_answered() {
     let (asked, was_asked) = std::sync::mpsc::channel();
     let (socket, handle) = daemon("early", move |mut stream| {
         asked.send(()).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
         let _ = stream.read(&mut [0]);
     });
     let child = linkbraid(&socket, &["monitor"]).spawn().unwrap();

@@ -115,11 +115,11 @@ fn a_refusal_or_another_reply_begins_no_stream() {
 
 #[test]
 fn only_the_first_reply_has_a_deadline() {
-    let first = Duration::from_millis(100);
+    let first = Duration::from_secs(1);
     let (path, handle) = daemon(move |mut stream| {
         stream.write_all(DONE.as_bytes()).unwrap();
-        // Nobody writes to us: this takes three times the deadline of the first reply.
-        stream.set_read_timeout(Some(first * 3)).unwrap();
+        // Nobody writes to us: when this is over, so is the deadline of the first reply.
+        stream.set_read_timeout(Some(first + Duration::from_millis(100))).unwrap();
         stream.read(&mut [0]).unwrap_err();
         stream.write_all(line(&event(1)).as_bytes()).unwrap();
     });
@@ -162,6 +162,7 @@ fn a_line_too_long_is_refused_with_its_end_or_without() {
             let _ = stream.write_all(&vec![b' '; LINE_BYTES_MAX + 1]);
             let _ = stream.write_all(end.as_bytes());
             // Until the client is gone.
+            stream.set_read_timeout(Some(LONG)).unwrap();
             let _ = stream.read(&mut [0]);
         });
         let (told, failure) = all(events(&path, LONG));
