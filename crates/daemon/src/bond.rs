@@ -7,6 +7,7 @@ use crate::{
     error::About as _,
     history::{Feed, History},
     identity,
+    plain::PlainHosts,
     state::SavedBond,
     stripe,
     tables::{Ready, Tables},
@@ -100,6 +101,7 @@ pub(crate) struct Bond {
     pub path: DataPath,
     pub history: History,
     pub activity: Activity,
+    pub plain: PlainHosts,
     /// What `gso_max_size` was set to.
     pub stripe_bytes: u32,
     pub tables: Tables,
@@ -130,6 +132,7 @@ impl Bond {
             inspector: Inspector::new(probing, identity::new_seed()),
             history: History::new(&saved.name, feed),
             activity: Activity::default(),
+            plain: PlainHosts::default(),
             saved,
             ifindex,
             mac,

@@ -103,7 +103,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let (events, mut inbox) = mpsc::channel(WAITING_MAX);
     let (calls, mut requests) = mpsc::channel::<Call>(WAITING_MAX);
     let feed = new_feed();
-    let mut watch = Watch::new().about("daemon", "cannot watch interfaces")?;
+    let mut watch = Watch::with_neighbours().about("daemon", "cannot watch interfaces")?;
     let told = events.clone();
     let carrier = CarrierPoll::start(CARRIER_POLL, move |ifindex, carrier| {
         // It ends with the loop, and waits while the loop is busy.
@@ -178,17 +178,13 @@ impl Control {
         let others = [
             self.inherit_until,
             self.pending.wake(now),
-            self.has_peers().then_some(self.look_at),
+            (!self.bonds.is_empty()).then_some(self.look_at),
             self.watchdog.map(|(_, next)| next),
         ];
         match times.chain(others.into_iter().flatten()).min() {
             Some(time) => self.clock.instant(time),
             None => tokio::time::Instant::now() + Duration::from_secs(3600),
         }
-    }
-
-    fn has_peers(&self) -> bool {
-        self.bonds.values().any(|bond| bond.arp_plus.peers().len() > 0)
     }
 
     fn timeout(&mut self) {
@@ -267,9 +263,17 @@ impl Control {
 
     /// What takes the kernel longer, and may wait.
     async fn catch_up(&mut self) {
-        for bond in self.bonds.values_mut().filter(|bond| bond.stripe_stale) {
-            if let Err(error) = bond.write_stripe(&self.netlink).await {
+        let now = self.clock.now();
+        for bond in self.bonds.values_mut() {
+            if bond.stripe_stale
+                && let Err(error) = bond.write_stripe(&self.netlink).await
+            {
                 tracing::error!(%error, "stripe length not set");
+            }
+            if bond.plain.is_due(now)
+                && let Err(error) = bond.read_plain_hosts(&self.netlink, self.clock).await
+            {
+                tracing::error!(%error, "plain hosts are not known");
             }
         }
     }
@@ -279,7 +283,11 @@ impl Control {
             LinkEvent::LinkChanged(link) => self.link_changed(&link).await,
             LinkEvent::LinkGone { index, .. } => self.link_gone(index).await,
             LinkEvent::AddressesChanged { index } => self.addresses_changed(index).await,
-            LinkEvent::NeighbourChanged { .. } => {}
+            LinkEvent::NeighbourChanged { index, .. } => {
+                for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == index) {
+                    bond.plain.touch();
+                }
+            }
             LinkEvent::Resync => self.resync().await,
         }
     }

@@ -3,7 +3,7 @@
 use crate::{bond::Bond, history::Change};
 use linkbraid_api::EventKind;
 use linkbraid_proto::{
-    arp_plus,
+    arp_plus::{self, PeerKey},
     inspector::{self, LaneId, LaneReason, LaneState, MemberReason, MemberState},
 };
 use std::time::Duration;
@@ -109,6 +109,11 @@ impl Bond {
     /// `MEMBER > PEER (MAC)`.
     fn name_of_lane(&self, lane: LaneId) -> String {
         let member = self.name_of(lane.slot);
+        if let PeerKey::Plain(mac) = lane.peer {
+            let ip = self.plain.find(mac).and_then(|host| host.ips.first());
+            let name = ip.map_or_else(|| mac.to_string(), |ip| format!("{ip} ({mac})"));
+            return format!("{member} > {name}");
+        }
         let Some(peer) = self.arp_plus.peer(&lane.peer) else { return format!("{member} > {}", lane.peer) };
         let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
         let mac = peer.members.iter().find(|theirs| theirs.index == lane.index).map(|theirs| theirs.mac);

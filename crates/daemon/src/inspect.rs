@@ -10,11 +10,10 @@ use linkbraid_api::Error;
 use linkbraid_link::ArpPlusSender;
 use linkbraid_proto::{
     Time,
-    arp_plus::{self, OwnMember, Peer},
+    arp_plus::{self, OwnMember, Peer, PeerKey},
     inspector::{self, LaneId, LaneUse, MemberReport, PeerReport, Verdict},
     plan::PlanMember,
 };
-use std::collections::BTreeSet;
 
 /// Rounds of questions and answers between the two protocols in one turn of the loop; more than two are not needed.
 const ROUNDS_MAX: usize = 8;
@@ -88,7 +87,7 @@ impl Bond {
 
     /// Hands a frame from the data path to the protocol that it belongs to.
     pub(crate) fn frame(&mut self, now: Time, slot: u8, frame: &[u8]) {
-        if linkbraid_wire::is_probe(frame) {
+        if linkbraid_wire::is_probe(frame) || linkbraid_wire::is_arp_reply_to_probe(frame) {
             self.inspector.handle(now, inspector::Input::Frame { slot, bytes: frame });
         } else {
             self.arp_plus.handle(now, arp_plus::Input::Frame { slot, bytes: frame });
@@ -138,8 +137,14 @@ impl Bond {
             did_something = true;
             match action {
                 arp_plus::Action::Send { slot, frame } => self.send(sender, slot, &frame),
-                arp_plus::Action::Peers => (tables_differ, peers_differ) = (true, true),
-                arp_plus::Action::Segments => tables_differ = true,
+                arp_plus::Action::Peers => {
+                    (tables_differ, peers_differ) = (true, true);
+                    self.plain.touch();
+                }
+                arp_plus::Action::Segments => {
+                    tables_differ = true;
+                    self.plain.touch();
+                }
                 arp_plus::Action::Event(event) => self.told_by_arp_plus(&event),
             }
         }
@@ -162,13 +167,18 @@ impl Bond {
                 }
             }
         }
+        lanes.extend(self.plain_lanes_in_use());
         self.inspector.handle(clock.now(), inspector::Input::Plan(lanes));
     }
 
     /// Looks which lanes carry data; whether that is another set.
     pub(crate) fn look_at_lanes(&mut self, clock: Clock) -> Result<(), Error> {
-        let numbers: Vec<u32> =
-            self.arp_plus.peers().filter_map(|peer| self.tables.plan_of(&peer.key)).collect();
+        let peers = self.arp_plus.peers().filter_map(|peer| self.tables.plan_of(&peer.key));
+        let mut numbers: Vec<u32> = peers.collect();
+        let plain = self.plain.probed().iter();
+        numbers.extend(plain.map(|report| self.plan_of_plain(self.plain.find(report.mac)).0));
+        numbers.sort_unstable();
+        numbers.dedup();
         let path = &self.path;
         let changed = self
             .activity
@@ -192,23 +202,22 @@ impl Bond {
 
     /// Whether some lane through the member is proven.
     pub(crate) fn is_proven(&self, slot: u8) -> bool {
-        self.lanes_of(|at, _| at == slot)
+        self.any_proven(|at| at == slot)
     }
 
     /// Whether some lane through another member is proven: then there is somebody to try this one with.
     pub(crate) fn has_witness(&self, slot: u8) -> bool {
-        self.lanes_of(|at, _| at != slot)
+        self.any_proven(|at| at != slot)
     }
 
-    fn lanes_of(&self, wanted: impl Fn(u8, &Peer) -> bool) -> bool {
-        let slots: BTreeSet<u8> = self.members.iter().map(|member| member.slot).collect();
-        self.arp_plus.peers().any(|peer| {
-            slots.iter().filter(|slot| wanted(**slot, peer)).any(|slot| {
-                peer.members
-                    .iter()
-                    .any(|member| self.inspector.lane_alive(&peer.key, *slot, member.index) == Verdict::Alive)
-            })
-        })
+    fn any_proven(&self, wanted: impl Fn(u8) -> bool) -> bool {
+        let slots: Vec<u8> =
+            self.members.iter().map(|member| member.slot).filter(|slot| wanted(*slot)).collect();
+        let proven = |key: &PeerKey, index| {
+            slots.iter().any(|slot| self.inspector.lane_alive(key, *slot, index) == Verdict::Alive)
+        };
+        self.arp_plus.peers().any(|peer| peer.members.iter().any(|member| proven(&peer.key, member.index)))
+            || self.plain.probed().iter().any(|report| proven(&PeerKey::Plain(report.mac), 0))
     }
 }
 

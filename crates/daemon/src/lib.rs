@@ -16,6 +16,7 @@ mod identity;
 mod inspect;
 mod member;
 mod pending;
+mod plain;
 mod record;
 mod server;
 mod setup;

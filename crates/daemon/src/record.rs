@@ -161,7 +161,7 @@ pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
                 }
             }
         }
-        add_lanes(&mut records, bond, "plain hosts", 0, &plain_lanes(&bond.members), |_| "heard")?;
+        add_lanes(&mut records, bond, "plain hosts", 0, &plain_lanes(&bond.members, None), |_| "heard")?;
     }
     Ok(Records::Lanes(records))
 }

@@ -2,10 +2,10 @@
 
 use crate::bond::Member;
 use linkbraid_dataplane::{
-    self as dataplane, DataPath, LANES_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PeerMac, Plan, Result,
+    self as dataplane, DataPath, LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PeerMac, Plan, Result, plain_plan,
 };
 use linkbraid_proto::{
-    arp_plus::{ArpPlus, Peer, PeerKey},
+    arp_plus::{ArpPlus, Peer, PeerKey, Segment},
     plan::{Lane, PlanMember, PlanPeerMember, plan},
 };
 use linkbraid_wire::MacAddr;
@@ -34,6 +34,8 @@ pub(crate) struct Tables {
     /// MACs that an earlier daemon wrote and whose peers have not been heard again.
     inherited: HashMap<[u8; 6], PeerMac>,
     slots: BTreeSet<u8>,
+    /// Elected members whose segments have a plan for plain hosts.
+    plain: BTreeSet<u8>,
 }
 
 impl Tables {
@@ -46,6 +48,8 @@ impl Tables {
             plans: HashMap::new(),
             inherited: inherited.into_iter().collect(),
             slots,
+            // Written anew, all of them.
+            plain: (0..MEMBERS_MAX as u8).collect(),
         })
     }
 
@@ -90,7 +94,8 @@ impl Tables {
                 }),
             )?;
         }
-        path.set_plan(0, &lanes_to_table(&plain_lanes(members)))?;
+        path.set_plan(0, &lanes_to_table(&plain_lanes(members, None)))?;
+        self.write_plain(path, members, segments)?;
         path.set_bond(&bond)?;
         self.write_peers(path, ready, arp_plus)?;
         let slots: BTreeSet<u8> = members.iter().map(|member| member.slot).collect();
@@ -99,6 +104,22 @@ impl Tables {
             path.clear_member_counts(*gone)?;
         }
         self.slots = slots;
+        Ok(())
+    }
+
+    /// The plans for plain hosts of one segment each; with one segment plan 0 does.
+    fn write_plain(&mut self, path: &DataPath, members: &[Member], segments: &[Segment]) -> Result<()> {
+        let mut elected = BTreeSet::new();
+        for segment in segments.iter().filter(|_| segments.len() > 1) {
+            if let Some(slot) = segment.elected {
+                path.set_plan(plain_plan(slot), &lanes_to_table(&plain_lanes(members, Some(&segment.slots))))?;
+                elected.insert(slot);
+            }
+        }
+        for gone in self.plain.difference(&elected) {
+            path.set_plan(plain_plan(*gone), &Plan::default())?;
+        }
+        self.plain = elected;
         Ok(())
     }
 
@@ -158,12 +179,12 @@ impl Tables {
     }
 }
 
-/// The lanes to plain hosts.
-pub(crate) fn plain_lanes(members: &[Member]) -> Vec<Lane> {
+/// The lanes to plain hosts, or to those of the segment with these slots.
+pub(crate) fn plain_lanes(members: &[Member], slots: Option<&[u8]>) -> Vec<Lane> {
     let plan_member = |member: &Member| PlanMember {
         slot: member.slot,
         weight_mbit: member.weight_mbit(),
-        up: member.live() && member.sound,
+        up: member.live() && member.sound && slots.is_none_or(|slots| slots.contains(&member.slot)),
     };
     let own: Vec<PlanMember> = members.iter().map(plan_member).collect();
     plan(&own, None, |_, _| true)

@@ -1,7 +1,7 @@
 //! Links fail, come back, join and leave while traffic runs.
 
 use linkbraid_api::{EventKind, EventRecord, LaneRecord};
-use linkbraid_lab::{Topology, Way, wait_until};
+use linkbraid_lab::{LinkSpec, Topology, Way, wait_until};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::{BOND, Net, SOON};
 
@@ -227,4 +227,57 @@ fn changes_under_a_flow_lose_and_double_nothing() {
     }
     net.wait_tables(&["a", "b"]);
     assert_eq!((flow.end(), back.end()), ((0, 0), (0, 0)), "lost and doubled, each way");
+}
+
+#[test]
+fn a_plain_host_is_served_while_a_port_is_dead() {
+    let fast = LinkSpec::switch(0, Some(RATE));
+    let bonded = std::iter::repeat_n(fast.clone(), 2);
+    let net = Net::bonded(Topology::empty("lab", 1).host(bonded).plain_host([fast]));
+    let flow = Flow::start(&net, "a", "b");
+    flow.wait_received(100);
+    let found = |new: &str| {
+        let new = new.to_owned();
+        move |event: &EventRecord| {
+            event.kind == EventKind::Lane
+                && event.new.as_deref() == Some(&new)
+                && event.object.starts_with("eth1 > 198.18.0.2")
+        }
+    };
+    let count = |new: &str| net.show("a").events.iter().filter(|event| found(new)(event)).count();
+    wait_until(SOON, "proof through eth1", || count("up"), |n| *n == 1).unwrap_or_else(|e| panic!("{e}"));
+    let link = net.host("a").link(1).expect("a link");
+    link.cut(Way::Both).expect("cuts");
+    wait_until(SOON, "the failure to be found", || count("down"), |n| *n == 1)
+        .unwrap_or_else(|e| panic!("{e}"));
+    flow.loses_nothing_more();
+    link.restore().expect("mends");
+    wait_until(SOON, "proof again", || count("up"), |n| *n == 2).unwrap_or_else(|e| panic!("{e}"));
+    flow.loses_nothing_more();
+    // It does not answer at all any more: no member is to blame.
+    net.host("b").link(0).expect("a link").cut(Way::Both).expect("cuts");
+    let suspects = || count("suspect");
+    wait_until(SOON, "suspicion", suspects, |n| *n == 2).unwrap_or_else(|e| panic!("{e}"));
+    assert!(net.show("a").members.iter().all(|member| member.live));
+}
+
+#[test]
+fn plain_hosts_on_separate_switches_are_reached() {
+    let link = |switch| LinkSpec::switch(switch, Some(RATE));
+    let topology = Topology::empty("lab", 2)
+        .host([link(0), link(1)])
+        .host([link(0), link(1)])
+        .plain_host([link(0)])
+        .plain_host([link(1)]);
+    let net = Net::bonded(topology);
+    let a = net.host("a");
+    for plain in ["c", "d"] {
+        let host = net.host(plain);
+        host.wait_ping(a.ipv4(), SOON).expect("reaches");
+        a.wait_ping(host.ipv4(), SOON).expect("reaches");
+        let there = Flow::start(&net, "a", plain);
+        there.loses_nothing_more();
+        let back = Flow::start(&net, plain, "a");
+        back.loses_nothing_more();
+    }
 }
