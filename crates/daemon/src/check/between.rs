@@ -1,0 +1,112 @@
+//! What concerns several interfaces: those of one bond, or those that might become one.
+
+use super::{
+    facts::{Bond, Facts},
+    findings::{Report, list},
+    interface::{Interface, Nic},
+};
+use std::collections::BTreeMap;
+
+/// Holds an interface against the others of its group.
+pub(super) fn compare(interface: &Interface, facts: &Facts, report: &mut Report) {
+    let Some(nic) = &interface.nic else { return };
+    let group: Vec<(&str, &Nic)> = facts
+        .interfaces
+        .iter()
+        .filter(|other| other.bond == interface.bond)
+        .filter_map(|other| Some((other.name.as_str(), other.nic.as_ref()?)))
+        .filter(|(name, nic)| nic.refusal(name).is_none())
+        .collect();
+    // One that cannot be a member is held against nothing.
+    if !group.iter().any(|(name, _)| *name == interface.name) {
+        return;
+    }
+    speed(interface, nic, &group, report);
+    let bond = facts.bonds.iter().find(|bond| Some(&bond.name) == interface.bond.as_ref());
+    mtu(&interface.name, nic, bond, &group, report);
+}
+
+/// Warns of a link that is slower than the fastest.
+fn speed(interface: &Interface, nic: &Nic, group: &[(&str, &Nic)], report: &mut Report) {
+    let mbit = |nic: &Nic| nic.speed.filter(|_| nic.link.running()).map(|speed| speed.mbit);
+    let fastest = group.iter().filter_map(|(name, nic)| Some((mbit(nic)?, *name)));
+    let (Some(own), Some((most, fastest))) = (mbit(nic), fastest.max_by_key(|(mbit, _)| *mbit)) else {
+        return;
+    };
+    if own >= most {
+        return;
+    }
+    let text = match nic.weighted {
+        true => format!("{own} Mbit/s, while '{fastest}' has {most}; its weight was set by hand"),
+        false => format!(
+            "{own} Mbit/s, while '{fastest}' has {most}: weights follow speed, so it gets less traffic"
+        ),
+    };
+    report.warn("speed_mismatch", text, format!("ethtool {}", interface.name));
+}
+
+fn mtu(name: &str, nic: &Nic, bond: Option<&Bond>, group: &[(&str, &Nic)], report: &mut Report) {
+    let own = nic.link.mtu;
+    if let Some(bond) = bond {
+        match own == bond.mtu {
+            true => report.fine(format!("MTU {own}")),
+            false => report.warn(
+                "mtu",
+                format!(
+                    "MTU {own}, while that of '{}' is {}: longer frames are lost on one side",
+                    bond.name, bond.mtu
+                ),
+                format!("ip link set dev {name} mtu {}", bond.mtu),
+            ),
+        }
+        return;
+    }
+    match group.iter().find(|(_, other)| other.link.mtu < own) {
+        Some((other, nic)) => {
+            let least = group.iter().map(|(_, nic)| nic.link.mtu).min().unwrap_or(nic.link.mtu);
+            let text = format!("MTU {own}, while '{other}' has {}: members must have one MTU", nic.link.mtu);
+            report.warn("mtu", text, format!("ip link set dev {name} mtu {least}"));
+        }
+        None => report.fine(format!("MTU {own}")),
+    }
+}
+
+impl Bond {
+    /// Which of its members hear each other.
+    pub(super) fn report(&self) -> Report {
+        let mut report = Report::new(&self.name, "segments");
+        for (one, other, peer) in &self.split {
+            let text = format!(
+                "'{one}' and '{other}' both hear {peer}, but not each other: the switch does not forward between their \
+                 ports, so broadcasts are taken in twice"
+            );
+            report.warn("segments_split", text, format!("linkbraid lanes {}", self.name));
+        }
+        if !self.split.is_empty() {
+            return report;
+        }
+        if self.members.is_empty() {
+            let text = "it has no members, so it carries nothing";
+            report.warn("members", text, "ip -br link");
+        }
+        let mut segments: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        for member in &self.members {
+            if let Some(segment) = member.segment {
+                segments.entry(segment).or_default().push(member.name.clone());
+            }
+        }
+        let groups: Vec<&Vec<String>> = segments.values().collect();
+        match groups.as_slice() {
+            // Each interface says itself that it has no carrier.
+            [] => {}
+            [one] if one.len() == 1 => report.fine(format!("{} carries its traffic", list(one))),
+            [all] => report.fine(format!("{} hear each other", list(all))),
+            several => {
+                let apart = several.iter().map(|group| list(group)).collect::<Vec<_>>().join(" | ");
+                let text = "do not hear each other, as it should be on separate switches or cables";
+                report.fine(format!("{apart} {text}"));
+            }
+        }
+        report
+    }
+}

@@ -1,0 +1,215 @@
+//! One interface: whether it can be a member, and what will get in the way.
+
+use super::{
+    findings::{Report, list},
+    manager::Manager,
+};
+use linkbraid_link::{LinkInfo, Speed};
+
+/// One interface that was asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Interface {
+    pub name: String,
+    /// The bond of ours that it is a member of.
+    pub bond: Option<String>,
+    /// None where there is none of this name.
+    pub nic: Option<Nic>,
+}
+
+/// An interface that is there.
+#[derive(Debug, Clone)]
+pub(super) struct Nic {
+    pub link: LinkInfo,
+    pub speed: Option<Speed>,
+    /// Whether energy-efficient Ethernet is in use, where the driver tells.
+    pub eee: Option<bool>,
+    pub driver: Option<String>,
+    /// The user has set its weight, so its speed does not matter.
+    pub weighted: bool,
+    /// What it is a port of, unless that is the bond it is a member of.
+    pub held_by: Option<String>,
+    /// Its addresses, `ADDRESS/PREFIX`, without those that IPv6 makes by itself.
+    pub addresses: Vec<String>,
+    /// One of them ends unless somebody renews it.
+    pub leased: bool,
+    pub default_route: bool,
+    pub managers: Vec<Manager>,
+    /// Other interfaces here with its MAC.
+    pub same_mac: Vec<String>,
+    /// Other hosts with its MAC.
+    pub elsewhere: Vec<String>,
+}
+
+impl Interface {
+    /// What is found about it alone.
+    pub(super) fn report(&self) -> Report {
+        let mut report = Report::new(&self.name, "interface");
+        let Some(nic) = &self.nic else {
+            report.error("exists", "no such interface", "ip -br link");
+            return report;
+        };
+        if let Some((name, text, hint)) = nic.refusal(&self.name) {
+            report.error(name, text, hint);
+            return report;
+        }
+        nic.carrier(self, &mut report);
+        nic.speed(self, &mut report);
+        nic.mac(&self.name, &mut report);
+        nic.managers(&self.name, &mut report);
+        match &self.bond {
+            Some(bond) => nic.own_addresses(&self.name, bond, &mut report),
+            None => nic.addresses(&self.name, &mut report),
+        }
+        if let Some(driver) = &nic.driver {
+            report.fine(format!("driver {driver}"));
+        }
+        report
+    }
+}
+
+impl Nic {
+    /// Why it cannot be a member: the finding's name, the words, the hint.
+    pub(super) fn refusal(&self, name: &str) -> Option<(&'static str, String, String)> {
+        let link = &self.link;
+        let list = || "ip -br link".to_owned();
+        let show = || format!("ip -d link show {name}");
+        Some(match (link.kind.as_deref(), &self.held_by) {
+            _ if link.loopback => ("ethernet", "it is the loopback interface".into(), list()),
+            _ if !link.ethernet => ("ethernet", "it is not an Ethernet interface".into(), list()),
+            _ if link.wireless => {
+                let text = "a wireless station cannot send from other interfaces' addresses";
+                ("wireless", text.into(), list())
+            }
+            (Some(kind @ ("bridge" | "bond" | "team")), _) => {
+                ("kind", format!("it is itself a {kind}"), show())
+            }
+            _ if !link.mac.is_host() => ("mac", "it has no MAC of its own".into(), show()),
+            (_, Some(holder)) => {
+                let hint = format!("ip link set dev {name} nomaster");
+                ("controller", format!("it is in '{holder}' already"), hint)
+            }
+            _ => return None,
+        })
+    }
+
+    fn carrier(&self, interface: &Interface, report: &mut Report) {
+        let name = &interface.name;
+        match (self.link.up, self.link.carrier) {
+            (true, true) => report.fine("carrier"),
+            (true, false) => {
+                report.warn(
+                    "carrier",
+                    "no carrier: no cable, or the other end is off",
+                    format!("ethtool {name}"),
+                );
+            }
+            (false, _) => {
+                let text = match &interface.bond {
+                    Some(_) => "somebody has set it down: it carries no traffic",
+                    None => "it is set down, so whether it has carrier is not known",
+                };
+                report.warn("carrier", text, format!("ip link set dev {name} up"));
+            }
+        }
+    }
+
+    /// Speed, duplex and energy saving, which a link without carrier does not have.
+    fn speed(&self, interface: &Interface, report: &mut Report) {
+        let name = &interface.name;
+        if !self.link.running() {
+            return;
+        }
+        match (self.speed, &interface.bond) {
+            (Some(Speed { mbit, full_duplex: Some(true) }), _) => {
+                report.fine(format!("{mbit} Mbit/s full duplex"));
+            }
+            (Some(Speed { mbit, .. }), _) => report.fine(format!("{mbit} Mbit/s")),
+            (None, _) if self.weighted => {}
+            (None, bond) => {
+                let text = "its driver tells no speed, so its weight is that of 1000 Mbit/s";
+                let hint = match bond {
+                    Some(bond) => format!("linkbraid member set {bond} {name} --weight 1000"),
+                    None => format!("ethtool {name}"),
+                };
+                report.warn("speed", text, hint);
+            }
+        }
+        if self.speed.is_some_and(|speed| speed.full_duplex == Some(false)) {
+            let text = "half duplex: sending and receiving wait for each other, often because one end does not \
+                        negotiate";
+            report.warn("duplex", text, format!("ethtool -s {name} autoneg on"));
+        }
+        if self.eee == Some(true) {
+            let text = "energy-efficient Ethernet is in use: waking the link up takes 20 to 200 us, which lanes then \
+                        differ by";
+            report.warn("eee", text, format!("ethtool --set-eee {name} eee off"));
+        }
+    }
+
+    fn mac(&self, name: &str, report: &mut Report) {
+        let mac = self.link.mac;
+        // Locally administered, and as different as the indexes of the interfaces.
+        let [a, b, c, d] = self.link.index.to_be_bytes();
+        let hint = format!("ip link set dev {name} address 02:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}");
+        if !self.same_mac.is_empty() {
+            let text = format!(
+                "its MAC {mac} is that of {} too: a switch sends to one of them at a time",
+                list(&self.same_mac)
+            );
+            report.error("duplicate_mac", text, hint.clone());
+        }
+        if !self.elsewhere.is_empty() {
+            let text = format!(
+                "another host has its MAC {mac}, too: {}; frames for one reach the other",
+                self.elsewhere.join(", ")
+            );
+            report.error("mac_elsewhere", text, hint);
+        }
+        if self.same_mac.is_empty() && self.elsewhere.is_empty() {
+            report.fine("a MAC of its own");
+        }
+    }
+
+    fn managers(&self, name: &str, report: &mut Report) {
+        for manager in &self.managers {
+            report.warn(manager.name(), manager.text(), manager.hint(name));
+        }
+        if self.managers.is_empty() {
+            report.fine("no manager in the way");
+        }
+    }
+
+    /// What would move to a bond.
+    fn addresses(&self, name: &str, report: &mut Report) {
+        let join = format!("linkbraid bond add bond0 --member {name}");
+        if !self.addresses.is_empty() {
+            let text = format!("{} would move to the bond", self.addresses.join(", "));
+            report.warn("address", text, format!("ip address show dev {name}"));
+        }
+        if self.leased && self.managers.is_empty() {
+            let text = "its address came by DHCP and ends with its lease: on a bond, a client on the bond must renew \
+                        it";
+            report.warn("lease", text, format!("ip -4 address show dev {name}"));
+        }
+        if self.default_route {
+            let text =
+                "the default route leads through it and would move to the bond, which has to be allowed";
+            report.warn("default_route", text, format!("{join} --move-address"));
+        }
+    }
+
+    /// What should have moved to the bond.
+    fn own_addresses(&self, name: &str, bond: &str, report: &mut Report) {
+        if let Some(first) = self.addresses.first() {
+            let text = format!(
+                "it has {} of its own: what leaves from there bypasses '{bond}'",
+                self.addresses.join(", ")
+            );
+            report.warn("address", text, format!("ip address del {first} dev {name}"));
+        }
+        if self.default_route {
+            let text = format!("a default route leads through it and bypasses '{bond}'");
+            report.warn("default_route", text, format!("ip route del default dev {name}"));
+        }
+    }
+}

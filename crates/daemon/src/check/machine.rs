@@ -1,0 +1,144 @@
+//! The machine: kernel, rights, BPF, and settings that concern every bond.
+
+use super::{findings::Report, manager::Roots};
+use linkbraid_api::Severity;
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use std::{fs, path::Path};
+
+/// The oldest kernel that is tested.
+const KERNEL_MIN: (u32, u32) = (6, 1);
+/// Bits of capabilities (linux/capability.h).
+const NET_ADMIN: u32 = 12;
+const NET_RAW: u32 = 13;
+const SYS_ADMIN: u32 = 21;
+const PERFMON: u32 = 38;
+const BPF: u32 = 39;
+/// Switches of `br_netfilter`, one a family.
+const FILTERS: [&str; 2] = ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables"];
+
+/// Why the data path does not work here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lack {
+    /// What is lacking: `bridge`, `bpf`, `hook`, or `trial` where that could not be found out.
+    pub name: &'static str,
+    pub text: String,
+    pub hint: Option<String>,
+}
+
+/// The machine.
+#[derive(Debug, Clone)]
+pub(super) struct Machine {
+    /// As `uname -r` tells it.
+    pub release: String,
+    /// Effective capabilities of this process, one a bit.
+    pub capabilities: u64,
+    /// The BPF file system that pins go to is there.
+    pub bpf_fs: bool,
+    /// The hook that the programs go on, or why they do not.
+    pub works: Result<String, Lack>,
+    /// Which switches of `br_netfilter` are on.
+    pub filters: Vec<&'static str>,
+}
+
+impl Machine {
+    /// Looks at the machine; `pins` is where the maps are to be pinned.
+    pub(super) fn look(roots: &Roots, pins: &Path, works: Result<String, Lack>) -> Self {
+        let release = nix::sys::utsname::uname()
+            .map(|name| name.release().to_string_lossy().into_owned())
+            .unwrap_or_default();
+        // The directory itself comes with the first bond.
+        let there = pins.ancestors().find(|path| path.exists());
+        let bpf_fs =
+            there.is_some_and(|path| statfs(path).is_ok_and(|stat| stat.filesystem_type() == BPF_FS_MAGIC));
+        let is_on = |name: &&&'static str| {
+            fs::read_to_string(roots.proc.join("sys/net/bridge").join(**name))
+                .is_ok_and(|text| text.trim() != "0")
+        };
+        Self {
+            release,
+            capabilities: capabilities(roots),
+            bpf_fs,
+            works,
+            filters: FILTERS.iter().filter(is_on).copied().collect(),
+        }
+    }
+
+    pub(super) fn report(&self) -> Report {
+        let mut report = Report::new("this machine", "machine");
+        match version(&self.release) {
+            Some(version) if version < KERNEL_MIN => report.warn(
+                "kernel",
+                format!("Linux {} is older than 6.1, the oldest that is tested", self.release),
+                "uname -r",
+            ),
+            _ => report.fine(format!("Linux {}", self.release)),
+        }
+        let missing = self.missing();
+        match missing.is_empty() {
+            true => report.fine("all rights"),
+            false => report.error(
+                "capabilities",
+                format!("the daemon lacks {}", missing.join(" and ")),
+                "sudo linkbraid daemon",
+            ),
+        }
+        match &self.works {
+            Ok(hook) if hook.is_empty() => report.fine("bridge and eBPF"),
+            Ok(hook) => report.fine(format!("bridge, eBPF and the {hook} hook")),
+            Err(lack) => {
+                let severity = if lack.name == "trial" { Severity::Warning } else { Severity::Error };
+                report.add(severity, lack.name, lack.text.clone(), lack.hint.clone());
+            }
+        }
+        match self.bpf_fs {
+            true => report.fine("a BPF file system"),
+            false => report.error(
+                "bpf_file_system",
+                "no BPF file system is mounted: the data path could not outlive the daemon",
+                "mount -t bpf bpf /sys/fs/bpf",
+            ),
+        }
+        if !self.filters.is_empty() {
+            let off = self.filters.iter().map(|name| format!("net.bridge.{name}=0")).collect::<Vec<_>>();
+            report.warn(
+                "bridge_netfilter",
+                format!(
+                    "{} {} on: traffic of a bond passes iptables twice, which costs CPU; \
+                     some container networks need it",
+                    self.filters.join(" and "),
+                    if self.filters.len() > 1 { "are" } else { "is" }
+                ),
+                format!("sysctl -w {}", off.join(" ")),
+            );
+        }
+        report
+    }
+
+    /// The capabilities that lack.
+    fn missing(&self) -> Vec<&'static str> {
+        let has = |bit: u32| self.capabilities >> bit & 1 == 1;
+        // CAP_SYS_ADMIN holds what became CAP_BPF and CAP_PERFMON.
+        let needs = [
+            (has(NET_ADMIN), "CAP_NET_ADMIN"),
+            (has(NET_RAW), "CAP_NET_RAW"),
+            (has(BPF) || has(SYS_ADMIN), "CAP_BPF"),
+            (has(PERFMON) || has(SYS_ADMIN), "CAP_PERFMON"),
+        ];
+        needs.iter().filter(|(has, _)| !has).map(|(_, name)| *name).collect()
+    }
+}
+
+/// Major and minor number of a release such as `6.1.0-56-amd64`.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn capabilities(roots: &Roots) -> u64 {
+    let status = fs::read_to_string(roots.proc.join("thread-self/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

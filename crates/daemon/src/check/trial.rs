@@ -1,0 +1,71 @@
+//! Whether the kernel takes what a bond is made of: tried with a bond in a network namespace of its own.
+
+use super::machine::Lack;
+use crate::error::About as _;
+use linkbraid_api::Error;
+use linkbraid_dataplane::{DataPath, HookChoice, remove_pins};
+use linkbraid_link::{Kind, MacAddr, Netlink};
+use nix::sched::CloneFlags;
+use std::{fs, io, path::Path, thread};
+use tokio::{runtime, sync::oneshot};
+
+/// Name of the pins beside those of the bonds; longer than an interface's name can be.
+const PINS: &str = "trial_of_the_machine";
+const BRIDGE: &str = "trial0";
+const BRIDGE_MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x01]);
+const BRIDGE_MTU: u32 = 1500;
+
+/// Makes a bond and takes it away again; the hook that its programs were on, or what is lacking. Nothing of it is seen
+/// outside its namespace but its pins, under `pins`, which are gone afterwards.
+pub(super) async fn run(pins: &Path, choice: HookChoice) -> Result<String, Lack> {
+    let (tell, told) = oneshot::channel();
+    let place = pins.join(PINS);
+    // A thread of its own takes its network namespace along when it ends.
+    let started = thread::Builder::new().name("lb-trial".into()).spawn(move || {
+        let _ = tell.send(attempt(&place, choice));
+    });
+    let result = match started {
+        Ok(_) => told.await.unwrap_or_else(|_| Err(untold("it ended without a word"))),
+        Err(error) => Err(untold(&error.to_string().to_lowercase())),
+    };
+    // The directory of this namespace's bonds; with a bond in it, it stays.
+    let _ = fs::remove_dir(pins);
+    result
+}
+
+fn attempt(pins: &Path, choice: HookChoice) -> Result<String, Lack> {
+    nix::sched::unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| untold(&errno.desc().to_lowercase()))?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error: io::Error| untold(&error.to_string().to_lowercase()))?;
+    let index = runtime.block_on(async {
+        let netlink = Netlink::new().map_err(|error| untold(&error.cause()))?;
+        netlink.create_bridge(BRIDGE, BRIDGE_MAC, BRIDGE_MTU).await.map_err(|error| match error.kind {
+            Kind::Unsupported => Lack {
+                name: "bridge",
+                text: "this kernel has no bridge support".into(),
+                hint: Some("modprobe bridge".into()),
+            },
+            _ => {
+                Lack { name: "bridge", text: format!("no bridge can be made: {}", error.cause()), hint: None }
+            }
+        })
+    })?;
+    // What an earlier trial left that was killed half way.
+    let _ = remove_pins(pins);
+    let lack = |name| move |error: Error| Lack { name, text: error.cause, hint: error.hint };
+    let mut path = DataPath::load(pins, choice).about("trial", "load").map_err(lack("bpf"))?;
+    let hook = path.attach_bond(index).and_then(|hook| path.attach_member(index).map(|()| hook));
+    let unloaded = path.unload();
+    let hook = hook.about("trial", "attach").map_err(lack("hook"))?;
+    unloaded.about("trial", "unload").map_err(lack("hook"))?;
+    Ok(hook.to_string())
+}
+
+/// It could not be found out.
+fn untold(cause: &str) -> Lack {
+    let text = format!("whether bridge and eBPF work could not be tried: {cause}");
+    Lack { name: "trial", text, hint: None }
+}
+
+#[cfg(test)]
+mod tests;
