@@ -3,6 +3,7 @@
 use crate::{
     Options, adopt,
     bond::Bond,
+    check,
     clock::Clock,
     error::About as _,
     history::{Feed, new_feed},
@@ -294,6 +295,12 @@ impl Control {
 
     async fn link_changed(&mut self, link: &linkbraid_link::LinkInfo) {
         let clock = self.clock;
+        // What an event says may be over: it waited while the loop did something else.
+        let fresh = match self.bond_of(link.index) {
+            Some(_) => self.netlink.link_by_index(link.index).await.ok(),
+            None => None,
+        };
+        let link = fresh.as_ref().unwrap_or(link);
         for bond in self.bonds.values_mut() {
             if let Err(error) = bond.write_stripe_above(&self.netlink, link).await {
                 tracing::warn!(%error, "TCP over it may be slow");
@@ -398,7 +405,11 @@ impl Control {
             Request::Peers { bond } => return reply(answer, self.records(bond, record::peers)),
             Request::Lanes { bond } => return reply(answer, self.records(bond, record::lanes)),
             Request::Stats { name } => return reply(answer, self.records(name, record::stats)),
-            Request::Check { .. } => Err(Error::new("check", "not built yet", "soon")),
+            Request::Check { interfaces } => {
+                let found = check::run(self, interfaces).await;
+                let found = found.map_or_else(Reply::Error, |found| Reply::Records(Records::Findings(found)));
+                return reply(answer, found);
+            }
         };
         match done {
             Ok(Outcome::Waits(pending)) => self.pending.push(pending, answer),

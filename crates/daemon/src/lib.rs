@@ -7,6 +7,7 @@
 mod activity;
 mod adopt;
 mod bond;
+mod check;
 mod clock;
 mod control;
 mod error;
