@@ -1,4 +1,4 @@
-//! ARP+ frames on their way from the ingress program to the daemon.
+//! ARP+ frames, and replies to ARP probes, on their way from the ingress program to the daemon.
 
 use crate::{
     DataPath,
@@ -55,7 +55,8 @@ fn parse(record: &[u8]) -> Option<(u8, Vec<u8>)> {
 }
 
 impl ArpPlusRing {
-    /// The next frame, whole with its Ethernet header, and the slot it arrived on.
+    /// The next frame, whole with its Ethernet header, and the slot it arrived on. Its EtherType tells ARP+ from ARP, of
+    /// which only replies to probes come here ([`DataPath::set_answer`]).
     pub fn next_frame(&mut self) -> Option<(u8, Vec<u8>)> {
         if self.pending.borrow().is_empty() {
             self.ring.consume_raw_n(PENDING_MAX);

@@ -30,7 +30,7 @@
 #define LB_STRIPES_MAX 128
 /* The longest ARP+ frame handed to the daemon, with its Ethernet header, in bytes. */
 #define LB_ARP_PLUS_BYTES_MAX 1514
-/* ARP+ frames waiting for the daemon, in bytes of ring buffer. */
+/* ARP+ frames, and replies to ARP probes, waiting for the daemon, in bytes of ring buffer. */
 #define LB_ARP_PLUS_RING_BYTES (256 * 1024)
 /* "No member": a slot that is never valid. */
 #define LB_NO_SLOT 0xff
@@ -75,7 +75,9 @@
 	X(31, TX_PLAIN_SEGMENT, "sent", "left for a plain host over the members of its segment")           \
 	X(32, TX_PLAIN_UNKNOWN, "sent", "for a plain host that was not heard yet: a copy left in each segment") \
 	X(33, TX_ANSWER, "sent", "ARP or neighbour discovery for a plain host; names the member that it is to send to") \
-	X(34, TX_ASKED_ALL, "sent", "ARP or neighbour discovery for all; names the bond's MAC")
+	X(34, TX_ASKED_ALL, "sent", "ARP or neighbour discovery for all; names the bond's MAC") \
+	X(35, RX_PROBED, "pass", "copy of a plain host's reply to an ARP probe, handed to the daemon") \
+	X(36, RX_PROBED_LOST, "drop", "such a copy that the daemon's queue did not take; the frame itself passed")
 
 #define LB_REASONS_MAX 64
 
@@ -244,7 +246,7 @@ struct lb_flow {
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 
-/* An ARP+ frame on its way to the daemon. */
+/* An ARP+ frame, or the copy of a reply to an ARP probe, on its way to the daemon. */
 struct lb_arp_plus_record {
 	__u32 slot;
 	__u32 bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Counters. Each frame is counted once, by its entry program, under the reason that decided about it; further
- * copies for separate segments count as frames of their own. Written by all programs, per CPU.
+ * copies for separate segments and for the daemon count as frames of their own. Written by all programs, per CPU.
  */
 #ifndef LB_STATS_BPF_H
 #define LB_STATS_BPF_H

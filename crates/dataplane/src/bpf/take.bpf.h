@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
- * passes. Reads lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_plans, lb_bond; writes lb_arp_plus, lb_plain_hosts.
+ * passes. Reads lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_plans, lb_answers, lb_bond; writes lb_arp_plus,
+ * lb_plain_hosts.
  */
 #ifndef LB_TAKE_BPF_H
 #define LB_TAKE_BPF_H
 
-static __always_inline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slot)
+/* Puts the frame into the daemon's ring; LB_RX_ARP_PLUS if that went well. */
+static __noinline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slot)
 {
 	struct lb_arp_plus_record *record;
 	__u32 bytes = skb->len;
@@ -30,6 +32,20 @@ static __always_inline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u3
 	return LB_RX_ARP_PLUS;
 }
 
+/* The daemon proves by ARP probes (from no address: RFC 5227, section 1.1) that a plain host can be reached. */
+static __always_inline void copy_probe_reply(struct __sk_buff *skb, __u32 slot, const struct lb_mac_key *host)
+{
+	const struct lb_answer *answer = bpf_map_lookup_elem(&lb_answers, host);
+	const __u8 nowhere[4] = {};
+	struct arp_message arp;
+
+	if (!answer || !(answer->flags & LB_ANSWER_PROBED) || !load_arp(skb, sizeof(struct ethhdr), &arp))
+		return;
+	if (arp.operation != bpf_htons(ARP_REPLY) || __builtin_memcmp(arp.target_ip, nowhere, sizeof(nowhere)))
+		return;
+	count_reason(skb, hand_to_daemon(skb, slot) == LB_RX_ARP_PLUS ? LB_RX_PROBED : LB_RX_PROBED_LOST);
+}
+
 static __always_inline int put_mac(struct __sk_buff *skb, __u32 at, const struct lb_mac *mac)
 {
 	return !bpf_skb_store_bytes(skb, at, mac, ETH_ALEN, 0);
@@ -45,6 +61,7 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	struct lb_mac_key key;
 	struct ethhdr *eth;
 	__u32 ifindex = skb->ifindex;
+	__be16 protocol;
 	__u32 *found, slot;
 
 	found = bpf_map_lookup_elem(&lb_slots, &ifindex);
@@ -57,7 +74,8 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	*slot_out = slot;
 	if (!has_ethernet(skb, &eth))
 		return LB_RX_SHORT;
-	if (eth->h_proto == bpf_htons(LB_ETH_P_ARP_PLUS))
+	protocol = eth->h_proto;
+	if (protocol == bpf_htons(LB_ETH_P_ARP_PLUS))
 		return hand_to_daemon(skb, slot);
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
@@ -92,6 +110,8 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 			if (!owner || (owner->live && !is_dead(bond, *found)) || member->elected != slot)
 				return LB_RX_FLOODED;
 		}
+	} else if (!peer && protocol == bpf_htons(ETH_P_ARP)) {
+		copy_probe_reply(skb, slot, &key);
 	}
 	if (!same_mac(&destination, &bond->mac) && !put_mac(skb, 0, &bond->mac))
 		return LB_RX_REWRITE;

@@ -10,6 +10,7 @@ mod dead;
 mod frames;
 mod lifecycle;
 mod plain;
+mod probe;
 mod rig;
 mod steer;
 mod take;
