@@ -13,6 +13,7 @@ mod child;
 pub mod counters;
 pub mod daemon;
 pub mod demo;
+mod flags;
 mod host;
 pub mod iperf;
 mod lab;
@@ -31,7 +32,7 @@ pub use child::Running;
 pub use daemon::Daemon;
 pub use host::Host;
 pub use lab::{FOLDER, Lab, PROGRAMS, down};
-pub use link::{Link, Way};
+pub use link::{Fault, Link, Way};
 pub use port::{PortConf, PortCount};
 pub use spec::{
     DEFAULT_MTU, End, HOSTS_MAX, HostSpec, LINKS_MAX, LinkSpec, NAME_BYTES_MAX, Options, RATE_MBIT,

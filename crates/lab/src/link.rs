@@ -2,6 +2,7 @@
 
 use crate::build;
 use crate::counters::{self, LinkCount};
+use crate::flags;
 use crate::lab::Lab;
 use crate::netns::Netns;
 use crate::port::{PortConf, PortCount, Ports};
@@ -9,6 +10,7 @@ use crate::spec::{End, LinkSpec};
 use crate::tool;
 use linkbraid_api::Error;
 use std::process::Command;
+use std::time::Instant;
 
 /// Which way frames go, seen from the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +21,35 @@ pub enum Way {
     In,
     /// Both.
     Both,
+}
+
+/// How a link can fail. Ends of it are told apart: what its own host sees, the other hosts don't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// The NIC loses its carrier, as when the plug is pulled: `ip link set PORT down` at the switch. For other hosts
+    /// this is the failure at the far end.
+    Carrier,
+    /// The switch's port forwards nothing either way; the carrier stays.
+    Silent,
+    /// Nothing from the host is forwarded, what is for it still comes.
+    SilentOut,
+    /// Nothing comes to the host, what it sends is still forwarded.
+    SilentIn,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Carrier, Self::Silent, Self::SilentOut, Self::SilentIn];
+
+    /// For names and messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Carrier => "carrier",
+            Self::Silent => "silent",
+            Self::SilentOut => "silent-out",
+            Self::SilentIn => "silent-in",
+        }
+    }
 }
 
 /// A link of a lab that is up.
@@ -74,7 +105,28 @@ impl<'lab> Link<'lab> {
         self.switch().1.set(self.port, conf)
     }
 
-    /// Drops everything at the port, silently: both ends keep their carrier.
+    /// Makes it fail, at the instant returned (microseconds before the one system call that does it). Faults add up until
+    /// [`Link::mend`].
+    pub fn fail(&self, fault: Fault) -> Result<Instant, Error> {
+        let at = Instant::now();
+        match fault {
+            Fault::Carrier => self.carrier(false),
+            Fault::Silent => self.cut(Way::Both),
+            Fault::SilentOut => self.cut(Way::Out),
+            Fault::SilentIn => self.cut(Way::In),
+        }?;
+        Ok(at)
+    }
+
+    /// Makes it good again, whatever was wrong with it; it is good from the instant returned on.
+    pub fn mend(&self) -> Result<Instant, Error> {
+        self.restore()?;
+        self.carrier(true)?;
+        Ok(Instant::now())
+    }
+
+    /// Drops everything at the port, silently: both ends keep their carrier. One write to the port's map; what
+    /// `tc filter add dev PORT ingress matchall action drop` (and `egress`) would do by hand, in the switch's namespace.
     pub fn cut(&self, way: Way) -> Result<(), Error> {
         self.set(|conf| {
             conf.cut_in |= way != Way::In;
@@ -87,14 +139,14 @@ impl<'lab> Link<'lab> {
         self.set(|conf| (conf.cut_in, conf.cut_out) = (false, false))
     }
 
-    /// Takes the carrier from the NIC, or gives it back, as pulling the plug does. Of a cable, both ends lose it.
+    /// Takes the carrier from the NIC, or gives it back, as pulling the plug does: a veth has a carrier while its far
+    /// end is up, so this is `ip link set PORT down` in the switch's namespace. Of a cable, both ends lose it.
     pub fn carrier(&self, up: bool) -> Result<(), Error> {
-        let state = if up { "up" } else { "down" };
-        let mut lines = vec![format!("link set {} {state}", self.port())];
+        let mut ports = vec![self.port()];
         if let End::Cable { host, link } = &self.spec().end {
-            lines.push(format!("link set {} {state}", build::port_name(host, *link)));
+            ports.push(build::port_name(host, *link));
         }
-        tool::ip_batch(self.switch().0.name(), &lines)
+        self.switch().0.run(|| ports.iter().try_for_each(|port| flags::set_up(port, up)))?
     }
 
     /// What its port has seen.

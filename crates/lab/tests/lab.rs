@@ -1,7 +1,7 @@
 //! The lab itself, on real namespaces. Needs root.
 
 use linkbraid_lab::iperf::{self, Cc, Traffic};
-use linkbraid_lab::{Lab, LinkSpec, Options, Switch, Topology, Way, netns};
+use linkbraid_lab::{Fault, Lab, LinkSpec, Options, Switch, Topology, Way, netns};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
@@ -147,6 +147,43 @@ fn cuts_hold_for_the_way_they_are_for() {
     assert!(b.sh("ip -o link show eth0").expect("runs").contains("NO-CARRIER"));
     link.carrier(true).expect("up");
     a.wait_ping(b.ipv4(), SOON).expect("reaches again");
+}
+
+#[test]
+fn every_fault_takes_what_it_should_and_is_mended() {
+    let lab = up(Topology::symmetric(2, 1, None));
+    let (a, b) = (lab.host("a").expect("there"), lab.host("b").expect("there"));
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    let link = a.link(0).expect("there");
+    for fault in Fault::ALL {
+        let before = Instant::now();
+        let failed = link.fail(fault).expect("fails");
+        assert!(failed >= before && failed <= Instant::now(), "{fault:?} has an instant");
+        let sent = link.port_count().expect("readable").in_frames;
+        let reached = b.nic_counts().expect("readable")[0].rx_packets;
+        assert!(a.sh(&format!("ping -c 1 -W 1 {}", b.ipv4())).is_err(), "{fault:?} lets a ping through");
+        let left = link.port_count().expect("readable").in_frames > sent;
+        let arrived = b.nic_counts().expect("readable")[0].rx_packets > reached;
+        assert_eq!((left, arrived), (fault != Fault::Carrier, fault == Fault::SilentIn), "{fault:?}");
+        let carrier = !a.sh("ip -o link show eth0").expect("runs").contains("NO-CARRIER");
+        assert_eq!(carrier, fault != Fault::Carrier, "{fault:?}");
+        assert!(
+            b.sh("ip -o link show eth0").expect("runs").contains("LOWER_UP"),
+            "the far end keeps its own"
+        );
+        link.mend().expect("mends");
+        a.wait_ping(b.ipv4(), SOON).expect("reaches again");
+    }
+    let cables = up(Topology::cables(1, None));
+    let ends = ["a", "b"].map(|name| cables.host(name).expect("there"));
+    ends[0].wait_ping(ends[1].ipv4(), SOON).expect("reaches");
+    let cable = ends[0].link(0).expect("there");
+    cable.fail(Fault::Carrier).expect("fails");
+    for end in ends {
+        assert!(end.sh("ip -o link show eth0").expect("runs").contains("NO-CARRIER"), "both ends of a cable");
+    }
+    cable.mend().expect("mends");
+    ends[0].wait_ping(ends[1].ipv4(), SOON).expect("reaches again");
 }
 
 #[test]
