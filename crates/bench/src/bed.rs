@@ -1,8 +1,10 @@
 //! A lab with linkbraid on its hosts: what measurements lie on.
 
+mod daemons;
+
 use crate::report::LabRecord;
 use linkbraid_api::{BondRecord, Error, PeerRecord, PeerState};
-use linkbraid_lab::{Daemon, Host, Lab, Topology, shape, tool, wait_for};
+use linkbraid_lab::{Daemon, Host, HostSpec, Lab, Topology, shape, tool, wait_for};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +22,7 @@ pub struct Bed {
     bonded: Vec<String>,
     commands: Vec<String>,
     damping: Cell<bool>,
-    daemons: Vec<Daemon>,
+    daemons: BTreeMap<String, Daemon>,
     // Last: the daemons and bonds above live in it.
     lab: Lab,
 }
@@ -35,24 +37,22 @@ impl Bed {
     /// found each other.
     pub fn bonded(name: &str, topology: Topology) -> Result<Self, Error> {
         let mut bed = Self::new(name, topology)?;
-        let specs = bed.lab.topology().hosts.clone();
-        for spec in specs.iter().filter(|spec| !spec.plain) {
-            let host = bed.lab.host(&spec.name)?;
-            bed.daemons.push(host.daemon()?);
-            bed.bonded.push(spec.name.clone());
-            let members: Vec<String> = (0..spec.links.len()).map(|link| format!("eth{link}")).collect();
-            let mut lines = vec![format!("bond add {BOND} --member {}", members.join(","))];
-            // A veth claims 10 Gbit/s whatever its token bucket lets through; a real NIC tells its speed itself.
-            lines.extend(spec.links.iter().zip(&members).filter_map(|(link, nic)| {
-                Some(format!("member set {BOND} {nic} --weight {}", link.rate_mbit?))
-            }));
-            for line in lines {
-                host.linkbraid(&line)?;
-                bed.commands.push(format!("{}# linkbraid {line}", spec.name));
-            }
-        }
-        bed.meet()?;
+        bed.join()?;
         Ok(bed)
+    }
+
+    /// Starts a daemon and makes a bond over all links on every host that is not plain; returns once they have found
+    /// each other.
+    pub fn join(&mut self) -> Result<(), Error> {
+        let specs = self.lab.topology().hosts.clone();
+        for spec in specs.iter().filter(|spec| !spec.plain) {
+            let daemon = self.lab.host(&spec.name)?.daemon()?;
+            self.daemons.insert(spec.name.clone(), daemon);
+            self.bonded.push(spec.name.clone());
+            self.bond(&spec.name)?;
+            self.commands.extend(set_up(spec).iter().map(|line| format!("{}# linkbraid {line}", spec.name)));
+        }
+        self.meet()
     }
 
     fn new(name: &str, topology: Topology) -> Result<Self, Error> {
@@ -63,7 +63,7 @@ impl Bed {
             bonded: Vec::new(),
             commands: Vec::new(),
             damping: Cell::new(true),
-            daemons: Vec::new(),
+            daemons: BTreeMap::new(),
             lab,
         })
     }
@@ -112,7 +112,12 @@ impl Bed {
     }
 
     /// Waits until every bonded host has an entry with all live members of every other, and all hosts reach the first.
-    fn meet(&self) -> Result<(), Error> {
+    pub fn meet(&self) -> Result<(), Error> {
+        self.meet_within(SETTLE_LIMIT)
+    }
+
+    /// The same, with another limit than the usual one.
+    pub fn meet_within(&self, limit: Duration) -> Result<(), Error> {
         let links = |name: &str| -> Result<Vec<Option<u32>>, Error> {
             Ok(self.host(name)?.spec().links.iter().map(|link| link.rate_mbit).collect())
         };
@@ -120,14 +125,14 @@ impl Bed {
             let host = self.host(name)?;
             let others = self.bonded.iter().filter(|other| *other != name);
             let wanted = others.map(|other| links(other)).collect::<Result<Vec<_>, _>>()?;
-            wait_for(SETTLE_LIMIT, &format!("host '{name}' to know all members of its peers"), || {
+            wait_for(limit, &format!("host '{name}' to know all members of its peers"), || {
                 let peers = peers(host)?;
                 if known(&peers, &wanted) { Ok(()) } else { Err(format!("{peers:?}")) }
             })?;
         }
         let first = self.lab.hosts().next().map_or("", |host| host.ipv4());
         for host in self.lab.hosts().skip(1) {
-            host.wait_ping(first, SETTLE_LIMIT)?;
+            host.wait_ping(first, limit)?;
         }
         Ok(())
     }
@@ -152,7 +157,22 @@ impl Bed {
     }
 }
 
-fn peers(host: Host<'_>) -> Result<Vec<PeerRecord>, String> {
+/// What is typed on a host to make its bond.
+fn set_up(spec: &HostSpec) -> Vec<String> {
+    let members: Vec<String> = (0..spec.links.len()).map(|link| format!("eth{link}")).collect();
+    let mut lines = vec![format!("bond add {BOND} --member {}", members.join(","))];
+    // A veth claims 10 Gbit/s whatever its token bucket lets through; a real NIC tells its speed itself.
+    lines.extend(
+        spec.links
+            .iter()
+            .zip(&members)
+            .filter_map(|(link, nic)| Some(format!("member set {BOND} {nic} --weight {}", link.rate_mbit?))),
+    );
+    lines
+}
+
+/// The table of a host, as `linkbraid peers` tells it.
+pub(crate) fn peers(host: Host<'_>) -> Result<Vec<PeerRecord>, String> {
     let text = host.linkbraid(&format!("peers {BOND} --json")).map_err(|e| e.to_string())?;
     serde_json::from_str(&text).map_err(|e| format!("{e} in {text}"))
 }

@@ -1,10 +1,12 @@
 //! The experiments, one a file.
 
+mod failover;
 mod loss;
 mod multicast;
 mod overhead;
 mod plain;
 mod scaling;
+mod soak;
 mod unequal;
 
 use crate::plot::Figure;
@@ -27,13 +29,15 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 6] = [
+pub const EXPERIMENTS: [&Experiment; 8] = [
     &scaling::EXPERIMENT,
     &overhead::EXPERIMENT,
     &unequal::EXPERIMENT,
     &plain::EXPERIMENT,
     &multicast::EXPERIMENT,
     &loss::EXPERIMENT,
+    &failover::EXPERIMENT,
+    &soak::EXPERIMENT,
 ];
 
 /// An experiment by name.

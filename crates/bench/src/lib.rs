@@ -7,7 +7,9 @@ mod bed;
 mod clock;
 mod cpu;
 mod deliver;
+mod events;
 mod experiments;
+mod flow;
 mod interrupt;
 mod machine;
 mod planned;
@@ -22,8 +24,8 @@ mod table;
 pub use experiments::{EXPERIMENTS, Experiment, find};
 pub use machine::Machine;
 pub use report::{
-    Bound, Case, Delivery, Flood, Goal, LabRecord, Medians, Metric, Parameters, Ratio, Reason, Report,
-    SCHEMA, Settings,
+    Bound, Broken, Case, Delivery, Failover, FailoverMedians, Flood, Goal, Incident, LabRecord, MachineLoss,
+    Medians, Metric, Parameters, Ratio, Reason, Report, Return, SCHEMA, Settings, Soak, Trace,
 };
 pub use sample::Sample;
 pub use save::{Saved, save};

@@ -20,6 +20,8 @@ pub struct Figure {
 pub enum Style {
     /// Points joined by lines; `x` is a number.
     Lines,
+    /// A line through many points, none of them marked; `x` is a number.
+    Curve,
     /// Bars in groups; `x` is the index of a group.
     Bars,
 }
@@ -71,6 +73,12 @@ impl Panel {
         Self::new(Style::Lines, ticks, series)
     }
 
+    /// Curves over numbers, the axis labelled at these.
+    pub fn curves(ticks: Vec<f64>, series: Vec<Series>) -> Self {
+        let ticks = ticks.into_iter().map(|x| (x, x.to_string())).collect();
+        Self::new(Style::Curve, ticks, series)
+    }
+
     /// Groups of bars with these names.
     pub fn bars(groups: Vec<String>, series: Vec<Series>) -> Self {
         let ticks = groups.into_iter().enumerate().map(|(i, name)| (i as f64, name)).collect();
@@ -96,6 +104,7 @@ impl Panel {
         let margin = match self.style {
             Style::Bars => 0.5,
             Style::Lines => ((high - low) * 0.06).max(0.25),
+            Style::Curve => (high - low) * 0.01,
         };
         (low - margin, high + margin)
     }

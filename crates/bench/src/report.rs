@@ -1,11 +1,17 @@
 //! What one run of one experiment comes to: the JSON file. Keys are never renamed; a golden test guards them.
 
+mod failover;
+mod soak;
+
 use crate::machine::Machine;
 use crate::sample::Sample;
 use crate::stats::{Spread, imbalance};
 use linkbraid_lab::Topology;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+pub use failover::{Failover, FailoverMedians, Incident, MachineLoss, Return, Trace};
+pub use soak::{Broken, Soak};
 
 /// The version of the layout; grows when a key changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -41,6 +47,12 @@ pub struct Report {
     /// What the switch flooded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floods: Vec<Flood>,
+    /// Failures and changes under traffic.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failovers: Vec<Failover>,
+    /// A long run of random failures and changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Soak>,
     /// Cases that were left out on purpose, each with its reason.
     pub skipped: Vec<Reason>,
     /// Cases that failed to run, each with its error.
@@ -290,6 +302,11 @@ impl Report {
     /// A case by name.
     pub fn case(&self, id: &str) -> Option<&Case> {
         self.cases.iter().find(|case| case.id == id)
+    }
+
+    /// A failover by name.
+    pub fn failover(&self, id: &str) -> Option<&Failover> {
+        self.failovers.iter().find(|failover| failover.id == id)
     }
 
     /// Whether all that was to be measured was.

@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 /// How long the machine is watched before an experiment, to know what else it does.
 const BACKGROUND: Duration = Duration::from_secs(1);
 
+/// How often a pause looks whether the run was stopped.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// From this share of busy CPU on, a result says how fast the machine is.
 pub const CPU_LIMITED: f64 = 0.9;
 
@@ -57,6 +60,8 @@ impl<'a> Run<'a> {
             cases: Vec::new(),
             deliveries: Vec::new(),
             floods: Vec::new(),
+            failovers: Vec::new(),
+            soak: None,
             skipped: Vec::new(),
             failed: Vec::new(),
             goals: Vec::new(),
@@ -84,6 +89,17 @@ impl<'a> Run<'a> {
     /// Fails once Ctrl-C was pressed.
     pub fn check(&self) -> Result<(), Error> {
         self.stop.check()
+    }
+
+    /// Lets a time pass in which something is measured; fails once Ctrl-C was pressed.
+    pub fn pause(&self, time: Duration) -> Result<(), Error> {
+        let due = Instant::now() + time;
+        while let Some(left) = due.checked_duration_since(Instant::now()) {
+            self.check()?;
+            // A long measured time would make Ctrl-C wait.
+            std::thread::sleep(left.min(PAUSE));
+        }
+        Ok(())
     }
 
     /// A lab without linkbraid.

@@ -30,6 +30,11 @@ impl Spread {
         Some(Self { median, min, max })
     }
 
+    /// Of a value that was taken once.
+    pub fn one(value: f64) -> Self {
+        Self { median: value, min: value, max: value }
+    }
+
     /// All three divided by a number.
     #[must_use]
     pub fn over(self, divisor: f64) -> Self {

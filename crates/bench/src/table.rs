@@ -1,5 +1,7 @@
 //! A report for people at a terminal.
 
+mod failover;
+
 use crate::report::{Bound, Case, Goal, Report};
 use crate::stats::Spread;
 use std::fmt::Write;
@@ -20,6 +22,14 @@ pub fn text(report: &Report) -> String {
     if !report.cases.is_empty() {
         out.push('\n');
         out.push_str(&cases(report));
+    }
+    if !report.failovers.is_empty() {
+        out.push('\n');
+        out.push_str(&failover::text(&report.failovers));
+    }
+    if let Some(soak) = &report.soak {
+        out.push('\n');
+        out.push_str(&failover::soak(soak));
     }
     for delivery in &report.deliveries {
         let way = format!("{} {} -> {}", delivery.kind, delivery.from, delivery.to);
@@ -51,14 +61,19 @@ const HEADINGS: [&str; 8] =
 fn cases(report: &Report) -> String {
     let mut rows = vec![HEADINGS.map(ToOwned::to_owned)];
     rows.extend(report.cases.iter().map(row));
+    // Words to the left, numbers to the right.
+    aligned(&rows, &[0, 2])
+}
+
+/// Rows under each other; the columns named are flush left, the others flush right.
+fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
+    let widths: Vec<usize> = (0..N).map(width).collect();
     let mut out = String::new();
-    for row in &rows {
+    for row in rows {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            // Words to the left, numbers to the right.
-            let _ = if column == 0 || column == 2 {
+            let _ = if left.contains(&column) {
                 write!(line, "{cell:<width$}  ")
             } else {
                 write!(line, "{cell:>width$}  ")

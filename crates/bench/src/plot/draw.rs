@@ -98,6 +98,7 @@ fn one_panel(area: &Area<'_>, panel: &Panel) -> Drawn {
     for (index, series) in panel.series.iter().enumerate() {
         match panel.style {
             Style::Lines => line(&mut chart, series, index, shift(index, count, (high - low) * 0.006))?,
+            Style::Curve => curve(&mut chart, series, index)?,
             Style::Bars => bars(&mut chart, series, index, count)?,
         }
     }
@@ -155,6 +156,11 @@ fn line(chart: &mut Axes<'_, '_>, series: &Series, index: usize, shift: f64) -> 
     chart.draw_series(LineSeries::new(middle.clone(), colour.stroke_width(2)))?;
     chart.draw_series(middle.map(|at| Circle::new(at, 3, colour.filled())))?;
     errors(chart, points.into_iter(), colour)
+}
+
+fn curve(chart: &mut Axes<'_, '_>, series: &Series, index: usize) -> Drawn {
+    let points = series.points.iter().map(|(x, s)| (*x, s.median));
+    chart.draw_series(LineSeries::new(points, colour(index).stroke_width(1))).map(drop)
 }
 
 fn bars(chart: &mut Axes<'_, '_>, series: &Series, index: usize, count: usize) -> Drawn {

@@ -45,6 +45,40 @@ pub(crate) fn case(id: &str, members: u32, mbit: &[f64]) -> Case {
     }
 }
 
+fn failover() -> Failover {
+    let restored = Return { used_ms: 500.0, lost: Some(0), duplicated: Some(0), ..Return::default() };
+    let incident = Incident {
+        object: "a/eth0".into(),
+        watched_ms: 1000.0,
+        gap_ms: 140.0,
+        back_ms: Some(180.0),
+        detected_ms: Some(120.0),
+        detected_far_ms: Some(130.0),
+        reason: Some("no_answer".into()),
+        sent: Some(50_000),
+        lost: Some(3000),
+        duplicated: Some(0),
+        reordered: Some(9),
+        command_ms: Some(20.0),
+        restored: Some(restored),
+        ..Incident::default()
+    };
+    Failover {
+        id: "silent-both/udp/n2".into(),
+        lab: "n2".into(),
+        kind: "silent-both".into(),
+        load: "udp".into(),
+        links: 2,
+        rate_mbit: 100,
+        medians: FailoverMedians::of(std::slice::from_ref(&incident)),
+        incidents: vec![incident],
+        connections_lost: vec!["broken pipe".into()],
+        datagrams_per_s: Some(Spread::one(50_000.0)),
+        machine: MachineLoss::default(),
+        trace: Some(Trace { incident: 0, from_ms: -300.0, bin_ms: 5.0, mbit: vec![180.0, 0.0] }),
+    }
+}
+
 pub(crate) fn report() -> Report {
     let mut bonded = case("100mbit/cubic-1/n2", 2, &[180.0, 190.0, 200.0]);
     bonded.ratios.push(Ratio {
@@ -88,6 +122,13 @@ pub(crate) fn report() -> Report {
             flooded: 0,
             ageing_s: 3,
         }],
+        failovers: vec![failover()],
+        soak: Some(Soak {
+            kinds: BTreeMap::from([("mend".into(), 7)]),
+            broken: vec![Broken::default()],
+            left_behind: vec!["new: a: bond0".into()],
+            ..Soak::default()
+        }),
         skipped: vec![Reason { id: "500mbit/udp/n8".into(), reason: "too slow".into() }],
         failed: Vec::new(),
         goals: vec![

@@ -22,3 +22,15 @@ fn a_busy_machine_is_said() {
     report.background_cpu_share = 0.42;
     assert!(text(&report).contains("note: the CPU was 42 % busy before the run"), "{}", text(&report));
 }
+
+#[test]
+fn failures_and_the_soak_have_a_line_each() {
+    let text = text(&report());
+    let line = text.lines().find(|line| line.starts_with("silent-both/udp/n2")).expect("there");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let rest = ["1", "140", "(140", "to", "140)", "0", "130", "180", "3000", "0", "500"];
+    assert_eq!(words[1..], rest, "{text}");
+    assert!(text.contains("connection lost: silent-both/udp/n2: broken pipe"), "{text}");
+    assert!(text.contains("left behind: new: a: bond0"), "{text}");
+    assert!(text.contains("7 mend"), "{text}");
+}

@@ -1,0 +1,66 @@
+//! Daemons that come and go, and bonds that are made anew.
+
+use super::{BOND, Bed, set_up};
+use linkbraid_api::{BondRecord, Error};
+
+impl Bed {
+    /// Makes the bond of a host as its user would.
+    pub(super) fn bond(&self, name: &str) -> Result<(), Error> {
+        let host = self.host(name)?;
+        set_up(host.spec()).iter().try_for_each(|line| host.linkbraid(line).map(drop))
+    }
+
+    /// Removes the bonds of all hosts and makes them again: nothing is remembered of what failed before, such as the
+    /// time that a flapping link is held down for.
+    pub fn make_again(&self) -> Result<(), Error> {
+        for name in &self.bonded {
+            self.host(name)?.linkbraid(&format!("bond del {BOND}"))?;
+        }
+        self.bonded.iter().try_for_each(|name| self.bond(name))?;
+        self.damping.set(true);
+        self.meet()
+    }
+
+    /// Removes the bonds of all hosts; the daemons stay.
+    pub fn part(&mut self) -> Result<(), Error> {
+        for name in std::mem::take(&mut self.bonded) {
+            self.host(&name)?.linkbraid(&format!("bond del {BOND}"))?;
+        }
+        Ok(())
+    }
+
+    /// The members that the bond of a host has.
+    pub fn members(&self, name: &str) -> Result<Vec<String>, Error> {
+        let text = self.host(name)?.linkbraid(&format!("show {BOND} --json"))?;
+        let bonds: Vec<BondRecord> = serde_json::from_str(&text)
+            .map_err(|e| Error::new(format!("host {name}"), "cannot read its bond", e.to_string()))?;
+        Ok(bonds.into_iter().flat_map(|bond| bond.members).map(|member| member.interface).collect())
+    }
+
+    /// Whether the daemon of a host runs.
+    pub fn has_daemon(&mut self, name: &str) -> bool {
+        self.daemons.get_mut(name).is_some_and(linkbraid_lab::Daemon::runs)
+    }
+
+    /// Kills the daemon of a host without warning, as a crash would.
+    pub fn kill_daemon(&mut self, name: &str) {
+        if let Some(daemon) = self.daemons.remove(name) {
+            daemon.kill();
+        }
+    }
+
+    /// Ends the daemon of a host, as an upgrade would.
+    pub fn stop_daemon(&mut self, name: &str) -> Result<(), Error> {
+        match self.daemons.remove(name) {
+            Some(daemon) => daemon.stop().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts a daemon on a host that has none; returns once it answers.
+    pub fn start_daemon(&mut self, name: &str) -> Result<(), Error> {
+        let daemon = self.host(name)?.daemon()?;
+        self.daemons.insert(name.to_owned(), daemon);
+        Ok(())
+    }
+}

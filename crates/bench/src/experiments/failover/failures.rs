@@ -1,0 +1,274 @@
+//! Links that fail and are mended under traffic.
+
+use super::{DATAGRAMS, Part, RATE, drops, machine_loss, ms};
+use crate::bed::Bed;
+use crate::events::{self, Event};
+use crate::flow::{TcpFlow, TcpRecord, UdpFlow, UdpRecord};
+use crate::report::{Incident, Return, Trace};
+use crate::run::Run;
+use linkbraid_api::Error;
+use linkbraid_lab::iperf::Cc;
+use linkbraid_lab::{DEFAULT_MTU, Fault, Host, Link, shape};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long TCP may find its speed before anything happens.
+const WARM: Duration = Duration::from_millis(1500);
+/// How long the flow is watched before a failure, and from the failure until the link is mended.
+const WATCH: Duration = Duration::from_secs(1);
+/// How long a mended link may take until it carries data again.
+const RETURN_LIMIT: Duration = Duration::from_secs(5);
+/// How long the flow is watched after that.
+const AFTER: Duration = Duration::from_millis(500);
+/// A mended link carries data again once so many frames have crossed it: probes and ARP+ need seconds for as many,
+/// data some milliseconds.
+const FRAMES: u64 = 100;
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(1);
+/// Goodput is back at this share of what the remaining links can carry, over a time of this length.
+const BACK_SHARE: f64 = 0.8;
+const BACK_WINDOW: Duration = Duration::from_millis(50);
+/// The curve: from when, how long a bin, how many.
+const TRACE_BEFORE: Duration = Duration::from_millis(300);
+const TRACE_BIN: Duration = Duration::from_millis(5);
+const TRACE_BINS: u32 = 560;
+/// A daemon's clock of milliseconds may have been rounded down.
+const ROUNDING_MS: u64 = 1;
+
+/// Which failure, under which traffic.
+pub(super) struct Case {
+    kind: &'static str,
+    /// The host whose link it is: `a` sends, `b` receives.
+    host: &'static str,
+    fault: Fault,
+    load: Load,
+    pub links: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Load {
+    Tcp(Cc),
+    Udp,
+}
+
+const fn case(kind: (&'static str, &'static str, Fault), load: Load, links: usize) -> Case {
+    let (kind, host, fault) = kind;
+    Case { kind, host, fault, load, links }
+}
+
+const OURS: (&str, &str, Fault) = ("carrier-ours", "a", Fault::Carrier);
+const THEIRS: (&str, &str, Fault) = ("carrier-theirs", "b", Fault::Carrier);
+const BOTH: (&str, &str, Fault) = ("silent-both", "a", Fault::Silent);
+const OUT: (&str, &str, Fault) = ("silent-out", "a", Fault::SilentOut);
+const IN: (&str, &str, Fault) = ("silent-in", "a", Fault::SilentIn);
+const CUBIC: Load = Load::Tcp(Cc::Cubic);
+const BBR: Load = Load::Tcp(Cc::Bbr);
+
+pub(super) const CASES: [Case; 17] = [
+    case(OURS, CUBIC, 2),
+    case(OURS, BBR, 2),
+    case(OURS, Load::Udp, 2),
+    case(THEIRS, CUBIC, 2),
+    case(THEIRS, BBR, 2),
+    case(THEIRS, Load::Udp, 2),
+    case(BOTH, CUBIC, 2),
+    case(BOTH, BBR, 2),
+    case(BOTH, Load::Udp, 2),
+    case(OUT, CUBIC, 2),
+    case(OUT, BBR, 2),
+    case(OUT, Load::Udp, 2),
+    case(IN, CUBIC, 2),
+    case(IN, BBR, 2),
+    case(IN, Load::Udp, 2),
+    case(OURS, CUBIC, 4),
+    case(BOTH, CUBIC, 4),
+];
+
+/// When things were done to one link, and what the daemons said of it.
+struct Done {
+    link: usize,
+    failed: Instant,
+    mended: Instant,
+    used: Option<Instant>,
+    over: Instant,
+    detected: [Option<(f64, String)>; 2],
+}
+
+impl Case {
+    pub fn id(&self) -> String {
+        let load = match self.load {
+            Load::Tcp(cc) => cc.name(),
+            Load::Udp => "udp",
+        };
+        format!("{}/{load}/n{}", self.kind, self.links)
+    }
+}
+
+/// Two failures under one flow, each of another link, on bonds that have seen none.
+pub(super) fn round(run: &mut Run<'_>, bed: &Bed, case: &Case) -> Result<Part, Error> {
+    bed.make_again()?;
+    let (a, b) = (bed.host("a")?, bed.host("b")?);
+    let before = drops(bed)?;
+    let mut part = Part {
+        id: case.id(),
+        kind: case.kind,
+        load: String::new(),
+        links: case.links,
+        incidents: Vec::new(),
+        connection_lost: None,
+        per_second: None,
+        machine: machine_loss(before, before, 0, Duration::ZERO),
+    };
+    match case.load {
+        Load::Tcp(cc) => {
+            let flow = TcpFlow::start(a, b, cc)?;
+            let done = both_links(run, bed, case);
+            let record = flow.stop();
+            part.load = format!("tcp {}", cc.name());
+            part.incidents = done?.iter().map(|done| tcp_incident(case, done, &record)).collect();
+            part.machine = machine_loss(before, drops(bed)?, 0, Duration::ZERO);
+            part.connection_lost = record.lost;
+        }
+        Load::Udp => {
+            let flow = UdpFlow::start(a, b, DATAGRAMS)?;
+            let done = both_links(run, bed, case);
+            let record = flow.stop()?;
+            part.load = "udp".into();
+            part.incidents = done?.iter().map(|done| (udp_incident(case, done, &record), None)).collect();
+            part.machine = machine_loss(before, drops(bed)?, record.refused, record.slipped);
+            part.per_second = Some(record.per_second());
+        }
+    }
+    Ok(part)
+}
+
+fn both_links(run: &Run<'_>, bed: &Bed, case: &Case) -> Result<Vec<Done>, Error> {
+    run.pause(WARM)?;
+    (0..2).map(|link| one_link(run, bed, case, link)).collect()
+}
+
+fn one_link(run: &Run<'_>, bed: &Bed, case: &Case, index: usize) -> Result<Done, Error> {
+    let host = bed.host(case.host)?;
+    let link = host.link(index)?;
+    run.pause(WATCH)?;
+    let since = SystemTime::now();
+    let failed = link.fail(case.fault)?;
+    let watched = run.pause(WATCH);
+    let mended = link.mend()?;
+    watched?;
+    let used = wait_used(run, case, &link)?;
+    run.pause(AFTER)?;
+    let over = Instant::now();
+    let detected = [
+        detection(bed.host("a")?, case, host, index, since)?,
+        detection(bed.host("b")?, case, host, index, since)?,
+    ];
+    // The next failure shall find everything as this one did.
+    bed.meet()?;
+    Ok(Done { link: index, failed, mended, used, over, detected })
+}
+
+/// When data crossed the link again.
+fn wait_used(run: &Run<'_>, case: &Case, link: &Link<'_>) -> Result<Option<Instant>, Error> {
+    // Data goes from `a` to `b`: into the switch by a link of `a`, out of it by one of `b`.
+    let frames = || {
+        let count = link.port_count()?;
+        Ok::<u64, Error>(if case.host == "a" { count.in_frames } else { count.out_frames })
+    };
+    let (first, deadline) = (frames()?, Instant::now() + RETURN_LIMIT);
+    while Instant::now() < deadline {
+        if frames()? >= first + FRAMES {
+            return Ok(Some(Instant::now()));
+        }
+        run.pause(LOOK)?;
+    }
+    Ok(None)
+}
+
+/// How long after the failure a host's daemon knew, in milliseconds, and why.
+fn detection(
+    host: Host<'_>,
+    case: &Case,
+    failing: Host<'_>,
+    link: usize,
+    since: SystemTime,
+) -> Result<Option<(f64, String)>, Error> {
+    let since_ms = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1e3;
+    let list: Vec<Event> = events::read(host)?;
+    let nic = format!("eth{link}");
+    let member = (host.name() == case.host).then_some(nic.as_str());
+    let first =
+        events::first_loss(&list, (since_ms as u64).saturating_sub(ROUNDING_MS), member, &failing.mac(link));
+    Ok(first.map(|event| ((event.time_ms as f64 - since_ms).max(0.0), event.reason.clone())))
+}
+
+/// What both kinds of traffic have.
+fn incident(
+    case: &Case,
+    done: &Done,
+    zero: Instant,
+    gap: impl Fn(Duration, Duration) -> Duration,
+) -> Incident {
+    let at = |instant: Instant| instant.saturating_duration_since(zero);
+    let (failed, mended, over) = (at(done.failed), at(done.mended), at(done.over));
+    let watched = mended.saturating_sub(failed);
+    let used = done.used.map_or(RETURN_LIMIT, |used| at(used).saturating_sub(mended));
+    let known = |host: usize| done.detected[host].as_ref();
+    let first = [known(0), known(1)].into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
+    Incident {
+        object: format!("{}/eth{}", case.host, done.link),
+        at_ms: ms(failed),
+        watched_ms: ms(watched),
+        quiet_gap_ms: ms(gap(failed.saturating_sub(watched), failed)),
+        gap_ms: ms(gap(failed, mended)),
+        detected_ms: known(0).map(|known| known.0),
+        detected_far_ms: known(1).map(|known| known.0),
+        reason: first.map(|known| known.1.clone()),
+        restored: Some(Return {
+            at_ms: ms(mended),
+            used_ms: ms(used),
+            watched_ms: ms(RETURN_LIMIT),
+            gap_ms: ms(gap(mended, over)),
+            ..Return::default()
+        }),
+        ..Incident::default()
+    }
+}
+
+fn tcp_incident(case: &Case, done: &Done, record: &TcpRecord) -> (Incident, Option<Trace>) {
+    let progress = &record.progress;
+    let mut incident = incident(case, done, record.zero, |from, to| progress.longest_gap(from, to));
+    let at = |instant: Instant| instant.saturating_duration_since(record.zero);
+    let (failed, mended) = (at(done.failed), at(done.mended));
+    let left = f64::from(RATE) * 1e6 / 8.0 * (case.links - 1) as f64 * shape::tcp_share(DEFAULT_MTU, false);
+    let enough = (left * BACK_SHARE * BACK_WINDOW.as_secs_f64()) as u64;
+    let back = progress.reaches(failed, mended, BACK_WINDOW, enough);
+    incident.back_ms = Some(back.map_or(incident.watched_ms, ms));
+    let from = failed.saturating_sub(TRACE_BEFORE);
+    let mbit = |bytes: u64| bytes as f64 * 8.0 / 1e6 / TRACE_BIN.as_secs_f64();
+    let trace = Trace {
+        incident: 0,
+        from_ms: ms(from) - ms(failed),
+        bin_ms: ms(TRACE_BIN),
+        mbit: progress.bins(from, TRACE_BIN, TRACE_BINS).into_iter().map(mbit).collect(),
+    };
+    (incident, Some(trace))
+}
+
+fn udp_incident(case: &Case, done: &Done, record: &UdpRecord) -> Incident {
+    let progress = &record.progress;
+    let mut incident = incident(case, done, record.zero, |from, to| progress.longest_gap(from, to));
+    let at = |instant: Instant| instant.saturating_duration_since(record.zero);
+    let (failed, mended, over) = (at(done.failed), at(done.mended), at(done.over));
+    // What was under way when the link failed may be lost with it.
+    let count = record.sent_between(failed.saturating_sub(Duration::from_millis(10)), mended);
+    let back = record.sent_between(mended, over);
+    incident.sent = Some(count.sent);
+    incident.lost = Some(count.lost);
+    incident.duplicated = Some(count.duplicated);
+    incident.reordered = Some(count.reordered);
+    if let Some(restored) = &mut incident.restored {
+        restored.lost = Some(back.lost);
+        restored.duplicated = Some(back.duplicated);
+    }
+    incident
+}

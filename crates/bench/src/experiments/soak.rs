@@ -1,0 +1,235 @@
+//! Random failures, recoveries and changes on two hosts, one after the other: whenever a lane is left the hosts reach
+//! each other, and nothing of it all is left behind.
+
+mod exchange;
+mod leftovers;
+mod schedule;
+
+use super::Experiment;
+use crate::bed::{self, BOND, Bed};
+use crate::plot::{Figure, Panel, Series};
+use crate::report::{Bound, Broken, Goal, Report, Soak};
+use crate::run::Run;
+use crate::stats::Spread;
+use exchange::Exchange;
+use leftovers::Leftovers;
+use linkbraid_api::Error;
+use linkbraid_lab::Topology;
+use schedule::{Action, HOSTS, LINKS, Schedule};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "soak",
+    about: "1,000 random failures, recoveries, member and weight changes and daemon kills: the hosts reach each other whenever a lane is left",
+    paper: "",
+    run,
+    figure,
+};
+
+/// Says which steps: the seed that an earlier run printed.
+const SEED_ENV: &str = "LINKBRAID_BENCH_SEED";
+/// Says how many, instead of what follows from the options.
+const STEPS_ENV: &str = "LINKBRAID_BENCH_STEPS";
+/// Steps of a whole run with the usual three repeats, and of a quick one with one.
+const STEPS: u32 = 1000;
+const USUAL_REPEATS: u32 = 3;
+const QUICK_STEPS: u32 = 20;
+/// The seed of quick runs, so that a test does the same each time.
+const QUICK_SEED: u64 = 1;
+
+/// The rate of each link, Mbit/s.
+const RATE: u32 = 100;
+/// How long it may take until the hosts reach each other again after a step.
+const REACH_LIMIT: Duration = Duration::from_secs(3);
+/// How long the hosts may take to trust all links again at the end: a link that has failed often is held down for up
+/// to a minute.
+const END_LIMIT: Duration = Duration::from_secs(150);
+/// More than so many broken steps tell nothing new.
+const BROKEN_MAX: usize = 20;
+/// How often the progress is told.
+const TELL: u32 = 50;
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let seed = number(SEED_ENV)?.unwrap_or_else(|| if run.settings.quick { QUICK_SEED } else { clock() });
+    let usual = if run.settings.quick {
+        QUICK_STEPS * run.settings.repeat
+    } else {
+        (STEPS * run.settings.repeat).div_ceil(USUAL_REPEATS)
+    };
+    let steps = number(STEPS_ENV)?.map_or(usual, |steps| u32::try_from(steps).unwrap_or(u32::MAX));
+    run.say(&format!(
+        "  {steps} steps with seed {seed}; {SEED_ENV}={seed} {STEPS_ENV}={steps} does them again"
+    ))?;
+    let mut bed = run.bare("soak", Topology::symmetric(HOSTS, LINKS, Some(RATE)))?;
+    let before = Leftovers::look(&bed)?;
+    bed.join()?;
+    let mut soak = Soak { seed, ..Soak::default() };
+    let done = all_steps(run, &mut bed, &mut soak, steps);
+    let mended = done.and_then(|()| mend_all(run, &mut bed));
+    match mended {
+        Ok(()) => {
+            soak.tables_equal = tables_equal(&bed)?;
+            bed.part()?;
+            soak.left_behind = before.differences(&Leftovers::look(&bed)?);
+        }
+        Err(error) => run.fail("soak/end", error)?,
+    }
+    for goal in goals(&soak, steps) {
+        run.goal(goal);
+    }
+    run.report.soak = Some(soak);
+    Ok(())
+}
+
+fn clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// A number from the environment.
+fn number(name: &str) -> Result<Option<u64>, Error> {
+    let Some(text) = std::env::var_os(name) else { return Ok(None) };
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    let bad = || {
+        Error::new("soak", format!("{name}: cannot read it"), format!("{text:?} is not a whole number"))
+            .hint(format!("{name}=1 linkbraid bench run soak"))
+    };
+    number.map(Some).ok_or_else(bad)
+}
+
+fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> Result<(), Error> {
+    let exchange = Exchange::start(bed.host("a")?, bed.host("b")?)?;
+    let mut schedule = Schedule::new(soak.seed);
+    let mut times: Vec<f64> = Vec::new();
+    let begin = Instant::now();
+    for step in 1..=steps {
+        let action = schedule.next_action();
+        *soak.kinds.entry(action.kind().into()).or_default() += 1;
+        let since = Instant::now();
+        let mut wrong = act(bed, action).err().map(|error| error.to_string());
+        if wrong.is_none() && schedule.lane_is_left() {
+            soak.demanded += 1;
+            match exchange.wait(REACH_LIMIT) {
+                Ok(took) => times.push(took.as_secs_f64() * 1e3),
+                Err(seen) => wrong = Some(format!("the hosts do not reach each other: {seen}")),
+            }
+        }
+        soak.steps = step;
+        if let Some(what) = wrong {
+            let state = schedule.state();
+            run.say(&format!("  step {step}: {action}: {what}; {state}"))?;
+            soak.broken.push(Broken { step, action: action.to_string(), what: format!("{what}; {state}") });
+            if soak.broken.len() >= BROKEN_MAX {
+                break;
+            }
+        }
+        if step % TELL == 0 {
+            let line = format!("  step {step}: {action}, {:.0} ms", since.elapsed().as_secs_f64() * 1e3);
+            run.say(&format!(
+                "{line}; {} broken in {:.0} s",
+                soak.broken.len(),
+                begin.elapsed().as_secs_f64()
+            ))?;
+        }
+        run.check()?;
+    }
+    soak.seconds = begin.elapsed().as_secs_f64();
+    if let Some(spread) = Spread::of(times) {
+        (soak.median_ms, soak.slowest_ms) = (spread.median, spread.max);
+    }
+    Ok(())
+}
+
+fn act(bed: &mut Bed, action: Action) -> Result<(), Error> {
+    let name = action.host();
+    let host = bed.host(name)?;
+    match action {
+        Action::Fail { link, fault, .. } => host.link(link)?.fail(fault).map(drop),
+        Action::Mend { link, .. } => host.link(link)?.mend().map(drop),
+        Action::MemberDel { link, .. } => host.linkbraid(&format!("member del {BOND} eth{link}")).map(drop),
+        Action::MemberAdd { link, .. } => {
+            host.linkbraid(&format!("member add {BOND} eth{link} --weight {RATE}")).map(drop)
+        }
+        Action::Weight { link, mbit, .. } => {
+            host.linkbraid(&format!("member set {BOND} eth{link} --weight {mbit}")).map(drop)
+        }
+        Action::Kill { .. } => {
+            bed.kill_daemon(name);
+            Ok(())
+        }
+        Action::Start { .. } => bed.start_daemon(name),
+    }
+}
+
+/// Mends everything, starts all daemons, gives every bond all its members, and waits until all know all.
+fn mend_all(run: &mut Run<'_>, bed: &mut Bed) -> Result<(), Error> {
+    for name in ["a", "b"] {
+        for link in bed.host(name)?.links()? {
+            link.mend()?;
+        }
+        if !bed.has_daemon(name) {
+            bed.kill_daemon(name);
+            bed.start_daemon(name)?;
+        }
+    }
+    run.say("  all links are mended, all daemons run")?;
+    for name in ["a", "b"] {
+        let host = bed.host(name)?;
+        let members = bed.members(name)?;
+        for link in 0..LINKS {
+            let nic = format!("eth{link}");
+            let verb = if members.contains(&nic) { "set" } else { "add" };
+            // A link that has just been mended may be refused until its peers are heard again.
+            linkbraid_lab::wait_for(
+                END_LIMIT,
+                &format!("'member {verb}' of {nic} on host '{name}'"),
+                || {
+                    host.linkbraid(&format!("member {verb} {BOND} {nic} --weight {RATE}"))
+                        .map_err(|e| e.to_string())
+                },
+            )?;
+        }
+    }
+    bed.meet_within(END_LIMIT)
+}
+
+/// Whether each host's table has the members of the other, and nothing else.
+fn tables_equal(bed: &Bed) -> Result<bool, Error> {
+    let mut equal = true;
+    for (here, there) in [("a", "b"), ("b", "a")] {
+        let failed = |cause| Error::new(format!("host {here}"), "cannot read its table", cause);
+        let table = bed::peers(bed.host(here)?).map_err(failed)?;
+        let there = bed.host(there)?;
+        let mut have: Vec<(String, bool)> =
+            table.iter().flat_map(|peer| &peer.members).map(|m| (m.mac.to_lowercase(), m.live)).collect();
+        let mut want: Vec<(String, bool)> = (0..LINKS).map(|link| (there.mac(link), true)).collect();
+        have.sort();
+        want.sort();
+        equal &= table.len() == 1 && have == want;
+        equal &= table.iter().all(|peer| peer.address.as_deref().is_none_or(|ip| ip == there.ipv4()));
+    }
+    Ok(equal)
+}
+
+fn goals(soak: &Soak, steps: u32) -> Vec<Goal> {
+    let goal = |what: &str, bound, limit: f64, value: f64| Goal::new("soak", what, bound, limit, Some(value));
+    vec![
+        goal("steps done", Bound::AtLeast, f64::from(steps), f64::from(soak.steps)),
+        goal("steps after which something was wrong", Bound::AtMost, 0.0, soak.broken.len() as f64),
+        goal("tables equal at the end", Bound::AtLeast, 1.0, f64::from(u8::from(soak.tables_equal))),
+        goal("things left behind", Bound::AtMost, 0.0, soak.left_behind.len() as f64),
+    ]
+}
+
+fn figure(report: &Report) -> Figure {
+    let kinds = report.soak.iter().flat_map(|soak| &soak.kinds);
+    let (names, points): (Vec<String>, Vec<(f64, Spread)>) = kinds
+        .enumerate()
+        .map(|(i, (kind, count))| (kind.clone(), (i as f64, Spread::one(f64::from(*count)))))
+        .unzip();
+    let panel = Panel {
+        title: "Steps of each kind".into(),
+        y_label: "steps".into(),
+        ..Panel::bars(names, vec![Series { name: "steps".into(), points }])
+    };
+    Figure { title: "soak: random failures and changes".into(), panels: vec![panel] }
+}

@@ -1,0 +1,109 @@
+//! A question and its answer, over UDP: whether two hosts reach each other now.
+
+use linkbraid_api::Error;
+use linkbraid_lab::Host;
+use std::io;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long one answer is waited for.
+const ANSWER: Duration = Duration::from_millis(20);
+/// So many answers in a row make it good: more than there are lanes, which take turns.
+const IN_A_ROW: u32 = 12;
+/// How often the answering thread looks whether it is over.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Two sockets, and a thread that answers.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    asks: UdpSocket,
+    over: Arc<AtomicBool>,
+    answers: Option<JoinHandle<()>>,
+}
+
+impl Exchange {
+    /// Makes `there` answer what `here` asks.
+    pub fn start(here: Host<'_>, there: Host<'_>) -> Result<Self, Error> {
+        let failed = |host: Host<'_>, e: io::Error| {
+            Error::new(format!("host {}", host.name()), "cannot open a socket", e.to_string())
+        };
+        let answering = there.run(|| UdpSocket::bind((there.ipv4(), 0)))?.map_err(|e| failed(there, e))?;
+        answering.set_read_timeout(Some(LOOK)).map_err(|e| failed(there, e))?;
+        let address = answering.local_addr().map_err(|e| failed(there, e))?;
+        let asks = here.run(|| {
+            let socket = UdpSocket::bind((here.ipv4(), 0))?;
+            socket.connect(address)?;
+            Ok::<_, io::Error>(socket)
+        })?;
+        let asks = asks.map_err(|e| failed(here, e))?;
+        asks.set_read_timeout(Some(ANSWER)).map_err(|e| failed(here, e))?;
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&over);
+        let answers = std::thread::spawn(move || answer(&answering, &ends));
+        Ok(Self { asks, over, answers: Some(answers) })
+    }
+
+    /// Asks until many answers in a row have come; how long that took, or what was seen instead.
+    pub fn wait(&self, limit: Duration) -> Result<Duration, String> {
+        let begin = Instant::now();
+        let (mut number, mut row, mut answered, mut last_error) = (0_u64, 0, 0_u64, String::new());
+        while begin.elapsed() < limit {
+            number += 1;
+            match self.ask(number) {
+                Ok(true) => (row, answered) = (row + 1, answered + 1),
+                Ok(false) => row = 0,
+                Err(error) => {
+                    // Without a route, say: no reason to ask in a tight loop.
+                    (row, last_error) = (0, error.to_string());
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            if row >= IN_A_ROW {
+                return Ok(begin.elapsed());
+            }
+        }
+        let error = if last_error.is_empty() { String::new() } else { format!(", last error: {last_error}") };
+        Err(format!("{answered} of {number} questions answered in {limit:?}{error}"))
+    }
+
+    /// Whether the answer to this question came in time. Late answers to earlier ones are passed over.
+    fn ask(&self, number: u64) -> io::Result<bool> {
+        self.asks.send(&number.to_be_bytes())?;
+        let deadline = Instant::now() + ANSWER;
+        let mut answer = [0; 8];
+        while Instant::now() < deadline {
+            match self.asks.recv(&mut answer) {
+                Ok(8) if u64::from_be_bytes(answer) == number => return Ok(true),
+                Ok(_) => {}
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        if let Some(thread) = self.answers.take() {
+            // One that panicked has printed why.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn answer(socket: &UdpSocket, over: &AtomicBool) {
+    let mut question = [0; 8];
+    while !over.load(Ordering::Acquire) {
+        if let Ok((length, from)) = socket.recv_from(&mut question) {
+            // An answer that cannot be sent is one that does not come.
+            let _ = socket.send_to(&question[..length], from);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Which step comes next: pure, and the same for the same seed.
+
+use linkbraid_lab::Fault;
+use std::fmt;
+
+/// Hosts, and links of each, all into one switch.
+pub(super) const HOSTS: usize = 2;
+pub(super) const LINKS: usize = 3;
+/// A daemon is started again after at most so many steps of its host's silence: peers forget a host that is silent for
+/// seconds.
+const DEAD_STEPS_MAX: u32 = 3;
+/// Weights that members are given, Mbit/s.
+const WEIGHTS: [u32; 4] = [10, 50, 100, 200];
+
+/// One step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Fail { host: usize, link: usize, fault: Fault },
+    Mend { host: usize, link: usize },
+    MemberDel { host: usize, link: usize },
+    MemberAdd { host: usize, link: usize },
+    Weight { host: usize, link: usize, mbit: u32 },
+    Kill { host: usize },
+    Start { host: usize },
+}
+
+/// Steps without an end.
+#[derive(Debug, Clone)]
+pub(super) struct Schedule {
+    random: u64,
+    hosts: [Host; HOSTS],
+}
+
+/// What a host is like after the steps so far.
+#[derive(Debug, Clone, Default)]
+struct Host {
+    members: [bool; LINKS],
+    faults: [Option<Fault>; LINKS],
+    /// Steps since its daemon was killed.
+    dead: Option<u32>,
+    /// Lanes have changed since, and nobody here knows.
+    blind: bool,
+}
+
+impl Action {
+    fn index(self) -> usize {
+        match self {
+            Self::Fail { host, .. }
+            | Self::Mend { host, .. }
+            | Self::MemberDel { host, .. }
+            | Self::MemberAdd { host, .. }
+            | Self::Weight { host, .. }
+            | Self::Kill { host }
+            | Self::Start { host } => host,
+        }
+    }
+
+    /// The host it is done to.
+    pub fn host(self) -> &'static str {
+        ["a", "b"][self.index()]
+    }
+
+    /// For counting.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Fail { fault, .. } => fault.word(),
+            Self::Mend { .. } => "mend",
+            Self::MemberDel { .. } => "member-del",
+            Self::MemberAdd { .. } => "member-add",
+            Self::Weight { .. } => "weight",
+            Self::Kill { .. } => "daemon-kill",
+            Self::Start { .. } => "daemon-start",
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.host())?;
+        match self {
+            Self::Fail { link, .. }
+            | Self::Mend { link, .. }
+            | Self::MemberDel { link, .. }
+            | Self::MemberAdd { link, .. } => write!(f, "/eth{link}"),
+            Self::Weight { link, mbit, .. } => write!(f, "/eth{link} {mbit} Mbit/s"),
+            Self::Kill { .. } | Self::Start { .. } => Ok(()),
+        }
+    }
+}
+
+impl Host {
+    fn works(&self, link: usize) -> bool {
+        self.members[link] && self.faults[link].is_none()
+    }
+
+    fn any_works(&self) -> bool {
+        (0..LINKS).any(|link| self.works(link))
+    }
+}
+
+impl Schedule {
+    /// All links are good, and members; all daemons run.
+    pub fn new(seed: u64) -> Self {
+        let host = Host { members: [true; LINKS], ..Host::default() };
+        Self { random: seed, hosts: std::array::from_fn(|_| host.clone()) }
+    }
+
+    /// Whether two hosts that know of all that has happened have a lane: a good member each, on one switch.
+    pub fn lane_is_left(&self) -> bool {
+        self.hosts.iter().all(|host| host.any_works() && !host.blind)
+    }
+
+    /// What everything is like, for whoever looks for the cause of something.
+    pub fn state(&self) -> String {
+        let link = |host: &Host, link: usize| match (host.members[link], host.faults[link]) {
+            (true, None) => "good".to_owned(),
+            (true, Some(fault)) => fault.word().to_owned(),
+            (false, None) => "no member".to_owned(),
+            (false, Some(fault)) => format!("no member and {}", fault.word()),
+        };
+        let host = |(name, host): (&str, &Host)| {
+            let links: Vec<String> = (0..LINKS).map(|l| format!("eth{l} {}", link(host, l))).collect();
+            let daemon = if host.dead.is_some() { ", no daemon" } else { "" };
+            format!("{name}: {}{daemon}", links.join(", "))
+        };
+        ["a", "b"].into_iter().zip(&self.hosts).map(host).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The next step; what [`Schedule::lane_is_left`] says holds after it.
+    pub fn next_action(&mut self) -> Action {
+        let overdue =
+            self.hosts.iter().position(|host| host.dead.is_some_and(|steps| steps >= DEAD_STEPS_MAX));
+        let action = match overdue {
+            Some(host) => Action::Start { host },
+            None => loop {
+                // Some draws are not possible as things are; one that mends or breaks a link always is.
+                if let Some(action) = self.draw() {
+                    break action;
+                }
+            },
+        };
+        self.apply(action);
+        action
+    }
+
+    fn draw(&mut self) -> Option<Action> {
+        let (kind, host, link) = (self.below(100), self.below(HOSTS), self.below(LINKS));
+        let fault = Fault::ALL[self.below(Fault::ALL.len())];
+        let mbit = WEIGHTS[self.below(WEIGHTS.len())];
+        let here = &self.hosts[host];
+        let far = &self.hosts[1 - host];
+        let alive = here.dead.is_none();
+        let members = here.members.iter().filter(|member| **member).count();
+        match kind {
+            0..18 if here.faults[link].is_none() => Some(Action::Fail { host, link, fault }),
+            18..56 if here.faults[link].is_some() => Some(Action::Mend { host, link }),
+            56..64 if alive && here.members[link] && members > 1 => Some(Action::MemberDel { host, link }),
+            // A member that no peer answers through is refused.
+            64..78 if alive && !here.members[link] && here.faults[link].is_none() => {
+                (far.dead.is_none() && far.any_works()).then_some(Action::MemberAdd { host, link })
+            }
+            78..86 if alive && here.members[link] => Some(Action::Weight { host, link, mbit }),
+            86..90 if alive => Some(Action::Kill { host }),
+            90..100 if !alive => Some(Action::Start { host }),
+            _ => None,
+        }
+    }
+
+    fn apply(&mut self, action: Action) {
+        for host in &mut self.hosts {
+            host.dead = host.dead.map(|steps| steps + 1);
+        }
+        let here = &mut self.hosts[action.index()];
+        match action {
+            Action::Fail { link, fault, .. } => here.faults[link] = Some(fault),
+            Action::Mend { link, .. } => here.faults[link] = None,
+            Action::MemberDel { link, .. } => here.members[link] = false,
+            Action::MemberAdd { link, .. } => here.members[link] = true,
+            Action::Weight { .. } => {}
+            Action::Kill { .. } => here.dead = Some(0),
+            Action::Start { .. } => (here.dead, here.blind) = (None, false),
+        }
+        if matches!(action, Action::Fail { .. } | Action::MemberDel { .. }) {
+            for host in self.hosts.iter_mut().filter(|host| host.dead.is_some()) {
+                host.blind = true;
+            }
+        }
+    }
+
+    /// A number below a limit, from splitmix64 (Steele, Lea and Flood, 2014). The limits are far too small for the
+    /// remainder to be unfair.
+    fn below(&mut self, limit: usize) -> usize {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        usize::try_from(z % limit.max(1) as u64).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! Traffic of our own, looked at closely: when what arrived, to a fraction of a millisecond.
+//!
+//! iperf3 tells a mean of 100 ms at best; a failover is over by then. Sockets are made inside the hosts' namespaces and
+//! served by threads of this process, so that what they see and what is done to the links has one clock.
+
+mod datagrams;
+mod progress;
+mod tcp;
+mod udp;
+
+pub use progress::Progress;
+pub use tcp::{TcpFlow, TcpRecord};
+pub use udp::{UdpFlow, UdpRecord};
+
+use linkbraid_api::Error;
+use linkbraid_lab::Host;
+use std::io;
+
+/// How long a socket blocks before its thread looks whether the flow is over.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
+
+fn failed(host: Host<'_>, what: &str, error: &io::Error) -> Error {
+    Error::new(format!("host {}", host.name()), format!("cannot {what}"), error.to_string())
+}
+
+/// A thread of this process that panicked has printed why.
+fn panicked() -> io::Error {
+    io::Error::other("its thread ended early")
+}
