@@ -33,6 +33,9 @@ const DATAGRAMS: u32 = 50_000;
 /// whole run, 4 in a quick one.
 const ROUNDS: u32 = 2;
 
+/// A sender that was late for longer in all is worth a word.
+const SLIPPED_MS: f64 = 100.0;
+
 /// What one round of one case came to.
 struct Part {
     id: String,
@@ -118,7 +121,8 @@ fn line(part: &Part) -> String {
         format!("gap {} ms (before {})", each(&|i| Some(i.gap_ms)), each(&|i| Some(i.quiet_gap_ms)));
     if part.load == "udp" {
         let (lost, twice) = (each(&|i| i.lost.map(|n| n as f64)), each(&|i| i.duplicated.map(|n| n as f64)));
-        line += &format!(", lost {lost}, twice {twice}");
+        let last = each(&|i| i.last_lost_ms);
+        line += &format!(", lost {lost} until {last} ms, twice {twice}");
     } else {
         line += &format!(", back after {} ms", each(&|i| i.back_ms));
     }
@@ -129,6 +133,11 @@ fn line(part: &Part) -> String {
         if part.load == "udp" {
             line += &format!(" with {} lost", each(&|i| Some(i.restored.as_ref()?.lost? as f64)));
         }
+    }
+    let MachineLoss { backlog_drops, queue_drops, receiver_drops, slipped_ms, .. } = part.machine;
+    let trouble = backlog_drops + receiver_drops + if part.load == "udp" { queue_drops } else { 0 };
+    if trouble > 0 || slipped_ms > SLIPPED_MS {
+        line += &format!("; the machine dropped {trouble} frames, and sent nothing for {slipped_ms:.0} ms");
     }
     if let Some(reason) = &part.connection_lost {
         line += &format!(", connection lost: {reason}");

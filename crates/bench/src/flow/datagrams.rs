@@ -58,6 +58,15 @@ impl Datagrams {
         }
         count
     }
+
+    /// The highest of these numbers that never arrived.
+    pub fn last_lost(&self, numbers: Range<u64>) -> Option<u64> {
+        let came = |number: u64| {
+            let mark = usize::try_from(number).ok().and_then(|index| self.marks.get(index));
+            mark.is_some_and(|mark| mark & !LATE > 0)
+        };
+        numbers.rev().find(|number| !came(*number))
+    }
 }
 
 #[cfg(test)]

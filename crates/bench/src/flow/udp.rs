@@ -7,6 +7,7 @@ use linkbraid_lab::Host;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -123,8 +124,19 @@ impl Drop for UdpFlow {
 impl UdpRecord {
     /// What became of the datagrams that were sent from one time up to another, that one left out.
     pub fn sent_between(&self, from: Duration, to: Duration) -> Count {
+        self.datagrams.count(self.numbers(from, to))
+    }
+
+    /// When the last datagram was sent of those that were sent between two times and never arrived.
+    pub fn last_lost(&self, from: Duration, to: Duration) -> Option<Duration> {
+        let number = self.datagrams.last_lost(self.numbers(from, to))?;
+        let burst = usize::try_from(number / self.per_burst).ok()?;
+        self.bursts.get(burst).copied()
+    }
+
+    fn numbers(&self, from: Duration, to: Duration) -> Range<u64> {
         let number = |time| self.bursts.partition_point(|at| *at < time) as u64 * self.per_burst;
-        self.datagrams.count(number(from)..number(to).max(number(from)))
+        number(from)..number(to).max(number(from))
     }
 
     /// Datagrams sent in a second, from the first to the last.

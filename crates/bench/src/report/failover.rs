@@ -65,6 +65,9 @@ pub struct Incident {
     /// Of these, lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
+    /// Until the last of these was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_lost_ms: Option<f64>,
     /// Of these, arrived more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicated: Option<u64>,
@@ -107,8 +110,12 @@ pub struct FailoverMedians {
     pub gap_ms: Option<Spread>,
     /// Of [`Incident::back_ms`].
     pub back_ms: Option<Spread>,
-    /// Until both daemons knew; one that did not counts with the time it was watched.
+    /// Until the sender's daemon knew; one that did not counts with the time it was watched.
     pub detected_ms: Option<Spread>,
+    /// Until the receiver's daemon knew, likewise. It does not send data, and probes such lanes less often.
+    pub detected_far_ms: Option<Spread>,
+    /// Of [`Incident::last_lost_ms`].
+    pub last_lost_ms: Option<Spread>,
     /// Of [`Incident::lost`].
     pub lost: Option<Spread>,
     /// Of [`Incident::duplicated`].
@@ -158,15 +165,14 @@ impl FailoverMedians {
         };
         // A daemon that tells no events at all has not failed to detect.
         let tells = incidents.iter().any(|i| i.detected_ms.is_some() || i.detected_far_ms.is_some());
-        let both = |i: &Incident| {
-            let known = |at: Option<f64>| at.unwrap_or(i.watched_ms);
-            tells.then(|| known(i.detected_ms).max(known(i.detected_far_ms)))
-        };
+        let known = |i: &Incident, at: Option<f64>| tells.then(|| at.unwrap_or(i.watched_ms));
         Self {
             quiet_gap_ms: over(&|i| Some(i.quiet_gap_ms)),
             gap_ms: over(&|i| Some(i.gap_ms)),
             back_ms: over(&|i| i.back_ms),
-            detected_ms: over(&both),
+            detected_ms: over(&|i| known(i, i.detected_ms)),
+            detected_far_ms: over(&|i| known(i, i.detected_far_ms)),
+            last_lost_ms: over(&|i| i.last_lost_ms),
             lost: over(&|i| i.lost.map(|n| n as f64)),
             duplicated: over(&|i| i.duplicated.map(|n| n as f64)),
             used_again_ms: back(&|r| Some(r.used_ms)),

@@ -57,6 +57,7 @@ fn failover() -> Failover {
         reason: Some("no_answer".into()),
         sent: Some(50_000),
         lost: Some(3000),
+        last_lost_ms: Some(121.0),
         duplicated: Some(0),
         reordered: Some(9),
         command_ms: Some(20.0),

@@ -264,6 +264,7 @@ fn udp_incident(case: &Case, done: &Done, record: &UdpRecord) -> Incident {
     let back = record.sent_between(mended, over);
     incident.sent = Some(count.sent);
     incident.lost = Some(count.lost);
+    incident.last_lost_ms = record.last_lost(failed, mended).map(|at| ms(at.saturating_sub(failed)));
     incident.duplicated = Some(count.duplicated);
     incident.reordered = Some(count.reordered);
     if let Some(restored) = &mut incident.restored {

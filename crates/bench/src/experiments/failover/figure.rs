@@ -32,7 +32,7 @@ pub(super) fn draw(report: &Report) -> Figure {
         panels.extend(bars(report, kinds, title, value));
     };
     bars(&kinds, "Longest time without new data", &|f| f.medians.gap_ms);
-    bars(&kinds, "Failed until both ends knew", &|f| f.medians.detected_ms);
+    bars(&kinds, "Failed until the sender knew", &|f| f.medians.detected_ms);
     bars(&kinds, "Mended until used again", &|f| f.medians.used_again_ms);
     bars(&CHANGES, "Changes: longest time without a datagram", &|f| f.medians.gap_ms);
     Figure { title: "failover: what traffic sees of a link that fails".into(), panels }

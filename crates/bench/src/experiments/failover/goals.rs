@@ -36,7 +36,7 @@ pub(super) fn of(failover: &Failover) -> Vec<Goal> {
         goals.push(goal("connections lost", Bound::AtMost, 0.0, Some(lost)));
     }
     if silent {
-        goals.push(goal("ms until both ends knew", Bound::AtMost, DETECTED, middle(medians.detected_ms)));
+        goals.push(goal("ms until the sender knew", Bound::AtMost, DETECTED, middle(medians.detected_ms)));
     }
     if failure {
         let used = middle(medians.used_again_ms);

@@ -53,7 +53,7 @@ fn failures_and_changes_have_the_goals_that_were_set() {
         let goals = limits(part(kind, "tcp bbr", vec![failed(limit + 1.0)]));
         assert_eq!(goals[0], ("ms without new data, TCP".into(), limit, Some(false)), "{kind}");
         assert_eq!(goals[1].2, Some(true), "no connection was lost");
-        let detected = goals.iter().find(|goal| goal.0.contains("both ends knew"));
+        let detected = goals.iter().find(|goal| goal.0.contains("the sender knew"));
         assert_eq!(
             detected.map(|goal| (goal.1, goal.2)),
             kind.starts_with("silent").then_some((150.0, None))

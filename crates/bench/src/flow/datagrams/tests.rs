@@ -18,6 +18,15 @@ fn lost_doubled_and_late_ones_are_told_apart() {
 }
 
 #[test]
+fn the_last_one_that_is_lost_is_found() {
+    let datagrams = arrived([0, 1, 3, 4]);
+    assert_eq!(datagrams.last_lost(0..5), Some(2));
+    assert_eq!(datagrams.last_lost(0..7), Some(6));
+    assert_eq!(datagrams.last_lost(3..5), None);
+    assert_eq!(datagrams.last_lost(5..5), None);
+}
+
+#[test]
 fn a_datagram_that_came_in_order_and_again_later_is_doubled_and_not_late() {
     assert_eq!(arrived([0, 1, 0]).count(0..2), Count { sent: 2, lost: 0, duplicated: 1, reordered: 0 });
     assert_eq!(arrived([1, 0, 0]).count(0..2), Count { sent: 2, lost: 0, duplicated: 1, reordered: 1 });

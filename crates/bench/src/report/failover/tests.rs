@@ -5,13 +5,16 @@ fn incident(near: Option<f64>, far: Option<f64>) -> Incident {
 }
 
 #[test]
-fn a_failure_is_detected_once_both_ends_know() {
-    let medians = |incidents: &[Incident]| FailoverMedians::of(incidents).detected_ms;
-    assert_eq!(medians(&[incident(Some(10.0), Some(30.0))]).map(|s| s.median), Some(30.0));
-    assert_eq!(medians(&[incident(Some(40.0), None)]).map(|s| s.median), Some(1000.0), "one never knew");
-    assert_eq!(medians(&[incident(None, None)]), None, "such a daemon tells no events");
-    let some = medians(&[incident(None, None), incident(Some(1.0), Some(2.0))]).expect("told");
-    assert_eq!((some.min, some.max), (2.0, 1000.0), "this one does, and missed one failure");
+fn a_failure_that_a_daemon_missed_counts_with_the_time_it_was_watched() {
+    let medians = |incidents: &[Incident]| FailoverMedians::of(incidents);
+    let both = medians(&[incident(Some(10.0), Some(30.0))]);
+    assert_eq!(both.detected_ms.map(|s| s.median), Some(10.0));
+    assert_eq!(both.detected_far_ms.map(|s| s.median), Some(30.0));
+    let one = medians(&[incident(Some(40.0), None)]);
+    assert_eq!(one.detected_far_ms.map(|s| s.median), Some(1000.0), "it never knew");
+    assert_eq!(medians(&[incident(None, None)]).detected_ms, None, "such a daemon tells no events");
+    let some = medians(&[incident(None, None), incident(Some(1.0), Some(2.0))]).detected_ms.expect("told");
+    assert_eq!((some.min, some.max), (1.0, 1000.0), "this one does, and missed one failure");
 }
 
 #[test]
