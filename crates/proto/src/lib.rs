@@ -1,9 +1,10 @@
-//! Pure state machines: ARP+, the inspector and the plan. No clock, no socket, no log, no global random numbers.
+//! Pure state machines: ARP+, the inspector, the plan and the answers to plain hosts. No clock, no socket, no log, no global random numbers.
 //!
 //! Time comes in with every input, random numbers come from a seed, and all that is to be done comes out as
 //! actions; so the same inputs give the same outputs, in the daemon, in a simulator and in a fuzzer.
 #![forbid(unsafe_code)]
 
+pub mod answers;
 pub mod arp_plus;
 pub mod inspector;
 pub mod limits;

@@ -83,3 +83,19 @@ pub const NONCES_MAX: usize = 16;
 
 /// Most other lanes of a peer that are probed at once when one is late.
 pub const WITNESSES_MAX: usize = 4;
+
+/// Most plain hosts that are told a member of their own; those beyond go on with the bond's MAC.
+pub const ANSWER_HOSTS_MAX: usize = 1024;
+
+/// Most IP addresses that are kept of one plain host.
+pub const ANSWER_HOST_IPS_MAX: usize = 16;
+
+/// Corrections (unicast ARP replies and neighbour advertisements) that leave in a second at most; what is beyond waits.
+pub const ANSWER_RATE: u64 = 1000;
+
+/// Corrections that may leave at once.
+pub const ANSWER_BURST: u64 = 256;
+
+/// A plain host is corrected again after this time: Linux ignores a change within a second of the last one (LOCKTIME in
+/// `net/ipv4/arp.c`).
+pub const ANSWER_AGAIN: Duration = Duration::from_millis(1200);

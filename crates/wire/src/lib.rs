@@ -5,6 +5,7 @@
 //! [`Message::parse`] and [`Message::emit`] keep the same rules, so what cannot be read cannot be written either.
 #![forbid(unsafe_code)]
 
+mod advertisement;
 mod arp;
 mod digest;
 mod emit;
@@ -16,6 +17,7 @@ mod probe;
 mod refusal;
 mod tlv;
 
+pub use advertisement::emit_advertisement;
 pub use arp::{ArpReply, emit_arp_probe, emit_arp_reply, is_arp, is_arp_reply_to_probe, parse_arp_reply};
 pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, parse_frame};
 pub use mac::{BadMac, MacAddr};

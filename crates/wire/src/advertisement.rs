@@ -1,0 +1,70 @@
+//! A neighbour advertisement (RFC 4861) to one plain host: what a unicast ARP reply is to IPv4.
+
+use crate::{MacAddr, Refusal, frame, message::is_host_address};
+use std::net::{IpAddr, Ipv6Addr};
+
+#[cfg(test)]
+mod tests;
+
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+const ICMPV6: u8 = 58;
+const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+
+/// The sender forwards for others. Without it a host takes us out of its list of default routers (section 7.2.5).
+const FLAG_ROUTER: u8 = 0x80;
+/// What the host has cached is to be replaced.
+const FLAG_OVERRIDE: u8 = 0x20;
+
+/// Bytes of an advertisement with one target link-layer address option.
+const LEN: u16 = 32;
+const FRAME_LEN: usize = 14 + 40 + LEN as usize;
+
+/// An unsolicited advertisement that tells the host `dst`, which has the address `dst_ip`, that `ip` is at the member
+/// `src`. `router`: whether this host forwards.
+///
+/// # Errors
+/// An address that is not one interface's.
+pub fn emit_advertisement(
+    dst: MacAddr,
+    dst_ip: Ipv6Addr,
+    src: MacAddr,
+    ip: Ipv6Addr,
+    router: bool,
+) -> Result<Vec<u8>, Refusal> {
+    if !dst.is_host() {
+        return Err(Refusal::ProbeNotUnicast);
+    }
+    if !src.is_host() {
+        return Err(Refusal::SourceNotHost);
+    }
+    if [dst_ip, ip].iter().any(|ip| !is_host_address(IpAddr::V6(*ip))) {
+        return Err(Refusal::AddressNotHost);
+    }
+    let flags = if router { FLAG_ROUTER | FLAG_OVERRIDE } else { FLAG_OVERRIDE };
+    let mut body = vec![NEIGHBOUR_ADVERTISEMENT, 0, 0, 0, flags, 0, 0, 0];
+    body.extend(ip.octets());
+    // Target link-layer address, one unit of eight bytes.
+    body.extend([2, 1]);
+    body.extend(src.0);
+    let sum = checksum(ip, dst_ip, &body).to_be_bytes();
+    body[2..4].copy_from_slice(&sum);
+    let mut out = frame::begin_frame_of(ETHERTYPE_IPV6, dst, src, FRAME_LEN);
+    out.extend([0x60, 0, 0, 0]);
+    out.extend(LEN.to_be_bytes());
+    // A hop limit of 255 proves to the receiver that no router passed it on (section 7.1.2).
+    out.extend([ICMPV6, 255]);
+    out.extend(ip.octets());
+    out.extend(dst_ip.octets());
+    out.extend(body);
+    Ok(out)
+}
+
+/// The Internet checksum of an ICMPv6 message with its pseudo header (RFC 8200, section 8.1).
+fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
+    let [high, low] = LEN.to_be_bytes();
+    let all = [&from.octets()[..], &to.octets(), &[0, 0, high, low, 0, 0, 0, ICMPV6], message].concat();
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
+    let sum: u32 = all.chunks(2).map(word).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
