@@ -13,6 +13,16 @@
 /* How often the way out looks at the clock for late lanes, in buffers; a power of two. */
 #define EASE_TURNS 64
 
+/*
+ * A lane's number for use as an index, which it is fit for already. An old verifier forgets what it knew of a number
+ * that had to leave its register, and clang drops a mask that it knows to be of no use: so it must not know.
+ */
+static __always_inline __u32 index_of(__u32 lane)
+{
+	asm volatile("" : "+r"(lane));
+	return lane & (LB_LANES_MAX - 1);
+}
+
 /* The lane a flow hash belongs to, by weight. */
 static __always_inline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
 {
@@ -84,12 +94,18 @@ static long step_latest(__u32 i, struct live_walk *walk)
 }
 
 /* The lane itself, or the next one whose member lives; itself again if none does. */
-static __noinline __u32 next_live_lane(const struct lb_plan *plan, __u32 dead, __u32 lane)
+static __always_inline __u32 next_live_lane(const struct lb_plan *plan, __u32 dead, __u32 lane)
 {
 	struct live_walk walk = { .plan = plan, .dead = dead, .lane = lane, .n = plan->n_lanes };
 
 	bpf_loop(LB_LANES_MAX, step_next, &walk, 0);
 	return walk.lane;
+}
+
+/* The same where a stack of its own is left, which the way in does not have: the verifier walks less. */
+static __noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 dead, __u32 lane)
+{
+	return next_live_lane(plan, dead, lane);
 }
 
 /* What latest_lane() finds, among the members that live; they also take along the lane it would have found. */
@@ -124,13 +140,13 @@ static __always_inline void count_lane(struct __sk_buff *skb, __u32 number, __u3
 {
 	struct lb_lane_counts *counts = bpf_map_lookup_elem(&lb_lane_counters, &number);
 
-	if (!counts || lane >= LB_LANES_MAX)
+	if (!counts)
 		return;
 	if (counts->generation != generation) {
 		__builtin_memset(counts->lanes, 0, sizeof(counts->lanes));
 		counts->generation = generation;
 	}
-	add_count(&counts->lanes[lane], skb);
+	add_count(&counts->lanes[index_of(lane)], skb);
 }
 
 static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_config *bond, __u32 number,
@@ -139,23 +155,21 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	struct lb_progress *progress;
 	struct tcp_view view;
 	__u32 lane, latest, is_tcp, is_bare_ack, hash, dead = bond->dead_slots;
-	__u64 cost, ahead;
+	__u64 cost, ahead, *time;
 
 	if (plan->n_lanes == 1)
 		return 0;
 	if (bond->policy == LB_ACTIVE_BACKUP)
-		return dead ? next_live_lane(plan, dead, 0) : 0;
+		return dead ? next_live_lane_out(plan, dead, 0) : 0;
 	hash = bpf_get_hash_recalc(skb);
 	if (bond->policy == LB_FLOW) {
 		lane = hashed_lane(plan, hash);
-		return dead ? next_live_lane(plan, dead, lane) : lane;
+		return dead ? next_live_lane_out(plan, dead, lane) : lane;
 	}
 	progress = progress_of(number, plan);
 	if (!progress)
 		return hashed_lane(plan, hash);
 	latest = latest_lane(plan, progress);
-	if (latest >= LB_LANES_MAX)
-		return 0;
 	is_tcp = view_tcp(skb, &view);
 	/* A new connection may reuse the ports of one that is gone. */
 	if (is_tcp && view.flags & TCP_SYN)
@@ -165,20 +179,18 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	lane = is_bare_ack ? hashed_lane(plan, hash) : latest;
 	if (dead) {
 		latest = latest_live_lane(plan, dead, progress, latest);
-		lane = is_bare_ack ? next_live_lane(plan, dead, lane) : latest;
-		if (latest >= LB_LANES_MAX)
-			return 0;
+		lane = is_bare_ack ? next_live_lane_out(plan, dead, lane) : latest;
 	}
-	if (lane >= LB_LANES_MAX)
-		return 0;
 	/* Traffic that no ACK comes back for eases late lanes too. */
 	if (!(++progress->turns & (EASE_TURNS - 1)))
 		ease_lanes(progress, bpf_ktime_get_ns());
+	lane = index_of(lane);
 	cost = plan->lanes[lane].byte_cost;
 	cost += cost * progress->drag[lane] >> 8;
-	ahead = progress->time[lane] - progress->time[latest];
+	time = &progress->time[lane];
+	ahead = *time - progress->time[index_of(latest)];
 	if ((__s64)ahead < (__s64)(LEAD_BYTES_MAX * cost))
-		__sync_fetch_and_add(&progress->time[lane], skb->wire_len * cost);
+		__sync_fetch_and_add(time, skb->wire_len * cost);
 	if (is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING)
 		remember_stripe(skb, &view, plan->generation << 4 | lane);
 	return lane;
@@ -221,7 +233,7 @@ static __always_inline __u32 guest_slot(const struct lb_config *bond, const stru
 	lane = hashed_lane(plan, hash >> 16);
 	if (bond->dead_slots)
 		lane = next_live_lane(plan, bond->dead_slots, lane);
-	return lane < LB_LANES_MAX ? plan->lanes[lane].slot : LB_NO_SLOT;
+	return plan->lanes[index_of(lane)].slot;
 }
 
 static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const struct lb_config *bond,
@@ -284,10 +296,8 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 		if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
 			return send_over(skb, bond, bond->elected[0], group, 1, LB_TX_REPORT, verdict);
 		lane = choose_lane(skb, bond, plain, plan);
-		if (lane >= LB_LANES_MAX)
-			return LB_TX_NO_LANE;
 		count_lane(skb, plain, plan->generation, lane);
-		return send_over(skb, bond, plan->lanes[lane].slot, group, 1,
+		return send_over(skb, bond, plan->lanes[index_of(lane)].slot, group, 1,
 				 multicast_reason(skb, bond, protocol), verdict);
 	}
 	return send_to_segments(skb, bond, group, multicast_reason(skb, bond, protocol), verdict);
@@ -317,7 +327,8 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	struct lb_mac_key key;
 	struct ethhdr *eth;
 	__be16 protocol;
-	__u32 number, lane;
+	const struct lb_lane *lane;
+	__u32 number, chosen;
 	int has_macs;
 
 	if (!has_ethernet(skb, &eth))
@@ -354,16 +365,15 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	plan = bpf_map_lookup_elem(&lb_plans, &number);
 	if (!plan || !plan->n_lanes)
 		return LB_TX_NO_LANE;
-	lane = choose_lane(skb, bond, number, plan);
-	if (lane >= LB_LANES_MAX)
-		return LB_TX_NO_LANE;
-	count_lane(skb, number, plan->generation, lane);
+	chosen = choose_lane(skb, bond, number, plan);
+	count_lane(skb, number, plan->generation, chosen);
+	lane = &plan->lanes[index_of(chosen)];
 	has_macs = 1;
-	if (!is_zero_mac(&plan->lanes[lane].peer_mac)) {
-		has_macs = same_mac(&destination, &plan->lanes[lane].peer_mac);
-		destination = plan->lanes[lane].peer_mac;
+	if (!is_zero_mac(&lane->peer_mac)) {
+		has_macs = same_mac(&destination, &lane->peer_mac);
+		destination = lane->peer_mac;
 	}
-	return send_over(skb, bond, plan->lanes[lane].slot, &destination, has_macs, unicast_reason(number),
+	return send_over(skb, bond, lane->slot, &destination, has_macs, unicast_reason(number),
 			 verdict);
 }
 
