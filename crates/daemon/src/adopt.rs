@@ -21,7 +21,7 @@ pub(crate) async fn all(control: &mut Control) {
         }
         match one(control, saved).await {
             Ok(mut bond) => {
-                bond.announce(&mut control.sender);
+                bond.announce(&mut control.sender, control.clock);
                 bond.history.bond(Some("up"), "adopted", "taken over from an earlier daemon");
                 control.bonds.insert(name, bond);
             }

@@ -2,6 +2,7 @@
 
 use crate::{
     activity::Activity,
+    answers::Written,
     clock::{Clock, epoch},
     control::Event,
     error::About as _,
@@ -16,6 +17,7 @@ use linkbraid_api::{Error, Weight};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, Policy};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, announcements};
 use linkbraid_proto::{
+    answers::{self, Answers},
     arp_plus::{self, ArpPlus, Input},
     inspector::{self, Inspector},
 };
@@ -102,6 +104,8 @@ pub(crate) struct Bond {
     pub history: History,
     pub activity: Activity,
     pub plain: PlainHosts,
+    pub answers: Answers,
+    pub written: Written,
     /// What `gso_max_size` was set to.
     pub stripe_bytes: u32,
     pub tables: Tables,
@@ -124,6 +128,8 @@ impl Bond {
         let tables = Tables::adopt(&path).about(&saved.name, "cannot read the data path's tables")?;
         path.attach_bond(ifindex).about(&saved.name, "cannot attach the data path")?;
         let reader = read_frames(&saved.name, ifindex, &path, events)?;
+        let written = path.answers().about(&saved.name, "cannot read the data path's tables")?;
+        let written = Written::adopt(written);
         let (host_id, epoch) = (HostId(saved.host_id), epoch());
         let probing = inspector::Config { host_id, epoch, timing: saved.timing() };
         Ok(Self {
@@ -133,6 +139,8 @@ impl Bond {
             history: History::new(&saved.name, feed),
             activity: Activity::default(),
             plain: PlainHosts::default(),
+            answers: Answers::default(),
+            written,
             saved,
             ifindex,
             mac,
@@ -215,6 +223,7 @@ impl Bond {
             .write(&self.path, row, &ready, &self.arp_plus)
             .about(&name, "cannot write the data path's tables")?;
         self.tell_plan(clock);
+        self.tell_answers(clock);
         Ok(())
     }
 
@@ -279,16 +288,31 @@ impl Bond {
     }
 
     /// Tells plain hosts which MAC the bond's addresses are at now.
-    pub(crate) fn announce(&self, sender: &mut ArpPlusSender) {
+    pub(crate) fn announce(&mut self, sender: &mut ArpPlusSender, clock: Clock) {
         let ips: Vec<IpAddr> = self.addresses.iter().map(|(ip, _)| *ip).collect();
         // Each segment must hear it, and the frame's source must be the member's own MAC.
         for member in self.members.iter().filter(|member| member.live()) {
-            for mut frame in announcements(self.mac, &ips) {
+            for mut frame in announcements(self.mac_for(member), &ips) {
                 if let Some(source) = frame.get_mut(6..12) {
                     source.copy_from_slice(&member.mac.0);
                 }
                 self.send(sender, member.slot, &frame);
             }
+        }
+        // All plain hosts have the same MAC now.
+        self.answers.handle(clock.now(), answers::Input::Broadcast);
+    }
+
+    /// The MAC that hosts on a member's segment reach the bond at.
+    fn mac_for(&self, member: &Member) -> MacAddr {
+        let segments = self.arp_plus.segments();
+        let own = self.members.iter().find(|own| own.mac == self.mac).map(|own| own.slot);
+        match segments.iter().find(|segment| segment.slots.contains(&member.slot)) {
+            Some(segment) if own.is_some_and(|own| !segment.slots.contains(&own)) => {
+                let elected = self.members.iter().find(|other| segment.elected == Some(other.slot));
+                elected.map_or(member.mac, |elected| elected.mac)
+            }
+            _ => self.mac,
         }
     }
 }

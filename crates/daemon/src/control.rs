@@ -196,8 +196,9 @@ impl Control {
         if self.look_at <= now {
             self.look_at = now + LOOK;
             for bond in self.bonds.values_mut() {
-                if let Err(error) = bond.look_at_lanes(self.clock) {
-                    tracing::error!(%error, "lanes in use are not known");
+                let looked = bond.look_at_lanes(self.clock);
+                if let Err(error) = looked.and_then(|()| bond.look_at_questions(self.clock)) {
+                    tracing::error!(%error, "what the data path does is not known");
                 }
             }
         }
@@ -351,7 +352,7 @@ impl Control {
         let kept = member::keep_mac(&self.netlink, &mut bond).await;
         let settled = member::settle(self, &mut bond).await;
         let saved = self.state.write(&bond.saved);
-        bond.announce(&mut self.sender);
+        bond.announce(&mut self.sender, self.clock);
         if let Err(error) = kept.and(settled).and(saved) {
             tracing::error!(%error, "the bond is behind");
         }

@@ -9,7 +9,7 @@ use crate::{
 use linkbraid_api::Error;
 use linkbraid_link::ArpPlusSender;
 use linkbraid_proto::{
-    Time,
+    Time, answers,
     arp_plus::{self, OwnMember, Peer, PeerKey},
     inspector::{self, LaneId, LaneUse, MemberReport, PeerReport, Verdict},
     plan::PlanMember,
@@ -98,11 +98,14 @@ impl Bond {
     pub(crate) fn timeout(&mut self, now: Time) {
         self.inspector.handle(now, inspector::Input::Timeout);
         self.arp_plus.handle(now, arp_plus::Input::Timeout);
+        self.answers.handle(now, answers::Input::Timeout);
     }
 
     /// When a protocol wants to be woken next.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        [self.arp_plus.poll_timeout(), self.inspector.poll_timeout()].into_iter().flatten().min()
+        let times =
+            [self.arp_plus.poll_timeout(), self.inspector.poll_timeout(), self.answers.poll_timeout()];
+        times.into_iter().flatten().min()
     }
 
     /// Carries out what the protocols want, and brings the tables up to date.
@@ -112,7 +115,7 @@ impl Bond {
             if tables_differ && let Err(error) = self.write_tables(clock) {
                 tracing::error!(%error, "the data path is behind");
             }
-            if !did_something {
+            if !self.act_answers(sender) && !did_something {
                 return;
             }
         }

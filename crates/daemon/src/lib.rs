@@ -6,6 +6,7 @@
 
 mod activity;
 mod adopt;
+mod answers;
 mod bond;
 mod check;
 mod clock;

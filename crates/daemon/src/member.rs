@@ -188,7 +188,7 @@ pub(crate) async fn admit(control: &mut Control, name: &str, ifindex: u32) -> Re
         member.joining = false;
     }
     let settled = settle(control, &mut bond).await;
-    bond.announce(&mut control.sender);
+    bond.announce(&mut control.sender, control.clock);
     let saved = control.state.write(&bond.saved);
     control.bonds.insert(name.to_owned(), bond);
     settled.and(saved)
@@ -356,7 +356,7 @@ async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Resul
     }
     let kept = keep_mac(&control.netlink, bond).await;
     let settled = settle(control, bond).await;
-    bond.announce(&mut control.sender);
+    bond.announce(&mut control.sender, control.clock);
     if let Err(error) = kept.and(settled) {
         tracing::error!(%error, "the bond is behind");
     }

@@ -88,7 +88,8 @@ impl Bond {
             self.inspector.handle(clock.now(), inspector::Input::Plain(probed));
             self.tell_plan(clock);
         }
-        Ok(())
+        self.tell_plain_hosts(clock);
+        self.write_answers()
     }
 
     /// The plan that frames to a plain host follow: its number and lanes.

@@ -197,7 +197,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
                 undo(control, &saved).await;
                 return Err(error);
             }
-            bond.announce(&mut control.sender);
+            bond.announce(&mut control.sender, control.clock);
             bond.history.bond(Some("up"), "added", format!("added with {}", add.members.join(", ")));
             control.bonds.insert(add.name, bond);
             Ok(warnings)

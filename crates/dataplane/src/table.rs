@@ -265,6 +265,15 @@ impl DataPath {
         REASONS.iter().skip(1).map(|reason| Ok((reason, self.sum("lb_reasons", reason.number)?))).collect()
     }
 
+    /// What one reason counted, by its name.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there is no such reason.
+    pub fn reason(&self, name: &'static str) -> Result<Count> {
+        let reason = REASONS.iter().find(|reason| reason.name == name).ok_or(Error::Missing(name))?;
+        self.sum("lb_reasons", reason.number)
+    }
+
     /// What a member carried.
     ///
     /// # Errors

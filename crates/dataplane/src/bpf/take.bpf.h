@@ -106,8 +106,13 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 		if (*found != slot) {
 			const struct lb_member *owner = member_at(*found);
 
-			/* While the MAC's own member is dead the switch floods for it: one member takes that in. */
-			if (!owner || (owner->live && !is_dead(bond, *found)) || member->elected != slot)
+			/*
+			 * While the MAC's own member is dead its switch floods for it, and so does another switch, which
+			 * never sees that MAC: one member of the segment takes that in.
+			 */
+			if (!owner || member->elected != slot)
+				return LB_RX_FLOODED;
+			if (owner->elected == member->elected && owner->live && !is_dead(bond, *found))
 				return LB_RX_FLOODED;
 		}
 	} else if (!peer && protocol == bpf_htons(ETH_P_ARP)) {
