@@ -2,7 +2,7 @@
 //!
 //! A member whose switch port forwards nothing keeps its carrier, so [`Inspector::member_alive`] knows nothing of it; its
 //! lanes do. Each peer has one vote on each member: for it, if one of its lanes there is proven; against it, if one was
-//! tested, is not proven, and the peer is proven through another member. One vote for it outweighs all others, since a
+//! proven, is no longer, and the peer is proven through another member. One vote for it outweighs all others, since a
 //! lane that is lost may be the peer's fault, but one that is proven is no accident.
 //!
 //! Votes are counted anew only for peers with a lane that changed, once for each input.
@@ -83,7 +83,7 @@ impl Sound {
 
 impl Inspector {
     /// What the lanes of a member say of it, over all peers: proven on any lane, [`Verdict::Alive`]; on none, though a
-    /// lane was tested whose peer is proven through another member, [`Verdict::Dead`]; else kept on suspicion,
+    /// lane was once whose peer is proven through another member, [`Verdict::Dead`]; else kept on suspicion,
     /// [`Verdict::Suspect`]; else [`Verdict::Unknown`]. It says nothing of carrier, as [`Inspector::member_alive`] does.
     ///
     /// Looks up one number. When it becomes another one, [`super::Action::Verdicts`] of all comes.
@@ -107,10 +107,7 @@ fn votes(peer: &Peer) -> BTreeMap<u8, Vote> {
     let proven = peer.lanes.values().any(|lane| lane.state == LaneState::Up);
     let mut votes = BTreeMap::new();
     for ((slot, _), lane) in &peer.lanes {
-        //= docs/arp-plus.md#12.5
-        // Where a plain host was never proven there may be no way to it: it may be on another switch.
-        let judges = proven && (peer.plain.is_none() || lane.known);
-        let Some(vote) = vote(lane, judges) else { continue };
+        let Some(vote) = vote(lane, proven) else { continue };
         let said = votes.entry(*slot).or_insert(vote);
         if (vote as usize) < *said as usize {
             *said = vote;
@@ -119,13 +116,15 @@ fn votes(peer: &Peer) -> BTreeMap<u8, Vote> {
     votes
 }
 
-/// What one lane says; `judges`: whether it speaks against its member if it is not proven, since another lane is. If that
-/// outweighs those of the peer that are on its member, no proven one is among them.
-fn vote(lane: &Lane, judges: bool) -> Option<Vote> {
+/// What one lane says; `proven`: whether any lane of the peer is. If what it says outweighs those of the peer that are on
+/// its member, no proven one is among them.
+fn vote(lane: &Lane, proven: bool) -> Option<Vote> {
     match lane.state {
         LaneState::Up => Some(Vote::For),
         LaneState::Suspect => Some(Vote::Doubt),
-        LaneState::Down | LaneState::Init => (judges && !lane.fresh).then_some(Vote::Against),
+        //= docs/arp-plus.md#12.5
+        // Where a host was never proven there may be no way to it: it may be on another switch.
+        LaneState::Down | LaneState::Init => (proven && lane.known && !lane.fresh).then_some(Vote::Against),
         LaneState::Cut => None,
     }
 }

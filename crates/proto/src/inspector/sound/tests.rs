@@ -28,6 +28,15 @@ fn one_proven_lane_outweighs_all_others() {
     }
     for state in [LaneState::Down, LaneState::Init] {
         assert_eq!(say(state, true), [None; 2], "not tested yet");
+        assert_eq!(say(state, false), [None; 2], "never proven: it may lead to another switch");
+    }
+    lane.known = true;
+    let mut say = |state, fresh| {
+        (lane.state, lane.fresh) = (state, fresh);
+        [vote(&lane, false), vote(&lane, true)]
+    };
+    for state in [LaneState::Down, LaneState::Init] {
+        assert_eq!(say(state, true), [None; 2], "not tested yet");
         assert_eq!(say(state, false), [None, Some(Vote::Against)]);
     }
 }
