@@ -4,6 +4,8 @@ use bytemuck::{Pod, Zeroable};
 
 /// Members of one bond.
 pub const MEMBERS_MAX: usize = 16;
+/// Interfaces with a smaller index are found without a hash.
+pub const NEAR_INTERFACES: u32 = 4096;
 /// Lanes of one plan.
 pub const LANES_MAX: usize = 16;
 /// Plain hosts that are told a member of their own to send to.

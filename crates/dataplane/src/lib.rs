@@ -49,6 +49,7 @@ const MAPS: &[&str] = &[
     "lb_bond",
     "lb_members",
     "lb_slots",
+    "lb_near_slots",
     "lb_own_macs",
     "lb_peer_macs",
     "lb_plain_hosts",

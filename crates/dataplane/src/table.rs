@@ -5,7 +5,7 @@ use crate::{
     error::{Error, Result},
     intf::{
         CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLANS_MAX, RawConfig, RawCount, RawLane,
-        RawLaneCounts, RawMacKey, RawMember, RawMemberCounts, RawPeerMac, RawPlan,
+        RawLaneCounts, RawMacKey, RawPeerMac, RawPlan,
     },
     reason::{REASONS, Reason},
 };
@@ -159,33 +159,6 @@ impl DataPath {
         self.write("lb_bond", &0u32, &raw)
     }
 
-    /// Writes a member, or frees its slot.
-    ///
-    /// # Errors
-    /// The kernel refuses, or the slot is out of range.
-    pub fn set_member(&self, slot: u8, member: Option<&Member>) -> Result<()> {
-        within("slot", slot.into(), MEMBERS_MAX as u64 - 1)?;
-        let old: RawMember = self.read("lb_members", &u32::from(slot))?;
-        let raw = member.map_or_else(RawMember::zeroed, |member| RawMember {
-            ifindex: member.ifindex,
-            mac: member.mac,
-            live: member.live.into(),
-            elected: member.elected,
-        });
-        if old.ifindex != 0 && old.ifindex != raw.ifindex {
-            self.delete("lb_slots", &old.ifindex)?;
-        }
-        if old.ifindex != 0 && old.mac != raw.mac {
-            self.delete("lb_own_macs", &key(old.mac))?;
-        }
-        if let Some(member) = member {
-            self.write("lb_own_macs", &key(member.mac), &u32::from(slot))?;
-            self.write("lb_members", &u32::from(slot), &raw)?;
-            return self.write("lb_slots", &member.ifindex, &u32::from(slot));
-        }
-        self.write("lb_members", &u32::from(slot), &raw)
-    }
-
     /// Replaces a plan as a whole; progress and lane counters start anew if the lanes differ.
     ///
     /// # Errors
@@ -242,21 +215,6 @@ impl DataPath {
         Ok(rows.into_iter().map(|(mac, raw)| (mac, row(raw))).collect())
     }
 
-    /// The slots in use, for a daemon that adopts the table of an earlier one.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn member_slots(&self) -> Result<Vec<u8>> {
-        let mut slots = Vec::new();
-        for slot in 0..MEMBERS_MAX as u8 {
-            let raw: RawMember = self.read("lb_members", &u32::from(slot))?;
-            if raw.ifindex != 0 {
-                slots.push(slot);
-            }
-        }
-        Ok(slots)
-    }
-
     /// What each reason counted.
     ///
     /// # Errors
@@ -272,29 +230,6 @@ impl DataPath {
     pub fn reason(&self, name: &'static str) -> Result<Count> {
         let reason = REASONS.iter().find(|reason| reason.name == name).ok_or(Error::Missing(name))?;
         self.sum("lb_reasons", reason.number)
-    }
-
-    /// What a member carried.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn member_counts(&self, slot: u8) -> Result<MemberCounts> {
-        let cpus: Vec<RawMemberCounts> = self.read_percpu("lb_member_counters", u32::from(slot))?;
-        Ok(MemberCounts { tx: total(cpus.iter().map(|c| c.tx)), rx: total(cpus.iter().map(|c| c.rx)) })
-    }
-
-    /// Forgets what a member carried, for the next one in its slot.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn clear_member_counts(&self, slot: u8) -> Result<()> {
-        let map = self.map("lb_member_counters")?;
-        let zero = vec![
-            vec![0u8; size_of::<RawMemberCounts>()];
-            libbpf_rs::num_possible_cpus().map_err(Error::Load)?
-        ];
-        map.update_percpu(&u32::from(slot).to_ne_bytes(), &zero, MapFlags::ANY)
-            .map_err(|cause| Error::Map { map: "lb_member_counters", cause })
     }
 
     /// What each lane of a plan carried since the plan changed last.
@@ -402,6 +337,7 @@ fn raw_plan(plan: &Plan) -> RawPlan {
     raw
 }
 
+mod member;
 mod plain;
 pub use plain::Answer;
 #[cfg(test)]

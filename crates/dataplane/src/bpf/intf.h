@@ -12,6 +12,8 @@
 
 /* Members of one bond. */
 #define LB_MEMBERS_MAX 16
+/* Interfaces with a smaller index are found without a hash. */
+#define LB_NEAR_INTERFACES 4096
 /* Lanes of one plan. */
 #define LB_LANES_MAX 16
 /* Plans: number 0 is for plain hosts, the others belong to peers up to the first one of segments. */

@@ -27,6 +27,14 @@ struct {
 	__type(value, __u32);
 } lb_slots SEC(".maps");
 
+/* The same for small indices: the slot and 1; 0 where there is none. Written by the daemon, read by ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_NEAR_INTERFACES);
+	__type(key, __u32);
+	__type(value, __u32);
+} lb_near_slots SEC(".maps");
+
 /* The members' MACs (and the bond's) to slots. Written by the daemon, read by ingress. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -111,6 +119,17 @@ static __always_inline const struct lb_config *the_bond(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&lb_bond, &zero);
+}
+
+/* The slot of an interface; LB_NO_SLOT if it is no member. */
+static __always_inline __u32 slot_of(__u32 ifindex)
+{
+	__u32 *found = bpf_map_lookup_elem(&lb_near_slots, &ifindex);
+
+	if (found && *found)
+		return *found - 1;
+	found = bpf_map_lookup_elem(&lb_slots, &ifindex);
+	return found ? *found : LB_NO_SLOT;
 }
 
 static __always_inline const struct lb_member *member_at(__u32 slot)

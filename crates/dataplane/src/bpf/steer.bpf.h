@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
- * Reads lb_bond, lb_members, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans; writes lb_progresses, lb_lane_counters, lb_flows.
+ * Reads lb_bond, lb_members, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans; writes lb_progresses,
+ * lb_lane_counters, lb_flows.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H

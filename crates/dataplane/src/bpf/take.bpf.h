@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
- * passes. Reads lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_plans, lb_answers, lb_bond; writes lb_arp_plus,
- * lb_plain_hosts.
+ * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_plans, lb_answers, lb_bond;
+ * writes lb_arp_plus, lb_plain_hosts.
  */
 #ifndef LB_TAKE_BPF_H
 #define LB_TAKE_BPF_H
@@ -60,16 +60,12 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	struct lb_mac source, destination;
 	struct lb_mac_key key;
 	struct ethhdr *eth;
-	__u32 ifindex = skb->ifindex;
+	__u32 slot = slot_of(skb->ifindex);
 	__be16 protocol;
-	__u32 *found, slot;
+	__u32 *found;
 
-	found = bpf_map_lookup_elem(&lb_slots, &ifindex);
-	if (!found || !bond)
-		return LB_RX_NOT_OURS;
-	slot = *found;
 	member = member_at(slot);
-	if (!member)
+	if (!member || !bond)
 		return LB_RX_NOT_OURS;
 	*slot_out = slot;
 	if (!has_ethernet(skb, &eth))

@@ -1,8 +1,8 @@
 //! The way in: what passes, what is dropped, what goes to the daemon.
 
 use crate::frames::ethernet;
-use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, new_namespace, own, peer, pins};
-use linkbraid_dataplane::{DataPath, HookChoice, PeerMac, Verdict, remove_pins};
+use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, ip, new_namespace, own, peer, pins};
+use linkbraid_dataplane::{DataPath, HookChoice, Member, PeerMac, Verdict, remove_pins};
 
 const ARP_PLUS: u16 = 0x88b5;
 
@@ -101,6 +101,24 @@ fn an_interface_that_is_no_member_is_left_alone() {
     assert_ran(&rig.arrives(1, &sent), Verdict::Pass, "rx_not_ours");
     rig.members.pop();
     assert_ran(&rig.arrives(0, &frame(own(1), peer(1))), Verdict::Drop, "rx_stranger");
+}
+
+#[test]
+fn a_members_interface_may_have_any_index() {
+    let rig = Rig::new(2);
+    let sent = frame(own(1), peer(1));
+    let mut before = rig.members[1];
+    for ifindex in [4095, 4096, 70_000, 77] {
+        ip(&format!("link add any{ifindex} index {ifindex} type bridge"));
+        assert_ran(&rig.arrives_on(ifindex, &sent), Verdict::Pass, "rx_not_ours");
+        let member = Member { ifindex, mac: own(1), live: true, elected: 0 };
+        rig.path.set_member(1, Some(&member)).unwrap();
+        assert_ran(&rig.arrives_on(ifindex, &sent), Verdict::Pass, "rx_peer");
+        assert_ran(&rig.arrives_on(before, &sent), Verdict::Pass, "rx_not_ours");
+        before = ifindex;
+    }
+    rig.path.set_member(1, None).unwrap();
+    assert_ran(&rig.arrives_on(before, &sent), Verdict::Pass, "rx_not_ours");
 }
 
 #[test]

@@ -1,0 +1,87 @@
+//! The rows of members and what they carried.
+
+use super::{Member, MemberCounts, key, total, within};
+use crate::{
+    DataPath,
+    error::{Error, Result},
+    intf::{MEMBERS_MAX, NEAR_INTERFACES, RawMember, RawMemberCounts},
+};
+use bytemuck::Zeroable as _;
+use libbpf_rs::{MapCore as _, MapFlags};
+
+impl DataPath {
+    /// Writes a member, or frees its slot.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the slot is out of range.
+    pub fn set_member(&self, slot: u8, member: Option<&Member>) -> Result<()> {
+        within("slot", slot.into(), MEMBERS_MAX as u64 - 1)?;
+        let old: RawMember = self.read("lb_members", &u32::from(slot))?;
+        let raw = member.map_or_else(RawMember::zeroed, |member| RawMember {
+            ifindex: member.ifindex,
+            mac: member.mac,
+            live: member.live.into(),
+            elected: member.elected,
+        });
+        if old.ifindex != 0 && old.ifindex != raw.ifindex {
+            self.delete("lb_slots", &old.ifindex)?;
+            self.set_near_slot(old.ifindex, None)?;
+        }
+        if old.ifindex != 0 && old.mac != raw.mac {
+            self.delete("lb_own_macs", &key(old.mac))?;
+        }
+        if let Some(member) = member {
+            self.write("lb_own_macs", &key(member.mac), &u32::from(slot))?;
+            self.write("lb_members", &u32::from(slot), &raw)?;
+            self.write("lb_slots", &member.ifindex, &u32::from(slot))?;
+            return self.set_near_slot(member.ifindex, Some(slot));
+        }
+        self.write("lb_members", &u32::from(slot), &raw)
+    }
+
+    /// The slots in use, for a daemon that adopts the table of an earlier one.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn member_slots(&self) -> Result<Vec<u8>> {
+        let mut slots = Vec::new();
+        for slot in 0..MEMBERS_MAX as u8 {
+            let raw: RawMember = self.read("lb_members", &u32::from(slot))?;
+            if raw.ifindex != 0 {
+                slots.push(slot);
+            }
+        }
+        Ok(slots)
+    }
+
+    /// What a member carried.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn member_counts(&self, slot: u8) -> Result<MemberCounts> {
+        let cpus: Vec<RawMemberCounts> = self.read_percpu("lb_member_counters", u32::from(slot))?;
+        Ok(MemberCounts { tx: total(cpus.iter().map(|c| c.tx)), rx: total(cpus.iter().map(|c| c.rx)) })
+    }
+
+    /// Forgets what a member carried, for the next one in its slot.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn clear_member_counts(&self, slot: u8) -> Result<()> {
+        let map = self.map("lb_member_counters")?;
+        let zero = vec![
+            vec![0u8; size_of::<RawMemberCounts>()];
+            libbpf_rs::num_possible_cpus().map_err(Error::Load)?
+        ];
+        map.update_percpu(&u32::from(slot).to_ne_bytes(), &zero, MapFlags::ANY)
+            .map_err(|cause| Error::Map { map: "lb_member_counters", cause })
+    }
+
+    /// Tells the way in the slot of an interface without a hash, if its index is small enough.
+    fn set_near_slot(&self, ifindex: u32, slot: Option<u8>) -> Result<()> {
+        if ifindex >= NEAR_INTERFACES {
+            return Ok(());
+        }
+        self.write("lb_near_slots", &ifindex, &slot.map_or(0, |slot| u32::from(slot) + 1))
+    }
+}
