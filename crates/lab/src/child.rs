@@ -2,7 +2,7 @@
 
 use crate::tool;
 use linkbraid_api::Error;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::Pid;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
@@ -22,9 +22,13 @@ impl Running {
         let program = command.get_program().to_string_lossy().into_owned();
         let words = tool::words(&command);
         command.process_group(0);
-        // SAFETY: one system call between fork and exec; it neither allocates nor locks.
+        // SAFETY: two system calls between fork and exec; they neither allocate nor lock.
         unsafe {
-            command.pre_exec(|| nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(Into::into));
+            command.pre_exec(|| {
+                // Signals that the caller holds back, as benchmarks do, would be held back from the child, too.
+                SigSet::empty().thread_set_mask()?;
+                nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(Into::into)
+            });
         }
         let child = command.spawn().map_err(|error| tool::cannot_start(&program, &error))?;
         Ok(Self { child, words, reaped: false })
@@ -78,4 +82,23 @@ impl Drop for Running {
 
 fn pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_child_hears_the_signals_that_its_parent_holds_back() {
+        let held = SigSet::from_iter([Signal::SIGTERM]);
+        held.thread_block().expect("blocks");
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        let mut child = Running::start(command).expect("starts");
+        held.thread_unblock().expect("unblocks");
+        child.signal(Signal::SIGTERM).expect("signals");
+        let ended = || child.ended().ok_or("it still runs");
+        crate::wait::wait_for(Duration::from_secs(10), "it to end", ended).expect("ends");
+    }
 }
