@@ -122,6 +122,7 @@ fn line(part: &Part) -> String {
     if part.load == "udp" {
         let (lost, twice) = (each(&|i| i.lost.map(|n| n as f64)), each(&|i| i.duplicated.map(|n| n as f64)));
         let last = each(&|i| i.last_lost_ms);
+        line += &format!(", sender's {} ms", each(&|i| i.sender_gap_ms));
         line += &format!(", lost {lost} until {last} ms, twice {twice}");
     } else {
         line += &format!(", back after {} ms", each(&|i| i.back_ms));

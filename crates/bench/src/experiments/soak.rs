@@ -117,6 +117,7 @@ fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> R
         if let Some(what) = wrong {
             let state = schedule.state();
             run.say(&format!("  step {step}: {action}: {what}; {state}"))?;
+            tell_lanes(run, bed)?;
             soak.broken.push(Broken { step, action: action.to_string(), what: format!("{what}; {state}") });
             if soak.broken.len() >= BROKEN_MAX {
                 break;
@@ -135,6 +136,17 @@ fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> R
     soak.seconds = begin.elapsed().as_secs_f64();
     if let Some(spread) = Spread::of(times) {
         (soak.median_ms, soak.slowest_ms) = (spread.median, spread.max);
+    }
+    Ok(())
+}
+
+/// What the hosts make of it, for whoever looks for the cause.
+fn tell_lanes(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
+    for host in bed.lab().hosts() {
+        let lanes = host.linkbraid(&format!("lanes {BOND}")).unwrap_or_else(|error| error.to_string());
+        for line in lanes.lines() {
+            run.say(&format!("    {}: {line}", host.name()))?;
+        }
     }
     Ok(())
 }

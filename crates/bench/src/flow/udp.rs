@@ -134,6 +134,12 @@ impl UdpRecord {
         self.bursts.get(burst).copied()
     }
 
+    /// The longest time between two bursts of the sender: a gap at the receiver that is no longer is the sender's.
+    pub fn sender_gap(&self, from: Duration, to: Duration) -> Duration {
+        let inside = self.bursts.windows(2).filter(|pair| pair[1] >= from && pair[0] < to);
+        inside.map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap_or_default()
+    }
+
     fn numbers(&self, from: Duration, to: Duration) -> Range<u64> {
         let number = |time| self.bursts.partition_point(|at| *at < time) as u64 * self.per_burst;
         number(from)..number(to).max(number(from))

@@ -47,6 +47,10 @@ pub struct Incident {
     pub quiet_gap_ms: f64,
     /// The longest time without new data after it.
     pub gap_ms: f64,
+    /// The longest time in which the sender itself sent nothing after it, because the machine had no time for it; UDP
+    /// only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_gap_ms: Option<f64>,
     /// Until goodput was back at 80 % of what the remaining links can carry; TCP only. `watched_ms` if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_ms: Option<f64>,

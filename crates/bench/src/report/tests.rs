@@ -51,6 +51,7 @@ fn failover() -> Failover {
         object: "a/eth0".into(),
         watched_ms: 1000.0,
         gap_ms: 140.0,
+        sender_gap_ms: Some(2.0),
         back_ms: Some(180.0),
         detected_ms: Some(120.0),
         detected_far_ms: Some(130.0),

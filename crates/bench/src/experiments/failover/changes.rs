@@ -144,6 +144,7 @@ fn incident(done: &Done, record: &UdpRecord) -> Incident {
         watched_ms: ms(watched),
         quiet_gap_ms: ms(record.progress.longest_gap(begun.saturating_sub(WATCH), begun)),
         gap_ms: ms(record.progress.longest_gap(begun, over)),
+        sender_gap_ms: Some(ms(record.sender_gap(begun, over))),
         sent: Some(count.sent),
         lost: Some(count.lost),
         duplicated: Some(count.duplicated),

@@ -262,6 +262,7 @@ fn udp_incident(case: &Case, done: &Done, record: &UdpRecord) -> Incident {
     // What was under way when the link failed may be lost with it.
     let count = record.sent_between(failed.saturating_sub(Duration::from_millis(10)), mended);
     let back = record.sent_between(mended, over);
+    incident.sender_gap_ms = Some(ms(record.sender_gap(failed, mended)));
     incident.sent = Some(count.sent);
     incident.lost = Some(count.lost);
     incident.last_lost_ms = record.last_lost(failed, mended).map(|at| ms(at.saturating_sub(failed)));

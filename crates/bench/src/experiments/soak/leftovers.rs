@@ -66,8 +66,11 @@ fn interfaces(host: Host<'_>, lines: &mut BTreeSet<String>) -> Result<(), Error>
         ));
         for address in link["addr_info"].as_array().into_iter().flatten() {
             lines.insert(format!(
-                "{name}: {nic} address {}/{} {}",
-                address["local"], address["prefixlen"], address["scope"]
+                "{name}: {} address {}/{} {}",
+                holder(nic, address["scope"] == "global"),
+                address["local"],
+                address["prefixlen"],
+                address["scope"]
             ));
         }
         for kind in ["qdisc", "filter"] {
@@ -93,7 +96,15 @@ fn stable(line: &str) -> String {
 
 fn route_line(route: &Value) -> String {
     let word = |key: &str| format!("{key} {}", route[key]);
-    ["type", "dst", "gateway", "dev", "table", "prefsrc", "metric"].map(word).join(" ")
+    let words = ["type", "dst", "gateway", "table", "prefsrc", "metric"].map(word).join(" ");
+    let link = route["dst"].as_str().is_some_and(|dst| dst.starts_with("fe80") || dst.starts_with("ff00"));
+    format!("{words} dev {}", holder(route["dev"].as_str().unwrap_or("?"), !link))
+}
+
+/// Who has an address or a route. Those that a bond took over go back to the member that brought them, or to another
+/// one if that one left the bond meanwhile: any member will do.
+fn holder(nic: &str, moves: bool) -> &str {
+    if moves && nic.starts_with("eth") { "a member" } else { nic }
 }
 
 fn pins(host: Host<'_>, lines: &mut BTreeSet<String>) -> Result<(), Error> {
