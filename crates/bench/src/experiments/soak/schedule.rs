@@ -38,7 +38,7 @@ struct Host {
     faults: [Option<Fault>; LINKS],
     /// Steps since its daemon was killed.
     dead: Option<u32>,
-    /// Lanes have changed since, and nobody here knows.
+    /// Lanes have gone since, or there was none, and nobody here knows of what there is now.
     blind: bool,
 }
 
@@ -170,6 +170,7 @@ impl Schedule {
         for host in &mut self.hosts {
             host.dead = host.dead.map(|steps| steps + 1);
         }
+        let left = self.lane_is_left();
         let here = &mut self.hosts[action.index()];
         match action {
             Action::Fail { link, fault, .. } => here.faults[link] = Some(fault),
@@ -177,7 +178,7 @@ impl Schedule {
             Action::MemberDel { link, .. } => here.members[link] = false,
             Action::MemberAdd { link, .. } => here.members[link] = true,
             Action::Weight { .. } => {}
-            Action::Kill { .. } => here.dead = Some(0),
+            Action::Kill { .. } => (here.dead, here.blind) = (Some(0), !left),
             Action::Start { .. } => (here.dead, here.blind) = (None, false),
         }
         if matches!(action, Action::Fail { .. } | Action::MemberDel { .. }) {

@@ -71,4 +71,12 @@ fn a_host_without_a_daemon_need_not_follow_what_changes() {
     assert!(schedule.lane_is_left());
     schedule.apply(Action::MemberDel { host: 1, link: 2 });
     assert!(!schedule.lane_is_left(), "the last good one is no member any more");
+    schedule.apply(Action::Kill { host: 0 });
+    schedule.apply(Action::Mend { host: 1, link: 0 });
+    assert!(
+        !schedule.lane_is_left(),
+        "there was none when its daemon died, and nobody could take up the new one"
+    );
+    schedule.apply(Action::Start { host: 0 });
+    assert!(schedule.lane_is_left());
 }
