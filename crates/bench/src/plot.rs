@@ -99,7 +99,9 @@ impl Panel {
 
     /// The ends of the x axis: half a group, or a little, beyond the outermost values.
     fn x_range(&self) -> (f64, f64) {
-        let outermost = self.ticks.iter().map(|(x, _)| *x);
+        let points =
+            self.series.iter().filter(|_| self.style == Style::Curve).flat_map(|series| &series.points);
+        let outermost = self.ticks.iter().map(|(x, _)| *x).chain(points.map(|(x, _)| *x));
         let (low, high) = ends(outermost).unwrap_or((0.0, 0.0));
         let margin = match self.style {
             Style::Bars => 0.5,

@@ -37,12 +37,9 @@ pub(crate) fn svg(report: &Report) -> Result<String, Error> {
         )
         .hint("linkbraid bench list")
     })?;
-    let settings = report.settings;
     let below = format!(
-        "{} of {} s, medians of {}; {}, {} cores, Linux {}, linkbraid {} ({})",
-        if settings.quick { "quick run" } else { "runs" },
-        settings.seconds,
-        settings.repeat,
+        "{}; {}, {} cores, Linux {}, linkbraid {} ({})",
+        what_was_run(report),
         report.machine.cpu,
         report.machine.cores,
         report.machine.kernel,
@@ -50,6 +47,19 @@ pub(crate) fn svg(report: &Report) -> Result<String, Error> {
         report.machine.build,
     );
     plot::svg(&(experiment.figure)(report), &below)
+}
+
+/// How often what was done, for the small print.
+fn what_was_run(report: &Report) -> String {
+    let settings = report.settings;
+    let run = if settings.quick { "quick run" } else { "runs" };
+    if let Some(soak) = &report.soak {
+        return format!("{run} of {} steps, seed {}", soak.steps, soak.seed);
+    }
+    match report.failovers.iter().map(|failover| failover.incidents.len()).max() {
+        Some(times) => format!("{run}, medians of up to {times}"),
+        None => format!("{run} of {} s, medians of {}", settings.seconds, settings.repeat),
+    }
 }
 
 #[cfg(test)]

@@ -107,3 +107,15 @@ fn axes_hold_all_values() {
     assert!(low < 1.0 && high > 4.0);
     assert!(panel.y_top() > 44.0);
 }
+
+#[test]
+fn a_curve_is_drawn_whole_and_without_a_mark_for_each_point() {
+    let points = (-300..2000).map(|x| (f64::from(x), Spread::one(f64::from(x % 7)))).collect();
+    let panel = Panel::curves(vec![0.0, 1000.0], vec![Series { name: "goodput".into(), points }]);
+    let (low, high) = panel.x_range();
+    assert!(low < -300.0 && high > 1999.0, "{low} to {high}");
+    let text = svg(&Figure { title: "curve".into(), panels: vec![panel] }, "").expect("draws");
+    let document = Document::parse(&text).expect("well-formed XML");
+    assert_eq!(document.descendants().filter(|node| node.has_tag_name("circle")).count(), 0);
+    assert!(texts(&document).iter().any(|text| text == "1000"), "{text}");
+}

@@ -30,3 +30,17 @@ fn a_report_of_something_else_is_refused() {
     let error = svg(&Report { experiment: "other".into(), ..report() }).expect_err("unknown");
     assert!(error.to_string().contains("there is none of this name"), "{error}");
 }
+
+#[test]
+fn the_small_print_says_how_often_what_was_done() {
+    let all = report();
+    let seed = Report {
+        soak: all.soak.clone().map(|soak| crate::report::Soak { seed: 7, steps: 20, ..soak }),
+        ..all.clone()
+    };
+    assert_eq!(what_was_run(&seed), "runs of 20 steps, seed 7");
+    let failover = Report { soak: None, ..all };
+    assert_eq!(what_was_run(&failover), "runs, medians of up to 1");
+    let usual = Report { failovers: Vec::new(), ..failover };
+    assert_eq!(what_was_run(&usual), "runs of 1 s, medians of 3");
+}

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// Goodput is back at this share of what the remaining links can carry, over a time of this length.
 const BACK_SHARE: f64 = 0.8;
 const BACK_WINDOW: Duration = Duration::from_millis(50);
-/// The curve: from when, how long a bin, how many.
+/// The curve: from when, how long a bin, how many at most.
 const TRACE_BEFORE: Duration = Duration::from_millis(300);
 const TRACE_BIN: Duration = Duration::from_millis(5);
 const TRACE_BINS: u32 = 560;
@@ -244,12 +244,15 @@ fn tcp_incident(case: &Case, done: &Done, record: &TcpRecord) -> (Incident, Opti
     let back = progress.reaches(failed, mended, BACK_WINDOW, enough);
     incident.back_ms = Some(back.map_or(incident.watched_ms, ms));
     let from = failed.saturating_sub(TRACE_BEFORE);
+    // What comes after the flow was stopped is not its goodput.
+    let whole = at(done.over).saturating_sub(from).as_nanos() / TRACE_BIN.as_nanos();
+    let bins = u32::try_from(whole).map_or(TRACE_BINS, |bins| bins.min(TRACE_BINS));
     let mbit = |bytes: u64| bytes as f64 * 8.0 / 1e6 / TRACE_BIN.as_secs_f64();
     let trace = Trace {
         incident: 0,
         from_ms: ms(from) - ms(failed),
         bin_ms: ms(TRACE_BIN),
-        mbit: progress.bins(from, TRACE_BIN, TRACE_BINS).into_iter().map(mbit).collect(),
+        mbit: progress.bins(from, TRACE_BIN, bins).into_iter().map(mbit).collect(),
     };
     (incident, Some(trace))
 }
