@@ -138,7 +138,9 @@ fn line(part: &Part) -> String {
     let MachineLoss { backlog_drops, queue_drops, receiver_drops, slipped_ms, .. } = part.machine;
     let trouble = backlog_drops + receiver_drops + if part.load == "udp" { queue_drops } else { 0 };
     if trouble > 0 || slipped_ms > SLIPPED_MS {
-        line += &format!("; the machine dropped {trouble} frames, and sent nothing for {slipped_ms:.0} ms");
+        line += &format!(
+            "; the machine dropped {trouble} frames, and was late to send by {slipped_ms:.0} ms in all"
+        );
     }
     if let Some(reason) = &part.connection_lost {
         line += &format!(", connection lost: {reason}");
