@@ -4,6 +4,9 @@
 # usage: deps.sh GROUP...     groups: build (compile), run (lab and demo), test (the rest of the tests)
 #
 # Only apt is ever called, and only when a package is missing. Where apt cannot be used, it says what is lacking.
+#
+# The group test has servers among its packages (nginx, vsftpd, samba), which the tests start themselves, inside their
+# own namespaces and with their own files. On the machine none is wanted: see install_quietly().
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/say.sh
@@ -13,7 +16,13 @@ cd "$(dirname "$0")/.."
 RUST_MIN=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 RUSTUP="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y && . ~/.cargo/env"
 
-# Each line: a package, and how to see without dpkg that its content is there.
+# Asked by every Debian package before it starts a service; deb-systemd-invoke(1p), invoke-rc.d(8).
+POLICY=/usr/sbin/policy-rc.d
+# How ours is known, should a run have been killed before it could take it away.
+POLICY_MARK="# put here by linkbraid's scripts/deps.sh for as long as it installs packages"
+LOCK=/run/lock/linkbraid-deps
+
+# Each line: a package, how to see without dpkg that its content is there, and the service it would start, if any.
 packages() {
 	case $1 in
 	build)
@@ -40,6 +49,12 @@ packages() {
 			echo "cpio command:cpio"
 			echo "xz-utils command:xz"
 		fi
+		# Real servers and clients, for the tests of applications.
+		echo "nginx command:nginx nginx"
+		echo "vsftpd command:vsftpd vsftpd"
+		echo "samba command:smbd smbd"
+		echo "smbclient command:smbclient"
+		echo "curl command:curl"
 		;;
 	*) fail "deps" "group '$1'" "no such group; allowed are build, run, test" "scripts/deps.sh build run test" ;;
 	esac
@@ -58,11 +73,72 @@ present() {
 	esac
 }
 
-missing=()
+# What the machine starts when it boots, one link a line.
+started_at_boot() {
+	{
+		find /etc/systemd/system -path '*.wants/*' -o -path '*.requires/*'
+		find /etc/rc[S2345].d -name 'S*'
+		# Not every machine has both.
+		true
+	} 2>/dev/null | sort
+}
+
+our_policy() { grep -qsxF "$POLICY_MARK" "$POLICY"; }
+another_policy() { [ -e "$POLICY" ] && ! our_policy; }
+
+# Runs at the end of this script, however it ends.
+as_it_was() {
+	local link
+	if our_policy; then rm -f "$POLICY"; fi
+	[ -n "${boot_before+known}" ] || return 0
+	comm -13 <(echo "$boot_before") <(started_at_boot) | while read -r link; do
+		# Both remember that it was an administrator's wish, so that an upgrade does not enable it again.
+		case $link in
+		/etc/rc*) update-rc.d "$(basename "$link" | cut -c 4-)" disable ;;
+		*) systemctl disable --quiet "$(basename "$link")" ;;
+		esac >/dev/null 2>&1 || true
+		# The second of two links of one service is gone by now.
+		[ ! -L "$link" ] || rm -f "$link"
+	done
+}
+
+# install_quietly SERVICE...: from here to the end of the script, packages can be installed without any effect on what
+# this machine runs: none of their services is started, now or at the next boot. A service that was there before, and
+# its settings, stay as they are. What remains are the packages themselves, with their users and files below /etc
+# (`apt-get purge` takes them away again), and services that `systemctl enable --now NAME` starts for whoever wants them.
+install_quietly() {
+	local service status
+	mkdir -p "$(dirname "$LOCK")"
+	exec 9>"$LOCK"
+	# Another checkout may be installing; its policy must stay until it is done.
+	flock 9
+	for service in "$@"; do
+		another_policy || continue
+		status=0
+		"$POLICY" "$service" start >/dev/null 2>&1 || status=$?
+		[ "$status" = 101 ] ||
+			fail "deps" "cannot install the servers that the tests need" \
+				"this machine's $POLICY would let '$service' start" "$install"
+	done
+	boot_before=$(started_at_boot)
+	trap as_it_was EXIT
+	trap 'exit 130' HUP INT TERM
+	if another_policy; then return; fi
+	printf '#!/bin/sh\n%s\nexit 101\n' "$POLICY_MARK" >"$POLICY.linkbraid"
+	chmod 755 "$POLICY.linkbraid"
+	mv "$POLICY.linkbraid" "$POLICY"
+}
+
+# A killed run may have left its policy here, or another one may still need it: the lock tells.
+if [ "$(id -u)" = 0 ] && our_policy; then install_quietly; fi
+
+missing=() services=()
 for group in "$@"; do
-	while read -r package probe; do
+	while read -r package probe service; do
 		[ -n "$package" ] || continue
-		present "$package" "$probe" || missing+=("$package")
+		present "$package" "$probe" && continue
+		missing+=("$package")
+		[ -z "$service" ] || services+=("$service")
 	done < <(packages "$group")
 done
 
@@ -73,17 +149,19 @@ if [ ${#missing[@]} -gt 0 ]; then
 			"install what these Debian packages hold with this machine's own package manager"
 	fi
 	if [ "$(id -u)" != 0 ]; then
-		fail "deps" "missing: ${missing[*]}" "installing packages needs root" "sudo $install"
+		fail "deps" "missing: ${missing[*]}" "installing packages needs root" \
+			"sudo --preserve-env=PATH env HOME=\"\$HOME\" scripts/deps.sh $*"
 	fi
 	echo "deps: installing ${missing[*]}"
 	export DEBIAN_FRONTEND=noninteractive
+	[ ${#services[@]} = 0 ] || install_quietly "${services[@]}"
 	# shellcheck disable=SC2086 # a list of words
-	if ! $install >/dev/null 2>&1; then
+	if ! $install >/dev/null 2>&1 9>&-; then
 		# The package lists are absent or stale on a fresh machine.
-		apt-get update -qq ||
+		apt-get update -qq 9>&- ||
 			fail "deps" "apt-get update" "the package lists cannot be read" "apt-get update"
 		# shellcheck disable=SC2086 # a list of words
-		$install -qq >/dev/null || fail "deps" "cannot install ${missing[*]}" "apt-get refused" "$install"
+		$install -qq >/dev/null 9>&- || fail "deps" "cannot install ${missing[*]}" "apt-get refused" "$install"
 	fi
 fi
 
