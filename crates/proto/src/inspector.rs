@@ -30,6 +30,7 @@ use std::{
 
 mod counter;
 mod damper;
+mod doubt;
 mod event;
 mod judge;
 mod lane;
@@ -203,6 +204,8 @@ impl Inspector {
         let Some(lane) = peer.lanes.get(&(slot, index)) else { return Verdict::Unknown };
         match lane.state {
             LaneState::Cut => Verdict::Dead,
+            //= docs/arp-plus.md#11.12
+            LaneState::Up if lane.doubted && peer.lanes.values().any(lane::Lane::is_trusted) => Verdict::Dead,
             LaneState::Up => Verdict::Alive,
             LaneState::Suspect => Verdict::Suspect,
             LaneState::Down | LaneState::Init if lane.fresh || peer.live == 0 => Verdict::Unknown,

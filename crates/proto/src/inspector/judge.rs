@@ -69,6 +69,7 @@ impl Inspector {
         let missed = lane.last_proof.unwrap_or(lane.since) + lane.interval;
         if self.witness(id, missed) {
             self.signal_lane(now, id, LaneSignal::Fail, LaneReason::NoAnswer);
+            self.doubt_siblings(now, id, missed);
         } else {
             self.signal_lane(now, id, LaneSignal::Doubt, LaneReason::NoneAnswers);
             // A suspect that was doubted again waits for the next proof of any other lane.
@@ -81,7 +82,10 @@ impl Inspector {
     /// The peer says that it has lost the lane, in a frame that brought no proof.
     pub(super) fn peer_lost(&mut self, now: Time, id: LaneId) {
         if self.witness(id, Time::ZERO) {
+            let missed =
+                self.lane_mut(id).map_or(now, |lane| lane.last_proof.unwrap_or(lane.since) + lane.interval);
             self.signal_lane(now, id, LaneSignal::Fail, LaneReason::PeerLost);
+            self.doubt_siblings(now, id, missed);
         } else {
             self.signal_lane(now, id, LaneSignal::Doubt, LaneReason::NoneAnswers);
         }
@@ -111,6 +115,10 @@ impl Inspector {
         (lane.last_proof, lane.judged_from, lane.waiting) = (Some(now), now, None);
         (lane.excused, lane.armed) = (false, true);
         lane.proofs += 1;
+        if std::mem::take(&mut lane.doubted) {
+            self.out.peers.insert(id.peer);
+            self.sound.changed(id.peer);
+        }
         match lane.state {
             LaneState::Down => (lane.answered, lane.first_answer) = (1, now),
             LaneState::Init => lane.answered = lane.answered.saturating_add(1),
@@ -166,6 +174,7 @@ impl Inspector {
         }
         let held_for = lane.last_proof.unwrap_or(lane.since);
         (lane.state, lane.reason, lane.since) = (new, reason, now);
+        lane.doubted = false;
         peer.live = peer.live + usize::from(new.is_live()) - usize::from(old.is_live());
         let took = match new {
             LaneState::Up if old == LaneState::Suspect => Duration::ZERO,
@@ -189,6 +198,8 @@ impl Inspector {
                 lane.next_probe = Some(now);
             }
             (LaneState::Init, LaneState::Down) => {
+                // What was heard no longer counts.
+                self.out.peers.insert(id.peer);
                 (lane.fresh, lane.answered, lane.tries, lane.waiting) = (false, 0, 0, None);
             }
             (_, LaneState::Up) => (lane.known, lane.fresh, lane.armed) = (true, false, true),

@@ -135,6 +135,8 @@ pub(super) struct Lane {
     pub fresh: bool,
     /// Whether it was ever up.
     pub known: bool,
+    /// Proven, but not since a lane that shares a member with it was lost: not to be used until it is.
+    pub doubted: bool,
     pub heard: bool,
     pub usage: Usage,
     /// Probes left of the test of an unproven lane.
@@ -181,6 +183,7 @@ impl Lane {
             since: now,
             fresh,
             known: false,
+            doubted: false,
             heard: false,
             usage: Usage::Unused,
             tries: 0,
@@ -224,6 +227,7 @@ impl Lane {
             LaneState::Down => Pace::Silent,
             LaneState::Init if self.answered < timing.admit => Pace::Test(timing.interval),
             LaneState::Init => Pace::Other(timing.retry),
+            LaneState::Up if self.doubted => Pace::Test(timing.interval),
             LaneState::Up | LaneState::Suspect => match (self.usage, self.state) {
                 (Usage::Busy, _) => Pace::InUse(timing.interval),
                 (Usage::Idle, _) => Pace::InUse(timing.idle),
@@ -254,6 +258,11 @@ impl Lane {
             LaneState::Cut | LaneState::Down => false,
         };
         runs.then(|| self.judged_from + self.interval * u32::from(timing.multiplier))
+    }
+
+    /// Whether it is proven, and nothing speaks against it.
+    pub fn is_trusted(&self) -> bool {
+        self.state == LaneState::Up && !self.doubted
     }
 
     /// Whether an unanswered PROBE is repeated in a hurry.

@@ -104,7 +104,7 @@ impl Inspector {
 
 /// What a peer's lanes say of each member.
 fn votes(peer: &Peer) -> BTreeMap<u8, Vote> {
-    let proven = peer.lanes.values().any(|lane| lane.state == LaneState::Up);
+    let proven = peer.lanes.values().any(Lane::is_trusted);
     let mut votes = BTreeMap::new();
     for ((slot, _), lane) in &peer.lanes {
         let Some(vote) = vote(lane, proven) else { continue };
@@ -120,6 +120,8 @@ fn votes(peer: &Peer) -> BTreeMap<u8, Vote> {
 /// its member, no proven one is among them.
 fn vote(lane: &Lane, proven: bool) -> Option<Vote> {
     match lane.state {
+        //= docs/arp-plus.md#11.12
+        LaneState::Up if lane.doubted => Some(if proven { Vote::Against } else { Vote::Doubt }),
         LaneState::Up => Some(Vote::For),
         LaneState::Suspect => Some(Vote::Doubt),
         //= docs/arp-plus.md#12.5

@@ -5,6 +5,7 @@ use linkbraid_wire::{MacAddr, Probe, ProbeFrame, ProbeKind, Refusal, View, emit_
 use std::time::Duration;
 
 mod bounds;
+mod doubt;
 mod evidence;
 mod plain;
 
