@@ -47,11 +47,14 @@ impl Bond {
             tracing::error!(bond = %self.saved.name, %error, "the data path is behind");
         }
         self.stripe_stale |= self.live_slots() != live;
+        // Broadcasts come in on a member that is proven, if any is: what nobody knows of may be deaf.
+        let proven = |slot| self.inspector.member_sound(slot) == Verdict::Alive;
+        let any_proven = self.members.iter().any(|member| member.alive && proven(member.slot));
         let members = self.members.iter().map(|member| OwnMember {
             slot: member.slot,
             mac: member.mac,
             up: member.alive && !member.leaving,
-            sound: member.sound && !member.joining,
+            sound: !member.joining && (proven(member.slot) || !any_proven),
             weight_mbit: member.weight_mbit(),
             class: 0,
         });
