@@ -50,7 +50,7 @@ static __always_inline enum lb_reason judge_ack(struct __sk_buff *skb, __u32 num
 	if (!bond || !(bond->flags & LB_CONFIG_DAMPING) || !plan || plan->n_lanes < 2)
 		return 0;
 	progress = bpf_map_lookup_elem(&lb_progresses, &number);
-	return progress ? damp(skb, bond, plan->n_lanes, progress) : 0;
+	return progress ? damp(skb, bond, plan, progress) : 0;
 }
 
 SEC("tcx/ingress")

@@ -16,6 +16,10 @@
  *
  * A lane whose holes keep filling late is a busy one (another host's traffic queues there, or its weight is wrong):
  * its bytes are made dearer (lb_progress.drag), and cheaper again as time goes by without such holes.
+ *
+ * A lane that has swallowed several stripes in a row, all of them old, while other lanes of the flow delivered, is dead
+ * for all we know: it becomes so dear that hardly anything goes there until the daemon's probes have found out. And a
+ * flow whose ACKs have ceased with a hole open (TCP's tail loss probe and time-outs come now) stays off the hole's lane.
  * Writes lb_flows and the drag in lb_progresses. Called by lb_egress (remember_stripe) and lb_ingress (damp).
  */
 #ifndef LB_DAMP_BPF_H
@@ -50,6 +54,11 @@
 /* Such a hole doubles its lane's drag and adds this; the greatest drag is 1024 times the cost. */
 #define DRAG_STEP 16
 #define DRAG_MAX (1024 * 256)
+/* A lane is dead for all we know after so many old stripes without a word; it then has this drag, and its turn
+ * comes only after the others have carried so many bytes more. */
+#define SILENT_STRIPES 3
+#define SILENT_DRAG (DRAG_MAX / 4)
+#define SILENT_BYTES (2 * 1024 * 1024)
 /* Each time so much has passed, every drag loses 1/32, ns. */
 #define EASE_NS (20 * 1000 * 1000)
 
@@ -58,10 +67,19 @@ static __always_inline __u32 now_us(__u64 ns)
 	return ns / 1000;
 }
 
-/* Egress: a buffer of a flow leaves on a lane. */
-static __always_inline void remember_stripe(struct __sk_buff *skb, const struct tcp_view *view, __u32 lane)
+/* Egress: the slot that a flow without ACKs must stay off, as a bit; 0 for none. */
+static __always_inline __u32 stuck_slot(const struct lb_flow *flow, const struct lb_plan *plan)
 {
-	struct lb_flow *flow = bpf_map_lookup_elem(&lb_flows, &view->flow);
+	if (!flow->hole_since_ns || flow->hole_lane >> 4 != plan->generation ||
+	    bpf_ktime_get_ns() - flow->acked_ns < STALL_NS)
+		return 0;
+	return 1u << (plan->lanes[flow->hole_lane & (LB_LANES_MAX - 1)].slot & (LB_MEMBERS_MAX - 1));
+}
+
+/* Egress: a buffer of a flow, or of one that is not known yet, leaves on a lane. */
+static __always_inline void remember_stripe(struct __sk_buff *skb, const struct tcp_view *view,
+					    struct lb_flow *flow, __u32 lane)
+{
 	__u32 end = view->seq + view->payload;
 	struct lb_stripe *stripe;
 
@@ -111,10 +129,23 @@ struct judge_walk {
 	__u32 sent_us;    /* when its stripe left */
 	__u32 hole_lane;  /* the lane of the lowest hole, if it is covered */
 	__u32 n;          /* stripes in flight */
+	__u32 plan;       /* the generation of the plan in force; of its lanes: */
+	__u32 heard;      /* those on which something has arrived */
+	__u64 silent;     /* old stripes without a word, four bits each */
 	__u8 is_limited;
 	__u8 is_covered;  /* the stripe of the lowest hole is still remembered */
+	__u8 is_stalled;  /* no ACK came for a while */
 	__u8 by_age;      /* some hole counts as a loss for its age alone */
 };
+
+/* A stripe of a lane is old, and nothing of it has arrived. */
+static __always_inline void count_silent(struct judge_walk *walk, __u32 lane)
+{
+	__u32 shift = 4 * (lane & (LB_LANES_MAX - 1));
+
+	if ((walk->silent >> shift & 0xf) < SILENT_STRIPES)
+		walk->silent += 1ull << shift;
+}
 
 static long step_judge(__u32 i, struct judge_walk *walk)
 {
@@ -139,30 +170,40 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 		/* A lane keeps its order: what misses in front of this has been lost. */
 		stripe->sent_us |= STRIPE_ARRIVED;
 		walk->lanes_seen |= bit;
+		walk->heard |= bit;
 		return 0;
 	}
 	if (stripe->sent_us & STRIPE_ARRIVED) {
 		walk->lanes_seen |= bit;
-		/* This was reported while it was hidden, and is not now: TCP would take it for lost. */
-		if (before(walk->flow->told_to, stripe->end)) {
+		/*
+		 * This was reported while it was hidden, and is not now: TCP would take it for lost. A stalled flow
+		 * is told all the same: there may be no further ACK, and to send some stripes again for nothing
+		 * costs less than TCP's timer.
+		 */
+		if (!walk->is_stalled && before(walk->flow->told_to, stripe->end)) {
 			walk->limit = stripe->start;
 			walk->is_limited = 1;
 		}
 		return 0;
 	}
 	starts_arrived = is_sacked(walk->sack, stripe->start);
-	is_proven = walk->lanes_seen & bit;
+	/* The lanes of a plan that is over: one of them is dead for all we know, and TCP would wait for its timers. */
+	is_proven = walk->lanes_seen & bit || stripe->lane >> 4 != walk->plan;
 	if (!is_proven && before(stripe->sent_us, walk->old_us)) {
 		walk->by_age = 1;
 		is_proven = 1;
+		if (!starts_arrived)
+			count_silent(walk, stripe->lane);
 	}
 	if (!is_proven) {
 		walk->limit = starts_arrived ? stripe->end - 1 : stripe->start;
 		walk->sent_us = stripe->sent_us;
 		walk->is_limited = 1;
 	}
-	if (starts_arrived)
+	if (starts_arrived) {
 		walk->lanes_seen |= bit;
+		walk->heard |= bit;
+	}
 	return 0;
 }
 
@@ -187,6 +228,19 @@ static __always_inline void drag_lane(struct lb_progress *progress, __u32 lane)
 	drag = progress->drag[lane];
 	drag += drag + DRAG_STEP;
 	progress->drag[lane] = drag < DRAG_MAX ? drag : DRAG_MAX;
+}
+
+/* The lane of the lowest hole has swallowed everything for a while, and other lanes have not. */
+static __always_inline void shun_lane(const struct lb_plan *plan, struct lb_progress *progress,
+				      const struct judge_walk *walk)
+{
+	__u32 lane = walk->hole_lane & (LB_LANES_MAX - 1);
+
+	if (walk->hole_lane >> 4 != progress->generation || (walk->silent >> 4 * lane & 0xf) < SILENT_STRIPES ||
+	    !walk->heard || walk->heard & 1u << lane || progress->drag[lane] >= SILENT_DRAG)
+		return;
+	progress->drag[lane] = SILENT_DRAG;
+	__sync_fetch_and_add(&progress->time[lane], (__u64)SILENT_BYTES * plan->lanes[lane].byte_cost);
 }
 
 /* Time passes: lanes that were late get more again. */
@@ -244,8 +298,10 @@ static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct l
 					  const struct tcp_view *view, const struct sack_view *sack, __u64 now,
 					  int is_new, __u32 n_lanes, struct judge_walk *walk)
 {
-	__u64 ns = patience(bond, flow, now - flow->acked_ns > STALL_NS);
+	__u64 ns;
 
+	walk->is_stalled = now - flow->acked_ns > STALL_NS;
+	ns = patience(bond, flow, walk->is_stalled);
 	walk->flow = flow;
 	walk->sack = sack;
 	walk->ack = view->ack;
@@ -266,8 +322,8 @@ static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct l
 }
 
 /* Decides about one segment that acknowledges a striped flow. Returns 0 where damping has no opinion. */
-static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct lb_config *bond, __u32 n_lanes,
-					    struct lb_progress *progress)
+static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct lb_config *bond,
+					    const struct lb_plan *plan, struct lb_progress *progress)
 {
 	struct judge_walk walk = {};
 	struct lb_flow_key key;
@@ -311,9 +367,12 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		flow->damped >>= 1;
 	}
 	all = (1u << sack.n) - 1;
-	keep = judge_blocks(bond, flow, &view, &sack, now, is_new, n_lanes, &walk);
+	walk.plan = plan->generation;
+	keep = judge_blocks(bond, flow, &view, &sack, now, is_new, plan->n_lanes, &walk);
 	if (is_new)
 		flow->hole_lane = walk.is_covered ? walk.hole_lane : LB_NO_LANE;
+	if (walk.is_covered && walk.by_age)
+		shun_lane(plan, progress, &walk);
 	flow->acked_ns = now;
 	if (is_dsack(&view, &sack)) {
 		/* What was told as a loss was none: such mistakes must not feed on themselves. */

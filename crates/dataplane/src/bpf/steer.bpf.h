@@ -154,8 +154,9 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 					 const struct lb_plan *plan)
 {
 	struct lb_progress *progress;
+	struct lb_flow *flow = 0;
 	struct tcp_view view;
-	__u32 lane, latest, is_tcp, is_bare_ack, hash, dead = bond->dead_slots;
+	__u32 lane, latest, is_tcp, is_bare_ack, is_damped, hash, dead = bond->dead_slots;
 	__u64 cost, ahead, *time;
 
 	if (plan->n_lanes == 1)
@@ -178,6 +179,12 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	/* ACKs without data stay in order on one lane: reordered ones slow the sender down. */
 	is_bare_ack = is_tcp && !view.payload && skb->len <= ACK_BYTES_MAX;
 	lane = is_bare_ack ? hashed_lane(plan, hash) : latest;
+	is_damped = is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING;
+	if (is_damped) {
+		flow = bpf_map_lookup_elem(&lb_flows, &view.flow);
+		if (flow)
+			dead |= stuck_slot(flow, plan);
+	}
 	if (dead) {
 		latest = latest_live_lane(plan, dead, progress, latest);
 		lane = is_bare_ack ? next_live_lane_out(plan, dead, lane) : latest;
@@ -192,8 +199,8 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	ahead = *time - progress->time[index_of(latest)];
 	if ((__s64)ahead < (__s64)(LEAD_BYTES_MAX * cost))
 		__sync_fetch_and_add(time, skb->wire_len * cost);
-	if (is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING)
-		remember_stripe(skb, &view, plan->generation << 4 | lane);
+	if (is_damped)
+		remember_stripe(skb, &view, flow, plan->generation << 4 | lane);
 	return lane;
 }
 

@@ -255,13 +255,68 @@ fn a_new_connection_with_the_same_ports_starts_anew() {
 }
 
 #[test]
-fn a_change_of_plan_voids_proofs() {
+fn what_left_under_a_plan_that_is_over_is_told_at_once() {
     let rig = sent(4, 4);
+    ack(&rig, &Tcp::ack(at(0), &[block(1, 4)]));
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 4)])), ("rx_ack_damped", None));
     rig.weights(&[1000, 1000]);
+    // Before anything leaves under the new plan, and after.
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 4)])), ("rx_ack_lost", Some(vec![block(1, 4)])));
     send_some(&rig, at(4), 8);
-    // 4 and up left under the new plan: its lane 0 is another lane 0 than stripe 0's.
-    ack(&rig, &Tcp::ack(at(0), &[block(4, 5)]));
-    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(4, 9)])), ("rx_ack_damped", None));
+    // 4 and up: a hole there is the lanes' doing.
+    let told = ack(&rig, &Tcp::ack(at(0), &[block(1, 4), block(6, 7)]));
+    assert_eq!(told, ("rx_ack_lost", Some(vec![block(1, 4)])));
+}
+
+/// How long an ACK must be missing until its flow counts as stalled.
+const STALL: Duration = Duration::from_millis(3);
+
+fn pass(time: Duration) {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_stalled_flow_stays_off_the_lane_of_its_hole() {
+    let rig = sent(2, 8);
+    ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
+    pass(STALL);
+    assert_eq!(send_anywhere(&rig, at(8), 6), [1; 6]);
+    // ACKs are back.
+    ack(&rig, &Tcp::ack(at(12), &[]));
+    let lanes = send_anywhere(&rig, at(14), 100);
+    assert!(lanes.contains(&0), "{lanes:?}");
+}
+
+#[test]
+fn a_lane_that_swallowed_everything_is_hardly_used() {
+    let mut rig = sent(2, 12);
+    ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
+    rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+    pass(STALL);
+    // Stripe 1 is in no block any more; a flow that is not stalled would have to wait for it.
+    let odd = vec![block(7, 8), block(9, 10), block(11, 12)];
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &odd)), ("rx_ack_old", Some(odd)));
+    let lanes = send_anywhere(&rig, at(12), 200);
+    assert!(!lanes.contains(&0), "the silent lane was used: {lanes:?}");
+    // It is tried again when the others have carried much.
+    ack(&rig, &Tcp::ack(at(212), &[]));
+    let many = send_anywhere(&rig, at(212), 2000);
+    assert!((1..=20).contains(&many.iter().filter(|lane| **lane == 0).count()), "{many:?}");
+}
+
+#[test]
+fn a_lane_that_lost_one_stripe_is_used_as_before() {
+    let mut rig = sent(2, 12);
+    ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
+    rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+    pass(STALL);
+    ack(&rig, &Tcp::ack(at(0), &[block(1, 4), block(5, 12)]));
+    let lanes = send_anywhere(&rig, at(12), 200);
+    let share = lanes.iter().filter(|lane| **lane == 0).count();
+    assert!((90..=110).contains(&share), "{share} of 200");
 }
 
 #[test]
