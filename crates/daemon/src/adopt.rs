@@ -36,34 +36,30 @@ async fn one(control: &mut Control, mut saved: SavedBond) -> Result<Bond, Error>
     if saved.ifindex != Some(link.index) {
         return Err(Error::new(&name, "cannot adopt", "another interface has its name"));
     }
+    for member in saved.members.clone().iter().filter(|member| !member.stays()) {
+        let doing = if member.joining { "added" } else { "removed" };
+        tracing::warn!(bond = %name, member = %member.before.link.name, doing, "an earlier daemon died at it");
+        member::finish(control, &mut saved, member.before.link.index).await;
+    }
     let mut members = Vec::new();
-    let mut left = Vec::new();
-    for member in std::mem::take(&mut saved.members) {
-        if member.joining {
-            tracing::warn!(bond = %name, member = %member.before.link.name, "an earlier daemon died while it added it");
-            member::put_back(control, &saved, &member).await;
-        } else {
-            saved.members.push(member);
-        }
-    }
-    for member in &saved.members {
-        let index = member.before.link.index;
-        match control.netlink.link_by_index(index).await {
+    for index in saved.members.iter().map(|member| member.before.link.index).collect::<Vec<_>>() {
+        let why = match control.netlink.link_by_index(index).await {
             Ok(found) if found.controller.is_none_or(|controller| controller == link.index) => {
-                members.push(found)
+                members.push(found);
+                continue;
             }
-            Ok(found) => {
-                tracing::warn!(bond = %name, member = %found.name, "somebody else took this member");
-                left.push(index);
-            }
-            Err(error) => {
-                tracing::warn!(bond = %name, %error, "a member is gone");
-                left.push(index);
-            }
+            Ok(found) => format!("somebody else took '{}'", found.name),
+            Err(error) => format!("a member is gone: {error}"),
+        };
+        tracing::warn!(bond = %name, "{why}");
+        if let Err(error) = linkbraid_dataplane::remove_member_pin(&saved.pins, index) {
+            tracing::error!(%error, "its program stays on");
         }
-    }
-    for index in left {
         member::disinherit(&mut saved, index);
+    }
+    // Now, or the next daemon would do all this again to interfaces that are in use for something else by then.
+    if let Err(error) = control.state.write(&saved) {
+        tracing::error!(%error, "the next daemon will not know");
     }
     let mut bond =
         Bond::new(saved, link.index, link.mac, control.hook, control.events.clone(), control.feed.clone())?;

@@ -6,14 +6,19 @@ use crate::{
     error::About as _,
     pending::Pending,
     setup,
-    state::{SavedBond, SavedMember},
+    state::SavedMember,
 };
 use linkbraid_api::{
-    Error, MemberAdd, MemberDel, MemberSet, Weight,
+    Error, MemberAdd, MemberSet, Weight,
     limits::{WEIGHT_MBIT_MAX, WEIGHT_MBIT_MIN},
 };
 use linkbraid_dataplane::MEMBERS_MAX;
-use linkbraid_link::{Address, Kind, LinkInfo, Moved, Netlink, PortFlags, Route, Saved};
+use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags, Saved};
+
+mod leave;
+
+use leave::{Addresses, release};
+pub(crate) use leave::{delete, detach, disinherit, finish, withdraw};
 
 /// Refuses an interface that can't be a member. `command` is what the user gave, for the hint.
 pub(crate) async fn check(
@@ -156,7 +161,7 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
             .hint(format!("ip link set {} address 02:00:00:00:00:01", add.interface)));
     }
     let before = control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
-    bond.saved.members.push(SavedMember { slot, weight: add.weight, joining: true, before });
+    bond.saved.members.push(SavedMember { slot, weight: add.weight, joining: true, leaving: false, before });
     if let Err(error) = control.state.write(&bond.saved) {
         bond.saved.members.pop();
         return Err(error);
@@ -194,41 +199,6 @@ pub(crate) async fn admit(control: &mut Control, name: &str, ifindex: u32) -> Re
     settled.and(saved)
 }
 
-/// A member that joined is not wanted after all: everything as it was.
-pub(crate) async fn withdraw(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
-    let released = release(control, &mut bond, ifindex, Addresses::GoBack).await;
-    let settled = settle(control, &mut bond).await;
-    control.bonds.insert(name.to_owned(), bond);
-    released.and(settled)
-}
-
-/// A member whose daemon died while it joined: everything as it was, as far as that can be.
-pub(crate) async fn put_back(control: &Control, saved: &SavedBond, member: &SavedMember) {
-    let before = &member.before;
-    let link = &before.link;
-    if let Some(bond) = saved.ifindex {
-        let moved = Moved {
-            from: link.index,
-            from_name: link.name.clone(),
-            to: bond,
-            to_name: saved.name.clone(),
-            addresses: before.addresses.iter().filter(|address| !address.automatic).cloned().collect(),
-            routes: before.routes.clone(),
-        };
-        if let Err(error) = control.netlink.move_back(&moved).await {
-            tracing::error!(%error, "addresses not moved back");
-        }
-    }
-    // Its program is pinned by its number, and goes with the pin.
-    if let Err(error) = linkbraid_dataplane::remove_member_pin(&saved.pins, link.index) {
-        tracing::error!(%error, "its program stays on");
-    }
-    if let Err(error) = control.netlink.restore(before).await {
-        tracing::error!(%error, "not everything could be put back");
-    }
-}
-
 /// After the members changed: protocol, tables, stripe.
 pub(crate) async fn settle(control: &mut Control, bond: &mut Bond) -> Result<(), Error> {
     bond.tell_members(control.clock);
@@ -236,89 +206,6 @@ pub(crate) async fn settle(control: &mut Control, bond: &mut Bond) -> Result<(),
     bond.act(&mut control.sender, control.clock);
     bond.write_tables(control.clock)?;
     bond.write_stripe(&control.netlink).await
-}
-
-/// What becomes of the addresses that a member brought with it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Addresses {
-    /// The bond is reached by them: they stay with it, and `bond del` gives them to its first member.
-    Stay,
-    /// They go back with the member.
-    GoBack,
-}
-
-/// Takes a member out of everything and puts it back as it was, except for addresses that the bond keeps.
-async fn release(
-    control: &mut Control,
-    bond: &mut Bond,
-    ifindex: u32,
-    addresses: Addresses,
-) -> Result<(), Error> {
-    bond.members.retain(|member| member.ifindex != ifindex);
-    let Some(at) = bond.saved.members.iter().position(|member| member.before.link.index == ifindex) else {
-        return Ok(());
-    };
-    let saved = bond.saved.members.remove(at);
-    let mut before = saved.before;
-    let name = before.link.name.clone();
-    // Those that the kernel makes itself never moved.
-    let (automatic, own): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut before.addresses).into_iter().partition(|address| address.automatic);
-    let routes = std::mem::take(&mut before.routes);
-    let mut moved_back = Ok(());
-    match addresses {
-        Addresses::Stay => {
-            before.addresses = automatic;
-            hand_over(&mut bond.saved, ifindex, own, routes);
-        }
-        Addresses::GoBack => {
-            let moved = Moved {
-                from: ifindex,
-                from_name: name.clone(),
-                to: bond.ifindex,
-                to_name: bond.saved.name.clone(),
-                addresses: own.clone(),
-                routes: routes.clone(),
-            };
-            moved_back =
-                control.netlink.move_back(&moved).await.about(&name, "cannot move its addresses back");
-            before.addresses = automatic.into_iter().chain(own).collect();
-            before.routes = routes;
-        }
-    }
-    let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
-    let restored = match control.netlink.restore(&before).await {
-        Err(error) if error.kind == Kind::NoDevice => Ok(()),
-        result => result.about(&name, "cannot put the interface back"),
-    };
-    control.state.write(&bond.saved)?;
-    detached.and(moved_back).and(restored)
-}
-
-/// Gives what `bond del` is to put back to the first member that is left: the bond is reached by it.
-fn hand_over(saved: &mut SavedBond, from: u32, addresses: Vec<Address>, routes: Vec<Route>) {
-    let Some(heir) = saved.members.first_mut() else { return };
-    if addresses.is_empty() && routes.is_empty() {
-        return;
-    }
-    let before = &mut heir.before;
-    before.addresses.extend(addresses);
-    before.routes.extend(routes.into_iter().map(|mut route| {
-        route.rebind(from, before.link.index);
-        route
-    }));
-    // Addresses are of use on an interface that is up only.
-    before.link.up = true;
-}
-
-/// Forgets a member that is gone; what it brought goes to the first one that is left.
-pub(crate) fn disinherit(saved: &mut SavedBond, ifindex: u32) {
-    let Some(at) = saved.members.iter().position(|member| member.before.link.index == ifindex) else {
-        return;
-    };
-    let gone = saved.members.remove(at).before;
-    let own = gone.addresses.into_iter().filter(|address| !address.automatic).collect();
-    hand_over(saved, ifindex, own, gone.routes);
 }
 
 /// What the user should know of the addresses that a member brings.
@@ -329,49 +216,6 @@ pub(crate) fn lease_warning(bond: &str, before: &Saved) -> Option<String> {
         "{bond}: {} came to '{name}' by DHCP and ends with its lease: stop the client on '{name}', run it on '{bond}'",
         leased.ip
     ))
-}
-
-/// `member del`: the peers are told, and the member leaves when nothing comes in over it any more.
-pub(crate) async fn delete(control: &mut Control, del: &MemberDel) -> Result<Pending, Error> {
-    let mut bond = control.bonds.remove(&del.bond).ok_or_else(|| control.no_bond(&del.bond))?;
-    let result = leave(control, &mut bond, del).await;
-    control.bonds.insert(del.bond.clone(), bond);
-    result
-}
-
-async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Result<Pending, Error> {
-    let what = || format!("cannot remove member '{}'", del.interface);
-    let member = find(bond, &del.interface)?.clone();
-    if member.leaving {
-        return Err(Error::new(&del.bond, what(), "it is leaving already")
-            .hint(format!("linkbraid show {}", del.bond)));
-    }
-    if bond.members.iter().filter(|member| !member.leaving).count() == 1 && !del.force {
-        return Err(Error::new(&del.bond, what(), "it is the last one")
-            .hint(format!("linkbraid bond del {}", del.bond)));
-    }
-    // Off the plans, here and (through CHANGE) at the peers, while it still takes frames in.
-    for other in bond.members.iter_mut().filter(|other| other.slot == member.slot) {
-        other.leaving = true;
-    }
-    let kept = keep_mac(&control.netlink, bond).await;
-    let settled = settle(control, bond).await;
-    bond.announce(&mut control.sender, control.clock);
-    if let Err(error) = kept.and(settled) {
-        tracing::error!(%error, "the bond is behind");
-    }
-    Ok(Pending::leave(bond, &member, control.clock.now()))
-}
-
-/// A member that has left the plans leaves the bond.
-pub(crate) async fn detach(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
-    let addresses = if bond.saved.members.len() > 1 { Addresses::Stay } else { Addresses::GoBack };
-    // Whatever failed: a member that is half in and half out could neither be added nor removed.
-    let released = release(control, &mut bond, ifindex, addresses).await;
-    let settled = settle(control, &mut bond).await;
-    control.bonds.insert(name.to_owned(), bond);
-    released.and(settled)
 }
 
 /// The bond's MAC is that of one of its members: if that one has left, the first one's.

@@ -165,7 +165,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
     for (slot, link) in links.iter().enumerate() {
         let before =
             control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
-        members.push(SavedMember { slot: slot as u8, weight: Weight::Auto, joining: false, before });
+        members.push(SavedMember { slot: slot as u8, weight: Weight::Auto, joining: false, leaving: false, before });
     }
     let mut saved = SavedBond {
         name: add.name.clone(),

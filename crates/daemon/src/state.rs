@@ -73,8 +73,18 @@ pub(crate) struct SavedMember {
     /// `member add` has not come to its end.
     #[serde(default)]
     pub joining: bool,
+    /// `member del` has not come to its end.
+    #[serde(default)]
+    pub leaving: bool,
     /// What it was like before it joined.
     pub before: Saved,
+}
+
+impl SavedMember {
+    /// Whether it is neither coming nor going.
+    pub(crate) const fn stays(&self) -> bool {
+        !self.joining && !self.leaving
+    }
 }
 
 /// The directory of these files.

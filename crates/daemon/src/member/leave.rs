@@ -1,0 +1,224 @@
+//! How a member leaves: by `member del`, because it could not join, because it is gone, or because the daemon that was
+//! at it died.
+
+use super::{find, keep_mac, settle};
+use crate::{
+    bond::Bond,
+    control::Control,
+    error::About as _,
+    pending::Pending,
+    state::{SavedBond, SavedMember},
+};
+use linkbraid_api::{Error, MemberDel};
+use linkbraid_link::{Address, Kind, Moved, Netlink, Route, Saved};
+
+/// What becomes of the addresses that a member brought with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Addresses {
+    /// The bond is reached by them: they stay with it, and `bond del` gives them to its first member.
+    Stay,
+    /// They go back with the member.
+    GoBack,
+}
+
+/// `member del`: the peers are told, and the member leaves when nothing comes in over it any more.
+pub(crate) async fn delete(control: &mut Control, del: &MemberDel) -> Result<Pending, Error> {
+    let mut bond = control.bonds.remove(&del.bond).ok_or_else(|| control.no_bond(&del.bond))?;
+    let result = leave(control, &mut bond, del).await;
+    control.bonds.insert(del.bond.clone(), bond);
+    result
+}
+
+async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Result<Pending, Error> {
+    let what = || format!("cannot remove member '{}'", del.interface);
+    let member = find(bond, &del.interface)?.clone();
+    if member.leaving {
+        return Err(Error::new(&del.bond, what(), "it is leaving already")
+            .hint(format!("linkbraid show {}", del.bond)));
+    }
+    if bond.members.iter().filter(|member| !member.leaving).count() == 1 && !del.force {
+        return Err(Error::new(&del.bond, what(), "it is the last one")
+            .hint(format!("linkbraid bond del {}", del.bond)));
+    }
+    // First of all: a daemon that dies on the way leaves a member that is half in and half out.
+    set_leaving(&mut bond.saved, member.ifindex, true);
+    if let Err(error) = control.state.write(&bond.saved) {
+        set_leaving(&mut bond.saved, member.ifindex, false);
+        return Err(error);
+    }
+    // Off the plans, here and (through CHANGE) at the peers, while it still takes frames in.
+    for other in bond.members.iter_mut().filter(|other| other.slot == member.slot) {
+        other.leaving = true;
+    }
+    let kept = keep_mac(&control.netlink, bond).await;
+    let settled = settle(control, bond).await;
+    bond.announce(&mut control.sender, control.clock);
+    if let Err(error) = kept.and(settled) {
+        tracing::error!(%error, "the bond is behind");
+    }
+    Ok(Pending::leave(bond, &member, control.clock.now()))
+}
+
+fn set_leaving(saved: &mut SavedBond, ifindex: u32, leaving: bool) {
+    for member in saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
+        member.leaving = leaving;
+    }
+}
+
+/// A member that has left the plans leaves the bond.
+pub(crate) async fn detach(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
+    let addresses = without(&bond.saved, ifindex);
+    // Whatever failed: a member that is half in and half out could neither be added nor removed.
+    let released = release(control, &mut bond, ifindex, addresses).await;
+    let settled = settle(control, &mut bond).await;
+    control.bonds.insert(name.to_owned(), bond);
+    released.and(settled)
+}
+
+/// A member that joined is not wanted after all: everything as it was.
+pub(crate) async fn withdraw(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
+    let released = release(control, &mut bond, ifindex, Addresses::GoBack).await;
+    let settled = settle(control, &mut bond).await;
+    control.bonds.insert(name.to_owned(), bond);
+    released.and(settled)
+}
+
+/// A member that an earlier daemon was adding or removing when it died leaves the bond, as far as that can be. Once:
+/// what it is used for afterwards is none of the bond's business.
+pub(crate) async fn finish(control: &Control, saved: &mut SavedBond, ifindex: u32) {
+    let Some(member) = saved.members.iter().find(|member| member.before.link.index == ifindex).cloned()
+    else {
+        return;
+    };
+    let name = member.before.link.name.clone();
+    let found = control.netlink.link_by_index(ifindex).await;
+    let is_taken = |other: u32| Some(other) != saved.ifindex;
+    let lost = match &found {
+        Ok(link) => link.controller.is_some_and(is_taken),
+        Err(error) => error.kind == Kind::NoDevice,
+    };
+    let cleared = match saved.ifindex {
+        Some(bond) if !lost => leave_bridge(&control.netlink, bond, ifindex, &name).await,
+        _ => Ok(()),
+    };
+    let unpinned = linkbraid_dataplane::remove_member_pin(&saved.pins, ifindex)
+        .about(&name, "cannot take its program off");
+    let back = if lost {
+        disinherit(saved, ifindex);
+        Ok(())
+    } else {
+        let addresses = if member.joining { Addresses::GoBack } else { without(saved, ifindex) };
+        saved.members.retain(|member| member.before.link.index != ifindex);
+        give_back(&control.netlink, saved, member.before, addresses).await
+    };
+    if let Err(error) = cleared.and(unpinned).and(back) {
+        tracing::error!(%error, "not everything could be put back");
+    }
+}
+
+/// What becomes of the addresses of a member that leaves: with nobody left to reach the bond by, they are of use on the
+/// member alone.
+fn without(saved: &SavedBond, ifindex: u32) -> Addresses {
+    let stays = |member: &SavedMember| member.stays() && member.before.link.index != ifindex;
+    if saved.members.iter().any(stays) { Addresses::Stay } else { Addresses::GoBack }
+}
+
+/// Takes a member out of everything and puts it back as it was, except for addresses that the bond keeps.
+pub(super) async fn release(
+    control: &mut Control,
+    bond: &mut Bond,
+    ifindex: u32,
+    addresses: Addresses,
+) -> Result<(), Error> {
+    bond.members.retain(|member| member.ifindex != ifindex);
+    let Some(at) = bond.saved.members.iter().position(|member| member.before.link.index == ifindex) else {
+        return Ok(());
+    };
+    let before = bond.saved.members.remove(at).before;
+    let name = before.link.name.clone();
+    let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
+    let back = give_back(&control.netlink, &mut bond.saved, before, addresses).await;
+    control.state.write(&bond.saved)?;
+    detached.and(back)
+}
+
+async fn leave_bridge(netlink: &Netlink, bond: u32, ifindex: u32, name: &str) -> Result<(), Error> {
+    match netlink.link_by_index(ifindex).await {
+        Ok(link) if link.controller == Some(bond) => {
+            netlink.clear_master(ifindex).await.about(name, "cannot leave the bond")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes an interface that is no longer a member what it was, except for addresses that the bond keeps: those become
+/// the first one's that is left.
+async fn give_back(
+    netlink: &Netlink,
+    saved: &mut SavedBond,
+    mut before: Saved,
+    addresses: Addresses,
+) -> Result<(), Error> {
+    let (index, name) = (before.link.index, before.link.name.clone());
+    // Those that the kernel makes itself never moved.
+    let (automatic, own): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut before.addresses).into_iter().partition(|address| address.automatic);
+    let routes = std::mem::take(&mut before.routes);
+    let mut moved_back = Ok(());
+    match (addresses, saved.ifindex) {
+        (Addresses::GoBack, Some(bond)) => {
+            let moved = Moved {
+                from: index,
+                from_name: name.clone(),
+                to: bond,
+                to_name: saved.name.clone(),
+                addresses: own.clone(),
+                routes: routes.clone(),
+            };
+            moved_back = match netlink.move_back(&moved).await {
+                Err(error) if error.kind == Kind::NoDevice => Ok(()),
+                result => result.about(&name, "cannot move its addresses back"),
+            };
+            before.addresses = automatic.into_iter().chain(own).collect();
+            before.routes = routes;
+        }
+        _ => {
+            before.addresses = automatic;
+            hand_over(saved, index, own, routes);
+        }
+    }
+    let restored = match netlink.restore(&before).await {
+        Err(error) if error.kind == Kind::NoDevice => Ok(()),
+        result => result.about(&name, "cannot put the interface back"),
+    };
+    moved_back.and(restored)
+}
+
+/// Gives what `bond del` is to put back to the first member that is left: the bond is reached by it.
+fn hand_over(saved: &mut SavedBond, from: u32, addresses: Vec<Address>, routes: Vec<Route>) {
+    let staying = saved.members.iter().position(SavedMember::stays).unwrap_or(0);
+    let Some(heir) = saved.members.get_mut(staying) else { return };
+    if addresses.is_empty() && routes.is_empty() {
+        return;
+    }
+    let before = &mut heir.before;
+    before.addresses.extend(addresses);
+    before.routes.extend(routes.into_iter().map(|mut route| {
+        route.rebind(from, before.link.index);
+        route
+    }));
+    // Addresses are of use on an interface that is up only.
+    before.link.up = true;
+}
+
+/// Forgets a member that is gone; what it brought goes to the first one that is left.
+pub(crate) fn disinherit(saved: &mut SavedBond, ifindex: u32) {
+    let Some(at) = saved.members.iter().position(|member| member.before.link.index == ifindex) else {
+        return;
+    };
+    let gone = saved.members.remove(at).before;
+    let own = gone.addresses.into_iter().filter(|address| !address.automatic).collect();
+    hand_over(saved, ifindex, own, gone.routes);
+}
