@@ -12,8 +12,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long one request may take from connecting to the reply. The longest is `member add`, which waits some seconds
-/// for peers to answer through the new link; what else the daemon does takes well under a second.
+/// How long one request may take from connecting to the reply. The longest is `member add`, which waits up to 27 s for
+/// peers to answer through the new link; what else the daemon does takes well under a second.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why there is no reply.

@@ -1,14 +1,24 @@
 //! Requests that take a while: the loop goes on meanwhile, and the answer comes when they are done.
 
-use crate::{bond::Bond, control::Control, member};
+use crate::{
+    bond::{Bond, Member},
+    control::Control,
+    member,
+    state::SavedBond,
+};
 use linkbraid_api::{Error, Reply};
-use linkbraid_proto::Time;
+use linkbraid_proto::{Time, inspector::Timing};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long a new member may take until a peer answers through it: the up-delay, ARP+'s announcement of it (once more
-/// if that was lost) and three probes.
+/// How long a new member may take until a peer answers through it, counted from its carrier, where probes are sent often:
+/// the up-delay, ARP+'s announcement of it (once more if that was lost) and the probes of its admission. As long as that
+/// it may take until it has a carrier.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same where probes are rare, counted from the request: its client waits for 30 s.
+const JOIN_TIMEOUT_MAX: Duration = Duration::from_secs(27);
+/// Intervals between probes that go by besides those of the admission: the peers have to hear of the member first.
+const JOIN_INTERVALS_MORE: u32 = 2;
 /// A member that leaves goes when nothing has come in for this long...
 const QUIET: Duration = Duration::from_millis(20);
 /// ...or after this long: plain hosts and lost announcements must not keep it.
@@ -24,6 +34,10 @@ enum Wait {
         /// Admit it at the end of the time even so.
         force: bool,
         warnings: Vec<String>,
+        /// There was nobody to try it with when it joined.
+        alone: bool,
+        /// Since when it has a carrier.
+        carrier_since: Option<Time>,
     },
     /// A member is to leave when nothing comes in over it any more.
     Leave { rx_frames: u64, quiet_since: Time },
@@ -37,23 +51,29 @@ pub(crate) struct Pending {
     slot: u8,
     name: String,
     started: Time,
+    /// When it ends in any case.
+    until: Time,
     wait: Wait,
 }
 
 impl Pending {
     /// `member add`, once the member is in the bond.
-    pub(crate) fn join(bond: &Bond, member: &crate::bond::Member, now: Time, force: bool) -> Self {
-        Self::new(bond, member, now, Wait::Join { force, warnings: Vec::new() })
+    pub(crate) fn join(bond: &Bond, member: &Member, now: Time, force: bool) -> Self {
+        let alone = !bond.has_witness(member.slot);
+        let wait = Wait::Join { force, warnings: Vec::new(), alone, carrier_since: None };
+        Self::new(bond, member, now, JOIN_TIMEOUT, wait)
     }
 
     /// `member del`, once everyone was told.
-    pub(crate) fn leave(bond: &Bond, member: &crate::bond::Member, now: Time) -> Self {
-        Self::new(bond, member, now, Wait::Leave { rx_frames: u64::MAX, quiet_since: now })
+    pub(crate) fn leave(bond: &Bond, member: &Member, now: Time) -> Self {
+        let wait = Wait::Leave { rx_frames: u64::MAX, quiet_since: now };
+        Self::new(bond, member, now, DRAIN_TIMEOUT, wait)
     }
 
-    fn new(bond: &Bond, member: &crate::bond::Member, now: Time, wait: Wait) -> Self {
+    fn new(bond: &Bond, member: &Member, now: Time, limit: Duration, wait: Wait) -> Self {
         let (ifindex, slot, name) = (member.ifindex, member.slot, member.name.clone());
-        Self { bond: bond.saved.name.clone(), ifindex, slot, name, started: now, wait }
+        let (bond, until) = (bond.saved.name.clone(), now + limit);
+        Self { bond, ifindex, slot, name, started: now, until, wait }
     }
 
     /// The same, with lines for the user at its end.
@@ -65,14 +85,19 @@ impl Pending {
         self
     }
 
-    /// When it wants to be looked at, though nothing happens.
-    fn wake(&self) -> Time {
-        self.started
-            + JOIN_TIMEOUT.min(match self.wait {
-                Wait::Join { .. } => JOIN_TIMEOUT,
-                Wait::Leave { .. } => DRAIN_TIMEOUT,
-            })
+    /// A member that joins has a carrier, or has none: when its time is over then.
+    fn follow_carrier(&mut self, now: Time, carrier: bool, patience: Duration) {
+        let Wait::Join { carrier_since, .. } = &mut self.wait else { return };
+        *carrier_since = if carrier { carrier_since.or(Some(now)) } else { None };
+        let until = carrier_since.map_or(self.started + JOIN_TIMEOUT, |since| since + patience);
+        self.until = until.min(self.started + JOIN_TIMEOUT_MAX);
     }
+}
+
+/// How long a member needs from its carrier on until it is proven, if it ever is.
+fn patience(timing: &Timing) -> Duration {
+    let intervals = u32::from(timing.admit) + JOIN_INTERVALS_MORE;
+    JOIN_TIMEOUT.max(timing.up_delay + timing.interval * intervals)
 }
 
 /// What has come of a request.
@@ -81,6 +106,16 @@ pub(crate) enum Outcome {
     Done(Vec<String>),
     /// It goes on.
     Waits(Pending),
+}
+
+/// Why a good link may not have been proven within [`JOIN_TIMEOUT_MAX`].
+fn too_slow(saved: &SavedBond) -> String {
+    format!(
+        "no peer has answered through it within {} s, but probes {} ms apart after an up-delay of {} ms take longer",
+        JOIN_TIMEOUT_MAX.as_secs(),
+        saved.probe_interval_ms,
+        saved.up_delay_ms
+    )
 }
 
 /// All requests under way.
@@ -95,7 +130,7 @@ impl Queue {
     /// When the next one wants to be looked at.
     pub(crate) fn wake(&self, now: Time) -> Option<Time> {
         let soon = |pending: &Pending| match pending.wait {
-            Wait::Join { .. } => pending.wake(),
+            Wait::Join { .. } => pending.until,
             Wait::Leave { .. } => now + DRAIN_LOOK,
         };
         self.0.iter().map(|(pending, _)| soon(pending)).min()
@@ -133,15 +168,18 @@ async fn look(control: &mut Control, pending: &mut Pending) -> Option<Result<Vec
             Wait::Leave { .. } => Ok(Vec::new()),
         });
     };
-    let over = now >= pending.wake();
+    let carrier = member.polled.unwrap_or(member.carrier) && member.admin_up;
+    let patience = patience(&bond.saved.timing());
+    pending.follow_carrier(now, carrier, patience);
+    let over = now >= pending.until;
     match &mut pending.wait {
         Wait::Join { .. } if member.leaving => {
             Some(Err(Error::new(&pending.bond, failed, "it was removed meanwhile")))
         }
-        Wait::Join { force, warnings } => {
+        Wait::Join { force, warnings, alone, .. } => {
             let mut lines = std::mem::take(warnings);
-            let carrier = member.polled.unwrap_or(member.carrier) && member.admin_up;
-            let alone = !bond.has_witness(pending.slot);
+            // Whoever was there at the beginning may be gone for no other reason than that another member left.
+            let alone = *alone && !bond.has_witness(pending.slot);
             if bond.is_proven(pending.slot) || (member.alive && alone) {
                 // Nobody to try it with: plain hosts are all there is, or nobody at all.
                 return Some(member::admit(control, &pending.bond, pending.ifindex).await.map(|()| lines));
@@ -164,7 +202,11 @@ async fn look(control: &mut Control, pending: &mut Pending) -> Option<Result<Vec
                 ));
                 return Some(member::admit(control, &pending.bond, pending.ifindex).await.map(|()| lines));
             }
-            let error = Error::new(&pending.bond, failed, "no peer answers through it")
+            let cause = match pending.until < pending.started + JOIN_TIMEOUT_MAX {
+                true => "no peer answers through it".to_owned(),
+                false => too_slow(&bond.saved),
+            };
+            let error = Error::new(&pending.bond, failed, cause)
                 .hint(format!("linkbraid member add {} {} --force", pending.bond, pending.name));
             if let Err(error) = member::withdraw(control, &pending.bond, pending.ifindex).await {
                 return Some(Err(error));

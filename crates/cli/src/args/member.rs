@@ -21,7 +21,7 @@ Examples:
   linkbraid member add bond0 eth3 --weight 100
 
 The link carries traffic only once peers have answered through it; the command
-waits for that, up to a few seconds.")]
+waits for that: a few seconds, or as long as rare probes take, 27 s at most.")]
     Add(MemberAddArgs),
 
     /// Change a member

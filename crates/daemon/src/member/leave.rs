@@ -36,9 +36,15 @@ async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Resul
         return Err(Error::new(&del.bond, what(), "it is leaving already")
             .hint(format!("linkbraid show {}", del.bond)));
     }
-    if bond.members.iter().filter(|member| !member.leaving).count() == 1 && !del.force {
+    let mut others = bond.members.iter().filter(|other| other.slot != member.slot && !other.leaving);
+    if !del.force && others.clone().next().is_none() {
         return Err(Error::new(&del.bond, what(), "it is the last one")
             .hint(format!("linkbraid bond del {}", del.bond)));
+    }
+    // One that is still to prove itself may be withdrawn again.
+    if !del.force && others.all(|other| other.joining) {
+        return Err(Error::new(&del.bond, what(), "the others are still joining")
+            .hint(format!("linkbraid show {}", del.bond)));
     }
     // First of all: a daemon that dies on the way leaves a member that is half in and half out.
     set_leaving(&mut bond.saved, member.ifindex, true);

@@ -1,0 +1,58 @@
+//! A member that joins, and what is said of one that is not proven.
+
+use crate::{is_joining, until, with_free_links};
+use linkbraid_lab::Way;
+use linkbraid_netns_tests::{BOND, SOON};
+use std::time::Duration;
+
+#[test]
+fn the_last_proven_member_is_kept_while_another_joins() {
+    let net = with_free_links(2, "eth0", &[]);
+    let (a, b) = (net.host("a"), net.host("b"));
+    a.link(1).expect("a link").cut(Way::Both).expect("cuts");
+    std::thread::scope(|scope| {
+        let add = scope.spawn(|| net.say("a", &format!("member add {BOND} eth1")));
+        until("it to join", || is_joining(&net, "eth1"), |joining| *joining);
+        let said = net.say("a", &format!("member del {BOND} eth0"));
+        let hint = said.refused(1, "bond0: cannot remove member 'eth0': the others are still joining");
+        assert_eq!(hint, format!("linkbraid show {BOND}"));
+        a.wait_ping(b.ipv4(), SOON).expect("reaches");
+        // By force: that leaves nobody, and is no proof of the other one.
+        net.ok("a", &format!("member del {BOND} eth0 --force"));
+        let said = add.join().expect("ends");
+        said.refused(1, "bond0: cannot add member 'eth1': no peer answers through it");
+    });
+    assert!(net.show("a").members.is_empty());
+    // The address has gone back with the member that brought it, and that one reaches the others.
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+}
+
+#[test]
+fn a_good_link_joins_though_probes_are_rare() {
+    let net = with_free_links(3, "eth0,eth1", &[]);
+    for name in ["a", "b"] {
+        net.ok(name, &format!("bond set {BOND} --probe-interval 3s"));
+    }
+    net.ok("a", &format!("member add {BOND} eth2"));
+    assert!(net.show("a").members.iter().all(|member| member.live));
+}
+
+#[test]
+fn a_member_without_a_carrier_is_given_its_time_from_the_carrier_on() {
+    let net = with_free_links(3, "eth0,eth1", &[]);
+    for name in ["a", "b"] {
+        net.ok(name, &format!("bond set {BOND} --probe-interval 2s --up-delay 1s"));
+    }
+    let link = net.host("a").link(2).expect("a link");
+    link.carrier(false).expect("pulls");
+    std::thread::scope(|scope| {
+        let add = scope.spawn(|| net.say("a", &format!("member add {BOND} eth2")));
+        until("it to join", || is_joining(&net, "eth2"), |joining| *joining);
+        // A switch's port that takes three seconds until it forwards.
+        std::thread::park_timeout(Duration::from_secs(3));
+        link.carrier(true).expect("plugs in");
+        let said = add.join().expect("ends");
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    });
+    assert!(net.show("a").members.iter().all(|member| member.live));
+}
