@@ -2,7 +2,7 @@
 
 use crate::{bond::Bond, control::Control, error::About as _, member, setup, state::SavedBond};
 use linkbraid_api::Error;
-use linkbraid_link::Kind;
+use linkbraid_link::LinkInfo;
 
 /// Takes over every bond on file; what was half made is undone, and so is what somebody took away by hand.
 pub(crate) async fn all(control: &mut Control) {
@@ -12,30 +12,62 @@ pub(crate) async fn all(control: &mut Control) {
             tracing::warn!(bond = %name, "belongs to another network namespace, left alone");
             continue;
         }
-        let gone = matches!(control.netlink.link(&name).await, Err(error) if error.kind == Kind::NoDevice);
+        let index = saved.ifindex;
+        if let Some(bond) = control.bonds.values().find(|bond| Some(bond.ifindex) == index) {
+            // A daemon that died while it renamed a bond left two files of it.
+            if bond.saved.name != name
+                && let Err(error) = control.state.remove(&name)
+            {
+                tracing::error!(%error, "the bond is on file twice");
+            }
+            continue;
+        }
+        let found = setup::interface(&control.netlink, &saved).await;
+        let gone = matches!(found, Ok(None));
         if !saved.complete || gone {
             let why = if gone { "its interface is gone" } else { "an earlier daemon died while it added it" };
             tracing::warn!(bond = %name, why, "putting the bond's members back");
             setup::undo(control, &saved).await;
             continue;
         }
-        match one(control, saved).await {
+        let adopted = match found.about(&name, "cannot find the bond's interface") {
+            Ok(Some(link)) => one(control, saved, &link).await,
+            Ok(None) => continue,
+            Err(error) => Err(error),
+        };
+        match adopted {
             Ok(mut bond) => {
                 bond.announce(&mut control.sender, control.clock);
                 bond.history.bond(Some("up"), "adopted", "taken over from an earlier daemon");
-                control.bonds.insert(name, bond);
+                if bond.saved.name != name {
+                    let text = format!("its interface was called '{name}', and so was the bond");
+                    bond.history.bond(None, "renamed", text);
+                }
+                control.bonds.insert(bond.saved.name.clone(), bond);
             }
             Err(error) => tracing::error!(%error, "cannot adopt the bond; it goes on as it is"),
         }
     }
 }
 
-async fn one(control: &mut Control, mut saved: SavedBond) -> Result<Bond, Error> {
-    let name = saved.name.clone();
-    let link = control.netlink.link(&name).await.about(&name, "cannot find the bond's interface")?;
-    if saved.ifindex != Some(link.index) {
-        return Err(Error::new(&name, "cannot adopt", "another interface has its name"));
+/// The bond goes by the name of its interface, which somebody changed.
+fn rename(control: &Control, saved: &mut SavedBond, name: &str) -> Result<(), Error> {
+    let is_other = |other: &SavedBond| other.name == name && other.pins != saved.pins;
+    if control.state.read_all().iter().any(is_other) {
+        let cause = format!("its interface is called '{name}' now, which is the name of another bond");
+        return Err(Error::new(&saved.name, "cannot adopt", cause)
+            .hint(format!("ip link set {name} name {}", saved.name)));
     }
+    let old = std::mem::replace(&mut saved.name, name.to_owned());
+    control.state.write(saved)?;
+    control.state.remove(&old)
+}
+
+async fn one(control: &mut Control, mut saved: SavedBond, link: &LinkInfo) -> Result<Bond, Error> {
+    if link.name != saved.name {
+        rename(control, &mut saved, &link.name)?;
+    }
+    let name = saved.name.clone();
     for member in saved.members.clone().iter().filter(|member| !member.stays()) {
         let doing = if member.joining { "added" } else { "removed" };
         tracing::warn!(bond = %name, member = %member.before.link.name, doing, "an earlier daemon died at it");

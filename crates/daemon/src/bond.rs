@@ -93,6 +93,8 @@ impl Member {
 pub(crate) struct Bond {
     pub saved: SavedBond,
     pub ifindex: u32,
+    /// What its interface is called; somebody may rename it.
+    interface: String,
     pub mac: MacAddr,
     pub addresses: Vec<(IpAddr, u8)>,
     pub members: Vec<Member>,
@@ -141,6 +143,7 @@ impl Bond {
             plain: PlainHosts::default(),
             answers: Answers::default(),
             written,
+            interface: saved.name.clone(),
             saved,
             ifindex,
             mac,
@@ -182,6 +185,14 @@ impl Bond {
 
     /// Reads what a link is like now; whether anything about the member changed.
     pub(crate) fn refresh_member(&mut self, link: &LinkInfo) -> bool {
+        if link.index == self.ifindex && link.name != self.interface {
+            self.interface.clone_from(&link.name);
+            let text = format!(
+                "its interface is called '{}' now; the bond is, when the daemon starts anew",
+                link.name
+            );
+            self.history.bond(None, "renamed", text);
+        }
         let Some(member) = self.members.iter_mut().find(|member| member.ifindex == link.index) else {
             return false;
         };

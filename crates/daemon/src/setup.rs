@@ -16,7 +16,7 @@ use linkbraid_api::{
 };
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Netlink, Route};
-use std::{collections::HashSet, fs, net::IpAddr};
+use std::{collections::HashSet, fs, net::IpAddr, path::PathBuf};
 
 /// The inspector's settings unless told otherwise: those of docs/arp-plus.md, section 11.
 const PROBE_INTERVAL_MS: u32 = 50;
@@ -165,7 +165,13 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
     for (slot, link) in links.iter().enumerate() {
         let before =
             control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
-        members.push(SavedMember { slot: slot as u8, weight: Weight::Auto, joining: false, leaving: false, before });
+        members.push(SavedMember {
+            slot: slot as u8,
+            weight: Weight::Auto,
+            joining: false,
+            leaving: false,
+            before,
+        });
     }
     let mut saved = SavedBond {
         name: add.name.clone(),
@@ -182,7 +188,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         up_delay_ms: UP_DELAY_MS,
         host_id: identity::new_host_id()?,
         boot_id: boot_id(),
-        pins: control.pins.join(&add.name),
+        pins: pins_for(control, &add.name),
         members,
     };
     saved.set_inspector(add.inspector);
@@ -207,6 +213,31 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
             undo(control, &saved).await;
             Err(error)
         }
+    }
+}
+
+/// Where a new bond is pinned: under its name, or beside the pins of one that had this name until somebody renamed its
+/// interface.
+fn pins_for(control: &Control, name: &str) -> PathBuf {
+    let taken: HashSet<PathBuf> = control.state.read_all().into_iter().map(|saved| saved.pins).collect();
+    let mut pins = control.pins.join(name);
+    let mut number = 1;
+    while taken.contains(&pins) {
+        number += 1;
+        pins = control.pins.join(format!("{name}_{number}"));
+    }
+    pins
+}
+
+/// The bond's interface, whatever it is called now; none where somebody deleted it.
+pub(crate) async fn interface(
+    netlink: &Netlink,
+    saved: &SavedBond,
+) -> linkbraid_link::Result<Option<LinkInfo>> {
+    let Some(ifindex) = saved.ifindex else { return Ok(None) };
+    match netlink.link_by_index(ifindex).await {
+        Err(error) if error.kind == Kind::NoDevice => Ok(None),
+        found => Ok(found.map(Some)?.filter(|link| link.kind.as_deref() == Some("bridge"))),
     }
 }
 
@@ -334,12 +365,13 @@ pub(crate) async fn put_back(netlink: &Netlink, saved: &SavedBond) -> Result<(),
         let _ = fs::remove_dir(namespace);
     }
     // The bond goes first: its addresses must not be on two interfaces.
-    if let Some(ifindex) = saved.ifindex
-        && let Ok(link) = netlink.link_by_index(ifindex).await
-        && link.name == saved.name
-    {
-        let deleted = netlink.delete_link(ifindex).await.about(&saved.name, "cannot delete the bond");
-        first = first.and(deleted);
+    match interface(netlink, saved).await.about(&saved.name, "cannot find the bond's interface") {
+        Ok(Some(link)) => {
+            let deleted = netlink.delete_link(link.index).await.about(&saved.name, "cannot delete the bond");
+            first = first.and(deleted);
+        }
+        Ok(None) => {}
+        Err(error) => first = first.and(Err(error)),
     }
     let mut seen = HashSet::new();
     for member in saved.members.iter().filter(|member| seen.insert(member.before.link.index)) {

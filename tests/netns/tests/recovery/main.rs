@@ -3,6 +3,7 @@
 
 mod join;
 mod removal;
+mod rename;
 
 use linkbraid_lab::{Host, Topology, Way, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON, machine};

@@ -1,0 +1,87 @@
+//! Interfaces that get another name.
+
+use crate::{sh, until};
+use linkbraid_lab::Topology;
+use linkbraid_netns_tests::{BOND, Net, SOON, machine};
+use std::fs;
+
+#[test]
+fn a_bond_renamed_while_no_daemon_looks_is_taken_over() {
+    let net = Net::up(Topology::symmetric(2, 3, None));
+    let (a, b) = (net.host("a"), net.host("b"));
+    let before = machine::settled(&net, "a");
+    net.start("a", &[]);
+    net.start("b", &[]);
+    for name in ["a", "b"] {
+        net.ok(name, &format!("bond add {BOND} --member eth0,eth1"));
+    }
+    net.wait_tables(&["a", "b"]);
+    net.kill("a");
+    sh(a, &format!("ip link set {BOND} down name lan0"));
+    sh(a, "ip link set lan0 up");
+    net.start("a", &[]);
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    assert_eq!(sh(a, "ip -br link show master lan0").lines().count(), 2);
+    let bonds = net.ok("a", "show lan0");
+    assert!(bonds.starts_with("lan0: ok, 2 of 2 members"), "{bonds}");
+    // A daemon that dies while it renames the bond leaves both files; whichever is read first, it is one bond.
+    net.kill("a");
+    let dir = a.state_dir();
+    let text = fs::read_to_string(dir.join("lan0.json")).expect("is there");
+    for name in [BOND, "zan0"] {
+        let text = text.replace("\"name\": \"lan0\"", &format!("\"name\": \"{name}\""));
+        fs::write(dir.join(format!("{name}.json")), text).expect("writes");
+    }
+    net.start("a", &[]);
+    assert!(net.ok("a", "show").starts_with("lan0: ok"));
+    let files = fs::read_dir(&dir).expect("lists").flatten().map(|file| file.file_name()).collect::<Vec<_>>();
+    assert_eq!(files, ["lan0.json"]);
+    // The name it had is free, and so is what was pinned under it.
+    net.ok("a", &format!("bond add {BOND} --member eth2"));
+    net.kill("a");
+    net.start("a", &[]);
+    assert!(net.ok("a", "show").contains("lan0: ok") && net.show("a").members.len() == 1);
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    net.ok("a", &format!("bond del {BOND}"));
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    net.ok("a", "bond del lan0");
+    machine::as_it_was(&net, "a", &before);
+}
+
+#[test]
+fn a_bond_renamed_under_its_daemon_is_deleted_whole() {
+    let net = Net::up(Topology::symmetric(2, 2, None));
+    let a = net.host("a");
+    let before = machine::settled(&net, "a");
+    net.start("a", &[]);
+    net.ok("a", &format!("bond add {BOND} --member eth0,eth1"));
+    sh(a, &format!("ip link set {BOND} down name lan0"));
+    sh(a, "ip link set lan0 up");
+    let told = || net.show("a").events.iter().any(|event| event.reason == "renamed");
+    until("the event", told, |told| *told);
+    net.ok("a", &format!("bond del {BOND}"));
+    machine::as_it_was(&net, "a", &before);
+}
+
+#[test]
+fn two_bonds_that_swapped_their_names_are_told_apart() {
+    let net = Net::up(Topology::symmetric(2, 4, None));
+    let a = net.host("a");
+    let before = machine::settled(&net, "a");
+    net.start("a", &[]);
+    net.ok("a", "bond add bond0 --member eth0,eth1");
+    net.ok("a", "bond add bond1 --member eth2,eth3");
+    net.kill("a");
+    for line in ["bond0 down name x", "bond1 down name bond0", "x name bond1", "bond0 up", "bond1 up"] {
+        sh(a, &format!("ip link set {line}"));
+    }
+    // Refused, and nothing is touched.
+    net.start("a", &[]);
+    assert_eq!(net.ok("a", "show --json").trim(), "[]");
+    assert!(net.log("a").contains("which is the name of another bond"), "{}", net.log("a"));
+    assert_eq!(sh(a, "ip -br link show master bond1").lines().count(), 2);
+    for name in ["bond0", "bond1"] {
+        net.ok("a", &format!("bond del {name}"));
+    }
+    machine::as_it_was(&net, "a", &before);
+}
