@@ -205,7 +205,8 @@ impl Bond {
             return true;
         }
         let of = |member: &Member| {
-            (member.admin_up, member.carrier, member.ours, member.weight_mbit(), member.full_duplex)
+            let link = (member.admin_up, member.carrier, member.ours, member.mac);
+            (link, member.weight_mbit(), member.full_duplex)
         };
         of(&before) != of(member)
     }
@@ -328,10 +329,11 @@ impl Bond {
     }
 }
 
-/// Reads name, carrier and speed of a link into a member.
+/// Reads name, MAC, carrier and speed of a link into a member.
 pub(crate) fn read_link(member: &mut Member, link: &LinkInfo, bond: u32) {
     member.name.clone_from(&link.name);
     member.ours = link.controller == Some(bond);
+    member.mac = link.mac;
     (member.admin_up, member.carrier) = (link.up, link.carrier);
     if link.up && link.carrier {
         let speed = linkbraid_link::speed(&link.name);

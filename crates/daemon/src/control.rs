@@ -316,6 +316,10 @@ impl Control {
                 tracing::error!(member = %link.name, %error, "port flags not set");
             }
             if bond.refresh_member(link) {
+                let mac = bond.mac;
+                if let Err(error) = member::keep_mac(&self.netlink, bond).await {
+                    tracing::error!(%error, "the bond has the MAC of no member");
+                }
                 bond.tell_members(clock);
                 bond.act(&mut self.sender, clock);
                 if let Err(error) = bond.write_tables(clock) {
@@ -323,6 +327,9 @@ impl Control {
                 }
                 if let Err(error) = bond.write_stripe(&self.netlink).await {
                     tracing::error!(%error, "stripe length not set");
+                }
+                if bond.mac != mac {
+                    bond.announce(&mut self.sender, clock);
                 }
             }
         }

@@ -1,7 +1,9 @@
-//! Interfaces that get another name.
+//! Interfaces that get another name or another MAC.
 
-use crate::{sh, until};
+use crate::{sh, until, wait_proven};
+use linkbraid_api::Health;
 use linkbraid_lab::Topology;
+use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::{BOND, Net, SOON, machine};
 use std::fs;
 
@@ -84,4 +86,39 @@ fn two_bonds_that_swapped_their_names_are_told_apart() {
         net.ok("a", &format!("bond del {name}"));
     }
     machine::as_it_was(&net, "a", &before);
+}
+
+#[test]
+fn a_member_that_gets_another_mac_is_used_with_it() {
+    let net = Net::up(Topology::symmetric(2, 2, None));
+    let (a, b) = (net.host("a"), net.host("b"));
+    // A macvlan shows what a NIC does whose MAC is changed while it is up.
+    for link in 0..2 {
+        sh(a, &format!("ip link add link eth{link} name mv{link} type macvlan mode passthru"));
+    }
+    for address in &a.spec().addresses {
+        sh(a, &format!("ip address del {address} dev eth0"));
+        sh(a, &format!("ip address add {address} dev mv0 nodad"));
+    }
+    net.start("a", &[]);
+    net.start("b", &[]);
+    net.ok("a", &format!("bond add {BOND} --member mv0,mv1"));
+    net.ok("b", &format!("bond add {BOND} --member eth0,eth1"));
+    net.wait_tables(&["a", "b"]);
+    wait_proven(&net, "a", 4);
+    // Of the second member, then of the one that gave the bond its MAC.
+    for (link, mac) in [(1, "02:00:5e:10:00:01"), (0, "02:00:5e:10:00:02")] {
+        sh(a, &format!("ip link set mv{link} address {mac}"));
+        until("its MAC to be known", || net.show("a").members[link].mac.clone(), |now| now == mac);
+        net.wait_tables(&["a", "b"]);
+        wait_proven(&net, "a", 4);
+        wait_proven(&net, "b", 4);
+        a.wait_ping(b.ipv4(), SOON).expect("reaches");
+        b.wait_ping(a.ipv4(), SOON).expect("reaches");
+        let bond = net.show("a");
+        assert!(bond.members.iter().any(|member| member.mac == bond.mac), "{bond:?}");
+        assert_eq!(bond.health, Health::Ok, "{bond:?}");
+    }
+    let flow = Flow::start(&net, "b", "a");
+    flow.loses_nothing_more();
 }
