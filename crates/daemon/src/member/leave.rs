@@ -144,10 +144,12 @@ pub(super) async fn release(
     };
     let before = bond.saved.members.remove(at).before;
     let name = before.link.name.clone();
+    // In this order: a port without its program hands the bond what another member takes in, too.
+    let cleared = leave_bridge(&control.netlink, bond.ifindex, ifindex, &name).await;
     let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
     let back = give_back(&control.netlink, &mut bond.saved, before, addresses).await;
     control.state.write(&bond.saved)?;
-    detached.and(back)
+    cleared.and(detached).and(back)
 }
 
 async fn leave_bridge(netlink: &Netlink, bond: u32, ifindex: u32, name: &str) -> Result<(), Error> {

@@ -1,16 +1,19 @@
 //! `member del`: of a daemon that dies at it, and of a member that others look at meanwhile.
 
-use crate::{member_names, sh, state_file, with_free_links};
+use crate::{member_names, sh, state_file, until, wait_proven, with_free_links};
 use linkbraid_lab::{Topology, wait_until};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{self, Tap};
 use linkbraid_netns_tests::{BOND, Net, SOON, machine};
 use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 /// A local experiment (IEEE 802, the second one), which means nothing to anybody here.
 const OTHER: u16 = 0x88b6;
+/// A group for documentation (RFC 6676, section 2).
+const GROUP: Ipv4Addr = Ipv4Addr::new(233, 252, 0, 1);
 
 /// Makes the file say what it says between the first and the last step of `member del` of `nic`.
 #[track_caller]
@@ -102,4 +105,68 @@ fn a_removal_is_on_file_before_anything_is_done() {
     net.start("a", &[]);
     assert_eq!(member_names(&net), ["eth0", "eth1"]);
     flow.loses_nothing_more();
+}
+
+/// A sender of numbered datagrams to a group, at a steady pace, for as long as `work` takes; how many of them came more
+/// than once.
+fn doubled_meanwhile(net: &Net, from: &str, to: &str, work: impl FnOnce()) -> (usize, u64) {
+    let (from, to) = (net.host(from), net.host(to));
+    sh(from, &format!("ip route replace 233.252.0.0/24 dev {BOND}"));
+    let receiver = to.run(|| -> std::io::Result<UdpSocket> {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        let own: Ipv4Addr = to.ipv4().parse().map_err(std::io::Error::other)?;
+        socket.join_multicast_v4(&GROUP, &own)?;
+        socket.set_read_timeout(Some(Duration::from_millis(300)))?;
+        Ok(socket)
+    });
+    let receiver = receiver.expect("enters").expect("binds");
+    let port = receiver.local_addr().expect("has one").port();
+    let sender = from.run(|| UdpSocket::bind((from.ipv4(), 0))).expect("enters").expect("binds");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let sent = scope.spawn(|| {
+            let mut number = 0_u64;
+            while !stop.load(SeqCst) {
+                sender.send_to(&number.to_be_bytes(), (GROUP, port)).expect("sends");
+                number += 1;
+                // The pace; nothing is waited for.
+                std::thread::park_timeout(Duration::from_micros(100));
+            }
+            number
+        });
+        let seen = scope.spawn(|| {
+            let mut times: Vec<u32> = Vec::new();
+            let mut bytes = [0; 8];
+            // A read that times out while nothing is sent any more is the end.
+            loop {
+                match receiver.recv(&mut bytes) {
+                    Ok(_) => {
+                        let number = u64::from_be_bytes(bytes) as usize;
+                        times.resize(times.len().max(number + 1), 0);
+                        times[number] += 1;
+                    }
+                    Err(_) if stop.load(SeqCst) => return times.iter().filter(|times| **times > 1).count(),
+                    Err(_) => {}
+                }
+            }
+        });
+        work();
+        stop.store(true, SeqCst);
+        (seen.join().expect("ends"), sent.join().expect("ends"))
+    })
+}
+
+#[test]
+fn a_member_that_takes_in_the_broadcasts_leaves_without_doubling_any() {
+    let net = Net::bonded(Topology::symmetric(2, 4, None));
+    wait_proven(&net, "a", 16);
+    let elected = || net.show("a").members.into_iter().find(|member| member.elected);
+    let (doubled, sent) = doubled_meanwhile(&net, "b", "a", || {
+        for _ in 0..3 {
+            let nic = until("an elected member", elected, Option::is_some).expect("one").interface;
+            net.ok("a", &format!("member del {BOND} {nic}"));
+        }
+    });
+    assert!(sent > 500, "{sent}");
+    assert_eq!(doubled, 0, "of {sent}");
 }
