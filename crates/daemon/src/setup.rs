@@ -193,7 +193,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
     };
     saved.set_inspector(add.inspector);
     // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
-    linkbraid_dataplane::remove_pins(&saved.pins).about(&add.name, "cannot remove old pins")?;
+    linkbraid_dataplane::forget_pins(&saved.pins).about(&add.name, "cannot remove old pins")?;
     control.state.write(&saved)?;
     match build(control, &mut saved, &links, &mut warnings).await {
         Ok(mut bond) => {

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use libbpf_rs::{AsRawLibbpf, Link, ProgramMut, TC_EGRESS, TC_INGRESS, TcHook, libbpf_sys};
+use nix::errno::Errno;
 use std::{
     fs, io,
     os::fd::AsFd,
@@ -51,6 +52,15 @@ pub(crate) enum Side {
     Egress,
 }
 
+impl Side {
+    const fn attach_point(self) -> libbpf_sys::bpf_tc_attach_point {
+        match self {
+            Side::Ingress => TC_INGRESS,
+            Side::Egress => TC_EGRESS,
+        }
+    }
+}
+
 /// One program on one interface.
 #[derive(Debug)]
 pub(crate) struct Attachment {
@@ -62,7 +72,7 @@ pub(crate) struct Attachment {
 #[derive(Debug)]
 enum How {
     Tcx { link: Link, pin: PathBuf },
-    Clsact { marker: PathBuf },
+    Clsact { pin: PathBuf },
 }
 
 impl Attachment {
@@ -119,20 +129,22 @@ impl Attachment {
 
     fn clsact(program: &ProgramMut<'_>, ifindex: u32, side: Side, pin: &Path) -> Result<Self> {
         let failed = |what, cause| Error::Attach { what, ifindex, cause };
-        let marker = clsact_marker(pin);
+        // Marks remember, beyond this process, what is ours to remove: the queueing discipline, and the filter.
+        let mark = |kind| {
+            let path = mark(pin, kind);
+            fs::create_dir_all(&path).map_err(|cause| Error::Pin { path, cause })
+        };
         if create_clsact(ifindex).map_err(|cause| failed("create the clsact hook", cause))? {
-            // The marker remembers, beyond this process, that the queueing discipline is ours to remove.
-            fs::create_dir_all(&marker).map_err(|cause| Error::Pin { path: marker.clone(), cause })?;
+            mark(QDISC)?;
         }
+        mark(FILTER)?;
         let mut hook = clsact_hook(program, ifindex, side);
         hook.replace(true).attach().map_err(|cause| failed("attach the program", cause))?;
-        Ok(Self { ifindex, side, how: How::Clsact { marker } })
+        Ok(Self { ifindex, side, how: How::Clsact { pin: pin.to_owned() } })
     }
 
     /// Takes the program off again. An interface that is gone took it along.
-    pub(crate) fn detach(self, program: &ProgramMut<'_>) -> Result<()> {
-        let ifindex = self.ifindex;
-        let failed = |what, cause| Error::Attach { what, ifindex, cause };
+    pub(crate) fn detach(self) -> Result<()> {
         match self.how {
             How::Tcx { link, pin } => {
                 remove(&pin, fs::remove_file(&pin))?;
@@ -140,36 +152,71 @@ impl Attachment {
                 let _ = link.detach();
                 Ok(())
             }
-            How::Clsact { marker } => {
-                let mut hook = clsact_hook(program, ifindex, self.side);
-                let ours = marker.exists();
-                let gone = |cause: &libbpf_rs::Error| cause.kind() == libbpf_rs::ErrorKind::NotFound;
-                match hook.detach() {
-                    Err(cause) if !gone(&cause) && exists(ifindex) => {
-                        return Err(failed("detach the program", cause));
-                    }
-                    _ => {}
-                }
-                if ours {
-                    let both = hook.attach_point(TC_INGRESS | TC_EGRESS).destroy();
-                    if let Err(cause) = both
-                        && exists(ifindex)
-                    {
-                        return Err(failed("remove the clsact hook", cause));
-                    }
-                    remove(&marker, fs::remove_dir(&marker))?;
-                }
-                Ok(())
-            }
+            How::Clsact { pin } => remove_clsact(&pin, self.ifindex, self.side),
         }
     }
 }
 
-fn clsact_marker(pin: &Path) -> PathBuf {
+/// What a mark beside the pin of a clsact attachment stands for: a queueing discipline that was not there before.
+const QDISC: &str = "_clsact";
+/// The same: our filter.
+const FILTER: &str = "_filter";
+
+fn mark(pin: &Path, kind: &str) -> PathBuf {
     // No dots: the BPF file system refuses names with them.
     let mut name = pin.as_os_str().to_owned();
-    name.push("_clsact");
+    name.push(kind);
     name.into()
+}
+
+/// Where a program is pinned, under `pins`, or would be.
+pub(crate) fn pin(pins: &Path, ifindex: u32, side: Side) -> PathBuf {
+    let side = match side {
+        Side::Ingress => "ingress",
+        Side::Egress => "egress",
+    };
+    pins.join(format!("{side}_{ifindex}"))
+}
+
+/// Takes off the clsact filter that is marked beside `pin`, and the queueing discipline if that is ours; does nothing
+/// where nothing is marked. Needs no program, and may follow another process.
+pub(crate) fn remove_clsact(pin: &Path, ifindex: u32, side: Side) -> Result<()> {
+    let failed = |what, cause| Error::Attach { what, ifindex, cause };
+    // An interface that is gone took it along.
+    let here = exists(ifindex);
+    let (filter, qdisc) = (mark(pin, FILTER), mark(pin, QDISC));
+    if filter.exists() {
+        if here {
+            detach_clsact(ifindex, side).map_err(|cause| failed("detach the program", cause))?;
+        }
+        remove(&filter, fs::remove_dir(&filter))?;
+    }
+    if qdisc.exists() {
+        if here {
+            destroy_clsact(ifindex).map_err(|cause| failed("remove the clsact hook", cause))?;
+        }
+        remove(&qdisc, fs::remove_dir(&qdisc))?;
+    }
+    Ok(())
+}
+
+/// The same for everything that is marked under `pins`. Goes on after an error and returns the first.
+pub(crate) fn remove_all_clsact(pins: &Path) -> Result<()> {
+    let mut first = Ok(());
+    for entry in fs::read_dir(pins).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let Some(name) = name.strip_suffix(FILTER).or_else(|| name.strip_suffix(QDISC)) else { continue };
+        let marked = name.split_once('_').and_then(|(side, ifindex)| Some((side, ifindex.parse().ok()?)));
+        let (side, ifindex) = match marked {
+            Some(("ingress", ifindex)) => (Side::Ingress, ifindex),
+            Some(("egress", ifindex)) => (Side::Egress, ifindex),
+            _ => continue,
+        };
+        let removed = remove_clsact(&pin(pins, ifindex, side), ifindex, side);
+        first = first.and(removed);
+    }
+    first
 }
 
 fn exists(ifindex: u32) -> bool {
@@ -189,28 +236,60 @@ fn remove(path: &Path, result: io::Result<()>) -> Result<()> {
 fn clsact_hook(program: &ProgramMut<'_>, ifindex: u32, side: Side) -> TcHook {
     let mut hook = TcHook::new(program.as_fd());
     hook.ifindex(ifindex.cast_signed())
-        .attach_point(match side {
-            Side::Ingress => TC_INGRESS,
-            Side::Egress => TC_EGRESS,
-        })
+        .attach_point(side.attach_point())
         .handle(CLSACT_HANDLE)
         .priority(CLSACT_PRIORITY);
     hook
 }
 
-/// Creates the clsact queueing discipline; `false` if it was there already, which libbpf-rs does not tell.
-fn create_clsact(ifindex: u32) -> libbpf_rs::Result<bool> {
-    let mut hook = libbpf_sys::bpf_tc_hook {
+/// The clsact hook of an interface, as libbpf takes it.
+fn raw_hook(ifindex: u32, side: libbpf_sys::bpf_tc_attach_point) -> libbpf_sys::bpf_tc_hook {
+    libbpf_sys::bpf_tc_hook {
         sz: size_of::<libbpf_sys::bpf_tc_hook>() as libbpf_sys::size_t,
         ifindex: ifindex.cast_signed(),
-        attach_point: TC_INGRESS | TC_EGRESS,
+        attach_point: side,
         ..Default::default()
-    };
+    }
+}
+
+/// Creates the clsact queueing discipline; `false` if it was there already, which libbpf-rs does not tell.
+fn create_clsact(ifindex: u32) -> libbpf_rs::Result<bool> {
+    let mut hook = raw_hook(ifindex, TC_INGRESS | TC_EGRESS);
     // SAFETY: `hook` is a complete bpf_tc_hook with its own size in `sz`, alive during the call.
     match unsafe { libbpf_sys::bpf_tc_hook_create(&mut hook) } {
         0 => Ok(true),
-        error if error == -(nix::errno::Errno::EEXIST as i32) => Ok(false),
+        error if error == -(Errno::EEXIST as i32) => Ok(false),
         error => Err(libbpf_rs::Error::from_raw_os_error(-error)),
+    }
+}
+
+/// Removes the clsact queueing discipline with all its filters, if it is there.
+fn destroy_clsact(ifindex: u32) -> libbpf_rs::Result<()> {
+    let mut hook = raw_hook(ifindex, TC_INGRESS | TC_EGRESS);
+    // SAFETY: `hook` is a complete bpf_tc_hook with its own size in `sz`, alive during the call.
+    gone_or(unsafe { libbpf_sys::bpf_tc_hook_destroy(&mut hook) })
+}
+
+/// Removes our clsact filter, if it is there; unlike that of libbpf-rs this needs no program.
+fn detach_clsact(ifindex: u32, side: Side) -> libbpf_rs::Result<()> {
+    let hook = raw_hook(ifindex, side.attach_point());
+    let options = libbpf_sys::bpf_tc_opts {
+        sz: size_of::<libbpf_sys::bpf_tc_opts>() as libbpf_sys::size_t,
+        handle: CLSACT_HANDLE,
+        priority: CLSACT_PRIORITY,
+        ..Default::default()
+    };
+    // SAFETY: both structs are complete with their own sizes in `sz`, and alive during the call.
+    gone_or(unsafe { libbpf_sys::bpf_tc_detach(&hook, &options) })
+}
+
+/// What libbpf answered to a removal. Somebody may have removed the filter (`ENOENT`) or the queueing discipline
+/// (`EINVAL`) by hand.
+fn gone_or(error: i32) -> libbpf_rs::Result<()> {
+    match -error {
+        0 => Ok(()),
+        error if error == Errno::ENOENT as i32 || error == Errno::EINVAL as i32 => Ok(()),
+        error => Err(libbpf_rs::Error::from_raw_os_error(error)),
     }
 }
 

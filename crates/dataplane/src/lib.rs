@@ -102,7 +102,7 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn attach_bond(&mut self, ifindex: u32) -> Result<Hook> {
-        let pin = self.pins.join(format!("egress_{ifindex}"));
+        let pin = hook::pin(&self.pins, ifindex, Side::Egress);
         let attachment =
             Attachment::new(&program(&self.object, EGRESS)?, ifindex, Side::Egress, self.choice, &pin)?;
         let hook = attachment.hook();
@@ -115,7 +115,7 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn attach_member(&mut self, ifindex: u32) -> Result<()> {
-        let pin = self.pins.join(format!("ingress_{ifindex}"));
+        let pin = hook::pin(&self.pins, ifindex, Side::Ingress);
         let attachment =
             Attachment::new(&program(&self.object, INGRESS)?, ifindex, Side::Ingress, self.choice, &pin)?;
         self.members.insert(ifindex, attachment);
@@ -128,7 +128,7 @@ impl DataPath {
     /// The kernel refuses.
     pub fn detach_member(&mut self, ifindex: u32) -> Result<()> {
         match self.members.remove(&ifindex) {
-            Some(attachment) => attachment.detach(&program(&self.object, INGRESS)?),
+            Some(attachment) => attachment.detach(),
             None => Ok(()),
         }
     }
@@ -150,7 +150,7 @@ impl DataPath {
             first = first.and(detached);
         }
         if let Some(bond) = self.bond.take() {
-            let detached = program(&self.object, EGRESS).and_then(|program| bond.detach(&program));
+            let detached = bond.detach();
             first = first.and(detached);
         }
         let removed = remove_pins(&self.pins);
@@ -162,11 +162,22 @@ impl DataPath {
     }
 }
 
-/// Removes the pins of a bond whose data path is not loaded (left by a daemon that died half way).
+/// Takes all programs off and removes the pins of a bond whose data path is not loaded (left by a daemon that died half
+/// way). A tcx program goes with its pin; a clsact filter is marked beside it and goes first, so that what cannot be
+/// removed now can be later.
+///
+/// # Errors
+/// A filter or a pin cannot be removed.
+pub fn remove_pins(pins: &Path) -> Result<()> {
+    hook::remove_all_clsact(pins)?;
+    forget_pins(pins)
+}
+
+/// Removes pins that are of nobody, whose marks therefore say nothing of the interfaces that are here.
 ///
 /// # Errors
 /// A pin cannot be removed.
-pub fn remove_pins(pins: &Path) -> Result<()> {
+pub fn forget_pins(pins: &Path) -> Result<()> {
     match fs::remove_dir_all(pins) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
             Err(E::Pin { path: pins.to_owned(), cause })
@@ -175,13 +186,14 @@ pub fn remove_pins(pins: &Path) -> Result<()> {
     }
 }
 
-/// Removes the pin of a member's program, and the program with it, where the data path is not loaded (left by a daemon
-/// that died half way). Nothing happens where there is none.
+/// Takes a member's program off and removes its pin, where the data path is not loaded (left by a daemon that died half
+/// way). Nothing happens where there is none.
 ///
 /// # Errors
-/// The pin cannot be removed.
+/// The program or the pin cannot be removed.
 pub fn remove_member_pin(pins: &Path, ifindex: u32) -> Result<()> {
-    let path = pins.join(format!("ingress_{ifindex}"));
+    let path = hook::pin(pins, ifindex, Side::Ingress);
+    hook::remove_clsact(&path, ifindex, Side::Ingress)?;
     match fs::remove_file(&path) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(E::Pin { path, cause }),
         _ => Ok(()),
