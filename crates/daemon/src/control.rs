@@ -101,7 +101,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         path.push(".state");
         path.into()
     });
-    let (events, mut inbox) = mpsc::channel(WAITING_MAX);
+    let (events, inbox) = mpsc::channel(WAITING_MAX);
     let (calls, mut requests) = mpsc::channel::<Call>(WAITING_MAX);
     let feed = new_feed();
     let mut watch = Watch::with_neighbours().about("daemon", "cannot watch interfaces")?;
@@ -127,6 +127,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         watchdog: watchdog(),
         inherit_until: None,
     };
+    // It ends before the threads that send to it, or one that waits for room would never end.
+    let mut inbox = inbox;
     adopt::all(&mut control).await;
     control.inherit_until = Some(control.clock.now() + INHERIT);
     let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
