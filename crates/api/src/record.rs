@@ -165,9 +165,9 @@ pub struct MemberRecord {
     pub interface: String,
     /// Its own MAC.
     pub mac: String,
-    /// Whether it carries traffic.
+    /// Whether it is ready to carry traffic: in the bond for good, up and with carrier.
     pub live: bool,
-    /// Why it does not, or an empty string.
+    /// Why it carries none, or an empty string; also of one that is ready, where none of its lanes is proven.
     pub reason: String,
     /// The link's own speed in Mbit/s, if it tells one.
     pub speed_mbit: Option<u32>,

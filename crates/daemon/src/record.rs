@@ -1,7 +1,7 @@
 //! Records for `show`, `peers`, `lanes` and `stats`.
 
 use crate::{
-    bond::Bond,
+    bond::{Bond, Member},
     error::About as _,
     events::lane_state,
     identity::hex,
@@ -15,9 +15,11 @@ use linkbraid_dataplane::Count;
 use linkbraid_proto::{
     Time,
     arp_plus::{self, Peer, PeerKey},
-    inspector::LaneSnapshot,
+    inspector::{LaneSnapshot, Verdict},
     plan::Lane,
 };
+
+use std::collections::BTreeSet;
 
 /// ARP+ counters are numbered after those of the data path, which has room for 64.
 const PROTOCOL_NUMBERS_FROM: u32 = 100;
@@ -31,16 +33,19 @@ pub(crate) fn bonds(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
 
 fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
     let live = bond.members.iter().filter(|member| member.live()).count();
-    let (health, reason) = match bond.members.iter().find(|member| !member.live()) {
+    let used = slots_to_peers(bond);
+    let reasons = bond.members.iter().map(|member| (member, reason(bond, member, &used)));
+    let mut idle = reasons.filter(|(_, reason)| !reason.is_empty());
+    let (health, why) = match idle.next() {
         None => (Health::Ok, String::new()),
         Some(_) if live == 0 => (Health::Down, "no member carries traffic".to_owned()),
-        Some(member) => (Health::Degraded, format!("'{}': {}", member.name, member.reason())),
+        Some((member, reason)) => (Health::Degraded, format!("'{}': {reason}", member.name)),
     };
     let saved = &bond.saved;
     Ok(BondRecord {
         name: saved.name.clone(),
         health,
-        reason,
+        reason: why,
         mac: bond.mac.to_string(),
         mtu: saved.mtu,
         addresses: bond.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect(),
@@ -52,7 +57,11 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
         host_id: hex(&saved.host_id),
         arp_plus_state: bond.arp_plus.state().to_string(),
         peers: bond.arp_plus.peers().len() as u32,
-        members: bond.members.iter().map(|member| one_member(bond, member)).collect::<Result<_, _>>()?,
+        members: bond
+            .members
+            .iter()
+            .map(|member| one_member(bond, member, &used))
+            .collect::<Result<_, _>>()?,
         moved: saved
             .members
             .iter()
@@ -74,14 +83,32 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
     })
 }
 
-fn one_member(bond: &Bond, member: &crate::bond::Member) -> Result<MemberRecord, Error> {
+/// The members that some plan to a peer uses.
+fn slots_to_peers(bond: &Bond) -> BTreeSet<u8> {
+    let own = bond.own_members();
+    let lanes = bond.arp_plus.peers().flat_map(|peer| peer_lanes(&own, peer, &bond.inspector));
+    lanes.map(|lane| lane.slot).collect()
+}
+
+/// Why a member carries no traffic, in words. `used` are those that plans to peers use: where there is no peer to prove a
+/// member with, nothing speaks against it.
+fn reason(bond: &Bond, member: &Member, used: &BTreeSet<u8>) -> &'static str {
+    let proven = || bond.inspector.member_sound(member.slot) == Verdict::Alive;
+    let unused = !used.is_empty() && !used.contains(&member.slot) && !proven();
+    match member.reason() {
+        "" if !member.sound || unused => "no lane of it is proven",
+        reason => reason,
+    }
+}
+
+fn one_member(bond: &Bond, member: &Member, used: &BTreeSet<u8>) -> Result<MemberRecord, Error> {
     let counts = bond.path.member_counts(member.slot).about(&bond.saved.name, "cannot read counters")?;
     let segment = bond.arp_plus.segments().iter().find(|segment| segment.slots.contains(&member.slot));
     Ok(MemberRecord {
         interface: member.name.clone(),
         mac: member.mac.to_string(),
         live: member.live(),
-        reason: member.reason().to_owned(),
+        reason: reason(bond, member, used).to_owned(),
         speed_mbit: member.speed_mbit,
         weight_mbit: member.weight_mbit(),
         segment: segment.map_or(0, |segment| segment.number),

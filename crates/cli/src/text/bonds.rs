@@ -4,7 +4,7 @@ use super::events::Words;
 use super::human;
 use super::table::{Align, Table};
 use super::{Clock, Style, Tone};
-use linkbraid_api::{BondRecord, Health, Policy, Stripe};
+use linkbraid_api::{BondRecord, Health, MemberRecord, Policy, Stripe};
 
 /// How many of the last events are shown.
 const LATELY: usize = 8;
@@ -54,7 +54,9 @@ fn headline(record: &BondRecord, style: &Style) -> String {
         Health::Degraded => ("degraded", Tone::Uneasy),
         Health::Down => ("down", Tone::Bad),
     };
-    let live = record.members.iter().filter(|member| member.live).count();
+    // One that is ready and has no proven lane carries none either, and has its reason.
+    let carries = |member: &&MemberRecord| member.live && member.reason.is_empty();
+    let live = record.members.iter().filter(carries).count();
     let reason = if record.reason.is_empty() { String::new() } else { format!(": {}", record.reason) };
     format!(
         "{}: {}, {live} of {} carr{} traffic, {}{reason}\n",

@@ -1,8 +1,9 @@
 //! A member that joins, and what is said of one that is not proven.
 
 use crate::{is_joining, until, with_free_links};
-use linkbraid_lab::Way;
-use linkbraid_netns_tests::{BOND, SOON};
+use linkbraid_api::Health;
+use linkbraid_lab::{LinkSpec, Topology, Way};
+use linkbraid_netns_tests::{BOND, Net, SOON};
 use std::time::Duration;
 
 #[test]
@@ -55,4 +56,36 @@ fn a_member_without_a_carrier_is_given_its_time_from_the_carrier_on() {
         assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     });
     assert!(net.show("a").members.iter().all(|member| member.live));
+}
+
+#[test]
+fn a_member_of_which_no_lane_is_proven_is_not_said_to_carry_traffic() {
+    let net = with_free_links(3, "eth0,eth1", &[]);
+    let headline = || net.ok("a", &format!("show {BOND}")).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(net.show("a").health, Health::Ok);
+    // One that was forced in, over a dead port.
+    net.host("a").link(2).expect("a link").cut(Way::Both).expect("cuts");
+    assert_eq!(net.say("a", &format!("member add {BOND} eth2 --force")).code, 0);
+    let bond = net.show("a");
+    assert_eq!(bond.health, Health::Degraded);
+    assert_eq!(bond.reason, "'eth2': no lane of it is proven");
+    assert_eq!(
+        headline(),
+        "bond0: degraded, 2 of 3 members carry traffic, 1 peer: 'eth2': no lane of it is proven"
+    );
+    net.host("a").link(2).expect("a link").restore().expect("mends");
+    until("a whole bond", || net.show("a").health, |health| *health == Health::Ok);
+    // One whose port died later.
+    net.host("a").link(1).expect("a link").cut(Way::Both).expect("cuts");
+    until("a degraded bond", || net.show("a").reason, |r| r == "'eth1': no lane of it is proven");
+    net.host("a").link(1).expect("a link").restore().expect("mends");
+    until("a whole bond", || net.show("a").health, |health| *health == Health::Ok);
+}
+
+#[test]
+fn plain_hosts_alone_speak_against_no_member() {
+    let link = || LinkSpec::switch(0, None);
+    let net = Net::bonded(Topology::empty("lab", 1).host([link(), link()]).plain_host([link()]));
+    net.host("a").wait_ping(net.host("b").ipv4(), SOON).expect("reaches");
+    assert_eq!(net.show("a").health, Health::Ok);
 }
