@@ -29,14 +29,14 @@ impl Activity {
         bits.fold(0, |bits, (i, _)| bits | 1 << i)
     }
 
-    /// Reads the counters of these plans, some in each call; whether any lane began or ended to be busy.
+    /// Reads the counters of these plans, ascending, some in each call; those of which a lane began or ended to be busy.
     pub(crate) fn look<E>(
         &mut self,
         numbers: &[u32],
         read: impl Fn(u32) -> Result<Vec<Count>, E>,
-    ) -> Result<bool, E> {
+    ) -> Result<Vec<u32>, E> {
         self.plans.retain(|number, _| numbers.contains(number));
-        let mut changed = false;
+        let mut changed = Vec::new();
         let start = if self.next < numbers.len() { self.next } else { 0 };
         let turn = numbers.iter().cycle().skip(start).take(numbers.len().min(PLANS_AT_ONCE));
         for number in turn {
@@ -52,7 +52,9 @@ impl Activity {
             for left in lanes.looks_left.iter_mut().skip(counts.len()) {
                 *left = 0;
             }
-            changed |= self.busy(*number) != before;
+            if self.busy(*number) != before {
+                changed.push(*number);
+            }
         }
         self.next = if numbers.len() > PLANS_AT_ONCE { start + PLANS_AT_ONCE } else { 0 };
         Ok(changed)
@@ -66,7 +68,7 @@ mod tests {
 
     fn look(activity: &mut Activity, bytes: &[u64]) -> bool {
         let counts: Vec<Count> = bytes.iter().map(|bytes| Count { frames: 0, bytes: *bytes }).collect();
-        activity.look(&[7], |_| Ok::<_, ()>(counts.clone())).unwrap()
+        !activity.look(&[7], |_| Ok::<_, ()>(counts.clone())).unwrap().is_empty()
     }
 
     #[test]

@@ -213,7 +213,9 @@ impl Control {
         if self.inherit_until.is_some_and(|until| until <= now) {
             self.inherit_until = None;
             for (name, bond) in &mut self.bonds {
-                if let Err(error) = bond.drop_inherited() {
+                // Peers for which there was no number get one now.
+                let dropped = bond.drop_inherited();
+                if let Err(error) = dropped.and_then(|()| bond.write_tables(self.clock)) {
                     tracing::error!(bond = %name, %error, "cannot forget peers");
                 }
             }

@@ -4,19 +4,27 @@ use crate::{
     bond::{Bond, Member},
     clock::Clock,
     error::About as _,
-    tables::{Alive, lane_index, peer_lanes},
+    tables::{Alive, LaneAt, Ready},
 };
 use linkbraid_api::Error;
 use linkbraid_link::ArpPlusSender;
 use linkbraid_proto::{
     Time, answers,
-    arp_plus::{self, OwnMember, Peer, PeerKey},
+    arp_plus::{self, Changed, OwnMember, Peer, PeerKey},
     inspector::{self, LaneId, LaneUse, MemberReport, PeerReport, Verdict},
     plan::PlanMember,
 };
+use std::collections::BTreeSet;
 
 /// Rounds of questions and answers between the two protocols in one turn of the loop; more than two are not needed.
 const ROUNDS_MAX: usize = 8;
+
+/// What of the tables is to be written.
+#[derive(Debug, Default)]
+struct Differ {
+    all: bool,
+    peers: BTreeSet<PeerKey>,
+}
 
 impl Bond {
     /// Tells the protocols what the members are now.
@@ -73,6 +81,19 @@ impl Bond {
         live.fold(0, |mask, member| mask | 1 << member.slot)
     }
 
+    /// Tells the inspector what these peers are now.
+    fn tell_changed(&mut self, clock: Clock, peers: &[PeerKey]) {
+        for key in peers {
+            let peer = self.arp_plus.peer(key);
+            if peer.is_some() != self.tables.plan_of(key).is_some() {
+                // Who is a peer is no plain host.
+                self.plain.touch();
+            }
+            let report = peer.filter(|_| self.saved.probes).map(PeerReport::from);
+            self.inspector.handle(clock.now(), inspector::Input::Peer(*key, report));
+        }
+    }
+
     /// Tells the inspector who the peers are.
     fn tell_peers(&mut self, clock: Clock) {
         let reports = match self.saved.probes {
@@ -114,8 +135,12 @@ impl Bond {
     /// Carries out what the protocols want, and brings the tables up to date.
     pub(crate) fn act(&mut self, sender: &mut ArpPlusSender, clock: Clock) {
         for _ in 0..ROUNDS_MAX {
-            let (did_something, tables_differ) = self.take_actions(sender, clock);
-            if tables_differ && let Err(error) = self.write_tables(clock) {
+            let (did_something, differ) = self.take_actions(sender, clock);
+            let written = match differ.all {
+                true => self.write_tables(clock),
+                false => self.write_peers(clock, differ.peers),
+            };
+            if let Err(error) = written {
                 tracing::error!(%error, "the data path is behind");
             }
             if !self.act_answers(sender) && !did_something {
@@ -124,17 +149,17 @@ impl Bond {
         }
     }
 
-    /// Carries out what the protocols want; whether there was anything, and whether the tables must be written.
-    fn take_actions(&mut self, sender: &mut ArpPlusSender, clock: Clock) -> (bool, bool) {
-        let (mut did_something, mut tables_differ, mut peers_differ) = (false, false, false);
+    /// Carries out what the protocols want; whether there was anything, and what of the tables must be written.
+    fn take_actions(&mut self, sender: &mut ArpPlusSender, clock: Clock) -> (bool, Differ) {
+        let (mut did_something, mut differ) = (false, Differ::default());
         while let Some(action) = self.inspector.poll_action() {
             did_something = true;
             match action {
-                inspector::Action::Verdicts(inspector::Changed::All) => {
-                    tables_differ = true;
+                inspector::Action::Verdicts(Changed::All) => {
+                    differ.all = true;
                     self.follow_members(clock);
                 }
-                inspector::Action::Verdicts(inspector::Changed::Peers(_)) => tables_differ = true,
+                inspector::Action::Verdicts(Changed::Peers(peers)) => differ.peers.extend(peers),
                 inspector::Action::Send { slot, frame } => self.send(sender, slot, &frame),
                 inspector::Action::Event(event) => self.told_by_inspector(&event),
             }
@@ -143,44 +168,70 @@ impl Bond {
             did_something = true;
             match action {
                 arp_plus::Action::Send { slot, frame } => self.send(sender, slot, &frame),
-                arp_plus::Action::Peers => {
-                    (tables_differ, peers_differ) = (true, true);
+                arp_plus::Action::Peers(Changed::All) => {
+                    differ.all = true;
                     self.plain.touch();
+                    self.tell_peers(clock);
+                }
+                arp_plus::Action::Peers(Changed::Peers(peers)) => {
+                    self.tell_changed(clock, &peers);
+                    differ.peers.extend(peers);
                 }
                 arp_plus::Action::Segments => {
-                    tables_differ = true;
+                    differ.all = true;
                     self.plain.touch();
                 }
                 arp_plus::Action::Event(event) => self.told_by_arp_plus(&event),
             }
         }
-        if peers_differ {
-            self.tell_peers(clock);
+        (did_something, differ)
+    }
+
+    /// Writes what the data path follows of these peers.
+    fn write_peers(&mut self, clock: Clock, peers: BTreeSet<PeerKey>) -> Result<(), Error> {
+        if peers.is_empty() {
+            return Ok(());
         }
-        (did_something, tables_differ)
+        let ready = Ready { members: &self.members, own: &self.own_members(), alive: &self.inspector };
+        let written = self.tables.write_peers(&self.path, &ready, &self.arp_plus, peers.iter().copied());
+        for peer in peers {
+            self.tell_plan_of(clock, peer);
+        }
+        written.about(&self.saved.name, "cannot write the data path's tables")
     }
 
     /// Tells the inspector which lanes the plans have now, and which of them carry data.
     pub(crate) fn tell_plan(&mut self, clock: Clock) {
-        let own = self.own_members();
-        let mut lanes = Vec::new();
-        for peer in self.arp_plus.peers() {
-            let busy = self.tables.plan_of(&peer.key).map(|number| self.activity.busy(number));
-            for (i, lane) in peer_lanes(&own, peer, &self.inspector).iter().enumerate() {
-                if let Some(index) = lane_index(peer, lane) {
-                    let busy = busy.is_some_and(|lanes| lanes & 1 << i != 0);
-                    lanes.push(LaneUse { lane: LaneId { peer: peer.key, slot: lane.slot, index }, busy });
-                }
-            }
-        }
-        lanes.extend(self.plain_lanes_in_use());
+        let peers = self.arp_plus.peers().flat_map(|peer| self.lanes_in_use(peer.key));
+        let lanes = peers.chain(self.plain_lanes_in_use()).collect();
         self.inspector.handle(clock.now(), inspector::Input::Plan(lanes));
     }
 
-    /// Looks which lanes carry data; whether that is another set.
+    /// The same of one peer or plain host.
+    fn tell_plan_of(&mut self, clock: Clock, peer: PeerKey) {
+        let lanes = match peer {
+            PeerKey::Plain(_) => {
+                self.plain_lanes_in_use().into_iter().filter(|used| used.lane.peer == peer).collect()
+            }
+            PeerKey::Host(_) | PeerKey::Address(_) => self.lanes_in_use(peer),
+        };
+        self.inspector.handle(clock.now(), inspector::Input::PlanOf(peer, lanes));
+    }
+
+    /// The lanes of a peer's plan.
+    fn lanes_in_use(&self, peer: PeerKey) -> Vec<LaneUse> {
+        let Some((number, lanes)) = self.tables.lanes_of(&peer) else { return Vec::new() };
+        let busy = self.activity.busy(number);
+        let used = |(i, (slot, index)): (usize, &LaneAt)| {
+            let lane = LaneId { peer, slot: *slot, index: (*index)? };
+            Some(LaneUse { lane, busy: busy & 1 << i != 0 })
+        };
+        lanes.iter().enumerate().filter_map(used).collect()
+    }
+
+    /// Looks which lanes carry data, and tells the inspector where that is another set.
     pub(crate) fn look_at_lanes(&mut self, clock: Clock) -> Result<(), Error> {
-        let peers = self.arp_plus.peers().filter_map(|peer| self.tables.plan_of(&peer.key));
-        let mut numbers: Vec<u32> = peers.collect();
+        let mut numbers: Vec<u32> = self.tables.numbers().collect();
         let plain = self.plain.probed().iter();
         numbers.extend(plain.map(|report| self.plan_of_plain(self.plain.find(report.mac)).0));
         numbers.sort_unstable();
@@ -190,8 +241,16 @@ impl Bond {
             .activity
             .look(&numbers, |number| path.lane_counts(number))
             .about(&self.saved.name, "cannot read counters")?;
-        if changed {
-            self.tell_plan(clock);
+        let plain = || self.plain.probed().iter().map(|report| PeerKey::Plain(report.mac));
+        let peers: BTreeSet<PeerKey> = changed
+            .into_iter()
+            .flat_map(|number| match self.tables.peer_of(number) {
+                Some(peer) => vec![peer],
+                None => plain().collect(),
+            })
+            .collect();
+        for peer in peers {
+            self.tell_plan_of(clock, peer);
         }
         Ok(())
     }

@@ -88,6 +88,8 @@ impl Bond {
             self.inspector.handle(clock.now(), inspector::Input::Plain(probed));
             self.tell_plan(clock);
         }
+        // The bond's addresses may be others, too.
+        self.tell_answers(clock);
         self.tell_plain_hosts(clock);
         self.write_answers()
     }
@@ -121,11 +123,7 @@ impl Bond {
 }
 
 /// The neighbours that are no peers, by MAC.
-fn plain_hosts(
-    neighbours: &[Neighbour],
-    heard: &HashMap<[u8; 6], u8>,
-    arp_plus: &ArpPlus,
-) -> Vec<PlainHost> {
+fn plain_hosts(neighbours: &[Neighbour], heard: &HashMap<[u8; 6], u8>, arp_plus: &ArpPlus) -> Vec<PlainHost> {
     let mut hosts: BTreeMap<MacAddr, PlainHost> = BTreeMap::new();
     for neighbour in neighbours {
         let mac = neighbour.mac;

@@ -2,17 +2,24 @@
 
 use crate::bond::Member;
 use linkbraid_dataplane::{
-    self as dataplane, DataPath, LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PeerMac, Plan, Result, plain_plan,
+    self as dataplane, DataPath, MEMBERS_MAX, NO_SLOT, PeerMac, Plan, Result, plain_plan,
 };
 use linkbraid_proto::{
     arp_plus::{ArpPlus, Peer, PeerKey, Segment},
-    plan::{Lane, PlanMember, PlanPeerMember, plan},
+    plan::PlanMember,
 };
-use linkbraid_wire::MacAddr;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a peer's member is taken for that speaks only the published part, in Mbit/s.
-const WEIGHT_MBIT_UNTOLD: u32 = 1000;
+mod lanes;
+mod numbers;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use lanes::{all_macs, lanes_to_table};
+pub(crate) use lanes::{lane_index, peer_lanes, plain_lanes};
+use numbers::Numbers;
+use rows::Rows;
 
 /// Whether a lane may be used.
 pub(crate) trait Alive {
@@ -27,13 +34,31 @@ pub(crate) struct Ready<'a, A> {
     pub alive: &'a A,
 }
 
+/// Where a lane begins and ends: the slot, and the peer's index of its member.
+pub(crate) type LaneAt = (u8, Option<u8>);
+
+/// What one peer has in the tables.
+#[derive(Debug)]
+struct PeerRows {
+    number: u32,
+    macs: Vec<[u8; 6]>,
+    /// In the order of the plan.
+    lanes: Vec<LaneAt>,
+}
+
 /// What the data path has been told.
 pub(crate) struct Tables {
+    peers: HashMap<PeerKey, PeerRows>,
+    /// Whose each number is.
+    keys: BTreeMap<u32, PeerKey>,
+    numbers: Numbers,
     macs: HashMap<[u8; 6], PeerMac>,
-    plans: HashMap<PeerKey, u32>,
+    /// The last plan written of each number, so that an unchanged one costs no system call.
+    plans: HashMap<u32, Plan>,
     /// MACs that an earlier daemon wrote and whose peers have not been heard again.
     inherited: HashMap<[u8; 6], PeerMac>,
-    slots: BTreeSet<u8>,
+    /// The last row written of each slot; none of one that an earlier daemon wrote.
+    members: BTreeMap<u8, Option<dataplane::Member>>,
     /// Elected members whose segments have a plan for plain hosts.
     plain: BTreeSet<u8>,
 }
@@ -41,37 +66,59 @@ pub(crate) struct Tables {
 impl Tables {
     /// Takes over what an earlier daemon left, so that traffic to known peers goes on as it was.
     pub(crate) fn adopt(path: &DataPath) -> Result<Self> {
-        let inherited = path.peer_macs()?;
-        let slots = path.member_slots()?.into_iter().collect();
-        Ok(Self {
+        let slots = path.member_slots()?.into_iter().map(|slot| (slot, None)).collect();
+        Ok(Self::new(path.peer_macs()?, slots))
+    }
+
+    fn new(inherited: Vec<([u8; 6], PeerMac)>, members: BTreeMap<u8, Option<dataplane::Member>>) -> Self {
+        Self {
+            peers: HashMap::new(),
+            keys: BTreeMap::new(),
+            numbers: Numbers::new(inherited.iter().map(|(_, row)| row.plan).collect()),
             macs: HashMap::new(),
             plans: HashMap::new(),
             inherited: inherited.into_iter().collect(),
-            slots,
+            members,
             // Written anew, all of them.
             plain: (0..MEMBERS_MAX as u8).collect(),
-        })
+        }
     }
 
     /// The plan number of a peer.
     pub(crate) fn plan_of(&self, peer: &PeerKey) -> Option<u32> {
-        self.plans.get(peer).copied()
+        self.peers.get(peer).map(|rows| rows.number)
+    }
+
+    /// Whose plan that is.
+    pub(crate) fn peer_of(&self, number: u32) -> Option<PeerKey> {
+        self.keys.get(&number).copied()
+    }
+
+    /// The numbers of all peers' plans, ascending.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.keys.keys().copied()
+    }
+
+    /// A peer's plan as it was written last: its number and its lanes.
+    pub(crate) fn lanes_of(&self, peer: &PeerKey) -> Option<(u32, &[LaneAt])> {
+        self.peers.get(peer).map(|rows| (rows.number, &rows.lanes[..]))
     }
 
     /// Peers that were inherited have had their time to be heard: forget them.
-    pub(crate) fn drop_inherited(&mut self, path: &DataPath) -> Result<()> {
+    pub(crate) fn drop_inherited(&mut self, path: &impl Rows) -> Result<()> {
         for mac in std::mem::take(&mut self.inherited).into_keys() {
             if !self.macs.contains_key(&mac) {
                 path.delete_peer_mac(mac)?;
             }
         }
+        self.numbers.drop_inherited();
         Ok(())
     }
 
     /// Writes members, bond, plans and peers, in an order in which no row points at one that is not there yet.
     pub(crate) fn write(
         &mut self,
-        path: &DataPath,
+        path: &impl Rows,
         mut bond: dataplane::Bond,
         ready: &Ready<'_, impl Alive>,
         arp_plus: &ArpPlus,
@@ -84,142 +131,139 @@ impl Tables {
         };
         bond.elected = segments.iter().filter_map(|segment| segment.elected).collect();
         for member in members {
-            path.set_member(
-                member.slot,
-                Some(&dataplane::Member {
-                    ifindex: member.ifindex,
-                    mac: member.mac.0,
-                    live: member.live(),
-                    elected: elected(member.slot),
-                }),
-            )?;
+            self.set_member(path, member, elected(member.slot))?;
         }
-        path.set_plan(0, &lanes_to_table(&plain_lanes(members, None)))?;
+        self.set_plan(path, 0, lanes_to_table(&plain_lanes(members, None)))?;
         self.write_plain(path, members, segments)?;
         path.set_bond(&bond)?;
-        self.write_peers(path, ready, arp_plus)?;
-        let slots: BTreeSet<u8> = members.iter().map(|member| member.slot).collect();
-        for gone in self.slots.difference(&slots) {
-            path.set_member(*gone, None)?;
-            path.clear_member_counts(*gone)?;
+        let known = self.peers.keys().copied();
+        let peers: BTreeSet<PeerKey> = known.chain(arp_plus.peers().map(|peer| peer.key)).collect();
+        self.write_peers(path, ready, arp_plus, peers)?;
+        let gone: Vec<u8> = self.members.keys().copied().collect();
+        for gone in gone.into_iter().filter(|slot| members.iter().all(|member| member.slot != *slot)) {
+            path.set_member(gone, None)?;
+            path.clear_member_counts(gone)?;
+            self.members.remove(&gone);
         }
-        self.slots = slots;
+        Ok(())
+    }
+
+    fn set_member(&mut self, path: &impl Rows, member: &Member, elected: u8) -> Result<()> {
+        let row =
+            dataplane::Member { ifindex: member.ifindex, mac: member.mac.0, live: member.live(), elected };
+        if self.members.get(&member.slot) != Some(&Some(row)) {
+            path.set_member(member.slot, Some(&row))?;
+            self.members.insert(member.slot, Some(row));
+        }
+        Ok(())
+    }
+
+    fn set_plan(&mut self, path: &impl Rows, number: u32, plan: Plan) -> Result<()> {
+        if self.plans.get(&number) != Some(&plan) {
+            path.set_plan(number, &plan)?;
+            self.plans.insert(number, plan);
+        }
         Ok(())
     }
 
     /// The plans for plain hosts of one segment each; with one segment plan 0 does.
-    fn write_plain(&mut self, path: &DataPath, members: &[Member], segments: &[Segment]) -> Result<()> {
+    fn write_plain(&mut self, path: &impl Rows, members: &[Member], segments: &[Segment]) -> Result<()> {
         let mut elected = BTreeSet::new();
         for segment in segments.iter().filter(|_| segments.len() > 1) {
             if let Some(slot) = segment.elected {
-                path.set_plan(plain_plan(slot), &lanes_to_table(&plain_lanes(members, Some(&segment.slots))))?;
+                let lanes = plain_lanes(members, Some(&segment.slots));
+                self.set_plan(path, plain_plan(slot), lanes_to_table(&lanes))?;
                 elected.insert(slot);
             }
         }
-        for gone in self.plain.difference(&elected) {
-            path.set_plan(plain_plan(*gone), &Plan::default())?;
+        for gone in std::mem::take(&mut self.plain).difference(&elected) {
+            self.set_plan(path, plain_plan(*gone), Plan::default())?;
         }
         self.plain = elected;
         Ok(())
     }
 
-    fn write_peers(
+    /// Writes the rows of these peers, which came, changed or went. One row that finds no room must not keep the others
+    /// out: the first error is what comes back.
+    pub(crate) fn write_peers(
         &mut self,
-        path: &DataPath,
+        path: &impl Rows,
         ready: &Ready<'_, impl Alive>,
         arp_plus: &ArpPlus,
+        peers: impl IntoIterator<Item = PeerKey>,
     ) -> Result<()> {
-        let mut macs = HashMap::new();
-        let mut present = BTreeSet::new();
-        for peer in arp_plus.peers() {
+        let mut first = Ok(());
+        let (mut stale, mut gone) = (Vec::new(), Vec::new());
+        for key in peers {
+            let Some(peer) = arp_plus.peer(&key) else {
+                gone.push(key);
+                continue;
+            };
             let Some(number) = self.number_for(peer) else { continue };
-            present.insert(peer.key);
             let lanes = peer_lanes(ready.own, peer, ready.alive);
-            path.set_plan(number, &lanes_to_table(&lanes))?;
+            keep(&mut first, self.set_plan(path, number, lanes_to_table(&lanes)));
             let row = PeerMac {
                 plan: number,
                 primary: peer.mac().0,
-                broadcast_slot: arp_plus.broadcast_slot(&peer.key).unwrap_or(NO_SLOT),
+                broadcast_slot: arp_plus.broadcast_slot(&key).unwrap_or(NO_SLOT),
             };
-            macs.extend(all_macs(peer).map(|mac| (mac.0, row)));
-        }
-        // One row that finds no room must not keep the others out.
-        let mut first = Ok(());
-        for (mac, row) in &macs {
-            if self.macs.get(mac) != Some(row) {
-                let set = path.set_peer_mac(*mac, row);
-                first = first.and(set);
-                self.inherited.remove(mac);
+            let is_its = |mac| arp_plus.peer_by_mac(mac).is_some_and(|owner| owner.key == key);
+            let macs: Vec<[u8; 6]> = all_macs(peer).filter(|mac| is_its(*mac)).map(|mac| mac.0).collect();
+            for mac in
+                macs.iter().filter(|mac| self.macs.get(*mac) != Some(&row)).copied().collect::<Vec<_>>()
+            {
+                let set = path.set_peer_mac(mac, &row);
+                if set.is_ok() {
+                    self.macs.insert(mac, row);
+                    self.inherited.remove(&mac);
+                }
+                keep(&mut first, set);
+            }
+            let lanes = lanes.iter().map(|lane| (lane.slot, lane_index(peer, lane))).collect();
+            if let Some(old) = self.peers.insert(key, PeerRows { number, macs, lanes }) {
+                let macs = &self.peers[&key].macs;
+                stale.extend(old.macs.into_iter().filter(|mac| !macs.contains(mac)).map(|mac| (mac, number)));
             }
         }
-        for gone in self.macs.keys().filter(|mac| !macs.contains_key(*mac)) {
-            path.delete_peer_mac(*gone)?;
+        for (mac, number) in stale {
+            keep(&mut first, self.delete_mac(path, mac, number));
         }
-        self.macs = macs;
-        // After its MACs, so that no frame meets an empty plan.
-        for gone in self.plans.extract_if(|key, _| !present.contains(key)) {
-            path.set_plan(gone.1, &Plan::default())?;
+        for rows in gone.into_iter().filter_map(|key| self.peers.remove(&key)).collect::<Vec<_>>() {
+            for mac in rows.macs {
+                keep(&mut first, self.delete_mac(path, mac, rows.number));
+            }
+            // After its MACs, so that no frame meets an empty plan.
+            keep(&mut first, self.set_plan(path, rows.number, Plan::default()));
+            self.keys.remove(&rows.number);
+            self.numbers.give_back(rows.number);
         }
         first
     }
 
+    /// Deletes a MAC of the peer with that number, unless it is another one's by now.
+    fn delete_mac(&mut self, path: &impl Rows, mac: [u8; 6], number: u32) -> Result<()> {
+        if self.macs.get(&mac).is_some_and(|row| row.plan == number) {
+            path.delete_peer_mac(mac)?;
+            self.macs.remove(&mac);
+        }
+        Ok(())
+    }
+
     /// The peer's plan number: the one it has, the one an earlier daemon gave it, or a free one.
     fn number_for(&mut self, peer: &Peer) -> Option<u32> {
-        if let Some(number) = self.plans.get(&peer.key) {
-            return Some(*number);
+        if let Some(number) = self.plan_of(&peer.key) {
+            return Some(number);
         }
-        let taken: BTreeSet<u32> =
-            self.plans.values().copied().chain(self.inherited.values().map(|row| row.plan)).collect();
         let inherited = all_macs(peer).find_map(|mac| self.inherited.get(&mac.0)).map(|row| row.plan);
-        let number = inherited
-            .filter(|number| !self.plans.values().any(|other| other == number))
-            .or_else(|| (1..PLAIN_PLAN_FIRST).find(|number| !taken.contains(number)))?;
-        self.plans.insert(peer.key, number);
+        let number = self.numbers.take(inherited)?;
+        self.keys.insert(number, peer.key);
         Some(number)
     }
 }
 
-/// The lanes to plain hosts, or to those of the segment with these slots.
-pub(crate) fn plain_lanes(members: &[Member], slots: Option<&[u8]>) -> Vec<Lane> {
-    let plan_member = |member: &Member| PlanMember {
-        slot: member.slot,
-        weight_mbit: member.weight_mbit(),
-        up: member.live() && member.sound && slots.is_none_or(|slots| slots.contains(&member.slot)),
-    };
-    let own: Vec<PlanMember> = members.iter().map(plan_member).collect();
-    plan(&own, None, |_, _| true)
-}
-
-/// The lanes to a peer.
-pub(crate) fn peer_lanes(own: &[PlanMember], peer: &Peer, alive: &impl Alive) -> Vec<Lane> {
-    let theirs: Vec<PlanPeerMember> = peer
-        .members
-        .iter()
-        .map(|member| PlanPeerMember {
-            index: member.index,
-            mac: member.mac,
-            weight_mbit: member.weight_mbit.unwrap_or(WEIGHT_MBIT_UNTOLD),
-            up: member.up,
-        })
-        .collect();
-    plan(own, Some(&theirs), |slot, index| alive.usable(peer, slot, index))
-}
-
-/// The peer's number of the member that a lane to it ends at.
-pub(crate) fn lane_index(peer: &Peer, lane: &Lane) -> Option<u8> {
-    peer.members.iter().find(|member| Some(member.mac) == lane.peer_mac).map(|member| member.index)
-}
-
-/// Every MAC that leads to the peer: its members' and those it had lately.
-fn all_macs(peer: &Peer) -> impl Iterator<Item = MacAddr> + '_ {
-    peer.members.iter().map(|member| member.mac).chain(peer.aliases.iter().map(|alias| alias.mac))
-}
-
-fn lanes_to_table(lanes: &[Lane]) -> Plan {
-    let lanes = lanes.iter().take(LANES_MAX).map(|lane| dataplane::Lane {
-        slot: lane.slot,
-        peer_mac: lane.peer_mac.map(|mac| mac.0),
-        weight: lane.weight,
-    });
-    Plan { lanes: lanes.collect() }
+/// Keeps the first error.
+fn keep(first: &mut Result<()>, result: Result<()>) {
+    if first.is_ok() {
+        *first = result;
+    }
 }

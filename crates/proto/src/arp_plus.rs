@@ -17,6 +17,7 @@ use std::net::IpAddr;
 
 mod counter;
 mod event;
+mod joins;
 mod outbox;
 mod own;
 mod peer;
@@ -32,7 +33,7 @@ mod timing;
 mod tests;
 
 pub use counter::{Counter, Counters};
-pub use event::{Action, Conflict, Event, Input, OwnMember, Reason};
+pub use event::{Action, Changed, Conflict, Event, Input, OwnMember, Reason};
 pub use outbox::OpenConflict;
 pub use peer::{Alias, Peer, PeerKey, PeerMember, PeerState};
 pub use segment::Segment;
@@ -102,7 +103,7 @@ impl ArpPlus {
                 self.table.retain_slots(|slot| own.member(slot).is_some(), &mut self.out);
                 self.update_segments(now);
                 // Which of several segments takes in a peer's broadcasts depends on soundness, too.
-                self.out.peers_changed();
+                self.out.all_changed();
                 if differ == own::Differ::Mapping {
                     self.signal(now, Signal::OwnChange);
                 }
@@ -152,7 +153,7 @@ impl ArpPlus {
         if self.segments.update(now, &self.own.members, &self.timing) {
             self.out.segments_changed();
             // Where broadcasts of a peer are taken in follows from the segments.
-            self.out.peers_changed();
+            self.out.all_changed();
         }
     }
 

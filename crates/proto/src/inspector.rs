@@ -9,7 +9,8 @@
 //! 3. time never goes back from one call to the next;
 //! 4. frames that [`linkbraid_wire::is_probe`] or [`linkbraid_wire::is_arp_reply_to_probe`] recognises come here, other
 //!    ARP+ frames go to [`crate::arp_plus`], other ARP to the kernel;
-//! 5. on [`Action::Verdicts`] make those plans anew, as [`Verdict::usable`] shows, and tell the new lanes ([`Input::Plan`]);
+//! 5. on [`Action::Verdicts`] make those plans anew, as [`Verdict::usable`] shows, and tell the new lanes ([`Input::Plan`],
+//!    [`Input::PlanOf`]);
 //!    tell ARP+ that a member is up where [`Inspector::member_alive`] is [`Verdict::Alive`], so that peers stop sending to
 //!    members that are not, and that it is sound where [`Inspector::member_sound`] is not [`Verdict::Dead`], so that it
 //!    does not stay the one that takes in broadcasts.
@@ -21,6 +22,7 @@
 //!
 //! A plain host is a peer of one member here, probed by ARP (`plain`). All else is the same.
 
+pub use crate::arp_plus::Changed;
 use crate::{Time, arp_plus::PeerKey, random::Random};
 use linkbraid_wire::HostId;
 use std::{
@@ -48,7 +50,7 @@ mod tests;
 
 pub use counter::{Counter, Counters};
 pub use event::{
-    Action, Changed, Event, Input, LaneId, LaneReason, LaneUse, MemberReason, MemberReport, PeerMemberReport,
+    Action, Event, Input, LaneId, LaneReason, LaneUse, MemberReason, MemberReport, PeerMemberReport,
     PeerReport, PlainReport, Verdict,
 };
 pub use lane::{LaneSignal, LaneState, Usage, step_lane};
@@ -169,7 +171,9 @@ impl Inspector {
             Input::Peers(reports) => self.set_peers(now, reports),
             Input::Plain(reports) => self.set_plain(now, reports),
             Input::Address(address) => self.address = address,
+            Input::Peer(key, report) => self.set_peer(now, key, report),
             Input::Plan(lanes) => self.set_plan(now, lanes),
+            Input::PlanOf(peer, lanes) => self.set_plan_of(now, peer, lanes),
             Input::Timing(timing) => self.set_timing(now, timing),
             Input::Frame { slot, bytes } => self.frame(now, slot, bytes),
             Input::Timeout => self.run_timers(now),

@@ -11,6 +11,16 @@ pub const ADDRESSES_MAX: usize = 1 + linkbraid_wire::MORE_ADDRESSES_MAX;
 /// Most hosts in the ARP+ table.
 pub const HOSTS_MAX: usize = 4096;
 
+/// Hosts that may enter the table at once: a whole LAN that starts together.
+pub const JOINS_AT_ONCE: u32 = 1024;
+
+/// Hosts that may enter it in a second after those. Each costs a plan, lanes and probes, and whoever is on the wire can
+/// make up as many as he likes; one that is refused speaks again within a second.
+pub const JOIN_RATE: u32 = 256;
+
+/// Hosts that fall silent or are deleted in one look at the table; the next look takes the next ones.
+pub const EXPIRED_AT_ONCE: usize = 256;
+
 /// Most former MACs remembered for one host.
 pub const ALIASES_MAX: usize = 16;
 

@@ -106,6 +106,7 @@ counters! {
     RefusedArpNotForProbe = 69, "refused_arp_not_for_probe", "ARP replies refused: not an answer to a probe";
     RefusedArpSender = 70, "refused_arp_sender", "ARP replies refused: the sender is not the Ethernet source";
     RefusedArpTarget = 71, "refused_arp_target", "ARP replies refused: the target is not the Ethernet destination, or no member";
+    LimitJoins = 72, "limit_joins", "messages of new hosts refused because too many joined in a short time";
 }
 
 impl Counter {

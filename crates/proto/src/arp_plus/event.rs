@@ -55,12 +55,21 @@ pub enum Action {
         /// The frame.
         frame: Vec<u8>,
     },
-    /// The table is another one: read `peers()`.
-    Peers,
+    /// The table is another one: read these of `peers()`.
+    Peers(Changed),
     /// Which own members hear each other has changed: read `segments()`.
     Segments,
     /// Something worth telling people.
     Event(Event),
+}
+
+/// Which hosts of a table changed, or came, or went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    /// All of them; what is of no host in particular, such as the plan for plain hosts, is to be looked at, too.
+    All,
+    /// These.
+    Peers(Vec<PeerKey>),
 }
 
 /// Why an entry changed.

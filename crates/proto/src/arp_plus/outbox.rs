@@ -1,8 +1,8 @@
 //! Where all parts of the machine put what is to be done: actions, counters, open conflicts.
 
-use super::{Action, Conflict, Counter, Counters, Event, Timing};
+use super::{Action, Changed, Conflict, Counter, Counters, Event, PeerKey, Timing};
 use crate::{Time, limits};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A conflict that has been seen lately.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,10 @@ pub struct OpenConflict {
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     actions: VecDeque<Action>,
-    peers: bool,
+    /// Every host changed.
+    all: bool,
+    /// These did.
+    peers: BTreeSet<PeerKey>,
     segments: bool,
     pub counters: Counters,
     conflicts: BTreeMap<Conflict, (Time, Time, u64)>,
@@ -39,8 +42,13 @@ impl Outbox {
     }
 
     /// However often the table changes between two polls, it is read once.
-    pub const fn peers_changed(&mut self) {
-        self.peers = true;
+    pub fn peer_changed(&mut self, key: PeerKey) {
+        self.peers.insert(key);
+    }
+
+    /// The same of all hosts.
+    pub const fn all_changed(&mut self) {
+        self.all = true;
     }
 
     pub const fn segments_changed(&mut self) {
@@ -54,7 +62,11 @@ impl Outbox {
         if std::mem::take(&mut self.segments) {
             return Some(Action::Segments);
         }
-        std::mem::take(&mut self.peers).then_some(Action::Peers)
+        let peers = std::mem::take(&mut self.peers);
+        if std::mem::take(&mut self.all) {
+            return Some(Action::Peers(Changed::All));
+        }
+        (!peers.is_empty()).then(|| Action::Peers(Changed::Peers(peers.into_iter().collect())))
     }
 
     /// Counts a conflict; tells it when it is new or goes on for long.

@@ -83,7 +83,7 @@ impl ArpPlus {
         }
         self.agenda = Agenda::default();
         if self.table.forget() {
-            self.out.peers_changed();
+            self.out.all_changed();
         }
     }
 

@@ -1,6 +1,8 @@
 //! The table: who has which hardware addresses.
 
-use super::{Conflict, Counter, Event, Peer, PeerKey, PeerState, Reason, Timing, outbox::Outbox};
+use super::{
+    Conflict, Counter, Event, Peer, PeerKey, PeerState, Reason, Timing, joins::Joins, outbox::Outbox,
+};
 use crate::{Time, limits};
 use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Message};
 use std::{collections::BTreeMap, net::IpAddr};
@@ -33,6 +35,7 @@ pub(super) struct Table {
     by_address: BTreeMap<IpAddr, PeerKey>,
     tombstones: BTreeMap<HostId, Tombstone>,
     full_told: bool,
+    joins: Joins,
 }
 
 /// Serial number arithmetic (RFC 1982): whether `a` comes before `b`.
@@ -75,6 +78,10 @@ impl Table {
             Freshness::Known => {
                 self.refresh(key, &arrival, out);
                 true
+            }
+            Freshness::New if !self.peers.contains_key(&key) && !self.joins.has_room(arrival.now) => {
+                out.counters.one(Counter::LimitJoins);
+                false
             }
             Freshness::New => {
                 let taken = self.claim(key, &arrival, timing, out) && self.has_room(key, out);
@@ -132,7 +139,7 @@ impl Table {
     fn refresh(&mut self, key: PeerKey, arrival: &Arrival<'_>, out: &mut Outbox) {
         let Some(peer) = self.peers.get_mut(&key) else { return };
         if peer.hear(arrival.now, arrival.slot, arrival.src) {
-            out.peers_changed();
+            out.peer_changed(key);
         }
         if peer.state == PeerState::Silent {
             peer.state = PeerState::Alive;
@@ -172,6 +179,9 @@ impl Table {
             Reason::Restarted { .. } => Counter::PeerRestarted,
             _ => Counter::PeerChanged,
         });
+        if reason == Reason::Joined {
+            self.joins.one(arrival.now);
+        }
         if let Some(old) = old {
             out.counters.add(Counter::LimitAliases, peer.inherit(arrival.now, old, timing) as u64);
         }
@@ -180,17 +190,18 @@ impl Table {
             self.tombstones.remove(&host);
         }
         tell(&peer, old_state, Some(PeerState::Alive), reason, out);
-        self.link(peer);
+        self.link(peer, out);
     }
 
     /// Enters a peer into the indexes.
-    fn link(&mut self, peer: Peer) {
+    fn link(&mut self, peer: Peer, out: &mut Outbox) {
         for mac in peer.members.iter().map(|member| member.mac) {
             // A MAC that was a former one of another host belongs to its new owner at once.
             if let Some(other) = self.by_mac.insert(mac, peer.key).filter(|other| *other != peer.key)
                 && let Some(other) = self.peers.get_mut(&other)
             {
                 other.aliases.retain(|alias| alias.mac != mac);
+                out.peer_changed(other.key);
             }
         }
         peer.aliases.iter().for_each(|alias| _ = self.by_mac.entry(alias.mac).or_insert(peer.key));
@@ -269,10 +280,11 @@ impl Table {
     pub fn sweep(&mut self, now: Time, timing: &Timing, out: &mut Outbox) {
         self.tombstones.retain(|_, grave| now.since(grave.since) < timing.tombstone);
         let mut expired = Vec::new();
+        let mut silent = 0;
         for peer in self.peers.values_mut() {
             for alias in peer.aliases.extract_if(.., |alias| alias.until <= now) {
                 self.by_mac.remove(&alias.mac);
-                out.peers_changed();
+                out.peer_changed(peer.key);
             }
             //= docs/arp-plus.md#5.5
             if !peer.is_extended() {
@@ -280,15 +292,19 @@ impl Table {
             }
             //= docs/arp-plus.md#5.4
             let quiet = now.since(peer.last_heard);
-            if quiet >= timing.expire {
+            if quiet >= timing.expire && expired.len() < limits::EXPIRED_AT_ONCE {
                 expired.push(peer.key);
-            } else if quiet >= timing.silent && peer.state == PeerState::Alive {
+            } else if quiet >= timing.silent
+                && peer.state == PeerState::Alive
+                && silent < limits::EXPIRED_AT_ONCE
+            {
+                silent += 1;
                 peer.state = PeerState::Silent;
                 out.counters.one(Counter::PeerSilent);
                 tell(peer, Some(PeerState::Alive), Some(PeerState::Silent), Reason::Silent, out);
             }
             if peer.retain_heard(|_, when| now.since(when) < timing.heard) {
-                out.peers_changed();
+                out.peer_changed(peer.key);
             }
         }
         for key in expired {
@@ -301,7 +317,7 @@ impl Table {
     pub fn retain_slots(&mut self, keep: impl Fn(u8) -> bool, out: &mut Outbox) {
         for peer in self.peers.values_mut() {
             if peer.retain_heard(|slot, _| keep(slot)) {
-                out.peers_changed();
+                out.peer_changed(peer.key);
             }
         }
     }
@@ -326,6 +342,6 @@ enum Freshness {
 }
 
 fn tell(peer: &Peer, old: Option<PeerState>, new: Option<PeerState>, reason: Reason, out: &mut Outbox) {
-    out.peers_changed();
+    out.peer_changed(peer.key);
     out.event(Event::Peer { key: peer.key, address: peer.address(), mac: peer.mac(), old, new, reason });
 }

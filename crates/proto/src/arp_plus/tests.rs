@@ -5,6 +5,7 @@ use linkbraid_wire::{Frame, Kind, Message, emit_frame, parse_frame};
 use std::time::Duration;
 
 mod conflicts;
+mod crowd;
 mod soft_state;
 mod starting;
 

@@ -1,7 +1,7 @@
 //! What goes into the inspector and what comes out.
 
 use super::{LaneState, MemberState, Timing};
-use crate::arp_plus::{Peer, PeerKey};
+use crate::arp_plus::{Changed, Peer, PeerKey};
 use linkbraid_wire::MacAddr;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -110,8 +110,10 @@ pub struct LaneUse {
 pub enum Input<'a> {
     /// The own members now, all of them.
     Members(Vec<MemberReport>),
-    /// The peers now, all of them; told again whenever `arp_plus::Action::Peers` comes.
+    /// The peers now, all of them; told again whenever `arp_plus::Action::Peers` of all comes.
     Peers(Vec<PeerReport>),
+    /// What one peer is now; none: it is gone. Told whenever `arp_plus::Action::Peers` names it.
+    Peer(PeerKey, Option<PeerReport>),
     /// The plain hosts that are to be probed now, all of them: at most [`crate::limits::PLAIN_PROBED_MAX`] that traffic
     /// goes to. One that is left out is forgotten.
     Plain(Vec<PlainReport>),
@@ -119,6 +121,8 @@ pub enum Input<'a> {
     Address(Option<IpAddr>),
     /// The lanes of all plans now.
     Plan(Vec<LaneUse>),
+    /// The lanes of the plan to one peer or plain host now.
+    PlanOf(PeerKey, Vec<LaneUse>),
     /// Other settings; they are bounded as [`Timing::bounded`] says.
     Timing(Timing),
     /// A frame that [`linkbraid_wire::is_probe`] or [`linkbraid_wire::is_arp_reply_to_probe`] recognises came in on a
@@ -136,7 +140,8 @@ pub enum Input<'a> {
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Verdicts are others: make plans anew. Comes before everything else.
+    /// Verdicts are others: make plans anew, all of them if a member changed, or what its lanes say of it. Comes before
+    /// everything else.
     Verdicts(Changed),
     /// Send these bytes, a whole Ethernet frame, out of that member as they are.
     Send {
@@ -147,15 +152,6 @@ pub enum Action {
     },
     /// Something worth telling people.
     Event(Event),
-}
-
-/// Whose plans are to be made anew.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Changed {
-    /// Those of all peers, and the one for plain hosts: a member changed, or what its lanes say of it.
-    All,
-    /// Those of these peers: only lanes changed.
-    Peers(Vec<PeerKey>),
 }
 
 /// Whether something can carry traffic.

@@ -115,22 +115,25 @@ impl Inspector {
     }
 
     pub(super) fn set_peers(&mut self, now: Time, reports: Vec<PeerReport>) {
-        //= docs/arp-plus.md#11.10
-        let probed = |report: &PeerReport| report.probes && matches!(report.key, PeerKey::Host(_));
-        let mut told: BTreeMap<PeerKey, PeerReport> =
-            reports.into_iter().filter(probed).map(|report| (report.key, report)).collect();
+        let told: BTreeMap<PeerKey, PeerReport> =
+            reports.into_iter().map(|report| (report.key, report)).collect();
         self.forget(|key, peer| peer.plain.is_none() && !told.contains_key(key));
-        let mut changed = Vec::new();
-        for (key, peer) in &mut self.peers {
-            if let Some(report) = told.remove(key).filter(|report| *report != peer.report) {
-                peer.report = report;
-                changed.push(*key);
-            }
-        }
-        changed.into_iter().for_each(|key| self.make_lanes_of(now, key, false));
         for (key, report) in told {
-            let PeerKey::Host(host) = key else { continue };
-            self.meet(now, report, self.host_id < host, None);
+            self.set_peer(now, key, Some(report));
+        }
+    }
+
+    pub(super) fn set_peer(&mut self, now: Time, key: PeerKey, report: Option<PeerReport>) {
+        //= docs/arp-plus.md#11.10
+        let PeerKey::Host(host) = key else { return };
+        match (self.peers.get_mut(&key), report.filter(|report| report.probes)) {
+            (Some(_), None) => self.forget_one(key),
+            (Some(peer), Some(report)) if peer.report != report => {
+                peer.report = report;
+                self.make_lanes_of(now, key, false);
+            }
+            (None, Some(report)) => self.meet(now, report, self.host_id < host, None),
+            (Some(_), Some(_)) | (None, None) => {}
         }
     }
 
@@ -144,10 +147,15 @@ impl Inspector {
     /// Forgets all that are `gone`.
     pub(super) fn forget(&mut self, gone: impl Fn(&PeerKey, &Peer) -> bool) {
         let keys = self.peers.iter().filter(|(key, peer)| gone(key, peer)).map(|(key, _)| *key);
-        for key in keys.collect::<Vec<PeerKey>>() {
-            self.lane_ids(|peer, _| *peer == key).into_iter().for_each(|id| self.remove_lane(id));
-            self.peers.remove(&key);
+        keys.collect::<Vec<PeerKey>>().into_iter().for_each(|key| self.forget_one(key));
+    }
+
+    fn forget_one(&mut self, key: PeerKey) {
+        let lanes = self.peers.get(&key).map(|peer| peer.lanes.keys().copied().collect::<Vec<_>>());
+        for (slot, index) in lanes.unwrap_or_default() {
+            self.remove_lane(LaneId { peer: key, slot, index });
         }
+        self.peers.remove(&key);
     }
 
     /// Gives a peer the lanes that it is to have: each own member with each of its own.
@@ -247,12 +255,25 @@ impl Inspector {
         let new: BTreeMap<LaneId, bool> = lanes.into_iter().map(|used| (used.lane, used.busy)).collect();
         let old = std::mem::replace(&mut self.usage, new);
         let touched: BTreeSet<LaneId> = old.keys().chain(self.usage.keys()).copied().collect();
-        for id in touched {
-            let usage = self.usage_of(id);
-            if let Some(lane) = self.lane_mut(id).filter(|lane| lane.usage != usage) {
-                lane.usage = usage;
-                self.repace(now, id);
-            }
+        touched.into_iter().for_each(|id| self.use_changed(now, id));
+    }
+
+    pub(super) fn set_plan_of(&mut self, now: Time, peer: PeerKey, lanes: Vec<LaneUse>) {
+        let at = |number| LaneId { peer, slot: number, index: number };
+        let old: Vec<LaneId> = self.usage.range(at(0)..=at(u8::MAX)).map(|(id, _)| *id).collect();
+        old.iter().for_each(|id| _ = self.usage.remove(id));
+        let new = lanes.into_iter().filter(|used| used.lane.peer == peer);
+        let new: Vec<(LaneId, bool)> = new.map(|used| (used.lane, used.busy)).collect();
+        self.usage.extend(new.iter().copied());
+        let touched: BTreeSet<LaneId> = old.into_iter().chain(new.into_iter().map(|(id, _)| id)).collect();
+        touched.into_iter().for_each(|id| self.use_changed(now, id));
+    }
+
+    fn use_changed(&mut self, now: Time, id: LaneId) {
+        let usage = self.usage_of(id);
+        if let Some(lane) = self.lane_mut(id).filter(|lane| lane.usage != usage) {
+            lane.usage = usage;
+            self.repace(now, id);
         }
     }
 

@@ -162,7 +162,7 @@ impl World {
             match action {
                 Action::Send { slot, frame } => self.carry(host, slot, &frame.into()),
                 Action::Event(event) => self.hosts[host].events.push(event),
-                Action::Peers | Action::Segments => {}
+                Action::Peers(_) | Action::Segments => {}
             }
         }
         let wake = self.hosts[host].arp.poll_timeout();

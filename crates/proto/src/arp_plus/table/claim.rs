@@ -90,7 +90,7 @@ impl Table {
         // What is left is no longer what the host told last: its next message is to count as a later one.
         peer.sequence = peer.sequence.map(|sequence| sequence.wrapping_sub(1));
         self.by_mac.remove(&mac);
-        out.peers_changed();
+        out.peer_changed(key);
     }
 }
 

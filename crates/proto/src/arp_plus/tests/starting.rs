@@ -107,7 +107,7 @@ fn stop_clears_and_ends_everything() {
     assert_eq!(host.arp.peers().len(), 1);
     let actions = host.handle(Input::Stop);
     assert_eq!(kinds(&actions), [Kind::Clear; 4]);
-    assert!(actions.contains(&Action::Peers));
+    assert!(actions.contains(&Action::Peers(Changed::All)));
     assert_eq!((host.arp.state(), host.arp.peers().len(), host.arp.poll_timeout()), (State::S0, 0, None));
     host.hear(0, &Host::running(2, 1).says(Kind::Change));
     assert_eq!(host.count(Counter::RxStopped), 1);

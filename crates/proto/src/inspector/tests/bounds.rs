@@ -134,3 +134,39 @@ fn own_address_goes_into_probes() {
     assert_eq!((frame.probe.address, frame.probe.host), (Some(address), OWN));
     assert_eq!((frame.probe.interval_us, frame.probe.multiplier), (50_000, 3));
 }
+
+#[test]
+fn one_peer_told_alone_is_the_same_as_all_told_together() {
+    let peers: Vec<PeerReport> = (2..40u8)
+        .map(|host| {
+            let key = PeerKey::Host(HostId([host; 16]));
+            let member =
+                |index| PeerMemberReport { index, mac: mac(host, index), up: true, heard: vec![index] };
+            PeerReport { key, epoch: Some(1), probes: true, members: (0..2).map(member).collect() }
+        })
+        .collect();
+    let lane = |key, n| LaneUse { lane: LaneId { peer: key, slot: n, index: n }, busy: n == 0 };
+    let used = |report: &PeerReport| vec![lane(report.key, 0), lane(report.key, 1)];
+    let start = || {
+        let mut inspector = Inspector::new(Config::new(OWN, 1), 7);
+        inspector.handle(Time::ZERO, Input::Members((0..2).map(report).collect()));
+        inspector
+    };
+    let (mut all, mut each) = (start(), start());
+    all.handle(Time::ZERO, Input::Peers(peers.clone()));
+    all.handle(Time::ZERO, Input::Plan(peers.iter().flat_map(used).collect()));
+    for peer in &peers {
+        each.handle(Time::ZERO, Input::Peer(peer.key, Some(peer.clone())));
+    }
+    for peer in &peers {
+        each.handle(Time::ZERO, Input::PlanOf(peer.key, used(peer)));
+    }
+    assert_eq!(all.snapshot(Time::ZERO), each.snapshot(Time::ZERO));
+    // One goes, and takes nothing of others with it.
+    all.handle(Time::ZERO, Input::Peers(peers[1..].to_vec()));
+    all.handle(Time::ZERO, Input::Plan(peers[1..].iter().flat_map(used).collect()));
+    each.handle(Time::ZERO, Input::Peer(peers[0].key, None));
+    each.handle(Time::ZERO, Input::PlanOf(peers[0].key, Vec::new()));
+    assert_eq!(all.snapshot(Time::ZERO), each.snapshot(Time::ZERO));
+    assert_eq!(each.snapshot(Time::ZERO).lanes.len(), 37 * 4);
+}

@@ -1,0 +1,241 @@
+//! What is written, in which order, and what is not.
+
+use super::*;
+use linkbraid_api::Weight;
+use linkbraid_proto::{
+    Time,
+    arp_plus::{Config, Input, OwnMember},
+};
+use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Message, VERSION, emit_frame};
+use std::{cell::RefCell, net::IpAddr};
+
+/// One row that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Written {
+    Member(u8, Option<dataplane::Member>),
+    Counts(u8),
+    Bond(dataplane::Bond),
+    Plan(u32, Plan),
+    PeerMac([u8; 6], PeerMac),
+    NoPeerMac([u8; 6]),
+}
+
+/// Takes what is written, in order.
+#[derive(Default)]
+struct List(RefCell<Vec<Written>>);
+
+impl List {
+    fn put(&self, written: Written) -> Result<()> {
+        self.0.borrow_mut().push(written);
+        Ok(())
+    }
+
+    /// What was written since the last look.
+    fn take(&self) -> Vec<Written> {
+        self.0.take()
+    }
+}
+
+impl Rows for List {
+    fn set_member(&self, slot: u8, member: Option<&dataplane::Member>) -> Result<()> {
+        self.put(Written::Member(slot, member.copied()))
+    }
+
+    fn clear_member_counts(&self, slot: u8) -> Result<()> {
+        self.put(Written::Counts(slot))
+    }
+
+    fn set_bond(&self, bond: &dataplane::Bond) -> Result<()> {
+        self.put(Written::Bond(bond.clone()))
+    }
+
+    fn set_plan(&self, number: u32, plan: &Plan) -> Result<()> {
+        self.put(Written::Plan(number, plan.clone()))
+    }
+
+    fn set_peer_mac(&self, mac: [u8; 6], peer: &PeerMac) -> Result<()> {
+        self.put(Written::PeerMac(mac, *peer))
+    }
+
+    fn delete_peer_mac(&self, mac: [u8; 6]) -> Result<()> {
+        self.put(Written::NoPeerMac(mac))
+    }
+}
+
+/// What is heard decides.
+struct Heard;
+
+impl Alive for Heard {
+    fn usable(&self, peer: &Peer, slot: u8, index: u8) -> bool {
+        peer.heard(slot, index)
+    }
+}
+
+/// A bond of so many members without a kernel.
+struct Bench {
+    members: Vec<Member>,
+    arp_plus: ArpPlus,
+    tables: Tables,
+    path: List,
+}
+
+fn member(slot: u8) -> Member {
+    Member {
+        slot,
+        ifindex: 10 + u32::from(slot),
+        name: format!("eth{slot}"),
+        mac: MacAddr([2, 0, 0, 0, 1, slot]),
+        admin_up: true,
+        carrier: true,
+        polled: None,
+        ours: true,
+        alive: true,
+        sound: true,
+        joining: false,
+        leaving: false,
+        speed_mbit: Some(1000),
+        full_duplex: Some(true),
+        weight: Weight::Auto,
+    }
+}
+
+fn key(host: u8) -> PeerKey {
+    PeerKey::Host(HostId([host; 16]))
+}
+
+fn mac(host: u8) -> [u8; 6] {
+    [2, 0, 0, 0, host, 0]
+}
+
+/// What a host with one member says.
+fn says(kind: Kind, host: u8, sequence: u32) -> Vec<u8> {
+    let extension = Extension {
+        version: VERSION,
+        host: HostId([host; 16]),
+        epoch: 1,
+        sequence,
+        members: vec![linkbraid_wire::Member { index: 0, up: true, weight_mbit: 100, class: 0 }],
+        addresses: Vec::new(),
+        digest: None,
+        auth: None,
+    };
+    let address = Some(IpAddr::from([198, 18, 0, host]));
+    let hardware = vec![MacAddr(mac(host))];
+    let message = Message { kind, address, hardware, extension: Some(extension) };
+    emit_frame(MacAddr::BROADCAST, MacAddr(mac(host)), &message).expect("keeps the rules")
+}
+
+impl Bench {
+    fn new(members: u8, inherited: Vec<([u8; 6], PeerMac)>) -> Self {
+        let mut bench = Self {
+            members: (0..members).map(member).collect(),
+            arp_plus: ArpPlus::new(Config::new(HostId([1; 16]), 1), 7),
+            tables: Tables::new(inherited, BTreeMap::new()),
+            path: List::default(),
+        };
+        bench.tell_members();
+        bench.arp_plus.handle(Time::ZERO, Input::Start);
+        bench
+    }
+
+    fn tell_members(&mut self) {
+        let own = self.members.iter().map(|member| OwnMember {
+            slot: member.slot,
+            mac: member.mac,
+            up: member.alive,
+            sound: true,
+            weight_mbit: 1000,
+            class: 0,
+        });
+        let own = own.collect();
+        self.arp_plus.handle(Time::ZERO, Input::Members(own));
+    }
+
+    fn hear(&mut self, kind: Kind, host: u8, sequence: u32) {
+        let bytes = says(kind, host, sequence);
+        self.arp_plus.handle(Time::from_millis(1), Input::Frame { slot: 0, bytes: &bytes });
+    }
+
+    fn own(&self) -> Vec<PlanMember> {
+        let own = |member: &Member| PlanMember { slot: member.slot, weight_mbit: 1000, up: member.alive };
+        self.members.iter().map(own).collect()
+    }
+
+    /// Writes all; what that took.
+    fn write(&mut self) -> Vec<Written> {
+        let bond = dataplane::Bond {
+            ifindex: 9,
+            mac: [2, 0, 0, 0, 1, 0],
+            policy: dataplane::Policy::Spread,
+            damping: None,
+            elected: Vec::new(),
+            dead_slots: 0,
+        };
+        let ready = Ready { members: &self.members, own: &self.own(), alive: &Heard };
+        self.tables.write(&self.path, bond, &ready, &self.arp_plus).expect("a list takes all");
+        self.path.take()
+    }
+
+    /// Writes these peers; what that took.
+    fn write_peers(&mut self, hosts: &[u8]) -> Vec<Written> {
+        let ready = Ready { members: &self.members, own: &self.own(), alive: &Heard };
+        let keys = hosts.iter().map(|host| key(*host));
+        self.tables.write_peers(&self.path, &ready, &self.arp_plus, keys).expect("a list takes all");
+        self.path.take()
+    }
+}
+
+#[test]
+fn what_has_not_changed_is_not_written() {
+    let mut bench = Bench::new(2, Vec::new());
+    (2..=60).for_each(|host| bench.hear(Kind::Change, host, 1));
+    assert!(bench.write().len() > 2 * 59);
+    let again = bench.write();
+    assert!(matches!(again[..], [Written::Bond(_)]), "{again:?}");
+    let again = bench.write_peers(&[2, 3, 4]);
+    assert_eq!(again, []);
+}
+
+#[test]
+fn a_peer_that_comes_changes_or_goes_costs_its_own_rows_alone() {
+    let mut bench = Bench::new(2, Vec::new());
+    (2..=60).for_each(|host| bench.hear(Kind::Change, host, 1));
+    bench.write();
+    bench.hear(Kind::Change, 61, 1);
+    let written = bench.write_peers(&[61]);
+    let lanes = written.iter().find_map(|row| match row {
+        Written::Plan(60, plan) => Some(plan.lanes.clone()),
+        _ => None,
+    });
+    let lane = dataplane::Lane { slot: 0, peer_mac: Some(mac(61)), weight: 100_000 };
+    assert_eq!((written.len(), lanes), (2, Some(vec![lane])), "{written:?}");
+    let row = PeerMac { plan: 60, primary: mac(61), broadcast_slot: 0 };
+    assert_eq!(written[1], Written::PeerMac(mac(61), row), "after its plan");
+    assert_eq!(bench.tables.lanes_of(&key(61)), Some((60, &[(0, Some(0))][..])));
+    bench.hear(Kind::Clear, 30, 2);
+    let written = bench.write_peers(&[30]);
+    assert_eq!(written, [Written::NoPeerMac(mac(30)), Written::Plan(29, Plan::default())]);
+    assert_eq!((bench.tables.plan_of(&key(30)), bench.tables.peer_of(29)), (None, None));
+    // Its number is the next one's.
+    bench.hear(Kind::Change, 62, 1);
+    bench.write_peers(&[62]);
+    assert_eq!((bench.tables.plan_of(&key(62)), bench.tables.peer_of(29)), (Some(29), Some(key(62))));
+}
+
+#[test]
+fn a_peer_of_an_earlier_daemon_keeps_its_number_and_nobody_else_gets_it() {
+    let row = |host| (mac(host), PeerMac { plan: u32::from(host), primary: mac(host), broadcast_slot: 0 });
+    let mut bench = Bench::new(1, vec![row(2), row(3)]);
+    for host in [40, 41, 42, 3] {
+        bench.hear(Kind::Change, host, 1);
+    }
+    bench.write();
+    let plans = [40, 41, 42, 3].map(|host| bench.tables.plan_of(&key(host)));
+    assert_eq!(plans, [Some(1), Some(4), Some(5), Some(3)]);
+    // The other one has not spoken, and makes room.
+    bench.tables.drop_inherited(&bench.path).expect("a list takes all");
+    assert_eq!(bench.path.take(), [Written::NoPeerMac(mac(2))]);
+    bench.hear(Kind::Change, 43, 1);
+    bench.write_peers(&[43]);
+    assert_eq!(bench.tables.plan_of(&key(43)), Some(2));
+}

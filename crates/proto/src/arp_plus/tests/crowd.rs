@@ -1,0 +1,103 @@
+//! Many hosts at once, real and forged.
+
+use super::*;
+use crate::limits;
+use linkbraid_wire::Member;
+use std::collections::BTreeSet;
+
+fn crowd_mac(number: u16) -> MacAddr {
+    let [high, low] = number.to_be_bytes();
+    MacAddr([2, 0xc0, 0, 0, high, low])
+}
+
+fn crowd_key(number: u16) -> PeerKey {
+    let mut host = [0xc0; 16];
+    host[..2].copy_from_slice(&number.to_be_bytes());
+    PeerKey::Host(HostId(host))
+}
+
+/// What host `number` of a crowd says of itself.
+fn one_of(number: u16, sequence: u32) -> Vec<u8> {
+    let PeerKey::Host(host) = crowd_key(number) else { unreachable!("a host id") };
+    let [high, low] = number.to_be_bytes();
+    let extension = linkbraid_wire::Extension {
+        version: linkbraid_wire::VERSION,
+        host,
+        epoch: 1,
+        sequence,
+        members: vec![Member { index: 0, up: true, weight_mbit: sequence, class: 0 }],
+        addresses: Vec::new(),
+        digest: None,
+        auth: None,
+    };
+    let address = Some(IpAddr::from([198, 19, high, low]));
+    let hardware = vec![crowd_mac(number)];
+    let message = Message { kind: Kind::Change, address, hardware, extension: Some(extension) };
+    emit_frame(MacAddr::BROADCAST, crowd_mac(number), &message).expect("a good message")
+}
+
+/// Who changed, as one turn told; all of them if it did not say.
+fn changed(actions: &[Action]) -> Option<Vec<PeerKey>> {
+    let keys = |action: &Action| match action {
+        Action::Peers(Changed::Peers(keys)) => Some(keys.clone()),
+        _ => None,
+    };
+    actions.iter().find_map(keys)
+}
+
+#[test]
+fn a_change_names_the_host_that_changed_and_no_other() {
+    let mut host = Host::running(1, 2);
+    (1..=20).for_each(|number| _ = host.hear(0, &one_of(number, 1)));
+    assert_eq!(changed(&host.hear(0, &one_of(21, 1))), Some(vec![crowd_key(21)]), "it joined");
+    assert_eq!(changed(&host.hear(1, &one_of(3, 1))), Some(vec![crowd_key(3)]), "heard on one more member");
+    assert_eq!(changed(&host.hear(0, &one_of(4, 2))), Some(vec![crowd_key(4)]), "another mapping");
+    assert_eq!(changed(&host.hear(0, &one_of(5, 1))), None, "nothing new");
+    assert_eq!(host.arp.peers().len(), 21);
+}
+
+#[test]
+fn a_crowd_of_a_thousand_is_known_at_once_and_a_flood_enters_slowly() {
+    let mut host = Host::running(1, 1);
+    (0..1000).for_each(|number| _ = host.hear(0, &one_of(number, 1)));
+    assert_eq!(host.arp.peers().len(), 1000);
+    // 2500 made-up hosts a second, for four seconds.
+    for number in 1000..11_000 {
+        host.pass(Duration::from_micros(400));
+        host.hear(0, &one_of(number, 1));
+        // The real ones repeat themselves, as they do.
+        if number % 2500 == 0 {
+            (0..1000).for_each(|number| _ = host.hear(0, &one_of(number, 1)));
+        }
+    }
+    let entered = host.arp.peers().len() as u32 - 1000;
+    let most = limits::JOINS_AT_ONCE - 1000 + 4 * limits::JOIN_RATE;
+    assert!((most - 10..=most + 1).contains(&entered), "{entered} of at most {most}");
+    assert_eq!(host.count(Counter::LimitJoins), 10_000 - u64::from(entered));
+    // Who is known is heard as ever, and who is real enters within seconds, since he repeats himself.
+    assert_eq!(changed(&host.hear(0, &one_of(7, 2))), Some(vec![crowd_key(7)]));
+    let late: Vec<Vec<u8>> = (20_000..20_200).map(|number| one_of(number, 1)).collect();
+    let known = |host: &Host| (20_000..20_200).filter(|n| host.arp.peer(&crowd_key(*n)).is_some()).count();
+    for _ in 0..2 {
+        host.pass(millis(1000));
+        late.iter().for_each(|frame| _ = host.hear(0, frame));
+    }
+    assert_eq!(known(&host), 200);
+}
+
+#[test]
+fn a_crowd_that_falls_silent_is_forgotten_in_portions() {
+    let mut host = Host::running(1, 1);
+    (0..1000).for_each(|number| _ = host.hear(0, &one_of(number, 1)));
+    let mut gone = BTreeSet::new();
+    for _ in 0..60 {
+        let actions = host.pass(millis(250));
+        let told = reasons(&actions);
+        let count = |wanted| told.iter().filter(|reason| **reason == wanted).count();
+        assert!(count(Reason::Silent) <= limits::EXPIRED_AT_ONCE, "{}", count(Reason::Silent));
+        assert!(count(Reason::Expired) <= limits::EXPIRED_AT_ONCE, "{}", count(Reason::Expired));
+        gone.insert(host.arp.peers().len());
+    }
+    assert!(gone.len() > 3, "{gone:?}");
+    assert_eq!(host.arp.peers().len(), 0);
+}

@@ -1,0 +1,110 @@
+//! Crowds, real and forged: what many hosts and many clients cost those that are there.
+
+use linkbraid_lab::{LinkSpec, Topology};
+use linkbraid_netns_tests::packet::{self, Tap};
+use linkbraid_netns_tests::{BOND, Net, SOON};
+use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, VERSION, emit_frame};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use std::{
+    fs,
+    net::IpAddr,
+    os::unix::net::UnixStream,
+    thread::park_timeout,
+    time::{Duration, Instant},
+};
+
+/// Hosts that a stranger makes up...
+const FORGED: u16 = 3000;
+/// ...and how many of them speak each [`PAUSE`].
+const AT_ONCE: usize = 25;
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long they do.
+const FLOOD: Duration = Duration::from_secs(5);
+
+/// What a host that does not exist says of itself, as a whole frame.
+fn forged(number: u16) -> Vec<u8> {
+    let [high, low] = number.to_be_bytes();
+    let mac = MacAddr([2, 0xf0, 0, 0, high, low]);
+    let mut host = [0xf0; 16];
+    host[..2].copy_from_slice(&[high, low]);
+    let extension = Extension {
+        version: VERSION,
+        host: HostId(host),
+        epoch: 1,
+        sequence: 1,
+        members: vec![Member { index: 0, up: true, weight_mbit: 1000, class: 0 }],
+        addresses: Vec::new(),
+        digest: None,
+        auth: None,
+    };
+    let address = Some(IpAddr::from([198, 19, high, low]));
+    let message = Message { kind: Kind::Change, address, hardware: vec![mac], extension: Some(extension) };
+    emit_frame(MacAddr::BROADCAST, mac, &message).expect("keeps the rules")
+}
+
+/// The process time of a host's daemon so far.
+fn cpu(net: &Net, name: &str) -> Duration {
+    let socket = UnixStream::connect(net.host(name).socket()).expect("it listens");
+    let pid = getsockopt(&socket, PeerCredentials).expect("a Unix socket").pid();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    // utime and stime, fields 14 and 15 (proc(5)), counted after the name, which may hold anything.
+    let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
+    let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).expect("known").expect("known");
+    Duration::from_secs(ticks) / u32::try_from(a_second).expect("small")
+}
+
+/// Two real hosts, and one from which a stranger sends.
+fn with_stranger() -> Net {
+    let links = |n| std::iter::repeat_n(LinkSpec::switch(0, None), n);
+    Net::bonded(Topology::empty("lab", 1).host(links(2)).host(links(2)).plain_host(links(1)))
+}
+
+#[test]
+fn forged_joins_take_no_lane_and_little_time() {
+    let net = with_stranger();
+    let proven = || net.lanes("a").iter().filter(|lane| lane.state == "up").count();
+    linkbraid_lab::wait_until(SOON, "proven lanes", proven, |up| *up == 4).unwrap_or_else(|e| panic!("{e}"));
+    let frames: Vec<Vec<u8>> = (0..FORGED).map(forged).collect();
+    let tap = Tap::open(net.host("c"), "eth0", packet::ALL);
+    let before = cpu(&net, "a");
+    let began = Instant::now();
+    let (slowest, requests) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut due = began;
+            for frames in frames.chunks(AT_ONCE).cycle() {
+                if began.elapsed() > FLOOD {
+                    return;
+                }
+                frames.iter().for_each(|frame| tap.send(frame).expect("sends"));
+                due += PAUSE;
+                // The pace of the flood; nothing is waited for.
+                park_timeout(due.saturating_duration_since(Instant::now()));
+            }
+        });
+        let (mut slowest, mut requests) = (Duration::ZERO, 0);
+        while began.elapsed() < FLOOD {
+            let asked = Instant::now();
+            net.ok("a", &format!("stats {BOND}"));
+            slowest = slowest.max(asked.elapsed());
+            requests += 1;
+            park_timeout(Duration::from_millis(100));
+        }
+        (slowest, requests)
+    });
+    let took = cpu(&net, "a").saturating_sub(before).as_secs_f64() / began.elapsed().as_secs_f64();
+    // Hosts that are made up answer nothing, so that no lane of theirs is ever lost.
+    let lost = net.counter("a", "probe_lane_lost") + net.counter("b", "probe_lane_lost");
+    let full = net.counter("a", "rx_arp_plus_full");
+    let said = format!(
+        "{requests} requests, the slowest took {slowest:?}; {:.0} % of a core; {lost} lanes lost; {full} frames dropped",
+        100.0 * took,
+    );
+    println!("{said}");
+    assert_eq!(lost, 0, "{said}");
+    // Each frame comes in on two members; one in a hundred may be too much for a moment.
+    let sent = FLOOD.as_millis() / PAUSE.as_millis() * 2 * AT_ONCE as u128;
+    assert!(u128::from(full) * 100 < sent, "{said}");
+    assert!(slowest < Duration::from_secs(1), "{said}");
+    net.host("a").wait_ping(net.host("b").ipv4(), SOON).expect("reaches");
+}
