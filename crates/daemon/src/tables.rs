@@ -143,6 +143,7 @@ impl Tables {
         for gone in gone.into_iter().filter(|slot| members.iter().all(|member| member.slot != *slot)) {
             path.set_member(gone, None)?;
             path.clear_member_counts(gone)?;
+            path.forget_plain_hosts(gone)?;
             self.members.remove(&gone);
         }
         Ok(())

@@ -95,12 +95,21 @@ impl ArpPlus {
             Input::Timeout => self.signal(now, Signal::Timeout),
             Input::Frame { slot, bytes } => self.frame(now, slot, bytes),
             Input::Members(members) => {
+                let before = self.own.members.clone();
                 let differ = self.own.set_members(now, members, &mut self.out);
                 if differ == own::Differ::Nothing {
                     return;
                 }
+                //= docs/arp-plus.md#7.4
+                // A slot that another member has taken says nothing of where the former one was.
                 let own = &self.own;
-                self.table.retain_slots(|slot| own.member(slot).is_some(), &mut self.out);
+                let was = |slot| before.iter().find(|member| member.slot == slot);
+                let keep = |slot| {
+                    let is = own.member(slot);
+                    is.is_some_and(|is| was(slot).is_none_or(|was| was.mac == is.mac))
+                };
+                self.table.retain_slots(keep, &mut self.out);
+                self.segments.retain_slots(keep);
                 self.update_segments(now);
                 // Which of several segments takes in a peer's broadcasts depends on soundness, too.
                 self.out.all_changed();

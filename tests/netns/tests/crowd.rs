@@ -1,6 +1,7 @@
-//! Crowds, real and forged: what many hosts and many clients cost those that are there.
+//! Crowds, real and forged, and what changes under them: nothing that is not concerned is lost, doubled or late.
 
-use linkbraid_lab::{LinkSpec, Topology};
+use linkbraid_lab::{LinkSpec, Topology, wait_until};
+use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{self, Tap};
 use linkbraid_netns_tests::{BOND, Net, SOON};
 use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, VERSION, emit_frame};
@@ -64,7 +65,7 @@ fn with_stranger() -> Net {
 fn forged_joins_take_no_lane_and_little_time() {
     let net = with_stranger();
     let proven = || net.lanes("a").iter().filter(|lane| lane.state == "up").count();
-    linkbraid_lab::wait_until(SOON, "proven lanes", proven, |up| *up == 4).unwrap_or_else(|e| panic!("{e}"));
+    wait_until(SOON, "proven lanes", proven, |up| *up == 4).unwrap_or_else(|e| panic!("{e}"));
     let frames: Vec<Vec<u8>> = (0..FORGED).map(forged).collect();
     let tap = Tap::open(net.host("c"), "eth0", packet::ALL);
     let before = cpu(&net, "a");
@@ -107,4 +108,36 @@ fn forged_joins_take_no_lane_and_little_time() {
     assert!(u128::from(full) * 100 < sent, "{said}");
     assert!(slowest < Duration::from_secs(1), "{said}");
     net.host("a").wait_ping(net.host("b").ipv4(), SOON).expect("reaches");
+}
+
+/// Waits until `name` has so many proven lanes.
+#[track_caller]
+fn wait_proven(net: &Net, name: &str, lanes: usize) {
+    let up = || net.lanes(name).iter().filter(|lane| lane.state == "up").count();
+    wait_until(SOON, &format!("{lanes} proven lanes of {name}"), up, |up| *up == lanes)
+        .unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn a_slot_is_reused_on_another_switch_and_plain_hosts_lose_nothing() {
+    let link = |switch| LinkSpec::switch(switch, None);
+    let topology = Topology::empty("lab", 2)
+        .host([link(0), link(1), link(1), link(0)])
+        .host([link(0), link(1)])
+        .plain_host([link(0)]);
+    let net = Net::up(topology);
+    net.start("a", &[]);
+    net.ok("a", &format!("bond add {BOND} --member eth0,eth1,eth2"));
+    net.start("b", &[]);
+    net.bond("b");
+    net.wait_tables(&["a", "b"]);
+    wait_proven(&net, "a", 3);
+    let flow = Flow::start(&net, "a", "c");
+    flow.wait_received(100);
+    net.ok("a", &format!("member del {BOND} eth2"));
+    net.ok("a", &format!("member add {BOND} eth3"));
+    let seen = flow.received();
+    // Longer than a pair stays heard.
+    flow.wait_received(seen + 8000);
+    assert_eq!(flow.end().0, 0, "lost");
 }

@@ -8,6 +8,8 @@ pub(crate) trait Rows {
     fn set_member(&self, slot: u8, member: Option<&Member>) -> Result<()>;
     /// [`DataPath::clear_member_counts`]
     fn clear_member_counts(&self, slot: u8) -> Result<()>;
+    /// [`DataPath::forget_plain_hosts`]
+    fn forget_plain_hosts(&self, slot: u8) -> Result<()>;
     /// [`DataPath::set_bond`]
     fn set_bond(&self, bond: &Bond) -> Result<()>;
     /// [`DataPath::set_plan`]
@@ -25,6 +27,10 @@ impl Rows for DataPath {
 
     fn clear_member_counts(&self, slot: u8) -> Result<()> {
         Self::clear_member_counts(self, slot)
+    }
+
+    fn forget_plain_hosts(&self, slot: u8) -> Result<()> {
+        Self::forget_plain_hosts(self, slot)
     }
 
     fn set_bond(&self, bond: &Bond) -> Result<()> {

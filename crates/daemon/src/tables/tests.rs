@@ -14,6 +14,7 @@ use std::{cell::RefCell, net::IpAddr};
 enum Written {
     Member(u8, Option<dataplane::Member>),
     Counts(u8),
+    NoPlainHosts(u8),
     Bond(dataplane::Bond),
     Plan(u32, Plan),
     PeerMac([u8; 6], PeerMac),
@@ -43,6 +44,10 @@ impl Rows for List {
 
     fn clear_member_counts(&self, slot: u8) -> Result<()> {
         self.put(Written::Counts(slot))
+    }
+
+    fn forget_plain_hosts(&self, slot: u8) -> Result<()> {
+        self.put(Written::NoPlainHosts(slot))
     }
 
     fn set_bond(&self, bond: &dataplane::Bond) -> Result<()> {
@@ -238,4 +243,15 @@ fn a_peer_of_an_earlier_daemon_keeps_its_number_and_nobody_else_gets_it() {
     bench.hear(Kind::Change, 43, 1);
     bench.write_peers(&[43]);
     assert_eq!(bench.tables.plan_of(&key(43)), Some(2));
+}
+
+#[test]
+fn nothing_is_left_in_a_slot_that_becomes_free() {
+    let mut bench = Bench::new(3, Vec::new());
+    bench.write();
+    bench.members.remove(1);
+    bench.tell_members();
+    let written = bench.write();
+    let rows = [Written::Member(1, None), Written::Counts(1), Written::NoPlainHosts(1)];
+    assert_eq!(written[written.len() - 3..], rows, "{written:?}");
 }

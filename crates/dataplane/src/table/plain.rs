@@ -28,6 +28,20 @@ impl DataPath {
         Ok(rows.into_iter().map(|(mac, slot)| (mac, slot as u8)).collect())
     }
 
+    /// Forgets where the plain hosts were heard that were heard on this slot, for the next member in it may be on another
+    /// segment.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn forget_plain_hosts(&self, slot: u8) -> Result<()> {
+        for (mac, heard) in self.plain_hosts()? {
+            if heard == slot {
+                self.delete("lb_plain_hosts", &key(mac))?;
+            }
+        }
+        Ok(())
+    }
+
     /// From now on ARP and neighbour discovery to the plain host `mac` alone leaves by the member `slot` and names its
     /// MAC, so that the host sends there. A member that is not live, dead, or on another segment than the host is not
     /// named: then, as for hosts without an answer, the bond's MAC is. `probed`: copies of the host's replies to ARP

@@ -30,6 +30,11 @@ impl Segments {
         }
     }
 
+    /// Drops what was heard from and on members that have gone.
+    pub fn retain_slots(&mut self, keep: impl Fn(u8) -> bool) {
+        self.heard.retain(|(from, at), _| keep(*from) && keep(*at));
+    }
+
     pub fn list(&self) -> &[Segment] {
         &self.list
     }

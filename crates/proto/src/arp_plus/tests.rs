@@ -6,6 +6,7 @@ use std::time::Duration;
 
 mod conflicts;
 mod crowd;
+mod segments;
 mod soft_state;
 mod starting;
 
