@@ -11,7 +11,15 @@ use std::{net::IpAddr, time::Duration};
 const STEPS_MAX: usize = 100;
 
 fn member(slot: u8, up: bool) -> OwnMember {
-    OwnMember { slot, mac: MacAddr([2, 0, 0, 0, 1, slot]), up, sound: slot != 1, weight_mbit: 100, class: 0 }
+    OwnMember {
+        slot,
+        mac: MacAddr([2, 0, 0, 0, 1, slot]),
+        up,
+        sound: slot != 1,
+        joining: slot == 2,
+        weight_mbit: 100,
+        class: 0,
+    }
 }
 
 fn handle(arp: &mut ArpPlus, now: Time, input: Input<'_>) {

@@ -29,6 +29,10 @@ struct Differ {
 impl Bond {
     /// Tells the protocols what the members are now.
     pub(crate) fn tell_members(&mut self, clock: Clock) {
+        let former = self.tables.take_former_segments(&self.members);
+        if !former.is_empty() {
+            self.arp_plus.handle(clock.now(), arp_plus::Input::Segments(former));
+        }
         let reports = self.members.iter().map(report).collect();
         self.inspector.handle(clock.now(), inspector::Input::Members(reports));
         self.follow_members(clock);
@@ -58,11 +62,18 @@ impl Bond {
         // Broadcasts come in on a member that is proven, if any is: what nobody knows of may be deaf.
         let proven = |slot| self.inspector.member_sound(slot) == Verdict::Alive;
         let any_proven = self.members.iter().any(|member| member.alive && proven(member.slot));
+        // After a restart they go on coming in where they did, until that is found wrong or the others had their time.
+        let former = self.tables.former_elected();
+        let keeps = |slot| match former.is_empty() {
+            true => !any_proven,
+            false => former.contains(&slot) && sound(slot),
+        };
         let members = self.members.iter().map(|member| OwnMember {
             slot: member.slot,
             mac: member.mac,
             up: member.alive && !member.leaving,
-            sound: !member.joining && (proven(member.slot) || !any_proven),
+            sound: !member.joining && (proven(member.slot) || keeps(member.slot)),
+            joining: member.joining,
             weight_mbit: member.weight_mbit(),
             class: 0,
         });

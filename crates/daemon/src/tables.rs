@@ -57,8 +57,12 @@ pub(crate) struct Tables {
     plans: HashMap<u32, Plan>,
     /// MACs that an earlier daemon wrote and whose peers have not been heard again.
     inherited: HashMap<[u8; 6], PeerMac>,
-    /// The last row written of each slot; none of one that an earlier daemon wrote.
-    members: BTreeMap<u8, Option<dataplane::Member>>,
+    /// The last row written of each slot.
+    members: BTreeMap<u8, dataplane::Member>,
+    /// The same as an earlier daemon left them, until they have been asked for.
+    former: Vec<(u8, dataplane::Member)>,
+    /// Who was elected then, while the members have not proven themselves anew.
+    former_elected: BTreeSet<u8>,
     /// Elected members whose segments have a plan for plain hosts.
     plain: BTreeSet<u8>,
 }
@@ -66,11 +70,10 @@ pub(crate) struct Tables {
 impl Tables {
     /// Takes over what an earlier daemon left, so that traffic to known peers goes on as it was.
     pub(crate) fn adopt(path: &DataPath) -> Result<Self> {
-        let slots = path.member_slots()?.into_iter().map(|slot| (slot, None)).collect();
-        Ok(Self::new(path.peer_macs()?, slots))
+        Ok(Self::new(path.peer_macs()?, path.members()?.into_iter().collect()))
     }
 
-    fn new(inherited: Vec<([u8; 6], PeerMac)>, members: BTreeMap<u8, Option<dataplane::Member>>) -> Self {
+    fn new(inherited: Vec<([u8; 6], PeerMac)>, members: BTreeMap<u8, dataplane::Member>) -> Self {
         Self {
             peers: HashMap::new(),
             keys: BTreeMap::new(),
@@ -78,6 +81,8 @@ impl Tables {
             macs: HashMap::new(),
             plans: HashMap::new(),
             inherited: inherited.into_iter().collect(),
+            former: members.iter().map(|(slot, row)| (*slot, *row)).collect(),
+            former_elected: BTreeSet::new(),
             members,
             // Written anew, all of them.
             plain: (0..MEMBERS_MAX as u8).collect(),
@@ -104,14 +109,35 @@ impl Tables {
         self.peers.get(peer).map(|rows| (rows.number, &rows.lanes[..]))
     }
 
+    /// The segments of an earlier daemon as far as these members are still those that it had, once: nobody has been heard
+    /// since, and taken for one on a switch of its own each member would send and take in what the others do.
+    pub(crate) fn take_former_segments(&mut self, members: &[Member]) -> Vec<Vec<u8>> {
+        let mut segments: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
+        for (slot, row) in std::mem::take(&mut self.former) {
+            let same =
+                |member: &Member| (member.slot, member.ifindex, member.mac.0) == (slot, row.ifindex, row.mac);
+            if row.elected != NO_SLOT && members.iter().any(same) {
+                segments.entry(row.elected).or_default().push(slot);
+            }
+        }
+        self.former_elected = segments.keys().copied().collect();
+        segments.into_values().collect()
+    }
+
+    /// Who an earlier daemon had elected; nobody once what it left is forgotten.
+    pub(crate) const fn former_elected(&self) -> &BTreeSet<u8> {
+        &self.former_elected
+    }
+
     /// Peers that were inherited have had their time to be heard: forget them.
     pub(crate) fn drop_inherited(&mut self, path: &impl Rows) -> Result<()> {
+        self.former_elected.clear();
+        self.numbers.drop_inherited();
         for mac in std::mem::take(&mut self.inherited).into_keys() {
             if !self.macs.contains_key(&mac) {
                 path.delete_peer_mac(mac)?;
             }
         }
-        self.numbers.drop_inherited();
         Ok(())
     }
 
@@ -152,9 +178,9 @@ impl Tables {
     fn set_member(&mut self, path: &impl Rows, member: &Member, elected: u8) -> Result<()> {
         let row =
             dataplane::Member { ifindex: member.ifindex, mac: member.mac.0, live: member.live(), elected };
-        if self.members.get(&member.slot) != Some(&Some(row)) {
+        if self.members.get(&member.slot) != Some(&row) {
             path.set_member(member.slot, Some(&row))?;
-            self.members.insert(member.slot, Some(row));
+            self.members.insert(member.slot, row);
         }
         Ok(())
     }

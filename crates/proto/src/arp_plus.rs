@@ -117,6 +117,7 @@ impl ArpPlus {
                     self.signal(now, Signal::OwnChange);
                 }
             }
+            Input::Segments(groups) => self.segments.inherit(now, &groups),
             Input::Addresses(addresses) => {
                 if self.own.set_addresses(addresses, &mut self.out) {
                     self.signal(now, Signal::OwnChange);

@@ -141,3 +141,30 @@ fn a_slot_is_reused_on_another_switch_and_plain_hosts_lose_nothing() {
     flow.wait_received(seen + 8000);
     assert_eq!(flow.end().0, 0, "lost");
 }
+
+#[test]
+fn a_restart_and_a_new_member_double_nothing_for_plain_hosts() {
+    let links = |n| std::iter::repeat_n(LinkSpec::switch(0, Some(1000)), n);
+    let topology = Topology::empty("lab", 1).host(links(3)).host(links(2)).plain_host(links(1));
+    let net = Net::bonded(topology);
+    wait_proven(&net, "a", 6);
+    let flows = [Flow::start(&net, "a", "c"), Flow::start(&net, "c", "a")];
+    let go_on = || {
+        flows.iter().for_each(|flow| {
+            let seen = flow.received();
+            flow.wait_received(seen + 400);
+        });
+    };
+    for _ in 0..3 {
+        go_on();
+        net.kill("a");
+        net.start("a", &[]);
+        wait_proven(&net, "a", 6);
+    }
+    net.ok("a", &format!("member del {BOND} eth2"));
+    go_on();
+    net.ok("a", &format!("member add {BOND} eth2"));
+    go_on();
+    let ends = flows.map(Flow::end);
+    assert_eq!(ends, [(0, 0), (0, 0)], "lost and doubled, each way");
+}

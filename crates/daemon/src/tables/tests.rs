@@ -149,6 +149,7 @@ impl Bench {
             mac: member.mac,
             up: member.alive,
             sound: true,
+            joining: member.joining,
             weight_mbit: 1000,
             class: 0,
         });
@@ -254,4 +255,23 @@ fn nothing_is_left_in_a_slot_that_becomes_free() {
     let written = bench.write();
     let rows = [Written::Member(1, None), Written::Counts(1), Written::NoPlainHosts(1)];
     assert_eq!(written[written.len() - 3..], rows, "{written:?}");
+}
+
+#[test]
+fn segments_of_an_earlier_daemon_are_those_of_the_members_that_are_still_there() {
+    let row = |slot: u8, elected| {
+        let row =
+            dataplane::Member { ifindex: 10 + u32::from(slot), mac: member(slot).mac.0, live: true, elected };
+        (slot, row)
+    };
+    let former = [row(0, 1), row(1, 1), row(2, 2), row(3, 2), row(4, NO_SLOT)].into_iter().collect();
+    let mut tables = Tables::new(Vec::new(), former);
+    let mut members: Vec<Member> = (0..5).map(member).collect();
+    // Another interface has the slot now.
+    members[3].ifindex = 99;
+    assert_eq!(tables.take_former_segments(&members), [vec![0, 1], vec![2]]);
+    assert_eq!(tables.former_elected().iter().collect::<Vec<_>>(), [&1, &2]);
+    assert!(tables.take_former_segments(&members).is_empty(), "told once");
+    tables.drop_inherited(&List::default()).expect("a list takes all");
+    assert!(tables.former_elected().is_empty());
 }

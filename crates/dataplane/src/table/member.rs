@@ -39,19 +39,20 @@ impl DataPath {
         self.write("lb_members", &u32::from(slot), &raw)
     }
 
-    /// The slots in use, for a daemon that adopts the table of an earlier one.
+    /// All members by slot, for a daemon that adopts the table of an earlier one.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn member_slots(&self) -> Result<Vec<u8>> {
-        let mut slots = Vec::new();
+    pub fn members(&self) -> Result<Vec<(u8, Member)>> {
+        let mut members = Vec::new();
         for slot in 0..MEMBERS_MAX as u8 {
             let raw: RawMember = self.read("lb_members", &u32::from(slot))?;
             if raw.ifindex != 0 {
-                slots.push(slot);
+                let RawMember { ifindex, mac, live, elected } = raw;
+                members.push((slot, Member { ifindex, mac, live: live != 0, elected }));
             }
         }
-        Ok(slots)
+        Ok(members)
     }
 
     /// What a member carried.

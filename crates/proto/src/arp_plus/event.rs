@@ -17,6 +17,9 @@ pub struct OwnMember {
     /// Whether nothing speaks against it ([`crate::inspector::Inspector::member_sound`]). Peers are not told; it
     /// decides where broadcasts are taken in.
     pub sound: bool,
+    /// Whether it was added just now and nobody has answered through it. Peers are not told; it is no segment of its own,
+    /// for it may be on the switch of the others, and would take in again what they do.
+    pub joining: bool,
     /// Its share in Mbit/s.
     pub weight_mbit: u32,
     /// The class it belongs to; 0 for all.
@@ -30,6 +33,9 @@ pub enum Input<'a> {
     Start,
     /// The members now, all of them, the primary one first. Told at any time, before `Start` too.
     Members(Vec<OwnMember>),
+    /// Members (slots) that an earlier machine found on one segment, for each segment. Told before the first `Members`, it
+    /// holds until a pair was not heard for [`super::Timing::heard`].
+    Segments(Vec<Vec<u8>>),
     /// The IP addresses now, all of them. The first one goes into the published part.
     Addresses(Vec<IpAddr>),
     /// A whole Ethernet frame of EtherType ARP+ came in on a member.

@@ -55,7 +55,7 @@ impl Own {
         if members == self.members {
             return Differ::Nothing;
         }
-        let told = |member: &OwnMember| OwnMember { sound: true, ..*member };
+        let told = |member: &OwnMember| OwnMember { sound: true, joining: false, ..*member };
         if members.iter().map(told).eq(self.members.iter().map(told)) {
             self.members = members;
             return Differ::Soundness;

@@ -12,7 +12,8 @@ pub struct Segment {
     pub number: u32,
     /// Its members, ascending.
     pub slots: Vec<u8>,
-    /// The member that takes in its broadcasts: the lowest live and sound one, else the lowest live one.
+    /// The member that takes in its broadcasts: the lowest live and sound one, else the lowest live one; none where no live
+    /// one is more than joining.
     pub elected: Option<u8>,
 }
 
@@ -27,6 +28,15 @@ impl Segments {
     pub fn hear(&mut self, now: Time, from: u8, at: u8) {
         if from != at {
             self.heard.insert((from, at), now);
+        }
+    }
+
+    /// Members of one group hear each other, as an earlier machine found.
+    pub fn inherit(&mut self, now: Time, groups: &[Vec<u8>]) {
+        for group in groups {
+            for from in group {
+                group.iter().for_each(|at| self.hear(now, *from, *at));
+            }
         }
     }
 
@@ -71,8 +81,8 @@ fn connected(members: &[OwnMember], hear: impl Fn(u8, u8) -> bool) -> Vec<Segmen
         }
         found.sort_unstable_by_key(|member| member.slot);
         //= docs/arp-plus.md#9.2
-        let sound = found.iter().find(|member| member.up && member.sound);
-        let elected = sound.or_else(|| found.iter().find(|member| member.up)).map(|member| member.slot);
+        let fit = || found.iter().filter(|member| member.up && !member.joining);
+        let elected = fit().find(|member| member.sound).or_else(|| fit().next()).map(|member| member.slot);
         let slots = found.iter().map(|member| member.slot).collect();
         list.push(Segment { number: list.len() as u32, slots, elected });
     }

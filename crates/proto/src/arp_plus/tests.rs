@@ -19,7 +19,15 @@ fn mac(host: u8, member: u8) -> MacAddr {
 }
 
 fn member(host: u8, slot: u8) -> OwnMember {
-    OwnMember { slot, mac: mac(host, slot), up: true, sound: true, weight_mbit: 100, class: 0 }
+    OwnMember {
+        slot,
+        mac: mac(host, slot),
+        up: true,
+        sound: true,
+        joining: false,
+        weight_mbit: 100,
+        class: 0,
+    }
 }
 
 fn millis(millis: u64) -> Duration {

@@ -104,6 +104,7 @@ impl World {
             mac: mac(number, slot),
             up: true,
             sound: true,
+            joining: false,
             weight_mbit: 100,
             class: 0,
         };
