@@ -156,17 +156,38 @@ impl Tables {
             segment.and_then(|segment| segment.elected).unwrap_or(NO_SLOT)
         };
         bond.elected = segments.iter().filter_map(|segment| segment.elected).collect();
+        // A member names its segment's plan by who is elected there, and that plan names members: first the members of
+        // no segment, then the plans, then who is elected, and at the end the plans that nobody names any more.
+        for member in members {
+            let is_there = self.members.get(&member.slot).is_some_and(|row| row.ifindex == member.ifindex);
+            if !is_there {
+                self.set_member(path, member, NO_SLOT)?;
+            }
+        }
+        let plain = self.write_plain(path, members, segments)?;
         for member in members {
             self.set_member(path, member, elected(member.slot))?;
         }
+        let is_gone = |slot: u8| members.iter().all(|member| member.slot != slot);
+        let gone: Vec<u8> = self.members.keys().copied().filter(|slot| is_gone(*slot)).collect();
+        for slot in &gone {
+            // It is in no segment, but its row stays until no plan names it.
+            if let Some(row) = self.members.get_mut(slot).filter(|row| row.elected != NO_SLOT) {
+                row.elected = NO_SLOT;
+                path.set_member(*slot, Some(row))?;
+            }
+        }
         self.set_plan(path, 0, lanes_to_table(&plain_lanes(members, None)))?;
-        self.write_plain(path, members, segments)?;
         path.set_bond(&bond)?;
+        for gone in std::mem::replace(&mut self.plain, plain) {
+            if !self.plain.contains(&gone) {
+                self.set_plan(path, plain_plan(gone), Plan::default())?;
+            }
+        }
         let known = self.peers.keys().copied();
         let peers: BTreeSet<PeerKey> = known.chain(arp_plus.peers().map(|peer| peer.key)).collect();
         self.write_peers(path, ready, arp_plus, peers)?;
-        let gone: Vec<u8> = self.members.keys().copied().collect();
-        for gone in gone.into_iter().filter(|slot| members.iter().all(|member| member.slot != *slot)) {
+        for gone in gone {
             path.set_member(gone, None)?;
             path.clear_member_counts(gone)?;
             path.forget_plain_hosts(gone)?;
@@ -193,21 +214,24 @@ impl Tables {
         Ok(())
     }
 
-    /// The plans for plain hosts of one segment each; with one segment plan 0 does.
-    fn write_plain(&mut self, path: &impl Rows, members: &[Member], segments: &[Segment]) -> Result<()> {
+    /// The plans for plain hosts of one segment each, by the elected members; with one segment plan 0 does.
+    fn write_plain(
+        &mut self,
+        path: &impl Rows,
+        members: &[Member],
+        segments: &[Segment],
+    ) -> Result<BTreeSet<u8>> {
         let mut elected = BTreeSet::new();
         for segment in segments.iter().filter(|_| segments.len() > 1) {
             if let Some(slot) = segment.elected {
                 let lanes = plain_lanes(members, Some(&segment.slots));
                 self.set_plan(path, plain_plan(slot), lanes_to_table(&lanes))?;
                 elected.insert(slot);
+                // So that it is cleared one day even if what follows fails.
+                self.plain.insert(slot);
             }
         }
-        for gone in std::mem::take(&mut self.plain).difference(&elected) {
-            self.set_plan(path, plain_plan(*gone), Plan::default())?;
-        }
-        self.plain = elected;
-        Ok(())
+        Ok(elected)
     }
 
     /// Writes the rows of these peers, which came, changed or went. One row that finds no room must not keep the others

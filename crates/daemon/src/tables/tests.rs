@@ -275,3 +275,66 @@ fn segments_of_an_earlier_daemon_are_those_of_the_members_that_are_still_there()
     tables.drop_inherited(&List::default()).expect("a list takes all");
     assert!(tables.former_elected().is_empty());
 }
+
+/// What the data path finds at each instant of these writes, after those before: no member names a segment without a
+/// plan while there are several segments, and no plan a member that is not there.
+#[derive(Default)]
+struct Instants {
+    members: BTreeMap<u8, dataplane::Member>,
+    plans: BTreeMap<u32, Plan>,
+    several: bool,
+}
+
+impl Instants {
+    #[track_caller]
+    fn run(&mut self, written: &[Written]) {
+        for (at, row) in written.iter().enumerate() {
+            match row {
+                Written::Member(slot, Some(member)) => _ = self.members.insert(*slot, *member),
+                Written::Member(slot, None) => _ = self.members.remove(slot),
+                Written::Plan(number, plan) => _ = self.plans.insert(*number, plan.clone()),
+                Written::Bond(bond) => self.several = bond.elected.len() > 1,
+                _ => {}
+            }
+            let elected = self.members.values().map(|member| member.elected).filter(|slot| *slot != NO_SLOT);
+            for slot in elected.filter(|_| self.several) {
+                let plan = self.plans.get(&plain_plan(slot));
+                assert!(plan.is_some_and(|plan| !plan.lanes.is_empty()), "{slot} after {at}: {written:#?}");
+            }
+            let lanes = self.plans.values().flat_map(|plan| &plan.lanes);
+            for lane in lanes {
+                assert!(self.members.contains_key(&lane.slot), "{lane:?} after {at}: {written:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn at_no_instant_does_a_row_name_one_that_is_not_there() {
+    let mut bench = Bench::new(4, Vec::new());
+    let mut instants = Instants::default();
+    bench.arp_plus.handle(Time::ZERO, Input::Segments(vec![vec![0, 1], vec![2, 3]]));
+    let step = |bench: &mut Bench, instants: &mut Instants| {
+        bench.tell_members();
+        let written = bench.write();
+        instants.run(&written);
+    };
+    step(&mut bench, &mut instants);
+    assert!(instants.several);
+    // The elected ones die, and the others take their places.
+    bench.members[2].alive = false;
+    step(&mut bench, &mut instants);
+    bench.members[0].alive = false;
+    step(&mut bench, &mut instants);
+    bench.members[0].alive = true;
+    bench.members[2].alive = true;
+    step(&mut bench, &mut instants);
+    // One leaves, and another interface comes in its place.
+    let leaver = bench.members.remove(0);
+    step(&mut bench, &mut instants);
+    bench.members.insert(0, Member { ifindex: 77, mac: MacAddr([2, 0, 0, 0, 1, 77]), ..leaver });
+    step(&mut bench, &mut instants);
+    // The second switch is unplugged.
+    bench.members.truncate(2);
+    step(&mut bench, &mut instants);
+}
