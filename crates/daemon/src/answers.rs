@@ -2,13 +2,19 @@
 
 use crate::{bond::Bond, clock::Clock, error::About as _};
 use linkbraid_api::Error;
-use linkbraid_dataplane::Answer;
+use linkbraid_dataplane::{ANSWERS_MAX, Answer};
 use linkbraid_link::ArpPlusSender;
-use linkbraid_proto::answers::{self, Input, Member, Own, PlainHost};
+use linkbraid_proto::{
+    answers::{self, Input, Member, Own, PlainHost},
+    limits::{ANSWER_HOSTS_MAX, PLAIN_PROBED_MAX},
+};
 use std::{collections::BTreeMap, fs};
 
 /// The counter of questions that the kernel asked everyone (`TX_ASKED_ALL`): each names the bond's MAC.
 const ASKED_ALL: &str = "tx_asked_all";
+
+// Those that are probed may be others than those that are told a member.
+const _: () = assert!(ANSWERS_MAX >= ANSWER_HOSTS_MAX + PLAIN_PROBED_MAX);
 
 /// What the data path was told, and has told.
 #[derive(Debug, Default)]
@@ -21,6 +27,31 @@ impl Written {
     /// What an earlier daemon left.
     pub(crate) fn adopt(rows: Vec<([u8; 6], Answer)>) -> Self {
         Self { rows: rows.into_iter().collect(), asked_all: 0 }
+    }
+
+    /// Writes the rows that differ from `wanted`: an answer, or none. One that is refused keeps no other out, and is tried
+    /// again the next time; the first error.
+    fn follow<E>(
+        &mut self,
+        wanted: &BTreeMap<[u8; 6], Answer>,
+        write: impl Fn([u8; 6], Option<Answer>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut first = Ok(());
+        let mut keep = |result: Result<(), E>| {
+            let done = result.is_ok();
+            if first.is_ok() {
+                first = result;
+            }
+            done
+        };
+        // These first: they make room.
+        self.rows.retain(|mac, _| wanted.contains_key(mac) || !keep(write(*mac, None)));
+        for (mac, row) in wanted {
+            if self.rows.get(mac) != Some(row) && keep(write(*mac, Some(*row))) {
+                self.rows.insert(*mac, *row);
+            }
+        }
+        first
     }
 }
 
@@ -95,15 +126,40 @@ impl Bond {
                 rows.insert(report.mac.0, Answer { slot, probed: true });
             }
         }
-        let about = "cannot tell plain hosts their members";
-        let name = &self.saved.name;
-        for gone in self.written.rows.keys().filter(|mac| !rows.contains_key(*mac)) {
-            self.path.delete_answer(*gone).about(name, about)?;
-        }
-        for (mac, row) in rows.iter().filter(|(mac, row)| self.written.rows.get(*mac) != Some(row)) {
-            self.path.set_answer(*mac, row.slot, row.probed).about(name, about)?;
-        }
-        self.written.rows = rows;
-        Ok(())
+        let path = &self.path;
+        let written = self.written.follow(&rows, |mac, row| match row {
+            Some(row) => path.set_answer(mac, row.slot, row.probed),
+            None => path.delete_answer(mac),
+        });
+        written.about(&self.saved.name, "cannot tell plain hosts their members")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(hosts: impl Iterator<Item = u8>, slot: u8) -> BTreeMap<[u8; 6], Answer> {
+        hosts.map(|host| ([2, 0, 0, 0, 0, host], Answer { slot, probed: false })).collect()
+    }
+
+    #[test]
+    fn a_row_that_is_refused_keeps_no_other_out_and_is_tried_again() {
+        let mut written = Written::default();
+        let all = rows(1..=9, 0);
+        let refused = written.follow(&all, |mac, _| if mac[5] == 4 { Err("full") } else { Ok(()) });
+        assert_eq!(refused, Err("full"));
+        assert_eq!(written.rows.len(), 8, "the others are there, and known to be");
+        let tried = std::cell::RefCell::new(Vec::new());
+        let again = written.follow(&all, |mac, row| {
+            tried.borrow_mut().push((mac[5], row.is_some()));
+            Ok::<_, ()>(())
+        });
+        assert_eq!((again, tried.take()), (Ok(()), vec![(4, true)]));
+        // What cannot be deleted is still there.
+        let fewer = rows(1..=7, 0);
+        let refused = written.follow(&fewer, |mac, _| if mac[5] == 8 { Err("busy") } else { Ok(()) });
+        assert_eq!((refused, written.rows.len()), (Err("busy"), 8));
+        assert!(written.rows.contains_key(&[2, 0, 0, 0, 0, 8]));
     }
 }

@@ -8,8 +8,8 @@ pub const MEMBERS_MAX: usize = 16;
 pub const NEAR_INTERFACES: u32 = 4096;
 /// Lanes of one plan.
 pub const LANES_MAX: usize = 16;
-/// Plain hosts that are told a member of their own to send to.
-pub const ANSWERS_MAX: usize = 1024;
+/// Plain hosts that are told a member of their own to send to, and four more that are probed.
+pub const ANSWERS_MAX: usize = 1028;
 /// The first plan for the plain hosts of one segment; those before belong to peers, number 0 to plain hosts.
 pub const PLAIN_PLAN_FIRST: u32 = 4097;
 /// Plans.

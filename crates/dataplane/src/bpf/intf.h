@@ -22,8 +22,8 @@
 #define LB_PLANS_MAX (LB_PLAIN_PLAN_FIRST + LB_MEMBERS_MAX)
 /* Plain hosts whose segment is known; the least recently used one makes room. */
 #define LB_PLAIN_HOSTS_MAX 8192
-/* Plain hosts that are told a member of their own to send to. */
-#define LB_ANSWERS_MAX 1024
+/* Plain hosts that are told a member of their own to send to, and four more that are probed. */
+#define LB_ANSWERS_MAX 1028
 /* MACs of peers, with those they had a while ago. */
 #define LB_PEER_MACS_MAX 65536
 /* Striped TCP flows whose stripes are remembered; the least recently used one makes room. */
