@@ -1,0 +1,95 @@
+//! What the daemon tells of itself: events as they happen, what is in the way, and signs of life.
+
+use linkbraid_api::{EventKind, EventRecord, FindingRecord, Severity};
+use linkbraid_lab::{Topology, daemon, wait_for, wait_until};
+use linkbraid_netns_tests::{BOND, Net, SOON};
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Lines of a command's standard output, as they come.
+fn lines(mut command: Command) -> (linkbraid_lab::Running, mpsc::Receiver<String>) {
+    let (read, write) = std::io::pipe().expect("a pipe");
+    command.stdin(Stdio::null()).stdout(write);
+    let running = linkbraid_lab::Running::start(command).expect("starts");
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(read).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    (running, receiver)
+}
+
+#[test]
+fn a_failure_is_told_as_it_happens_with_its_reason() {
+    let net = Net::bonded(Topology::symmetric(2, 2, None));
+    let binary = daemon::binary().expect("linkbraid is built");
+    let mut command = net.host("a").linkbraid_command(&binary);
+    command.args(["monitor", BOND, "--json"]);
+    let (_monitor, events) = lines(command);
+    let link = net.host("a").link(1).expect("a link");
+    // The monitor may not listen yet: until it has told something, it happens again.
+    let mut up = true;
+    let found = wait_for(SOON, "an event of eth1", || {
+        up = !up;
+        link.carrier(up).expect("pulls or plugs");
+        while let Ok(line) = events.recv_timeout(Duration::from_millis(500)) {
+            let event: EventRecord = serde_json::from_str(&line).expect("a record");
+            if event.kind == EventKind::Member && event.reason == "no_carrier" {
+                return Ok(event);
+            }
+        }
+        Err("nothing")
+    });
+    let event = found.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((event.object.as_str(), event.bond.as_str()), ("eth1", BOND));
+    assert_eq!((event.old.as_deref(), event.new.as_deref()), (Some("up"), Some("down")));
+    let said = net.say("a", "monitor bond9");
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("bond9: no such bond"), "{said:?}");
+}
+
+#[test]
+fn check_tells_what_is_in_the_way_and_what_is_not() {
+    let net = Net::bonded(Topology::symmetric(2, 2, None));
+    let said = net.say("a", "check --json");
+    assert_eq!(said.code, 0, "{said:?}");
+    let findings: Vec<FindingRecord> = serde_json::from_str(&said.out).expect("records");
+    for object in ["eth0", "eth1", BOND] {
+        let of = |finding: &&FindingRecord| finding.object == object && finding.severity == Severity::Ok;
+        assert!(findings.iter().find(of).is_some(), "{object}: {findings:#?}");
+    }
+    let said = net.say("a", "check eth9");
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("eth9"), "{said:?}");
+}
+
+#[test]
+fn systemd_hears_that_the_daemon_is_ready_and_lives() {
+    let net = Net::up(Topology::symmetric(1, 1, None));
+    let path = net.lab().folder().join("notify");
+    let socket = UnixDatagram::bind(&path).expect("binds");
+    socket.set_read_timeout(Some(SOON)).expect("sets");
+    let binary = daemon::binary().expect("linkbraid is built");
+    let mut command = net.host("a").linkbraid_command(&binary);
+    command.arg("daemon").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000");
+    let mut running = linkbraid_lab::Running::start(command).expect("starts");
+    let next = || {
+        let mut bytes = [0; 256];
+        let n = socket.recv(&mut bytes).expect("hears of the daemon");
+        String::from_utf8_lossy(&bytes[..n]).into_owned()
+    };
+    assert!(next().contains("READY=1"));
+    for _ in 0..5 {
+        assert!(next().contains("WATCHDOG=1"));
+    }
+    running.signal(nix::sys::signal::Signal::SIGTERM).expect("it runs");
+    wait_until(SOON, "its end", || running.ended().is_some(), |ended| *ended)
+        .unwrap_or_else(|e| panic!("{e}"));
+}
