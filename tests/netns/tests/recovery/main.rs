@@ -2,6 +2,7 @@
 //! what was begun, touches nothing that is not the bond's, and the host stays reachable.
 
 mod clsact;
+mod ending;
 mod join;
 mod removal;
 mod rename;
