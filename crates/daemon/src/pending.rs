@@ -202,9 +202,10 @@ async fn look(control: &mut Control, pending: &mut Pending) -> Option<Result<Vec
                 ));
                 return Some(member::admit(control, &pending.bond, pending.ifindex).await.map(|()| lines));
             }
-            let cause = match pending.until < pending.started + JOIN_TIMEOUT_MAX {
-                true => "no peer answers through it".to_owned(),
-                false => too_slow(&bond.saved),
+            let is_cut_short = pending.until == pending.started + JOIN_TIMEOUT_MAX;
+            let cause = match is_cut_short && patience > JOIN_TIMEOUT {
+                true => too_slow(&bond.saved),
+                false => "no peer answers through it".to_owned(),
             };
             let error = Error::new(&pending.bond, failed, cause)
                 .hint(format!("linkbraid member add {} {} --force", pending.bond, pending.name));
@@ -225,3 +226,6 @@ async fn look(control: &mut Control, pending: &mut Pending) -> Option<Result<Vec
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
