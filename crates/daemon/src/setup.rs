@@ -15,8 +15,13 @@ use linkbraid_api::{
     },
 };
 use linkbraid_dataplane::MEMBERS_MAX;
-use linkbraid_link::{Kind, LinkInfo, Netlink, Route};
-use std::{collections::HashSet, fs, net::IpAddr, path::PathBuf};
+use linkbraid_link::{Kind, LinkInfo, Route};
+use std::{collections::HashSet, net::IpAddr, path::PathBuf};
+
+mod undo;
+
+use undo::end;
+pub(crate) use undo::{interface, undo};
 
 /// The inspector's settings unless told otherwise: those of docs/arp-plus.md, section 11.
 const PROBE_INTERVAL_MS: u32 = 50;
@@ -229,26 +234,6 @@ fn pins_for(control: &Control, name: &str) -> PathBuf {
     pins
 }
 
-/// The bond's interface, whatever it is called now; none where somebody deleted it.
-pub(crate) async fn interface(
-    netlink: &Netlink,
-    saved: &SavedBond,
-) -> linkbraid_link::Result<Option<LinkInfo>> {
-    let Some(ifindex) = saved.ifindex else { return Ok(None) };
-    match netlink.link_by_index(ifindex).await {
-        Err(error) if error.kind == Kind::NoDevice => Ok(None),
-        found => Ok(found.map(Some)?.filter(|link| link.kind.as_deref() == Some("bridge"))),
-    }
-}
-
-/// Puts everything back; the record goes only when nothing is left to do.
-pub(crate) async fn undo(control: &Control, saved: &SavedBond) {
-    let put_back = put_back(&control.netlink, saved).await;
-    if let Err(error) = put_back.and_then(|()| control.state.remove(&saved.name)) {
-        tracing::error!(%error, "not everything could be undone; 'bond del' tries again");
-    }
-}
-
 async fn build(
     control: &mut Control,
     saved: &mut SavedBond,
@@ -339,51 +324,14 @@ pub(crate) async fn delete(control: &mut Control, name: &str) -> Result<Vec<Stri
             .into_iter()
             .find(|saved| saved.name == name && saved.pins.parent() == Some(&control.pins));
         let saved = left.ok_or_else(|| control.no_bond(name))?;
-        put_back(&control.netlink, &saved).await?;
-        control.state.remove(name)?;
-        return Ok(Vec::new());
+        return end(control, saved).await.map(|()| Vec::new());
     };
     bond.arp_plus.handle(control.clock.now(), linkbraid_proto::arp_plus::Input::Stop);
     bond.history.bond(None, "deleted", "deleted; its members are as they were");
     bond.act(&mut control.sender, control.clock);
     let saved = bond.saved.clone();
     unload(bond);
-    put_back(&control.netlink, &saved).await?;
-    control.state.remove(name)?;
-    Ok(Vec::new())
-}
-
-/// Makes the machine what it was before the bond, as far as it can; the first error. The data path must be off
-/// already, or its pins are all that is left of it.
-pub(crate) async fn put_back(netlink: &Netlink, saved: &SavedBond) -> Result<(), Error> {
-    let mut first = Ok(());
-    if saved.pins.exists() {
-        first = linkbraid_dataplane::remove_pins(&saved.pins).about(&saved.name, "cannot remove its pins");
-    }
-    // The namespace's directory goes with its last bond; with another one in it, it stays.
-    if let Some(namespace) = saved.pins.parent() {
-        let _ = fs::remove_dir(namespace);
-    }
-    // The bond goes first: its addresses must not be on two interfaces.
-    match interface(netlink, saved).await.about(&saved.name, "cannot find the bond's interface") {
-        Ok(Some(link)) => {
-            let deleted = netlink.delete_link(link.index).await.about(&saved.name, "cannot delete the bond");
-            first = first.and(deleted);
-        }
-        Ok(None) => {}
-        Err(error) => first = first.and(Err(error)),
-    }
-    let mut seen = HashSet::new();
-    for member in saved.members.iter().filter(|member| seen.insert(member.before.link.index)) {
-        match netlink.restore(&member.before).await {
-            Err(error) if error.kind == Kind::NoDevice => {}
-            result => {
-                let restored = result.about(&member.before.link.name, "cannot put the interface back");
-                first = first.and(restored);
-            }
-        }
-    }
-    first
+    end(control, saved).await.map(|()| Vec::new())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod rename;
 
 use linkbraid_lab::{Host, Topology, Way, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON, machine};
+use std::fs;
 use std::path::PathBuf;
 
 #[track_caller]
@@ -79,6 +80,45 @@ fn a_join_is_rolled_back_once_and_never_again() {
     net.kill("a");
     net.start("a", &[]);
     net.wait_tables(&["a", "b"]);
+    machine::as_it_was(&net, "a", &before);
+}
+
+#[test]
+fn what_could_not_be_put_back_is_tried_again_and_nothing_else() {
+    let net = Net::up(Topology::symmetric(2, 3, None));
+    let a = net.host("a");
+    let before = machine::settled(&net, "a");
+    net.start("a", &[]);
+    net.ok("a", &format!("bond add {BOND} --member eth0,eth1,eth2"));
+    net.kill("a");
+    // No interface takes such an MTU.
+    let text = fs::read_to_string(state_file(&net)).expect("is there");
+    let mut state: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
+    state["members"][1]["before"]["link"]["mtu"] = 1_000_000.into();
+    fs::write(state_file(&net), state.to_string()).expect("writes");
+    sh(a, &format!("ip link del {BOND}"));
+    // One of them is somebody else's already.
+    sh(a, "ip link add br9 type bridge");
+    sh(a, "ip link set eth2 master br9");
+    for _ in 0..2 {
+        net.start("a", &[]);
+        assert_eq!(net.ok("a", "show --json").trim(), "[]");
+        assert!(sh(a, "ip -br link show master br9").contains("eth2"));
+        net.kill("a");
+        // And of the next daemon's no more than eth2 is.
+        sh(a, "ip link set eth0 mtu 1400");
+    }
+    net.start("a", &[]);
+    assert_eq!(net.ok("a", "show --json").trim(), "[]");
+    assert!(sh(a, "ip link show eth0").contains("mtu 1400"));
+    let said = net.say("a", &format!("bond del {BOND}"));
+    assert!(said.code == 1 && said.err.contains("eth1: cannot put the interface back"), "{said:?}");
+    fs::write(state_file(&net), text).expect("writes");
+    for line in ["eth2 nomaster", "eth0 mtu 1500"] {
+        sh(a, &format!("ip link set {line}"));
+    }
+    sh(a, "ip link del br9");
+    net.ok("a", &format!("bond del {BOND}"));
     machine::as_it_was(&net, "a", &before);
 }
 

@@ -1,0 +1,84 @@
+//! The machine as it was before a bond: at its end, or where it came to nothing.
+
+use crate::{control::Control, error::About as _, state::SavedBond};
+use linkbraid_api::Error;
+use linkbraid_link::{Kind, LinkInfo, Netlink};
+use std::{collections::HashSet, fs};
+
+/// The bond's interface, whatever it is called now; none where somebody deleted it.
+pub(crate) async fn interface(
+    netlink: &Netlink,
+    saved: &SavedBond,
+) -> linkbraid_link::Result<Option<LinkInfo>> {
+    let Some(ifindex) = saved.ifindex else { return Ok(None) };
+    match netlink.link_by_index(ifindex).await {
+        Err(error) if error.kind == Kind::NoDevice => Ok(None),
+        found => Ok(found.map(Some)?.filter(|link| link.kind.as_deref() == Some("bridge"))),
+    }
+}
+
+/// Puts everything back, as far as it can.
+pub(crate) async fn undo(control: &Control, saved: &SavedBond) {
+    if let Err(error) = end(control, saved.clone()).await {
+        tracing::error!(%error, "not everything could be undone; 'bond del' tries again");
+    }
+}
+
+/// Puts everything back; the record goes when nothing is left to do, and else tells what is.
+pub(super) async fn end(control: &Control, mut saved: SavedBond) -> Result<(), Error> {
+    let put_back = put_back(&control.netlink, &mut saved).await;
+    if put_back.is_ok() {
+        return control.state.remove(&saved.name);
+    }
+    // The next daemon must not take it for a whole bond.
+    saved.complete = false;
+    let written = control.state.write(&saved);
+    put_back.and(written)
+}
+
+/// Makes the machine what it was before the bond, as far as it can; the first error. Members that are as they were are
+/// taken off the record: a later attempt must not touch what they are used for by then. The data path must be off already,
+/// or its pins are all that is left of it.
+async fn put_back(netlink: &Netlink, saved: &mut SavedBond) -> Result<(), Error> {
+    let mut first = Ok(());
+    if saved.pins.exists() {
+        first = linkbraid_dataplane::remove_pins(&saved.pins).about(&saved.name, "cannot remove its pins");
+    }
+    // The namespace's directory goes with its last bond; with another one in it, it stays.
+    if let Some(namespace) = saved.pins.parent() {
+        let _ = fs::remove_dir(namespace);
+    }
+    // The bond goes first: its addresses must not be on two interfaces.
+    match interface(netlink, saved).await.about(&saved.name, "cannot find the bond's interface") {
+        Ok(Some(link)) => {
+            let deleted = netlink.delete_link(link.index).await.about(&saved.name, "cannot delete the bond");
+            first = first.and(deleted);
+        }
+        Ok(None) => {}
+        Err(error) => first = first.and(Err(error)),
+    }
+    let mut seen = HashSet::new();
+    for member in std::mem::take(&mut saved.members) {
+        let was = &member.before.link;
+        if !seen.insert(was.index) {
+            continue;
+        }
+        let now = netlink.link_by_index(was.index).await;
+        if now.is_ok_and(|now| now.controller.is_some() && now.controller != saved.ifindex) {
+            tracing::warn!(bond = %saved.name, member = %was.name, "somebody else took it, left alone");
+            continue;
+        }
+        match netlink.restore(&member.before).await {
+            Err(error) if error.kind == Kind::NoDevice => {}
+            result => {
+                let restored = result.about(&was.name, "cannot put the interface back");
+                let failed = restored.is_err();
+                first = first.and(restored);
+                if failed {
+                    saved.members.push(member);
+                }
+            }
+        }
+    }
+    first
+}
