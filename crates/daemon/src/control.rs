@@ -147,7 +147,11 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             _ = term.recv() => break,
             _ = int.recv() => break,
             event = watch.next() => control.link_event(event.about("daemon", "cannot watch interfaces")?).await,
-            Some((request, answer)) = requests.recv() => control.answer(request, answer).await,
+            Some(call) = requests.recv() => match call.is_gone() {
+                // It was given up while the loop was busy, and may have been replaced by another one since.
+                true => tracing::debug!(request = ?call.request, "the client has gone, not carried out"),
+                false => control.answer(call.request, call.answer).await,
+            },
             () = tokio::time::sleep_until(wake) => {
                 // What waits has arrived in time.
                 if let Ok(event) = inbox.try_recv() {

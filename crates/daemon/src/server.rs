@@ -5,22 +5,46 @@ use crate::{
     history::{Change, Feed, record},
 };
 use linkbraid_api::{Error, EventKind, EventRecord, LINE_BYTES_MAX, Reply, Request};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{
     fs, io,
-    os::unix::{fs::PermissionsExt as _, net::UnixStream as StdStream},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::{fs::PermissionsExt as _, net::UnixStream as StdStream},
+    },
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{UnixListener, UnixStream, unix::OwnedWriteHalf},
-    sync::{Semaphore, broadcast, mpsc, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot},
 };
 
 /// Clients served at once; further ones wait to be accepted.
 const CLIENTS_MAX: usize = 64;
+/// Of them and beside them, clients that only listen to events; further ones are refused.
+const MONITORS_MAX: usize = 64;
 
-/// A request and where its answer goes.
-pub(crate) type Call = (Request, oneshot::Sender<Reply>);
+/// A request, where its answer goes, and who asked.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub request: Request,
+    pub answer: oneshot::Sender<Reply>,
+    /// The client's own connection.
+    client: Arc<OwnedFd>,
+}
+
+impl Call {
+    /// Whether the client has closed its end: nobody waits for the answer, and what it asked for may no longer be what
+    /// is wanted. One that has only ended its own sending still listens.
+    pub(crate) fn is_gone(&self) -> bool {
+        let mut fds = [PollFd::new(self.client.as_fd(), PollFlags::empty())];
+        let polled = poll(&mut fds, PollTimeout::ZERO);
+        let end = PollFlags::POLLHUP | PollFlags::POLLERR;
+        polled.is_ok() && fds[0].revents().is_some_and(|events| events.intersects(end))
+    }
+}
 
 /// The listening socket; removed with it.
 pub(crate) struct Server {
@@ -56,17 +80,18 @@ impl Server {
 
     /// Accepts clients for ever; each one's requests go to `calls`.
     pub(crate) async fn serve(&self, calls: mpsc::Sender<Call>, feed: Feed) {
-        let places = std::sync::Arc::new(Semaphore::new(CLIENTS_MAX));
+        let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+        let monitors = Arc::new(Semaphore::new(MONITORS_MAX));
         loop {
             let Ok(place) = places.clone().acquire_owned().await else { return };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let (calls, feed) = (calls.clone(), feed.clone());
+                    let client =
+                        Client { calls: calls.clone(), feed: feed.clone(), monitors: monitors.clone() };
                     tokio::task::spawn_local(async move {
-                        if let Err(error) = serve_client(stream, calls, feed).await {
+                        if let Err(error) = client.serve(stream, place).await {
                             tracing::debug!(%error, "client left");
                         }
-                        drop(place);
                     });
                 }
                 Err(error) => {
@@ -84,42 +109,72 @@ impl Drop for Server {
     }
 }
 
-async fn serve_client(stream: UnixStream, calls: mpsc::Sender<Call>, feed: Feed) -> io::Result<()> {
-    let (read, mut write) = stream.into_split();
-    let mut read = BufReader::new(read);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let n = (&mut read).take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line).await?;
-        if n == 0 {
-            return Ok(());
-        }
-        if line.len() > LINE_BYTES_MAX {
-            let error = Error::new("request", "refused", format!("longer than {LINE_BYTES_MAX} bytes"));
-            return tell(&mut write, &Reply::Error(error)).await;
-        }
-        let request: Request = match serde_json::from_slice(&line) {
-            Ok(request) => request,
-            Err(error) => {
-                let error = Error::new("request", "not understood", error.to_string());
-                tell(&mut write, &Reply::Error(error)).await?;
-                continue;
+/// What serves one client.
+struct Client {
+    calls: mpsc::Sender<Call>,
+    feed: Feed,
+    /// Places of clients that listen to events.
+    monitors: Arc<Semaphore>,
+}
+
+impl Client {
+    async fn serve(self, stream: UnixStream, place: OwnedSemaphorePermit) -> io::Result<()> {
+        let client = Arc::new(stream.as_fd().try_clone_to_owned()?);
+        let (read, mut write) = stream.into_split();
+        let mut read = BufReader::new(read);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let n = (&mut read).take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line).await?;
+            if n == 0 {
+                return Ok(());
             }
-        };
-        let stream = match &request {
-            // From here on, so that nothing is missed between the answer and the first event.
-            Request::Monitor { bond } => Some((bond.clone(), feed.subscribe())),
-            _ => None,
-        };
-        let reply = answer(request, &calls).await;
-        tell(&mut write, &reply).await?;
-        if let (Some((bond, events)), Reply::Done { .. }) = (stream, reply) {
-            return tokio::select! {
-                ended = stream_events(&mut write, bond, events) => ended,
-                // Whatever the client says now, it is its last word.
-                _ = read.read_u8() => Ok(()),
+            if line.len() > LINE_BYTES_MAX {
+                let error = Error::new("request", "refused", format!("longer than {LINE_BYTES_MAX} bytes"));
+                return tell(&mut write, &Reply::Error(error)).await;
+            }
+            let request: Request = match serde_json::from_slice(&line) {
+                Ok(request) => request,
+                Err(error) => {
+                    let error = Error::new("request", "not understood", error.to_string());
+                    tell(&mut write, &Reply::Error(error)).await?;
+                    continue;
+                }
             };
+            let stream = match &request {
+                Request::Monitor { bond } => {
+                    let Ok(monitor) = self.monitors.clone().try_acquire_owned() else {
+                        let cause = format!("{MONITORS_MAX} clients listen already");
+                        let error = Error::new("monitor", "refused", cause).hint("linkbraid show");
+                        tell(&mut write, &Reply::Error(error)).await?;
+                        continue;
+                    };
+                    // From here on, so that nothing is missed between the answer and the first event.
+                    Some((bond.clone(), self.feed.subscribe(), monitor))
+                }
+                _ => None,
+            };
+            let reply = self.answer(request, client.clone()).await;
+            tell(&mut write, &reply).await?;
+            if let (Some((bond, events, _monitor)), Reply::Done { .. }) = (stream, reply) {
+                // It asks for nothing more: somebody else can.
+                drop(place);
+                return tokio::select! {
+                    ended = stream_events(&mut write, bond, events) => ended,
+                    // Whatever the client says now, it is its last word.
+                    _ = read.read_u8() => Ok(()),
+                };
+            }
         }
+    }
+
+    async fn answer(&self, request: Request, client: Arc<OwnedFd>) -> Reply {
+        let (reply, answer) = oneshot::channel();
+        let gone = || Reply::Error(Error::new("daemon", "no answer", "the daemon is stopping"));
+        if self.calls.send(Call { request, answer: reply, client }).await.is_err() {
+            return gone();
+        }
+        answer.await.unwrap_or_else(|_| gone())
     }
 }
 
@@ -161,11 +216,5 @@ async fn stream_events(
     }
 }
 
-async fn answer(request: Request, calls: &mpsc::Sender<Call>) -> Reply {
-    let (reply, answer) = oneshot::channel();
-    let gone = || Reply::Error(Error::new("daemon", "no answer", "the daemon is stopping"));
-    if calls.send((request, reply)).await.is_err() {
-        return gone();
-    }
-    answer.await.unwrap_or_else(|_| gone())
-}
+#[cfg(test)]
+mod tests;
