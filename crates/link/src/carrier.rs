@@ -8,13 +8,20 @@ use std::{
     io,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::ioctl::Ioctl;
 
 /// The shortest period: asking more often gains nothing and keeps others from the kernel's lock.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
+/// The pause is this many times as long as the questions before it: others need the kernel's lock, too.
+const PAUSE_FACTOR: u32 = 10;
+/// The longest pause for that reason: what the kernel tells by itself is no later.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// A driver is slow if it is in each of so many rounds; one that waited for somebody else's lock, or for a processor, was
+/// not.
+const ROUNDS: usize = 4;
 /// `ETHTOOL_GLINK` and the words of its `struct ethtool_value` (linux/ethtool.h).
 const ETHTOOL_GLINK: u32 = 0x0a;
 const VALUE_WORDS: usize = 2;
@@ -29,7 +36,8 @@ const THREAD_NAME: &str = "lb-carrier";
 ///
 /// Cost: asking 8 veths takes 25 us, so 8 members every 10 ms take 0.25 % of one core (measured on a virtual machine,
 /// without optimization; the test `eight_members_cost_little` prints it). A driver that reads a register of its
-/// device instead of remembering costs more. With nothing to watch the thread sleeps without waking.
+/// device instead of remembering costs more, and holds the lock meanwhile (a USB NIC asks its PHY by control transfers, some
+/// milliseconds each): then the pause grows to ten times as long, so that nine tenths of the time are left to others. With nothing to watch the thread sleeps without waking.
 #[derive(Debug)]
 pub struct CarrierPoll {
     shared: Arc<Shared>,
@@ -99,13 +107,35 @@ impl Drop for CarrierPoll {
     }
 }
 
+/// How long to wait after a round.
+#[derive(Debug, Default)]
+struct Pace {
+    rounds: [Duration; ROUNDS],
+    next: usize,
+}
+
+impl Pace {
+    /// The pause after a round whose questions took so long.
+    fn pause(&mut self, took: Duration, period: Duration) -> Duration {
+        self.rounds[self.next] = took;
+        self.next = (self.next + 1) % ROUNDS;
+        let shortest = self.rounds.iter().min().copied().unwrap_or_default();
+        (shortest * PAUSE_FACTOR).min(PAUSE_MAX).max(period)
+    }
+}
+
 fn poll(shared: &Shared, ioctl: &Ioctl, period: Duration, tell: impl Fn(u32, bool)) {
     let mut members: Vec<(u32, String)> = Vec::new();
     let mut number = 0;
     let mut known: HashMap<u32, bool> = HashMap::new();
+    let mut pace = Pace::default();
     loop {
+        let mut took = Duration::ZERO;
         for (index, name) in &members {
-            let Some(carrier) = carrier(ioctl, name) else { continue };
+            let asked = Instant::now();
+            let answer = carrier(ioctl, name);
+            took += asked.elapsed();
+            let Some(carrier) = answer else { continue };
             if known.get(index) == Some(&carrier) {
                 continue;
             }
@@ -124,7 +154,7 @@ fn poll(shared: &Shared, ioctl: &Ioctl, period: Duration, tell: impl Fn(u32, boo
         let list = if members.is_empty() {
             shared.changed.wait_while(list, unchanged).unwrap_or_else(PoisonError::into_inner)
         } else {
-            let waited = shared.changed.wait_timeout_while(list, period, unchanged);
+            let waited = shared.changed.wait_timeout_while(list, pace.pause(took, period), unchanged);
             waited.unwrap_or_else(PoisonError::into_inner).0
         };
         if list.stop {
@@ -145,3 +175,6 @@ fn carrier(ioctl: &Ioctl, name: &str) -> Option<bool> {
     ioctl.ethtool(name, &mut words).ok()?;
     Some(words[1] != 0)
 }
+
+#[cfg(test)]
+mod tests;
