@@ -16,7 +16,9 @@ use crate::{
 };
 use linkbraid_api::{BondSet, Error, Records, Reply, Request};
 use linkbraid_dataplane::HookChoice;
-use linkbraid_link::{ArpPlusSender, CarrierPoll, LinkEvent, Netlink, PortFlags, Watch};
+use linkbraid_link::{
+    ArpPlusSender, CarrierPoll, LinkEvent, Neighbour, NeighbourReader, Netlink, PortFlags, Watch,
+};
 use linkbraid_proto::Time;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::{
@@ -64,6 +66,13 @@ pub(crate) enum Event {
         /// Whether it has.
         carrier: bool,
     },
+    /// The neighbours of a bond, as they were asked for.
+    Neighbours {
+        /// The bond.
+        ifindex: u32,
+        /// All of them.
+        list: linkbraid_link::Result<Vec<Neighbour>>,
+    },
 }
 
 /// All that the daemon holds.
@@ -76,6 +85,7 @@ pub(crate) struct Control {
     pub hook: HookChoice,
     pub clock: Clock,
     pub events: mpsc::Sender<Event>,
+    neighbours: NeighbourReader,
     carrier: CarrierPoll,
     /// What it watches.
     watched: Vec<(u32, String)>,
@@ -110,7 +120,12 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         // It ends with the loop, and waits while the loop is busy.
         let _ = told.blocking_send(Event::Carrier { ifindex, carrier });
     });
+    let told = events.clone();
+    let neighbours = NeighbourReader::start(move |ifindex, list| {
+        let _ = told.blocking_send(Event::Neighbours { ifindex, list });
+    });
     let mut control = Control {
+        neighbours: neighbours.about("daemon", "cannot read neighbours")?,
         netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,
         sender: ArpPlusSender::new().about("daemon", "cannot send ARP+ frames")?,
         state: StateDir::open(state_dir)?,
@@ -234,6 +249,13 @@ impl Control {
             match event {
                 Event::Frame { ifindex, slot, frame } => self.frame(ifindex, slot, &frame),
                 Event::Carrier { ifindex, carrier } => self.carrier(ifindex, carrier),
+                Event::Neighbours { ifindex, list } => {
+                    for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == ifindex) {
+                        if let Err(error) = bond.take_neighbours(list.clone(), self.clock) {
+                            tracing::error!(%error, "plain hosts are not known");
+                        }
+                    }
+                }
             }
             taken += 1;
             next = if taken < FRAMES_AT_ONCE { inbox.try_recv().ok() } else { None };
@@ -280,11 +302,7 @@ impl Control {
             {
                 tracing::error!(%error, "stripe length not set");
             }
-            if bond.plain.is_due(now)
-                && let Err(error) = bond.read_plain_hosts(&self.netlink, self.clock).await
-            {
-                tracing::error!(%error, "plain hosts are not known");
-            }
+            bond.plain.ask(now, bond.ifindex, &self.neighbours);
         }
     }
 

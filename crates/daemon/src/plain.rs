@@ -5,7 +5,7 @@
 use crate::{bond::Bond, clock::Clock, error::About as _};
 use linkbraid_api::Error;
 use linkbraid_dataplane::plain_plan;
-use linkbraid_link::{Neighbour, NeighbourState, Netlink};
+use linkbraid_link::{Neighbour, NeighbourReader, NeighbourState};
 use linkbraid_proto::{
     Time,
     arp_plus::{ArpPlus, PeerKey},
@@ -44,7 +44,10 @@ pub(crate) struct PlainHosts {
     pub hosts: Vec<PlainHost>,
     probed: Vec<PlainReport>,
     stale: bool,
-    read_at: Time,
+    /// The table was asked for last at that time...
+    asked_at: Time,
+    /// ...and has not come yet.
+    awaited: bool,
 }
 
 impl PlainHosts {
@@ -53,9 +56,12 @@ impl PlainHosts {
         self.stale = true;
     }
 
-    /// Whether the table is to be read.
-    pub(crate) fn is_due(&self, now: Time) -> bool {
-        now.since(self.read_at) >= if self.stale { SETTLE } else { REFRESH }
+    /// Asks for the table of the bond's interface if that is due.
+    pub(crate) fn ask(&mut self, now: Time, ifindex: u32, reader: &NeighbourReader) {
+        let due = now.since(self.asked_at) >= if self.stale { SETTLE } else { REFRESH };
+        if due && !self.awaited && reader.ask(ifindex) {
+            (self.stale, self.asked_at, self.awaited) = (false, now, true);
+        }
     }
 
     /// Those that are probed.
@@ -69,11 +75,15 @@ impl PlainHosts {
 }
 
 impl Bond {
-    /// Reads who the plain hosts are, and chooses whom to probe.
-    pub(crate) async fn read_plain_hosts(&mut self, netlink: &Netlink, clock: Clock) -> Result<(), Error> {
+    /// Takes the neighbour table that was asked for: who the plain hosts are. Chooses whom to probe.
+    pub(crate) fn take_neighbours(
+        &mut self,
+        neighbours: linkbraid_link::Result<Vec<Neighbour>>,
+        clock: Clock,
+    ) -> Result<(), Error> {
         let name = &self.saved.name;
-        (self.plain.stale, self.plain.read_at) = (false, clock.now());
-        let neighbours = netlink.neighbours(self.ifindex).await.about(name, "cannot read its neighbours")?;
+        self.plain.awaited = false;
+        let neighbours = neighbours.about(name, "cannot read its neighbours")?;
         let heard: HashMap<[u8; 6], u8> = match self.arp_plus.segments().len() {
             0 | 1 => HashMap::new(),
             _ => self.path.plain_hosts().about(name, "cannot read the plain hosts")?.into_iter().collect(),

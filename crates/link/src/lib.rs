@@ -31,7 +31,7 @@ pub use error::{Error, Kind, Result};
 pub use link::{LinkInfo, OperState, PortFlags};
 pub use linkbraid_wire::MacAddr;
 pub use moved::Moved;
-pub use neighbour::{NEIGHBOURS_MAX, Neighbour, NeighbourState};
+pub use neighbour::{NEIGHBOURS_MAX, Neighbour, NeighbourReader, NeighbourState};
 pub use netlink::Netlink;
 pub use route::Route;
 pub use saved::Saved;

@@ -116,5 +116,7 @@ impl Netlink {
     }
 }
 
+mod reader;
+pub use reader::NeighbourReader;
 #[cfg(test)]
 mod tests;

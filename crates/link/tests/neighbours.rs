@@ -5,7 +5,7 @@ mod common;
 use std::{net::IpAddr, time::Duration};
 
 use common::{cable, in_namespace, run, script};
-use linkbraid_link::{LinkEvent, MacAddr, NeighbourState, Netlink, Watch};
+use linkbraid_link::{LinkEvent, MacAddr, NeighbourReader, NeighbourState, Netlink, Watch};
 
 const MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x07]);
 
@@ -77,5 +77,22 @@ fn changes_are_told_to_those_who_ask_for_them() {
             async { while watch.next().await.unwrap() != (LinkEvent::AddressesChanged { index }) {} };
         tokio::time::timeout(Duration::from_secs(10), address).await.expect("no event");
         assert_eq!(plain.next().await.unwrap(), LinkEvent::AddressesChanged { index }, "not asked for");
+    });
+}
+
+#[test]
+fn a_thread_of_its_own_lists_the_same() {
+    in_namespace(|net| async move {
+        let index = with_neighbours(&net).await;
+        let (tell, told) = std::sync::mpsc::channel();
+        let reader = NeighbourReader::start(move |index, list| _ = tell.send((index, list))).unwrap();
+        for _ in 0..3 {
+            assert!(reader.ask(index));
+            let (of, list) = told.recv_timeout(Duration::from_secs(10)).unwrap();
+            assert_eq!((of, list.unwrap()), (index, net.neighbours(index).await.unwrap()));
+        }
+        drop(reader);
+        // The thread ends, and what it told with goes with it.
+        assert!(told.recv_timeout(Duration::from_secs(10)).is_err());
     });
 }

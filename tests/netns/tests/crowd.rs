@@ -11,6 +11,7 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     net::IpAddr,
     os::unix::net::UnixStream,
+    sync::atomic::{AtomicBool, Ordering::SeqCst},
     thread::park_timeout,
     time::{Duration, Instant},
 };
@@ -22,6 +23,8 @@ const AT_ONCE: usize = 25;
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long they do.
 const FLOOD: Duration = Duration::from_secs(5);
+/// The pause for a thousand hosts that each speak every 700 ms, a little more often than real ones.
+const CROWD_PAUSE: Duration = Duration::from_micros(17_500);
 
 /// What a host that does not exist says of itself, as a whole frame.
 fn forged(number: u16) -> Vec<u8> {
@@ -56,6 +59,20 @@ fn cpu(net: &Net, name: &str) -> Duration {
     Duration::from_secs(ticks) / u32::try_from(a_second).expect("small")
 }
 
+/// Sends these frames again and again, [`AT_ONCE`] of them each `pause`.
+fn speak(tap: &Tap, frames: &[Vec<u8>], pause: Duration, enough: impl Fn() -> bool) {
+    let mut due = Instant::now();
+    for frames in frames.chunks(AT_ONCE).cycle() {
+        if enough() {
+            return;
+        }
+        frames.iter().for_each(|frame| tap.send(frame).expect("sends"));
+        due += pause;
+        // The pace of the crowd; nothing is waited for.
+        park_timeout(due.saturating_duration_since(Instant::now()));
+    }
+}
+
 /// Two real hosts, and one from which a stranger sends.
 fn with_stranger() -> Net {
     let links = |n| std::iter::repeat_n(LinkSpec::switch(0, None), n);
@@ -72,18 +89,7 @@ fn forged_joins_take_no_lane_and_little_time() {
     let before = cpu(&net, "a");
     let began = Instant::now();
     let (slowest, requests) = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut due = began;
-            for frames in frames.chunks(AT_ONCE).cycle() {
-                if began.elapsed() > FLOOD {
-                    return;
-                }
-                frames.iter().for_each(|frame| tap.send(frame).expect("sends"));
-                due += PAUSE;
-                // The pace of the flood; nothing is waited for.
-                park_timeout(due.saturating_duration_since(Instant::now()));
-            }
-        });
+        scope.spawn(|| speak(&tap, &frames, PAUSE, || began.elapsed() > FLOOD));
         let (mut slowest, mut requests) = (Duration::ZERO, 0);
         while began.elapsed() < FLOOD {
             let asked = Instant::now();
@@ -186,4 +192,26 @@ fn a_crowd_of_monitors_keeps_nobody_from_asking() {
     assert_eq!(refused, 6, "{:?}", open.last());
     assert_eq!(net.show("a").members.len(), 2);
     net.ok("a", &format!("bond del {BOND}"));
+}
+
+#[test]
+fn a_thousand_hosts_that_start_together_are_known_within_seconds() {
+    let net = with_stranger();
+    let frames: Vec<Vec<u8>> = (0..1000).map(forged).collect();
+    let tap = Tap::open(net.host("c"), "eth0", packet::ALL);
+    let (began, before) = (Instant::now(), cpu(&net, "a"));
+    let known = AtomicBool::new(false);
+    let waited = std::thread::scope(|scope| {
+        scope.spawn(|| speak(&tap, &frames, CROWD_PAUSE, || known.load(SeqCst)));
+        let peers = || net.peers("a").len();
+        let waited = wait_until(SOON, "all of them", peers, |peers| *peers == 1001);
+        known.store(true, SeqCst);
+        waited
+    });
+    let took = (began.elapsed(), cpu(&net, "a").saturating_sub(before));
+    let full = net.counter("a", "rx_arp_plus_full");
+    println!("all known after {:?}, {:?} of the processor; {full} frames dropped", took.0, took.1);
+    waited.unwrap_or_else(|e| panic!("{e}"));
+    assert!(took.0 < Duration::from_secs(10), "{took:?}");
+    assert_eq!(net.counter("a", "probe_lane_lost"), 0);
 }
