@@ -33,7 +33,7 @@
 #define STRIPE_ARRIVED 1u
 /* No stripe is this old; less than half of what 32 bits of microseconds hold. */
 #define AGE_US_MAX (1u << 30)
-/* A flow that has not been acknowledged for so long is stalled, and its sender is probing, ns. */
+/* A flow that has not been acknowledged for so long is stalled, and its sender is probing, ns; see is_stuck() too. */
 #define STALL_NS (2 * 1000 * 1000)
 /* In flight: too few stripes for most of them to be followed by another one on their lane. */
 #define SMALL_FLIGHT(n_lanes) ((n_lanes) + 2)
@@ -67,11 +67,19 @@ static __always_inline __u32 now_us(__u64 ns)
 	return ns / 1000;
 }
 
+/* No ACK came for twice the time that one takes: there is nothing left in flight that could bring one. */
+static __always_inline int is_stuck(const struct lb_flow *flow, __u64 now)
+{
+	__u64 silence = now - flow->acked_ns;
+
+	return silence > STALL_NS && silence > 2000ull * flow->lag_us;
+}
+
 /* Egress: the slot that a flow without ACKs must stay off, as a bit; 0 for none. */
 static __always_inline __u32 stuck_slot(const struct lb_flow *flow, const struct lb_plan *plan)
 {
 	if (!flow->hole_since_ns || flow->hole_lane >> 4 != plan->generation ||
-	    bpf_ktime_get_ns() - flow->acked_ns < STALL_NS)
+	    !is_stuck(flow, bpf_ktime_get_ns()))
 		return 0;
 	return 1u << (plan->lanes[flow->hole_lane & (LB_LANES_MAX - 1)].slot & (LB_MEMBERS_MAX - 1));
 }
@@ -134,7 +142,7 @@ struct judge_walk {
 	__u64 silent;     /* old stripes without a word, four bits each */
 	__u8 is_limited;
 	__u8 is_covered;  /* the stripe of the lowest hole is still remembered */
-	__u8 is_stalled;  /* no ACK came for a while */
+	__u8 is_stuck;    /* no ACK came for a while */
 	__u8 by_age;      /* some hole counts as a loss for its age alone */
 };
 
@@ -176,11 +184,11 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 	if (stripe->sent_us & STRIPE_ARRIVED) {
 		walk->lanes_seen |= bit;
 		/*
-		 * This was reported while it was hidden, and is not now: TCP would take it for lost. A stalled flow
-		 * is told all the same: there may be no further ACK, and to send some stripes again for nothing
+		 * This was reported while it was hidden, and is not now: TCP would take it for lost. A flow that
+		 * is stuck is told all the same: there may be no further ACK, and to send some stripes again for nothing
 		 * costs less than TCP's timer.
 		 */
-		if (!walk->is_stalled && before(walk->flow->told_to, stripe->end)) {
+		if (!walk->is_stuck && before(walk->flow->told_to, stripe->end)) {
 			walk->limit = stripe->start;
 			walk->is_limited = 1;
 		}
@@ -298,10 +306,9 @@ static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct l
 					  const struct tcp_view *view, const struct sack_view *sack, __u64 now,
 					  int is_new, __u32 n_lanes, struct judge_walk *walk)
 {
-	__u64 ns;
+	__u64 ns = patience(bond, flow, now - flow->acked_ns > STALL_NS);
 
-	walk->is_stalled = now - flow->acked_ns > STALL_NS;
-	ns = patience(bond, flow, walk->is_stalled);
+	walk->is_stuck = is_stuck(flow, now);
 	walk->flow = flow;
 	walk->sack = sack;
 	walk->ack = view->ack;

@@ -268,7 +268,7 @@ fn what_left_under_a_plan_that_is_over_is_told_at_once() {
     assert_eq!(told, ("rx_ack_lost", Some(vec![block(1, 4)])));
 }
 
-/// How long an ACK must be missing until its flow counts as stalled.
+/// How long an ACK must be missing until its flow counts as stalled; longer where sending took long.
 const STALL: Duration = Duration::from_millis(3);
 
 fn pass(time: Duration) {
@@ -282,7 +282,7 @@ fn pass(time: Duration) {
 fn a_stalled_flow_stays_off_the_lane_of_its_hole() {
     let rig = sent(2, 8);
     ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
-    pass(STALL);
+    pass(20 * STALL);
     assert_eq!(send_anywhere(&rig, at(8), 6), [1; 6]);
     // ACKs are back.
     ack(&rig, &Tcp::ack(at(12), &[]));
@@ -295,7 +295,7 @@ fn a_lane_that_swallowed_everything_is_hardly_used() {
     let mut rig = sent(2, 12);
     ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
     rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
-    pass(STALL);
+    pass(20 * STALL);
     // Stripe 1 is in no block any more; a flow that is not stalled would have to wait for it.
     let odd = vec![block(7, 8), block(9, 10), block(11, 12)];
     assert_eq!(ack(&rig, &Tcp::ack(at(0), &odd)), ("rx_ack_old", Some(odd)));
