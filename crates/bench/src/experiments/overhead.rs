@@ -8,7 +8,11 @@ use crate::run::Run;
 use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::Topology;
-use linkbraid_lab::iperf::Cc;
+use linkbraid_lab::iperf::{Cc, Traffic};
+use nix::{
+    sched::{CpuSet, sched_getaffinity},
+    unistd::Pid,
+};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "overhead",
@@ -21,8 +25,6 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 /// Repeats are cheap here, and the CPU's noise is what is measured: this many times as many.
 const MORE: u32 = 4;
-/// Client and server, so that where the scheduler puts them is not what differs between two turns.
-const CORES: [u32; 2] = [0, 1];
 const MBIT_GOAL: f64 = 0.98;
 const CPU_GOAL: f64 = 1.05;
 
@@ -35,8 +37,8 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     for (word, cc) in CCS {
         let base = format!("{word}/bare");
         run.interleave(&[
-            Planned::new(&base, &bare, run.tcp(cc).pinned(CORES)),
-            Planned::new(format!("{word}/bond"), &bond, run.tcp(cc).pinned(CORES))
+            Planned::new(&base, &bare, traffic(run, cc)),
+            Planned::new(format!("{word}/bond"), &bond, traffic(run, cc))
                 .against(Against::mbit("single", [base.clone()], 1.0))
                 .against(Against::cpu(base)),
         ])?;
@@ -49,6 +51,19 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
         run.goal(Goal::new(&id, "of the bare link's CPU for each byte", Bound::AtMost, CPU_GOAL, cpu));
     }
     Ok(())
+}
+
+/// Client and server on a core of their own each, where there are two, so that where the scheduler puts them is not what
+/// differs between two turns.
+fn traffic(run: &Run<'_>, cc: Cc) -> Traffic {
+    let traffic = run.tcp(cc);
+    let mine = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    let cores: Vec<usize> =
+        (0..CpuSet::count()).filter(|core| mine.is_set(*core) == Ok(true)).take(2).collect();
+    match cores[..] {
+        [client, server] => traffic.pinned([client as u32, server as u32]),
+        _ => traffic,
+    }
 }
 
 fn figure(report: &Report) -> Figure {
