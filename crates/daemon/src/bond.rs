@@ -349,7 +349,12 @@ fn read_frames(
     path: &DataPath,
     events: mpsc::Sender<Event>,
 ) -> Result<JoinHandle<()>, Error> {
-    let ring = path.arp_plus_ring().about(name, "cannot read ARP+ frames")?;
+    let mut ring = path.arp_plus_ring().about(name, "cannot read ARP+ frames")?;
+    // What came while no daemon ran would be taken for news: members heard that have failed since, hosts that have left.
+    let stale = ring.discard();
+    if stale > 0 {
+        tracing::info!(bond = name, frames = stale, "ARP+ frames from before this daemon are thrown away");
+    }
     // SAFETY: the ring owns its descriptor, gives the same one at every call, and lives in the AsyncFd.
     let registered = unsafe { AsyncFd::register_with_interest(ring, Interest::READABLE) };
     let mut ring = registered.map_err(std::io::Error::from).about(name, "cannot wait for ARP+ frames")?;

@@ -13,7 +13,8 @@ use std::{
     rc::Rc,
 };
 
-/// Frames taken from the ring buffer and not yet asked for; more than these are left to the kernel's ring.
+/// Frames taken from the ring buffer and not yet asked for; more than these are left to the kernel's ring, which has room
+/// for fewer.
 const PENDING_MAX: usize = 1024;
 
 type Pending = Rc<RefCell<VecDeque<(u8, Vec<u8>)>>>;
@@ -62,6 +63,13 @@ impl ArpPlusRing {
             self.ring.consume_raw_n(PENDING_MAX);
         }
         self.pending.borrow_mut().pop_front()
+    }
+
+    /// Throws away all frames that wait now; how many. The ring outlives daemons and keeps the oldest frames once it is
+    /// full, so after a time without a reader they tell what was, and not what is.
+    pub fn discard(&mut self) -> usize {
+        self.ring.consume_raw_n(PENDING_MAX);
+        std::mem::take(&mut *self.pending.borrow_mut()).len()
     }
 }
 

@@ -180,6 +180,19 @@ fn a_killed_daemon_is_not_missed_and_its_successor_adopts() {
 }
 
 #[test]
+fn what_came_while_no_daemon_ran_is_not_taken_for_news() {
+    let net = Net::bonded(Topology::symmetric(2, 2, None));
+    net.kill("a");
+    // It says so, and is gone: only the ring of 'a' knows of it.
+    net.ok("b", &format!("bond del {BOND}"));
+    net.start("a", &[]);
+    net.bond("b");
+    net.wait_tables(&["a", "b"]);
+    let counted = ["peer_joined", "peer_left", "clear_unknown"].map(|counter| net.counter("a", counter));
+    assert_eq!(counted, [1, 0, 0], "joined, left, left without having been there: {}", net.log("a"));
+}
+
+#[test]
 fn an_upgrade_of_a_clsact_daemon_adopts_too() {
     let net = Net::up(Topology::symmetric(2, 2, None));
     let (a, b) = (net.host("a"), net.host("b"));

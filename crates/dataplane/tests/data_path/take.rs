@@ -171,6 +171,25 @@ fn a_full_ring_drops_arp_plus_and_works_again_once_read() {
 }
 
 #[test]
+fn a_ring_that_nobody_read_is_emptied_at_once() {
+    let rig = Rig::new(1);
+    let old = ethernet(BROADCAST, peer(0), ARP_PLUS, &[1; 46]);
+    let new = ethernet(BROADCAST, peer(0), ARP_PLUS, &[2; 46]);
+    let mut taken = 0;
+    while rig.arrives(0, &old).reasons == ["rx_arp_plus"] {
+        taken += 1;
+        assert!(taken < 10_000, "the ring never fills");
+    }
+    // Opened as the daemon does that comes after one that died.
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    assert_eq!(ring.discard(), taken);
+    assert_eq!(ring.discard(), 0);
+    assert_ran(&rig.arrives(0, &new), Verdict::Drop, "rx_arp_plus");
+    assert_eq!(ring.next_frame(), Some((0, new)));
+    assert_eq!(ring.next_frame(), None);
+}
+
+#[test]
 fn member_counters_count_what_passed() {
     let rig = Rig::new(2);
     let sent = frame(own(1), peer(1));
