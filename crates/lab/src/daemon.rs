@@ -3,9 +3,10 @@
 use crate::child::Running;
 use crate::host::Host;
 use crate::{tool, wait};
-use linkbraid_api::Error;
+use linkbraid_api::{Error, Request};
 use nix::sys::signal::Signal;
 use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -18,8 +19,11 @@ pub const SOCKET_ENV: &str = "LINKBRAID_SOCKET";
 /// Where the daemon keeps what outlives it.
 pub const STATE_ENV: &str = "LINKBRAID_STATE";
 
-/// How long a daemon may take until it answers.
-const START_LIMIT: Duration = Duration::from_secs(20);
+/// How long a daemon may take until it answers: the kernel's verifier takes a second of CPU time for each bond that is
+/// taken over, and the machine may have other work.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long one answer is waited for before looking whether the daemon still runs.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 /// How long a daemon may take to end when asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// How many lines of a log an error shows.
@@ -76,7 +80,8 @@ impl<'lab> Host<'lab> {
         self.lab.folder().join(format!("{}.log", self.name()))
     }
 
-    /// Starts `linkbraid daemon` ([`binary`]) and waits until its socket answers.
+    /// Starts `linkbraid daemon` ([`binary`]) and waits until it answers: then it has taken over the bonds that an earlier
+    /// one left. Its socket is there long before.
     pub fn daemon(&self) -> Result<Daemon, Error> {
         self.daemon_of(&binary()?)
     }
@@ -92,10 +97,10 @@ impl<'lab> Host<'lab> {
         command.arg("daemon").stdin(Stdio::null()).stdout(file).stderr(errors);
         let mut process = Running::start(command)?;
         let socket = self.socket();
-        let what = format!("the daemon of host '{}' to listen", self.name());
-        wait::wait_for(START_LIMIT, &what, || match (process.ended(), UnixStream::connect(&socket)) {
+        let what = format!("the daemon of host '{}' to answer", self.name());
+        wait::wait_for(START_LIMIT, &what, || match (process.ended(), answers(&socket)) {
             (Some(status), _) => Ok(Err(died(self.name(), status, &log))),
-            (None, Ok(_)) => Ok(Ok(())),
+            (None, Ok(())) => Ok(Ok(())),
             (None, Err(error)) => Err(error.to_string()),
         })??;
         Ok(Daemon { process, log })
@@ -143,11 +148,24 @@ impl Daemon {
     }
 }
 
+/// Asks the daemon something; whether it said anything in time.
+fn answers(socket: &Path) -> io::Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+    let mut question = serde_json::to_vec(&Request::Show { name: None })?;
+    question.push(b'\n');
+    stream.write_all(&question)?;
+    match BufReader::new(stream).skip_until(b'\n')? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}
+
 fn died(host: &str, status: ExitStatus, log: &Path) -> Error {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text.lines().rev().take(LOG_LINES).collect();
     let said = lines.into_iter().rev().collect::<Vec<_>>().join("; ");
-    Error::new(format!("host {host}"), "the daemon ended before it listened", format!("{status}: {said}"))
+    Error::new(format!("host {host}"), "the daemon ended before it answered", format!("{status}: {said}"))
 }
 
 #[cfg(test)]

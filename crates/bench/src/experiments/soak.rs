@@ -46,6 +46,8 @@ const REACH_LIMIT: Duration = Duration::from_secs(3);
 const END_LIMIT: Duration = Duration::from_secs(150);
 /// More than so many broken steps tell nothing new.
 const BROKEN_MAX: usize = 20;
+/// How many of the last lines of each daemon's log are told with a broken step.
+const LOG_LINES: usize = 20;
 /// How often the progress is told.
 const TELL: u32 = 50;
 
@@ -117,7 +119,7 @@ fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> R
         if let Some(what) = wrong {
             let state = schedule.state();
             run.say(&format!("  step {step}: {action}: {what}; {state}"))?;
-            tell_lanes(run, bed)?;
+            tell_hosts(run, bed)?;
             soak.broken.push(Broken { step, action: action.to_string(), what: format!("{what}; {state}") });
             if soak.broken.len() >= BROKEN_MAX {
                 break;
@@ -141,10 +143,15 @@ fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> R
 }
 
 /// What the hosts make of it, for whoever looks for the cause.
-fn tell_lanes(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
+fn tell_hosts(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
     for host in bed.lab().hosts() {
-        let lanes = host.linkbraid(&format!("lanes {BOND}")).unwrap_or_else(|error| error.to_string());
-        for line in lanes.lines() {
+        let ask =
+            |what: &str| host.linkbraid(&format!("{what} {BOND}")).unwrap_or_else(|error| error.to_string());
+        let log = std::fs::read_to_string(host.log()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
+        let told = [ask("lanes"), ask("peers"), ask("stats"), last.join("\n")];
+        for line in told.iter().flat_map(|text| text.lines()) {
             run.say(&format!("    {}: {line}", host.name()))?;
         }
     }

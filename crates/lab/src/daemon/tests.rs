@@ -18,3 +18,27 @@ fn a_test_finds_the_binary_of_its_own_profile_first() {
     assert_eq!(find_beside(&folder.join("elsewhere/a/b/c/d")), None);
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+#[test]
+fn a_socket_that_listens_is_no_daemon_that_answers() {
+    let folder = std::env::temp_dir().join(format!("linkbraid-lab-answer-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("made");
+    let path = folder.join("sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("bound");
+    // As a daemon that is still taking over what an earlier one left: connections wait in the backlog.
+    let error = answers(&path).expect_err("nobody answers");
+    assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
+    let thread = std::thread::spawn(move || {
+        // The one that was given up, then the next.
+        let _first = listener.accept().expect("accepted");
+        let (stream, _) = listener.accept().expect("accepted");
+        let mut question = String::new();
+        BufReader::new(&stream).read_line(&mut question).expect("read");
+        (&stream).write_all(b"{}\n").expect("written");
+        question
+    });
+    answers(&path).expect("answered");
+    let question: Request = serde_json::from_str(&thread.join().expect("ended")).expect("a request");
+    assert_eq!(question, Request::Show { name: None });
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
