@@ -18,13 +18,15 @@ use linkbraid_proto::{
     inspector::{LaneSnapshot, Verdict},
     plan::Lane,
 };
-
-use std::collections::BTreeSet;
+use linkbraid_wire::Refusal;
+use std::collections::{BTreeSet, HashMap};
 
 /// ARP+ counters are numbered after those of the data path, which has room for 64.
 const PROTOCOL_NUMBERS_FROM: u32 = 100;
 /// And those of the inspector after them; its names say whose they are.
 const INSPECTOR_NUMBERS_FROM: u32 = 200;
+/// And those of the answers to plain hosts after them.
+const ANSWER_NUMBERS_FROM: u32 = 300;
 
 /// `show`
 pub(crate) fn bonds(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
@@ -238,15 +240,25 @@ pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
                 counter(reason.number, reason.name, reason.sentence, reason.verdict, *count)
             })
             .collect();
-        counters.extend(bond.arp_plus.counters().iter().map(|(c, frames)| {
-            let number = PROTOCOL_NUMBERS_FROM + c.number();
-            counter(number, c.name(), c.description(), "protocol", Count { frames, bytes: 0 })
-        }));
+        let mut protocol = |from: u32, number: u32, name: &str, text: &str, frames: u64| {
+            counters.push(counter(from + number, name, text, "protocol", Count { frames, bytes: 0 }));
+        };
         let probes = bond.inspector.counters();
-        counters.extend((INSPECTOR_NUMBERS_FROM..).zip(probes.iter()).map(|(number, (c, frames))| {
+        // One counter a reason, whichever protocol the refused frame was for.
+        let refused: HashMap<arp_plus::Counter, u64> =
+            Refusal::ALL.iter().map(|refusal| ((*refusal).into(), probes.refused(*refusal))).collect();
+        for (c, frames) in bond.arp_plus.counters().iter() {
+            let frames = frames + refused.get(&c).copied().unwrap_or(0);
+            protocol(PROTOCOL_NUMBERS_FROM, c.number(), c.name(), c.description(), frames);
+        }
+        for (c, frames) in probes.iter() {
             let name = format!("probe_{}", c.name());
-            counter(number, &name, c.description(), "protocol", Count { frames, bytes: 0 })
-        }));
+            protocol(INSPECTOR_NUMBERS_FROM, c.number(), &name, c.description(), frames);
+        }
+        for (c, frames) in bond.answers.counters().iter() {
+            let name = format!("answer_{}", c.name());
+            protocol(ANSWER_NUMBERS_FROM, c.number(), &name, c.description(), frames);
+        }
         records.push(StatsRecord { bond: bond.saved.name.clone(), counters });
     }
     Ok(Records::Stats(records))

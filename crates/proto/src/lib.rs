@@ -6,6 +6,7 @@
 
 pub mod answers;
 pub mod arp_plus;
+mod counter;
 pub mod inspector;
 pub mod limits;
 pub mod plan;

@@ -3,7 +3,7 @@
 use linkbraid_lab::{Host, LinkSpec, Topology, wait_until};
 use linkbraid_netns_tests::packet::{self, Tap};
 use linkbraid_netns_tests::{BOND, Net, SOON, View};
-use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, emit_frame};
+use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, Probe, emit_frame, emit_probe};
 use std::net::IpAddr;
 
 /// Bonded hosts `a` and `b`, and `c`, which sends what it likes. Jumbo links, so that too long is possible.
@@ -42,6 +42,21 @@ fn unharmed(net: &Net, before: &[View]) {
     assert_eq!(net.table("a"), before);
     net.wait_tables(&["a", "b"]);
     net.host("a").wait_ping(net.host("b").ipv4(), SOON).expect("reaches");
+}
+
+#[test]
+fn probes_that_break_a_rule_are_counted_by_reason() {
+    let net = with_stranger();
+    let (a, c) = (net.host("a"), net.host("c"));
+    let tap = Tap::open(c, "eth0", packet::ALL);
+    let probe = Probe { host: HostId([0x5a; 16]), nonce: 1, number: 1, ..Probe::default() };
+    let mut to_all = emit_probe(nic(a, 0), nic(c, 0), &probe).expect("keeps the rules");
+    to_all[..6].fill(0xff);
+    let refused = || net.counter("a", "refused_probe_not_unicast");
+    assert_eq!(refused(), 0);
+    tap.send(&to_all).expect("sends");
+    // Both of its members are on that switch.
+    wait_until(SOON, "the refusals", refused, |n| *n == 2).unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]

@@ -1,39 +1,10 @@
 //! What ARP+ counts.
 
+use crate::counter::counters;
 use linkbraid_wire::{Kind, Refusal};
 
-macro_rules! counters {
-    ($($variant:ident = $number:literal, $name:literal, $text:literal;)+) => {
-        /// One counter. Numbers are never reused, names never changed.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u32)]
-        pub enum Counter {
-            $(#[doc = $text] $variant = $number,)+
-        }
-
-        impl Counter {
-            /// Every counter in the order of numbers.
-            pub const ALL: &'static [Counter] = &[$(Counter::$variant),+];
-
-            /// Its name: lower case with underscores.
-            pub const fn name(self) -> &'static str {
-                match self { $(Counter::$variant => $name),+ }
-            }
-
-            /// One sentence for people.
-            pub const fn description(self) -> &'static str {
-                match self { $(Counter::$variant => $text),+ }
-            }
-
-            /// Its number.
-            pub const fn number(self) -> u32 {
-                self as u32
-            }
-        }
-    };
-}
-
 counters! {
+    Counters;
     TxBroadcast = 0, "tx_broadcast", "frames sent with a BROADCAST";
     TxReply = 1, "tx_reply", "frames sent with a REPLY";
     TxChange = 2, "tx_change", "frames sent with a CHANGE";
@@ -169,48 +140,9 @@ impl From<Refusal> for Counter {
     }
 }
 
-/// All counters with their values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counters(Vec<u64>);
-
-impl Default for Counters {
-    fn default() -> Self {
-        Counters(vec![0; Counter::ALL.len()])
-    }
-}
-
-impl Counters {
-    /// How often.
-    pub fn get(&self, counter: Counter) -> u64 {
-        self.0[counter.number() as usize]
-    }
-
-    /// Every counter with its value, in the order of numbers.
-    pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
-        Counter::ALL.iter().map(|counter| (*counter, self.get(*counter)))
-    }
-
-    pub(super) fn add(&mut self, counter: Counter, count: u64) {
-        let value = &mut self.0[counter.number() as usize];
-        *value = value.saturating_add(count);
-    }
-
-    pub(super) fn one(&mut self, counter: Counter) {
-        self.add(counter, 1);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn numbers_run_from_zero_and_names_differ() {
-        assert!(Counter::ALL.iter().zip(0..).all(|(counter, number)| counter.number() == number));
-        let names: BTreeSet<&str> = Counter::ALL.iter().map(|counter| counter.name()).collect();
-        assert_eq!(names.len(), Counter::ALL.len());
-    }
 
     //= docs/arp-plus.md#2.8 type=test
     #[test]
