@@ -68,12 +68,16 @@ impl Bond {
             segment: segment(member.slot).map_or(0, |segment| segment.number),
         });
         let members = members.collect();
-        // As the kernel's own advertisements have it: without the flag hosts would drop us as their router.
-        let forwarding = format!("/proc/sys/net/ipv6/conf/{}/forwarding", self.saved.name);
-        let router = fs::read_to_string(forwarding).is_ok_and(|text| text.trim() == "1");
-        let own = Own { mac: self.mac, addresses: self.addresses.clone(), router };
+        let own = Own { mac: self.mac, addresses: self.addresses.clone(), router: self.is_router() };
         self.answers.handle(clock.now(), Input::Members(members));
         self.answers.handle(clock.now(), Input::Own(own));
+    }
+
+    /// Whether the kernel forwards IPv6 for others, as its own advertisements tell: without that flag hosts would drop us as
+    /// their router.
+    pub(crate) fn is_router(&self) -> bool {
+        let forwarding = format!("/proc/sys/net/ipv6/conf/{}/forwarding", self.saved.name);
+        fs::read_to_string(forwarding).is_ok_and(|text| text.trim() == "1")
     }
 
     /// Tells who the plain hosts are.

@@ -302,9 +302,10 @@ impl Bond {
     /// Tells plain hosts which MAC the bond's addresses are at now.
     pub(crate) fn announce(&mut self, sender: &mut ArpPlusSender, clock: Clock) {
         let ips: Vec<IpAddr> = self.addresses.iter().map(|(ip, _)| *ip).collect();
+        let router = self.is_router();
         // Each segment must hear it, and the frame's source must be the member's own MAC.
         for member in self.members.iter().filter(|member| member.live()) {
-            for mut frame in announcements(self.mac_for(member), &ips) {
+            for mut frame in announcements(self.mac_for(member), &ips, router) {
                 if let Some(source) = frame.get_mut(6..12) {
                     source.copy_from_slice(&member.mac.0);
                 }

@@ -24,7 +24,7 @@ mod settings;
 mod watch;
 
 pub use address::Address;
-pub use announce::{announcements, gratuitous_arp, unsolicited_advertisement};
+pub use announce::{announcements, gratuitous_arp};
 pub use carrier::CarrierPoll;
 pub use control::{Offloads, Speed, driver, eee, offloads, speed};
 pub use error::{Error, Kind, Result};

@@ -1,4 +1,4 @@
-//! A neighbour advertisement (RFC 4861) to one plain host: what a unicast ARP reply is to IPv4.
+//! Neighbour advertisements (RFC 4861), to one plain host or to all: what unicast and gratuitous ARP are to IPv4.
 
 use crate::{MacAddr, Refusal, frame, message::is_host_address};
 use std::net::{IpAddr, Ipv6Addr};
@@ -19,6 +19,10 @@ const FLAG_OVERRIDE: u8 = 0x20;
 const LEN: u16 = 32;
 const FRAME_LEN: usize = 14 + 40 + LEN as usize;
 
+/// All nodes on the link, ff02::1, and the Ethernet address that it maps to (RFC 2464, section 7).
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+const ALL_NODES_MAC: MacAddr = MacAddr([0x33, 0x33, 0, 0, 0, 1]);
+
 /// An unsolicited advertisement that tells the host `dst`, which has the address `dst_ip`, that `ip` is at the member
 /// `src`. `router`: whether this host forwards.
 ///
@@ -34,10 +38,31 @@ pub fn emit_advertisement(
     if !dst.is_host() {
         return Err(Refusal::ProbeNotUnicast);
     }
+    if !is_host_address(IpAddr::V6(dst_ip)) {
+        return Err(Refusal::AddressNotHost);
+    }
+    advertisement(dst, dst_ip, src, ip, router)
+}
+
+/// The same to all nodes (section 7.2.6).
+///
+/// # Errors
+/// An address that is not one interface's.
+pub fn emit_advertisement_to_all(src: MacAddr, ip: Ipv6Addr, router: bool) -> Result<Vec<u8>, Refusal> {
+    advertisement(ALL_NODES_MAC, ALL_NODES, src, ip, router)
+}
+
+fn advertisement(
+    dst: MacAddr,
+    dst_ip: Ipv6Addr,
+    src: MacAddr,
+    ip: Ipv6Addr,
+    router: bool,
+) -> Result<Vec<u8>, Refusal> {
     if !src.is_host() {
         return Err(Refusal::SourceNotHost);
     }
-    if [dst_ip, ip].iter().any(|ip| !is_host_address(IpAddr::V6(*ip))) {
+    if !is_host_address(IpAddr::V6(ip)) {
         return Err(Refusal::AddressNotHost);
     }
     let flags = if router { FLAG_ROUTER | FLAG_OVERRIDE } else { FLAG_OVERRIDE };

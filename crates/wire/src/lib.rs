@@ -17,7 +17,7 @@ mod probe;
 mod refusal;
 mod tlv;
 
-pub use advertisement::emit_advertisement;
+pub use advertisement::{emit_advertisement, emit_advertisement_to_all};
 pub use arp::{ArpReply, emit_arp_probe, emit_arp_reply, is_arp, is_arp_reply_to_probe, parse_arp_reply};
 pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, parse_frame};
 pub use mac::{BadMac, MacAddr};

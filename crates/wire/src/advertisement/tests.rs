@@ -36,6 +36,15 @@ fn advertisement_has_the_bytes_of_the_standard() {
 }
 
 #[test]
+fn to_all_differs_in_the_destination_only() {
+    let frame = emit_advertisement_to_all(MEMBER, OWN_IP, false).expect("good addresses");
+    assert_eq!((&frame[..6], &frame[38..54]), (&ALL_NODES_MAC.0[..], &ALL_NODES.octets()[..]));
+    assert_eq!((&frame[6..38], &frame[58..]), (&ADVERTISEMENT[6..38], &ADVERTISEMENT[58..]));
+    assert_eq!(emit_advertisement_to_all(MEMBER, OWN_IP, true).expect("good addresses")[58], 0xa0);
+    assert_eq!(emit_advertisement_to_all(MEMBER, ALL_NODES, false), Err(Refusal::AddressNotHost));
+}
+
+#[test]
 fn addresses_are_those_of_one_host() {
     let emit = |dst, dst_ip, src, ip| emit_advertisement(dst, dst_ip, src, ip, false);
     let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
