@@ -4,7 +4,7 @@
 //! Shared by the fuzz target and the replay of the corpus in `crates/proto/tests/corpus.rs`.
 
 use linkbraid_proto::{Time, arp_plus::*, limits};
-use linkbraid_wire::{HostId, MacAddr};
+use linkbraid_wire::{Class, HostId, MacAddr};
 use std::{net::IpAddr, time::Duration};
 
 /// Timer steps at one moment before something is wrong.
@@ -18,7 +18,7 @@ fn member(slot: u8, up: bool) -> OwnMember {
         sound: slot != 1,
         joining: slot == 2,
         weight_mbit: 100,
-        class: 0,
+        class: slot % 4,
     }
 }
 
@@ -42,6 +42,18 @@ pub fn run(bytes: &[u8]) {
         match what % 8 {
             0 => handle(&mut arp, now, Input::Stop),
             1 => handle(&mut arp, now, Input::Start),
+            2 if what & 8 != 0 => {
+                // Bits of `amount` choose classes; from 128 on they have other names, some of them bad.
+                let name = |number: u8| match amount & 128 {
+                    0 => format!("class{number}"),
+                    _ => format!("{}", number % 3),
+                };
+                let class = |number| Class { number, may_borrow: number & 1 == 0, name: name(number) };
+                let classes =
+                    (0..9).filter(|bit| u16::from(*amount) << 1 >> bit & 1 == 1).map(class).collect();
+                handle(&mut arp, now, Input::Classes(classes));
+                handle(&mut arp, now, Input::Features(u32::from(what >> 4)));
+            }
             2 => {
                 let members = (0..amount % 20).map(|slot| member(slot, slot != amount % 3)).collect();
                 handle(&mut arp, now, Input::Members(members));

@@ -35,7 +35,7 @@ mod tests;
 pub use counter::{Counter, Counters};
 pub use event::{Action, Changed, Conflict, Event, Input, OwnMember, Reason};
 pub use outbox::OpenConflict;
-pub use peer::{Alias, Peer, PeerKey, PeerMember, PeerState};
+pub use peer::{Alias, Peer, PeerClass, PeerKey, PeerMember, PeerState};
 pub use segment::Segment;
 pub use snapshot::Snapshot;
 pub use state::{Effect, Signal, State, step};
@@ -114,6 +114,18 @@ impl ArpPlus {
                 // Which of several segments takes in a peer's broadcasts depends on soundness, too.
                 self.out.all_changed();
                 if differ == own::Differ::Mapping {
+                    self.signal(now, Signal::OwnChange);
+                }
+            }
+            Input::Classes(classes) => {
+                if self.own.set_classes(classes, &mut self.out) {
+                    // Which members of peers are in a class of ours follows from its name.
+                    self.out.all_changed();
+                    self.signal(now, Signal::OwnChange);
+                }
+            }
+            Input::Features(features) => {
+                if std::mem::replace(&mut self.own.features, features) != features {
                     self.signal(now, Signal::OwnChange);
                 }
             }
@@ -198,7 +210,9 @@ impl ArpPlus {
     }
 
     /// The slot on which broadcasts of a host are taken in: the elected member of the first own segment on which a
-    /// sound member hears the host, else of the first on which any hears it. None if it is not heard anywhere.
+    /// sound member hears the host, else of the first on which any hears it. None if it is not heard anywhere. Of
+    /// several segments, those where a member of the host that is in no class is heard come first, for by that one its
+    /// broadcasts leave; then those whose elected member is in no class.
     pub fn broadcast_slot(&self, key: &PeerKey) -> Option<u8> {
         //= docs/arp-plus.md#9.3
         let peer = self.table.get(key)?;
@@ -207,7 +221,14 @@ impl ArpPlus {
         let soundly =
             |segment: &&Segment| segment.slots.iter().any(|slot| sound(slot) && peer.heard_on(*slot));
         let segments = || self.segments.list().iter().filter(|segment| segment.elected.is_some());
-        segments().find(soundly).or_else(|| segments().find(hears))?.elected
+        let told_here = |segment: &Segment| segment.slots.iter().any(|slot| peer.rest_heard_on(*slot));
+        let rest_elected = |segment: &Segment| {
+            segment.elected.and_then(|slot| self.own.member(slot)).is_some_and(|member| member.class == 0)
+        };
+        // Of equals `min_by_key` takes the first.
+        let rank = |segment: &&Segment| (!told_here(segment), !rest_elected(segment));
+        let first = segments().filter(soundly).min_by_key(rank);
+        first.or_else(|| segments().filter(hears).min_by_key(rank))?.elected
     }
 
     /// All counters.

@@ -18,8 +18,25 @@ impl Fnv {
 }
 
 impl Message {
-    /// Digest of the mapping: host id, epoch, addresses, hardware addresses and members; not kind, sequence or AUTH.
+    /// Digest of the whole mapping: what [`Message::told_digest`] holds, classes and features; not kind, sequence or AUTH.
     pub fn mapping_digest(&self) -> u64 {
+        let mut hash = Fnv(self.told_digest());
+        if let Some(extension) = &self.extension {
+            for class in &extension.classes {
+                let value = tlv::class_value(class);
+                hash.write(&[value.len() as u8]);
+                hash.write(&value);
+            }
+            if extension.features != 0 {
+                hash.write(&extension.features.to_be_bytes());
+            }
+        }
+        hash.0
+    }
+
+    /// What the DIGEST TLV holds: a digest of host id, epoch, addresses, hardware addresses and members. It leaves out
+    /// CLASS and FEATURES, or a receiver that skips them as unknown would refuse the message.
+    pub fn told_digest(&self) -> u64 {
         //= docs/arp-plus.md#3.7
         let mut hash = Fnv::new();
         if let Some(extension) = &self.extension {

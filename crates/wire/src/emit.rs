@@ -33,9 +33,15 @@ impl Message {
         put(out, tlv::HOST, &host);
         put(out, tlv::SEQUENCE, &extension.sequence.to_be_bytes());
         extension.members.iter().for_each(|member| put(out, tlv::MEMBER, &tlv::member_value(member)));
+        //= docs/arp-plus.md#3.9
+        extension.classes.iter().for_each(|class| put(out, tlv::CLASS, &tlv::class_value(class)));
+        //= docs/arp-plus.md#3.10
+        if extension.features != 0 {
+            put(out, tlv::FEATURES, &extension.features.to_be_bytes());
+        }
         put_addresses(out, &extension.addresses);
         if extension.digest.is_some() {
-            put(out, tlv::DIGEST, &self.mapping_digest().to_be_bytes());
+            put(out, tlv::DIGEST, &self.told_digest().to_be_bytes());
         }
         //= docs/arp-plus.md#3.8
         if let Some(auth) = &extension.auth {

@@ -7,6 +7,7 @@
 
 mod advertisement;
 mod arp;
+mod class;
 mod digest;
 mod emit;
 mod frame;
@@ -19,6 +20,7 @@ mod tlv;
 
 pub use advertisement::{emit_advertisement, emit_advertisement_to_all};
 pub use arp::{ArpReply, emit_arp_probe, emit_arp_reply, is_arp, is_arp_reply_to_probe, parse_arp_reply};
+pub use class::{CLASS_NAME_MAX, CLASSES_MAX, Class, FEATURE_MIRROR, REST, is_class_name};
 pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, parse_frame};
 pub use mac::{BadMac, MacAddr};
 pub use message::{Auth, Extension, HostId, Kind, Member, Message};

@@ -1,6 +1,6 @@
 //! The values an ARP+ message carries.
 
-use crate::{MacAddr, Refusal};
+use crate::{Class, MacAddr, Refusal, class};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -73,9 +73,13 @@ pub struct Extension {
     pub sequence: u32,
     /// One for each hardware address, in the same order.
     pub members: Vec<Member>,
+    /// Its classes, at most [`crate::CLASSES_MAX`], no number and no name twice.
+    pub classes: Vec<Class>,
+    /// What it is capable of, a bit each ([`crate::FEATURE_MIRROR`]); unknown bits say nothing.
+    pub features: u32,
     /// Further IP addresses of the host, at most [`crate::MORE_ADDRESSES_MAX`].
     pub addresses: Vec<IpAddr>,
-    /// [`Message::mapping_digest`]; `emit` writes the right one where this is `Some`.
+    /// [`Message::told_digest`]; `emit` writes the right one where this is `Some`.
     pub digest: Option<u64>,
     /// Room for authentication; carried, not verified.
     pub auth: Option<Auth>,
@@ -90,7 +94,8 @@ pub struct Member {
     pub up: bool,
     /// Its share in Mbit/s.
     pub weight_mbit: u32,
-    /// The class of traffic the member belongs to; 0 for all.
+    /// The class that has the member for itself, by the sender's number; 0: none. One that is not among
+    /// [`Extension::classes`] is a class all the same.
     pub class: u8,
 }
 
@@ -150,6 +155,7 @@ impl Extension {
         if repeats(&indexes) {
             return Err(Refusal::MemberTwice);
         }
+        class::check(&self.classes)?;
         //= docs/arp-plus.md#3.6
         if self.addresses.len() > crate::MORE_ADDRESSES_MAX {
             return Err(Refusal::TooManyAddresses);

@@ -1,6 +1,9 @@
 //! Bytes to values. Every length is checked before the bytes are touched; nothing here can panic.
 
-use crate::{Auth, Extension, HostId, Kind, MESSAGE_LEN_MAX, MacAddr, Member, Message, Refusal, tlv};
+use crate::{
+    Auth, CLASSES_MAX, Class, Extension, HostId, Kind, MESSAGE_LEN_MAX, MacAddr, Member, Message, Refusal,
+    tlv,
+};
 use std::net::IpAddr;
 
 /// A message, and what was skipped to read it.
@@ -53,7 +56,7 @@ impl Message {
         message.extension = tlvs.finish()?;
         message.check()?;
         //= docs/arp-plus.md#3.7
-        if digest.is_some_and(|digest| digest != message.mapping_digest()) {
+        if digest.is_some_and(|digest| digest != message.told_digest()) {
             return Err(Refusal::DigestMismatch);
         }
         Ok(Parsed { message, unknown_tlvs: unknown, trailing: bytes.0.len() as u16 })
@@ -99,6 +102,8 @@ struct Tlvs {
     host: Option<(HostId, u64)>,
     sequence: Option<u32>,
     members: Vec<Member>,
+    classes: Vec<Class>,
+    features: Option<u32>,
     addresses: Vec<IpAddr>,
     digest: Option<u64>,
     auth: Option<Auth>,
@@ -120,6 +125,9 @@ impl Tlvs {
             tlv::HOST => once(&mut self.host, host(value)?),
             tlv::SEQUENCE => once(&mut self.sequence, u32::from_be_bytes(exact(value)?)),
             tlv::MEMBER => self.member(exact(value)?),
+            tlv::CLASS => self.class(value),
+            //= docs/arp-plus.md#3.10
+            tlv::FEATURES => once(&mut self.features, u32::from_be_bytes(exact(value)?)),
             tlv::MORE_ADDRESSES => self.more_addresses(value),
             tlv::DIGEST => once(&mut self.digest, u64::from_be_bytes(exact(value)?)),
             tlv::AUTH => once(&mut self.auth, auth(value)?),
@@ -142,6 +150,18 @@ impl Tlvs {
             return Err(Refusal::MemberCount);
         }
         self.members.push(Member { index, up, weight_mbit: u32::from_be_bytes([a, b, c, d]), class });
+        Ok(())
+    }
+
+    fn class(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        //= docs/arp-plus.md#3.9
+        let ([number, flags], name) = value.split_first_chunk().ok_or(Refusal::TlvLength)?;
+        // There are no more numbers than that.
+        if self.classes.len() == CLASSES_MAX {
+            return Err(Refusal::ClassTwice);
+        }
+        let name = std::str::from_utf8(name).map_err(|_| Refusal::ClassName)?.to_owned();
+        self.classes.push(Class { number: *number, may_borrow: flags & tlv::FLAG_MAY_BORROW != 0, name });
         Ok(())
     }
 
@@ -172,8 +192,11 @@ impl Tlvs {
         let (Some((host, epoch)), Some(sequence)) = (self.host, self.sequence) else {
             return Err(Refusal::TlvMissing);
         };
-        let Tlvs { members, addresses, digest, auth, .. } = self;
-        Ok(Some(Extension { version, host, epoch, sequence, members, addresses, digest, auth }))
+        let Tlvs { members, classes, addresses, digest, auth, .. } = self;
+        let features = self.features.unwrap_or(0);
+        let mapping =
+            Extension { version, host, epoch, sequence, members, classes, features, addresses, digest, auth };
+        Ok(Some(mapping))
     }
 }
 

@@ -66,6 +66,12 @@ refusals! {
     MemberCount = "member_count", "the number of MEMBER TLVs differs from the number of hardware addresses";
     /// Two members have one index.
     MemberTwice = "member_twice", "two MEMBER TLVs have the same index";
+    /// A CLASS number that is 0 or above [`crate::CLASSES_MAX`].
+    ClassNumber = "class_number", "the number of a class is not 1 to 7";
+    /// A name that [`crate::is_class_name`] refuses.
+    ClassName = "class_name", "the name of a class is not 1 to 15 of a-z, 0-9, - and _, or is that of all other traffic";
+    /// Two classes have one number or one name.
+    ClassTwice = "class_twice", "two CLASS TLVs have the same number or name";
     /// More than [`crate::MORE_ADDRESSES_MAX`].
     TooManyAddresses = "too_many_addresses", "the message has more than 32 further IP addresses";
     /// A TLV follows AUTH.

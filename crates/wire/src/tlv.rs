@@ -20,14 +20,26 @@ pub const AUTH: u8 = 7;
 /// Nonce (u64), echo (u64), number (u32), view, interval in microseconds (u32), multiplier. In probes only.
 pub const PROBE: u8 = 8;
 
+/// Number, flags, name. May repeat.
+pub const CLASS: u8 = 9;
+/// u32, a bit a feature.
+pub const FEATURES: u8 = 10;
+
 /// Bytes of a HOST value.
 pub const HOST_LEN: usize = 24;
 /// Bytes of a MEMBER value.
 pub const MEMBER_LEN: usize = 7;
+/// Bytes of a CLASS value before the name.
+pub const CLASS_HEAD_LEN: usize = 2;
+/// Bytes of a FEATURES value.
+pub const FEATURES_LEN: usize = 4;
 /// Bytes of a PROBE value.
 pub const PROBE_LEN: usize = 26;
 /// Bytes of an AUTH value before the tag.
 pub const AUTH_KEY_LEN: usize = 4;
+
+/// CLASS flag: other traffic may use its members.
+pub const FLAG_MAY_BORROW: u8 = 1;
 
 /// MEMBER state: takes no traffic.
 pub const STATE_DOWN: u8 = 0;
@@ -46,6 +58,8 @@ const LONGEST: usize = 4
     + (2 + HOST_LEN)
     + 6
     + crate::HARDWARE_MAX * (2 + MEMBER_LEN)
+    + crate::CLASSES_MAX * (2 + CLASS_HEAD_LEN + crate::CLASS_NAME_MAX)
+    + (2 + FEATURES_LEN)
     + crate::MORE_ADDRESSES_MAX * (2 + 1 + 16)
     + 10
     + (2 + AUTH_KEY_LEN + crate::AUTH_TAG_MAX);
@@ -56,6 +70,12 @@ pub fn member_value(member: &crate::Member) -> [u8; MEMBER_LEN] {
     let [a, b, c, d] = member.weight_mbit.to_be_bytes();
     let state = if member.up { STATE_UP } else { STATE_DOWN };
     [member.index, state, a, b, c, d, member.class]
+}
+
+/// Bytes of a CLASS value.
+pub fn class_value(class: &crate::Class) -> Vec<u8> {
+    let flags = if class.may_borrow { FLAG_MAY_BORROW } else { 0 };
+    [&[class.number, flags][..], class.name.as_bytes()].concat()
 }
 
 /// Bytes of an IP address in network order.

@@ -120,6 +120,8 @@ fn says(kind: Kind, host: u8, sequence: u32) -> Vec<u8> {
         epoch: 1,
         sequence,
         members: vec![linkbraid_wire::Member { index: 0, up: true, weight_mbit: 100, class: 0 }],
+        classes: Vec::new(),
+        features: 0,
         addresses: Vec::new(),
         digest: None,
         auth: None,

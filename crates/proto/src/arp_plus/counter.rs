@@ -78,6 +78,10 @@ counters! {
     RefusedArpSender = 70, "refused_arp_sender", "ARP replies refused: the sender is not the Ethernet source";
     RefusedArpTarget = 71, "refused_arp_target", "ARP replies refused: the target is not the Ethernet destination, or no member";
     LimitJoins = 72, "limit_joins", "messages of new hosts refused because too many joined in a short time";
+    RefusedClassNumber = 73, "refused_class_number", "frames refused: the number of a class is not 1 to 7";
+    RefusedClassName = 74, "refused_class_name", "frames refused: a class has a name it cannot have";
+    RefusedClassTwice = 75, "refused_class_twice", "frames refused: two classes have one number or one name";
+    LimitClasses = 76, "limit_classes", "own classes not told because a message holds 7";
 }
 
 impl Counter {
@@ -128,6 +132,9 @@ impl From<Refusal> for Counter {
             Refusal::TooManyAddresses => Counter::RefusedTooManyAddresses,
             Refusal::AuthNotLast => Counter::RefusedAuthNotLast,
             Refusal::DigestMismatch => Counter::RefusedDigestMismatch,
+            Refusal::ClassNumber => Counter::RefusedClassNumber,
+            Refusal::ClassName => Counter::RefusedClassName,
+            Refusal::ClassTwice => Counter::RefusedClassTwice,
             Refusal::ProbeNotUnicast => Counter::RefusedProbeNotUnicast,
             Refusal::ProbeHardware => Counter::RefusedProbeHardware,
             Refusal::NotArp => Counter::RefusedNotArp,

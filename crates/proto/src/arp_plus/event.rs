@@ -1,7 +1,7 @@
 //! What goes into ARP+ and what comes out.
 
 use super::{PeerKey, PeerState, State};
-use linkbraid_wire::{HostId, MacAddr};
+use linkbraid_wire::{Class, HostId, MacAddr};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr};
 
@@ -22,7 +22,7 @@ pub struct OwnMember {
     pub joining: bool,
     /// Its share in Mbit/s.
     pub weight_mbit: u32,
-    /// The class it belongs to; 0 for all.
+    /// The class that has it for itself; 0: none.
     pub class: u8,
 }
 
@@ -38,6 +38,11 @@ pub enum Input<'a> {
     Segments(Vec<Vec<u8>>),
     /// The IP addresses now, all of them. The first one goes into the published part.
     Addresses(Vec<IpAddr>),
+    /// The classes now, all of them, in any order. They must keep the rules of the specification's clause 3.9, or
+    /// nothing more is sent ([`super::Counter::TxRefused`]).
+    Classes(Vec<Class>),
+    /// What this host is capable of, a bit each ([`linkbraid_wire::FEATURE_MIRROR`]).
+    Features(u32),
     /// A whole Ethernet frame of EtherType ARP+ came in on a member.
     Frame {
         /// The member.

@@ -2,7 +2,7 @@
 
 use super::{Config, Counter, OwnMember, outbox::Outbox};
 use crate::{Time, limits};
-use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, VERSION};
+use linkbraid_wire::{CLASSES_MAX, Class, Extension, HostId, Kind, MacAddr, Member, Message, VERSION};
 use std::{collections::BTreeMap, net::IpAddr};
 
 /// How the members differ from those before.
@@ -23,6 +23,9 @@ pub(super) struct Own {
     pub sequence: u32,
     pub members: Vec<OwnMember>,
     pub addresses: Vec<IpAddr>,
+    /// Ascending by number.
+    pub classes: Vec<Class>,
+    pub features: u32,
     /// MACs of members that have gone: frames they sent may still come back. Bounded by the grace time and
     /// by what an operator can remove in it.
     former: BTreeMap<MacAddr, Time>,
@@ -36,6 +39,8 @@ impl Own {
             sequence: 0,
             members: Vec::new(),
             addresses: Vec::new(),
+            classes: Vec::new(),
+            features: 0,
             former: BTreeMap::new(),
         }
     }
@@ -78,6 +83,19 @@ impl Own {
         differ
     }
 
+    /// Takes over the classes; says whether anything differs.
+    pub fn set_classes(&mut self, mut classes: Vec<Class>, out: &mut Outbox) -> bool {
+        //= docs/arp-plus.md#6.7
+        classes.sort();
+        if classes.len() > CLASSES_MAX {
+            out.counters.add(Counter::LimitClasses, (classes.len() - CLASSES_MAX) as u64);
+            classes.truncate(CLASSES_MAX);
+        }
+        let differ = classes != self.classes;
+        self.classes = classes;
+        differ
+    }
+
     pub fn slot_of(&self, mac: MacAddr) -> Option<u8> {
         self.members.iter().find(|member| member.mac == mac).map(|member| member.slot)
     }
@@ -112,6 +130,8 @@ impl Own {
             epoch: self.epoch,
             sequence: self.sequence,
             members: self.members.iter().map(told).collect(),
+            classes: self.classes.clone(),
+            features: self.features,
             addresses: self.addresses.iter().skip(1).copied().collect(),
             digest: Some(0), // `emit` computes it
             auth: None,

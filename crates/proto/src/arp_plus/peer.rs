@@ -2,7 +2,7 @@
 
 use super::Timing;
 use crate::{Time, limits};
-use linkbraid_wire::{HostId, MacAddr, Message};
+use linkbraid_wire::{Class, FEATURE_MIRROR, HostId, MacAddr, Message};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr};
 
@@ -49,12 +49,16 @@ pub struct Peer {
     pub epoch: Option<u64>,
     /// The number of its mapping within the epoch.
     pub sequence: Option<u32>,
-    /// Hash of its mapping.
+    /// Hash of its whole mapping ([`Message::mapping_digest`]).
     pub digest: u64,
     /// Its IP addresses, the one of the published part first.
     pub addresses: Vec<IpAddr>,
     /// Its members in its own order, the primary one first; never empty.
     pub members: Vec<PeerMember>,
+    /// Its classes, by its own numbers.
+    pub classes: Vec<Class>,
+    /// What it is capable of, a bit each; unknown bits say nothing.
+    pub features: u32,
     /// MACs it had lately: neighbours may still send to them.
     pub aliases: Vec<Alias>,
     /// When it was last heard.
@@ -72,10 +76,21 @@ pub struct PeerMember {
     pub up: bool,
     /// Its share in Mbit/s, if told.
     pub weight_mbit: Option<u32>,
-    /// Its class; 0 for all.
+    /// The class that has it for itself, by the peer's number; 0: none. [`Peer::class_of`] tells its name.
     pub class: u8,
     /// The own members (slots) that heard it, with the time; pairs unheard for long are taken out.
     pub heard: Vec<(u8, Time)>,
+}
+
+/// What traffic a peer's member is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerClass<'a> {
+    /// All that is in no class.
+    Rest,
+    /// A class of that name.
+    Named(&'a str),
+    /// A class of which the peer did not tell the name. Not for the rest, all the same.
+    Unknown,
 }
 
 /// A former MAC.
@@ -119,6 +134,8 @@ impl Peer {
             digest: message.mapping_digest(),
             addresses: message.all_addresses().collect(),
             members: message.hardware.iter().enumerate().map(member).collect(),
+            classes: extension.map(|extension| extension.classes.clone()).unwrap_or_default(),
+            features: extension.map_or(0, |extension| extension.features),
             aliases: Vec::new(),
             last_heard: now,
         }
@@ -144,6 +161,27 @@ impl Peer {
         self.members.iter().find(|member| member.mac == mac)
     }
 
+    /// What traffic one of its members is for.
+    pub fn class_of(&self, member: &PeerMember) -> PeerClass<'_> {
+        //= docs/arp-plus.md#3.11
+        if member.class == 0 {
+            return PeerClass::Rest;
+        }
+        let class = self.classes.iter().find(|class| class.number == member.class);
+        class.map_or(PeerClass::Unknown, |class| PeerClass::Named(&class.name))
+    }
+
+    /// Its class of that name.
+    pub fn class_named(&self, name: &str) -> Option<&Class> {
+        //= docs/arp-plus.md#13.1
+        self.classes.iter().find(|class| class.name == name)
+    }
+
+    /// Whether it takes in mirrored frames.
+    pub const fn takes_mirrored(&self) -> bool {
+        self.features & FEATURE_MIRROR != 0
+    }
+
     /// Whether the own member heard the peer's member lately.
     pub fn heard(&self, slot: u8, index: u8) -> bool {
         self.members.iter().any(|member| member.index == index && member.heard_on(slot))
@@ -152,6 +190,12 @@ impl Peer {
     /// Whether the own member heard any of the peer's lately.
     pub fn heard_on(&self, slot: u8) -> bool {
         self.members.iter().any(|member| member.heard_on(slot))
+    }
+
+    /// Whether the own member heard one lately that is live and in no class: one that broadcasts of the rest leave by.
+    pub(super) fn rest_heard_on(&self, slot: u8) -> bool {
+        let rest = |member: &&PeerMember| member.up && member.class == 0;
+        self.members.iter().filter(rest).any(|member| member.heard_on(slot))
     }
 
     /// Notes that a message came from `src` on `slot`; says whether that pair is new.

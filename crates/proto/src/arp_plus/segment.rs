@@ -12,8 +12,8 @@ pub struct Segment {
     pub number: u32,
     /// Its members, ascending.
     pub slots: Vec<u8>,
-    /// The member that takes in its broadcasts: the lowest live and sound one, else the lowest live one; none where no live
-    /// one is more than joining.
+    /// The member that takes in its broadcasts: the lowest live and sound one that is in no class, else the lowest live and
+    /// sound one, else of the live ones in the same way; none where no live one is more than joining.
     pub elected: Option<u8>,
 }
 
@@ -82,7 +82,8 @@ fn connected(members: &[OwnMember], hear: impl Fn(u8, u8) -> bool) -> Vec<Segmen
         found.sort_unstable_by_key(|member| member.slot);
         //= docs/arp-plus.md#9.2
         let fit = || found.iter().filter(|member| member.up && !member.joining);
-        let elected = fit().find(|member| member.sound).or_else(|| fit().next()).map(|member| member.slot);
+        // Soundness goes before class: who hears nothing takes in nothing. Of equals the lowest slot is first.
+        let elected = fit().min_by_key(|member| (!member.sound, member.class != 0)).map(|member| member.slot);
         let slots = found.iter().map(|member| member.slot).collect();
         list.push(Segment { number: list.len() as u32, slots, elected });
     }

@@ -2,7 +2,7 @@
 
 use super::{ArpPlus, Counter, OpenConflict, OwnMember, Peer, Segment, State};
 use crate::Time;
-use linkbraid_wire::HostId;
+use linkbraid_wire::{Class, HostId};
 use std::net::IpAddr;
 
 /// The machine at one moment; what `show`, metrics and tests read.
@@ -22,6 +22,10 @@ pub struct Snapshot {
     pub members: Vec<OwnMember>,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
+    /// Its classes, ascending by number.
+    pub classes: Vec<Class>,
+    /// What it is capable of.
+    pub features: u32,
     /// The table, in the order of keys.
     pub peers: Vec<Peer>,
     /// Which own members hear each other.
@@ -43,6 +47,8 @@ impl ArpPlus {
             sequence: self.own.sequence,
             members: self.own.members.clone(),
             addresses: self.own.addresses.clone(),
+            classes: self.own.classes.clone(),
+            features: self.own.features,
             peers: self.peers().cloned().collect(),
             segments: self.segments().to_vec(),
             conflicts: self.conflicts(),

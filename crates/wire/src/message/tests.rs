@@ -49,6 +49,8 @@ fn extended() -> Message {
         epoch: 258,
         sequence: 9,
         members: vec![Member { index: 3, up: true, weight_mbit: 100, class: 2 }],
+        classes: Vec::new(),
+        features: 0,
         addresses: vec![ip("198.18.0.7"), ip("2001:db8::8")],
         digest: Some(0),
         auth: Some(Auth { key_id: 5, tag: vec![0xaa, 0xbb] }),

@@ -26,6 +26,8 @@ fn one_of(number: u16, sequence: u32) -> Vec<u8> {
         epoch: 1,
         sequence,
         members: vec![Member { index: 0, up: true, weight_mbit: sequence, class: 0 }],
+        classes: Vec::new(),
+        features: 0,
         addresses: Vec::new(),
         digest: None,
         auth: None,
