@@ -7,16 +7,22 @@
 //!
 //! 4 x 100 against 2 x 100 gives four lanes of 50, two into each; 5:1 against 5:1 gives fast to fast and slow to slow;
 //! one fast member of a peer gets a lane from each of ours; separate switches give one lane a switch.
+//!
+//! [`plan`] makes lanes of whatever members it is given; [`rest_lanes`] and [`class_lanes`] say which members those are.
 
 use crate::limits;
 use linkbraid_wire::MacAddr;
 use serde::{Deserialize, Serialize};
 
 mod balance;
+mod class;
 mod flow;
 #[cfg(test)]
 mod tests;
 
+pub use class::{
+    ClassLanes, ClassTerms, OwnEnd, PeerEnd, Purpose, Source, class_lanes, peer_ends, rest_lanes,
+};
 use flow::Flow;
 
 /// Weights above this (4 Tbit/s) count as this, so that no sum overflows.
@@ -61,6 +67,8 @@ pub struct Lane {
     pub peer_mac: Option<MacAddr>,
     /// The rate it is to carry, in kbit/s; the shares of a plan are these over their sum.
     pub weight: u32,
+    /// The own class it is borrowed from, for use while that is idle; 0: not borrowed.
+    pub class: u8,
 }
 
 /// The plan towards a peer, or, with no peer, towards plain hosts. Lanes ascend by slot, then by the peer's index.
@@ -97,7 +105,8 @@ fn bits(weight_mbit: u32) -> u64 {
 
 fn lane(bits: u64, slot: u8, peer: Option<(u8, MacAddr)>) -> Loaded {
     let weight = u32::try_from(bits.div_ceil(BITS_PER_KBIT)).unwrap_or(u32::MAX);
-    (bits, peer.map_or(0, |(index, _)| index), Lane { slot, peer_mac: peer.map(|(_, mac)| mac), weight })
+    let peer_mac = peer.map(|(_, mac)| mac);
+    (bits, peer.map_or(0, |(index, _)| index), Lane { slot, peer_mac, weight, class: 0 })
 }
 
 /// Every live member in proportion to its weight; destinations stay as they are.

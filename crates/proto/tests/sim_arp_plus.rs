@@ -1,5 +1,7 @@
 //! What many hosts do together: joins, changes, restarts and departures under loss, reordering and duplication.
 
+#[path = "sim_arp_plus/classes.rs"]
+mod classes;
 mod sim;
 
 use linkbraid_proto::arp_plus::{Counter, OwnMember};

@@ -102,7 +102,7 @@ fn dead_members_are_left_out_on_both_sides() {
 fn plain_hosts_get_every_live_member_in_proportion() {
     let mut ours = own(&[500, 100, 0]);
     ours[2].up = false;
-    let lane = |slot, weight| Lane { slot, peer_mac: None, weight };
+    let lane = |slot, weight| Lane { slot, peer_mac: None, weight, class: 0 };
     assert_eq!(plan(&ours, None, all), [lane(0, 500_000), lane(1, 100_000)]);
 }
 

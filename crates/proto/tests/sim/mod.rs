@@ -1,7 +1,7 @@
 //! Hosts on switches that lose, delay and duplicate, on a fake clock. One seed, one course of events.
 
 use linkbraid_proto::{Time, arp_plus::*};
-use linkbraid_wire::{HostId, Kind, MacAddr, parse_frame};
+use linkbraid_wire::{Class, HostId, Kind, MacAddr, parse_frame};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
@@ -32,6 +32,8 @@ pub struct Host {
     pub epoch: u64,
     pub members: Vec<OwnMember>,
     pub addresses: Vec<IpAddr>,
+    pub classes: Vec<Class>,
+    pub features: u32,
     /// The switch of each slot.
     switches: BTreeMap<u8, u8>,
     pub running: bool,
@@ -114,6 +116,8 @@ impl World {
             epoch: 1,
             members: (0..switches.len() as u8).map(member).collect(),
             addresses: vec![IpAddr::from([198, 18, high, low])],
+            classes: Vec::new(),
+            features: 0,
             switches: (0..).zip(switches.iter().copied()).collect(),
             running: false,
             wake: None,
@@ -143,6 +147,8 @@ impl World {
         dead.wake = None;
         dead.epoch += 1;
         dead.arp = machine(host, dead.epoch, seed);
+        dead.arp.handle(self.now, Input::Classes(dead.classes.clone()));
+        dead.arp.handle(self.now, Input::Features(dead.features));
         dead.arp.handle(self.now, Input::Members(dead.members.clone()));
         dead.arp.handle(self.now, Input::Addresses(dead.addresses.clone()));
     }
@@ -155,6 +161,15 @@ impl World {
     pub fn set_addresses(&mut self, host: usize, addresses: Vec<IpAddr>) {
         self.hosts[host].addresses.clone_from(&addresses);
         self.input(host, Input::Addresses(addresses));
+    }
+
+    /// Classes and features from now on.
+    pub fn set_classes(&mut self, host: usize, mut classes: Vec<Class>, features: u32) {
+        classes.sort();
+        self.hosts[host].classes.clone_from(&classes);
+        self.hosts[host].features = features;
+        self.input(host, Input::Classes(classes));
+        self.input(host, Input::Features(features));
     }
 
     fn input(&mut self, host: usize, input: Input<'_>) {
@@ -255,14 +270,22 @@ impl World {
                 let truth = &self.hosts[*other];
                 let peer =
                     self.hosts[*at].arp.peer(&key(*other)).ok_or_else(|| format!("{at} misses {other}"))?;
-                let told: Vec<_> =
-                    peer.members.iter().map(|member| (member.index, member.mac, member.up)).collect();
-                let members: Vec<_> =
-                    truth.members.iter().map(|member| (member.slot, member.mac, member.up)).collect();
+                let told: Vec<_> = peer
+                    .members
+                    .iter()
+                    .map(|member| (member.index, member.mac, member.up, member.class))
+                    .collect();
+                let members: Vec<_> = truth
+                    .members
+                    .iter()
+                    .map(|member| (member.slot, member.mac, member.up, member.class))
+                    .collect();
                 let same = peer.state == PeerState::Alive
                     && peer.epoch == Some(truth.epoch)
                     && told == members
-                    && peer.addresses == truth.addresses;
+                    && peer.addresses == truth.addresses
+                    && peer.classes == truth.classes
+                    && peer.features == truth.features;
                 if !same {
                     return Err(format!("{at} has of {other}: {peer:?}, true is {members:?}"));
                 }
