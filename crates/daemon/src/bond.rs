@@ -22,7 +22,7 @@ use linkbraid_proto::{
     inspector::{self, Inspector},
 };
 use linkbraid_wire::{HostId, MacAddr};
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{collections::BTreeMap, net::IpAddr, sync::LazyLock};
 use tokio::{
     io::{Interest, unix::AsyncFd},
     sync::mpsc,
@@ -115,6 +115,9 @@ pub(crate) struct Bond {
     pub stripe_stale: bool,
     reader: JoinHandle<()>,
 }
+
+/// Another number each time the daemon starts.
+static EPOCH: LazyLock<u32> = LazyLock::new(|| identity::new_seed() as u32);
 
 impl Bond {
     /// Loads the data path and the protocol of a bond whose interface is there. Members come later.
@@ -225,11 +228,12 @@ impl Bond {
         let row = dataplane::Bond {
             ifindex: self.ifindex,
             mac: self.mac.0,
-            policy,
             damping,
             dead_slots: self.dead_slots(),
             elected: Vec::new(),
+            epoch: *EPOCH,
         };
+        self.tables.set_policy(policy);
         let ready = Ready { members: &self.members, own: &self.own_members(), alive: &self.inspector };
         self.tables
             .write(&self.path, row, &ready, &self.arp_plus)

@@ -2,7 +2,7 @@
 
 use crate::bond::Member;
 use linkbraid_dataplane::{
-    self as dataplane, DataPath, MEMBERS_MAX, NO_SLOT, PeerMac, Plan, Result, plain_plan,
+    self as dataplane, DataPath, MEMBERS_MAX, NO_SLOT, PeerMac, Plan, Policy, Result, plain_plan,
 };
 use linkbraid_proto::{
     arp_plus::{ArpPlus, Peer, PeerKey, Segment},
@@ -53,6 +53,8 @@ pub(crate) struct Tables {
     keys: BTreeMap<u32, PeerKey>,
     numbers: Numbers,
     macs: HashMap<[u8; 6], PeerMac>,
+    /// How traffic spreads over the lanes of the plans that are written from now on.
+    policy: Policy,
     /// The last plan written of each number, so that an unchanged one costs no system call.
     plans: HashMap<u32, Plan>,
     /// MACs that an earlier daemon wrote and whose peers have not been heard again.
@@ -68,6 +70,11 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
+    /// How traffic spreads; the plans are to be written then.
+    pub(crate) const fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
     /// Takes over what an earlier daemon left, so that traffic to known peers goes on as it was.
     pub(crate) fn adopt(path: &DataPath) -> Result<Self> {
         Ok(Self::new(path.peer_macs()?, path.members()?.into_iter().collect()))
@@ -79,6 +86,7 @@ impl Tables {
             keys: BTreeMap::new(),
             numbers: Numbers::new(inherited.iter().map(|(_, row)| row.plan).collect()),
             macs: HashMap::new(),
+            policy: Policy::Spread,
             plans: HashMap::new(),
             inherited: inherited.into_iter().collect(),
             former: members.iter().map(|(slot, row)| (*slot, *row)).collect(),
@@ -206,7 +214,10 @@ impl Tables {
         Ok(())
     }
 
-    fn set_plan(&mut self, path: &impl Rows, number: u32, plan: Plan) -> Result<()> {
+    fn set_plan(&mut self, path: &impl Rows, number: u32, mut plan: Plan) -> Result<()> {
+        if !plan.lanes.is_empty() {
+            plan.policy = self.policy;
+        }
         if self.plans.get(&number) != Some(&plan) {
             path.set_plan(number, &plan)?;
             self.plans.insert(number, plan);

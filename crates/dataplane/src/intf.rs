@@ -20,10 +20,35 @@ pub const fn plain_plan(elected: u8) -> u32 {
     PLAIN_PLAN_FIRST + elected as u32
 }
 
+/// Classes of one bond, number 0 among them: all traffic that no rule chooses.
+pub const CLASSES_MAX: usize = 8;
+/// Rules of one bond.
+pub const RULES_MAX: usize = 64;
 /// "No member".
 pub const NO_SLOT: u8 = 0xff;
 /// `lb_config.flags`: damping is on.
 pub const CONFIG_DAMPING: u32 = 1;
+
+/// `lb_config.flags`: the rules in force are in the second half of `lb_rules`.
+pub const CONFIG_SECOND_RULES: u32 = 4;
+/// `lb_plan.flags`: while no member of its lanes lives the plan of all other traffic is used.
+pub const PLAN_SHARES: u8 = 1;
+/// `lb_plan.flags`: some lanes belong to classes that may be busy.
+pub const PLAN_BORROWS: u8 = 2;
+/// `lb_rule.conditions`
+pub const RULE_PRIORITY: u32 = 1;
+/// `lb_rule.conditions`
+pub const RULE_MARK: u32 = 2;
+/// `lb_rule.conditions`
+pub const RULE_DSCP: u32 = 4;
+/// `lb_rule.conditions`
+pub const RULE_PORT: u32 = 8;
+/// `lb_rule.conditions`
+pub const RULE_HOST: u32 = 16;
+/// `lb_rule.conditions`
+pub const RULE_ETHERTYPE: u32 = 32;
+/// `lb_rule.conditions`
+pub const RULE_CGROUP: u32 = 64;
 
 /// `lb_answer.flags`: the daemon probes this host.
 pub const ANSWER_PROBED: u8 = 1;
@@ -37,11 +62,11 @@ pub struct RawConfig {
     pub damp_ns_min: u64,
     pub damp_ns_max: u64,
     pub mac: [u8; 6],
-    pub policy: u8,
+    pub n_rules: u8,
     pub n_segments: u8,
     pub elected: [u8; MEMBERS_MAX],
     pub dead_slots: u32,
-    pub pad: u32,
+    pub epoch: u32,
 }
 
 /// `struct lb_member`.
@@ -87,7 +112,7 @@ pub struct RawAnswer {
 pub struct RawLane {
     pub peer_mac: [u8; 6],
     pub slot: u8,
-    pub pad: u8,
+    pub class: u8,
     pub byte_cost: u32,
     pub hash_below: u32,
 }
@@ -98,7 +123,49 @@ pub struct RawLane {
 pub struct RawPlan {
     pub generation: u32,
     pub n_lanes: u32,
+    pub slots: u32,
+    pub policy: u8,
+    pub flags: u8,
+    pub pad: [u8; 2],
     pub lanes: [RawLane; LANES_MAX],
+}
+
+/// `struct lb_rule`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawRule {
+    pub cgroup: u64,
+    pub cgroup_level: u32,
+    pub conditions: u32,
+    pub priority: u32,
+    pub mark: u32,
+    pub mark_mask: u32,
+    pub host: [u8; 16],
+    pub host_mask: [u8; 16],
+    pub ethertype: [u8; 2],
+    pub port_first: u16,
+    pub port_last: u16,
+    pub port_protocol: u8,
+    pub dscp: u8,
+    pub class: u8,
+    pub is_ipv6: u8,
+    pub pad: [u8; 2],
+}
+
+/// `struct lb_class`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawClass {
+    pub sent_ns: u64,
+    pub slots: u32,
+    pub lends: u32,
+}
+
+/// `struct lb_class_plans`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawClassPlans {
+    pub number: [u16; CLASSES_MAX],
 }
 
 /// `struct lb_count`.
@@ -140,5 +207,8 @@ const _: () = {
     assert!(size_of::<RawPeerMac>() == 12);
     assert!(size_of::<RawAnswer>() == 4);
     assert!(size_of::<RawLane>() == 16);
-    assert!(size_of::<RawPlan>() == 264);
+    assert!(size_of::<RawPlan>() == 272);
+    assert!(size_of::<RawRule>() == 72);
+    assert!(size_of::<RawClass>() == 16);
+    assert!(size_of::<RawClassPlans>() == 16);
 };

@@ -15,7 +15,10 @@ use error::Error as E;
 pub use error::{Error, Refusal, Result};
 use hook::{Attachment, Side};
 pub use hook::{Hook, HookChoice};
-pub use intf::{ANSWERS_MAX, LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PLANS_MAX, plain_plan};
+pub use intf::{
+    ANSWERS_MAX, CLASSES_MAX, LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX,
+    plain_plan,
+};
 use libbpf_rs::{MapCore as _, MapHandle, Object, ObjectBuilder, ProgramMut};
 pub use reason::{REASONS, Reason};
 pub use ring::ArpPlusRing;
@@ -25,8 +28,10 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-pub use table::{Answer, Bond, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy};
-pub use trial::{Trial, Verdict, Way};
+pub use table::{
+    Answer, Bond, Cgroup, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy, Rule,
+};
+pub use trial::{Beside, Trial, Verdict, Way};
 
 /// The compiled programs.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bond.bpf.o"));
@@ -55,6 +60,11 @@ const MAPS: &[&str] = &[
     "lb_plain_hosts",
     "lb_answers",
     "lb_plans",
+    "lb_rules",
+    "lb_rule_counters",
+    "lb_classes",
+    "lb_class_plans",
+    "lb_class_counters",
     "lb_lane_counters",
     "lb_reasons",
     "lb_member_counters",

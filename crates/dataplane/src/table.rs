@@ -4,8 +4,8 @@ use crate::{
     DataPath,
     error::{Error, Result},
     intf::{
-        CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLANS_MAX, RawConfig, RawCount, RawLane,
-        RawLaneCounts, RawMacKey, RawPeerMac, RawPlan,
+        CLASSES_MAX, CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLAN_BORROWS, PLAN_SHARES,
+        PLANS_MAX, RawConfig, RawCount, RawLane, RawLaneCounts, RawMacKey, RawPeerMac, RawPlan,
     },
     reason::{REASONS, Reason},
 };
@@ -14,12 +14,13 @@ use libbpf_rs::{MapCore, MapFlags};
 use std::time::Duration;
 
 /// How frames spread over the lanes of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Policy {
     /// Byte-fair weighted round robin.
+    #[default]
     Spread = 0,
-    /// One flow, one lane.
+    /// One flow, one lane; borrowed lanes are not used.
     Flow = 1,
     /// The first lane takes all.
     ActiveBackup = 2,
@@ -32,14 +33,14 @@ pub struct Bond {
     pub ifindex: u32,
     /// Its MAC.
     pub mac: [u8; 6],
-    /// How its traffic spreads.
-    pub policy: Policy,
     /// Whether duplicate ACKs are damped, and the least and greatest age at which TCP is told of a hole.
     pub damping: Option<(Duration, Duration)>,
     /// The elected member of each segment that has a live member.
     pub elected: Vec<u8>,
     /// Members found dead since the plans were written, a bit a slot; see [`DataPath::set_dead_slots`].
     pub dead_slots: u32,
+    /// A number that is another one each time the daemon starts.
+    pub epoch: u32,
 }
 
 /// Least and greatest age at which TCP is told of a hole that is no proven loss, for [`Bond::damping`]. Patience costs
@@ -85,6 +86,9 @@ pub struct Lane {
     pub peer_mac: Option<[u8; 6]>,
     /// Its share, in any unit.
     pub weight: u32,
+    /// The class that it is borrowed from, and that must not have sent anything for 100 ms when it is used; 0: a lane of
+    /// the plan's own. By a hash (policy `flow`, ACKs without data, guests) no frame comes to a borrowed lane.
+    pub class: u8,
 }
 
 /// The lanes to use now.
@@ -92,6 +96,11 @@ pub struct Lane {
 pub struct Plan {
     /// At most [`LANES_MAX`]; none: frames are dropped and counted.
     pub lanes: Vec<Lane>,
+    /// How frames spread over them.
+    pub policy: Policy,
+    /// Of the plan of a class: while all members of its lanes are dead (or it has no lanes) the class takes the plan that
+    /// it stands in place of; else its frames are lost.
+    pub shares: bool,
 }
 
 /// Frames on the wire and their bytes.
@@ -113,7 +122,7 @@ pub struct MemberCounts {
 }
 
 impl DataPath {
-    /// Writes the bond's own row.
+    /// Writes the bond's own row; its rules stay.
     ///
     /// # Errors
     /// The kernel refuses, or there are more segments than members.
@@ -131,17 +140,18 @@ impl DataPath {
             Some((least, greatest)) => (CONFIG_DAMPING, nanoseconds(least), nanoseconds(greatest)),
             None => (0, 0, 0),
         };
+        let old: RawConfig = self.read("lb_bond", &0u32)?;
         let mut raw = RawConfig {
             bond_ifindex: bond.ifindex,
-            flags,
+            flags: old.flags & !CONFIG_DAMPING | flags,
             damp_ns_min: least,
             damp_ns_max: greatest,
             mac: bond.mac,
-            policy: bond.policy as u8,
+            n_rules: old.n_rules,
             n_segments: bond.elected.len() as u8,
             elected: [0; MEMBERS_MAX],
             dead_slots: bond.dead_slots,
-            pad: 0,
+            epoch: bond.epoch,
         };
         raw.elected[..bond.elected.len()].copy_from_slice(&bond.elected);
         self.write("lb_bond", &0u32, &raw)
@@ -166,13 +176,15 @@ impl DataPath {
     pub fn set_plan(&self, number: u32, plan: &Plan) -> Result<()> {
         within("plan", number.into(), u64::from(PLANS_MAX) - 1)?;
         within("lanes", plan.lanes.len() as u64, LANES_MAX as u64)?;
+        for lane in &plan.lanes {
+            within("slot", lane.slot.into(), MEMBERS_MAX as u64 - 1)?;
+            within("class", lane.class.into(), CLASSES_MAX as u64 - 1)?;
+        }
         let old: RawPlan = self.read("lb_plans", &number)?;
         let mut raw = raw_plan(plan);
         raw.generation = old.generation;
         if raw != old {
-            // Never 0 and at most 28 bits, for it is also part of a stripe's lane number.
-            raw.generation = (old.generation + 1) & 0x0fff_ffff;
-            raw.generation = raw.generation.max(1);
+            raw.generation = generation(number, old.generation);
             self.write("lb_plans", &number, &raw)?;
         }
         Ok(())
@@ -297,6 +309,17 @@ impl DataPath {
     }
 }
 
+/// The bits of a generation that count the changes of one plan.
+const CHANGES_BITS: u32 = 15;
+
+/// The generation of a plan after this one. Never 0 and at most 28 bits, for it is also part of a stripe's lane number;
+/// of no other plan, for a flow's stripes may have left by several.
+fn generation(number: u32, old: u32) -> u32 {
+    const { assert!(PLANS_MAX <= 1 << (28 - CHANGES_BITS)) };
+    let changes = (old + 1) & ((1 << CHANGES_BITS) - 1);
+    number << CHANGES_BITS | changes.max(1)
+}
+
 fn key(mac: [u8; 6]) -> RawMacKey {
     RawMacKey { mac, pad: [0; 2] }
 }
@@ -319,26 +342,36 @@ fn nanoseconds(duration: Duration) -> u64 {
 /// Costs and hash bounds from weights; the generation is left to the caller.
 fn raw_plan(plan: &Plan) -> RawPlan {
     let heaviest = plan.lanes.iter().map(|lane| lane.weight.max(1)).max().unwrap_or(1);
-    let sum: u64 = plan.lanes.iter().map(|lane| u64::from(lane.weight.max(1))).sum();
+    // Borrowed lanes have no part of the hash space.
+    let hashed = |lane: &Lane| if lane.class == 0 { u64::from(lane.weight.max(1)) } else { 0 };
+    let sum: u64 = plan.lanes.iter().map(hashed).sum();
     let mut raw = RawPlan::zeroed();
     let mut below = 0u64;
     for (lane, raw) in plan.lanes.iter().zip(&mut raw.lanes) {
-        let weight = u64::from(lane.weight.max(1));
-        below += weight;
+        below += hashed(lane);
         *raw = RawLane {
             peer_mac: lane.peer_mac.unwrap_or_default(),
             slot: lane.slot,
-            pad: 0,
-            byte_cost: u32::try_from((u64::from(heaviest) << 8) / weight).unwrap_or(u32::MAX),
+            class: lane.class,
+            byte_cost: u32::try_from((u64::from(heaviest) << 8) / u64::from(lane.weight.max(1)))
+                .unwrap_or(u32::MAX),
             hash_below: u32::try_from((below << 16) / sum.max(1)).unwrap_or(u32::MAX),
         };
     }
     raw.n_lanes = plan.lanes.len() as u32;
+    raw.slots = plan.lanes.iter().fold(0, |slots, lane| slots | 1 << lane.slot);
+    raw.policy = plan.policy as u8;
+    raw.flags = if plan.shares { PLAN_SHARES } else { 0 };
+    if plan.lanes.iter().any(|lane| lane.class != 0) {
+        raw.flags |= PLAN_BORROWS;
+    }
     raw
 }
 
+mod class;
 mod member;
 mod plain;
+pub use class::{Cgroup, Rule};
 pub use plain::Answer;
 #[cfg(test)]
 mod tests;

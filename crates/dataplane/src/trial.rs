@@ -10,8 +10,13 @@ use libbpf_rs::ProgramInput;
 /// Room for the frame that comes back, in bytes.
 const FRAME_BYTES_MAX: usize = 16 * 1024;
 /// Places in `struct __sk_buff`, in words.
+const CONTEXT_MARK: usize = 2;
+const CONTEXT_PRIORITY: usize = 8;
 const CONTEXT_INGRESS_IFINDEX: usize = 9;
 const CONTEXT_IFINDEX: usize = 10;
+const CONTEXT_GSO_SEGS: usize = 41;
+const CONTEXT_GSO_SIZE: usize = 44;
+const CONTEXT_WORDS: usize = 45;
 /// Verdicts of include/uapi/linux/pkt_cls.h.
 const TC_ACT_SHOT: i32 = 2;
 const TC_ACT_REDIRECT: i32 = 7;
@@ -23,6 +28,19 @@ pub enum Way {
     Out,
     /// From a member to the bond.
     In,
+}
+
+/// What the kernel keeps beside a frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// Its priority.
+    pub priority: u32,
+    /// Its firewall mark.
+    pub mark: u32,
+    /// Payload bytes of each segment that the frame is to be cut into; 0: none.
+    pub gso_size: u32,
+    /// The number of those segments.
+    pub gso_segs: u32,
 }
 
 /// What becomes of the frame.
@@ -53,14 +71,26 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses: no such interface, or a frame shorter than 14 bytes.
     pub fn trial(&self, way: Way, frame: &[u8], ifindex: u32) -> Result<Trial> {
+        self.trial_with(way, frame, ifindex, Beside::default())
+    }
+
+    /// The same for a frame with something beside it. Its socket is of no protocol, and in the caller's control group.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn trial_with(&self, way: Way, frame: &[u8], ifindex: u32, beside: Beside) -> Result<Trial> {
         let program = program(&self.object, if way == Way::Out { EGRESS } else { INGRESS })?;
         // The beginning of the kernel's `struct __sk_buff` (include/uapi/linux/bpf.h); the rest counts as zero.
-        let mut context = [0u32; 11];
+        let mut context = [0u32; CONTEXT_WORDS];
+        context[CONTEXT_MARK] = beside.mark;
+        context[CONTEXT_PRIORITY] = beside.priority;
+        context[CONTEXT_GSO_SEGS] = beside.gso_segs;
+        context[CONTEXT_GSO_SIZE] = beside.gso_size;
         context[CONTEXT_INGRESS_IFINDEX] = ifindex;
         context[CONTEXT_IFINDEX] = ifindex;
         let mut out = vec![0; FRAME_BYTES_MAX];
         let input = ProgramInput {
-            context_in: Some(bytemuck::bytes_of_mut(&mut context)),
+            context_in: Some(bytemuck::cast_slice_mut(&mut context[..])),
             data_in: Some(frame),
             data_out: Some(&mut out),
             ..Default::default()

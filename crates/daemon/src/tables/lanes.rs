@@ -53,6 +53,7 @@ pub(super) fn lanes_to_table(lanes: &[Lane]) -> Plan {
         slot: lane.slot,
         peer_mac: lane.peer_mac.map(|mac| mac.0),
         weight: lane.weight,
+        class: 0,
     });
-    Plan { lanes: lanes.collect() }
+    Plan { lanes: lanes.collect(), ..Plan::default() }
 }

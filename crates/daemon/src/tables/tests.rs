@@ -174,10 +174,10 @@ impl Bench {
         let bond = dataplane::Bond {
             ifindex: 9,
             mac: [2, 0, 0, 0, 1, 0],
-            policy: dataplane::Policy::Spread,
             damping: None,
             elected: Vec::new(),
             dead_slots: 0,
+            epoch: 1,
         };
         let ready = Ready { members: &self.members, own: &self.own(), alive: &Heard };
         self.tables.write(&self.path, bond, &ready, &self.arp_plus).expect("a list takes all");
@@ -215,7 +215,7 @@ fn a_peer_that_comes_changes_or_goes_costs_its_own_rows_alone() {
         Written::Plan(60, plan) => Some(plan.lanes.clone()),
         _ => None,
     });
-    let lane = dataplane::Lane { slot: 0, peer_mac: Some(mac(61)), weight: 100_000 };
+    let lane = dataplane::Lane { slot: 0, peer_mac: Some(mac(61)), weight: 100_000, class: 0 };
     assert_eq!((written.len(), lanes), (2, Some(vec![lane])), "{written:?}");
     let row = PeerMac { plan: 60, primary: mac(61), broadcast_slot: 0 };
     assert_eq!(written[1], Written::PeerMac(mac(61), row), "after its plan");

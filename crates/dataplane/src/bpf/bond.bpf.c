@@ -2,7 +2,7 @@
 /*
  * The data path of a bond: two programs on the tc hooks (tcx or clsact).
  *
- *   lb_egress   on the bond (a bridge), egress: frame -> plan of the next hop -> lane -> MACs -> member
+ *   lb_egress   on the bond (a bridge), egress: frame -> plan of the next hop (and class) -> lane -> MACs -> member
  *   lb_ingress  on each member, ingress: own, copied and flooded frames dropped, MACs put right, ARP+ to
  *               the daemon; what passes goes on to the bridge
  *
@@ -26,6 +26,7 @@
 #include "damp.bpf.h"
 #include "plain.bpf.h"
 #include "answer.bpf.h"
+#include "class.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"
 
@@ -42,15 +43,18 @@ int lb_egress(struct __sk_buff *skb)
 /* Damping's word on a frame that take() let in; 0 where it has none. */
 static __always_inline enum lb_reason judge_ack(struct __sk_buff *skb, __u32 number)
 {
-	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_config *bond = the_bond();
-	struct lb_progress *progress;
 
-	/* Over one lane nothing is striped. */
-	if (!bond || !(bond->flags & LB_CONFIG_DAMPING) || !plan || plan->n_lanes < 2)
+	if (!bond || !(bond->flags & LB_CONFIG_DAMPING))
 		return 0;
-	progress = bpf_map_lookup_elem(&lb_progresses, &number);
-	return progress ? damp(skb, bond, plan, progress) : 0;
+	/* Over one lane nothing is striped; a class of the flow's may have more lanes, though. */
+	if (!bond->n_rules) {
+		const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+
+		if (!plan || plan->n_lanes < 2)
+			return 0;
+	}
+	return damp(skb, bond);
 }
 
 SEC("tcx/ingress")

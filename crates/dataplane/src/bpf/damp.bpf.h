@@ -86,7 +86,7 @@ static __always_inline __u32 stuck_slot(const struct lb_flow *flow, const struct
 
 /* Egress: a buffer of a flow, or of one that is not known yet, leaves on a lane. */
 static __always_inline void remember_stripe(struct __sk_buff *skb, const struct tcp_view *view,
-					    struct lb_flow *flow, __u32 lane)
+					    struct lb_flow *flow, __u32 number, __u32 lane)
 {
 	__u32 end = view->seq + view->payload;
 	struct lb_stripe *stripe;
@@ -105,6 +105,7 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 		if (!flow)
 			return;
 	}
+	flow->plan = number;
 	/* What is sent again proves nothing: its arrival could be that of the first copy. */
 	if (before(view->seq, flow->next))
 		return;
@@ -329,16 +330,17 @@ static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct l
 }
 
 /* Decides about one segment that acknowledges a striped flow. Returns 0 where damping has no opinion. */
-static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct lb_config *bond,
-					    const struct lb_plan *plan, struct lb_progress *progress)
+static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct lb_config *bond)
 {
+	const struct lb_plan *plan;
+	struct lb_progress *progress;
 	struct judge_walk walk = {};
 	struct lb_flow_key key;
 	struct sack_view sack;
 	struct tcp_view view;
 	struct lb_flow *flow;
 	enum lb_reason reason;
-	__u32 keep, all;
+	__u32 keep, all, number;
 	int is_new;
 	__u64 now;
 
@@ -354,6 +356,12 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	flow = bpf_map_lookup_elem(&lb_flows, &key);
 	if (!flow)
 		return 0;
+	/* That of its class, if it has one. */
+	number = flow->plan;
+	plan = bpf_map_lookup_elem(&lb_plans, &number);
+	progress = bpf_map_lookup_elem(&lb_progresses, &number);
+	if (!plan || !progress || plan->n_lanes < 2 || plan->policy != LB_SPREAD)
+		return 0;
 	now = bpf_ktime_get_ns();
 	ease_lanes(progress, now);
 	if (flow->hole_since_ns && before(flow->hole, view.ack))
@@ -363,6 +371,9 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		flow->window = view.window;
 		return 0;
 	}
+	/* Data beyond the stripes: another rule, another plan, and that has one lane. */
+	if (before(flow->next, sack.right[0]))
+		return 0;
 	is_new = !flow->hole_since_ns;
 	if (is_new) {
 		flow->hole_since_ns = now;

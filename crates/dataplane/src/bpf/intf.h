@@ -30,6 +30,14 @@
 #define LB_FLOWS_MAX 2048
 /* Stripes remembered of a flow; a power of two. */
 #define LB_STRIPES_MAX 128
+/* Classes, number 0 among them: all traffic that no rule chooses. */
+#define LB_CLASSES_MAX 8
+/* Rules of one bond. */
+#define LB_RULES_MAX 64
+/* Two sets of rules, so that one can be written while the other one is in force. */
+#define LB_RULE_ROWS (2 * LB_RULES_MAX)
+/* A class that has sent nothing for so long lends its members, ns. */
+#define LB_BORROW_IDLE_NS (100 * 1000 * 1000)
 /* The longest ARP+ frame handed to the daemon, with its Ethernet header, in bytes. */
 #define LB_ARP_PLUS_BYTES_MAX 1514
 /* ARP+ frames, and replies to ARP probes, waiting for the daemon, in bytes of ring buffer. */
@@ -79,7 +87,8 @@
 	X(33, TX_ANSWER, "sent", "ARP or neighbour discovery for a plain host; names the member that it is to send to") \
 	X(34, TX_ASKED_ALL, "sent", "ARP or neighbour discovery for all; names the bond's MAC") \
 	X(35, RX_PROBED, "pass", "copy of a plain host's reply to an ARP probe, handed to the daemon") \
-	X(36, RX_PROBED_LOST, "drop", "such a copy that the daemon's queue did not take; the frame itself passed")
+	X(36, RX_PROBED_LOST, "drop", "such a copy that the daemon's queue did not take; the frame itself passed") \
+	X(37, TX_CLASS_BLOCKED, "drop", "no live lane of its class, which may not use those of all other traffic")
 
 #define LB_REASONS_MAX 64
 
@@ -95,6 +104,22 @@ enum lb_policy {
 
 /* lb_config.flags */
 #define LB_CONFIG_DAMPING 1
+/* The rules in force are in the second half of lb_rules. */
+#define LB_CONFIG_SECOND_RULES 4
+
+/* lb_plan.flags. While no member of its lanes lives the plan of all other traffic is used: */
+#define LB_PLAN_SHARES 1
+/* Some lanes belong to classes that may be busy: */
+#define LB_PLAN_BORROWS 2
+
+/* lb_rule.conditions: those that must hold. */
+#define LB_RULE_PRIORITY 1
+#define LB_RULE_MARK 2
+#define LB_RULE_DSCP 4
+#define LB_RULE_PORT 8
+#define LB_RULE_HOST 16
+#define LB_RULE_ETHERTYPE 32
+#define LB_RULE_CGROUP 64
 
 /* lb_answer.flags: the daemon probes this host by ARP and waits for its replies. */
 #define LB_ANSWER_PROBED 1
@@ -111,13 +136,15 @@ struct lb_config {
 	__u64 damp_ns_min;
 	__u64 damp_ns_max;
 	struct lb_mac mac;
-	__u8 policy;
+	/* Rules in force; 0: everything is of class 0, and no frame is looked at for its class. */
+	__u8 n_rules;
 	/* Segments with a live member; their elected members, lowest segment first. */
 	__u8 n_segments;
 	__u8 elected[LB_MEMBERS_MAX];
 	/* Members found dead since the plans were written, a bit a slot: their lanes are not used. */
 	__u32 dead_slots;
-	__u32 pad;
+	/* A number that is another one each time the daemon starts. */
+	__u32 epoch;
 };
 
 /* A member, by slot. Written by the daemon. */
@@ -157,19 +184,61 @@ struct lb_lane {
 	/* The peer's member; all zero keeps the destination (plain hosts). */
 	struct lb_mac peer_mac;
 	__u8 slot;
-	__u8 pad;
+	/* Borrowed from this class, while that sends nothing; 0: a lane of the plan's own. */
+	__u8 class;
 	/* Cost of a byte on this lane: 256 times the heaviest weight over its own. */
 	__u32 byte_cost;
-	/* A flow hash (16 bits) below this belongs to this lane or an earlier one. */
+	/* A flow hash (16 bits) below this belongs to this lane or an earlier one; never to a borrowed lane. */
 	__u32 hash_below;
 };
 
 /* The lanes to use now. Written by the daemon, read by egress; a reader may see half of a change for one frame. */
 struct lb_plan {
-	/* Different each time the lanes change: progress is then counted anew. */
+	/* Different each time the lanes change, and from those of all other plans: progress is then counted anew. */
 	__u32 generation;
 	__u32 n_lanes;
+	/* The lanes' members, a bit a slot. */
+	__u32 slots;
+	__u8 policy;
+	__u8 flags;
+	__u8 pad[2];
 	struct lb_lane lanes[LB_LANES_MAX];
+};
+
+/* What makes a frame one of a class. Written by the daemon, read by egress. */
+struct lb_rule {
+	/* Sent by a process in this control group (version 2), which is so many levels below the root, or below it. */
+	__u64 cgroup;
+	__u32 cgroup_level;
+	__u32 conditions; /* LB_RULE_*; all that are set must hold */
+	__u32 priority;
+	__u32 mark;
+	__u32 mark_mask;
+	/* Source or destination; an IPv4 address in the first word. */
+	__be32 host[4];
+	__be32 host_mask[4];
+	/* Behind a VLAN tag. */
+	__be16 ethertype;
+	/* Source or destination port from the first to the last. */
+	__u16 port_first;
+	__u16 port_last;
+	__u8 port_protocol; /* TCP or UDP */
+	__u8 dscp;
+	__u8 class;
+	__u8 is_ipv6; /* the host is */
+	__u8 pad[2];
+};
+
+/* A class. Written by the daemon; the time by egress. */
+struct lb_class {
+	__u64 sent_ns; /* when it last sent by its own members, if it lends them; to a sixteenth of LB_BORROW_IDLE_NS */
+	__u32 slots;   /* its own members, a bit a slot */
+	__u32 lends;   /* others may use them while it sends nothing */
+};
+
+/* By the number of a plan: those that classes have in its place, 0 for none. Written by the daemon, read by egress. */
+struct lb_class_plans {
+	__u16 number[LB_CLASSES_MAX];
 };
 
 /* How far each lane is in virtual time. Written by egress; its drag by ingress. */
@@ -245,6 +314,9 @@ struct lb_flow {
 	__u32 told_to;
 	/* The lane of the lowest hole, as in lb_stripe; LB_NO_LANE once it is known to be a loss, or not known. */
 	__u32 hole_lane;
+	/* The number of the plan by which it was striped last. */
+	__u32 plan;
+	__u32 pad;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 
@@ -261,7 +333,10 @@ _Static_assert(sizeof(struct lb_member) == 12, "lb_member");
 _Static_assert(sizeof(struct lb_peer_mac) == 12, "lb_peer_mac");
 _Static_assert(sizeof(struct lb_answer) == 4, "lb_answer");
 _Static_assert(sizeof(struct lb_lane) == 16, "lb_lane");
-_Static_assert(sizeof(struct lb_plan) == 264, "lb_plan");
+_Static_assert(sizeof(struct lb_plan) == 272, "lb_plan");
+_Static_assert(sizeof(struct lb_rule) == 72, "lb_rule");
+_Static_assert(sizeof(struct lb_class) == 16, "lb_class");
+_Static_assert(sizeof(struct lb_class_plans) == 16, "lb_class_plans");
 _Static_assert(sizeof(struct lb_flow_key) == 36, "lb_flow_key");
 
 #endif

@@ -76,6 +76,30 @@ struct {
 	__type(value, struct lb_plan);
 } lb_plans SEC(".maps");
 
+/* Rules, those in force in one half; see lb_config. Written by the daemon, read by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_RULE_ROWS);
+	__type(key, __u32);
+	__type(value, struct lb_rule);
+} lb_rules SEC(".maps");
+
+/* Classes. Written by the daemon and egress, read by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_CLASSES_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_class);
+} lb_classes SEC(".maps");
+
+/* Plans of classes in place of each plan. Written by the daemon, read by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_PLANS_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_class_plans);
+} lb_class_plans SEC(".maps");
+
 /* How far each lane of each plan is. Written by egress. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -20,6 +20,22 @@ struct {
 	__type(value, struct lb_member_counts);
 } lb_member_counters SEC(".maps");
 
+/* What each rule chose, by its place in lb_rules. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LB_RULE_ROWS);
+	__type(key, __u32);
+	__type(value, struct lb_count);
+} lb_rule_counters SEC(".maps");
+
+/* What was of each class, while there were rules. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LB_CLASSES_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_count);
+} lb_class_counters SEC(".maps");
+
 /* Frames on the wire that this buffer stands for. */
 static __always_inline __u32 wire_frames(struct __sk_buff *skb)
 {
@@ -47,6 +63,22 @@ static __always_inline void count_member(struct __sk_buff *skb, __u32 slot, int 
 
 	if (counts)
 		add_count(is_tx ? &counts->tx : &counts->rx, skb);
+}
+
+static __always_inline void count_rule(struct __sk_buff *skb, __u32 row)
+{
+	struct lb_count *count = bpf_map_lookup_elem(&lb_rule_counters, &row);
+
+	if (count)
+		add_count(count, skb);
+}
+
+static __always_inline void count_class(struct __sk_buff *skb, __u32 class)
+{
+	struct lb_count *count = bpf_map_lookup_elem(&lb_class_counters, &class);
+
+	if (count)
+		add_count(count, skb);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
- * Reads lb_bond, lb_members, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans; writes lb_progresses,
- * lb_lane_counters, lb_flows.
+ * Reads lb_bond, lb_members, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules, lb_class_plans; writes
+ * lb_progresses, lb_lane_counters, lb_flows, lb_classes.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
@@ -161,10 +161,12 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 
 	if (plan->n_lanes == 1)
 		return 0;
-	if (bond->policy == LB_ACTIVE_BACKUP)
+	if (plan->flags & LB_PLAN_BORROWS)
+		dead |= lent_slots(plan, dead);
+	if (plan->policy == LB_ACTIVE_BACKUP)
 		return dead ? next_live_lane_out(plan, dead, 0) : 0;
 	hash = bpf_get_hash_recalc(skb);
-	if (bond->policy == LB_FLOW) {
+	if (plan->policy == LB_FLOW) {
 		lane = hashed_lane(plan, hash);
 		return dead ? next_live_lane_out(plan, dead, lane) : lane;
 	}
@@ -200,7 +202,7 @@ static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_
 	if ((__s64)ahead < (__s64)(LEAD_BYTES_MAX * cost))
 		__sync_fetch_and_add(time, skb->wire_len * cost);
 	if (is_damped)
-		remember_stripe(skb, &view, flow, plan->generation << 4 | lane);
+		remember_stripe(skb, &view, flow, number, plan->generation << 4 | lane);
 	return lane;
 }
 
@@ -291,10 +293,11 @@ static __always_inline enum lb_reason multicast_reason(struct __sk_buff *skb, co
 
 /* One copy for each segment; on one switch (the usual case) the members take turns. */
 static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, const struct lb_config *bond,
-						      const struct lb_mac *group, __be16 protocol, int *verdict)
+						      const struct lb_mac *group, __be16 protocol, __u32 class,
+						      int *verdict)
 {
-	__u32 plain = 0;
-	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
+	__u32 number = 0;
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 
 	if (!plan || !plan->n_lanes || !bond->n_segments)
 		return LB_TX_NO_LANE;
@@ -303,8 +306,14 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 
 		if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
 			return send_over(skb, bond, bond->elected[0], group, 1, LB_TX_REPORT, verdict);
-		lane = choose_lane(skb, bond, plain, plan);
-		count_lane(skb, plain, plan->generation, lane);
+		if (class) {
+			number = class_plan(bond, number, class);
+			plan = bpf_map_lookup_elem(&lb_plans, &number);
+			if (!plan || !plan->n_lanes)
+				return LB_TX_CLASS_BLOCKED;
+		}
+		lane = choose_lane(skb, bond, number, plan);
+		count_lane(skb, number, plan->generation, lane);
 		return send_over(skb, bond, plan->lanes[index_of(lane)].slot, group, 1,
 				 multicast_reason(skb, bond, protocol), verdict);
 	}
@@ -336,7 +345,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	struct ethhdr *eth;
 	__be16 protocol;
 	const struct lb_lane *lane;
-	__u32 number, chosen;
+	__u32 number, base, chosen, class = 0;
 	int has_macs;
 
 	if (!has_ethernet(skb, &eth))
@@ -348,8 +357,10 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	protocol = eth->h_proto;
 	if (!same_mac(&source, &bond->mac))
 		return steer_guest(skb, bond, &source, verdict);
+	if (bond->n_rules)
+		class = class_of(skb, bond);
 	if (is_multicast(&destination))
-		return steer_multicast(skb, bond, &destination, protocol, verdict);
+		return steer_multicast(skb, bond, &destination, protocol, class, verdict);
 	key = mac_key(&destination);
 	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
 	number = peer ? peer->plan : 0;
@@ -370,9 +381,12 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 			number = segment_plan(segment);
 		}
 	}
+	base = number;
+	if (class)
+		number = class_plan(bond, base, class);
 	plan = bpf_map_lookup_elem(&lb_plans, &number);
 	if (!plan || !plan->n_lanes)
-		return LB_TX_NO_LANE;
+		return number == base ? LB_TX_NO_LANE : LB_TX_CLASS_BLOCKED;
 	chosen = choose_lane(skb, bond, number, plan);
 	count_lane(skb, number, plan->generation, chosen);
 	lane = &plan->lanes[index_of(chosen)];
@@ -381,7 +395,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 		has_macs = same_mac(&destination, &lane->peer_mac);
 		destination = lane->peer_mac;
 	}
-	return send_over(skb, bond, lane->slot, &destination, has_macs, unicast_reason(number),
+	return send_over(skb, bond, lane->slot, &destination, has_macs, unicast_reason(base),
 			 verdict);
 }
 

@@ -51,7 +51,7 @@ fn acks_move_together_and_only_those_of_the_dead() {
 #[test]
 fn policy_flow_moves_the_flows_of_the_dead_only() {
     let mut rig = Rig::new(4);
-    rig.change(|bond| bond.policy = Policy::Flow);
+    rig.set_policy(Policy::Flow);
     let where_are = |rig: &Rig| slots(rig, (0..64).map(|flow| udp(peer(0), own(0), flow, 100)), "tx_peer");
     let before = where_are(&rig);
     rig.change(|bond| bond.dead_slots = 0b1100);
@@ -63,7 +63,7 @@ fn policy_flow_moves_the_flows_of_the_dead_only() {
 #[test]
 fn policy_active_backup_takes_the_first_that_lives() {
     let mut rig = Rig::new(3);
-    rig.change(|bond| bond.policy = Policy::ActiveBackup);
+    rig.set_policy(Policy::ActiveBackup);
     for (dead, used) in [(0b000, 0), (0b010, 0), (0b001, 1), (0b011, 2)] {
         rig.path.set_dead_slots(dead).unwrap();
         assert_eq!(slots(&rig, (0..3).map(|flow| udp(peer(0), own(0), flow, 100)), "tx_peer"), [used; 3]);
@@ -104,10 +104,8 @@ fn broadcasts_and_reports_leave_by_the_living() {
 fn a_plan_whose_lanes_are_all_dead_is_used_as_it_is() {
     for policy in [Policy::Spread, Policy::Flow, Policy::ActiveBackup] {
         let mut rig = Rig::new(2);
-        rig.change(|bond| {
-            bond.policy = policy;
-            bond.dead_slots = 0b1111;
-        });
+        rig.set_policy(policy);
+        rig.change(|bond| bond.dead_slots = 0b1111);
         for (to, from) in [(peer(0), own(0)), (PLAIN, own(0)), (BROADCAST, own(0)), (PLAIN, GUEST)] {
             assert_eq!(rig.out(&udp(to, from, 0, 100)).verdict, Verdict::Redirect, "{policy:?}");
         }

@@ -33,7 +33,7 @@ pub const V4: u16 = 0x0800;
 pub const V6: u16 = 0x86dd;
 
 /// 198.18.0.`host`, or 2001:db8::`host`.
-fn address(protocol: u16, host: u8) -> Vec<u8> {
+pub fn address(protocol: u16, host: u8) -> Vec<u8> {
     match protocol {
         V4 => vec![198, 18, 0, host],
         _ => [&[0x20, 1, 0xd, 0xb8], &[0u8; 11][..], &[host]].concat(),

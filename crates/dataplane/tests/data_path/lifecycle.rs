@@ -1,10 +1,8 @@
 //! Loading, attaching, dying, being adopted, going away.
 
 use crate::frames::ethernet;
-use crate::rig::{PLAIN, Rig, index, ip, new_namespace, own, pins};
-use linkbraid_dataplane::{
-    Bond, DataPath, Hook, HookChoice, Lane, Member, PeerMac, Plan, Policy, Verdict, Way,
-};
+use crate::rig::{PLAIN, Rig, index, ip, new_namespace, own, pins, plan};
+use linkbraid_dataplane::{Bond, DataPath, Hook, HookChoice, Lane, Member, PeerMac, Plan, Verdict, Way};
 use std::{fs, process::Command};
 
 fn text(program: &str, line: &str) -> String {
@@ -46,15 +44,15 @@ fn write_tables(path: &DataPath) {
     let bond = Bond {
         ifindex: index("bond"),
         mac: own(0),
-        policy: Policy::Spread,
         damping: None,
         elected: vec![0],
         dead_slots: 0,
+        epoch: 1,
     };
     path.set_bond(&bond).unwrap();
     let member = Member { ifindex: index("member0"), mac: own(0), live: true, elected: 0 };
     path.set_member(0, Some(&member)).unwrap();
-    path.set_plan(0, &Plan { lanes: vec![Lane { slot: 0, peer_mac: None, weight: 1 }] }).unwrap();
+    path.set_plan(0, &plan(&[(0, 1)], |_| None)).unwrap();
 }
 
 /// Filters on both interfaces.
@@ -164,8 +162,8 @@ fn a_member_that_is_gone_is_no_obstacle() {
 #[test]
 fn values_out_of_range_are_refused_with_their_limits() {
     let rig = Rig::new(1);
-    let lane = Lane { slot: 0, peer_mac: None, weight: 1 };
-    let error = rig.path.set_plan(0, &Plan { lanes: vec![lane; 17] }).unwrap_err();
+    let lane = Lane { slot: 0, peer_mac: None, weight: 1, class: 0 };
+    let error = rig.path.set_plan(0, &Plan { lanes: vec![lane; 17], ..Plan::default() }).unwrap_err();
     assert_eq!(error.to_string(), "lanes: 17 is outside the allowed range 0 to 16");
     let error = rig.path.set_plan(4113, &Plan::default()).unwrap_err();
     assert_eq!(error.to_string(), "plan: 4113 is outside the allowed range 0 to 4112");

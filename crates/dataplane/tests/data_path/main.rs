@@ -5,6 +5,7 @@
 //! cannot be made there.
 
 mod answer;
+mod class;
 mod damp;
 mod dead;
 mod frames;

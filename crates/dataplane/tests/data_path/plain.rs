@@ -1,9 +1,9 @@
 //! Plain hosts while the members are on separate switches: where they are heard, and how they are reached.
 
 use crate::frames::{Tcp, V4, ethernet};
-use crate::rig::{BROADCAST, GUEST, PLAIN, Rig, own, peer};
+use crate::rig::{BROADCAST, GUEST, PLAIN, Rig, own, peer, plan};
 use crate::steer::{slots, udp};
-use linkbraid_dataplane::{Lane, Plan, Verdict, plain_plan};
+use linkbraid_dataplane::{Plan, Verdict, plain_plan};
 
 /// Slots 0 and 1 on one switch, 2 and 3 on another; each segment's plan is over its own members.
 pub fn two_switches() -> Rig {
@@ -19,7 +19,7 @@ pub fn two_switches() -> Rig {
 }
 
 fn lanes(slots: &[u8]) -> Plan {
-    Plan { lanes: slots.iter().map(|slot| Lane { slot: *slot, peer_mac: None, weight: 1 }).collect() }
+    plan(&slots.iter().map(|slot| (*slot, 1)).collect::<Vec<_>>(), |_| None)
 }
 
 pub fn hear(rig: &Rig, slot: u8, to: [u8; 6], from: [u8; 6]) {

@@ -1,7 +1,7 @@
 //! A bond in a network namespace of its own, whose programs are run on single frames.
 
 use linkbraid_dataplane::{
-    Bond, Count, DataPath, HookChoice, Lane, Member, PeerMac, Plan, Policy, Verdict, Way, remove_pins,
+    Beside, Bond, Count, DataPath, HookChoice, Lane, Member, PeerMac, Plan, Policy, Verdict, Way, remove_pins,
 };
 use std::{
     path::PathBuf,
@@ -54,6 +54,8 @@ pub struct Rig {
     pub path: DataPath,
     pub bond: Bond,
     pub members: Vec<u32>,
+    /// Of the plans that are written from now on.
+    pub policy: Policy,
     pins: PathBuf,
 }
 
@@ -79,6 +81,13 @@ pub fn index(name: &str) -> u32 {
     nix::net::if_::if_nametoindex(name).expect("the interface is there")
 }
 
+/// Lanes over these slots, each with its weight.
+pub fn plan(slots: &[(u8, u32)], to: fn(u8) -> Option<[u8; 6]>) -> Plan {
+    let lane =
+        |(slot, weight): &(u8, u32)| Lane { slot: *slot, peer_mac: to(*slot), weight: *weight, class: 0 };
+    Plan { lanes: slots.iter().map(lane).collect(), ..Plan::default() }
+}
+
 impl Rig {
     /// `n` members of equal weight, one segment, damping with holes that never get old.
     pub fn new(n: u8) -> Self {
@@ -96,12 +105,12 @@ impl Rig {
         let bond = Bond {
             ifindex: index("bond"),
             mac: own(0),
-            policy: Policy::Spread,
             damping: Some((LONG, LONG)),
             elected: vec![0],
             dead_slots: 0,
+            epoch: 1,
         };
-        let rig = Self { path, bond, members, pins };
+        let rig = Self { path, bond, members, policy: Policy::Spread, pins };
         rig.path.set_bond(&rig.bond).unwrap();
         for slot in 0..n {
             rig.set_member(slot, 0);
@@ -120,14 +129,16 @@ impl Rig {
 
     /// Lane i joins our member i and the peer's member i; towards plain hosts the lanes weigh the same.
     pub fn weights(&self, weights: &[u32]) {
-        let lanes = |to: fn(u8) -> Option<[u8; 6]>| Plan {
-            lanes: (0u8..)
-                .zip(weights)
-                .map(|(slot, weight)| Lane { slot, peer_mac: to(slot), weight: *weight })
-                .collect(),
-        };
-        self.path.set_plan(0, &lanes(|_| None)).unwrap();
-        self.path.set_plan(1, &lanes(|slot| Some(peer(slot)))).unwrap();
+        let slots: Vec<(u8, u32)> = (0u8..).zip(weights.iter().copied()).collect();
+        self.path.set_plan(0, &Plan { policy: self.policy, ..plan(&slots, |_| None) }).unwrap();
+        let to_peer = plan(&slots, |slot| Some(peer(slot)));
+        self.path.set_plan(1, &Plan { policy: self.policy, ..to_peer }).unwrap();
+    }
+
+    /// Equal lanes of this policy over all members.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+        self.weights(&vec![1000; self.members.len()]);
     }
 
     pub fn change(&mut self, change: impl FnOnce(&mut Bond)) {
@@ -139,9 +150,9 @@ impl Rig {
         self.path.reasons().unwrap().into_iter().map(|(reason, count)| (reason.name, count)).collect()
     }
 
-    fn run(&self, way: Way, frame: &[u8], ifindex: u32) -> Ran {
+    fn run(&self, way: Way, frame: &[u8], ifindex: u32, beside: Beside) -> Ran {
         let before = self.counts();
-        let trial = self.path.trial(way, frame, ifindex).expect("the kernel runs the program");
+        let trial = self.path.trial_with(way, frame, ifindex, beside).expect("the kernel runs the program");
         let after = self.counts();
         let reasons = before
             .iter()
@@ -155,17 +166,22 @@ impl Rig {
 
     /// A frame leaves by the bond.
     pub fn out(&self, frame: &[u8]) -> Ran {
-        self.run(Way::Out, frame, self.bond.ifindex)
+        self.out_with(frame, Beside::default())
+    }
+
+    /// A frame leaves by the bond with something beside it.
+    pub fn out_with(&self, frame: &[u8], beside: Beside) -> Ran {
+        self.run(Way::Out, frame, self.bond.ifindex, beside)
     }
 
     /// A frame arrives on a member.
     pub fn arrives(&self, slot: u8, frame: &[u8]) -> Ran {
-        self.run(Way::In, frame, self.members[usize::from(slot)])
+        self.run(Way::In, frame, self.members[usize::from(slot)], Beside::default())
     }
 
     /// A frame arrives on any interface.
     pub fn arrives_on(&self, ifindex: u32, frame: &[u8]) -> Ran {
-        self.run(Way::In, frame, ifindex)
+        self.run(Way::In, frame, ifindex, Beside::default())
     }
 }
 

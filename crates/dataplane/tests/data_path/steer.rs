@@ -92,7 +92,7 @@ fn a_new_lane_does_not_have_to_catch_up() {
 #[test]
 fn policy_flow_keeps_a_flow_on_one_lane_and_spreads_flows() {
     let mut rig = Rig::new(4);
-    rig.change(|bond| bond.policy = Policy::Flow);
+    rig.set_policy(Policy::Flow);
     let mut seen = [0; 4];
     for flow in 0..64 {
         let used = slots(&rig, (0..3).map(|_| udp(peer(0), own(0), flow, 100)), "tx_peer");
@@ -105,7 +105,7 @@ fn policy_flow_keeps_a_flow_on_one_lane_and_spreads_flows() {
 #[test]
 fn policy_active_backup_uses_the_first_lane_only() {
     let mut rig = Rig::new(3);
-    rig.change(|bond| bond.policy = Policy::ActiveBackup);
+    rig.set_policy(Policy::ActiveBackup);
     assert_eq!(slots(&rig, (0..5).map(|flow| udp(peer(0), own(0), flow, 100)), "tx_peer"), [0; 5]);
 }
 

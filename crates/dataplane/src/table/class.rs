@@ -1,0 +1,219 @@
+//! Classes: the rules that choose them, their plans, and what they carried.
+
+use super::{Count, within};
+use crate::{
+    DataPath,
+    error::{Error, Result},
+    intf::{
+        CLASSES_MAX, CONFIG_SECOND_RULES, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLANS_MAX, RULE_CGROUP, RULE_DSCP,
+        RULE_ETHERTYPE, RULE_HOST, RULE_MARK, RULE_PORT, RULE_PRIORITY, RULES_MAX, RawClass, RawClassPlans,
+        RawConfig, RawCount, RawRule,
+    },
+};
+use bytemuck::Zeroable as _;
+use libbpf_rs::{MapCore as _, MapFlags};
+use std::{net::IpAddr, ops::RangeInclusive};
+
+/// The greatest DSCP.
+const DSCP_MAX: u64 = 63;
+/// The greatest depth of a control group that a rule can name (the kernel's own limit is the integers').
+const CGROUP_LEVEL_MAX: u64 = i32::MAX as u64;
+
+/// What makes a frame one of a class: all conditions that are given must hold. A rule without any holds for every frame.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// The class, below [`CLASSES_MAX`]; 0 is all other traffic.
+    pub class: u8,
+    /// The frame's priority (`SO_PRIORITY` of its socket).
+    pub priority: Option<u32>,
+    /// The firewall mark under a mask: value, mask.
+    pub mark: Option<(u32, u32)>,
+    /// The differentiated services code point of IPv4 or IPv6, up to 63.
+    pub dscp: Option<u8>,
+    /// IP protocol (6: TCP, 17: UDP) and source or destination ports. Fragments behind the first one have no ports; such
+    /// a frame has those of its socket if it was sent by one of that protocol (a UDP socket that is not connected knows
+    /// its own only), else none.
+    pub port: Option<(u8, RangeInclusive<u16>)>,
+    /// Source or destination address, and the length of its prefix in bits.
+    pub host: Option<(IpAddr, u8)>,
+    /// The EtherType, behind one VLAN tag.
+    pub ethertype: Option<u16>,
+    /// The control group of the process that sent it, or one above that.
+    pub cgroup: Option<Cgroup>,
+}
+
+/// A control group (version 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cgroup {
+    /// The inode number of its directory.
+    pub id: u64,
+    /// How many levels it is below the root of the hierarchy.
+    pub level: u32,
+}
+
+impl DataPath {
+    /// Replaces all rules at once; the first one that a frame fulfils counts. A rule that was there before keeps its
+    /// count (less what it chooses during this call).
+    ///
+    /// # Errors
+    /// The kernel refuses, there are more than [`RULES_MAX`] rules, or a value is out of range; then the old rules
+    /// are still in force.
+    pub fn set_rules(&self, rules: &[Rule]) -> Result<()> {
+        within("rules", rules.len() as u64, RULES_MAX as u64)?;
+        let rows = rules.iter().map(raw_rule).collect::<Result<Vec<_>>>()?;
+        let mut config: RawConfig = self.read("lb_bond", &0u32)?;
+        let first = first_row(&config);
+        let mut old = Vec::new();
+        for row in first..first + u32::from(config.n_rules) {
+            old.push((self.read::<_, RawRule>("lb_rules", &row)?, row));
+        }
+        if old.iter().map(|row| &row.0).eq(&rows) {
+            return Ok(());
+        }
+        config.flags ^= CONFIG_SECOND_RULES;
+        for (row, rule) in (first_row(&config)..).zip(&rows) {
+            let before = old.iter().position(|old| old.0 == *rule).map(|at| old.remove(at).1);
+            let counts: Vec<RawCount> = match before {
+                Some(before) => self.read_percpu("lb_rule_counters", before)?,
+                None => vec![RawCount::zeroed(); libbpf_rs::num_possible_cpus().map_err(Error::Load)?],
+            };
+            self.write_percpu("lb_rule_counters", row, &counts)?;
+            self.write("lb_rules", &row, rule)?;
+        }
+        // Both fields are read by one frame at different times; it may see too many rules of a set, which are old ones, or
+        // too few, but never one that is half written.
+        config.n_rules = rows.len() as u8;
+        self.write("lb_bond", &0u32, &config)
+    }
+
+    /// What each rule chose, in their order.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn rule_counts(&self) -> Result<Vec<Count>> {
+        let config: RawConfig = self.read("lb_bond", &0u32)?;
+        let first = first_row(&config);
+        (first..first + u32::from(config.n_rules)).map(|row| self.sum("lb_rule_counters", row)).collect()
+    }
+
+    /// What of this class has left the bond since it was loaded, or was dropped there; for class 0 while there were rules.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there is no such class.
+    pub fn class_counts(&self, class: u8) -> Result<Count> {
+        within("class", class.into(), CLASSES_MAX as u64 - 1)?;
+        self.sum("lb_class_counters", class.into())
+    }
+
+    /// Forgets what was of a class, for the next one of its number.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there is no such class.
+    pub fn clear_class_counts(&self, class: u8) -> Result<()> {
+        within("class", class.into(), CLASSES_MAX as u64 - 1)?;
+        let zero = vec![RawCount::zeroed(); libbpf_rs::num_possible_cpus().map_err(Error::Load)?];
+        self.write_percpu("lb_class_counters", class.into(), &zero)
+    }
+
+    /// Writes a class: its own members, a bit a slot, and whether others borrow them. If they do, what the class sends
+    /// by them keeps the others off [lanes](crate::Lane::class) of this class for 100 ms.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the number or a slot is out of range.
+    pub fn set_class(&self, number: u8, slots: u32, borrow: bool) -> Result<()> {
+        within("class", number.into(), CLASSES_MAX as u64 - 1)?;
+        within("slots", slots.into(), (1 << MEMBERS_MAX) - 1)?;
+        let old: RawClass = self.read("lb_classes", &u32::from(number))?;
+        self.write("lb_classes", &u32::from(number), &RawClass { slots, lends: borrow.into(), ..old })
+    }
+
+    /// From now on a class takes the plan `number` in place of the plan `base`; `None`: `base` itself. `base` is 0 or the
+    /// [plan of a segment](crate::plain_plan) for plain hosts, else the plan of a peer. A plan without lanes that does
+    /// not [share](crate::Plan::shares) drops the class's frames (`tx_class_blocked`).
+    ///
+    /// # Errors
+    /// The kernel refuses, or a number is out of range.
+    pub fn set_class_plan(&self, base: u32, class: u8, number: Option<u32>) -> Result<()> {
+        within("plan", base.into(), u64::from(PLANS_MAX) - 1)?;
+        within("plan", number.unwrap_or(0).into(), u64::from(PLAIN_PLAN_FIRST) - 1)?;
+        within("class", class.into(), CLASSES_MAX as u64 - 1)?;
+        let mut plans: RawClassPlans = self.read("lb_class_plans", &base)?;
+        let number = number.unwrap_or(0) as u16;
+        let old = std::mem::replace(&mut plans.number[usize::from(class)], number);
+        if old == number { Ok(()) } else { self.write("lb_class_plans", &base, &plans) }
+    }
+
+    /// All plans of classes, each with what it stands in place of, the class, and its number; for a daemon that adopts
+    /// the table of an earlier one.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn class_plans(&self) -> Result<Vec<(u32, u8, u32)>> {
+        let mut all = Vec::new();
+        for base in 0..PLANS_MAX {
+            let plans: RawClassPlans = self.read("lb_class_plans", &base)?;
+            let numbers = (0u8..).zip(plans.number).filter(|(_, number)| *number != 0);
+            all.extend(numbers.map(|(class, number)| (base, class, u32::from(number))));
+        }
+        Ok(all)
+    }
+
+    fn write_percpu<V: bytemuck::Pod>(&self, map: &'static str, key: u32, cpus: &[V]) -> Result<()> {
+        let cpus: Vec<Vec<u8>> = cpus.iter().map(|cpu| bytemuck::bytes_of(cpu).to_vec()).collect();
+        self.map(map)?
+            .update_percpu(&key.to_ne_bytes(), &cpus, MapFlags::ANY)
+            .map_err(|cause| Error::Map { map, cause })
+    }
+}
+
+/// The row of the first rule in force.
+fn first_row(config: &RawConfig) -> u32 {
+    if config.flags & CONFIG_SECOND_RULES == 0 { 0 } else { RULES_MAX as u32 }
+}
+
+fn raw_rule(rule: &Rule) -> Result<RawRule> {
+    within("class", rule.class.into(), CLASSES_MAX as u64 - 1)?;
+    let mut raw = RawRule { class: rule.class, ..RawRule::zeroed() };
+    if let Some(priority) = rule.priority {
+        raw.conditions |= RULE_PRIORITY;
+        raw.priority = priority;
+    }
+    if let Some((mark, mask)) = rule.mark {
+        raw.conditions |= RULE_MARK;
+        (raw.mark, raw.mark_mask) = (mark, mask);
+    }
+    if let Some(dscp) = rule.dscp {
+        within("DSCP", dscp.into(), DSCP_MAX)?;
+        raw.conditions |= RULE_DSCP;
+        raw.dscp = dscp;
+    }
+    if let Some((protocol, ports)) = &rule.port {
+        raw.conditions |= RULE_PORT;
+        raw.port_protocol = *protocol;
+        (raw.port_first, raw.port_last) = (*ports.start(), *ports.end());
+    }
+    if let Some((host, length)) = rule.host {
+        raw.conditions |= RULE_HOST;
+        let (bits, words) = match host {
+            IpAddr::V4(host) => (32, (u128::from(host.to_bits())) << 96),
+            IpAddr::V6(host) => (128, host.to_bits()),
+        };
+        within("prefix length", length.into(), bits)?;
+        let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+        raw.is_ipv6 = host.is_ipv6().into();
+        (raw.host, raw.host_mask) = ((words & mask).to_be_bytes(), mask.to_be_bytes());
+    }
+    if let Some(ethertype) = rule.ethertype {
+        raw.conditions |= RULE_ETHERTYPE;
+        raw.ethertype = ethertype.to_be_bytes();
+    }
+    if let Some(Cgroup { id, level }) = rule.cgroup {
+        within("control group level", level.into(), CGROUP_LEVEL_MAX)?;
+        raw.conditions |= RULE_CGROUP;
+        (raw.cgroup, raw.cgroup_level) = (id, level);
+    }
+    Ok(raw)
+}
+
+#[cfg(test)]
+mod tests;
