@@ -28,6 +28,8 @@ pub const RULES_MAX: usize = 64;
 pub const NO_SLOT: u8 = 0xff;
 /// `lb_config.flags`: damping is on.
 pub const CONFIG_DAMPING: u32 = 1;
+/// `lb_config.flags`: latency is measured.
+pub const CONFIG_LATENCY: u32 = 2;
 
 /// `lb_config.flags`: the rules in force are in the second half of `lb_rules`.
 pub const CONFIG_SECOND_RULES: u32 = 4;

@@ -6,6 +6,7 @@
 mod error;
 mod hook;
 mod intf;
+mod latency;
 mod reason;
 mod ring;
 mod table;
@@ -19,6 +20,7 @@ pub use intf::{
     ANSWERS_MAX, CLASSES_MAX, LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX,
     plain_plan,
 };
+pub use latency::{CallHook, Latency, LatencyMeter, Stage};
 use libbpf_rs::{MapCore as _, MapHandle, Object, ObjectBuilder, ProgramMut};
 pub use reason::{REASONS, Reason};
 pub use ring::ArpPlusRing;
@@ -104,7 +106,10 @@ impl DataPath {
             let map = object.maps().find(|map| map.name() == OsStr::new(name)).ok_or(E::Missing(name))?;
             maps.insert(*name, MapHandle::try_from(&map).map_err(E::Load)?);
         }
-        Ok(Self { object, maps, pins: pins.to_owned(), choice, bond: None, members: HashMap::new() })
+        let path = Self { object, maps, pins: pins.to_owned(), choice, bond: None, members: HashMap::new() };
+        // A daemon that died while it measured could not switch the stamps off.
+        path.set_latency(false)?;
+        Ok(path)
     }
 
     /// Puts the egress program on the bond.

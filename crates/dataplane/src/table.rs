@@ -122,7 +122,7 @@ pub struct MemberCounts {
 }
 
 impl DataPath {
-    /// Writes the bond's own row; its rules stay.
+    /// Writes the bond's own row; its rules stay, and whether it measures latency.
     ///
     /// # Errors
     /// The kernel refuses, or there are more segments than members.
@@ -276,13 +276,18 @@ impl DataPath {
         Ok(total(self.read_percpu::<RawCount>(map, key)?.into_iter()))
     }
 
-    fn write<K: bytemuck::Pod, V: bytemuck::Pod>(&self, map: &'static str, key: &K, value: &V) -> Result<()> {
+    pub(crate) fn write<K: bytemuck::Pod, V: bytemuck::Pod>(
+        &self,
+        map: &'static str,
+        key: &K,
+        value: &V,
+    ) -> Result<()> {
         self.map(map)?
             .update(bytemuck::bytes_of(key), bytemuck::bytes_of(value), MapFlags::ANY)
             .map_err(|cause| Error::Map { map, cause })
     }
 
-    fn read<K: bytemuck::Pod, V: bytemuck::Pod>(&self, map: &'static str, key: &K) -> Result<V> {
+    pub(crate) fn read<K: bytemuck::Pod, V: bytemuck::Pod>(&self, map: &'static str, key: &K) -> Result<V> {
         let failed = |cause| Error::Map { map, cause };
         let bytes = self.map(map)?.lookup(bytemuck::bytes_of(key), MapFlags::ANY).map_err(failed)?;
         let bytes = bytes.ok_or(Error::Missing(map))?;

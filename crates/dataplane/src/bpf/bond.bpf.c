@@ -19,6 +19,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "intf.h"
+#include "latency.h"
 #include "maps.bpf.h"
 #include "stats.bpf.h"
 #include "parse.bpf.h"
@@ -29,14 +30,18 @@
 #include "class.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"
+#include "stamp.bpf.h"
 
 SEC("tcx/egress")
 int lb_egress(struct __sk_buff *skb)
 {
 	int verdict = TC_ACT_SHOT;
-	enum lb_reason reason = steer(skb, &verdict);
+	__u32 class = LB_CLASS_REST;
+	enum lb_reason reason = steer(skb, &verdict, &class);
 
 	count_reason(skb, reason);
+	if (verdict == TC_ACT_REDIRECT)
+		stamp(skb, the_bond(), class);
 	return verdict;
 }
 

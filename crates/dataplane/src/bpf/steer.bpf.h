@@ -335,7 +335,7 @@ static __always_inline enum lb_reason unicast_reason(__u32 number)
 	return number ? LB_TX_PEER : LB_TX_PLAIN;
 }
 
-static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
+static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *class_out)
 {
 	const struct lb_config *bond = the_bond();
 	const struct lb_peer_mac *peer;
@@ -358,7 +358,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	if (!same_mac(&source, &bond->mac))
 		return steer_guest(skb, bond, &source, verdict);
 	if (bond->n_rules)
-		class = class_of(skb, bond);
+		*class_out = class = class_of(skb, bond);
 	if (is_multicast(&destination))
 		return steer_multicast(skb, bond, &destination, protocol, class, verdict);
 	key = mac_key(&destination);
