@@ -60,6 +60,13 @@ static __always_inline __u32 ports_of(const struct sock *sk)
 	return BPF_CORE_READ(sk, __sk_common.skc_dport) << 16 | BPF_CORE_READ(sk, __sk_common.skc_num);
 }
 
+static __always_inline int is_internet(const struct sock *sk)
+{
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+
+	return family == AF_INET || family == AF_INET6;
+}
+
 static __always_inline int is_stream(const struct sock *sk)
 {
 	return BPF_CORE_READ(sk, sk_type) == SOCK_STREAM && BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP;
@@ -108,7 +115,7 @@ static __always_inline void note_call(const struct sock *sk)
 {
 	__u64 now, key = (__u64)sk;
 
-	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie) != meter.net_cookie)
+	if (!sk || !is_internet(sk) || BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie) != meter.net_cookie)
 		return;
 	now = bpf_ktime_get_ns();
 	if (is_stream(sk))
@@ -198,7 +205,7 @@ static __always_inline __u64 call_of(const struct sk_buff *skb)
 		return 0;
 	if (is_stream(sk))
 		return stream_call(skb, sk);
-	if (!is_for_datagrams(sk))
+	if (!is_internet(sk) || !is_for_datagrams(sk))
 		return 0;
 	latest = bpf_map_lookup_elem(&lb_datagrams, &key);
 	return latest ? *latest : 0;

@@ -23,6 +23,7 @@ struct net_device {
 struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
+	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	possible_net_t skc_net;
 };
@@ -108,6 +109,9 @@ struct pt_regs {
 
 #pragma clang attribute pop
 
+/* include/linux/socket.h */
+#define AF_INET 2
+#define AF_INET6 10
 /* enum sock_type, include/linux/net.h */
 #define SOCK_STREAM 1
 #define SOCK_DGRAM 2

@@ -91,9 +91,9 @@ static __always_inline __u32 bucket_of(__u32 ticks)
 
 static __always_inline void account(__u32 class, enum lb_stage stage, __u64 ns)
 {
-	__u32 key = class * LB_STAGES + stage, bucket;
+	__u32 key = class * LB_STAGES + stage;
 	struct lb_latency *latency = bpf_map_lookup_elem(&lb_latencies, &key);
-	__u64 ticks = ns >> LB_TICK_SHIFT;
+	__u64 ticks = ns >> LB_TICK_SHIFT, bucket;
 
 	if (!latency)
 		return;
@@ -107,6 +107,8 @@ static __always_inline void account(__u32 class, enum lb_stage stage, __u64 ns)
 	add_wide(&latency->ticks, ticks);
 	add_wide(&latency->square_ticks, ticks * ticks);
 	bucket = bucket_of(ticks);
+	/* In one register, or the verifier of 6.1 forgets the comparison. */
+	asm volatile("" : "+r"(bucket));
 	if (bucket < LB_BUCKETS)
 		latency->buckets[bucket]++;
 }

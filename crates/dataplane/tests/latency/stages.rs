@@ -1,12 +1,11 @@
 //! Datagrams: what is counted in which stage, and what is not.
 
 use crate::rig::{Rig, ip};
-use crate::wire::{Wire, count, hooks, of, wait_for};
+use crate::wire::{Wire, count, hooks, of, tc, wait_for};
 use linkbraid_dataplane::{LatencyMeter, Stage};
 use std::{
     fs,
     net::UdpSocket,
-    process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -15,11 +14,6 @@ use std::{
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn tc(line: &str) {
-    let done = Command::new("tc").args(line.split_whitespace()).output().expect("iproute2 is installed");
-    assert!(done.status.success(), "tc {line}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 fn send(from: &str, to: &str, frames: usize, bytes: usize) {
@@ -72,12 +66,20 @@ fn what_waits_in_the_members_queue_is_told_by_the_driver_stage() {
         // 1 Mbit/s: a frame of 1042 bytes takes 8.3 ms, and the bucket holds two.
         tc("qdisc add dev member0 root tbf rate 1mbit burst 2100 limit 100000");
         let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
-        send("198.18.9.1:0", "198.18.9.2:9", 10, 1000);
-        wait_for("the queue to be empty", || count(&meter, Stage::Driver) >= 10);
+        send("198.18.9.1:0", "198.18.9.2:9", 21, 1000);
+        wait_for("the queue to be empty", || count(&meter, Stage::Driver) >= 21);
         let driver = of(&meter, Stage::Driver).unwrap();
         assert!(driver.max > Duration::from_millis(50), "{hook:?}: {driver:?}");
         assert!(driver.min < Duration::from_millis(8), "{hook:?}: {driver:?}");
-        assert_eq!(count(&meter, Stage::Application), 10);
+        // They wait 8.3 ms longer each.
+        let near = |told: Duration, share: f64| {
+            let is = driver.max.as_secs_f64() * share;
+            (told.as_secs_f64() - is).abs() < is / 4.0
+        };
+        assert!(near(driver.p50, 0.5) && near(driver.mean, 0.5) && near(driver.p90, 0.9), "{driver:?}");
+        // The standard deviation of what is spread evenly.
+        assert!(near(driver.stddev, 0.29), "{driver:?}");
+        assert_eq!(count(&meter, Stage::Application), 21);
         let application = of(&meter, Stage::Application).unwrap();
         assert!(application.max < driver.max, "{hook:?}: {application:?}");
     }

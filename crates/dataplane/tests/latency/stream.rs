@@ -1,13 +1,14 @@
 //! TCP: data counts from the send call of its first byte, however long it waited.
 
-use crate::wire::{SOON, Wire, count, hooks, of, wait_for};
+use crate::rig::ip;
+use crate::wire::{SOON, Wire, count, hooks, of, tc, wait_for};
 use linkbraid_dataplane::{LatencyMeter, Stage};
 use nix::poll::{PollFd, PollFlags, poll};
 use std::{
     io::{ErrorKind, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     os::fd::AsFd as _,
-    sync::mpsc::Receiver,
+    sync::mpsc::{Receiver, channel},
     time::{Duration, Instant},
 };
 
@@ -85,7 +86,7 @@ fn what_a_closed_window_holds_back_waits_at_the_application() {
     for &hook in hooks() {
         let wire = Wire::new(1);
         let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
-        let (go, may_read) = std::sync::mpsc::channel::<()>();
+        let (go, may_read) = channel::<()>();
         let (mut stream, read) = connect(&wire, "198.18.9.2:0", move |mut stream| {
             may_read.recv_timeout(SOON).unwrap();
             let mut all = Vec::new();
@@ -117,5 +118,58 @@ fn what_a_closed_window_holds_back_waits_at_the_application() {
         assert!(late.max >= CLOSED, "{hook:?}: {late:?}");
         let driver = of(&meter, Stage::Driver).unwrap();
         assert!(driver.p99 < CLOSED, "{hook:?}: {driver:?}");
+    }
+}
+
+#[test]
+fn what_is_sent_again_counts_in_the_driver_stage_only() {
+    for &hook in hooks() {
+        let wire = Wire::new(1);
+        let (gone, is_gone) = channel::<()>();
+        let (back, is_back) = channel::<()>();
+        let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
+        let before = wire.sent();
+        let (mut stream, _ended) = connect(&wire, "198.18.9.2:0", move |stream| {
+            ip("address del 198.18.9.2/24 dev far0");
+            gone.send(()).unwrap();
+            is_back.recv_timeout(SOON).unwrap();
+            ip("address add 198.18.9.2/24 dev far0");
+            echo(stream);
+        });
+        is_gone.recv_timeout(SOON).unwrap();
+        let connected = wire.sent();
+        stream.write_all(&[1; 100]).unwrap();
+        wait_for("the message to be sent again", || wire.sent() >= connected + 2);
+        back.send(()).unwrap();
+        stream.read_exact(&mut [0; 100]).unwrap();
+        assert_eq!(count(&meter, Stage::Application), 1, "{hook:?}");
+        wait_for("all to be counted", || count(&meter, Stage::Driver) == wire.sent() - before);
+    }
+}
+
+#[test]
+fn a_buffer_of_many_segments_counts_once_wherever_it_is_cut() {
+    const BYTES: usize = 2_000_000;
+    for &hook in hooks() {
+        // By the far end of the members, which needs no cutting, and by the member's queue.
+        for shaped in [false, true] {
+            let wire = Wire::new(1);
+            if shaped {
+                tc("qdisc add dev member0 root tbf rate 200mbit burst 3100 limit 10000000");
+            }
+            let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
+            let before = wire.sent();
+            let (mut stream, ended) =
+                connect(&wire, "198.18.9.2:0", |mut stream| stream.read_to_end(&mut Vec::new()).unwrap());
+            stream.write_all(&vec![1; BYTES]).unwrap();
+            drop(stream);
+            assert_eq!(ended.recv_timeout(SOON).unwrap(), BYTES);
+            let application = count(&meter, Stage::Application);
+            assert!(application > 0, "{hook:?}");
+            // Besides the data, the handshake and the end.
+            wait_for("all to be counted", || count(&meter, Stage::Driver) > application + 1);
+            let (driver, frames) = (count(&meter, Stage::Driver), wire.sent() - before);
+            assert!(driver < frames / 2, "{hook:?}: {driver} of {frames} frames, shaped: {shaped}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::rig::{Rig, ip, new_namespace, own, peer};
 use linkbraid_dataplane::{CallHook, Error, Latency, LatencyMeter, Stage};
 use std::{
+    process::Command,
     sync::{
         OnceLock,
         mpsc::{Receiver, Sender, channel},
@@ -102,11 +103,17 @@ fn text(mac: [u8; 6]) -> String {
 }
 
 fn has_carrier(slot: u8) -> bool {
-    let done = std::process::Command::new("ip")
+    let done = Command::new("ip")
         .args(["-o", "link", "show", "up", "dev", &format!("member{slot}")])
         .output()
         .expect("iproute2 is installed");
     String::from_utf8_lossy(&done.stdout).contains("LOWER_UP")
+}
+
+/// Runs tc.
+pub fn tc(line: &str) {
+    let done = Command::new("tc").args(line.split_whitespace()).output().expect("iproute2 is installed");
+    assert!(done.status.success(), "tc {line}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// Until it is so.
