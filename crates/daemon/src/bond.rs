@@ -22,7 +22,7 @@ use linkbraid_proto::{
     inspector::{self, Inspector},
 };
 use linkbraid_wire::{HostId, MacAddr};
-use std::{collections::BTreeMap, net::IpAddr, sync::LazyLock};
+use std::{collections::BTreeMap, net::IpAddr};
 use tokio::{
     io::{Interest, unix::AsyncFd},
     sync::mpsc,
@@ -113,11 +113,10 @@ pub(crate) struct Bond {
     pub tables: Tables,
     /// Other members carry traffic than when the stripe length was set.
     pub stripe_stale: bool,
+    /// Another number each time the data path is loaded.
+    epoch: u32,
     reader: JoinHandle<()>,
 }
-
-/// Another number each time the daemon starts.
-static EPOCH: LazyLock<u32> = LazyLock::new(|| identity::new_seed() as u32);
 
 impl Bond {
     /// Loads the data path and the protocol of a bond whose interface is there. Members come later.
@@ -156,6 +155,7 @@ impl Bond {
             stripe_bytes: 0,
             stripe_stale: false,
             tables,
+            epoch: identity::new_seed() as u32,
             reader,
         })
     }
@@ -231,7 +231,7 @@ impl Bond {
             damping,
             dead_slots: self.dead_slots(),
             elected: Vec::new(),
-            epoch: *EPOCH,
+            epoch: self.epoch,
         };
         self.tables.set_policy(policy);
         let ready = Ready { members: &self.members, own: &self.own_members(), alive: &self.inspector };

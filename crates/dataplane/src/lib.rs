@@ -67,6 +67,8 @@ const MAPS: &[&str] = &[
     "lb_classes",
     "lb_class_plans",
     "lb_class_counters",
+    "lb_mirror_sent",
+    "lb_mirrors",
     "lb_lane_counters",
     "lb_reasons",
     "lb_member_counters",

@@ -24,6 +24,10 @@ pub enum Policy {
     Flow = 1,
     /// The first lane takes all.
     ActiveBackup = 2,
+    /// In the plan of a peer that takes mirrored frames: a frame leaves by two lanes, the first one that lives and the one
+    /// that shares least with it, and the first copy counts. One that has no room for the 16 bytes of the trailer, is a
+    /// buffer of several segments, or finds one lane only leaves once. Frames to plain hosts spread.
+    Mirror = 3,
 }
 
 /// The bond as a whole.
@@ -39,7 +43,8 @@ pub struct Bond {
     pub elected: Vec<u8>,
     /// Members found dead since the plans were written, a bit a slot; see [`DataPath::set_dead_slots`].
     pub dead_slots: u32,
-    /// A number that is another one each time the daemon starts.
+    /// What tells mirrored frames from those of an earlier life: another number each time the data path is loaded, at
+    /// random.
     pub epoch: u32,
 }
 

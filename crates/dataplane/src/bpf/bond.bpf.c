@@ -28,6 +28,7 @@
 #include "plain.bpf.h"
 #include "answer.bpf.h"
 #include "class.bpf.h"
+#include "mirror.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"
 #include "stamp.bpf.h"
@@ -89,7 +90,11 @@ int lb_ingress(struct __sk_buff *skb)
 	case LB_RX_ACK_WINDOW:
 		count_member(skb, slot, 0);
 		return TC_ACT_UNSPEC;
+	case LB_RX_MIRROR:
+		/* It arrives once more, as what it was before it was mirrored. */
+		return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
 	case LB_RX_ACK_DAMPED:
+	case LB_RX_MIRROR_COPY:
 		count_member(skb, slot, 0);
 		return TC_ACT_SHOT;
 	default:

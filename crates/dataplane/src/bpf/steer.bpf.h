@@ -335,6 +335,20 @@ static __always_inline enum lb_reason unicast_reason(__u32 number)
 	return number ? LB_TX_PEER : LB_TX_PLAIN;
 }
 
+/* The copy of a mirrored frame has left; so does the frame. */
+static __always_inline enum lb_reason mirrored(struct __sk_buff *skb, __u32 number, const struct lb_plan *plan,
+					       __u32 lanes, enum lb_reason reason, int *verdict)
+{
+	const struct lb_member *member = member_at(plan->lanes[index_of(lanes)].slot);
+
+	if (reason != LB_TX_MIRROR || !member)
+		return reason;
+	count_lane(skb, number, plan->generation, lanes);
+	count_lane(skb, number, plan->generation, lanes >> 8);
+	*verdict = bpf_redirect(member->ifindex, 0);
+	return reason;
+}
+
 static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *class_out)
 {
 	const struct lb_config *bond = the_bond();
@@ -346,6 +360,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 	__be16 protocol;
 	const struct lb_lane *lane;
 	__u32 number, base, chosen, class = 0;
+	enum lb_reason reason;
 	int has_macs;
 
 	if (!has_ethernet(skb, &eth))
@@ -387,7 +402,17 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 	plan = bpf_map_lookup_elem(&lb_plans, &number);
 	if (!plan || !plan->n_lanes)
 		return number == base ? LB_TX_NO_LANE : LB_TX_CLASS_BLOCKED;
-	chosen = choose_lane(skb, bond, number, plan);
+	reason = unicast_reason(base);
+	if (plan->policy == LB_MIRROR && reason == LB_TX_PEER) {
+		chosen = mirror_lanes(plan, plan->flags & LB_PLAN_BORROWS ?
+						    bond->dead_slots | lent_slots(plan, bond->dead_slots) :
+						    bond->dead_slots);
+		reason = send_twice(skb, bond, plan, chosen, class);
+		if (reason != LB_TX_MIRROR_ONCE)
+			return mirrored(skb, number, plan, chosen, reason, verdict);
+	} else {
+		chosen = choose_lane(skb, bond, number, plan);
+	}
 	count_lane(skb, number, plan->generation, chosen);
 	lane = &plan->lanes[index_of(chosen)];
 	has_macs = 1;
@@ -395,8 +420,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 		has_macs = same_mac(&destination, &lane->peer_mac);
 		destination = lane->peer_mac;
 	}
-	return send_over(skb, bond, lane->slot, &destination, has_macs, unicast_reason(base),
-			 verdict);
+	return send_over(skb, bond, lane->slot, &destination, has_macs, reason, verdict);
 }
 
 #endif

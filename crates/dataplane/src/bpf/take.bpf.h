@@ -2,7 +2,7 @@
 /*
  * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
  * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_plans, lb_answers, lb_bond;
- * writes lb_arp_plus, lb_plain_hosts.
+ * writes lb_arp_plus, lb_plain_hosts, lb_mirrors.
  */
 #ifndef LB_TAKE_BPF_H
 #define LB_TAKE_BPF_H
@@ -51,6 +51,21 @@ static __always_inline int put_mac(struct __sk_buff *skb, __u32 at, const struct
 	return !bpf_skb_store_bytes(skb, at, mac, ETH_ALEN, 0);
 }
 
+/* A frame for the MAC of the member `owner` arrives on another one. Whether that is the switch's doing alone. */
+static __always_inline int is_flooded(const struct lb_config *bond, const struct lb_member *member, __u32 slot,
+				      __u32 owner_slot)
+{
+	const struct lb_member *owner = member_at(owner_slot);
+
+	/*
+	 * While the MAC's own member is dead its switch floods for it, and so does another switch, which never sees that
+	 * MAC: one member of the segment takes that in.
+	 */
+	if (!owner || member->elected != slot)
+		return 1;
+	return owner->elected == member->elected && owner->live && !is_dead(bond, owner_slot);
+}
+
 /* Decides about one frame; `number` becomes that of the plan that leads back to its sender. */
 static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_out, __u32 *number)
 {
@@ -88,6 +103,8 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	if (is_multicast(&destination)) {
 		__u32 accepts = peer ? peer->broadcast_slot : member->elected;
 
+		if (protocol == bpf_htons(LB_ETH_P_MIRROR))
+			return LB_RX_MIRROR_BAD;
 		if (accepts != slot)
 			return LB_RX_COPY;
 		if (peer && !same_mac(&source, &peer->primary) && !put_mac(skb, ETH_ALEN, &peer->primary))
@@ -99,21 +116,13 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 		found = bpf_map_lookup_elem(&lb_own_macs, &key);
 		if (!found)
 			return guest_slot(bond, &destination) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
-		if (*found != slot) {
-			const struct lb_member *owner = member_at(*found);
-
-			/*
-			 * While the MAC's own member is dead its switch floods for it, and so does another switch, which
-			 * never sees that MAC: one member of the segment takes that in.
-			 */
-			if (!owner || member->elected != slot)
-				return LB_RX_FLOODED;
-			if (owner->elected == member->elected && owner->live && !is_dead(bond, *found))
-				return LB_RX_FLOODED;
-		}
+		if (*found != slot && is_flooded(bond, member, slot, *found))
+			return LB_RX_FLOODED;
 	} else if (!peer && protocol == bpf_htons(ETH_P_ARP)) {
 		copy_probe_reply(skb, slot, &key);
 	}
+	if (protocol == bpf_htons(LB_ETH_P_MIRROR))
+		return peer ? unwrap(skb, peer->plan) : LB_RX_MIRROR_STRANGER;
 	if (!same_mac(&destination, &bond->mac) && !put_mac(skb, 0, &bond->mac))
 		return LB_RX_REWRITE;
 	if (!peer)

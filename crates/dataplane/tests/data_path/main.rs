@@ -10,6 +10,8 @@ mod damp;
 mod dead;
 mod frames;
 mod lifecycle;
+mod live;
+mod mirror;
 mod plain;
 mod probe;
 mod rig;

@@ -1,0 +1,378 @@
+//! Two hosts with two links between them, whose kernels send real frames through the programs.
+
+use crate::rig::{index, ip, new_namespace, own, peer, pins, plan};
+use linkbraid_dataplane::{
+    Bond, Cgroup, DataPath, HookChoice, Member, PeerMac, Plan, Policy, Rule, remove_pins,
+};
+use nix::sched::{CloneFlags, setns};
+use std::{
+    fs::{self, File},
+    io::{ErrorKind, Read, Write},
+    net::{TcpListener, TcpStream, UdpSocket},
+    os::fd::AsRawFd as _,
+    path::PathBuf,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// One of them, 198.18.9.1 or 198.18.9.2, and .10. in a VLAN.
+struct Host {
+    number: u8,
+    namespace: File,
+    has_vlans: bool,
+    path: DataPath,
+    pins: PathBuf,
+}
+
+/// The MAC of a host's member.
+fn mac(host: u8, slot: u8) -> [u8; 6] {
+    if host == 1 { own(slot) } else { peer(slot) }
+}
+
+fn text(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// A namespace of its own for this thread.
+fn namespace() -> File {
+    new_namespace();
+    ip("link set lo up");
+    File::open("/proc/thread-self/ns/net").unwrap()
+}
+
+impl Host {
+    /// Makes the bond, where the members are already; all traffic to the other host goes by both lanes.
+    fn new(number: u8, namespace: File) -> Self {
+        setns(&namespace, CloneFlags::CLONE_NEWNET).unwrap();
+        ip("link add bond type bridge");
+        ip(&format!("link set bond address {}", text(mac(number, 0))));
+        for slot in 0..2 {
+            ip(&format!("link set member{slot} address {} master bond up", text(mac(number, slot))));
+            ip(&format!("link set member{slot} type bridge_slave isolated on learning off flood off"));
+        }
+        ip("link set bond up");
+        // Small kernels have no VLANs.
+        let tagged =
+            Command::new("ip").args("link add link bond name tagged type vlan id 5".split(' ')).output();
+        let has_vlans = tagged.expect("iproute2 is installed").status.success();
+        if has_vlans {
+            ip("link set tagged up");
+        }
+        let other = 3 - number;
+        for (net, device) in [(9, "bond"), (10, "tagged")].into_iter().take(1 + usize::from(has_vlans)) {
+            ip(&format!("address add 198.18.{net}.{number}/24 dev {device}"));
+            let to = text(mac(other, 0));
+            ip(&format!("neighbour add 198.18.{net}.{other} lladdr {to} dev {device} nud permanent"));
+        }
+        let pins = pins();
+        let path = load(number, &pins, u32::from(number));
+        Self { number, namespace, path, pins, has_vlans }
+    }
+
+    fn enter(&self) {
+        setns(&self.namespace, CloneFlags::CLONE_NEWNET).unwrap();
+    }
+
+    fn to_other(&self, policy: Policy) {
+        let to = if self.number == 1 { |slot| Some(peer(slot)) } else { |slot| Some(own(slot)) };
+        self.path.set_plan(1, &Plan { policy, ..plan(&[(0, 1), (1, 1)], to) }).unwrap();
+    }
+
+    /// Its daemon has died, and so has what it left: nothing is known of what was sent.
+    fn start_anew(&mut self, epoch: u32) {
+        self.enter();
+        remove_pins(&self.pins).unwrap();
+        self.pins = pins();
+        self.path = load(self.number, &self.pins, epoch);
+    }
+
+    fn count(&self, reason: &'static str) -> u64 {
+        self.path.reason(reason).unwrap().frames
+    }
+
+    /// A socket of this host, in network `net`.
+    fn udp(&self, net: u8) -> UdpSocket {
+        self.enter();
+        let socket = UdpSocket::bind(format!("198.18.{net}.{}:5000", self.number)).unwrap();
+        socket.set_read_timeout(Some(DEADLINE)).unwrap();
+        socket
+    }
+
+    /// Takes its link `slot` down.
+    fn cut(&self, slot: u8) {
+        self.enter();
+        ip(&format!("link set member{slot} down"));
+    }
+
+    /// Puts it up again.
+    fn mend(&self, slot: u8) {
+        self.enter();
+        ip(&format!("link set member{slot} up"));
+        self.wait_for_link(slot);
+    }
+
+    /// Waits until what arrives there comes to the bond.
+    fn wait_for_link(&self, slot: u8) {
+        self.enter();
+        wait_for(|| {
+            let shown =
+                Command::new("bridge").args(["link", "show", "dev", &format!("member{slot}")]).output();
+            String::from_utf8_lossy(&shown.expect("iproute2 is installed").stdout)
+                .contains("state forwarding")
+        });
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let removed = remove_pins(&self.pins);
+        if !std::thread::panicking() {
+            removed.unwrap();
+        }
+    }
+}
+
+fn load(number: u8, pins: &std::path::Path, epoch: u32) -> DataPath {
+    let mut path = DataPath::load(pins, HookChoice::Auto).expect("the programs load");
+    let bond = Bond {
+        ifindex: index("bond"),
+        mac: mac(number, 0),
+        damping: None,
+        elected: vec![0],
+        dead_slots: 0,
+        epoch,
+    };
+    path.set_bond(&bond).unwrap();
+    let other = 3 - number;
+    for slot in 0..2 {
+        let ifindex = index(&format!("member{slot}"));
+        path.set_member(slot, Some(&Member { ifindex, mac: mac(number, slot), live: true, elected: 0 }))
+            .unwrap();
+        let row = PeerMac { plan: 1, primary: mac(other, 0), broadcast_slot: 0 };
+        path.set_peer_mac(mac(other, slot), &row).unwrap();
+        path.attach_member(ifindex).unwrap();
+    }
+    path.set_plan(0, &plan(&[(0, 1), (1, 1)], |_| None)).unwrap();
+    path.attach_bond(bond.ifindex).unwrap();
+    path
+}
+
+/// Two hosts whose members are joined by cables, all traffic mirrored both ways.
+fn two_hosts() -> [Host; 2] {
+    let (first, second) = (namespace(), namespace());
+    let to = format!("/proc/{}/fd/{}", std::process::id(), first.as_raw_fd());
+    for slot in 0..2 {
+        ip(&format!("link add member{slot} type veth peer name member{slot} netns {to}"));
+    }
+    let second = Host::new(2, second);
+    let hosts = [Host::new(1, first), second];
+    for host in &hosts {
+        host.to_other(Policy::Mirror);
+        (0..2).for_each(|slot| host.wait_for_link(slot));
+    }
+    hosts
+}
+
+#[track_caller]
+fn wait_for(mut is: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < DEADLINE, "it never came");
+        std::thread::yield_now();
+    }
+}
+
+/// Sends numbered datagrams of these lengths and receives each of them once.
+fn exchange(from: &UdpSocket, to: &UdpSocket, lengths: impl Iterator<Item = usize>) -> u64 {
+    let mut sent = 0;
+    let mut buffer = [0; 4096];
+    for length in lengths {
+        let message: Vec<u8> = (0..length).map(|i| (i as u64 * 7 + sent * 13) as u8).collect();
+        from.send_to(&message, to.local_addr().unwrap()).unwrap();
+        let (bytes, _) =
+            to.recv_from(&mut buffer).unwrap_or_else(|e| panic!("message {sent} of {length}: {e}"));
+        assert!(buffer[..bytes] == message[..], "message {sent} of {length} bytes arrived as {bytes}");
+        sent += 1;
+    }
+    to.set_nonblocking(true).unwrap();
+    assert_eq!(to.recv_from(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock, "a message came twice");
+    to.set_nonblocking(false).unwrap();
+    sent
+}
+
+/// A line of /proc/net/snmp as (name, value).
+fn snmp(of: &str, name: &str) -> u64 {
+    let all = fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
+    let mut lines = all.lines().filter(|line| line.starts_with(&format!("{of}:")));
+    let names = lines.next().unwrap().split(' ');
+    names.zip(lines.next().unwrap().split(' ')).find(|(n, _)| *n == name).unwrap().1.parse().unwrap()
+}
+
+fn checksums_in_software(host: &Host) {
+    host.enter();
+    for slot in 0..2 {
+        let done = Command::new("ethtool").args(["-K", &format!("member{slot}"), "tx", "off"]).output();
+        assert!(done.expect("ethtool is installed").status.success());
+    }
+}
+
+#[test]
+fn each_datagram_comes_once_with_a_right_checksum() {
+    let hosts = two_hosts();
+    let rounds = if hosts[0].has_vlans { 3 } else { 2 };
+    for (round, net) in [(0, 9), (1, 9), (2, 10)].into_iter().take(rounds) {
+        // First the kernels trust each other's checksums, then they compute and check them.
+        if round == 1 {
+            hosts.iter().for_each(checksums_in_software);
+        }
+        for (from, to) in [(0, 1), (1, 0)] {
+            let (from, to) = (&hosts[from], &hosts[to]);
+            let before = ["rx_mirror", "rx_mirror_copy"].map(|reason| to.count(reason));
+            let sockets = (from.udp(net), to.udp(net));
+            let errors = {
+                to.enter();
+                snmp("Udp", "InCsumErrors")
+            };
+            let sent = exchange(&sockets.0, &sockets.1, (0..100).chain(1400..1429));
+            wait_for(|| to.count("rx_mirror_copy") >= before[1] + sent);
+            assert_eq!(to.count("rx_mirror"), before[0] + sent, "round {round}");
+            to.enter();
+            assert_eq!(snmp("Udp", "InCsumErrors"), errors);
+        }
+    }
+    for host in &hosts {
+        assert_eq!((host.count("rx_mirror_bad"), host.count("rx_mirror_late")), (0, 0));
+    }
+}
+
+#[test]
+fn tcp_works_with_what_is_mirrored_and_what_is_not() {
+    let hosts = two_hosts();
+    for in_software in [false, true] {
+        if in_software {
+            hosts.iter().for_each(checksums_in_software);
+        }
+        hosts[1].enter();
+        let listener = TcpListener::bind("198.18.9.2:0").unwrap();
+        hosts[0].enter();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        for stream in [&near, &far] {
+            stream.set_nodelay(true).unwrap();
+            stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        }
+        // Small messages, there and back; then one that takes many segments.
+        for length in (1..200).chain([1448, 1449, 500_000]) {
+            let message: Vec<u8> = (0..length).map(|i: usize| (i * 31 % 251) as u8).collect();
+            let mut back = vec![0; length];
+            std::thread::scope(|scope| {
+                scope.spawn(|| near.write_all(&message).unwrap());
+                far.read_exact(&mut back).unwrap();
+            });
+            assert!(back == message, "{length} bytes arrived as others");
+            far.write_all(&[1]).unwrap();
+            near.read_exact(&mut [0]).unwrap();
+        }
+        hosts[1].enter();
+        assert_eq!(snmp("Tcp", "InCsumErrors"), 0);
+    }
+    assert!(hosts[0].count("tx_mirror_once") > 0, "long buffers leave once");
+    assert!(hosts[0].count("tx_mirror") > 200 && hosts[1].count("rx_mirror_copy") > 200);
+    assert_eq!([hosts[0].count("rx_mirror_bad"), hosts[1].count("rx_mirror_bad")], [0, 0]);
+}
+
+#[test]
+fn the_loss_of_either_lane_costs_nothing() {
+    let hosts = two_hosts();
+    let sockets = (hosts[0].udp(9), hosts[1].udp(9));
+    let send = |n| exchange(&sockets.0, &sockets.1, (0..n).map(|i| 10 * i));
+    send(20);
+    for slot in [0, 1, 0, 1] {
+        let before = [hosts[1].count("rx_mirror"), hosts[1].count("rx_mirror_copy")];
+        // The sender does not notice: its own end stays up.
+        hosts[1].cut(slot);
+        assert_eq!(send(50), 50);
+        let after = [hosts[1].count("rx_mirror"), hosts[1].count("rx_mirror_copy")];
+        assert_eq!(after, [before[0] + 50, before[1]], "slot {slot}");
+        hosts[1].mend(slot);
+        send(5);
+    }
+}
+
+#[test]
+fn a_sender_that_starts_anew_is_heard_at_once() {
+    let mut hosts = two_hosts();
+    let sockets = (hosts[0].udp(9), hosts[1].udp(9));
+    for epoch in [100, 200, 300] {
+        exchange(&sockets.0, &sockets.1, (0..1500).map(|i| i % 100));
+        hosts[0].start_anew(epoch);
+        hosts[0].to_other(Policy::Mirror);
+        exchange(&sockets.0, &sockets.1, 0..10);
+    }
+    assert_eq!(hosts[1].count("rx_mirror_late"), 0);
+    // The receiver, too.
+    hosts[1].start_anew(400);
+    hosts[1].to_other(Policy::Mirror);
+    exchange(&sockets.0, &sockets.1, 0..10);
+}
+
+/// The frames that left by member 1, which is class 1's alone, while `send` did its work.
+fn left_by_class(host: &Host, rule: Rule, send: impl FnOnce()) -> u64 {
+    let to = |slot| Some(peer(slot));
+    host.path.set_plan(1, &plan(&[(0, 1)], to)).unwrap();
+    host.path.set_plan(2, &plan(&[(1, 1)], to)).unwrap();
+    host.path.set_class_plan(1, 1, Some(2)).unwrap();
+    host.path.set_rules(&[Rule { class: 1, ..rule }]).unwrap();
+    let before = host.path.lane_counts(2).unwrap()[0].frames;
+    host.enter();
+    send();
+    host.path.lane_counts(2).unwrap()[0].frames - before
+}
+
+#[test]
+fn the_control_group_of_the_sender_chooses() {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2")).expect("it is mounted");
+    let group = PathBuf::from(mount.split(' ').nth(1).unwrap())
+        .join(format!("linkbraid-test-{}", std::process::id()));
+    let inner = group.join("inner");
+    fs::create_dir_all(&inner).expect("this test makes control groups");
+    let hosts = two_hosts();
+    let id = {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::metadata(&group).unwrap().ino()
+    };
+    let rule = Rule { cgroup: Some(Cgroup { id, level: 1 }), ..Rule::default() };
+    let ping = |group: Option<&PathBuf>| {
+        let enter =
+            group.map_or(String::new(), |group| format!("echo $$ > {}/cgroup.procs; ", group.display()));
+        let line = format!("{enter}exec bash -c 'echo hello > /dev/udp/198.18.9.2/5000'");
+        assert!(Command::new("bash").args(["-c", &line]).status().unwrap().success());
+    };
+    let counts =
+        [None, Some(&group), Some(&inner)].map(|from| left_by_class(&hosts[0], rule.clone(), || ping(from)));
+    let _ = fs::remove_dir(&inner);
+    let _ = fs::remove_dir(&group);
+    assert_eq!(counts, [0, 1, 1]);
+}
+
+#[test]
+fn later_fragments_follow_the_socket_that_sent_them() {
+    let hosts = two_hosts();
+    let port = |port| Rule { port: Some((17, port..=port)), ..Rule::default() };
+    let socket = hosts[0].udp(9);
+    let long = [0; 4000];
+    let to = "198.18.9.2:6000";
+    hosts[1].enter();
+    let _listener = UdpSocket::bind(to).unwrap();
+    // Its own port is known of each fragment, the other one's of the first, unless it is connected.
+    let send_to = || assert_eq!(socket.send_to(&long, to).unwrap(), 4000);
+    assert_eq!(left_by_class(&hosts[0], port(5000), send_to), 3);
+    assert_eq!(left_by_class(&hosts[0], port(6000), send_to), 1);
+    socket.connect(to).unwrap();
+    let send = || assert_eq!(socket.send(&long).unwrap(), 4000);
+    assert_eq!(left_by_class(&hosts[0], port(6000), send), 3);
+    assert_eq!(left_by_class(&hosts[0], port(6001), send), 0);
+}
