@@ -9,15 +9,13 @@ mod load;
 use crate::{
     DataPath,
     error::{Error, Result},
-    intf::{CONFIG_LATENCY, RawConfig},
+    intf::{CLASSES_MAX, CONFIG_LATENCY, RawConfig},
 };
 use bytemuck::{Pod, Zeroable};
 use histogram::Histogram;
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle, Object};
 use std::time::Duration;
 
-/// Classes that are told apart, `LB_LATENCY_CLASSES`.
-const CLASSES: u8 = 8;
 /// Stages of a class, `LB_STAGES`.
 const STAGES: u32 = 2;
 const LATENCIES: &str = "lb_latencies";
@@ -132,7 +130,7 @@ impl LatencyMeter {
     /// The kernel refuses.
     pub fn read(&self) -> Result<Vec<Latency>> {
         let mut all = Vec::new();
-        for class in 0..CLASSES {
+        for class in 0..CLASSES_MAX as u8 {
             for stage in [Stage::Application, Stage::Driver] {
                 let row = u32::from(class) * STAGES + stage as u32;
                 all.extend(self.histogram(row)?.latency(class, stage));

@@ -37,7 +37,7 @@ SEC("tcx/egress")
 int lb_egress(struct __sk_buff *skb)
 {
 	int verdict = TC_ACT_SHOT;
-	__u32 class = LB_CLASS_REST;
+	__u32 class = 0;
 	enum lb_reason reason = steer(skb, &verdict, &class);
 
 	count_reason(skb, reason);

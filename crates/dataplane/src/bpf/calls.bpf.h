@@ -159,6 +159,28 @@ static __always_inline __u64 find_call(const struct stream *stream, __u32 seq)
 	return 0;
 }
 
+/*
+ * Bytes of the packet from a place in its headers on. Of a mirrored frame there is a trailer behind the packet, which
+ * only IP's own length leaves out; a length of 0 means a packet too big for that field (BIG TCP).
+ */
+static __always_inline __s32 bytes_from(const struct sk_buff *skb, const unsigned char *at)
+{
+	const unsigned char *network = skb->head + skb->network_header;
+	struct iphdr ip;
+	__u32 bytes;
+
+	_Static_assert(__builtin_offsetof(struct iphdr, id) == __builtin_offsetof(struct ipv6hdr, payload_len),
+		       "one read for both");
+	if (bpf_probe_read_kernel(&ip, sizeof(ip), network))
+		return 0;
+	bytes = bpf_ntohs(ip.version == 4 ? ip.tot_len : ip.id);
+	if (!bytes)
+		return (__s32)skb->len - (__s32)(at - skb->data);
+	if (ip.version != 4)
+		bytes += sizeof(struct ipv6hdr);
+	return (__s32)bytes - (__s32)(at - network);
+}
+
 /* The call of the first byte in a TCP buffer; 0 for one without data, or with data that left before. */
 static __always_inline __u64 stream_call(const struct sk_buff *skb, const struct sock *sk)
 {
@@ -183,7 +205,7 @@ static __always_inline __u64 stream_call(const struct sk_buff *skb, const struct
 	stream = bpf_map_lookup_elem(&lb_streams, &key);
 	if (!stream || stream->ports != ports_of(sk))
 		return 0;
-	payload = (__s32)skb->len - (__s32)(at - skb->data) - tcp.doff * 4;
+	payload = bytes_from(skb, at) - tcp.doff * 4;
 	seq = bpf_ntohl(tcp.seq);
 	if (payload <= 0 || (__s32)(seq - stream->left) < 0)
 		return 0;

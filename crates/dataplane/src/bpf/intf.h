@@ -49,8 +49,6 @@
 #define LB_ARP_PLUS_BYTES_MAX 1514
 /* ARP+ frames, and replies to ARP probes, waiting for the daemon, in bytes of ring buffer. */
 #define LB_ARP_PLUS_RING_BYTES (256 * 1024)
-/* The class of all traffic that no rule puts into another. */
-#define LB_CLASS_REST 0
 /* "No member": a slot that is never valid. */
 #define LB_NO_SLOT 0xff
 /* "No lane", where generation and lane are kept together. */

@@ -49,6 +49,7 @@ struct sk_buff {
 	char cb[48];
 	unsigned int len;
 	__u16 transport_header;
+	__u16 network_header;
 	unsigned int end;
 	unsigned char *head;
 	unsigned char *data;

@@ -16,6 +16,8 @@
  */
 #include <linux/bpf.h>
 #include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/tcp.h>
 #include <linux/unistd.h>
 #include <bpf/bpf_core_read.h>
@@ -23,6 +25,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "intf.h"
 #include "latency.h"
 #include "kernel.bpf.h"
 
@@ -54,7 +57,7 @@ struct {
 /* By class * LB_STAGES + stage. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, LB_LATENCY_CLASSES * LB_STAGES);
+	__uint(max_entries, LB_CLASSES_MAX * LB_STAGES);
 	__type(key, __u32);
 	__type(value, struct lb_latency);
 } lb_latencies SEC(".maps");

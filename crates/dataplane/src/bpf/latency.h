@@ -6,8 +6,6 @@
 #ifndef LB_LATENCY_H
 #define LB_LATENCY_H
 
-/* Classes, with the rest (number 0). */
-#define LB_LATENCY_CLASSES 8
 /* From the send call to the bond, and from the bond to the member's driver. */
 enum lb_stage {
 	LB_STAGE_APPLICATION = 0,

@@ -349,7 +349,7 @@ static __always_inline enum lb_reason mirrored(struct __sk_buff *skb, __u32 numb
 	return reason;
 }
 
-static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *class_out)
+static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *its_class)
 {
 	const struct lb_config *bond = the_bond();
 	const struct lb_peer_mac *peer;
@@ -373,7 +373,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 	if (!same_mac(&source, &bond->mac))
 		return steer_guest(skb, bond, &source, verdict);
 	if (bond->n_rules)
-		*class_out = class = class_of(skb, bond);
+		*its_class = class = class_of(skb, bond);
 	if (is_multicast(&destination))
 		return steer_multicast(skb, bond, &destination, protocol, class, verdict);
 	key = mac_key(&destination);

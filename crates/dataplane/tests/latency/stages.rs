@@ -2,7 +2,7 @@
 
 use crate::rig::{Rig, ip};
 use crate::wire::{Wire, count, hooks, of, tc, wait_for};
-use linkbraid_dataplane::{LatencyMeter, Stage};
+use linkbraid_dataplane::{LatencyMeter, Rule, Stage};
 use std::{
     fs,
     net::UdpSocket,
@@ -83,6 +83,39 @@ fn what_waits_in_the_members_queue_is_told_by_the_driver_stage() {
         let application = of(&meter, Stage::Application).unwrap();
         assert!(application.max < driver.max, "{hook:?}: {application:?}");
     }
+}
+
+#[test]
+fn classes_are_told_apart() {
+    let _turn = alone();
+    for &hook in hooks() {
+        let wire = Wire::new(1);
+        wire.rig.path.set_rules(&[rule(3, 2003), rule(7, 2007)]).unwrap();
+        let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
+        for (port, frames) in [(2003, 5), (2007, 6), (2000, 7)] {
+            send("198.18.9.1:0", &format!("198.18.9.2:{port}"), frames, 100);
+        }
+        let told: Vec<(u8, u64)> = meter
+            .read()
+            .unwrap()
+            .iter()
+            .filter(|row| row.stage == Stage::Application)
+            .map(|row| (row.class, row.count))
+            .collect();
+        assert_eq!(told, [(0, 7), (3, 5), (7, 6)], "{hook:?}");
+        let driver =
+            meter.read().unwrap().into_iter().filter(|row| row.stage == Stage::Driver && row.class > 0);
+        assert_eq!(
+            driver.map(|row| (row.class, row.count)).collect::<Vec<_>>(),
+            [(3, 5), (7, 6)],
+            "{hook:?}"
+        );
+    }
+}
+
+/// UDP to this port is of the class.
+fn rule(class: u8, port: u16) -> Rule {
+    Rule { class, port: Some((17, port..=port)), ..Rule::default() }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::rig::ip;
 use crate::wire::{SOON, Wire, count, hooks, of, tc, wait_for};
-use linkbraid_dataplane::{LatencyMeter, Stage};
+use linkbraid_dataplane::{LatencyMeter, Policy, Stage};
 use nix::poll::{PollFd, PollFlags, poll};
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -144,6 +144,28 @@ fn what_is_sent_again_counts_in_the_driver_stage_only() {
         stream.read_exact(&mut [0; 100]).unwrap();
         assert_eq!(count(&meter, Stage::Application), 1, "{hook:?}");
         wait_for("all to be counted", || count(&meter, Stage::Driver) == wire.sent() - before);
+    }
+}
+
+#[test]
+fn mirrored_messages_count_once() {
+    for &hook in hooks() {
+        let mut wire = Wire::new(2);
+        wire.rig.weights(&[1]);
+        let (mut stream, _ended) = connect(&wire, "198.18.9.2:0", |stream| stream);
+        let meter = LatencyMeter::start_by(&wire.rig.path, hook).unwrap();
+        // From here on nothing arrives: the far host does not know mirrored frames.
+        wire.rig.set_policy(Policy::Mirror);
+        let mirrored = || wire.rig.path.reason("tx_mirror").unwrap().frames;
+        for message in 1..=5 {
+            stream.write_all(&[1; 100]).unwrap();
+            wait_for("the message to leave", || mirrored() >= message);
+        }
+        assert_eq!(count(&meter, Stage::Application), 5, "{hook:?}");
+        wait_for("the message to be sent again", || mirrored() > 5);
+        assert_eq!(count(&meter, Stage::Application), 5, "{hook:?}");
+        wait_for("all to be counted", || count(&meter, Stage::Driver) >= mirrored());
+        assert!(count(&meter, Stage::Driver) < wire.sent(), "{hook:?}: copies are not counted");
     }
 }
 
