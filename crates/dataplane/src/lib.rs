@@ -59,6 +59,7 @@ const MAPS: &[&str] = &[
     "lb_near_slots",
     "lb_own_macs",
     "lb_peer_macs",
+    "lb_near_peers",
     "lb_plain_hosts",
     "lb_answers",
     "lb_plans",

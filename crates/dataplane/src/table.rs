@@ -4,8 +4,8 @@ use crate::{
     DataPath,
     error::{Error, Result},
     intf::{
-        CLASSES_MAX, CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLAN_BORROWS, PLAN_SHARES,
-        PLANS_MAX, RawConfig, RawCount, RawLane, RawLaneCounts, RawMacKey, RawPeerMac, RawPlan,
+        CLASSES_MAX, CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLAN_BORROWS, PLAN_SHARES, PLANS_MAX, RawConfig,
+        RawCount, RawLane, RawLaneCounts, RawMacKey, RawPlan,
     },
     reason::{REASONS, Reason},
 };
@@ -195,43 +195,6 @@ impl DataPath {
         Ok(())
     }
 
-    /// Writes one MAC of a peer.
-    ///
-    /// # Errors
-    /// The kernel refuses, or the table is full.
-    pub fn set_peer_mac(&self, mac: [u8; 6], peer: &PeerMac) -> Result<()> {
-        within("plan", peer.plan.into(), u64::from(PLAIN_PLAN_FIRST) - 1)?;
-        let raw = RawPeerMac {
-            plan: peer.plan,
-            primary: peer.primary,
-            broadcast_slot: peer.broadcast_slot,
-            pad: 0,
-        };
-        self.write("lb_peer_macs", &key(mac), &raw)
-    }
-
-    /// Removes one MAC of a peer.
-    ///
-    /// # Errors
-    /// The kernel refuses; a MAC that is not there is no error.
-    pub fn delete_peer_mac(&self, mac: [u8; 6]) -> Result<()> {
-        self.delete("lb_peer_macs", &key(mac))
-    }
-
-    /// All MACs of peers, for a daemon that adopts the table of an earlier one.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn peer_macs(&self) -> Result<Vec<([u8; 6], PeerMac)>> {
-        let rows = self.mac_rows::<RawPeerMac>("lb_peer_macs")?;
-        let row = |raw: RawPeerMac| PeerMac {
-            plan: raw.plan,
-            primary: raw.primary,
-            broadcast_slot: raw.broadcast_slot,
-        };
-        Ok(rows.into_iter().map(|(mac, raw)| (mac, row(raw))).collect())
-    }
-
     /// What each reason counted.
     ///
     /// # Errors
@@ -380,6 +343,7 @@ fn raw_plan(plan: &Plan) -> RawPlan {
 
 mod class;
 mod member;
+mod peer;
 mod plain;
 pub use class::{Cgroup, Rule};
 pub use plain::Answer;

@@ -23,6 +23,7 @@
 #include "maps.bpf.h"
 #include "stats.bpf.h"
 #include "parse.bpf.h"
+#include "peer.bpf.h"
 #include "sack.bpf.h"
 #include "damp.bpf.h"
 #include "plain.bpf.h"

@@ -33,6 +33,8 @@
 #define LB_ANSWERS_MAX 1028
 /* MACs of peers, with those they had a while ago. */
 #define LB_PEER_MACS_MAX 65536
+/* Places of peers' MACs that are found without a hash: one for each value of a MAC's last bits; a power of two. */
+#define LB_NEAR_PEERS 1024
 /* Striped TCP flows whose stripes are remembered; the least recently used one makes room. */
 #define LB_FLOWS_MAX 2048
 /* Stripes remembered of a flow; a power of two. */
@@ -188,6 +190,13 @@ struct lb_peer_mac {
 	/* The slot that takes in this peer's broadcasts. */
 	__u8 broadcast_slot;
 	__u8 pad;
+};
+
+/* A peer's MAC in its place; a place with plan 0 is free. Written by the daemon, the MAC last. */
+struct lb_near_peer {
+	struct lb_peer_mac peer;
+	struct lb_mac mac;
+	__u8 pad[2];
 };
 
 /* What a plain host is told. Written by the daemon. */
@@ -382,6 +391,7 @@ struct lb_arp_plus_record {
 _Static_assert(sizeof(struct lb_config) == 56, "lb_config");
 _Static_assert(sizeof(struct lb_member) == 12, "lb_member");
 _Static_assert(sizeof(struct lb_peer_mac) == 12, "lb_peer_mac");
+_Static_assert(sizeof(struct lb_near_peer) == 20, "lb_near_peer");
 _Static_assert(sizeof(struct lb_answer) == 4, "lb_answer");
 _Static_assert(sizeof(struct lb_lane) == 16, "lb_lane");
 _Static_assert(sizeof(struct lb_plan) == 272, "lb_plan");

@@ -52,6 +52,14 @@ struct {
 	__type(value, struct lb_peer_mac);
 } lb_peer_macs SEC(".maps");
 
+/* Some of the same in places of their own. Written by the daemon, read by egress and ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_NEAR_PEERS);
+	__type(key, __u32);
+	__type(value, struct lb_near_peer);
+} lb_near_peers SEC(".maps");
+
 /* Plain hosts to the slot they were heard on, while there are several segments. Written by ingress, read by all. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
- * Reads lb_bond, lb_members, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules, lb_class_plans; writes
+ * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules, lb_class_plans; writes
  * lb_progresses, lb_lane_counters, lb_flows, lb_classes.
  */
 #ifndef LB_STEER_BPF_H
@@ -352,8 +352,8 @@ static __always_inline enum lb_reason mirrored(struct __sk_buff *skb, __u32 numb
 static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *its_class)
 {
 	const struct lb_config *bond = the_bond();
-	const struct lb_peer_mac *peer;
 	const struct lb_plan *plan;
+	struct lb_peer_mac peer;
 	struct lb_mac source, destination;
 	struct lb_mac_key key;
 	struct ethhdr *eth;
@@ -377,9 +377,9 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 	if (is_multicast(&destination))
 		return steer_multicast(skb, bond, &destination, protocol, class, verdict);
 	key = mac_key(&destination);
-	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
-	number = peer ? peer->plan : 0;
-	if (!peer) {
+	find_peer(&key, &peer);
+	number = peer.plan;
+	if (!number) {
 		__u32 segment = bond->n_segments > 1 ? segment_of(&key) : LB_NO_SLOT;
 
 		if (may_name(skb, protocol)) {

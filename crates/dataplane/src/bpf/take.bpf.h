@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
- * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_plans, lb_answers, lb_bond;
+ * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_near_peers, lb_peer_macs, lb_members, lb_plans, lb_answers, lb_bond;
  * writes lb_arp_plus, lb_plain_hosts, lb_mirrors.
  */
 #ifndef LB_TAKE_BPF_H
@@ -71,7 +71,7 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 {
 	const struct lb_config *bond = the_bond();
 	const struct lb_member *member;
-	const struct lb_peer_mac *peer;
+	struct lb_peer_mac peer;
 	struct lb_mac source, destination;
 	struct lb_mac_key key;
 	struct ethhdr *eth;
@@ -91,23 +91,23 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
 	key = mac_key(&source);
-	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
-	if (!peer && bpf_map_lookup_elem(&lb_own_macs, &key))
+	find_peer(&key, &peer);
+	if (!peer.plan && bpf_map_lookup_elem(&lb_own_macs, &key))
 		return LB_RX_OWN;
-	if (peer) {
-		*number = peer->plan;
+	if (peer.plan) {
+		*number = peer.plan;
 	} else if (bond->n_segments > 1) {
 		hear_plain_host(&key, slot, member);
 		*number = segment_plan(member->elected);
 	}
 	if (is_multicast(&destination)) {
-		__u32 accepts = peer ? peer->broadcast_slot : member->elected;
+		__u32 accepts = peer.plan ? peer.broadcast_slot : member->elected;
 
 		if (protocol == bpf_htons(LB_ETH_P_MIRROR))
 			return LB_RX_MIRROR_BAD;
 		if (accepts != slot)
 			return LB_RX_COPY;
-		if (peer && !same_mac(&source, &peer->primary) && !put_mac(skb, ETH_ALEN, &peer->primary))
+		if (peer.plan && !same_mac(&source, &peer.primary) && !put_mac(skb, ETH_ALEN, &peer.primary))
 			return LB_RX_REWRITE;
 		return LB_RX_MULTICAST;
 	}
@@ -118,16 +118,16 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 			return guest_slot(bond, &destination) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
 		if (*found != slot && is_flooded(bond, member, slot, *found))
 			return LB_RX_FLOODED;
-	} else if (!peer && protocol == bpf_htons(ETH_P_ARP)) {
+	} else if (!peer.plan && protocol == bpf_htons(ETH_P_ARP)) {
 		copy_probe_reply(skb, slot, &key);
 	}
 	if (protocol == bpf_htons(LB_ETH_P_MIRROR))
-		return peer ? unwrap(skb, peer->plan) : LB_RX_MIRROR_STRANGER;
+		return peer.plan ? unwrap(skb, peer.plan) : LB_RX_MIRROR_STRANGER;
 	if (!same_mac(&destination, &bond->mac) && !put_mac(skb, 0, &bond->mac))
 		return LB_RX_REWRITE;
-	if (!peer)
+	if (!peer.plan)
 		return LB_RX_PLAIN;
-	if (!same_mac(&source, &peer->primary) && !put_mac(skb, ETH_ALEN, &peer->primary))
+	if (!same_mac(&source, &peer.primary) && !put_mac(skb, ETH_ALEN, &peer.primary))
 		return LB_RX_REWRITE;
 	return LB_RX_PEER;
 }
