@@ -42,8 +42,7 @@ fn messages_and_cuts_have_a_line_each() {
         let line = text.lines().find(|line| line.starts_with(id)).expect("there");
         line.split_whitespace().skip(1).map(ToOwned::to_owned).collect()
     };
-    let messages =
-        ["tbf,", "bfifo", "75", "(70", "to", "80)", "150", "800", "0", "1.10", "idle", "median", "190.0"];
+    let messages = ["tbf,", "bfifo", "75", "(70", "to", "80)", "150", "800", "0", "1.10", "idle", "190.0"];
     assert_eq!(words("udp/two"), messages, "{text}");
     let cuts = ["1", "70", "140", "0", "of", "600", "1", "0,", "0", "of", "600", "0,", "0", "of", "600", "0"];
     assert_eq!(words("mirror/udp"), cuts, "{text}");

@@ -1,12 +1,12 @@
 //! Round trips of messages, one line a case; and what cuts did to them.
 
 use super::aligned;
-use crate::report::{Cut, CutCase, MessageCase, Outcome};
+use crate::report::{Cut, CutCase, MessageCase, MessageRatio, Outcome};
 use crate::stats::Spread;
 use std::fmt::Write;
 
 const HEADINGS: [&str; 8] =
-    ["case", "queue", "median us (min to max)", "99 % us", "max us", "lost", "ratios", "bulk Mbit/s"];
+    ["case", "queue", "median us (min to max)", "99 % us", "max us", "lost", "ratios to", "bulk Mbit/s"];
 
 /// Round trips in each scenario.
 pub(super) fn text(cases: &[MessageCase]) -> String {
@@ -32,17 +32,7 @@ fn row(case: &MessageCase) -> [String; 8] {
     let range = |spread: Option<Spread>| {
         spread.map_or_else(String::new, |s| format!("{:.0} ({:.0} to {:.0})", s.median, s.min, s.max))
     };
-    let ratios: Vec<String> = case
-        .ratios
-        .iter()
-        .filter_map(|ratio| {
-            let base = ratio.base.rsplit('/').next().unwrap_or_default();
-            Some(match ratio.name.as_str() {
-                "bulk" => format!("{:.2} links", ratio.spread?.median),
-                name => format!("{:.2} {base} {name}", ratio.spread?.median),
-            })
-        })
-        .collect();
+    let ratios: Vec<String> = case.ratios.iter().filter_map(|one| ratio(case, one)).collect();
     let longest = medians.max_us.map(|spread| Spread::one(spread.max));
     let lost: u64 = case.samples.iter().map(|sample| sample.lost).sum();
     [
@@ -55,6 +45,17 @@ fn row(case: &MessageCase) -> [String; 8] {
         ratios.join(", "),
         medians.bulk_mbit.map_or_else(|| "-".to_owned(), |bulk| format!("{:.1}", bulk.median)),
     ]
+}
+
+/// One ratio in few words; percentiles only of the case that is judged by them.
+fn ratio(case: &MessageCase, ratio: &MessageRatio) -> Option<String> {
+    let value = ratio.spread?.median;
+    let base = ratio.base.rsplit('/').next().unwrap_or_default();
+    match ratio.name.as_str() {
+        "bulk" => Some(format!("{value:.2} links")),
+        "p99" => (case.scenario == "two").then(|| format!("99 % {value:.2} {base}")),
+        _ => Some(format!("{value:.2} {base}")),
+    }
 }
 
 const CUT_HEADINGS: [&str; 9] = [
