@@ -10,7 +10,7 @@ pub struct MessageCase {
     pub id: String,
     /// The lab it ran in.
     pub lab: String,
-    /// `bare`, `idle`, `one-0`, `one-6` or `two`.
+    /// `bare`, `busy`, `idle`, `one-0`, `one-6` or `two`.
     pub scenario: String,
     /// What messages travel over, and the bulk traffic too: `tcp cubic` or `udp`.
     pub load: String,

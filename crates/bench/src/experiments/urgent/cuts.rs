@@ -188,7 +188,7 @@ pub(super) fn join(
         messages,
         normal_us: us(normal),
         late_us: us(limit),
-        traces: worst(&cuts, traces),
+        traces: worst(&cuts, &traces),
         cuts,
         twice: rounds.iter().map(|round| round.trips.twice).sum(),
         backlog_drops: 0,
@@ -242,7 +242,7 @@ fn since(time: Duration, from: Duration) -> f64 {
 }
 
 /// Of each kind of cut, the one with the most messages lost or late.
-fn worst(cuts: &[Cut], traces: Vec<MessageTrace>) -> Vec<CutTrace> {
+fn worst(cuts: &[Cut], traces: &[MessageTrace]) -> Vec<CutTrace> {
     let mut kinds: Vec<&str> = cuts.iter().map(|cut| cut.kind.as_str()).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -251,10 +251,12 @@ fn worst(cuts: &[Cut], traces: Vec<MessageTrace>) -> Vec<CutTrace> {
         // The first of several that are alike.
         of_kind.rev().max_by_key(|(_, cut)| cut.during.bad()).map(|(index, _)| index)
     };
-    let chosen: Vec<usize> = kinds.into_iter().filter_map(of_kind).collect();
-    let numbered = traces.into_iter().enumerate().filter(|(index, _)| chosen.contains(index));
-    numbered
-        .map(|(index, messages)| CutTrace { cut: u32::try_from(index).unwrap_or(u32::MAX), messages })
+    let chosen = kinds.into_iter().filter_map(of_kind);
+    chosen
+        .map(|index| CutTrace {
+            cut: u32::try_from(index).unwrap_or(u32::MAX),
+            messages: traces[index].clone(),
+        })
         .collect()
 }
 

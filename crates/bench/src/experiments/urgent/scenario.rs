@@ -39,15 +39,19 @@ pub(super) struct Scenario {
     order: Order,
     /// Links that the bulk traffic beside it may use.
     bulk_links: usize,
+    /// Where that traffic is.
+    bulk: Place,
 }
 
 const fn scenario(word: &'static str, title: &'static str, place: Place, bulk_links: usize) -> Scenario {
-    Scenario { word, title, place, priority: PRIORITY, order: Order::Fifo, bulk_links }
+    Scenario { word, title, place, priority: PRIORITY, order: Order::Fifo, bulk_links, bulk: place }
 }
 
-/// The bare link for reference; the same link idle; the papers' three.
-pub(super) const SCENARIOS: [Scenario; 5] = [
+/// The bare link for reference, also while another lab has the bulk traffic of `two`, which takes CPU time and nothing of
+/// the link; the same link idle; the papers' three.
+pub(super) const SCENARIOS: [Scenario; 6] = [
     scenario("bare", "bare link, idle", Place::Bare, 0),
+    Scenario { bulk: Place::Two, ..scenario("busy", "bare link, bulk elsewhere", Place::Bare, LINKS - 1) },
     scenario("idle", "two channels, idle", Place::Two, 0),
     Scenario { priority: 0, ..scenario("one-0", "one channel, priority 0", Place::One, LINKS) },
     Scenario { order: Order::Priority, ..scenario("one-6", "one channel, priority 6", Place::One, LINKS) },
@@ -113,8 +117,10 @@ fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> R
             Err(error) => run.fail(format!("{} #{}", id(load.word, BULK), repeat + 1), error)?,
         }
         for scenario in SCENARIOS {
-            let Some(bed) = beds.get(scenario.place) else { continue };
-            match measure::take(run, bed, load, scenario, messages) {
+            let (Some(bed), Some(bulk_bed)) = (beds.get(scenario.place), beds.get(scenario.bulk)) else {
+                continue;
+            };
+            match measure::take(run, [bed, bulk_bed], load, scenario, messages) {
                 Ok(found) => {
                     let line = line(&id(load.word, scenario.word), repeat, &found.sample);
                     take_in(&mut measured, bed, load, scenario, repeat, found)?;

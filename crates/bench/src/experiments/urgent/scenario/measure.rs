@@ -34,17 +34,18 @@ pub struct Found {
     pub queue: &'static str,
 }
 
-/// Measures one scenario once.
+/// Measures one scenario once: messages in the first lab, bulk traffic in the second, which may be the same.
 pub fn take(
     run: &Run<'_>,
-    bed: &Bed,
+    beds: [&Bed; 2],
     load: Load,
     scenario: Scenario,
     messages: Messages,
 ) -> Result<Found, Error> {
+    let [bed, _] = beds;
     let queue = order(bed, scenario.order)?;
     let messages = Messages { over: load.over, priority: scenario.priority, ..messages };
-    let found = under_load(run, bed, load, scenario, messages);
+    let found = under_load(run, beds, load, scenario, messages);
     order(bed, Order::Fifo)?;
     found.map(|found| Found { queue, ..found })
 }
@@ -62,7 +63,7 @@ fn order(bed: &Bed, order: Order) -> Result<&'static str, Error> {
 
 fn under_load(
     run: &Run<'_>,
-    bed: &Bed,
+    [bed, bulk_bed]: [&Bed; 2],
     load: Load,
     scenario: Scenario,
     messages: Messages,
@@ -71,7 +72,7 @@ fn under_load(
     let flow = MessageFlow::start(a, b, messages)?;
     let bulk = match scenario.bulk_links {
         0 => None,
-        links => Some(iperf::start(a, b, &load.bulk(run, links))?),
+        links => Some(iperf::start(bulk_bed.host("a")?, bulk_bed.host("b")?, &load.bulk(run, links))?),
     };
     let run_for = run.settings;
     run.pause(Duration::from_secs(run_for.omit.into()) + LEAD)?;

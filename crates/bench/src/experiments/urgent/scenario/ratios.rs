@@ -32,6 +32,9 @@ pub(in super::super) fn ratios(report: &Report, case: &MessageCase) -> Vec<Messa
     if case.scenario.starts_with("one") {
         ratios.extend([median("two"), p99("two")]);
     }
+    if case.scenario == "two" {
+        ratios.extend([median("busy"), p99("busy")]);
+    }
     if case.bulk_links > 0 {
         ratios.push(bulk());
     }
