@@ -30,6 +30,7 @@
 #include "answer.bpf.h"
 #include "class.bpf.h"
 #include "mirror.bpf.h"
+#include "lanes.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"
 #include "stamp.bpf.h"

@@ -4,8 +4,12 @@ use crate::rig::{index, ip, new_namespace, own, peer, pins, plan};
 use linkbraid_dataplane::{
     Bond, Cgroup, DataPath, HookChoice, Member, PeerMac, Plan, Policy, Rule, remove_pins,
 };
-use nix::sched::{CloneFlags, setns};
+use nix::{
+    sched::{CloneFlags, setns},
+    sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, socket},
+};
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{ErrorKind, Read, Write},
     net::{TcpListener, TcpStream, UdpSocket},
@@ -245,6 +249,37 @@ fn each_datagram_comes_once_with_a_right_checksum() {
     for host in &hosts {
         assert_eq!((host.count("rx_mirror_bad"), host.count("rx_mirror_late")), (0, 0));
     }
+}
+
+/// What leaves by the members while `send` does its work: the EtherType in the frame, and the one that the kernel noted.
+fn protocols(host: &Host, send: impl FnOnce()) -> BTreeSet<(u16, u16)> {
+    const OUTGOING: u8 = 4; // PACKET_OUTGOING, include/uapi/linux/if_packet.h
+    host.enter();
+    let members = [0, 1].map(|slot| index(&format!("member{slot}")) as usize);
+    let raw = (SockType::Raw, SockFlag::SOCK_NONBLOCK, SockProtocol::EthAll);
+    let tap = socket(AddressFamily::Packet, raw.0, raw.1, raw.2).unwrap();
+    send();
+    let mut buffer = [0; 2048];
+    let mut all = BTreeSet::new();
+    while let Ok((_, Some(from))) = recvfrom::<LinkAddr>(tap.as_raw_fd(), &mut buffer) {
+        if from.pkttype() == OUTGOING && members.contains(&from.ifindex()) {
+            all.insert((u16::from_be_bytes([buffer[12], buffer[13]]), u16::from_be(from.protocol())));
+        }
+    }
+    all
+}
+
+#[test]
+fn no_driver_takes_a_mirrored_frame_for_ip() {
+    let hosts = two_hosts();
+    let (from, to) = (hosts[0].udp(9), hosts[1].udp(9));
+    // What the kernels send by themselves may be among them.
+    let mirrored = protocols(&hosts[0], || assert_eq!(exchange(&from, &to, 0..3), 3));
+    assert!(mirrored.contains(&(0x88b6, 0x88b6)), "{mirrored:x?}");
+    assert!(mirrored.iter().all(|(header, noted)| header == noted), "{mirrored:x?}");
+    hosts[0].to_other(Policy::Spread);
+    let plain = protocols(&hosts[0], || assert_eq!(exchange(&from, &to, 0..3), 3));
+    assert!(plain.contains(&(0x0800, 0x0800)), "{plain:x?}");
 }
 
 #[test]
