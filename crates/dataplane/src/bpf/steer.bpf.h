@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
- * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules, lb_class_plans; writes
- * lb_progresses, lb_lane_counters, lb_flows, lb_classes.
+ * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules,
+ * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
@@ -257,8 +257,8 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 {
 	const struct lb_config *bond = the_bond();
 	__u32 number = 0, chosen, base, class = 0;
-	struct lb_peer_mac peer;
 	const struct lb_plan *plan;
+	struct lb_peer_mac peer;
 	const struct lb_lane *lane;
 	enum lb_reason reason;
 	struct lb_mac_key key;
