@@ -29,6 +29,7 @@ use std::{
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 pub use table::{
     Answer, Bond, Cgroup, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy, Rule,
@@ -37,6 +38,10 @@ pub use trial::{Beside, Trial, Verdict, Way};
 
 /// The compiled programs.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bond.bpf.o"));
+
+/// How often loading is tried while it is interrupted, and the pause between.
+const LOAD_TRIES: u32 = 5;
+const LOAD_PAUSE: Duration = Duration::from_millis(20);
 
 const EGRESS: &str = "lb_egress";
 const INGRESS: &str = "lb_ingress";
@@ -94,16 +99,7 @@ impl DataPath {
 
     fn load_at(pins: &Path, choice: HookChoice) -> Result<Self> {
         fs::create_dir_all(pins).map_err(|cause| E::Pin { path: pins.to_owned(), cause })?;
-        let mut open = ObjectBuilder::default()
-            .name("linkbraid")
-            .and_then(|b| b.open_memory(OBJECT))
-            .map_err(E::Load)?;
-        for mut map in open.maps_mut() {
-            if let Some(name) = MAPS.iter().find(|name| map.name() == OsStr::new(name)) {
-                map.set_pin_path(pins.join(name)).map_err(E::Load)?;
-            }
-        }
-        let object = open.load().map_err(E::Load)?;
+        let object = load_patiently(pins)?;
         let mut maps = HashMap::new();
         for name in MAPS {
             let map = object.maps().find(|map| map.name() == OsStr::new(name)).ok_or(E::Missing(name))?;
@@ -216,6 +212,32 @@ pub fn remove_member_pin(pins: &Path, ifindex: u32) -> Result<()> {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(E::Pin { path, cause }),
         _ => Ok(()),
     }
+}
+
+/// Loads the object, again where the verifier was interrupted: it gives up with EAGAIN on any pending signal, such as that of
+/// a machine that is being frozen, and libbpf tries only five times in a row without a pause.
+fn load_patiently(pins: &Path) -> Result<Object> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match load_object(pins) {
+            Err(E::Load(cause)) if tries < LOAD_TRIES && cause.kind() == libbpf_rs::ErrorKind::WouldBlock => {
+                std::thread::sleep(LOAD_PAUSE);
+            }
+            loaded => return loaded,
+        }
+    }
+}
+
+fn load_object(pins: &Path) -> Result<Object> {
+    let mut open =
+        ObjectBuilder::default().name("linkbraid").and_then(|b| b.open_memory(OBJECT)).map_err(E::Load)?;
+    for mut map in open.maps_mut() {
+        if let Some(name) = MAPS.iter().find(|name| map.name() == OsStr::new(name)) {
+            map.set_pin_path(pins.join(name)).map_err(E::Load)?;
+        }
+    }
+    open.load().map_err(E::Load)
 }
 
 fn program<'o>(object: &'o Object, name: &'static str) -> Result<ProgramMut<'o>> {
