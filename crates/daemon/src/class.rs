@@ -224,21 +224,25 @@ pub(crate) fn no_class(bond: &Bond, name: &str) -> Error {
 }
 
 /// `run`: the client's process goes into the class's control group.
-pub(crate) fn run(control: &Control, run: &Run, pid: Option<i32>) -> Result<Vec<String>, Error> {
-    let bond = match &run.bond {
-        Some(name) => control.bonds.get(name).ok_or_else(|| control.no_bond(name))?,
-        None => only(control, &run.class)?,
+pub(crate) fn run(control: &mut Control, run: &Run, pid: Option<i32>) -> Result<Vec<String>, Error> {
+    let name = match &run.bond {
+        Some(name) => name.clone(),
+        None => only(control, &run.class)?.saved.name.clone(),
     };
+    let missing = control.no_bond(&name);
+    let bond = control.bonds.get_mut(&name).ok_or(missing)?;
     if bond.saved.classes.iter().all(|class| class.name != run.class) {
         return Err(no_class(bond, &run.class));
     }
-    let name = &bond.saved.name;
     let what = format!("cannot run a command in class '{}'", run.class);
     let Some(pid) = pid else {
-        return Err(Error::new(name, what, "the kernel does not tell who asks").hint("linkbraid show"));
+        return Err(Error::new(&name, what, "the kernel does not tell who asks").hint("linkbraid show"));
     };
     let groups = Groups::find()?;
-    groups.enter(&bond.group, &run.class, pid).about(name, what)?;
+    // The hierarchy may have been mounted since.
+    bond.make_groups();
+    bond.write_rules()?;
+    groups.enter(&bond.group, &run.class, pid).about(&name, what)?;
     Ok(Vec::new())
 }
 
