@@ -15,7 +15,7 @@ mod lanes;
 mod numbers;
 mod rows;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use classes::{ClassPlans, Wanted};
 use lanes::all_macs;
@@ -281,7 +281,7 @@ impl Tables {
                 gone.push(key);
                 continue;
             };
-            let Some(number) = self.number_for(peer) else { continue };
+            let Some(number) = self.number_for(path, peer) else { continue };
             let own = ready.own;
             let lanes = peer_lanes(own, peer, ready.alive, REST).lanes;
             keep(&mut first, self.set_plan(path, number, own.to_table(REST, &lanes, false)));
@@ -345,13 +345,13 @@ impl Tables {
         Ok(())
     }
 
-    /// The peer's plan number: the one it has, the one an earlier daemon gave it, or a free one.
-    fn number_for(&mut self, peer: &Peer) -> Option<u32> {
+    /// The peer's plan number: the one it has, the one an earlier daemon gave it, a free one, or one of a class.
+    fn number_for(&mut self, path: &impl Rows, peer: &Peer) -> Option<u32> {
         if let Some(number) = self.plan_of(&peer.key) {
             return Some(number);
         }
         let inherited = all_macs(peer).find_map(|mac| self.inherited.get(&mac.0)).map(|row| row.plan);
-        let number = self.numbers.take(inherited)?;
+        let number = self.numbers.take(inherited).or_else(|| self.number_of_class(path))?;
         self.keys.insert(number, peer.key);
         Some(number)
     }

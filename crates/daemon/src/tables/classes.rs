@@ -1,7 +1,7 @@
 //! The plans of classes: where they differ from that of all other traffic, they have numbers of their own.
 
 use super::{LaneAt, Tables, keep, rows::Rows};
-use linkbraid_dataplane::{CLASSES_MAX, DataPath, Plan, Result};
+use linkbraid_dataplane::{CLASSES_MAX, DataPath, PLAIN_PLAN_FIRST, Plan, Result};
 use linkbraid_proto::arp_plus::PeerKey;
 use std::collections::BTreeMap;
 
@@ -22,6 +22,8 @@ pub(super) struct ClassPlans {
     rows: BTreeMap<At, Row>,
     /// What an earlier daemon told it, as far as it has not been told anew.
     inherited: BTreeMap<At, u32>,
+    /// It was said that there are more plans than numbers.
+    said_short: bool,
 }
 
 /// A plan that is wanted for a class.
@@ -35,13 +37,13 @@ impl ClassPlans {
     /// What an earlier daemon left.
     pub fn adopt(path: &DataPath) -> Result<Self> {
         let inherited = path.class_plans()?.into_iter().map(|(base, class, number)| ((base, class), number));
-        Ok(Self { rows: BTreeMap::new(), inherited: inherited.collect() })
+        Ok(Self { inherited: inherited.collect(), ..Self::default() })
     }
 
     /// As if an earlier daemon had left these.
     #[cfg(test)]
     pub fn left(inherited: impl IntoIterator<Item = (At, u32)>) -> Self {
-        Self { rows: BTreeMap::new(), inherited: inherited.into_iter().collect() }
+        Self { inherited: inherited.into_iter().collect(), ..Self::default() }
     }
 
     /// The numbers that are taken.
@@ -98,7 +100,7 @@ impl Tables {
         let is_new = known.is_none();
         let number = known.or_else(|| self.numbers.take(self.classes.inherited.remove(&at)));
         let Some(number) = number else {
-            tracing::warn!(plan = base, class = wanted.class, "no plan is free, it goes where the rest goes");
+            self.say_short();
             return Ok(());
         };
         if let Some(peer) = peer {
@@ -108,6 +110,28 @@ impl Tables {
         // The plan before what points at it.
         self.set_plan(path, number, wanted.plan)?;
         if is_new { path.set_class_plan(base, wanted.class, Some(number)) } else { Ok(()) }
+    }
+
+    /// Takes a number from a class for a peer: without one the peer would be taken for a plain host, but a class goes where
+    /// the rest goes.
+    pub(super) fn number_of_class(&mut self, path: &impl Rows) -> Option<u32> {
+        let of_peers = self.classes.rows.range(..(PLAIN_PLAN_FIRST, 0));
+        let (at, number) = of_peers.map(|(at, row)| (*at, row.number)).next_back()?;
+        self.say_short();
+        if let Err(error) = self.remove_class_plan(path, at) {
+            tracing::error!(%error, plan = number, "a class keeps its plan");
+            return None;
+        }
+        self.numbers.take(None)
+    }
+
+    /// Once, not at every table that is written.
+    fn say_short(&mut self) {
+        if !std::mem::replace(&mut self.classes.said_short, true) {
+            tracing::warn!(
+                "there are more plans of peers and classes than numbers; some classes go where the rest goes"
+            );
+        }
     }
 
     fn remove_class_plan(&mut self, path: &impl Rows, at: At) -> Result<()> {

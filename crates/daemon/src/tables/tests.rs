@@ -91,7 +91,8 @@ struct Bench {
     path: List,
 }
 
-fn member(slot: u8) -> Member {
+/// One that lives.
+pub(crate) fn member(slot: u8) -> Member {
     Member {
         slot,
         ifindex: 10 + u32::from(slot),
@@ -423,4 +424,26 @@ fn class_plans_of_an_earlier_daemon_are_taken_over_or_forgotten() {
     assert_eq!(of_classes(&bench.write_peers(&[2])), [(1, 3, Some(3))]);
     bench.tables.drop_inherited(&bench.path).expect("a list takes all");
     assert_eq!(of_classes(&bench.path.take()), [(7, 3, None)]);
+}
+
+#[test]
+fn a_peer_takes_the_number_of_a_class_rather_than_none() {
+    let old = PeerMac { plan: 0, primary: mac(9), broadcast_slot: 0 };
+    // Hosts that an earlier daemon knew leave six numbers: three for the class towards plain hosts of each segment.
+    let numbers = 7..linkbraid_dataplane::PLAIN_PLAN_FIRST;
+    let known = numbers.map(|plan| ([2, 9, 0, 0, (plan >> 8) as u8, plan as u8], PeerMac { plan, ..old }));
+    let mut bench = Bench::new(3, known.collect());
+    bench.members[2].class = 3;
+    bench.classes = vec![urgent(Fallback::Share)];
+    bench.hear(Kind::Change, 2, 1);
+    assert_eq!(of_classes(&bench.write()), [(0, 3, Some(4)), (5, 3, Some(6))]);
+    bench.hear(Kind::Change, 3, 1);
+    bench.write_peers(&[3]);
+    assert_eq!(bench.tables.plan_of(&key(3)), Some(6));
+    assert_eq!((bench.tables.class_plan(5, 3), bench.tables.peer_of(6)), (5, Some(key(3))));
+    // The next write finds none to give it back.
+    assert!(of_classes(&bench.write()).is_empty());
+    bench.hear(Kind::Clear, 3, 2);
+    bench.write_peers(&[3]);
+    assert_eq!(of_classes(&bench.write()), [(5, 3, Some(6))]);
 }
