@@ -1,14 +1,22 @@
 //! Where plain hosts are told to send: the protocol's word goes into the data path, its corrections onto the wire.
 
-use crate::{bond::Bond, clock::Clock, error::About as _};
+use crate::{
+    bond::{self, Bond},
+    clock::Clock,
+    error::About as _,
+};
 use linkbraid_api::Error;
 use linkbraid_dataplane::{ANSWERS_MAX, Answer};
 use linkbraid_link::ArpPlusSender;
 use linkbraid_proto::{
     answers::{self, Input, Member, Own, PlainHost},
+    arp_plus::Segment,
     limits::{ANSWER_HOSTS_MAX, PLAIN_PROBED_MAX},
 };
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
 /// The counter of questions that the kernel asked everyone (`TX_ASKED_ALL`): each names the bond's MAC.
 const ASKED_ALL: &str = "tx_asked_all";
@@ -55,22 +63,41 @@ impl Written {
     }
 }
 
+/// The members as plain hosts are told of them. Hosts cannot tell apart what they send: on each segment it goes where the
+/// rest goes, or, where that has no member, anywhere.
+fn told(members: &[bond::Member], segments: &[Segment]) -> Vec<Member> {
+    let segment = |slot: u8| segments.iter().find(|segment| segment.slots.contains(&slot));
+    let number = |member: &bond::Member| segment(member.slot).map_or(0, |segment| segment.number);
+    let fit = |member: &&bond::Member| member.live() && member.sound;
+    let fit_rest = members.iter().filter(fit).filter(|member| member.class == 0);
+    let with_rest: BTreeSet<u32> = fit_rest.map(number).collect();
+    let told = |member: &bond::Member| Member {
+        slot: member.slot,
+        mac: member.mac,
+        usable: fit(&member) && (member.class == 0 || !with_rest.contains(&number(member))),
+        weight_mbit: member.weight_mbit(),
+        segment: number(member),
+    };
+    members.iter().map(told).collect()
+}
+
+/// The slot by which a host's segment is known that was heard on this one: of a member that hosts may be told of, if the
+/// segment has one. All members there hear a host, those of classes too.
+fn in_place_of(slot: u8, members: &[Member]) -> u8 {
+    let heard = members.iter().find(|member| member.slot == slot);
+    let near = |member: &&Member| heard.is_some_and(|heard| heard.segment == member.segment);
+    match heard {
+        Some(heard) if !heard.usable => {
+            members.iter().filter(near).find(|member| member.usable).map_or(slot, |member| member.slot)
+        }
+        _ => slot,
+    }
+}
+
 impl Bond {
     /// Tells which members hosts may be sent to, and what the bond is to them.
     pub(crate) fn tell_answers(&mut self, clock: Clock) {
-        let segments = self.arp_plus.segments();
-        let segment = |slot: u8| segments.iter().find(|segment| segment.slots.contains(&slot));
-        // What plain hosts send cannot be told apart by them: it goes where the rest goes.
-        let fit = |member: &crate::bond::Member| member.live() && member.sound;
-        let any_rest = self.members.iter().any(|member| member.class == 0 && fit(member));
-        let members = self.members.iter().map(|member| Member {
-            slot: member.slot,
-            mac: member.mac,
-            usable: fit(member) && (member.class == 0 || !any_rest),
-            weight_mbit: member.weight_mbit(),
-            segment: segment(member.slot).map_or(0, |segment| segment.number),
-        });
-        let members = members.collect();
+        let members = told(&self.members, self.arp_plus.segments());
         let own = Own { mac: self.mac, addresses: self.addresses.clone(), router: self.is_router() };
         self.answers.handle(clock.now(), Input::Members(members));
         self.answers.handle(clock.now(), Input::Own(own));
@@ -85,10 +112,11 @@ impl Bond {
 
     /// Tells who the plain hosts are.
     pub(crate) fn tell_plain_hosts(&mut self, clock: Clock) {
+        let members = told(&self.members, self.arp_plus.segments());
         let hosts = self.plain.hosts.iter().map(|host| PlainHost {
             mac: host.mac,
             ips: host.ips.clone(),
-            heard_slot: host.heard_slot,
+            heard_slot: host.heard_slot.map(|slot| in_place_of(slot, &members)),
         });
         let hosts = hosts.collect();
         self.answers.handle(clock.now(), Input::Hosts(hosts));
@@ -148,6 +176,27 @@ mod tests {
 
     fn rows(hosts: impl Iterator<Item = u8>, slot: u8) -> BTreeMap<[u8; 6], Answer> {
         hosts.map(|host| ([2, 0, 0, 0, 0, host], Answer { slot, probed: false })).collect()
+    }
+
+    #[test]
+    fn hosts_are_told_members_of_the_rest_unless_their_switch_has_none() {
+        let member = |slot: u8, class| bond::Member { class, ..crate::tables::tests::member(slot) };
+        let segment = |number, slots: &[u8]| Segment { number, slots: slots.to_vec(), elected: None };
+        let segments = [segment(0, &[0, 1]), segment(1, &[2, 3]), segment(2, &[4])];
+        let mut members = [member(0, 0), member(1, 1), member(2, 1), member(3, 0), member(4, 1)];
+        let usable = |members: &[bond::Member]| {
+            told(members, &segments).into_iter().map(|member| member.usable).collect::<Vec<_>>()
+        };
+        assert_eq!(usable(&members), [true, false, false, true, true]);
+        // A host may have been heard on any member of its switch.
+        let at = |members: &[bond::Member]| {
+            let told = told(members, &segments);
+            (0..6).map(|slot| in_place_of(slot, &told)).collect::<Vec<_>>()
+        };
+        assert_eq!(at(&members), [0, 0, 3, 3, 4, 5]);
+        members[3].sound = false;
+        assert_eq!(usable(&members), [true, false, true, false, true]);
+        assert_eq!(at(&members), [0, 0, 2, 2, 4, 5]);
     }
 
     #[test]
