@@ -5,6 +5,7 @@
 
 use linkbraid_api::Error;
 use linkbraid_dataplane::Cgroup;
+use nix::errno::Errno;
 use std::{
     fs, io,
     os::unix::fs::MetadataExt as _,
@@ -15,6 +16,10 @@ use std::{
 const TOP: &str = "linkbraid";
 /// The inode of the root of the hierarchy; another one is what a container sees as its root, and its depth is unknown.
 const ROOT_INODE: u64 = 1;
+/// The file of a group that names its processes, and takes another one in.
+const PROCESSES: &str = "cgroup.procs";
+/// How often a group is emptied before it is given up: processes in it may start others faster than they are moved.
+const EMPTY_TRIES: usize = 16;
 /// Where the kernel tells what is mounted.
 const MOUNTS: &str = "/proc/self/mounts";
 
@@ -32,15 +37,17 @@ impl Groups {
     pub(crate) fn find() -> Result<Self, Error> {
         let object = "control groups";
         let mounts = fs::read_to_string(MOUNTS).unwrap_or_default();
-        let root = mount_point(&mounts).ok_or_else(|| {
-            Error::new(object, "cannot be used", "no cgroup2 file system is mounted")
-                .hint("mount -t cgroup2 cgroup2 /mnt")
-        })?;
-        match fs::metadata(&root) {
-            Ok(found) if found.ino() == ROOT_INODE => Ok(Self { root }),
-            _ => Err(Error::new(object, "cannot be used", "a container sees only a part of their hierarchy")
-                .hint("cat /proc/self/mountinfo")),
+        let mut roots = mount_points(&mounts).peekable();
+        if roots.peek().is_none() {
+            return Err(Error::new(object, "cannot be used", "no cgroup2 file system is mounted")
+                .hint("mount -t cgroup2 cgroup2 /mnt"));
         }
+        // Containers have parts of it mounted elsewhere.
+        let is_whole = |root: &PathBuf| fs::metadata(root).is_ok_and(|found| found.ino() == ROOT_INODE);
+        roots.find(is_whole).map(|root| Self { root }).ok_or_else(|| {
+            Error::new(object, "cannot be used", "a container sees only a part of their hierarchy")
+                .hint("cat /proc/self/mountinfo")
+        })
     }
 
     /// The group of that path from the root of the hierarchy, if there is one.
@@ -74,20 +81,16 @@ impl Groups {
     /// # Errors
     /// The kernel refuses, for instance because the process is gone.
     pub(crate) fn enter(&self, at: &Path, class: &str, pid: i32) -> io::Result<()> {
-        fs::write(self.directory(at).join(class).join("cgroup.procs"), pid.to_string())
+        fs::write(self.directory(at).join(class).join(PROCESSES), pid.to_string())
     }
 
-    /// Removes the group of a class; who is in it goes to the root. Empty directories above go, too.
+    /// Removes the group of a class, and those that others made in it; who is there goes to the root. Empty directories
+    /// above go, too.
     ///
     /// # Errors
     /// The kernel refuses; a group that is not there is no error.
     pub(crate) fn remove(&self, at: &Path, class: &str) -> io::Result<()> {
-        let group = self.directory(at).join(class);
-        self.empty(&group);
-        let removed = match fs::remove_dir(&group) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(cause),
-            _ => Ok(()),
-        };
+        let removed = self.remove_group(&self.directory(at).join(class));
         let mut above = Path::new(TOP).join(at);
         while above.parent().is_some() && fs::remove_dir(self.root.join(&above)).is_ok() {
             above.pop();
@@ -95,11 +98,34 @@ impl Groups {
         removed
     }
 
+    fn remove_group(&self, group: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.remove_group(&entry.path())?;
+            }
+        }
+        let mut tries = 1..=EMPTY_TRIES;
+        loop {
+            self.empty(group);
+            match fs::remove_dir(group) {
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+                // Somebody in it has started another process meanwhile.
+                Err(cause) if cause.kind() == io::ErrorKind::ResourceBusy && tries.next().is_some() => {}
+                done => return done,
+            }
+        }
+    }
+
     /// Moves everybody in a group to the root of the hierarchy, which may always hold processes.
     fn empty(&self, group: &Path) {
-        for pid in fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default().lines() {
-            if let Err(error) = fs::write(self.root.join("cgroup.procs"), pid) {
-                tracing::warn!(pid, %error, "cannot leave its control group");
+        let pids = fs::read_to_string(group.join(PROCESSES)).unwrap_or_default();
+        // Those of PID namespaces that cannot be seen from here are 0, and 0 is who writes it: this daemon.
+        for pid in pids.lines().filter(|pid| *pid != "0") {
+            match fs::write(self.root.join(PROCESSES), pid) {
+                Err(error) if error.raw_os_error() != Some(Errno::ESRCH as i32) => {
+                    tracing::warn!(pid, %error, "cannot leave its control group");
+                }
+                _ => {}
             }
         }
     }
@@ -109,11 +135,11 @@ impl Groups {
     }
 }
 
-/// Where a `cgroup2` file system is mounted.
-fn mount_point(mounts: &str) -> Option<PathBuf> {
+/// Where `cgroup2` file systems are mounted.
+fn mount_points(mounts: &str) -> impl Iterator<Item = PathBuf> + '_ {
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    let mut found = fields.filter(|fields| fields.get(2) == Some(&"cgroup2"));
-    found.next().and_then(|fields| fields.get(1).map(PathBuf::from))
+    let found = fields.filter(|fields| fields.get(2) == Some(&"cgroup2"));
+    found.filter_map(|fields| fields.get(1).map(PathBuf::from))
 }
 
 #[cfg(test)]
@@ -124,9 +150,11 @@ mod tests {
     fn the_mount_is_found_beside_version_1() {
         let hybrid =
             "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
-        assert_eq!(mount_point(hybrid), Some("/sys/fs/cgroup/unified".into()));
-        assert_eq!(mount_point("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"), Some("/sys/fs/cgroup".into()));
-        assert_eq!(mount_point("cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"), None);
+        let found = |mounts: &str| mount_points(mounts).collect::<Vec<_>>();
+        assert_eq!(found(hybrid), [Path::new("/sys/fs/cgroup/unified")]);
+        let twice = "cgroup2 /srv/jail/cgroup cgroup2 ro 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
+        assert_eq!(found(twice), [Path::new("/srv/jail/cgroup"), Path::new("/sys/fs/cgroup")]);
+        assert!(found("cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n").is_empty());
     }
 
     #[test]
@@ -141,6 +169,8 @@ mod tests {
         assert_eq!(groups.lookup("/nowhere"), None);
         groups.make(Path::new("17/bond0"), "urgent").unwrap();
         assert_eq!(groups.lookup(&Groups::path(Path::new("17/bond0"), "urgent")).map(|g| g.level), Some(4));
+        // A container manager in the group has made one of its own.
+        fs::create_dir(scratch.join("linkbraid/17/bond0/urgent/box")).unwrap();
         groups.remove(Path::new("17/bond0"), "urgent").unwrap();
         groups.remove(Path::new("17/bond0"), "urgent").unwrap();
         assert!(!scratch.join(TOP).exists(), "a directory is left");
