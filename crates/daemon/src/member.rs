@@ -176,9 +176,6 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
         leaving: false,
         before,
     });
-    for own in bond.saved.classes.iter_mut().filter(|own| own.number == class) {
-        own.has_members = true;
-    }
     if let Err(error) = control.state.write(&bond.saved) {
         bond.saved.members.pop();
         return Err(error);
@@ -208,6 +205,10 @@ pub(crate) async fn admit(control: &mut Control, name: &str, ifindex: u32) -> Re
     }
     for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
         member.joining = false;
+        // Not before: a member that is withdrawn would leave behind a class that is blocked for want of members.
+        for own in bond.saved.classes.iter_mut().filter(|own| own.number == member.class) {
+            own.has_members = true;
+        }
     }
     let settled = settle(control, &mut bond).await;
     bond.announce(&mut control.sender, control.clock);
@@ -235,15 +236,18 @@ pub(crate) fn lease_warning(bond: &str, before: &Saved) -> Option<String> {
     ))
 }
 
-/// The bond's MAC is that of one of its members: if that one has left, the first one's.
+/// The bond's MAC is that of one of its members: if that one has left, the first one's that is left, of the rest if there is
+/// one: plain hosts send everything there.
 pub(crate) async fn keep_mac(netlink: &Netlink, bond: &mut Bond) -> Result<(), Error> {
-    let mut staying = bond.members.iter().filter(|member| !member.leaving);
-    let Some(first) = staying.next() else { return Ok(()) };
-    if first.mac != bond.mac && staying.all(|member| member.mac != bond.mac) {
-        let mac = first.mac;
-        netlink.set_mac(bond.ifindex, mac).await.about(&bond.saved.name, "cannot change the bond's MAC")?;
-        bond.mac = mac;
+    let staying = || bond.members.iter().filter(|member| !member.leaving);
+    if staying().any(|member| member.mac == bond.mac) {
+        return Ok(());
     }
+    let Some(mac) = staying().min_by_key(|member| member.class != 0).map(|member| member.mac) else {
+        return Ok(());
+    };
+    netlink.set_mac(bond.ifindex, mac).await.about(&bond.saved.name, "cannot change the bond's MAC")?;
+    bond.mac = mac;
     Ok(())
 }
 
