@@ -478,15 +478,21 @@ impl Control {
     async fn bond_set(&mut self, set: BondSet) -> Result<Vec<String>, Error> {
         let Some(bond) = self.bonds.get_mut(&set.name) else { return Err(self.no_bond(&set.name)) };
         check_inspector(&set.name, &set.inspector)?;
-        // What may be refused comes first.
+        check_policy(&set.name, set.policy)?;
+        // What the kernel may refuse comes first.
+        let measured = bond.latency.is_some();
         if let Some(on) = set.latency {
             bond.measure_latency(on)?;
-            bond.saved.latency = on;
         }
-        if let Some(mtu) = set.mtu {
-            member::set_mtu(&self.netlink, bond, mtu).await?;
+        if let Some(mtu) = set.mtu
+            && let Err(error) = member::set_mtu(&self.netlink, bond, mtu).await
+        {
+            if let Err(error) = bond.measure_latency(measured) {
+                tracing::error!(%error, "latency is measured otherwise than before");
+            }
+            return Err(error);
         }
-        check_policy(&set.name, set.policy)?;
+        bond.saved.latency = set.latency.unwrap_or(bond.saved.latency);
         bond.saved.policy = set.policy.unwrap_or(bond.saved.policy);
         bond.saved.stripe = set.stripe.unwrap_or(bond.saved.stripe);
         bond.saved.damping = set.damping.unwrap_or(bond.saved.damping);
