@@ -43,8 +43,11 @@ int lb_egress(struct __sk_buff *skb)
 	enum lb_reason reason = steer(skb, &verdict, &class);
 
 	count_reason(skb, reason);
-	if (verdict == TC_ACT_REDIRECT)
+	if (verdict == TC_ACT_REDIRECT) {
+		if (class)
+			count_class(skb, class);
 		stamp(skb, the_bond(), class);
+	}
 	return verdict;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Classes: the first rule that a frame fulfils says what class it is of, and the class has plans of its own. Called by
- * steer() while there are rules. Reads lb_rules, lb_class_plans, lb_plans; writes lb_classes and counts.
+ * steer() while there are rules. Reads lb_rules, lb_class_plans, lb_plans; writes lb_classes and the rules' counts.
  */
 #ifndef LB_CLASS_BPF_H
 #define LB_CLASS_BPF_H
@@ -168,11 +168,10 @@ static long step_rule(__u32 i, struct class_walk *walk)
 	return 1;
 }
 
-/* The class of a frame, counted. */
+/* The class of a frame; its rule is counted. */
 static __noinline __u32 class_of(struct __sk_buff *skb, const struct lb_config *bond)
 {
 	struct class_walk walk = { .skb = skb };
-	__u32 class;
 
 	if (bond->flags & LB_CONFIG_SECOND_RULES)
 		walk.first = LB_RULES_MAX;
@@ -180,9 +179,7 @@ static __noinline __u32 class_of(struct __sk_buff *skb, const struct lb_config *
 	bpf_loop(bond->n_rules, step_rule, &walk, 0);
 	if (walk.is_found)
 		count_rule(skb, walk.row);
-	class = walk.class & (LB_CLASSES_MAX - 1);
-	count_class(skb, class);
-	return class;
+	return walk.class & (LB_CLASSES_MAX - 1);
 }
 
 /* The class sends by members of its own that others may borrow: not now. */

@@ -16,6 +16,8 @@
 #define LB_MIRRORS_MAX 512
 /* How many frames behind the newest one the first copy of a mirrored frame may be; a power of two. */
 #define LB_MIRROR_WINDOW 1024
+/* A copy is no more frames behind than this. */
+#define LB_MIRROR_LATE_MAX (1 << 20)
 
 /* Members of one bond. */
 #define LB_MEMBERS_MAX 16

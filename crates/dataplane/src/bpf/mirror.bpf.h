@@ -167,12 +167,15 @@ static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct 
 	return LB_TX_MIRROR;
 }
 
-/* The newest number of a place of the window is `old` before this frame; LB_RX_MIRROR if it is the first of its kind. */
+/*
+ * The newest number of a place of the window is `old` before this frame; LB_RX_MIRROR if it is the first of its kind. One that
+ * is far behind is none of before, but one of after many that went to other hosts.
+ */
 static __always_inline enum lb_reason judge_sequence(__u32 old, __u32 sequence)
 {
 	if (old == sequence)
 		return LB_RX_MIRROR_COPY;
-	return old && (__s32)(sequence - old) < 0 ? LB_RX_MIRROR_LATE : LB_RX_MIRROR;
+	return old && old - sequence < LB_MIRROR_LATE_MAX ? LB_RX_MIRROR_LATE : LB_RX_MIRROR;
 }
 
 /* Whether this is the first copy. Two CPUs may ask at once: one of them is told so. */

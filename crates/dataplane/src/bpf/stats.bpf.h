@@ -28,7 +28,7 @@ struct {
 	__type(value, struct lb_count);
 } lb_rule_counters SEC(".maps");
 
-/* What was of each class, while there were rules. */
+/* What has left of each class but the rest. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, LB_CLASSES_MAX);

@@ -96,7 +96,7 @@ impl DataPath {
         (first..first + u32::from(config.n_rules)).map(|row| self.sum("lb_rule_counters", row)).collect()
     }
 
-    /// What of this class has left the bond since it was loaded, or was dropped there; for class 0 while there were rules.
+    /// What of this class has left the bond since it was loaded: a mirrored frame once, with its trailer. Class 0 is not counted.
     ///
     /// # Errors
     /// The kernel refuses, or there is no such class.
