@@ -157,8 +157,14 @@ async fn replace(
     classes: Classes,
     what: &str,
 ) -> Result<Vec<String>, Error> {
-    check::check(bond, &classes, what)?;
     let old = Classes::of(bond);
+    check::check(bond, &classes, &old, what)?;
+    for class in classes.list.iter().filter(|class| old.list.iter().all(|old| old.number != class.number)) {
+        // An earlier class of this number has counted there.
+        let cleared = bond.path.clear_class_counts(class.number);
+        let cleared = cleared.and_then(|()| bond.latency.as_ref().map_or(Ok(()), |m| m.clear(class.number)));
+        cleared.about(&bond.saved.name, "cannot clear its counters")?;
+    }
     if let Err(error) = apply(control, bond, &classes).await {
         if let Err(error) = apply(control, bond, &old).await {
             tracing::error!(bond = %bond.saved.name, %error, "the classes could not be put back");
@@ -169,7 +175,8 @@ async fn replace(
     Ok(check::warnings(bond, &classes, &old))
 }
 
-/// Makes these the bond's classes. Control groups come first and go last, so that no rule names one that is not there.
+/// Makes these the bond's classes. Control groups come first and go last, so that no rule names one that is not there, and
+/// nobody has been put out of one if this fails.
 pub(crate) async fn apply(control: &mut Control, bond: &mut Bond, classes: &Classes) -> Result<(), Error> {
     bond.saved.classes.clone_from(&classes.list);
     for member in &mut bond.members {
@@ -179,12 +186,13 @@ pub(crate) async fn apply(control: &mut Control, bond: &mut Bond, classes: &Clas
         saved.class = classes.members.get(&saved.before.link.index).copied().unwrap_or(0);
     }
     bond.make_groups();
-    // Plans before rules: until its rules are there a class is nobody's; and the other way when it goes.
+    // Rules before plans: what is of a class without a plan goes where the rest goes, and no plan outlives its rules.
     let rules = bond.write_rules();
     settle(control, bond).await?;
     rules?;
+    control.state.write(&bond.saved)?;
     bond.remove_groups();
-    control.state.write(&bond.saved)
+    Ok(())
 }
 
 fn tell(bond: &mut Bond, old: &Classes, new: &Classes) {
@@ -211,6 +219,11 @@ fn tell(bond: &mut Bond, old: &Classes, new: &Classes) {
     }
 }
 
+/// What the user should know of the classes that a bond comes with.
+pub(crate) fn first_warnings(bond: &Bond) -> Vec<String> {
+    check::warnings(bond, &Classes::of(bond), &Classes { list: Vec::new(), members: BTreeMap::new() })
+}
+
 pub(crate) fn no_class(bond: &Bond, name: &str) -> Error {
     let cause = match bond.saved.classes.is_empty() {
         true => "there are no classes".to_owned(),
@@ -229,20 +242,23 @@ pub(crate) fn run(control: &mut Control, run: &Run, pid: Option<i32>) -> Result<
         Some(name) => name.clone(),
         None => only(control, &run.class)?.saved.name.clone(),
     };
-    let missing = control.no_bond(&name);
-    let bond = control.bonds.get_mut(&name).ok_or(missing)?;
+    let unknown = control.no_bond(&name);
+    let bond = control.bonds.get_mut(&name).ok_or(unknown)?;
     if bond.saved.classes.iter().all(|class| class.name != run.class) {
         return Err(no_class(bond, &run.class));
     }
     let what = format!("cannot run a command in class '{}'", run.class);
-    let Some(pid) = pid else {
-        return Err(Error::new(&name, what, "the kernel does not tell who asks").hint("linkbraid show"));
+    // 0 is a process of a PID namespace that cannot be seen from here; written to a control group it is this daemon.
+    let Some(pid) = pid.filter(|pid| *pid > 0) else {
+        let cause = "the daemon cannot see the process that asks, which is in another PID namespace";
+        return Err(Error::new(&name, what, cause).hint(format!("linkbraid class show {name}")));
     };
     let groups = Groups::find()?;
-    // The hierarchy may have been mounted since.
+    // Somebody may have removed it; one that is made anew is another one to the rules.
     bond.make_groups();
     bond.write_rules()?;
-    groups.enter(&bond.group, &run.class, pid).about(&name, what)?;
+    let entered = groups.enter(&bond.group, &run.class, pid).about(&name, what);
+    entered.map_err(|error| error.hint(format!("linkbraid class show {name}")))?;
     Ok(Vec::new())
 }
 
@@ -303,17 +319,28 @@ impl Bond {
 
     /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over.
     pub(crate) fn spreads(&self) -> Vec<Vec<u32>> {
-        let live = |number: u8| -> Vec<u32> {
-            let own = self.members.iter().filter(|member| member.live() && member.class == number);
-            own.map(Member::weight_mbit).collect()
-        };
-        let rest = (0, self.saved.policy);
-        let kinds = self.saved.classes.iter().map(|class| (class.number, class.policy));
-        let striped = std::iter::once(rest).chain(kinds).filter(|(_, policy)| *policy == Policy::Spread);
-        striped
-            .map(|(number, _)| live(number))
-            // Without members of its own it takes those of the rest.
-            .map(|own| if own.is_empty() { live(0) } else { own })
-            .collect()
+        spreads(&self.members, &self.saved.classes, self.saved.policy)
     }
 }
+
+fn spreads(members: &[Member], classes: &[SavedClass], policy: Policy) -> Vec<Vec<u32>> {
+    let live = || members.iter().filter(|member| member.live());
+    let has = |number: u8| live().any(|member| member.class == number);
+    let lends =
+        |number: u8| classes.iter().any(|class| class.number == number && class.borrow == Borrow::Idle);
+    let of = |number: u8| -> Vec<u32> {
+        // Without members of its own it takes those of the rest, and the rest takes any.
+        let own = if has(number) { number } else { 0 };
+        let any = own == 0 && !has(0);
+        let taken = live()
+            .filter(|member| any || member.class == own || (number == 0 && lends(member.class)))
+            .map(Member::weight_mbit);
+        taken.collect()
+    };
+    let kinds = classes.iter().map(|class| (class.number, class.policy));
+    let striped = std::iter::once((0, policy)).chain(kinds).filter(|(_, policy)| *policy == Policy::Spread);
+    striped.map(|(number, _)| of(number)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -68,7 +68,12 @@ impl Groups {
     /// # Errors
     /// The kernel refuses.
     pub(crate) fn make(&self, at: &Path, class: &str) -> io::Result<()> {
-        fs::create_dir_all(self.directory(at).join(class))
+        let group = self.directory(at).join(class);
+        fs::create_dir_all(&group).or_else(|error| match error.kind() {
+            // Another namespace's daemon has removed a directory above, which was empty.
+            io::ErrorKind::NotFound => fs::create_dir_all(&group),
+            _ => Err(error),
+        })
     }
 
     /// The path of a class's group from the root of the hierarchy.
@@ -91,11 +96,26 @@ impl Groups {
     /// The kernel refuses; a group that is not there is no error.
     pub(crate) fn remove(&self, at: &Path, class: &str) -> io::Result<()> {
         let removed = self.remove_group(&self.directory(at).join(class));
+        self.remove_empty(Path::new(TOP).join(at));
+        removed
+    }
+
+    /// The same for all groups of a bond, those too that a daemon left that died.
+    ///
+    /// # Errors
+    /// As for [`Groups::remove`].
+    pub(crate) fn remove_all(&self, at: &Path) -> io::Result<()> {
+        let removed = self.remove_group(&self.directory(at));
         let mut above = Path::new(TOP).join(at);
+        above.pop();
+        self.remove_empty(above);
+        removed
+    }
+
+    fn remove_empty(&self, mut above: PathBuf) {
         while above.parent().is_some() && fs::remove_dir(self.root.join(&above)).is_ok() {
             above.pop();
         }
-        removed
     }
 
     fn remove_group(&self, group: &Path) -> io::Result<()> {
@@ -173,6 +193,13 @@ mod tests {
         fs::create_dir(scratch.join("linkbraid/17/bond0/urgent/box")).unwrap();
         groups.remove(Path::new("17/bond0"), "urgent").unwrap();
         groups.remove(Path::new("17/bond0"), "urgent").unwrap();
+        assert!(!scratch.join(TOP).exists(), "a directory is left");
+        groups.make(Path::new("17/bond0"), "urgent").unwrap();
+        groups.make(Path::new("17/bond1"), "urgent").unwrap();
+        groups.remove_all(Path::new("17/bond0")).unwrap();
+        groups.remove_all(Path::new("17/bond0")).unwrap();
+        assert!(groups.lookup("/linkbraid/17/bond1/urgent").is_some(), "not its group");
+        groups.remove_all(Path::new("17/bond1")).unwrap();
         assert!(!scratch.join(TOP).exists(), "a directory is left");
         fs::remove_dir_all(&scratch).unwrap();
     }

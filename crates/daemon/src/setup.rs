@@ -5,6 +5,7 @@ use crate::{
     class,
     control::Control,
     error::About as _,
+    group::Groups,
     identity, member,
     state::{SavedBond, SavedMember, boot_id},
 };
@@ -216,6 +217,11 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
     saved.set_inspector(add.inspector);
     // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
     linkbraid_dataplane::forget_pins(&saved.pins).about(&add.name, "cannot remove old pins")?;
+    // Likewise control groups.
+    if let Ok(groups) = Groups::find() {
+        let removed = groups.remove_all(&class::class_group(&saved.pins));
+        removed.about(&add.name, "cannot remove old control groups")?;
+    }
     control.state.write(&saved)?;
     match build(control, &mut saved, &links, &mut warnings).await {
         Ok(mut bond) => {
@@ -227,6 +233,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
             }
             bond.announce(&mut control.sender, control.clock);
             bond.history.bond(Some("up"), "added", format!("added with {}", add.members.join(", ")));
+            warnings.extend(class::first_warnings(&bond));
             control.bonds.insert(add.name, bond);
             Ok(warnings)
         }

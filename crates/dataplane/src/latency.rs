@@ -139,6 +139,21 @@ impl LatencyMeter {
         Ok(all)
     }
 
+    /// Forgets what was measured of a class, for the next one of its number.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn clear(&self, class: u8) -> Result<()> {
+        let failed = |cause| Error::Map { map: LATENCIES, cause };
+        let cpus = libbpf_rs::num_possible_cpus().map_err(Error::Load)?;
+        let zero = vec![vec![0; self.latencies.value_size() as usize]; cpus];
+        for stage in [Stage::Application, Stage::Driver] {
+            let row = u32::from(class) * STAGES + stage as u32;
+            self.latencies.update_percpu(&row.to_ne_bytes(), &zero, MapFlags::ANY).map_err(failed)?;
+        }
+        Ok(())
+    }
+
     fn histogram(&self, row: u32) -> Result<Histogram> {
         let failed = |cause| Error::Map { map: LATENCIES, cause };
         let cpus = self.latencies.lookup_percpu(&row.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;

@@ -159,6 +159,38 @@ fn without_its_members_a_class_shares_or_is_blocked() {
 }
 
 #[test]
+fn a_member_that_cannot_join_a_class_leaves_it_as_it_was() {
+    let net = Net::bonded(hosts(&[3, 3]));
+    net.ok("a", &format!("member del {BOND} eth2"));
+    net.ok("a", &format!("class add {BOND} urgent --match udp-port={URGENT} --fallback block"));
+    net.host("a").link(2).expect("there").cut(Way::Both).expect("cuts");
+    let said = net.say("a", &format!("member add {BOND} eth2 --class urgent"));
+    said.refused(1, "bond0: cannot add member 'eth2': no peer answers through it");
+    // It has not been given members, so there is nothing to block it for.
+    assert_eq!(carriers(&net, "a", "b", URGENT).0, [0, 1]);
+}
+
+#[test]
+fn a_class_counts_from_zero_whatever_was_before() {
+    let net = Net::bonded(hosts(&[2, 2]));
+    net.ok("a", &format!("bond set {BOND} --latency on"));
+    add_urgent(&net, "a", "eth1");
+    send(&net, "a", "b", URGENT);
+    assert!(classes(&net, "a")[0].tx_frames >= MANY);
+    net.ok("a", &format!("class del {BOND} urgent"));
+    let measured = || {
+        let rows: Vec<LatencyRecord> =
+            serde_json::from_str(&net.ok("a", "stats --latency --json")).expect("records");
+        rows.into_iter().map(|row| (row.class, row.stage)).collect::<Vec<_>>()
+    };
+    let unique = || measured().into_iter().collect::<std::collections::BTreeSet<_>>().len();
+    assert_eq!(measured().len(), unique(), "what is gone is not the rest");
+    net.ok("a", &format!("class add {BOND} other --match udp-port=9"));
+    assert_eq!(classes(&net, "a")[0].tx_frames, 0);
+    assert!(measured().iter().all(|(class, _)| class == "rest"), "{:?}", measured());
+}
+
+#[test]
 fn the_rest_always_has_a_way_out() {
     let net = Net::bonded(hosts(&[2, 2]));
     add_urgent(&net, "a", "eth1");
@@ -274,6 +306,16 @@ fn nothing_is_left_of_classes() {
         found.lines().filter(|line| mine.iter().any(|name| line.contains(&format!("/{name}/")))).count()
     };
     assert_eq!(groups(), 1);
+    // Whoever is in a group may make others in it, and take it away.
+    let group = rules[0].trim_start_matches("cgroup=");
+    let at = |what: &str| {
+        let find = format!("find /sys/fs/cgroup -depth -type d -path *{group} -exec {what} ;");
+        net.host("a").sh(&find).expect("finds")
+    };
+    at("rmdir {}");
+    let said = net.ok("a", "run --class urgent -- cat /proc/self/cgroup");
+    assert!(said.contains(group), "{said}");
+    at("mkdir {}/box");
     net.ok("a", &format!("bond del {BOND}"));
     assert_eq!(groups(), 0);
     net.stop("a");

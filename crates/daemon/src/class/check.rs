@@ -1,7 +1,11 @@
 //! What is refused of classes, before anything is touched, and what is said of those that are taken.
 
 use super::Classes;
-use crate::{bond::Bond, group::Groups, state::SavedClass};
+use crate::{
+    bond::{Bond, Member},
+    group::Groups,
+    state::SavedClass,
+};
 use linkbraid_api::{
     BondAdd, Borrow, Error, Fallback, Policy, Rule, check_class_name, default_rules, limits::RULES_MAX,
 };
@@ -47,8 +51,9 @@ pub(crate) fn of_bond_add(add: &BondAdd) -> Result<(Vec<SavedClass>, HashMap<&st
     Ok((classes, members))
 }
 
-/// Refuses classes that cannot work together.
-pub(super) fn check(bond: &Bond, classes: &Classes, what: &str) -> Result<(), Error> {
+/// Refuses classes that cannot work together. What was so before is no reason: members may have gone, and whoever changes
+/// something else, or takes a class away, makes that no worse.
+pub(super) fn check(bond: &Bond, classes: &Classes, old: &Classes, what: &str) -> Result<(), Error> {
     let name = &bond.saved.name;
     let refuse = |cause: String, hint: String| Err(Error::new(name, what, cause).hint(hint));
     if let Some(class) = classes.list.iter().find(|class| class.rules.is_empty()) {
@@ -66,20 +71,31 @@ pub(super) fn check(bond: &Bond, classes: &Classes, what: &str) -> Result<(), Er
         let cause = format!("rule '{rule}' can't match: '{}' of class '{}' comes first", first.1, first.0);
         return refuse(cause, format!("linkbraid class show {name}"));
     }
-    let uses_groups = classes.list.iter().flat_map(|class| &class.rules).any(|rule| rule.cgroup.is_some());
-    if uses_groups {
+    let groups = |classes: &Classes| -> Vec<String> {
+        let rules = classes.list.iter().flat_map(|class| &class.rules);
+        rules.filter_map(|rule| rule.cgroup.clone()).collect()
+    };
+    let known = groups(old);
+    if groups(classes).iter().any(|group| !known.contains(group)) {
         Groups::find()?;
     }
     let staying = || bond.members.iter().filter(|member| !member.leaving);
-    let class_of = |ifindex: u32| classes.members.get(&ifindex).copied().unwrap_or(0);
-    if staying().next().is_some() && staying().all(|member| class_of(member.ifindex) != 0) {
+    let count = |classes: &Classes, number: u8| {
+        let of = |member: &&Member| classes.members.get(&member.ifindex).copied().unwrap_or(0) == number;
+        staying().filter(of).count()
+    };
+    let no_rest = |classes: &Classes| staying().next().is_some() && count(classes, 0) == 0;
+    if no_rest(classes) && !no_rest(old) {
         let cause = "it would leave no member for the rest of the traffic".to_owned();
         return refuse(cause, format!("linkbraid show {name}"));
     }
-    for class in classes.list.iter().filter(|class| class.policy == Policy::Mirror) {
-        let own = staying().filter(|member| class_of(member.ifindex) == class.number).count();
-        let rest = staying().filter(|member| class_of(member.ifindex) == 0).count();
-        if (if own == 0 { rest } else { own }) < 2 {
+    let lonely = |classes: &Classes, class: &SavedClass| {
+        let own = count(classes, class.number);
+        class.policy == Policy::Mirror && (if own == 0 { count(classes, 0) } else { own }) < 2
+    };
+    for class in classes.list.iter().filter(|class| lonely(classes, class)) {
+        let before = old.list.iter().find(|before| before.name == class.name);
+        if !before.is_some_and(|before| lonely(old, before)) {
             let cause = format!("class '{}' mirrors, which takes two members at least", class.name);
             return refuse(cause, format!("linkbraid show {name}"));
         }

@@ -109,7 +109,8 @@ impl Bond {
     /// Writes the rules, if they differ from those written last. Called again and again, for control groups that rules name
     /// come and go.
     pub(crate) fn write_rules(&mut self) -> Result<(), Error> {
-        let groups = Groups::find().ok();
+        // Without classes nothing is looked for.
+        let groups = self.saved.classes.first().and_then(|_| Groups::find().ok());
         let (mut rules, mut of) = (Vec::new(), Vec::new());
         for (class, place) in in_order(&self.saved.classes) {
             let own;

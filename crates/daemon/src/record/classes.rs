@@ -1,6 +1,6 @@
 //! Records for `class show` and `stats --latency`.
 
-use crate::{bond::Bond, error::About as _, group::Groups};
+use crate::{bond::Bond, error::About as _, group::Groups, tables::REST};
 use linkbraid_api::{ClassRecord, Error, LatencyRecord, Records, RuleRecord};
 use linkbraid_dataplane::{Count, Latency, Stage};
 use linkbraid_proto::Time;
@@ -53,17 +53,17 @@ pub(crate) fn latency(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
             return Err(Error::new(name, "no latency is measured", "it is off")
                 .hint(format!("linkbraid bond set {name} --latency on")));
         };
-        for row in meter.read().about(name, "cannot read the latency")? {
-            records.push(one_latency(bond, &row));
-        }
+        let rows = meter.read().about(name, "cannot read the latency")?;
+        records.extend(rows.iter().filter_map(|row| one_latency(bond, row)));
     }
     Ok(Records::Latency(records))
 }
 
-fn one_latency(bond: &Bond, row: &Latency) -> LatencyRecord {
-    LatencyRecord {
+/// None for a class that is gone.
+fn one_latency(bond: &Bond, row: &Latency) -> Option<LatencyRecord> {
+    Some(LatencyRecord {
         bond: bond.saved.name.clone(),
-        class: bond.class_name(row.class).unwrap_or_else(|| "rest".to_owned()),
+        class: if row.class == REST { "rest".to_owned() } else { bond.class_name(row.class)? },
         stage: match row.stage {
             Stage::Application => "application".to_owned(),
             Stage::Driver => "driver".to_owned(),
@@ -77,7 +77,7 @@ fn one_latency(bond: &Bond, row: &Latency) -> LatencyRecord {
         p99_ns: nanoseconds(row.p99),
         p999_ns: nanoseconds(row.p999),
         max_ns: nanoseconds(row.max),
-    }
+    })
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

@@ -45,12 +45,8 @@ async fn put_back(netlink: &Netlink, saved: &mut SavedBond) -> Result<(), Error>
         first = linkbraid_dataplane::remove_pins(&saved.pins).about(&saved.name, "cannot remove its pins");
     }
     if let Ok(groups) = Groups::find() {
-        for class in &saved.classes {
-            let removed = groups
-                .remove(&class_group(&saved.pins), &class.name)
-                .about(&saved.name, "cannot remove a control group");
-            first = first.and(removed);
-        }
+        let removed = groups.remove_all(&class_group(&saved.pins));
+        first = first.and(removed.about(&saved.name, "cannot remove its control groups"));
     }
     // The namespace's directory goes with its last bond; with another one in it, it stays.
     if let Some(namespace) = saved.pins.parent() {
