@@ -17,6 +17,11 @@ pub const FOLDER: &str = "/run/netns";
 /// of it, and a later one may get the same number.
 const PINS: [&str; 2] = ["/sys/fs/bpf/linkbraid", "/run/linkbraid/bpf/linkbraid"];
 
+/// Where a daemon keeps the control groups of classes, likewise: alone, or beside version 1.
+const GROUPS: [&str; 2] = ["/sys/fs/cgroup/linkbraid", "/sys/fs/cgroup/unified/linkbraid"];
+/// Below that: namespace, bond, class.
+const GROUP_LEVELS: u32 = 3;
+
 /// An open network namespace. Does not remove it: see [`remove`].
 #[derive(Debug, Clone)]
 pub struct Netns {
@@ -121,6 +126,19 @@ pub fn remove(name: &str) -> Result<(), Error> {
             // Most namespaces have no pins.
             let _ = std::fs::remove_dir_all(std::path::Path::new(base).join(inode.to_string()));
         }
+        for base in GROUPS {
+            remove_groups(&std::path::Path::new(base).join(inode.to_string()), GROUP_LEVELS);
+        }
     }
     Ok(())
+}
+
+/// Removes a control group and those in it, deepest first: the files in them cannot be removed. Groups still in use stay.
+fn remove_groups(at: &std::path::Path, levels: u32) {
+    if levels > 0 {
+        let entries = std::fs::read_dir(at).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        folders.for_each(|entry| remove_groups(&entry.path(), levels - 1));
+    }
+    let _ = std::fs::remove_dir(at);
 }
