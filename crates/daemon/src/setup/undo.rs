@@ -45,8 +45,10 @@ async fn put_back(netlink: &Netlink, saved: &mut SavedBond) -> Result<(), Error>
         first = linkbraid_dataplane::remove_pins(&saved.pins).about(&saved.name, "cannot remove its pins");
     }
     if let Ok(groups) = Groups::find() {
-        let removed = groups.remove_all(&class_group(&saved.pins));
-        first = first.and(removed.about(&saved.name, "cannot remove its control groups"));
+        let removed = groups
+            .remove_all(&class_group(&saved.pins))
+            .about(&saved.name, "cannot remove its control groups");
+        first = first.and(removed);
     }
     // The namespace's directory goes with its last bond; with another one in it, it stays.
     if let Some(namespace) = saved.pins.parent() {
