@@ -152,11 +152,11 @@ impl DataPath {
         self.bond.as_ref().map(Attachment::hook)
     }
 
-    /// Takes all programs off and removes all pins. Goes on after an error and returns the first.
+    /// Takes all programs off; the maps stay as they are, with their pins. Goes on after an error and returns the first.
     ///
     /// # Errors
-    /// The kernel refuses to detach a program or to remove a pin.
-    pub fn unload(mut self) -> Result<()> {
+    /// The kernel refuses to detach a program.
+    pub fn detach(&mut self) -> Result<()> {
         let mut first = Ok(());
         let members: Vec<u32> = self.members.keys().copied().collect();
         for ifindex in members {
@@ -167,8 +167,17 @@ impl DataPath {
             let detached = bond.detach();
             first = first.and(detached);
         }
+        first
+    }
+
+    /// Takes all programs off and removes all pins. Goes on after an error and returns the first.
+    ///
+    /// # Errors
+    /// The kernel refuses to detach a program or to remove a pin.
+    pub fn unload(mut self) -> Result<()> {
+        let detached = self.detach();
         let removed = remove_pins(&self.pins);
-        first.and(removed)
+        detached.and(removed)
     }
 
     fn map(&self, name: &'static str) -> Result<&MapHandle> {

@@ -1,13 +1,13 @@
 //! Two hosts with two links between them, in network namespaces.
 
-use crate::rig::{index, ip, new_namespace, own, peer, pins, plan};
-use linkbraid_dataplane::{Bond, DataPath, HookChoice, Member, PeerMac, Plan, Policy, remove_pins};
+use crate::lent::Lent;
+use crate::rig::{index, ip, new_namespace, own, peer, plan};
+use linkbraid_dataplane::{Bond, Member, PeerMac, Plan, Policy};
 use nix::sched::{CloneFlags, setns};
 use std::{
     fs::File,
     net::UdpSocket,
     os::fd::AsRawFd as _,
-    path::PathBuf,
     process::Command,
     time::{Duration, Instant},
 };
@@ -19,8 +19,7 @@ pub struct Host {
     pub number: u8,
     pub namespace: File,
     pub has_vlans: bool,
-    pub path: DataPath,
-    pub pins: PathBuf,
+    pub path: Lent,
 }
 
 /// The MAC of a host's member.
@@ -63,9 +62,9 @@ impl Host {
             let to = text(mac(other, 0));
             ip(&format!("neighbour add 198.18.{net}.{other} lladdr {to} dev {device} nud permanent"));
         }
-        let pins = pins();
-        let path = load(number, &pins, u32::from(number));
-        Self { number, namespace, path, pins, has_vlans }
+        let mut path = Lent::take();
+        set_up(&mut path, number, u32::from(number));
+        Self { number, namespace, path, has_vlans }
     }
 
     pub fn enter(&self) {
@@ -80,9 +79,8 @@ impl Host {
     /// Its daemon has died, and so has what it left: nothing is known of what was sent.
     pub fn start_anew(&mut self, epoch: u32) {
         self.enter();
-        remove_pins(&self.pins).unwrap();
-        self.pins = pins();
-        self.path = load(self.number, &self.pins, epoch);
+        self.path.renew();
+        set_up(&mut self.path, self.number, epoch);
     }
 
     pub fn count(&self, reason: &'static str) -> u64 {
@@ -122,17 +120,8 @@ impl Host {
     }
 }
 
-impl Drop for Host {
-    fn drop(&mut self) {
-        let removed = remove_pins(&self.pins);
-        if !std::thread::panicking() {
-            removed.unwrap();
-        }
-    }
-}
-
-fn load(number: u8, pins: &std::path::Path, epoch: u32) -> DataPath {
-    let mut path = DataPath::load(pins, HookChoice::Auto).expect("the programs load");
+/// What the daemon does once the programs are loaded.
+fn set_up(path: &mut Lent, number: u8, epoch: u32) {
     let bond = Bond {
         ifindex: index("bond"),
         mac: mac(number, 0),
@@ -153,7 +142,6 @@ fn load(number: u8, pins: &std::path::Path, epoch: u32) -> DataPath {
     }
     path.set_plan(0, &plan(&[(0, 1), (1, 1)], |_| None)).unwrap();
     path.attach_bond(bond.ifindex).unwrap();
-    path
 }
 
 /// Two hosts whose members are joined by cables, all traffic mirrored both ways.

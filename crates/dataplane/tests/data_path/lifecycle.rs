@@ -3,25 +3,24 @@
 use crate::frames::ethernet;
 use crate::rig::{PLAIN, Rig, index, ip, new_namespace, own, pins, plan};
 use linkbraid_dataplane::{Bond, DataPath, Hook, HookChoice, Lane, Member, PeerMac, Plan, Verdict, Way};
-use std::{fs, process::Command};
+use std::{fs, process::Command, sync::OnceLock};
 
 fn text(program: &str, line: &str) -> String {
     let done = Command::new(program).args(line.split_whitespace()).output().expect("iproute2 is installed");
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-/// Whether the kernel has tcx (6.6); without it only clsact can be tested.
-fn has_tcx() -> bool {
-    new_namespace();
-    let pins = pins();
-    let mut path = DataPath::load(&pins, HookChoice::Only(Hook::Tcx)).unwrap();
-    let has = path.attach_bond(1).is_ok();
-    path.unload().unwrap();
-    has
-}
-
-fn hooks() -> Vec<Hook> {
-    if has_tcx() { vec![Hook::Tcx, Hook::Clsact] } else { vec![Hook::Clsact] }
+/// Without tcx (before 6.6) only clsact can be tested.
+fn hooks() -> &'static [Hook] {
+    static HOOKS: OnceLock<Vec<Hook>> = OnceLock::new();
+    HOOKS.get_or_init(|| {
+        new_namespace();
+        let pins = pins();
+        let mut path = DataPath::load(&pins, HookChoice::Only(Hook::Tcx)).unwrap();
+        let has_tcx = path.attach_bond(1).is_ok();
+        path.unload().unwrap();
+        if has_tcx { vec![Hook::Tcx, Hook::Clsact] } else { vec![Hook::Clsact] }
+    })
 }
 
 fn interfaces() {
@@ -84,7 +83,7 @@ fn address_the_bond() {
 
 #[test]
 fn unload_leaves_nothing() {
-    for hook in hooks() {
+    for &hook in hooks() {
         interfaces();
         let pins = pins();
         let before = (text("tc", "qdisc show"), filters());
@@ -118,7 +117,7 @@ fn a_clsact_that_was_there_stays() {
 
 #[test]
 fn the_data_path_outlives_its_daemon_and_is_adopted() {
-    for hook in hooks() {
+    for &hook in hooks() {
         interfaces();
         let pins = pins();
         let first = attached(HookChoice::Only(hook), &pins);
@@ -146,7 +145,7 @@ fn the_data_path_outlives_its_daemon_and_is_adopted() {
 
 #[test]
 fn a_member_that_is_gone_is_no_obstacle() {
-    for hook in hooks() {
+    for &hook in hooks() {
         interfaces();
         let pins = pins();
         let mut path = attached(HookChoice::Only(hook), &pins);

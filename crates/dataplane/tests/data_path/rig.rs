@@ -1,8 +1,7 @@
 //! A bond in a network namespace of its own, whose programs are run on single frames.
 
-use linkbraid_dataplane::{
-    Beside, Bond, Count, DataPath, HookChoice, Lane, Member, PeerMac, Plan, Policy, Verdict, Way, remove_pins,
-};
+use crate::lent::Lent;
+use linkbraid_dataplane::{Beside, Bond, Count, Lane, Member, PeerMac, Plan, Policy, Verdict, Way};
 use std::{
     path::PathBuf,
     process::Command,
@@ -51,12 +50,11 @@ impl Ran {
 
 /// A bond of veth interfaces that lead nowhere; its peer has as many members.
 pub struct Rig {
-    pub path: DataPath,
+    pub path: Lent,
     pub bond: Bond,
     pub members: Vec<u32>,
     /// Of the plans that are written from now on.
     pub policy: Policy,
-    pub pins: PathBuf,
 }
 
 /// Moves this thread, and what it starts, into a new network namespace.
@@ -100,8 +98,7 @@ impl Rig {
                 index(&format!("member{slot}"))
             })
             .collect();
-        let pins = pins();
-        let path = DataPath::load(&pins, HookChoice::Auto).expect("the programs load");
+        let path = Lent::take();
         let bond = Bond {
             ifindex: index("bond"),
             mac: own(0),
@@ -110,15 +107,20 @@ impl Rig {
             dead_slots: 0,
             epoch: 1,
         };
-        let rig = Self { path, bond, members, policy: Policy::Spread, pins };
-        rig.path.set_bond(&rig.bond).unwrap();
-        for slot in 0..n {
-            rig.set_member(slot, 0);
-            let row = PeerMac { plan: 1, primary: peer(0), broadcast_slot: 0 };
-            rig.path.set_peer_mac(peer(slot), &row).unwrap();
-        }
-        rig.weights(&vec![1000; n.into()]);
+        let rig = Self { path, bond, members, policy: Policy::Spread };
+        rig.write_tables();
         rig
+    }
+
+    /// What a data path that was just loaded has to be told.
+    pub fn write_tables(&self) {
+        self.path.set_bond(&self.bond).unwrap();
+        for slot in 0..self.members.len() as u8 {
+            self.set_member(slot, 0);
+            let row = PeerMac { plan: 1, primary: peer(0), broadcast_slot: 0 };
+            self.path.set_peer_mac(peer(slot), &row).unwrap();
+        }
+        self.weights(&vec![1000; self.members.len()]);
     }
 
     pub fn set_member(&self, slot: u8, elected: u8) {
@@ -182,14 +184,5 @@ impl Rig {
     /// A frame arrives on any interface.
     pub fn arrives_on(&self, ifindex: u32, frame: &[u8]) -> Ran {
         self.run(Way::In, frame, ifindex, Beside::default())
-    }
-}
-
-impl Drop for Rig {
-    fn drop(&mut self) {
-        let removed = remove_pins(&self.pins);
-        if !std::thread::panicking() {
-            removed.unwrap();
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! The way in: what passes, what is dropped, what goes to the daemon.
 
 use crate::frames::ethernet;
-use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, ip, new_namespace, own, peer, pins};
-use linkbraid_dataplane::{DataPath, HookChoice, Member, PeerMac, Verdict, remove_pins};
+use crate::lent::Lent;
+use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, ip, new_namespace, own, peer};
+use linkbraid_dataplane::{Member, PeerMac, Verdict};
 
 const ARP_PLUS: u16 = 0x88b5;
 
@@ -237,10 +238,8 @@ fn member_counters_count_what_passed() {
 #[test]
 fn without_a_bond_everything_passes_untouched() {
     new_namespace();
-    let pins = pins();
-    let path = DataPath::load(&pins, HookChoice::Auto).unwrap();
+    let path = Lent::take();
     let sent = frame(own(0), peer(0));
     let ran = path.trial(linkbraid_dataplane::Way::In, &sent, 1).unwrap();
     assert_eq!((ran.verdict, ran.frame), (Verdict::Pass, sent));
-    remove_pins(&pins).unwrap();
 }

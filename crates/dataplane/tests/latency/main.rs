@@ -3,7 +3,10 @@
 //! Needs root: BPF programs are loaded and put on interfaces. Every test runs with each way to notice send calls that the
 //! kernel allows.
 
-// The fixture is made for the tests of the data path, which use more of it.
+// The fixtures are made for the tests of the data path, which use more of them.
+#[allow(dead_code)]
+#[path = "../data_path/lent.rs"]
+mod lent;
 #[allow(dead_code)]
 #[path = "../data_path/rig.rs"]
 mod rig;

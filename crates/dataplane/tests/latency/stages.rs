@@ -191,7 +191,7 @@ fn held() -> usize {
 }
 
 fn pinned(rig: &Rig) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(&rig.pins)
+    let mut names: Vec<String> = fs::read_dir(rig.path.pins())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();

@@ -1,0 +1,144 @@
+//! What the tests are lent: nothing of one test is left for the next.
+
+use crate::frames::ethernet;
+use crate::lent::{Lent, id, is_empty, places, programs};
+use crate::rig::{BROADCAST, PLAIN, Rig, ip, own, peer, pins};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, num_possible_cpus};
+use linkbraid_dataplane::{DataPath, HookChoice, Verdict};
+use std::{
+    collections::BTreeSet,
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// Programs on the bond and on all members.
+fn attached(n: u8) -> Rig {
+    let mut rig = Rig::new(n);
+    for ifindex in rig.members.clone() {
+        rig.path.attach_member(ifindex).unwrap();
+    }
+    rig.path.attach_bond(rig.bond.ifindex).unwrap();
+    rig
+}
+
+/// Ones in every place of every map, on all CPUs; the ring is for the programs to fill.
+fn fill(map: &MapHandle) {
+    let ones = |bytes: u32| vec![0xff; bytes as usize];
+    match map.map_type() {
+        MapType::Array => {
+            places(map).for_each(|key| map.update(&key, &ones(map.value_size()), MapFlags::ANY).unwrap());
+        }
+        MapType::PercpuArray => {
+            let row = vec![ones(map.value_size()); num_possible_cpus().unwrap()];
+            places(map).for_each(|key| map.update_percpu(&key, &row, MapFlags::ANY).unwrap());
+        }
+        MapType::Hash | MapType::LruHash => {
+            map.keys().collect::<Vec<_>>().iter().for_each(|key| map.delete(key).unwrap());
+            for number in 0..map.max_entries() {
+                let mut key = ones(map.key_size());
+                key[..4].copy_from_slice(&number.to_ne_bytes());
+                map.update(&key, &ones(map.value_size()), MapFlags::ANY).unwrap();
+            }
+        }
+        MapType::RingBuf => {}
+        other => panic!("{:?}: nobody knows how to fill a map of type {other:?}", map.name()),
+    }
+}
+
+fn names(folder: &Path) -> BTreeSet<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into()).collect()
+}
+
+#[test]
+fn a_renewed_data_path_is_as_one_that_was_just_loaded() {
+    let mut rig = attached(2);
+    ip("link set bond up");
+    let arp_plus = ethernet(BROADCAST, peer(0), 0x88b5, &[0; 46]);
+    assert_eq!(rig.arrives(0, &arp_plus).reasons, ["rx_arp_plus"]);
+    rig.path.maps().for_each(fill);
+    let mut types = BTreeSet::new();
+    for map in rig.path.maps() {
+        // This takes the frame out of the ring.
+        assert!(!is_empty(map), "{:?} was not filled", map.name());
+        types.insert(format!("{:?}", map.map_type()));
+    }
+    assert_eq!(types.into_iter().collect::<Vec<_>>(), ["Array", "Hash", "LruHash", "PercpuArray", "RingBuf"]);
+
+    rig.path.renew();
+    for map in rig.path.maps() {
+        assert!(is_empty(map), "something is left in {:?}", map.name());
+    }
+    // A ring that was left with a frame in it.
+    rig.write_tables();
+    assert_eq!(rig.arrives(0, &arp_plus).reasons, ["rx_arp_plus"]);
+    rig.path.renew();
+    assert!(rig.path.maps().all(is_empty));
+
+    // No other map, and no program that is not known, keeps anything.
+    let ids: BTreeSet<u32> = rig.path.maps().map(id).collect();
+    let all = programs(&ids);
+    let mut known: Vec<_> = all.iter().map(|program| program.name.to_string_lossy()).collect();
+    known.sort_unstable();
+    assert_eq!(known, ["lb_egress", "lb_ingress"]);
+    assert!(all.iter().all(|program| program.map_ids.iter().all(|id| ids.contains(id))));
+
+    let pins = pins();
+    let fresh = DataPath::load(&pins, HookChoice::Auto).unwrap();
+    assert_eq!(names(rig.path.pins()), names(&pins));
+    assert_eq!(rig.path.hook(), fresh.hook());
+    fresh.unload().unwrap();
+}
+
+/// A neighbour that is not there is sent a frame by the kernel, which the bond's program would count.
+fn send_one() {
+    std::net::UdpSocket::bind("198.18.9.1:0").unwrap().send_to(b"who counts?", "198.18.9.2:9").unwrap();
+}
+
+#[test]
+fn a_renewed_data_path_is_attached_nowhere() {
+    let mut rig = attached(1);
+    ip("link set bond address 02:00:00:00:01:00");
+    ip("link set bond up");
+    ip("address add 198.18.9.1/24 dev bond");
+    ip("neighbour add 198.18.9.2 lladdr 02:00:00:00:03:01 dev bond nud permanent");
+    let plain = |rig: &Rig| rig.path.reason("tx_plain").unwrap().frames;
+    send_one();
+    assert!(plain(&rig) > 0, "it was attached");
+    rig.path.renew();
+    send_one();
+    assert!(rig.counts().iter().all(|(_, count)| count.frames == 0), "{:?}", rig.counts());
+    // It works as a new one does, where nothing is known of a bond.
+    let sent = ethernet(PLAIN, own(0), 0x0800, &[0x45; 60]);
+    let ran = rig.out(&sent);
+    assert_ne!(ran.verdict, Verdict::Redirect);
+    rig.path.attach_bond(rig.bond.ifindex).unwrap();
+    rig.write_tables();
+    send_one();
+    assert!(plain(&rig) > 0, "it can be attached again");
+}
+
+#[test]
+fn of_a_test_that_fails_nothing_is_left() {
+    let mut seen = None;
+    let failed = catch_unwind(AssertUnwindSafe(|| {
+        let rig = attached(2);
+        let ids: BTreeSet<u32> = rig.path.maps().map(id).collect();
+        assert_eq!(programs(&ids).len(), 2);
+        assert!(rig.path.pins().exists());
+        seen = Some((ids, rig.path.pins().to_owned()));
+        panic!("as a test would");
+    }));
+    assert!(failed.is_err());
+    let (ids, pins) = seen.expect("it came to its end");
+    assert!(!pins.exists());
+    // The interfaces are still there; the programs go, hence were on none of them.
+    let begun = Instant::now();
+    while !programs(&ids).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the programs are still loaded");
+        std::thread::yield_now();
+    }
+    let next = Lent::take();
+    assert!(next.maps().all(is_empty) && next.maps().all(|map| !ids.contains(&id(map))));
+}
