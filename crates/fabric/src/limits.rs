@@ -1,0 +1,21 @@
+//! Every limit of the fabric by name.
+
+use std::time::Duration;
+
+/// Most nodes of a fabric, as published.
+pub const NODES_MAX: u16 = 512;
+
+/// Most queues of a node.
+pub const QUEUES_MAX: u16 = 64;
+
+/// Most bytes of a frame on a transport: an Ethernet frame of 65,535 bytes of payload and its 14 byte header, the
+/// virtio header, and room for the fabric's own header.
+pub const FRAME_MAX: usize = 65_792;
+
+/// Longest sleep where wake-ups cross: bounds what a lost or stolen wake-up can cost.
+pub const SLEEP_MAX: Duration = Duration::from_millis(20);
+
+/// Shortest and longest sleep where no wake-up crosses; each sleep without an arrival doubles it.
+pub const NAP_MIN: Duration = Duration::from_micros(20);
+/// See [`NAP_MIN`].
+pub const NAP_MAX: Duration = Duration::from_millis(2);
