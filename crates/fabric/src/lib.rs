@@ -8,6 +8,7 @@
 mod bytes;
 mod error;
 pub mod limits;
+pub mod ring;
 mod transport;
 
 pub use bytes::Bytes;
