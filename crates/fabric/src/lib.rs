@@ -6,6 +6,7 @@
 //! until they are copied.
 
 mod bytes;
+pub mod engine;
 mod error;
 pub mod limits;
 pub mod ring;
