@@ -5,13 +5,21 @@
 //! Whatever a peer writes is hostile: lengths are read once and checked, and what a frame's [`Bytes`] hold may change
 //! until they are copied.
 
+#[cfg(not(loom))]
+mod address;
 mod bytes;
 pub mod engine;
 mod error;
 pub mod limits;
 pub mod ring;
+#[cfg(not(loom))]
+mod shm;
 mod transport;
 
+#[cfg(not(loom))]
+pub use address::{Address, Join};
 pub use bytes::Bytes;
 pub use error::{Error, Result};
+#[cfg(not(loom))]
+pub use shm::Layout;
 pub use transport::{Armed, Refused, Shape, Stats, Taken, Transport};

@@ -19,3 +19,13 @@ pub const SLEEP_MAX: Duration = Duration::from_millis(20);
 pub const NAP_MIN: Duration = Duration::from_micros(20);
 /// See [`NAP_MIN`].
 pub const NAP_MAX: Duration = Duration::from_millis(2);
+
+/// Bytes of a ring in shared memory unless asked otherwise. Eight of the longest frames, and small enough that a ring
+/// stays in a processor's cache.
+pub const RING_BYTES: u64 = 512 << 10;
+
+/// Frames received from one peer before it is the next one's turn.
+pub const PEER_BURST: usize = 64;
+
+/// Times that a node starts over because another one made or removed the shared memory meanwhile.
+pub const JOIN_TRIES: u32 = 100;

@@ -40,7 +40,7 @@ impl Map {
     /// # Errors
     /// Those of `mmap(2)`.
     pub fn file(file: BorrowedFd<'_>, len: usize) -> Result<Arc<Self>, Errno> {
-        Self::map(libc::MAP_SHARED, file.as_raw_fd(), len)
+        Self::mapped(libc::MAP_SHARED, file.as_raw_fd(), len)
     }
 
     /// Memory of this process alone (and of its children), zeroed.
@@ -48,10 +48,10 @@ impl Map {
     /// # Errors
     /// Those of `mmap(2)`.
     pub fn anonymous(len: usize) -> Result<Arc<Self>, Errno> {
-        Self::map(libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, len)
+        Self::mapped(libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, len)
     }
 
-    fn map(flags: libc::c_int, fd: libc::c_int, len: usize) -> Result<Arc<Self>, Errno> {
+    fn mapped(flags: libc::c_int, fd: libc::c_int, len: usize) -> Result<Arc<Self>, Errno> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
         let start = unsafe {
             libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)

@@ -1,0 +1,149 @@
+//! How fast frames cross: `cargo run --release -p linkbraid-fabric --example ring [ADDRESS]`.
+//!
+//! Two threads, each a node of one fabric. *One way*: as fast as the queue takes them, and how long each takes. *There
+//! and back*: one frame at a time, half the round trip; once with both sides spinning, once with both sleeping.
+
+use linkbraid_fabric::{Address, Armed, Join, Refused, Taken, Transport};
+use nix::{
+    poll::{PollFd, PollFlags},
+    sys::{signal::SigSet, time::TimeSpec},
+};
+use std::{
+    error::Error,
+    time::{Duration, Instant},
+};
+
+/// Bytes of frames, and how many cross one way.
+const SIZES: [(usize, u64); 3] = [(64, 2_000_000), (1500, 1_000_000), (65_536, 50_000)];
+
+/// Round trips, spinning and sleeping.
+const TRIPS: [(bool, u32); 2] = [(false, 100_000), (true, 10_000)];
+
+/// Frames between two flushes, and received at once.
+const BATCH: usize = 32;
+
+/// For a transport that loses: how long nothing comes before the rest counts as lost.
+const SILENCE: Duration = Duration::from_millis(200);
+
+type Port = Box<dyn Transport>;
+
+fn sleep(port: &mut Port, full: &[u16]) {
+    if let Armed::Sleep(at_most) = port.arm(full) {
+        let timeout = TimeSpec::from(at_most);
+        let _ = match port.wake_fd() {
+            Some(fd) => nix::poll::ppoll(&mut [PollFd::new(fd, PollFlags::POLLIN)], Some(timeout), None),
+            None => nix::poll::ppoll(&mut [], Some(timeout), None::<SigSet>),
+        };
+    }
+    port.disarm();
+}
+
+/// How many frames crossed, and how long that took.
+fn one_way(ports: &mut [Port; 2], size: usize, count: u64) -> (u64, Duration) {
+    let body = vec![1; size];
+    let [from, to] = ports;
+    std::thread::scope(|scope| {
+        let begun = Instant::now();
+        scope.spawn(|| {
+            for number in 0..count {
+                while from.send(1, &[], &body) == Err(Refused::Full) {
+                    from.flush();
+                    sleep(from, &[1]);
+                }
+                if number % BATCH as u64 == 0 {
+                    from.flush();
+                }
+            }
+            from.flush();
+        });
+        let (mut got, mut last, mut sum) = (0, Instant::now(), 0u64);
+        let mut copy = vec![0; size];
+        while got < count && (got == 0 || last.elapsed() < SILENCE) {
+            // What a frame costs includes a copy to private memory.
+            let taken = to.receive(BATCH, &mut |_, bytes| {
+                bytes.copy_to(&mut copy);
+                sum += u64::from(copy[size - 1]);
+                Taken::Yes
+            });
+            got += taken as u64;
+            if taken > 0 {
+                last = Instant::now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        assert_eq!(sum, got, "the bytes are those sent");
+        (got, last - begun)
+    })
+}
+
+fn answer(port: &mut Port, sleeps: bool, peer: u16, copy: &mut [u8]) {
+    while port.receive(1, &mut |_, bytes| {
+        bytes.copy_to(copy);
+        Taken::Yes
+    }) == 0
+    {
+        if sleeps {
+            sleep(port, &[]);
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+    let _ = port.send(peer, &[], copy);
+    port.flush();
+}
+
+/// Half the round trip: the median of all.
+fn there_and_back(ports: &mut [Port; 2], size: usize, sleeps: bool, trips: u32) -> Duration {
+    let [here, there] = ports;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut copy = vec![0; size];
+            (0..trips).for_each(|_| answer(there, sleeps, 0, &mut copy));
+        });
+        let mut copy = vec![1; size];
+        here.send(1, &[], &copy).expect("there is room for one");
+        here.flush();
+        let mut times = Vec::with_capacity(trips as usize);
+        for trip in 0..trips {
+            let begun = Instant::now();
+            if trip + 1 == trips {
+                // The last answer is only taken.
+                while here.receive(1, &mut |_, _| Taken::Yes) == 0 {
+                    std::hint::spin_loop();
+                }
+            } else {
+                answer(here, sleeps, 1, &mut copy);
+            }
+            times.push(begun.elapsed());
+        }
+        times.sort();
+        times[times.len() / 2] / 2
+    })
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let own = format!("shm:/dev/shm/linkbraid-bench-{}", std::process::id());
+    let address: Address = std::env::args().nth(1).unwrap_or(own).parse()?;
+    let open = |node| -> Result<Port, linkbraid_fabric::Error> {
+        Ok(address.open(&Join { node, nodes: 2, queues: 1 })?.remove(0))
+    };
+    let mut ports = [open(0)?, open(1)?];
+    for (size, count) in SIZES {
+        let (got, took) = one_way(&mut ports, size, count);
+        let each = took.as_nanos() as f64 / got as f64;
+        let rate = size as f64 / each;
+        let lost = count - got;
+        print!("{size:>6} bytes: {each:>8.1} ns a frame, {rate:>6.2} GB/s, {lost} of {count} lost;");
+        for (sleeps, trips) in TRIPS {
+            let half = there_and_back(&mut ports, size, sleeps, trips);
+            print!(
+                " {} {:.2} us",
+                if sleeps { "sleeping" } else { "spinning" },
+                half.as_nanos() as f64 / 1e3
+            );
+        }
+        println!();
+    }
+    Ok(())
+}
