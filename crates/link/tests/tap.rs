@@ -1,6 +1,6 @@
 //! TAP devices: what comes out of one kernel goes into another.
 
-mod common;
+mod namespace;
 mod tap_pair;
 
 use std::{
@@ -12,7 +12,8 @@ use std::{
 use linkbraid_link::{
     TAP_FRAME_MAX, TAP_MTU_MAX, Tap, TapCause, TapConfig, TapOffloads, TapRefusal, VNET_HDR_LEN,
 };
-use tap_pair::{Cable, Namespace, config};
+use namespace::Namespace;
+use tap_pair::{Cable, config};
 
 #[test]
 fn it_is_as_asked_and_goes_when_dropped() {

@@ -88,3 +88,9 @@ impl AsFd for TapQueue {
         self.0.as_fd()
     }
 }
+
+impl From<TapQueue> for std::os::fd::OwnedFd {
+    fn from(queue: TapQueue) -> Self {
+        queue.0.into()
+    }
+}

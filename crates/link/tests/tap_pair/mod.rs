@@ -1,80 +1,20 @@
 //! Two namespaces, a TAP device in each, and a plain loop that copies frames between them.
 
 use std::{
-    fs::File,
     os::fd::AsFd,
-    process::Command,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
-    time::{Duration, Instant},
 };
 
 use linkbraid_link::{
     MacAddr, TAP_FRAME_MAX, TAP_QUEUE_LEN, Tap, TapConfig, TapOffloads, TapQueue, VNET_HDR_LEN,
 };
-use nix::{
-    poll::{PollFd, PollFlags, PollTimeout, poll},
-    sched::{CloneFlags, setns, unshare},
-    unistd::geteuid,
-};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-const DEADLINE: Duration = Duration::from_secs(10);
-
-/// A network namespace; it goes when this is dropped and nothing is left in it.
-#[derive(Debug)]
-pub struct Namespace(File);
-
-impl Namespace {
-    /// # Panics
-    /// Without root: a test that cannot run has failed.
-    pub fn new() -> Self {
-        assert!(geteuid().is_root(), "this test makes network namespaces: run it as root");
-        let made = std::thread::spawn(|| {
-            unshare(CloneFlags::CLONE_NEWNET).expect("needs CAP_SYS_ADMIN to make a network namespace");
-            File::open("/proc/thread-self/ns/net").unwrap()
-        });
-        let space = Self(made.join().unwrap());
-        space.run("ip link set lo up");
-        space
-    }
-
-    /// Runs `job` inside, on a thread of its own.
-    pub fn enter<T: Send>(&self, job: impl FnOnce() -> T + Send) -> T {
-        std::thread::scope(|scope| {
-            let inside = scope.spawn(|| {
-                setns(&self.0, CloneFlags::CLONE_NEWNET).unwrap();
-                job()
-            });
-            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    }
-
-    /// Runs one command inside; its output.
-    pub fn run(&self, command: &str) -> String {
-        self.enter(|| {
-            let mut words = command.split_whitespace();
-            let output = Command::new(words.next().unwrap()).args(words).output().expect("it is installed");
-            let text = String::from_utf8(output.stdout).unwrap();
-            assert!(output.status.success(), "{command}: {text}{}", String::from_utf8_lossy(&output.stderr));
-            text
-        })
-    }
-
-    /// Runs one command inside until its output is as wanted.
-    pub fn until(&self, command: &str, wanted: impl Fn(&str) -> bool) {
-        let start = Instant::now();
-        loop {
-            let text = self.run(command);
-            if wanted(&text) {
-                return;
-            }
-            assert!(start.elapsed() < DEADLINE, "waited in vain; last seen: {text}");
-        }
-    }
-}
+use crate::namespace::Namespace;
 
 /// A device whose address ends in `node`.
 pub fn config(node: u8) -> TapConfig {
