@@ -28,7 +28,9 @@ mod vnet;
 mod window;
 
 pub use bucket::Bucket;
-pub use control::{CONTROL_MESSAGE_MAX, CONTROL_WAITING_MAX, Control, ControlMessage};
+pub use control::{
+    CONTROL_BURST, CONTROL_MESSAGE_MAX, CONTROL_RATE, CONTROL_WAITING_MAX, Control, ControlMessage,
+};
 pub use counter::{Counter, Counters};
 pub use credit::{Credit, HOLD_MAX};
 pub use mac_table::{Learned, MAC_AGE_SECONDS, MACS_MAX, Mac, MacTable, derive_mac, derived_node, is_group};
@@ -101,6 +103,7 @@ struct Peer {
     window: Window,
     credit: Credit,
     storm: Bucket,
+    control_storm: Bucket,
     /// A control message that waits because the queue is full.
     control: Option<ControlMessage>,
 }
@@ -189,6 +192,7 @@ impl Peer {
             window: Window::default(),
             credit: Credit::default(),
             storm,
+            control_storm: Bucket::new(CONTROL_RATE, CONTROL_BURST),
             control: None,
         }
     }

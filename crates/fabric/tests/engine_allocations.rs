@@ -77,8 +77,8 @@ fn moving_frames_allocates_nothing() {
         for frame in &frames {
             assert!(all[0].1.sends(frame));
         }
-        all[0].2.send(message);
         if links {
+            all[0].2.send(message);
             all[0].2.set_link(2, None);
             all[0].2.set_link(2, Some(12));
         }
@@ -97,5 +97,5 @@ fn moving_frames_allocates_nothing() {
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
     assert!(all[1].2.shared().total(0, Counter::RxFrames) >= 9_000);
-    assert!(all[1].2.shared().total(0, Counter::ControlIn) >= 1_000);
+    assert!(all[1].2.shared().total(0, Counter::ControlIn) > 50);
 }

@@ -43,12 +43,12 @@ fn over_shared_memory_everything_crosses_at_every_mtu() {
     for mtu in [1500, 9000, MTU_MAX] {
         let place = Place::new();
         let nodes = fabric(&place, 3, 1, mtu, Config::default());
-        for from in 0..3 {
+        for (from, node) in nodes.iter().enumerate() {
             for to in (0..3).filter(|to| *to != from) {
                 for size in [0, 1400, 65_507] {
-                    nodes[from].space.run(&format!("ping -c 1 -W 5 -s {size} 198.18.0.{}", to + 1));
+                    node.space.run(&format!("ping -c 1 -W 5 -s {size} 198.18.0.{}", to + 1));
                 }
-                nodes[from].space.run(&format!("ping -6 -c 1 -W 5 -s 1400 2001:db8::{}", to + 1));
+                node.space.run(&format!("ping -6 -c 1 -W 5 -s 1400 2001:db8::{}", to + 1));
             }
         }
         transfer(&nodes[0].space, &nodes[2].space, "198.18.0.3:5000", 32 << 20);
@@ -119,13 +119,13 @@ fn an_idle_fabric_sleeps() {
     let start = Instant::now();
     let (busy, passed) = loop {
         let (frames, from) = (quiet(&nodes), sleeps(&nodes));
-        let (began, cpu) = (Instant::now(), cpu_time(&nodes[0]));
+        let (began, cpu) = (Instant::now(), nodes[0].cpu_time());
         while sleeps(&nodes) < from + 50 {
             assert!(start.elapsed() < DEADLINE);
             std::thread::yield_now();
         }
         if quiet(&nodes) == frames {
-            break (cpu_time(&nodes[0]) - cpu, began.elapsed());
+            break (nodes[0].cpu_time() - cpu, began.elapsed());
         }
     };
     println!("idle: {busy:?} of {passed:?}");
@@ -147,14 +147,4 @@ fn all_ways_of_waiting_carry_frames() {
         let slept = nodes[0].control.shared().total(0, Counter::Sleeps);
         assert_eq!(slept == 0, poll == Poll::Busy, "{poll:?} slept {slept} times");
     }
-}
-
-/// Processor time of a node's only engine so far.
-fn cpu_time(node: &Node) -> Duration {
-    use std::os::unix::thread::JoinHandleExt;
-    let mut clock = 0;
-    // SAFETY: the thread has not been joined, so its handle is good, and `clock` is a live number.
-    let found = unsafe { nix::libc::pthread_getcpuclockid(node.threads[0].as_pthread_t(), &raw mut clock) };
-    assert_eq!(found, 0);
-    nix::time::clock_gettime(nix::time::ClockId::from_raw(clock)).unwrap().into()
 }

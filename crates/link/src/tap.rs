@@ -64,6 +64,18 @@ impl TapOffloads {
         Self { checksum, tso: checksum && self.tso && other.tso, uso: checksum && self.uso && other.uso }
     }
 
+    /// As bits that nodes can tell each other: 1 checksum, 2 TCP, 4 UDP.
+    #[must_use]
+    pub fn features(self) -> u16 {
+        u16::from(self.checksum) | u16::from(self.tso) << 1 | u16::from(self.uso) << 2
+    }
+
+    /// From such bits; others say nothing.
+    #[must_use]
+    pub fn of_features(bits: u16) -> Self {
+        Self { checksum: bits & 1 != 0, tso: bits & 2 != 0, uso: bits & 4 != 0 }.and(Self::ALL)
+    }
+
     fn bits(self) -> libc::c_uint {
         let bit = |on: bool, bits: libc::c_uint| if on { bits } else { 0 };
         bit(self.checksum, libc::TUN_F_CSUM)
@@ -230,25 +242,21 @@ fn open() -> Result<File, TapCause> {
 
 /// Sets the most of `wanted` that this kernel has.
 fn best_offloads(device: &impl std::os::fd::AsRawFd, wanted: TapOffloads) -> Result<TapOffloads, Errno> {
+    best(wanted, |bits| sys::set_offloads(device, bits))
+}
+
+/// The most of `wanted` that `set` takes; it refuses what it does not know as a whole.
+fn best(wanted: TapOffloads, set: impl Fn(libc::c_uint) -> Result<(), Errno>) -> Result<TapOffloads, Errno> {
     let wanted = wanted.and(TapOffloads::ALL);
-    let less = [
-        wanted,
-        TapOffloads { uso: false, ..wanted },
-        TapOffloads { uso: false, tso: false, ..wanted },
-        TapOffloads::NONE,
-    ];
-    let mut last = Errno::EINVAL;
+    let without_uso = TapOffloads { uso: false, ..wanted };
+    let less = [wanted, without_uso, TapOffloads { tso: false, ..without_uso }];
     for offloads in less {
-        match sys::set_offloads(device, offloads.bits()) {
-            Ok(()) => return Ok(offloads),
+        match set(offloads.bits()) {
             Err(Errno::EINVAL) => {}
-            Err(errno) => last = errno,
-        }
-        if last != Errno::EINVAL {
-            break;
+            done => return done.map(|()| offloads),
         }
     }
-    Err(last)
+    set(0).map(|()| TapOffloads::NONE)
 }
 
 #[cfg(test)]

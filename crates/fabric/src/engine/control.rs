@@ -16,6 +16,10 @@ use std::{
 
 /// Control messages that may wait in each direction.
 pub const CONTROL_WAITING_MAX: usize = 1024;
+/// Control messages that are taken from one peer in a second: one that sends more must not crowd out the others.
+pub const CONTROL_RATE: u32 = 2_000;
+/// The same at once after a silence.
+pub const CONTROL_BURST: u32 = 64;
 /// Longest control message with its header, in bytes.
 pub const CONTROL_MESSAGE_MAX: usize = HEADER_LEN + CONTROL_MAX;
 

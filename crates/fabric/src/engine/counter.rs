@@ -70,6 +70,7 @@ counters! {
     Resets = 30, "resets", "times all that waited for the peer or from it was forgotten";
     Sleeps = 31, "sleeps", "times the thread slept";
     Wakes = 32, "wakes", "times something woke it";
+    ControlDropStorm = 33, "control_drop_storm", "control messages dropped because the peer sent too many a second";
 }
 
 /// The counters of one queue for one peer. One thread writes them, anybody reads them.

@@ -6,8 +6,9 @@
 
 use std::time::Duration;
 
-/// Longest wait for one peer: a process that is not scheduled for as long is common, longer ones look dead.
-pub const HOLD_MAX: Duration = Duration::from_millis(50);
+/// Longest wait for one peer. A busy machine keeps a process waiting for tens of milliseconds; TCP takes what is
+/// delayed by 200 ms and more for lost (`TCP_RTO_MIN`), and the flows to others wait as long.
+pub const HOLD_MAX: Duration = Duration::from_millis(100);
 /// Waiting that a byte earns: a peer that takes less than 100 Mbit/s when it matters loses frames.
 const NANOS_A_BYTE: u64 = 80;
 

@@ -72,10 +72,13 @@ impl<P: Port> Incoming<'_, P> {
         if header.sender != peer || header.receiver != self.shape.node {
             return Err(Counter::RxDropNode);
         }
+        let state = self.peers.get_mut(usize::from(peer)).ok_or(Counter::RxDropNode)?;
         if header.kind == Kind::Control {
+            if !state.control_storm.take(self.now) {
+                return Err(Counter::ControlDropStorm);
+            }
             return self.control(peer, bytes, counters);
         }
-        let state = self.peers.get_mut(usize::from(peer)).ok_or(Counter::RxDropNode)?;
         if header.stream != self.shape.queue {
             return Err(Counter::RxDropNode);
         }

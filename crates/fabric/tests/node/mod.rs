@@ -6,10 +6,11 @@
 use std::{
     io::{Read, Write},
     net::{TcpListener, TcpStream},
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::thread::JoinHandleExt},
     path::PathBuf,
     sync::atomic::{AtomicU32, Ordering},
     thread::JoinHandle,
+    time::Duration,
 };
 
 use linkbraid_fabric::{
@@ -80,6 +81,18 @@ impl Node {
             space.run(&format!("ip addr add 2001:db8::{number}/64 dev fab0 nodad"));
         }
         Self { space, tap, control, threads }
+    }
+
+    /// Processor time of its engines so far.
+    pub fn cpu_time(&self) -> Duration {
+        let of = |thread: &JoinHandle<End>| -> Duration {
+            let mut clock = 0;
+            // SAFETY: the thread has not been joined, so its handle is good, and `clock` is a live number.
+            let found = unsafe { nix::libc::pthread_getcpuclockid(thread.as_pthread_t(), &raw mut clock) };
+            assert_eq!(found, 0);
+            nix::time::clock_gettime(nix::time::ClockId::from_raw(clock)).unwrap().into()
+        };
+        self.threads.iter().map(of).sum()
     }
 
     /// Stops it as a crash would: nobody is told. Its namespace stays.

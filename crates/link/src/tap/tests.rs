@@ -52,3 +52,32 @@ fn segmentation_without_checksums_is_not_asked_for() {
     let old = TapOffloads { uso: false, ..TapOffloads::ALL };
     assert_eq!(TapOffloads::ALL.and(old), old);
 }
+
+#[test]
+fn a_kernel_that_knows_less_gets_less() {
+    const CSUM_TSO: libc::c_uint =
+        libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+    let kernel =
+        |known: libc::c_uint| move |bits| if bits & !known == 0 { Ok(()) } else { Err(Errno::EINVAL) };
+    let all = best(TapOffloads::ALL, kernel(CSUM_TSO | libc::TUN_F_USO4 | libc::TUN_F_USO6));
+    assert_eq!(all, Ok(TapOffloads::ALL));
+    let before_6_2 = best(TapOffloads::ALL, kernel(CSUM_TSO));
+    assert_eq!(before_6_2, Ok(TapOffloads { uso: false, ..TapOffloads::ALL }));
+    assert_eq!(
+        best(TapOffloads::ALL, kernel(libc::TUN_F_CSUM)),
+        Ok(TapOffloads { checksum: true, ..TapOffloads::NONE })
+    );
+    assert_eq!(best(TapOffloads::ALL, kernel(0)), Ok(TapOffloads::NONE));
+    assert_eq!(best(TapOffloads::ALL, |_| Err(Errno::EBADFD)), Err(Errno::EBADFD));
+}
+
+#[test]
+fn what_nodes_tell_each_other_comes_back() {
+    for bits in 0..8 {
+        let offloads = TapOffloads::of_features(bits);
+        assert_eq!(TapOffloads::of_features(offloads.features()), offloads);
+    }
+    assert_eq!(TapOffloads::ALL.features(), 7);
+    assert_eq!(TapOffloads::of_features(0xfff8), TapOffloads::NONE);
+    assert_eq!(TapOffloads::of_features(6), TapOffloads::NONE, "nothing without checksums");
+}

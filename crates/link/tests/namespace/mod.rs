@@ -4,6 +4,7 @@
 
 use std::{
     fs::File,
+    os::fd::AsRawFd,
     process::Command,
     time::{Duration, Instant},
 };
@@ -32,6 +33,11 @@ impl Namespace {
         let space = Self(made.join().unwrap());
         space.run("ip link set lo up");
         space
+    }
+
+    /// Its descriptor in this process.
+    pub fn fd(&self) -> i32 {
+        self.0.as_raw_fd()
     }
 
     /// Runs `job` inside, on a thread of its own.
