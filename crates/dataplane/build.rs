@@ -3,18 +3,21 @@
 use libbpf_cargo::SkeletonBuilder;
 use std::{env, fmt::Write as _, fs, path::PathBuf};
 
-const SOURCE: &str = "src/bpf/bond.bpf.c";
+/// Objects, each from a source of its own: the data path, and the latency meter.
+const OBJECTS: &[&str] = &["bond", "latency"];
 const INTERFACE: &str = "src/bpf/intf.h";
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo:rerun-if-changed=src/bpf");
-    SkeletonBuilder::new()
-        .source(SOURCE)
-        .obj(out.join("bond.bpf.o"))
-        .clang_args(["-Wall", "-Werror", "-mcpu=v3", &format!("-I/usr/include/{}", multiarch())])
-        .build()
-        .expect("clang compiles the BPF programs (Debian packages clang and linux-libc-dev)");
+    for object in OBJECTS {
+        SkeletonBuilder::new()
+            .source(format!("src/bpf/{object}.bpf.c"))
+            .obj(out.join(format!("{object}.bpf.o")))
+            .clang_args(["-Wall", "-Werror", "-mcpu=v3", &format!("-I/usr/include/{}", multiarch())])
+            .build()
+            .expect("clang compiles the BPF programs (Debian packages clang and linux-libc-dev)");
+    }
     let header = fs::read_to_string(INTERFACE).expect("the interface header is there");
     fs::write(out.join("reasons.rs"), reasons(&header)).expect("OUT_DIR is writable");
 }

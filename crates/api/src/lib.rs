@@ -4,11 +4,17 @@
 //! JSON keys are the long option names of the command with `-` as `_`; a key gains its unit as a suffix
 //! (`_mbit`, `_us`, `_bytes`). Keys are never renamed.
 
+mod class;
 mod error;
 pub mod limits;
 mod record;
 mod request;
+mod rule;
 
+pub use class::{
+    BondClass, Borrow, ClassAdd, ClassDel, ClassRecord, ClassSet, Fallback, LatencyRecord, REST, RuleRecord,
+    Run, check_class_name, default_rules,
+};
 pub use error::{Error, ExitCode};
 pub use record::{
     AddressMove, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord, Health, LaneRecord,
@@ -17,6 +23,7 @@ pub use record::{
 pub use request::{
     BondAdd, BondDel, BondSet, InspectorSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
 };
+pub use rule::Rule;
 
 use serde::{Deserialize, Serialize};
 

@@ -41,3 +41,15 @@ pub const PROBE_MULTIPLIER_MAX: u8 = 50;
 
 /// The longest up-delay in milliseconds.
 pub const UP_DELAY_MS_MAX: u32 = 60_000;
+
+/// The most classes of a bond besides that of all other traffic; ARP+ numbers them 1 to 7.
+pub const CLASSES_MAX: usize = 7;
+
+/// The longest name of a class in bytes.
+pub const CLASS_NAME_MAX: usize = 15;
+
+/// The most rules of a bond, those of all its classes together.
+pub const RULES_MAX: usize = 64;
+
+/// The longest text of a rule in bytes; only the path of a control group makes one long.
+pub const RULE_BYTES_MAX: usize = 1024;

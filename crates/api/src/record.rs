@@ -1,9 +1,10 @@
 //! What the daemon tells: plain values, one record a thing, shared by text, JSON and tests.
 
+use crate::class::{ClassRecord, LatencyRecord};
 use crate::request::{Policy, Stripe};
 use serde::{Deserialize, Serialize};
 
-/// The answer to `show`, `peers`, `lanes` and `stats`.
+/// The answer to a word that shows something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Records {
@@ -15,6 +16,10 @@ pub enum Records {
     Lanes(Vec<LaneRecord>),
     /// `stats`
     Stats(Vec<StatsRecord>),
+    /// `stats --latency`
+    Latency(Vec<LatencyRecord>),
+    /// `class show`
+    Classes(Vec<ClassRecord>),
     /// `check`
     Findings(Vec<FindingRecord>),
 }
@@ -76,6 +81,9 @@ pub struct BondRecord {
     pub probe_multiplier: u8,
     /// Milliseconds that a member whose carrier is back waits.
     pub up_delay_ms: u32,
+    /// Whether it is measured where the time goes.
+    #[serde(default)]
+    pub latency: bool,
     /// What happened lately, oldest first; a bounded number.
     pub events: Vec<EventRecord>,
 }
@@ -185,6 +193,9 @@ pub struct MemberRecord {
     pub rx_frames: u64,
     /// Bytes taken in from it.
     pub rx_bytes: u64,
+    /// The class that it is a member of; absent: it carries all other traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
 }
 
 /// The life of a peer in the table.
@@ -227,6 +238,9 @@ pub struct PeerMemberRecord {
     pub live: bool,
     /// Its share in Mbit/s, if told.
     pub weight_mbit: Option<u32>,
+    /// The name of the peer's class that it is a member of; absent: it carries all other traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
 }
 
 /// One lane of a plan.
@@ -248,6 +262,12 @@ pub struct LaneRecord {
     pub tx_frames: u64,
     /// Bytes sent over it under the plan in force.
     pub tx_bytes: u64,
+    /// The class whose frames the plan is for; absent: all other traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// The class that lends this lane to all other traffic while it has nothing to send; absent: it is not lent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub borrowed_from: Option<String>,
 }
 
 /// The counters of one bond.

@@ -1,5 +1,6 @@
 //! What the command can ask the daemon for.
 
+use crate::class::{BondClass, ClassAdd, ClassDel, ClassSet, Run};
 use serde::{Deserialize, Serialize};
 
 /// One line from the client.
@@ -18,6 +19,19 @@ pub enum Request {
     MemberSet(MemberSet),
     /// `member del`
     MemberDel(MemberDel),
+    /// `class add`
+    ClassAdd(ClassAdd),
+    /// `class set`
+    ClassSet(ClassSet),
+    /// `class del`
+    ClassDel(ClassDel),
+    /// `class show [BOND]`
+    ClassShow {
+        /// One bond, or all.
+        bond: Option<String>,
+    },
+    /// `run --class NAME -- CMD`
+    Run(Run),
     /// `show [NAME]`
     Show {
         /// One bond, or all.
@@ -35,6 +49,11 @@ pub enum Request {
     },
     /// `stats [NAME]`
     Stats {
+        /// One bond, or all.
+        name: Option<String>,
+    },
+    /// `stats --latency [NAME]`
+    Latency {
         /// One bond, or all.
         name: Option<String>,
     },
@@ -62,6 +81,8 @@ pub enum Policy {
     Flow,
     /// The first live lane carries everything.
     ActiveBackup,
+    /// Each frame leaves twice, over two lanes, and the peer passes on the first copy. Of classes only.
+    Mirror,
 }
 
 /// How long a piece of one flow stays on a lane before the next lane takes over.
@@ -117,6 +138,9 @@ pub struct BondAdd {
     /// When links are probed and trusted.
     #[serde(default)]
     pub inspector: InspectorSet,
+    /// Classes that come with the bond.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<BondClass>,
 }
 
 /// Settings of the inspector (docs/arp-plus.md, section 11): only what is given changes.
@@ -162,6 +186,9 @@ pub struct BondSet {
     /// When links are probed and trusted.
     #[serde(default)]
     pub inspector: InspectorSet,
+    /// Whether it is measured where the time goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<bool>,
 }
 
 /// `bond del NAME`
@@ -189,6 +216,9 @@ pub struct MemberAdd {
     /// Admits it though no peer answers through it.
     #[serde(default)]
     pub force: bool,
+    /// The class whose member it becomes; absent: it carries all other traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
 }
 
 /// `member set BOND IF --weight N|auto`

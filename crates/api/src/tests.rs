@@ -1,8 +1,10 @@
 //! The shapes on the socket, which commands and daemons of other versions rely on.
 
 use crate::{
-    BondAdd, BondRecord, BondSet, Error, EventKind, EventRecord, FindingRecord, InspectorSet, MemberAdd,
-    MemberDel, Policy, Records, Reply, Request, Severity, Stripe, Weight, limits,
+    BondAdd, BondClass, BondRecord, BondSet, Borrow, ClassAdd, ClassDel, ClassRecord, ClassSet, Error,
+    EventKind, EventRecord, Fallback, FindingRecord, InspectorSet, LaneRecord, LatencyRecord, MemberAdd,
+    MemberDel, MemberRecord, PeerMemberRecord, Policy, REST, Records, Reply, Request, RuleRecord, Run,
+    Severity, Stripe, Weight, check_class_name, default_rules, limits,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -61,12 +63,13 @@ fn what_older_commands_leave_out_changes_nothing() {
         damping: true,
         move_address: false,
         inspector: InspectorSet::default(),
+        classes: vec![],
     };
     assert_eq!(add, expected);
     let set: BondSet = serde_json::from_str(r#"{"name":"bond0"}"#).unwrap();
     assert_eq!(set, BondSet { name: "bond0".into(), ..BondSet::default() });
     let add: MemberAdd = serde_json::from_str(r#"{"bond":"bond0","interface":"eth1"}"#).unwrap();
-    assert_eq!((add.weight, add.move_address, add.force), (Weight::Auto, false, false));
+    assert_eq!((add.weight, add.move_address, add.force, add.class), (Weight::Auto, false, false, None));
     let del: MemberDel = serde_json::from_str(r#"{"bond":"bond0","interface":"eth1"}"#).unwrap();
     assert!(!del.force);
 }
@@ -82,6 +85,10 @@ fn what_the_daemon_does_not_know_is_refused_and_not_ignored() {
         r#"{"bond_set":{"name":"bond0","inspector":{"up_delay_ms":-1}}}"#,
         r#"{"member_del":{"bond":"bond0","interface":"eth1","forced":true}}"#,
         r#"{"watch":{}}"#,
+        r#"{"class_add":{"bond":"bond0","name":"voice"}}"#,
+        r#"{"class_add":{"bond":"bond0","name":"voice","rules":["tcp-port=0"]}}"#,
+        r#"{"class_set":{"bond":"bond0","name":"voice","fallback":"drop"}}"#,
+        r#"{"run":{"class":"voice","pid":1}}"#,
         "\"monitor\"",
         "",
     ] {
@@ -144,10 +151,139 @@ fn a_bond_tells_its_settings_under_the_names_of_the_options() {
         r#"{"name":"bond0","health":"ok","reason":"","mac":"02:00:00:00:00:01","mtu":1500,"addresses":[],"#,
         r#""policy":"spread","stripe":"auto","stripe_bytes":4400,"damping":true,"hook":"tcx","host_id":"","#,
         r#""arp_plus_state":"S1","peers":0,"members":[],"moved":[],"conflicts":[],"probes":true,"#,
-        r#""probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"events":[]}"#
+        r#""probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"latency":false,"events":[]}"#
     );
     let bond: BondRecord = serde_json::from_str(text).unwrap();
     assert_eq!(line(&bond), text);
+}
+
+#[test]
+fn classes_are_asked_for_in_the_words_of_the_options() {
+    let add = ClassAdd {
+        bond: "bond0".into(),
+        name: "voice".into(),
+        members: vec!["eth4".into()],
+        rules: vec!["dscp=46".parse().unwrap(), "udp-port=5004-5005,host=198.18.0.7/24".parse().unwrap()],
+        policy: Policy::Mirror,
+        fallback: Fallback::Block,
+        borrow: Borrow::Idle,
+    };
+    assert_eq!(
+        line(&Request::ClassAdd(add)),
+        concat!(
+            r#"{"class_add":{"bond":"bond0","name":"voice","members":["eth4"],"rules":["dscp=ef","#,
+            r#""udp-port=5004-5005,host=198.18.0.0/24"],"policy":"mirror","fallback":"block","borrow":"idle"}}"#
+        )
+    );
+    let short: ClassAdd =
+        serde_json::from_str(r#"{"bond":"bond0","name":"voice","rules":["priority=6"]}"#).unwrap();
+    assert_eq!(
+        (short.members, short.policy, short.fallback, short.borrow),
+        (vec![], Policy::Spread, Fallback::Share, Borrow::Never)
+    );
+    // No list leaves the old one, an empty one takes all away.
+    let set = |members: &str| -> ClassSet {
+        serde_json::from_str(&format!(r#"{{"bond":"bond0","name":"voice"{members}}}"#)).unwrap()
+    };
+    assert_eq!((set("").members, set(r#","members":[]"#).members), (None, Some(vec![])));
+    let del = ClassDel { bond: "bond0".into(), name: "voice".into() };
+    assert_eq!(line(&Request::ClassDel(del)), r#"{"class_del":{"bond":"bond0","name":"voice"}}"#);
+    assert_eq!(line(&Request::ClassShow { bond: None }), r#"{"class_show":{"bond":null}}"#);
+    assert_eq!(
+        line(&Request::Run(Run { bond: None, class: "voice".into() })),
+        r#"{"run":{"bond":null,"class":"voice"}}"#
+    );
+    assert_eq!(line(&Request::Latency { name: None }), r#"{"latency":{"name":null}}"#);
+    let class = BondClass { name: "urgent".into(), members: vec!["eth4".into()] };
+    assert_eq!(line(&class), r#"{"name":"urgent","members":["eth4"]}"#);
+}
+
+#[test]
+fn classes_are_told_with_their_rules_in_order() {
+    let rule = RuleRecord { number: 3, matches: "dscp=ef".into(), frames: 7, bytes: 700 };
+    let class = ClassRecord {
+        bond: "bond0".into(),
+        name: "voice".into(),
+        members: vec!["eth4".into()],
+        uses: vec!["eth1".into()],
+        policy: Policy::ActiveBackup,
+        fallback: Fallback::Share,
+        borrow: Borrow::Never,
+        rules: vec![rule],
+        tx_frames: 7,
+        tx_bytes: 700,
+    };
+    assert_eq!(
+        line(&Reply::Records(Records::Classes(vec![class]))),
+        concat!(
+            r#"{"records":{"classes":[{"bond":"bond0","name":"voice","members":["eth4"],"uses":["eth1"],"#,
+            r#""policy":"active-backup","fallback":"share","borrow":"never","rules":[{"number":3,"#,
+            r#""match":"dscp=ef","frames":7,"bytes":700}],"tx_frames":7,"tx_bytes":700}]}}"#
+        )
+    );
+    let latency = LatencyRecord {
+        bond: "bond0".into(),
+        class: "rest".into(),
+        stage: "driver".into(),
+        count: 9,
+        min_ns: 1,
+        mean_ns: 2,
+        stddev_ns: 3,
+        p50_ns: 4,
+        p90_ns: 5,
+        p99_ns: 6,
+        p999_ns: 7,
+        max_ns: 8,
+    };
+    assert_eq!(
+        line(&Reply::Records(Records::Latency(vec![latency]))),
+        concat!(
+            r#"{"records":{"latency":[{"bond":"bond0","class":"rest","stage":"driver","count":9,"min_ns":1,"#,
+            r#""mean_ns":2,"stddev_ns":3,"p50_ns":4,"p90_ns":5,"p99_ns":6,"p999_ns":7,"max_ns":8}]}}"#
+        )
+    );
+}
+
+#[test]
+fn records_of_a_host_without_classes_are_as_they_always_were() {
+    let member = concat!(
+        r#"{"interface":"eth1","mac":"","live":true,"reason":"","speed_mbit":null,"weight_mbit":1000,"segment":0,"#,
+        r#""elected":true,"tx_frames":0,"tx_bytes":0,"rx_frames":0,"rx_bytes":0}"#
+    );
+    assert_eq!(line(&serde_json::from_str::<MemberRecord>(member).unwrap()), member);
+    let theirs = r#"{"mac":"","live":true,"weight_mbit":null}"#;
+    assert_eq!(line(&serde_json::from_str::<PeerMemberRecord>(theirs).unwrap()), theirs);
+    let lane = concat!(
+        r#"{"bond":"bond0","peer":"","member":"eth1","peer_mac":null,"state":"up","share_ppm":1,"tx_frames":0,"#,
+        r#""tx_bytes":0}"#
+    );
+    assert_eq!(line(&serde_json::from_str::<LaneRecord>(lane).unwrap()), lane);
+    let add = r#"{"bond":"bond0","interface":"eth1","weight":"auto","move_address":false,"force":false}"#;
+    assert_eq!(line(&serde_json::from_str::<MemberAdd>(add).unwrap()), add);
+}
+
+#[test]
+fn names_of_classes_have_a_shape() {
+    for name in ["a", "voice", "real-time_2", "0", "exactly15bytes_"] {
+        check_class_name(name).unwrap_or_else(|error| panic!("{error}"));
+    }
+    for name in ["", "sixteen-letters-", "Voice", "a b", "a/b", ".", "..", "cgroup.procs", "é"] {
+        let error = check_class_name(name).expect_err(name);
+        let cause = "not a name for a class: 1 to 15 of a-z, 0-9, '-' and '_'";
+        assert_eq!(error.to_string(), format!("class '{name}': {cause}"));
+        assert!(error.hint.is_some());
+    }
+    let error = check_class_name(REST).expect_err("the name of what is in no class");
+    assert_eq!(
+        error.to_string(),
+        "class 'rest': not a name for a class: it is what all other traffic is called"
+    );
+}
+
+#[test]
+fn a_class_that_comes_with_the_bond_takes_what_is_marked_urgent() {
+    let rules = default_rules().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(rules, ["priority=6", "dscp=ef"]);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! A lab with linkbraid on its hosts: what measurements lie on.
 
+mod class;
 mod daemons;
+
+pub use class::Class;
 
 use crate::report::LabRecord;
 use linkbraid_api::{BondRecord, Error, PeerRecord, PeerState};
@@ -22,6 +25,7 @@ pub struct Bed {
     bonded: Vec<String>,
     commands: Vec<String>,
     damping: Cell<bool>,
+    class: Option<Class>,
     daemons: BTreeMap<String, Daemon>,
     // Last: the daemons and bonds above live in it.
     lab: Lab,
@@ -63,6 +67,7 @@ impl Bed {
             bonded: Vec::new(),
             commands: Vec::new(),
             damping: Cell::new(true),
+            class: None,
             daemons: BTreeMap::new(),
             lab,
         })
@@ -86,6 +91,17 @@ impl Bed {
     /// Whether host `name` has a bond.
     pub fn is_bonded(&self, name: &str) -> bool {
         self.bonded.iter().any(|bonded| bonded == name)
+    }
+
+    /// Frames that the machine's own backlog was too full for, so far.
+    pub fn backlog_drops(&self) -> Result<u64, Error> {
+        let mut drops = 0;
+        for host in self.lab.hosts() {
+            for link in host.links()? {
+                drops += link.port_count()?.backlog;
+            }
+        }
+        Ok(drops)
     }
 
     /// For the report.

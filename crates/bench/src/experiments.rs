@@ -8,6 +8,7 @@ mod plain;
 mod scaling;
 mod soak;
 mod unequal;
+mod urgent;
 
 use crate::plot::Figure;
 use crate::report::Report;
@@ -29,7 +30,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 8] = [
+pub const EXPERIMENTS: [&Experiment; 9] = [
     &scaling::EXPERIMENT,
     &overhead::EXPERIMENT,
     &unequal::EXPERIMENT,
@@ -37,6 +38,7 @@ pub const EXPERIMENTS: [&Experiment; 8] = [
     &multicast::EXPERIMENT,
     &loss::EXPERIMENT,
     &failover::EXPERIMENT,
+    &urgent::EXPERIMENT,
     &soak::EXPERIMENT,
 ];
 

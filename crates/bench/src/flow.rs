@@ -4,10 +4,12 @@
 //! served by threads of this process, so that what they see and what is done to the links has one clock.
 
 mod datagrams;
+mod messages;
 mod progress;
 mod tcp;
 mod udp;
 
+pub use messages::{BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, Trips};
 pub use progress::Progress;
 pub use tcp::{TcpFlow, TcpRecord};
 pub use udp::{UdpFlow, UdpRecord};

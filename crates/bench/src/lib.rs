@@ -12,6 +12,7 @@ mod experiments;
 mod flow;
 mod interrupt;
 mod machine;
+mod percentiles;
 mod planned;
 mod plot;
 mod report;
@@ -24,8 +25,10 @@ mod table;
 pub use experiments::{EXPERIMENTS, Experiment, find};
 pub use machine::Machine;
 pub use report::{
-    Bound, Broken, Case, Delivery, Failover, FailoverMedians, Flood, Goal, Incident, LabRecord, MachineLoss,
-    Medians, Metric, Parameters, Ratio, Reason, Report, Return, SCHEMA, Settings, Soak, Trace,
+    Bin, Bound, Broken, Bulk, Case, Cut, CutCase, CutTrace, Delivery, Failover, FailoverMedians, Flood, Goal,
+    Incident, LabRecord, MachineLoss, Medians, MessageCase, MessageMedians, MessageRatio, MessageSettings,
+    MessageTrace, Metric, Outcome, Parameters, Ratio, Reason, Report, Return, RoundTrips, SCHEMA, Settings,
+    Soak, Trace,
 };
 pub use sample::Sample;
 pub use save::{Saved, save};

@@ -37,6 +37,9 @@ pub struct Panel {
     pub y_label: String,
     /// How values are drawn.
     pub style: Style,
+    /// Whether each decade of the y axis is as high as every other: for values that differ by orders of magnitude, all of
+    /// them above 0.
+    pub decades: bool,
     /// Where the x axis is labelled, and how.
     pub ticks: Vec<(f64, String)>,
     /// The values.
@@ -91,6 +94,7 @@ impl Panel {
             x_label: String::new(),
             y_label: String::new(),
             style,
+            decades: false,
             ticks,
             series,
             references: Vec::new(),
@@ -111,14 +115,36 @@ impl Panel {
         (low - margin, high + margin)
     }
 
-    /// The top of the y axis, which begins at 0: a little above all values.
-    fn y_top(&self) -> f64 {
-        let values = self.series.iter().flat_map(|s| &s.points).map(|(_, spread)| spread.max);
+    /// The ends of the y axis: from 0 to a little above all values; in decades, whole ones.
+    fn y_range(&self) -> (f64, f64) {
+        let values = self.series.iter().flat_map(|s| &s.points).flat_map(|(_, s)| [s.min, s.max]);
         let lines = self.references.iter().flat_map(|r| &r.points).map(|(_, y)| *y);
-        let top = values.chain(lines).fold(0.0, f64::max);
-        if top > 0.0 { top * 1.06 } else { 1.0 }
+        let outermost = ends(values.chain(lines));
+        if self.decades {
+            let (low, high) = outermost.unwrap_or((0.0, 1.0));
+            let (low, high) = ((low + NEARLY).floor(), (high - NEARLY).ceil());
+            return (low, high.max(low + 1.0));
+        }
+        let top = outermost.map_or(0.0, |(_, high)| high.max(0.0));
+        (0.0, if top > 0.0 { top * 1.06 } else { 1.0 })
+    }
+
+    /// The same panel with the logarithm of each value, where it has decades: what is drawn.
+    fn scaled(mut self) -> Self {
+        if !self.decades {
+            return self;
+        }
+        let log = |y: &mut f64| *y = y.max(f64::MIN_POSITIVE).log10();
+        for (_, spread) in self.series.iter_mut().flat_map(|series| &mut series.points) {
+            [&mut spread.median, &mut spread.min, &mut spread.max].into_iter().for_each(log);
+        }
+        self.references.iter_mut().flat_map(|r| &mut r.points).for_each(|(_, y)| log(y));
+        self
     }
 }
+
+/// A value so near the end of a decade is its end.
+const NEARLY: f64 = 1e-9;
 
 fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |ends, x| match ends {

@@ -2,6 +2,7 @@
 
 mod failover;
 mod soak;
+mod urgent;
 
 use crate::machine::Machine;
 use crate::sample::Sample;
@@ -12,6 +13,10 @@ use std::collections::BTreeMap;
 
 pub use failover::{Failover, FailoverMedians, Incident, MachineLoss, Return, Trace};
 pub use soak::{Broken, Soak};
+pub use urgent::{
+    Bin, Bulk, Cut, CutCase, CutTrace, MessageCase, MessageMedians, MessageRatio, MessageSettings,
+    MessageTrace, Outcome, RoundTrips,
+};
 
 /// The version of the layout; grows when a key changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -53,6 +58,12 @@ pub struct Report {
     /// A long run of random failures and changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soak>,
+    /// Round trips of small messages beside bulk traffic.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<MessageCase>,
+    /// The same while links are cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<CutCase>,
     /// Cases that were left out on purpose, each with its reason.
     pub skipped: Vec<Reason>,
     /// Cases that failed to run, each with its error.
@@ -307,6 +318,11 @@ impl Report {
     /// A failover by name.
     pub fn failover(&self, id: &str) -> Option<&Failover> {
         self.failovers.iter().find(|failover| failover.id == id)
+    }
+
+    /// Round trips by name.
+    pub fn message_case(&self, id: &str) -> Option<&MessageCase> {
+        self.messages.iter().find(|case| case.id == id)
     }
 
     /// Whether all that was to be measured was.

@@ -1,6 +1,6 @@
 //! Running one experiment: its labs, its cases in turns, and the report that grows meanwhile.
 
-use crate::bed::Bed;
+use crate::bed::{Bed, Class};
 use crate::clock;
 use crate::cpu::CpuClock;
 use crate::interrupt::{self, Interrupt};
@@ -62,6 +62,8 @@ impl<'a> Run<'a> {
             floods: Vec::new(),
             failovers: Vec::new(),
             soak: None,
+            messages: Vec::new(),
+            cuts: Vec::new(),
             skipped: Vec::new(),
             failed: Vec::new(),
             goals: Vec::new(),
@@ -111,6 +113,12 @@ impl<'a> Run<'a> {
     /// A lab with bonds over all links of its hosts, plain ones aside.
     pub fn bonded(&mut self, name: &str, topology: Topology) -> Result<Bed, Error> {
         let bed = Bed::bonded(name, topology);
+        self.keep(bed)
+    }
+
+    /// The same with a class on every bond; the words are those after `class add BOND`.
+    pub fn classed(&mut self, name: &str, topology: Topology, class: Class) -> Result<Bed, Error> {
+        let bed = Bed::bonded(name, topology).and_then(|mut bed| bed.add_class(class).map(|()| bed));
         self.keep(bed)
     }
 

@@ -1,6 +1,7 @@
 //! A report for people at a terminal.
 
 mod failover;
+mod urgent;
 
 use crate::report::{Bound, Case, Goal, Report};
 use crate::stats::Spread;
@@ -30,6 +31,14 @@ pub fn text(report: &Report) -> String {
     if let Some(soak) = &report.soak {
         out.push('\n');
         out.push_str(&failover::soak(soak));
+    }
+    if !report.messages.is_empty() {
+        out.push('\n');
+        out.push_str(&urgent::text(&report.messages));
+    }
+    if !report.cuts.is_empty() {
+        out.push('\n');
+        out.push_str(&urgent::cuts(&report.cuts));
     }
     for delivery in &report.deliveries {
         let way = format!("{} {} -> {}", delivery.kind, delivery.from, delivery.to);

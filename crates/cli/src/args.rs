@@ -2,16 +2,20 @@
 
 mod bench;
 mod bond;
+mod class;
 mod inspector;
 mod lab;
 mod member;
 mod records;
+mod run;
 
 pub use bench::{ALL as ALL_EXPERIMENTS, BenchRunArgs, BenchVerb};
 pub use bond::BondVerb;
+pub use class::ClassVerb;
 pub use lab::{CcArg, DEFAULT_LAB, LabDemoArgs, LabExecArgs, LabUpArgs, LabVerb};
 pub use member::MemberVerb;
 pub use records::StatsArgs;
+pub use run::RunArgs;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -30,6 +34,7 @@ Examples:
   linkbraid lab demo                                 see it work, in namespaces
   systemctl start linkbraid                          or: linkbraid daemon
   linkbraid bond add bond0 --member eth1,eth2        one interface over two NICs
+  linkbraid class show                               what has links of its own
   linkbraid show                                     is it well?
   linkbraid monitor                                  what changes, and why
   linkbraid bond del bond0                           everything as it was before
@@ -94,6 +99,24 @@ each its own socket. A daemon that stops or restarts interrupts no traffic.")]
     #[command(subcommand, after_help = member::EXAMPLES)]
     Member(MemberVerb),
 
+    /// Give traffic that cannot wait members of its own
+    #[command(subcommand, after_help = class::EXAMPLES)]
+    Class(ClassVerb),
+
+    /// Run a command whose traffic is of a class
+    #[command(after_help = "\
+Examples:
+  linkbraid run --class voice -- baresip
+  linkbraid run --class voice -- runuser -u ann -- baresip
+  linkbraid run --bond bond0 --class backup -- rsync -a /srv 198.18.0.7:/srv
+
+All that the command sends is of the class, and so is what its children send,
+whatever other rules say. The exit status is the command's; nothing is run if
+the daemon refuses. Only root may ask the daemon; runuser and the like give
+that up again. A service is better chosen by a rule, such as
+cgroup=/system.slice/nginx.service.")]
+    Run(RunArgs),
+
     /// Show bonds and their members; the first line says whether all is well
     #[command(after_help = "\
 Examples:
@@ -133,7 +156,9 @@ down     they are not
 cut      the member at one end is down
 heard    not probed: frames of the peer's member arrive
 
-A lane that is not used now has '-' as its share.")]
+A lane that is not used now has '-' as its share. A class has lanes of its own
+where it has members of its own; lanes without a class are those of all other
+traffic.")]
     Lanes {
         /// One bond; all of them if left out
         #[arg(value_parser = crate::units::interface)]
@@ -145,7 +170,14 @@ A lane that is not used now has '-' as its share.")]
 Examples:
   linkbraid stats bond0
   linkbraid stats bond0 --all
-  linkbraid stats --json")]
+  linkbraid stats --json
+  linkbraid stats --latency bond0
+
+--latency tells where the time goes, class by class, once it is measured:
+'linkbraid bond set bond0 --latency on'. Two stages are told apart:
+
+application  from the application's send call to the bond
+driver       from the bond to the member's driver: what waits in queues")]
     Stats(StatsArgs),
 
     /// Show what changes as it happens, and why, until Ctrl-C

@@ -122,7 +122,11 @@ fn examples(command: &Command) -> roff::Roff {
         out.control("fi", []);
     }
     out.control("SH", ["EXIT STATUS"]);
-    out.text([roff::roman("0 done, 1 refused or failed, 2 wrong usage, 3 no daemon.")]);
+    let own = "1 refused or failed, 2 wrong usage, 3 no daemon.";
+    out.text([roff::roman(match command.get_arguments().any(clap::Arg::is_last_set) {
+        true => format!("That of the command; where that is not run, {own}"),
+        false => format!("0 done, {own}"),
+    })]);
     out.control("SH", ["ENVIRONMENT"]);
     for (name, meaning) in [
         (crate::args::SOCKET_ENV, "The daemon's socket, where --socket does not name one."),

@@ -8,6 +8,7 @@ mod generate;
 mod lab;
 mod monitor;
 mod report;
+mod run;
 mod text;
 mod units;
 mod usage;
@@ -43,11 +44,14 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Man { dir } => return done_here(generate::man(&dir)),
         Word::Completions { target } => return done_here(generate::completions(&target)),
         Word::Monitor { bond } => return done_here(monitor::run(&cli.socket, bond, cli.json)),
+        Word::Run(args) => return done_here(run::run(&cli.socket, args)),
         Word::Bond(verb) => verb.into(),
+        Word::Class(verb) => verb.into(),
         Word::Member(verb) => verb.into(),
         Word::Show { name } => Request::Show { name },
         Word::Peers { bond } => Request::Peers { bond },
         Word::Lanes { bond } => Request::Lanes { bond },
+        Word::Stats(args) if args.latency => Request::Latency { name: args.name },
         Word::Stats(args) => {
             all_counters = args.all;
             Request::Stats { name: args.name }
@@ -94,6 +98,8 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
             Records::Peers(peers) => text::json(peers),
             Records::Lanes(lanes) => text::json(lanes),
             Records::Stats(stats) => text::json(stats),
+            Records::Latency(latency) => text::json(latency),
+            Records::Classes(classes) => text::json(classes),
             Records::Findings(findings) => text::json(findings),
         });
     }
@@ -103,6 +109,8 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
         Records::Peers(peers) => text::peers(peers, &style),
         Records::Lanes(lanes) => text::lanes(lanes, &style),
         Records::Stats(stats) => text::stats(stats, all_counters, &style),
+        Records::Latency(latency) => text::latency(latency),
+        Records::Classes(classes) => text::classes(classes, &style),
         Records::Findings(findings) => text::findings(findings, &style.width(report::width())),
     })
 }

@@ -1,21 +1,25 @@
 //! Records as text for people; JSON for programs comes straight from the records.
 
 mod bonds;
+mod classes;
 mod clock;
 mod events;
 mod findings;
 mod human;
 mod lanes;
+mod latency;
 mod peers;
 mod stats;
 mod table;
 
 pub use bonds::bonds;
+pub use classes::classes;
 pub use clock::Clock;
 pub use events::event;
 pub use findings::findings;
 pub use human::{count, rate};
 pub use lanes::lanes;
+pub use latency::latency;
 pub use peers::peers;
 pub use stats::stats;
 

@@ -2,7 +2,7 @@
 //!
 //! A refusal is the CAUSE part of an error line: `'VALUE' ...; RANGE`.
 
-use linkbraid_api::{Policy, Stripe, Weight, limits};
+use linkbraid_api::{BondClass, Error, Policy, Rule, Stripe, Weight, limits};
 use linkbraid_lab::{HOSTS_MAX, LINKS_MAX, RATE_MBIT, demo};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -44,8 +44,41 @@ pub fn policy(text: &str) -> Result<Policy, String> {
         "spread" => Ok(Policy::Spread),
         "flow" => Ok(Policy::Flow),
         "active-backup" => Ok(Policy::ActiveBackup),
+        "mirror" => Err("'mirror' is of classes only; allowed are spread, flow and active-backup".to_owned()),
         _ => Err(format!("'{text}' is no policy; allowed are spread, flow and active-backup")),
     }
+}
+
+/// One of the policies of a class.
+pub fn class_policy(text: &str) -> Result<Policy, String> {
+    match text {
+        "mirror" => Ok(Policy::Mirror),
+        _ => policy(text).map_err(|_| {
+            format!("'{text}' is no policy; allowed are spread, flow, active-backup and mirror")
+        }),
+    }
+}
+
+/// The name of a class.
+pub fn class(text: &str) -> Result<String, String> {
+    match linkbraid_api::check_class_name(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(error) => Err(format!("'{text}' is {}; {}", error.what, error.cause)),
+    }
+}
+
+/// `NAME=IF[,IF...]`
+pub fn bond_class(text: &str) -> Result<BondClass, String> {
+    let Some((name, members)) = text.split_once('=') else {
+        return Err(format!("'{text}' lacks its members; write NAME=IF[,IF...], such as urgent=eth3"));
+    };
+    let members = members.split(',').map(interface).collect::<Result<_, _>>()?;
+    Ok(BondClass { name: class(name)?, members })
+}
+
+/// What belongs to a class; a refusal says all of it, with the rule.
+pub fn rule(text: &str) -> Result<Rule, Error> {
+    text.parse()
 }
 
 /// An MTU in bytes, a plain number.

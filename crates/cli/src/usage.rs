@@ -38,8 +38,16 @@ fn object(args: impl Iterator<Item = String>) -> String {
     if words.is_empty() { "linkbraid".to_owned() } else { words.join(" ") }
 }
 
+/// The refusal of a value that has said all itself, such as a rule, which has parts of its own.
+fn told(error: &clap::Error) -> Option<Error> {
+    std::error::Error::source(error)?.downcast_ref::<Error>().cloned()
+}
+
 /// Turns clap's error into ours. `object` is the words understood so far.
 fn refusal(error: &clap::Error, object: &str) -> Error {
+    if let Some(told) = told(error) {
+        return told;
+    }
     let help = if object == "linkbraid" {
         "linkbraid --help".to_owned()
     } else {
@@ -64,6 +72,7 @@ fn refusal(error: &clap::Error, object: &str) -> Error {
             let cause = match (argument.starts_with('-'), near.is_empty()) {
                 (true, true) => "no such option".to_owned(),
                 (true, false) => format!("no such option; did you mean '{near}'"),
+                (false, _) if runs_a_command(object) => "write '--' before the command".to_owned(),
                 (false, _) => "one word too many".to_owned(),
             };
             let kind = if argument.starts_with('-') { "option" } else { "word" };
@@ -88,7 +97,11 @@ fn refusal(error: &clap::Error, object: &str) -> Error {
             ("a word is missing".to_owned(), format!("allowed are {}", known_words(object)))
         }
         ErrorKind::ArgumentConflict => {
-            (format!("option '{argument}'"), "it was given more than once".to_owned())
+            let cause = match option_name(&text(ContextKind::PriorArg)) {
+                other if other.is_empty() || other == argument => "it was given more than once".to_owned(),
+                other => format!("it cannot be given together with '{other}'"),
+            };
+            (format!("option '{argument}'"), cause)
         }
         ErrorKind::TooManyValues
         | ErrorKind::NoEquals
@@ -133,6 +146,7 @@ fn missing(error: &clap::Error) -> String {
     match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(many)) => many
             .iter()
+            .map(|one| one.trim_end_matches("..."))
             .map(|one| match one.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
                 Some(group) if group.contains('|') => format!("one of {}", options_of(group)),
                 Some(word) => word.to_owned(),
@@ -154,10 +168,20 @@ fn options_of(group: &str) -> String {
         .join(", ")
 }
 
+/// Whether what stands behind `--` is a command line of its own.
+fn runs_a_command(object: &str) -> bool {
+    named(&<crate::args::Cli as clap::CommandFactory>::command(), object)
+        .get_arguments()
+        .any(clap::Arg::is_last_set)
+}
+
+fn named<'a>(root: &'a clap::Command, object: &str) -> &'a clap::Command {
+    object.split(' ').try_fold(root, |command, word| command.find_subcommand(word)).unwrap_or(root)
+}
+
 fn known_words(object: &str) -> String {
     let root = <crate::args::Cli as clap::CommandFactory>::command();
-    let found =
-        object.split(' ').try_fold(&root, |command, word| command.find_subcommand(word)).unwrap_or(&root);
+    let found = named(&root, object);
     let known = found.get_subcommands().filter(|word| !word.is_hide_set());
     known.map(|word| word.get_name().to_owned()).collect::<Vec<_>>().join(", ")
 }

@@ -182,3 +182,109 @@ fn a_wrong_log_filter_is_wrong_usage() {
     );
     assert_eq!(err.lines().count(), 2, "{err}");
 }
+
+#[test]
+fn run_becomes_the_command_once_the_daemon_is_done() {
+    let reply = "{\"done\":{\"warnings\":[\"bond0: class 'voice' has no member\"]}}\n";
+    let (socket, handle) = daemon("run", reply.to_owned());
+    let script = "echo \"$0 $1\"; exit 42";
+    let (code, out, err) =
+        run(&socket, &["run", "--class", "voice", "--", "sh", "-c", script, "one two", "--json"]);
+    assert_eq!(handle.join().unwrap(), "{\"run\":{\"bond\":null,\"class\":\"voice\"}}\n");
+    assert_eq!((code, out.as_str()), (42, "one two --json\n"));
+    assert_eq!(err, "linkbraid: warning: bond0: class 'voice' has no member\n");
+}
+
+/// The kernel tells the daemon who asks; it must be the process that becomes the command.
+#[test]
+fn the_process_that_asks_is_the_one_that_becomes_the_command() {
+    use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+    let path = std::env::temp_dir().join(format!("linkbraid-run-pid-{}.sock", std::process::id()));
+    let listener = UnixListener::bind(&path).unwrap();
+    let handle = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let pid = getsockopt(&stream, PeerCredentials).unwrap().pid();
+        BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+        stream.write_all(b"{\"done\":{\"warnings\":[]}}\n").unwrap();
+        pid
+    });
+    let words = ["run", "--class", "voice", "--", "sh", "-c", "echo $$"];
+    let (code, out, err) = run(path.to_str().unwrap(), &words);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out, format!("{}\n", handle.join().unwrap()));
+}
+
+#[test]
+fn run_starts_nothing_where_the_daemon_refuses() {
+    let reply = serde_json::json!({ "error": {
+        "object": "class 'voice'", "what": "cannot run a command in it", "cause": "no bond has such a class",
+        "hint": "linkbraid class show"
+    }});
+    let (socket, handle) = daemon("run-refused", reply.to_string() + "\n");
+    let (code, out, err) = run(&socket, &["run", "--class", "voice", "--", "echo", "ran"]);
+    handle.join().unwrap();
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert_eq!(
+        err,
+        "linkbraid: error: class 'voice': cannot run a command in it: no bond has such a class\n  \
+         hint: linkbraid class show\n"
+    );
+    let words = ["run", "--class", "voice", "--", "echo", "ran"];
+    let (code, out, _) = run("/tmp/linkbraid-nobody.sock", &words);
+    assert_eq!((code, out.as_str()), (3, ""));
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_said_so() {
+    let (socket, handle) = daemon("run-missing", "{\"done\":{\"warnings\":[]}}\n".to_owned());
+    let (code, out, err) = run(&socket, &["run", "--class", "voice", "--", "/nowhere/a b"]);
+    handle.join().unwrap();
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert_eq!(
+        err,
+        "linkbraid: error: run: cannot run '/nowhere/a b': no such file or directory\n  \
+         hint: linkbraid run --help\n"
+    );
+}
+
+#[test]
+fn a_rule_that_can_match_nothing_is_wrong_usage() {
+    for verb in ["add", "set"] {
+        let words = ["class", verb, "bond0", "voice", "--match", "udp-port=5010-5000"];
+        let (code, out, err) = run("/tmp/linkbraid-nobody.sock", &words);
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert_eq!(
+            err,
+            "linkbraid: error: rule 'udp-port=5010-5000': empty range: 5010 is above 5000; write 5000-5010\n  \
+             hint: linkbraid class add --help\n"
+        );
+    }
+}
+
+#[test]
+fn classes_and_latency_are_asked_for_and_shown() {
+    let class = serde_json::json!({
+        "bond": "bond0", "name": "voice", "members": ["eth4"], "uses": ["eth4"], "policy": "mirror",
+        "fallback": "share", "borrow": "never",
+        "rules": [{ "number": 1, "match": "dscp=ef", "frames": 3, "bytes": 600 }],
+        "tx_frames": 3, "tx_bytes": 600
+    });
+    let reply = serde_json::json!({ "records": { "classes": [class] } }).to_string() + "\n";
+    let (socket, handle) = daemon("classes", reply.clone());
+    let (code, out, err) = run(&socket, &["class", "show", "bond0"]);
+    assert_eq!(handle.join().unwrap(), "{\"class_show\":{\"bond\":\"bond0\"}}\n");
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("bond0 class voice: ok, 1 of 1 member carries it\n"), "{out}");
+    let (socket, handle) = daemon("classes-json", reply);
+    let (code, out, _) = run(&socket, &["class", "show", "--json"]);
+    handle.join().unwrap();
+    assert_eq!(code, 0);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&out).unwrap(), serde_json::json!([class]));
+
+    let reply = "{\"records\":{\"latency\":[]}}\n";
+    let (socket, handle) = daemon("latency", reply.to_owned());
+    let (code, out, err) = run(&socket, &["stats", "--latency", "bond0"]);
+    assert_eq!(handle.join().unwrap(), "{\"latency\":{\"name\":\"bond0\"}}\n");
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "nothing measured yet\n", ""));
+}

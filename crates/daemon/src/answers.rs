@@ -60,10 +60,13 @@ impl Bond {
     pub(crate) fn tell_answers(&mut self, clock: Clock) {
         let segments = self.arp_plus.segments();
         let segment = |slot: u8| segments.iter().find(|segment| segment.slots.contains(&slot));
+        // What plain hosts send cannot be told apart by them: it goes where the rest goes.
+        let fit = |member: &crate::bond::Member| member.live() && member.sound;
+        let any_rest = self.members.iter().any(|member| member.class == 0 && fit(member));
         let members = self.members.iter().map(|member| Member {
             slot: member.slot,
             mac: member.mac,
-            usable: member.live() && member.sound,
+            usable: fit(member) && (member.class == 0 || !any_rest),
             weight_mbit: member.weight_mbit(),
             segment: segment(member.slot).map_or(0, |segment| segment.number),
         });

@@ -3,6 +3,7 @@
 use crate::{
     activity::Activity,
     answers::Written,
+    class,
     clock::{Clock, epoch},
     control::Event,
     error::About as _,
@@ -14,7 +15,7 @@ use crate::{
     tables::{Ready, Tables},
 };
 use linkbraid_api::{Error, Weight};
-use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, Policy};
+use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, announcements};
 use linkbraid_proto::{
     answers::{self, Answers},
@@ -22,7 +23,7 @@ use linkbraid_proto::{
     inspector::{self, Inspector},
 };
 use linkbraid_wire::{HostId, MacAddr};
-use std::{collections::BTreeMap, net::IpAddr, sync::LazyLock};
+use std::{collections::BTreeMap, net::IpAddr, path::PathBuf};
 use tokio::{
     io::{Interest, unix::AsyncFd},
     sync::mpsc,
@@ -58,6 +59,8 @@ pub(crate) struct Member {
     pub speed_mbit: Option<u32>,
     pub full_duplex: Option<bool>,
     pub weight: Weight,
+    /// The number of its class; 0 for none.
+    pub class: u8,
 }
 
 impl Member {
@@ -113,11 +116,16 @@ pub(crate) struct Bond {
     pub tables: Tables,
     /// Other members carry traffic than when the stripe length was set.
     pub stripe_stale: bool,
+    /// What measures where the time goes, while it does.
+    pub latency: Option<LatencyMeter>,
+    /// Where the control groups of its classes are.
+    pub group: PathBuf,
+    /// What tells mirrored frames of this daemon from those of others before it.
+    epoch: u32,
+    /// What the data path was told of its classes.
+    pub classes: class::Written,
     reader: JoinHandle<()>,
 }
-
-/// Another number each time the daemon starts.
-static EPOCH: LazyLock<u32> = LazyLock::new(|| identity::new_seed() as u32);
 
 impl Bond {
     /// Loads the data path and the protocol of a bond whose interface is there. Members come later.
@@ -135,6 +143,7 @@ impl Bond {
         let reader = read_frames(&saved.name, ifindex, &path, events)?;
         let written = path.answers().about(&saved.name, "cannot read the data path's tables")?;
         let written = Written::adopt(written);
+        let group = class::class_group(&saved.pins);
         let (host_id, epoch) = (HostId(saved.host_id), epoch());
         let probing = inspector::Config { host_id, epoch, timing: saved.timing() };
         Ok(Self {
@@ -155,6 +164,10 @@ impl Bond {
             path,
             stripe_bytes: 0,
             stripe_stale: false,
+            epoch: identity::new_seed() as u32,
+            latency: None,
+            group,
+            classes: class::Written::default(),
             tables,
             reader,
         })
@@ -217,24 +230,18 @@ impl Bond {
     /// Writes everything the data path follows, from the members and from the protocol's table.
     pub(crate) fn write_tables(&mut self, clock: Clock) -> Result<(), Error> {
         let name = self.saved.name.clone();
-        let policy = match self.saved.policy {
-            linkbraid_api::Policy::Spread => Policy::Spread,
-            linkbraid_api::Policy::Flow => Policy::Flow,
-            linkbraid_api::Policy::ActiveBackup => Policy::ActiveBackup,
-        };
-        let live = self.members.iter().filter(|member| member.live()).count();
-        let damping =
-            (self.saved.damping && live > 1 && policy == Policy::Spread).then_some(dataplane::DAMPING);
+        let striped = self.spreads().iter().any(|weights| weights.len() > 1);
+        let damping = (self.saved.damping && striped).then_some(dataplane::DAMPING);
         let row = dataplane::Bond {
             ifindex: self.ifindex,
             mac: self.mac.0,
+            epoch: self.epoch,
             damping,
             dead_slots: self.dead_slots(),
             elected: Vec::new(),
-            epoch: *EPOCH,
         };
-        self.tables.set_policy(policy);
-        let ready = Ready { members: &self.members, own: &self.own_members(), alive: &self.inspector };
+        self.write_classes()?;
+        let ready = Ready { members: &self.members, own: &self.own_side(), alive: &self.inspector };
         self.tables
             .write(&self.path, row, &ready, &self.arp_plus)
             .about(&name, "cannot write the data path's tables")?;
@@ -246,14 +253,11 @@ impl Bond {
     /// Sets the stripe length from the live members' rates.
     pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
         self.stripe_stale = false;
-        let weights: Vec<u32> =
-            self.members.iter().filter(|member| member.live()).map(Member::weight_mbit).collect();
-        let bytes = match self.saved.policy {
-            linkbraid_api::Policy::Spread => {
-                stripe::gso_max_size(self.saved.stripe, &weights, self.saved.mtu)
-            }
-            _ => stripe::GSO_BYTES_MAX,
-        };
+        // The shortest that any traffic wants: a buffer does not know its class yet.
+        let wanted = self.spreads().into_iter();
+        let bytes =
+            wanted.map(|weights| stripe::gso_max_size(self.saved.stripe, &weights, self.saved.mtu)).min();
+        let bytes = bytes.unwrap_or(stripe::GSO_BYTES_MAX);
         if bytes != self.stripe_bytes {
             netlink
                 .set_gso_max(self.ifindex, bytes, None)
@@ -295,6 +299,22 @@ impl Bond {
     /// Peers of an earlier daemon that have not spoken are plain hosts from now on.
     pub(crate) fn drop_inherited(&mut self) -> Result<(), Error> {
         self.tables.drop_inherited(&self.path).about(&self.saved.name, "cannot write the data path's tables")
+    }
+
+    /// Measures where the time goes, or does not any more.
+    pub(crate) fn measure_latency(&mut self, on: bool) -> Result<(), Error> {
+        let name = &self.saved.name;
+        match (on, self.latency.take()) {
+            (true, None) => {
+                let meter = LatencyMeter::start(&self.path).about(name, "cannot measure latency")?;
+                self.latency = Some(meter);
+            }
+            (true, meter) => self.latency = meter,
+            (false, Some(meter)) => meter.stop(&self.path).about(name, "cannot stop measuring")?,
+            // One that a daemon left when it died.
+            (false, None) => self.path.set_latency(false).about(name, "cannot stop measuring")?,
+        }
+        Ok(())
     }
 
     /// The data path alone; the protocol ends without a word.

@@ -3,7 +3,7 @@
 use crate::{
     Options, adopt,
     bond::Bond,
-    check,
+    check, class,
     clock::Clock,
     error::About as _,
     history::{Feed, new_feed},
@@ -11,7 +11,7 @@ use crate::{
     pending::{self, Outcome},
     record,
     server::{Call, Server},
-    setup::{self, check_inspector},
+    setup::{self, check_inspector, check_policy},
     state::StateDir,
 };
 use linkbraid_api::{BondSet, Error, Records, Reply, Request};
@@ -165,7 +165,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             Some(call) = requests.recv() => match call.is_gone() {
                 // It was given up while the loop was busy, and may have been replaced by another one since.
                 true => tracing::debug!(request = ?call.request, "the client has gone, not carried out"),
-                false => control.answer(call.request, call.answer).await,
+                false => control.answer(call.request, call.pid, call.answer).await,
             },
             () = tokio::time::sleep_until(wake) => {
                 // What waits has arrived in time.
@@ -218,6 +218,8 @@ impl Control {
             self.look_at = now + LOOK;
             for bond in self.bonds.values_mut() {
                 let looked = bond.look_at_lanes(self.clock);
+                // Control groups that rules name come and go with their services.
+                let looked = looked.and_then(|()| bond.write_rules());
                 if let Err(error) = looked.and_then(|()| bond.look_at_questions(self.clock)) {
                     tracing::error!(%error, "what the data path does is not known");
                 }
@@ -423,7 +425,7 @@ impl Control {
         }
     }
 
-    async fn answer(&mut self, request: Request, answer: oneshot::Sender<Reply>) {
+    async fn answer(&mut self, request: Request, pid: Option<i32>, answer: oneshot::Sender<Reply>) {
         let done = match request {
             Request::BondAdd(request) => setup::add(self, request).await.map(Outcome::Done),
             Request::BondSet(request) => self.bond_set(request).await.map(Outcome::Done),
@@ -431,6 +433,10 @@ impl Control {
             Request::MemberAdd(request) => member::add(self, request).await.map(Outcome::Waits),
             Request::MemberSet(request) => member::set(self, &request).await.map(Outcome::Done),
             Request::MemberDel(request) => member::delete(self, &request).await.map(Outcome::Waits),
+            Request::ClassAdd(request) => class::add(self, request).await.map(Outcome::Done),
+            Request::ClassSet(request) => class::set(self, request).await.map(Outcome::Done),
+            Request::ClassDel(request) => class::delete(self, request).await.map(Outcome::Done),
+            Request::Run(request) => class::run(self, &request, pid).map(Outcome::Done),
             Request::Monitor { bond: Some(bond) } if !self.bonds.contains_key(&bond) => {
                 Err(self.no_bond(&bond))
             }
@@ -438,6 +444,8 @@ impl Control {
             Request::Show { name } => return reply(answer, self.records(name, record::bonds)),
             Request::Peers { bond } => return reply(answer, self.records(bond, record::peers)),
             Request::Lanes { bond } => return reply(answer, self.records(bond, record::lanes)),
+            Request::ClassShow { bond } => return reply(answer, self.records(bond, record::classes)),
+            Request::Latency { name } => return reply(answer, self.records(name, record::latency)),
             Request::Stats { name } => return reply(answer, self.records(name, record::stats)),
             Request::Check { interfaces } => {
                 let found = check::run(self, interfaces).await;
@@ -470,9 +478,15 @@ impl Control {
     async fn bond_set(&mut self, set: BondSet) -> Result<Vec<String>, Error> {
         let Some(bond) = self.bonds.get_mut(&set.name) else { return Err(self.no_bond(&set.name)) };
         check_inspector(&set.name, &set.inspector)?;
+        // What may be refused comes first.
+        if let Some(on) = set.latency {
+            bond.measure_latency(on)?;
+            bond.saved.latency = on;
+        }
         if let Some(mtu) = set.mtu {
             member::set_mtu(&self.netlink, bond, mtu).await?;
         }
+        check_policy(&set.name, set.policy)?;
         bond.saved.policy = set.policy.unwrap_or(bond.saved.policy);
         bond.saved.stripe = set.stripe.unwrap_or(bond.saved.stripe);
         bond.saved.damping = set.damping.unwrap_or(bond.saved.damping);

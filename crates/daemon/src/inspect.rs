@@ -4,7 +4,7 @@ use crate::{
     bond::{Bond, Member},
     clock::Clock,
     error::About as _,
-    tables::{Alive, LaneAt, Ready},
+    tables::{Alive, LaneAt, OwnSide, Ready},
 };
 use linkbraid_api::Error;
 use linkbraid_link::ArpPlusSender;
@@ -12,9 +12,8 @@ use linkbraid_proto::{
     Time, answers,
     arp_plus::{self, Changed, OwnMember, Peer, PeerKey},
     inspector::{self, LaneId, LaneUse, MemberReport, PeerReport, Verdict},
-    plan::PlanMember,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rounds of questions and answers between the two protocols in one turn of the loop; more than two are not needed.
 const ROUNDS_MAX: usize = 8;
@@ -75,9 +74,12 @@ impl Bond {
             sound: !member.joining && (proven(member.slot) || keeps(member.slot)),
             joining: member.joining,
             weight_mbit: member.weight_mbit(),
-            class: 0,
+            class: member.class,
         });
         let members = members.collect();
+        // Names before those who go by them.
+        self.arp_plus.handle(clock.now(), arp_plus::Input::Features(linkbraid_wire::FEATURE_MIRROR));
+        self.arp_plus.handle(clock.now(), arp_plus::Input::Classes(self.told_classes()));
         self.arp_plus.handle(clock.now(), arp_plus::Input::Members(members));
     }
 
@@ -203,7 +205,7 @@ impl Bond {
         if peers.is_empty() {
             return Ok(());
         }
-        let ready = Ready { members: &self.members, own: &self.own_members(), alive: &self.inspector };
+        let ready = Ready { members: &self.members, own: &self.own_side(), alive: &self.inspector };
         let written = self.tables.write_peers(&self.path, &ready, &self.arp_plus, peers.iter().copied());
         for peer in peers {
             self.tell_plan_of(clock, peer);
@@ -232,19 +234,30 @@ impl Bond {
     /// The lanes of a peer's plan.
     fn lanes_in_use(&self, peer: PeerKey) -> Vec<LaneUse> {
         let Some((number, lanes)) = self.tables.lanes_of(&peer) else { return Vec::new() };
-        let busy = self.activity.busy(number);
-        let used = |(i, (slot, index)): (usize, &LaneAt)| {
-            let lane = LaneId { peer, slot: *slot, index: (*index)? };
-            Some(LaneUse { lane, busy: busy & 1 << i != 0 })
+        // Classes may share lanes: one is busy if it is in any plan.
+        let mut used: BTreeMap<LaneAt, bool> = BTreeMap::new();
+        let classes = self.tables.class_plans_of(number).map(|(_, number, lanes)| (number, lanes));
+        for (number, lanes) in std::iter::once((number, lanes)).chain(classes) {
+            let busy = self.activity.busy(number);
+            for (i, at) in lanes.iter().enumerate() {
+                *used.entry(*at).or_default() |= busy & 1 << i != 0;
+            }
+        }
+        let lane = |((slot, index), busy): (LaneAt, bool)| {
+            Some(LaneUse { lane: LaneId { peer, slot, index: index? }, busy })
         };
-        lanes.iter().enumerate().filter_map(used).collect()
+        used.into_iter().filter_map(lane).collect()
     }
 
     /// Looks which lanes carry data, and tells the inspector where that is another set.
     pub(crate) fn look_at_lanes(&mut self, clock: Clock) -> Result<(), Error> {
         let mut numbers: Vec<u32> = self.tables.numbers().collect();
         let plain = self.plain.probed().iter();
-        numbers.extend(plain.map(|report| self.plan_of_plain(self.plain.find(report.mac)).0));
+        numbers.extend(plain.flat_map(|report| {
+            let base = self.plan_of_plain(self.plain.find(report.mac)).0;
+            let classes = self.tables.class_plans_of(base).map(|(_, number, _)| number);
+            std::iter::once(base).chain(classes)
+        }));
         numbers.sort_unstable();
         numbers.dedup();
         let path = &self.path;
@@ -266,14 +279,9 @@ impl Bond {
         Ok(())
     }
 
-    /// The members as plans see them.
-    pub(crate) fn own_members(&self) -> Vec<PlanMember> {
-        let plan_member = |member: &Member| PlanMember {
-            slot: member.slot,
-            weight_mbit: member.weight_mbit(),
-            up: member.alive && !member.leaving,
-        };
-        self.members.iter().map(plan_member).collect()
+    /// The members and classes as plans see them.
+    pub(crate) fn own_side(&self) -> OwnSide {
+        OwnSide::new(&self.members, &self.saved.classes, self.saved.policy)
     }
 
     /// Whether some lane through the member is proven.

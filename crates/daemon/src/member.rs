@@ -2,6 +2,7 @@
 
 use crate::{
     bond::{Bond, Member, read_link},
+    class,
     control::Control,
     error::About as _,
     pending::Pending,
@@ -80,7 +81,8 @@ pub(crate) async fn enslave(
     let name = &link.name;
     let saved = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
     let joining = saved.is_some_and(|saved| saved.joining);
-    let (slot, weight) = saved.map_or((0, Weight::Auto), |saved| (saved.slot, saved.weight));
+    let (slot, weight, class) =
+        saved.map_or((0, Weight::Auto, 0), |saved| (saved.slot, saved.weight, saved.class));
     if link.mtu != bond.saved.mtu {
         netlink
             .set_mtu(link.index, bond.saved.mtu)
@@ -125,6 +127,7 @@ pub(crate) async fn enslave(
         speed_mbit: None,
         full_duplex: None,
         weight,
+        class,
     };
     let now = netlink.link_by_index(link.index).await.about(name, "cannot read the interface")?;
     read_link(&mut member, &now, bond.ifindex);
@@ -151,6 +154,10 @@ pub(crate) async fn add(control: &mut Control, add: MemberAdd) -> Result<Pending
 
 async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &LinkInfo) -> Result<(), Error> {
     let what = format!("cannot add member '{}'", add.interface);
+    let class = match &add.class {
+        Some(name) => bond.class_number(name).ok_or_else(|| class::no_class(bond, name))?,
+        None => 0,
+    };
     let Some(slot) = bond.free_slot() else {
         return Err(Error::new(&add.bond, what, format!("it has {MEMBERS_MAX} members already"))
             .hint(format!("linkbraid show {}", add.bond)));
@@ -161,7 +168,17 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
             .hint(format!("ip link set {} address 02:00:00:00:00:01", add.interface)));
     }
     let before = control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
-    bond.saved.members.push(SavedMember { slot, weight: add.weight, joining: true, leaving: false, before });
+    bond.saved.members.push(SavedMember {
+        slot,
+        weight: add.weight,
+        class,
+        joining: true,
+        leaving: false,
+        before,
+    });
+    for own in bond.saved.classes.iter_mut().filter(|own| own.number == class) {
+        own.has_members = true;
+    }
     if let Err(error) = control.state.write(&bond.saved) {
         bond.saved.members.pop();
         return Err(error);
@@ -253,7 +270,7 @@ async fn reweigh(control: &mut Control, bond: &mut Bond, set: &MemberSet) -> Res
     control.state.write(&bond.saved)
 }
 
-fn find<'b>(bond: &'b Bond, name: &str) -> Result<&'b Member, Error> {
+pub(crate) fn find<'b>(bond: &'b Bond, name: &str) -> Result<&'b Member, Error> {
     bond.member(name).ok_or_else(|| {
         let members: Vec<&str> = bond.members.iter().map(|member| member.name.as_str()).collect();
         Error::new(

@@ -2,7 +2,12 @@
 //!
 //! The kernel's neighbour table says who they are: every host that the bond has spoken to lately and that is no peer.
 
-use crate::{bond::Bond, clock::Clock, error::About as _};
+use crate::{
+    bond::Bond,
+    clock::Clock,
+    error::About as _,
+    tables::{REST, plain_lanes},
+};
 use linkbraid_api::Error;
 use linkbraid_dataplane::plain_plan;
 use linkbraid_link::{Neighbour, NeighbourReader, NeighbourState};
@@ -110,22 +115,34 @@ impl Bond {
         let slot = host.and_then(|host| host.heard_slot).filter(|_| segments.len() > 1);
         let segment = slot.and_then(|slot| segments.iter().find(|segment| segment.slots.contains(&slot)));
         match segment.and_then(|segment| segment.elected.map(|elected| (segment, elected))) {
-            Some((segment, elected)) => {
-                (plain_plan(elected), crate::tables::plain_lanes(&self.members, Some(&segment.slots)))
-            }
-            None => (0, crate::tables::plain_lanes(&self.members, None)),
+            Some((segment, elected)) => (plain_plan(elected), self.plain_lanes(Some(&segment.slots))),
+            None => (0, self.plain_lanes(None)),
         }
+    }
+
+    fn plain_lanes(&self, slots: Option<&[u8]>) -> Vec<Lane> {
+        plain_lanes(&self.own_side(), &self.members, slots, REST).lanes
     }
 
     /// The lanes that plain hosts' plans use, for those that are probed.
     pub(crate) fn plain_lanes_in_use(&self) -> Vec<LaneUse> {
         let mut lanes = Vec::new();
         for report in self.plain.probed() {
-            let (number, plan) = self.plan_of_plain(self.plain.find(report.mac));
-            let busy = self.activity.busy(number);
-            lanes.extend(plan.iter().enumerate().map(|(i, lane)| LaneUse {
-                lane: LaneId { peer: PeerKey::Plain(report.mac), slot: lane.slot, index: 0 },
-                busy: busy & 1 << i != 0,
+            let (base, plan) = self.plan_of_plain(self.plain.find(report.mac));
+            let mut used: BTreeMap<u8, bool> = BTreeMap::new();
+            let mut add = |number: u32, slots: &mut dyn Iterator<Item = u8>| {
+                let busy = self.activity.busy(number);
+                for (i, slot) in slots.enumerate() {
+                    *used.entry(slot).or_default() |= busy & 1 << i != 0;
+                }
+            };
+            add(base, &mut plan.iter().map(|lane| lane.slot));
+            for (_, number, lanes) in self.tables.class_plans_of(base) {
+                add(number, &mut lanes.iter().map(|(slot, _)| *slot));
+            }
+            lanes.extend(used.into_iter().map(|(slot, busy)| LaneUse {
+                lane: LaneId { peer: PeerKey::Plain(report.mac), slot, index: 0 },
+                busy,
             }));
         }
         lanes

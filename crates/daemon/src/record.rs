@@ -1,25 +1,29 @@
-//! Records for `show`, `peers`, `lanes` and `stats`.
+//! Records for `show`, `peers`, `lanes`, `class show` and `stats`.
 
 use crate::{
     bond::{Bond, Member},
     error::About as _,
-    events::lane_state,
     identity::hex,
-    tables::{lane_index, peer_lanes, plain_lanes},
+    tables::peer_lanes,
 };
 use linkbraid_api::{
-    AddressMove, BondRecord, CounterRecord, Error, Health, LaneRecord, MemberRecord, PeerMemberRecord,
-    PeerRecord, PeerState, Records, StatsRecord,
+    AddressMove, BondRecord, CounterRecord, Error, Health, MemberRecord, PeerMemberRecord, PeerRecord,
+    PeerState, Records, StatsRecord,
 };
 use linkbraid_dataplane::Count;
 use linkbraid_proto::{
     Time,
-    arp_plus::{self, Peer, PeerKey},
-    inspector::{LaneSnapshot, Verdict},
-    plan::Lane,
+    arp_plus::{self, Peer, PeerClass, PeerKey},
+    inspector::Verdict,
 };
 use linkbraid_wire::Refusal;
 use std::collections::{BTreeSet, HashMap};
+
+mod classes;
+mod lanes;
+
+pub(crate) use classes::{classes, latency};
+pub(crate) use lanes::lanes;
 
 /// ARP+ counters are numbered after those of the data path, which has room for 64.
 const PROTOCOL_NUMBERS_FROM: u32 = 100;
@@ -81,14 +85,19 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
         probe_interval_ms: saved.probe_interval_ms,
         probe_multiplier: saved.probe_multiplier,
         up_delay_ms: saved.up_delay_ms,
+        latency: bond.latency.is_some(),
         events: bond.history.events().cloned().collect(),
     })
 }
 
 /// The members that some plan to a peer uses.
 fn slots_to_peers(bond: &Bond) -> BTreeSet<u8> {
-    let own = bond.own_members();
-    let lanes = bond.arp_plus.peers().flat_map(|peer| peer_lanes(&own, peer, &bond.inspector));
+    let own = bond.own_side();
+    let lanes = bond.arp_plus.peers().flat_map(|peer| {
+        own.numbers()
+            .flat_map(|class| peer_lanes(&own, peer, &bond.inspector, class).lanes)
+            .collect::<Vec<_>>()
+    });
     lanes.map(|lane| lane.slot).collect()
 }
 
@@ -119,6 +128,7 @@ fn one_member(bond: &Bond, member: &Member, used: &BTreeSet<u8>) -> Result<Membe
         tx_bytes: counts.tx.bytes,
         rx_frames: counts.rx.frames,
         rx_bytes: counts.rx.bytes,
+        class: bond.class_name(member.class),
     })
 }
 
@@ -149,76 +159,15 @@ fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
                 mac: member.mac.to_string(),
                 live: member.up,
                 weight_mbit: member.weight_mbit,
+                class: match peer.class_of(member) {
+                    PeerClass::Rest => None,
+                    PeerClass::Named(name) => Some(name.to_owned()),
+                    PeerClass::Unknown => Some(format!("{} (no name told)", member.class)),
+                },
             })
             .collect(),
         heard_ms: u64::try_from(now.since(peer.last_heard).as_millis()).unwrap_or(u64::MAX),
     }
-}
-
-/// `lanes`
-pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
-    let mut records = Vec::new();
-    for bond in bonds {
-        let own = bond.own_members();
-        let known = bond.inspector.snapshot(now).lanes;
-        for peer in bond.arp_plus.peers() {
-            let Some(number) = bond.tables.plan_of(&peer.key) else { continue };
-            let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
-            let lanes = peer_lanes(&own, peer, &bond.inspector);
-            let known: Vec<&LaneSnapshot> =
-                known.iter().filter(|known| known.lane.peer == peer.key).collect();
-            add_lanes(&mut records, bond, &name, number, &lanes, |lane| {
-                let index = lane_index(peer, lane);
-                let known = known.iter().find(|k| k.lane.slot == lane.slot && Some(k.lane.index) == index);
-                known.map_or("heard", |known| lane_state(known.state))
-            })?;
-            for other in known {
-                let in_plan = |lane: &&Lane| {
-                    lane.slot == other.lane.slot && lane_index(peer, lane) == Some(other.lane.index)
-                };
-                if lanes.iter().find(in_plan).is_none() {
-                    records.push(LaneRecord {
-                        bond: bond.saved.name.clone(),
-                        peer: name.clone(),
-                        member: bond.name_of(other.lane.slot),
-                        peer_mac: Some(other.mac.to_string()),
-                        state: lane_state(other.state).to_owned(),
-                        share_ppm: 0,
-                        tx_frames: 0,
-                        tx_bytes: 0,
-                    });
-                }
-            }
-        }
-        add_lanes(&mut records, bond, "plain hosts", 0, &plain_lanes(&bond.members, None), |_| "heard")?;
-    }
-    Ok(Records::Lanes(records))
-}
-
-fn add_lanes(
-    records: &mut Vec<LaneRecord>,
-    bond: &Bond,
-    peer: &str,
-    number: u32,
-    lanes: &[Lane],
-    state: impl Fn(&Lane) -> &'static str,
-) -> Result<(), Error> {
-    let counts = bond.path.lane_counts(number).about(&bond.saved.name, "cannot read counters")?;
-    let sum: u64 = lanes.iter().map(|lane| u64::from(lane.weight)).sum();
-    for (i, lane) in lanes.iter().enumerate() {
-        let count = counts.get(i).copied().unwrap_or_default();
-        records.push(LaneRecord {
-            bond: bond.saved.name.clone(),
-            peer: peer.to_owned(),
-            member: bond.name_of(lane.slot),
-            peer_mac: lane.peer_mac.map(|mac| mac.to_string()),
-            state: state(lane).to_owned(),
-            share_ppm: u32::try_from(u64::from(lane.weight) * 1_000_000 / sum.max(1)).unwrap_or(u32::MAX),
-            tx_frames: count.frames,
-            tx_bytes: count.bytes,
-        });
-    }
-    Ok(())
 }
 
 /// `stats`

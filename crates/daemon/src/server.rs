@@ -31,6 +31,8 @@ const MONITORS_MAX: usize = 64;
 pub(crate) struct Call {
     pub request: Request,
     pub answer: oneshot::Sender<Reply>,
+    /// The client's process, as the kernel tells.
+    pub pid: Option<i32>,
     /// The client's own connection.
     client: Arc<OwnedFd>,
 }
@@ -119,6 +121,7 @@ struct Client {
 
 impl Client {
     async fn serve(self, stream: UnixStream, place: OwnedSemaphorePermit) -> io::Result<()> {
+        let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
         let client = Arc::new(stream.as_fd().try_clone_to_owned()?);
         let (read, mut write) = stream.into_split();
         let mut read = BufReader::new(read);
@@ -154,7 +157,7 @@ impl Client {
                 }
                 _ => None,
             };
-            let reply = self.answer(request, client.clone()).await;
+            let reply = self.answer(request, pid, client.clone()).await;
             tell(&mut write, &reply).await?;
             if let (Some((bond, events, _monitor)), Reply::Done { .. }) = (stream, reply) {
                 // It asks for nothing more: somebody else can.
@@ -168,10 +171,10 @@ impl Client {
         }
     }
 
-    async fn answer(&self, request: Request, client: Arc<OwnedFd>) -> Reply {
+    async fn answer(&self, request: Request, pid: Option<i32>, client: Arc<OwnedFd>) -> Reply {
         let (reply, answer) = oneshot::channel();
         let gone = || Reply::Error(Error::new("daemon", "no answer", "the daemon is stopping"));
-        if self.calls.send(Call { request, answer: reply, client }).await.is_err() {
+        if self.calls.send(Call { request, answer: reply, pid, client }).await.is_err() {
             return gone();
         }
         answer.await.unwrap_or_else(|_| gone())

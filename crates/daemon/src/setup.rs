@@ -2,13 +2,14 @@
 
 use crate::{
     bond::Bond,
+    class,
     control::Control,
     error::About as _,
     identity, member,
     state::{SavedBond, SavedMember, boot_id},
 };
 use linkbraid_api::{
-    BondAdd, Error, InspectorSet, Weight,
+    BondAdd, Error, InspectorSet, Policy, Weight,
     limits::{
         INTERFACE_NAME_MAX, MTU_MAX, MTU_MIN, PROBE_INTERVAL_MS_MAX, PROBE_INTERVAL_MS_MIN,
         PROBE_MULTIPLIER_MAX, PROBE_MULTIPLIER_MIN, UP_DELAY_MS_MAX,
@@ -32,6 +33,7 @@ const UP_DELAY_MS: u32 = 100;
 async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
     check_name(&add.name)?;
     check_inspector(&add.name, &add.inspector)?;
+    check_policy(&add.name, Some(add.policy))?;
     let what = "cannot add the bond";
     if control.bonds.contains_key(&add.name) {
         return Err(Error::new(&add.name, what, "a bond of this name is there already")
@@ -145,6 +147,17 @@ pub(crate) fn check_inspector(name: &str, set: &InspectorSet) -> Result<(), Erro
     }
 }
 
+/// Refuses a policy that is for classes only.
+pub(crate) fn check_policy(name: &str, policy: Option<Policy>) -> Result<(), Error> {
+    match policy {
+        Some(Policy::Mirror) => {
+            let cause = "'mirror' sends everything twice: it is for a class";
+            Err(Error::new(name, "option '--policy'", cause).hint("linkbraid class add --help"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// `ADDRESS/PREFIX`.
 pub(crate) fn parse_cidr(name: &str, text: &str) -> Result<(IpAddr, u8), Error> {
     let refuse = |cause: &str| {
@@ -165,6 +178,7 @@ pub(crate) fn parse_cidr(name: &str, text: &str) -> Result<(IpAddr, u8), Error> 
 /// Adds a bond; on failure the machine is as it was.
 pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<String>, Error> {
     let (links, mtu) = check(control, &add).await?;
+    let (classes, class_of) = class::of_bond_add(&add)?;
     let mut warnings = Vec::new();
     let mut members = Vec::new();
     for (slot, link) in links.iter().enumerate() {
@@ -173,6 +187,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         members.push(SavedMember {
             slot: slot as u8,
             weight: Weight::Auto,
+            class: class_of.get(add.members[slot].as_str()).copied().unwrap_or(0),
             joining: false,
             leaving: false,
             before,
@@ -195,6 +210,8 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         boot_id: boot_id(),
         pins: pins_for(control, &add.name),
         members,
+        classes,
+        latency: false,
     };
     saved.set_inspector(add.inspector);
     // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
@@ -298,9 +315,15 @@ async fn build(
 
 /// Starts the protocol and writes the first tables.
 pub(crate) async fn start(control: &Control, bond: &mut Bond) -> Result<(), Error> {
+    bond.make_groups();
     bond.tell_members(control.clock);
     bond.read_addresses(&control.netlink, control.clock).await?;
     bond.write_tables(control.clock)?;
+    bond.write_rules()?;
+    // Nobody loses a bond over what only measures it.
+    if let Err(error) = bond.measure_latency(bond.saved.latency) {
+        tracing::error!(%error, "latency is not measured");
+    }
     bond.write_stripe(&control.netlink).await?;
     bond.arp_plus.handle(control.clock.now(), linkbraid_proto::arp_plus::Input::Start);
     Ok(())

@@ -4,7 +4,7 @@
 //! way finds here what to put back.
 
 use crate::error::About as _;
-use linkbraid_api::{Error, InspectorSet, Policy, Stripe, Weight};
+use linkbraid_api::{Borrow, Error, Fallback, InspectorSet, Policy, Rule, Stripe, Weight};
 use linkbraid_link::Saved;
 use linkbraid_proto::inspector::Timing;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,26 @@ pub(crate) struct SavedBond {
     pub pins: PathBuf,
     /// Its members, in order.
     pub members: Vec<SavedMember>,
+    /// Its classes, in the order in which their rules are tried.
+    #[serde(default)]
+    pub classes: Vec<SavedClass>,
+    /// Whether it is measured where the time goes.
+    #[serde(default)]
+    pub latency: bool,
+}
+
+/// One class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SavedClass {
+    /// Its number in the data path and in what peers are told, from 1; peers know it by its name.
+    pub number: u8,
+    pub name: String,
+    pub rules: Vec<Rule>,
+    /// Whether it was given members of its own, whatever has become of them.
+    pub has_members: bool,
+    pub policy: Policy,
+    pub fallback: Fallback,
+    pub borrow: Borrow,
 }
 
 impl SavedBond {
@@ -70,6 +90,9 @@ pub(crate) struct SavedMember {
     /// Its place in the data path's tables.
     pub slot: u8,
     pub weight: Weight,
+    /// The number of its class; 0 for none.
+    #[serde(default)]
+    pub class: u8,
     /// `member add` has not come to its end.
     #[serde(default)]
     pub joining: bool,
@@ -195,6 +218,8 @@ mod tests {
             boot_id: super::boot_id(),
             pins: "/nowhere".into(),
             members: Vec::new(),
+            classes: Vec::new(),
+            latency: false,
         }
     }
 

@@ -2,22 +2,24 @@
 
 use crate::bond::Member;
 use linkbraid_dataplane::{
-    self as dataplane, DataPath, MEMBERS_MAX, NO_SLOT, PeerMac, Plan, Policy, Result, plain_plan,
+    self as dataplane, DataPath, MEMBERS_MAX, NO_SLOT, PeerMac, Plan, Result, plain_plan,
 };
 use linkbraid_proto::{
     arp_plus::{ArpPlus, Peer, PeerKey, Segment},
-    plan::PlanMember,
+    plan::Lane,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+mod classes;
 mod lanes;
 mod numbers;
 mod rows;
 #[cfg(test)]
 mod tests;
 
-use lanes::{all_macs, lanes_to_table};
-pub(crate) use lanes::{lane_index, peer_lanes, plain_lanes};
+use classes::{ClassPlans, Wanted};
+use lanes::all_macs;
+pub(crate) use lanes::{OwnSide, REST, lane_index, peer_lanes, plain_lanes};
 use numbers::Numbers;
 use rows::Rows;
 
@@ -29,8 +31,8 @@ pub(crate) trait Alive {
 /// What is ready to carry traffic.
 pub(crate) struct Ready<'a, A> {
     pub members: &'a [Member],
-    /// The same as plans to peers see them.
-    pub own: &'a [PlanMember],
+    /// The same as plans see them.
+    pub own: &'a OwnSide,
     pub alive: &'a A,
 }
 
@@ -53,12 +55,11 @@ pub(crate) struct Tables {
     keys: BTreeMap<u32, PeerKey>,
     numbers: Numbers,
     macs: HashMap<[u8; 6], PeerMac>,
-    /// How traffic spreads over the lanes of the plans that are written from now on.
-    policy: Policy,
     /// The last plan written of each number, so that an unchanged one costs no system call.
     plans: HashMap<u32, Plan>,
     /// MACs that an earlier daemon wrote and whose peers have not been heard again.
     inherited: HashMap<[u8; 6], PeerMac>,
+    classes: ClassPlans,
     /// The last row written of each slot.
     members: BTreeMap<u8, dataplane::Member>,
     /// The same as an earlier daemon left them, until they have been asked for.
@@ -70,23 +71,24 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// How traffic spreads; the plans are to be written then.
-    pub(crate) const fn set_policy(&mut self, policy: Policy) {
-        self.policy = policy;
-    }
-
     /// Takes over what an earlier daemon left, so that traffic to known peers goes on as it was.
     pub(crate) fn adopt(path: &DataPath) -> Result<Self> {
-        Ok(Self::new(path.peer_macs()?, path.members()?.into_iter().collect()))
+        let classes = ClassPlans::adopt(path)?;
+        Ok(Self::new(path.peer_macs()?, path.members()?.into_iter().collect(), classes))
     }
 
-    fn new(inherited: Vec<([u8; 6], PeerMac)>, members: BTreeMap<u8, dataplane::Member>) -> Self {
+    fn new(
+        inherited: Vec<([u8; 6], PeerMac)>,
+        members: BTreeMap<u8, dataplane::Member>,
+        classes: ClassPlans,
+    ) -> Self {
+        let numbers = inherited.iter().map(|(_, row)| row.plan).chain(classes.numbers());
         Self {
             peers: HashMap::new(),
             keys: BTreeMap::new(),
-            numbers: Numbers::new(inherited.iter().map(|(_, row)| row.plan).collect()),
+            numbers: Numbers::new(numbers.collect()),
+            classes,
             macs: HashMap::new(),
-            policy: Policy::Spread,
             plans: HashMap::new(),
             inherited: inherited.into_iter().collect(),
             former: members.iter().map(|(slot, row)| (*slot, *row)).collect(),
@@ -140,13 +142,14 @@ impl Tables {
     /// Peers that were inherited have had their time to be heard: forget them.
     pub(crate) fn drop_inherited(&mut self, path: &impl Rows) -> Result<()> {
         self.former_elected.clear();
+        let mut first = self.drop_inherited_classes(path);
         self.numbers.drop_inherited();
         for mac in std::mem::take(&mut self.inherited).into_keys() {
             if !self.macs.contains_key(&mac) {
-                path.delete_peer_mac(mac)?;
+                keep(&mut first, path.delete_peer_mac(mac));
             }
         }
-        Ok(())
+        first
     }
 
     /// Writes members, bond, plans and peers, in an order in which no row points at one that is not there yet.
@@ -172,7 +175,7 @@ impl Tables {
                 self.set_member(path, member, NO_SLOT)?;
             }
         }
-        let plain = self.write_plain(path, members, segments)?;
+        let plain = self.write_plain(path, ready, segments)?;
         for member in members {
             self.set_member(path, member, elected(member.slot))?;
         }
@@ -185,10 +188,11 @@ impl Tables {
                 path.set_member(*slot, Some(row))?;
             }
         }
-        self.set_plan(path, 0, lanes_to_table(&plain_lanes(members, None)))?;
+        self.write_plain_plan(path, ready, 0, None)?;
         path.set_bond(&bond)?;
         for gone in std::mem::replace(&mut self.plain, plain) {
             if !self.plain.contains(&gone) {
+                self.write_class_plans(path, plain_plan(gone), None, Vec::new())?;
                 self.set_plan(path, plain_plan(gone), Plan::default())?;
             }
         }
@@ -214,10 +218,7 @@ impl Tables {
         Ok(())
     }
 
-    fn set_plan(&mut self, path: &impl Rows, number: u32, mut plan: Plan) -> Result<()> {
-        if !plan.lanes.is_empty() {
-            plan.policy = self.policy;
-        }
+    fn set_plan(&mut self, path: &impl Rows, number: u32, plan: Plan) -> Result<()> {
         if self.plans.get(&number) != Some(&plan) {
             path.set_plan(number, &plan)?;
             self.plans.insert(number, plan);
@@ -229,20 +230,39 @@ impl Tables {
     fn write_plain(
         &mut self,
         path: &impl Rows,
-        members: &[Member],
+        ready: &Ready<'_, impl Alive>,
         segments: &[Segment],
     ) -> Result<BTreeSet<u8>> {
         let mut elected = BTreeSet::new();
         for segment in segments.iter().filter(|_| segments.len() > 1) {
             if let Some(slot) = segment.elected {
-                let lanes = plain_lanes(members, Some(&segment.slots));
-                self.set_plan(path, plain_plan(slot), lanes_to_table(&lanes))?;
-                elected.insert(slot);
                 // So that it is cleared one day even if what follows fails.
                 self.plain.insert(slot);
+                self.write_plain_plan(path, ready, plain_plan(slot), Some(&segment.slots))?;
+                elected.insert(slot);
             }
         }
         Ok(elected)
+    }
+
+    /// One plan for plain hosts, and those of the classes beside it.
+    fn write_plain_plan(
+        &mut self,
+        path: &impl Rows,
+        ready: &Ready<'_, impl Alive>,
+        number: u32,
+        slots: Option<&[u8]>,
+    ) -> Result<()> {
+        let own = ready.own;
+        let lanes = |class| plain_lanes(own, ready.members, slots, class).lanes;
+        self.set_plan(path, number, own.to_table(REST, &lanes(REST), false))?;
+        let wanted = own.classes.iter().map(|class| {
+            let class = class.terms.number;
+            let lanes = lanes(class);
+            let plan = own.to_table(class, &lanes, false);
+            Wanted { class, plan, lanes: lanes.iter().map(|lane| (lane.slot, None)).collect() }
+        });
+        self.write_class_plans(path, number, None, wanted.collect())
     }
 
     /// Writes the rows of these peers, which came, changed or went. One row that finds no room must not keep the others
@@ -262,8 +282,21 @@ impl Tables {
                 continue;
             };
             let Some(number) = self.number_for(peer) else { continue };
-            let lanes = peer_lanes(ready.own, peer, ready.alive);
-            keep(&mut first, self.set_plan(path, number, lanes_to_table(&lanes)));
+            let own = ready.own;
+            let lanes = peer_lanes(own, peer, ready.alive, REST).lanes;
+            keep(&mut first, self.set_plan(path, number, own.to_table(REST, &lanes, false)));
+            let lanes_at =
+                |lanes: &[Lane]| lanes.iter().map(|lane| (lane.slot, lane_index(peer, lane))).collect();
+            let wanted = own.classes.iter().map(|class| {
+                let class = class.terms.number;
+                let lanes = peer_lanes(own, peer, ready.alive, class).lanes;
+                Wanted {
+                    class,
+                    plan: own.to_table(class, &lanes, peer.takes_mirrored()),
+                    lanes: lanes_at(&lanes),
+                }
+            });
+            keep(&mut first, self.write_class_plans(path, number, Some(key), wanted.collect()));
             let row = PeerMac {
                 plan: number,
                 primary: peer.mac().0,
@@ -281,7 +314,7 @@ impl Tables {
                 }
                 keep(&mut first, set);
             }
-            let lanes = lanes.iter().map(|lane| (lane.slot, lane_index(peer, lane))).collect();
+            let lanes = lanes_at(&lanes);
             if let Some(old) = self.peers.insert(key, PeerRows { number, macs, lanes }) {
                 let macs = &self.peers[&key].macs;
                 stale.extend(old.macs.into_iter().filter(|mac| !macs.contains(mac)).map(|mac| (mac, number)));
@@ -295,6 +328,7 @@ impl Tables {
                 keep(&mut first, self.delete_mac(path, mac, rows.number));
             }
             // After its MACs, so that no frame meets an empty plan.
+            keep(&mut first, self.write_class_plans(path, rows.number, None, Vec::new()));
             keep(&mut first, self.set_plan(path, rows.number, Plan::default()));
             self.keys.remove(&rows.number);
             self.numbers.give_back(rows.number);

@@ -37,6 +37,14 @@ pub enum Error {
     /// The object lacks something the loader needs: loader and programs are of different versions.
     #[error("the BPF object has no '{0}'")]
     Missing(&'static str),
+    /// Latency cannot be measured on this kernel.
+    #[error("cannot measure latency: the kernel has no {lacks}: {cause}")]
+    NoMeter {
+        /// What is missing, with the option that brings it.
+        lacks: &'static str,
+        /// The kernel's answer.
+        cause: libbpf_rs::Error,
+    },
     /// A value is outside what the maps can hold.
     #[error("{what}: {value} is outside the allowed range 0 to {max}")]
     Range {

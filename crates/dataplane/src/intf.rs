@@ -6,6 +6,8 @@ use bytemuck::{Pod, Zeroable};
 pub const MEMBERS_MAX: usize = 16;
 /// Interfaces with a smaller index are found without a hash.
 pub const NEAR_INTERFACES: u32 = 4096;
+/// Places of peers' MACs that are found without a hash.
+pub const NEAR_PEERS: u32 = 1024;
 /// Lanes of one plan.
 pub const LANES_MAX: usize = 16;
 /// Plain hosts that are told a member of their own to send to, and four more that are probed.
@@ -28,6 +30,8 @@ pub const RULES_MAX: usize = 64;
 pub const NO_SLOT: u8 = 0xff;
 /// `lb_config.flags`: damping is on.
 pub const CONFIG_DAMPING: u32 = 1;
+/// `lb_config.flags`: latency is measured.
+pub const CONFIG_LATENCY: u32 = 2;
 
 /// `lb_config.flags`: the rules in force are in the second half of `lb_rules`.
 pub const CONFIG_SECOND_RULES: u32 = 4;
@@ -95,6 +99,15 @@ pub struct RawPeerMac {
     pub primary: [u8; 6],
     pub broadcast_slot: u8,
     pub pad: u8,
+}
+
+/// `struct lb_near_peer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RawNearPeer {
+    pub peer: RawPeerMac,
+    pub mac: [u8; 6],
+    pub pad: [u8; 2],
 }
 
 /// `struct lb_answer`.
@@ -205,6 +218,7 @@ const _: () = {
     assert!(size_of::<RawConfig>() == 56);
     assert!(size_of::<RawMember>() == 12);
     assert!(size_of::<RawPeerMac>() == 12);
+    assert!(size_of::<RawNearPeer>() == 20);
     assert!(size_of::<RawAnswer>() == 4);
     assert!(size_of::<RawLane>() == 16);
     assert!(size_of::<RawPlan>() == 272);

@@ -6,6 +6,7 @@
 mod error;
 mod hook;
 mod intf;
+mod latency;
 mod reason;
 mod ring;
 mod table;
@@ -19,6 +20,7 @@ pub use intf::{
     ANSWERS_MAX, CLASSES_MAX, LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX,
     plain_plan,
 };
+pub use latency::{CallHook, Latency, LatencyMeter, Stage};
 use libbpf_rs::{MapCore as _, MapHandle, Object, ObjectBuilder, ProgramMut};
 pub use reason::{REASONS, Reason};
 pub use ring::ArpPlusRing;
@@ -27,6 +29,7 @@ use std::{
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 pub use table::{
     Answer, Bond, Cgroup, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy, Rule,
@@ -35,6 +38,10 @@ pub use trial::{Beside, Trial, Verdict, Way};
 
 /// The compiled programs.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bond.bpf.o"));
+
+/// How often loading is tried while it is interrupted, and the pause between.
+const LOAD_TRIES: u32 = 5;
+const LOAD_PAUSE: Duration = Duration::from_millis(20);
 
 const EGRESS: &str = "lb_egress";
 const INGRESS: &str = "lb_ingress";
@@ -57,6 +64,7 @@ const MAPS: &[&str] = &[
     "lb_near_slots",
     "lb_own_macs",
     "lb_peer_macs",
+    "lb_near_peers",
     "lb_plain_hosts",
     "lb_answers",
     "lb_plans",
@@ -65,6 +73,8 @@ const MAPS: &[&str] = &[
     "lb_classes",
     "lb_class_plans",
     "lb_class_counters",
+    "lb_mirror_sent",
+    "lb_mirrors",
     "lb_lane_counters",
     "lb_reasons",
     "lb_member_counters",
@@ -89,22 +99,16 @@ impl DataPath {
 
     fn load_at(pins: &Path, choice: HookChoice) -> Result<Self> {
         fs::create_dir_all(pins).map_err(|cause| E::Pin { path: pins.to_owned(), cause })?;
-        let mut open = ObjectBuilder::default()
-            .name("linkbraid")
-            .and_then(|b| b.open_memory(OBJECT))
-            .map_err(E::Load)?;
-        for mut map in open.maps_mut() {
-            if let Some(name) = MAPS.iter().find(|name| map.name() == OsStr::new(name)) {
-                map.set_pin_path(pins.join(name)).map_err(E::Load)?;
-            }
-        }
-        let object = open.load().map_err(E::Load)?;
+        let object = load_patiently(pins)?;
         let mut maps = HashMap::new();
         for name in MAPS {
             let map = object.maps().find(|map| map.name() == OsStr::new(name)).ok_or(E::Missing(name))?;
             maps.insert(*name, MapHandle::try_from(&map).map_err(E::Load)?);
         }
-        Ok(Self { object, maps, pins: pins.to_owned(), choice, bond: None, members: HashMap::new() })
+        let path = Self { object, maps, pins: pins.to_owned(), choice, bond: None, members: HashMap::new() };
+        // A daemon that died while it measured could not switch the stamps off.
+        path.set_latency(false)?;
+        Ok(path)
     }
 
     /// Puts the egress program on the bond.
@@ -208,6 +212,32 @@ pub fn remove_member_pin(pins: &Path, ifindex: u32) -> Result<()> {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(E::Pin { path, cause }),
         _ => Ok(()),
     }
+}
+
+/// Loads the object, again where the verifier was interrupted: it gives up with EAGAIN on any pending signal, such as that of
+/// a machine that is being frozen, and libbpf tries only five times in a row without a pause.
+fn load_patiently(pins: &Path) -> Result<Object> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match load_object(pins) {
+            Err(E::Load(cause)) if tries < LOAD_TRIES && cause.kind() == libbpf_rs::ErrorKind::WouldBlock => {
+                std::thread::sleep(LOAD_PAUSE);
+            }
+            loaded => return loaded,
+        }
+    }
+}
+
+fn load_object(pins: &Path) -> Result<Object> {
+    let mut open =
+        ObjectBuilder::default().name("linkbraid").and_then(|b| b.open_memory(OBJECT)).map_err(E::Load)?;
+    for mut map in open.maps_mut() {
+        if let Some(name) = MAPS.iter().find(|name| map.name() == OsStr::new(name)) {
+            map.set_pin_path(pins.join(name)).map_err(E::Load)?;
+        }
+    }
+    open.load().map_err(E::Load)
 }
 
 fn program<'o>(object: &'o Object, name: &'static str) -> Result<ProgramMut<'o>> {

@@ -4,8 +4,8 @@ use crate::{
     DataPath,
     error::{Error, Result},
     intf::{
-        CLASSES_MAX, CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLAN_BORROWS, PLAN_SHARES,
-        PLANS_MAX, RawConfig, RawCount, RawLane, RawLaneCounts, RawMacKey, RawPeerMac, RawPlan,
+        CLASSES_MAX, CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLAN_BORROWS, PLAN_SHARES, PLANS_MAX, RawConfig,
+        RawCount, RawLane, RawLaneCounts, RawMacKey, RawPlan,
     },
     reason::{REASONS, Reason},
 };
@@ -24,6 +24,10 @@ pub enum Policy {
     Flow = 1,
     /// The first lane takes all.
     ActiveBackup = 2,
+    /// In the plan of a peer that takes mirrored frames: a frame leaves by two lanes, the first one that lives and the one
+    /// that shares least with it, and the first copy counts. One that has no room for the 16 bytes of the trailer, is a
+    /// buffer of several segments, or finds one lane only leaves once. Frames to plain hosts spread.
+    Mirror = 3,
 }
 
 /// The bond as a whole.
@@ -39,7 +43,8 @@ pub struct Bond {
     pub elected: Vec<u8>,
     /// Members found dead since the plans were written, a bit a slot; see [`DataPath::set_dead_slots`].
     pub dead_slots: u32,
-    /// A number that is another one each time the daemon starts.
+    /// What tells mirrored frames from those of an earlier life: another number each time the data path is loaded, at
+    /// random.
     pub epoch: u32,
 }
 
@@ -122,7 +127,7 @@ pub struct MemberCounts {
 }
 
 impl DataPath {
-    /// Writes the bond's own row; its rules stay.
+    /// Writes the bond's own row; its rules stay, and whether it measures latency.
     ///
     /// # Errors
     /// The kernel refuses, or there are more segments than members.
@@ -190,43 +195,6 @@ impl DataPath {
         Ok(())
     }
 
-    /// Writes one MAC of a peer.
-    ///
-    /// # Errors
-    /// The kernel refuses, or the table is full.
-    pub fn set_peer_mac(&self, mac: [u8; 6], peer: &PeerMac) -> Result<()> {
-        within("plan", peer.plan.into(), u64::from(PLAIN_PLAN_FIRST) - 1)?;
-        let raw = RawPeerMac {
-            plan: peer.plan,
-            primary: peer.primary,
-            broadcast_slot: peer.broadcast_slot,
-            pad: 0,
-        };
-        self.write("lb_peer_macs", &key(mac), &raw)
-    }
-
-    /// Removes one MAC of a peer.
-    ///
-    /// # Errors
-    /// The kernel refuses; a MAC that is not there is no error.
-    pub fn delete_peer_mac(&self, mac: [u8; 6]) -> Result<()> {
-        self.delete("lb_peer_macs", &key(mac))
-    }
-
-    /// All MACs of peers, for a daemon that adopts the table of an earlier one.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn peer_macs(&self) -> Result<Vec<([u8; 6], PeerMac)>> {
-        let rows = self.mac_rows::<RawPeerMac>("lb_peer_macs")?;
-        let row = |raw: RawPeerMac| PeerMac {
-            plan: raw.plan,
-            primary: raw.primary,
-            broadcast_slot: raw.broadcast_slot,
-        };
-        Ok(rows.into_iter().map(|(mac, raw)| (mac, row(raw))).collect())
-    }
-
     /// What each reason counted.
     ///
     /// # Errors
@@ -276,13 +244,18 @@ impl DataPath {
         Ok(total(self.read_percpu::<RawCount>(map, key)?.into_iter()))
     }
 
-    fn write<K: bytemuck::Pod, V: bytemuck::Pod>(&self, map: &'static str, key: &K, value: &V) -> Result<()> {
+    pub(crate) fn write<K: bytemuck::Pod, V: bytemuck::Pod>(
+        &self,
+        map: &'static str,
+        key: &K,
+        value: &V,
+    ) -> Result<()> {
         self.map(map)?
             .update(bytemuck::bytes_of(key), bytemuck::bytes_of(value), MapFlags::ANY)
             .map_err(|cause| Error::Map { map, cause })
     }
 
-    fn read<K: bytemuck::Pod, V: bytemuck::Pod>(&self, map: &'static str, key: &K) -> Result<V> {
+    pub(crate) fn read<K: bytemuck::Pod, V: bytemuck::Pod>(&self, map: &'static str, key: &K) -> Result<V> {
         let failed = |cause| Error::Map { map, cause };
         let bytes = self.map(map)?.lookup(bytemuck::bytes_of(key), MapFlags::ANY).map_err(failed)?;
         let bytes = bytes.ok_or(Error::Missing(map))?;
@@ -370,6 +343,7 @@ fn raw_plan(plan: &Plan) -> RawPlan {
 
 mod class;
 mod member;
+mod peer;
 mod plain;
 pub use class::{Cgroup, Rule};
 pub use plain::Answer;

@@ -3,6 +3,7 @@
 use crate::lab::Lab;
 use crate::netns::Netns;
 use crate::port::{PortConf, Ports};
+use crate::queue::BUCKET;
 use crate::shape;
 use crate::spec::{End, LinkSpec, Options, Topology};
 use crate::tool;
@@ -164,7 +165,9 @@ fn offloads(netns: &Netns, nic: &str, options: &Options) -> Result<(), Error> {
 
 fn tbf(interface: &str, rate: u32, mtu: u32, limit: u32, options: &Options) -> String {
     let burst = options.burst_bytes.unwrap_or_else(|| shape::burst(rate, mtu));
-    format!("qdisc replace dev {interface} root tbf rate {rate}mbit burst {burst} limit {limit}")
+    format!(
+        "qdisc replace dev {interface} root handle {BUCKET} tbf rate {rate}mbit burst {burst} limit {limit}"
+    )
 }
 
 pub(crate) fn ports(lab: &mut Lab) -> Result<(), Error> {

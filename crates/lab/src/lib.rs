@@ -20,6 +20,7 @@ mod lab;
 mod link;
 pub mod netns;
 mod port;
+mod queue;
 pub mod shape;
 mod spec;
 mod state;
@@ -34,6 +35,7 @@ pub use host::Host;
 pub use lab::{FOLDER, Lab, PROGRAMS, down};
 pub use link::{Fault, Link, Way};
 pub use port::{PortConf, PortCount};
+pub use queue::Order;
 pub use spec::{
     DEFAULT_MTU, End, HOSTS_MAX, HostSpec, LINKS_MAX, LinkSpec, NAME_BYTES_MAX, Options, RATE_MBIT,
     SWITCHES_MAX, Switch, Topology,

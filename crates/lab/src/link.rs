@@ -3,6 +3,7 @@
 use crate::build;
 use crate::counters::{self, LinkCount};
 use crate::flags;
+use crate::host::Host;
 use crate::lab::Lab;
 use crate::netns::Netns;
 use crate::port::{PortConf, PortCount, Ports};
@@ -76,6 +77,11 @@ impl<'lab> Link<'lab> {
     /// What it was built from.
     pub fn spec(&self) -> &'lab LinkSpec {
         &self.lab.topology().hosts[self.host].links[self.index]
+    }
+
+    /// The host whose link it is.
+    pub fn host(&self) -> Host<'lab> {
+        Host::new(self.lab, self.host)
     }
 
     /// The NIC in the host: `eth0`, `eth1`, ...
@@ -156,7 +162,7 @@ impl<'lab> Link<'lab> {
 
     /// All its counters.
     pub fn count(&self) -> Result<LinkCount, Error> {
-        let host = crate::host::Host::new(self.lab, self.host);
+        let host = self.host();
         Ok(LinkCount {
             nic: host.nic_counts()?.get(self.index).copied().unwrap_or_default(),
             port: self.port_count()?,

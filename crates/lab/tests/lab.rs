@@ -1,7 +1,7 @@
 //! The lab itself, on real namespaces. Needs root.
 
 use linkbraid_lab::iperf::{self, Cc, Traffic};
-use linkbraid_lab::{Fault, Lab, LinkSpec, Options, Switch, Topology, Way, netns};
+use linkbraid_lab::{Fault, Lab, LinkSpec, Options, Order, Switch, Topology, Way, netns};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
@@ -184,6 +184,30 @@ fn every_fault_takes_what_it_should_and_is_mended() {
     }
     cable.mend().expect("mends");
     ends[0].wait_ping(ends[1].ipv4(), SOON).expect("reaches again");
+}
+
+#[test]
+fn a_nic_keeps_its_rate_whatever_the_order_it_sends_in() {
+    let lab = up(Topology::symmetric(2, 1, Some(100)));
+    let (a, b) = (lab.host("a").expect("there"), lab.host("b").expect("there"));
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    let link = a.link(0).expect("there");
+    let queues = || a.sh("tc qdisc show dev eth0").expect("runs");
+    for order in [Order::Priority, Order::Fifo, Order::Priority] {
+        let kind = link.set_order(order).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(kind == "bfifo", order == Order::Fifo);
+        let text = queues();
+        assert!(
+            text.contains("qdisc tbf 1: root") && text.contains(&format!("qdisc {kind} ")),
+            "{kind}: {text}"
+        );
+        let rate = iperf::run(a, b, &Traffic::udp(120, 1)).unwrap_or_else(|e| panic!("{e}")).way.mbit;
+        assert!(rate < 101.0, "{kind}: {rate} Mbit/s");
+    }
+    let free = up(Topology::symmetric(2, 1, None));
+    let error =
+        free.host("a").and_then(|host| host.link(0)?.set_order(Order::Priority)).expect_err("no rate");
+    assert_eq!(error.to_string(), "host a: cannot set the order of 'eth0': it has no rate");
 }
 
 #[test]

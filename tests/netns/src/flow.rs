@@ -14,6 +14,8 @@ use std::{
 
 /// Datagrams a second: one every half millisecond.
 const PAUSE: Duration = Duration::from_micros(500);
+/// What waits for the receiver: seconds of it.
+const RECEIVE_BYTES: usize = 16 << 20;
 /// In a row without a gap: more than any queue holds.
 const IN_A_ROW: u64 = 400;
 /// How long the receiver waits for more.
@@ -44,6 +46,9 @@ impl Flow {
         let (from, to) = (net.host(from), net.host(to));
         let receiver = to.run(|| UdpSocket::bind((to.ipv4(), 0))).expect("enters").expect("binds");
         receiver.set_read_timeout(Some(PATIENCE)).expect("sets");
+        // A receiver that waits for a processor loses nothing.
+        nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::RcvBufForce, &RECEIVE_BYTES)
+            .expect("root may");
         let target = receiver.local_addr().expect("has one");
         let sender = from.run(|| UdpSocket::bind((from.ipv4(), 0))).expect("enters").expect("binds");
         let (stop, sent, seen) =
@@ -128,6 +133,10 @@ impl Flow {
         let sent = self.sent.load(SeqCst) as usize;
         let times = |number: usize| seen.times.get(number).copied().unwrap_or(0);
         let lost = (0..sent).filter(|number| times(*number) == 0).count() as u64;
+        if lost > 0 {
+            let gone: Vec<usize> = (0..sent).filter(|number| times(*number) == 0).collect();
+            eprintln!("lost of {sent}: {gone:?}");
+        }
         let doubled = (0..sent).filter(|number| times(*number) > 1).count() as u64;
         (lost, doubled)
     }

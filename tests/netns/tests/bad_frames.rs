@@ -24,6 +24,8 @@ fn message(mac: MacAddr, address: &str) -> Message {
             epoch: 1,
             sequence: 1,
             members: vec![Member { index: 0, up: true, weight_mbit: 1000, class: 0 }],
+            classes: Vec::new(),
+            features: 0,
             addresses: Vec::new(),
             digest: None,
             auth: None,

@@ -185,6 +185,102 @@ fn wrong_words_change_nothing() {
 }
 
 #[test]
+fn classes_that_cannot_be() {
+    let net = one_host();
+    net.ok("a", &format!("bond add {BOND} --member eth0,eth1,eth2"));
+    let add = format!("class add {BOND}");
+    let cannot = |name: &str, cause: &str| format!("{BOND}: cannot add class '{name}': {cause}");
+    let show = format!("linkbraid class show {BOND}");
+    let no_rest = "it would leave no member for the rest of the traffic";
+    refused(
+        &net,
+        &format!("{add} urgent --member eth0,eth1,eth2 --match priority=6"),
+        &cannot("urgent", no_rest),
+        &format!("linkbraid show {BOND}"),
+    );
+    refused(
+        &net,
+        &format!("{add} urgent --member eth9 --match priority=6"),
+        &format!("{BOND}: no member 'eth9': its members are eth0, eth1, eth2"),
+        &format!("linkbraid show {BOND}"),
+    );
+    refused(
+        &net,
+        &format!("{add} urgent --member eth2 --match priority=6 --policy mirror"),
+        &cannot("urgent", "class 'urgent' mirrors, which takes two members at least"),
+        &format!("linkbraid show {BOND}"),
+    );
+    net.ok("a", &format!("{add} urgent --member eth2 --match udp-port=7000-7010"));
+    refused(
+        &net,
+        &format!("{add} urgent --match priority=6"),
+        &cannot("urgent", "a class of this name is there already"),
+        &show,
+    );
+    refused(
+        &net,
+        &format!("{add} other --match udp-port=7005,host=198.18.0.9"),
+        &cannot(
+            "other",
+            "rule 'udp-port=7005,host=198.18.0.9' can't match: 'udp-port=7000-7010' of class 'urgent' comes first",
+        ),
+        &show,
+    );
+    refused(
+        &net,
+        &format!("class del {BOND} other"),
+        &format!("{BOND}: no class 'other': the classes are urgent"),
+        &show,
+    );
+    refused(
+        &net,
+        "run --class other -- true",
+        "other: no such class: the classes are urgent",
+        "linkbraid class show",
+    );
+    refused(
+        &net,
+        &format!("{add} other --member eth2 --match priority=6"),
+        &format!("{BOND}: cannot add class 'other': member 'eth2': it is in class 'urgent' already"),
+        &format!("linkbraid class set {BOND} urgent --no-members"),
+    );
+    net.ok("a", &format!("class set {BOND} urgent --member eth1,eth2"));
+    refused(
+        &net,
+        &format!("member del {BOND} eth0"),
+        &format!("{BOND}: cannot remove member 'eth0': it is the last one that is in no class"),
+        &format!("linkbraid class set {BOND} urgent --no-members"),
+    );
+    let mirror = net.say("a", &format!("bond set {BOND} --policy mirror"));
+    let error = "bond set: option '--policy': 'mirror' is of classes only; allowed are spread, flow and active-backup";
+    check_hint(net.host("a"), &mirror.refused(2, error));
+}
+
+#[test]
+fn rules_that_cannot_match() {
+    let net = one_host();
+    net.ok("a", &format!("bond add {BOND} --member eth0,eth1,eth2"));
+    let hint = "linkbraid class add --help";
+    for (rule, error) in [
+        ("tcp-port=70000", "rule 'tcp-port=70000': port out of range: 1 to 65535"),
+        ("udp-port=9-7", ""),
+        ("tcp-port=1,udp-port=1", ""),
+        ("dscp=46,ethertype=0x88f7", ""),
+    ] {
+        let before = machine::settled(&net, "a");
+        let said = net.say("a", &format!("class add {BOND} urgent --match {rule}"));
+        match error {
+            "" => assert_eq!(said.code, 2, "{said:?}"),
+            error => assert_eq!(said.refused(2, error), hint),
+        }
+        machine::as_it_was(&net, "a", &before);
+    }
+    check_hint(net.host("a"), hint);
+    // A class without rules is stopped by the command.
+    assert_eq!(net.say("a", &format!("class add {BOND} urgent --member eth2")).code, 2);
+}
+
+#[test]
 fn a_member_named_twice() {
     let net = one_host();
     let before = machine::settled(&net, "a");

@@ -38,6 +38,8 @@ fn forged(number: u16) -> Vec<u8> {
         epoch: 1,
         sequence: 1,
         members: vec![Member { index: 0, up: true, weight_mbit: 1000, class: 0 }],
+        classes: Vec::new(),
+        features: 0,
         addresses: Vec::new(),
         digest: None,
         auth: None,

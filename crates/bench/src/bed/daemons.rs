@@ -18,7 +18,8 @@ impl Bed {
         }
         self.bonded.iter().try_for_each(|name| self.bond(name))?;
         self.damping.set(true);
-        self.meet()
+        self.meet()?;
+        self.make_class_again()
     }
 
     /// Removes the bonds of all hosts; the daemons stay.

@@ -2,8 +2,12 @@ use super::*;
 use linkbraid_api::PeerMemberRecord;
 
 fn peer(state: PeerState, weights: &[Option<u32>]) -> PeerRecord {
-    let member =
-        |weight: &Option<u32>| PeerMemberRecord { mac: String::new(), live: true, weight_mbit: *weight };
+    let member = |weight: &Option<u32>| PeerMemberRecord {
+        mac: String::new(),
+        live: true,
+        weight_mbit: *weight,
+        class: None,
+    };
     PeerRecord {
         bond: BOND.into(),
         address: None,

@@ -20,6 +20,8 @@ const LEGEND_LINE: i32 = 19;
 const COLUMNS: usize = 2;
 const X_LABELS: u32 = 46;
 const Y_LABELS: u32 = 62;
+/// How many labels the y axis has, about.
+const Y_TICKS: usize = 6;
 
 /// Told apart also by people who see few colours (Okabe and Ito), without its yellow.
 const COLOURS: [RGBColor; 7] = [
@@ -56,7 +58,7 @@ fn draw(root: &Area<'_>, figure: &Figure, below: &str, grid: (usize, usize)) -> 
     write(&head, &figure.title, (20, 18), 22, &INK, Pos::new(HPos::Left, VPos::Top))?;
     write(&head, below, (20, 48), 12, &GREY, Pos::new(HPos::Left, VPos::Top))?;
     for (panel, area) in figure.panels.iter().zip(body.split_evenly(grid)) {
-        one_panel(&area, panel)?;
+        one_panel(&area, &panel.clone().scaled())?;
     }
     root.present()
 }
@@ -70,25 +72,25 @@ fn one_panel(area: &Area<'_>, panel: &Panel) -> Drawn {
     let (width, _) = area.dim_in_pixel();
     let (plot, side) = area.split_horizontally(i32::try_from(width).unwrap_or(i32::MAX) - LEGEND);
     let (low, high) = panel.x_range();
-    let top = panel.y_top();
+    let (bottom, top) = panel.y_range();
     let mut chart = ChartBuilder::on(&plot)
         .caption(&panel.title, TextStyle::from(("sans-serif", 15).into_font()).color(&INK))
         .margin(10)
         .set_label_area_size(LabelAreaPosition::Left, Y_LABELS)
         .set_label_area_size(LabelAreaPosition::Bottom, X_LABELS)
-        .build_cartesian_2d(low..high, 0.0..top)?;
+        .build_cartesian_2d(low..high, bottom..top)?;
     chart
         .configure_mesh()
         .disable_x_mesh()
         .x_labels(0)
-        .y_labels(6)
+        .y_labels(if panel.decades { (top - bottom).round() as usize + 1 } else { Y_TICKS })
         .bold_line_style(GRID)
         .light_line_style(TRANSPARENT)
         .axis_style(GREY)
         .y_desc(&panel.y_label)
         .axis_desc_style(TextStyle::from(("sans-serif", 13).into_font()).color(&INK))
         .label_style(TextStyle::from(("sans-serif", 12).into_font()).color(&INK))
-        .y_label_formatter(&|y| number(*y, top))
+        .y_label_formatter(&|y| if panel.decades { decade(*y) } else { number(*y, top) })
         .draw()?;
     x_axis(&plot, &chart, panel)?;
     for reference in &panel.references {
@@ -99,7 +101,7 @@ fn one_panel(area: &Area<'_>, panel: &Panel) -> Drawn {
         match panel.style {
             Style::Lines => line(&mut chart, series, index, shift(index, count, (high - low) * 0.006))?,
             Style::Curve => curve(&mut chart, series, index)?,
-            Style::Bars => bars(&mut chart, series, index, count)?,
+            Style::Bars => bars(&mut chart, series, index, count, bottom)?,
         }
     }
     legend(&side, panel)
@@ -108,8 +110,9 @@ fn one_panel(area: &Area<'_>, panel: &Panel) -> Drawn {
 /// The labels under the axis, which plotters would put at numbers of its own choice.
 fn x_axis(plot: &Area<'_>, chart: &Axes<'_, '_>, panel: &Panel) -> Drawn {
     let base = plot.get_base_pixel();
+    let (bottom, _) = panel.y_range();
     let place = |x: f64| {
-        let at = chart.backend_coord(&(x, 0.0));
+        let at = chart.backend_coord(&(x, bottom));
         (at.0 - base.0, at.1 - base.1)
     };
     let (low, high) = panel.x_range();
@@ -130,6 +133,15 @@ fn number(y: f64, top: f64) -> String {
         t if t >= 2.0 => format!("{y:.1}"),
         _ => format!("{y:.2}"),
     }
+}
+
+/// The power of ten at a whole number of decades; nothing between.
+fn decade(y: f64) -> String {
+    if (y - y.round()).abs() > 1e-6 {
+        return String::new();
+    }
+    let digits = (-y.round()).max(0.0) as usize;
+    format!("{:.digits$}", 10_f64.powf(y.round()))
 }
 
 /// Series a little beside each other, so that their error bars can be told apart.
@@ -163,12 +175,15 @@ fn curve(chart: &mut Axes<'_, '_>, series: &Series, index: usize) -> Drawn {
     chart.draw_series(LineSeries::new(points, colour(index).stroke_width(1))).map(drop)
 }
 
-fn bars(chart: &mut Axes<'_, '_>, series: &Series, index: usize, count: usize) -> Drawn {
+fn bars(chart: &mut Axes<'_, '_>, series: &Series, index: usize, count: usize, bottom: f64) -> Drawn {
     let colour = colour(index);
     let wide = 0.8 / count.max(1) as f64;
     let left = |x: f64| x - 0.4 + wide * index as f64;
     let bar = |(x, s): &(f64, Spread)| {
-        Rectangle::new([(left(*x) + wide * 0.06, 0.0), (left(*x) + wide * 0.94, s.median)], colour.filled())
+        Rectangle::new(
+            [(left(*x) + wide * 0.06, bottom), (left(*x) + wide * 0.94, s.median)],
+            colour.filled(),
+        )
     };
     chart.draw_series(series.points.iter().map(bar))?;
     errors(chart, series.points.iter().map(|(x, s)| (left(*x) + wide / 2.0, *s)), INK)

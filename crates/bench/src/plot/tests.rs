@@ -105,7 +105,7 @@ fn axes_hold_all_values() {
     let panel = &figure().panels[0];
     let (low, high) = panel.x_range();
     assert!(low < 1.0 && high > 4.0);
-    assert!(panel.y_top() > 44.0);
+    assert!(panel.y_range().1 > 44.0);
 }
 
 #[test]
@@ -118,4 +118,18 @@ fn a_curve_is_drawn_whole_and_without_a_mark_for_each_point() {
     let document = Document::parse(&text).expect("well-formed XML");
     assert_eq!(document.descendants().filter(|node| node.has_tag_name("circle")).count(), 0);
     assert!(texts(&document).iter().any(|text| text == "1000"), "{text}");
+}
+
+#[test]
+fn decades_are_labelled_and_hold_values_of_any_size() {
+    let points = vec![(0.0, spread(70.0, 60.0, 90.0)), (1.0, spread(20_000.0, 9000.0, 30_000.0))];
+    let bars = vec![Series { name: "bars".into(), points }];
+    let panel = Panel { decades: true, ..Panel::bars(vec!["g1".into(), "g2".into()], bars) };
+    assert_eq!(panel.clone().scaled().y_range(), (1.0, 5.0));
+    let text = svg(&Figure { title: "t".into(), panels: vec![panel] }, "").expect("draws");
+    let document = Document::parse(&text).expect("well-formed XML");
+    let texts = texts(&document);
+    for wanted in ["10", "100", "1000", "10000", "100000"] {
+        assert!(texts.iter().any(|text| text == wanted), "{wanted} in {texts:?}");
+    }
 }

@@ -81,6 +81,74 @@ fn failover() -> Failover {
     }
 }
 
+/// Messages with these medians, the 99th percentile at twice as much.
+pub(crate) fn message_case(id: &str, scenario: &str, medians_us: &[f64]) -> MessageCase {
+    let sample = |(repeat, median_us): (u32, &f64)| RoundTrips {
+        repeat,
+        sent: 3000,
+        median_us: *median_us,
+        p99_us: median_us * 2.0,
+        max_us: median_us * 10.0,
+        bulk: Some(Bulk { command: "iperf3 -c 198.18.0.2".into(), mbit: 190.0 }),
+        tx_shares: vec![0.5, 0.49, 0.01],
+        cpu_share: 0.4,
+        ..RoundTrips::default()
+    };
+    let samples: Vec<RoundTrips> = (0..).zip(medians_us).map(sample).collect();
+    MessageCase {
+        id: id.into(),
+        lab: "two".into(),
+        scenario: scenario.into(),
+        load: "udp".into(),
+        members: 3,
+        bulk_links: 2,
+        rate_mbit: 100,
+        messages: MessageSettings { bytes: 64, period_us: 1000.0, priority: 6, real_time: true },
+        queue: "tbf, bfifo".into(),
+        medians: MessageMedians::of(&samples),
+        samples,
+        ratios: vec![MessageRatio {
+            name: "median".into(),
+            base: "udp/idle".into(),
+            pairs: vec![1.1],
+            spread: Spread::of([1.1]),
+        }],
+        histogram: vec![Bin { up_to_us: 70.0, count: 2900 }, Bin { up_to_us: 1000.0, count: 100 }],
+        trace: MessageTrace { at_ms: vec![0.0, 1.0], took_us: vec![Some(70.0), None] },
+    }
+}
+
+/// One cut with so many messages late before it and during it.
+pub(crate) fn cut_case(id: &str, late_before: u64, late: u64) -> CutCase {
+    let outcome =
+        |late| Outcome { sent: 600, late, max_us: 200.0, last_bad_ms: Some(3.0), ..Outcome::default() };
+    CutCase {
+        id: id.into(),
+        lab: "mirror".into(),
+        policy: "mirror".into(),
+        load: "udp".into(),
+        rate_mbit: 100,
+        messages: MessageSettings::default(),
+        normal_us: 70.0,
+        late_us: 140.0,
+        cuts: vec![Cut {
+            object: "a/eth1".into(),
+            kind: "silent".into(),
+            cut_ms: 300.0,
+            again_ms: 700.0,
+            before: outcome(late_before),
+            during: outcome(late),
+            after: outcome(0),
+        }],
+        twice: 0,
+        backlog_drops: 0,
+        traces: vec![CutTrace {
+            cut: 0,
+            messages: MessageTrace { at_ms: vec![-1.0, 1.0], took_us: vec![Some(70.0), Some(200.0)] },
+        }],
+    }
+}
+
 pub(crate) fn report() -> Report {
     let mut bonded = case("100mbit/cubic-1/n2", 2, &[180.0, 190.0, 200.0]);
     bonded.ratios.push(Ratio {
@@ -131,6 +199,8 @@ pub(crate) fn report() -> Report {
             left_behind: vec!["new: a: bond0".into()],
             ..Soak::default()
         }),
+        messages: vec![message_case("udp/two", "two", &[70.0, 80.0])],
+        cuts: vec![cut_case("mirror/udp", 0, 1)],
         skipped: vec![Reason { id: "500mbit/udp/n8".into(), reason: "too slow".into() }],
         failed: Vec::new(),
         goals: vec![

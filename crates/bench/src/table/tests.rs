@@ -34,3 +34,17 @@ fn failures_and_the_soak_have_a_line_each() {
     assert!(text.contains("left behind: new: a: bond0"), "{text}");
     assert!(text.contains("7 mend"), "{text}");
 }
+
+#[test]
+fn messages_and_cuts_have_a_line_each() {
+    let text = text(&report());
+    let words = |id: &str| -> Vec<String> {
+        let line = text.lines().find(|line| line.starts_with(id)).expect("there");
+        line.split_whitespace().skip(1).map(ToOwned::to_owned).collect()
+    };
+    let messages = ["tbf,", "bfifo", "75", "(70", "to", "80)", "150", "800", "0", "1.10", "idle", "190.0"];
+    assert_eq!(words("udp/two"), messages, "{text}");
+    let cuts = ["1", "70", "140", "0", "of", "600", "1", "0,", "0", "of", "600", "0,", "0", "of", "600", "0"];
+    assert_eq!(words("mirror/udp"), cuts, "{text}");
+    assert!(text.contains("messages of 64 bytes, one each 1000 us"), "{text}");
+}

@@ -3,7 +3,7 @@
 use super::inspector::{self, InspectorArgs};
 use crate::units;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use linkbraid_api::{BondAdd, BondDel, BondSet, Policy, Request, Stripe};
+use linkbraid_api::{BondAdd, BondClass, BondDel, BondSet, Policy, Request, Stripe};
 
 /// Shown below the help of the object and of `bond add`.
 pub const EXAMPLES: &str = "\
@@ -22,9 +22,11 @@ Examples:
   linkbraid bond add bond0 --member eth1,eth2,eth3,eth4
   linkbraid bond add bond0 --member eth1 --member eth2 --address 198.18.0.1/24
   linkbraid bond add bond0 --member eth0,eth1 --move-address
+  linkbraid bond add bond0 --member eth1,eth2,eth3 --class urgent=eth3
 
 Addresses on a link that joins move to the bond, and back when it leaves.
-A bond that cannot be made whole leaves nothing behind.")]
+A bond that cannot be made whole leaves nothing behind. 'linkbraid class add'
+makes classes with other rules, and more than one.")]
     Add(BondAddArgs),
 
     /// Change a bond that is up; what is not named stays
@@ -34,7 +36,8 @@ A bond that cannot be made whole leaves nothing behind.")]
 Examples:
   linkbraid bond set bond0 --policy active-backup
   linkbraid bond set bond0 --stripe 200us --damping on
-  linkbraid bond set bond0 --probe-interval 20ms --probe-multiplier 5"
+  linkbraid bond set bond0 --probe-interval 20ms --probe-multiplier 5
+  linkbraid bond set bond0 --latency on"
     )]
     Set(BondSetArgs),
 
@@ -107,6 +110,11 @@ pub struct BondAddArgs {
     #[arg(long)]
     pub move_address: bool,
 
+    /// A class with members of its own, of those that --member names; frames of socket priority 6 or with the DSCP ef
+    /// belong to it
+    #[arg(long, value_name = "NAME=IF[,IF...]", value_parser = units::bond_class)]
+    pub class: Option<BondClass>,
+
     /// When links are probed and trusted.
     #[command(flatten)]
     pub inspector: InspectorArgs,
@@ -119,7 +127,7 @@ pub struct BondAddArgs {
     group = ArgGroup::new("change")
         .required(true)
         .multiple(true)
-        .args(["policy", "mtu", "stripe", "damping"])
+        .args(["policy", "mtu", "stripe", "damping", "latency"])
         .args(inspector::IDS)
 )]
 pub struct BondSetArgs {
@@ -143,6 +151,10 @@ pub struct BondSetArgs {
     #[arg(long, value_name = "ON|OFF", value_enum, hide_possible_values = true)]
     pub damping: Option<Switch>,
 
+    /// Measure where the time goes, for 'linkbraid stats --latency'; off in a new bond
+    #[arg(long, value_name = "ON|OFF", value_enum, hide_possible_values = true)]
+    pub latency: Option<Switch>,
+
     /// When links are probed and trusted.
     #[command(flatten)]
     pub inspector: InspectorArgs,
@@ -161,6 +173,7 @@ impl From<BondVerb> for Request {
                 damping: add.damping.is_on(),
                 move_address: add.move_address,
                 inspector: add.inspector.into(),
+                classes: add.class.into_iter().collect(),
             }),
             BondVerb::Set(set) => Self::BondSet(BondSet {
                 name: set.name,
@@ -169,6 +182,7 @@ impl From<BondVerb> for Request {
                 stripe: set.stripe,
                 damping: set.damping.map(Switch::is_on),
                 inspector: set.inspector.into(),
+                latency: set.latency.map(Switch::is_on),
             }),
             BondVerb::Del { name } => Self::BondDel(BondDel { name }),
         }

@@ -19,6 +19,7 @@ pub enum MemberVerb {
 Examples:
   linkbraid member add bond0 eth3
   linkbraid member add bond0 eth3 --weight 100
+  linkbraid member add bond0 eth4 --class voice
 
 The link carries traffic only once peers have answered through it; the command
 waits for that: a few seconds, or as long as rare probes take, 27 s at most.")]
@@ -62,6 +63,10 @@ pub struct MemberAddArgs {
     /// Admit it though no peer answers through it
     #[arg(long)]
     pub force: bool,
+
+    /// The class that it is for; if left out it carries all other traffic
+    #[arg(long, value_name = "NAME", value_parser = units::class)]
+    pub class: Option<String>,
 }
 
 /// `member set`
@@ -105,6 +110,7 @@ impl From<MemberVerb> for Request {
                 weight: add.weight,
                 move_address: add.move_address,
                 force: add.force,
+                class: add.class,
             }),
             MemberVerb::Set(set) => Self::MemberSet(MemberSet {
                 bond: set.bond,

@@ -13,4 +13,8 @@ pub struct StatsArgs {
     /// Show counters that are zero too
     #[arg(long)]
     pub all: bool,
+
+    /// Show how long frames took on their way out instead, by class and stage
+    #[arg(long, conflicts_with = "all")]
+    pub latency: bool,
 }

@@ -1,7 +1,8 @@
 use super::{Cli, HookArg, Word};
 use clap::{CommandFactory, Parser};
 use linkbraid_api::{
-    BondAdd, BondDel, BondSet, InspectorSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
+    BondAdd, BondClass, BondDel, BondSet, Borrow, ClassAdd, ClassDel, ClassSet, Fallback, InspectorSet,
+    MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
 };
 use std::path::Path;
 
@@ -14,6 +15,7 @@ fn request(line: &str) -> Request {
     match parse(line).word {
         Word::Bond(verb) => verb.into(),
         Word::Member(verb) => verb.into(),
+        Word::Class(verb) => verb.into(),
         other => panic!("{line} asks the daemon for nothing: {other:?}"),
     }
 }
@@ -40,6 +42,7 @@ fn bond_add_defaults() {
         damping: true,
         move_address: false,
         inspector: InspectorSet::default(),
+        classes: vec![],
     };
     assert_eq!(request("bond add bond0 --member eth1"), Request::BondAdd(expected));
 }
@@ -48,7 +51,7 @@ fn bond_add_defaults() {
 fn bond_add_takes_every_option() {
     let line = "bond add bond0 --member eth1,eth2 --member eth3 --address 198.18.0.1/24 --address 2001:db8::1/64 \
                 --policy active-backup --mtu 9000 --stripe 4400B --damping off --move-address \
-                --probes off --probe-interval 1s --probe-multiplier 2 --up-delay 0ms";
+                --probes off --probe-interval 1s --probe-multiplier 2 --up-delay 0ms --class urgent=eth2,eth3";
     let expected = BondAdd {
         name: "bond0".into(),
         members: vec!["eth1".into(), "eth2".into(), "eth3".into()],
@@ -64,6 +67,7 @@ fn bond_add_takes_every_option() {
             probe_multiplier: Some(2),
             up_delay_ms: Some(0),
         },
+        classes: vec![BondClass { name: "urgent".into(), members: vec!["eth2".into(), "eth3".into()] }],
     };
     assert_eq!(request(line), Request::BondAdd(expected));
 }
@@ -89,6 +93,7 @@ fn bond_set_sends_only_what_is_given() {
         Request::BondSet(BondSet { stripe: Some(Stripe::Us(200)), ..blank.clone() })
     );
     assert_eq!(set("--damping off"), Request::BondSet(BondSet { damping: Some(false), ..blank.clone() }));
+    assert_eq!(set("--latency on"), Request::BondSet(BondSet { latency: Some(true), ..blank.clone() }));
     assert_eq!(
         set("--damping on --mtu 9000"),
         Request::BondSet(BondSet { damping: Some(true), mtu: Some(9000), ..blank.clone() })
@@ -120,7 +125,12 @@ fn members() {
         weight: Weight::Auto,
         move_address: false,
         force: false,
+        class: None,
     };
+    assert_eq!(
+        request("member add bond0 eth3 --class voice"),
+        Request::MemberAdd(MemberAdd { class: Some("voice".into()), ..add.clone() })
+    );
     assert_eq!(request("member add bond0 eth3"), Request::MemberAdd(add.clone()));
     assert_eq!(
         request("member add bond0 eth3 --weight 100 --move-address --force"),
@@ -146,12 +156,100 @@ fn members() {
 }
 
 #[test]
+fn class_add() {
+    let blank = ClassAdd {
+        bond: "bond0".into(),
+        name: "voice".into(),
+        members: vec![],
+        rules: vec!["dscp=ef".parse().unwrap()],
+        policy: Policy::Spread,
+        fallback: Fallback::Share,
+        borrow: Borrow::Never,
+    };
+    assert_eq!(request("class add bond0 voice --match dscp=46"), Request::ClassAdd(blank.clone()));
+    assert_eq!(
+        request(
+            "class add bond0 voice --member eth3,eth4 --member eth5 --match dscp=ef \
+             --match udp-port=5004,host=198.18.0.7 --policy mirror --fallback block --borrow idle"
+        ),
+        Request::ClassAdd(ClassAdd {
+            members: vec!["eth3".into(), "eth4".into(), "eth5".into()],
+            rules: vec!["dscp=ef".parse().unwrap(), "udp-port=5004,host=198.18.0.7".parse().unwrap()],
+            policy: Policy::Mirror,
+            fallback: Fallback::Block,
+            borrow: Borrow::Idle,
+            ..blank
+        })
+    );
+    for line in [
+        "class add bond0 voice",
+        "class add bond0 --match dscp=ef",
+        "class add bond0 rest --match dscp=ef",
+        "class add bond0 Voice --match dscp=ef",
+        "class add bond0 voice --match dscp=ef tcp-port=22",
+        "class add bond0 voice --match dscp=ef --fallback drop",
+        "class add bond0 voice --match dscp=ef --borrow always",
+        "bond set bond0 --policy mirror",
+        "bond add bond0 --member a,b,c --class x=b --class y=c",
+    ] {
+        assert!(refused(line), "{line}");
+    }
+}
+
+#[test]
+fn class_set_sends_only_what_is_given() {
+    let set = |line: &str| request(&format!("class set bond0 voice {line}"));
+    let blank = ClassSet { bond: "bond0".into(), name: "voice".into(), ..ClassSet::default() };
+    for (line, expected) in [
+        (
+            "--member eth3,eth4",
+            ClassSet { members: Some(vec!["eth3".into(), "eth4".into()]), ..blank.clone() },
+        ),
+        ("--no-members", ClassSet { members: Some(vec![]), ..blank.clone() }),
+        (
+            "--match priority=6",
+            ClassSet { rules: Some(vec!["priority=6".parse().unwrap()]), ..blank.clone() },
+        ),
+        ("--policy mirror", ClassSet { policy: Some(Policy::Mirror), ..blank.clone() }),
+        ("--fallback share", ClassSet { fallback: Some(Fallback::Share), ..blank.clone() }),
+        ("--borrow idle", ClassSet { borrow: Some(Borrow::Idle), ..blank.clone() }),
+    ] {
+        assert_eq!(set(line), Request::ClassSet(expected), "{line}");
+    }
+    assert!(refused("class set bond0 voice"), "a set that changes nothing is a mistake");
+    assert!(refused("class set bond0 voice --member eth3 --no-members"));
+}
+
+#[test]
+fn classes_are_removed_and_shown() {
+    let del = ClassDel { bond: "bond0".into(), name: "voice".into() };
+    assert_eq!(request("class del bond0 voice"), Request::ClassDel(del));
+    assert!(refused("class del voice"));
+    assert_eq!(request("class show"), Request::ClassShow { bond: None });
+    assert_eq!(request("class show bond0"), Request::ClassShow { bond: Some("bond0".into()) });
+}
+
+#[test]
+fn run_leaves_the_command_alone() {
+    let Word::Run(args) = parse("run --class voice -- ls --json -l").word else { panic!("no run") };
+    assert_eq!((args.bond, args.class.as_str()), (None, "voice"));
+    assert_eq!(args.command, ["ls", "--json", "-l"]);
+    let Word::Run(args) = parse("run --bond bond0 --class voice -- ls").word else { panic!("no run") };
+    assert_eq!(args.bond.as_deref(), Some("bond0"));
+    for line in ["run --class voice", "run -- ls", "run --class voice ls", "run --class rest -- ls"] {
+        assert!(refused(line), "{line}");
+    }
+}
+
+#[test]
 fn records_take_an_optional_name() {
     assert!(matches!(parse("show").word, Word::Show { name: None }));
     assert!(matches!(parse("show bond0").word, Word::Show { name: Some(name) } if name == "bond0"));
     assert!(matches!(parse("peers bond0").word, Word::Peers { bond: Some(name) } if name == "bond0"));
     assert!(matches!(parse("lanes bond0").word, Word::Lanes { bond: Some(name) } if name == "bond0"));
     assert!(matches!(parse("stats bond0 --all").word, Word::Stats(args) if args.all && args.name.is_some()));
+    assert!(matches!(parse("stats --latency").word, Word::Stats(args) if args.latency));
+    assert!(refused("stats --latency --all"));
     assert!(matches!(parse("stats").word, Word::Stats(args) if !args.all && args.name.is_none()));
 }
 
@@ -236,6 +334,18 @@ fn examples_are_valid_and_help_fits_80_columns() {
             parse(example);
         }
     });
+}
+
+#[test]
+fn commands_in_the_pages_for_users_are_valid() {
+    let pages = [include_str!("../../../../README.md"), include_str!("../../../../docs/classes.md")];
+    let commands = |page: &'static str| page.lines().filter_map(|line| line.strip_prefix("    linkbraid "));
+    for page in pages {
+        assert!(commands(page).count() > 2, "the page has another form now");
+        for line in commands(page) {
+            parse(line.split('#').next().unwrap_or_default());
+        }
+    }
 }
 
 #[test]

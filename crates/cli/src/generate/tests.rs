@@ -15,11 +15,13 @@ fn every_word_has_a_page_and_hidden_words_have_none() {
         .collect::<Vec<_>>();
     names.sort();
     let page = std::fs::read_to_string(dir.join("linkbraid-bond-add.8")).unwrap();
+    let run = std::fs::read_to_string(dir.join("linkbraid-run.8")).unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
     for name in ["linkbraid.8", "linkbraid-bond.8", "linkbraid-bond-add.8", "linkbraid-member-set.8"] {
         assert!(names.iter().any(|found| found == name), "{name} is missing in {names:?}");
     }
     assert!(!names.iter().any(|name| name.contains("completions") || name.contains("-man")), "{names:?}");
+    assert!(page.contains("0 done, 1 refused") && run.contains("That of the command; where"), "{run}");
     for heading in ["SYNOPSIS", "OPTIONS", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES"] {
         assert!(
             page.lines().any(|line| line.trim_start_matches(".SH ").trim_matches('"') == heading),

@@ -4,7 +4,7 @@ use super::events::Words;
 use super::human;
 use super::table::{Align, Table};
 use super::{Clock, Style, Tone};
-use linkbraid_api::{BondRecord, Health, MemberRecord, Policy, Stripe};
+use linkbraid_api::{BondRecord, Health, MemberRecord, Stripe};
 
 /// How many of the last events are shown.
 const LATELY: usize = 8;
@@ -29,10 +29,11 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
     let facts = [
         ("address", record.addresses.join(", ")),
         ("mac", format!("{}, mtu {}", record.mac, record.mtu)),
-        ("policy", format!("{}, stripe {}, damping {damping}", policy(record.policy), stripe(record))),
+        ("policy", format!("{}, stripe {}, damping {damping}", human::policy(record.policy), stripe(record))),
         ("probes", inspector(record)),
         ("arp+", format!("{}, host id {}", record.arp_plus_state, record.host_id)),
         ("hook", record.hook.clone()),
+        ("latency", if record.latency { "measured".to_owned() } else { String::new() }),
     ];
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
         out.push_str(&format!("  {name:<8}  {value}\n"));
@@ -79,6 +80,7 @@ fn members(record: &BondRecord) -> String {
             ("segment", Align::Left),
             ("sent", Align::Right),
             ("received", Align::Right),
+            ("class", Align::Left),
         ],
     );
     for member in &record.members {
@@ -90,6 +92,7 @@ fn members(record: &BondRecord) -> String {
             format!("{}{}", member.segment, if member.elected { " elected" } else { "" }),
             human::bytes(member.tx_bytes),
             human::bytes(member.rx_bytes),
+            member.class.clone().unwrap_or_default(),
         ]);
         // A sentence, which as a column would make the table wider than a terminal.
         for line in human::wrap(&member.reason, WIDTH / 2) {
@@ -128,15 +131,6 @@ fn inspector(record: &BondRecord) -> String {
     let within = human::setting(interval * u64::from(multiplier));
     let every = human::setting(interval);
     format!("every {every}, lost after {multiplier} ({within}), up-delay {up_delay}")
-}
-
-/// The policy's word on the command line.
-fn policy(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Spread => "spread",
-        Policy::Flow => "flow",
-        Policy::ActiveBackup => "active-backup",
-    }
 }
 
 /// The stripe as asked for, then what it comes to.

@@ -1,4 +1,16 @@
-//! Numbers with readable units.
+//! Numbers with readable units, and settings in the words of the options.
+
+use linkbraid_api::Policy;
+
+/// The policy's word on the command line.
+pub fn policy(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Spread => "spread",
+        Policy::Flow => "flow",
+        Policy::ActiveBackup => "active-backup",
+        Policy::Mirror => "mirror",
+    }
+}
 
 /// A rate: `250 Mbit/s`, `2.5 Gbit/s`.
 pub fn rate(mbit: u32) -> String {
@@ -53,6 +65,17 @@ pub fn took(us: u64) -> String {
         999_500..9_950_000 => format!("{:.1} s", us as f64 / 1e6),
         9_950_000..120_000_000 => format!("{:.0} s", us as f64 / 1e6),
         _ => span(us / 1000),
+    }
+}
+
+/// Nanoseconds as microseconds, to three digits at least: `0.25`, `12.3`, `1234`.
+pub fn microseconds(ns: u64) -> String {
+    let us = ns as f64 / 1e3;
+    match ns {
+        // What is cut off here would be printed as 10.00 and 100.0.
+        0..9_995 => format!("{us:.2}"),
+        9_995..99_950 => format!("{us:.1}"),
+        _ => format!("{us:.0}"),
     }
 }
 

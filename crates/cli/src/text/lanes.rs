@@ -23,9 +23,10 @@ pub fn lanes(records: &[LaneRecord], _style: &Style) -> String {
     );
     let mut last = None;
     for lane in records {
-        let to = (&lane.bond, &lane.peer);
+        let to = (&lane.bond, &lane.peer, &lane.class);
         if last.replace(to) != Some(to) {
-            table.title(&format!("{} to {}", lane.bond, lane.peer));
+            let class = lane.class.as_ref().map_or_else(String::new, |class| format!(", class {class}"));
+            table.title(&format!("{} to {}{class}", lane.bond, lane.peer));
         }
         table.row([
             lane.member.clone(),
@@ -36,6 +37,9 @@ pub fn lanes(records: &[LaneRecord], _style: &Style) -> String {
             human::frames(lane.tx_frames),
             human::bytes(lane.tx_bytes),
         ]);
+        if let Some(class) = &lane.borrowed_from {
+            table.note(&format!("borrowed from {class}, while that is idle"));
+        }
     }
     table.render()
 }

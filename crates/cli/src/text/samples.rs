@@ -1,8 +1,9 @@
 //! One record of each kind, for the golden tests.
 
 use linkbraid_api::{
-    AddressMove, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord, Health, LaneRecord,
-    MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Policy, Severity, StatsRecord, Stripe,
+    AddressMove, BondRecord, Borrow, ClassRecord, CounterRecord, EventKind, EventRecord, Fallback,
+    FindingRecord, Health, LaneRecord, LatencyRecord, MemberRecord, PeerMemberRecord, PeerRecord, PeerState,
+    Policy, RuleRecord, Severity, StatsRecord, Stripe,
 };
 
 /// A bond of four members that is well.
@@ -31,6 +32,7 @@ pub fn bond() -> BondRecord {
         probe_interval_ms: 50,
         probe_multiplier: 3,
         up_delay_ms: 100,
+        latency: false,
         events: vec![],
     }
 }
@@ -155,6 +157,7 @@ pub fn member(number: u32) -> MemberRecord {
         tx_bytes: 10_u64.pow(number * 3) * 15 / 10,
         rx_frames: 10,
         rx_bytes: 999,
+        class: None,
     }
 }
 
@@ -168,8 +171,18 @@ pub fn peers() -> Vec<PeerRecord> {
         state: PeerState::Alive,
         mac: "02:00:00:00:01:01".into(),
         members: vec![
-            PeerMemberRecord { mac: "02:00:00:00:01:01".into(), live: true, weight_mbit: Some(1000) },
-            PeerMemberRecord { mac: "02:00:00:00:01:02".into(), live: false, weight_mbit: None },
+            PeerMemberRecord {
+                mac: "02:00:00:00:01:01".into(),
+                live: true,
+                weight_mbit: Some(1000),
+                class: None,
+            },
+            PeerMemberRecord {
+                mac: "02:00:00:00:01:02".into(),
+                live: false,
+                weight_mbit: None,
+                class: Some("urgent".into()),
+            },
         ],
         heard_ms: 250,
     };
@@ -186,7 +199,7 @@ pub fn peers() -> Vec<PeerRecord> {
     vec![full, silent]
 }
 
-/// Two lanes to a peer, of which one is not in the plan, and one to plain hosts.
+/// Lanes to a peer, of which one is not in the plan and one is lent by a class that has it too, and one to plain hosts.
 pub fn lanes() -> Vec<LaneRecord> {
     let lane = LaneRecord {
         bond: "bond0".into(),
@@ -197,6 +210,8 @@ pub fn lanes() -> Vec<LaneRecord> {
         share_ppm: 833_333,
         tx_frames: 1_234_567,
         tx_bytes: 1_500_000_000,
+        class: None,
+        borrowed_from: None,
     };
     let plain = LaneRecord {
         peer: "plain hosts".into(),
@@ -215,7 +230,93 @@ pub fn lanes() -> Vec<LaneRecord> {
         tx_bytes: 0,
         ..lane.clone()
     };
-    vec![lane, lost, plain]
+    let lent = LaneRecord {
+        member: "eth3".into(),
+        peer_mac: Some("02:00:00:00:01:02".into()),
+        share_ppm: 166_667,
+        borrowed_from: Some("voice".into()),
+        ..lane.clone()
+    };
+    let own = LaneRecord {
+        borrowed_from: None,
+        share_ppm: 1_000_000,
+        class: Some("voice".into()),
+        tx_frames: 12_000,
+        tx_bytes: 2_400_000,
+        ..lent.clone()
+    };
+    vec![lane, lost, lent, own, plain]
+}
+
+/// A class with a member of its own, one without, and one whose members are gone.
+pub fn classes() -> Vec<ClassRecord> {
+    let rule = |number, matches: &str, frames: u64| RuleRecord {
+        number,
+        matches: matches.into(),
+        frames,
+        bytes: frames * 200,
+    };
+    let voice = ClassRecord {
+        bond: "bond0".into(),
+        name: "voice".into(),
+        members: vec!["eth3".into(), "eth4".into()],
+        uses: vec!["eth3".into(), "eth4".into()],
+        policy: Policy::Mirror,
+        fallback: Fallback::Share,
+        borrow: Borrow::Idle,
+        rules: vec![
+            rule(1, "cgroup=/linkbraid/bond0/voice", 0),
+            rule(4, "dscp=ef", 12_345),
+            rule(5, "udp-port=5004-5005,host=2001:db8:1234:5678::/64", 1_000_000),
+        ],
+        tx_frames: 1_012_345,
+        tx_bytes: 202_469_000,
+    };
+    let shared = ClassRecord {
+        name: "ssh".into(),
+        members: vec![],
+        uses: vec!["eth1".into(), "eth2".into()],
+        policy: Policy::Flow,
+        borrow: Borrow::Never,
+        rules: vec![rule(2, "cgroup=/linkbraid/bond0/ssh", 1), rule(6, "tcp-port=22", 0)],
+        tx_frames: 1,
+        tx_bytes: 200,
+        ..voice.clone()
+    };
+    let gone = ClassRecord {
+        name: "camera".into(),
+        members: vec!["eth5".into()],
+        uses: vec![],
+        policy: Policy::Spread,
+        fallback: Fallback::Block,
+        borrow: Borrow::Never,
+        rules: vec![rule(3, "cgroup=/linkbraid/bond0/camera", 0), rule(7, "ethertype=0x88f7", 0)],
+        tx_frames: 0,
+        tx_bytes: 0,
+        ..voice.clone()
+    };
+    vec![voice, shared, gone]
+}
+
+/// Two stages of two classes; nothing came from an application in one.
+pub fn latency() -> Vec<LatencyRecord> {
+    let driver = |class: &str, step: u64| LatencyRecord {
+        bond: "bond0".into(),
+        class: class.into(),
+        stage: "driver".into(),
+        count: 123_456,
+        min_ns: 8 * step,
+        mean_ns: 10 * step,
+        stddev_ns: 3 * step,
+        p50_ns: 9 * step,
+        p90_ns: 12 * step,
+        p99_ns: 20 * step,
+        p999_ns: 50 * step,
+        max_ns: 1000 * step,
+    };
+    let application =
+        |class: &str, count| LatencyRecord { stage: "application".into(), count, ..driver(class, 1_234) };
+    vec![application("rest", 123_000), driver("rest", 123_456), application("voice", 0), driver("voice", 250)]
 }
 
 /// Two counters, one of them at zero.

@@ -1,5 +1,5 @@
-use super::{Clock, Style, findings, human, json, lanes, peers, samples, stats};
-use linkbraid_api::{BondRecord, Health, Policy, Stripe};
+use super::{Clock, Style, classes, findings, human, json, lanes, latency, peers, samples, stats};
+use linkbraid_api::{BondRecord, Fallback, Health, Policy, Stripe};
 use serde_json::Value;
 
 const PLAIN: Style = Style { colour: false, width: None };
@@ -115,7 +115,66 @@ fn stats_hide_zero_counters_unless_all_are_wanted() {
 }
 
 #[test]
+fn classes_say_what_carries_them_and_what_their_rules_matched() {
+    let expected = include_str!("golden/classes.txt");
+    assert_eq!(classes(&samples::classes(), &PLAIN), expected);
+    let coloured = classes(&samples::classes(), &Style::new(true));
+    assert_eq!(coloured.matches("\x1b[32mok\x1b[0m").count(), 2, "{coloured}");
+    assert_eq!(coloured.matches("\x1b[31mdown\x1b[0m").count(), 1, "{coloured}");
+}
+
+#[test]
+fn the_first_line_of_a_class_says_whether_its_members_carry_it() {
+    let first = |members: &[&str], uses: &[&str], fallback| {
+        let mut class = samples::classes().remove(0);
+        class.members = members.iter().map(|name| (*name).to_owned()).collect();
+        class.uses = uses.iter().map(|name| (*name).to_owned()).collect();
+        class.fallback = fallback;
+        classes(&[class], &PLAIN).lines().next().unwrap_or_default().replace("bond0 class voice: ", "")
+    };
+    let (share, block) = (Fallback::Share, Fallback::Block);
+    assert_eq!(first(&["a", "b"], &["a", "b"], share), "ok, 2 of 2 members carry it");
+    assert_eq!(first(&["a"], &["a"], share), "ok, 1 of 1 member carries it");
+    assert_eq!(first(&["a", "b"], &["b"], share), "degraded, 1 of 2 members carry it");
+    assert_eq!(
+        first(&["a", "b"], &["c"], share),
+        "degraded, 0 of 2 members carry it: it shares those of all other traffic"
+    );
+    assert_eq!(first(&["a"], &[], block), "down, 0 of 1 member carries it: its frames are dropped");
+    assert_eq!(first(&["a"], &[], share), "down, 0 of 1 member carries it, and no other can");
+    assert_eq!(first(&[], &["c"], block), "ok, it shares the members of all other traffic");
+    assert_eq!(first(&[], &[], share), "down, no member can carry it");
+}
+
+#[test]
+fn latency_is_told_in_microseconds() {
+    let expected = include_str!("golden/latency.txt");
+    assert_eq!(latency(&samples::latency()), expected);
+    let mut two = samples::latency();
+    two[3].bond = "bond1".into();
+    let text = latency(&two);
+    assert_eq!(text.matches(": where the time goes, in microseconds\n").count(), 2, "{text}");
+    assert!(text.contains("\n\nbond1: "), "{text}");
+}
+
+#[test]
+fn members_are_shown_with_their_classes_where_there_are_any() {
+    let mut bond = samples::bond();
+    bond.latency = true;
+    bond.members[3].class = Some("real-time".into());
+    let text = bonds(&[bond], &PLAIN);
+    let line = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_owned();
+    assert!(line("  member").ends_with("received  class"), "{text}");
+    assert!(line("  eth4").ends_with("999 B  real-time"), "{text}");
+    assert!(line("  eth3").ends_with("999 B"), "{text}");
+    assert_eq!(line("  latency"), "  latency   measured");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
 fn nothing_to_show_is_said() {
+    assert_eq!(classes(&[], &PLAIN), "no classes\n");
+    assert_eq!(latency(&[]), "nothing measured yet\n");
     assert_eq!(bonds(&[], &PLAIN), "no bonds\n");
     assert_eq!(peers(&[], &PLAIN), "no peers\n");
     assert_eq!(lanes(&[], &PLAIN), "no lanes\n");
@@ -138,8 +197,19 @@ fn no_line_is_wider_than_a_terminal_or_ends_in_spaces() {
     far[0].state = "suspect".into();
     far[0].member = "enp129s0f0np0".into();
     far[0].tx_bytes = 999_900_000_000;
+    far[3].peer = far[0].peer.clone();
+    far[3].class = Some("exactly15bytes_".into());
+    let mut slow = samples::latency();
+    (slow[0].class, slow[0].count) = ("exactly15bytes_".into(), 999_900_000_000);
+    (slow[0].stddev_ns, slow[0].p99_ns, slow[0].p999_ns) = (999_999_000, 9_999_000, 99_999_000);
+    slow[0].max_ns = 4_000_000_000;
+    let mut distant = samples::peers();
+    distant[0].address = Some("2001:db8:1234:5678:9abc:def0:1234:5678".into());
     let all = [
         lanes(&far, &PLAIN),
+        classes(&samples::classes(), &PLAIN),
+        latency(&slow),
+        peers(&distant, &PLAIN),
         bonds(&[samples::bond(), busy], &PLAIN),
         findings(&wordy, &PLAIN.width(Some(80))),
         peers(&samples::peers(), &PLAIN),
@@ -177,6 +247,10 @@ fn numbers_have_readable_units() {
     assert_eq!(
         [0, 999, 1000, 3249, 9949, 9950, 128_400, 999_499, 999_500].map(human::took),
         ["0 us", "999 us", "1.0 ms", "3.2 ms", "9.9 ms", "10 ms", "128 ms", "999 ms", "1.0 s"]
+    );
+    assert_eq!(
+        [0, 250, 9_994, 9_995, 99_949, 99_950, 1_234_567, 4_000_000_000].map(human::microseconds),
+        ["0.00", "0.25", "9.99", "10.0", "99.9", "100", "1235", "4000000"]
     );
     assert_eq!(
         [9_949_999, 9_950_000, 42_400_000, 119_999_999, 120_000_000].map(human::took),
@@ -225,17 +299,36 @@ fn json_keys_are_never_renamed() {
         keys_of(&bond),
         "addresses arp_plus_state conflicts damping events events[].bond events[].kind events[].new \
 events[].object events[].old events[].reason events[].text events[].time_ms events[].took_us \
-health hook host_id mac members \
+health hook host_id latency mac members \
 members[].elected members[].interface members[].live members[].mac members[].reason \
 members[].rx_bytes members[].rx_frames members[].segment members[].speed_mbit \
 members[].tx_bytes members[].tx_frames members[].weight_mbit moved moved[].address \
 moved[].member mtu name peers policy probe_interval_ms probe_multiplier probes reason stripe \
 stripe.us stripe_bytes up_delay_ms"
     );
+    // What is of no class has no such key.
+    assert!(!keys_of(&samples::peers()[0].members[0]).contains("class"));
+    let mut peer = samples::peers().remove(0);
+    peer.members.remove(0);
     assert_eq!(
-        keys_of(&samples::peers()[0]),
-        "address bond epoch heard_ms host_id mac members members[].live members[].mac \
+        keys_of(&peer),
+        "address bond epoch heard_ms host_id mac members members[].class members[].live members[].mac \
 members[].weight_mbit state"
+    );
+    let mut lane = samples::lanes().remove(2);
+    lane.class = Some("voice".into());
+    assert_eq!(
+        keys_of(&lane),
+        "bond borrowed_from class member peer peer_mac share_ppm state tx_bytes tx_frames"
+    );
+    assert_eq!(
+        keys_of(&samples::classes()[0]),
+        "bond borrow fallback members name policy rules rules[].bytes rules[].frames rules[].match \
+rules[].number tx_bytes tx_frames uses"
+    );
+    assert_eq!(
+        keys_of(&samples::latency()[0]),
+        "bond class count max_ns mean_ns min_ns p50_ns p90_ns p999_ns p99_ns stage stddev_ns"
     );
     assert_eq!(keys_of(&samples::lanes()[0]), "bond member peer peer_mac share_ppm state tx_bytes tx_frames");
     assert_eq!(keys_of(&samples::findings()[2]), "hint name object severity text");

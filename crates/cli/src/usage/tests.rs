@@ -21,7 +21,7 @@ fn each_mistake_has_one_line_that_names_it() {
         (&["bond", "add", "--member", "a"], "bond add: missing: NAME", "linkbraid bond add --help"),
         (
             &["bond", "set", "bond0"],
-            "bond set: missing: one of --policy, --mtu, --stripe, --damping, --probes, --probe-interval, \
+            "bond set: missing: one of --policy, --mtu, --stripe, --damping, --latency, --probes, --probe-interval, \
              --probe-multiplier, --up-delay",
             "linkbraid bond set --help",
         ),
@@ -81,6 +81,59 @@ fn each_mistake_has_one_line_that_names_it() {
              Mbit/s, or auto",
             "linkbraid member set --help",
         ),
+        (&["class", "add", "b", "c"], "class add: missing: --match RULE", "linkbraid class add --help"),
+        (
+            &["class", "add", "b", "c", "--match", "tcp-port=70000"],
+            "rule 'tcp-port=70000': port out of range: 1 to 65535",
+            "linkbraid class add --help",
+        ),
+        (
+            &["class", "set", "b", "c"],
+            "class set: missing: one of --member, --no-members, --match, --policy, --fallback, --borrow",
+            "linkbraid class set --help",
+        ),
+        (
+            &["class", "set", "b", "c", "--member", "e", "--no-members"],
+            "class set: option '--member': it cannot be given together with '--no-members'",
+            "linkbraid class set --help",
+        ),
+        (
+            &["class", "del", "b", "rest"],
+            "class del: word 'NAME': 'rest' is not a name for a class; it is what all other traffic is called",
+            "linkbraid class del --help",
+        ),
+        (
+            &["class", "del", "b", "A"],
+            "class del: word 'NAME': 'A' is not a name for a class; 1 to 15 of a-z, 0-9, '-' and '_'",
+            "linkbraid class del --help",
+        ),
+        (
+            &["class", "set", "b", "c", "--policy", "both"],
+            "class set: option '--policy': 'both' is no policy; allowed are spread, flow, active-backup and mirror",
+            "linkbraid class set --help",
+        ),
+        (
+            &["bond", "set", "b", "--policy", "mirror"],
+            "bond set: option '--policy': 'mirror' is of classes only; allowed are spread, flow and active-backup",
+            "linkbraid bond set --help",
+        ),
+        (
+            &["bond", "add", "b", "--member", "e,f", "--class", "urgent"],
+            "bond add: option '--class': 'urgent' lacks its members; write NAME=IF[,IF...], such as urgent=eth3",
+            "linkbraid bond add --help",
+        ),
+        (
+            &["stats", "--all", "--latency"],
+            "stats: option '--all': it cannot be given together with '--latency'",
+            "linkbraid stats --help",
+        ),
+        (&["run", "--class", "c"], "run: missing: CMD", "linkbraid run --help"),
+        (&["run", "--", "ls"], "run: missing: --class NAME", "linkbraid run --help"),
+        (
+            &["run", "--class", "c", "ls"],
+            "run: word 'ls': write '--' before the command",
+            "linkbraid run --help",
+        ),
         (&["monitor", "a", "b"], "monitor: word 'b': one word too many", "linkbraid monitor --help"),
         (
             &["check", "a/b"],
@@ -107,7 +160,7 @@ fn each_mistake_has_one_line_that_names_it() {
 fn no_words_at_all() {
     let (line, hint) = said(&[]);
     assert!(
-        line.starts_with("linkbraid: a word is missing: allowed are daemon, bond, member, show"),
+        line.starts_with("linkbraid: a word is missing: allowed are daemon, bond, member, class, run, show"),
         "{line}"
     );
     assert!(!line.contains("completions"), "hidden words stay hidden: {line}");

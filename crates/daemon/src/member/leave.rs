@@ -3,7 +3,7 @@
 
 use super::{find, keep_mac, settle};
 use crate::{
-    bond::Bond,
+    bond::{Bond, Member},
     control::Control,
     error::About as _,
     pending::Pending,
@@ -40,6 +40,16 @@ async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Resul
     if !del.force && others.clone().next().is_none() {
         return Err(Error::new(&del.bond, what(), "it is the last one")
             .hint(format!("linkbraid bond del {}", del.bond)));
+    }
+    let of_rest = |other: &&Member| other.class == 0;
+    if !del.force
+        && member.class == 0
+        && others.clone().next().is_some()
+        && !others.clone().any(|o| of_rest(&o))
+    {
+        let class = others.clone().next().and_then(|other| bond.class_name(other.class)).unwrap_or_default();
+        return Err(Error::new(&del.bond, what(), "it is the last one that is in no class")
+            .hint(format!("linkbraid class set {} {class} --no-members", del.bond)));
     }
     // One that is still to prove itself may be withdrawn again.
     if !del.force && others.all(|other| other.joining) {

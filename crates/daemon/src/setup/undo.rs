@@ -1,6 +1,6 @@
 //! The machine as it was before a bond: at its end, or where it came to nothing.
 
-use crate::{control::Control, error::About as _, state::SavedBond};
+use crate::{class::class_group, control::Control, error::About as _, group::Groups, state::SavedBond};
 use linkbraid_api::Error;
 use linkbraid_link::{Kind, LinkInfo, Netlink};
 use std::{collections::HashSet, fs};
@@ -43,6 +43,14 @@ async fn put_back(netlink: &Netlink, saved: &mut SavedBond) -> Result<(), Error>
     let mut first = Ok(());
     if saved.pins.exists() {
         first = linkbraid_dataplane::remove_pins(&saved.pins).about(&saved.name, "cannot remove its pins");
+    }
+    if let Ok(groups) = Groups::find() {
+        for class in &saved.classes {
+            let removed = groups
+                .remove(&class_group(&saved.pins), &class.name)
+                .about(&saved.name, "cannot remove a control group");
+            first = first.and(removed);
+        }
     }
     // The namespace's directory goes with its last bond; with another one in it, it stays.
     if let Some(namespace) = saved.pins.parent() {

@@ -21,6 +21,11 @@ impl Numbers {
         wanted.filter(|number| self.inherited.remove(number)).or_else(|| self.free.pop_first())
     }
 
+    /// An inherited number is somebody's again.
+    pub fn claim(&mut self, number: u32) {
+        self.inherited.remove(&number);
+    }
+
     pub fn give_back(&mut self, number: u32) {
         self.free.insert(number);
     }

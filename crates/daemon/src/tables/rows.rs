@@ -14,6 +14,8 @@ pub(crate) trait Rows {
     fn set_bond(&self, bond: &Bond) -> Result<()>;
     /// [`DataPath::set_plan`]
     fn set_plan(&self, number: u32, plan: &Plan) -> Result<()>;
+    /// [`DataPath::set_class_plan`]
+    fn set_class_plan(&self, base: u32, class: u8, number: Option<u32>) -> Result<()>;
     /// [`DataPath::set_peer_mac`]
     fn set_peer_mac(&self, mac: [u8; 6], peer: &PeerMac) -> Result<()>;
     /// [`DataPath::delete_peer_mac`]
@@ -39,6 +41,10 @@ impl Rows for DataPath {
 
     fn set_plan(&self, number: u32, plan: &Plan) -> Result<()> {
         Self::set_plan(self, number, plan)
+    }
+
+    fn set_class_plan(&self, base: u32, class: u8, number: Option<u32>) -> Result<()> {
+        Self::set_class_plan(self, base, class, number)
     }
 
     fn set_peer_mac(&self, mac: [u8; 6], peer: &PeerMac) -> Result<()> {

@@ -1,7 +1,8 @@
 //! What is written, in which order, and what is not.
 
 use super::*;
-use linkbraid_api::Weight;
+use crate::state::SavedClass;
+use linkbraid_api::{Borrow, Fallback, Policy, Weight};
 use linkbraid_proto::{
     Time,
     arp_plus::{Config, Input, OwnMember},
@@ -17,6 +18,7 @@ enum Written {
     NoPlainHosts(u8),
     Bond(dataplane::Bond),
     Plan(u32, Plan),
+    ClassPlan(u32, u8, Option<u32>),
     PeerMac([u8; 6], PeerMac),
     NoPeerMac([u8; 6]),
 }
@@ -58,6 +60,10 @@ impl Rows for List {
         self.put(Written::Plan(number, plan.clone()))
     }
 
+    fn set_class_plan(&self, base: u32, class: u8, number: Option<u32>) -> Result<()> {
+        self.put(Written::ClassPlan(base, class, number))
+    }
+
     fn set_peer_mac(&self, mac: [u8; 6], peer: &PeerMac) -> Result<()> {
         self.put(Written::PeerMac(mac, *peer))
     }
@@ -80,6 +86,7 @@ impl Alive for Heard {
 struct Bench {
     members: Vec<Member>,
     arp_plus: ArpPlus,
+    classes: Vec<SavedClass>,
     tables: Tables,
     path: List,
 }
@@ -101,6 +108,7 @@ fn member(slot: u8) -> Member {
         speed_mbit: Some(1000),
         full_duplex: Some(true),
         weight: Weight::Auto,
+        class: 0,
     }
 }
 
@@ -137,7 +145,8 @@ impl Bench {
         let mut bench = Self {
             members: (0..members).map(member).collect(),
             arp_plus: ArpPlus::new(Config::new(HostId([1; 16]), 1), 7),
-            tables: Tables::new(inherited, BTreeMap::new()),
+            classes: Vec::new(),
+            tables: Tables::new(inherited, BTreeMap::new(), ClassPlans::default()),
             path: List::default(),
         };
         bench.tell_members();
@@ -164,9 +173,8 @@ impl Bench {
         self.arp_plus.handle(Time::from_millis(1), Input::Frame { slot: 0, bytes: &bytes });
     }
 
-    fn own(&self) -> Vec<PlanMember> {
-        let own = |member: &Member| PlanMember { slot: member.slot, weight_mbit: 1000, up: member.alive };
-        self.members.iter().map(own).collect()
+    fn own(&self) -> OwnSide {
+        OwnSide::new(&self.members, &self.classes, Policy::Spread)
     }
 
     /// Writes all; what that took.
@@ -174,10 +182,10 @@ impl Bench {
         let bond = dataplane::Bond {
             ifindex: 9,
             mac: [2, 0, 0, 0, 1, 0],
+            epoch: 1,
             damping: None,
             elected: Vec::new(),
             dead_slots: 0,
-            epoch: 1,
         };
         let ready = Ready { members: &self.members, own: &self.own(), alive: &Heard };
         self.tables.write(&self.path, bond, &ready, &self.arp_plus).expect("a list takes all");
@@ -267,7 +275,7 @@ fn segments_of_an_earlier_daemon_are_those_of_the_members_that_are_still_there()
         (slot, row)
     };
     let former = [row(0, 1), row(1, 1), row(2, 2), row(3, 2), row(4, NO_SLOT)].into_iter().collect();
-    let mut tables = Tables::new(Vec::new(), former);
+    let mut tables = Tables::new(Vec::new(), former, ClassPlans::default());
     let mut members: Vec<Member> = (0..5).map(member).collect();
     // Another interface has the slot now.
     members[3].ifindex = 99;
@@ -339,4 +347,80 @@ fn at_no_instant_does_a_row_name_one_that_is_not_there() {
     // The second switch is unplugged.
     bench.members.truncate(2);
     step(&mut bench, &mut instants);
+}
+
+/// The class `urgent`, number 3.
+fn urgent(fallback: Fallback) -> SavedClass {
+    SavedClass {
+        number: 3,
+        name: "urgent".into(),
+        rules: Vec::new(),
+        has_members: true,
+        policy: Policy::Flow,
+        fallback,
+        borrow: Borrow::Never,
+    }
+}
+
+/// What was written of classes, but for plain hosts of single segments.
+fn of_classes(written: &[Written]) -> Vec<(u32, u8, Option<u32>)> {
+    let of = |row: &Written| match row {
+        Written::ClassPlan(base, class, number) if *base < plain_plan(0) => Some((*base, *class, *number)),
+        _ => None,
+    };
+    written.iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_class_has_a_plan_beside_each_other_one_and_it_goes_with_the_class() {
+    let mut bench = Bench::new(3, Vec::new());
+    bench.hear(Kind::Change, 2, 1);
+    bench.write();
+    bench.members[2].class = 3;
+    bench.classes = vec![urgent(Fallback::Share)];
+    let written = bench.write();
+    let class = of_classes(&written);
+    // Beside plain hosts and beside the peer.
+    let [(0, 3, Some(plain)), (1, 3, Some(peer))] = class[..] else { panic!("{class:?}") };
+    let plan = |number: u32| {
+        let of = |row: &Written| match row {
+            Written::Plan(this, plan) if *this == number => Some(plan.clone()),
+            _ => None,
+        };
+        written.iter().rev().find_map(of).expect("written")
+    };
+    let slots = |number: u32| plan(number).lanes.iter().map(|lane| lane.slot).collect::<Vec<_>>();
+    // The peer was heard on the first member alone.
+    assert_eq!((slots(0), slots(plain), slots(peer)), (vec![0, 1], vec![2], vec![0]));
+    assert_eq!((plan(plain).policy, plan(plain).shares), (dataplane::Policy::Flow, true));
+    let first = |wanted: &dyn Fn(&Written) -> bool| written.iter().position(wanted).expect("written");
+    let pointed = first(&|row| *row == Written::ClassPlan(0, 3, Some(plain)));
+    assert!(
+        first(&|row| matches!(row, Written::Plan(number, _) if *number == plain)) < pointed,
+        "the plan comes first"
+    );
+    assert_eq!(bench.tables.peer_of(peer), Some(key(2)));
+    bench.members[2].alive = false;
+    bench.classes = vec![urgent(Fallback::Block)];
+    let blocked = Plan { policy: dataplane::Policy::Flow, ..Plan::default() };
+    assert!(bench.write().contains(&Written::Plan(plain, blocked)), "not blocked");
+    bench.classes.clear();
+    bench.members[2].class = 0;
+    assert_eq!(of_classes(&bench.write()), [(0, 3, None), (1, 3, None)]);
+    assert_eq!(bench.tables.peer_of(peer), None);
+}
+
+#[test]
+fn class_plans_of_an_earlier_daemon_are_taken_over_or_forgotten() {
+    let peer = PeerMac { plan: 1, primary: mac(2), broadcast_slot: 0 };
+    let mut bench = Bench::new(3, vec![(mac(2), peer)]);
+    let left = [((0, 3), 2), ((1, 3), 3), ((7, 3), 8), ((0, 4), 9)];
+    bench.tables = Tables::new(vec![(mac(2), peer)], BTreeMap::new(), ClassPlans::left(left));
+    bench.members[2].class = 3;
+    bench.classes = vec![urgent(Fallback::Share)];
+    assert_eq!(of_classes(&bench.write()), [(0, 3, Some(2)), (0, 4, None)]);
+    bench.hear(Kind::Change, 2, 1);
+    assert_eq!(of_classes(&bench.write_peers(&[2])), [(1, 3, Some(3))]);
+    bench.tables.drop_inherited(&bench.path).expect("a list takes all");
+    assert_eq!(of_classes(&bench.path.take()), [(7, 3, None)]);
 }

@@ -19,24 +19,32 @@
 #include <bpf/bpf_helpers.h>
 
 #include "intf.h"
+#include "latency.h"
 #include "maps.bpf.h"
 #include "stats.bpf.h"
 #include "parse.bpf.h"
+#include "peer.bpf.h"
 #include "sack.bpf.h"
 #include "damp.bpf.h"
 #include "plain.bpf.h"
 #include "answer.bpf.h"
 #include "class.bpf.h"
+#include "mirror.bpf.h"
+#include "lanes.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"
+#include "stamp.bpf.h"
 
 SEC("tcx/egress")
 int lb_egress(struct __sk_buff *skb)
 {
 	int verdict = TC_ACT_SHOT;
-	enum lb_reason reason = steer(skb, &verdict);
+	__u32 class = 0;
+	enum lb_reason reason = steer(skb, &verdict, &class);
 
 	count_reason(skb, reason);
+	if (verdict == TC_ACT_REDIRECT)
+		stamp(skb, the_bond(), class);
 	return verdict;
 }
 
@@ -84,7 +92,11 @@ int lb_ingress(struct __sk_buff *skb)
 	case LB_RX_ACK_WINDOW:
 		count_member(skb, slot, 0);
 		return TC_ACT_UNSPEC;
+	case LB_RX_MIRROR:
+		/* It arrives once more, as what it was before it was mirrored. */
+		return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
 	case LB_RX_ACK_DAMPED:
+	case LB_RX_MIRROR_COPY:
 		count_member(skb, slot, 0);
 		return TC_ACT_SHOT;
 	default:

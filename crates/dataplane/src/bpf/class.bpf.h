@@ -250,4 +250,12 @@ static __noinline __u32 lent_slots(const struct lb_plan *plan, __u32 dead)
 	return plan->slots & ~(dead | walk.slots) ? walk.slots : 0;
 }
 
+/* The slots that a plan must stay off now, a bit each: those of dead members and those that are lent. */
+static __always_inline __u32 unusable_slots(const struct lb_config *bond, const struct lb_plan *plan)
+{
+	__u32 dead = bond->dead_slots;
+
+	return plan->flags & LB_PLAN_BORROWS ? dead | lent_slots(plan, dead) : dead;
+}
+
 #endif

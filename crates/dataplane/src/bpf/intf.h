@@ -9,6 +9,13 @@
 #define LB_INTF_H
 
 #define LB_ETH_P_ARP_PLUS 0x88B5
+/* A frame that leaves by two lanes, with a trailer (struct lb_mirror_trailer). IEEE Std 802, local experimental 2. */
+#define LB_ETH_P_MIRROR 0x88B6
+#define LB_MIRROR_VERSION 1
+/* Streams of mirrored frames that are remembered; the least recently used one makes room. */
+#define LB_MIRRORS_MAX 512
+/* How many frames behind the newest one the first copy of a mirrored frame may be; a power of two. */
+#define LB_MIRROR_WINDOW 1024
 
 /* Members of one bond. */
 #define LB_MEMBERS_MAX 16
@@ -26,6 +33,8 @@
 #define LB_ANSWERS_MAX 1028
 /* MACs of peers, with those they had a while ago. */
 #define LB_PEER_MACS_MAX 65536
+/* Places of peers' MACs that are found without a hash: one for each value of a MAC's last bits; a power of two. */
+#define LB_NEAR_PEERS 1024
 /* Striped TCP flows whose stripes are remembered; the least recently used one makes room. */
 #define LB_FLOWS_MAX 2048
 /* Stripes remembered of a flow; a power of two. */
@@ -88,7 +97,15 @@
 	X(34, TX_ASKED_ALL, "sent", "ARP or neighbour discovery for all; names the bond's MAC") \
 	X(35, RX_PROBED, "pass", "copy of a plain host's reply to an ARP probe, handed to the daemon") \
 	X(36, RX_PROBED_LOST, "drop", "such a copy that the daemon's queue did not take; the frame itself passed") \
-	X(37, TX_CLASS_BLOCKED, "drop", "no live lane of its class, which may not use those of all other traffic")
+	X(37, TX_CLASS_BLOCKED, "drop", "no live lane of its class, which may not use those of all other traffic") \
+	X(38, TX_MIRROR, "sent", "mirrored: left over two lanes of the peer's plan; this is the first one") \
+	X(39, TX_MIRROR_COPY, "sent", "mirrored: its copy over the second lane") \
+	X(40, TX_MIRROR_ONCE, "sent", "not mirrored: too long for the trailer, of several segments, or no second lane") \
+	X(41, RX_MIRROR, "pass", "first copy of a mirrored frame, which is counted again as what was mirrored") \
+	X(42, RX_MIRROR_COPY, "drop", "second copy of a mirrored frame") \
+	X(43, RX_MIRROR_LATE, "drop", "mirrored frame, so late that nobody knows whether it is the second copy") \
+	X(44, RX_MIRROR_STRANGER, "drop", "mirrored frame of a host that is no peer") \
+	X(45, RX_MIRROR_BAD, "drop", "mirrored frame whose trailer makes no sense")
 
 #define LB_REASONS_MAX 64
 
@@ -100,10 +117,13 @@ enum lb_policy {
 	LB_SPREAD = 0,
 	LB_FLOW = 1,
 	LB_ACTIVE_BACKUP = 2,
+	LB_MIRROR = 3, /* to peers; to plain hosts as LB_SPREAD */
 };
 
 /* lb_config.flags */
 #define LB_CONFIG_DAMPING 1
+/* Latency is measured: frames leave with a stamp. */
+#define LB_CONFIG_LATENCY 2
 /* The rules in force are in the second half of lb_rules. */
 #define LB_CONFIG_SECOND_RULES 4
 
@@ -143,7 +163,7 @@ struct lb_config {
 	__u8 elected[LB_MEMBERS_MAX];
 	/* Members found dead since the plans were written, a bit a slot: their lanes are not used. */
 	__u32 dead_slots;
-	/* A number that is another one each time the daemon starts. */
+	/* Of the mirrored frames that leave: another number each time the daemon loads the programs. */
 	__u32 epoch;
 };
 
@@ -170,6 +190,13 @@ struct lb_peer_mac {
 	/* The slot that takes in this peer's broadcasts. */
 	__u8 broadcast_slot;
 	__u8 pad;
+};
+
+/* A peer's MAC in its place; a place with plan 0 is free. Written by the daemon, the MAC last. */
+struct lb_near_peer {
+	struct lb_peer_mac peer;
+	struct lb_mac mac;
+	__u8 pad[2];
 };
 
 /* What a plain host is told. Written by the daemon. */
@@ -320,6 +347,39 @@ struct lb_flow {
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 
+/*
+ * The last bytes of a mirrored frame, whose own EtherType is in here. All its words add up to zero (in ones' complement),
+ * so that a checksum which a NIC computes up to the end of the frame is what it would be without them.
+ */
+struct lb_mirror_trailer {
+	__be32 epoch;    /* the sender's: sequence numbers begin anew with it */
+	__be32 sequence; /* of the class; never 0 */
+	__be16 protocol;
+	__u8 class;
+	__u8 version;
+	__be16 balance;
+	__be16 zero;
+};
+
+/* Mirrored frames of one class of one peer. */
+struct lb_mirror_key {
+	__u32 plan; /* of the peer, at the receiver */
+	__be32 epoch;
+	__u32 class;
+};
+
+/* A mirrored frame as ingress reads it. */
+struct lb_mirror_view {
+	struct lb_mirror_trailer trailer;
+	struct lb_mirror_key key;
+};
+
+/* Which of them came already. Written by ingress. */
+struct lb_mirror {
+	/* The newest sequence number that ends in these bits; 0: none. */
+	__u32 seen[LB_MIRROR_WINDOW];
+};
+
 /* An ARP+ frame, or the copy of a reply to an ARP probe, on its way to the daemon. */
 struct lb_arp_plus_record {
 	__u32 slot;
@@ -331,10 +391,12 @@ struct lb_arp_plus_record {
 _Static_assert(sizeof(struct lb_config) == 56, "lb_config");
 _Static_assert(sizeof(struct lb_member) == 12, "lb_member");
 _Static_assert(sizeof(struct lb_peer_mac) == 12, "lb_peer_mac");
+_Static_assert(sizeof(struct lb_near_peer) == 20, "lb_near_peer");
 _Static_assert(sizeof(struct lb_answer) == 4, "lb_answer");
 _Static_assert(sizeof(struct lb_lane) == 16, "lb_lane");
 _Static_assert(sizeof(struct lb_plan) == 272, "lb_plan");
 _Static_assert(sizeof(struct lb_rule) == 72, "lb_rule");
+_Static_assert(sizeof(struct lb_mirror_trailer) == 16, "lb_mirror_trailer");
 _Static_assert(sizeof(struct lb_class) == 16, "lb_class");
 _Static_assert(sizeof(struct lb_class_plans) == 16, "lb_class_plans");
 _Static_assert(sizeof(struct lb_flow_key) == 36, "lb_flow_key");

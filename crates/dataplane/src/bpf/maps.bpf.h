@@ -52,6 +52,14 @@ struct {
 	__type(value, struct lb_peer_mac);
 } lb_peer_macs SEC(".maps");
 
+/* Some of the same in places of their own. Written by the daemon, read by egress and ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_NEAR_PEERS);
+	__type(key, __u32);
+	__type(value, struct lb_near_peer);
+} lb_near_peers SEC(".maps");
+
 /* Plain hosts to the slot they were heard on, while there are several segments. Written by ingress, read by all. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -99,6 +107,38 @@ struct {
 	__type(key, __u32);
 	__type(value, struct lb_class_plans);
 } lb_class_plans SEC(".maps");
+
+/* The newest sequence number of each class's mirrored frames, whoever they went to. Written by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_CLASSES_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} lb_mirror_sent SEC(".maps");
+
+/* Mirrored frames that came. Written by ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, LB_MIRRORS_MAX);
+	__type(key, struct lb_mirror_key);
+	__type(value, struct lb_mirror);
+} lb_mirrors SEC(".maps");
+
+/* What a stream of mirrored frames begins with, too large for the stack. Nobody writes it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lb_mirror);
+} lb_empty_mirror SEC(".maps");
+
+/* The mirrored frame that a CPU looks at: the way in has no stack left for it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lb_mirror_view);
+} lb_mirror_view SEC(".maps");
 
 /* How far each lane of each plan is. Written by egress. */
 struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
- * Reads lb_bond, lb_members, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules, lb_class_plans; writes
- * lb_progresses, lb_lane_counters, lb_flows, lb_classes.
+ * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules,
+ * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
@@ -13,116 +13,6 @@
 #define LEAD_BYTES_MAX (2 * 65536)
 /* How often the way out looks at the clock for late lanes, in buffers; a power of two. */
 #define EASE_TURNS 64
-
-/*
- * A lane's number for use as an index, which it is fit for already. An old verifier forgets what it knew of a number
- * that had to leave its register, and clang drops a mask that it knows to be of no use: so it must not know.
- */
-static __always_inline __u32 index_of(__u32 lane)
-{
-	asm volatile("" : "+r"(lane));
-	return lane & (LB_LANES_MAX - 1);
-}
-
-/* The lane a flow hash belongs to, by weight. */
-static __always_inline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
-{
-	__u32 point = hash & 0xffff;
-
-	for (__u32 i = 0; i < LB_LANES_MAX - 1; i++)
-		if (i + 1 >= plan->n_lanes || point < plan->lanes[i].hash_below)
-			return i;
-	return LB_LANES_MAX - 1;
-}
-
-/* The lane that is furthest behind in virtual time: byte-fair and weighted, no division and no clock. */
-static __always_inline __u32 latest_lane(const struct lb_plan *plan, const struct lb_progress *progress)
-{
-	__u32 best = 0;
-	__u64 best_time = progress->time[0];
-
-	for (__u32 i = 1; i < LB_LANES_MAX; i++) {
-		if (i >= plan->n_lanes)
-			break;
-		if (progress->time[i] < best_time) {
-			best = i;
-			best_time = progress->time[i];
-		}
-	}
-	return best;
-}
-
-/* A walk over the lanes of members that live. */
-struct live_walk {
-	const struct lb_plan *plan;
-	struct lb_progress *progress;
-	__u64 time;
-	__u32 dead; /* slots, a bit each */
-	__u32 lane; /* the lane found; before, where to start */
-	__u32 n;
-};
-
-static __always_inline int is_dead_lane(const struct live_walk *walk, __u32 lane)
-{
-	return walk->dead >> (walk->plan->lanes[lane & (LB_LANES_MAX - 1)].slot & 31) & 1;
-}
-
-static long step_next(__u32 i, struct live_walk *walk)
-{
-	__u32 lane = walk->lane + i;
-
-	if (i >= walk->n)
-		return 1;
-	if (lane >= walk->n)
-		lane -= walk->n;
-	if (is_dead_lane(walk, lane))
-		return 0;
-	walk->lane = lane;
-	return 1;
-}
-
-static long step_latest(__u32 i, struct live_walk *walk)
-{
-	__u64 time = walk->progress->time[i & (LB_LANES_MAX - 1)];
-
-	if (i >= walk->n)
-		return 1;
-	if (time < walk->time && !is_dead_lane(walk, i)) {
-		walk->time = time;
-		walk->lane = i;
-	}
-	return 0;
-}
-
-/* The lane itself, or the next one whose member lives; itself again if none does. */
-static __always_inline __u32 next_live_lane(const struct lb_plan *plan, __u32 dead, __u32 lane)
-{
-	struct live_walk walk = { .plan = plan, .dead = dead, .lane = lane, .n = plan->n_lanes };
-
-	bpf_loop(LB_LANES_MAX, step_next, &walk, 0);
-	return walk.lane;
-}
-
-/* The same where a stack of its own is left, which the way in does not have: the verifier walks less. */
-static __noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 dead, __u32 lane)
-{
-	return next_live_lane(plan, dead, lane);
-}
-
-/* What latest_lane() finds, among the members that live; they also take along the lane it would have found. */
-static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 dead, struct lb_progress *progress,
-					 __u32 latest)
-{
-	struct live_walk walk = {
-		.plan = plan, .progress = progress, .time = ~0ull, .dead = dead, .lane = latest, .n = plan->n_lanes
-	};
-
-	bpf_loop(LB_LANES_MAX, step_latest, &walk, 0);
-	/* Or its member, once it lives again, would have to carry everything that it missed. */
-	if (walk.time != ~0ull)
-		progress->time[latest & (LB_LANES_MAX - 1)] = walk.time;
-	return walk.lane;
-}
 
 static __always_inline struct lb_progress *progress_of(__u32 number, const struct lb_plan *plan)
 {
@@ -150,19 +40,20 @@ static __always_inline void count_lane(struct __sk_buff *skb, __u32 number, __u3
 	add_count(&counts->lanes[index_of(lane)], skb);
 }
 
-static __always_inline __u32 choose_lane(struct __sk_buff *skb, const struct lb_config *bond, __u32 number,
-					 const struct lb_plan *plan)
+/* A lane of a plan that has several. Not static, so that the verifier walks it once, and not from each caller's state. */
+__noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
 {
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	const struct lb_config *bond = the_bond();
 	struct lb_progress *progress;
 	struct lb_flow *flow = 0;
 	struct tcp_view view;
-	__u32 lane, latest, is_tcp, is_bare_ack, is_damped, hash, dead = bond->dead_slots;
+	__u32 lane, latest, is_tcp, is_bare_ack, is_damped, hash, dead;
 	__u64 cost, ahead, *time;
 
-	if (plan->n_lanes == 1)
+	if (!plan || !bond)
 		return 0;
-	if (plan->flags & LB_PLAN_BORROWS)
-		dead |= lent_slots(plan, dead);
+	dead = unusable_slots(bond, plan);
 	if (plan->policy == LB_ACTIVE_BACKUP)
 		return dead ? next_live_lane_out(plan, dead, 0) : 0;
 	hash = bpf_get_hash_recalc(skb);
@@ -291,41 +182,54 @@ static __always_inline enum lb_reason multicast_reason(struct __sk_buff *skb, co
 	return may_name(skb, protocol) && find_naming(skb, &bond->mac, &naming) ? LB_TX_ASKED_ALL : LB_TX_MULTICAST;
 }
 
-/* One copy for each segment; on one switch (the usual case) the members take turns. */
-static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, const struct lb_config *bond,
-						      const struct lb_mac *group, __be16 protocol, __u32 class,
-						      int *verdict)
-{
-	__u32 number = 0;
-	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
-
-	if (!plan || !plan->n_lanes || !bond->n_segments)
-		return LB_TX_NO_LANE;
-	if (bond->n_segments == 1) {
-		__u32 lane;
-
-		if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
-			return send_over(skb, bond, bond->elected[0], group, 1, LB_TX_REPORT, verdict);
-		if (class) {
-			number = class_plan(bond, number, class);
-			plan = bpf_map_lookup_elem(&lb_plans, &number);
-			if (!plan || !plan->n_lanes)
-				return LB_TX_CLASS_BLOCKED;
-		}
-		lane = choose_lane(skb, bond, number, plan);
-		count_lane(skb, number, plan->generation, lane);
-		return send_over(skb, bond, plan->lanes[index_of(lane)].slot, group, 1,
-				 multicast_reason(skb, bond, protocol), verdict);
-	}
-	return send_to_segments(skb, bond, group, multicast_reason(skb, bond, protocol), verdict);
-}
-
 static __always_inline enum lb_reason send_answer(struct __sk_buff *skb, const struct lb_config *bond, __u32 slot,
 						  const struct naming *naming, const struct lb_mac *to, int *verdict)
 {
 	if (!name_member(skb, naming, bond, slot))
 		return LB_TX_REWRITE;
 	return send_over(skb, bond, slot, to, 1, LB_TX_ANSWER, verdict);
+}
+
+/* No reason yet: the frame leaves over a lane of a plan. */
+#define BY_PLAN LB_UNUSED
+
+/* One copy for each segment; on one switch (the usual case) the members take turns. */
+static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, const struct lb_config *bond,
+						      const struct lb_mac *group, __be16 protocol, int *verdict)
+{
+	__u32 plain = 0;
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
+
+	if (!plan || !plan->n_lanes || !bond->n_segments)
+		return LB_TX_NO_LANE;
+	if (bond->n_segments > 1)
+		return send_to_segments(skb, bond, group, multicast_reason(skb, bond, protocol), verdict);
+	if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
+		return send_over(skb, bond, bond->elected[0], group, 1, LB_TX_REPORT, verdict);
+	return BY_PLAN;
+}
+
+/* For a host that is no peer: its answer, a copy for each segment, or `number` becomes that of the plan to take. */
+static __always_inline enum lb_reason steer_plain(struct __sk_buff *skb, const struct lb_config *bond,
+						  const struct lb_mac_key *host, __be16 protocol, __u32 *number,
+						  int *verdict)
+{
+	__u32 segment = bond->n_segments > 1 ? segment_of(host) : LB_NO_SLOT;
+
+	if (may_name(skb, protocol)) {
+		__u32 slot = answer_slot(bond, host, segment);
+		struct naming naming;
+
+		if (slot != LB_NO_SLOT && find_naming(skb, &bond->mac, &naming))
+			return send_answer(skb, bond, slot, &naming, &host->mac, verdict);
+	}
+	if (bond->n_segments > 1) {
+		/* As a switch does with an address that it has not learned. */
+		if (segment == LB_NO_SLOT)
+			return send_to_segments(skb, bond, &host->mac, LB_TX_PLAIN_UNKNOWN, verdict);
+		*number = segment_plan(segment);
+	}
+	return BY_PLAN;
 }
 
 static __always_inline enum lb_reason unicast_reason(__u32 number)
@@ -335,51 +239,59 @@ static __always_inline enum lb_reason unicast_reason(__u32 number)
 	return number ? LB_TX_PEER : LB_TX_PLAIN;
 }
 
-static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
+/* The copy of a mirrored frame has left; so does the frame. */
+static __always_inline enum lb_reason send_mirrored(struct __sk_buff *skb, __u32 number, const struct lb_plan *plan,
+						    __u32 lanes, int *verdict)
+{
+	const struct lb_member *member = member_at(plan->lanes[index_of(lanes)].slot);
+
+	if (!member)
+		return LB_TX_NO_LANE;
+	count_lane(skb, number, plan->generation, lanes);
+	count_lane(skb, number, plan->generation, lanes >> 8);
+	*verdict = bpf_redirect(member->ifindex, 0);
+	return LB_TX_MIRROR;
+}
+
+static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *its_class)
 {
 	const struct lb_config *bond = the_bond();
-	const struct lb_peer_mac *peer;
+	__u32 number = 0, chosen, base, class = 0;
 	const struct lb_plan *plan;
-	struct lb_mac source, destination;
+	struct lb_peer_mac peer;
+	const struct lb_lane *lane;
+	enum lb_reason reason;
 	struct lb_mac_key key;
+	struct lb_mac source;
 	struct ethhdr *eth;
 	__be16 protocol;
-	const struct lb_lane *lane;
-	__u32 number, base, chosen, class = 0;
-	int has_macs;
+	int has_macs = 1;
 
 	if (!has_ethernet(skb, &eth))
 		return LB_TX_SHORT;
 	if (!bond)
 		return LB_TX_NO_LANE;
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
-	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
+	key = mac_key((const struct lb_mac *)eth->h_dest);
 	protocol = eth->h_proto;
 	if (!same_mac(&source, &bond->mac))
 		return steer_guest(skb, bond, &source, verdict);
 	if (bond->n_rules)
-		class = class_of(skb, bond);
-	if (is_multicast(&destination))
-		return steer_multicast(skb, bond, &destination, protocol, class, verdict);
-	key = mac_key(&destination);
-	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
-	number = peer ? peer->plan : 0;
-	if (!peer) {
-		__u32 segment = bond->n_segments > 1 ? segment_of(&key) : LB_NO_SLOT;
-
-		if (may_name(skb, protocol)) {
-			__u32 slot = answer_slot(bond, &key, segment);
-			struct naming naming;
-
-			if (slot != LB_NO_SLOT && find_naming(skb, &bond->mac, &naming))
-				return send_answer(skb, bond, slot, &naming, &destination, verdict);
+		*its_class = class = class_of(skb, bond);
+	if (is_multicast(&key.mac)) {
+		reason = steer_multicast(skb, bond, &key.mac, protocol, verdict);
+		if (reason != BY_PLAN)
+			return reason;
+		reason = multicast_reason(skb, bond, protocol);
+	} else {
+		find_peer(&key, &peer);
+		number = peer.plan;
+		if (!number) {
+			reason = steer_plain(skb, bond, &key, protocol, &number, verdict);
+			if (reason != BY_PLAN)
+				return reason;
 		}
-		if (bond->n_segments > 1) {
-			/* As a switch does with an address that it has not learned. */
-			if (segment == LB_NO_SLOT)
-				return send_to_segments(skb, bond, &destination, LB_TX_PLAIN_UNKNOWN, verdict);
-			number = segment_plan(segment);
-		}
+		reason = unicast_reason(number);
 	}
 	base = number;
 	if (class)
@@ -387,16 +299,23 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict)
 	plan = bpf_map_lookup_elem(&lb_plans, &number);
 	if (!plan || !plan->n_lanes)
 		return number == base ? LB_TX_NO_LANE : LB_TX_CLASS_BLOCKED;
-	chosen = choose_lane(skb, bond, number, plan);
+	if (plan->policy == LB_MIRROR && reason == LB_TX_PEER) {
+		chosen = mirror_lanes(plan, unusable_slots(bond, plan));
+		reason = send_twice(skb, bond, plan, chosen, class);
+		if (reason == LB_TX_MIRROR)
+			return send_mirrored(skb, number, plan, chosen, verdict);
+		if (reason != LB_TX_MIRROR_ONCE)
+			return reason;
+	} else {
+		chosen = plan->n_lanes == 1 ? 0 : choose_lane(skb, number);
+	}
 	count_lane(skb, number, plan->generation, chosen);
 	lane = &plan->lanes[index_of(chosen)];
-	has_macs = 1;
 	if (!is_zero_mac(&lane->peer_mac)) {
-		has_macs = same_mac(&destination, &lane->peer_mac);
-		destination = lane->peer_mac;
+		has_macs = same_mac(&key.mac, &lane->peer_mac);
+		key.mac = lane->peer_mac;
 	}
-	return send_over(skb, bond, lane->slot, &destination, has_macs, unicast_reason(base),
-			 verdict);
+	return send_over(skb, bond, lane->slot, &key.mac, has_macs, reason, verdict);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
- * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_peer_macs, lb_members, lb_plans, lb_answers, lb_bond;
- * writes lb_arp_plus, lb_plain_hosts.
+ * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_near_peers, lb_peer_macs, lb_members, lb_plans, lb_answers, lb_bond;
+ * writes lb_arp_plus, lb_plain_hosts, lb_mirrors.
  */
 #ifndef LB_TAKE_BPF_H
 #define LB_TAKE_BPF_H
@@ -51,12 +51,27 @@ static __always_inline int put_mac(struct __sk_buff *skb, __u32 at, const struct
 	return !bpf_skb_store_bytes(skb, at, mac, ETH_ALEN, 0);
 }
 
+/* A frame for the MAC of the member `owner` arrives on another one. Whether that is the switch's doing alone. */
+static __always_inline int is_flooded(const struct lb_config *bond, const struct lb_member *member, __u32 slot,
+				      __u32 owner_slot)
+{
+	const struct lb_member *owner = member_at(owner_slot);
+
+	/*
+	 * While the MAC's own member is dead its switch floods for it, and so does another switch, which never sees that
+	 * MAC: one member of the segment takes that in.
+	 */
+	if (!owner || member->elected != slot)
+		return 1;
+	return owner->elected == member->elected && owner->live && !is_dead(bond, owner_slot);
+}
+
 /* Decides about one frame; `number` becomes that of the plan that leads back to its sender. */
 static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_out, __u32 *number)
 {
 	const struct lb_config *bond = the_bond();
 	const struct lb_member *member;
-	const struct lb_peer_mac *peer;
+	struct lb_peer_mac peer;
 	struct lb_mac source, destination;
 	struct lb_mac_key key;
 	struct ethhdr *eth;
@@ -76,21 +91,23 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
 	key = mac_key(&source);
-	peer = bpf_map_lookup_elem(&lb_peer_macs, &key);
-	if (!peer && bpf_map_lookup_elem(&lb_own_macs, &key))
+	find_peer(&key, &peer);
+	if (!peer.plan && bpf_map_lookup_elem(&lb_own_macs, &key))
 		return LB_RX_OWN;
-	if (peer) {
-		*number = peer->plan;
+	if (peer.plan) {
+		*number = peer.plan;
 	} else if (bond->n_segments > 1) {
 		hear_plain_host(&key, slot, member);
 		*number = segment_plan(member->elected);
 	}
 	if (is_multicast(&destination)) {
-		__u32 accepts = peer ? peer->broadcast_slot : member->elected;
+		__u32 accepts = peer.plan ? peer.broadcast_slot : member->elected;
 
+		if (protocol == bpf_htons(LB_ETH_P_MIRROR))
+			return LB_RX_MIRROR_BAD;
 		if (accepts != slot)
 			return LB_RX_COPY;
-		if (peer && !same_mac(&source, &peer->primary) && !put_mac(skb, ETH_ALEN, &peer->primary))
+		if (peer.plan && !same_mac(&source, &peer.primary) && !put_mac(skb, ETH_ALEN, &peer.primary))
 			return LB_RX_REWRITE;
 		return LB_RX_MULTICAST;
 	}
@@ -99,26 +116,18 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 		found = bpf_map_lookup_elem(&lb_own_macs, &key);
 		if (!found)
 			return guest_slot(bond, &destination) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
-		if (*found != slot) {
-			const struct lb_member *owner = member_at(*found);
-
-			/*
-			 * While the MAC's own member is dead its switch floods for it, and so does another switch, which
-			 * never sees that MAC: one member of the segment takes that in.
-			 */
-			if (!owner || member->elected != slot)
-				return LB_RX_FLOODED;
-			if (owner->elected == member->elected && owner->live && !is_dead(bond, *found))
-				return LB_RX_FLOODED;
-		}
-	} else if (!peer && protocol == bpf_htons(ETH_P_ARP)) {
+		if (*found != slot && is_flooded(bond, member, slot, *found))
+			return LB_RX_FLOODED;
+	} else if (!peer.plan && protocol == bpf_htons(ETH_P_ARP)) {
 		copy_probe_reply(skb, slot, &key);
 	}
+	if (protocol == bpf_htons(LB_ETH_P_MIRROR))
+		return peer.plan ? unwrap(skb, peer.plan) : LB_RX_MIRROR_STRANGER;
 	if (!same_mac(&destination, &bond->mac) && !put_mac(skb, 0, &bond->mac))
 		return LB_RX_REWRITE;
-	if (!peer)
+	if (!peer.plan)
 		return LB_RX_PLAIN;
-	if (!same_mac(&source, &peer->primary) && !put_mac(skb, ETH_ALEN, &peer->primary))
+	if (!same_mac(&source, &peer.primary) && !put_mac(skb, ETH_ALEN, &peer.primary))
 		return LB_RX_REWRITE;
 	return LB_RX_PEER;
 }

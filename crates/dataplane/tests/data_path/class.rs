@@ -3,11 +3,8 @@
 use crate::frames::{Tcp, V4, V6, address, ethernet, ip_packet, tagged};
 use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, own, peer, plan};
 use crate::steer::udp;
-use linkbraid_dataplane::{Beside, Cgroup, Count, Lane, Plan, Policy, Rule, Verdict};
-use std::{
-    net::IpAddr,
-    time::{Duration, Instant},
-};
+use linkbraid_dataplane::{Beside, Cgroup, Count, Plan, Policy, Rule, Verdict};
+use std::net::IpAddr;
 
 /// Slot 3 of four is class 1's, towards the peer and towards plain hosts; it has this rule.
 fn with_rule(rule: Rule) -> Rig {
@@ -18,14 +15,14 @@ fn with_rule(rule: Rule) -> Rig {
 
 /// The numbers of class 1's plans: towards plain hosts, and towards the peer.
 const PLAIN_PLAN: u32 = 10;
-const PEER_PLAN: u32 = 11;
+pub const PEER_PLAN: u32 = 11;
 
-fn to_peer(slot: u8) -> Option<[u8; 6]> {
+pub fn to_peer(slot: u8) -> Option<[u8; 6]> {
     Some(peer(slot))
 }
 
 /// These of four slots are class 1's, all other traffic has the rest; no rules yet.
-fn with_class(slots: &[u8]) -> Rig {
+pub fn with_class(slots: &[u8]) -> Rig {
     let rig = Rig::new(4);
     let theirs: Vec<(u8, u32)> = slots.iter().map(|slot| (*slot, 1)).collect();
     let rest: Vec<(u8, u32)> = (0..4).filter(|slot| !slots.contains(slot)).map(|slot| (slot, 1)).collect();
@@ -40,7 +37,7 @@ fn with_class(slots: &[u8]) -> Rig {
     rig
 }
 
-fn slot_of(ran: &Ran) -> u8 {
+pub fn slot_of(ran: &Ran) -> u8 {
     assert_eq!(ran.verdict, Verdict::Redirect);
     ran.source()[5]
 }
@@ -68,14 +65,14 @@ fn check(rule: Rule, cases: &[(&str, Vec<u8>, bool)]) {
 }
 
 /// TCP or UDP from one port to another, between hosts 1 and 2.
-fn between(protocol: u16, next: u8, from: u16, to: u16) -> Vec<u8> {
+pub fn between(protocol: u16, next: u8, from: u16, to: u16) -> Vec<u8> {
     let ports = [from.to_be_bytes(), to.to_be_bytes()].concat();
     let rest =
         if next == 6 { vec![0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 0, 9, 0, 0, 0, 0] } else { vec![0, 8, 0, 0] };
     ethernet(peer(0), own(0), protocol, &ip_packet(protocol, next, 1, 2, &[ports, rest].concat()))
 }
 
-fn any() -> Vec<u8> {
+pub fn any() -> Vec<u8> {
     between(V4, 17, 1000, 2000)
 }
 
@@ -279,7 +276,7 @@ fn all_conditions_of_a_rule_must_hold() {
 }
 
 /// A rule for frames to or from this UDP port.
-fn port(class: u8, port: u16) -> Rule {
+pub fn port(class: u8, port: u16) -> Rule {
     Rule { class, port: Some((17, port..=port)), ..Rule::default() }
 }
 
@@ -413,106 +410,6 @@ fn a_class_whose_members_are_dead_shares_or_is_blocked() {
     rig.path.set_plan(1, &Plan::default()).unwrap();
     rig.path.set_class_plan(1, 1, None).unwrap();
     assert_eq!(to_class().reasons, ["tx_no_lane"]);
-}
-
-/// All other traffic has slots 0 and 1, and borrows 2 and 3 of class 1.
-fn lending(policy: Policy) -> Rig {
-    let rig = with_class(&[2, 3]);
-    rig.path.set_rules(&[port(1, 2000)]).unwrap();
-    let mut lanes = plan(&[(0, 1), (1, 1), (2, 1), (3, 1)], to_peer).lanes;
-    for lane in &mut lanes[2..] {
-        lane.class = 1;
-    }
-    rig.path.set_plan(1, &Plan { lanes, policy, shares: false }).unwrap();
-    rig.path.set_class(1, 0b1100, true).unwrap();
-    rig
-}
-
-/// The slots that frames of no class left by, each once.
-fn rest_slots(rig: &Rig, frames: u16) -> Vec<u8> {
-    let mut used: Vec<u8> =
-        (0..frames).map(|flow| slot_of(&rig.out(&between(V4, 17, 1, 3000 + flow)))).collect();
-    used.sort_unstable();
-    used.dedup();
-    used
-}
-
-/// Waits until frames of no class use these slots again.
-fn wait_until_borrowed(rig: &Rig) -> Duration {
-    let begun = Instant::now();
-    while rest_slots(rig, 8) != [0, 1, 2, 3] {
-        assert!(begun.elapsed() < Duration::from_secs(10), "they are never borrowed again");
-    }
-    begun.elapsed()
-}
-
-#[test]
-fn idle_members_are_borrowed_and_busy_ones_are_not() {
-    let rig = lending(Policy::Spread);
-    assert_eq!(rest_slots(&rig, 8), [0, 1, 2, 3]);
-    for _ in 0..2 {
-        assert!([2, 3].contains(&slot_of(&rig.out(&any()))));
-        assert_eq!(rest_slots(&rig, 8), [0, 1]);
-        let waited = wait_until_borrowed(&rig);
-        // The class's time is written at most every 6.25 ms.
-        assert!(waited >= Duration::from_millis(50), "borrowed after {waited:?}");
-    }
-    // Nobody owes for the time without them.
-    let used: Vec<u8> = (0..400).map(|_| slot_of(&rig.out(&between(V4, 17, 1, 3000)))).collect();
-    for slot in 0..4 {
-        assert_eq!(used.iter().filter(|used| **used == slot).count(), 100, "slot {slot}");
-    }
-}
-
-#[test]
-fn only_what_a_class_sends_by_its_own_members_makes_them_busy() {
-    let rig = lending(Policy::Spread);
-    rig.path.set_class(1, 0b1100, false).unwrap();
-    rig.out(&any());
-    assert_eq!(rest_slots(&rig, 8), [0, 1, 2, 3], "a class that lends to nobody takes no notes");
-    rig.path.set_class(1, 0b1100, true).unwrap();
-    // It has moved to those of all other traffic, for its own are gone.
-    rig.path.set_plan(PEER_PLAN, &plan(&[(0, 1), (1, 1)], to_peer)).unwrap();
-    rig.out(&any());
-    assert_eq!(rest_slots(&rig, 8), [0, 1, 2, 3]);
-}
-
-#[test]
-fn better_a_busy_member_than_a_dead_one() {
-    let rig = lending(Policy::Spread);
-    rig.out(&any());
-    rig.path.set_dead_slots(0b0011).unwrap();
-    assert_eq!(rest_slots(&rig, 8), [2, 3]);
-    rig.path.set_dead_slots(0b0001).unwrap();
-    assert_eq!(rest_slots(&rig, 8), [1]);
-}
-
-#[test]
-fn what_keeps_to_one_lane_borrows_none() {
-    let rig = lending(Policy::Flow);
-    assert_eq!(rest_slots(&rig, 64), [0, 1]);
-    let rig = lending(Policy::ActiveBackup);
-    assert_eq!(rest_slots(&rig, 8), [0]);
-    let rig = lending(Policy::Spread);
-    let mut acks: Vec<u8> = (0..16)
-        .map(|i| slot_of(&rig.out(&Tcp { is_ours: i % 2 == 0, ..Tcp::data(i, 0) }.frame(peer(0), own(0)))))
-        .collect();
-    acks.dedup();
-    assert!(acks.iter().all(|slot| *slot < 2), "{acks:?}");
-    // A guest is heard on one port of the switch only.
-    let lanes = rig_lanes();
-    rig.path.set_plan(0, &Plan { lanes, ..Plan::default() }).unwrap();
-    for guest in 0..64 {
-        rig.out(&udp(PLAIN, [2, 0, 0, 0, 4, guest], 0, 100));
-    }
-    let sent = |slot| rig.path.member_counts(slot).unwrap().tx.frames;
-    assert_eq!([2, 3].map(sent), [0, 0]);
-}
-
-/// Lanes to plain hosts over 0 and 1, and those that are borrowed before and behind them.
-fn rig_lanes() -> Vec<Lane> {
-    let lane = |(slot, class)| Lane { slot, peer_mac: None, weight: 1, class };
-    [(2, 1), (0, 0), (1, 0), (3, 1)].map(lane).to_vec()
 }
 
 #[test]

@@ -5,11 +5,15 @@
 //! cannot be made there.
 
 mod answer;
+mod borrow;
 mod class;
 mod damp;
 mod dead;
 mod frames;
+mod hosts;
 mod lifecycle;
+mod live;
+mod mirror;
 mod plain;
 mod probe;
 mod rig;

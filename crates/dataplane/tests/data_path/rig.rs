@@ -56,7 +56,7 @@ pub struct Rig {
     pub members: Vec<u32>,
     /// Of the plans that are written from now on.
     pub policy: Policy,
-    pins: PathBuf,
+    pub pins: PathBuf,
 }
 
 /// Moves this thread, and what it starts, into a new network namespace.

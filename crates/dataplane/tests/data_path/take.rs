@@ -132,6 +132,36 @@ fn a_peer_that_left_is_a_plain_host() {
 }
 
 #[test]
+fn peers_whose_macs_end_alike_are_told_apart() {
+    let rig = Rig::new(2);
+    let [first, second] = [0x41, 0x42].map(|byte| [2, byte, 0, 0, 7, 9]);
+    let arrives = |from| {
+        let ran = rig.arrives(1, &frame(own(1), from));
+        assert_eq!(ran.verdict, Verdict::Pass);
+        (ran.reasons[0], ran.source())
+    };
+    // Each in turn has the place to itself, comes second, or has lost it.
+    for [first, second] in [[first, second], [second, first]] {
+        let set = |mac, primary| {
+            rig.path.set_peer_mac(mac, &PeerMac { plan: 1, primary, broadcast_slot: 0 }).unwrap();
+        };
+        set(first, peer(2));
+        assert_eq!([arrives(first), arrives(second)], [("rx_peer", peer(2)), ("rx_plain", second)]);
+        set(second, peer(3));
+        assert_eq!([arrives(first), arrives(second)], [("rx_peer", peer(2)), ("rx_peer", peer(3))]);
+        set(first, peer(3));
+        set(second, peer(2));
+        assert_eq!([arrives(first), arrives(second)], [("rx_peer", peer(3)), ("rx_peer", peer(2))]);
+        rig.path.delete_peer_mac(first).unwrap();
+        assert_eq!([arrives(first), arrives(second)], [("rx_plain", first), ("rx_peer", peer(2))]);
+        set(second, peer(3));
+        assert_eq!(arrives(second), ("rx_peer", peer(3)));
+        rig.path.delete_peer_mac(second).unwrap();
+        assert_eq!([arrives(first), arrives(second)], [("rx_plain", first), ("rx_plain", second)]);
+    }
+}
+
+#[test]
 fn arp_plus_goes_to_the_daemon_whole() {
     let rig = Rig::new(2);
     let mut ring = rig.path.arp_plus_ring().unwrap();

@@ -1,0 +1,158 @@
+//! A class with members of its own on every bond of a lab.
+
+use super::{BOND, Bed, SETTLE_LIMIT};
+use linkbraid_api::{Error, PeerState};
+use linkbraid_lab::{Host, wait_for};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// A class, the same on every bond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    /// Its name.
+    pub name: &'static str,
+    /// Its members, the same on every host.
+    pub members: &'static [&'static str],
+    /// What belongs to it.
+    pub rule: &'static str,
+    /// How it spreads.
+    pub policy: &'static str,
+}
+
+/// One lane, as far as it is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Lane {
+    /// The peer.
+    peer: String,
+    /// Our member.
+    member: String,
+    /// What is known of it.
+    state: String,
+    /// Its share of its plan.
+    share_ppm: u32,
+    /// The class it is used by; absent for all other traffic.
+    #[serde(default)]
+    class: Option<String>,
+}
+
+impl Class {
+    /// What is typed to make it.
+    fn command(&self) -> String {
+        let Self { name, members, rule, policy } = self;
+        format!("class add {BOND} {name} --member {} --match {rule} --policy {policy}", members.join(","))
+    }
+}
+
+impl Bed {
+    /// Adds a class to all bonds; returns once its lanes, and no others, lie over its members.
+    pub fn add_class(&mut self, class: Class) -> Result<(), Error> {
+        for name in &self.bonded {
+            self.host(name)?.linkbraid(&class.command())?;
+            self.commands.push(format!("{name}# linkbraid {}", class.command()));
+        }
+        self.class = Some(class);
+        self.wait_settled(SETTLE_LIMIT)
+    }
+
+    /// Adds the class to bonds that were made anew, if there is one.
+    pub(super) fn make_class_again(&self) -> Result<(), Error> {
+        let Some(class) = &self.class else { return Ok(()) };
+        self.bonded.iter().try_for_each(|name| self.host(name)?.linkbraid(&class.command()).map(drop))?;
+        self.wait_settled(SETTLE_LIMIT)
+    }
+
+    /// Waits until [`Bed::is_settled`].
+    pub fn wait_settled(&self, limit: Duration) -> Result<(), Error> {
+        wait_for(limit, "all members to be used as their classes have them", || {
+            let unsettled = self.unsettled().map_err(|e| e.to_string())?;
+            unsettled.map_or(Ok(()), Err)
+        })
+    }
+
+    /// Whether on every host the lanes of the class lie over all its members, and no others do; without a class,
+    /// whether every member carries something to every peer.
+    pub fn is_settled(&self) -> Result<bool, Error> {
+        self.unsettled().map(|unsettled| unsettled.is_none())
+    }
+
+    /// A host where it is not so yet, with its lanes.
+    fn unsettled(&self) -> Result<Option<String>, Error> {
+        for name in &self.bonded {
+            let host = self.host(name)?;
+            let fail = |cause| Error::new(format!("host {name}"), "cannot read its lanes", cause);
+            let lanes = lanes(host).map_err(fail)?;
+            let peers = super::peers(host).map_err(fail)?;
+            let peers = peers.iter().filter(|peer| peer.state == PeerState::Alive).count();
+            let all: Vec<String> = (0..host.spec().links.len()).map(|link| format!("eth{link}")).collect();
+            if !settled(&lanes, &all, self.class.as_ref(), peers) {
+                return Ok(Some(format!("{name}: {lanes:?}")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether each member carries something to so many peers, and only what its class says.
+fn settled(lanes: &[Lane], members: &[String], class: Option<&Class>, peers: usize) -> bool {
+    let used: Vec<&Lane> = lanes
+        .iter()
+        .filter(|lane| lane.share_ppm > 0 && matches!(lane.state.as_str(), "up" | "heard"))
+        .filter(|lane| lane.peer != PLAIN)
+        .collect();
+    let class_of =
+        |member: &str| class.filter(|class| class.members.contains(&member)).map(|class| class.name);
+    let right = used.iter().all(|lane| lane.class.as_deref() == class_of(&lane.member));
+    let mut ways: Vec<(&str, &str)> =
+        used.iter().map(|lane| (lane.member.as_str(), lane.peer.as_str())).collect();
+    ways.sort_unstable();
+    ways.dedup();
+    right && peers > 0 && ways.len() == members.len() * peers
+}
+
+/// What stands for the peer of lanes to hosts without linkbraid.
+const PLAIN: &str = "plain hosts";
+
+fn lanes(host: Host<'_>) -> Result<Vec<Lane>, String> {
+    let text = host.linkbraid(&format!("lanes {BOND} --json")).map_err(|e| e.to_string())?;
+    serde_json::from_str(&text).map_err(|e| format!("{e} in {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URGENT: Class = Class { name: "urgent", members: &["eth1"], rule: "priority=6", policy: "spread" };
+
+    fn lane(member: &str, share_ppm: u32, class: Option<&str>) -> Lane {
+        Lane {
+            peer: "198.18.0.2".into(),
+            member: member.into(),
+            state: "up".into(),
+            share_ppm,
+            class: class.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn the_class_has_its_member_to_itself() {
+        let members = ["eth0".to_owned(), "eth1".to_owned()];
+        let good = [lane("eth0", 1_000_000, None), lane("eth1", 1_000_000, Some("urgent"))];
+        assert!(settled(&good, &members, Some(&URGENT), 1));
+        assert!(!settled(&good, &members, Some(&URGENT), 2), "a second peer has no lanes");
+        assert!(!settled(&good, &members, None, 1));
+        let shared = [lane("eth0", 500_000, None), lane("eth1", 500_000, None)];
+        assert!(!settled(&shared, &members, Some(&URGENT), 1));
+        assert!(settled(&shared, &members, None, 1));
+        let down = [lane("eth0", 1_000_000, None), lane("eth1", 0, Some("urgent"))];
+        assert!(!settled(&down, &members, Some(&URGENT), 1));
+    }
+
+    #[test]
+    fn the_command_is_what_a_user_types() {
+        let class = Class { members: &["eth1", "eth2"], policy: "mirror", ..URGENT };
+        assert_eq!(
+            class.command(),
+            "class add bond0 urgent --member eth1,eth2 --match priority=6 --policy mirror"
+        );
+    }
+}

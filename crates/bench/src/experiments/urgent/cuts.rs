@@ -1,0 +1,280 @@
+//! Messages while one of their two links is cut, silently and by its carrier, again and again.
+
+use super::{LINKS, LOADS, Load, MIRRORED, RATE, classed, ms, scenario, us};
+use crate::bed::Bed;
+use crate::flow::{MessageFlow, Messages, Trips};
+use crate::percentiles::Percentiles;
+use crate::report::{Cut, CutCase, CutTrace, MessageSettings, MessageTrace, Outcome};
+use crate::run::Run;
+use linkbraid_api::Error;
+use linkbraid_lab::{Fault, Topology};
+use std::time::{Duration, Instant};
+
+/// How long messages find their lanes before anything happens.
+const WARM: Duration = Duration::from_millis(300);
+/// How long they are watched before a cut, and from the cut until the link is mended: twice as long as a silent cut may
+/// go unnoticed.
+const WATCH: Duration = Duration::from_millis(300);
+/// How long a mended link may take until it is used again.
+const RETURN_LIMIT: Duration = Duration::from_secs(10);
+/// How often that is looked at: seldom, because each look takes CPU time from what is measured.
+const LOOK: Duration = Duration::from_millis(50);
+/// Bonds are made anew this often in each repeat, so that no link is held down for failing again and again; each then
+/// sees [`STEPS`]: 108 cuts in the three repeats of a whole run.
+const ROUNDS: u32 = 9;
+const QUICK_ROUNDS: u32 = 2;
+/// A bond without a class, to compare with, sees fewer.
+const BASE_ROUNDS: u32 = 2;
+/// Which of the two links is cut, and how.
+const STEPS: [(usize, Fault); 4] =
+    [(0, Fault::Silent), (1, Fault::Carrier), (0, Fault::Carrier), (1, Fault::Silent)];
+/// What a trace shows of the time around a cut.
+const TRACE_BEFORE: Duration = Duration::from_millis(50);
+const TRACE_AFTER: Duration = Duration::from_millis(250);
+/// Messages come closer to each other than in other cases, so that some are always on their way.
+const PERIOD_DIVISOR: u32 = 2;
+
+/// How the two links are shared.
+pub(super) struct Kind {
+    word: &'static str,
+    policy: &'static str,
+    /// The number of the first of the two links.
+    first: usize,
+}
+
+pub(super) const MIRROR: Kind = Kind { word: "mirror", policy: "mirror", first: LINKS - 2 };
+const PLAIN: Kind = Kind { word: "unmirrored", policy: "no class", first: 0 };
+
+/// When things were done.
+pub(super) struct Done {
+    pub object: String,
+    pub kind: &'static str,
+    pub cut: Duration,
+    pub mended: Duration,
+    pub again: Duration,
+}
+
+/// One flow, and what was done meanwhile.
+pub(super) struct Round {
+    pub trips: Trips,
+    pub cuts: Vec<Done>,
+}
+
+pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
+    let messages = Messages { period: messages.period / PERIOD_DIVISOR, ..messages };
+    if LOADS.iter().any(|load| run.wants(&id(&MIRROR, *load)))
+        && let Some(bed) = classed(run, "mirror", MIRRORED)?
+    {
+        let rounds = if run.settings.quick { QUICK_ROUNDS } else { ROUNDS };
+        all(run, &bed, &MIRROR, messages, rounds)?;
+    }
+    if LOADS.iter().any(|load| run.wants(&id(&PLAIN, *load))) {
+        let bed = run.bonded("unmirrored", Topology::symmetric(2, 2, Some(RATE)))?;
+        all(run, &bed, &PLAIN, messages, BASE_ROUNDS)?;
+    }
+    Ok(())
+}
+
+fn id(kind: &Kind, load: Load) -> String {
+    format!("{}/{}", kind.word, load.word)
+}
+
+/// All cuts of one bond, under both loads in turns.
+fn all(run: &mut Run<'_>, bed: &Bed, kind: &Kind, messages: Messages, rounds: u32) -> Result<(), Error> {
+    for load in LOADS {
+        let id = id(kind, load);
+        if !run.wants(&id) {
+            continue;
+        }
+        let messages = Messages { over: load.over, ..messages };
+        let (mut found, mut real_time) = (Vec::new(), true);
+        let drops = bed.backlog_drops()?;
+        for round in 0..rounds * run.settings.repeat {
+            match one_round(run, bed, kind, messages, round) {
+                Ok((flow, is_real_time)) => {
+                    real_time &= is_real_time;
+                    let line = line(&id, round, &flow);
+                    found.push(flow);
+                    run.say(&line)?;
+                }
+                Err(error) => run.fail(format!("{id} #{}", round + 1), error)?,
+            }
+        }
+        let settings = scenario::settings(&messages, real_time);
+        let drops = bed.backlog_drops()?.saturating_sub(drops);
+        let case = join(&id, kind, load, bed.name(), settings, &found)?;
+        run.report.cuts.extend(case.map(|case| CutCase { backlog_drops: drops, ..case }));
+    }
+    Ok(())
+}
+
+/// Four cuts under one flow, on bonds that have seen none.
+fn one_round(
+    run: &Run<'_>,
+    bed: &Bed,
+    kind: &Kind,
+    messages: Messages,
+    round: u32,
+) -> Result<(Round, bool), Error> {
+    bed.make_again()?;
+    bed.wait_settled(RETURN_LIMIT)?;
+    // What one host does at once, the other learns from it: both are cut off in turns.
+    let name = if round.is_multiple_of(2) { "a" } else { "b" };
+    let flow = MessageFlow::start(bed.host("a")?, bed.host("b")?, messages)?;
+    run.pause(WARM)?;
+    let cuts = STEPS.iter().map(|step| one_cut(run, bed, &flow, name, kind, *step)).collect::<Result<_, _>>();
+    let real_time = flow.real_time;
+    let trips = flow.stop()?;
+    Ok((Round { trips, cuts: cuts? }, real_time))
+}
+
+fn one_cut(
+    run: &Run<'_>,
+    bed: &Bed,
+    flow: &MessageFlow,
+    host: &str,
+    kind: &Kind,
+    (step, fault): (usize, Fault),
+) -> Result<Done, Error> {
+    let link = bed.host(host)?.link(kind.first + step)?;
+    let at = |instant: Instant| instant.saturating_duration_since(flow.zero);
+    run.pause(WATCH)?;
+    let cut = link.fail(fault)?;
+    let watched = run.pause(WATCH);
+    let mended = link.mend()?;
+    watched?;
+    let deadline = Instant::now() + RETURN_LIMIT;
+    while !bed.is_settled()? {
+        if Instant::now() >= deadline {
+            let object = format!("host {host}");
+            let what = format!("waiting for '{}' to be used again", link.nic());
+            return Err(Error::new(object, what, format!("not within {RETURN_LIMIT:?}")));
+        }
+        run.pause(LOOK)?;
+    }
+    Ok(Done {
+        object: format!("{host}/{}", link.nic()),
+        kind: fault.word(),
+        cut: at(cut),
+        mended: at(mended),
+        again: flow.zero.elapsed(),
+    })
+}
+
+/// All rounds of one case; `None` if there are none.
+pub(super) fn join(
+    id: &str,
+    kind: &Kind,
+    load: Load,
+    lab: &str,
+    messages: MessageSettings,
+    rounds: &[Round],
+) -> Result<Option<CutCase>, Error> {
+    let Some(normal) = normal(rounds)? else { return Ok(None) };
+    let limit = normal * 2;
+    let (mut cuts, mut traces) = (Vec::new(), Vec::new());
+    for round in rounds {
+        for done in &round.cuts {
+            cuts.push(cut(&round.trips, done, limit));
+            traces.push(trace(&round.trips, done.cut));
+        }
+    }
+    Ok(Some(CutCase {
+        id: id.into(),
+        lab: lab.into(),
+        policy: kind.policy.into(),
+        load: load.word.into(),
+        rate_mbit: RATE,
+        messages,
+        normal_us: us(normal),
+        late_us: us(limit),
+        traces: worst(&cuts, &traces),
+        cuts,
+        twice: rounds.iter().map(|round| round.trips.twice).sum(),
+        backlog_drops: 0,
+    }))
+}
+
+/// The median round trip of what was sent just before the cuts.
+fn normal(rounds: &[Round]) -> Result<Option<Duration>, Error> {
+    let quiet = rounds.iter().flat_map(|round| round.cuts.iter().map(move |done| (&round.trips, done)));
+    let trips = quiet.flat_map(|(trips, done)| trips.between(done.cut.saturating_sub(WATCH), done.cut));
+    let all = Percentiles::of(trips.filter_map(|trip| trip.took))?;
+    Ok((all.count() > 0).then(|| Duration::from_secs_f64(all.at_us(0.5) / 1e6)))
+}
+
+pub(super) fn cut(trips: &Trips, done: &Done, limit: Duration) -> Cut {
+    let outcome = |from: Duration, to: Duration| {
+        let count = trips.count(from, to, limit);
+        Outcome {
+            sent: count.sent,
+            lost: count.lost,
+            late: count.late,
+            max_us: count.worst.map_or(0.0, us),
+            last_bad_ms: count.last_bad.map(|at| ms(at.saturating_sub(from))),
+        }
+    };
+    // What is on its way as the link is cut may be lost with it, so it counts as sent while the link is cut.
+    let begin = done.cut.saturating_sub(limit / 2);
+    let length = done.mended.saturating_sub(begin);
+    Cut {
+        object: done.object.clone(),
+        kind: done.kind.into(),
+        cut_ms: ms(done.mended.saturating_sub(done.cut)),
+        again_ms: ms(done.again.saturating_sub(done.mended)),
+        before: outcome(begin.saturating_sub(length), begin),
+        during: outcome(begin, done.mended),
+        after: outcome(done.mended, done.again),
+    }
+}
+
+fn trace(trips: &Trips, cut: Duration) -> MessageTrace {
+    let shown = trips.between(cut.saturating_sub(TRACE_BEFORE), cut + TRACE_AFTER);
+    MessageTrace {
+        at_ms: shown.iter().map(|trip| since(trip.sent, cut)).collect(),
+        took_us: shown.iter().map(|trip| trip.took.map(us)).collect(),
+    }
+}
+
+/// Milliseconds from one time to another, negative if that was before.
+fn since(time: Duration, from: Duration) -> f64 {
+    if time >= from { ms(time - from) } else { -ms(from - time) }
+}
+
+/// Of each kind of cut, the one with the most messages lost or late.
+fn worst(cuts: &[Cut], traces: &[MessageTrace]) -> Vec<CutTrace> {
+    let mut kinds: Vec<&str> = cuts.iter().map(|cut| cut.kind.as_str()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let of_kind = |kind: &str| {
+        let of_kind = cuts.iter().enumerate().filter(|(_, cut)| cut.kind == kind);
+        // The first of several that are alike.
+        of_kind.rev().max_by_key(|(_, cut)| cut.during.bad()).map(|(index, _)| index)
+    };
+    let chosen = kinds.into_iter().filter_map(of_kind);
+    chosen
+        .map(|index| CutTrace {
+            cut: u32::try_from(index).unwrap_or(u32::MAX),
+            messages: traces[index].clone(),
+        })
+        .collect()
+}
+
+/// One round, for whoever watches.
+fn line(id: &str, round: u32, flow: &Round) -> String {
+    let normal =
+        Percentiles::of(flow.trips.between(Duration::ZERO, WARM).iter().filter_map(|trip| trip.took));
+    let normal = normal.map_or(0.0, |all| all.at_us(0.5));
+    let each: Vec<String> = flow
+        .cuts
+        .iter()
+        .map(|done| {
+            let cut = cut(&flow.trips, done, Duration::from_secs_f64(normal * 2.0 / 1e6));
+            format!(
+                "{} {}: {} lost, {} late ({} before), back after {:.0} ms",
+                cut.kind, cut.object, cut.during.lost, cut.during.late, cut.before.late, cut.again_ms
+            )
+        })
+        .collect();
+    format!("  #{} {id} ({normal:.0} us): {}", round + 1, each.join("; "))
+}

@@ -1,0 +1,201 @@
+//! Small messages at a steady pace, each sent back by the other host: the round trip of every one.
+//!
+//! Messages leave when they are due, whether or not earlier ones are back: a slow answer does not hide the messages that
+//! would have been slow after it.
+
+mod echo;
+mod ends;
+mod trips;
+
+pub use trips::{Trip, Trips};
+
+use super::{LOOK, failed, panicked};
+use ends::Ends;
+use linkbraid_api::Error;
+use linkbraid_lab::Host;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The least size of a message: its number.
+pub const BYTES_MIN: usize = 8;
+/// The largest: what one datagram holds at an MTU of 1500.
+pub const BYTES_MAX: usize = 1472;
+/// A sender that is this late, because the machine had no time for it, leaves the messages out that it missed.
+const LATE: Duration = Duration::from_millis(20);
+/// How long answers are waited for after the last message was sent: TCP may send again what a link has lost.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_TCP: Duration = Duration::from_secs(5);
+/// The most messages of one flow, which bounds the memory: ten minutes of 10,000 a second.
+const NUMBERS_MAX: usize = 6_000_000;
+/// The priority of both ends among real-time threads; anything above an ordinary thread does.
+const REAL_TIME: libc::c_int = 10;
+
+/// How messages travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// One connection, without Nagle's delay.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Messages {
+    /// How.
+    pub over: Over,
+    /// Payload bytes of each, [`BYTES_MIN`] to [`BYTES_MAX`].
+    pub bytes: usize,
+    /// From one to the next.
+    pub period: Duration,
+    /// `SO_PRIORITY` of both ends.
+    pub priority: i32,
+}
+
+/// A flow that runs until it is stopped.
+#[derive(Debug)]
+pub struct MessageFlow {
+    /// Its zero of time.
+    pub zero: Instant,
+    /// Whether both ends run before all ordinary threads, so that waiting for a CPU is not what is measured.
+    pub real_time: bool,
+    sent_all: Arc<AtomicBool>,
+    echo_over: Arc<AtomicBool>,
+    client: Option<JoinHandle<io::Result<Trips>>>,
+    echo: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl MessageFlow {
+    /// Starts to send from one host to another and back.
+    pub fn start(from: Host<'_>, to: Host<'_>, messages: Messages) -> Result<Self, Error> {
+        let bytes = messages.bytes.clamp(BYTES_MIN, BYTES_MAX);
+        let messages = Messages { bytes, ..messages };
+        let Ends { client, echo } = Ends::connect(from, to, &messages)?;
+        let (sent_all, echo_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (send_over, return_over) = (Arc::clone(&sent_all), Arc::clone(&echo_over));
+        let (ready, told) = std::sync::mpsc::channel();
+        let echo_ready = ready.clone();
+        let zero = Instant::now();
+        let mut flow = Self {
+            zero,
+            real_time: false,
+            sent_all,
+            echo_over,
+            echo: Some(std::thread::spawn(move || {
+                // Whoever started it may be gone.
+                let _ = echo_ready.send(before_others());
+                echo::serve(echo, &return_over)
+            })),
+            client: Some(std::thread::spawn(move || {
+                let _ = ready.send(before_others());
+                run(client, &messages, zero, &send_over)
+            })),
+        };
+        // Both threads send one word before anything else, or are gone.
+        flow.real_time = told.iter().take(2).filter(|is| *is).count() == 2;
+        Ok(flow)
+    }
+
+    /// Ends it, once all messages are back, or were given enough time.
+    pub fn stop(mut self) -> Result<Trips, Error> {
+        self.sent_all.store(true, Ordering::Release);
+        let gone = || Err(panicked());
+        let trips = self.client.take().map_or_else(gone, |thread| thread.join().unwrap_or_else(|_| gone()));
+        self.echo_over.store(true, Ordering::Release);
+        let echo =
+            self.echo.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(|_| Err(panicked())));
+        let fail = |e: io::Error| Error::new("messages", "an end failed", e.to_string());
+        let trips = trips.map_err(fail)?;
+        echo.map_err(fail).map(|()| trips)
+    }
+}
+
+impl Drop for MessageFlow {
+    fn drop(&mut self) {
+        // Its threads end by themselves; nobody waits for them.
+        self.sent_all.store(true, Ordering::Release);
+        self.echo_over.store(true, Ordering::Release);
+    }
+}
+
+/// Puts the calling thread before all ordinary ones; whether it may.
+fn before_others() -> bool {
+    // A timer that comes 50 us late, as it may for an ordinary thread, would make bursts of messages.
+    let _ = nix::sys::prctl::set_timerslack(1);
+    let parameters = libc::sched_param { sched_priority: REAL_TIME };
+    // SAFETY: the call reads the struct and keeps nothing of it; 0 is the calling thread. nix has no wrapper for it.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+}
+
+/// The sending end: one thread, so that no other has to be woken between a message's arrival and its time.
+fn run(mut client: ends::Client, messages: &Messages, zero: Instant, over: &AtomicBool) -> io::Result<Trips> {
+    let mut trips = Trips::default();
+    let mut payload = vec![0x5a; messages.bytes];
+    let mut due = Duration::ZERO;
+    let mut listen_until: Option<Duration> = None;
+    loop {
+        let now = zero.elapsed();
+        if listen_until.is_none() && (over.load(Ordering::Acquire) || trips.sent() >= NUMBERS_MAX) {
+            listen_until = Some(now + if client.is_datagrams() { LINGER } else { LINGER_TCP });
+        }
+        let wait = match listen_until {
+            Some(until) if now >= until || trips.outstanding() == 0 => return Ok(trips),
+            Some(until) => (until - now).min(LOOK),
+            None if now >= due => {
+                if now - due > LATE {
+                    trips.slipped += now - due;
+                    due = now;
+                }
+                due += messages.period;
+                send(&mut client, &mut payload, zero, &mut trips)?;
+                continue;
+            }
+            None => (due - now).min(LOOK),
+        };
+        let mut events = PollFlags::POLLIN;
+        events.set(PollFlags::POLLOUT, client.wants_to_write());
+        let mut polled = [PollFd::new(client.as_fd(), events)];
+        match ppoll(&mut polled, Some(TimeSpec::from_duration(wait)), None) {
+            Ok(0) | Err(nix::errno::Errno::EINTR) => continue,
+            Ok(_) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        client.flush()?;
+        receive(&mut client, zero, &mut trips)?;
+    }
+}
+
+fn send(client: &mut ends::Client, payload: &mut [u8], zero: Instant, trips: &mut Trips) -> io::Result<()> {
+    payload[..8].copy_from_slice(&(trips.sent() as u64).to_be_bytes());
+    trips.leaves(zero.elapsed());
+    match client.send(payload) {
+        // What the kernel did not take never comes back, and counts as lost.
+        Err(error) if client.is_datagrams() && error.kind() != ErrorKind::InvalidInput => {
+            trips.refused += 1;
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+fn receive(client: &mut ends::Client, zero: Instant, trips: &mut Trips) -> io::Result<()> {
+    loop {
+        match client.receive() {
+            Ok(Some(number)) => trips.is_back(number, zero.elapsed()),
+            Ok(None) => return Ok(()),
+            // One that reports an earlier datagram's fate says nothing about the next.
+            Err(_) if client.is_datagrams() => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! Both ends of a flow of messages: sockets that are made inside their hosts.
+
+use super::{BYTES_MAX, LOOK, Messages, Over, failed};
+use linkbraid_api::Error;
+use linkbraid_lab::Host;
+use nix::sys::socket::{setsockopt, sockopt};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// How long a connection may take to be made, also over links that are full.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// Both, connected.
+pub struct Ends {
+    /// What sends; it never blocks.
+    pub client: Client,
+    /// What answers; it blocks for [`LOOK`].
+    pub echo: Echo,
+}
+
+/// The sending end.
+pub enum Client {
+    /// A connection, what it still has to send, and what of an answer has come so far.
+    Tcp { stream: TcpStream, unsent: Vec<u8>, partial: Vec<u8>, bytes: usize },
+    /// Datagrams.
+    Udp(UdpSocket),
+}
+
+/// The answering end.
+pub enum Echo {
+    /// A connection.
+    Tcp(TcpStream),
+    /// Datagrams.
+    Udp(UdpSocket),
+}
+
+impl Ends {
+    /// Makes and connects both.
+    pub fn connect(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<Self, Error> {
+        match messages.over {
+            Over::Tcp => tcp(from, to, messages),
+            Over::Udp => udp(from, to, messages.priority),
+        }
+    }
+}
+
+fn prioritize(socket: &impl AsFd, priority: i32) -> io::Result<()> {
+    setsockopt(socket, sockopt::Priority, &priority).map_err(Into::into)
+}
+
+fn tcp(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<Ends, Error> {
+    let listener = to.run(|| TcpListener::bind((to.ipv4(), 0)))?.map_err(|e| failed(to, "listen", &e))?;
+    // What it accepts answers with its priority from the first segment on.
+    prioritize(&listener, messages.priority).map_err(|e| failed(to, "set a priority", &e))?;
+    let address = listener.local_addr().map_err(|e| failed(to, "listen", &e))?;
+    let stream = from.run(|| TcpStream::connect_timeout(&address, CONNECT_LIMIT))?;
+    let stream = stream.map_err(|e| failed(from, &format!("connect to {address}"), &e))?;
+    let (echo, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
+    for (host, end) in [(from, &stream), (to, &echo)] {
+        prioritize(end, messages.priority)
+            .and_then(|()| end.set_nodelay(true))
+            .map_err(|e| failed(host, "set up a connection", &e))?;
+    }
+    stream.set_nonblocking(true).map_err(|e| failed(from, "send", &e))?;
+    let timed = echo.set_read_timeout(Some(LOOK)).and_then(|()| echo.set_write_timeout(Some(LOOK)));
+    timed.map_err(|e| failed(to, "answer", &e))?;
+    let client = Client::Tcp { stream, unsent: Vec::new(), partial: Vec::new(), bytes: messages.bytes };
+    Ok(Ends { client, echo: Echo::Tcp(echo) })
+}
+
+fn udp(from: Host<'_>, to: Host<'_>, priority: i32) -> Result<Ends, Error> {
+    let bound = |host: Host<'_>| -> Result<(UdpSocket, SocketAddr), Error> {
+        let made = host.run(|| {
+            let socket = UdpSocket::bind((host.ipv4(), 0))?;
+            let address = socket.local_addr()?;
+            prioritize(&socket, priority)?;
+            Ok::<_, io::Error>((socket, address))
+        })?;
+        made.map_err(|e| failed(host, "make a socket", &e))
+    };
+    let ((client, near), (echo, far)) = (bound(from)?, bound(to)?);
+    let connected = client.connect(far).and_then(|()| client.set_nonblocking(true));
+    connected.map_err(|e| failed(from, &format!("send to {far}"), &e))?;
+    let connected = echo.connect(near).and_then(|()| echo.set_read_timeout(Some(LOOK)));
+    connected.map_err(|e| failed(to, &format!("answer to {near}"), &e))?;
+    Ok(Ends { client: Client::Udp(client), echo: Echo::Udp(echo) })
+}
+
+impl Client {
+    /// Whether an error is that of one datagram, and not the end of all.
+    pub fn is_datagrams(&self) -> bool {
+        matches!(self, Self::Udp(_))
+    }
+
+    /// Whether it still has something to send.
+    pub fn wants_to_write(&self) -> bool {
+        matches!(self, Self::Tcp { unsent, .. } if !unsent.is_empty())
+    }
+
+    /// Sends a message; what a connection does not take at once is kept for [`Client::flush`].
+    pub fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Udp(socket) => socket.send(message).map(drop),
+            Self::Tcp { unsent, .. } => {
+                unsent.extend_from_slice(message);
+                self.flush()
+            }
+        }
+    }
+
+    /// Sends what is left.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let Self::Tcp { stream, unsent, .. } = self else { return Ok(()) };
+        while !unsent.is_empty() {
+            match stream.write(unsent) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => drop(unsent.drain(..written)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the next answer that is there.
+    pub fn receive(&mut self) -> io::Result<Option<u64>> {
+        let mut room = [0; BYTES_MAX];
+        loop {
+            let read = match self {
+                Self::Udp(socket) => socket.recv(&mut room),
+                Self::Tcp { stream, partial, bytes, .. } => {
+                    let missing = *bytes - partial.len();
+                    stream.read(&mut room[..missing])
+                }
+            };
+            let read = match read {
+                Ok(read) => &room[..read],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            match self {
+                // One that is too short for a number is not ours.
+                Self::Udp(_) => match number(read) {
+                    Some(number) => return Ok(Some(number)),
+                    None => continue,
+                },
+                Self::Tcp { partial, bytes, .. } => {
+                    if read.is_empty() {
+                        return Err(ErrorKind::UnexpectedEof.into());
+                    }
+                    partial.extend_from_slice(read);
+                    if partial.len() == *bytes {
+                        let whole = std::mem::take(partial);
+                        return Ok(number(&whole));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn number(message: &[u8]) -> Option<u64> {
+    message.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp { stream, .. } => stream.as_fd(),
+            Self::Udp(socket) => socket.as_fd(),
+        }
+    }
+}

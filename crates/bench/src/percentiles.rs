@@ -1,0 +1,120 @@
+//! Percentiles of many times, from a histogram: HdrHistogram, exact to a thousandth.
+
+use crate::report::Bin;
+use hdrhistogram::Histogram;
+use linkbraid_api::Error;
+use std::time::Duration;
+
+/// The longest time that is told from longer ones.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Decimal digits that are exact.
+const DIGITS: u8 = 3;
+/// Bars for people: the first ends at 1 us, each next one a tenth later.
+const FIRST_BIN_NS: u64 = 1000;
+const BIN_GROWTH: f64 = 1.1;
+
+/// Many times.
+#[derive(Debug, Clone)]
+pub struct Percentiles(Histogram<u64>);
+
+impl Percentiles {
+    /// None yet.
+    pub fn new() -> Result<Self, Error> {
+        let longest = u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX);
+        Histogram::new_with_bounds(1, longest, DIGITS)
+            .map(Self)
+            .map_err(|e| Error::new("percentiles", "cannot make a histogram", e.to_string()))
+    }
+
+    /// Of some times.
+    pub fn of(times: impl IntoIterator<Item = Duration>) -> Result<Self, Error> {
+        let mut percentiles = Self::new()?;
+        times.into_iter().for_each(|time| percentiles.add(time));
+        Ok(percentiles)
+    }
+
+    /// One more.
+    pub fn add(&mut self, time: Duration) {
+        self.0.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// All of another one.
+    pub fn join(&mut self, other: &Self) -> Result<(), Error> {
+        self.0
+            .add(&other.0)
+            .map_err(|e| Error::new("percentiles", "cannot join two histograms", e.to_string()))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The time that this share of them is at most, in microseconds; 0 of none.
+    pub fn at_us(&self, share: f64) -> f64 {
+        us(self.0.value_at_quantile(share))
+    }
+
+    /// The shortest, in microseconds; 0 of none.
+    pub fn min_us(&self) -> f64 {
+        us(self.0.min())
+    }
+
+    /// The longest, in microseconds; 0 of none.
+    pub fn max_us(&self) -> f64 {
+        us(self.0.max())
+    }
+
+    /// The mean, in microseconds; 0 of none.
+    pub fn mean_us(&self) -> f64 {
+        self.0.mean() / 1e3
+    }
+
+    /// The standard deviation, in microseconds; 0 of none.
+    pub fn stddev_us(&self) -> f64 {
+        self.0.stdev() / 1e3
+    }
+
+    /// All of them as bars, empty ones left out.
+    pub fn bins(&self) -> Vec<Bin> {
+        let bars = self.0.iter_log(FIRST_BIN_NS, BIN_GROWTH);
+        let bars = bars.filter(|bar| bar.count_since_last_iteration() > 0);
+        bars.map(|bar| Bin { up_to_us: us(bar.value_iterated_to()), count: bar.count_since_last_iteration() })
+            .collect()
+    }
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_exact_to_a_thousandth() {
+        let all = Percentiles::of((1..=1000).map(|n| Duration::from_micros(n * 10))).expect("makes");
+        for (share, us) in [(0.5, 5000.0), (0.99, 9900.0), (0.999, 9990.0), (1.0, 10_000.0)] {
+            let at = all.at_us(share);
+            assert!((at / us - 1.0).abs() < 0.002, "{share}: {at}");
+        }
+        assert_eq!(all.count(), 1000);
+        assert!((all.mean_us() / 5005.0 - 1.0).abs() < 0.001, "{}", all.mean_us());
+        assert!((all.min_us() / 10.0 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn bars_have_every_time_once_and_what_is_too_long_is_the_longest() {
+        let mut all = Percentiles::of([3, 40, 40, 900].map(Duration::from_micros)).expect("makes");
+        all.join(&Percentiles::of([Duration::from_secs(600)]).expect("makes")).expect("same bounds");
+        let bins = all.bins();
+        assert_eq!(bins.iter().map(|bin| bin.count).sum::<u64>(), 5);
+        assert_eq!(bins.iter().map(|bin| bin.count).collect::<Vec<_>>(), [1, 2, 1, 1]);
+        let ends: Vec<f64> = bins.iter().map(|bin| bin.up_to_us).collect();
+        for (end, us) in ends.iter().zip([3.0, 40.0, 900.0]) {
+            assert!((us..us * 1.11).contains(end), "{ends:?}");
+        }
+        assert_eq!(Percentiles::new().expect("makes").bins(), []);
+    }
+}

@@ -1,0 +1,21 @@
+//! `run`
+
+use crate::units;
+use clap::Args;
+use std::ffi::OsString;
+
+/// `run`
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The bond; if left out, the only one that has such a class
+    #[arg(long, value_name = "BOND", value_parser = units::interface)]
+    pub bond: Option<String>,
+
+    /// The class
+    #[arg(long, value_name = "NAME", value_parser = units::class)]
+    pub class: String,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}

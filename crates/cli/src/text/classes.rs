@@ -1,0 +1,76 @@
+//! `class show`
+
+use super::human;
+use super::table::{Align, Table};
+use super::{Style, Tone};
+use linkbraid_api::{Borrow, ClassRecord, Fallback};
+
+/// Classes, an empty line between two; the first line of each says what carries it.
+pub fn classes(records: &[ClassRecord], style: &Style) -> String {
+    if records.is_empty() {
+        return "no classes\n".to_owned();
+    }
+    records.iter().map(|record| class(record, style)).collect::<Vec<_>>().join("\n")
+}
+
+fn class(record: &ClassRecord, style: &Style) -> String {
+    let mut out = headline(record, style);
+    let fallback = match record.fallback {
+        Fallback::Share => "share",
+        Fallback::Block => "block",
+    };
+    let borrow = match record.borrow {
+        Borrow::Never => "never",
+        Borrow::Idle => "idle",
+    };
+    let uses = if record.uses == record.members { String::new() } else { record.uses.join(", ") };
+    let sent = format!("{}, {}", frames(record.tx_frames), human::bytes(record.tx_bytes));
+    let facts = [
+        ("members", record.members.join(", ")),
+        ("uses", uses),
+        ("policy", format!("{}, fallback {fallback}, borrow {borrow}", human::policy(record.policy))),
+        ("sent", sent),
+    ];
+    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+        out.push_str(&format!("  {name:<8}  {value}\n"));
+    }
+    // A path in the last column may be long; the numbers stay in line.
+    let mut table = Table::new(
+        "  ",
+        &[("rule", Align::Right), ("frames", Align::Right), ("bytes", Align::Right), ("match", Align::Left)],
+    );
+    for rule in &record.rules {
+        table.row([
+            rule.number.to_string(),
+            human::frames(rule.frames),
+            human::bytes(rule.bytes),
+            rule.matches.clone(),
+        ]);
+    }
+    out + "\n" + &table.render()
+}
+
+/// `bond0 class voice: ok, 2 of 2 members carry it`
+fn headline(record: &ClassRecord, style: &Style) -> String {
+    let own = record.members.iter().filter(|member| record.uses.contains(member)).count();
+    let of = human::count(record.members.len(), "member");
+    let carry = if record.members.len() == 1 { "carries" } else { "carry" };
+    let (tone, word, text) = match (record.members.len(), own, record.uses.len()) {
+        (0, _, 0) => (Tone::Bad, "down", "no member can carry it".to_owned()),
+        (0, ..) => (Tone::Good, "ok", "it shares the members of all other traffic".to_owned()),
+        (_, 0, 0) if record.fallback == Fallback::Block => {
+            (Tone::Bad, "down", format!("0 of {of} {carry} it: its frames are dropped"))
+        }
+        (_, 0, 0) => (Tone::Bad, "down", format!("0 of {of} {carry} it, and no other can")),
+        (_, 0, _) => {
+            (Tone::Uneasy, "degraded", format!("0 of {of} {carry} it: it shares those of all other traffic"))
+        }
+        (all, own, _) if own < all => (Tone::Uneasy, "degraded", format!("{own} of {of} {carry} it")),
+        (_, own, _) => (Tone::Good, "ok", format!("{own} of {of} {carry} it")),
+    };
+    format!("{} class {}: {}, {text}\n", record.bond, record.name, style.paint(tone, word))
+}
+
+fn frames(count: u64) -> String {
+    format!("{} frame{}", human::frames(count), if count == 1 { "" } else { "s" })
+}

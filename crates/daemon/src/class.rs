@@ -1,0 +1,315 @@
+//! `class add`, `class set`, `class del` and `run`: everything done, or everything as it was.
+
+use crate::{
+    bond::{Bond, Member},
+    control::Control,
+    error::About as _,
+    group::Groups,
+    member::{find, settle},
+    state::SavedClass,
+    tables::plain_lanes,
+};
+use linkbraid_api::{
+    Borrow, ClassAdd, ClassDel, ClassSet, Error, Policy, Run, check_class_name, limits::CLASSES_MAX,
+};
+use std::collections::BTreeMap;
+
+mod check;
+mod rules;
+
+pub(crate) use check::of_bond_add;
+pub(crate) use rules::{Written, class_group};
+
+/// The classes of a bond, in the order in which their rules are tried, and the class of each member, by index.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Classes {
+    pub list: Vec<SavedClass>,
+    pub members: BTreeMap<u32, u8>,
+}
+
+impl Classes {
+    pub(crate) fn of(bond: &Bond) -> Self {
+        Self {
+            list: bond.saved.classes.clone(),
+            members: bond.members.iter().map(|member| (member.ifindex, member.class)).collect(),
+        }
+    }
+
+    /// Gives the members named, and no others, to a class.
+    fn give(&mut self, bond: &Bond, class: &SavedClass, names: &[String], what: &str) -> Result<(), Error> {
+        for (_, of) in self.members.iter_mut().filter(|(_, of)| **of == class.number) {
+            *of = 0;
+        }
+        for (i, name) in names.iter().enumerate() {
+            let member = find(bond, name)?;
+            let refuse = |cause: String, hint: String| {
+                Err(Error::new(&bond.saved.name, format!("{what}: member '{name}'"), cause).hint(hint))
+            };
+            if names[..i].contains(name) {
+                let hint = format!("linkbraid class show {}", bond.saved.name);
+                return refuse("it is named twice".into(), hint);
+            }
+            let of = self.members.entry(member.ifindex).or_default();
+            if let Some(other) = self.list.iter().find(|other| other.number == *of && *of != 0) {
+                let cause = format!("it is in class '{}' already", other.name);
+                return refuse(
+                    cause,
+                    format!("linkbraid class set {} {} --no-members", bond.saved.name, other.name),
+                );
+            }
+            *of = class.number;
+        }
+        Ok(())
+    }
+}
+
+/// `class add`
+pub(crate) async fn add(control: &mut Control, add: ClassAdd) -> Result<Vec<String>, Error> {
+    change(control, &add.bond.clone(), |bond| {
+        let what = format!("cannot add class '{}'", add.name);
+        check_class_name(&add.name).map_err(|error| {
+            let hint = error.hint.unwrap_or_else(|| "linkbraid class add --help".to_owned());
+            Error::new(&add.bond, &what, error.cause).hint(hint)
+        })?;
+        let mut classes = Classes::of(bond);
+        if classes.list.iter().any(|class| class.name == add.name) {
+            return Err(Error::new(&add.bond, what, "a class of this name is there already")
+                .hint(format!("linkbraid class show {}", add.bond)));
+        }
+        let numbers = 1..=CLASSES_MAX as u8;
+        let Some(number) = numbers.into_iter().find(|n| classes.list.iter().all(|class| class.number != *n))
+        else {
+            return Err(Error::new(&add.bond, what, format!("it has {CLASSES_MAX} classes already"))
+                .hint(format!("linkbraid class show {}", add.bond)));
+        };
+        let class = SavedClass {
+            number,
+            name: add.name,
+            rules: add.rules,
+            has_members: !add.members.is_empty(),
+            policy: add.policy,
+            fallback: add.fallback,
+            borrow: add.borrow,
+        };
+        classes.give(bond, &class, &add.members, &what)?;
+        classes.list.push(class);
+        Ok((classes, what))
+    })
+    .await
+}
+
+/// `class set`
+pub(crate) async fn set(control: &mut Control, set: ClassSet) -> Result<Vec<String>, Error> {
+    change(control, &set.bond.clone(), |bond| {
+        let what = format!("cannot change class '{}'", set.name);
+        let mut classes = Classes::of(bond);
+        let Some(class) = classes.list.iter_mut().find(|class| class.name == set.name) else {
+            return Err(no_class(bond, &set.name));
+        };
+        class.rules = set.rules.unwrap_or_else(|| class.rules.clone());
+        class.policy = set.policy.unwrap_or(class.policy);
+        class.fallback = set.fallback.unwrap_or(class.fallback);
+        class.borrow = set.borrow.unwrap_or(class.borrow);
+        class.has_members = set.members.as_ref().map_or(class.has_members, |members| !members.is_empty());
+        let class = class.clone();
+        if let Some(members) = &set.members {
+            classes.give(bond, &class, members, &what)?;
+        }
+        Ok((classes, what))
+    })
+    .await
+}
+
+/// `class del`
+pub(crate) async fn delete(control: &mut Control, del: ClassDel) -> Result<Vec<String>, Error> {
+    change(control, &del.bond.clone(), |bond| {
+        let mut classes = Classes::of(bond);
+        let Some(at) = classes.list.iter().position(|class| class.name == del.name) else {
+            return Err(no_class(bond, &del.name));
+        };
+        let gone = classes.list.remove(at);
+        for of in classes.members.values_mut().filter(|of| **of == gone.number) {
+            *of = 0;
+        }
+        Ok((classes, format!("cannot remove class '{}'", del.name)))
+    })
+    .await
+}
+
+/// Changes the classes of a bond, all of it or nothing. `wanted` tells the new ones and what to call it if that fails.
+async fn change(
+    control: &mut Control,
+    name: &str,
+    wanted: impl FnOnce(&Bond) -> Result<(Classes, String), Error>,
+) -> Result<Vec<String>, Error> {
+    let mut bond = control.bonds.remove(name).ok_or_else(|| control.no_bond(name))?;
+    let result = match wanted(&bond) {
+        Ok((classes, what)) => replace(control, &mut bond, classes, &what).await,
+        Err(error) => Err(error),
+    };
+    control.bonds.insert(name.to_owned(), bond);
+    result
+}
+
+async fn replace(
+    control: &mut Control,
+    bond: &mut Bond,
+    classes: Classes,
+    what: &str,
+) -> Result<Vec<String>, Error> {
+    check::check(bond, &classes, what)?;
+    let old = Classes::of(bond);
+    if let Err(error) = apply(control, bond, &classes).await {
+        if let Err(error) = apply(control, bond, &old).await {
+            tracing::error!(bond = %bond.saved.name, %error, "the classes could not be put back");
+        }
+        return Err(error);
+    }
+    tell(bond, &old, &classes);
+    Ok(check::warnings(bond, &classes, &old))
+}
+
+/// Makes these the bond's classes. Control groups come first and go last, so that no rule names one that is not there.
+pub(crate) async fn apply(control: &mut Control, bond: &mut Bond, classes: &Classes) -> Result<(), Error> {
+    bond.saved.classes.clone_from(&classes.list);
+    for member in &mut bond.members {
+        member.class = classes.members.get(&member.ifindex).copied().unwrap_or(0);
+    }
+    for saved in &mut bond.saved.members {
+        saved.class = classes.members.get(&saved.before.link.index).copied().unwrap_or(0);
+    }
+    bond.make_groups();
+    // Plans before rules: until its rules are there a class is nobody's; and the other way when it goes.
+    let rules = bond.write_rules();
+    settle(control, bond).await?;
+    rules?;
+    bond.remove_groups();
+    control.state.write(&bond.saved)
+}
+
+fn tell(bond: &mut Bond, old: &Classes, new: &Classes) {
+    let has = |classes: &Classes, name: &str| classes.list.iter().any(|class| class.name == name);
+    for class in &new.list {
+        let (reason, text) = match has(old, &class.name) {
+            false => ("class_added", format!("class '{}' added", class.name)),
+            true if old != new => ("class_changed", format!("class '{}' changed", class.name)),
+            true => continue,
+        };
+        let same = old.list.iter().find(|before| before.name == class.name).is_some_and(|before| {
+            let members = |classes: &Classes| -> Vec<u32> {
+                let own = classes.members.iter().filter(|(_, of)| **of == class.number);
+                own.map(|(index, _)| *index).collect()
+            };
+            before == class && members(old) == members(new)
+        });
+        if !same {
+            bond.history.bond(None, reason, text);
+        }
+    }
+    for class in old.list.iter().filter(|class| !has(new, &class.name)) {
+        bond.history.bond(None, "class_removed", format!("class '{}' removed", class.name));
+    }
+}
+
+pub(crate) fn no_class(bond: &Bond, name: &str) -> Error {
+    let cause = match bond.saved.classes.is_empty() {
+        true => "there are no classes".to_owned(),
+        false => {
+            let names: Vec<&str> = bond.saved.classes.iter().map(|class| class.name.as_str()).collect();
+            format!("the classes are {}", names.join(", "))
+        }
+    };
+    Error::new(&bond.saved.name, format!("no class '{name}'"), cause)
+        .hint(format!("linkbraid class show {}", bond.saved.name))
+}
+
+/// `run`: the client's process goes into the class's control group.
+pub(crate) fn run(control: &Control, run: &Run, pid: Option<i32>) -> Result<Vec<String>, Error> {
+    let bond = match &run.bond {
+        Some(name) => control.bonds.get(name).ok_or_else(|| control.no_bond(name))?,
+        None => only(control, &run.class)?,
+    };
+    if bond.saved.classes.iter().all(|class| class.name != run.class) {
+        return Err(no_class(bond, &run.class));
+    }
+    let name = &bond.saved.name;
+    let what = format!("cannot run a command in class '{}'", run.class);
+    let Some(pid) = pid else {
+        return Err(Error::new(name, what, "the kernel does not tell who asks").hint("linkbraid show"));
+    };
+    let groups = Groups::find()?;
+    groups.enter(&bond.group, &run.class, pid).about(name, what)?;
+    Ok(Vec::new())
+}
+
+/// The only bond that has such a class.
+fn only<'c>(control: &'c Control, class: &str) -> Result<&'c Bond, Error> {
+    let has = |bond: &&Bond| bond.saved.classes.iter().any(|other| other.name == class);
+    let mut bonds = control.bonds.values().filter(has);
+    match (bonds.next(), bonds.next()) {
+        (Some(bond), None) => Ok(bond),
+        (Some(bond), Some(other)) => {
+            let (name, other) = (&bond.saved.name, &other.saved.name);
+            let cause = format!("'{name}' and '{other}' both have such a class");
+            Err(Error::new(class, "cannot run a command", cause)
+                .hint(format!("linkbraid run --bond {name} --class {class} -- COMMAND")))
+        }
+        (None, _) => {
+            let mut classes: Vec<&str> = control
+                .bonds
+                .values()
+                .flat_map(|bond| bond.saved.classes.iter().map(|class| class.name.as_str()))
+                .collect();
+            classes.dedup();
+            let cause = match classes.is_empty() {
+                true => "there are no classes".to_owned(),
+                false => format!("the classes are {}", classes.join(", ")),
+            };
+            Err(Error::new(class, "no such class", cause).hint("linkbraid class show"))
+        }
+    }
+}
+
+impl Bond {
+    /// The number of a class by its name.
+    pub(crate) fn class_number(&self, name: &str) -> Option<u8> {
+        self.saved.classes.iter().find(|class| class.name == name).map(|class| class.number)
+    }
+
+    /// The classes as peers are told of them.
+    pub(crate) fn told_classes(&self) -> Vec<linkbraid_wire::Class> {
+        let told = |class: &SavedClass| linkbraid_wire::Class {
+            number: class.number,
+            may_borrow: class.borrow == Borrow::Idle,
+            name: class.name.clone(),
+        };
+        self.saved.classes.iter().map(told).collect()
+    }
+
+    /// The members that a class's frames to plain hosts leave by.
+    pub(crate) fn class_slots(&self, number: u8) -> Vec<u8> {
+        let lanes = plain_lanes(&self.own_side(), &self.members, None, number).lanes;
+        lanes.iter().map(|lane| lane.slot).collect()
+    }
+
+    /// The name of a class by its number; none for 0.
+    pub(crate) fn class_name(&self, number: u8) -> Option<String> {
+        self.saved.classes.iter().find(|class| class.number == number).map(|class| class.name.clone())
+    }
+
+    /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over.
+    pub(crate) fn spreads(&self) -> Vec<Vec<u32>> {
+        let live = |number: u8| -> Vec<u32> {
+            let own = self.members.iter().filter(|member| member.live() && member.class == number);
+            own.map(Member::weight_mbit).collect()
+        };
+        let rest = (0, self.saved.policy);
+        let kinds = self.saved.classes.iter().map(|class| (class.number, class.policy));
+        let striped = std::iter::once(rest).chain(kinds).filter(|(_, policy)| *policy == Policy::Spread);
+        striped
+            .map(|(number, _)| live(number))
+            // Without members of its own it takes those of the rest.
+            .map(|own| if own.is_empty() { live(0) } else { own })
+            .collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! From a bond's classes to the rules that the data path follows, and the control groups that they name.
+
+use crate::{bond::Bond, error::About as _, group::Groups, state::SavedClass};
+use linkbraid_api::{Borrow, Error, Rule};
+use linkbraid_dataplane as dataplane;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+/// IP protocol numbers (IANA).
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// What the data path was told of classes, so that what is the same costs no system call.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// None before the first time: an earlier daemon may have left others.
+    rules: Option<Vec<dataplane::Rule>>,
+    /// Whose each of them is: a class, and the place of the rule in it; none for the class's own control group.
+    of: Vec<(u8, Option<usize>)>,
+    /// Names of the classes whose control groups were made.
+    groups: BTreeSet<String>,
+    /// Rows of classes: members of their own, and whether they lend them.
+    rows: [Option<(u32, bool)>; dataplane::CLASSES_MAX],
+}
+
+impl Written {
+    /// Where a rule of a class stands in the data path; none while its control group is not there.
+    pub(crate) fn place(&self, class: u8, rule: Option<usize>) -> Option<usize> {
+        self.of.iter().position(|of| *of == (class, rule))
+    }
+}
+
+/// The directory of a bond's control groups, from those of all bonds: the same as that of its pins, which no other bond on
+/// this machine has.
+pub(crate) fn class_group(pins: &Path) -> PathBuf {
+    let names: Vec<_> = pins.components().rev().take(2).collect();
+    names.into_iter().rev().collect()
+}
+
+/// All rules in the order in which they are tried: those of the classes' own control groups, then class after class.
+fn in_order(classes: &[SavedClass]) -> impl Iterator<Item = (&SavedClass, Option<usize>)> {
+    let own = classes.iter().map(|class| (class, None));
+    own.chain(classes.iter().flat_map(|class| (0..class.rules.len()).map(move |i| (class, Some(i)))))
+}
+
+/// The rule as the data path has it; none while its control group is not there.
+fn to_table(class: u8, rule: &Rule, groups: Option<&Groups>) -> Option<dataplane::Rule> {
+    let port = match (&rule.tcp_port, &rule.udp_port) {
+        (Some(ports), _) => Some((TCP, ports.clone())),
+        (_, Some(ports)) => Some((UDP, ports.clone())),
+        _ => None,
+    };
+    let cgroup = match &rule.cgroup {
+        Some(path) => Some(groups?.lookup(path)?),
+        None => None,
+    };
+    Some(dataplane::Rule {
+        class,
+        priority: rule.priority,
+        mark: rule.fwmark,
+        dscp: rule.dscp,
+        port,
+        host: rule.host,
+        ethertype: rule.ethertype,
+        cgroup,
+    })
+}
+
+impl Bond {
+    /// All rules in the order in which they are tried: each one's class, and its place in it; none for the class's own
+    /// control group, if it has one.
+    pub(crate) fn rules_in_order(&self) -> Vec<(u8, Option<usize>)> {
+        let has_group = |class: &SavedClass| self.classes.groups.contains(&class.name);
+        let all = in_order(&self.saved.classes);
+        let listed = all.filter(|(class, place)| place.is_some() || has_group(class));
+        listed.map(|(class, place)| (class.number, place)).collect()
+    }
+
+    /// Makes the control groups of classes that have none; a machine without them has no `run`.
+    pub(crate) fn make_groups(&mut self) {
+        let Ok(groups) = Groups::find() else { return };
+        for class in &self.saved.classes {
+            match groups.make(&self.group, &class.name) {
+                Ok(()) => _ = self.classes.groups.insert(class.name.clone()),
+                Err(error) => {
+                    tracing::warn!(bond = %self.saved.name, class = %class.name, %error, "no control group of its own");
+                }
+            }
+        }
+    }
+
+    /// Removes the control groups of classes that are gone.
+    pub(crate) fn remove_groups(&mut self) {
+        let is_there = |name: &String| self.saved.classes.iter().any(|class| class.name == *name);
+        let gone: Vec<String> = self.classes.groups.iter().filter(|name| !is_there(name)).cloned().collect();
+        let Ok(groups) = Groups::find() else { return };
+        for name in gone {
+            match groups.remove(&self.group, &name) {
+                Ok(()) => _ = self.classes.groups.remove(&name),
+                Err(error) => {
+                    tracing::warn!(bond = %self.saved.name, class = %name, %error, "its control group stays");
+                }
+            }
+        }
+    }
+
+    /// Writes the rules, if they differ from those written last. Called again and again, for control groups that rules name
+    /// come and go.
+    pub(crate) fn write_rules(&mut self) -> Result<(), Error> {
+        let groups = Groups::find().ok();
+        let (mut rules, mut of) = (Vec::new(), Vec::new());
+        for (class, place) in in_order(&self.saved.classes) {
+            let own;
+            let rule = match place {
+                Some(place) => &class.rules[place],
+                None => {
+                    own = Rule { cgroup: Some(Groups::path(&self.group, &class.name)), ..Rule::default() };
+                    &own
+                }
+            };
+            if let Some(rule) = to_table(class.number, rule, groups.as_ref()) {
+                rules.push(rule);
+                of.push((class.number, place));
+            }
+        }
+        if self.classes.rules.as_ref() != Some(&rules) || of != self.classes.of {
+            self.path.set_rules(&rules).about(&self.saved.name, "cannot write its rules")?;
+            (self.classes.rules, self.classes.of) = (Some(rules), of);
+        }
+        Ok(())
+    }
+
+    /// Tells the data path which members each class owns and lends.
+    pub(crate) fn write_classes(&mut self) -> Result<(), Error> {
+        for number in 1..dataplane::CLASSES_MAX as u8 {
+            let slots = self
+                .members
+                .iter()
+                .filter(|member| member.class == number)
+                .fold(0u32, |mask, member| mask | 1 << member.slot);
+            let class = self.saved.classes.iter().find(|class| class.number == number);
+            let row = (slots, class.is_some_and(|class| class.borrow == Borrow::Idle));
+            if self.classes.rows[usize::from(number)] != Some(row) {
+                self.path
+                    .set_class(number, row.0, row.1)
+                    .about(&self.saved.name, "cannot write the data path's tables")?;
+                self.classes.rows[usize::from(number)] = Some(row);
+            }
+        }
+        Ok(())
+    }
+}

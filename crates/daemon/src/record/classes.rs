@@ -1,0 +1,85 @@
+//! Records for `class show` and `stats --latency`.
+
+use crate::{bond::Bond, error::About as _, group::Groups};
+use linkbraid_api::{ClassRecord, Error, LatencyRecord, Records, RuleRecord};
+use linkbraid_dataplane::{Count, Latency, Stage};
+use linkbraid_proto::Time;
+use std::time::Duration;
+
+/// `class show`
+pub(crate) fn classes(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
+    let mut records = Vec::new();
+    for bond in bonds.iter().filter(|bond| !bond.saved.classes.is_empty()) {
+        let what = "cannot read counters";
+        let counts = bond.path.rule_counts().about(&bond.saved.name, what)?;
+        let order: Vec<(u8, Option<usize>)> = bond.rules_in_order();
+        for class in &bond.saved.classes {
+            let rule = |(at, of): (usize, &(u8, Option<usize>))| {
+                let matches = match of {
+                    (number, _) if *number != class.number => return None,
+                    (_, Some(place)) => class.rules.get(*place)?.to_string(),
+                    (_, None) => format!("cgroup={}", Groups::path(&bond.group, &class.name)),
+                };
+                // None while the control group that it names is not there.
+                let written = bond.classes.place(class.number, of.1).and_then(|at| counts.get(at));
+                let count = written.copied().unwrap_or_default();
+                Some(RuleRecord { number: at as u32 + 1, matches, frames: count.frames, bytes: count.bytes })
+            };
+            let own = bond.members.iter().filter(|member| member.class == class.number);
+            let sent: Count = bond.path.class_counts(class.number).about(&bond.saved.name, what)?;
+            records.push(ClassRecord {
+                bond: bond.saved.name.clone(),
+                name: class.name.clone(),
+                members: own.map(|member| member.name.clone()).collect(),
+                uses: bond.class_slots(class.number).into_iter().map(|slot| bond.name_of(slot)).collect(),
+                policy: class.policy,
+                fallback: class.fallback,
+                borrow: class.borrow,
+                rules: order.iter().enumerate().filter_map(rule).collect(),
+                tx_frames: sent.frames,
+                tx_bytes: sent.bytes,
+            });
+        }
+    }
+    Ok(Records::Classes(records))
+}
+
+/// `stats --latency`
+pub(crate) fn latency(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
+    let mut records = Vec::new();
+    for bond in bonds {
+        let name = &bond.saved.name;
+        let Some(meter) = &bond.latency else {
+            return Err(Error::new(name, "no latency is measured", "it is off")
+                .hint(format!("linkbraid bond set {name} --latency on")));
+        };
+        for row in meter.read().about(name, "cannot read the latency")? {
+            records.push(one_latency(bond, &row));
+        }
+    }
+    Ok(Records::Latency(records))
+}
+
+fn one_latency(bond: &Bond, row: &Latency) -> LatencyRecord {
+    LatencyRecord {
+        bond: bond.saved.name.clone(),
+        class: bond.class_name(row.class).unwrap_or_else(|| "rest".to_owned()),
+        stage: match row.stage {
+            Stage::Application => "application".to_owned(),
+            Stage::Driver => "driver".to_owned(),
+        },
+        count: row.count,
+        min_ns: nanoseconds(row.min),
+        mean_ns: nanoseconds(row.mean),
+        stddev_ns: nanoseconds(row.stddev),
+        p50_ns: nanoseconds(row.p50),
+        p90_ns: nanoseconds(row.p90),
+        p99_ns: nanoseconds(row.p99),
+        p999_ns: nanoseconds(row.p999),
+        max_ns: nanoseconds(row.max),
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

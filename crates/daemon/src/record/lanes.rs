@@ -1,0 +1,110 @@
+//! Records for `lanes`.
+
+use crate::{
+    bond::Bond,
+    error::About as _,
+    events::lane_state,
+    tables::{REST, lane_index, peer_lanes, plain_lanes},
+};
+use linkbraid_api::{Error, LaneRecord, Records};
+use linkbraid_proto::{Time, arp_plus::Peer, inspector::LaneSnapshot, plan::Lane};
+
+/// `lanes`
+pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
+    let mut records = Vec::new();
+    for bond in bonds {
+        let own = bond.own_side();
+        let known = bond.inspector.snapshot(now).lanes;
+        for peer in bond.arp_plus.peers() {
+            let Some(base) = bond.tables.plan_of(&peer.key) else { continue };
+            let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
+            let known: Vec<&LaneSnapshot> =
+                known.iter().filter(|known| known.lane.peer == peer.key).collect();
+            let plans: Vec<(u8, Vec<Lane>)> = own
+                .numbers()
+                .map(|class| (class, peer_lanes(&own, peer, &bond.inspector, class).lanes))
+                .collect();
+            for (class, lanes) in &plans {
+                let (class, lanes) = (*class, &lanes[..]);
+                let plan = Plan { peer: &name, class, number: bond.tables.class_plan(base, class), lanes };
+                add(&mut records, bond, &plan, |lane| {
+                    let index = lane_index(peer, lane);
+                    let is_it = |known: &&&LaneSnapshot| {
+                        known.lane.slot == lane.slot && Some(known.lane.index) == index
+                    };
+                    known.iter().find(is_it).map_or("heard", |known| lane_state(known.state))
+                })?;
+                if class == REST {
+                    let used: Vec<&Lane> = plans.iter().flat_map(|(_, lanes)| lanes).collect();
+                    records.extend(unused(bond, peer, &name, &known, &used));
+                }
+            }
+        }
+        for class in own.numbers() {
+            let lanes = plain_lanes(&own, &bond.members, None, class).lanes;
+            let plan =
+                Plan { peer: "plain hosts", class, number: bond.tables.class_plan(0, class), lanes: &lanes };
+            add(&mut records, bond, &plan, |_| "heard")?;
+        }
+    }
+    Ok(Records::Lanes(records))
+}
+
+/// One plan in force.
+struct Plan<'a> {
+    peer: &'a str,
+    class: u8,
+    /// Its number in the data path; a class without a plan of its own has that of the rest.
+    number: u32,
+    lanes: &'a [Lane],
+}
+
+fn add(
+    records: &mut Vec<LaneRecord>,
+    bond: &Bond,
+    plan: &Plan<'_>,
+    state: impl Fn(&Lane) -> &'static str,
+) -> Result<(), Error> {
+    let counts = bond.path.lane_counts(plan.number).about(&bond.saved.name, "cannot read counters")?;
+    // Borrowed lanes take no weight off the others.
+    let sum: u64 =
+        plan.lanes.iter().filter(|lane| lane.class == REST).map(|lane| u64::from(lane.weight)).sum();
+    for (i, lane) in plan.lanes.iter().enumerate() {
+        let count = counts.get(i).copied().unwrap_or_default();
+        let share = u64::from(lane.weight) * 1_000_000 / sum.max(1);
+        records.push(LaneRecord {
+            bond: bond.saved.name.clone(),
+            peer: plan.peer.to_owned(),
+            member: bond.name_of(lane.slot),
+            peer_mac: lane.peer_mac.map(|mac| mac.to_string()),
+            state: state(lane).to_owned(),
+            share_ppm: if lane.class == REST { u32::try_from(share).unwrap_or(u32::MAX) } else { 0 },
+            tx_frames: count.frames,
+            tx_bytes: count.bytes,
+            class: bond.class_name(plan.class),
+            borrowed_from: bond.class_name(lane.class),
+        });
+    }
+    Ok(())
+}
+
+/// Lanes that are known and in no plan.
+fn unused(bond: &Bond, peer: &Peer, name: &str, known: &[&LaneSnapshot], used: &[&Lane]) -> Vec<LaneRecord> {
+    let in_plan = |other: &LaneSnapshot| {
+        used.iter()
+            .any(|lane| lane.slot == other.lane.slot && lane_index(peer, lane) == Some(other.lane.index))
+    };
+    let record = |other: &&LaneSnapshot| LaneRecord {
+        bond: bond.saved.name.clone(),
+        peer: name.to_owned(),
+        member: bond.name_of(other.lane.slot),
+        peer_mac: Some(other.mac.to_string()),
+        state: lane_state(other.state).to_owned(),
+        share_ppm: 0,
+        tx_frames: 0,
+        tx_bytes: 0,
+        class: None,
+        borrowed_from: None,
+    };
+    known.iter().filter(|other| !in_plan(other)).map(record).collect()
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * One lane of a plan: by a flow's hash, by virtual time, and the same among members that live. Called by choose_lane()
+ * and for guests. Reads no map by itself; writes the progress it is given.
+ */
+#ifndef LB_LANES_BPF_H
+#define LB_LANES_BPF_H
+
+/*
+ * A lane's number for use as an index, which it is fit for already. An old verifier forgets what it knew of a number
+ * that had to leave its register, and clang drops a mask that it knows to be of no use: so it must not know.
+ */
+static __always_inline __u32 index_of(__u32 lane)
+{
+	asm volatile("" : "+r"(lane));
+	return lane & (LB_LANES_MAX - 1);
+}
+
+/* The lane a flow hash belongs to, by weight. */
+static __always_inline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
+{
+	__u32 point = hash & 0xffff;
+
+	for (__u32 i = 0; i < LB_LANES_MAX - 1; i++)
+		if (i + 1 >= plan->n_lanes || point < plan->lanes[i].hash_below)
+			return i;
+	return LB_LANES_MAX - 1;
+}
+
+/* The lane that is furthest behind in virtual time: byte-fair and weighted, no division and no clock. */
+static __always_inline __u32 latest_lane(const struct lb_plan *plan, const struct lb_progress *progress)
+{
+	__u32 best = 0;
+	__u64 best_time = progress->time[0];
+
+	for (__u32 i = 1; i < LB_LANES_MAX; i++) {
+		if (i >= plan->n_lanes)
+			break;
+		if (progress->time[i] < best_time) {
+			best = i;
+			best_time = progress->time[i];
+		}
+	}
+	return best;
+}
+
+/* A walk over the lanes of members that live. */
+struct live_walk {
+	const struct lb_plan *plan;
+	struct lb_progress *progress;
+	__u64 time;
+	__u32 dead; /* slots, a bit each */
+	__u32 lane; /* the lane found; before, where to start */
+	__u32 n;
+};
+
+static __always_inline int is_dead_lane(const struct live_walk *walk, __u32 lane)
+{
+	return walk->dead >> (walk->plan->lanes[lane & (LB_LANES_MAX - 1)].slot & 31) & 1;
+}
+
+static long step_next(__u32 i, struct live_walk *walk)
+{
+	__u32 lane = walk->lane + i;
+
+	if (i >= walk->n)
+		return 1;
+	if (lane >= walk->n)
+		lane -= walk->n;
+	if (is_dead_lane(walk, lane))
+		return 0;
+	walk->lane = lane;
+	return 1;
+}
+
+static long step_latest(__u32 i, struct live_walk *walk)
+{
+	__u64 time = walk->progress->time[i & (LB_LANES_MAX - 1)];
+
+	if (i >= walk->n)
+		return 1;
+	if (time < walk->time && !is_dead_lane(walk, i)) {
+		walk->time = time;
+		walk->lane = i;
+	}
+	return 0;
+}
+
+/* The lane itself, or the next one whose member lives; itself again if none does. */
+static __always_inline __u32 next_live_lane(const struct lb_plan *plan, __u32 dead, __u32 lane)
+{
+	struct live_walk walk = { .plan = plan, .dead = dead, .lane = lane, .n = plan->n_lanes };
+
+	bpf_loop(LB_LANES_MAX, step_next, &walk, 0);
+	return walk.lane;
+}
+
+/* The same where a stack of its own is left, which the way in does not have: the verifier walks less. */
+static __noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 dead, __u32 lane)
+{
+	return next_live_lane(plan, dead, lane);
+}
+
+/* What latest_lane() finds, among the members that live; they also take along the lane it would have found. */
+static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 dead, struct lb_progress *progress,
+					 __u32 latest)
+{
+	struct live_walk walk = {
+		.plan = plan, .progress = progress, .time = ~0ull, .dead = dead, .lane = latest, .n = plan->n_lanes
+	};
+
+	bpf_loop(LB_LANES_MAX, step_latest, &walk, 0);
+	/* Or its member, once it lives again, would have to carry everything that it missed. */
+	if (walk.time != ~0ull)
+		progress->time[latest & (LB_LANES_MAX - 1)] = walk.time;
+	return walk.lane;
+}
+
+#endif

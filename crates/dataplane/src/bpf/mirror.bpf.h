@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Mirroring: a frame leaves by two lanes, and the receiver takes in the first copy that arrives. A copy is the frame with
+ * the EtherType LB_ETH_P_MIRROR and a trailer (struct lb_mirror_trailer) behind it, padded before to the least length of
+ * a frame. The receiver puts EtherType and length right, and lets the frame arrive once more.
+ *
+ * Called by steer() and take(). Reads lb_plans, lb_members, lb_own_macs, lb_peer_macs; writes lb_mirror_sent, lb_mirrors.
+ */
+#ifndef LB_MIRROR_BPF_H
+#define LB_MIRROR_BPF_H
+
+/* The least length of an Ethernet frame without its checksum. */
+#define FRAME_BYTES_MIN 60
+#define NO_LANE 0xff
+/* How good a second lane is: another member of ours, another one of the peer's. */
+#define OTHER_SLOT 2
+#define OTHER_PEER_MAC 1
+
+/* A walk over the lanes of members that live, for the first one and the one that shares least with it. */
+struct pair_walk {
+	const struct lb_plan *plan;
+	__u32 dead; /* slots, a bit each */
+	__u32 first;
+	__u32 second;
+	__u32 score; /* of the second */
+};
+
+static long step_pair(__u32 i, struct pair_walk *walk)
+{
+	const struct lb_lane *lane = &walk->plan->lanes[i & (LB_LANES_MAX - 1)];
+	const struct lb_lane *first = &walk->plan->lanes[walk->first & (LB_LANES_MAX - 1)];
+	__u32 score;
+
+	if (i >= walk->plan->n_lanes)
+		return 1;
+	if (walk->dead >> (lane->slot & 31) & 1)
+		return 0;
+	if (walk->first == NO_LANE) {
+		walk->first = i;
+		return 0;
+	}
+	score = (lane->slot != first->slot ? OTHER_SLOT : 0) |
+		(same_mac(&lane->peer_mac, &first->peer_mac) ? 0 : OTHER_PEER_MAC);
+	if (score > walk->score) {
+		walk->score = score;
+		walk->second = i;
+	}
+	return 0;
+}
+
+/* Two lanes, the first one in the low byte; NO_LANE as the second where there is none. */
+static __noinline __u32 mirror_lanes(const struct lb_plan *plan, __u32 dead)
+{
+	struct pair_walk walk = { .plan = plan, .dead = dead, .first = NO_LANE, .second = NO_LANE };
+
+	/* Where all are dead the plan is used as it is. */
+	if (!(plan->slots & ~dead))
+		walk.dead = 0;
+	bpf_loop(LB_LANES_MAX, step_pair, &walk, 0);
+	return (walk.second & 0xff) << 8 | (walk.first & 0xff);
+}
+
+/* The sum of the trailer's words (RFC 1071), folded. */
+static __always_inline __u32 sum_of(const struct lb_mirror_trailer *trailer)
+{
+	const __u16 *words = (const __u16 *)trailer;
+	__u32 sum = 0;
+
+#pragma unroll
+	for (__u32 i = 0; i < sizeof(*trailer) / 2; i++)
+		sum += words[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+static __always_inline __u32 next_sequence(__u32 class)
+{
+	__u32 *sent = bpf_map_lookup_elem(&lb_mirror_sent, &class);
+	__u32 sequence;
+
+	if (!sent)
+		return 0;
+	sequence = __sync_fetch_and_add(sent, 1) + 1;
+	return sequence ? sequence : __sync_fetch_and_add(sent, 1) + 1;
+}
+
+/* Whether the member takes the frame with so many bytes more. */
+static __always_inline int is_taken(struct __sk_buff *skb, __u32 ifindex, __s32 more)
+{
+	__u32 mtu = 0;
+
+	return !bpf_check_mtu(skb, ifindex, &mtu, more, 0);
+}
+
+/*
+ * Makes the kernel's own note of the frame's protocol what its header says, which only taking off a tag does. A driver
+ * whose NIC computes checksums of IP alone must not think that this is IP.
+ */
+static __always_inline void note_protocol(struct __sk_buff *skb)
+{
+	int has_tag = skb->vlan_present;
+
+	/* A tag that is put on sends the one before it into the frame. Two for a frame that has none beside it. */
+	if (!has_tag)
+		bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), 0);
+	bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), 0);
+	bpf_skb_vlan_pop(skb);
+	if (!has_tag)
+		bpf_skb_vlan_pop(skb);
+}
+
+/* The frame in its mirrored form; 0 if it was left as it is, less if it cannot be sent any more. */
+static __always_inline int wrap(struct __sk_buff *skb, const struct lb_config *bond, __u32 class, __u32 padded)
+{
+	const __be16 mirror = bpf_htons(LB_ETH_P_MIRROR);
+	struct lb_mirror_trailer trailer = { .epoch = bpf_htonl(bond->epoch), .class = class,
+					     .version = LB_MIRROR_VERSION };
+
+	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &trailer.protocol, sizeof(trailer.protocol)))
+		return 0;
+	if (trailer.protocol == bpf_htons(LB_ETH_P_ARP_PLUS) || trailer.protocol == mirror)
+		return 0;
+	if (bpf_skb_change_tail(skb, padded + sizeof(trailer), 0))
+		return 0;
+	trailer.sequence = bpf_htonl(next_sequence(class));
+	trailer.balance = ~sum_of(&trailer);
+	if (bpf_skb_store_bytes(skb, padded, &trailer, sizeof(trailer), 0) ||
+	    bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &mirror, sizeof(mirror), 0))
+		return -1;
+	note_protocol(skb);
+	return 1;
+}
+
+static __always_inline int put_macs(struct __sk_buff *skb, const struct lb_lane *lane, const struct lb_member *member)
+{
+	struct lb_mac macs[2] = { lane->peer_mac, member->mac };
+
+	return !bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0);
+}
+
+/* Sends a frame by two lanes, as mirror_lanes() gives them; LB_TX_MIRROR_ONCE: not sent, and as it was. */
+static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct lb_config *bond,
+					    const struct lb_plan *plan, __u32 lanes, __u32 class)
+{
+	const struct lb_lane *first = &plan->lanes[lanes & (LB_LANES_MAX - 1)];
+	const struct lb_lane *second = &plan->lanes[lanes >> 8 & (LB_LANES_MAX - 1)];
+	const struct lb_member *member = member_at(first->slot), *copies = member_at(second->slot);
+	__u32 bytes = skb->len, padded = bytes < FRAME_BYTES_MIN ? FRAME_BYTES_MIN : bytes;
+	__s32 more = padded + sizeof(struct lb_mirror_trailer) - bytes;
+	int is_wrapped;
+
+	if (lanes >> 8 == NO_LANE || skb->gso_size || !member || !member->ifindex || !copies || !copies->ifindex)
+		return LB_TX_MIRROR_ONCE;
+	if (!is_taken(skb, member->ifindex, more) || !is_taken(skb, copies->ifindex, more))
+		return LB_TX_MIRROR_ONCE;
+	is_wrapped = wrap(skb, bond, class & (LB_CLASSES_MAX - 1), padded);
+	if (!is_wrapped)
+		return LB_TX_MIRROR_ONCE;
+	if (is_wrapped < 0 || !put_macs(skb, second, copies))
+		return LB_TX_REWRITE;
+	count_member(skb, second->slot, 1);
+	count_reason(skb, LB_TX_MIRROR_COPY);
+	bpf_clone_redirect(skb, copies->ifindex, 0);
+	if (!put_macs(skb, first, member))
+		return LB_TX_REWRITE;
+	count_member(skb, first->slot, 1);
+	return LB_TX_MIRROR;
+}
+
+/* The newest number of a place of the window is `old` before this frame; LB_RX_MIRROR if it is the first of its kind. */
+static __always_inline enum lb_reason judge_sequence(__u32 old, __u32 sequence)
+{
+	if (old == sequence)
+		return LB_RX_MIRROR_COPY;
+	return old && (__s32)(sequence - old) < 0 ? LB_RX_MIRROR_LATE : LB_RX_MIRROR;
+}
+
+/* Whether this is the first copy. Two CPUs may ask at once: one of them is told so. */
+static __always_inline enum lb_reason note_sequence(const struct lb_mirror_key *key, __u32 sequence)
+{
+	struct lb_mirror *mirror = bpf_map_lookup_elem(&lb_mirrors, key);
+	enum lb_reason reason;
+	__u32 *seen, old, now, zero = 0;
+
+	if (!mirror) {
+		const struct lb_mirror *empty = bpf_map_lookup_elem(&lb_empty_mirror, &zero);
+
+		if (empty)
+			bpf_map_update_elem(&lb_mirrors, key, empty, BPF_NOEXIST);
+		mirror = bpf_map_lookup_elem(&lb_mirrors, key);
+		/* A copy too many is better than none. */
+		if (!mirror)
+			return LB_RX_MIRROR;
+	}
+	seen = &mirror->seen[sequence & (LB_MIRROR_WINDOW - 1)];
+	old = *(volatile __u32 *)seen;
+	reason = judge_sequence(old, sequence);
+	if (reason != LB_RX_MIRROR)
+		return reason;
+	now = __sync_val_compare_and_swap(seen, old, sequence);
+	if (now == old)
+		return LB_RX_MIRROR;
+	/* Somebody else was here meanwhile: with the other copy, or with a frame that is a whole window away. */
+	return now == sequence ? LB_RX_MIRROR_COPY : LB_RX_MIRROR_LATE;
+}
+
+/* The frame in its own form again, if it is the first copy that a peer mirrored. */
+static __noinline enum lb_reason unwrap(struct __sk_buff *skb, __u32 plan)
+{
+	__u32 zero = 0, bytes = skb->len;
+	struct lb_mirror_view *view = bpf_map_lookup_elem(&lb_mirror_view, &zero);
+	struct lb_mirror_trailer *trailer;
+	enum lb_reason reason;
+
+	if (!view || bytes < FRAME_BYTES_MIN + sizeof(*trailer))
+		return LB_RX_MIRROR_BAD;
+	trailer = &view->trailer;
+	bytes -= sizeof(*trailer);
+	if (bpf_skb_load_bytes(skb, bytes, trailer, sizeof(*trailer)))
+		return LB_RX_MIRROR_BAD;
+	if (trailer->version != LB_MIRROR_VERSION || trailer->class >= LB_CLASSES_MAX || !trailer->sequence ||
+	    trailer->zero || sum_of(trailer) != 0xffff)
+		return LB_RX_MIRROR_BAD;
+	if (trailer->protocol == bpf_htons(LB_ETH_P_ARP_PLUS) || trailer->protocol == bpf_htons(LB_ETH_P_MIRROR))
+		return LB_RX_MIRROR_BAD;
+	view->key.plan = plan;
+	view->key.epoch = trailer->epoch;
+	view->key.class = trailer->class;
+	reason = note_sequence(&view->key, bpf_ntohl(trailer->sequence));
+	if (reason != LB_RX_MIRROR)
+		return reason;
+	if (bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &trailer->protocol, sizeof(trailer->protocol), 0) ||
+	    bpf_skb_change_tail(skb, bytes, 0))
+		return LB_RX_REWRITE;
+	return LB_RX_MIRROR;
+}
+
+#endif

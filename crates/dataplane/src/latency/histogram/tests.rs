@@ -1,0 +1,105 @@
+//! The histogram against the values themselves.
+
+use super::{BUCKETS, HEAD, Histogram, bounds};
+use crate::latency::{Latency, Stage};
+use proptest::prelude::*;
+
+/// `bucket_of()` of `bpf/latency.bpf.c`.
+fn bucket(ticks: u64) -> usize {
+    let Some(exponent) = ticks.max(1).ilog2().checked_sub(4) else { return ticks as usize };
+    ((u64::from(exponent) << 4) + (ticks >> exponent)) as usize
+}
+
+/// The row that a CPU would have written.
+fn row(values: &[u64]) -> Vec<u64> {
+    let sum: u128 = values.iter().map(|v| u128::from(*v)).sum();
+    let squares: u128 = values.iter().map(|v| u128::from(*v).pow(2)).sum();
+    let (min, max) = (values.iter().min(), values.iter().max());
+    let mut row = vec![
+        values.len() as u64,
+        min.copied().unwrap_or(0),
+        max.copied().unwrap_or(0),
+        sum as u64,
+        (sum >> 64) as u64,
+        squares as u64,
+        (squares >> 64) as u64,
+    ];
+    row.resize(HEAD + BUCKETS, 0);
+    for value in values {
+        row[HEAD + bucket(*value)] += 1;
+    }
+    row
+}
+
+fn latency(rows: &[Vec<u64>]) -> Option<Latency> {
+    let mut all = Histogram::default();
+    for row in rows {
+        all.add(row).expect("a whole row");
+    }
+    all.latency(3, Stage::Driver)
+}
+
+fn ticks(duration: std::time::Duration) -> f64 {
+    duration.as_nanos() as f64 / 16.0
+}
+
+#[test]
+fn buckets_are_dense_up_to_the_longest_time() {
+    let mut next = 0;
+    for i in 0..BUCKETS {
+        let (low, width) = bounds(i);
+        assert_eq!(low, next, "bucket {i}");
+        assert!(width == 1 || width * 16 <= low, "bucket {i} is too wide");
+        assert_eq!((bucket(low), bucket(low + width - 1)), (i, i));
+        next = low + width;
+    }
+    assert_eq!(next, 1 << 32);
+}
+
+#[test]
+fn nothing_measured_says_nothing() {
+    assert_eq!(latency(&[row(&[]), row(&[])]), None);
+}
+
+#[test]
+fn a_short_row_is_refused() {
+    assert_eq!(Histogram::default().add(&[1; HEAD + BUCKETS - 1]), None);
+    assert_eq!(Histogram::default().add(&[1; 3]), None);
+}
+
+#[test]
+fn an_idle_cpu_does_not_lower_the_minimum() {
+    let both = latency(&[row(&[]), row(&[100, 300])]).unwrap();
+    assert_eq!((both.class, both.stage, both.count), (3, Stage::Driver, 2));
+    assert_eq!((both.min.as_nanos(), both.max.as_nanos()), (1600, 4800));
+    assert_eq!((both.mean.as_nanos(), both.stddev.as_nanos()), (3200, 1600));
+}
+
+proptest! {
+    #[test]
+    fn what_is_told_fits_the_values(
+        cpus in prop::collection::vec(
+            prop::collection::vec(prop_oneof![0..64u64, 0..100_000u64, 0..1u64 << 32], 0..200), 1..4),
+    ) {
+        let told = latency(&cpus.iter().map(|values| row(values)).collect::<Vec<_>>());
+        let mut all = cpus.concat();
+        all.sort_unstable();
+        let Some(told) = told else {
+            prop_assert!(all.is_empty());
+            return Ok(());
+        };
+        let n = all.len() as f64;
+        prop_assert_eq!(told.count, all.len() as u64);
+        prop_assert_eq!(ticks(told.min), all[0] as f64);
+        prop_assert_eq!(ticks(told.max), all[all.len() - 1] as f64);
+        let mean = all.iter().sum::<u64>() as f64 / n;
+        let stddev = (all.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
+        prop_assert!((ticks(told.mean) - mean).abs() <= 1.0 + mean * 1e-9);
+        prop_assert!((ticks(told.stddev) - stddev).abs() <= 1.0 + stddev.max(mean) * 1e-6);
+        let percentiles = [(0.5, told.p50), (0.9, told.p90), (0.99, told.p99), (0.999, told.p999)];
+        for (share, told) in percentiles {
+            let exact = all[((share * n).ceil() as usize).clamp(1, all.len()) - 1] as f64;
+            prop_assert!((ticks(told) - exact).abs() <= 1.0 + exact / 16.0, "{share}: {told:?}, is {exact}");
+        }
+    }
+}

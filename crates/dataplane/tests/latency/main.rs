@@ -1,0 +1,12 @@
+//! The latency meter on real frames, which leave through the bond of a network namespace.
+//!
+//! Needs root: BPF programs are loaded and put on interfaces. Every test runs with each way to notice send calls that the
+//! kernel allows.
+
+// The fixture is made for the tests of the data path, which use more of it.
+#[allow(dead_code)]
+#[path = "../data_path/rig.rs"]
+mod rig;
+mod stages;
+mod stream;
+mod wire;

@@ -1,0 +1,47 @@
+//! The order in which a NIC of a host sends what waits: inside the token bucket that makes its rate.
+
+use crate::link::Link;
+use crate::shape;
+use linkbraid_api::Error;
+
+/// What waits in a NIC's queue is sent in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As it came: how a lab is built.
+    Fifo,
+    /// By the priority of its socket, with the kernel's usual map into three bands: 6 and 7 before all others, 0 before 1.
+    Priority,
+}
+
+/// Queues with three bands and that map, the one that can be configured first. The other is in every kernel that has
+/// queues at all: it is what a NIC without a qdisc of its own gets.
+const PRIORITY: [&str; 2] = ["prio", "pfifo_fast"];
+
+/// The number of the token bucket, and of its class that the queue hangs on.
+pub(crate) const BUCKET: &str = "1:";
+const CLASS: &str = "1:1";
+
+impl Link<'_> {
+    /// Sets the order in which its NIC sends; returns the kind of queue that does it. The link must have a rate, because
+    /// without one nothing ever waits. What waits now is lost.
+    pub fn set_order(&self, order: Order) -> Result<&'static str, Error> {
+        let nic = self.nic();
+        if self.spec().rate_mbit.is_none() {
+            let what = format!("cannot set the order of '{nic}'");
+            return Err(Error::new(format!("host {}", self.host().name()), what, "it has no rate"));
+        }
+        let set = |kind: &str| {
+            let line = format!("tc qdisc replace dev {nic} parent {CLASS} {kind}");
+            self.host().sh(&line).map(drop)
+        };
+        match order {
+            Order::Fifo => {
+                set(&format!("bfifo limit {}", shape::host_queue(self.spec().mtu))).map(|()| "bfifo")
+            }
+            Order::Priority => {
+                let [wanted, always] = PRIORITY;
+                set(wanted).map(|()| wanted).or_else(|_| set(always).map(|()| always))
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Lanes for traffic that cannot wait: who travels where, at both ends.
+
+use linkbraid_api::{ClassRecord, LaneRecord, LatencyRecord};
+use linkbraid_lab::{LinkSpec, Topology, Way, wait_until};
+use linkbraid_netns_tests::{BOND, Net, SOON, check_hint, flow::Flow, machine};
+use std::net::UdpSocket;
+
+/// Datagrams of one kind in one test: many more than what a daemon says meanwhile on one member.
+const MANY: u64 = 3000;
+/// The port that belongs to class `urgent` in these tests.
+const URGENT: u16 = 7000;
+/// And one that does not.
+const OTHER: u16 = 7001;
+
+fn hosts(members: &[usize]) -> Topology {
+    let host =
+        |topology: Topology, n: &usize| topology.host(std::iter::repeat_n(LinkSpec::switch(0, None), *n));
+    members.iter().fold(Topology::empty("lab", 1), host)
+}
+
+/// `MANY` datagrams from one host to a port of another, paced by what the receiver has got.
+fn send(net: &Net, from: &str, to: &str, port: u16) {
+    let (from, to) = (net.host(from), net.host(to));
+    let receiver = to.run(|| UdpSocket::bind((to.ipv4(), port))).expect("enters").expect("binds");
+    receiver.set_read_timeout(Some(SOON)).expect("sets");
+    let sender = from.run(|| UdpSocket::bind((from.ipv4(), 0))).expect("enters").expect("binds");
+    for _ in 0..MANY {
+        sender.send_to(&[1; 300], (to.ipv4(), port)).expect("sends");
+        receiver.recv(&mut [0; 300]).expect("each arrives");
+    }
+}
+
+/// What each NIC of a host has sent and taken in, in frames.
+fn counts(net: &Net, name: &str) -> Vec<(u64, u64)> {
+    let counts = net.host(name).nic_counts().expect("reads");
+    counts.iter().map(|count| (count.tx_packets, count.rx_packets)).collect()
+}
+
+/// Which NICs of the sender and of the receiver carried what `send` sends.
+fn carriers(net: &Net, from: &str, to: &str, port: u16) -> (Vec<usize>, Vec<usize>) {
+    let (sent, received) = (counts(net, from), counts(net, to));
+    send(net, from, to, port);
+    // What the daemons said meanwhile is much less than a fair share of that.
+    let grown = |before: u64, after: u64| after - before > MANY / 10;
+    let sent = counts(net, from).into_iter().zip(sent).enumerate();
+    let sent = sent.filter(|(_, (now, then))| grown(then.0, now.0)).map(|(i, _)| i).collect();
+    let received = counts(net, to).into_iter().zip(received).enumerate();
+    (sent, received.filter(|(_, (now, then))| grown(then.1, now.1)).map(|(i, _)| i).collect())
+}
+
+fn classes(net: &Net, name: &str) -> Vec<ClassRecord> {
+    serde_json::from_str(&net.ok(name, "class show --json")).expect("records")
+}
+
+/// Waits until the lanes of a host in a class (none: all other traffic) to a peer are those: pairs of NICs.
+#[track_caller]
+fn wait_lanes(net: &Net, name: &str, to: &str, class: Option<&str>, wanted: &[(usize, usize)]) {
+    let peer = net.host(to);
+    let mut wanted: Vec<(String, String)> =
+        wanted.iter().map(|(own, theirs)| (format!("eth{own}"), peer.mac(*theirs))).collect();
+    wanted.sort();
+    let is_it =
+        |lane: &LaneRecord| lane.peer == peer.ipv4() && lane.class.as_deref() == class && lane.share_ppm > 0;
+    let lanes = || {
+        let lanes = net.lanes(name).into_iter().filter(is_it);
+        let mut lanes: Vec<_> = lanes.map(|lane| (lane.member, lane.peer_mac.unwrap_or_default())).collect();
+        lanes.sort();
+        lanes
+    };
+    wait_until(SOON, &format!("the lanes of {class:?} from {name}: {wanted:?}"), lanes, |lanes| {
+        *lanes == wanted
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+}
+
+fn add_urgent(net: &Net, name: &str, members: &str) {
+    net.ok(name, &format!("class add {BOND} urgent --member {members} --match udp-port={URGENT}"));
+}
+
+#[test]
+fn urgent_traffic_has_members_of_its_own_at_both_ends() {
+    let net = Net::bonded(hosts(&[3, 3]));
+    add_urgent(&net, "a", "eth2");
+    // The other host has no such class yet: its urgent traffic is like all other, and ours may come in anywhere.
+    wait_lanes(&net, "b", "a", None, &[(0, 0), (1, 0), (1, 1), (2, 1)]);
+    let (sent, _) = carriers(&net, "a", "b", URGENT);
+    assert_eq!(sent, [2]);
+    // Numbers are each host's own: on `b` it is the second class.
+    net.ok("b", &format!("class add {BOND} other --match udp-port=9"));
+    add_urgent(&net, "b", "eth1");
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 1)]);
+    wait_lanes(&net, "b", "a", Some("urgent"), &[(1, 2)]);
+    wait_lanes(&net, "a", "b", None, &[(0, 0), (1, 2)]);
+    for (from, to, urgent) in [("a", "b", (vec![2], vec![1])), ("b", "a", (vec![1], vec![2]))] {
+        assert_eq!(carriers(&net, from, to, URGENT), urgent, "{from}");
+        let (own, theirs) = carriers(&net, from, to, OTHER);
+        assert_eq!((own.len(), theirs.len()), (2, 2), "{from}: {own:?} {theirs:?}");
+        assert!(!own.contains(&urgent.0[0]) && !theirs.contains(&urgent.1[0]), "{from}: {own:?} {theirs:?}");
+    }
+    let class = &classes(&net, "a")[0];
+    assert_eq!((&class.members[..], &class.name[..]), (&["eth2".to_owned()][..], "urgent"));
+    assert!(class.tx_frames >= MANY && class.rules[1].frames >= MANY, "{class:?}");
+    net.ok("a", &format!("class del {BOND} urgent"));
+    wait_lanes(&net, "a", "b", None, &[(0, 0), (1, 0), (1, 2), (2, 2)]);
+    assert!(net.ok("a", "class show --json").trim() == "[]");
+}
+
+#[test]
+fn classes_outlive_the_daemon_and_follow_their_members() {
+    let net = Net::bonded(hosts(&[4, 3]));
+    add_urgent(&net, "a", "eth2,eth3");
+    add_urgent(&net, "b", "eth2");
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2), (3, 2)]);
+    net.kill("a");
+    // The tables stay, and so does what they say.
+    assert_eq!(carriers(&net, "a", "b", URGENT).1, [2]);
+    net.start("a", &[]);
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2), (3, 2)]);
+    assert_eq!(carriers(&net, "a", "b", URGENT), (vec![2, 3], vec![2]));
+    net.ok("a", &format!("member del {BOND} eth3"));
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2)]);
+    net.ok("a", &format!("member add {BOND} eth3 --class urgent"));
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2), (3, 2)]);
+    net.ok("a", &format!("class set {BOND} urgent --member eth3"));
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(3, 2)]);
+    assert_eq!(carriers(&net, "a", "b", URGENT), (vec![3], vec![2]));
+    net.ok("a", &format!("class set {BOND} urgent --match udp-port={OTHER}"));
+    assert_eq!(carriers(&net, "a", "b", OTHER), (vec![3], vec![2]));
+    let (sent, _) = carriers(&net, "a", "b", URGENT);
+    assert_eq!(sent, [0, 1, 2]);
+}
+
+#[test]
+fn without_its_members_a_class_shares_or_is_blocked() {
+    let net = Net::bonded(hosts(&[3, 3]));
+    add_urgent(&net, "a", "eth2");
+    add_urgent(&net, "b", "eth2");
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2)]);
+    let nic = net.host("a").link(2).expect("there");
+    nic.carrier(false).expect("cuts");
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(0, 2), (1, 2)]);
+    assert_eq!(carriers(&net, "a", "b", URGENT), (vec![0, 1], vec![2]));
+    net.ok("a", &format!("class set {BOND} urgent --fallback block"));
+    wait_lanes(&net, "a", "b", Some("urgent"), &[]);
+    let before = net.counter("a", "tx_class_blocked");
+    let (from, to) = (net.host("a"), net.host("b"));
+    from.run(|| {
+        let socket = UdpSocket::bind((from.ipv4(), 0)).expect("binds");
+        // The kernel tells the sender of a frame that went nowhere, or does not: both are right.
+        _ = socket.send_to(&[1], (to.ipv4(), URGENT));
+    })
+    .expect("enters");
+    assert!(net.counter("a", "tx_class_blocked") > before, "not dropped, or not counted");
+    let (sent, _) = carriers(&net, "a", "b", OTHER);
+    assert_eq!(sent, [0, 1]);
+    nic.carrier(true).expect("mends");
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2)]);
+    assert_eq!(carriers(&net, "a", "b", URGENT), (vec![2], vec![2]));
+}
+
+#[test]
+fn the_rest_always_has_a_way_out() {
+    let net = Net::bonded(hosts(&[2, 2]));
+    add_urgent(&net, "a", "eth1");
+    add_urgent(&net, "b", "eth1");
+    wait_lanes(&net, "a", "b", None, &[(0, 0)]);
+    net.host("a").link(0).expect("there").carrier(false).expect("cuts");
+    net.host("a").wait_ping(net.host("b").ipv4(), SOON).expect("reaches");
+    let (sent, _) = carriers(&net, "a", "b", OTHER);
+    assert_eq!(sent, [1]);
+}
+
+#[test]
+fn members_that_are_lent_are_used_while_their_class_is_idle() {
+    let net = Net::bonded(hosts(&[2, 2]));
+    for name in ["a", "b"] {
+        add_urgent(&net, name, "eth1");
+    }
+    wait_lanes(&net, "a", "b", None, &[(0, 0)]);
+    for name in ["a", "b"] {
+        net.ok(name, &format!("class set {BOND} urgent --borrow idle"));
+    }
+    let sent = || carriers(&net, "a", "b", OTHER).0;
+    wait_until(SOON, "both members to carry", sent, |sent| *sent == [0, 1]).unwrap_or_else(|e| panic!("{e}"));
+    // Now with urgent traffic all the while.
+    let busy = std::sync::atomic::AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while busy.load(std::sync::atomic::Ordering::SeqCst) {
+                send(&net, "a", "b", URGENT);
+            }
+        });
+        let found = wait_until(SOON, "the rest to stay off it", || rest_on_lent(&net), |frames| *frames == 0);
+        busy.store(false, std::sync::atomic::Ordering::SeqCst);
+        found.unwrap_or_else(|e| panic!("{e}"));
+    });
+}
+
+/// Frames of the rest that left over the lent member while `MANY` of them were sent.
+fn rest_on_lent(net: &Net) -> u64 {
+    let lent = || {
+        let lanes = net.lanes("a").into_iter().filter(|lane| lane.class.is_none() && lane.member == "eth1");
+        lanes.map(|lane| lane.tx_frames).sum::<u64>()
+    };
+    let before = lent();
+    send(net, "a", "b", OTHER);
+    lent() - before
+}
+
+#[test]
+fn a_mirrored_class_loses_nothing_when_a_link_dies() {
+    let net = Net::bonded(hosts(&[3, 3]));
+    for name in ["a", "b"] {
+        // Whatever the port: the flow takes any.
+        net.ok(
+            name,
+            &format!("class add {BOND} urgent --member eth1,eth2 --match udp-port=1-65535 --policy mirror"),
+        );
+    }
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(1, 1), (2, 2)]);
+    let flow = Flow::start(&net, "a", "b");
+    flow.wait_received(500);
+    let links = [net.host("a").link(1).expect("there"), net.host("b").link(2).expect("there")];
+    for round in 0..4 {
+        let link = &links[round % 2];
+        match round < 2 {
+            true => link.cut(Way::Both).expect("cuts"),
+            false => link.carrier(false).expect("cuts"),
+        }
+        let heard = flow.received();
+        flow.wait_received(heard + 400);
+        link.restore().expect("mends");
+        link.carrier(true).expect("mends");
+        wait_lanes(&net, "a", "b", Some("urgent"), &[(1, 1), (2, 2)]);
+        let heard = flow.received();
+        flow.wait_received(heard + 200);
+    }
+    assert_eq!(flow.end(), (0, 0), "lost and doubled");
+}
+
+#[test]
+fn a_command_runs_in_a_class() {
+    let net = Net::bonded(hosts(&[2, 2]));
+    add_urgent(&net, "a", "eth1");
+    add_urgent(&net, "b", "eth1");
+    wait_lanes(&net, "a", "b", Some("urgent"), &[(1, 1)]);
+    let of = |net: &Net| classes(net, "a")[0].tx_frames;
+    let before = of(&net);
+    let to = net.host("b").ipv4().to_owned();
+    net.ok("a", &format!("run --class urgent -- ping -q -c 20 -i 0.01 {to}"));
+    assert!(of(&net) >= before + 20, "{:?}", classes(&net, "a"));
+    let after = of(&net);
+    net.host("a").sh(&format!("ping -q -c 20 -i 0.01 {to}")).expect("reaches");
+    assert_eq!(of(&net), after, "a command outside is in the class");
+    // Its end is that of the command.
+    assert_eq!(net.say("a", "run --class urgent -- false").code, 1);
+}
+
+#[test]
+fn nothing_is_left_of_classes() {
+    let net = Net::up(hosts(&[3]));
+    let before = machine::settled(&net, "a");
+    net.start("a", &[]);
+    net.ok("a", &format!("bond add {BOND} --member eth0,eth1,eth2 --class urgent=eth2"));
+    let class = &classes(&net, "a")[0];
+    let rules: Vec<&str> = class.rules.iter().map(|rule| rule.matches.as_str()).collect();
+    assert!(rules[0].starts_with("cgroup=/linkbraid/"), "{rules:?}");
+    assert_eq!((&class.members[..], &rules[1..]), (&["eth2".to_owned()][..], &["priority=6", "dscp=ef"][..]));
+    let groups = || {
+        let found =
+            net.host("a").sh("find /sys/fs/cgroup -type d -path */linkbraid/*/urgent").unwrap_or_default();
+        let mine =
+            net.pins("a").map(|pins| pins.file_name().expect("has one").to_string_lossy().into_owned());
+        found.lines().filter(|line| mine.iter().any(|name| line.contains(&format!("/{name}/")))).count()
+    };
+    assert_eq!(groups(), 1);
+    net.ok("a", &format!("bond del {BOND}"));
+    assert_eq!(groups(), 0);
+    net.stop("a");
+    machine::as_it_was(&net, "a", &before);
+}
+
+#[test]
+fn latency_is_told_by_class_and_stage_while_it_is_measured() {
+    let net = Net::bonded(hosts(&[2, 2]));
+    add_urgent(&net, "a", "eth1");
+    let off = format!("{BOND}: no latency is measured: it is off");
+    let hint = net.say("a", "stats --latency").refused(1, &off);
+    check_hint(net.host("a"), &hint);
+    send(&net, "a", "b", URGENT);
+    send(&net, "a", "b", OTHER);
+    let measured = || -> Vec<(String, String)> {
+        let rows: Vec<LatencyRecord> =
+            serde_json::from_str(&net.ok("a", "stats --latency --json")).expect("records");
+        let much = rows.into_iter().filter(|row| row.count >= MANY && row.p50_ns <= row.p99_ns);
+        much.map(|row| (row.class, row.stage)).collect()
+    };
+    let row = |class: &str, stage: &str| (class.to_owned(), stage.to_owned());
+    let both = [
+        row("rest", "application"),
+        row("rest", "driver"),
+        row("urgent", "application"),
+        row("urgent", "driver"),
+    ];
+    assert_eq!(measured(), both);
+    // A daemon that starts anew measures on, from zero.
+    net.kill("a");
+    net.start("a", &[]);
+    assert_eq!(measured(), []);
+    send(&net, "a", "b", URGENT);
+    assert_eq!(measured(), both[2..]);
+    net.ok("a", &format!("bond set {BOND} --latency off"));
+    assert_eq!(net.say("a", "stats --latency").refused(1, &off), hint);
+}
