@@ -14,6 +14,8 @@ pub mod ring;
 #[cfg(not(loom))]
 mod shm;
 mod transport;
+#[cfg(not(loom))]
+mod udp;
 
 #[cfg(not(loom))]
 pub use address::{Address, Join};

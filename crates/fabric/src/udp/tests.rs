@@ -1,0 +1,519 @@
+use super::{
+    assembly::{Assembly, Outcome},
+    directory::Directory,
+    piece::{HEAD, Piece, head},
+};
+use crate::{Address, Armed, Bytes, Join, Refused, Taken, Transport, limits::*};
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sched::{CloneFlags, setns, unshare},
+};
+use proptest::prelude::*;
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    net::UdpSocket,
+    path::PathBuf,
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
+};
+
+/// Longer than anything here takes.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+fn pieces(instance: u32, number: u32, frame: &[u8], size: usize) -> Vec<Vec<u8>> {
+    let piece =
+        |(at, bytes): (usize, &[u8])| [&head(instance, number, frame.len(), size, at)[..], bytes].concat();
+    frame.chunks(size).enumerate().map(piece).collect()
+}
+
+fn frame(number: u32, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at as u32).wrapping_mul(number + 7) as u8).collect()
+}
+
+/// Gives a datagram; the frame if it was the last one of it.
+fn give(assembly: &mut Assembly, datagram: &[u8]) -> Option<Vec<u8>> {
+    let piece = Piece::parse(datagram)?;
+    let frame = match assembly.take(&piece) {
+        Outcome::Whole => piece.bytes.to_vec(),
+        Outcome::Complete(slot) => assembly.frame(slot).to_vec(),
+        _ => return None,
+    };
+    assembly.finish(piece.number);
+    Some(frame)
+}
+
+#[test]
+fn datagrams_that_make_no_sense_are_refused() {
+    let good = [&head(1, 2, 100, 60, 1)[..], &[0; 40]].concat();
+    assert!(Piece::parse(&good).is_some());
+    let with = |at: usize, byte: u8| {
+        let mut bad = good.clone();
+        bad[at] = byte;
+        bad
+    };
+    let cases = [
+        good[..HEAD - 1].to_vec(),
+        good[..good.len() - 1].to_vec(),
+        [&good[..], &[0]].concat(),
+        with(8, 9),
+        with(9, 0xff),
+        with(11, 0),
+        with(13, 0),
+        with(13, 1),
+        with(15, 2),
+        with(14, 0xff),
+        Vec::new(),
+    ];
+    for bad in cases {
+        assert_eq!(Piece::parse(&bad), None, "{bad:?}");
+    }
+    let too_many = [&head(1, 2, 65_000, 200, 0)[..], &[0; 200]].concat();
+    assert_eq!(Piece::parse(&too_many), None);
+}
+
+#[test]
+fn a_frame_comes_once_and_in_no_part() {
+    let mut assembly = Assembly::new();
+    let sent = frame(0, 5000);
+    let all = pieces(1, 0, &sent, 1000);
+    for piece in all.iter().skip(1).rev() {
+        assert_eq!(give(&mut assembly, piece), None);
+        assert_eq!(give(&mut assembly, piece), None);
+    }
+    assert_eq!(give(&mut assembly, &all[0]), Some(sent));
+    assert!(all.iter().all(|piece| give(&mut assembly, piece).is_none()));
+    let whole = pieces(1, 1, b"whole", 1000);
+    assert!(give(&mut assembly, &whole[0]).is_some() && give(&mut assembly, &whole[0]).is_none());
+}
+
+#[test]
+fn a_frame_that_is_not_taken_stays() {
+    let mut assembly = Assembly::new();
+    let all = pieces(1, 0, &frame(0, 1500), 1000);
+    give(&mut assembly, &all[0]);
+    for _ in 0..3 {
+        let Outcome::Complete(slot) = assembly.take(&Piece::parse(&all[1]).unwrap()) else {
+            panic!("complete")
+        };
+        assert_eq!(assembly.frame(slot), frame(0, 1500));
+    }
+}
+
+#[test]
+fn the_oldest_frame_gives_way_and_late_ones_are_dropped() {
+    let mut assembly = Assembly::new();
+    let firsts = (0..=SLOTS as u32).map(|number| pieces(1, number, &frame(number, 1500), 1000));
+    let frames: Vec<_> = firsts.collect();
+    frames.iter().for_each(|frame| assert_eq!(give(&mut assembly, &frame[0]), None));
+    assert_eq!(assembly.incomplete, 1);
+    for (number, pieces) in frames.iter().enumerate().skip(1) {
+        assert_eq!(give(&mut assembly, &pieces[1]), Some(frame(number as u32, 1500)));
+    }
+    let far = FRAMES_REMEMBERED as u32 + 1;
+    assert!(give(&mut assembly, &pieces(1, far, b"far", 1000)[0]).is_some());
+    assert!(give(&mut assembly, &pieces(1, 1, b"late", 1000)[0]).is_none());
+    assert!(give(&mut assembly, &pieces(1, far - 1, b"less late", 1000)[0]).is_some());
+}
+
+#[test]
+fn a_peer_that_starts_anew_is_heard_and_its_past_is_not() {
+    let mut assembly = Assembly::new();
+    assert!(give(&mut assembly, &pieces(1, 70_000, b"old", 1000)[0]).is_some());
+    assert!(give(&mut assembly, &pieces(2, 0, b"new", 1000)[0]).is_some());
+    assert!(give(&mut assembly, &pieces(1, 70_001, b"late", 1000)[0]).is_none());
+    assert!(give(&mut assembly, &pieces(2, 1, b"new", 1000)[0]).is_some());
+}
+
+#[test]
+fn pieces_of_one_frame_must_agree() {
+    let mut assembly = Assembly::new();
+    let take = |assembly: &mut Assembly, datagram: &[u8]| assembly.take(&Piece::parse(datagram).unwrap());
+    assert_eq!(take(&mut assembly, &pieces(1, 0, &[1; 1500], 1000)[0]), Outcome::Waits);
+    assert_eq!(take(&mut assembly, &pieces(1, 0, &[1; 1501], 1000)[1]), Outcome::Bad);
+    assert_eq!(take(&mut assembly, &pieces(1, 0, &[1; 1500], 900)[1]), Outcome::Bad);
+    assert!(matches!(take(&mut assembly, &pieces(1, 0, &[1; 1500], 1000)[1]), Outcome::Complete(_)));
+}
+
+proptest! {
+    /// Frames in pieces, mixed, lost and doubled: each comes whole, at most once; all come that lost nothing and were
+    /// not mixed with more others than there are slots.
+    #[test]
+    fn whatever_comes_is_whole(
+        lens in prop::collection::vec(1..FRAME_MAX, 1..12),
+        size in 257..9000usize,
+        first in prop_oneof![Just(0u32), Just(u32::MAX - 3), any::<u32>()],
+        moves in prop::collection::vec((0..20usize, 0..10u8), 0..600),
+    ) {
+        let numbers: Vec<u32> = (0..lens.len() as u32).map(|at| first.wrapping_add(at)).collect();
+        let mut sent: Vec<(u32, Vec<u8>)> = Vec::new();
+        let mut frames = BTreeMap::new();
+        for (number, len) in numbers.iter().zip(&lens) {
+            let content = frame(number % 1000, *len);
+            sent.extend(pieces(5, *number, &content, size).into_iter().map(|piece| (*number, piece)));
+            frames.insert(*number, content);
+        }
+        let mut hurt = std::collections::BTreeSet::new();
+        let mut moved = false;
+        for (at, (by, what)) in moves.into_iter().enumerate().take(sent.len()) {
+            let other = (at + by).min(sent.len() - 1);
+            match what {
+                0 => { hurt.insert(sent[at].0); sent[at].1.clear(); }
+                1 => { let copy = sent[other].clone(); hurt.insert(sent[at].0); sent[at] = copy; }
+                2..6 => { sent.swap(at, other); moved |= by > 0; }
+                _ => {}
+            }
+        }
+        let mut assembly = Assembly::new();
+        let mut came = Vec::new();
+        for (number, piece) in &sent {
+            if let Some(got) = give(&mut assembly, piece) {
+                prop_assert_eq!(&got, &frames[number]);
+                prop_assert!(!came.contains(number), "twice");
+                came.push(*number);
+            }
+        }
+        if !moved {
+            prop_assert!(numbers.iter().all(|number| hurt.contains(number) || came.contains(number)));
+        }
+    }
+
+    /// Any datagrams: no panic, and only frames of legal length.
+    #[test]
+    fn any_datagrams_are_survived(
+        all in prop::collection::vec((any::<u32>(), 0..40u32, 0..70_000usize, 0..4000usize, 0..20usize, 0..4000usize), 1..100),
+    ) {
+        let mut assembly = Assembly::new();
+        for (instance, number, total, size, index, len) in all {
+            let len = if len % 3 == 0 { len } else { total.saturating_sub(index * size).min(size) };
+            let datagram = [&head(instance % 3, number, total, size, index)[..], &vec![1; len]].concat();
+            if let Some(frame) = give(&mut assembly, &datagram) {
+                prop_assert!((1..=FRAME_MAX).contains(&frame.len()));
+            }
+        }
+    }
+}
+
+#[test]
+fn directories_are_read_and_refused_by_line() {
+    let join = Join { node: 0, nodes: 2, queues: 2 };
+    let parse = |text: &str| Directory::parse(text, &join);
+    let good = "# who is where\n\n1 198.18.0.2:7000 # the other\n 0\t198.18.0.1:7000\n";
+    let all = parse(good).unwrap().0;
+    assert_eq!(all, ["198.18.0.1:7000".parse().unwrap(), "198.18.0.2:7000".parse().unwrap()]);
+    assert!(parse("0 [2001:db8::1]:7000\n1 [2001:db8::1]:7002").is_ok());
+    let cases = [
+        ("", "there is no line for node 0"),
+        ("0 198.18.0.1:1", "there is no line for node 1"),
+        ("\n0 198.18.0.1", "line 2: '0 198.18.0.1' is not NODE ADDRESS:PORT"),
+        ("0 host:1", "line 1: '0 host:1' is not NODE ADDRESS:PORT"),
+        ("x 198.18.0.1:1", "line 1: 'x 198.18.0.1:1' is not NODE ADDRESS:PORT"),
+        ("0 198.18.0.1:1 2", "line 1: '0 198.18.0.1:1 2' is not NODE ADDRESS:PORT"),
+        ("0 0.0.0.0:1", "line 1: '0.0.0.0:1' is not the address of one node"),
+        ("0 198.18.0.1:0", "line 1: '198.18.0.1:0' is not the address of one node"),
+        ("2 198.18.0.1:1", "line 1: node 2 is outside the range 0 to 1 of 2 nodes"),
+        ("0 198.18.0.1:1\n0 198.18.0.2:1", "line 2: node 0 is there twice"),
+        ("0 198.18.0.1:65535", "line 1: 2 queues do not fit after port 65535"),
+        (
+            "0 198.18.0.1:5\n1 198.18.0.1:6",
+            "nodes 0 and 1 share ports of 198.18.0.1; each takes 2, one a queue",
+        ),
+        (
+            "0 198.18.0.1:5\n1 [2001:db8::1]:5",
+            "node 1 has [2001:db8::1]:5, node 0 has 198.18.0.1:5: IPv4 and IPv6",
+        ),
+    ];
+    for (text, cause) in cases {
+        assert_eq!(parse(text), Err(cause.to_owned()), "{text:?}");
+    }
+}
+
+#[test]
+fn bad_addresses_are_refused() {
+    let cases = [
+        ("udp:", "'' is not an absolute path"),
+        ("udp:/x,mtu=575", "mtu '575' is outside the allowed range 576 to 65535"),
+        ("udp:/x,fast", "there is no option 'fast'"),
+    ];
+    for (address, cause) in cases {
+        let error = address.parse::<Address>().expect_err(address);
+        assert!(error.cause.contains(cause) && error.hint.is_some(), "{error}");
+    }
+    let none = "udp:/nowhere/directory".parse::<Address>().unwrap();
+    let error = none.open(&Join { node: 0, nodes: 2, queues: 1 }).err().expect("refused");
+    assert_eq!(error.to_string(), "/nowhere/directory: cannot read the directory: it does not exist");
+}
+
+/// Two namespaces joined by a cable, and a directory with a node in each; both go when this does.
+struct Net {
+    spaces: [File; 2],
+    directory: PathBuf,
+}
+
+/// Addresses of the two nodes.
+const V4: [&str; 2] = ["198.18.7.1", "198.18.7.2"];
+const V6: [&str; 2] = ["2001:db8:7::1", "2001:db8:7::2"];
+const PORT: u16 = 7400;
+
+fn run(command: &str) {
+    let words: Vec<_> = command.split(' ').collect();
+    let done = Command::new(words[0]).args(&words[1..]).output().expect("it runs");
+    assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Runs something in a namespace of its own thread.
+fn within<T: Send>(space: &File, what: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            setns(space, CloneFlags::CLONE_NEWNET).expect("root may");
+            what()
+        });
+        thread.join().expect("it ends")
+    })
+}
+
+impl Net {
+    fn new(mtu: usize, addresses: [&str; 2], queues: u16) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let space = || {
+            let made = std::thread::spawn(|| {
+                unshare(CloneFlags::CLONE_NEWNET).expect("these tests need root");
+                run("ip link set lo up");
+                File::open("/proc/thread-self/ns/net").expect("there is one")
+            });
+            made.join().expect("it ends")
+        };
+        let spaces = [space(), space()];
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let peer = format!("/proc/{}/fd/{}", std::process::id(), std::os::fd::AsRawFd::as_raw_fd(&spaces[1]));
+        within(&spaces[0], || run(&format!("ip link add cable0 type veth peer name cable0 netns {peer}")));
+        for (space, address) in spaces.iter().zip(addresses) {
+            within(space, || {
+                let (prefix, nodad) = if address.contains(':') { (64, " nodad") } else { (24, "") };
+                run(&format!("ip address add {address}/{prefix} dev cable0{nodad}"));
+                run(&format!("ip link set cable0 mtu {mtu} up"));
+            });
+        }
+        let directory = std::env::temp_dir().join(format!("linkbraid-udp-{}-{number}", std::process::id()));
+        let line = |(node, address): (usize, &str)| match address.contains(':') {
+            true => format!("{node} [{address}]:{PORT}\n"),
+            false => format!("{node} {address}:{PORT}\n"),
+        };
+        let text: String = addresses.into_iter().enumerate().map(line).collect();
+        fs::write(&directory, text).expect("there is room");
+        let net = Self { spaces, directory };
+        // The cable carries once both ends say so.
+        let begun = Instant::now();
+        loop {
+            let (mut a, mut b) = (net.node(0, queues, ""), net.node(1, queues, ""));
+            a[0].send(1, b"hello", &[]).expect("there is room");
+            a[0].flush();
+            if wait(&*b[0], Duration::from_millis(50)) && !take(&mut b[0]).is_empty() {
+                return net;
+            }
+            assert!(begun.elapsed() < DEADLINE, "the cable carries nothing");
+        }
+    }
+
+    fn node(&self, node: u16, queues: u16, options: &str) -> Vec<Box<dyn Transport>> {
+        let address: Address = format!("udp:{}{options}", self.directory.display()).parse().unwrap();
+        let open =
+            || address.open(&Join { node, nodes: 2, queues }).unwrap_or_else(|error| panic!("{error}"));
+        within(&self.spaces[usize::from(node)], open)
+    }
+
+    fn pair(&self, options: &str) -> (Box<dyn Transport>, Box<dyn Transport>) {
+        (self.node(0, 1, options).remove(0), self.node(1, 1, options).remove(0))
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.directory);
+    }
+}
+
+fn wait(port: &dyn Transport, timeout: Duration) -> bool {
+    let timeout = PollTimeout::try_from(timeout).expect("short");
+    let fd = port.wake_fd().expect("wake-ups cross");
+    poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], timeout).expect("poll works") == 1
+}
+
+fn take(port: &mut Box<dyn Transport>) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    let mut sink = |_: u16, bytes: Bytes<'_>| {
+        frames.push(bytes.to_vec());
+        Taken::Yes
+    };
+    while port.receive(64, &mut sink) > 0 {}
+    frames
+}
+
+/// Takes frames until there are so many.
+fn take_many(port: &mut Box<dyn Transport>, count: usize) -> Vec<Vec<u8>> {
+    let begun = Instant::now();
+    let mut frames = Vec::new();
+    while frames.len() < count && begun.elapsed() < DEADLINE {
+        if port.arm(&[]) != Armed::Ready {
+            wait(&**port, Duration::from_millis(100));
+        }
+        port.disarm();
+        frames.extend(take(port));
+    }
+    frames
+}
+
+fn cross(from: &mut Box<dyn Transport>, to: &mut Box<dyn Transport>, len: usize) {
+    let node = to.shape().node;
+    let sent = frame(len as u32, len);
+    let part = len.min(40);
+    assert_eq!(from.send(node, &sent[..part], &sent[part..]), Ok(()), "{len} bytes");
+    from.flush();
+    let came = take_many(to, 1);
+    assert!(came == [&sent[..]], "{len} bytes: {:?} came", came.iter().map(Vec::len).collect::<Vec<_>>());
+}
+
+#[test]
+fn frames_of_every_length_cross_every_path() {
+    for (mtu, addresses) in [(1500, V4), (1500, V6), (9000, V4), (1280, V6), (65_535, V4), (576, V4)] {
+        let net = Net::new(mtu, addresses, 1);
+        let (mut a, mut b) = net.pair("");
+        let edge = mtu - if addresses == V4 { 28 } else { 48 } - HEAD;
+        let lens = [1, 41, 60, edge - 1, edge, edge + 1, 2 * edge, 2 * edge + 1, 32_000, 65_000, FRAME_MAX];
+        for len in lens.into_iter().filter(|len| *len <= FRAME_MAX) {
+            cross(&mut a, &mut b, len);
+            cross(&mut b, &mut a, len);
+        }
+        assert_eq!((a.stats(1).lost, b.stats(0).bad_record, b.stats(0).incomplete), (0, 0, 0));
+        assert_eq!(a.send(1, &[0; 1], &[0; FRAME_MAX]), Err(Refused::Length));
+        assert_eq!(a.send(0, &[1], &[]), Err(Refused::NoPeer));
+    }
+}
+
+#[test]
+fn many_frames_come_in_order() {
+    let net = Net::new(1500, V4, 1);
+    let (mut a, mut b) = net.pair("");
+    let lens = [60, 60, 60, 1400, 60, 3000, 1400, 1400, 1400, 64_000, 60];
+    let sent: Vec<_> = (0..220u32).map(|number| frame(number, lens[number as usize % lens.len()])).collect();
+    let mut came = Vec::new();
+    for some in sent.chunks(22) {
+        some.iter().for_each(|frame| assert_eq!(a.send(1, &[], frame), Ok(())));
+        a.flush();
+        came.extend(take_many(&mut b, some.len()));
+    }
+    assert!(came == sent);
+}
+
+#[test]
+fn what_is_not_taken_comes_again() {
+    let net = Net::new(1500, V4, 1);
+    let (mut a, mut b) = net.pair("");
+    let sent = [frame(1, 50), frame(2, 5000), frame(3, 60)];
+    sent.iter().for_each(|frame| assert_eq!(a.send(1, &[], frame), Ok(())));
+    a.flush();
+    let mut came = Vec::new();
+    let begun = Instant::now();
+    while came.len() < 3 && begun.elapsed() < DEADLINE {
+        let mut looked = false;
+        b.receive(64, &mut |_, bytes| {
+            looked = true;
+            assert!(!bytes.is_empty());
+            Taken::Later
+        });
+        if looked {
+            assert_eq!(b.arm(&[]), Armed::Ready);
+            b.receive(1, &mut |_, bytes| {
+                came.push(bytes.to_vec());
+                Taken::Yes
+            });
+        }
+    }
+    assert_eq!(came, sent);
+}
+
+#[test]
+fn queues_are_apart() {
+    let net = Net::new(1500, V4, 3);
+    let (mut a, mut b) = (net.node(0, 3, ""), net.node(1, 3, ""));
+    for (queue, port) in a.iter_mut().enumerate() {
+        port.send(1, &[queue as u8], &[]).unwrap();
+        port.flush();
+    }
+    for (queue, port) in b.iter_mut().enumerate() {
+        assert_eq!(take_many(port, 1), [[queue as u8]]);
+    }
+}
+
+#[test]
+fn a_path_that_shrinks_is_noticed_and_one_that_grows_after_a_reset() {
+    let net = Net::new(9000, V4, 1);
+    let (mut a, mut b) = net.pair("");
+    cross(&mut a, &mut b, 8000);
+    for space in &net.spaces {
+        within(space, || run("ip link set cable0 mtu 1500"));
+    }
+    cross(&mut a, &mut b, 60_000);
+    // A short frame waits for others, so it is too late for it when the kernel refuses; the next one crosses.
+    cross(&mut b, &mut a, 20_000);
+    cross(&mut b, &mut a, 8000);
+    for space in &net.spaces {
+        within(space, || run("ip link set cable0 mtu 9000"));
+    }
+    a.reset(1);
+    cross(&mut a, &mut b, 60_000);
+    drop((a, b));
+    let (mut a, mut b) = net.pair(",mtu=600");
+    cross(&mut a, &mut b, 60_000);
+}
+
+#[test]
+fn strangers_are_not_heard() {
+    let net = Net::new(1500, V4, 1);
+    let (mut a, mut b) = net.pair("");
+    let stranger = within(&net.spaces[0], || UdpSocket::bind((V4[0], PORT + 9)).unwrap());
+    let forged = &pieces(1, 1, b"forged", 1000)[0];
+    stranger.send_to(forged, (V4[1], PORT)).unwrap();
+    stranger.send_to(&[], (V4[1], PORT)).unwrap();
+    cross(&mut a, &mut b, 100);
+    assert_eq!((b.stats(1).bad_record, b.stats(0).bad_record), (2, 0));
+}
+
+#[test]
+fn junk_of_a_peer_is_counted_and_dropped() {
+    let net = Net::new(1500, V4, 1);
+    let (a, mut b) = net.pair("");
+    drop(a);
+    let hostile = within(&net.spaces[0], || UdpSocket::bind((V4[0], PORT)).unwrap());
+    for junk in [&[][..], &[1], &[0xff; 900]] {
+        hostile.send_to(junk, (V4[1], PORT)).unwrap();
+    }
+    drop(hostile);
+    let mut a = net.node(0, 1, "").remove(0);
+    cross(&mut a, &mut b, 100);
+    assert_eq!(b.stats(0).bad_record, 3);
+}
+
+#[test]
+fn a_node_that_starts_anew_is_heard_at_once() {
+    let net = Net::new(1500, V4, 1);
+    let mut b = net.node(1, 1, "").remove(0);
+    for _ in 0..5 {
+        let mut a = net.node(0, 1, "").remove(0);
+        cross(&mut a, &mut b, 40_000);
+        cross(&mut b, &mut a, 100);
+    }
+}
+
+#[test]
+fn an_address_that_is_not_here_is_refused() {
+    let net = Net::new(1500, V4, 1);
+    let address: Address = format!("udp:{}", net.directory.display()).parse().unwrap();
+    let error = within(&net.spaces[1], || address.open(&Join { node: 0, nodes: 2, queues: 1 }).err());
+    let error = error.expect("refused").to_string();
+    assert!(error.ends_with("cannot bind 198.18.7.1:7400: cannot assign requested address"), "{error}");
+    let _taken = net.node(1, 1, "");
+    let error = within(&net.spaces[1], || address.open(&Join { node: 1, nodes: 2, queues: 1 }).err());
+    assert!(error.expect("refused").to_string().ends_with("address already in use"));
+}
