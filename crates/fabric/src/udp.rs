@@ -13,6 +13,9 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
+pub use assembly::{Assembly, Outcome};
+pub use piece::{HEAD as PIECE_HEAD, Piece, head as piece_head};
+
 use crate::{Error, Join, Result, Transport};
 use std::path::PathBuf;
 

@@ -46,6 +46,12 @@ pub struct Assembly {
     pub incomplete: u64,
 }
 
+impl Default for Assembly {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Assembly {
     /// Nothing yet.
     #[must_use]

@@ -39,7 +39,8 @@ pub struct Piece<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The head of a piece.
+/// The head of piece `index` of a frame of `total` bytes, in pieces of `size`.
+#[must_use]
 pub fn head(instance: u32, number: u32, total: usize, size: usize, index: usize) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[0..4].copy_from_slice(&instance.to_be_bytes());
