@@ -17,7 +17,7 @@ pub fn run(bytes: &[u8]) {
     let mut assembly = Assembly::new();
     let mut came = HashSet::new();
     let mut honest = true;
-    let mut instance = None;
+    let mut part = None;
     let mut rest = bytes;
     while let [what, amount, tail @ ..] = rest {
         rest = tail;
@@ -39,9 +39,9 @@ pub fn run(bytes: &[u8]) {
         };
         let Some(piece) = Piece::parse(&datagram) else { continue };
         assert_eq!(piece.bytes.len() + PIECE_HEAD, datagram.len());
-        if instance != Some(piece.instance) {
-            // A peer that starts anew may use its numbers again.
-            instance = Some(piece.instance);
+        if part != Some((piece.instance, piece.number >> 30)) {
+            // A peer that starts anew, or went once around all numbers, may use them again.
+            part = Some((piece.instance, piece.number >> 30));
             came.clear();
         }
         let frame = match assembly.take(&piece) {

@@ -126,14 +126,19 @@ impl Assembly {
     fn is_fresh(&self, number: u32) -> bool {
         let behind = self.newest.wrapping_sub(number);
         let (word, bit) = place(number);
-        is_ahead(behind) || (behind < FRAMES_REMEMBERED as u32 && self.done[word] & bit == 0)
+        self.is_newer(number) || (behind < FRAMES_REMEMBERED as u32 && self.done[word] & bit == 0)
+    }
+
+    /// Whether a frame is newer than all. Numbers go around, so that is the half of them that follows.
+    fn is_newer(&self, number: u32) -> bool {
+        (1..=u32::MAX / 2).contains(&number.wrapping_sub(self.newest))
     }
 
     fn advance(&mut self, number: u32) {
-        let ahead = number.wrapping_sub(self.newest);
-        if ahead == 0 || is_ahead(ahead) {
+        if !self.is_newer(number) {
             return;
         }
+        let ahead = number.wrapping_sub(self.newest);
         if ahead >= FRAMES_REMEMBERED as u32 {
             self.done.fill(0);
         } else {
@@ -162,11 +167,6 @@ impl Assembly {
         };
         slot
     }
-}
-
-/// Whether a difference of numbers means that the first is before the second.
-fn is_ahead(behind: u32) -> bool {
-    behind > u32::MAX / 2
 }
 
 /// Where a frame is remembered.

@@ -90,8 +90,17 @@ impl Net {
 
     fn node(&self, node: u16, queues: u16, options: &str) -> Vec<Box<dyn Transport>> {
         let address: Address = format!("udp:{}{options}", self.directory.display()).parse().unwrap();
-        let open =
-            || address.open(&Join { node, nodes: 2, queues }).unwrap_or_else(|error| panic!("{error}"));
+        let open = || {
+            let begun = Instant::now();
+            loop {
+                match address.open(&Join { node, nodes: 2, queues }) {
+                    Ok(ports) => return ports,
+                    // A child that another test has just forked holds the sockets of before until it runs.
+                    Err(error) if error.cause.contains("in use") && begun.elapsed() < DEADLINE => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        };
         within(&self.spaces[usize::from(node)], open)
     }
 
