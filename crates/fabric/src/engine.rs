@@ -21,6 +21,7 @@ mod incoming;
 mod mac_table;
 mod outgoing;
 mod port;
+mod published;
 mod shared;
 mod sleep;
 mod spin;
@@ -44,6 +45,7 @@ use crate::{Error, Result, Shape, Transport};
 use control::Outlet;
 use linkbraid_wire::fabric::DATA_MAX;
 use outgoing::Held;
+use published::Published;
 use std::sync::Arc;
 
 /// Frames taken from the transport, and from the interface, before the other side has its turn.
@@ -131,6 +133,8 @@ pub struct Engine<T, P> {
     /// The frame that is on its way out.
     held: Option<Held>,
     buffer: Box<[u8]>,
+    /// When to tell next what the transport knows.
+    publish_at: u64,
     /// The peers whose queues are full, while we sleep.
     full: Vec<u16>,
     gone: bool,
@@ -156,7 +160,7 @@ pub fn engines<T: Transport, P: Port>(
     if !queues.iter().enumerate().all(in_order) || shape.node >= shape.nodes || epoch == 0 {
         return Err(refused("the transports are not the queues of one node"));
     }
-    let shared = Arc::new(Shared::new(shape.node, shape.nodes, epoch, queues.len()));
+    let shared = Arc::new(Shared::new(shape.node, shape.nodes, epoch, queues.len(), config.poll));
     let (control, outlets) = control::pair(&shared, queues.len())
         .map_err(|errno| Error::system("fabric", "cannot start its queues", errno))?;
     let storm = Bucket::new(config.storm_rate, config.storm_burst);
@@ -176,6 +180,7 @@ pub fn engines<T: Transport, P: Port>(
         storm,
         held: None,
         buffer: vec![0; DATA_MAX].into_boxed_slice(),
+        publish_at: 0,
         full: Vec::with_capacity(usize::from(shape.nodes) + 1),
         gone: false,
     };
@@ -219,6 +224,9 @@ impl<T: Transport, P: Port> Engine<T, P> {
         }
         let now = self.shared.now();
         self.follow();
+        if now >= self.publish_at {
+            self.publish(now);
+        }
         let moved = self.receive(now) + self.send_controls() + self.send(now);
         self.transport.flush();
         if self.gone {
@@ -238,6 +246,7 @@ impl<T: Transport, P: Port> Engine<T, P> {
             return;
         }
         self.changes = changes;
+        self.spin.set_poll(self.shared.poll());
         for (number, peer) in (0..).zip(&mut self.peers) {
             let (epoch, resets) = self.shared.link(number);
             if (epoch, resets) == (peer.epoch, peer.resets) {

@@ -5,7 +5,8 @@
 //! kernel whole. Bytes 10 and 11 of that header (`num_buffers`) are zero in what is read and ignored in what is written.
 //!
 //! The interface lives until the [`Tap`] and all its [`TapQueue`]s are dropped; the kernel then removes it, also when
-//! the process is killed.
+//! the process is killed. One that is kept ([`Tap::keep`]) stays without a carrier, with its addresses, routes and place in a
+//! bridge, until somebody adopts it ([`Tap::adopt`]).
 
 mod error;
 mod queue;
@@ -120,15 +121,30 @@ impl Tap {
     /// # Errors
     /// [`TapCause`] says what is missing or wrong; nothing is left behind then.
     pub fn create(config: &TapConfig) -> Result<Self, TapError> {
+        Self::open(config, true)
+    }
+
+    /// Takes over a device that was kept, under the name in `config`, which must have its number of queues; the caller has
+    /// made sure that it is a TAP device. Its address, MTU and queue length stay as they are, and so does whether it is up. It
+    /// has no carrier.
+    ///
+    /// # Errors
+    /// As of [`Tap::create`].
+    pub fn adopt(config: &TapConfig) -> Result<Self, TapError> {
+        Self::open(config, false)
+    }
+
+    fn open(config: &TapConfig, new: bool) -> Result<Self, TapError> {
         let refused = |what: &str, cause| TapError::new(&config.name, what, cause);
-        let made = |cause| refused("cannot create the TAP device", cause);
+        let doing = if new { "cannot create the TAP device" } else { "cannot take over the TAP device" };
+        let made = |cause| refused(doing, cause);
         check(config)?;
         let files: Vec<File> = (0..config.queues).map(|_| open().map_err(made)).collect::<Result<_, _>>()?;
         let control = Control::open().map_err(|errno| made(TapCause::of(errno)))?;
         let mut offloads = TapOffloads::NONE;
         for (number, file) in files.iter().enumerate() {
             let first = number == 0;
-            sys::attach(file, &config.name, first)
+            sys::attach(file, &config.name, first && new)
                 .map_err(|errno| made(TapCause::of_attach(errno, first)))?;
             sys::set_header(file, VNET_HDR_LEN).map_err(|errno| made(TapCause::of_header(errno)))?;
             if first {
@@ -139,13 +155,13 @@ impl Tap {
         let mut request = IfReq::about(&config.name).ok_or_else(|| made(TapCause::BadName))?;
         let set =
             |what: String, done: Result<(), Errno>| done.map_err(|errno| refused(&what, TapCause::of(errno)));
-        set(
-            format!("cannot set its address to {}", config.mac),
-            control.set_mac(&mut request, config.mac.0),
-        )?;
-        set(format!("cannot set its MTU to {}", config.mtu), control.set_mtu(&mut request, config.mtu))?;
-        let length = config.queue_len;
-        set(format!("cannot set its queue length to {length}"), control.set_queue_len(&mut request, length))?;
+        if new {
+            let (mac, mtu, length) = (config.mac, config.mtu, config.queue_len);
+            set(format!("cannot set its address to {mac}"), control.set_mac(&mut request, mac.0))?;
+            set(format!("cannot set its MTU to {mtu}"), control.set_mtu(&mut request, mtu))?;
+            let what = format!("cannot set its queue length to {length}");
+            set(what, control.set_queue_len(&mut request, length))?;
+        }
         let index = control.index(&mut request).map_err(|errno| made(TapCause::of(errno)))?;
         let device = files[0].try_clone().map_err(|error| made(TapCause::of_io(&error)))?.into();
         let queues = files.into_iter().map(TapQueue::new).collect();
@@ -177,6 +193,15 @@ impl Tap {
     #[must_use]
     pub fn take_queues(&mut self) -> Vec<TapQueue> {
         std::mem::take(&mut self.queues)
+    }
+
+    /// Whether the device stays when nobody has it open any more, such as after the end of this process.
+    ///
+    /// # Errors
+    /// [`TapCause::Gone`] when somebody removed the device.
+    pub fn keep(&self, on: bool) -> Result<(), TapError> {
+        let what = if on { "cannot keep it" } else { "cannot let it go" };
+        sys::set_kept(&self.device, on).map_err(|errno| TapError::new(&self.name, what, TapCause::of(errno)))
     }
 
     /// Gives or takes the carrier. Without it the kernel sends nothing and marks the interface `NO-CARRIER`.

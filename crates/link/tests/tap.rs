@@ -47,6 +47,30 @@ fn it_is_as_asked_and_goes_when_dropped() {
 }
 
 #[test]
+fn one_that_is_kept_stays_as_it_is_and_is_taken_over() {
+    let space = Namespace::new();
+    let shape = TapConfig { queues: 2, ..config(1) };
+    let tap = space.enter(|| Tap::create(&shape).unwrap());
+    tap.keep(true).unwrap();
+    let index = tap.index();
+    drop(tap);
+    space.run("ip addr add 198.18.0.1/24 dev fab0");
+    space.run("ip link set fab0 mtu 1400 name fab1 up");
+    space.until("ip link show dev fab1", |shown| shown.contains("NO-CARRIER"));
+    let tap = space.enter(|| Tap::adopt(&TapConfig { name: "fab1".into(), ..shape.clone() }).unwrap());
+    assert_eq!(tap.index(), index);
+    let shown = space.run("ip -d addr show dev fab1");
+    for part in ["mtu 1400", "198.18.0.1/24", "NO-CARRIER", "numqueues 2", "02:00:00:00:00:01"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    tap.set_carrier(true).unwrap();
+    space.until("ip link show dev fab1", |shown| shown.contains("LOWER_UP"));
+    tap.keep(false).unwrap();
+    drop(tap);
+    assert!(!space.run("ip -o link").contains("fab1"));
+}
+
+#[test]
 fn a_name_that_is_taken_is_refused_and_nothing_is_left_behind() {
     let space = Namespace::new();
     space.run("ip link add dumb0 type ifb");

@@ -1,6 +1,6 @@
 //! Control messages between the session's thread and the queue that carries them, and the session's verdicts.
 
-use super::Shared;
+use super::{Poll, Shared};
 use linkbraid_wire::fabric::{CONTROL_MAX, HEADER_LEN};
 use nix::{
     errno::Errno,
@@ -108,6 +108,11 @@ impl Control {
         self.session.quiet();
     }
 
+    /// Wakes who waits for [`Control::wake_fd`].
+    pub fn ring(&self) {
+        self.session.ring();
+    }
+
     /// The next control message that came in.
     #[must_use]
     pub fn receive(&self) -> Option<ControlMessage> {
@@ -127,6 +132,12 @@ impl Control {
     /// it, and all that waits is forgotten.
     pub fn set_link(&self, peer: u16, epoch: Option<u64>) {
         self.shared.set_link(peer, epoch);
+        self.queues.iter().for_each(|bell| bell.ring());
+    }
+
+    /// Makes the queues wait another way.
+    pub fn set_poll(&self, poll: Poll) {
+        self.shared.set_poll(poll);
         self.queues.iter().for_each(|bell| bell.ring());
     }
 

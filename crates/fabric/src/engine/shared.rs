@@ -1,8 +1,9 @@
 //! What the queues of a node share with each other and with the session.
 
-use super::{Counter, Counters, MacTable};
+use super::{Counter, Counters, MacTable, Poll, Published};
+use crate::Stats;
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::*},
+    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*},
     time::Instant,
 };
 
@@ -24,24 +25,30 @@ pub struct Shared {
     /// Grows after every change below it.
     changes: AtomicU64,
     links: Box<[Link]>,
+    poll: AtomicU8,
     stop: AtomicBool,
     macs: MacTable,
     /// A row for each queue, in it one for each node; this node's own is for what concerns no peer.
     counters: Box<[Box<[Counters]>]>,
+    /// The same for what the transports tell.
+    transports: Box<[Box<[Published]>]>,
 }
 
 impl Shared {
-    pub(super) fn new(node: u16, nodes: u16, epoch: u64, queues: usize) -> Self {
+    pub(super) fn new(node: u16, nodes: u16, epoch: u64, queues: usize, poll: Poll) -> Self {
         let rows = (0..queues).map(|_| (0..nodes).map(|_| Counters::default()).collect());
+        let transports = (0..queues).map(|_| (0..nodes).map(|_| Published::default()).collect());
         Self {
             node,
             epoch,
             start: Instant::now(),
             changes: AtomicU64::new(0),
             links: (0..nodes).map(|_| Link::default()).collect(),
+            poll: AtomicU8::new(poll.number()),
             stop: AtomicBool::new(false),
             macs: MacTable::default(),
             counters: rows.collect(),
+            transports: transports.collect(),
         }
     }
 
@@ -49,6 +56,13 @@ impl Shared {
     #[must_use]
     pub fn node(&self) -> u16 {
         self.node
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> u16 {
+        // As many as one could number.
+        self.links.len() as u16
     }
 
     /// This node's epoch.
@@ -74,6 +88,28 @@ impl Shared {
     pub fn total(&self, peer: u16, counter: Counter) -> u64 {
         let of = |row: &[Counters]| row.get(usize::from(peer)).map_or(0, |counters| counters.get(counter));
         self.counters.iter().map(|row| of(row)).sum()
+    }
+
+    /// What the transports of all queues told of `peer` lately, in sum; some 10 ms old.
+    #[must_use]
+    pub fn transport(&self, peer: u16) -> Stats {
+        let of = |row: &[Published]| row.get(usize::from(peer)).map_or_else(Stats::default, Published::get);
+        self.transports.iter().map(|row| of(row)).fold(Stats::default(), Stats::and)
+    }
+
+    pub(super) fn published(&self, queue: usize, peer: u16) -> Option<&Published> {
+        self.transports.get(queue)?.get(usize::from(peer))
+    }
+
+    /// How the queues wait.
+    #[must_use]
+    pub fn poll(&self) -> Poll {
+        Poll::of_number(self.poll.load(Relaxed))
+    }
+
+    pub(super) fn set_poll(&self, poll: Poll) {
+        self.poll.store(poll.number(), Relaxed);
+        self.changes.fetch_add(1, Release);
     }
 
     /// Nanoseconds since the engines were made.

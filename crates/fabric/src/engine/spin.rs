@@ -13,6 +13,26 @@ pub enum Poll {
     Sleep,
 }
 
+impl Poll {
+    /// As a number that fits into an atomic.
+    pub(super) const fn number(self) -> u8 {
+        match self {
+            Self::Busy => 0,
+            Self::Adaptive => 1,
+            Self::Sleep => 2,
+        }
+    }
+
+    /// Back again.
+    pub(super) const fn of_number(number: u8) -> Self {
+        match number {
+            0 => Self::Busy,
+            1 => Self::Adaptive,
+            _ => Self::Sleep,
+        }
+    }
+}
+
 /// Longest spin of [`Poll::Adaptive`].
 pub const SPIN_MAX: Duration = Duration::from_micros(50);
 /// Shortest spin other than none.
@@ -42,6 +62,13 @@ impl Spin {
     #[must_use]
     pub fn new(poll: Poll) -> Self {
         Self { poll, budget: 0, idle_since: None }
+    }
+
+    /// Waits another way from now on.
+    pub fn set_poll(&mut self, poll: Poll) {
+        if poll != self.poll {
+            *self = Self::new(poll);
+        }
     }
 
     /// There was something to do.

@@ -32,11 +32,11 @@ impl IfReq {
     }
 }
 
-/// Attaches a file of `/dev/net/tun` as a queue. The first one makes the device and does not take one that exists.
-pub(super) fn attach(file: &impl AsRawFd, name: &str, first: bool) -> Result<(), Errno> {
+/// Attaches a file of `/dev/net/tun` as a queue. A new device must not exist before; without it, it is made.
+pub(super) fn attach(file: &impl AsRawFd, name: &str, new: bool) -> Result<(), Errno> {
     let mut request = IfReq::about(name).ok_or(Errno::EINVAL)?;
     let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_MULTI_QUEUE;
-    let flags = if first { flags | libc::IFF_TUN_EXCL } else { flags };
+    let flags = if new { flags | libc::IFF_TUN_EXCL } else { flags };
     request.0.ifr_ifru.ifru_flags = flags as libc::c_short;
     request.call(file, libc::TUNSETIFF)
 }
@@ -51,6 +51,13 @@ pub(super) fn set_header(file: &impl AsRawFd, length: usize) -> Result<(), Errno
 /// Gives or takes the carrier.
 pub(super) fn set_carrier(device: &impl AsRawFd, on: bool) -> Result<(), Errno> {
     by_pointer(device, libc::TUNSETCARRIER, on.into())
+}
+
+/// Whether the device stays when nobody has it open any more.
+pub(super) fn set_kept(device: &impl AsRawFd, on: bool) -> Result<(), Errno> {
+    // SAFETY: TUNSETPERSIST takes a number, no pointer.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETPERSIST, libc::c_ulong::from(on)) };
+    Errno::result(answer).map(drop)
 }
 
 /// Sets what the kernel may leave undone (`TUN_F_*`).
