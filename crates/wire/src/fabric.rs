@@ -23,6 +23,9 @@ pub const NODES_MAX: u16 = 512;
 /// Fewest nodes of a fabric: a pair.
 pub const NODES_MIN: u16 = 2;
 
+/// Most streams of a sender, numbered from 0: a receiver keeps a window for each.
+pub const STREAMS_MAX: u16 = 64;
+
 /// Longest MTU: what is left of 65,535 bytes without the Ethernet header.
 pub const MTU_MAX: u32 = 65_521;
 

@@ -74,6 +74,8 @@ pub struct Control {
     pub offer: Offer,
     /// A number nobody can know but who gets this message; not 0. Who sends it back has received it.
     pub cookie: u64,
+    /// Which of the sender's cookies for the receiver this is: the last one and 1, wrapping. Stands in the header's sequence.
+    pub number: u32,
     /// The cookie that came from the receiver's present epoch; 0 if none did, which only HELLO and BYE may say.
     pub echo: u64,
 }
@@ -120,7 +122,7 @@ impl Control {
         bytes
     }
 
-    fn parse(bytes: &[u8; CONTROL_LEN]) -> Result<Control, FabricRefusal> {
+    fn parse(bytes: &[u8; CONTROL_LEN], number: u32) -> Result<Control, FabricRefusal> {
         let [kind, reason, n0, n1, m0, m1, m2, m3, rest @ ..] = bytes;
         //= docs/fabric.md#3.6
         let [i0, i1, i2, i3, multiplier, _reserved, f0, f1, rest @ ..] = rest;
@@ -145,6 +147,7 @@ impl Control {
                 features: u16::from_be_bytes([*f0, *f1]),
             },
             cookie: u64::from_be_bytes([*c0, *c1, *c2, *c3, *c4, *c5, *c6, *c7]),
+            number,
             echo: u64::from_be_bytes([*e0, *e1, *e2, *e3, *e4, *e5, *e6, *e7]),
         };
         control.check()?;
@@ -153,7 +156,7 @@ impl Control {
 }
 
 /// Who sends a control message to whom.
-fn header(sender: (u16, u64), receiver: (u16, u64)) -> Header {
+fn header(sender: (u16, u64), receiver: (u16, u64), number: u32) -> Header {
     //= docs/fabric.md#3.1
     Header {
         kind: Kind::Control,
@@ -162,7 +165,7 @@ fn header(sender: (u16, u64), receiver: (u16, u64)) -> Header {
         stream: 0,
         sender_epoch: sender.1,
         receiver_epoch: receiver.1,
-        sequence: 0,
+        sequence: number,
         length: CONTROL_LEN as u32,
     }
 }
@@ -176,7 +179,7 @@ pub fn emit_control(
     receiver: (u16, u64),
     control: &Control,
 ) -> Result<[u8; HEADER_LEN + CONTROL_LEN], FabricRefusal> {
-    let header = header(sender, receiver);
+    let header = header(sender, receiver, control.number);
     header.check()?;
     control.check()?;
     //= docs/fabric.md#3.7
@@ -200,7 +203,7 @@ pub fn parse_control(bytes: &[u8]) -> Result<(Header, Control), FabricRefusal> {
     }
     //= docs/fabric.md#3.6
     let (body, _appended) = rest.split_first_chunk::<CONTROL_LEN>().ok_or(FabricRefusal::Truncated)?;
-    let control = Control::parse(body)?;
+    let control = Control::parse(body, header.sequence)?;
     //= docs/fabric.md#3.7
     if control.kind != ControlKind::Hello && header.receiver_epoch == 0 {
         return Err(FabricRefusal::Epoch);

@@ -1,6 +1,6 @@
 //! What stands before every message between two nodes.
 
-use super::{CONTROL_LEN, CONTROL_MAX, DATA_MAX, DATA_MIN, FabricRefusal, NODES_MAX, VERSION};
+use super::{CONTROL_LEN, CONTROL_MAX, DATA_MAX, DATA_MIN, FabricRefusal, NODES_MAX, STREAMS_MAX, VERSION};
 
 /// Bytes of the header; the virtio header and the frame behind it are as aligned as the message is.
 pub const HEADER_LEN: usize = 32;
@@ -44,13 +44,15 @@ pub struct Header {
     pub sender: u16,
     /// Number of the node that is meant.
     pub receiver: u16,
-    /// Which of the sender's queues sent it; sequences are per stream. 0 in control messages.
+    /// Which of the sender's queues sent it; sequences are per stream. 0 in control messages, where
+    /// receivers ignore it.
     pub stream: u16,
     /// Another one each time the sender starts; not 0.
     pub sender_epoch: u64,
     /// The receiver's epoch as the sender knows it; 0 only in a HELLO of who does not know it.
     pub receiver_epoch: u64,
-    /// Grows by one with each DATA message of a stream to this receiver, and wraps. 0 in control messages.
+    /// Grows by one with each DATA message of a stream to this receiver, and wraps. In control messages the number of the
+    /// cookie.
     pub sequence: u32,
     /// Bytes that follow the header.
     pub length: u32,
@@ -145,6 +147,10 @@ impl Header {
         //= docs/fabric.md#2.4
         if self.sender_epoch == 0 || (self.receiver_epoch == 0 && self.kind == Kind::Data) {
             return Err(FabricRefusal::Epoch);
+        }
+        //= docs/fabric.md#2.7
+        if self.kind == Kind::Data && self.stream >= STREAMS_MAX {
+            return Err(FabricRefusal::Stream);
         }
         //= docs/fabric.md#2.5
         let allowed = match self.kind {

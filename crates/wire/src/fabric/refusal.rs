@@ -12,6 +12,8 @@ refusals! {
     Kind = "kind", "the kind of the message is neither DATA nor CONTROL";
     /// A node number that no fabric can have.
     Node = "node", "a node number is above 511";
+    /// A stream that no sender can have.
+    Stream = "stream", "the number of the stream is above 63";
     /// The sender's epoch is 0, or the receiver's where it must be known.
     Epoch = "epoch", "an epoch is 0 where it must not be";
     /// The length is not one that this kind can have.

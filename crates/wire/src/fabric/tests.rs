@@ -6,7 +6,7 @@ const HEADER: Header = Header {
     kind: Kind::Data,
     sender: 0x0102,
     receiver: 0x0034,
-    stream: 0x0506,
+    stream: 0x0006,
     sender_epoch: 0x1112_1314_1516_1718,
     receiver_epoch: 0x2122_2324_2526_2728,
     sequence: 0x3132_3334,
@@ -14,7 +14,7 @@ const HEADER: Header = Header {
 };
 
 const HEADER_BYTES: [u8; HEADER_LEN] = [
-    1, 1, 0x01, 0x02, 0x00, 0x34, 0x05, 0x06, //
+    1, 1, 0x01, 0x02, 0x00, 0x34, 0x00, 0x06, //
     0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, //
     0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, //
     0x31, 0x32, 0x33, 0x34, 0, 0, 0, 0x80,
@@ -27,6 +27,7 @@ const CONTROL: Control = Control {
     reason: Some(RefuseReason::Mtu),
     offer: OFFER,
     cookie: 0x4142_4344_4546_4748,
+    number: 0x6162_6364,
     echo: 0x5152_5354_5556_5758,
 };
 
@@ -53,7 +54,7 @@ fn control_is_these_bytes_behind_a_header() {
     let (header, control) = parse_control(&bytes).expect("a good message");
     assert_eq!((header.kind, header.sender, header.receiver), (Kind::Control, 1, 2));
     assert_eq!((header.sender_epoch, header.receiver_epoch), (7, 9));
-    assert_eq!((header.stream, header.sequence, header.length), (0, 0, 32));
+    assert_eq!((header.stream, header.sequence, header.length), (0, 0x6162_6364, 32));
     assert_eq!(control, CONTROL);
     for kind in ControlKind::ALL {
         let reason = (kind == ControlKind::Refuse).then_some(RefuseReason::Taken);
@@ -91,6 +92,14 @@ fn epochs_are_never_zero_in_data() {
         bytes[zero].fill(0);
         assert_eq!(Header::parse(&bytes), Err(FabricRefusal::Epoch));
     }
+}
+
+//= docs/fabric.md#2.7 type=test
+#[test]
+fn streams_have_a_limit() {
+    assert_eq!(header_with(7, 63), None);
+    assert_eq!(header_with(7, 64), Some(FabricRefusal::Stream));
+    assert_eq!(header_with(6, 1), Some(FabricRefusal::Stream), "262");
 }
 
 //= docs/fabric.md#2.5 type=test
