@@ -72,7 +72,7 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
         _ => Health::Down,
     };
     // What is refused says more than who has not come yet.
-    let worst = bad.iter().find(|peer| peer.state == NodeState::Refused).or(bad.first());
+    let worst = bad.iter().find(|peer| peer.state == NodeState::Refused).or_else(|| bad.first());
     record.reason = worst.map_or_else(String::new, |peer| format!("node {}: {}", peer.node, peer.reason));
 }
 
