@@ -23,92 +23,14 @@
 
 use super::{Counter, Down, Mismatch, Side, Verdict};
 use crate::limits::PAST_EPOCHS_MAX;
-use linkbraid_wire::fabric::{Control, ControlKind, Offer};
+use linkbraid_wire::fabric::{Control, ControlKind};
+
+mod event;
 
 #[cfg(test)]
 mod tests;
 
-/// What this node is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Own {
-    /// Its epoch, not 0.
-    pub epoch: u64,
-    /// What it says of itself.
-    pub offer: Offer,
-}
-
-/// What is known of a start of a peer that has proven that it lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Known {
-    /// Its epoch.
-    pub epoch: u64,
-    /// The last cookie that came from it; to be echoed.
-    pub cookie: u64,
-    /// Which of its cookies that is.
-    pub number: u32,
-    /// What it says of itself.
-    pub offer: Offer,
-}
-
-impl Known {
-    /// Whether the message was sent before what is known: its cookie is an earlier one (RFC 1982).
-    const fn is_stale(&self, control: &Control) -> bool {
-        control.number.wrapping_sub(self.number) > u32::MAX / 2
-    }
-}
-
-/// What a link can be told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LinkInput {
-    /// It is time to say something.
-    Resend,
-    /// A good control message of this peer for this node.
-    Message {
-        /// The sender's epoch.
-        from: u64,
-        /// The receiver's epoch, 0 if the sender does not know it.
-        to: u64,
-        /// The message.
-        control: Control,
-    },
-    /// Frames of that epoch came.
-    Traffic {
-        /// The epoch in the frames.
-        epoch: u64,
-    },
-    /// The detection time is over.
-    Expired,
-    /// The time is over in which the peer that is up had to prove that it lives, since another start of it has.
-    Doubted,
-    /// The transport lost the peer.
-    Gone,
-    /// This node's offer is another one.
-    Changed,
-    /// This node stops.
-    Stop,
-}
-
-/// What is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Effect {
-    /// Send a message to that epoch of the peer, 0 if it is not known.
-    Send(u64, Control),
-    /// The link is another one.
-    Verdict(Verdict),
-    /// The peer lives: its detection time begins anew.
-    Proof,
-    /// The time of doubt begins.
-    Doubt,
-    /// Something was heard while the link is down, or it went down just now: do not wait long to say HELLO.
-    Hurry,
-    /// A rival is refused: two live nodes have one number.
-    Duplicate {
-        /// The epoch of the rival.
-        rival: u64,
-    },
-    /// Count this.
-    Count(Counter),
-}
+pub use event::{Effect, Known, LinkInput, Own};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum State {
@@ -253,15 +175,15 @@ impl Link {
             return self.refuse(call, from, control, known, why);
         }
         if known {
-            self.from_peer(call, from, control);
+            self.peer_speaks(call, from, control);
         } else {
             let Control { cookie, number, offer, .. } = *control;
-            self.from_stranger(call, Known { epoch: from, cookie, number, offer }, control);
+            self.stranger_speaks(call, Known { epoch: from, cookie, number, offer }, control);
         }
     }
 
     /// The start that is up speaks.
-    fn from_peer(&mut self, call: &mut Call<'_>, from: u64, control: &Control) {
+    fn peer_speaks(&mut self, call: &mut Call<'_>, from: u64, control: &Control) {
         let proves = control.echo == self.cookie;
         let State::Up { peer, deaf, rival } = &mut self.state else { return };
         peer.cookie = control.cookie;
@@ -286,12 +208,12 @@ impl Link {
     }
 
     /// A start that is not up speaks.
-    fn from_stranger(&mut self, call: &mut Call<'_>, stranger: Known, control: &Control) {
+    fn stranger_speaks(&mut self, call: &mut Call<'_>, stranger: Known, control: &Control) {
         let hello = control.kind == ControlKind::Hello;
         //= docs/fabric.md#4.4
         let proves = !hello && control.echo == self.cookie;
         if self.past.contains(&stranger.epoch) {
-            return self.from_past(call, &stranger, hello, proves);
+            return self.past_speaks(call, &stranger, hello, proves);
         }
         match &mut self.state {
             State::Down(_) if proves => self.up(call, stranger),
@@ -328,7 +250,7 @@ impl Link {
     }
 
     /// A start speaks that another one has followed. If that is no delayed message, two live nodes have one number.
-    fn from_past(&mut self, call: &mut Call<'_>, stranger: &Known, hello: bool, proves: bool) {
+    fn past_speaks(&mut self, call: &mut Call<'_>, stranger: &Known, hello: bool, proves: bool) {
         //= docs/fabric.md#5.8
         call.count(Counter::OtherEpoch);
         match self.state {

@@ -1,7 +1,7 @@
 //! What a link does with each input, without time.
 
 use super::*;
-use linkbraid_wire::fabric::RefuseReason;
+use linkbraid_wire::fabric::{Offer, RefuseReason};
 
 const OFFER: Offer = Offer { nodes: 2, mtu: 1500, interval_us: 100_000, multiplier: 4, features: 0 };
 
