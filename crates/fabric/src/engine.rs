@@ -134,6 +134,8 @@ pub struct Engine<T, P> {
     /// The peers whose queues are full, while we sleep.
     full: Vec<u16>,
     gone: bool,
+    /// Looks since there was something to do.
+    rounds: u32,
 }
 
 /// The engines of a node, one for each pair of a transport and an interface's queue, and the session's end. The node's
@@ -178,6 +180,7 @@ pub fn engines<T: Transport, P: Port>(
         buffer: vec![0; DATA_MAX].into_boxed_slice(),
         full: Vec::with_capacity(usize::from(shape.nodes) + 1),
         gone: false,
+        rounds: 0,
     };
     let engines = queues.into_iter().zip(outlets).enumerate().map(engine).collect();
     Ok((control, engines))
@@ -228,6 +231,7 @@ impl<T: Transport, P: Port> Engine<T, P> {
             return Step::Idle;
         }
         self.spin.worked();
+        self.rounds = 0;
         Step::Worked
     }
 
