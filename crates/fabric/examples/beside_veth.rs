@@ -64,7 +64,9 @@ fn main() {
                     .filter(|(_, count)| *count > 0)
                     .map(|(counter, count)| format!("{}={count}", counter.name()))
                     .collect();
-                println!("  node {}: {}", shared.node(), text.join(" "));
+                let own = |counter| shared.total(shared.node(), counter);
+                let (sleeps, wakes) = (own(Counter::Sleeps), own(Counter::Wakes));
+                println!("  node {}: {} sleeps={sleeps} wakes={wakes}", shared.node(), text.join(" "));
                 println!(
                     "    {}",
                     node.space
