@@ -8,6 +8,7 @@
 #[cfg(not(loom))]
 mod address;
 mod bytes;
+pub mod engine;
 mod error;
 pub mod limits;
 pub mod ring;

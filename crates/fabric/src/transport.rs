@@ -121,3 +121,41 @@ pub struct Stats {
     /// Bytes that wait in the queue to the peer now, as far as this side knows.
     pub queued: u64,
 }
+
+impl<T: Transport + ?Sized> Transport for Box<T> {
+    fn shape(&self) -> Shape {
+        (**self).shape()
+    }
+
+    fn send(&mut self, peer: u16, head: &[u8], body: &[u8]) -> Result<(), Refused> {
+        (**self).send(peer, head, body)
+    }
+
+    fn flush(&mut self) {
+        (**self).flush();
+    }
+
+    fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(u16, Bytes<'_>) -> Taken) -> usize {
+        (**self).receive(budget, sink)
+    }
+
+    fn arm(&mut self, full: &[u16]) -> Armed {
+        (**self).arm(full)
+    }
+
+    fn disarm(&mut self) {
+        (**self).disarm();
+    }
+
+    fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
+        (**self).wake_fd()
+    }
+
+    fn reset(&mut self, peer: u16) {
+        (**self).reset(peer);
+    }
+
+    fn stats(&self, peer: u16) -> Stats {
+        (**self).stats(peer)
+    }
+}
