@@ -79,7 +79,7 @@ fn a_consumer_may_start_anew() {
 #[test]
 fn no_wake_up_for_a_frame_is_lost() {
     loom::model(|| {
-        let (mut producer, consumer) = pair(128);
+        let (mut producer, mut consumer) = pair(128);
         let sender = thread::spawn(move || {
             producer.send(&[1], &[]).expect("there is room");
             producer.must_wake()
