@@ -3,7 +3,7 @@
 //! Throughput: `iperf3`, one flow and four. Latency: half a round trip of 64 bytes over UDP, and over TCP, between applications that
 //! block.
 //! Usage: `beside_veth [SECONDS [ROUNDS [QUEUES [WAYS]]]]`,
-//! as root; WAYS is how many of adaptive, busy and sleeping are measured.
+//! as root; 0 seconds leave throughput out, WAYS is how many of adaptive, busy and sleeping are measured.
 
 #[path = "../../link/tests/namespace/mod.rs"]
 mod namespace;
@@ -64,7 +64,9 @@ fn main() {
                     .filter(|(_, count)| *count > 0)
                     .map(|(counter, count)| format!("{}={count}", counter.name()))
                     .collect();
-                println!("  node {}: {}", shared.node(), text.join(" "));
+                let own = |counter| shared.total(shared.node(), counter);
+                let (sleeps, wakes) = (own(Counter::Sleeps), own(Counter::Wakes));
+                println!("  node {}: {} sleeps={sleeps} wakes={wakes}", shared.node(), text.join(" "));
                 println!(
                     "    {}",
                     node.space
@@ -106,6 +108,9 @@ fn spawn(space: &Namespace, command: &str) -> Child {
 
 /// Gbit/s of TCP from the first to the second.
 fn iperf([from, to]: [&Namespace; 2], net: &str, flows: u32, seconds: u64) -> f64 {
+    if seconds == 0 {
+        return 0.0;
+    }
     let mut server = spawn(to, &format!("iperf3 -s -1 -B {net}.2"));
     to.until("ss -Hltn", |listening| listening.contains(":5201"));
     let answer = from.run(&format!("iperf3 -J -c {net}.2 -P {flows} -t {seconds}"));

@@ -138,6 +138,8 @@ pub struct Engine<T, P> {
     /// The peers whose queues are full, while we sleep.
     full: Vec<u16>,
     gone: bool,
+    /// Looks since there was something to do.
+    rounds: u32,
 }
 
 /// The engines of a node, one for each pair of a transport and an interface's queue, and the session's end. The node's
@@ -183,6 +185,7 @@ pub fn engines<T: Transport, P: Port>(
         publish_at: 0,
         full: Vec::with_capacity(usize::from(shape.nodes) + 1),
         gone: false,
+        rounds: 0,
     };
     let engines = queues.into_iter().zip(outlets).enumerate().map(engine).collect();
     Ok((control, engines))
@@ -236,6 +239,7 @@ impl<T: Transport, P: Port> Engine<T, P> {
             return Step::Idle;
         }
         self.spin.worked();
+        self.rounds = 0;
         Step::Worked
     }
 

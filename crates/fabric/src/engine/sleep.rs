@@ -8,13 +8,19 @@ use nix::{
 };
 use std::os::fd::AsFd;
 
+/// Looks without success between two offers of the processor to others; the first look makes one.
+const YIELD_ROUNDS: u32 = 128;
+
 impl<T: Transport, P: Port> Engine<T, P> {
     /// Spins or sleeps, as it pays.
     pub(super) fn rest(&mut self) {
         match self.spin.idle(self.shared.now()) {
-            Idle::Spin => std::thread::yield_now(),
+            // Who was just woken by what we delivered may need this very processor.
+            Idle::Spin if self.rounds.is_multiple_of(YIELD_ROUNDS) => std::thread::yield_now(),
+            Idle::Spin => std::hint::spin_loop(),
             Idle::Sleep => self.sleep(),
         }
+        self.rounds = self.rounds.wrapping_add(1);
     }
 
     /// Sleeps until a frame comes from either side, the session wants something, or a full queue has room again.

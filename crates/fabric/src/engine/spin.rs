@@ -33,8 +33,9 @@ impl Poll {
     }
 }
 
-/// Longest spin of [`Poll::Adaptive`].
-pub const SPIN_MAX: Duration = Duration::from_micros(50);
+/// Longest spin of [`Poll::Adaptive`], as KVM's: longer than a round trip takes when both sides sleep, or two queues that
+/// answer each other would never get out of that.
+pub const SPIN_MAX: Duration = Duration::from_micros(200);
 /// Shortest spin other than none.
 const SPIN_MIN: Duration = Duration::from_micros(10);
 

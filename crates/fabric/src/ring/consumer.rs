@@ -2,7 +2,7 @@
 
 use super::{
     ALIGN, SKIP, WORD,
-    memory::{Data, Place, ToConsumer, ToProducer, full_fence, take_wish},
+    memory::{Data, Fulfilled, Place, ToConsumer, ToProducer, Wish, full_fence},
     record_bytes, size_fits,
 };
 use crate::{Bytes, Taken};
@@ -26,6 +26,9 @@ pub struct Consumer {
     tail: u64,
     /// What the producer was told.
     told: u64,
+    asleep: Wish,
+    /// The wait of the producer that was ended last.
+    woken: Fulfilled,
     bad_position: u64,
     bad_record: u64,
 }
@@ -51,7 +54,7 @@ impl Consumer {
         if !size_fits(size, frame_max) {
             return None;
         }
-        to_producer.sleeps.store(0, Ordering::Relaxed);
+        let asleep = Wish::attach(&to_producer.sleeps);
         let mut consumer = Self {
             to_consumer,
             to_producer,
@@ -60,6 +63,8 @@ impl Consumer {
             frame_max,
             tail: 0,
             told: 0,
+            asleep,
+            woken: Fulfilled::default(),
             bad_position: 0,
             bad_record: 0,
         };
@@ -140,19 +145,19 @@ impl Consumer {
 
     /// Whether the producer waits for room and has to be woken. To be asked after frames were taken.
     #[inline]
-    pub fn must_wake(&self) -> bool {
+    pub fn must_wake(&mut self) -> bool {
         full_fence();
-        take_wish(&self.to_consumer.wants_room)
+        self.woken.take(&self.to_consumer.wants_room)
     }
 
     /// Says that this side sleeps. To be followed by [`full_fence`] and [`Consumer::has_frames`].
-    pub fn say_asleep(&self) {
-        self.to_producer.sleeps.store(1, Ordering::Relaxed);
+    pub fn say_asleep(&mut self) {
+        self.asleep.begin(&self.to_producer.sleeps);
     }
 
     /// Says that it is awake.
-    pub fn say_awake(&self) {
-        self.to_producer.sleeps.store(0, Ordering::Relaxed);
+    pub fn say_awake(&mut self) {
+        self.asleep.end(&self.to_producer.sleeps);
     }
 
     /// Drops what waits.

@@ -22,7 +22,7 @@ mod plain;
 pub struct ToConsumer {
     /// Bytes written since the ring was made.
     pub head: AtomicU64,
-    /// Not 0: the producer waits for room and is to be woken.
+    /// Odd: the producer waits for room and is to be woken.
     pub wants_room: AtomicU32,
 }
 
@@ -32,7 +32,7 @@ pub struct ToConsumer {
 pub struct ToProducer {
     /// Bytes done with since the ring was made.
     pub tail: AtomicU64,
-    /// Not 0: the consumer sleeps and is to be woken.
+    /// Odd: the consumer sleeps and is to be woken.
     pub sleeps: AtomicU32,
 }
 
@@ -42,8 +42,44 @@ pub fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
-/// Takes a wish to be woken: true for the one who has to wake.
-pub(super) fn take_wish(wish: &AtomicU32) -> bool {
-    // The plain load keeps the line shared while nobody sleeps.
-    wish.load(Ordering::Relaxed) != 0 && wish.swap(0, Ordering::Relaxed) != 0
+/// The wish of this side to be woken, as a number that only this side writes: odd while it is wished. Every wish has a
+/// number of its own, so that the other side can tell one that it fulfilled from the next one.
+#[derive(Debug)]
+pub(super) struct Wish(u32);
+
+impl Wish {
+    /// Goes on after what is there from a life before; nothing is wished.
+    pub(super) fn attach(word: &AtomicU32) -> Self {
+        let mut wish = Self(word.load(Ordering::Relaxed));
+        wish.end(word);
+        wish
+    }
+
+    /// Wishes anew.
+    pub(super) fn begin(&mut self, word: &AtomicU32) {
+        self.0 = self.0.wrapping_add(1) | 1;
+        word.store(self.0, Ordering::Relaxed);
+    }
+
+    /// Wishes no more.
+    pub(super) fn end(&mut self, word: &AtomicU32) {
+        self.0 = (self.0 | 1).wrapping_add(1);
+        word.store(self.0, Ordering::Relaxed);
+    }
+}
+
+/// Which wish of the other side was fulfilled last.
+#[derive(Debug, Default)]
+pub(super) struct Fulfilled(u32);
+
+impl Fulfilled {
+    /// Whether there is a wish that was not fulfilled; it is then.
+    pub(super) fn take(&mut self, word: &AtomicU32) -> bool {
+        let wish = word.load(Ordering::Relaxed);
+        let new = wish % 2 == 1 && wish != self.0;
+        if new {
+            self.0 = wish;
+        }
+        new
+    }
 }

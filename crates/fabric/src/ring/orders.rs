@@ -1,5 +1,7 @@
 //! Every order in which the two sides can run, as far as loom explores it: no byte is read while it is written, no frame
 //! is lost, none comes twice, and nobody sleeps while there is something to do.
+//!
+//!     RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release -p linkbraid-fabric --lib
 
 use super::{Consumer, Data, Place, Producer, ToConsumer, ToProducer, full_fence};
 use crate::{Refused, Taken};
@@ -77,7 +79,7 @@ fn a_consumer_may_start_anew() {
 #[test]
 fn no_wake_up_for_a_frame_is_lost() {
     loom::model(|| {
-        let (mut producer, consumer) = pair(128);
+        let (mut producer, mut consumer) = pair(128);
         let sender = thread::spawn(move || {
             producer.send(&[1], &[]).expect("there is room");
             producer.must_wake()

@@ -2,7 +2,7 @@
 
 use super::{
     ALIGN, SKIP, WORD,
-    memory::{Data, Place, ToConsumer, ToProducer, full_fence, take_wish},
+    memory::{Data, Fulfilled, Place, ToConsumer, ToProducer, Wish, full_fence},
     record_bytes, size_fits,
 };
 use crate::Refused;
@@ -25,6 +25,9 @@ pub struct Producer {
     tail: u64,
     /// Bytes that the frame refused last would take, padding before it included.
     wanted: u64,
+    for_room: Wish,
+    /// The sleep of the consumer that was ended last.
+    woken: Fulfilled,
     /// Something was sent since the consumer was last asked whether it sleeps.
     unflushed: bool,
     bad_position: u64,
@@ -46,7 +49,7 @@ impl Producer {
         }
         let head = to_consumer.head.load(Ordering::Relaxed) / ALIGN * ALIGN;
         to_consumer.head.store(head, Ordering::Release);
-        to_consumer.wants_room.store(0, Ordering::Relaxed);
+        let for_room = Wish::attach(&to_consumer.wants_room);
         // Full, until the consumer's own word is looked at.
         let tail = head.wrapping_sub(size);
         Some(Self {
@@ -58,6 +61,8 @@ impl Producer {
             head,
             tail,
             wanted: 0,
+            for_room,
+            woken: Fulfilled::default(),
             unflushed: false,
             bad_position: 0,
         })
@@ -106,12 +111,12 @@ impl Producer {
             return false;
         }
         full_fence();
-        take_wish(&self.to_producer.sleeps)
+        self.woken.take(&self.to_producer.sleeps)
     }
 
     /// Asks to be woken when there is room. To be followed by [`full_fence`] and [`Producer::has_room`].
     pub fn want_room(&mut self) {
-        self.to_consumer.wants_room.store(1, Ordering::Relaxed);
+        self.for_room.begin(&self.to_consumer.wants_room);
     }
 
     /// Whether the frame that was refused last would fit now.

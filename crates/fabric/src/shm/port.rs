@@ -150,7 +150,7 @@ impl Transport for Port {
     }
 
     fn arm(&mut self, full: &[u16]) -> Armed {
-        for link in &self.links {
+        for link in &mut self.links {
             link.from.say_asleep();
         }
         for peer in full {
@@ -173,7 +173,7 @@ impl Transport for Port {
     }
 
     fn disarm(&mut self) {
-        for link in &self.links {
+        for link in &mut self.links {
             link.from.say_awake();
         }
         if let Some(sleeper) = &self.sleeper {

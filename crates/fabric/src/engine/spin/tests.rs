@@ -36,7 +36,7 @@ fn quick_answers_make_it_spin_and_silence_ends_that() {
     assert!(sleeps <= 3, "{sleeps}");
     assert!(spin.budget() <= SPIN_MAX);
     // Then nothing but what wakes it every 20 ms.
-    for _ in 0..5 {
+    for _ in 0..8 {
         while spin.idle(now) == Idle::Spin {
             now += US;
         }

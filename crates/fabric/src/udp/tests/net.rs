@@ -1,5 +1,9 @@
 use super::{frame, pieces};
-use crate::{Address, Armed, Bytes, Join, Refused, Taken, Transport, limits::FRAME_MAX, udp::piece::HEAD};
+use crate::{
+    Address, Armed, Bytes, Join, Refused, Taken, Transport,
+    limits::{FRAME_MAX, SOCKET_SLEEP_MAX},
+    udp::piece::HEAD,
+};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sched::{CloneFlags, setns, unshare},
@@ -212,6 +216,39 @@ fn what_is_not_taken_comes_again() {
         }
     }
     assert_eq!(came, sent);
+}
+
+#[test]
+fn a_full_socket_refuses_and_says_when_there_is_room() {
+    let net = Net::new(1500, V4, 1);
+    let (mut a, mut b) = net.pair("");
+    // Slow enough that nothing leaves while the socket fills.
+    within(&net.spaces[0], || run("tc qdisc add dev cable0 root tbf rate 1mbit burst 100k limit 100m"));
+    let (short, long) = (frame(1, 800), frame(2, 60_000));
+    let begun = Instant::now();
+    let mut sent = 0u64;
+    while a.send(1, &[], if sent.is_multiple_of(9) { &short } else { &long }) == Ok(()) {
+        assert!(begun.elapsed() < DEADLINE, "never full");
+        sent += 1;
+    }
+    assert_eq!((a.stats(1).sent, a.stats(1).full, a.stats(1).lost), (sent, 1, 0));
+    assert_eq!(a.send(1, &[], &long), Err(Refused::Full));
+    assert_eq!(a.arm(&[1]), Armed::Sleep(SOCKET_SLEEP_MAX));
+    assert!(!wait(&*a, Duration::ZERO), "there is no room yet");
+    within(&net.spaces[0], || run("tc qdisc del dev cable0 root"));
+    assert!(wait(&*a, DEADLINE), "there is room");
+    a.disarm();
+    assert_eq!(a.arm(&[]), Armed::Sleep(SOCKET_SLEEP_MAX));
+    assert!(!wait(&*a, Duration::ZERO), "room is not waited for now");
+    take(&mut b);
+    assert_eq!(a.send(1, &[], &long), Ok(()));
+    a.flush();
+    let begun = Instant::now();
+    while !take_many(&mut b, 1).contains(&long) {
+        assert!(begun.elapsed() < DEADLINE, "it crosses again");
+    }
+    // The socket's buffer refused whole frames only: none came in part.
+    assert_eq!(b.stats(0).bad_record, 0);
 }
 
 #[test]

@@ -1,32 +1,38 @@
-//! How fast frames cross: `cargo run --release -p linkbraid-fabric --example ring [ADDRESS]`.
+//! How fast frames cross: `cargo run --release -p linkbraid-fabric --example transport [ADDRESS [NETNS NETNS]]`.
 //!
-//! Two threads, each a node of one fabric. *One way*: as fast as the queue takes them, and how long each takes. *There
+//! Two threads, each a node of one fabric, each in its network namespace if one is named. *One way*: as fast as the queue takes them, and how long each takes. *There
 //! and back*: one frame at a time, half the round trip; once with both sides spinning, once with both sleeping.
 
 use linkbraid_fabric::{Address, Armed, Join, Refused, Taken, Transport};
 use nix::{
     poll::{PollFd, PollFlags},
+    sched::{CloneFlags, setns},
     sys::{signal::SigSet, time::TimeSpec},
 };
 use std::{
     error::Error,
+    fs::File,
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
 /// Bytes of frames, and how many cross one way.
-const SIZES: [(usize, u64); 3] = [(64, 2_000_000), (1500, 1_000_000), (65_536, 50_000)];
+const SIZES: [(usize, u64); 4] = [(64, 2_000_000), (1400, 1_000_000), (9000, 200_000), (65_536, 50_000)];
 
 /// How long there and back is measured.
 const TRIPS_LAST: Duration = Duration::from_secs(1);
 
 /// Looks at an empty queue before the processor goes to whoever else wants it.
-const SPINS: u32 = 2000;
+const SPINS: u32 = 200;
 
 /// First byte of the frame that ends a course there and back.
 const LAST: u8 = 99;
 
 /// Frames between two flushes, and received at once.
 const BATCH: usize = 32;
+
+/// Bytes that may be on the way.
+const WINDOW: u64 = 512 << 10;
 
 /// For a transport that loses: how long nothing comes before the rest counts as lost.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -48,10 +54,18 @@ fn sleep(port: &mut Port, full: &[u16]) {
 fn one_way(ports: &mut [Port; 2], size: usize, count: u64) -> (u64, Duration) {
     let body = vec![1; size];
     let [from, to] = ports;
+    let received = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let begun = Instant::now();
-        scope.spawn(|| {
+        let sender = scope.spawn(|| {
+            let window = (WINDOW / size as u64).max(2);
             for number in 0..count {
+                // What TCP would do: not more on the way than fits. What is missing for long counts as lost.
+                let waits = Instant::now();
+                while number > received.load(Ordering::Relaxed) + window && waits.elapsed() < SILENCE / 2 {
+                    from.flush();
+                    std::thread::park_timeout(SILENCE / 20);
+                }
                 while from.send(1, &[], &body) == Err(Refused::Full) {
                     from.flush();
                     sleep(from, &[1]);
@@ -73,10 +87,16 @@ fn one_way(ports: &mut [Port; 2], size: usize, count: u64) -> (u64, Duration) {
                 Taken::Yes
             });
             got += taken as u64;
+            received.store(got, Ordering::Relaxed);
             if taken > 0 {
                 last = Instant::now();
+                spins = 0;
+                sender.thread().unpark();
+            } else if spins < SPINS {
+                spins += 1;
+                std::hint::spin_loop();
             } else {
-                spin(&mut spins);
+                sleep(to, &[]);
             }
         }
         assert_eq!(sum, got, "the bytes are those sent");
@@ -144,8 +164,14 @@ fn there_and_back(ports: &mut [Port; 2], size: usize, sleeps: bool) -> Duration 
 fn main() -> Result<(), Box<dyn Error>> {
     let own = format!("shm:/dev/shm/linkbraid-bench-{}", std::process::id());
     let address: Address = std::env::args().nth(1).unwrap_or(own).parse()?;
-    let open = |node| -> Result<Port, linkbraid_fabric::Error> {
-        Ok(address.open(&Join { node, nodes: 2, queues: 1 })?.remove(0))
+    let spaces: Vec<_> = std::env::args().skip(2).collect();
+    let open = |node: u16| -> Result<Port, String> {
+        if let Some(space) = spaces.get(usize::from(node)) {
+            let space = File::open(format!("/run/netns/{space}")).map_err(|error| error.to_string())?;
+            setns(space, CloneFlags::CLONE_NEWNET).map_err(|error| error.to_string())?;
+        }
+        let ports = address.open(&Join { node, nodes: 2, queues: 1 });
+        Ok(ports.map_err(|error| error.to_string())?.remove(0))
     };
     let mut ports = [open(0)?, open(1)?];
     for (size, count) in SIZES {
