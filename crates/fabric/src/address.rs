@@ -3,7 +3,7 @@
 use crate::{
     Error, Result, Transport,
     limits::{NODES_MAX, QUEUES_MAX},
-    shm,
+    shm, udp,
 };
 use std::str::FromStr;
 
@@ -28,6 +28,7 @@ pub struct Address {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     Shm(shm::Place),
+    Udp(udp::Place),
 }
 
 impl FromStr for Address {
@@ -37,8 +38,9 @@ impl FromStr for Address {
         let (transport, place) = text.split_once(':').unwrap_or((text, ""));
         let place = match transport {
             "shm" => Place::Shm(shm::Place::parse(text, place)?),
+            "udp" => Place::Udp(udp::Place::parse(text, place)?),
             other => {
-                let cause = format!("there is no transport '{other}'; there is 'shm'");
+                let cause = format!("there is no transport '{other}'; there are 'shm' and 'udp'");
                 let error = Error::new(text, "cannot use this transport", cause);
                 return Err(error.hint("--transport shm:/dev/shm/NAME"));
             }
@@ -73,6 +75,7 @@ impl Address {
         }
         match &self.place {
             Place::Shm(place) => place.open(&self.text, join),
+            Place::Udp(place) => place.open(&self.text, join),
         }
     }
 }

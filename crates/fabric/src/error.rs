@@ -38,7 +38,7 @@ impl Error {
 }
 
 /// An errno without its number.
-fn words(errno: Errno) -> String {
+pub(crate) fn words(errno: Errno) -> String {
     match errno {
         Errno::EACCES | Errno::EPERM => "no permission".into(),
         Errno::ENOENT => "it does not exist".into(),

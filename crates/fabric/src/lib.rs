@@ -15,6 +15,8 @@ pub mod ring;
 #[cfg(not(loom))]
 mod shm;
 mod transport;
+#[cfg(not(loom))]
+mod udp;
 
 #[cfg(not(loom))]
 pub use address::{Address, Join};
@@ -23,3 +25,5 @@ pub use error::{Error, Result};
 #[cfg(not(loom))]
 pub use shm::Layout;
 pub use transport::{Armed, Refused, Shape, Stats, Taken, Transport};
+#[cfg(not(loom))]
+pub use udp::{Assembly, Outcome, PIECE_HEAD, Piece, piece_head};

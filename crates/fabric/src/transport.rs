@@ -45,7 +45,7 @@ pub trait Transport: Send {
     /// epoch that came already may be among those.
     fn reset(&mut self, peer: u16);
 
-    /// What happened with `peer` since this was opened.
+    /// What happened with `peer` since this was opened. For this node itself: what came from nobody known.
     fn stats(&self, peer: u16) -> Stats;
 }
 

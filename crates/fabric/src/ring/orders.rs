@@ -1,5 +1,7 @@
 //! Every order in which the two sides can run, as far as loom explores it: no byte is read while it is written, no frame
 //! is lost, none comes twice, and nobody sleeps while there is something to do.
+//!
+//!     RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release -p linkbraid-fabric --lib
 
 use super::{Consumer, Data, Place, Producer, ToConsumer, ToProducer, full_fence};
 use crate::{Refused, Taken};

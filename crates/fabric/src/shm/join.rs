@@ -124,11 +124,13 @@ fn enter(found: Found, place: &Place, address: &str, join: &Join) -> Result<Opti
     // Nobody there: what a crash of all left behind.
     if !made && lock(&file, libc::F_WRLCK, 0).map_err(failed)? {
         if is_named(&file, &place.path) {
-            unlink(&place.path).map_err(failed)?;
+            remove(&place.path, layout.shape());
         }
         return Ok(None);
     }
-    if !lock(&file, libc::F_RDLCK, 0).map_err(failed)? || !is_named(&file, &place.path) {
+    // Whoever holds it exclusively is about to be done.
+    fcntl(&file, FcntlArg::F_OFD_SETLKW(&byte(libc::F_RDLCK, 0))).map_err(failed)?;
+    if !is_named(&file, &place.path) {
         return Ok(None);
     }
     agree(layout.shape(), place, join).map_err(refuse)?;
@@ -187,18 +189,21 @@ pub(super) fn agree(shape: Shape, place: &Place, join: &Join) -> Result<(), Stri
 }
 
 /// Locks one byte of the file for as long as the file is open. False if somebody else holds it.
-fn lock(file: &OwnedFd, kind: libc::c_int, byte: i64) -> Result<bool, Errno> {
-    let lock = libc::flock {
-        l_type: kind as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: byte,
-        l_len: 1,
-        l_pid: 0,
-    };
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&lock)) {
+fn lock(file: &OwnedFd, kind: libc::c_int, at: i64) -> Result<bool, Errno> {
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&byte(kind, at))) {
         Ok(_) => Ok(true),
         Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
         Err(errno) => Err(errno),
+    }
+}
+
+fn byte(kind: libc::c_int, at: i64) -> libc::flock {
+    libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: at,
+        l_len: 1,
+        l_pid: 0,
     }
 }
 
@@ -208,18 +213,25 @@ fn is_named(file: &OwnedFd, path: &Path) -> bool {
     (open.st_dev, open.st_ino) == (named.st_dev, named.st_ino)
 }
 
+/// Removes the file and the FIFOs beside it.
+fn remove(path: &Path, shape: Shape) {
+    for node in 0..shape.nodes {
+        for queue in 0..shape.queues {
+            let _ = unlink(&super::wake::path(path, node, queue));
+        }
+    }
+    let _ = unlink(path);
+}
+
 impl Drop for Joined {
     fn drop(&mut self) {
         let (Some(file), Some(path)) = (&self.file, &self.wakes_beside) else { return };
         // The last one: nobody else holds the shared lock. Whoever opens the file now finds another name or none.
         if lock(file, libc::F_WRLCK, 0) == Ok(true) && is_named(file, path) {
-            let shape = self.layout.shape();
-            for node in 0..shape.nodes {
-                for queue in 0..shape.queues {
-                    let _ = unlink(&super::wake::path(path, node, queue));
-                }
-            }
-            let _ = unlink(path);
+            remove(path, self.layout.shape());
         }
+        // Not left to the end of the open file: a child that was forked just now holds that, too, until it runs.
+        let all = libc::flock { l_len: 0, ..byte(libc::F_UNLCK, 0) };
+        let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&all));
     }
 }

@@ -32,7 +32,16 @@ impl Place {
     }
 
     pub fn join(&self, node: u16, nodes: u16, queues: u16) -> Vec<Box<dyn Transport>> {
-        let address: Address = format!("shm:{}", self.0.display()).parse().unwrap();
+        self.open("shm", node, nodes, queues)
+    }
+
+    /// For transports that find their nodes in a file.
+    pub fn write(&self, text: &str) {
+        std::fs::write(&self.0, text).unwrap();
+    }
+
+    pub fn open(&self, transport: &str, node: u16, nodes: u16, queues: u16) -> Vec<Box<dyn Transport>> {
+        let address: Address = format!("{transport}:{}", self.0.display()).parse().unwrap();
         address.open(&Join { node, nodes, queues }).unwrap()
     }
 }
