@@ -68,6 +68,33 @@ fn over_shared_memory_everything_crosses_at_every_mtu() {
 }
 
 #[test]
+fn over_udp_on_a_cable_frames_cross_larger_than_its_datagrams() {
+    let spaces = [Namespace::new(), Namespace::new()];
+    let other = format!("/proc/{}/fd/{}", std::process::id(), spaces[1].fd());
+    spaces[0].run(&format!("ip link add veth0 type veth peer name veth0 netns {other}"));
+    let directory = Place::new();
+    directory.write("0 198.18.1.1:7000\n1 198.18.1.2:7000\n");
+    for (number, space) in (1..).zip(&spaces) {
+        space.run(&format!("ip addr add 198.18.1.{number}/24 dev veth0"));
+        space.run("ip link set veth0 up");
+    }
+    let mut nodes = Vec::new();
+    for (number, space) in (0..).zip(spaces) {
+        let transports = space.enter(|| directory.open("udp", number, 2, 1));
+        nodes.push(Node::start(space, transports, 1 + u64::from(number), 9000, Config::default()));
+    }
+    connect(&nodes);
+    for size in [0, 8000, 65_507] {
+        nodes[0].space.run(&format!("ping -c 1 -W 5 -s {size} 198.18.0.2"));
+    }
+    transfer(&nodes[0].space, &nodes[1].space, "198.18.0.2:5000", 8 << 20);
+    let shared = nodes[0].control.shared();
+    let (frames, bytes) = (shared.total(1, Counter::TxFrames), shared.total(1, Counter::TxBytes));
+    println!("udp: {bytes} bytes in {frames} frames");
+    assert!(bytes / frames > 3_000, "buffers cross whole: {bytes} bytes in {frames} frames");
+}
+
+#[test]
 fn flows_over_several_queues_are_not_reordered() {
     let place = Place::new();
     let nodes = fabric(&place, 2, 4, 1500, Config::default());
