@@ -23,6 +23,7 @@ use nix::{errno::Errno, libc};
 pub use error::{TapCause, TapError};
 pub use queue::{TapQueue, TapRefusal};
 
+use crate::control::claim_speed;
 use sys::{Control, IfReq};
 
 /// Length of the virtio header before each frame: `struct virtio_net_hdr_mrg_rxbuf` (linux/virtio_net.h).
@@ -38,6 +39,9 @@ pub const TAP_QUEUES_MAX: usize = 256;
 /// Frames that the kernel holds for one queue, unless told otherwise. Behind a full queue it drops, so this is
 /// twice what the kernel takes by itself.
 pub const TAP_QUEUE_LEN: u32 = 1_000;
+/// What a device claims as its speed, in Mbit/s. Newer kernels say so by themselves, older ones 10 Mbit/s, which a bond
+/// would weigh it by.
+pub const TAP_SPEED_MBIT: u32 = 10_000;
 
 const DEVICE: &str = "/dev/net/tun";
 
@@ -161,6 +165,8 @@ impl Tap {
             set(format!("cannot set its MTU to {mtu}"), control.set_mtu(&mut request, mtu))?;
             let what = format!("cannot set its queue length to {length}");
             set(what, control.set_queue_len(&mut request, length))?;
+            // A claim, and nothing that frames depend on.
+            let _ = claim_speed(&config.name, TAP_SPEED_MBIT);
         }
         let index = control.index(&mut request).map_err(|errno| made(TapCause::of(errno)))?;
         let device = files[0].try_clone().map_err(|error| made(TapCause::of_io(&error)))?.into();

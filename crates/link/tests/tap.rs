@@ -28,6 +28,7 @@ fn it_is_as_asked_and_goes_when_dropped() {
     for part in ["mtu 65521", "02:00:00:00:00:01", "qlen 1000", "multi_queue", "vnet_hdr", "numqueues 3"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    assert!(space.run("ethtool fab0").contains("Speed: 10000Mb/s"));
     // From here on in another namespace than the device.
     tap.set_up(true).unwrap();
     space.until("ip link show dev fab0", |shown| shown.contains("NO-CARRIER") && shown.contains(",UP>"));
