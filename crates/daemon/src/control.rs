@@ -192,7 +192,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     }
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     tracing::info!("stopping; the bonds stay as they are, and the interfaces of fabrics without a carrier");
-    std::mem::take(&mut control.fabrics).into_values().for_each(Fabric::stop);
+    control.stop_fabrics();
     Ok(())
 }
 
@@ -297,6 +297,16 @@ impl Control {
                 bond.tell_members(self.clock);
             }
         }
+    }
+
+    /// Ends the fabrics. Bonds with such a member hear of it while there is somebody to tell them.
+    fn stop_fabrics(&mut self) {
+        for fabric in std::mem::take(&mut self.fabrics).into_values() {
+            let ifindex = fabric.saved.ifindex;
+            fabric.stop();
+            self.carrier(ifindex, false);
+        }
+        self.act();
     }
 
     /// Carries out what the protocols want.

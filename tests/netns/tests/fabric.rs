@@ -211,9 +211,17 @@ fn a_fabric_is_a_member_of_a_bond_beside_a_nic() {
     let said = net.say("a", "fabric del fab0");
     let hint = said.refused(1, &format!("fab0: cannot change the fabric: it is a member of bond '{BOND}'"));
     assert_eq!(hint, format!("linkbraid member del {BOND} fab0"));
-    // A daemon that dies takes the fabric from the bond, and the NIC goes on; the next one brings it back.
-    net.kill("b");
+    // A daemon that ends takes the fabric from the bond, and the NIC goes on.
+    net.stop("b");
+    wait_states(&net, "a", &[NodeState::Down]);
     a.wait_ping(b.ipv4(), SOON).expect("the NIC carries it");
+    for _ in 0..4 {
+        a.sh(&format!("ping -c 1 -W 1 {}", b.ipv4())).expect("the NIC carries all of it");
+    }
+    net.start("b", &[]);
+    wait_states(&net, "a", &[NodeState::Up]);
+    // One that is killed cannot tell its bond; the next one brings both back.
+    net.kill("b");
     net.start("b", &[]);
     wait_states(&net, "a", &[NodeState::Up]);
     wait_until(SOON, "both members", carries, |members| *members == both).unwrap_or_else(|e| panic!("{e}"));
@@ -253,6 +261,95 @@ fn a_fabric_is_a_port_of_a_bridge() {
     until_answered(&net, "b", "a");
     assert!(a.sh("ip -o link show fab0").expect("shows").contains("master br7"));
     assert!(b.sh("ip neigh show 198.19.0.1").expect("shows").contains("fab0"));
+}
+
+#[test]
+fn two_fabrics_are_the_members_of_one_bond() {
+    let net = hosts(2);
+    let (shm, udp) = (transport(&net, "shm"), transport(&net, "udp"));
+    for (node, name) in HOSTS[..2].iter().enumerate() {
+        net.ok(name, &format!("fabric add fab0 --node {node} --nodes 2 --transport {shm}"));
+        net.ok(name, &format!("fabric add fab1 --node {node} --nodes 2 --transport {udp}"));
+        net.ok(name, &format!("bond add {BOND} --member fab0,fab1"));
+        address(&net, name, BOND);
+    }
+    net.wait_tables(&["a", "b"]);
+    ping(&net, "a", "b");
+    let [a, b] = [net.host("a"), net.host("b")];
+    let sent = || {
+        let text = net.ok("a", "fabric show --json");
+        let all: Vec<FabricRecord> = serde_json::from_str(&text).expect("records");
+        all.iter().map(|fabric| fabric.peers[0].tx_bytes).collect::<Vec<_>>()
+    };
+    let before = sent();
+    traffic::reaches(a, b, &traffic::tcp().to(&ip("b")), |outcome| outcome.mbit() > 50.0);
+    let through: Vec<u64> = sent().iter().zip(before).map(|(now, before)| now - before).collect();
+    assert!(through.iter().all(|bytes| *bytes > 1_000_000), "{through:?}");
+    // Both are listed, and so is the bond.
+    let shown = net.ok("a", "show");
+    for name in [BOND, "fab0", "fab1"] {
+        assert!(shown.contains(&format!("{name}: ok")), "{shown}");
+    }
+    let all: Vec<serde_json::Value> = serde_json::from_str(&net.ok("a", "show --json")).expect("one list");
+    assert_eq!(all.len(), 3);
+}
+
+#[test]
+fn a_node_is_added_while_the_others_run() {
+    let net = hosts(3);
+    let udp = transport(&net, "udp");
+    let file = net.lab().folder().join("udp");
+    let all = fs::read_to_string(&file).expect("reads");
+    let two = all.lines().take(2).map(|line| format!("{line}\n")).collect::<String>();
+    fs::write(&file, two).expect("writes");
+    for (node, name) in HOSTS[..2].iter().enumerate() {
+        net.ok(name, &format!("fabric add fab0 --node {node} --nodes 2 --transport {udp}"));
+        address(&net, name, "fab0");
+    }
+    ping(&net, "a", "b");
+    // The file does not name it yet: all stays as it was.
+    let said = net.say("a", "fabric set fab0 --nodes 3");
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(show(&net, "a").nodes, 2);
+    ping(&net, "a", "b");
+    fs::write(&file, all).expect("writes");
+    net.ok("c", &format!("fabric add fab0 --node 2 --nodes 3 --transport {udp}"));
+    address(&net, "c", "fab0");
+    for name in ["a", "b"] {
+        net.ok(name, "fabric set fab0 --nodes 3");
+    }
+    for name in HOSTS {
+        wait_states(&net, name, &[NodeState::Up; 2]);
+    }
+    for (from, to) in [("a", "b"), ("b", "c"), ("c", "a")] {
+        ping(&net, from, to);
+    }
+    assert!(show(&net, "a").addresses.contains(&"198.19.0.1/24".to_owned()), "its addresses stay");
+}
+
+#[test]
+fn a_fabric_that_cannot_join_is_tried_again() {
+    let net = hosts(2);
+    add(&net, "udp", 2, "");
+    ping(&net, "a", "b");
+    let file = net.lab().folder().join("udp");
+    let text = fs::read_to_string(&file).expect("reads");
+    net.kill("b");
+    fs::remove_file(&file).expect("removes");
+    net.start("b", &[]);
+    let line = net.ok("b", "fabric show fab0").lines().next().map(str::to_owned).unwrap_or_default();
+    assert!(line.starts_with("fab0: down, node 1, 0 of 1 other node up: "), "{line}");
+    assert!(line.contains(&file.display().to_string()), "{line}");
+    assert!(net.ok("b", "stats fab0").starts_with("fab0: 0 counters"));
+    fs::write(&file, text).expect("writes");
+    wait_states(&net, "b", &[NodeState::Up]);
+    ping(&net, "a", "b");
+    // And one that cannot join can be deleted, too.
+    net.kill("b");
+    fs::remove_file(&file).expect("removes");
+    net.start("b", &[]);
+    net.ok("b", "fabric del fab0");
+    assert!(!net.host("b").sh("ip -o link").expect("lists").contains("fab0"));
 }
 
 #[test]
@@ -331,6 +428,12 @@ fn bad_input_is_refused_with_a_hint_and_leaves_nothing_behind() {
         }
         machine::as_it_was(&net, "a", &before);
     }
+    // More than any machine has.
+    let large = format!("shm:{}/large,ring=16M", folder.display());
+    let said = net.say("a", &format!("fabric add fab0 --node 0 --nodes 512 --transport {large}"));
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("need ") && said.err.contains("there is no room for it"), "{said:?}");
+    machine::as_it_was(&net, "a", &before);
     let said = net.say("a", "fabric add fab0 --node 0 --nodes 3 --transport sci:x");
     assert_eq!(said.code, 1, "{said:?}");
     assert!(
