@@ -6,6 +6,7 @@
 
 mod class;
 mod error;
+mod fabric;
 pub mod limits;
 mod record;
 mod request;
@@ -16,6 +17,10 @@ pub use class::{
     Run, check_class_name, default_rules,
 };
 pub use error::{Error, ExitCode};
+pub use fabric::{
+    FabricAdd, FabricDel, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSet, FabricStatsRecord,
+    NodeState, Poll,
+};
 pub use record::{
     AddressMove, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord, Health, LaneRecord,
     MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records, Severity, StatsRecord,

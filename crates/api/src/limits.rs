@@ -42,6 +42,18 @@ pub const PROBE_MULTIPLIER_MAX: u8 = 50;
 /// The longest up-delay in milliseconds.
 pub const UP_DELAY_MS_MAX: u32 = 60_000;
 
+/// The largest MTU of a fabric in bytes: what the kernel gives a TAP device (drivers/net/tun.c).
+pub const FABRIC_MTU_MAX: u32 = 65_521;
+
+/// The fewest nodes of a fabric.
+pub const NODES_MIN: u16 = 2;
+
+/// The most nodes of a fabric (docs/fabric.md, section 1).
+pub const NODES_MAX: u16 = 512;
+
+/// The most queues of a node.
+pub const QUEUES_MAX: u16 = 64;
+
 /// The most classes of a bond besides that of all other traffic; ARP+ numbers them 1 to 7.
 pub const CLASSES_MAX: usize = 7;
 

@@ -1,6 +1,7 @@
 //! What the daemon tells: plain values, one record a thing, shared by text, JSON and tests.
 
 use crate::class::{ClassRecord, LatencyRecord};
+use crate::fabric::{FabricRecord, FabricStatsRecord};
 use crate::request::{Policy, Stripe};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,10 @@ pub enum Records {
     Latency(Vec<LatencyRecord>),
     /// `class show`
     Classes(Vec<ClassRecord>),
+    /// `fabric show`, and `show` of a fabric
+    Fabrics(Vec<FabricRecord>),
+    /// `stats` of fabrics
+    FabricStats(Vec<FabricStatsRecord>),
     /// `check`
     Findings(Vec<FindingRecord>),
 }
@@ -102,6 +107,10 @@ pub enum EventKind {
     Peer,
     /// Another host claims what is ours.
     Conflict,
+    /// A fabric itself.
+    Fabric,
+    /// Another node of a fabric.
+    Node,
     /// Events were lost because the client read too slowly.
     Lost,
 }
@@ -111,11 +120,11 @@ pub enum EventKind {
 pub struct EventRecord {
     /// When, in milliseconds since 1970 (UTC).
     pub time_ms: u64,
-    /// The bond.
+    /// The bond; or the fabric, where it is about that or one of its nodes.
     pub bond: String,
     /// What it is about.
     pub kind: EventKind,
-    /// Its name: the bond's, the member's, `MEMBER > PEER (MAC)` for a lane, the peer's address.
+    /// Its name: the bond's, the member's, `MEMBER > PEER (MAC)` for a lane, the peer's address, a fabric's, a node's number.
     pub object: String,
     /// What it was; absent if it is new.
     pub old: Option<String>,

@@ -1,6 +1,7 @@
 //! What the command can ask the daemon for.
 
 use crate::class::{BondClass, ClassAdd, ClassDel, ClassSet, Run};
+use crate::fabric::{FabricAdd, FabricDel, FabricSet};
 use serde::{Deserialize, Serialize};
 
 /// One line from the client.
@@ -32,9 +33,25 @@ pub enum Request {
     },
     /// `run --class NAME -- CMD`
     Run(Run),
-    /// `show [NAME]`
+    /// `fabric add`
+    FabricAdd(FabricAdd),
+    /// `fabric set`
+    FabricSet(FabricSet),
+    /// `fabric del`
+    FabricDel(FabricDel),
+    /// `fabric show [NAME]`
+    FabricShow {
+        /// One fabric, or all.
+        name: Option<String>,
+    },
+    /// `stats [NAME]`, of fabrics
+    FabricStats {
+        /// One fabric, or all.
+        name: Option<String>,
+    },
+    /// `show [NAME]`: answered with bonds, or with one fabric where that has the name
     Show {
-        /// One bond, or all.
+        /// One bond or fabric, or all bonds.
         name: Option<String>,
     },
     /// `peers [BOND]`
@@ -47,9 +64,9 @@ pub enum Request {
         /// One bond, or all.
         bond: Option<String>,
     },
-    /// `stats [NAME]`
+    /// `stats [NAME]`: as for `show`
     Stats {
-        /// One bond, or all.
+        /// One bond or fabric, or all bonds.
         name: Option<String>,
     },
     /// `stats --latency [NAME]`
@@ -60,7 +77,7 @@ pub enum Request {
     /// `monitor [BOND]`: answered with [`Reply::Done`](crate::Reply::Done), then with one
     /// [`Reply::Event`](crate::Reply::Event) for each event until the client hangs up.
     Monitor {
-        /// One bond, or all.
+        /// One bond or fabric, or all.
         bond: Option<String>,
     },
     /// `check [IF...]`

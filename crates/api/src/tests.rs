@@ -2,9 +2,10 @@
 
 use crate::{
     BondAdd, BondClass, BondRecord, BondSet, Borrow, ClassAdd, ClassDel, ClassRecord, ClassSet, Error,
-    EventKind, EventRecord, Fallback, FindingRecord, InspectorSet, LaneRecord, LatencyRecord, MemberAdd,
-    MemberDel, MemberRecord, PeerMemberRecord, Policy, REST, Records, Reply, Request, RuleRecord, Run,
-    Severity, Stripe, Weight, check_class_name, default_rules, limits,
+    EventKind, EventRecord, FabricAdd, FabricDel, FabricRecord, FabricSet, Fallback, FindingRecord,
+    InspectorSet, LaneRecord, LatencyRecord, MemberAdd, MemberDel, MemberRecord, NodeState, PeerMemberRecord,
+    Policy, Poll, REST, Records, Reply, Request, RuleRecord, Run, Severity, Stripe, Weight, check_class_name,
+    default_rules, limits,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -112,11 +113,14 @@ fn an_event_is_a_reply_of_its_own() {
         EventKind::Peer,
         EventKind::Conflict,
         EventKind::Lost,
+        EventKind::Fabric,
+        EventKind::Node,
     ];
     let words = kinds.map(|kind| line(&kind));
     assert_eq!(
         words,
-        ["bond", "member", "lane", "peer", "conflict", "lost"].map(|word| format!("\"{word}\""))
+        ["bond", "member", "lane", "peer", "conflict", "lost", "fabric", "node"]
+            .map(|word| format!("\"{word}\""))
     );
     assert_eq!(line(&Reply::Done { warnings: vec![] }), r#"{"done":{"warnings":[]}}"#);
     let error = Error::new("bond0", "no such bond", "there are no bonds");
@@ -293,4 +297,47 @@ fn limits_leave_room_for_the_defaults() {
     assert!((0..=limits::UP_DELAY_MS_MAX).contains(&100));
     // The command writes the upper ends in whole seconds.
     assert_eq!((limits::PROBE_INTERVAL_MS_MAX % 1000, limits::UP_DELAY_MS_MAX % 1000), (0, 0));
+}
+
+#[test]
+fn fabrics_are_asked_for_in_the_words_of_the_options() {
+    let text = r#"{"name":"fab0","node":0,"nodes":2,"transport":"shm:/dev/shm/x"}"#;
+    let short: FabricAdd = serde_json::from_str(text).unwrap();
+    assert_eq!((short.mtu, short.poll, short.mac.clone(), short.queues), (None, Poll::Adaptive, None, None));
+    let add = FabricAdd { mtu: Some(9000), poll: Poll::Busy, queues: Some(2), ..short };
+    assert_eq!(
+        line(&Request::FabricAdd(add)),
+        concat!(
+            r#"{"fabric_add":{"name":"fab0","node":0,"nodes":2,"transport":"shm:/dev/shm/x","mtu":9000,"#,
+            r#""poll":"busy","mac":null,"queues":2}}"#
+        )
+    );
+    let set: FabricSet = serde_json::from_str(r#"{"name":"fab0","poll":"sleep"}"#).unwrap();
+    assert_eq!((set.mtu, set.poll, set.nodes), (None, Some(Poll::Sleep), None));
+    let del = Request::FabricDel(FabricDel { name: "fab0".into() });
+    assert_eq!(line(&del), r#"{"fabric_del":{"name":"fab0"}}"#);
+    assert_eq!(line(&Request::FabricShow { name: None }), r#"{"fabric_show":{"name":null}}"#);
+    assert_eq!(line(&Request::FabricStats { name: None }), r#"{"fabric_stats":{"name":null}}"#);
+    for text in [
+        r#"{"fabric_add":{"name":"fab0","node":-1,"nodes":2,"transport":"shm:/x"}}"#,
+        r#"{"fabric_add":{"name":"fab0","node":0,"nodes":2,"transport":"shm:/x","poll":"often"}}"#,
+        r#"{"fabric_set":{"name":"fab0","node":1}}"#,
+    ] {
+        assert!(serde_json::from_str::<Request>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_fabric_tells_its_settings_and_its_nodes() {
+    let text = concat!(
+        r#"{"name":"fab0","health":"ok","reason":"","node":0,"nodes":2,"transport":"shm:/x","#,
+        r#""mac":"02:6c:62:8a:00:00","mtu":1500,"addresses":[],"poll":"adaptive","queues":1,"epoch":5,"#,
+        r#""offloads":["tso"],"cpu_ms":0,"cpu_ppm":0,"peers":[{"node":1,"state":"up","reason":"","epoch":7,"#,
+        r#""since_ms":1,"heard_ms":null,"send_queue":1,"receive_queue":2,"tx_frames":0,"tx_bytes":0,"#,
+        r#""rx_frames":0,"rx_bytes":0,"dropped_frames":0,"queued_bytes":0}],"events":[]}"#
+    );
+    let fabric: FabricRecord = serde_json::from_str(text).unwrap();
+    assert_eq!(line(&fabric), text);
+    let words = [NodeState::Up, NodeState::Down, NodeState::Refused].map(|state| line(&state));
+    assert_eq!(words, [r#""up""#, r#""down""#, r#""refused""#]);
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod bond;
 mod class;
+mod fabric;
 mod inspector;
 mod lab;
 mod member;
@@ -12,6 +13,7 @@ mod run;
 pub use bench::{ALL as ALL_EXPERIMENTS, BenchRunArgs, BenchVerb};
 pub use bond::BondVerb;
 pub use class::ClassVerb;
+pub use fabric::FabricVerb;
 pub use lab::{CcArg, DEFAULT_LAB, LabDemoArgs, LabExecArgs, LabUpArgs, LabVerb};
 pub use member::MemberVerb;
 pub use records::StatsArgs;
@@ -103,6 +105,10 @@ each its own socket. A daemon that stops or restarts interrupts no traffic.")]
     #[command(subcommand, after_help = class::EXAMPLES)]
     Class(ClassVerb),
 
+    /// Make, change and remove fabrics: Ethernet over shared memory or any network
+    #[command(subcommand, after_help = fabric::EXAMPLES)]
+    Fabric(FabricVerb),
+
     /// Run a command whose traffic is of a class
     #[command(after_help = "\
 Examples:
@@ -117,14 +123,14 @@ that up again. A service is better chosen by a rule, such as
 cgroup=/system.slice/nginx.service.")]
     Run(RunArgs),
 
-    /// Show bonds and their members; the first line says whether all is well
+    /// Show bonds and fabrics, and what is in them; the first line says whether all is well
     #[command(after_help = "\
 Examples:
   linkbraid show
   linkbraid show bond0
   linkbraid show bond0 --json")]
     Show {
-        /// One bond; all of them if left out
+        /// One bond or fabric; all of them if left out
         #[arg(value_parser = crate::units::interface)]
         name: Option<String>,
     },
@@ -191,7 +197,7 @@ Each event is one line, or with --json one JSON object a line. Ctrl-C ends it
 with status 0, the end of the daemon with status 3. 'linkbraid show' tells the
 last events, too.")]
     Monitor {
-        /// One bond; all of them if left out
+        /// One bond or fabric; all of them if left out
         #[arg(value_parser = crate::units::interface)]
         bond: Option<String>,
     },

@@ -15,8 +15,13 @@ mod usage;
 
 use args::{Cli, Word};
 use clap::Parser;
-use linkbraid_api::{Error, ExitCode, Records, Reply, Request, Severity};
+use linkbraid_api::{
+    BondRecord, Error, ExitCode, FabricRecord, FabricStatsRecord, Records, Reply, Request, Severity,
+    StatsRecord,
+};
 use report::Failed;
+use serde::Serialize;
+use std::path::Path;
 use std::process;
 use text::Clock;
 
@@ -47,6 +52,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Run(args) => return done_here(run::run(&cli.socket, args)),
         Word::Bond(verb) => verb.into(),
         Word::Class(verb) => verb.into(),
+        Word::Fabric(verb) => verb.into(),
         Word::Member(verb) => verb.into(),
         Word::Show { name } => Request::Show { name },
         Word::Peers { bond } => Request::Peers { bond },
@@ -61,7 +67,13 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
     match client::ask(&cli.socket, &request, client::REPLY_TIMEOUT)? {
         Reply::Done { warnings } => done_here(done(&warnings, cli.json)),
         Reply::Records(records) => {
-            show(&records, cli.json, all_counters)?;
+            let fabrics = also_fabrics(&cli.socket, &request);
+            match (&records, fabrics) {
+                (Records::Bonds(_) | Records::Stats(_), Some(fabrics)) => {
+                    show_both(&records, &fabrics, cli.json, all_counters)?;
+                }
+                _ => show(&records, cli.json, all_counters)?,
+            }
             Ok(verdict(&records))
         }
         Reply::Error(error) => Err(Failed::refused(error)),
@@ -71,6 +83,57 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
             Err(Failed::refused(Error::new(object, "cannot understand the reply", cause)))
         }
     }
+}
+
+/// What `show` and `stats` of everything tell besides bonds; none where there is no fabric.
+fn also_fabrics(socket: &Path, request: &Request) -> Option<Records> {
+    let request = match request {
+        Request::Show { name: None } => Request::FabricShow { name: None },
+        Request::Stats { name: None } => Request::FabricStats { name: None },
+        _ => return None,
+    };
+    // A daemon that is older than this command knows no fabrics; one that has just ended has none any more.
+    match client::ask(socket, &request, client::REPLY_TIMEOUT) {
+        Ok(Reply::Records(Records::Fabrics(fabrics))) if fabrics.is_empty() => None,
+        Ok(Reply::Records(Records::FabricStats(fabrics))) if fabrics.is_empty() => None,
+        Ok(Reply::Records(records)) => Some(records),
+        _ => None,
+    }
+}
+
+/// One record of a list in which bonds and fabrics stand.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Either<'a> {
+    Bond(&'a BondRecord),
+    Stats(&'a StatsRecord),
+    Fabric(&'a FabricRecord),
+    FabricStats(&'a FabricStatsRecord),
+}
+
+/// Records that may stand in one list with others.
+fn list(records: &Records) -> Vec<Either<'_>> {
+    match records {
+        Records::Bonds(list) => list.iter().map(Either::Bond).collect(),
+        Records::Stats(list) => list.iter().map(Either::Stats).collect(),
+        Records::Fabrics(list) => list.iter().map(Either::Fabric).collect(),
+        Records::FabricStats(list) => list.iter().map(Either::FabricStats).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Bonds and fabrics: one after the other, in JSON in one list.
+fn show_both(bonds: &Records, fabrics: &Records, json: bool, all_counters: bool) -> Result<(), Failed> {
+    if json {
+        let mut both = list(bonds);
+        both.extend(list(fabrics));
+        return report::print(&text::json(&both));
+    }
+    if !list(bonds).is_empty() {
+        show(bonds, false, all_counters)?;
+        report::print("\n")?;
+    }
+    show(fabrics, false, all_counters)
 }
 
 /// `check` fails if anything will not work: its lines have said what. All other records are just what they are.
@@ -100,6 +163,8 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
             Records::Stats(stats) => text::json(stats),
             Records::Latency(latency) => text::json(latency),
             Records::Classes(classes) => text::json(classes),
+            Records::Fabrics(fabrics) => text::json(fabrics),
+            Records::FabricStats(stats) => text::json(stats),
             Records::Findings(findings) => text::json(findings),
         });
     }
@@ -111,6 +176,8 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
         Records::Stats(stats) => text::stats(stats, all_counters, &style),
         Records::Latency(latency) => text::latency(latency),
         Records::Classes(classes) => text::classes(classes, &style),
+        Records::Fabrics(fabrics) => text::fabrics(fabrics, &style, &Clock::local()),
+        Records::FabricStats(stats) => text::fabric_stats(stats, all_counters),
         Records::Findings(findings) => text::findings(findings, &style.width(report::width())),
     })
 }

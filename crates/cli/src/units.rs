@@ -86,6 +86,33 @@ pub fn mtu(text: &str) -> Result<u32, String> {
     ranged(text, limits::MTU_MIN, limits::MTU_MAX, "bytes")
 }
 
+/// The MTU of a fabric in bytes, a plain number.
+pub fn fabric_mtu(text: &str) -> Result<u32, String> {
+    ranged(text, limits::MTU_MIN, limits::FABRIC_MTU_MAX, "bytes")
+}
+
+/// A node's number.
+pub fn node(text: &str) -> Result<u16, String> {
+    small(text, 0, limits::NODES_MAX - 1)
+}
+
+/// A number of nodes.
+pub fn nodes(text: &str) -> Result<u16, String> {
+    small(text, limits::NODES_MIN, limits::NODES_MAX)
+}
+
+/// A number of queues.
+pub fn queues(text: &str) -> Result<u16, String> {
+    small(text, 1, limits::QUEUES_MAX)
+}
+
+fn small(text: &str, low: u16, high: u16) -> Result<u16, String> {
+    let number = digits(text).and_then(|number| u16::try_from(number).ok());
+    number
+        .filter(|number| (low..=high).contains(number))
+        .ok_or_else(|| format!("'{text}' is outside the allowed range {low} to {high}"))
+}
+
 /// A member's share: `auto` or Mbit/s as a plain number.
 pub fn weight(text: &str) -> Result<Weight, String> {
     if text == "auto" {

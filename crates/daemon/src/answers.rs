@@ -94,6 +94,12 @@ fn in_place_of(slot: u8, members: &[Member]) -> u8 {
     }
 }
 
+/// Whether this host forwards IPv6 that comes in on that interface.
+pub(crate) fn forwards_ipv6(name: &str) -> bool {
+    let forwarding = format!("/proc/sys/net/ipv6/conf/{name}/forwarding");
+    fs::read_to_string(forwarding).is_ok_and(|text| text.trim() == "1")
+}
+
 impl Bond {
     /// Tells which members hosts may be sent to, and what the bond is to them.
     pub(crate) fn tell_answers(&mut self, clock: Clock) {
@@ -106,8 +112,7 @@ impl Bond {
     /// Whether the kernel forwards IPv6 for others, as its own advertisements tell: without that flag hosts would drop us as
     /// their router.
     pub(crate) fn is_router(&self) -> bool {
-        let forwarding = format!("/proc/sys/net/ipv6/conf/{}/forwarding", self.saved.name);
-        fs::read_to_string(forwarding).is_ok_and(|text| text.trim() == "1")
+        forwards_ipv6(&self.saved.name)
     }
 
     /// Tells who the plain hosts are.

@@ -6,6 +6,7 @@ use crate::{
     check, class,
     clock::Clock,
     error::About as _,
+    fabric::{self, Fabric, Told},
     history::{Feed, new_feed},
     member,
     pending::{self, Outcome},
@@ -66,6 +67,13 @@ pub(crate) enum Event {
         /// Whether it has.
         carrier: bool,
     },
+    /// The threads of a fabric tell something.
+    Fabric {
+        /// Which start of it.
+        start: u64,
+        /// What.
+        told: Told,
+    },
     /// The neighbours of a bond, as they were asked for.
     Neighbours {
         /// The bond.
@@ -91,6 +99,7 @@ pub(crate) struct Control {
     watched: Vec<(u32, String)>,
     pub feed: Feed,
     pub bonds: BTreeMap<String, Bond>,
+    pub fabrics: BTreeMap<String, Fabric>,
     pub pending: pending::Queue,
     /// When counters are to be read next.
     look_at: Time,
@@ -137,6 +146,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         watched: Vec::new(),
         feed: feed.clone(),
         bonds: BTreeMap::new(),
+        fabrics: BTreeMap::new(),
         pending: pending::Queue::default(),
         look_at: Time::ZERO,
         watchdog: watchdog(),
@@ -144,6 +154,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     };
     // It ends before the threads that send to it, or one that waits for room would never end.
     let mut inbox = inbox;
+    fabric::adopt_all(&mut control).await;
     adopt::all(&mut control).await;
     control.inherit_until = Some(control.clock.now() + INHERIT);
     let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
@@ -180,7 +191,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         }
     }
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-    tracing::info!("stopping; the bonds stay as they are");
+    tracing::info!("stopping; the bonds stay as they are, and the interfaces of fabrics without a carrier");
+    control.stop_fabrics();
     Ok(())
 }
 
@@ -197,6 +209,7 @@ impl Control {
     fn wake(&self) -> tokio::time::Instant {
         let now = self.clock.now();
         let times = self.bonds.values().filter_map(Bond::poll_timeout);
+        let times = times.chain(self.fabrics.values().filter_map(Fabric::poll_timeout));
         let others = [
             self.inherit_until,
             self.pending.wake(now),
@@ -251,6 +264,10 @@ impl Control {
             match event {
                 Event::Frame { ifindex, slot, frame } => self.frame(ifindex, slot, &frame),
                 Event::Carrier { ifindex, carrier } => self.carrier(ifindex, carrier),
+                Event::Fabric { start, told } => {
+                    let sender = &mut self.sender;
+                    self.fabrics.values_mut().for_each(|fabric| fabric.told(start, told, sender));
+                }
                 Event::Neighbours { ifindex, list } => {
                     for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == ifindex) {
                         if let Err(error) = bond.take_neighbours(list.clone(), self.clock) {
@@ -282,6 +299,16 @@ impl Control {
         }
     }
 
+    /// Ends the fabrics. Bonds with such a member hear of it while there is somebody to tell them.
+    fn stop_fabrics(&mut self) {
+        for fabric in std::mem::take(&mut self.fabrics).into_values() {
+            let ifindex = fabric.saved.ifindex;
+            fabric.stop();
+            self.carrier(ifindex, false);
+        }
+        self.act();
+    }
+
     /// Carries out what the protocols want.
     fn act(&mut self) {
         for bond in self.bonds.values_mut() {
@@ -298,6 +325,7 @@ impl Control {
     /// What takes the kernel longer, and may wait.
     async fn catch_up(&mut self) {
         let now = self.clock.now();
+        fabric::retry(self).await;
         for bond in self.bonds.values_mut() {
             if bond.stripe_stale
                 && let Err(error) = bond.write_stripe(&self.netlink).await
@@ -323,6 +351,7 @@ impl Control {
     }
 
     async fn link_changed(&mut self, link: &linkbraid_link::LinkInfo) {
+        fabric::link_changed(self, link.index).await;
         let clock = self.clock;
         // What an event says may be over: it waited while the loop did something else.
         let fresh = match self.bond_of(link.index) {
@@ -365,6 +394,7 @@ impl Control {
 
     /// A bond or a member was deleted, or a member moved to another namespace, under us.
     async fn link_gone(&mut self, index: u32) {
+        fabric::link_gone(self, index).await;
         if let Some(name) =
             self.bonds.values().find(|bond| bond.ifindex == index).map(|b| b.saved.name.clone())
         {
@@ -401,6 +431,7 @@ impl Control {
     }
 
     async fn addresses_changed(&mut self, index: u32) {
+        fabric::addresses_changed(self, index).await;
         for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == index) {
             if let Err(error) = bond.read_addresses(&self.netlink, self.clock).await {
                 tracing::warn!(%error, "addresses not read");
@@ -415,6 +446,7 @@ impl Control {
             Err(error) => return tracing::error!(%error, "cannot read the interfaces"),
         };
         let members = self.bonds.values().flat_map(|bond| bond.members.iter().map(|member| member.ifindex));
+        let members = members.chain(self.fabrics.values().map(|fabric| fabric.saved.ifindex));
         let gone: Vec<u32> = members.filter(|index| links.iter().all(|link| link.index != *index)).collect();
         for index in gone {
             self.link_gone(index).await;
@@ -430,6 +462,9 @@ impl Control {
             Request::BondAdd(request) => setup::add(self, request).await.map(Outcome::Done),
             Request::BondSet(request) => self.bond_set(request).await.map(Outcome::Done),
             Request::BondDel(request) => setup::delete(self, &request.name).await.map(Outcome::Done),
+            Request::FabricAdd(request) => fabric::add(self, request).await.map(Outcome::Done),
+            Request::FabricSet(request) => fabric::set(self, request).await.map(Outcome::Done),
+            Request::FabricDel(request) => fabric::delete(self, &request.name).await.map(Outcome::Done),
             Request::MemberAdd(request) => member::add(self, request).await.map(Outcome::Waits),
             Request::MemberSet(request) => member::set(self, &request).await.map(Outcome::Done),
             Request::MemberDel(request) => member::delete(self, &request).await.map(Outcome::Waits),
@@ -437,10 +472,16 @@ impl Control {
             Request::ClassSet(request) => class::set(self, request).await.map(Outcome::Done),
             Request::ClassDel(request) => class::delete(self, request).await.map(Outcome::Done),
             Request::Run(request) => class::run(self, &request, pid).map(Outcome::Done),
-            Request::Monitor { bond: Some(bond) } if !self.bonds.contains_key(&bond) => {
-                Err(self.no_bond(&bond))
-            }
+            Request::Monitor { bond: Some(name) } if !self.is_known(&name) => Err(self.no_bond(&name)),
             Request::Monitor { .. } => Ok(Outcome::Done(Vec::new())),
+            Request::FabricShow { name } => return reply(answer, self.of_fabrics(name, fabric::records)),
+            Request::FabricStats { name } => return reply(answer, self.of_fabrics(name, fabric::stats)),
+            Request::Show { name: Some(name) } if self.fabrics.contains_key(&name) => {
+                return reply(answer, self.of_fabrics(Some(name), fabric::records));
+            }
+            Request::Stats { name: Some(name) } if self.fabrics.contains_key(&name) => {
+                return reply(answer, self.of_fabrics(Some(name), fabric::stats));
+            }
             Request::Show { name } => return reply(answer, self.records(name, record::bonds)),
             Request::Peers { bond } => return reply(answer, self.records(bond, record::peers)),
             Request::Lanes { bond } => return reply(answer, self.records(bond, record::lanes)),
@@ -473,6 +514,22 @@ impl Control {
             None => self.bonds.values().collect(),
         };
         make(&bonds, self.clock.now()).map_or_else(Reply::Error, Reply::Records)
+    }
+
+    fn of_fabrics(&self, name: Option<String>, make: impl Fn(&[&Fabric], Time) -> Records) -> Reply {
+        let fabrics: Vec<&Fabric> = match &name {
+            Some(name) => match self.fabrics.get(name) {
+                Some(fabric) => vec![fabric],
+                None => return Reply::Error(self.no_fabric(name)),
+            },
+            None => self.fabrics.values().collect(),
+        };
+        Reply::Records(make(&fabrics, self.clock.now()))
+    }
+
+    /// Whether it is a bond or a fabric.
+    fn is_known(&self, name: &str) -> bool {
+        self.bonds.contains_key(name) || self.fabrics.contains_key(name)
     }
 
     async fn bond_set(&mut self, set: BondSet) -> Result<Vec<String>, Error> {

@@ -14,6 +14,7 @@ mod clock;
 mod control;
 mod error;
 mod events;
+mod fabric;
 mod group;
 mod history;
 mod identity;

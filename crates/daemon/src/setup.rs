@@ -32,7 +32,7 @@ const UP_DELAY_MS: u32 = 100;
 
 /// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
 async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
-    check_name(&add.name)?;
+    check_name(&add.name, "cannot add the bond", "linkbraid bond add bond0 --member eth1,eth2")?;
     check_inspector(&add.name, &add.inspector)?;
     check_policy(&add.name, Some(add.policy))?;
     let what = "cannot add the bond";
@@ -97,7 +97,8 @@ async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32),
     Ok((links, mtu))
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
+/// Refuses what no interface can be called.
+pub(crate) fn check_name(name: &str, what: &str, hint: &str) -> Result<(), Error> {
     let bad = name.is_empty()
         || name.len() > INTERFACE_NAME_MAX
         || name == "."
@@ -106,8 +107,7 @@ fn check_name(name: &str) -> Result<(), Error> {
     if bad {
         let cause =
             format!("not an interface name: 1 to {INTERFACE_NAME_MAX} bytes without '/', ':' and spaces");
-        return Err(Error::new(format!("'{name}'"), "cannot add the bond", cause)
-            .hint("linkbraid bond add bond0 --member eth1,eth2"));
+        return Err(Error::new(format!("'{name}'"), what, cause).hint(hint));
     }
     Ok(())
 }

@@ -126,6 +126,11 @@ impl StateDir {
         Ok(Self(path))
     }
 
+    /// The directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         self.0.join(format!("{name}.json"))
     }

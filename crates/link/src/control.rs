@@ -13,6 +13,7 @@ const MAP_WORDS_MAX: usize = 127;
 /// Words of the older `struct ethtool_cmd`.
 const LEGACY_WORDS: usize = 11;
 const ETHTOOL_GSET: u32 = 0x01;
+const ETHTOOL_SSET: u32 = 0x02;
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GEEE: u32 = 0x44;
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
@@ -77,6 +78,24 @@ pub fn speed(name: &str) -> Option<Speed> {
         u32::from(u16::from_ne_bytes([a, b]))
     };
     known(half(words[3]) | half(words[7]) << 16, words[3].to_ne_bytes()[2])
+}
+
+/// Makes the interface `name` claim a speed of so many Mbit/s, full duplex. A virtual one, such as a TAP device, says what
+/// it is told; others may refuse.
+pub(crate) fn claim_speed(name: &str, mbit: u32) -> Result<(), Errno> {
+    let ioctl = Ioctl::open()?;
+    let mut words = [0u32; LEGACY_WORDS];
+    words[0] = ETHTOOL_GSET;
+    ioctl.ethtool(name, &mut words)?;
+    let [low_a, low_b, high_a, high_b] = mbit.to_le_bytes();
+    let (low, high) = (u16::from_le_bytes([low_a, low_b]), u16::from_le_bytes([high_a, high_b]));
+    let [_, _, _, port] = words[3].to_ne_bytes();
+    let [_, _, c, d] = words[7].to_ne_bytes();
+    let ([low_a, low_b], [high_a, high_b]) = (low.to_ne_bytes(), high.to_ne_bytes());
+    words[0] = ETHTOOL_SSET;
+    words[3] = u32::from_ne_bytes([low_a, low_b, DUPLEX_FULL, port]);
+    words[7] = u32::from_ne_bytes([high_a, high_b, c, d]);
+    ioctl.ethtool(name, &mut words)
 }
 
 /// Zero and all ones (`SPEED_UNKNOWN`, in 16 bits on old drivers) stand for an unknown speed.

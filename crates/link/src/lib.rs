@@ -21,6 +21,7 @@ mod rtnl;
 mod saved;
 mod sender;
 mod settings;
+mod tap;
 mod watch;
 
 pub use address::Address;
@@ -36,4 +37,8 @@ pub use netlink::Netlink;
 pub use route::Route;
 pub use saved::Saved;
 pub use sender::{ArpPlusSender, Sent};
+pub use tap::{
+    TAP_FRAME_MAX, TAP_MTU_MAX, TAP_MTU_MIN, TAP_QUEUE_LEN, TAP_QUEUES_MAX, Tap, TapCause, TapConfig,
+    TapError, TapOffloads, TapQueue, TapRefusal, VNET_HDR_LEN,
+};
 pub use watch::{LinkEvent, Watch};

@@ -1,4 +1,5 @@
-//! Pure state machines: ARP+, the inspector, the plan and the answers to plain hosts. No clock, no socket, no log, no global random numbers.
+//! Pure state machines: ARP+, the inspector, the plan, the answers to plain hosts and the session of a fabric. No clock, no
+//! socket, no log, no global random numbers.
 //!
 //! Time comes in with every input, random numbers come from a seed, and all that is to be done comes out as
 //! actions; so the same inputs give the same outputs, in the daemon, in a simulator and in a fuzzer.
@@ -11,6 +12,7 @@ pub mod inspector;
 pub mod limits;
 pub mod plan;
 mod random;
+pub mod session;
 mod time;
 
 pub use time::Time;

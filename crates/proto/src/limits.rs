@@ -109,3 +109,21 @@ pub const ANSWER_BURST: u64 = 256;
 /// A plain host is corrected again after this time: Linux ignores a change within a second of the last one (LOCKTIME in
 /// `net/ipv4/arp.c`).
 pub const ANSWER_AGAIN: Duration = Duration::from_millis(1200);
+
+/// Shortest time between two ALIVEs of a fabric node that can be set, or that is believed of a peer.
+pub const ALIVE_INTERVAL_MIN: Duration = Duration::from_millis(10);
+
+/// Longest time between two ALIVEs that can be set, or that is believed of a peer.
+pub const ALIVE_INTERVAL_MAX: Duration = Duration::from_secs(10);
+
+/// Fewest intervals without an ALIVE after which a node is dead: one lost message proves nothing.
+pub const ALIVE_MULTIPLIER_MIN: u8 = 2;
+
+/// Most intervals without an ALIVE after which a node is dead.
+pub const ALIVE_MULTIPLIER_MAX: u8 = 50;
+
+/// ALIVEs a node sends in a second, all peers together; more peers, longer intervals.
+pub const ALIVE_RATE: u32 = 1000;
+
+/// Epochs of a fabric node's former starts that are remembered, so that none comes back; the oldest gives way.
+pub const PAST_EPOCHS_MAX: usize = 8;

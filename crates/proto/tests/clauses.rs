@@ -6,15 +6,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const SPEC: &str = "docs/arp-plus.md";
+/// Every specification, and how many clauses it has at least.
+const SPECS: [(&str, usize); 2] = [("docs/arp-plus.md", 40), ("docs/fabric.md", 35)];
+
+const ARP_PLUS: &str = SPECS[0].0;
+const FABRIC: &str = SPECS[1].0;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Numbers of clauses and their text up to the next blank line.
-fn clauses() -> BTreeMap<String, String> {
-    let spec = fs::read_to_string(root().join(SPEC)).expect("the specification");
+fn clauses(spec: &str) -> BTreeMap<String, String> {
+    let spec = fs::read_to_string(root().join(spec)).expect("the specification");
     let clause = |paragraph: &str| {
         let (number, text) = paragraph.strip_prefix("**")?.split_once("**")?;
         Some((number.to_owned(), text.to_owned()))
@@ -34,7 +38,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Clauses cited by code, and by tests.
-fn citations() -> (BTreeSet<String>, BTreeSet<String>) {
+fn citations(spec: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let mut files = Vec::new();
     for folder in ["crates/wire/src", "crates/wire/tests", "crates/proto/src", "crates/proto/tests"] {
         sources(&root().join(folder), &mut files);
@@ -43,7 +47,7 @@ fn citations() -> (BTreeSet<String>, BTreeSet<String>) {
     for file in files {
         let text = fs::read_to_string(&file).expect("a source");
         for line in text.lines() {
-            let Some(cited) = line.trim_start().strip_prefix(&format!("//= {SPEC}#")) else { continue };
+            let Some(cited) = line.trim_start().strip_prefix(&format!("//= {spec}#")) else { continue };
             match cited.strip_suffix(" type=test") {
                 Some(number) => tests.insert(number.to_owned()),
                 None => code.insert(cited.to_owned()),
@@ -55,20 +59,24 @@ fn citations() -> (BTreeSet<String>, BTreeSet<String>) {
 
 #[test]
 fn every_clause_has_code_and_a_test() {
-    let clauses = clauses();
-    assert!(clauses.len() > 40, "found {} clauses", clauses.len());
-    let (code, tests) = citations();
+    SPECS.iter().for_each(|(spec, least)| check(spec, *least));
+}
+
+fn check(spec: &str, least: usize) {
+    let clauses = clauses(spec);
+    assert!(clauses.len() > least, "found {} clauses in {spec}", clauses.len());
+    let (code, tests) = citations(spec);
     let numbers: BTreeSet<String> = clauses.keys().cloned().collect();
     let lacking = |cited: &BTreeSet<String>| numbers.difference(cited).cloned().collect::<Vec<_>>();
-    assert_eq!(lacking(&code), Vec::<String>::new(), "clauses without code");
-    assert_eq!(lacking(&tests), Vec::<String>::new(), "clauses without test");
+    assert_eq!(lacking(&code), Vec::<String>::new(), "clauses of {spec} without code");
+    assert_eq!(lacking(&tests), Vec::<String>::new(), "clauses of {spec} without test");
     let unknown: Vec<&String> = code.union(&tests).filter(|number| !numbers.contains(*number)).collect();
-    assert_eq!(unknown, Vec::<&String>::new(), "citations of clauses that do not exist");
+    assert_eq!(unknown, Vec::<&String>::new(), "citations of clauses that {spec} lacks");
 }
 
 #[test]
 fn timing_table_holds_the_defaults() {
-    let spec = fs::read_to_string(root().join(SPEC)).expect("the specification");
+    let spec = fs::read_to_string(root().join(ARP_PLUS)).expect("the specification");
     let timing = linkbraid_proto::arp_plus::Timing::default();
     let seconds = |duration: std::time::Duration| format!("{} s unheard", duration.as_secs_f64());
     let millis = |duration: std::time::Duration| duration.as_millis();
@@ -97,7 +105,7 @@ fn probe_table_holds_the_defaults_and_limits() {
         PROBE_INTERVAL_MIN, PROBE_MULTIPLIER_MAX, PROBE_MULTIPLIER_MIN, PROBE_RATE, PROBE_RATE_MAX,
         UP_DELAY_MAX,
     };
-    let spec = fs::read_to_string(root().join(SPEC)).expect("the specification");
+    let spec = fs::read_to_string(root().join(ARP_PLUS)).expect("the specification");
     let timing = linkbraid_proto::inspector::Timing::default();
     let millis = |duration: std::time::Duration| duration.as_millis();
     let intervals = format!("{} ms to {} s", millis(PROBE_INTERVAL_MIN), PROBE_INTERVAL_MAX.as_secs());
@@ -131,6 +139,44 @@ fn probe_table_holds_the_defaults_and_limits() {
         format!("a few at a time (here {PLAIN_PROBED_MAX}), over each"),
         format!("once a second for a minute, then every {} s", PLAIN_INTERVAL_LATE.as_secs()),
         format!("(here {PROBE_RATE}, and {PROBE_RATE_MAX} while lanes"),
+    ] {
+        assert!(spec.contains(&row), "the specification lacks: {row}");
+    }
+}
+
+#[test]
+fn fabric_table_holds_the_defaults_and_limits() {
+    use linkbraid_proto::limits::{
+        ALIVE_INTERVAL_MAX, ALIVE_INTERVAL_MIN, ALIVE_MULTIPLIER_MAX, ALIVE_MULTIPLIER_MIN, ALIVE_RATE,
+    };
+    use linkbraid_wire::fabric::{CONTROL_LEN, CONTROL_MAX, DATA_MAX, DATA_MIN};
+    let spec = fs::read_to_string(root().join(FABRIC)).expect("the specification");
+    let timing = linkbraid_proto::session::Timing::default();
+    let millis = |duration: std::time::Duration| duration.as_millis();
+    let thousands = |number: usize| format!("{},{:03}", number / 1000, number % 1000);
+    let detection = millis(timing.interval) * u128::from(timing.multiplier);
+    for row in [
+        format!(
+            "time between two ALIVEs | {} ms | {} ms to {} s |",
+            millis(timing.interval),
+            millis(ALIVE_INTERVAL_MIN),
+            ALIVE_INTERVAL_MAX.as_secs()
+        ),
+        format!(
+            "this many of its intervals | {} | {ALIVE_MULTIPLIER_MIN} to {ALIVE_MULTIPLIER_MAX} |",
+            timing.multiplier
+        ),
+        format!("first time between two HELLOs | {} ms | from 1 ms |", millis(timing.retry_min)),
+        format!(
+            "| longest time between two HELLOs | {} s | to {} s |",
+            timing.retry_max.as_secs(),
+            ALIVE_INTERVAL_MAX.as_secs()
+        ),
+        format!("more than {} ALIVEs a second", thousands(ALIVE_RATE as usize)),
+        format!("{DATA_MIN} to {} in DATA", thousands(DATA_MAX)),
+        format!("and {CONTROL_LEN} to {CONTROL_MAX} in CONTROL"),
+        format!("overtaken by {} or more", thousands(linkbraid_proto::session::WINDOW as usize)),
+        format!("A peer that dies is found after {detection} ms at most"),
     ] {
         assert!(spec.contains(&row), "the specification lacks: {row}");
     }

@@ -1,31 +1,35 @@
 //! Why bytes are not an ARP+ message.
 
+/// Makes an enum of reasons, each with a name for its counter and a sentence for people.
 macro_rules! refusals {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $text:literal;)+) => {
+    ($reasons:ident; $($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $text:literal;)+) => {
         /// Why a frame or message was refused. Each reason is one counter.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-        pub enum Refusal {
+        pub enum $reasons {
             $($(#[doc = $doc])+ #[error($text)] $variant,)+
         }
 
-        impl Refusal {
+        impl $reasons {
             /// Every reason, in a fixed order.
-            pub const ALL: &'static [Refusal] = &[$(Refusal::$variant),+];
+            pub const ALL: &'static [$reasons] = &[$($reasons::$variant),+];
 
             /// Its name in counters: lower case with underscores, never renamed.
             pub const fn name(self) -> &'static str {
-                match self { $(Refusal::$variant => $name),+ }
+                match self { $($reasons::$variant => $name),+ }
             }
 
             /// One sentence for people.
             pub const fn description(self) -> &'static str {
-                match self { $(Refusal::$variant => $text),+ }
+                match self { $($reasons::$variant => $text),+ }
             }
         }
     };
 }
 
+pub(crate) use refusals;
+
 refusals! {
+    Refusal;
     /// Shorter than its fixed fields.
     Truncated = "truncated", "the message ends inside a field of the published part";
     /// Longer than [`crate::MESSAGE_LEN_MAX`].

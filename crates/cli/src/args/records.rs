@@ -6,7 +6,7 @@ use clap::Args;
 /// `stats`
 #[derive(Debug, Args)]
 pub struct StatsArgs {
-    /// One bond; all of them if left out
+    /// One bond or fabric; all of them if left out
     #[arg(value_parser = units::interface)]
     pub name: Option<String>,
 

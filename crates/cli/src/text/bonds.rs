@@ -4,7 +4,7 @@ use super::events::Words;
 use super::human;
 use super::table::{Align, Table};
 use super::{Clock, Style, Tone};
-use linkbraid_api::{BondRecord, Health, MemberRecord, Stripe};
+use linkbraid_api::{BondRecord, EventRecord, Health, MemberRecord, Stripe};
 
 /// How many of the last events are shown.
 const LATELY: usize = 8;
@@ -45,7 +45,7 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
             out.push_str(&format!("  moved     {} from {}\n", addresses.join(", "), member.interface));
         }
     }
-    out + "\n" + &members(record) + &lately(record, style, clock)
+    out + "\n" + &members(record) + &lately(&record.events, style, clock)
 }
 
 /// `bond0: ok, 4 of 4 members carry traffic, 2 peers`
@@ -103,8 +103,8 @@ fn members(record: &BondRecord) -> String {
 }
 
 /// The last events, oldest first, in lines that a terminal can hold.
-fn lately(record: &BondRecord, style: &Style, clock: &Clock) -> String {
-    let events = &record.events[record.events.len().saturating_sub(LATELY)..];
+pub fn lately(events: &[EventRecord], style: &Style, clock: &Clock) -> String {
+    let events = &events[events.len().saturating_sub(LATELY)..];
     if events.is_empty() {
         return String::new();
     }

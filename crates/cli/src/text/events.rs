@@ -50,6 +50,8 @@ impl Words {
             EventKind::Lane => ("lane", None),
             EventKind::Peer => ("peer", None),
             EventKind::Conflict => ("conflict", Some(Tone::Bad)),
+            EventKind::Fabric => ("fabric", None),
+            EventKind::Node => ("node", None),
             EventKind::Lost => ("lost", Some(Tone::Uneasy)),
         };
         // The bond has been named before.

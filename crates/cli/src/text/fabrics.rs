@@ -1,0 +1,115 @@
+//! `fabric show`, and `stats` of fabrics.
+
+use super::bonds::lately;
+use super::human;
+use super::stats;
+use super::table::{Align, Table};
+use super::{Clock, Style, Tone};
+use linkbraid_api::{FabricPeerRecord, FabricRecord, FabricStatsRecord, Health, NodeState, Poll};
+
+/// What a terminal has at least.
+const WIDTH: usize = 80;
+
+/// Fabrics, an empty line between two; the first line of each says whether it is well.
+pub fn fabrics(records: &[FabricRecord], style: &Style, clock: &Clock) -> String {
+    if records.is_empty() {
+        return "no fabrics\n".to_owned();
+    }
+    records.iter().map(|record| fabric(record, style, clock)).collect::<Vec<_>>().join("\n")
+}
+
+fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
+    let mut out = headline(record, style);
+    let poll = match record.poll {
+        Poll::Adaptive => "adaptive",
+        Poll::Busy => "busy",
+        Poll::Sleep => "sleep",
+    };
+    let cpu = format!("{} of a processor, {} s so far", human::percent(record.cpu_ppm), record.cpu_ms / 1000);
+    let facts = [
+        ("address", record.addresses.join(", ")),
+        ("mac", format!("{}, mtu {}", record.mac, record.mtu)),
+        ("over", record.transport.clone()),
+        ("poll", format!("{poll}, {}", human::count(record.queues.into(), "queue"))),
+        ("offload", record.offloads.join(", ")),
+        ("cpu", if record.epoch.is_some() { cpu } else { String::new() }),
+    ];
+    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+        out.push_str(&format!("  {name:<8}  {value}\n"));
+    }
+    if !record.peers.is_empty() {
+        out.push('\n');
+        out.push_str(&peers(&record.peers));
+    }
+    out + &lately(&record.events, style, clock)
+}
+
+/// `fab0: ok, node 0, 1 of 1 other node up`
+fn headline(record: &FabricRecord, style: &Style) -> String {
+    let (word, tone) = match record.health {
+        Health::Ok => ("ok", Tone::Good),
+        Health::Degraded => ("degraded", Tone::Uneasy),
+        Health::Down => ("down", Tone::Bad),
+    };
+    let up = record.peers.iter().filter(|peer| peer.state == NodeState::Up).count();
+    let others = usize::from(record.nodes.saturating_sub(1));
+    let reason = if record.reason.is_empty() { String::new() } else { format!(": {}", record.reason) };
+    format!(
+        "{}: {}, node {}, {up} of {} up{reason}\n",
+        record.name,
+        style.paint(tone, word),
+        record.node,
+        human::count(others, "other node"),
+    )
+}
+
+fn peers(records: &[FabricPeerRecord]) -> String {
+    let mut table = Table::new(
+        "  ",
+        &[
+            ("node", Align::Right),
+            ("state", Align::Left),
+            ("since", Align::Right),
+            ("heard", Align::Right),
+            ("sent", Align::Right),
+            ("received", Align::Right),
+            ("dropped", Align::Right),
+            ("waiting", Align::Right),
+        ],
+    );
+    for peer in records {
+        let state = match peer.state {
+            NodeState::Up => "up",
+            NodeState::Down => "down",
+            NodeState::Refused => "refused",
+        };
+        table.row([
+            peer.node.to_string(),
+            state.to_owned(),
+            human::span(peer.since_ms),
+            peer.heard_ms.map_or_else(|| "never".to_owned(), human::span),
+            human::bytes(peer.tx_bytes),
+            human::bytes(peer.rx_bytes),
+            human::frames(peer.dropped_frames),
+            human::bytes(peer.queued_bytes),
+        ]);
+        for line in human::wrap(&peer.reason, WIDTH / 2) {
+            table.note(&line);
+        }
+    }
+    table.render()
+}
+
+/// Counters, a table a fabric, and then one for each other node; those at zero only with `all`.
+pub fn fabric_stats(records: &[FabricStatsRecord], all: bool) -> String {
+    let tables = records.iter().flat_map(|record| {
+        let name = &record.fabric;
+        let whole = stats::counters(name, &record.counters, all);
+        let peers = record
+            .peers
+            .iter()
+            .map(move |peer| stats::counters(&format!("{name} node {}", peer.node), &peer.counters, all));
+        std::iter::once(whole).chain(peers)
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}

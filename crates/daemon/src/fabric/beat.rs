@@ -1,0 +1,271 @@
+//! The session of a fabric on its thread: who is there, and what follows from that.
+
+use super::{cpu::Cpu, saved::SavedFabric, told::Told};
+use crate::{clock::Clock, control::Event, identity::new_seed};
+use linkbraid_api::Error;
+use linkbraid_fabric::engine::{Control, ControlMessage, Counter};
+use linkbraid_link::{Tap, TapOffloads};
+use linkbraid_proto::{
+    Time,
+    session::{Action, Config, Input, Session, Settings, Verdict},
+};
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, ppoll},
+    sys::time::TimeSpec,
+};
+use std::{
+    collections::VecDeque,
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tokio::sync::mpsc;
+
+/// How often frames are looked for that prove that a node lives.
+const LOOK: Duration = Duration::from_millis(100);
+/// The longest sleep.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// What waits for the loop of the daemon at most; it is behind then, and told how much it missed.
+const TOLD_MAX: usize = 1024;
+
+/// Starts of fabrics in this daemon.
+static STARTS: AtomicU64 = AtomicU64::new(0);
+
+/// All that a fabric's thread works on; the loop of the daemon looks in, too.
+pub(super) struct Heart {
+    start: u64,
+    pub session: Session,
+    pub control: Control,
+    pub tap: Tap,
+    pub cpu: Cpu,
+    /// What our kernel takes and can do.
+    able: TapOffloads,
+    carrier: bool,
+    /// Frames received of each node by the last look.
+    seen: Vec<u64>,
+    look_at: Time,
+    tell: mpsc::Sender<Event>,
+    waiting: VecDeque<Told>,
+    lost: u64,
+    over: bool,
+    /// When it last looked at the clock.
+    at: Time,
+}
+
+impl Heart {
+    pub(super) fn new(
+        saved: &SavedFabric,
+        epoch: u64,
+        control: Control,
+        tap: Tap,
+        cpu: Cpu,
+        tell: mpsc::Sender<Event>,
+        now: Time,
+    ) -> Result<Self, Error> {
+        let able = tap.offloads();
+        let settings = Settings { features: able.features(), ..Settings::new(saved.nodes, saved.mtu) };
+        let config = Config { node: saved.node, epoch, settings };
+        let mut session = Session::new(config, new_seed()).map_err(|error| {
+            let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);
+            Error::new(&saved.name, format!("option '--{}'", error.setting), cause)
+        })?;
+        session.handle(now, Input::Start);
+        let mut heart = Self {
+            start: STARTS.fetch_add(1, Relaxed),
+            session,
+            control,
+            tap,
+            cpu,
+            able,
+            carrier: false,
+            seen: vec![0; saved.nodes.into()],
+            look_at: now + LOOK,
+            tell,
+            waiting: VecDeque::new(),
+            lost: 0,
+            over: false,
+            at: now,
+        };
+        heart.follow();
+        Ok(heart)
+    }
+
+    /// Which start of a fabric this is.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Becomes readable when there is something to do.
+    pub(super) fn wake_fd(&self) -> Result<OwnedFd, Errno> {
+        let fd = self.control.wake_fd().try_clone_to_owned();
+        fd.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(nix::libc::EMFILE)))
+    }
+
+    /// Makes the thread look at its deadlines anew.
+    pub(super) fn nudge(&self) {
+        self.control.ring();
+    }
+
+    /// Does what there is to do; how long until there is more.
+    fn beat(&mut self, now: Time) -> Duration {
+        self.at = now;
+        self.control.quiet();
+        while let Some(message) = self.control.receive() {
+            let (node, bytes) = (message.peer(), message.bytes());
+            self.session.handle(now, Input::Message { node, bytes });
+            self.follow();
+        }
+        if self.look_at <= now {
+            self.look_at = now + LOOK;
+            self.look(now);
+            self.cpu.look(now);
+        }
+        if self.session.poll_timeout().is_some_and(|time| time <= now) {
+            self.session.handle(now, Input::Timeout);
+        }
+        self.follow();
+        self.tell_waiting();
+        // Without a node that is up there are no frames to look for.
+        let look = self.carrier.then_some(self.look_at);
+        let next = [look, self.session.poll_timeout()].into_iter().flatten().min();
+        next.map_or(SLEEP_MAX, |time| time.since(now).min(SLEEP_MAX))
+    }
+
+    /// Frames that came prove that their sender lives.
+    fn look(&mut self, now: Time) {
+        for (node, seen) in (0..).zip(&mut self.seen) {
+            let frames = self.control.shared().total(node, Counter::RxFrames);
+            if let Some(Verdict::Up { epoch }) = self.session.verdict(node)
+                && frames != *seen
+            {
+                self.session.handle(now, Input::Traffic { node, epoch });
+            }
+            *seen = frames;
+        }
+    }
+
+    /// Does what the session wants.
+    pub(super) fn follow(&mut self) {
+        while let Some(action) = self.session.poll_action() {
+            match action {
+                Action::Send { node, bytes } => {
+                    self.send(node, &bytes);
+                }
+                Action::Link { node, old, new } => {
+                    let epoch = match new {
+                        Verdict::Up { epoch } => Some(epoch),
+                        Verdict::Down(_) | Verdict::Refused { .. } => None,
+                    };
+                    self.control.set_link(node, epoch);
+                    // Both refuse, and the words of both say the same.
+                    if !same_refusal(old, new) {
+                        self.told(Told::Link { node, old, new });
+                    }
+                    self.fit();
+                }
+                Action::Event(event) => self.told(Told::Event(event)),
+            }
+        }
+    }
+
+    fn send(&self, node: u16, bytes: &[u8]) -> bool {
+        // One that finds no room is said again.
+        ControlMessage::new(node, bytes).is_some_and(|message| self.control.send(message))
+    }
+
+    /// The interface follows the nodes that are up: its carrier, and what it leaves undone for them to do.
+    fn fit(&mut self) {
+        let carrier = self.session.any_up();
+        let nodes = (0..).zip(&self.seen).filter_map(|(node, _)| self.session.offer(node));
+        let wanted = nodes.fold(self.able, |all, offer| all.and(TapOffloads::of_features(offer.features)));
+        // Refused where somebody removed the interface, which the loop hears from the kernel.
+        if wanted != self.tap.offloads()
+            && let Err(error) = self.tap.set_offloads(wanted)
+        {
+            tracing::debug!(%error, "offloads do not follow");
+        }
+        if carrier != self.carrier {
+            self.carrier = carrier;
+            match self.tap.set_carrier(carrier) {
+                Ok(()) => self.told(Told::Carrier(carrier)),
+                Err(error) => tracing::debug!(%error, "the carrier does not follow"),
+            }
+        }
+    }
+
+    fn told(&mut self, told: Told) {
+        if self.waiting.len() < TOLD_MAX {
+            self.waiting.push_back(told);
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    /// Hands on as much as the loop takes: it may be busy, and the other nodes do not wait for it.
+    fn tell_waiting(&mut self) {
+        if self.lost > 0 && self.waiting.len() < TOLD_MAX {
+            self.waiting.push_back(Told::Lost(std::mem::take(&mut self.lost)));
+        }
+        while let Some(told) = self.waiting.pop_front() {
+            if self.tell.try_send(Event::Fabric { start: self.start, told }).is_err() {
+                return self.waiting.push_front(told);
+            }
+        }
+    }
+
+    /// Says goodbye to every node; control messages that had left before, and how many are on their way.
+    pub(super) fn say_goodbye(&mut self) -> Option<(u64, u64)> {
+        if self.over {
+            return None;
+        }
+        let shared = self.control.shared().clone();
+        let out = [Counter::ControlOut, Counter::ControlDropSend, Counter::ControlReplaced];
+        let before =
+            (0..shared.nodes()).flat_map(|node| out.map(|counter| shared.total(node, counter))).sum();
+        // No beat comes any more that could deal with what the session holds of its links by now.
+        self.over = true;
+        self.session.handle(self.at, Input::Stop);
+        let mut words = 0;
+        while let Some(action) = self.session.poll_action() {
+            if let Action::Send { node, bytes } = action {
+                words += u64::from(self.send(node, &bytes));
+            }
+        }
+        Some((before, words))
+    }
+
+    /// Ends all threads.
+    pub(super) fn halt(&mut self) {
+        self.over = true;
+        self.control.stop();
+        self.control.ring();
+    }
+}
+
+/// Whether only the side that refuses is another one.
+fn same_refusal(old: Verdict, new: Verdict) -> bool {
+    match (old, new) {
+        (Verdict::Refused { why: before, .. }, Verdict::Refused { why: now, .. }) => before == now,
+        _ => false,
+    }
+}
+
+/// Beats until it is over.
+pub(super) fn run(heart: &Mutex<Heart>, wake: &OwnedFd, clock: Clock) {
+    loop {
+        let wait = {
+            let mut heart = heart.lock().unwrap_or_else(PoisonError::into_inner);
+            if heart.over {
+                return;
+            }
+            heart.beat(clock.now())
+        };
+        let mut fds = [PollFd::new(wake.as_fd(), PollFlags::POLLIN)];
+        // Interrupted or not: it looks what there is to do.
+        let _ = ppoll(&mut fds, Some(TimeSpec::from(wait)), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! What is refused before anything is touched.
+
+use super::saved::SavedFabric;
+use crate::control::Control;
+use linkbraid_api::{
+    Error, FabricAdd, FabricSet,
+    limits::{FABRIC_MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, QUEUES_MAX},
+};
+use linkbraid_fabric::Address;
+use linkbraid_wire::MacAddr;
+
+/// What was read from the request.
+pub(super) struct Wanted {
+    pub address: Address,
+    pub mac: Option<[u8; 6]>,
+}
+
+const WHAT: &str = "cannot add the fabric";
+
+/// Refuses what `fabric add` cannot do.
+pub(super) async fn add(control: &Control, add: &FabricAdd) -> Result<Wanted, Error> {
+    crate::setup::check_name(&add.name, WHAT, "linkbraid fabric add --help")?;
+    let name = &add.name;
+    nodes(name, add.nodes)?;
+    let command = |node: u16| format!("linkbraid fabric add {name} --node {node} --nodes {}", add.nodes);
+    if add.node >= add.nodes {
+        let cause =
+            format!("{} is outside the range 0 to {} of {} nodes", add.node, add.nodes - 1, add.nodes);
+        let hint = format!("{} --transport {}", command(add.nodes - 1), add.transport);
+        return Err(Error::new(name, "option '--node'", cause).hint(hint));
+    }
+    if let Some(queues) = add.queues.filter(|queues| !(1..=QUEUES_MAX).contains(queues)) {
+        let cause = format!("{queues} is outside the allowed range 1 to {QUEUES_MAX}");
+        return Err(Error::new(name, "option '--queues'", cause).hint("linkbraid fabric add --help"));
+    }
+    if let Some(mtu) = add.mtu {
+        check_mtu(name, mtu)?;
+    }
+    let mac = add.mac.as_deref().map(|text| host_mac(name, text)).transpose()?;
+    if control.fabrics.contains_key(name) {
+        let cause = "a fabric of this name is there already";
+        return Err(Error::new(name, WHAT, cause).hint(format!("linkbraid fabric show {name}")));
+    }
+    if let Ok(link) = control.netlink.link(name).await {
+        let cause = format!("an interface of this name exists (a {})", link.kind.as_deref().unwrap_or("NIC"));
+        return Err(Error::new(name, WHAT, cause).hint(format!("ip -d link show {name}")));
+    }
+    let taken = |other: &&SavedFabric| other.transport == add.transport && other.node == add.node;
+    if let Some(other) = control.fabrics.values().map(|fabric| &fabric.saved).find(taken) {
+        let cause = format!("'{}' is node {} of {} already", other.name, other.node, other.transport);
+        return Err(Error::new(name, WHAT, cause).hint(format!("linkbraid fabric show {}", other.name)));
+    }
+    let address =
+        add.transport.parse::<Address>().map_err(|error| of_transport(error, name, add.node, add.nodes))?;
+    Ok(Wanted { address, mac })
+}
+
+/// The refusal of a transport. What it hints at is a whole command for the user.
+pub(super) fn of_transport(error: linkbraid_fabric::Error, name: &str, node: u16, nodes: u16) -> Error {
+    let told = Error::new(error.object, error.what, error.cause);
+    let hint = match error.hint {
+        Some(hint) if hint.starts_with("--") => {
+            format!("linkbraid fabric add {name} --node {node} --nodes {nodes} {hint}")
+        }
+        Some(hint) => hint,
+        None => "linkbraid fabric add --help".to_owned(),
+    };
+    told.hint(hint)
+}
+
+/// Refuses what `fabric set` cannot do.
+pub(super) fn set(saved: &SavedFabric, set: &FabricSet) -> Result<(), Error> {
+    if let Some(mtu) = set.mtu {
+        check_mtu(&saved.name, mtu)?;
+    }
+    if let Some(new) = set.nodes {
+        nodes(&saved.name, new)?;
+        if new < saved.nodes {
+            let cause = format!("{new} is less than the {} there are; nodes can only be added", saved.nodes);
+            return Err(Error::new(&saved.name, "option '--nodes'", cause)
+                .hint(format!("linkbraid fabric del {}", saved.name)));
+        }
+    }
+    Ok(())
+}
+
+fn nodes(name: &str, nodes: u16) -> Result<(), Error> {
+    if (NODES_MIN..=NODES_MAX).contains(&nodes) {
+        return Ok(());
+    }
+    let cause = format!("{nodes} is outside the allowed range {NODES_MIN} to {NODES_MAX}");
+    Err(Error::new(name, "option '--nodes'", cause).hint("linkbraid fabric add --help"))
+}
+
+fn check_mtu(name: &str, mtu: u32) -> Result<(), Error> {
+    if (MTU_MIN..=FABRIC_MTU_MAX).contains(&mtu) {
+        return Ok(());
+    }
+    let cause = format!("{mtu} is outside the allowed range {MTU_MIN} to {FABRIC_MTU_MAX}");
+    Err(Error::new(name, "option '--mtu'", cause).hint("linkbraid fabric add --help"))
+}
+
+fn host_mac(name: &str, text: &str) -> Result<[u8; 6], Error> {
+    let mac = text.parse::<MacAddr>().ok().filter(|mac| mac.is_host());
+    mac.map(|mac| mac.0).ok_or_else(|| {
+        Error::new(name, "option '--mac'", format!("'{text}' is not the MAC of one interface"))
+            .hint("linkbraid fabric add --help")
+    })
+}
+
+/// Refuses the MAC of another fabric: both may meet in one bond.
+pub(super) fn mac(control: &Control, saved: &SavedFabric) -> Result<(), Error> {
+    let mut others = control.fabrics.values().map(|fabric| &fabric.saved);
+    let Some(other) = others.find(|other| other.mac == saved.mac) else { return Ok(()) };
+    let cause = format!("its MAC {} is that of '{}' too", MacAddr(saved.mac), other.name);
+    Err(Error::new(&saved.name, WHAT, cause).hint(format!(
+        "linkbraid fabric add {} --node {} --nodes {} --transport {} --mac 02:00:00:00:00:01",
+        saved.name, saved.node, saved.nodes, saved.transport
+    )))
+}
+
+/// Refuses an interface that is a member of a bond: it is the bond's to change.
+pub(super) async fn is_free(control: &Control, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Ok(link) = control.netlink.link_by_index(ifindex).await else { return Ok(()) };
+    let of = control.bonds.values().find(|bond| Some(bond.ifindex) == link.controller);
+    let Some(bond) = of.map(|bond| &bond.saved.name) else { return Ok(()) };
+    let cause = format!("it is a member of bond '{bond}'");
+    Err(Error::new(name, "cannot change the fabric", cause)
+        .hint(format!("linkbraid member del {bond} {name}")))
+}

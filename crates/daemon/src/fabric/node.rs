@@ -1,0 +1,210 @@
+//! A node that runs: a thread for each queue, one for the session, and what they share.
+
+use super::{
+    beat::Heart,
+    check::of_transport,
+    cpu::{Cpu, Thread},
+    of_tap,
+    saved::SavedFabric,
+    tap_config,
+};
+use crate::{clock::Clock, control::Event, identity::new_seed};
+use linkbraid_api::{Error, Poll};
+use linkbraid_fabric::{
+    Address, Join, Transport,
+    engine::{self, Config, Counter, End, Engine, Shared, TapPort, engines},
+    limits::FRAME_MAX,
+};
+use linkbraid_link::{TAP_FRAME_MAX, Tap, TapOffloads, TapQueue};
+use linkbraid_proto::{Time, session::Settings};
+use linkbraid_wire::fabric::{HEADER_LEN, VIRTIO_LEN};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread::{Builder, JoinHandle},
+    time::{Duration, Instant},
+};
+use tokio::sync::mpsc;
+
+/// How long the last words of a node may take to leave.
+const FAREWELL: Duration = Duration::from_millis(100);
+/// An Ethernet header and two VLAN tags.
+const ETHERNET_MAX: usize = 14 + 2 * 4;
+
+/// Queues of the transport.
+pub(super) type Transports = Vec<Box<dyn Transport>>;
+
+/// The threads of a fabric. They end when it is dropped, without a word to the other nodes.
+pub(crate) struct Node {
+    /// Which start of which fabric this is, in this daemon.
+    pub start: u64,
+    heart: Arc<Mutex<Heart>>,
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Takes this node's place on the transport.
+pub(super) fn join(saved: &SavedFabric, address: &Address) -> Result<Transports, Error> {
+    let SavedFabric { node, nodes, queues, .. } = *saved;
+    address.open(&Join { node, nodes, queues }).map_err(|error| of_transport(error, &saved.name, node, nodes))
+}
+
+/// Makes the interface, or takes over the one that the kernel kept.
+pub(super) fn tap(saved: &SavedFabric, transports: &Transports, new: bool) -> Result<Tap, Error> {
+    let frame_max = transports.iter().map(|transport| transport.shape().frame_max).min().unwrap_or(0);
+    let room = frame_max.saturating_sub(HEADER_LEN + VIRTIO_LEN);
+    if room < saved.mtu as usize + ETHERNET_MAX {
+        let cause = format!(
+            "MTU {} needs frames of {} bytes, and its queues have room for {room}",
+            saved.mtu,
+            saved.mtu as usize + ETHERNET_MAX
+        );
+        let mtu = room.saturating_sub(ETHERNET_MAX);
+        return Err(Error::new(&saved.transport, "cannot use this transport", cause).hint(format!(
+            "linkbraid fabric add {} --node {} --nodes {} --transport {} --mtu {mtu}",
+            saved.name, saved.node, saved.nodes, saved.transport
+        )));
+    }
+    let mut config = tap_config(saved);
+    // What is to be cut up by the receiver crosses whole.
+    if room < TAP_FRAME_MAX {
+        config.offloads = TapOffloads { tso: false, uso: false, ..TapOffloads::ALL };
+    }
+    let made = if new { Tap::create(&config) } else { Tap::adopt(&config) };
+    made.map_err(|error| of_tap(&error))
+}
+
+const _: () = assert!(FRAME_MAX >= HEADER_LEN + VIRTIO_LEN + TAP_FRAME_MAX);
+
+/// As the engine has it.
+pub(super) fn poll_of(poll: Poll) -> engine::Poll {
+    match poll {
+        Poll::Adaptive => engine::Poll::Adaptive,
+        Poll::Busy => engine::Poll::Busy,
+        Poll::Sleep => engine::Poll::Sleep,
+    }
+}
+
+impl Node {
+    /// Starts the threads. The interface stays down, and goes when they end, until [`Node::finish_add`].
+    pub(super) fn start(
+        saved: &SavedFabric,
+        mut tap: Tap,
+        transports: Transports,
+        clock: Clock,
+        tell: mpsc::Sender<Event>,
+    ) -> Result<Self, Error> {
+        let refused = |cause: String| Error::new(&saved.name, "cannot start its threads", cause);
+        let epoch = new_seed().max(1);
+        let config = Config { poll: poll_of(saved.poll), fabric: saved.number, ..Config::default() };
+        let ports = tap.take_queues().into_iter().map(TapPort::new);
+        let queues = transports.into_iter().zip(ports).collect();
+        let (control, engines) =
+            engines(config, epoch, queues).map_err(|error| refused(error.to_string()))?;
+        let shared = control.shared().clone();
+        let marks: Vec<Thread> = (0..=engines.len()).map(|_| Thread::default()).collect();
+        let cpu = Cpu::new(marks.clone(), clock.now());
+        let heart = Heart::new(saved, epoch, control, tap, cpu, tell, clock.now())?;
+        let start = heart.start();
+        let mut node = Self { start, heart: Arc::new(Mutex::new(heart)), shared, threads: Vec::new() };
+        let mut marks = marks.into_iter();
+        let mut next = || marks.next().unwrap_or_default();
+        for (number, engine) in engines.into_iter().enumerate() {
+            let name = format!("{}-{number}", saved.name);
+            node.spawn(name, queue(engine, next())).map_err(&refused)?;
+        }
+        let (heart, mark) = (node.heart.clone(), next());
+        let wake = node.heart().wake_fd().map_err(|cause| refused(cause.desc().to_lowercase()))?;
+        let beat = move || {
+            mark.begin();
+            super::beat::run(&heart, &wake, clock);
+        };
+        node.spawn(format!("{}-s", saved.name), beat).map_err(refused)?;
+        Ok(node)
+    }
+
+    fn spawn(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+        // The kernel keeps 15 bytes of a thread's name; the end tells which one it is.
+        let name = name.get(name.len().saturating_sub(15)..).unwrap_or_default().to_owned();
+        let thread = Builder::new().name(name).spawn(work).map_err(|error| error.to_string())?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    pub(super) fn heart(&self) -> MutexGuard<'_, Heart> {
+        self.heart.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Sets the new interface up, and makes the kernel keep it.
+    pub(super) fn finish_add(&self) -> Result<(), Error> {
+        let heart = self.heart();
+        let done = heart.tap.set_up(true).and_then(|()| heart.tap.keep(true));
+        done.map_err(|error| of_tap(&error))
+    }
+
+    /// Takes over settings that can change while it runs.
+    pub(super) fn set(&self, saved: &SavedFabric, now: Time) -> Result<(), Error> {
+        let mut heart = self.heart();
+        let settings = Settings { mtu: saved.mtu, ..heart.session.snapshot(now).settings };
+        heart.session.set(now, settings).map_err(|error| {
+            let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);
+            Error::new(&saved.name, format!("option '--{}'", error.setting), cause)
+        })?;
+        heart.control.set_poll(poll_of(saved.poll));
+        heart.follow();
+        heart.nudge();
+        Ok(())
+    }
+
+    /// Says goodbye to the other nodes and ends the threads. The interface stays, if the kernel keeps it.
+    pub(super) fn stop(mut self) {
+        let said = self.heart().say_goodbye();
+        let gone = |shared: &Shared| -> u64 {
+            let counters = [Counter::ControlOut, Counter::ControlDropSend, Counter::ControlReplaced];
+            (0..shared.nodes()).flat_map(|peer| counters.map(|counter| shared.total(peer, counter))).sum()
+        };
+        if let Some((before, words)) = said {
+            let begin = Instant::now();
+            while gone(&self.shared) < before + words && begin.elapsed() < FAREWELL {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        self.halt();
+    }
+
+    /// The same, and the interface goes.
+    pub(super) fn end(self) {
+        if let Err(error) = self.heart().tap.keep(false) {
+            tracing::debug!(%error, "the interface is gone already");
+        }
+        self.stop();
+    }
+
+    fn halt(&mut self) {
+        self.heart().halt();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the fabric panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+/// What the thread of a queue does.
+fn queue(engine: Engine<Box<dyn Transport>, TapPort<TapQueue>>, mark: Thread) -> impl FnOnce() + Send {
+    move || {
+        mark.begin();
+        if engine.run() == End::PortGone {
+            tracing::debug!("the interface is gone");
+        }
+    }
+}

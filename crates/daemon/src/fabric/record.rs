@@ -1,0 +1,197 @@
+//! Records for `fabric show`, and for `show` and `stats` where they are about fabrics.
+
+use super::{Fabric, State, node::Node, told};
+use linkbraid_api::{
+    CounterRecord, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, Health, NodeState,
+    Records,
+};
+use linkbraid_fabric::{
+    Stats,
+    engine::{Counter, Shared},
+};
+use linkbraid_link::TapOffloads;
+use linkbraid_proto::{
+    Time,
+    session::{PeerSnapshot, Verdict},
+};
+use linkbraid_wire::MacAddr;
+use std::time::Duration;
+
+/// Counters of the session are numbered after those of the queues, and those of the transport after them.
+const SESSION_NUMBERS_FROM: u32 = 100;
+const TRANSPORT_NUMBERS_FROM: u32 = 200;
+
+/// `fabric show`
+pub(crate) fn records(fabrics: &[&Fabric], now: Time) -> Records {
+    Records::Fabrics(fabrics.iter().map(|fabric| one(fabric, now)).collect())
+}
+
+fn one(fabric: &Fabric, now: Time) -> FabricRecord {
+    let saved = &fabric.saved;
+    let mut record = FabricRecord {
+        name: saved.name.clone(),
+        health: Health::Down,
+        reason: String::new(),
+        node: saved.node,
+        nodes: saved.nodes,
+        transport: saved.transport.clone(),
+        mac: MacAddr(saved.mac).to_string(),
+        mtu: saved.mtu,
+        addresses: fabric.addresses.clone(),
+        poll: saved.poll,
+        queues: saved.queues,
+        epoch: None,
+        offloads: Vec::new(),
+        cpu_ms: 0,
+        cpu_ppm: 0,
+        peers: Vec::new(),
+        events: fabric.history.events().cloned().collect(),
+    };
+    match &fabric.state {
+        State::Waits { error, .. } => record.reason = error.to_string(),
+        State::Runs(node) => running(&mut record, node, now),
+    }
+    record
+}
+
+fn running(record: &mut FabricRecord, node: &Node, now: Time) {
+    let mut heart = node.heart();
+    let snapshot = heart.session.snapshot(now);
+    heart.cpu.look(now);
+    record.epoch = Some(snapshot.epoch);
+    record.offloads = words(heart.tap.offloads());
+    record.cpu_ms = heart.cpu.total() / 1_000_000;
+    record.cpu_ppm = heart.cpu.ppm;
+    drop(heart);
+    record.peers = snapshot.peers.iter().map(|seen| peer(seen, node.shared(), now)).collect();
+    let bad: Vec<&FabricPeerRecord> =
+        record.peers.iter().filter(|peer| peer.state != NodeState::Up).collect();
+    record.health = match bad.len() {
+        0 => Health::Ok,
+        count if count < record.peers.len() => Health::Degraded,
+        _ => Health::Down,
+    };
+    // What is refused says more than who has not come yet.
+    let worst = bad.iter().find(|peer| peer.state == NodeState::Refused).or_else(|| bad.first());
+    record.reason = worst.map_or_else(String::new, |peer| format!("node {}: {}", peer.node, peer.reason));
+}
+
+fn words(offloads: TapOffloads) -> Vec<String> {
+    let words = [(offloads.checksum, "checksum"), (offloads.tso, "tso"), (offloads.uso, "uso")];
+    words.into_iter().filter(|(on, _)| *on).map(|(_, word)| word.to_owned()).collect()
+}
+
+fn peer(seen: &PeerSnapshot, shared: &Shared, now: Time) -> FabricPeerRecord {
+    let total = |counter| shared.total(seen.node, counter);
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let dropped = Counter::ALL.iter().filter(|counter| verdict(**counter) == "drop").map(|c| total(*c));
+    FabricPeerRecord {
+        node: seen.node,
+        state: match seen.verdict {
+            Verdict::Up { .. } => NodeState::Up,
+            Verdict::Down(_) => NodeState::Down,
+            Verdict::Refused { .. } => NodeState::Refused,
+        },
+        reason: if seen.verdict.is_up() { String::new() } else { told::text(seen.verdict) },
+        epoch: match seen.verdict {
+            Verdict::Up { epoch } => Some(epoch),
+            Verdict::Down(_) | Verdict::Refused { .. } => None,
+        },
+        since_ms: millis(now.since(seen.since)),
+        heard_ms: seen.heard.map(|heard| millis(now.since(heard))),
+        send_queue: seen.queues.send,
+        receive_queue: seen.queues.receive,
+        tx_frames: total(Counter::TxFrames),
+        tx_bytes: total(Counter::TxBytes),
+        rx_frames: total(Counter::RxFrames),
+        rx_bytes: total(Counter::RxBytes),
+        dropped_frames: dropped.sum(),
+        queued_bytes: shared.transport(seen.node).queued,
+    }
+}
+
+/// What a counter says of a frame.
+fn verdict(counter: Counter) -> &'static str {
+    match counter.name() {
+        name if name.starts_with("control") => "protocol",
+        name if name.contains("_drop_") => "drop",
+        "tx_frames" | "tx_bytes" | "tx_copies" => "sent",
+        "rx_frames" | "rx_bytes" => "pass",
+        _ => "protocol",
+    }
+}
+
+/// `stats`
+pub(crate) fn stats(fabrics: &[&Fabric], now: Time) -> Records {
+    Records::FabricStats(fabrics.iter().map(|fabric| of_fabric(fabric, now)).collect())
+}
+
+fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
+    let name = fabric.saved.name.clone();
+    let State::Runs(node) = &fabric.state else {
+        return FabricStatsRecord { fabric: name, counters: Vec::new(), peers: Vec::new() };
+    };
+    let shared = node.shared();
+    let all = |counter| (0..shared.nodes()).map(|node| shared.total(node, counter)).sum();
+    let mut counters = of_queues(all);
+    for (counter, count) in node.heart().session.snapshot(now).counters {
+        let number = SESSION_NUMBERS_FROM + counter.number();
+        let name = format!("session_{}", counter.name());
+        counters.push(record(number, name, counter.description(), "protocol", count, 0));
+    }
+    let told = (0..shared.nodes()).map(|node| shared.transport(node)).fold(Stats::default(), Stats::and);
+    counters.extend(of_transport(told));
+    let others = (0..shared.nodes()).filter(|node| *node != shared.node());
+    let peers = others.map(|node| {
+        let mut counters = of_queues(|counter| shared.total(node, counter));
+        counters.extend(of_transport(shared.transport(node)));
+        FabricPeerStats { node, counters }
+    });
+    FabricStatsRecord { fabric: name, counters, peers: peers.collect() }
+}
+
+fn record(
+    number: u32,
+    name: String,
+    description: &str,
+    verdict: &str,
+    frames: u64,
+    bytes: u64,
+) -> CounterRecord {
+    CounterRecord { name, number, description: description.into(), verdict: verdict.into(), frames, bytes }
+}
+
+/// Bytes stand beside the frames that they are of.
+fn of_queues(count: impl Fn(Counter) -> u64) -> Vec<CounterRecord> {
+    let shown = Counter::ALL.iter().filter(|c| !matches!(c, Counter::TxBytes | Counter::RxBytes));
+    let one = |counter: &Counter| {
+        let bytes = match counter {
+            Counter::TxFrames => count(Counter::TxBytes),
+            Counter::RxFrames => count(Counter::RxBytes),
+            _ => 0,
+        };
+        let name = counter.name().to_owned();
+        record(counter.number(), name, counter.description(), verdict(*counter), count(*counter), bytes)
+    };
+    shown.map(one).collect()
+}
+
+fn of_transport(stats: Stats) -> Vec<CounterRecord> {
+    let Stats { sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued: _ } = stats;
+    let rows = [
+        ("sent", "messages given to the transport", "protocol", sent),
+        ("full", "messages that had to wait because the transport's queue was full", "protocol", full),
+        ("received", "messages taken from the transport", "protocol", received),
+        ("wakes", "times a node was woken", "protocol", wakes),
+        ("bad_position", "times a node's position in its queue made no sense", "drop", bad_position),
+        ("bad_record", "messages whose frame in the transport made no sense", "drop", bad_record),
+        ("incomplete", "messages of which a piece was lost on the way", "drop", incomplete),
+        ("lost", "messages that the transport took and could not send", "drop", lost),
+    ];
+    (TRANSPORT_NUMBERS_FROM..)
+        .zip(rows)
+        .map(|(number, (name, text, verdict, count))| {
+            record(number, format!("transport_{name}"), text, verdict, count, 0)
+        })
+        .collect()
+}

@@ -1,0 +1,102 @@
+//! What needs neither a kernel nor threads.
+
+use super::{
+    check::{of_transport, set},
+    number_of,
+    saved::{SavedFabric, namespace},
+    told::Told,
+};
+use crate::state::{StateDir, boot_id};
+use linkbraid_api::{EventKind, FabricSet, Poll};
+use linkbraid_fabric::Address;
+use linkbraid_proto::session::{Down, Mismatch, Side, Verdict};
+use std::{collections::BTreeSet, env, fs, process};
+
+fn saved(name: &str) -> SavedFabric {
+    SavedFabric {
+        name: name.into(),
+        ifindex: 7,
+        node: 1,
+        nodes: 4,
+        transport: "shm:/dev/shm/x".into(),
+        queues: 2,
+        mtu: 1500,
+        mac: [2, 0, 0, 0, 0, 1],
+        number: number_of(name),
+        poll: Poll::Busy,
+        boot_id: boot_id(),
+        namespace: namespace(),
+    }
+}
+
+#[test]
+fn names_that_count_have_numbers_of_their_own() {
+    let numbers: BTreeSet<u8> = (0..10).map(|n| number_of(&format!("fab{n}"))).collect();
+    assert_eq!(numbers.len(), 10);
+    assert_eq!(number_of("fab0"), number_of("fab0"));
+}
+
+#[test]
+fn what_is_written_is_read_back_and_what_an_earlier_boot_left_is_not() {
+    let folder = env::temp_dir().join(format!("linkbraid-fabrics-{}", process::id()));
+    let state = StateDir::open(folder.clone()).unwrap();
+    state.write_fabric(&saved("b.1")).unwrap();
+    state.write_fabric(&saved("a")).unwrap();
+    state.write_fabric(&SavedFabric { boot_id: "another".into(), ..saved("c") }).unwrap();
+    fs::write(folder.join("d.fabric"), b"{ half").unwrap();
+    assert_eq!(state.read_fabrics(), [saved("a"), saved("b.1")]);
+    assert!(!folder.join("c.fabric").exists());
+    // A bond's file is another one.
+    assert!(state.read_all().is_empty());
+    state.remove_fabric("a").unwrap();
+    state.remove_fabric("a").unwrap();
+    assert_eq!(state.read_fabrics(), [saved("b.1")]);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn nodes_are_added_and_never_taken_away() {
+    let to = |nodes| FabricSet { name: "fab0".into(), nodes: Some(nodes), ..FabricSet::default() };
+    set(&saved("fab0"), &to(5)).unwrap();
+    let error = set(&saved("fab0"), &to(3)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "fab0: option '--nodes': 3 is less than the 4 there are; nodes can only be added"
+    );
+    assert!(set(&saved("fab0"), &to(513)).is_err());
+    let mtu = FabricSet { name: "fab0".into(), mtu: Some(65_522), ..FabricSet::default() };
+    assert!(set(&saved("fab0"), &mtu).unwrap_err().to_string().contains("1280 to 65521"));
+}
+
+#[test]
+fn a_transport_that_is_refused_comes_with_a_command() {
+    let refused = "foo:x".parse::<Address>().unwrap_err();
+    let error = of_transport(refused, "fab0", 1, 4);
+    assert!(error.to_string().starts_with("foo:x: cannot use this transport: there is no transport 'foo'"));
+    let hint = error.hint.unwrap();
+    assert!(hint.starts_with("linkbraid fabric add fab0 --node 1 --nodes 4 --transport shm:"), "{hint}");
+}
+
+#[test]
+fn what_happens_is_told_with_both_sides() {
+    let up = Verdict::Up { epoch: 0x2a };
+    let mtu = Mismatch::Mtu { ours: 9000, theirs: 1500 };
+    for (old, new, words, reason, text) in [
+        (up, Verdict::Down(Down::Silent), ("up", "down"), "silent", "silent for the detection time"),
+        (Verdict::Down(Down::Unheard), up, ("down", "up"), "connected", "connected, epoch 000000000000002a"),
+        (
+            up,
+            Verdict::Refused { by: Side::Peer, why: mtu },
+            ("up", "refused"),
+            "mtu_differs",
+            "refused by it: its MTU is 1500, this node's 9000",
+        ),
+    ] {
+        let change = Told::Link { node: 3, old, new }.change("fab0");
+        assert_eq!((change.kind, change.object.as_str()), (EventKind::Node, "3"));
+        assert_eq!((change.old, change.new), (Some(words.0), Some(words.1)));
+        assert_eq!((change.reason, change.text.as_str()), (reason, text));
+    }
+    let change = Told::Carrier(false).change("fab0");
+    assert_eq!((change.kind, change.object.as_str()), (EventKind::Fabric, "fab0"));
+}

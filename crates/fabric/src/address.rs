@@ -1,0 +1,81 @@
+//! Where a fabric is: an address such as `shm:/dev/shm/fabric0` says which transport and where.
+
+use crate::{
+    Error, Result, Transport,
+    limits::{NODES_MAX, QUEUES_MAX},
+    shm, udp,
+};
+use std::str::FromStr;
+
+/// Which place in a fabric to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Join {
+    /// This node, from 0.
+    pub node: u16,
+    /// How many nodes there are, 2 to [`NODES_MAX`]; the same on all of them.
+    pub nodes: u16,
+    /// How many queues every node has, 1 to [`QUEUES_MAX`]; the same on all of them.
+    pub queues: u16,
+}
+
+/// The address of a fabric: `TRANSPORT:PLACE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    text: String,
+    place: Place,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Shm(shm::Place),
+    Udp(udp::Place),
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (transport, place) = text.split_once(':').unwrap_or((text, ""));
+        let place = match transport {
+            "shm" => Place::Shm(shm::Place::parse(text, place)?),
+            "udp" => Place::Udp(udp::Place::parse(text, place)?),
+            other => {
+                let cause = format!("there is no transport '{other}'; there are 'shm' and 'udp'");
+                let error = Error::new(text, "cannot use this transport", cause);
+                return Err(error.hint("--transport shm:/dev/shm/NAME"));
+            }
+        };
+        Ok(Self { text: text.to_owned(), place })
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Address {
+    /// Joins the fabric as one of its nodes and opens the node's queues, first to last. The node's place is given back
+    /// when the last of them is dropped.
+    ///
+    /// # Errors
+    /// A number is out of range, the place is taken, what is there does not fit, or the system refuses; each in words.
+    pub fn open(&self, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
+        let refuse = |cause: String| Err(Error::new(&self.text, "cannot join", cause));
+        let Join { node, nodes, queues } = *join;
+        if !(2..=NODES_MAX).contains(&nodes) {
+            return refuse(format!("node count {nodes} is outside the allowed range 2 to {NODES_MAX}"));
+        }
+        if node >= nodes {
+            return refuse(format!("node {node} is outside the range 0 to {} of {nodes} nodes", nodes - 1));
+        }
+        if !(1..=QUEUES_MAX).contains(&queues) {
+            return refuse(format!("queue count {queues} is outside the allowed range 1 to {QUEUES_MAX}"));
+        }
+        match &self.place {
+            Place::Shm(place) => place.open(&self.text, join),
+            Place::Udp(place) => place.open(&self.text, join),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The bytes of a received frame, which may lie in memory that the peer can still change.
+
+use std::{
+    io,
+    marker::PhantomData,
+    os::fd::{AsRawFd, BorrowedFd},
+};
+
+/// The bytes of one received frame, lent until the sink returns.
+///
+/// They may lie in shared memory, where a hostile peer can change them at any moment. So there is no way to a slice:
+/// what is to be judged is copied first ([`Bytes::copy_to`]) and judged in the copy; what is not judged goes to the
+/// kernel as it is ([`Bytes::write_after`]). The length is ours and does not change.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes<'a> {
+    start: *const u8,
+    len: usize,
+    lent: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Bytes<'a> {
+    /// The bytes of a frame in private memory.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { start: bytes.as_ptr(), len: bytes.len(), lent: PhantomData }
+    }
+
+    /// The bytes of a frame in shared memory.
+    ///
+    /// # Safety
+    /// `start` to `start + len` is mapped and readable for as long as `'a`.
+    #[must_use]
+    pub unsafe fn shared(start: *const u8, len: usize) -> Self {
+        Self { start, len, lent: PhantomData }
+    }
+
+    /// How many bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What follows the first `bytes`; nothing if there are no more.
+    #[must_use]
+    pub fn skip(self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.len);
+        // SAFETY: at most the length is skipped, so the pointer stays within, or one past, the memory lent.
+        Self { start: unsafe { self.start.add(bytes) }, len: self.len - bytes, lent: PhantomData }
+    }
+
+    /// The first `bytes`; all if there are fewer.
+    #[must_use]
+    pub fn first(self, bytes: usize) -> Self {
+        Self { len: self.len.min(bytes), ..self }
+    }
+
+    /// Copies as much as fits into `into`, and says how much that was.
+    pub fn copy_to(&self, into: &mut [u8]) -> usize {
+        let bytes = self.len.min(into.len());
+        // SAFETY: both ends are valid for `bytes`, and `into` is exclusively ours, so they do not overlap. If the peer
+        // writes meanwhile, the copy holds some mixture of bytes, which the reader judges like any others.
+        unsafe { std::ptr::copy_nonoverlapping(self.start, into.as_mut_ptr(), bytes) };
+        bytes
+    }
+
+    /// A private copy.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut copy = vec![0; self.len];
+        self.copy_to(&mut copy);
+        copy
+    }
+
+    /// Writes `head` and then these bytes to `fd` in one call (`writev(2)`), without a copy of ours.
+    ///
+    /// # Errors
+    /// Those of the call. How many bytes were written is said otherwise.
+    pub fn write_after(&self, fd: BorrowedFd<'_>, head: &[u8]) -> io::Result<usize> {
+        use nix::libc;
+        let parts = [
+            libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: head.len() },
+            libc::iovec { iov_base: self.start.cast_mut().cast(), iov_len: self.len },
+        ];
+        // SAFETY: both parts are valid for reading for their lengths; writev does not write to them.
+        let written = unsafe { libc::writev(fd.as_raw_fd(), parts.as_ptr(), 2) };
+        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+    }
+}

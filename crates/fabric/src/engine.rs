@@ -1,0 +1,279 @@
+//! The engine: moves frames between the queues of an interface and the same queues of every other node.
+//!
+//! A thread a queue ([`Engine::run`]), and none of them waits for another. What one holds is its own; what they share is in
+//! [`Shared`], in atomics. Nothing here allocates, locks or logs once it runs.
+//!
+//! Out: a frame is read from the interface's queue ([`Port`]), its destination says which peers get it ([`MacTable`],
+//! [`derive_mac`]), and each gets it behind a header that names both epochs. While a peer's queue is full the frame
+//! waits, and the interface's queue behind it: the kernel then holds its senders back ([`Credit`] says for how long).
+//!
+//! In: a message must be of the epochs that the session named, new, from the peer that the transport names, and its
+//! virtio header must fit ([`judge`]); then it goes to the kernel without a copy of ours. Frames from one peer
+//! are never passed on to another, so no frame circles.
+//!
+//! The session runs elsewhere: [`Control`] carries its messages both ways, and its verdicts in.
+
+mod bucket;
+mod control;
+mod counter;
+mod credit;
+mod incoming;
+mod mac_table;
+mod outgoing;
+mod port;
+mod published;
+mod shared;
+mod sleep;
+mod spin;
+mod vnet;
+mod window;
+
+pub use bucket::Bucket;
+pub use control::{
+    CONTROL_BURST, CONTROL_MESSAGE_MAX, CONTROL_RATE, CONTROL_WAITING_MAX, Control, ControlMessage,
+};
+pub use counter::{Counter, Counters};
+pub use credit::{Credit, HOLD_MAX};
+pub use mac_table::{Learned, MAC_AGE_SECONDS, MACS_MAX, Mac, MacTable, derive_mac, derived_node, is_group};
+pub use port::{Port, PortRefusal, TapPort};
+pub use shared::Shared;
+pub use spin::{Idle, Poll, SPIN_MAX, Spin};
+pub use vnet::{LOOK_LEN, judge};
+pub use window::Window;
+
+use crate::{Error, Result, Shape, Transport};
+use control::Outlet;
+use linkbraid_wire::fabric::DATA_MAX;
+use outgoing::Held;
+use published::Published;
+use std::sync::Arc;
+
+/// Frames taken from the transport, and from the interface, before the other side has its turn.
+pub const BATCH: usize = 64;
+/// Copies to everyone that a queue lets pass a second, in each direction, and at once after a silence.
+pub const STORM_RATE: u32 = 50_000;
+/// See [`STORM_RATE`].
+pub const STORM_BURST: u32 = 5_000;
+
+/// How an engine is to behave.
+#[derive(Debug, Clone, Copy)]
+pub struct Config {
+    /// How its threads wait.
+    pub poll: Poll,
+    /// The fabric's number in derived addresses ([`derive_mac`]).
+    pub fabric: u8,
+    /// Frames to everyone that a queue lets pass a second; 0 is no limit.
+    pub storm_rate: u32,
+    /// The same at once after a silence.
+    pub storm_burst: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { poll: Poll::Adaptive, fabric: 0, storm_rate: STORM_RATE, storm_burst: STORM_BURST }
+    }
+}
+
+/// What one step came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Something moved.
+    Worked,
+    /// There was nothing to do.
+    Idle,
+    /// It is over.
+    Ended(End),
+}
+
+/// Why an engine ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The session's side said so, or is gone.
+    Stopped,
+    /// Somebody removed the interface.
+    PortGone,
+}
+
+/// What a queue knows of one peer.
+#[derive(Debug)]
+struct Peer {
+    /// 0 while it is not connected.
+    epoch: u64,
+    resets: u64,
+    /// Of the next message to it.
+    sequence: u32,
+    window: Window,
+    credit: Credit,
+    storm: Bucket,
+    control_storm: Bucket,
+    /// A control message that waits because the queue is full.
+    control: Option<ControlMessage>,
+}
+
+/// One queue of a node, with its thread's state.
+#[derive(Debug)]
+pub struct Engine<T, P> {
+    transport: T,
+    port: P,
+    shape: Shape,
+    /// Which row of the shared counters is ours.
+    row: usize,
+    config: Config,
+    shared: Arc<Shared>,
+    outlet: Outlet,
+    /// The changes of the shared state that we have followed.
+    changes: u64,
+    peers: Box<[Peer]>,
+    /// How many of them are connected.
+    connected: usize,
+    /// How many of their control messages wait.
+    controls: usize,
+    spin: Spin,
+    storm: Bucket,
+    /// The frame that is on its way out.
+    held: Option<Held>,
+    buffer: Box<[u8]>,
+    /// When to tell next what the transport knows.
+    publish_at: u64,
+    /// The peers whose queues are full, while we sleep.
+    full: Vec<u16>,
+    gone: bool,
+    /// Looks since there was something to do.
+    rounds: u32,
+}
+
+/// The engines of a node, one for each pair of a transport and an interface's queue, and the session's end. The node's
+/// `epoch` is another one each time it starts, and not 0.
+///
+/// # Errors
+/// When the transports are not the queues of one node in order, or the kernel has no descriptors left.
+pub fn engines<T: Transport, P: Port>(
+    config: Config,
+    epoch: u64,
+    queues: Vec<(T, P)>,
+) -> Result<(Control, Vec<Engine<T, P>>)> {
+    let refused = |cause: &str| Error::new("fabric", "cannot start its queues", cause);
+    let shape =
+        queues.first().map(|(transport, _)| transport.shape()).ok_or_else(|| refused("there are none"))?;
+    let in_order = |(number, (transport, _)): (usize, &(T, P))| {
+        let other = transport.shape();
+        usize::from(other.queue) == number && (other.node, other.nodes) == (shape.node, shape.nodes)
+    };
+    if !queues.iter().enumerate().all(in_order) || shape.node >= shape.nodes || epoch == 0 {
+        return Err(refused("the transports are not the queues of one node"));
+    }
+    let shared = Arc::new(Shared::new(shape.node, shape.nodes, epoch, queues.len(), config.poll));
+    let (control, outlets) = control::pair(&shared, queues.len())
+        .map_err(|errno| Error::system("fabric", "cannot start its queues", errno))?;
+    let storm = Bucket::new(config.storm_rate, config.storm_burst);
+    let engine = |(row, ((transport, port), outlet)): (usize, ((T, P), Outlet))| Engine {
+        shape: transport.shape(),
+        transport,
+        port,
+        row,
+        config,
+        shared: shared.clone(),
+        outlet,
+        changes: 0,
+        peers: (0..shape.nodes).map(|_| Peer::new(storm)).collect(),
+        connected: 0,
+        controls: 0,
+        spin: Spin::new(config.poll),
+        storm,
+        held: None,
+        buffer: vec![0; DATA_MAX].into_boxed_slice(),
+        publish_at: 0,
+        full: Vec::with_capacity(usize::from(shape.nodes) + 1),
+        gone: false,
+        rounds: 0,
+    };
+    let engines = queues.into_iter().zip(outlets).enumerate().map(engine).collect();
+    Ok((control, engines))
+}
+
+impl Peer {
+    fn new(storm: Bucket) -> Self {
+        Self {
+            epoch: 0,
+            resets: 0,
+            sequence: 0,
+            window: Window::default(),
+            credit: Credit::default(),
+            storm,
+            control_storm: Bucket::new(CONTROL_RATE, CONTROL_BURST),
+            control: None,
+        }
+    }
+}
+
+impl<T: Transport, P: Port> Engine<T, P> {
+    /// Moves frames until it is over.
+    pub fn run(mut self) -> End {
+        let end = loop {
+            match self.step() {
+                Step::Worked => {}
+                Step::Idle => self.rest(),
+                Step::Ended(end) => break end,
+            }
+        };
+        self.outlet.session.ring();
+        end
+    }
+
+    /// Moves what there is, at most [`BATCH`] frames in each direction. Does not wait.
+    pub fn step(&mut self) -> Step {
+        if self.shared.stopped() {
+            return Step::Ended(End::Stopped);
+        }
+        let now = self.shared.now();
+        self.follow();
+        if now >= self.publish_at {
+            self.publish(now);
+        }
+        let moved = self.receive(now) + self.send_controls() + self.send(now);
+        self.transport.flush();
+        if self.gone {
+            return Step::Ended(End::PortGone);
+        }
+        if moved == 0 {
+            return Step::Idle;
+        }
+        self.spin.worked();
+        self.rounds = 0;
+        Step::Worked
+    }
+
+    /// Does what the session has decided since we last looked.
+    fn follow(&mut self) {
+        let changes = self.shared.changes();
+        if changes == self.changes {
+            return;
+        }
+        self.changes = changes;
+        self.spin.set_poll(self.shared.poll());
+        for (number, peer) in (0..).zip(&mut self.peers) {
+            let (epoch, resets) = self.shared.link(number);
+            if (epoch, resets) == (peer.epoch, peer.resets) {
+                continue;
+            }
+            if resets != peer.resets {
+                self.transport.reset(number);
+                if let Some(counters) = self.shared.counters(self.row, number) {
+                    counters.one(Counter::Resets);
+                }
+            }
+            peer.window = Window::default();
+            peer.credit = Credit::default();
+            peer.sequence = 0;
+            (peer.epoch, peer.resets) = (epoch, resets);
+        }
+        self.connected = self.peers.iter().filter(|peer| peer.epoch != 0).count();
+    }
+
+    /// One of our counters for `peer`, or for this node what concerns no peer.
+    fn count(&self, peer: u16, counter: Counter) {
+        if let Some(counters) = self.shared.counters(self.row, peer) {
+            counters.one(counter);
+        }
+    }
+}

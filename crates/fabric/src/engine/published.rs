@@ -1,0 +1,73 @@
+//! What the transport of a queue knows, where others can read it.
+
+use super::{Engine, Port};
+use crate::{Stats, Transport};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Nanoseconds between two looks at the transport; longer while the queue sleeps, up to
+/// [`SLEEP_MAX`](crate::limits::SLEEP_MAX).
+const EVERY: u64 = 10_000_000;
+/// Numbers of [`Stats`].
+const NUMBERS: usize = 9;
+
+/// What one queue's transport told of one peer. One thread writes it, anybody reads it.
+#[derive(Debug, Default)]
+pub(super) struct Published([AtomicU64; NUMBERS]);
+
+impl Published {
+    pub fn set(&self, stats: Stats) {
+        for (to, value) in self.0.iter().zip(stats.numbers()) {
+            to.store(value, Relaxed);
+        }
+    }
+
+    pub fn get(&self) -> Stats {
+        Stats::of_numbers(std::array::from_fn(|number| self.0[number].load(Relaxed)))
+    }
+}
+
+impl Stats {
+    fn numbers(self) -> [u64; NUMBERS] {
+        let Self { sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued } = self;
+        [sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued]
+    }
+
+    fn of_numbers(numbers: [u64; NUMBERS]) -> Self {
+        let [sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued] = numbers;
+        Self { sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let (one, two) = (self.numbers(), other.numbers());
+        Self::of_numbers(std::array::from_fn(|number| one[number].wrapping_add(two[number])))
+    }
+}
+
+impl<T: Transport, P: Port> Engine<T, P> {
+    /// Tells what the transport knows.
+    pub(super) fn publish(&mut self, now: u64) {
+        self.publish_at = now + EVERY;
+        for peer in 0..self.shape.nodes {
+            if let Some(published) = self.shared.published(self.row, peer) {
+                published.set(self.transport.stats(peer));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_read_back_and_adds_up() {
+        let numbers = std::array::from_fn(|number| number as u64 + 1);
+        let published = Published::default();
+        published.set(Stats::of_numbers(numbers));
+        assert_eq!(published.get(), Stats::of_numbers(numbers));
+        assert_eq!(published.get().and(published.get()).numbers(), numbers.map(|number| 2 * number));
+        assert_eq!((published.get().sent, published.get().queued), (1, NUMBERS as u64));
+    }
+}

@@ -1,0 +1,29 @@
+//! The fabric: Ethernet frames between the nodes of a cluster over whatever the nodes share.
+//!
+//! A [`Transport`] carries frames between one queue of this node and the same queue of every other node. It knows peers
+//! by number and frames by length; what the bytes mean, which epoch they belong to and who is alive is decided above it.
+//! Whatever a peer writes is hostile: lengths are read once and checked, and what a frame's [`Bytes`] hold may change
+//! until they are copied.
+
+#[cfg(not(loom))]
+mod address;
+mod bytes;
+pub mod engine;
+mod error;
+pub mod limits;
+pub mod ring;
+#[cfg(not(loom))]
+mod shm;
+mod transport;
+#[cfg(not(loom))]
+mod udp;
+
+#[cfg(not(loom))]
+pub use address::{Address, Join};
+pub use bytes::Bytes;
+pub use error::{Error, Result};
+#[cfg(not(loom))]
+pub use shm::Layout;
+pub use transport::{Armed, Refused, Shape, Stats, Taken, Transport};
+#[cfg(not(loom))]
+pub use udp::{Assembly, Outcome, PIECE_HEAD, Piece, piece_head};

@@ -1,0 +1,61 @@
+//! Every limit of the fabric by name.
+
+use std::time::Duration;
+
+/// Most nodes of a fabric, as published.
+pub const NODES_MAX: u16 = 512;
+
+/// Most queues of a node.
+pub const QUEUES_MAX: u16 = 64;
+
+/// Most bytes of a frame on a transport: an Ethernet frame of 65,535 bytes of payload and its 14 byte header, the
+/// virtio header, and room for the fabric's own header.
+pub const FRAME_MAX: usize = 65_792;
+
+/// Longest sleep where wake-ups cross: bounds what a lost or stolen wake-up can cost.
+pub const SLEEP_MAX: Duration = Duration::from_millis(20);
+
+/// Shortest and longest sleep where no wake-up crosses; each sleep without an arrival doubles it.
+pub const NAP_MIN: Duration = Duration::from_micros(20);
+/// See [`NAP_MIN`].
+pub const NAP_MAX: Duration = Duration::from_millis(2);
+
+/// Bytes of a ring in shared memory unless asked otherwise. Eight of the longest frames, and small enough that a ring
+/// stays in a processor's cache.
+pub const RING_BYTES: u64 = 512 << 10;
+
+/// Frames received from one peer before it is the next one's turn.
+pub const PEER_BURST: usize = 64;
+
+/// Times that a node starts over because another one made or removed the shared memory meanwhile.
+pub const JOIN_TRIES: u32 = 100;
+
+/// Most pieces that a frame is cut into where a datagram is shorter: enough for the shortest IPv4 path there may be.
+pub const PIECES_MAX: usize = 256;
+
+/// Frames of one peer that are put together from pieces at a time; the oldest gives way.
+pub const SLOTS: usize = 4;
+
+/// Frames of one peer that are remembered, so that none comes twice.
+pub const FRAMES_REMEMBERED: usize = 1024;
+
+/// Most bytes of a directory file.
+pub const DIRECTORY_BYTES_MAX: u64 = 1 << 20;
+
+/// Bytes asked of the kernel for what arrives on a socket: some hundred of the longest frames.
+pub const SOCKET_BYTES: i32 = 8 << 20;
+
+/// Datagrams, or as many joined ones, that are received at once.
+pub const INBOX: usize = 16;
+
+/// Messages, of several datagrams each where the kernel cuts them, that are sent at once.
+pub const OUTBOX: usize = 64;
+
+/// Bytes that wait to be sent at once.
+pub const OUTBOX_BYTES: usize = 256 << 10;
+
+/// Longest sleep on a socket, whose wake-ups do not get lost.
+pub const SOCKET_SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// Frames to a peer between two looks whether its path takes longer datagrams by now.
+pub const PATH_LOOK_FRAMES: u64 = 1 << 16;

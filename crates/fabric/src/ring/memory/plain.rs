@@ -1,0 +1,200 @@
+//! Memory as it is: mapped.
+
+use super::{AtomicU64, Ordering, ToConsumer, ToProducer};
+use crate::{Bytes, ring::WORD};
+use nix::{errno::Errno, libc};
+use std::{
+    ops::Deref,
+    os::fd::{AsRawFd, BorrowedFd},
+    ptr::NonNull,
+    sync::Arc,
+};
+
+/// Mapped memory that others may write to at any moment.
+#[derive(Debug)]
+pub struct Map {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the map is plain memory of the process; what is done with it across threads goes through atomics and copies.
+unsafe impl Send for Map {}
+// SAFETY: as above.
+unsafe impl Sync for Map {}
+
+/// What may lie in shared memory: atomics only, so that any bytes are a valid value and every access is atomic.
+///
+/// # Safety
+/// The type consists of atomics and padding.
+pub unsafe trait Shareable {}
+// SAFETY: two atomics and padding.
+unsafe impl Shareable for ToConsumer {}
+// SAFETY: two atomics and padding.
+unsafe impl Shareable for ToProducer {}
+// SAFETY: an atomic.
+unsafe impl Shareable for AtomicU64 {}
+
+impl Map {
+    /// Maps the first `len` bytes of a file, shared with everyone who maps it.
+    ///
+    /// # Errors
+    /// Those of `mmap(2)`.
+    pub fn file(file: BorrowedFd<'_>, len: usize) -> Result<Arc<Self>, Errno> {
+        Self::mapped(libc::MAP_SHARED, file.as_raw_fd(), len)
+    }
+
+    /// Memory of this process alone (and of its children), zeroed.
+    ///
+    /// # Errors
+    /// Those of `mmap(2)`.
+    pub fn anonymous(len: usize) -> Result<Arc<Self>, Errno> {
+        Self::mapped(libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, len)
+    }
+
+    fn mapped(flags: libc::c_int, fd: libc::c_int, len: usize) -> Result<Arc<Self>, Errno> {
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(Errno::last());
+        }
+        let start = NonNull::new(start.cast()).ok_or(Errno::ENOMEM)?;
+        Ok(Arc::new(Self { start, len }))
+    }
+
+    /// Asks for huge pages; whether there are any is the kernel's business.
+    pub fn wish_huge_pages(&self) {
+        // SAFETY: the range is this mapping; the advice changes no contents.
+        unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE) };
+    }
+
+    /// How many bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: a mapping has bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Writes `bytes` at `at`, for tests that play a hostile peer. False if they do not fit.
+    pub fn write(&self, at: usize, bytes: &[u8]) -> bool {
+        if at > self.len || bytes.len() > self.len - at {
+            return false;
+        }
+        // SAFETY: the range lies in the mapping, as just checked, and outside of `bytes`, which is private memory.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(at), bytes.len()) };
+        true
+    }
+
+    /// What lies at `at`. None if it does not fit there or is not aligned.
+    #[must_use]
+    pub fn place<T: Shareable>(self: &Arc<Self>, at: usize) -> Option<Place<T>> {
+        if at > self.len || size_of::<T>() > self.len - at {
+            return None;
+        }
+        // SAFETY: within the mapping, as just checked.
+        let at = unsafe { self.start.add(at) }.cast::<T>();
+        at.is_aligned().then(|| Place { at, _map: Arc::clone(self) })
+    }
+
+    /// The `len` bytes at `at` for records. None if they do not fit there, or are not aligned, or not a power of two.
+    #[must_use]
+    pub fn data(self: &Arc<Self>, at: usize, len: usize) -> Option<Data> {
+        if at > self.len || len > self.len - at || !len.is_power_of_two() {
+            return None;
+        }
+        // SAFETY: within the mapping, as just checked.
+        let start = unsafe { self.start.add(at) };
+        start.cast::<AtomicU64>().is_aligned().then(|| Data { start, len, _map: Arc::clone(self) })
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and every `Place` and `Data` in it holds an `Arc` of it.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+/// A value in shared memory.
+#[derive(Debug)]
+pub struct Place<T> {
+    at: NonNull<T>,
+    _map: Arc<Map>,
+}
+
+// SAFETY: made for `Shareable` types only, which are atomics; the mapping lives as long as this.
+unsafe impl<T> Send for Place<T> {}
+
+impl<T> Deref for Place<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: mapped, large enough and aligned (checked when made); any bytes are a valid `T`; the mapping is held.
+        unsafe { self.at.as_ref() }
+    }
+}
+
+/// The records of one ring.
+#[derive(Debug)]
+pub struct Data {
+    start: NonNull<u8>,
+    len: usize,
+    _map: Arc<Map>,
+}
+
+// SAFETY: plain memory; the mapping lives as long as this.
+unsafe impl Send for Data {}
+
+impl Data {
+    /// How many bytes: a power of two.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.len as u64
+    }
+
+    /// The place `at`, of which `bytes` lie within.
+    fn at(&self, at: u64, bytes: usize) -> *mut u8 {
+        let at = usize::try_from(at).expect("the address space holds the ring");
+        assert!(at <= self.len && bytes <= self.len - at, "outside of the ring");
+        // SAFETY: within the mapping, as just checked.
+        unsafe { self.start.as_ptr().add(at) }
+    }
+
+    fn word(&self, at: u64) -> &AtomicU64 {
+        let word = self.at(at, WORD as usize).cast::<AtomicU64>();
+        assert!(word.is_aligned(), "records are aligned");
+        // SAFETY: mapped, and aligned, as just checked; atomic.
+        unsafe { &*word }
+    }
+
+    /// Reads the word of a record, once.
+    pub(in crate::ring) fn load_word(&self, at: u64) -> u64 {
+        self.word(at).load(Ordering::Relaxed)
+    }
+
+    /// Writes the word of a record.
+    pub(in crate::ring) fn store_word(&self, at: u64, word: u64) {
+        self.word(at).store(word, Ordering::Relaxed);
+    }
+
+    /// Writes bytes of a record.
+    pub(in crate::ring) fn store(&self, at: u64, bytes: &[u8]) {
+        let to = self.at(at, bytes.len());
+        // SAFETY: `to` is valid for the length (checked by `at`), `bytes` is private memory. A well-behaved consumer
+        // does not read there before `head` says so; what a hostile one does hurts itself only.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    }
+
+    /// Lends bytes of a record.
+    pub(in crate::ring) fn lend<R>(&self, at: u64, len: usize, with: impl FnOnce(Bytes<'_>) -> R) -> R {
+        let start = self.at(at, len);
+        // SAFETY: mapped for the length (checked by `at`) while `self` is borrowed.
+        with(unsafe { Bytes::shared(start, len) })
+    }
+}

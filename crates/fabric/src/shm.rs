@@ -1,0 +1,103 @@
+//! `shm:PATH`: nodes of one machine, or machines that share memory (an ivshmem device, say), with a ring for each pair
+//! of nodes, direction and queue.
+//!
+//! `PATH` is a file that whichever node comes first makes ([`join`](Joined)) and the last one removes; locks on it say
+//! who is there, so a crash leaves nothing taken. A node that sleeps is woken through a FIFO beside the file: unlike a
+//! futex it can be waited for together with a TAP device, and unlike an eventfd it needs no connection to hand it over.
+//!
+//! `shm:PATH,fixed` uses memory that is there already and whose size is given, such as the `resource2` of an ivshmem
+//! device: nothing is made, locked or removed, and no wake-up crosses.
+//!
+//! What the other nodes do to the memory is survived ([`crate::ring`]). Cutting the file short is not: whoever may do
+//! that may also end this process, so the file must belong to the same user and let nobody else write.
+
+mod fixed;
+mod join;
+mod layout;
+mod port;
+#[cfg(test)]
+mod tests;
+mod wake;
+
+pub use layout::Layout;
+
+use crate::{Error, Join, Result, Transport, limits::RING_BYTES};
+use layout::Shape;
+use nix::sys::stat::{FileStat, SFlag};
+use std::path::PathBuf;
+
+/// What stands behind `shm:`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    path: PathBuf,
+    ring: Option<u64>,
+    fixed: bool,
+}
+
+impl Place {
+    /// Reads `PATH[,ring=SIZE][,fixed]`.
+    pub(crate) fn parse(address: &str, rest: &str) -> Result<Self> {
+        let refuse = |cause: String| Error::new(address, "cannot use this transport", cause);
+        let mut parts = rest.split(',');
+        let path = PathBuf::from(parts.next().unwrap_or_default());
+        if !path.is_absolute() {
+            let cause = format!("'{}' is not an absolute path", path.display());
+            return Err(refuse(cause).hint("--transport shm:/dev/shm/NAME"));
+        }
+        let mut place = Self { path, ring: None, fixed: false };
+        for option in parts {
+            match option.split_once('=') {
+                None if option == "fixed" => place.fixed = true,
+                Some(("ring", size)) => place.ring = Some(ring_size(size).map_err(refuse)?),
+                _ => {
+                    let cause = format!("there is no option '{option}'; there are 'ring=SIZE' and 'fixed'");
+                    return Err(refuse(cause).hint("--transport shm:/dev/shm/NAME,ring=1M"));
+                }
+            }
+        }
+        Ok(place)
+    }
+
+    /// Joins, and opens every queue.
+    pub(crate) fn open(&self, address: &str, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
+        let joined =
+            if self.fixed { fixed::join(self, address, join) } else { join::join(self, address, join) }?;
+        port::open(joined, address, join)
+    }
+
+    /// The shape wanted, with the usual ring where none was asked for.
+    fn shape(&self, join: &Join) -> Shape {
+        Shape { nodes: join.nodes, queues: join.queues, ring: self.ring.unwrap_or(RING_BYTES) }
+    }
+}
+
+/// Reads a size such as `512k` or `1M`.
+fn ring_size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
+        _ => (text, 0),
+    };
+    let size = digits.parse::<u64>().ok().and_then(|size| size.checked_mul(1 << shift));
+    size.filter(|size| layout::ring_fits(*size)).ok_or_else(|| {
+        format!("ring size '{text}' is not a power of two from {} to {}", layout::RING_MIN, layout::RING_MAX)
+    })
+}
+
+/// Whether the file may be trusted as far as a file must be: it is ours, and nobody else may cut it short.
+fn check_owner(address: &str, stat: &FileStat) -> Result<()> {
+    let refuse = |cause: String| Err(Error::new(address, "cannot join", cause));
+    let own = nix::unistd::geteuid().as_raw();
+    if stat.st_uid != own {
+        return refuse(format!("the file belongs to user {}, this is user {own}", stat.st_uid));
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return refuse(format!("others may write to the file (mode {:o})", stat.st_mode & 0o777));
+    }
+    Ok(())
+}
+
+/// Whether it is an ordinary file.
+fn is_file(stat: &FileStat) -> bool {
+    SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG
+}

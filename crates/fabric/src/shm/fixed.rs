@@ -1,0 +1,65 @@
+//! Memory that is there already: the BAR of an ivshmem device, or a file of a given size. Nothing is made, locked or
+//! removed.
+
+use super::{
+    Place,
+    join::{Joined, agree},
+    layout::{Header, Layout, RING_MIN, Shape, VERSION, read},
+};
+use crate::{Error, Join, Result, ring::Map};
+use nix::{
+    fcntl::{OFlag, open},
+    sys::stat::{Mode, fstat},
+};
+use std::os::fd::AsFd;
+
+/// Maps it. The first node writes the header: several may at once, all who agree write the same, and whoever does not
+/// finds out when it reads the header again.
+pub(super) fn join(place: &Place, address: &str, join: &Join) -> Result<Joined> {
+    let failed = |errno| Error::system(address, "cannot use the memory", errno);
+    let refuse = |cause: String| Error::new(address, "cannot join", cause);
+    let file = open(&place.path, OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).map_err(failed)?;
+    let size = u64::try_from(fstat(&file).map_err(failed)?.st_size).unwrap_or(0);
+    let bytes = usize::try_from(size).map_err(|_| refuse(format!("it has {size} bytes")))?;
+    let map = Map::file(file.as_fd(), bytes).map_err(failed)?;
+    if read(&map) == Header::Blank {
+        let layout = fitting(place.shape(join), place.ring.is_some(), size).ok_or_else(|| {
+            let least = Layout::new(join.nodes, join.queues, place.ring.unwrap_or(RING_MIN));
+            let least = least.map_or(0, |layout| layout.total_bytes());
+            refuse(format!(
+                "it has {size} bytes; node count {} and queue count {} need {least}",
+                join.nodes, join.queues
+            ))
+        })?;
+        layout.write(&map);
+    }
+    let layout = match read(&map) {
+        Header::Good(layout) if layout.total_bytes() <= size => layout,
+        Header::Good(layout) => {
+            return Err(refuse(format!("it has {size} bytes, its header says {}", layout.total_bytes())));
+        }
+        Header::Version(version) => {
+            return Err(refuse(format!("its contents are of version {version}, this is version {VERSION}")));
+        }
+        Header::Blank | Header::Foreign | Header::Broken => {
+            let hint = format!("dd if=/dev/zero of={} bs=4096 count=1 conv=notrunc", place.path.display());
+            return Err(refuse("it holds something else".into()).hint(hint));
+        }
+    };
+    agree(layout.shape(), place, join).map_err(refuse)?;
+    Ok(Joined { map, layout, wakes_beside: None, file: None })
+}
+
+/// The largest rings, up to those wanted, for which there is room; exactly those wanted if `exact`.
+fn fitting(mut shape: Shape, exact: bool, size: u64) -> Option<Layout> {
+    loop {
+        let layout = Layout::of(shape)?;
+        if layout.total_bytes() <= size {
+            return Some(layout);
+        }
+        if exact {
+            return None;
+        }
+        shape.ring /= 2;
+    }
+}

@@ -1,0 +1,63 @@
+//! `udp:FILE`: nodes on whatever network, each frame in one datagram or cut into several.
+//!
+//! `FILE` says who is where ([`directory`]); only datagrams from those addresses are taken. Nothing longer than the
+//! path to a peer takes is sent; a path that shrinks is noticed when the kernel refuses. There is no flow control
+//! beyond the own socket: a frame may be lost, but none comes twice, and none comes in part.
+
+mod assembly;
+mod directory;
+mod outbox;
+mod piece;
+mod port;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+pub use assembly::{Assembly, Outcome};
+pub use piece::{HEAD as PIECE_HEAD, Piece, head as piece_head};
+
+use crate::{Error, Join, Result, Transport};
+use std::path::PathBuf;
+
+/// What stands behind `udp:`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    file: PathBuf,
+    /// Longest IP packet, where the path takes less than the kernel can know.
+    mtu: Option<usize>,
+}
+
+/// Shortest and longest IP packet that can be asked for.
+const MTU: std::ops::RangeInclusive<usize> = 576..=65_535;
+
+impl Place {
+    /// Reads `FILE[,mtu=N]`.
+    pub(crate) fn parse(address: &str, rest: &str) -> Result<Self> {
+        let refuse = |cause: String| {
+            Err(Error::new(address, "cannot use this transport", cause)
+                .hint("--transport udp:/etc/linkbraid/NAME"))
+        };
+        let mut parts = rest.split(',');
+        let file = PathBuf::from(parts.next().unwrap_or_default());
+        if !file.is_absolute() {
+            return refuse(format!("'{}' is not an absolute path", file.display()));
+        }
+        let mut place = Self { file, mtu: None };
+        for option in parts {
+            let Some(("mtu", text)) = option.split_once('=') else {
+                return refuse(format!("there is no option '{option}'; there is 'mtu=BYTES'"));
+            };
+            match text.parse().ok().filter(|mtu| MTU.contains(mtu)) {
+                Some(mtu) => place.mtu = Some(mtu),
+                None => return refuse(format!("mtu '{text}' is outside the allowed range 576 to 65535")),
+            }
+        }
+        Ok(place)
+    }
+
+    /// Opens every queue.
+    pub(crate) fn open(&self, address: &str, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
+        let directory = directory::Directory::read(&self.file, join)?;
+        (0..join.queues).map(|queue| port::open(&directory, address, join, queue, self.mtu)).collect()
+    }
+}

@@ -1,0 +1,269 @@
+//! One queue of this node: one socket.
+
+mod sending;
+
+use sending::piece_size;
+
+use super::{
+    assembly::{Assembly, Outcome},
+    directory::Directory,
+    outbox::Outbox,
+    piece::Piece,
+    socket::{Inbox, RawAddress, Socket},
+};
+use crate::{
+    Armed, Bytes, Error, Join, Refused, Result, Shape, Stats, Taken, Transport,
+    limits::{FRAME_MAX, PATH_LOOK_FRAMES, SOCKET_SLEEP_MAX},
+};
+use nix::{
+    errno::Errno,
+    sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags},
+};
+use std::{
+    net::SocketAddr,
+    os::fd::{AsFd, BorrowedFd},
+};
+
+/// Times that the socket is asked for more within one call: bounds what datagrams without frames can cost.
+const FILLS: usize = 2;
+
+struct Peer {
+    node: u16,
+    address: SocketAddr,
+    raw: RawAddress,
+    /// Bytes of a frame in one datagram.
+    size: usize,
+    /// The number of the next frame.
+    next: u32,
+    /// Frames until the path is looked at again.
+    look_in: u64,
+    assembly: Assembly,
+    stats: Stats,
+}
+
+struct Port {
+    shape: Shape,
+    own: SocketAddr,
+    mtu: Option<usize>,
+    socket: Socket,
+    epoll: Epoll,
+    /// Whether the epoll waits for room, too.
+    for_room: bool,
+    instance: u32,
+    peers: Vec<Peer>,
+    by_address: Vec<(SocketAddr, usize)>,
+    inbox: Inbox,
+    /// Which message of the inbox is next, and how much of it is done.
+    cursor: (usize, usize),
+    outbox: Outbox,
+    /// What came from nobody known.
+    strangers: Stats,
+}
+
+/// Opens one queue.
+pub(super) fn open(
+    directory: &Directory,
+    name: &str,
+    join: &Join,
+    queue: u16,
+    mtu: Option<usize>,
+) -> Result<Box<dyn Transport>> {
+    let at = |node: u16| {
+        let first = directory.0[usize::from(node)];
+        SocketAddr::new(first.ip(), first.port() + queue)
+    };
+    let mut own = directory.0[usize::from(join.node)];
+    own.set_port(own.port() + queue);
+    let failed = |what: String, error: &std::io::Error| {
+        let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+        Error::system(name, what, errno).hint("ip address show")
+    };
+    let socket = Socket::bind(own).map_err(|error| failed(format!("cannot bind {own}"), &error))?;
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
+        .and_then(|epoll| epoll.add(socket.fd(), EpollEvent::new(EpollFlags::EPOLLIN, 0)).map(|()| epoll))
+        .map_err(|errno| Error::system(name, "cannot wait for the socket", errno))?;
+    let instance = getrandom::u32()
+        .map_err(|error| Error::new(name, "cannot draw a random number", error.to_string()))?;
+    let nodes = (0..join.nodes).filter(|node| *node != join.node);
+    let peers: Vec<_> = nodes
+        .map(|node| {
+            let mut target = directory.0[usize::from(node)];
+            target.set_port(target.port() + queue);
+            Peer {
+                node,
+                address: at(node),
+                raw: target.into(),
+                size: piece_size(own, target, mtu),
+                next: 0,
+                look_in: PATH_LOOK_FRAMES,
+                assembly: Assembly::new(),
+                stats: Stats::default(),
+            }
+        })
+        .collect();
+    let mut by_address: Vec<_> = peers.iter().enumerate().map(|(at, peer)| (peer.address, at)).collect();
+    by_address.sort();
+    let shape = Shape { node: join.node, nodes: join.nodes, queue, frame_max: FRAME_MAX, lossy: true };
+    Ok(Box::new(Port {
+        shape,
+        own,
+        mtu,
+        socket,
+        epoll,
+        for_room: false,
+        instance,
+        peers,
+        by_address,
+        inbox: Inbox::new(),
+        cursor: (0, 0),
+        outbox: Outbox::new(),
+        strangers: Stats::default(),
+    }))
+}
+
+impl Port {
+    fn index(&self, peer: u16) -> Option<usize> {
+        let index = usize::from(peer).checked_sub(usize::from(peer > self.shape.node))?;
+        (peer != self.shape.node && index < self.peers.len()).then_some(index)
+    }
+
+    /// Lends the frame that ends with the next datagram of the inbox, if one does. None: stop here.
+    fn step(&mut self, sink: &mut dyn FnMut(u16, Bytes<'_>) -> Taken) -> Option<usize> {
+        let (from, bytes, segment) = self.inbox.message(self.cursor.0);
+        let rest = &bytes[self.cursor.1..];
+        let datagram = &rest[..rest.len().min(segment)];
+        let by_address = &self.by_address;
+        let known =
+            from.and_then(|from| by_address.binary_search_by_key(&from, |(address, _)| *address).ok());
+        let mut taken = 0;
+        match (known, Piece::parse(datagram)) {
+            (None, _) => self.strangers.bad_record += 1,
+            (Some(at), None) => self.peers[by_address[at].1].stats.bad_record += 1,
+            (Some(at), Some(piece)) => {
+                let peer = &mut self.peers[by_address[at].1];
+                let frame = match peer.assembly.take(&piece) {
+                    Outcome::Whole => Some(Bytes::new(piece.bytes)),
+                    Outcome::Complete(slot) => Some(Bytes::new(peer.assembly.frame(slot))),
+                    Outcome::Waits | Outcome::Old => None,
+                    Outcome::Bad => {
+                        peer.stats.bad_record += 1;
+                        None
+                    }
+                };
+                if let Some(frame) = frame {
+                    if sink(peer.node, frame) == Taken::Later {
+                        return None;
+                    }
+                    peer.assembly.finish(piece.number);
+                    peer.stats.received += 1;
+                    taken = 1;
+                }
+            }
+        }
+        self.cursor.1 += datagram.len();
+        if datagram.is_empty() || self.cursor.1 >= bytes.len() {
+            self.cursor = (self.cursor.0 + 1, 0);
+        }
+        Some(taken)
+    }
+}
+
+impl Transport for Port {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn send(&mut self, peer: u16, head: &[u8], body: &[u8]) -> Result<(), Refused> {
+        let index = self.index(peer).ok_or(Refused::NoPeer)?;
+        let len = head.len() + body.len();
+        if len == 0 || len > FRAME_MAX {
+            return Err(Refused::Length);
+        }
+        if self.peers[index].look_in == 0 {
+            self.look(index);
+        }
+        let sent = if len <= self.peers[index].size {
+            self.send_short(index, head, body)
+        } else {
+            self.send_long(index, head, body)
+        };
+        let peer = &mut self.peers[index];
+        match sent {
+            Ok(()) => {
+                peer.next = peer.next.wrapping_add(1);
+                peer.look_in -= 1;
+                peer.stats.sent += 1;
+            }
+            Err(_) => peer.stats.full += 1,
+        }
+        sent
+    }
+
+    fn flush(&mut self) {
+        self.send_waiting();
+    }
+
+    fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(u16, Bytes<'_>) -> Taken) -> usize {
+        let (mut total, mut fills) = (0, 0);
+        while total < budget {
+            if self.cursor.0 == self.inbox.filled {
+                if fills == FILLS {
+                    break;
+                }
+                fills += 1;
+                self.inbox.fill(&self.socket);
+                self.cursor = (0, 0);
+                if self.inbox.filled == 0 {
+                    break;
+                }
+            }
+            match self.step(sink) {
+                Some(taken) => total += taken,
+                None => break,
+            }
+        }
+        total
+    }
+
+    fn arm(&mut self, full: &[u16]) -> Armed {
+        let for_room = !self.send_waiting() || !full.is_empty();
+        if self.cursor.0 < self.inbox.filled {
+            return Armed::Ready;
+        }
+        if for_room != self.for_room {
+            let room = if for_room { EpollFlags::EPOLLOUT } else { EpollFlags::empty() };
+            let mut event = EpollEvent::new(EpollFlags::EPOLLIN | room, 0);
+            if self.epoll.modify(self.socket.fd(), &mut event).is_err() {
+                return Armed::Ready;
+            }
+            self.for_room = for_room;
+        }
+        Armed::Sleep(SOCKET_SLEEP_MAX)
+    }
+
+    fn disarm(&mut self) {}
+
+    fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.epoll.0.as_fd())
+    }
+
+    fn reset(&mut self, peer: u16) {
+        if let Some(index) = self.index(peer) {
+            self.outbox.drop_waiting(index);
+            self.peers[index].assembly.drop_waiting();
+            self.look(index);
+        }
+    }
+
+    fn stats(&self, peer: u16) -> Stats {
+        match self.index(peer) {
+            Some(index) => {
+                let peer = &self.peers[index];
+                let queued = self.outbox.waits(index) as u64;
+                Stats { incomplete: peer.assembly.incomplete, queued, ..peer.stats }
+            }
+            None if peer == self.shape.node => self.strangers,
+            None => Stats::default(),
+        }
+    }
+}

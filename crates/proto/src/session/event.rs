@@ -1,0 +1,244 @@
+//! What goes into a session and what comes out.
+
+use linkbraid_wire::fabric::{CONTROL_LEN, HEADER_LEN, Offer, RefuseReason};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A whole control message, header first.
+pub type ControlBytes = [u8; HEADER_LEN + CONTROL_LEN];
+
+/// What a session can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// Begin to connect to every peer.
+    Start,
+    /// A control message came over the queue of a peer.
+    Message {
+        /// Whose queue it was.
+        node: u16,
+        /// The message, header first.
+        bytes: &'a [u8],
+    },
+    /// The data path took frames of that epoch of a peer since it was last told. Saves a live link whose control
+    /// messages are late; once an interval is enough.
+    Traffic {
+        /// The peer.
+        node: u16,
+        /// The epoch in the frames.
+        epoch: u64,
+    },
+    /// The transport knows that the other end of a peer's queues has gone: its process ended, its connection broke.
+    Gone {
+        /// The peer.
+        node: u16,
+    },
+    /// The time that `poll_timeout` named has come. Too early or once too often does no harm.
+    Timeout,
+    /// Say goodbye to every peer and forget them. Drain the actions afterwards.
+    Stop,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Send this over the queue to a peer. If there is no room it may be dropped: it will be said again.
+    Send {
+        /// The peer.
+        node: u16,
+        /// The message, header first.
+        bytes: ControlBytes,
+    },
+    /// A link is another one: open or close the data path, follow the carrier, tell people.
+    Link {
+        /// The peer.
+        node: u16,
+        /// Until now.
+        old: Verdict,
+        /// From now on.
+        new: Verdict,
+    },
+    /// Something worth telling people.
+    Event(Event),
+}
+
+/// What is held of the link to a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The peer lives, and has heard this start of this node: frames flow.
+    Up {
+        /// Its epoch. Another one than before: its sequences begin anew.
+        epoch: u64,
+    },
+    /// It does not.
+    Down(Down),
+    /// It lives, but one of the two does not want the other.
+    Refused {
+        /// Who refuses.
+        by: Side,
+        /// Why.
+        why: Mismatch,
+    },
+}
+
+impl Verdict {
+    /// Whether frames flow.
+    pub const fn is_up(&self) -> bool {
+        matches!(self, Verdict::Up { .. })
+    }
+}
+
+/// Why a link is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Down {
+    /// Nothing was ever heard of the peer that proves that it lives.
+    Unheard,
+    /// It was up, and nothing was heard for the detection time.
+    Silent,
+    /// It was up; it speaks, but has not heard this node for the detection time.
+    Deaf,
+    /// It said that it stops.
+    Left,
+    /// It has started anew; the new start comes up right after.
+    Restarted,
+    /// The transport said that it has gone.
+    Gone,
+    /// This node has stopped.
+    Stopped,
+}
+
+/// One of the two ends of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// This node.
+    Local,
+    /// The peer.
+    Peer,
+}
+
+/// Why two nodes do not connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mismatch {
+    /// They were told different numbers of nodes.
+    Nodes {
+        /// This node's.
+        ours: u16,
+        /// The peer's.
+        theirs: u16,
+    },
+    /// Their interfaces have different MTUs.
+    Mtu {
+        /// This node's.
+        ours: u32,
+        /// The peer's.
+        theirs: u32,
+    },
+    /// Another live node has this node's number.
+    Taken,
+}
+
+impl Mismatch {
+    /// What two offers differ in; the number of nodes first. `grown`: the link is up, and one end may know more nodes.
+    pub const fn between(ours: &Offer, theirs: &Offer, grown: bool) -> Option<Mismatch> {
+        if ours.nodes != theirs.nodes && !grown {
+            return Some(Mismatch::Nodes { ours: ours.nodes, theirs: theirs.nodes });
+        }
+        if ours.mtu != theirs.mtu {
+            return Some(Mismatch::Mtu { ours: ours.mtu, theirs: theirs.mtu });
+        }
+        None
+    }
+
+    /// What a peer means that refuses for that reason and has that offer.
+    pub(super) const fn told(reason: RefuseReason, ours: &Offer, theirs: &Offer) -> Mismatch {
+        match reason {
+            RefuseReason::Nodes => Mismatch::Nodes { ours: ours.nodes, theirs: theirs.nodes },
+            RefuseReason::Mtu => Mismatch::Mtu { ours: ours.mtu, theirs: theirs.mtu },
+            RefuseReason::Taken => Mismatch::Taken,
+        }
+    }
+
+    /// How it is told to the peer.
+    pub(super) const fn reason(&self) -> RefuseReason {
+        match self {
+            Mismatch::Nodes { .. } => RefuseReason::Nodes,
+            Mismatch::Mtu { .. } => RefuseReason::Mtu,
+            Mismatch::Taken => RefuseReason::Taken,
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    /// Half a sentence that names both sides, without a full stop.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::Nodes { ours, theirs } => write!(f, "it was told {theirs} nodes, this node {ours}"),
+            Mismatch::Mtu { ours, theirs } => write!(f, "its MTU is {theirs}, this node's {ours}"),
+            Mismatch::Taken => f.write_str("another live node has this node's number"),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// Half a sentence about the peer, without a full stop.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Up { epoch } => write!(f, "up in epoch {epoch}"),
+            Verdict::Down(why) => write!(f, "down: {why}"),
+            Verdict::Refused { by: Side::Local, why } => write!(f, "refused: {why}"),
+            Verdict::Refused { by: Side::Peer, why } => write!(f, "refused by the peer: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Down {
+    /// Half a sentence about the peer, without a full stop.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Down::Unheard => "not heard yet",
+            Down::Silent => "silent for the detection time",
+            Down::Deaf => "it speaks but does not hear this node",
+            Down::Left => "it has stopped",
+            Down::Restarted => "it has started anew",
+            Down::Gone => "the transport lost it",
+            Down::Stopped => "this node has stopped",
+        })
+    }
+}
+
+/// Something worth telling people that changes no link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// Two live nodes have one number. The one that was there first stays; told once for each rival.
+    Duplicate {
+        /// The number.
+        node: u16,
+        /// Who stays, by epoch.
+        epoch: u64,
+        /// Who is refused, by epoch.
+        rival: u64,
+    },
+    /// Somebody else speaks with this node's own number; told once for each.
+    OwnNumber {
+        /// Its epoch.
+        epoch: u64,
+    },
+}
+
+impl fmt::Display for Event {
+    /// One sentence without a full stop.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Duplicate { node, epoch, rival } => {
+                write!(f, "two live nodes have number {node}: epoch {epoch} stays, {rival} is refused")
+            }
+            Event::OwnNumber { epoch } => {
+                write!(f, "another live node, in epoch {epoch}, has this node's number")
+            }
+        }
+    }
+}

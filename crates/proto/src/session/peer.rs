@@ -1,0 +1,129 @@
+//! A link with its clock.
+
+use super::{
+    Verdict,
+    link::{Effect, Link},
+    timing::{Settings, detection},
+};
+use crate::{Time, random::Random};
+use std::time::Duration;
+
+/// What has run out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    Doubt,
+    Expire,
+    Send,
+}
+
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub link: Link,
+    /// Since when it is what it is.
+    pub since: Time,
+    /// When the last good message came.
+    pub heard: Option<Time>,
+    /// When it last proved that it lives and hears.
+    pub proven: Option<Time>,
+    /// The last rival that was told.
+    pub told_rival: Option<u64>,
+    /// The next HELLO or ALIVE; none while the session does not run.
+    send: Option<Time>,
+    /// Time between the last HELLO and the next one.
+    gap: Duration,
+    expire: Option<Time>,
+    doubt: Option<Time>,
+}
+
+impl Peer {
+    pub const fn new(link: Link, now: Time) -> Peer {
+        Peer {
+            link,
+            since: now,
+            heard: None,
+            proven: None,
+            told_rival: None,
+            send: None,
+            gap: Duration::ZERO,
+            expire: None,
+            doubt: None,
+        }
+    }
+
+    /// The next deadline.
+    pub fn next(&self) -> Option<Time> {
+        [self.send, self.expire, self.doubt].into_iter().flatten().min()
+    }
+
+    /// What runs out at `now`; cleared, so that it is named once.
+    pub fn due(&mut self, now: Time) -> Option<Due> {
+        let timers =
+            [(&mut self.doubt, Due::Doubt), (&mut self.expire, Due::Expire), (&mut self.send, Due::Send)];
+        for (timer, due) in timers {
+            if timer.is_some_and(|at| at <= now) {
+                *timer = None;
+                return Some(due);
+            }
+        }
+        None
+    }
+
+    /// Says something at once.
+    pub const fn send_now(&mut self, now: Time) {
+        self.gap = Duration::ZERO;
+        self.send = Some(now);
+    }
+
+    pub const fn stop(&mut self) {
+        (self.send, self.expire, self.doubt) = (None, None, None);
+    }
+
+    /// After something was sent because its time had come.
+    pub fn said(&mut self, now: Time, settings: &Settings, random: &mut Random) {
+        let timing = &settings.timing;
+        let wait = if self.link.rival().is_some() {
+            // The peer has one interval to answer; one message may be lost.
+            settings.interval() / 4
+        } else if self.link.peer().is_some() {
+            //= docs/fabric.md#5.2
+            settings.interval()
+        } else {
+            //= docs/fabric.md#4.10
+            self.gap = (self.gap * 2).clamp(timing.retry_min, timing.retry_max);
+            self.gap
+        };
+        self.send = Some(now + random.between(wait * 3 / 4, wait));
+    }
+
+    /// Keeps the timers with what the link did.
+    pub fn follow(&mut self, now: Time, effect: &Effect, settings: &Settings, random: &mut Random) {
+        match effect {
+            Effect::Verdict(verdict) => {
+                self.since = now;
+                self.gap = Duration::ZERO;
+                self.doubt = None;
+                self.expire = None;
+                if matches!(verdict, Verdict::Up { .. }) {
+                    self.told_rival = None;
+                    self.said(now, settings, random);
+                }
+            }
+            Effect::Proof => {
+                self.proven = Some(now);
+                self.expire = self.link.peer().map(|peer| now + detection(&peer.offer));
+            }
+            Effect::Doubt => {
+                //= docs/fabric.md#5.5
+                self.doubt = Some(now + settings.interval());
+                self.said(now, settings, random);
+            }
+            Effect::Hurry => {
+                self.gap = Duration::ZERO;
+                let soon = now + settings.timing.retry_min;
+                self.send = Some(self.send.map_or(soon, |at| at.min(soon)));
+            }
+            Effect::Duplicate { .. } => self.doubt = None,
+            Effect::Send(..) | Effect::Count(_) => {}
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Random courses through the steps of the fuzz target `session`, on an ordinary toolchain.
+
+#[path = "../../../fuzz/steps/session.rs"]
+mod steps;
+
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn any_course_breaks_no_rule(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        steps::run(&bytes);
+    }
+}
+
+#[test]
+fn courses_bring_links_up_and_down() {
+    // Time, then ACCEPTs that echo what was said last, of two epochs of node 0: up, in doubt, up with the other.
+    let course = [0, 1, 4, 1, 4, 64, 4, 65, 0, 255, 4, 1, 4, 65];
+    assert!(steps::run(&course) >= 2, "came up {} times", steps::run(&course));
+}

@@ -1,0 +1,69 @@
+//! Every course of events that a few nodes of a fabric can take, explored by a model checker (stateright).
+//!
+//! The machine is the one that runs ([`linkbraid_proto::session::link::Link`], [`linkbraid_proto::session::Gate`],
+//! [`linkbraid_proto::session::Window`]). The network keeps every message for ever and may deliver it at any time and as often as
+//! it likes, or never: loss, delay, reordering and duplication without bound. Timers may run out at any time; epochs of later
+//! starts are lower, so nothing can rest on their order. What is bounded is how often nodes crash or stop, how often a live
+//! peer is taken for dead, and how many frames a start sends to a peer.
+
+#[path = "model_session/settle.rs"]
+mod settle;
+#[path = "model_session/world.rs"]
+mod world;
+
+use stateright::{Checker, HasDiscoveries, Model};
+use std::time::Instant;
+use world::Fabric;
+
+/// States before something is wrong: the machine is finite.
+const STATES_MAX: usize = 600_000;
+
+/// Explores all of it; how many states there were.
+fn explore(name: &str, fabric: Fabric) -> usize {
+    let began = Instant::now();
+    let checker = fabric
+        .checker()
+        .threads(2)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .target_state_count(STATES_MAX)
+        .spawn_bfs()
+        .join();
+    let states = checker.unique_state_count();
+    let generated = checker.state_count();
+    println!(
+        "{name}: {states} states of {generated} to depth {}, {:?}",
+        checker.max_depth(),
+        began.elapsed()
+    );
+    assert!(generated < STATES_MAX, "{name}: not all of it was seen");
+    checker.assert_properties();
+    states
+}
+
+//= docs/fabric.md#4.9 type=test
+//= docs/fabric.md#6.2 type=test
+//= docs/fabric.md#6.6 type=test
+#[test]
+fn two_nodes_that_crash_stop_and_doubt_each_other() {
+    for (ends, expiries) in [(1, 0), (0, 2), (1, 1), (2, 0)] {
+        let fabric = Fabric { numbers: 2, twins: false, ends, enders: 2, stops: true, expiries, frames: 2 };
+        let states = explore(&format!("two nodes, {ends} end, {expiries} are taken for dead"), fabric);
+        assert!(states > 10);
+    }
+}
+
+//= docs/fabric.md#6.3 type=test
+//= docs/fabric.md#6.6 type=test
+#[test]
+fn three_nodes_that_connect_in_any_order() {
+    let fabric =
+        Fabric { numbers: 3, twins: false, ends: 0, enders: 0, stops: false, expiries: 0, frames: 1 };
+    assert!(explore("three nodes", fabric) > 100);
+}
+
+//= docs/fabric.md#5.6 type=test
+#[test]
+fn two_live_nodes_with_one_number_beside_another() {
+    let fabric = Fabric { numbers: 2, twins: true, ends: 0, enders: 0, stops: false, expiries: 0, frames: 1 };
+    assert!(explore("twins", fabric) > 100);
+}

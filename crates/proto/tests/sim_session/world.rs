@@ -1,0 +1,314 @@
+//! Nodes of a fabric over a network that loses, delays, reorders and duplicates, on a fake clock. One seed, one course of
+//! events. Frames flow over every link that is up, and each one that is delivered is checked.
+
+use linkbraid_proto::{Time, session::*};
+use linkbraid_wire::fabric::Header;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, BinaryHeap},
+    time::Duration,
+};
+
+/// What the network does to a message.
+#[derive(Debug, Clone, Copy)]
+pub struct Weather {
+    /// Percent that get lost.
+    pub loss: u64,
+    /// Percent that come twice.
+    pub duplicates: u64,
+    /// Delays lie between 5 us and this; messages overtake each other within it.
+    pub delay_max: Duration,
+}
+
+impl Weather {
+    pub const FAIR: Weather = Weather { loss: 0, duplicates: 0, delay_max: Duration::from_micros(50) };
+    pub const BAD: Weather = Weather { loss: 20, duplicates: 10, delay_max: Duration::from_millis(30) };
+}
+
+/// One start of a node.
+pub struct Node {
+    pub number: u16,
+    pub session: Session,
+    pub started: Time,
+    /// When a frame of each peer was first delivered.
+    pub first_frame: BTreeMap<u16, Time>,
+    pub links: Vec<(Time, u16, Verdict)>,
+    pub events: Vec<Event>,
+    wake: Option<Time>,
+    sequence: BTreeMap<u16, u32>,
+    /// What came of each peer: the epoch, and its sequences.
+    windows: BTreeMap<u16, (u64, Window)>,
+    delivered: BTreeSet<(u64, u32)>,
+    past: BTreeMap<u16, Vec<u64>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// A timer of a start.
+    Wake(u64),
+    /// A start sends a frame to every peer.
+    Frames(u64),
+    Control {
+        from: u16,
+        to: u16,
+        bytes: ControlBytes,
+    },
+    Frame {
+        to: u16,
+        header: Header,
+    },
+}
+
+pub struct World {
+    pub now: Time,
+    pub weather: Weather,
+    /// Live starts by epoch.
+    pub live: BTreeMap<u64, Node>,
+    pub settings: Settings,
+    /// Pairs (from, to) between which nothing passes.
+    pub cut: BTreeSet<(u16, u16)>,
+    /// Control messages sent, frames sent and delivered.
+    pub said: u64,
+    pub sent: u64,
+    pub taken: u64,
+    epochs: u64,
+    due: BinaryHeap<Reverse<(Time, u64, Due)>>,
+    order: u64,
+    seed: u64,
+    pub trace: u64,
+}
+
+pub fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+impl World {
+    pub fn new(seed: u64, weather: Weather, settings: Settings) -> World {
+        World {
+            now: Time::ZERO,
+            weather,
+            live: BTreeMap::new(),
+            settings,
+            cut: BTreeSet::new(),
+            said: 0,
+            sent: 0,
+            taken: 0,
+            // Epochs get smaller: clocks go back.
+            epochs: 1 << 40,
+            due: BinaryHeap::new(),
+            order: 0,
+            seed,
+            trace: 0,
+        }
+    }
+
+    pub fn random(&mut self, limit: u64) -> u64 {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.seed >> 33) % limit.max(1)
+    }
+
+    /// Starts a node; its epoch.
+    pub fn start(&mut self, number: u16) -> u64 {
+        self.epochs -= 1 + self.random(100);
+        let epoch = self.epochs;
+        let config = Config { node: number, epoch, settings: self.settings };
+        let session = Session::new(config, epoch ^ self.seed).expect("good settings");
+        let node = Node {
+            number,
+            session,
+            started: self.now,
+            first_frame: BTreeMap::new(),
+            links: Vec::new(),
+            events: Vec::new(),
+            wake: None,
+            sequence: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            delivered: BTreeSet::new(),
+            past: BTreeMap::new(),
+        };
+        self.live.insert(epoch, node);
+        self.input(epoch, Input::Start);
+        self.at(self.now, Due::Frames(epoch));
+        epoch
+    }
+
+    pub fn kill(&mut self, epoch: u64) {
+        self.live.remove(&epoch);
+    }
+
+    pub fn stop(&mut self, epoch: u64) {
+        self.input(epoch, Input::Stop);
+        self.live.remove(&epoch);
+    }
+
+    /// The epochs of the live starts of a number.
+    pub fn of(&self, number: u16) -> Vec<u64> {
+        let of = |(epoch, node): (&u64, &Node)| (node.number == number).then_some(*epoch);
+        self.live.iter().filter_map(of).collect()
+    }
+
+    pub fn input(&mut self, epoch: u64, input: Input<'_>) {
+        let Some(node) = self.live.get_mut(&epoch) else { return };
+        node.session.handle(self.now, input);
+        self.drain(epoch);
+    }
+
+    pub fn set(&mut self, epoch: u64, settings: Settings) {
+        let now = self.now;
+        let node = self.live.get_mut(&epoch).expect("it lives");
+        node.session.set(now, settings).expect("good settings");
+        self.drain(epoch);
+    }
+
+    fn drain(&mut self, epoch: u64) {
+        let now = self.now;
+        let node = self.live.get_mut(&epoch).expect("it lives");
+        let from = node.number;
+        let mut out = Vec::new();
+        while let Some(action) = node.session.poll_action() {
+            match action {
+                Action::Send { node: to, bytes } => out.push((to, bytes)),
+                Action::Link { node: peer, old: _, new } => {
+                    node.links.push((now, peer, new));
+                    if let Verdict::Up { epoch } = new {
+                        let past = node.past.entry(peer).or_default();
+                        assert!(past.last() == Some(&epoch) || !past.contains(&epoch), "an epoch came back");
+                        past.push(epoch);
+                    }
+                }
+                Action::Event(event) => node.events.push(event),
+            }
+        }
+        let wake = node.session.poll_timeout();
+        assert!(wake.is_none_or(|at| at > now), "what is due is done");
+        if wake != node.wake {
+            node.wake = wake;
+            if let Some(at) = wake {
+                self.at(at, Due::Wake(epoch));
+            }
+        }
+        for (to, bytes) in out {
+            self.said += 1;
+            for byte in bytes.iter().chain(&now.0.to_be_bytes()) {
+                self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+            self.carry(from, to, Due::Control { from, to, bytes });
+        }
+    }
+
+    fn at(&mut self, at: Time, due: Due) {
+        self.order += 1;
+        self.due.push(Reverse((at, self.order, due)));
+    }
+
+    fn carry(&mut self, from: u16, to: u16, due: Due) {
+        let weather = self.weather;
+        let copies = match self.random(100) {
+            _ if self.cut.contains(&(from, to)) => 0,
+            roll if roll < weather.loss => 0,
+            roll if roll < weather.loss + weather.duplicates => 2,
+            _ => 1,
+        };
+        for _ in 0..copies {
+            let delay = 5_000 + self.random(weather.delay_max.as_nanos() as u64);
+            self.at(self.now + Duration::from_nanos(delay), due);
+        }
+    }
+
+    /// A frame to every peer that is up, and again in 10 ms.
+    fn frames(&mut self, epoch: u64) {
+        let Some(node) = self.live.get_mut(&epoch) else { return };
+        let mut out = Vec::new();
+        for peer in 0..self.settings.nodes {
+            let Some(gate) = node.session.gate(peer) else { continue };
+            let sequence = node.sequence.entry(peer).or_default();
+            *sequence = sequence.wrapping_add(1);
+            out.push((peer, gate.header(0, *sequence, 100)));
+        }
+        let from = node.number;
+        for (to, header) in out {
+            self.sent += 1;
+            self.carry(from, to, Due::Frame { to, header });
+        }
+        self.at(self.now + millis(10), Due::Frames(epoch));
+    }
+
+    fn frame(&mut self, epoch: u64, header: &Header) {
+        let now = self.now;
+        let Some(node) = self.live.get_mut(&epoch) else { return };
+        let Some(gate) = node.session.gate(header.sender) else { return };
+        if gate.admit(header).is_err() {
+            return;
+        }
+        let (known, window) =
+            node.windows.entry(header.sender).or_insert_with(|| (gate.peer_epoch, Window::default()));
+        if *known != gate.peer_epoch {
+            (*known, *window) = (gate.peer_epoch, Window::default());
+        }
+        if window.take(header.sequence).is_err() {
+            return;
+        }
+        assert!(node.delivered.insert((header.sender_epoch, header.sequence)), "a frame came twice");
+        assert_eq!(header.receiver_epoch, epoch, "for another start");
+        assert_eq!(header.receiver, node.number, "for another node");
+        let last = node.past[&header.sender].last();
+        assert_eq!(last, Some(&header.sender_epoch), "of an old epoch");
+        node.first_frame.entry(header.sender).or_insert(now);
+        self.taken += 1;
+    }
+
+    /// Lets everything happen that is due until then.
+    pub fn run(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        while self.due.peek().is_some_and(|Reverse((at, ..))| *at <= end) {
+            let Some(Reverse((at, _, due))) = self.due.pop() else { break };
+            self.now = at;
+            match due {
+                Due::Wake(epoch) => {
+                    if let Some(node) = self.live.get_mut(&epoch).filter(|node| node.wake == Some(at)) {
+                        node.wake = None;
+                        self.input(epoch, Input::Timeout);
+                    }
+                }
+                Due::Frames(epoch) => self.frames(epoch),
+                Due::Control { from, to, bytes } => {
+                    for epoch in self.of(to) {
+                        self.input(epoch, Input::Message { node: from, bytes: &bytes });
+                    }
+                }
+                Due::Frame { to, header } => {
+                    self.of(to).into_iter().for_each(|epoch| self.frame(epoch, &header));
+                }
+            }
+        }
+        self.now = end;
+    }
+
+    /// Whether every live pair is up, and nobody else.
+    pub fn check(&self) -> Result<(), String> {
+        for node in self.live.values() {
+            for peer in (0..self.settings.nodes).filter(|peer| *peer != node.number) {
+                let is = node.session.gate(peer).map(|gate| gate.peer_epoch);
+                if is != self.of(peer).first().copied() {
+                    let verdict = node.session.verdict(peer);
+                    return Err(format!(
+                        "{} has of {peer}: {verdict:?}, lives {:?}",
+                        node.number,
+                        self.of(peer)
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs until all links are true; how long it took.
+    pub fn run_until_true(&mut self, deadline: Duration) -> Duration {
+        let began = self.now;
+        while let Err(wrong) = self.check() {
+            assert!(self.now.since(began) < deadline, "after {:?}: {wrong}", self.now.since(began));
+            self.run(millis(1));
+        }
+        self.now.since(began)
+    }
+}

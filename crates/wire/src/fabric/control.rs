@@ -1,0 +1,212 @@
+//! Control messages: what two nodes say to connect, to stay connected, and to part.
+
+use super::{
+    FabricRefusal, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, header::parse_message,
+};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a control message without the header.
+pub const CONTROL_LEN: usize = 32;
+
+/// What a control message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ControlKind {
+    /// Asks for an ACCEPT; proves nothing.
+    Hello = 1,
+    /// Answers a HELLO at once.
+    Accept = 2,
+    /// Says that the sender holds the link as up.
+    Alive = 3,
+    /// The sender stops; its epoch will never speak again.
+    Bye = 4,
+    /// Answers a HELLO that cannot be accepted.
+    Refuse = 5,
+}
+
+impl ControlKind {
+    /// The five in the order of their numbers.
+    pub const ALL: [ControlKind; 5] =
+        [ControlKind::Hello, ControlKind::Accept, ControlKind::Alive, ControlKind::Bye, ControlKind::Refuse];
+}
+
+/// Why a HELLO cannot be accepted. What the sender has instead stands in its [`Offer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum RefuseReason {
+    /// Another number of nodes.
+    Nodes = 1,
+    /// Another MTU.
+    Mtu = 2,
+    /// Another live node has that number.
+    Taken = 3,
+}
+
+impl RefuseReason {
+    /// The three in the order of their numbers.
+    pub const ALL: [RefuseReason; 3] = [RefuseReason::Nodes, RefuseReason::Mtu, RefuseReason::Taken];
+}
+
+/// What a node says of itself in every control message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Offer {
+    /// Number of nodes of its fabric, [`NODES_MIN`] to [`NODES_MAX`].
+    pub nodes: u16,
+    /// MTU of its interface, [`MTU_MIN`] to [`MTU_MAX`].
+    pub mtu: u32,
+    /// Longest time between two of its ALIVEs, in microseconds; not 0.
+    pub interval_us: u32,
+    /// It is dead after that many intervals without an ALIVE; not 0.
+    pub multiplier: u8,
+    /// What its data path is capable of, a bit each; unknown bits say nothing.
+    pub features: u16,
+}
+
+/// One control message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Control {
+    /// What it is for.
+    pub kind: ControlKind,
+    /// Why, in a REFUSE; none in others.
+    pub reason: Option<RefuseReason>,
+    /// What the sender is like.
+    pub offer: Offer,
+    /// A number nobody can know but who gets this message; not 0. Who sends it back has received it.
+    pub cookie: u64,
+    /// Which of the sender's cookies for the receiver this is: the last one and 1, wrapping. Stands in the header's sequence.
+    pub number: u32,
+    /// The cookie that came from the receiver's present epoch; 0 if none did, which only HELLO and BYE may say.
+    pub echo: u64,
+}
+
+impl Control {
+    /// The rules that bytes must keep and so must values.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), FabricRefusal> {
+        //= docs/fabric.md#3.3
+        if self.reason.is_some() != (self.kind == ControlKind::Refuse) {
+            return Err(FabricRefusal::Reason);
+        }
+        //= docs/fabric.md#3.4
+        if !(NODES_MIN..=NODES_MAX).contains(&self.offer.nodes) {
+            return Err(FabricRefusal::Nodes);
+        }
+        if !(MTU_MIN..=MTU_MAX).contains(&self.offer.mtu) {
+            return Err(FabricRefusal::Mtu);
+        }
+        if self.offer.interval_us == 0 || self.offer.multiplier == 0 {
+            return Err(FabricRefusal::Timing);
+        }
+        //= docs/fabric.md#3.5
+        let answers = !matches!(self.kind, ControlKind::Hello | ControlKind::Bye);
+        if self.cookie == 0 || (answers && self.echo == 0) {
+            return Err(FabricRefusal::Cookie);
+        }
+        Ok(())
+    }
+
+    fn emit(&self) -> [u8; CONTROL_LEN] {
+        let mut bytes = [0; CONTROL_LEN];
+        bytes[0] = self.kind as u8;
+        bytes[1] = self.reason.map_or(0, |reason| reason as u8);
+        bytes[2..4].copy_from_slice(&self.offer.nodes.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.offer.mtu.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.offer.interval_us.to_be_bytes());
+        bytes[12] = self.offer.multiplier;
+        bytes[14..16].copy_from_slice(&self.offer.features.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.cookie.to_be_bytes());
+        bytes[24..32].copy_from_slice(&self.echo.to_be_bytes());
+        bytes
+    }
+
+    fn parse(bytes: &[u8; CONTROL_LEN], number: u32) -> Result<Control, FabricRefusal> {
+        let [kind, reason, n0, n1, m0, m1, m2, m3, rest @ ..] = bytes;
+        //= docs/fabric.md#3.6
+        let [i0, i1, i2, i3, multiplier, _reserved, f0, f1, rest @ ..] = rest;
+        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, e4, e5, e6, e7] = rest;
+        //= docs/fabric.md#3.2
+        let kind = ControlKind::ALL.into_iter().find(|known| *known as u8 == *kind);
+        let reason = match reason {
+            0 => None,
+            reason => {
+                let known = RefuseReason::ALL.into_iter().find(|known| *known as u8 == *reason);
+                Some(known.ok_or(FabricRefusal::Reason)?)
+            }
+        };
+        let control = Control {
+            kind: kind.ok_or(FabricRefusal::ControlType)?,
+            reason,
+            offer: Offer {
+                nodes: u16::from_be_bytes([*n0, *n1]),
+                mtu: u32::from_be_bytes([*m0, *m1, *m2, *m3]),
+                interval_us: u32::from_be_bytes([*i0, *i1, *i2, *i3]),
+                multiplier: *multiplier,
+                features: u16::from_be_bytes([*f0, *f1]),
+            },
+            cookie: u64::from_be_bytes([*c0, *c1, *c2, *c3, *c4, *c5, *c6, *c7]),
+            number,
+            echo: u64::from_be_bytes([*e0, *e1, *e2, *e3, *e4, *e5, *e6, *e7]),
+        };
+        control.check()?;
+        Ok(control)
+    }
+}
+
+/// Who sends a control message to whom.
+fn header(sender: (u16, u64), receiver: (u16, u64), number: u32) -> Header {
+    //= docs/fabric.md#3.1
+    Header {
+        kind: Kind::Control,
+        sender: sender.0,
+        receiver: receiver.0,
+        stream: 0,
+        sender_epoch: sender.1,
+        receiver_epoch: receiver.1,
+        sequence: number,
+        length: CONTROL_LEN as u32,
+    }
+}
+
+/// A whole control message, header first, from a node to a node, each with its epoch.
+///
+/// # Errors
+/// The rule that it would break.
+pub fn emit_control(
+    sender: (u16, u64),
+    receiver: (u16, u64),
+    control: &Control,
+) -> Result<[u8; HEADER_LEN + CONTROL_LEN], FabricRefusal> {
+    let header = header(sender, receiver, control.number);
+    header.check()?;
+    control.check()?;
+    //= docs/fabric.md#3.7
+    if control.kind != ControlKind::Hello && header.receiver_epoch == 0 {
+        return Err(FabricRefusal::Epoch);
+    }
+    let mut bytes = [0; HEADER_LEN + CONTROL_LEN];
+    bytes[..HEADER_LEN].copy_from_slice(&header.emit());
+    bytes[HEADER_LEN..].copy_from_slice(&control.emit());
+    Ok(bytes)
+}
+
+/// Reads a whole control message, header first.
+///
+/// # Errors
+/// Why it was refused; see `docs/fabric.md`, sections 2 and 3.
+pub fn parse_control(bytes: &[u8]) -> Result<(Header, Control), FabricRefusal> {
+    let (header, rest) = parse_message(bytes)?;
+    if header.kind != Kind::Control {
+        return Err(FabricRefusal::OtherKind);
+    }
+    //= docs/fabric.md#3.6
+    let (body, _appended) = rest.split_first_chunk::<CONTROL_LEN>().ok_or(FabricRefusal::Truncated)?;
+    let control = Control::parse(body, header.sequence)?;
+    //= docs/fabric.md#3.7
+    if control.kind != ControlKind::Hello && header.receiver_epoch == 0 {
+        return Err(FabricRefusal::Epoch);
+    }
+    Ok((header, control))
+}
