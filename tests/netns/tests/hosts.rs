@@ -126,10 +126,8 @@ fn members_come_and_go_under_a_connection_that_lives_on() {
     assert!(!flow.ended(), "the changes took longer than the flow");
     let outcome = flow.finish().expect("the connection lives to its end");
     assert!(outcome.mbit() > single, "one link has {single}, and this was {outcome:?}");
-    // Two seconds together: one alone may hold TCP's own time-out, when a change meets its first window.
-    let worst =
-        outcome.each_second.windows(2).map(|two| two.iter().sum::<f64>() / 2.0).fold(f64::INFINITY, f64::min);
-    assert!(worst > 0.2 * single, "the flow stood still: {outcome:?}");
+    let worst = outcome.each_second.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(worst > 0.1 * single, "the flow stood still: {outcome:?}");
     net.wait_tables(&["a", "b"]);
 }
 
