@@ -49,6 +49,11 @@ packages() {
 			echo "cpio command:cpio"
 			echo "xz-utils command:xz"
 		fi
+		# The fabric finds libfabric at run time; its headers are compared with what the program declares of them.
+		if [ -e crates/fabric/src/ofi ]; then
+			echo "libfabric1 library:libfabric.so.1"
+			echo "libfabric-dev header:rdma/fabric.h"
+		fi
 		# Real servers and clients, for the tests of applications.
 		echo "nginx command:nginx nginx"
 		echo "vsftpd command:vsftpd vsftpd"
@@ -70,6 +75,7 @@ present() {
 	case $kind in
 	command) PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null ;;
 	header) echo "#include <$name>" | cc -E - >/dev/null 2>&1 ;;
+	library) PATH=$PATH:/usr/sbin:/sbin ldconfig -p | grep -q "^[[:space:]]*$name " ;;
 	esac
 }
 

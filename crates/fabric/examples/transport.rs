@@ -12,6 +12,7 @@ use nix::{
 use std::{
     error::Error,
     fs::File,
+    io::Write,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
@@ -37,6 +38,9 @@ const WINDOW: u64 = 512 << 10;
 /// For a transport that loses: how long nothing comes before the rest counts as lost.
 const SILENCE: Duration = Duration::from_millis(200);
 
+/// How long what was sent may take to go.
+const SENT_LAST: Duration = Duration::from_secs(60);
+
 type Port = Box<dyn Transport>;
 
 fn sleep(port: &mut Port, full: &[u16]) {
@@ -48,6 +52,14 @@ fn sleep(port: &mut Port, full: &[u16]) {
         };
     }
     port.disarm();
+}
+
+/// Looks after what was sent until it is gone: it may need that.
+fn finish(port: &mut Port) {
+    let begun = Instant::now();
+    while port.stats(1).queued > 0 && begun.elapsed() < SENT_LAST {
+        sleep(port, &[]);
+    }
 }
 
 /// How many frames crossed, and how long that took.
@@ -75,6 +87,7 @@ fn one_way(ports: &mut [Port; 2], size: usize, count: u64) -> (u64, Duration) {
                 }
             }
             from.flush();
+            finish(from);
         });
         let (mut got, mut last, mut sum) = (0, Instant::now(), 0u64);
         let mut copy = vec![0; size];
@@ -156,6 +169,7 @@ fn there_and_back(ports: &mut [Port; 2], size: usize, sleeps: bool) -> Duration 
             times.push(begun.elapsed());
         }
         answer(here, sleeps, 1, &mut copy, true);
+        finish(here);
         times.sort();
         times[times.len() / 2] / 2
     })
@@ -180,6 +194,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let rate = size as f64 / each;
         let lost = count - got;
         print!("{size:>6} bytes: {each:>8.1} ns a frame, {rate:>6.2} GB/s, {lost} of {count} lost;");
+        std::io::stdout().flush()?;
         for sleeps in [false, true] {
             let half = there_and_back(&mut ports, size, sleeps);
             print!(

@@ -3,7 +3,7 @@
 use crate::{
     Error, Result, Transport,
     limits::{NODES_MAX, QUEUES_MAX},
-    shm, udp,
+    ofi, shm, udp,
 };
 use std::str::FromStr;
 
@@ -29,6 +29,7 @@ pub struct Address {
 enum Place {
     Shm(shm::Place),
     Udp(udp::Place),
+    Ofi(ofi::Place),
 }
 
 impl FromStr for Address {
@@ -39,8 +40,9 @@ impl FromStr for Address {
         let place = match transport {
             "shm" => Place::Shm(shm::Place::parse(text, place)?),
             "udp" => Place::Udp(udp::Place::parse(text, place)?),
+            "ofi" => Place::Ofi(ofi::Place::parse(text, place)?),
             other => {
-                let cause = format!("there is no transport '{other}'; there are 'shm' and 'udp'");
+                let cause = format!("there is no transport '{other}'; there are 'shm', 'udp' and 'ofi'");
                 let error = Error::new(text, "cannot use this transport", cause);
                 return Err(error.hint("--transport shm:/dev/shm/NAME"));
             }
@@ -76,6 +78,7 @@ impl Address {
         match &self.place {
             Place::Shm(place) => place.open(&self.text, join),
             Place::Udp(place) => place.open(&self.text, join),
+            Place::Ofi(place) => place.open(&self.text, join),
         }
     }
 }

@@ -8,9 +8,13 @@
 #[cfg(not(loom))]
 mod address;
 mod bytes;
+#[cfg(not(loom))]
+mod directory;
 pub mod engine;
 mod error;
 pub mod limits;
+#[cfg(not(loom))]
+mod ofi;
 pub mod ring;
 #[cfg(not(loom))]
 mod shm;

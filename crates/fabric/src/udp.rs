@@ -1,11 +1,10 @@
 //! `udp:FILE`: nodes on whatever network, each frame in one datagram or cut into several.
 //!
-//! `FILE` says who is where ([`directory`]); only datagrams from those addresses are taken. Nothing longer than the
+//! `FILE` says who is where ([`crate::directory`]); only datagrams from those addresses are taken. Nothing longer than the
 //! path to a peer takes is sent; a path that shrinks is noticed when the kernel refuses. There is no flow control
 //! beyond the own socket: a frame may be lost, but none comes twice, and none comes in part.
 
 mod assembly;
-mod directory;
 mod outbox;
 mod piece;
 mod port;
@@ -16,7 +15,7 @@ mod tests;
 pub use assembly::{Assembly, Outcome};
 pub use piece::{HEAD as PIECE_HEAD, Piece, head as piece_head};
 
-use crate::{Error, Join, Result, Transport};
+use crate::{Error, Join, Result, Transport, directory::Directory};
 use std::path::PathBuf;
 
 /// What stands behind `udp:`.
@@ -57,7 +56,7 @@ impl Place {
 
     /// Opens every queue.
     pub(crate) fn open(&self, address: &str, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
-        let directory = directory::Directory::read(&self.file, join)?;
+        let directory = Directory::read(&self.file, join)?;
         (0..join.queues).map(|queue| port::open(&directory, address, join, queue, self.mtu)).collect()
     }
 }

@@ -6,13 +6,13 @@ use sending::piece_size;
 
 use super::{
     assembly::{Assembly, Outcome},
-    directory::Directory,
     outbox::Outbox,
     piece::Piece,
     socket::{Inbox, RawAddress, Socket},
 };
 use crate::{
     Armed, Bytes, Error, Join, Refused, Result, Shape, Stats, Taken, Transport,
+    directory::Directory,
     limits::{FRAME_MAX, PATH_LOOK_FRAMES, SOCKET_SLEEP_MAX},
 };
 use nix::{

@@ -2,11 +2,11 @@ mod net;
 
 use super::{
     assembly::{Assembly, Outcome},
-    directory::Directory,
     piece::{HEAD, Piece, head},
 };
 use crate::{
     Address, Join,
+    directory::Directory,
     limits::{FRAME_MAX, FRAMES_REMEMBERED, SLOTS},
 };
 use proptest::prelude::*;

@@ -29,7 +29,7 @@ impl Directory {
     }
 
     /// Reads the text of one. What is wrong otherwise.
-    pub(super) fn parse(text: &str, join: &Join) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, join: &Join) -> Result<Self, String> {
         let mut found: HashMap<u16, SocketAddr> = HashMap::new();
         for (line, text) in (1..).zip(text.lines()) {
             let text = text.split('#').next().unwrap_or_default().trim();
