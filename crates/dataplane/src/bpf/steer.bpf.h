@@ -150,6 +150,19 @@ static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const s
 	return LB_TX_GUEST;
 }
 
+/*
+ * Whether the bond has, or had, its MAC from another member: the kernel's bond changes its MAC before the tables do, and
+ * what it sends meanwhile is no guest's. As a guest's it would leave by any port under the MAC of another port's member:
+ * the switch would send the answers to the wrong one. The frame then has the MAC that the tables know.
+ */
+static __always_inline int is_ours(struct __sk_buff *skb, const struct lb_config *bond, const struct lb_mac *source)
+{
+	struct lb_mac_key key = mac_key(source);
+
+	return bpf_map_lookup_elem(&lb_own_macs, &key) &&
+	       !bpf_skb_store_bytes(skb, ETH_ALEN, &bond->mac, ETH_ALEN, 0);
+}
+
 /* A copy to each segment, the last one with the buffer itself. */
 static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
 						       const struct lb_mac *to, enum lb_reason reason, int *verdict)
@@ -274,7 +287,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	key = mac_key((const struct lb_mac *)eth->h_dest);
 	protocol = eth->h_proto;
-	if (!same_mac(&source, &bond->mac))
+	if (!same_mac(&source, &bond->mac) && !is_ours(skb, bond, &source))
 		return steer_guest(skb, bond, &source, verdict);
 	if (bond->n_rules)
 		*its_class = class = class_of(skb, bond);

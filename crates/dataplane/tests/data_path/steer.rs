@@ -182,6 +182,22 @@ fn a_guest_keeps_its_addresses_and_its_member() {
 }
 
 #[test]
+fn what_the_bond_sends_under_another_members_mac_is_no_guests() {
+    let rig = Rig::new(4);
+    // As just after the first member left: the kernel's bond has the MAC of another one already.
+    let sent = || [0, 1, 2, 3].map(|slot| rig.path.member_counts(slot).unwrap().tx.frames);
+    for (to, reason) in [(peer(0), "tx_peer"), (PLAIN, "tx_plain"), (BROADCAST, "tx_multicast")] {
+        for _ in 0..8 {
+            let before = sent();
+            let used = slots(&rig, [udp(to, own(2), 0, 100)].into_iter(), reason);
+            let by: Vec<u8> =
+                (0..4).filter(|slot| sent()[usize::from(*slot)] > before[usize::from(*slot)]).collect();
+            assert_eq!(used, by, "each member sends under its own MAC");
+        }
+    }
+}
+
+#[test]
 fn without_a_live_lane_frames_are_dropped_and_counted() {
     let rig = Rig::new(2);
     for number in [0, 1] {
