@@ -1,59 +1,102 @@
-//! A report for people at a terminal.
+//! The tables of a report: what a terminal shows and what a page shows are the same.
 
 mod failover;
 mod urgent;
 
-use crate::report::{Bound, Case, Goal, Report};
+use crate::report::{Bound, Case, Delivery, Flood, Goal, Report};
 use crate::stats::Spread;
 use std::fmt::Write;
 
 /// From this busy share of the CPU on, before anything was started, CPU figures say little.
 const BUSY: f64 = 0.1;
 
+/// Rows under headings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Table {
+    /// What each column is.
+    pub headings: Vec<String>,
+    /// Columns of words, which stand flush left; those of numbers stand flush right.
+    pub words: &'static [usize],
+    /// The rows, each with a cell for every heading.
+    pub rows: Vec<Vec<String>>,
+    /// Lines below it.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// A table of these rows.
+    fn new<const N: usize>(
+        headings: [&str; N],
+        words: &'static [usize],
+        rows: impl Iterator<Item = [String; N]>,
+    ) -> Self {
+        Self {
+            headings: headings.map(ToOwned::to_owned).into(),
+            words,
+            rows: rows.map(Into::into).collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The columns under each other, as a terminal shows them.
+    fn text(&self) -> String {
+        let all = || std::iter::once(&self.headings).chain(&self.rows);
+        let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.headings.len()).map(width).collect();
+        let mut out = String::new();
+        for row in all() {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let _ = if self.words.contains(&column) {
+                    write!(line, "{cell:<width$}  ")
+                } else {
+                    write!(line, "{cell:>width$}  ")
+                };
+            }
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+        self.notes.iter().for_each(|note| out.push_str(&format!("{note}\n")));
+        out
+    }
+}
+
+/// The tables that a report has.
+pub(crate) fn tables(report: &Report) -> Vec<Table> {
+    let mut tables = Vec::new();
+    if !report.cases.is_empty() {
+        tables.push(Table::new(HEADINGS, &[0, 2], report.cases.iter().map(row)));
+    }
+    if !report.failovers.is_empty() {
+        tables.push(failover::table(&report.failovers));
+    }
+    if !report.messages.is_empty() {
+        tables.push(urgent::table(&report.messages));
+    }
+    if !report.cuts.is_empty() {
+        tables.push(urgent::cuts(&report.cuts));
+    }
+    if !report.deliveries.is_empty() {
+        tables.push(Table::new(DELIVERY_HEADINGS, &[0, 1, 2], report.deliveries.iter().map(delivery)));
+    }
+    if !report.floods.is_empty() {
+        tables.push(Table::new(FLOOD_HEADINGS, &[0], report.floods.iter().map(flood)));
+    }
+    tables
+}
+
 /// All of a report that fits a terminal: one line a case, then what was left out, then the goals.
 pub fn text(report: &Report) -> String {
     let mut out = format!("{}: {}\n{}\n", report.experiment, report.about, report.machine.line());
-    if report.background_cpu_share > BUSY {
-        let _ = writeln!(
-            out,
-            "note: the CPU was {:.0} % busy before the run; CPU figures have other work in them",
-            report.background_cpu_share * 100.0
-        );
+    if let Some(note) = busy(report) {
+        let _ = writeln!(out, "note: {note}");
     }
-    if !report.cases.is_empty() {
+    for table in tables(report) {
         out.push('\n');
-        out.push_str(&cases(report));
-    }
-    if !report.failovers.is_empty() {
-        out.push('\n');
-        out.push_str(&failover::text(&report.failovers));
+        out.push_str(&table.text());
     }
     if let Some(soak) = &report.soak {
         out.push('\n');
         out.push_str(&failover::soak(soak));
-    }
-    if !report.messages.is_empty() {
-        out.push('\n');
-        out.push_str(&urgent::text(&report.messages));
-    }
-    if !report.cuts.is_empty() {
-        out.push('\n');
-        out.push_str(&urgent::cuts(&report.cuts));
-    }
-    for delivery in &report.deliveries {
-        let way = format!("{} {} -> {}", delivery.kind, delivery.from, delivery.to);
-        let _ = writeln!(
-            out,
-            "{way:<28} {} sent, {} once, {} more than once, {} never",
-            delivery.sent, delivery.once, delivery.more, delivery.never
-        );
-    }
-    for flood in &report.floods {
-        let _ = writeln!(
-            out,
-            "{:<28} {} frames into the switch, {} flooded",
-            flood.traffic, flood.frames, flood.flooded
-        );
     }
     for (what, reasons) in [("left out", &report.skipped), ("failed", &report.failed)] {
         for reason in reasons {
@@ -64,33 +107,34 @@ pub fn text(report: &Report) -> String {
     out
 }
 
-const HEADINGS: [&str; 8] =
-    ["case", "Mbit/s (min to max)", "ratios", "again/10k", "TX diff", "RX diff", "CPU", "CPU s/GB"];
-
-fn cases(report: &Report) -> String {
-    let mut rows = vec![HEADINGS.map(ToOwned::to_owned)];
-    rows.extend(report.cases.iter().map(row));
-    // Words to the left, numbers to the right.
-    aligned(&rows, &[0, 2])
+/// That the machine did other things too, if it did.
+pub(crate) fn busy(report: &Report) -> Option<String> {
+    let share = report.background_cpu_share;
+    (share > BUSY).then(|| {
+        format!("the CPU was {:.0} % busy before the run; CPU figures have other work in them", share * 100.0)
+    })
 }
 
-/// Rows under each other; the columns named are flush left, the others flush right.
-fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let mut out = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let _ = if left.contains(&column) {
-                write!(line, "{cell:<width$}  ")
-            } else {
-                write!(line, "{cell:>width$}  ")
-            };
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-    out
+const HEADINGS: [&str; 8] =
+    ["case", "Mbit/s (min to max)", "ratios", "again/10k", "TX diff", "RX diff", "CPU", "CPU s/GB"];
+const DELIVERY_HEADINGS: [&str; 7] = ["frames", "from", "to", "sent", "once", "more than once", "never"];
+const FLOOD_HEADINGS: [&str; 3] = ["traffic", "frames into the switch", "flooded"];
+
+fn delivery(delivery: &Delivery) -> [String; 7] {
+    let Delivery { kind, from, to, sent, once, more, never } = delivery;
+    [
+        kind.clone(),
+        from.clone(),
+        to.clone(),
+        sent.to_string(),
+        once.to_string(),
+        more.to_string(),
+        never.to_string(),
+    ]
+}
+
+fn flood(flood: &Flood) -> [String; 3] {
+    [flood.traffic.clone(), flood.frames.to_string(), flood.flooded.to_string()]
 }
 
 fn row(case: &Case) -> [String; 8] {

@@ -1,6 +1,6 @@
 //! Failures and changes under traffic, one line a case; and the long run of random ones.
 
-use super::aligned;
+use super::Table;
 use crate::report::{Failover, Soak};
 use crate::stats::Spread;
 use std::fmt::Write;
@@ -18,16 +18,13 @@ const HEADINGS: [&str; 9] = [
 ];
 
 /// The failures and changes of a report.
-pub(super) fn text(failovers: &[Failover]) -> String {
-    let mut rows = vec![HEADINGS.map(ToOwned::to_owned)];
-    rows.extend(failovers.iter().map(row));
-    let mut out = aligned(&rows, &[0]);
+pub(super) fn table(failovers: &[Failover]) -> Table {
+    let mut table = Table::new(HEADINGS, &[0], failovers.iter().map(row));
     for failover in failovers {
-        for reason in &failover.connections_lost {
-            let _ = writeln!(out, "connection lost: {}: {reason}", failover.id);
-        }
+        let lost = failover.connections_lost.iter();
+        table.notes.extend(lost.map(|reason| format!("connection lost: {}: {reason}", failover.id)));
     }
-    out
+    table
 }
 
 fn row(failover: &Failover) -> [String; 9] {

@@ -1,28 +1,24 @@
 //! Round trips of messages, one line a case; and what cuts did to them.
 
-use super::aligned;
+use super::Table;
 use crate::report::{Cut, CutCase, MessageCase, MessageRatio, Outcome};
 use crate::stats::Spread;
-use std::fmt::Write;
 
 const HEADINGS: [&str; 8] =
     ["case", "queue", "median us (min to max)", "99 % us", "max us", "lost", "ratios to", "bulk Mbit/s"];
 
 /// Round trips in each scenario.
-pub(super) fn text(cases: &[MessageCase]) -> String {
-    let mut rows = vec![HEADINGS.map(ToOwned::to_owned)];
-    rows.extend(cases.iter().map(row));
-    let mut out = aligned(&rows, &[0, 1, 6]);
-    if let Some(first) = cases.first() {
+pub(super) fn table(cases: &[MessageCase]) -> Table {
+    let mut table = Table::new(HEADINGS, &[0, 1, 6], cases.iter().map(row));
+    table.notes.extend(cases.first().map(|first| {
         let settings = &first.messages;
         let run = if settings.real_time { "real-time threads" } else { "ordinary threads" };
-        let _ = writeln!(
-            out,
+        format!(
             "messages of {} bytes, one each {:.0} us, sent and answered by {run}",
             settings.bytes, settings.period_us
-        );
-    }
-    out
+        )
+    }));
+    table
 }
 
 fn row(case: &MessageCase) -> [String; 8] {
@@ -71,10 +67,8 @@ const CUT_HEADINGS: [&str; 9] = [
 ];
 
 /// What cuts did.
-pub(super) fn cuts(cases: &[CutCase]) -> String {
-    let mut rows = vec![CUT_HEADINGS.map(ToOwned::to_owned)];
-    rows.extend(cases.iter().map(cut_row));
-    aligned(&rows, &[0])
+pub(super) fn cuts(cases: &[CutCase]) -> Table {
+    Table::new(CUT_HEADINGS, &[0], cases.iter().map(cut_row))
 }
 
 fn cut_row(case: &CutCase) -> [String; 9] {
