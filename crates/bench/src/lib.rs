@@ -5,13 +5,16 @@
 
 mod bed;
 mod clock;
+mod collect;
 mod cpu;
 mod deliver;
 mod events;
 mod experiments;
 mod flow;
 mod interrupt;
+mod limit;
 mod machine;
+mod page;
 mod percentiles;
 mod planned;
 mod plot;
@@ -22,6 +25,7 @@ mod save;
 mod stats;
 mod table;
 
+pub use collect::Collected;
 pub use experiments::{EXPERIMENTS, Experiment, find};
 pub use machine::Machine;
 pub use report::{
@@ -31,7 +35,7 @@ pub use report::{
     Soak, Trace,
 };
 pub use sample::Sample;
-pub use save::{Saved, save};
+pub use save::{Saved, SavedPage, save, save_page};
 pub use stats::Spread;
 pub use table::text;
 

@@ -40,6 +40,9 @@ pub struct Machine {
     pub system: String,
     /// The version of linkbraid.
     pub linkbraid: String,
+    /// The commit it was built from, with `+` after it if files had been changed; empty where that is not known.
+    #[serde(default)]
+    pub commit: String,
     /// How the linkbraid that was measured was compiled: `release` or `debug`.
     pub build: String,
     /// The version of iperf3.
@@ -63,6 +66,7 @@ impl Machine {
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
             system: value(&read("/etc/os-release"), "PRETTY_NAME", '=').trim_matches('"').to_owned(),
             linkbraid: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: env!("LINKBRAID_COMMIT").to_owned(),
             build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
             iperf3: iperf3.split_whitespace().nth(1).map_or_else(unknown, ToOwned::to_owned),
         }
@@ -70,8 +74,9 @@ impl Machine {
 
     /// One line for people.
     pub fn line(&self) -> String {
+        let commit = if self.commit.is_empty() { "" } else { ", commit " };
         format!(
-            "{}, {} cores, {} MiB, Linux {}, {}, iperf3 {}, linkbraid {} ({})",
+            "{}, {} cores, {} MiB, Linux {}, {}, iperf3 {}, linkbraid {} ({}{commit}{})",
             self.cpu,
             self.cores,
             self.memory_mib,
@@ -79,7 +84,8 @@ impl Machine {
             self.system,
             self.iperf3,
             self.linkbraid,
-            self.build
+            self.build,
+            self.commit,
         )
     }
 }

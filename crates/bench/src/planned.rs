@@ -5,6 +5,7 @@ use crate::report::{Metric, Parameters, Ratio, Report};
 use crate::sample::Rival;
 use crate::stats::Spread;
 use linkbraid_api::Error;
+use linkbraid_lab::LinkSpec;
 use linkbraid_lab::iperf::{Direction, Load, Traffic};
 
 /// Does something to the links of a lab (`true`), or undoes it.
@@ -80,16 +81,18 @@ impl<'a> Planned<'a> {
     /// For the report.
     pub fn parameters(&self) -> Parameters {
         let specs = &self.bed.lab().topology().hosts;
-        let sender = match self.traffic.direction {
-            Direction::Reverse => specs.get(1),
-            Direction::Forward | Direction::Both => specs.first(),
+        let (sender, receiver) = match self.traffic.direction {
+            Direction::Reverse => (specs.get(1), specs.first()),
+            Direction::Forward | Direction::Both => (specs.first(), specs.get(1)),
         };
+        let rates = |links: &[LinkSpec]| links.iter().filter_map(|link| link.rate_mbit).collect();
         let links = sender.map_or(&[][..], |host| &host.links);
         let bonded = ["a", "b"].iter().any(|name| self.bed.is_bonded(name));
         let members = sender.is_some_and(|host| self.bed.is_bonded(&host.name));
         Parameters {
             members: if members { u32::try_from(links.len()).unwrap_or(0) } else { 0 },
-            rate_mbit: links.iter().filter_map(|link| link.rate_mbit).collect(),
+            rate_mbit: rates(links),
+            far_rate_mbit: receiver.map(|host| rates(&host.links)).unwrap_or_default(),
             load: load_name(self.traffic.load),
             flows: self.traffic.flows,
             direction: match self.traffic.direction {

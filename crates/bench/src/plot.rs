@@ -4,7 +4,7 @@ mod draw;
 
 use crate::stats::Spread;
 
-pub use draw::svg;
+pub use draw::{panel_svg, svg};
 
 /// Some panels under one title.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +86,11 @@ impl Panel {
     pub fn bars(groups: Vec<String>, series: Vec<Series>) -> Self {
         let ticks = groups.into_iter().enumerate().map(|(i, name)| (i as f64, name)).collect();
         Self::new(Style::Bars, ticks, series)
+    }
+
+    /// Whether there is nothing to draw in it.
+    pub fn is_empty(&self) -> bool {
+        self.series.iter().all(|series| series.points.is_empty())
     }
 
     fn new(style: Style, ticks: Vec<(f64, String)>, series: Vec<Series>) -> Self {

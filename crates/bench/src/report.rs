@@ -105,6 +105,9 @@ pub struct Parameters {
     pub members: u32,
     /// The rate of each link in Mbit/s; empty where links are as fast as the machine.
     pub rate_mbit: Vec<u32>,
+    /// The same of the receiving host's links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub far_rate_mbit: Vec<u32>,
     /// `tcp cubic`, `tcp bbr` or `udp`.
     pub load: String,
     /// Flows each way.

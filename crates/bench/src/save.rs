@@ -1,6 +1,8 @@
-//! Writes a report as JSON and as SVG.
+//! Writes a report as JSON and as SVG, and many of them as a page.
 
+use crate::collect::Collected;
 use crate::experiments;
+use crate::page::page;
 use crate::plot;
 use crate::report::Report;
 use linkbraid_api::Error;
@@ -24,6 +26,37 @@ pub fn save(report: &Report, folder: &Path) -> Result<Saved, Error> {
     let json = serde_json::to_string_pretty(report).map_err(|e| cannot(&saved.json, e.to_string()))?;
     std::fs::write(&saved.json, json + "\n").map_err(|e| cannot(&saved.json, e.to_string()))?;
     std::fs::write(&saved.svg, svg(report)?).map_err(|e| cannot(&saved.svg, e.to_string()))?;
+    Ok(saved)
+}
+
+/// Where a page went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedPage {
+    /// The page.
+    pub page: PathBuf,
+    /// All that it was made of.
+    pub json: PathBuf,
+}
+
+/// Writes the page of some reports, and beside it the reports themselves, all in one JSON file.
+///
+/// # Errors
+/// A figure cannot be drawn, or a file cannot be written.
+pub fn save_page(collected: &Collected, path: &Path) -> Result<SavedPage, Error> {
+    let cannot = |path: &Path, cause: String| Error::new(path.display().to_string(), "cannot write", cause);
+    let saved = SavedPage { page: path.to_owned(), json: path.with_extension("json") };
+    if saved.json == saved.page {
+        return Err(Error::new(
+            path.display().to_string(),
+            "cannot write",
+            "the page is HTML, JSON goes beside it",
+        )
+        .hint("linkbraid bench report --out report.html"));
+    }
+    let html = page(collected)?;
+    let json = serde_json::to_string_pretty(collected).map_err(|e| cannot(&saved.json, e.to_string()))?;
+    std::fs::write(&saved.page, html).map_err(|e| cannot(&saved.page, e.to_string()))?;
+    std::fs::write(&saved.json, json + "\n").map_err(|e| cannot(&saved.json, e.to_string()))?;
     Ok(saved)
 }
 

@@ -3,6 +3,7 @@
 mod failover;
 mod urgent;
 
+use crate::limit;
 use crate::report::{Bound, Case, Delivery, Flood, Goal, Report};
 use crate::stats::Spread;
 use std::fmt::Write;
@@ -64,7 +65,7 @@ impl Table {
 pub(crate) fn tables(report: &Report) -> Vec<Table> {
     let mut tables = Vec::new();
     if !report.cases.is_empty() {
-        tables.push(Table::new(HEADINGS, &[0, 2], report.cases.iter().map(row)));
+        tables.push(Table::new(HEADINGS, &[0, 3], report.cases.iter().map(row)));
     }
     if !report.failovers.is_empty() {
         tables.push(failover::table(&report.failovers));
@@ -94,9 +95,8 @@ pub fn text(report: &Report) -> String {
         out.push('\n');
         out.push_str(&table.text());
     }
-    if let Some(soak) = &report.soak {
-        out.push('\n');
-        out.push_str(&failover::soak(soak));
+    for note in notes(report) {
+        let _ = writeln!(out, "{note}");
     }
     for (what, reasons) in [("left out", &report.skipped), ("failed", &report.failed)] {
         for reason in reasons {
@@ -107,6 +107,15 @@ pub fn text(report: &Report) -> String {
     out
 }
 
+/// What there is to say beside tables, a line each.
+pub(crate) fn notes(report: &Report) -> Vec<String> {
+    report
+        .soak
+        .iter()
+        .flat_map(|soak| failover::soak(soak).lines().map(ToOwned::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
 /// That the machine did other things too, if it did.
 pub(crate) fn busy(report: &Report) -> Option<String> {
     let share = report.background_cpu_share;
@@ -115,8 +124,17 @@ pub(crate) fn busy(report: &Report) -> Option<String> {
     })
 }
 
-const HEADINGS: [&str; 8] =
-    ["case", "Mbit/s (min to max)", "ratios", "again/10k", "TX diff", "RX diff", "CPU", "CPU s/GB"];
+const HEADINGS: [&str; 9] = [
+    "case",
+    "Mbit/s (min to max)",
+    "of what links allow",
+    "ratios",
+    "again/10k",
+    "TX diff",
+    "RX diff",
+    "CPU",
+    "CPU s/GB",
+];
 const DELIVERY_HEADINGS: [&str; 7] = ["frames", "from", "to", "sent", "once", "more than once", "never"];
 const FLOOD_HEADINGS: [&str; 3] = ["traffic", "frames into the switch", "flooded"];
 
@@ -137,12 +155,16 @@ fn flood(flood: &Flood) -> [String; 3] {
     [flood.traffic.clone(), flood.frames.to_string(), flood.flooded.to_string()]
 }
 
-fn row(case: &Case) -> [String; 8] {
+fn row(case: &Case) -> [String; 9] {
     let median = |spread: Option<Spread>, format: fn(f64) -> String| {
         spread.map_or_else(|| "-".to_owned(), |spread| format(spread.median))
     };
     let percent = |x: f64| format!("{:.1} %", x * 100.0);
     let medians = &case.medians;
+    let of_limit = limit::goodput_mbit(&case.parameters).zip(medians.mbit).map_or_else(
+        || "-".to_owned(),
+        |(limit, mbit)| format!("{} of {limit:.1}", percent(mbit.median / limit)),
+    );
     let mut ratios: Vec<String> = case
         .ratios
         .iter()
@@ -152,6 +174,7 @@ fn row(case: &Case) -> [String; 8] {
     [
         case.id.clone(),
         medians.mbit.map_or_else(String::new, |s| format!("{:.1} ({:.1} to {:.1})", s.median, s.min, s.max)),
+        of_limit,
         ratios.join(", "),
         medians.lost_share.map_or_else(
             || median(medians.again_per_10k, |x| format!("{x:.1}")),

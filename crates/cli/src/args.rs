@@ -10,7 +10,7 @@ mod member;
 mod records;
 mod run;
 
-pub use bench::{ALL as ALL_EXPERIMENTS, BenchRunArgs, BenchVerb};
+pub use bench::{ALL as ALL_EXPERIMENTS, BenchReportArgs, BenchRunArgs, BenchVerb};
 pub use bond::BondVerb;
 pub use class::ClassVerb;
 pub use fabric::FabricVerb;

@@ -1,10 +1,10 @@
 //! `linkbraid bench`: the experiments.
 
-use crate::args::{ALL_EXPERIMENTS, BenchRunArgs, BenchVerb};
+use crate::args::{ALL_EXPERIMENTS, BenchReportArgs, BenchRunArgs, BenchVerb};
 use crate::report::{self, Failed};
 use crate::text;
 use linkbraid_api::Error;
-use linkbraid_bench::{EXPERIMENTS, Experiment, Guard, Options, Report};
+use linkbraid_bench::{Collected, EXPERIMENTS, Experiment, Guard, Options, Report};
 use std::io::{self, Write};
 
 /// Does what the verb says.
@@ -12,6 +12,7 @@ pub fn run(verb: BenchVerb, json: bool) -> Result<(), Failed> {
     match verb {
         BenchVerb::List => list(json),
         BenchVerb::Run(args) => run_all(&args, json),
+        BenchVerb::Report(args) => make_report(&args, json),
     }
 }
 
@@ -69,6 +70,22 @@ fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
         report::print(&text::json(&reports))?;
     }
     verdict(args.strict, &reports, &not_run)
+}
+
+fn make_report(args: &BenchReportArgs, json: bool) -> Result<(), Failed> {
+    let made = Collected::from_folder(&args.folder).and_then(|collected| {
+        let page = args.out.clone().unwrap_or_else(|| args.folder.join("report.html"));
+        let saved = linkbraid_bench::save_page(&collected, &page)?;
+        Ok((collected, saved))
+    });
+    let (collected, saved) = made.map_err(Failed::refused)?;
+    if json {
+        return report::print(&text::json(&collected));
+    }
+    for reason in collected.missing.iter().chain(&collected.unread) {
+        report::print(&format!("not measured: {}: {}\n", reason.id, reason.reason))?;
+    }
+    report::print(&format!("report: {}, {}\n", saved.page.display(), saved.json.display()))
 }
 
 fn verdict(strict: bool, reports: &[Report], not_run: &[&str]) -> Result<(), Failed> {

@@ -18,6 +18,9 @@ const TITLE: u32 = 70;
 const LEGEND: i32 = 190;
 const LEGEND_LINE: i32 = 19;
 const COLUMNS: usize = 2;
+/// A panel by itself, without the legend below it.
+const NARROW: (u32, u32) = (480, 320);
+const LEGEND_MAX: u32 = 400;
 const X_LABELS: u32 = 46;
 const Y_LABELS: u32 = 62;
 /// How many labels the y axis has, about.
@@ -52,6 +55,26 @@ pub fn svg(figure: &Figure, below: &str) -> Result<String, Error> {
     Ok(text)
 }
 
+/// One panel as an SVG document of its own, narrow enough for a telephone: its legend is below it.
+pub fn panel_svg(panel: &Panel) -> Result<String, Error> {
+    let panel = panel.clone().scaled();
+    let entries = u32::try_from(panel.series.len() + panel.references.len() + 1).unwrap_or(u32::MAX);
+    let legend_height = (entries * LEGEND_LINE.unsigned_abs()).min(LEGEND_MAX);
+    let mut text = String::new();
+    {
+        let size = (NARROW.0, NARROW.1 + legend_height);
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        let drawn = root.fill(&WHITE).and_then(|()| {
+            let (plot, below) = root.split_vertically(NARROW.1);
+            axes(&plot, &panel)?;
+            legend(&below, &panel, (Y_LABELS.cast_signed(), LEGEND_LINE / 2))?;
+            root.present()
+        });
+        drawn.map_err(|e| Error::new("plot", format!("cannot draw '{}'", panel.title), e.to_string()))?;
+    }
+    Ok(text)
+}
+
 fn draw(root: &Area<'_>, figure: &Figure, below: &str, grid: (usize, usize)) -> Drawn {
     root.fill(&WHITE)?;
     let (head, body) = root.split_vertically(TITLE);
@@ -71,9 +94,15 @@ fn write(area: &Area<'_>, text: &str, at: (i32, i32), size: i32, colour: &RGBCol
 fn one_panel(area: &Area<'_>, panel: &Panel) -> Drawn {
     let (width, _) = area.dim_in_pixel();
     let (plot, side) = area.split_horizontally(i32::try_from(width).unwrap_or(i32::MAX) - LEGEND);
+    axes(&plot, panel)?;
+    legend(&side, panel, (2, 44))
+}
+
+/// Everything but the legend.
+fn axes(plot: &Area<'_>, panel: &Panel) -> Drawn {
     let (low, high) = panel.x_range();
     let (bottom, top) = panel.y_range();
-    let mut chart = ChartBuilder::on(&plot)
+    let mut chart = ChartBuilder::on(plot)
         .caption(&panel.title, TextStyle::from(("sans-serif", 15).into_font()).color(&INK))
         .margin(10)
         .set_label_area_size(LabelAreaPosition::Left, Y_LABELS)
@@ -92,7 +121,7 @@ fn one_panel(area: &Area<'_>, panel: &Panel) -> Drawn {
         .label_style(TextStyle::from(("sans-serif", 12).into_font()).color(&INK))
         .y_label_formatter(&|y| if panel.decades { decade(*y) } else { number(*y, top) })
         .draw()?;
-    x_axis(&plot, &chart, panel)?;
+    x_axis(plot, &chart, panel)?;
     for reference in &panel.references {
         dashed(&mut chart, reference)?;
     }
@@ -104,7 +133,7 @@ fn one_panel(area: &Area<'_>, panel: &Panel) -> Drawn {
             Style::Bars => bars(&mut chart, series, index, count, bottom)?,
         }
     }
-    legend(&side, panel)
+    Ok(())
 }
 
 /// The labels under the axis, which plotters would put at numbers of its own choice.
@@ -200,24 +229,23 @@ fn errors(chart: &mut Axes<'_, '_>, points: impl Iterator<Item = (f64, Spread)>,
     Ok(())
 }
 
-fn legend(side: &Area<'_>, panel: &Panel) -> Drawn {
-    let mut y = 44;
+fn legend(side: &Area<'_>, panel: &Panel, (x, mut y): (i32, i32)) -> Drawn {
     let left = Pos::new(HPos::Left, VPos::Center);
     for (index, series) in panel.series.iter().enumerate() {
-        let mark = Rectangle::new([(2, y - 5), (14, y + 5)], colour(index).filled());
+        let mark = Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour(index).filled());
         side.draw(&mark)?;
-        write(side, &series.name, (21, y), 12, &INK, left)?;
+        write(side, &series.name, (x + 19, y), 12, &INK, left)?;
         y += LEGEND_LINE;
     }
     for reference in &panel.references {
-        for (from, to) in [(0, 6), (10, 16)] {
+        for (from, to) in [(x - 2, x + 4), (x + 8, x + 14)] {
             side.draw(&PathElement::new(vec![(from, y), (to, y)], INK))?;
         }
-        write(side, &reference.name, (21, y), 12, &INK, left)?;
+        write(side, &reference.name, (x + 19, y), 12, &INK, left)?;
         y += LEGEND_LINE;
     }
     if panel.series.iter().flat_map(|s| &s.points).any(|(_, s)| s.max > s.min) {
-        write(side, "bars from min to max", (2, y + 4), 11, &GREY, left)?;
+        write(side, "bars from min to max", (x, y + 4), 11, &GREY, left)?;
     }
     Ok(())
 }

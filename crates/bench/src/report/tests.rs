@@ -33,6 +33,7 @@ pub(crate) fn case(id: &str, members: u32, mbit: &[f64]) -> Case {
         parameters: Parameters {
             members,
             rate_mbit: vec![100; members.max(1) as usize],
+            far_rate_mbit: vec![100; members.max(1) as usize],
             load: "tcp cubic".into(),
             flows: 1,
             direction: "forward".into(),

@@ -7,7 +7,8 @@ fn a_table_has_the_medians_the_ratios_and_what_was_missed() {
     let bonded = text.lines().find(|line| line.starts_with("100mbit/cubic-1/n2")).expect("there");
     let words: Vec<&str> = bonded.split_whitespace().collect();
     assert_eq!(words[1..5], ["190.0", "(180.0", "to", "200.0)"], "{text}");
-    assert_eq!(words[5..11], ["2.000", "single,", "rival", "2.0", "Mbit/s", "1.5"], "{text}");
+    assert_eq!(words[5..9], ["99.3", "%", "of", "191.3"], "{text}");
+    assert_eq!(words[9..15], ["2.000", "single,", "rival", "2.0", "Mbit/s", "1.5"], "{text}");
     assert!(text.contains("left out: 500mbit/udp/n8: too slow"), "{text}");
     assert!(text.contains("goals: 1 of 3 met"), "{text}");
     assert!(text.contains("not met: 100mbit/cubic-1/n2: 1.500 again, wanted below 1"), "{text}");

@@ -1,4 +1,4 @@
-//! `bench list`, `bench run`.
+//! `bench list`, `bench run`, `bench report`.
 
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
@@ -8,7 +8,8 @@ pub const EXAMPLES: &str = "\
 Examples:
   linkbraid bench list
   linkbraid bench run scaling --quick
-  linkbraid bench run all --out results";
+  linkbraid bench run all --out results
+  linkbraid bench report --in results";
 
 /// The name that stands for all experiments.
 pub const ALL: &str = "all";
@@ -34,6 +35,28 @@ Examples:
 Each experiment leaves a JSON file with every sample, and a plot as SVG. A goal
 that is not met is reported; it is an error only with --strict.")]
     Run(BenchRunArgs),
+
+    /// Make one page of HTML of the newest results, with the papers' values beside them
+    #[command(after_help = "\
+Examples:
+  linkbraid bench report
+  linkbraid bench report --in results --out report.html
+
+The page needs nothing but itself. Beside it goes a JSON file with everything
+that it was made of.")]
+    Report(BenchReportArgs),
+}
+
+/// `bench report`
+#[derive(Debug, Args)]
+pub struct BenchReportArgs {
+    /// Where the results are
+    #[arg(long = "in", value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+
+    /// The page; the JSON file beside it has the same name and ends in .json [default: report.html in that folder]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
 }
 
 /// `bench run`

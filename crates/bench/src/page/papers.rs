@@ -1,0 +1,148 @@
+//! What the papers measured, beside what was measured here.
+
+use crate::report::{Case, Report};
+use maud::{Markup, html};
+
+/// One value of a paper.
+struct Row {
+    figure: &'static str,
+    what: &'static str,
+    paper: &'static str,
+    /// The same, measured here; nothing if it was not.
+    ours: fn(&Report) -> Option<String>,
+}
+
+/// The values of the papers that an experiment repeats, and what was changed, and why.
+struct Paper {
+    experiment: &'static str,
+    changed: &'static str,
+    rows: &'static [Row],
+}
+
+const PAPERS: [Paper; 4] = [
+    Paper {
+        experiment: "scaling",
+        changed: "Two hosts with four NICs of 100 Mbit/s each on one unmanaged switch were two machines; here they are namespaces, links are \
+                  token buckets of the same rate, and more rates and numbers of members are tried. netperf is iperf3.",
+        rows: &[
+            Row {
+                figure: "BondingPlus, Fig. 4",
+                what: "goodput of 2, 3 and 4 NICs of 100 Mbit/s over that of one, TCP",
+                paper: "proportional to the number of NICs",
+                ours: |report| multiples(report, "100mbit/cubic-1"),
+            },
+            Row {
+                figure: "BondingPlus, Fig. 4",
+                what: "the same, UDP",
+                paper: "a little above TCP",
+                ours: |report| multiples(report, "100mbit/udp"),
+            },
+            Row {
+                figure: "BondingPlus, Fig. 5",
+                what: "how far the shares of four NICs are apart, TCP",
+                paper: "almost equal",
+                ours: |report| {
+                    let spread = report.case("100mbit/cubic-1/n4")?.medians.tx_imbalance?;
+                    Some(format!("{:.1} %", spread.median * 100.0))
+                },
+            },
+        ],
+    },
+    Paper {
+        experiment: "overhead",
+        changed: "The paper's NIC carried 100 Mbit/s, so that its CPU was not the limit; here the link has no rate, and all that is \
+                  between one and the other is CPU.",
+        rows: &[
+            Row {
+                figure: "BondingPlus, Table 2",
+                what: "throughput with one NIC, with over without",
+                paper: "0.9996 (94.01 of 94.05 Mbit/s)",
+                ours: |report| ratio(report, |case| case.ratio("single")),
+            },
+            Row {
+                figure: "BondingPlus, Table 2",
+                what: "CPU, with over without",
+                paper: "1.066 (2.40 of 2.25 s)",
+                ours: |report| ratio(report, |case| case.ratio("cpu")),
+            },
+        ],
+    },
+    Paper {
+        experiment: "plain",
+        changed: "netperf for 10 minutes is iperf3 for seconds, several times in turns; the CPU is that of both hosts and the switch.",
+        rows: &[
+            Row {
+                figure: "ELT, Table 1",
+                what: "two NICs, one of them off, over one NIC",
+                paper: "0.952 (89.40 of 93.91 Mbit/s)",
+                ours: |report| {
+                    Some(format!("{:.3}", report.case("cubic/to-plain/two-one-off")?.ratio("single")?))
+                },
+            },
+            Row {
+                figure: "ELT, Table 1",
+                what: "two NICs over one NIC",
+                paper: "1.878 (176.35 of 93.91 Mbit/s)",
+                ours: |report| Some(format!("{:.3}", report.case("cubic/to-plain/two")?.ratio("single")?)),
+            },
+        ],
+    },
+    Paper {
+        experiment: "urgent",
+        changed: "The paper timed messages inside its driver; here whole round trips are timed, and `stats --latency` shows where the time went.",
+        rows: &[Row {
+            figure: "BondingPlus, Figs. 6 to 9",
+            what: "median round trip beside bulk traffic: one channel with priority 0, with priority 6, a channel of their own",
+            paper: "very long, much shorter but jittery, shortest",
+            ours: |report| {
+                let of = |row: &str| {
+                    let case = report.messages.iter().find(|case| case.id == format!("udp/{row}"))?;
+                    Some(format!("{:.0} us", case.medians.median_us?.median))
+                };
+                Some(format!("{}, {}, {}", of("one-0")?, of("one-6")?, of("two")?))
+            },
+        }],
+    },
+];
+
+/// The values of the paper beside ours; nothing where there is no paper.
+pub(super) fn beside(report: &Report) -> Markup {
+    let Some(paper) = PAPERS.iter().find(|paper| paper.experiment == report.experiment) else {
+        return html! {};
+    };
+    html! {
+        p { b { "Changed against the paper: " } (paper.changed) }
+        div.scroll {
+            table {
+                thead { tr { th { "figure" } th { "what" } th { "the paper" } th { "here" } } }
+                tbody {
+                    @for row in paper.rows {
+                        tr {
+                            td { (row.figure) }
+                            td { (row.what) }
+                            td { (row.paper) }
+                            td { ((row.ours)(report).unwrap_or_else(|| "not measured".to_owned())) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Goodput with two, three and four members over that of one bare link.
+fn multiples(report: &Report, load: &str) -> Option<String> {
+    let of = |n: u32| report.case(&format!("{load}/n{n}")).and_then(|case| case.ratio("single"));
+    let found: Vec<String> = (2..=4).filter_map(|n| Some(format!("{:.2} with {n}", of(n)?))).collect();
+    (!found.is_empty()).then(|| found.join(", "))
+}
+
+/// A ratio of each bonded case, with the load's name.
+fn ratio(report: &Report, value: fn(&Case) -> Option<f64>) -> Option<String> {
+    let found: Vec<String> = report
+        .cases
+        .iter()
+        .filter_map(|case| Some(format!("{:.3} ({})", value(case)?, case.parameters.load)))
+        .collect();
+    (!found.is_empty()).then(|| found.join(", "))
+}
