@@ -54,6 +54,10 @@ packages() {
 			echo "libfabric1 library:libfabric.so.1"
 			echo "libfabric-dev header:rdma/fabric.h"
 		fi
+		# The report is looked at in a real browser.
+		if [ -e crates/bench/src/page/tests ]; then
+			echo "chromium command:chromium"
+		fi
 		# Real servers and clients, for the tests of applications.
 		echo "nginx command:nginx nginx"
 		echo "vsftpd command:vsftpd vsftpd"

@@ -77,16 +77,16 @@ pub(super) fn summary(reports: &[Report]) -> Markup {
         p { (claims.len()) " claims, " (missed) " of them missed somewhere." }
         div.scroll {
             table {
-                thead { tr { th { "experiment" } th { "what" } th.number { "wanted" } th.number { "worst" } th { "verdict" } } }
+                thead { tr { th { "verdict" } th { "experiment" } th { "what" } th.number { "wanted" } th.number { "worst" } } }
                 tbody {
                     @for claim in &claims {
                         @let (class, verdict) = claim.verdict();
                         tr {
+                            td class=(class) { (verdict) }
                             td { a href={ "#" (claim.experiment) } { (claim.experiment) } }
                             td { (claim.what) }
                             td.number { (wanted(claim)) }
                             td.number { (claim.worst().map_or_else(|| "-".to_owned(), worst)) }
-                            td class=(class) { (verdict) }
                         }
                     }
                 }

@@ -1,3 +1,5 @@
+mod browser;
+
 use super::*;
 use crate::report::tests::report;
 
