@@ -39,7 +39,7 @@ pub use port::{Port, PortRefusal, TapPort};
 pub use shared::Shared;
 pub use spin::{Idle, Poll, SPIN_MAX, Spin};
 pub use vnet::{LOOK_LEN, judge};
-pub use window::Window;
+pub use window::{WINDOW, Window};
 
 use crate::{Error, Result, Shape, Transport};
 use control::Outlet;
@@ -99,6 +99,8 @@ pub enum End {
 struct Peer {
     /// 0 while it is not connected.
     epoch: u64,
+    /// The epoch that was connected last: whose the sequences are.
+    last: u64,
     resets: u64,
     /// Of the next message to it.
     sequence: u32,
@@ -195,6 +197,7 @@ impl Peer {
     fn new(storm: Bucket) -> Self {
         Self {
             epoch: 0,
+            last: 0,
             resets: 0,
             sequence: 0,
             window: Window::default(),
@@ -262,9 +265,13 @@ impl<T: Transport, P: Port> Engine<T, P> {
                     counters.one(Counter::Resets);
                 }
             }
-            peer.window = Window::default();
+            // A start that comes back counts on (6.1), and what it sent before may still come, once more (6.4).
+            if epoch != 0 && epoch != peer.last {
+                peer.window = Window::default();
+                peer.sequence = 0;
+                peer.last = epoch;
+            }
             peer.credit = Credit::default();
-            peer.sequence = 0;
             (peer.epoch, peer.resets) = (epoch, resets);
         }
         self.connected = self.peers.iter().filter(|peer| peer.epoch != 0).count();

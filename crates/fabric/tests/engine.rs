@@ -217,6 +217,46 @@ fn who_is_not_connected_gets_nothing_and_is_not_heard() {
 }
 
 #[test]
+fn a_start_that_comes_back_is_the_one_that_was_there() {
+    let (net, mut nodes) = nodes(2, 8, Config::default());
+    let sent = |sequence| bytes(&data(1, 0, sequence, &frame(mac(0), mac(1), sequence as usize)));
+    let take = |node: &mut Node, sequence| {
+        assert!(net.inject(1, 0, &sent(sequence)));
+        node.step();
+        node.kernel.discard()
+    };
+    assert_eq!((take(&mut nodes[0], 5), take(&mut nodes[0], 7)), (1, 1));
+    nodes[0].kernel.sends(&frame(mac(1), mac(0), 0));
+    nodes[0].step();
+    for seen in [true, false] {
+        // Down and up again; the queue's thread may see both at once.
+        nodes[0].control.set_link(1, None);
+        if seen {
+            nodes[0].step();
+        }
+        nodes[0].control.set_link(1, Some(epoch(1)));
+        nodes[0].step();
+        assert_eq!((take(&mut nodes[0], 5), take(&mut nodes[0], 7)), (0, 0), "they came before");
+    }
+    assert_eq!(nodes[0].count(1, Counter::RxDropTwice), 4);
+    assert_eq!((take(&mut nodes[0], 6), take(&mut nodes[0], 8)), (1, 1), "these did not");
+    // And the sequence goes on, or the peer would take what is new for what it had.
+    nodes[0].kernel.sends(&frame(mac(1), mac(0), 1));
+    nodes[0].step();
+    let message = net.steal(0, 1).unwrap();
+    let header = Header::parse(message.first_chunk().unwrap()).unwrap();
+    assert_eq!(header.sequence, 1);
+    // Another start begins anew.
+    nodes[0].control.set_link(1, Some(9));
+    nodes[0].step();
+    let mut other = data(1, 0, 5, &frame(mac(0), mac(1), 0));
+    other.0.sender_epoch = 9;
+    assert!(net.inject(1, 0, &bytes(&other)));
+    nodes[0].step();
+    assert_eq!((nodes[0].kernel.discard(), nodes[0].count(1, Counter::RxDropTwice)), (1, 4));
+}
+
+#[test]
 fn what_is_wrong_is_counted_by_its_reason() {
     let (net, mut nodes) = nodes(3, 64, Config::default());
     let good = data(1, 0, 5, &frame(mac(0), mac(1), 0));

@@ -161,10 +161,7 @@ impl Heart {
                         Verdict::Down(_) | Verdict::Refused { .. } => None,
                     };
                     self.control.set_link(node, epoch);
-                    // Both refuse, and the words of both say the same.
-                    if !same_refusal(old, new) {
-                        self.told(Told::Link { node, old, new });
-                    }
+                    self.told(Told::Link { node, old, new });
                     self.fit();
                 }
                 Action::Event(event) => self.told(Told::Event(event)),
@@ -243,14 +240,6 @@ impl Heart {
         self.over = true;
         self.control.stop();
         self.control.ring();
-    }
-}
-
-/// Whether only the side that refuses is another one.
-fn same_refusal(old: Verdict, new: Verdict) -> bool {
-    match (old, new) {
-        (Verdict::Refused { why: before, .. }, Verdict::Refused { why: now, .. }) => before == now,
-        _ => false,
     }
 }
 

@@ -86,6 +86,14 @@ impl Verdict {
     pub const fn is_up(&self) -> bool {
         matches!(self, Verdict::Up { .. })
     }
+
+    /// Whether both refuse for the same reason, whichever side does.
+    pub(super) fn says_the_same(&self, other: Verdict) -> bool {
+        match (*self, other) {
+            (Verdict::Refused { why: one, .. }, Verdict::Refused { why: two, .. }) => one == two,
+            _ => false,
+        }
+    }
 }
 
 /// Why a link is down.

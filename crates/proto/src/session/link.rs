@@ -292,6 +292,8 @@ impl Link {
         match &mut self.state {
             State::Up { .. } if known => self.down(call, verdict),
             State::Up { .. } => call.count(Counter::OtherEpoch),
+            // Both refuse, and each hears of the other's: nothing new, and nothing to hurry for.
+            State::Down(old) if old.says_the_same(verdict) => {}
             State::Down(old) => {
                 if std::mem::replace(old, verdict) != verdict {
                     call.out.push(Effect::Verdict(verdict));

@@ -167,6 +167,57 @@ fn hellos_get_rarer_and_begin_anew_when_the_peer_speaks() {
     assert!((3..=6).contains(&again), "as at the start: {again}");
 }
 
+/// Two nodes of 4 that differ in their MTU.
+fn strangers() -> [Session; 2] {
+    [(1, 10, 1500), (2, 20, 9000)].map(|(node, epoch, mtu)| {
+        let config = Config { node, epoch, settings: Settings::new(4, mtu) };
+        Session::new(config, u64::from(node)).expect("good settings")
+    })
+}
+
+/// Carries what each says to the other until `end`; how many messages that were.
+fn talk(pair: &mut [Session; 2], now: &mut Time, end: Time) -> usize {
+    let mut said = 0;
+    loop {
+        for from in 0..2 {
+            while let Some(action) = pair[from].poll_action() {
+                let (own, to) = (pair[from].node(), pair[1 - from].node());
+                if let Action::Send { node, bytes } = action
+                    && node == to
+                {
+                    said += 1;
+                    pair[1 - from].handle(*now, Input::Message { node: own, bytes: &bytes });
+                }
+            }
+        }
+        let next = pair.iter().filter_map(Session::poll_timeout).min().expect("a deadline");
+        if next > end {
+            *now = end;
+            return said;
+        }
+        *now = next.max(*now);
+        pair.iter_mut().for_each(|session| session.handle(*now, Input::Timeout));
+    }
+}
+
+//= docs/fabric.md#4.10 type=test
+#[test]
+fn nodes_that_refuse_each_other_grow_quiet_and_hear_of_a_change_at_once() {
+    let mut pair = strangers();
+    let mut now = Time::from_millis(1);
+    pair.iter_mut().for_each(|session| session.handle(now, Input::Start));
+    let end = now + millis(5_000);
+    talk(&mut pair, &mut now, end);
+    assert!(matches!(pair[0].verdict(2), Some(Verdict::Refused { .. })), "{:?}", pair[0].verdict(2));
+    let end = now + millis(10_000);
+    let said = talk(&mut pair, &mut now, end);
+    assert!((20..=60).contains(&said), "a HELLO and a REFUSE a second each way: {said} in ten");
+    pair[0].set(now, Settings::new(4, 9000)).expect("good settings");
+    let end = now + millis(20);
+    talk(&mut pair, &mut now, end);
+    assert!(pair.iter().all(Session::any_up), "{:?}", pair.each_ref().map(Session::any_up));
+}
+
 //= docs/fabric.md#4.4 type=test
 #[test]
 fn what_is_sent_after_a_link_came_up_comes_after_the_verdict() {
