@@ -140,6 +140,8 @@ pub struct Engine<T, P> {
     /// The peers whose queues are full, while we sleep.
     full: Vec<u16>,
     gone: bool,
+    /// The last step left nothing on either side.
+    drained: bool,
     /// Looks since there was something to do.
     rounds: u32,
 }
@@ -187,6 +189,7 @@ pub fn engines<T: Transport, P: Port>(
         publish_at: 0,
         full: Vec::with_capacity(usize::from(shape.nodes) + 1),
         gone: false,
+        drained: false,
         rounds: 0,
     };
     let engines = queues.into_iter().zip(outlets).enumerate().map(engine).collect();
@@ -214,6 +217,9 @@ impl<T: Transport, P: Port> Engine<T, P> {
     pub fn run(mut self) -> End {
         let end = loop {
             match self.step() {
+                // Nothing is left: whoever was just woken by what we delivered may need this very processor. Another look first
+                // would cost each frame two system calls.
+                Step::Worked if self.drained => self.rest(),
                 Step::Worked => {}
                 Step::Idle => self.rest(),
                 Step::Ended(end) => break end,
@@ -233,12 +239,15 @@ impl<T: Transport, P: Port> Engine<T, P> {
         if now >= self.publish_at {
             self.publish(now);
         }
-        let moved = self.receive(now) + self.send_controls() + self.send(now);
+        let received = self.receive(now);
+        let controls = self.send_controls();
+        let sent = self.send(now);
         self.transport.flush();
         if self.gone {
             return Step::Ended(End::PortGone);
         }
-        if moved == 0 {
+        self.drained = received < BATCH && controls < BATCH && sent < BATCH;
+        if received + controls + sent == 0 {
             return Step::Idle;
         }
         self.spin.worked();
