@@ -41,6 +41,10 @@ impl Course {
                     assert_ne!(old, new);
                     self.ups += usize::from(new.is_up());
                 }
+                Action::RoundTrip { node, .. } => {
+                    let state = self.links.get(&node);
+                    assert!(state.is_some_and(Verdict::is_up), "only who is up is asked: {state:?}");
+                }
                 Action::Event(_) => {}
             }
         }

@@ -214,6 +214,10 @@ impl Session {
                     Due::Doubt => self.drive(now, node, LinkInput::Doubted),
                     Due::Expire => self.drive(now, node, LinkInput::Expired),
                     Due::Send => {
+                        let settings = &self.settings;
+                        if self.peers.get_mut(&node).is_some_and(|peer| peer.asks(now, settings)) {
+                            self.drive(now, node, LinkInput::Ask);
+                        }
                         self.drive(now, node, LinkInput::Resend);
                         if let Some(peer) = self.peers.get_mut(&node) {
                             peer.said(now, &self.settings, &mut self.random);
@@ -244,9 +248,13 @@ impl Session {
             return self.counters.one(Counter::UnknownNode);
         };
         peer.heard = Some(now);
+        let took = peer.answered(now, header.sender_epoch, &control);
         self.counters.one(Counter::received(control.kind));
         let message = LinkInput::Message { from: header.sender_epoch, to: header.receiver_epoch, control };
         self.drive(now, node, message);
+        if let Some(took) = took {
+            self.act(Action::RoundTrip { node, took });
+        }
     }
 
     /// Somebody speaks with our number: another node, or ourselves through a loop.

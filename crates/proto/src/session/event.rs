@@ -2,7 +2,7 @@
 
 use linkbraid_wire::fabric::{CONTROL_LEN, HEADER_LEN, Offer, RefuseReason};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, time::Duration};
 
 /// A whole control message, header first.
 pub type ControlBytes = [u8; HEADER_LEN + CONTROL_LEN];
@@ -56,6 +56,13 @@ pub enum Action {
         old: Verdict,
         /// From now on.
         new: Verdict,
+    },
+    /// A peer has answered: how long it took from the question to here.
+    RoundTrip {
+        /// The peer.
+        node: u16,
+        /// With the time that both ends needed to take the messages up.
+        took: Duration,
     },
     /// Something worth telling people.
     Event(Event),

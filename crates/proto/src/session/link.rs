@@ -100,6 +100,10 @@ impl Link {
                     self.send(call, ControlKind::Hello, peer.epoch, peer.cookie);
                 }
             }
+            (LinkInput::Ask, State::Up { peer, rival: None, .. }) => {
+                //= docs/fabric.md#5.9
+                self.send(call, ControlKind::Hello, peer.epoch, peer.cookie);
+            }
             (LinkInput::Traffic { epoch }, State::Up { peer, .. }) if peer.epoch == epoch => {
                 call.out.push(Effect::Proof);
             }
@@ -116,7 +120,11 @@ impl Link {
             (LinkInput::Stop, _) => self.stop(call),
             // What is late: the timer of a link that has gone on since, frames of a start that is not up.
             (
-                LinkInput::Traffic { .. } | LinkInput::Expired | LinkInput::Doubted | LinkInput::Gone,
+                LinkInput::Ask
+                | LinkInput::Traffic { .. }
+                | LinkInput::Expired
+                | LinkInput::Doubted
+                | LinkInput::Gone,
                 State::Down(_) | State::Up { .. },
             ) => {}
         }

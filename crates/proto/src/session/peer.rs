@@ -6,7 +6,11 @@ use super::{
     timing::{Settings, detection},
 };
 use crate::{Time, random::Random};
+use linkbraid_wire::fabric::{Control, ControlKind};
 use std::time::Duration;
+
+/// How often a round trip is measured; less often where the interval is long.
+const ASK_EVERY: Duration = Duration::from_secs(1);
 
 /// What has run out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +29,10 @@ pub(super) struct Peer {
     pub heard: Option<Time>,
     /// When it last proved that it lives and hears.
     pub proven: Option<Time>,
+    /// When the question left that measures a round trip.
+    asked: Option<Time>,
+    /// When to ask next.
+    ask: Time,
     /// The last rival that was told.
     pub told_rival: Option<u64>,
     /// The next HELLO or ALIVE; none while the session does not run.
@@ -42,6 +50,8 @@ impl Peer {
             since: now,
             heard: None,
             proven: None,
+            asked: None,
+            ask: now,
             told_rival: None,
             send: None,
             gap: Duration::ZERO,
@@ -78,6 +88,28 @@ impl Peer {
         (self.send, self.expire, self.doubt) = (None, None, None);
     }
 
+    /// Whether it is time to ask how long a round trip takes; to be asked when something is said anyway.
+    pub fn asks(&mut self, now: Time, settings: &Settings) -> bool {
+        let asks = self.ask <= now && self.link.peer().is_some() && self.link.rival().is_none();
+        if asks {
+            //= docs/fabric.md#5.9
+            self.ask = now + ASK_EVERY.max(settings.interval() * 10);
+            self.asked = Some(now);
+        }
+        asks
+    }
+
+    /// How long the round trip took that ends with this message, if it is one.
+    pub fn answered(&mut self, now: Time, from: u64, control: &Control) -> Option<Duration> {
+        let asked = self.asked?;
+        let known = self.link.peer().is_some_and(|peer| peer.epoch == from);
+        let answers = known && control.kind == ControlKind::Accept && control.echo == self.link.cookie();
+        answers.then(|| {
+            self.asked = None;
+            now.since(asked)
+        })
+    }
+
     /// After something was sent because its time had come.
     pub fn said(&mut self, now: Time, settings: &Settings, random: &mut Random) {
         let timing = &settings.timing;
@@ -100,6 +132,7 @@ impl Peer {
         match effect {
             Effect::Verdict(verdict) => {
                 self.since = now;
+                self.asked = None;
                 self.gap = Duration::ZERO;
                 self.doubt = None;
                 self.expire = None;

@@ -218,6 +218,38 @@ fn nodes_that_refuse_each_other_grow_quiet_and_hear_of_a_change_at_once() {
     assert!(pair.iter().all(Session::any_up), "{:?}", pair.each_ref().map(Session::any_up));
 }
 
+//= docs/fabric.md#5.9 type=test
+#[test]
+fn a_round_trip_is_measured_once_a_second_and_proves_no_deafness() {
+    let mut node = Node::up();
+    let (mut asked, mut measured) = (0, Vec::new());
+    for _ in 0..300 {
+        let actions = node.pass(millis(10));
+        let said = sent(&actions, PEER.0);
+        for (hello, next) in said.iter().zip(said.iter().skip(1)) {
+            if hello.kind == ControlKind::Hello {
+                asked += 1;
+                assert_eq!(next.kind, ControlKind::Alive, "the last that it says is that it hears");
+                node.now = node.now + Duration::from_micros(250);
+                let wrong = Control { echo: hello.cookie ^ 1, ..answer(ControlKind::Accept, hello) };
+                for answered in
+                    [wrong, answer(ControlKind::Accept, hello), answer(ControlKind::Accept, hello)]
+                {
+                    measured.extend(node.hears(PEER, &answered));
+                }
+            }
+        }
+        node.handle(Input::Traffic { node: PEER.0, epoch: PEER.1 });
+    }
+    assert!((2..=4).contains(&asked), "{asked} in three seconds");
+    assert_eq!(measured.len(), asked, "once each: {measured:?}");
+    // The answer comes 250 us after the end of the 10 ms in which the question left.
+    let range = Duration::from_micros(250)..=Duration::from_micros(10_250);
+    let good =
+        |action: &Action| matches!(action, Action::RoundTrip { node: 2, took } if range.contains(took));
+    assert!(measured.iter().all(good), "{measured:?}");
+}
+
 //= docs/fabric.md#4.4 type=test
 #[test]
 fn what_is_sent_after_a_link_came_up_comes_after_the_verdict() {

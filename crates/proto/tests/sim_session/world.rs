@@ -176,6 +176,7 @@ impl World {
                         past.push(epoch);
                     }
                 }
+                Action::RoundTrip { took, .. } => assert!(!took.is_zero(), "nothing is quicker than light"),
                 Action::Event(event) => node.events.push(event),
             }
         }

@@ -37,6 +37,8 @@ impl Known {
 pub enum LinkInput {
     /// It is time to say something.
     Resend,
+    /// It is time to ask how long a round trip takes; right before [`LinkInput::Resend`].
+    Ask,
     /// A good control message of this peer for this node.
     Message {
         /// The sender's epoch.
