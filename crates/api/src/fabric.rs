@@ -106,6 +106,12 @@ pub struct FabricRecord {
     pub queues: u16,
     /// This start of this node; absent while it does not run.
     pub epoch: Option<u64>,
+    /// Bytes of memory that it shares with the other nodes, for each node; absent where none is shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_memory_bytes: Option<u64>,
+    /// The same for all nodes together: the size of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// What the kernel leaves to the receiver: `checksum`, `tso`, `uso`.
     pub offloads: Vec<String>,
     /// Processor time of its threads since it started, in milliseconds.
@@ -156,6 +162,12 @@ pub struct FabricPeerRecord {
 pub struct FabricStatsRecord {
     /// The fabric.
     pub fabric: String,
+    /// Processor time of its threads since it started, in milliseconds.
+    #[serde(default)]
+    pub cpu_ms: u64,
+    /// Of that, their share of one processor lately, in parts of a million; more than a million with several queues.
+    #[serde(default)]
+    pub cpu_ppm: u32,
     /// Those of all nodes together, in the order of their numbers.
     pub counters: Vec<CounterRecord>,
     /// Those that are counted for each node.
@@ -167,6 +179,30 @@ pub struct FabricStatsRecord {
 pub struct FabricPeerStats {
     /// The node.
     pub node: u16,
+    /// Bytes that wait for it in the transport.
+    #[serde(default)]
+    pub queued_bytes: u64,
+    /// How long messages took there and back; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<RoundTripRecord>,
     /// In the order of their numbers.
     pub counters: Vec<CounterRecord>,
+}
+
+/// How long messages of the session took to another node and back, in nanoseconds, since this node started: once a second,
+/// through the queues that the frames take, with the time in which both ends take them up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundTripRecord {
+    /// How many.
+    pub count: u64,
+    /// The shortest.
+    pub min_ns: u64,
+    /// Half took at most this.
+    pub p50_ns: u64,
+    /// Nine of ten took at most this.
+    pub p90_ns: u64,
+    /// 99 of 100 took at most this.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
 }

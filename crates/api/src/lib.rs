@@ -19,7 +19,7 @@ pub use class::{
 pub use error::{Error, ExitCode};
 pub use fabric::{
     FabricAdd, FabricDel, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSet, FabricStatsRecord,
-    NodeState, Poll,
+    NodeState, Poll, RoundTripRecord,
 };
 pub use record::{
     AddressMove, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord, Health, LaneRecord,

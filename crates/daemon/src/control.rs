@@ -265,8 +265,8 @@ impl Control {
                 Event::Frame { ifindex, slot, frame } => self.frame(ifindex, slot, &frame),
                 Event::Carrier { ifindex, carrier } => self.carrier(ifindex, carrier),
                 Event::Fabric { start, told } => {
-                    let sender = &mut self.sender;
-                    self.fabrics.values_mut().for_each(|fabric| fabric.told(start, told, sender));
+                    let (sender, now) = (&mut self.sender, self.clock.now());
+                    self.fabrics.values_mut().for_each(|fabric| fabric.told(now, start, told, sender));
                 }
                 Event::Neighbours { ifindex, list } => {
                     for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == ifindex) {

@@ -13,6 +13,7 @@ mod node;
 mod record;
 mod saved;
 mod told;
+mod trips;
 
 pub(crate) use adopt::{addresses_changed, all as adopt_all, link_changed, link_gone, retry};
 pub(crate) use record::{records, stats};
@@ -70,14 +71,27 @@ impl Fabric {
     }
 
     /// What its threads tell.
-    pub(crate) fn told(&mut self, start: u64, told: Told, sender: &mut ArpPlusSender) {
+    pub(crate) fn told(&mut self, now: Time, start: u64, told: Told, sender: &mut ArpPlusSender) {
         // What an earlier start of it still had to say is no longer true.
         if !matches!(&self.state, State::Runs(node) if node.start == start) {
             return;
         }
         self.history.tell(told.change(&self.saved.name));
+        if told == Told::Fell {
+            return self.fell(now);
+        }
         if let Told::Link { new: Verdict::Up { .. }, .. } = told {
             self.announce(sender);
+        }
+    }
+
+    /// One of its threads is no more, so none goes on: the interface loses its carrier, and the other nodes hear of it at once.
+    fn fell(&mut self, now: Time) {
+        let error = Error::new(&self.saved.name, "does not run", "a thread of it failed; it is started anew")
+            .hint("journalctl -u linkbraid");
+        let waits = State::Waits { error, until: now + RETRY };
+        if let State::Runs(node) = std::mem::replace(&mut self.state, waits) {
+            node.stop();
         }
     }
 

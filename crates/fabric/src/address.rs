@@ -57,7 +57,24 @@ impl std::fmt::Display for Address {
     }
 }
 
+/// Bytes of shared memory that a fabric takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// For each node: `queues x (nodes - 1) x (ring + 256)`, the second addend rounded up to a page for all together.
+    pub node: u64,
+    /// For all nodes, with the header.
+    pub total: u64,
+}
+
 impl Address {
+    /// The shared memory that it takes; none where none is shared, or where a number is out of range.
+    #[must_use]
+    pub fn memory(&self, join: &Join) -> Option<Memory> {
+        let Place::Shm(place) = &self.place else { return None };
+        let layout = shm::Layout::new(join.nodes, join.queues, place.ring_bytes())?;
+        Some(Memory { node: layout.node_bytes(), total: layout.total_bytes() })
+    }
+
     /// Joins the fabric as one of its nodes and opens the node's queues, first to last. The node's place is given back
     /// when the last of them is dropped.
     ///

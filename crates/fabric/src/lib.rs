@@ -23,7 +23,7 @@ mod transport;
 mod udp;
 
 #[cfg(not(loom))]
-pub use address::{Address, Join};
+pub use address::{Address, Join, Memory};
 pub use bytes::Bytes;
 pub use error::{Error, Result};
 #[cfg(not(loom))]

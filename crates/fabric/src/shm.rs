@@ -67,7 +67,12 @@ impl Place {
 
     /// The shape wanted, with the usual ring where none was asked for.
     fn shape(&self, join: &Join) -> Shape {
-        Shape { nodes: join.nodes, queues: join.queues, ring: self.ring.unwrap_or(RING_BYTES) }
+        Shape { nodes: join.nodes, queues: join.queues, ring: self.ring_bytes() }
+    }
+
+    /// Bytes of a ring.
+    pub(crate) fn ring_bytes(&self) -> u64 {
+        self.ring.unwrap_or(RING_BYTES)
     }
 }
 

@@ -5,7 +5,9 @@ use super::human;
 use super::stats;
 use super::table::{Align, Table};
 use super::{Clock, Style, Tone};
-use linkbraid_api::{FabricPeerRecord, FabricRecord, FabricStatsRecord, Health, NodeState, Poll};
+use linkbraid_api::{
+    FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, Health, NodeState, Poll,
+};
 
 /// What a terminal has at least.
 const WIDTH: usize = 80;
@@ -31,6 +33,7 @@ fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
         ("mac", format!("{}, mtu {}", record.mac, record.mtu)),
         ("over", record.transport.clone()),
         ("poll", format!("{poll}, {}", human::count(record.queues.into(), "queue"))),
+        ("memory", record.memory_bytes.map_or_else(String::new, |all| memory(record, all))),
         ("offload", record.offloads.join(", ")),
         ("cpu", if record.epoch.is_some() { cpu } else { String::new() }),
     ];
@@ -42,6 +45,12 @@ fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
         out.push_str(&peers(&record.peers));
     }
     out + &lately(&record.events, style, clock)
+}
+
+/// `525 kB a node, 1,052,672 bytes in all`: what the file must have.
+fn memory(record: &FabricRecord, all: u64) -> String {
+    let node = record.node_memory_bytes.unwrap_or(0);
+    format!("{} a node, {all} bytes in all", human::bytes(node))
 }
 
 /// `fab0: ok, node 0, 1 of 1 other node up`
@@ -104,12 +113,21 @@ fn peers(records: &[FabricPeerRecord]) -> String {
 pub fn fabric_stats(records: &[FabricStatsRecord], all: bool) -> String {
     let tables = records.iter().flat_map(|record| {
         let name = &record.fabric;
-        let whole = stats::counters(name, &record.counters, all);
-        let peers = record
-            .peers
-            .iter()
-            .map(move |peer| stats::counters(&format!("{name} node {}", peer.node), &peer.counters, all));
+        let cpu = format!("  cpu         {} of a processor\n", human::percent(record.cpu_ppm));
+        let whole = stats::counters(name, &record.counters, all) + &cpu;
+        let peers = record.peers.iter().map(move |peer| {
+            stats::counters(&format!("{name} node {}", peer.node), &peer.counters, all) + &waits(peer)
+        });
         std::iter::once(whole).chain(peers)
     });
     tables.collect::<Vec<_>>().join("\n")
+}
+
+/// What is no counter: how much waits for the node, and how long a message takes there and back.
+fn waits(peer: &FabricPeerStats) -> String {
+    let waiting = format!("  waiting     {}\n", human::bytes(peer.queued_bytes));
+    let Some(trip) = &peer.round_trip else { return waiting };
+    let [p50, p90, p99, max] = [trip.p50_ns, trip.p90_ns, trip.p99_ns, trip.max_ns].map(human::microseconds);
+    let count = human::frames(trip.count);
+    format!("{waiting}  round trip  p50 {p50}, p90 {p90}, p99 {p99}, longest {max} us of {count}\n")
 }

@@ -4,7 +4,7 @@ use linkbraid_api::{
     AddressMove, BondRecord, Borrow, ClassRecord, CounterRecord, EventKind, EventRecord, FabricPeerRecord,
     FabricPeerStats, FabricRecord, FabricStatsRecord, Fallback, FindingRecord, Health, LaneRecord,
     LatencyRecord, MemberRecord, NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy, Poll,
-    RuleRecord, Severity, StatsRecord, Stripe,
+    RoundTripRecord, RuleRecord, Severity, StatsRecord, Stripe,
 };
 
 /// A bond of four members that is well.
@@ -377,6 +377,8 @@ pub fn fabric() -> FabricRecord {
         poll: Poll::Adaptive,
         queues: 1,
         epoch: Some(5),
+        node_memory_bytes: Some(1_052_672),
+        memory_bytes: Some(3_162_112),
         offloads: vec!["checksum".into(), "tso".into(), "uso".into()],
         cpu_ms: 61_400,
         cpu_ppm: 25_000,
@@ -400,7 +402,21 @@ pub fn fabric_stats() -> FabricStatsRecord {
     };
     FabricStatsRecord {
         fabric: "fab0".into(),
+        cpu_ms: 61_400,
+        cpu_ppm: 25_000,
         counters: vec![counter(0, "tx_frames", 2400), counter(3, "tx_held", 0)],
-        peers: vec![FabricPeerStats { node: 1, counters: vec![counter(0, "tx_frames", 1200)] }],
+        peers: vec![FabricPeerStats {
+            node: 1,
+            queued_bytes: 65_536,
+            round_trip: Some(RoundTripRecord {
+                count: 60,
+                min_ns: 40_000,
+                p50_ns: 55_000,
+                p90_ns: 80_000,
+                p99_ns: 120_000,
+                max_ns: 900_000,
+            }),
+            counters: vec![counter(0, "tx_frames", 1200)],
+        }],
     }
 }

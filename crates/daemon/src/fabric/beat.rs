@@ -1,6 +1,6 @@
 //! The session of a fabric on its thread: who is there, and what follows from that.
 
-use super::{cpu::Cpu, saved::SavedFabric, told::Told};
+use super::{cpu::Cpu, saved::SavedFabric, told::Told, trips::Trips};
 use crate::{clock::Clock, control::Event, identity::new_seed};
 use linkbraid_api::Error;
 use linkbraid_fabric::engine::{Control, ControlMessage, Counter};
@@ -42,6 +42,7 @@ pub(super) struct Heart {
     pub control: Control,
     pub tap: Tap,
     pub cpu: Cpu,
+    pub trips: Trips,
     /// What our kernel takes and can do.
     able: TapOffloads,
     carrier: bool,
@@ -80,6 +81,7 @@ impl Heart {
             control,
             tap,
             cpu,
+            trips: Trips::default(),
             able,
             carrier: false,
             seen: vec![0; saved.nodes.into()],
@@ -164,6 +166,7 @@ impl Heart {
                     self.told(Told::Link { node, old, new });
                     self.fit();
                 }
+                Action::RoundTrip { node, took } => self.trips.add(node, took),
                 Action::Event(event) => self.told(Told::Event(event)),
             }
         }

@@ -7,6 +7,7 @@ use super::{
     of_tap,
     saved::SavedFabric,
     tap_config,
+    told::Told,
 };
 use crate::{clock::Clock, control::Event, identity::new_seed};
 use linkbraid_api::{Error, Poll};
@@ -19,6 +20,7 @@ use linkbraid_link::{TAP_FRAME_MAX, Tap, TapOffloads, TapQueue};
 use linkbraid_proto::{Time, session::Settings};
 use linkbraid_wire::fabric::{HEADER_LEN, VIRTIO_LEN};
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{Builder, JoinHandle},
     time::{Duration, Instant},
@@ -27,6 +29,8 @@ use tokio::sync::mpsc;
 
 /// How long the last words of a node may take to leave.
 const FAREWELL: Duration = Duration::from_millis(100);
+/// How long a thread that failed tries to tell so.
+const TELL_MAX: Duration = Duration::from_secs(1);
 /// An Ethernet header and two VLAN tags.
 const ETHERNET_MAX: usize = 14 + 2 * 4;
 
@@ -103,14 +107,14 @@ impl Node {
         let shared = control.shared().clone();
         let marks: Vec<Thread> = (0..=engines.len()).map(|_| Thread::default()).collect();
         let cpu = Cpu::new(marks.clone(), clock.now());
-        let heart = Heart::new(saved, epoch, control, tap, cpu, tell, clock.now())?;
+        let heart = Heart::new(saved, epoch, control, tap, cpu, tell.clone(), clock.now())?;
         let start = heart.start();
         let mut node = Self { start, heart: Arc::new(Mutex::new(heart)), shared, threads: Vec::new() };
         let mut marks = marks.into_iter();
         let mut next = || marks.next().unwrap_or_default();
         for (number, engine) in engines.into_iter().enumerate() {
             let name = format!("{}-{number}", saved.name);
-            node.spawn(name, queue(engine, next())).map_err(&refused)?;
+            node.spawn(name, tell.clone(), queue(engine, next())).map_err(&refused)?;
         }
         let (heart, mark) = (node.heart.clone(), next());
         let wake = node.heart().wake_fd().map_err(|cause| refused(cause.desc().to_lowercase()))?;
@@ -118,14 +122,21 @@ impl Node {
             mark.begin();
             super::beat::run(&heart, &wake, clock);
         };
-        node.spawn(format!("{}-s", saved.name), beat).map_err(refused)?;
+        node.spawn(format!("{}-s", saved.name), tell, beat).map_err(refused)?;
         Ok(node)
     }
 
-    fn spawn(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    fn spawn(
+        &mut self,
+        name: String,
+        tell: mpsc::Sender<Event>,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), String> {
         // The kernel keeps 15 bytes of a thread's name; the end tells which one it is.
         let name = name.get(name.len().saturating_sub(15)..).unwrap_or_default().to_owned();
-        let thread = Builder::new().name(name).spawn(work).map_err(|error| error.to_string())?;
+        let start = self.start;
+        let thread = Builder::new().name(name).spawn(move || watched(start, &tell, work));
+        let thread = thread.map_err(|error| error.to_string())?;
         self.threads.push(thread);
         Ok(())
     }
@@ -196,6 +207,20 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         self.halt();
+    }
+}
+
+/// Works, and tells the loop if that fails: threads that go on without it would hold a carrier for nothing.
+pub(super) fn watched(start: u64, tell: &mpsc::Sender<Event>, work: impl FnOnce()) {
+    // What it worked on is not looked at any more.
+    if catch_unwind(AssertUnwindSafe(work)).is_ok() {
+        return;
+    }
+    tracing::error!("a thread of a fabric failed; the fabric is started anew");
+    let begin = Instant::now();
+    // The loop may be busy, or wait for this very thread to end.
+    while tell.try_send(Event::Fabric { start, told: Told::Fell }).is_err() && begin.elapsed() < TELL_MAX {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -6,7 +6,7 @@ use linkbraid_api::{
     Records,
 };
 use linkbraid_fabric::{
-    Stats,
+    Address, Join, Stats,
     engine::{Counter, Shared},
 };
 use linkbraid_link::TapOffloads;
@@ -28,6 +28,9 @@ pub(crate) fn records(fabrics: &[&Fabric], now: Time) -> Records {
 
 fn one(fabric: &Fabric, now: Time) -> FabricRecord {
     let saved = &fabric.saved;
+    let address = saved.transport.parse::<Address>().ok();
+    let join = Join { node: saved.node, nodes: saved.nodes, queues: saved.queues };
+    let memory = address.and_then(|address| address.memory(&join));
     let mut record = FabricRecord {
         name: saved.name.clone(),
         health: Health::Down,
@@ -41,6 +44,8 @@ fn one(fabric: &Fabric, now: Time) -> FabricRecord {
         poll: saved.poll,
         queues: saved.queues,
         epoch: None,
+        node_memory_bytes: memory.map(|memory| memory.node),
+        memory_bytes: memory.map(|memory| memory.total),
         offloads: Vec::new(),
         cpu_ms: 0,
         cpu_ppm: 0,
@@ -129,12 +134,16 @@ pub(crate) fn stats(fabrics: &[&Fabric], now: Time) -> Records {
 fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     let name = fabric.saved.name.clone();
     let State::Runs(node) = &fabric.state else {
-        return FabricStatsRecord { fabric: name, counters: Vec::new(), peers: Vec::new() };
+        let (counters, peers) = (Vec::new(), Vec::new());
+        return FabricStatsRecord { fabric: name, cpu_ms: 0, cpu_ppm: 0, counters, peers };
     };
     let shared = node.shared();
     let all = |counter| (0..shared.nodes()).map(|node| shared.total(node, counter)).sum();
     let mut counters = of_queues(all);
-    for (counter, count) in node.heart().session.snapshot(now).counters {
+    let mut heart = node.heart();
+    heart.cpu.look(now);
+    let (cpu_ms, cpu_ppm) = (heart.cpu.total() / 1_000_000, heart.cpu.ppm);
+    for (counter, count) in heart.session.snapshot(now).counters {
         let number = SESSION_NUMBERS_FROM + counter.number();
         let name = format!("session_{}", counter.name());
         counters.push(record(number, name, counter.description(), "protocol", count, 0));
@@ -145,9 +154,12 @@ fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     let peers = others.map(|node| {
         let mut counters = of_queues(|counter| shared.total(node, counter));
         counters.extend(of_transport(shared.transport(node)));
-        FabricPeerStats { node, counters }
+        let queued_bytes = shared.transport(node).queued;
+        FabricPeerStats { node, queued_bytes, round_trip: heart.trips.of(node), counters }
     });
-    FabricStatsRecord { fabric: name, counters, peers: peers.collect() }
+    let peers = peers.collect();
+    drop(heart);
+    FabricStatsRecord { fabric: name, cpu_ms, cpu_ppm, counters, peers }
 }
 
 fn record(

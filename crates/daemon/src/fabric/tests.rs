@@ -2,11 +2,15 @@
 
 use super::{
     check::{of_transport, set},
+    node::watched,
     number_of,
     saved::{SavedFabric, namespace},
     told::Told,
 };
-use crate::state::{StateDir, boot_id};
+use crate::{
+    control::Event,
+    state::{StateDir, boot_id},
+};
 use linkbraid_api::{EventKind, FabricSet, Poll};
 use linkbraid_fabric::Address;
 use linkbraid_proto::session::{Down, Mismatch, Side, Verdict};
@@ -99,4 +103,15 @@ fn what_happens_is_told_with_both_sides() {
     }
     let change = Told::Carrier(false).change("fab0");
     assert_eq!((change.kind, change.object.as_str()), (EventKind::Fabric, "fab0"));
+}
+
+#[test]
+fn a_thread_that_fails_is_told_to_the_loop_and_one_that_ends_is_not() {
+    let (tell, mut told) = tokio::sync::mpsc::channel(1);
+    watched(7, &tell, || {});
+    assert!(told.try_recv().is_err());
+    watched(7, &tell, || panic!("as a thread might"));
+    assert!(matches!(told.try_recv(), Ok(Event::Fabric { start: 7, told: Told::Fell })));
+    let change = Told::Fell.change("fab0");
+    assert_eq!((change.kind, change.reason), (EventKind::Fabric, "failed"));
 }

@@ -13,6 +13,8 @@ pub(crate) enum Told {
     Event(session::Event),
     /// The carrier of the interface came or went.
     Carrier(bool),
+    /// One of its threads failed.
+    Fell,
     /// So many things were not told because the loop was behind.
     Lost(u64),
 }
@@ -48,6 +50,10 @@ impl Told {
                 new: Some("down"),
                 ..self::fabric(fabric, "no_carrier", "no node is up".to_owned())
             },
+            Told::Fell => {
+                let text = "a thread of it failed; it is started anew".to_owned();
+                self::fabric(fabric, "failed", text)
+            }
             Told::Lost(count) => {
                 let text = format!("{count} events were not told: the daemon was busy");
                 self::fabric(fabric, "lost", text)

@@ -1,0 +1,62 @@
+//! How long messages take to other nodes and back.
+
+use hdrhistogram::Histogram;
+use linkbraid_api::RoundTripRecord;
+use std::{collections::BTreeMap, time::Duration};
+
+/// The longest time that is told apart from longer ones: a question is given up when the next one leaves.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Digits that are kept of each.
+const DIGITS: u8 = 2;
+
+/// A histogram for each node that answered once, some 20 KB.
+#[derive(Debug, Default)]
+pub(super) struct Trips(BTreeMap<u16, Histogram<u64>>);
+
+impl Trips {
+    /// One more.
+    pub(super) fn add(&mut self, node: u16, took: Duration) {
+        let longest = LONGEST.as_nanos() as u64;
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(longest).clamp(1, longest);
+        if !self.0.contains_key(&node) {
+            // Bounds and digits are good ones.
+            let Ok(made) = Histogram::new_with_bounds(1, longest, DIGITS) else { return };
+            self.0.insert(node, made);
+        }
+        if let Some(histogram) = self.0.get_mut(&node) {
+            histogram.saturating_record(nanos);
+        }
+    }
+
+    /// What is known of a node; none before its first answer.
+    pub(super) fn of(&self, node: u16) -> Option<RoundTripRecord> {
+        let histogram = self.0.get(&node)?;
+        Some(RoundTripRecord {
+            count: histogram.len(),
+            min_ns: histogram.min(),
+            p50_ns: histogram.value_at_quantile(0.5),
+            p90_ns: histogram.value_at_quantile(0.9),
+            p99_ns: histogram.value_at_quantile(0.99),
+            max_ns: histogram.max(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_what_was_measured() {
+        let mut trips = Trips::default();
+        assert_eq!(trips.of(1), None);
+        (1..=100).for_each(|micros| trips.add(1, Duration::from_micros(micros)));
+        trips.add(2, Duration::from_secs(1000));
+        let record = trips.of(1).expect("measured");
+        let near = |nanos: u64, micros: u64| nanos.abs_diff(micros * 1000) <= micros * 10;
+        assert_eq!(record.count, 100);
+        assert!(near(record.min_ns, 1) && near(record.p50_ns, 50) && near(record.p90_ns, 90), "{record:?}");
+        assert!(near(record.p99_ns, 99) && near(record.max_ns, 100), "{record:?}");
+        assert!(near(trips.of(2).expect("measured").max_ns, 10_000_000));
+    }
+}
