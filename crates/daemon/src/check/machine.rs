@@ -3,7 +3,7 @@
 use super::{findings::Report, manager::Roots};
 use linkbraid_api::Severity;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
-use std::{fs, path::Path};
+use std::{fs, io::ErrorKind, path::Path};
 
 /// The oldest kernel that is tested.
 const KERNEL_MIN: (u32, u32) = (6, 1);
@@ -36,6 +36,8 @@ pub(super) struct Machine {
     pub bpf_fs: bool,
     /// The hook that the programs go on, or why they do not.
     pub works: Result<String, Lack>,
+    /// Fabrics can have interfaces, or why not.
+    pub tun: Result<(), Lack>,
     /// Which switches of `br_netfilter` are on.
     pub filters: Vec<&'static str>,
 }
@@ -59,6 +61,7 @@ impl Machine {
             capabilities: capabilities(roots),
             bpf_fs,
             works,
+            tun: tun(roots),
             filters: FILTERS.iter().filter(is_on).copied().collect(),
         }
     }
@@ -98,6 +101,11 @@ impl Machine {
                 "mount -t bpf bpf /sys/fs/bpf",
             ),
         }
+        match &self.tun {
+            Ok(()) => report.fine("TAP devices"),
+            // A bond of NICs does without.
+            Err(lack) => report.add(Severity::Warning, lack.name, lack.text.clone(), lack.hint.clone()),
+        }
         if !self.filters.is_empty() {
             let off = self.filters.iter().map(|name| format!("net.bridge.{name}=0")).collect::<Vec<_>>();
             report.warn(
@@ -132,6 +140,20 @@ impl Machine {
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Whether the device that makes the interfaces of fabrics can be opened.
+fn tun(roots: &Roots) -> Result<(), Lack> {
+    let path = roots.dev.join("net/tun");
+    let Err(error) = fs::OpenOptions::new().read(true).write(true).open(&path) else { return Ok(()) };
+    let (cause, hint) = match error.kind() {
+        ErrorKind::NotFound => ("it does not exist".to_owned(), "modprobe tun".to_owned()),
+        ErrorKind::PermissionDenied => ("no permission".to_owned(), format!("ls -l {}", path.display())),
+        // A device file whose driver is not there.
+        _ => (error.to_string(), "modprobe tun".to_owned()),
+    };
+    let text = format!("cannot open {}: {cause}; fabrics need it", path.display());
+    Err(Lack { name: "tun", text, hint: Some(hint) })
 }
 
 fn capabilities(roots: &Roots) -> u64 {

@@ -21,11 +21,12 @@ const CLIENTS_MAX: usize = 256;
 pub(super) struct Roots {
     pub run: PathBuf,
     pub proc: PathBuf,
+    pub dev: PathBuf,
 }
 
 impl Default for Roots {
     fn default() -> Self {
-        Self { run: "/run".into(), proc: "/proc".into() }
+        Self { run: "/run".into(), proc: "/proc".into(), dev: "/dev".into() }
     }
 }
 

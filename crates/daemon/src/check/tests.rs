@@ -66,6 +66,7 @@ fn machine() -> Machine {
         capabilities: u64::MAX,
         bpf_fs: true,
         works: Ok("tcx".into()),
+        tun: Ok(()),
         filters: Vec::new(),
     }
 }
@@ -145,7 +146,7 @@ fn a_machine_without_faults_gets_a_sentence_a_thing() {
     assert_eq!(
         lines,
         [
-            "Ok this machine machine: Linux 6.12.1, all rights, bridge, eBPF and the tcx hook, a BPF file system",
+            "Ok this machine machine: Linux 6.12.1, all rights, bridge, eBPF and the tcx hook, a BPF file system, TAP devices",
             &format!("Ok eth1 interface: {nic}"),
             &format!("Ok eth2 interface: {nic}"),
             "Ok bond0 segments: 'eth1' and 'eth2' hear each other",

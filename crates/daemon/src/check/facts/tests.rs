@@ -25,7 +25,7 @@ fn in_namespace<F: Future<Output = ()>>(
 }
 
 async fn look(netlink: &Netlink, bonds: &[Bond], named: &[&str]) -> Vec<Interface> {
-    let roots = Roots { run: "/nowhere".into(), proc: "/nowhere".into() };
+    let roots = Roots { run: "/nowhere".into(), proc: "/nowhere".into(), dev: "/nowhere".into() };
     let named = named.iter().map(|name| (*name).to_owned()).collect();
     interfaces(netlink, bonds, named, &roots).await.unwrap()
 }

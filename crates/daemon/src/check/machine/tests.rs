@@ -19,6 +19,7 @@ fn capabilities_of_old_and_new_kernels_count() {
         capabilities,
         bpf_fs: true,
         works: Ok(String::new()),
+        tun: Ok(()),
         filters: Vec::new(),
     };
     assert_eq!(machine(u64::MAX).missing(), [""; 0]);
@@ -49,4 +50,18 @@ fn switches_and_rights_are_read_from_proc() {
         Machine::look(&Roots { proc: "/nowhere".into(), ..roots }, Path::new("/"), Ok(String::new()));
     assert_eq!((nothing.filters.len(), nothing.capabilities), (0, 0));
     assert!(nothing.release.contains('.'), "{}", nothing.release);
+}
+
+#[test]
+fn a_machine_without_tap_devices_is_told_so() {
+    let dev = env::temp_dir().join(format!("linkbraid-dev-{}", process::id()));
+    let roots = Roots { dev: dev.clone(), ..Roots::default() };
+    let lack = super::tun(&roots).unwrap_err();
+    let path = dev.join("net/tun");
+    assert_eq!(lack.text, format!("cannot open {}: it does not exist; fabrics need it", path.display()));
+    assert_eq!(lack.hint.as_deref(), Some("modprobe tun"));
+    fs::create_dir_all(dev.join("net")).unwrap();
+    fs::write(&path, "").unwrap();
+    assert_eq!(super::tun(&roots), Ok(()));
+    fs::remove_dir_all(&dev).unwrap();
 }
