@@ -14,7 +14,10 @@
 
 use crate::{Time, limits, random::Random};
 use linkbraid_wire::fabric::{Offer, emit_control, parse_control};
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 
 mod counter;
 mod event;
@@ -208,6 +211,13 @@ impl Session {
     }
 
     fn timeout(&mut self, now: Time) {
+        let late = self.poll_timeout().map_or(Duration::ZERO, |due| now.since(due));
+        let interval = self.settings.interval();
+        //= docs/fabric.md#5.10
+        if late >= interval {
+            self.counters.one(Counter::Late);
+            self.peers.values_mut().for_each(|peer| peer.excuse(now + interval));
+        }
         for node in self.nodes() {
             while let Some(due) = self.peers.get_mut(&node).and_then(|peer| peer.due(now)) {
                 match due {

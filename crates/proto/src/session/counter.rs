@@ -51,6 +51,7 @@ counters! {
     RefusedTiming = 43, "refused_timing", "messages refused: the interval or the multiplier is 0";
     RefusedCookie = 44, "refused_cookie", "messages refused: the cookie or the echo is 0 where it must not be";
     Stale = 45, "stale", "messages ignored that were sent before what is known of the peer";
+    Late = 46, "late", "times this node did not run for an interval or longer, and gave its peers more time";
 }
 
 impl Counter {

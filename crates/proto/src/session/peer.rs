@@ -78,6 +78,13 @@ impl Peer {
         None
     }
 
+    /// Nothing runs out before `until`: this node did not run for a while, and whoever is on the same machine may not have either.
+    pub fn excuse(&mut self, until: Time) {
+        for timer in [&mut self.expire, &mut self.doubt].into_iter().flatten() {
+            *timer = until.max(*timer);
+        }
+    }
+
     /// Says something at once.
     pub const fn send_now(&mut self, now: Time) {
         self.gap = Duration::ZERO;

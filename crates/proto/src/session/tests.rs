@@ -334,6 +334,17 @@ fn detection_follows_the_offer_of_the_peer_within_bounds() {
     assert_eq!(node.count(Counter::Silent), 1);
 }
 
+//= docs/fabric.md#5.10 type=test
+#[test]
+fn a_node_that_did_not_run_does_not_take_others_for_dead() {
+    let mut node = Node::up();
+    node.now = node.now + millis(700);
+    assert!(verdicts(&node.handle(Input::Timeout)).is_empty(), "all stood still, perhaps");
+    assert_eq!(node.count(Counter::Late), 1);
+    assert!(verdicts(&node.pass(millis(99))).is_empty());
+    assert_eq!(verdicts(&node.pass(millis(1))), [(2, Verdict::Down(Down::Silent))]);
+}
+
 //= docs/fabric.md#5.7 type=test
 #[test]
 fn frames_keep_a_link_up_whose_control_messages_are_late() {
