@@ -1,7 +1,7 @@
 //! A flow of numbered datagrams, to tell what was lost and what came twice.
 
 use crate::{Net, SOON};
-use linkbraid_lab::wait_until;
+use linkbraid_lab::{Host, wait_until};
 use std::{
     net::UdpSocket,
     sync::{
@@ -44,13 +44,22 @@ impl Flow {
     #[track_caller]
     pub fn start(net: &Net, from: &str, to: &str) -> Self {
         let (from, to) = (net.host(from), net.host(to));
-        let receiver = to.run(|| UdpSocket::bind((to.ipv4(), 0))).expect("enters").expect("binds");
+        Self::between([(from, from.ipv4()), (to, to.ipv4())])
+    }
+
+    /// Starts a flow from one host to another, each under an address that it has.
+    ///
+    /// # Panics
+    /// When a socket can't be had.
+    #[track_caller]
+    pub fn between([(from, near), (to, far)]: [(Host<'_>, &str); 2]) -> Self {
+        let receiver = to.run(|| UdpSocket::bind((far, 0))).expect("enters").expect("binds");
         receiver.set_read_timeout(Some(PATIENCE)).expect("sets");
         // A receiver that waits for a processor loses nothing.
         nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::RcvBufForce, &RECEIVE_BYTES)
             .expect("root may");
         let target = receiver.local_addr().expect("has one");
-        let sender = from.run(|| UdpSocket::bind((from.ipv4(), 0))).expect("enters").expect("binds");
+        let sender = from.run(|| UdpSocket::bind((near, 0))).expect("enters").expect("binds");
         let (stop, sent, seen) =
             (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default(), Arc::<Mutex<Seen>>::default());
         let threads = vec![
