@@ -96,7 +96,7 @@ pub(super) fn summary(reports: &[Report]) -> Markup {
 }
 
 fn wanted(claim: &Claim<'_>) -> String {
-    claim.worst().or(claim.goals.first().copied()).map(limit).unwrap_or_default()
+    claim.worst().or_else(|| claim.goals.first().copied()).map(limit).unwrap_or_default()
 }
 
 /// The limit of a goal in words.

@@ -2,7 +2,10 @@
 
 use hdrhistogram::Histogram;
 use linkbraid_api::RoundTripRecord;
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    time::Duration,
+};
 
 /// The longest time that is told apart from longer ones: a question is given up when the next one leaves.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -18,14 +21,15 @@ impl Trips {
     pub(super) fn add(&mut self, node: u16, took: Duration) {
         let longest = LONGEST.as_nanos() as u64;
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(longest).clamp(1, longest);
-        if !self.0.contains_key(&node) {
-            // Bounds and digits are good ones.
-            let Ok(made) = Histogram::new_with_bounds(1, longest, DIGITS) else { return };
-            self.0.insert(node, made);
-        }
-        if let Some(histogram) = self.0.get_mut(&node) {
-            histogram.saturating_record(nanos);
-        }
+        let histogram = match self.0.entry(node) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                // Bounds and digits are good ones.
+                let Ok(made) = Histogram::new_with_bounds(1, longest, DIGITS) else { return };
+                new.insert(made)
+            }
+        };
+        histogram.saturating_record(nanos);
     }
 
     /// What is known of a node; none before its first answer.
