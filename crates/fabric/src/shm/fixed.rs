@@ -1,26 +1,50 @@
 //! Memory that is there already: the BAR of an ivshmem device, or a file of a given size. Nothing is made, locked or
-//! removed.
+//! removed. The file must be as trustworthy as one that a node makes: ours, and nobody else may cut it short.
 
 use super::{
-    Place,
+    Place, check_owner, is_file,
     join::{Joined, agree},
     layout::{Header, Layout, RING_MIN, Shape, VERSION, read},
 };
 use crate::{Error, Join, Result, ring::Map};
 use nix::{
-    fcntl::{OFlag, open},
-    sys::stat::{Mode, fstat},
+    errno::Errno,
+    fcntl::{FallocateFlags, OFlag, fallocate, open},
+    libc,
+    sys::{
+        stat::{Mode, fstat},
+        statfs::{SYSFS_MAGIC, fstatfs},
+    },
 };
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Maps it. The first node writes the header: several may at once, all who agree write the same, and whoever does not
 /// finds out when it reads the header again.
 pub(super) fn join(place: &Place, address: &str, join: &Join) -> Result<Joined> {
     let failed = |errno| Error::system(address, "cannot use the memory", errno);
     let refuse = |cause: String| Error::new(address, "cannot join", cause);
-    let file = open(&place.path, OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).map_err(failed)?;
-    let size = u64::try_from(fstat(&file).map_err(failed)?.st_size).unwrap_or(0);
+    let how = OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = match open(&place.path, how, Mode::empty()) {
+        Err(Errno::ELOOP) => return Err(refuse("it is a symbolic link".into())),
+        other => other.map_err(failed)?,
+    };
+    let stat = fstat(&file).map_err(failed)?;
+    // A resource of a device is one, too.
+    if !is_file(&stat) {
+        return Err(refuse("it is not an ordinary file".into()));
+    }
+    check_owner(address, &stat)?;
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
     let bytes = usize::try_from(size).map_err(|_| refuse(format!("it has {size} bytes")))?;
+    if size == 0 {
+        return Err(refuse("it has 0 bytes".into()));
+    }
+    reserve(&file, stat.st_size).map_err(|errno| {
+        let error = failed(errno);
+        let cause = format!("not all of its {size} bytes have memory behind them, and {}", error.cause);
+        let folder = place.path.parent().unwrap_or(&place.path);
+        Error { cause, ..error }.hint(format!("df -h {}", folder.display()))
+    })?;
     let map = Map::file(file.as_fd(), bytes).map_err(failed)?;
     if read(&map) == Header::Blank {
         let layout = fitting(place.shape(join), place.ring.is_some(), size).ok_or_else(|| {
@@ -48,6 +72,14 @@ pub(super) fn join(place: &Place, address: &str, join: &Join) -> Result<Joined> 
     };
     agree(layout.shape(), place, join).map_err(refuse)?;
     Ok(Joined { map, layout, wakes_beside: None, file: None })
+}
+
+/// Puts memory behind all of the file: touching a hole that cannot be filled would end the process. A device has its own.
+fn reserve(file: &OwnedFd, size: libc::off_t) -> Result<(), Errno> {
+    if fstatfs(file)?.filesystem_type() == SYSFS_MAGIC {
+        return Ok(());
+    }
+    fallocate(file, FallocateFlags::empty(), 0, size)
 }
 
 /// The largest rings, up to those wanted, for which there is room; exactly those wanted if `exact`.

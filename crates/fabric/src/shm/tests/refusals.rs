@@ -6,7 +6,7 @@ use nix::{
 };
 use std::{
     fs,
-    os::unix::fs::{FileExt, PermissionsExt},
+    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
 };
 
 #[test]
@@ -129,4 +129,37 @@ fn no_room_is_said_and_leaves_nothing() {
 fn a_folder_that_is_not_there_is_said() {
     let text = refusal("shm:/dev/shm/linkbraid-none/fabric", join(0, 2, 1));
     assert!(text.ends_with("cannot make the shared memory: it does not exist"), "{text}");
+}
+
+#[test]
+fn fixed_memory_that_could_end_this_process_is_refused() {
+    let name = Name::new();
+    let address = format!("{},fixed", name.address());
+    let refused = |cause: &str| {
+        let text = refusal(&address, join(0, 2, 1));
+        assert!(text.starts_with(&address) && text.contains(cause), "{text}");
+    };
+    nix::unistd::mkfifo(&name.0, Mode::S_IRWXU).unwrap();
+    refused("it is not an ordinary file");
+    fs::remove_file(&name.0).unwrap();
+    let other = name.0.with_extension("other");
+    let file = fs::File::create_new(&other).unwrap();
+    file.set_len(8 << 20).unwrap();
+    std::os::unix::fs::symlink(&other, &name.0).unwrap();
+    refused("it is a symbolic link");
+    fs::rename(&other, &name.0).unwrap();
+    fs::set_permissions(&name.0, fs::Permissions::from_mode(0o666)).unwrap();
+    refused("others may write to the file (mode 666)");
+    fs::set_permissions(&name.0, fs::Permissions::from_mode(0o644)).unwrap();
+    if Uid::effective().is_root() {
+        nix::unistd::chown(&name.0, Some(Uid::from_raw(65_534)), None).unwrap();
+        refused("the file belongs to user 65534, this is user 0");
+        nix::unistd::chown(&name.0, Some(Uid::from_raw(0)), None).unwrap();
+    }
+    assert_eq!(file.metadata().unwrap().blocks(), 0);
+    let _node = node(&address, 0, 2);
+    assert!(file.metadata().unwrap().blocks() * 512 >= 8 << 20, "there is memory behind all of it");
+    // More than any machine has.
+    file.set_len(1 << 50).unwrap();
+    refused("not all of its 1125899906842624 bytes have memory behind them, and there is no room for it");
 }
