@@ -101,6 +101,8 @@ pub(crate) struct Control {
     pub bonds: BTreeMap<String, Bond>,
     pub fabrics: BTreeMap<String, Fabric>,
     pub pending: pending::Queue,
+    /// What threads do for fabrics.
+    pub jobs: fabric::Jobs,
     /// When counters are to be read next.
     look_at: Time,
     /// systemd wants a sign of life this often, the next one then.
@@ -133,6 +135,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let neighbours = NeighbourReader::start(move |ifindex, list| {
         let _ = told.blocking_send(Event::Neighbours { ifindex, list });
     });
+    let (jobs, mut news) = fabric::Jobs::new();
     let mut control = Control {
         neighbours: neighbours.about("daemon", "cannot read neighbours")?,
         netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,
@@ -148,13 +151,14 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         bonds: BTreeMap::new(),
         fabrics: BTreeMap::new(),
         pending: pending::Queue::default(),
+        jobs,
         look_at: Time::ZERO,
         watchdog: watchdog(),
         inherit_until: None,
     };
     // It ends before the threads that send to it, or one that waits for room would never end.
     let mut inbox = inbox;
-    fabric::adopt_all(&mut control).await;
+    fabric::adopt_all(&mut control, &mut news).await;
     adopt::all(&mut control).await;
     control.inherit_until = Some(control.clock.now() + INHERIT);
     let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
@@ -178,6 +182,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
                 true => tracing::debug!(request = ?call.request, "the client has gone, not carried out"),
                 false => control.answer(call.request, call.pid, call.answer).await,
             },
+            Some(done) = news.recv() => fabric::done(&mut control, done).await,
             () = tokio::time::sleep_until(wake) => {
                 // What waits has arrived in time.
                 if let Ok(event) = inbox.try_recv() {
@@ -192,7 +197,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     }
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     tracing::info!("stopping; the bonds stay as they are, and the interfaces of fabrics without a carrier");
-    control.stop_fabrics();
+    fabric::stop_all(&mut control, &mut news).await;
     Ok(())
 }
 
@@ -209,8 +214,8 @@ impl Control {
     fn wake(&self) -> tokio::time::Instant {
         let now = self.clock.now();
         let times = self.bonds.values().filter_map(Bond::poll_timeout);
-        let times = times.chain(self.fabrics.values().filter_map(Fabric::poll_timeout));
         let others = [
+            fabric::next_try(self),
             self.inherit_until,
             self.pending.wake(now),
             (!self.bonds.is_empty()).then_some(self.look_at),
@@ -289,7 +294,7 @@ impl Control {
     }
 
     /// The poll has seen a member's carrier come or go.
-    fn carrier(&mut self, ifindex: u32, carrier: bool) {
+    pub(crate) fn carrier(&mut self, ifindex: u32, carrier: bool) {
         for bond in self.bonds.values_mut() {
             let member = bond.members.iter_mut().find(|member| member.ifindex == ifindex);
             if let Some(member) = member.filter(|member| member.polled != Some(carrier)) {
@@ -299,18 +304,8 @@ impl Control {
         }
     }
 
-    /// Ends the fabrics. Bonds with such a member hear of it while there is somebody to tell them.
-    fn stop_fabrics(&mut self) {
-        for fabric in std::mem::take(&mut self.fabrics).into_values() {
-            let ifindex = fabric.saved.ifindex;
-            fabric.stop();
-            self.carrier(ifindex, false);
-        }
-        self.act();
-    }
-
     /// Carries out what the protocols want.
-    fn act(&mut self) {
+    pub(crate) fn act(&mut self) {
         for bond in self.bonds.values_mut() {
             bond.act(&mut self.sender, self.clock);
         }
@@ -325,7 +320,7 @@ impl Control {
     /// What takes the kernel longer, and may wait.
     async fn catch_up(&mut self) {
         let now = self.clock.now();
-        fabric::retry(self).await;
+        fabric::retry(self);
         for bond in self.bonds.values_mut() {
             if bond.stripe_stale
                 && let Err(error) = bond.write_stripe(&self.netlink).await
@@ -462,9 +457,9 @@ impl Control {
             Request::BondAdd(request) => setup::add(self, request).await.map(Outcome::Done),
             Request::BondSet(request) => self.bond_set(request).await.map(Outcome::Done),
             Request::BondDel(request) => setup::delete(self, &request.name).await.map(Outcome::Done),
-            Request::FabricAdd(request) => fabric::add(self, request).await.map(Outcome::Done),
-            Request::FabricSet(request) => fabric::set(self, request).await.map(Outcome::Done),
-            Request::FabricDel(request) => fabric::delete(self, &request.name).await.map(Outcome::Done),
+            Request::FabricAdd(request) => fabric::add(self, request).await,
+            Request::FabricSet(request) => fabric::set(self, request).await,
+            Request::FabricDel(request) => fabric::delete(self, &request.name).await,
             Request::MemberAdd(request) => member::add(self, request).await.map(Outcome::Waits),
             Request::MemberSet(request) => member::set(self, &request).await.map(Outcome::Done),
             Request::MemberDel(request) => member::delete(self, &request).await.map(Outcome::Waits),
@@ -496,6 +491,7 @@ impl Control {
         };
         match done {
             Ok(Outcome::Waits(pending)) => self.pending.push(pending, answer),
+            Ok(Outcome::Fabric(ticket)) => self.jobs.answer(ticket, answer),
             Ok(Outcome::Done(warnings)) => reply(answer, Reply::Done { warnings }),
             Err(error) => reply(answer, Reply::Error(error)),
         }

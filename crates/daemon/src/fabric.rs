@@ -9,18 +9,27 @@ mod adopt;
 mod beat;
 mod check;
 mod cpu;
+mod done;
+mod follow;
+mod job;
 mod node;
 mod record;
 mod saved;
 mod told;
 mod trips;
 
-pub(crate) use adopt::{addresses_changed, all as adopt_all, link_changed, link_gone, retry};
+pub(crate) use adopt::{addresses_changed, all as adopt_all, link_gone, next_try, retry};
+pub(crate) use done::{done, stop_all};
+pub(crate) use follow::link_changed;
+pub(crate) use job::{Jobs, Ticket};
 pub(crate) use record::{records, stats};
 pub(crate) use told::Told;
 
-use crate::{answers::forwards_ipv6, control::Control, error::About as _, history::History, state::boot_id};
-use check::Wanted;
+use crate::{
+    answers::forwards_ipv6, control::Control, error::About as _, history::History, pending::Outcome,
+    state::boot_id,
+};
+use job::{Why, Work};
 use linkbraid_api::{Error, FabricAdd, FabricSet};
 use linkbraid_fabric::engine::derive_mac;
 use linkbraid_link::{ArpPlusSender, TapConfig, TapError, TapOffloads};
@@ -46,6 +55,12 @@ pub(crate) struct Fabric {
 
 enum State {
     Runs(Node),
+    /// A thread takes its place.
+    Joins {
+        ticket: Ticket,
+        /// Why it has none yet.
+        error: Error,
+    },
     /// It could not join.
     Waits {
         error: Error,
@@ -54,22 +69,13 @@ enum State {
     },
 }
 
+impl State {
+    fn waits_for(&self, ticket: Ticket) -> bool {
+        matches!(self, Self::Joins { ticket: mine, .. } if *mine == ticket)
+    }
+}
+
 impl Fabric {
-    /// When it wants to be tried again.
-    pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        match self.state {
-            State::Runs(_) => None,
-            State::Waits { until, .. } => Some(until),
-        }
-    }
-
-    /// Ends its threads, after a last word to the other nodes. The kernel keeps its interface.
-    pub(crate) fn stop(self) {
-        if let State::Runs(node) = self.state {
-            node.stop();
-        }
-    }
-
     /// What its threads tell.
     pub(crate) fn told(&mut self, now: Time, start: u64, told: Told, sender: &mut ArpPlusSender) {
         // What an earlier start of it still had to say is no longer true.
@@ -138,15 +144,15 @@ fn number_of(name: &str) -> u8 {
 }
 
 /// `fabric add`: everything done, or everything as it was.
-pub(crate) async fn add(control: &mut Control, add: FabricAdd) -> Result<Vec<String>, Error> {
-    let Wanted { address, mac } = check::add(control, &add).await?;
+pub(crate) async fn add(control: &mut Control, add: FabricAdd) -> Result<Outcome, Error> {
+    let mac = check::add(control, &add).await?;
     let number = number_of(&add.name);
-    let mut saved = SavedFabric {
-        name: add.name.clone(),
+    let saved = SavedFabric {
+        name: add.name,
         ifindex: 0,
         node: add.node,
         nodes: add.nodes,
-        transport: add.transport.clone(),
+        transport: add.transport,
         queues: add.queues.unwrap_or(1),
         mtu: add.mtu.unwrap_or(MTU),
         mac: mac.unwrap_or_else(|| derive_mac(number, add.node)),
@@ -156,85 +162,99 @@ pub(crate) async fn add(control: &mut Control, add: FabricAdd) -> Result<Vec<Str
         namespace: saved::namespace(),
     };
     check::mac(control, &saved)?;
-    let transports = node::join(&saved, &address)?;
-    let tap = node::tap(&saved, &transports, true)?;
-    saved.ifindex = tap.index();
-    let node = Node::start(&saved, tap, transports, control.clock, control.events.clone())?;
-    // From here on it stays, so it is on file before.
-    let kept = control.state.write_fabric(&saved).and_then(|()| node.finish_add());
-    if let Err(error) = kept {
-        node.stop();
-        let _ = control.state.remove_fabric(&saved.name);
-        return Err(error);
-    }
-    let mut history = History::new(&saved.name, control.feed.clone());
-    let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
-    history.tell(told::fabric(&saved.name, "added", text));
-    let fabric = Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node) };
-    control.fabrics.insert(add.name, fabric);
-    Ok(Vec::new())
+    control.jobs.join(&saved, Work::Add, None).map(Outcome::Fabric)
 }
 
 /// `fabric del`
-pub(crate) async fn delete(control: &mut Control, name: &str) -> Result<Vec<String>, Error> {
+pub(crate) async fn delete(control: &mut Control, name: &str) -> Result<Outcome, Error> {
     let ifindex = control.fabrics.get(name).ok_or_else(|| control.no_fabric(name))?.saved.ifindex;
     check::is_free(control, name, ifindex).await?;
-    if let Some(fabric) = control.fabrics.remove(name) {
-        end(control, fabric, "deleted", "deleted, and its interface with it").await;
-    }
-    Ok(Vec::new())
+    let Some(fabric) = control.fabrics.remove(name) else { return Ok(Outcome::Done(Vec::new())) };
+    let ticket = end(control, fabric, "deleted", "deleted, and its interface with it").await;
+    Ok(ticket.map_or_else(|| Outcome::Done(Vec::new()), Outcome::Fabric))
 }
 
-/// Ends a fabric for good; its interface goes, if it is still there.
-async fn end(control: &Control, mut fabric: Fabric, reason: &'static str, text: &str) {
+/// Ends a fabric for good; its interface goes, if it is still there. What of that is still under way.
+async fn end(control: &mut Control, mut fabric: Fabric, reason: &'static str, text: &str) -> Option<Ticket> {
     let name = fabric.saved.name.clone();
     fabric.history.tell(told::fabric(&name, reason, text.to_owned()));
-    match fabric.state {
-        State::Runs(node) => node.end(),
+    let ticket = match fabric.state {
+        State::Runs(node) => {
+            node.let_go();
+            Some(control.jobs.end(&fabric.saved, Ok(()), None, move || node.stop()))
+        }
         // The kernel keeps its interface.
-        State::Waits { .. } => {
+        State::Joins { .. } | State::Waits { .. } => {
             if let Err(error) = control.netlink.delete_link(fabric.saved.ifindex).await {
                 tracing::debug!(%error, "the interface is gone already");
             }
+            match fabric.state {
+                State::Joins { ticket, .. } => {
+                    control.jobs.cancel(ticket);
+                    Some(ticket)
+                }
+                _ => None,
+            }
         }
-    }
+    };
     if let Err(error) = control.state.remove_fabric(&name) {
         tracing::error!(%error, "the next daemon will try to bring it back");
     }
+    ticket
 }
 
 /// `fabric set`
-pub(crate) async fn set(control: &mut Control, set: FabricSet) -> Result<Vec<String>, Error> {
+pub(crate) async fn set(control: &mut Control, set: FabricSet) -> Result<Outcome, Error> {
     let fabric = control.fabrics.get(&set.name).ok_or_else(|| control.no_fabric(&set.name))?;
     check::set(&fabric.saved, &set)?;
     let (ifindex, old) = (fabric.saved.ifindex, fabric.saved.clone());
+    let nodes = set.nodes.filter(|nodes| *nodes != old.nodes);
+    if nodes.is_some() && matches!(fabric.state, State::Joins { .. }) {
+        let cause = "it is taking its place on the transport just now";
+        return Err(Error::new(&set.name, "cannot change the fabric", cause)
+            .hint(format!("linkbraid fabric show {}", set.name)));
+    }
     if let Some(mtu) = set.mtu.filter(|mtu| *mtu != old.mtu) {
         check::is_free(control, &set.name, ifindex).await?;
         let what = format!("cannot set MTU {mtu}");
         control.netlink.set_mtu(ifindex, mtu).await.about(&set.name, what)?;
     }
-    let Some(fabric) = control.fabrics.get_mut(&set.name) else { return Ok(Vec::new()) };
+    let Some(fabric) = control.fabrics.get_mut(&set.name) else { return Ok(Outcome::Done(Vec::new())) };
     fabric.saved.mtu = set.mtu.unwrap_or(old.mtu);
     fabric.saved.poll = set.poll.unwrap_or(old.poll);
-    fabric.saved.nodes = set.nodes.unwrap_or(old.nodes);
-    if fabric.saved.nodes != old.nodes {
-        adopt::start_anew(control, &set.name, &old)?;
-    } else if let State::Runs(node) = &fabric.state {
+    if let Some(nodes) = nodes {
+        return start_anew(control, &set.name, nodes, old).map(Outcome::Fabric);
+    }
+    if let State::Runs(node) = &fabric.state {
         node.set(&fabric.saved, control.clock.now())?;
     }
-    match control.fabrics.get(&set.name) {
-        Some(fabric) => control.state.write_fabric(&fabric.saved).map(|()| Vec::new()),
-        None => Ok(Vec::new()),
-    }
+    control.state.write_fabric(&fabric.saved).map(|()| Outcome::Done(Vec::new()))
+}
+
+/// Ends this start of a node and begins another one with so many nodes; if that fails, one as it was before.
+fn start_anew(control: &mut Control, name: &str, nodes: u16, old: SavedFabric) -> Result<Ticket, Error> {
+    let Some(fabric) = control.fabrics.get_mut(name) else { return Err(control.no_fabric(name)) };
+    let error = Error::new(name, "not ready", "it is started anew");
+    let now = control.clock.now();
+    let before = std::mem::replace(&mut fabric.state, State::Waits { error: error.clone(), until: now });
+    let node = match before {
+        State::Runs(node) => Some(node),
+        State::Joins { .. } | State::Waits { .. } => None,
+    };
+    let wanted = SavedFabric { nodes, ..fabric.saved.clone() };
+    let ticket = control.jobs.join(&wanted, Work::Join(Why::Anew(Box::new(old))), node)?;
+    fabric.state = State::Joins { ticket, error };
+    Ok(ticket)
 }
 
 impl Control {
     pub(crate) fn no_fabric(&self, name: &str) -> Error {
         let names = self.fabrics.keys().cloned().collect::<Vec<_>>().join(", ");
-        let cause = match (self.bonds.contains_key(name), self.fabrics.is_empty()) {
-            (true, _) => "it is a bond".to_owned(),
-            (false, true) => "there are no fabrics".to_owned(),
-            (false, false) => format!("the fabrics are {names}"),
+        let cause = match (self.jobs.busy(name), self.bonds.contains_key(name), self.fabrics.is_empty()) {
+            (Some(words), _, _) => words.to_owned(),
+            (None, true, _) => "it is a bond".to_owned(),
+            (None, false, true) => "there are no fabrics".to_owned(),
+            (None, false, false) => format!("the fabrics are {names}"),
         };
         Error::new(name, "no such fabric", cause).hint("linkbraid fabric show")
     }

@@ -3,6 +3,7 @@
 use crate::{
     bond::{Bond, Member},
     control::Control,
+    fabric::Ticket,
     member,
     state::SavedBond,
 };
@@ -106,6 +107,8 @@ pub(crate) enum Outcome {
     Done(Vec<String>),
     /// It goes on.
     Waits(Pending),
+    /// A thread does the rest.
+    Fabric(Ticket),
 }
 
 /// Why a good link may not have been proven within [`JOIN_TIMEOUT_MAX`].

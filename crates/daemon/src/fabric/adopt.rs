@@ -1,20 +1,27 @@
-//! Fabrics of an earlier daemon, and what others do to their interfaces.
+//! Fabrics of an earlier daemon, those that cannot join, and the end of their interfaces.
 
 use super::{
     Fabric, RETRY, State,
-    check::of_transport,
+    done::done,
     end,
-    node::{self, Node},
+    follow::follow,
+    job::{Done, Why, Work},
     saved::{SavedFabric, namespace},
-    told,
 };
 use crate::{control::Control, history::History};
 use linkbraid_api::Error;
-use linkbraid_fabric::Address;
-use linkbraid_link::{Kind, LinkInfo};
+use linkbraid_link::Kind;
+use linkbraid_proto::Time;
+use std::time::Duration;
+use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
 
-/// Brings back every fabric on file. Before the bonds: it takes milliseconds, and a bond may have one as a member.
-pub(crate) async fn all(control: &mut Control) {
+/// How long the bonds wait for the fabrics, which may be their members, when a daemon starts: milliseconds where others are
+/// there, but whoever is the first one has the memory to reserve.
+const ADOPT_MAX: Duration = Duration::from_millis(100);
+
+/// Brings back every fabric on file, all at once. Before the bonds, as far as that takes milliseconds: one may be a member.
+pub(crate) async fn all(control: &mut Control, news: &mut UnboundedReceiver<Done>) {
+    let mut names = Vec::new();
     for mut saved in control.state.read_fabrics() {
         let name = saved.name.clone();
         if saved.namespace != namespace() {
@@ -38,123 +45,76 @@ pub(crate) async fn all(control: &mut Control) {
             let _ = control.state.remove_fabric(&name);
             continue;
         }
+        names.push(name);
         follow(&mut saved, &link);
-        let mut history = History::new(&saved.name, control.feed.clone());
-        let state = match bring_back(control, &saved) {
-            Ok(node) => {
-                let text = "taken over from an earlier daemon, with its interface".to_owned();
-                history.tell(told::fabric(&saved.name, "adopted", text));
-                State::Runs(node)
-            }
-            Err(error) => waits(control, &saved, &mut history, error),
-        };
-        if saved.name != name {
-            let _ = control.state.remove_fabric(&name);
+        // A daemon that was killed while it took over a new name has left it under both.
+        if control.fabrics.contains_key(&saved.name) {
+            continue;
         }
-        if let Err(error) = control.state.write_fabric(&saved) {
-            tracing::error!(%error, "the next daemon will not know");
-        }
+        let history = History::new(&saved.name, control.feed.clone());
+        let state =
+            joins(control, &saved, Why::Adopt, Error::new(&saved.name, "not ready", "it is taken over"));
         let mut fabric = Fabric { saved, addresses: Vec::new(), history, state };
         read_addresses(control, &mut fabric).await;
         control.fabrics.insert(fabric.saved.name.clone(), fabric);
     }
-}
-
-/// What somebody changed of the interface is how it is.
-fn follow(saved: &mut SavedFabric, link: &LinkInfo) {
-    saved.name.clone_from(&link.name);
-    saved.mtu = link.mtu;
-    saved.mac = link.mac.0;
-}
-
-/// Starts a node on the interface that the kernel kept.
-fn bring_back(control: &Control, saved: &SavedFabric) -> Result<Node, Error> {
-    let address = saved.transport.parse::<Address>();
-    let address = address.map_err(|error| of_transport(error, &saved.name, saved.node, saved.nodes))?;
-    let transports = node::join(saved, &address)?;
-    let tap = node::tap(saved, &transports, false)?;
-    Node::start(saved, tap, transports, control.clock, control.events.clone())
-}
-
-fn waits(control: &Control, saved: &SavedFabric, history: &mut History, error: Error) -> State {
-    history.tell(told::fabric(&saved.name, "failed", format!("{error}; tried again every second")));
-    State::Waits { error, until: control.clock.now() + RETRY }
-}
-
-/// Tries those again that could not join.
-pub(crate) async fn retry(control: &mut Control) {
-    let now = control.clock.now();
-    let due =
-        control.fabrics.values().filter(|fabric| fabric.poll_timeout().is_some_and(|until| until <= now));
-    for name in due.map(|fabric| fabric.saved.name.clone()).collect::<Vec<_>>() {
-        let Some(fabric) = control.fabrics.get(&name) else { continue };
-        let tried = bring_back(control, &fabric.saved);
-        let Some(fabric) = control.fabrics.get_mut(&name) else { continue };
-        fabric.state = match tried {
-            Ok(node) => {
-                let text = "it could join".to_owned();
-                fabric.history.tell(told::fabric(&name, "adopted", text));
-                State::Runs(node)
-            }
-            // Said once, not every second.
-            Err(error) => State::Waits { error, until: now + RETRY },
-        };
-    }
-}
-
-/// Ends this start of a node and begins another one as it is saved now; if that fails, as it was before.
-pub(super) fn start_anew(control: &mut Control, name: &str, old: &SavedFabric) -> Result<(), Error> {
-    let Some(mut fabric) = control.fabrics.remove(name) else { return Ok(()) };
-    if let State::Runs(node) = fabric.state {
-        node.stop();
-    }
-    let begun = bring_back(control, &fabric.saved);
-    let (state, refused) = match begun {
-        Ok(node) => {
-            let text = format!("started anew as node {} of {}", fabric.saved.node, fabric.saved.nodes);
-            fabric.history.tell(told::fabric(name, "anew", text));
-            (State::Runs(node), None)
-        }
-        Err(error) => {
-            fabric.saved = old.clone();
-            let state = match bring_back(control, &fabric.saved) {
-                Ok(node) => State::Runs(node),
-                Err(error) => waits(control, &fabric.saved, &mut fabric.history, error),
-            };
-            (state, Some(error))
+    write(control, control.fabrics.values().map(|fabric| &fabric.saved), &names);
+    let ready = async {
+        while control.jobs.tries()
+            && let Some(news) = news.recv().await
+        {
+            done(control, news).await;
         }
     };
-    fabric.state = state;
-    control.fabrics.insert(name.to_owned(), fabric);
-    refused.map_or(Ok(()), Err)
+    if timeout(ADOPT_MAX, ready).await.is_err() {
+        tracing::info!("the bonds do not wait for all fabrics");
+    }
 }
 
-/// Somebody renamed the interface, or gave it another MTU or MAC.
-pub(crate) async fn link_changed(control: &mut Control, index: u32) {
-    let found = control.fabrics.values().find(|fabric| fabric.saved.ifindex == index);
-    let Some(name) = found.map(|fabric| fabric.saved.name.clone()) else { return };
-    // What an event says may be over: it waited while the loop did something else.
-    let Ok(link) = control.netlink.link_by_index(index).await else { return };
-    let Some(mut fabric) = control.fabrics.remove(&name) else { return };
-    let before = fabric.saved.clone();
-    follow(&mut fabric.saved, &link);
-    if fabric.saved.name != name {
-        let text = format!("its interface was called '{name}', and so was the fabric");
-        fabric.history = History::new(&link.name, control.feed.clone());
-        fabric.history.tell(told::fabric(&link.name, "renamed", text));
-        let _ = control.state.remove_fabric(&name);
-    }
-    if fabric.saved != before {
-        if let State::Runs(node) = &fabric.state
-            && let Err(error) = node.set(&fabric.saved, control.clock.now())
-        {
-            tracing::warn!(%error, "the fabric does not follow its interface");
-        }
-        if let Err(error) = control.state.write_fabric(&fabric.saved) {
+/// Writes fabrics down, then forgets those of `names` that none has now.
+pub(super) fn write<'a>(control: &Control, fabrics: impl Iterator<Item = &'a SavedFabric>, names: &[String]) {
+    for saved in fabrics {
+        if let Err(error) = control.state.write_fabric(saved) {
             tracing::error!(%error, "the next daemon will not know");
         }
     }
-    control.fabrics.insert(fabric.saved.name.clone(), fabric);
+    for name in names.iter().filter(|name| !control.fabrics.contains_key(*name)) {
+        if let Err(error) = control.state.remove_fabric(name) {
+            tracing::warn!(%error, "the next daemon will look for it");
+        }
+    }
+}
+
+/// Begins to take the place of a fabric that has none.
+fn joins(control: &mut Control, saved: &SavedFabric, why: Why, error: Error) -> State {
+    match control.jobs.join(saved, Work::Join(why), None) {
+        Ok(ticket) => State::Joins { ticket, error },
+        Err(error) => State::Waits { error, until: control.clock.now() + RETRY },
+    }
+}
+
+/// When one of those that could not join is to be tried again.
+pub(crate) fn next_try(control: &Control) -> Option<Time> {
+    let untils = control.fabrics.values().filter_map(|fabric| match fabric.state {
+        State::Waits { until, .. } => Some(until),
+        State::Runs(_) | State::Joins { .. } => None,
+    });
+    // One at a time: its end wakes the loop.
+    untils.min().filter(|_| !control.jobs.tries())
+}
+
+/// Tries one again that could not join.
+pub(crate) fn retry(control: &mut Control) {
+    let Some(due) = next_try(control).filter(|until| *until <= control.clock.now()) else { return };
+    let found = control.fabrics.values().find_map(|fabric| match &fabric.state {
+        State::Waits { error, until } if *until == due => Some((fabric.saved.clone(), error.clone())),
+        _ => None,
+    });
+    let Some((saved, error)) = found else { return };
+    let state = joins(control, &saved, Why::Retry, error);
+    if let Some(fabric) = control.fabrics.get_mut(&saved.name) {
+        fabric.state = state;
+    }
 }
 
 /// Somebody deleted the interface, or moved it to another network namespace.
@@ -163,7 +123,8 @@ pub(crate) async fn link_gone(control: &mut Control, index: u32) {
     let Some(name) = found.map(|fabric| fabric.saved.name.clone()) else { return };
     if let Some(fabric) = control.fabrics.remove(&name) {
         let text = "its interface was deleted, or moved to another network namespace, by somebody else";
-        end(control, fabric, "gone", text).await;
+        // Nobody waits for the rest.
+        let _ = end(control, fabric, "gone", text).await;
     }
 }
 
@@ -178,7 +139,7 @@ pub(crate) async fn addresses_changed(control: &mut Control, index: u32) {
 }
 
 /// Reads the addresses of the interface.
-async fn read_addresses(control: &Control, fabric: &mut Fabric) {
+pub(super) async fn read_addresses(control: &Control, fabric: &mut Fabric) {
     match control.netlink.addresses(fabric.saved.ifindex).await {
         Ok(found) => {
             fabric.addresses = found.iter().map(|found| format!("{}/{}", found.ip, found.prefix)).collect();

@@ -9,16 +9,10 @@ use linkbraid_api::{
 use linkbraid_fabric::Address;
 use linkbraid_wire::MacAddr;
 
-/// What was read from the request.
-pub(super) struct Wanted {
-    pub address: Address,
-    pub mac: Option<[u8; 6]>,
-}
-
 const WHAT: &str = "cannot add the fabric";
 
-/// Refuses what `fabric add` cannot do.
-pub(super) async fn add(control: &Control, add: &FabricAdd) -> Result<Wanted, Error> {
+/// Refuses what `fabric add` cannot do. The MAC that it asks for.
+pub(super) async fn add(control: &Control, add: &FabricAdd) -> Result<Option<[u8; 6]>, Error> {
     crate::setup::check_name(&add.name, WHAT, "linkbraid fabric add --help")?;
     let name = &add.name;
     nodes(name, add.nodes)?;
@@ -45,14 +39,22 @@ pub(super) async fn add(control: &Control, add: &FabricAdd) -> Result<Wanted, Er
         let cause = format!("an interface of this name exists (a {})", link.kind.as_deref().unwrap_or("NIC"));
         return Err(Error::new(name, WHAT, cause).hint(format!("ip -d link show {name}")));
     }
+    if let Some(words) = control.jobs.busy(name) {
+        return Err(Error::new(name, WHAT, words).hint("linkbraid fabric show"));
+    }
     let taken = |other: &&SavedFabric| other.transport == add.transport && other.node == add.node;
-    if let Some(other) = control.fabrics.values().map(|fabric| &fabric.saved).find(taken) {
+    if let Some(other) = all(control).find(taken) {
         let cause = format!("'{}' is node {} of {} already", other.name, other.node, other.transport);
         return Err(Error::new(name, WHAT, cause).hint(format!("linkbraid fabric show {}", other.name)));
     }
-    let address =
-        add.transport.parse::<Address>().map_err(|error| of_transport(error, name, add.node, add.nodes))?;
-    Ok(Wanted { address, mac })
+    let address = add.transport.parse::<Address>();
+    address.map_err(|error| of_transport(error, name, add.node, add.nodes))?;
+    Ok(mac)
+}
+
+/// All that there are, come or go.
+fn all(control: &Control) -> impl Iterator<Item = &SavedFabric> {
+    control.fabrics.values().map(|fabric| &fabric.saved).chain(control.jobs.saved())
 }
 
 /// The refusal of a transport. What it hints at is a whole command for the user.
@@ -110,8 +112,7 @@ fn host_mac(name: &str, text: &str) -> Result<[u8; 6], Error> {
 
 /// Refuses the MAC of another fabric: both may meet in one bond.
 pub(super) fn mac(control: &Control, saved: &SavedFabric) -> Result<(), Error> {
-    let mut others = control.fabrics.values().map(|fabric| &fabric.saved);
-    let Some(other) = others.find(|other| other.mac == saved.mac) else { return Ok(()) };
+    let Some(other) = all(control).find(|other| other.mac == saved.mac) else { return Ok(()) };
     let cause = format!("its MAC {} is that of '{}' too", MacAddr(saved.mac), other.name);
     Err(Error::new(&saved.name, WHAT, cause).hint(format!(
         "linkbraid fabric add {} --node {} --nodes {} --transport {} --mac 02:00:00:00:00:01",

@@ -186,12 +186,11 @@ impl Node {
         self.halt();
     }
 
-    /// The same, and the interface goes.
-    pub(super) fn end(self) {
+    /// The interface goes with the threads.
+    pub(super) fn let_go(&self) {
         if let Err(error) = self.heart().tap.keep(false) {
             tracing::debug!(%error, "the interface is gone already");
         }
-        self.stop();
     }
 
     fn halt(&mut self) {

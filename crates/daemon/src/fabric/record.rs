@@ -53,7 +53,7 @@ fn one(fabric: &Fabric, now: Time) -> FabricRecord {
         events: fabric.history.events().cloned().collect(),
     };
     match &fabric.state {
-        State::Waits { error, .. } => record.reason = error.to_string(),
+        State::Waits { error, .. } | State::Joins { error, .. } => record.reason = error.to_string(),
         State::Runs(node) => running(&mut record, node, now),
     }
     record

@@ -16,7 +16,7 @@ use linkbraid_fabric::Address;
 use linkbraid_proto::session::{Down, Mismatch, Side, Verdict};
 use std::{collections::BTreeSet, env, fs, process};
 
-fn saved(name: &str) -> SavedFabric {
+pub(super) fn saved(name: &str) -> SavedFabric {
     SavedFabric {
         name: name.into(),
         ifindex: 7,

@@ -1,0 +1,150 @@
+//! What follows from the news of the threads that join and end ([`super::job`]).
+
+use super::{
+    Fabric, RETRY, State, adopt,
+    follow::follow,
+    job::{Done, Job, Place, Ticket, Why, Work},
+    node::Node,
+    told,
+};
+use crate::{control::Control, error::About as _, history::History};
+use linkbraid_api::Error;
+use std::time::Duration;
+use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
+
+/// How long a daemon that stops waits for the ends of its fabrics at most: large queues take a second a gigabyte.
+const STOP_MAX: Duration = Duration::from_secs(10);
+
+/// A thread is done.
+pub(crate) async fn done(control: &mut Control, done: Done) {
+    let Some(mut job) = control.jobs.take(done.ticket) else { return };
+    let name = job.saved.name.clone();
+    match std::mem::replace(&mut job.work, Work::Cancelled) {
+        Work::End(reply) => job.tell(reply),
+        Work::Cancelled => match done.output.joined(&name).0 {
+            Ok(place) => give_back(control, job, place, Ok(())),
+            Err(_) => job.tell(Ok(())),
+        },
+        Work::Add => match done.output.joined(&name).0 {
+            Ok(place) => add(control, job, *place).await,
+            Err(error) => job.tell(Err(error)),
+        },
+        Work::Join(why) => {
+            let (place, refused) = done.output.joined(&name);
+            let kept = join(control, done.ticket, why, place, refused.as_ref()).await;
+            job.tell(refused.map_or(kept, Err));
+        }
+    }
+}
+
+/// Gives a place up; whoever waits hears of it when it is gone.
+fn give_back(control: &mut Control, mut job: Job, place: Box<Place>, reply: Result<(), Error>) {
+    let answer = job.take_answer();
+    let saved = place.saved.clone();
+    control.jobs.end(&saved, reply, answer, move || drop(place));
+}
+
+/// A new fabric has its place.
+async fn add(control: &mut Control, mut job: Job, place: Place) {
+    let mut saved = place.saved.clone();
+    // Anybody could see it meanwhile.
+    match control.netlink.link_by_index(saved.ifindex).await.about(&saved.name, "cannot add the fabric") {
+        Ok(link) => follow(&mut saved, &link),
+        Err(error) => return give_back(control, job, Box::new(place), Err(error)),
+    }
+    let begun = Node::start(&saved, place.tap, place.transports, control.clock, control.events.clone());
+    let node = match begun {
+        Ok(node) => node,
+        Err(error) => return job.tell(Err(error)),
+    };
+    // From here on it stays, so it is on file before.
+    let kept = control.state.write_fabric(&saved).and_then(|()| node.finish_add());
+    if let Err(error) = kept {
+        let _ = control.state.remove_fabric(&saved.name);
+        let answer = job.take_answer();
+        control.jobs.end(&saved, Err(error), answer, move || node.stop());
+        return;
+    }
+    let mut history = History::new(&saved.name, control.feed.clone());
+    let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
+    history.tell(told::fabric(&saved.name, "added", text));
+    let mut fabric = Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node) };
+    adopt::read_addresses(control, &mut fabric).await;
+    control.fabrics.insert(fabric.saved.name.clone(), fabric);
+    job.tell(Ok(()));
+}
+
+/// A fabric that is known has its place, or has none.
+async fn join(
+    control: &mut Control,
+    ticket: Ticket,
+    why: Why,
+    place: Result<Box<Place>, Error>,
+    refused: Option<&Error>,
+) -> Result<(), Error> {
+    let mut fabrics = control.fabrics.values_mut();
+    let Some(fabric) = fabrics.find(|fabric| fabric.state.waits_for(ticket)) else { return Ok(()) };
+    let name = fabric.saved.name.clone();
+    let anew = matches!(why, Why::Anew(_));
+    if let (Why::Anew(before), Some(_)) = (&why, refused) {
+        let ifindex = fabric.saved.ifindex;
+        fabric.saved.poll = before.poll;
+        if fabric.saved.mtu != before.mtu {
+            fabric.saved.mtu = before.mtu;
+            if let Err(error) = control.netlink.set_mtu(ifindex, before.mtu).await {
+                tracing::warn!(fabric = %name, %error, "its MTU stays as it was to be");
+            }
+        }
+    }
+    let begun = place.and_then(|place| {
+        fabric.saved.nodes = place.saved.nodes;
+        let Place { tap, transports, .. } = *place;
+        Node::start(&fabric.saved, tap, transports, control.clock, control.events.clone())
+    });
+    let (reason, text) = match why {
+        Why::Adopt => ("adopted", "taken over from an earlier daemon, with its interface".to_owned()),
+        Why::Retry => ("adopted", "it could join".to_owned()),
+        Why::Anew(_) => {
+            ("anew", format!("started anew as node {} of {}", fabric.saved.node, fabric.saved.nodes))
+        }
+    };
+    match begun {
+        Ok(node) => {
+            fabric.state = State::Runs(node);
+            fabric.history.tell(told::fabric(&name, reason, text));
+        }
+        Err(error) => {
+            // Said once, not every second.
+            if !matches!(why, Why::Retry) {
+                let text = format!("{error}; tried again every second");
+                fabric.history.tell(told::fabric(&name, "failed", text));
+            }
+            fabric.state = State::Waits { error, until: control.clock.now() + RETRY };
+        }
+    }
+    if anew { control.state.write_fabric(&fabric.saved) } else { Ok(()) }
+}
+
+/// Ends all fabrics, all at once, and waits for that. The kernel keeps their interfaces; bonds with such a member hear of it
+/// while there is somebody to tell them.
+pub(crate) async fn stop_all(control: &mut Control, news: &mut UnboundedReceiver<Done>) {
+    // Nobody waits any more for what is new, and half of it must not stay.
+    control.jobs.cancel_all();
+    for fabric in std::mem::take(&mut control.fabrics).into_values() {
+        if let State::Runs(node) = fabric.state {
+            control.jobs.end(&fabric.saved, Ok(()), None, move || node.stop());
+        }
+        control.carrier(fabric.saved.ifindex, false);
+    }
+    control.act();
+    let ends = async {
+        while !control.jobs.is_empty()
+            && let Some(news) = news.recv().await
+        {
+            done(control, news).await;
+        }
+    };
+    if timeout(STOP_MAX, ends).await.is_err() {
+        tracing::warn!("not all fabrics have ended");
+    }
+}

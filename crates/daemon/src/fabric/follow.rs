@@ -1,0 +1,91 @@
+//! What others change of the interfaces of fabrics.
+
+use super::{
+    Fabric, State,
+    adopt::{link_gone, write},
+    saved::SavedFabric,
+    told,
+};
+use crate::{control::Control, history::History};
+use linkbraid_link::LinkInfo;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How often all interfaces are read until no two have one name: one may be renamed while they are read.
+const READS_MAX: usize = 8;
+
+/// What somebody changed of the interface is how it is.
+pub(super) fn follow(saved: &mut SavedFabric, link: &LinkInfo) {
+    saved.name.clone_from(&link.name);
+    saved.mtu = link.mtu;
+    saved.mac = link.mac.0;
+}
+
+/// Somebody renamed the interface, or gave it another MTU or MAC.
+pub(crate) async fn link_changed(control: &mut Control, index: u32) {
+    let found = control.fabrics.values().find(|fabric| fabric.saved.ifindex == index);
+    let Some(name) = found.map(|fabric| fabric.saved.name.clone()) else { return };
+    // What an event says may be over: it waited while the loop did something else.
+    let Ok(link) = control.netlink.link_by_index(index).await else { return };
+    if link.name == name {
+        return take_over(control, &BTreeMap::from([(index, link)]));
+    }
+    // Its new name may be that of another one in our list, whose own news is still to come.
+    let Some(links) = all(control).await else {
+        return tracing::error!(fabric = %name, "interfaces are renamed all the time, not followed");
+    };
+    let indexes: Vec<u32> = control.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
+    for index in indexes.into_iter().filter(|index| !links.contains_key(index)) {
+        link_gone(control, index).await;
+    }
+    take_over(control, &links);
+}
+
+/// The interfaces of all fabrics by index, as they were at one time.
+async fn all(control: &Control) -> Option<BTreeMap<u32, LinkInfo>> {
+    for _ in 0..READS_MAX {
+        let links = control.netlink.links().await.ok()?;
+        let is_ours = |link: &LinkInfo| control.fabrics.values().any(|f| f.saved.ifindex == link.index);
+        let ours: BTreeMap<u32, LinkInfo> =
+            links.into_iter().filter(is_ours).map(|link| (link.index, link)).collect();
+        let names: BTreeSet<&String> = ours.values().map(|link| &link.name).collect();
+        if names.len() == ours.len() {
+            return Some(ours);
+        }
+    }
+    None
+}
+
+/// Makes the fabrics of these interfaces what those are. No two have one name, and no other fabric has one of those names.
+fn take_over(control: &mut Control, links: &BTreeMap<u32, LinkInfo>) {
+    let mut changed = Vec::new();
+    for (name, mut fabric) in std::mem::take(&mut control.fabrics) {
+        if let Some(link) = links.get(&fabric.saved.ifindex)
+            && changes(control, &mut fabric, link)
+        {
+            changed.push((name, fabric.saved.clone()));
+        }
+        control.fabrics.insert(fabric.saved.name.clone(), fabric);
+    }
+    let (names, saved): (Vec<String>, Vec<SavedFabric>) = changed.into_iter().unzip();
+    write(control, saved.iter(), &names);
+}
+
+/// Makes one what its interface is; whether that changes anything.
+fn changes(control: &Control, fabric: &mut Fabric, link: &LinkInfo) -> bool {
+    let before = fabric.saved.clone();
+    follow(&mut fabric.saved, link);
+    if fabric.saved == before {
+        return false;
+    }
+    if fabric.saved.name != before.name {
+        let text = format!("its interface was called '{}', and so was the fabric", before.name);
+        fabric.history = History::new(&link.name, control.feed.clone());
+        fabric.history.tell(told::fabric(&link.name, "renamed", text));
+    }
+    if let State::Runs(node) = &fabric.state
+        && let Err(error) = node.set(&fabric.saved, control.clock.now())
+    {
+        tracing::warn!(%error, "the fabric does not follow its interface");
+    }
+    true
+}

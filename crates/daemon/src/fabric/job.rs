@@ -1,0 +1,281 @@
+//! What of a fabric may take long: a place on a transport is taken (memory is reserved, locks are waited for), or given up
+//! (memory is freed, the interface goes). A thread that lives no longer does each, and the loop goes on meanwhile: whoever
+//! is silent for 150 ms is dead to the inspectors of his peers.
+
+use super::{
+    check::of_transport,
+    node::{self, Node, Transports},
+    saved::SavedFabric,
+};
+use linkbraid_api::{Error, Reply};
+use linkbraid_fabric::Address;
+use linkbraid_link::Tap;
+use nix::net::if_::if_nametoindex;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    thread::Builder,
+};
+use tokio::sync::{mpsc, oneshot};
+
+/// Name of the threads, at most 15 bytes.
+const THREAD_NAME: &str = "lb-fabric";
+
+/// Which piece of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket(u64);
+
+/// A node's place: all that its threads need.
+pub(super) struct Place {
+    /// As it was asked for, with the index of the interface.
+    pub saved: SavedFabric,
+    pub transports: Transports,
+    pub tap: Tap,
+}
+
+/// What a thread has come to.
+pub(super) enum Output {
+    /// It took a place, or why it could not. `refused` says why it is not the one asked for first.
+    Joined { place: Result<Box<Place>, Error>, refused: Option<Error> },
+    /// It gave one up.
+    Ended,
+    /// Neither is known.
+    Panicked,
+}
+
+impl Output {
+    /// What it joined, if that was its work.
+    pub(super) fn joined(self, name: &str) -> (Result<Box<Place>, Error>, Option<Error>) {
+        match self {
+            Self::Joined { place, refused } => (place, refused),
+            Self::Ended | Self::Panicked => (Err(Error::new(name, "cannot join", "a thread failed")), None),
+        }
+    }
+}
+
+/// News of a thread.
+pub(crate) struct Done {
+    pub(super) ticket: Ticket,
+    pub(super) output: Output,
+}
+
+/// Why a fabric that is known joins.
+pub(super) enum Why {
+    /// A daemon before this one had it.
+    Adopt,
+    /// It could not before.
+    Retry,
+    /// `fabric set` wants it; as it was before.
+    Anew(Box<SavedFabric>),
+}
+
+/// What a piece of work is for.
+pub(super) enum Work {
+    /// A new fabric.
+    Add,
+    /// A fabric that is known: the one that waits for this ticket.
+    Join(Why),
+    /// Whatever it joins is given up again.
+    Cancelled,
+    /// What the answer is when all has been given up.
+    End(Result<(), Error>),
+}
+
+/// A piece of work under way.
+pub(super) struct Job {
+    ticket: Ticket,
+    /// Its name, its number and its MAC are not free.
+    pub saved: SavedFabric,
+    pub work: Work,
+    answer: Option<oneshot::Sender<Reply>>,
+}
+
+impl Job {
+    /// Takes the client that waits for it, if one does.
+    pub(super) fn take_answer(&mut self) -> Option<oneshot::Sender<Reply>> {
+        self.answer.take()
+    }
+
+    /// Tells the client that waits for it, if one does; it may have hung up.
+    pub(super) fn tell(self, result: Result<(), Error>) {
+        if let Some(answer) = self.answer {
+            let done = |()| Reply::Done { warnings: Vec::new() };
+            let _ = answer.send(result.map_or_else(Reply::Error, done));
+        }
+    }
+}
+
+/// All that is under way.
+pub(crate) struct Jobs {
+    next: u64,
+    tell: mpsc::UnboundedSender<Done>,
+    list: Vec<Job>,
+}
+
+impl Jobs {
+    /// None yet, and where they will tell what they came to. No thread waits for that to be heard.
+    pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<Done>) {
+        let (tell, done) = mpsc::unbounded_channel();
+        (Self { next: 0, tell, list: Vec::new() }, done)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Those whose fabric is not in the list of fabrics, but has what others cannot have.
+    fn unlisted(&self) -> impl Iterator<Item = &Job> {
+        self.list.iter().filter(|job| !matches!(job.work, Work::Join(_)))
+    }
+
+    /// Their fabrics.
+    pub(super) fn saved(&self) -> impl Iterator<Item = &SavedFabric> {
+        self.unlisted().map(|job| &job.saved)
+    }
+
+    /// What is under way with one of them that has this name, as half a sentence.
+    pub(super) fn busy(&self, name: &str) -> Option<&'static str> {
+        let job = self.unlisted().find(|job| job.saved.name == name)?;
+        Some(if matches!(job.work, Work::Add) { "it is being added" } else { "it is being deleted" })
+    }
+
+    /// Whether one that is known joins: one at a time is tried again.
+    pub(super) fn tries(&self) -> bool {
+        self.list.iter().any(|job| matches!(job.work, Work::Join(_)))
+    }
+
+    /// Who waits for the end of this.
+    pub(crate) fn answer(&mut self, ticket: Ticket, answer: oneshot::Sender<Reply>) {
+        if let Some(job) = self.list.iter_mut().find(|job| job.ticket == ticket) {
+            job.answer = Some(answer);
+        }
+    }
+
+    /// What it joins is not wanted any more: its fabric was deleted.
+    pub(super) fn cancel(&mut self, ticket: Ticket) {
+        if let Some(job) = self.list.iter_mut().find(|job| job.ticket == ticket) {
+            job.work = Work::Cancelled;
+            if let Some(answer) = job.answer.take() {
+                let error =
+                    Error::new(&job.saved.name, "cannot change the fabric", "it was deleted meanwhile");
+                let _ = answer.send(Reply::Error(error.hint("linkbraid fabric show")));
+            }
+        }
+    }
+
+    /// Nothing that they join is wanted any more: the daemon stops.
+    pub(super) fn cancel_all(&mut self) {
+        for job in self.list.iter_mut().filter(|job| matches!(job.work, Work::Add | Work::Join(_))) {
+            job.work = Work::Cancelled;
+            job.answer = None;
+        }
+    }
+
+    /// Takes out what is done.
+    pub(super) fn take(&mut self, ticket: Ticket) -> Option<Job> {
+        let at = self.list.iter().position(|job| job.ticket == ticket)?;
+        Some(self.list.swap_remove(at))
+    }
+
+    /// Takes a place, of a new fabric or of one whose interface the kernel has.
+    ///
+    /// # Errors
+    /// There can be no more threads.
+    pub(super) fn join(
+        &mut self,
+        saved: &SavedFabric,
+        work: Work,
+        old: Option<Node>,
+    ) -> Result<Ticket, Error> {
+        let new = matches!(work, Work::Add);
+        let before = match &work {
+            Work::Join(Why::Anew(before)) => Some((**before).clone()),
+            _ => None,
+        };
+        let wanted = saved.clone();
+        let joined = move || {
+            // Its place is that of the one before it.
+            if let Some(node) = old {
+                node.stop();
+            }
+            match (take_place(wanted, new), before) {
+                (Err(refused), Some(before)) => {
+                    Output::Joined { place: take_place(before, new).map(Box::new), refused: Some(refused) }
+                }
+                (place, _) => Output::Joined { place: place.map(Box::new), refused: None },
+            }
+        };
+        let (ticket, begun) = self.spawn(&saved.name, joined);
+        begun?;
+        self.list.push(Job { ticket, saved: saved.clone(), work, answer: None });
+        Ok(ticket)
+    }
+
+    /// Gives something up; `reply` is for the client that waits for it, if one does.
+    pub(super) fn end(
+        &mut self,
+        saved: &SavedFabric,
+        reply: Result<(), Error>,
+        answer: Option<oneshot::Sender<Reply>>,
+        give_up: impl FnOnce() + Send + 'static,
+    ) -> Ticket {
+        let ended = move || {
+            give_up();
+            Output::Ended
+        };
+        let (ticket, begun) = self.spawn(&saved.name, ended);
+        if let Err(error) = begun {
+            // It was given up here and now, with the work that no thread took.
+            tracing::warn!(%error, "the loop had to wait for the end of a fabric");
+            let _ = self.tell.send(Done { ticket, output: Output::Ended });
+        }
+        self.list.push(Job { ticket, saved: saved.clone(), work: Work::End(reply), answer });
+        ticket
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() -> Output + Send + 'static,
+    ) -> (Ticket, Result<(), Error>) {
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        let tell = self.tell.clone();
+        let run = move || {
+            let output = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Output::Panicked);
+            // After the end of the loop nobody wants it: it is given up here.
+            let _ = tell.send(Done { ticket, output });
+        };
+        let begun = Builder::new().name(THREAD_NAME.to_owned()).spawn(run);
+        let failed = |error: std::io::Error| Error::new(name, "cannot start a thread", error.to_string());
+        (ticket, begun.map(drop).map_err(failed))
+    }
+}
+
+/// Takes a node's place on the transport, and makes its interface or takes over the one that the kernel kept.
+fn take_place(mut saved: SavedFabric, new: bool) -> Result<Place, Error> {
+    let address = saved.transport.parse::<Address>();
+    let address = address.map_err(|error| of_transport(error, &saved.name, saved.node, saved.nodes))?;
+    let transports = node::join(&saved, &address)?;
+    if new {
+        let tap = node::tap(&saved, &transports, true)?;
+        saved.ifindex = tap.index();
+        return Ok(Place { saved, transports, tap });
+    }
+    // By its name, which may be that of another one by now, or of none: the kernel would make one.
+    let is_named = |index| index == saved.ifindex;
+    let renamed = || {
+        Error::new(&saved.name, "cannot take over its interface", "it was renamed or deleted just now")
+            .hint("linkbraid fabric show")
+    };
+    if !if_nametoindex(saved.name.as_str()).is_ok_and(is_named) {
+        return Err(renamed());
+    }
+    let tap = node::tap(&saved, &transports, false)?;
+    if !is_named(tap.index()) {
+        return Err(renamed());
+    }
+    Ok(Place { saved, transports, tap })
+}
+
+#[cfg(test)]
+mod tests;
