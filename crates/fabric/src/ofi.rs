@@ -33,8 +33,9 @@ use message::MESSAGE_MAX;
 use offer::Offer;
 use std::{net::SocketAddr, path::PathBuf};
 
-/// A provider that is refused: seen with libfabric 1.17 in the tests of this transport.
-const CRASHES: &str = "shm";
+/// A provider that is refused. Its queues lie in shared memory behind a lock that a writer spins on, so a process that is
+/// killed while it holds one makes the next send of every other never return (libfabric 1.17, `docs/fabric-transports.md`).
+const TAKES_ALONG: &str = "shm";
 
 /// What stands behind `ofi:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Place {
     pub(crate) fn parse(address: &str, rest: &str) -> Result<Self> {
         let refuse = |cause: String| {
             Err(Error::new(address, "cannot use this transport", cause)
-                .hint("--transport 'ofi:tcp,/etc/linkbraid/NAME'"))
+                .hint("--transport ofi:tcp,/etc/linkbraid/NAME"))
         };
         let Some((provider, file)) = rest.split_once(',') else {
             return refuse("it is not ofi:PROVIDER,FILE".into());
@@ -64,10 +65,9 @@ impl Place {
         if provider.is_empty() {
             return refuse("it names no provider".into());
         }
-        if provider == CRASHES {
-            let cause = format!(
-                "libfabric's own '{CRASHES}' crashes whoever uses it when a peer starts late or anew"
-            );
+        if provider == TAKES_ALONG {
+            let cause =
+                format!("libfabric's own '{TAKES_ALONG}' lets a process that dies take the others with it");
             return Err(
                 Error::new(address, "cannot use this transport", cause).hint("--transport shm:/dev/shm/NAME")
             );
@@ -101,7 +101,8 @@ impl Place {
         };
         let own = at(join.node);
         let what = format!("cannot open {own}");
-        let offer = Offer::find(library, name, &self.provider, own)?;
+        let sizes = port::sizes(usize::from(join.nodes) - 1);
+        let offer = Offer::find(library, name, &self.provider, own, sizes.long + sizes.short)?;
         if offer.message_max() < MESSAGE_MAX {
             let cause = format!("the provider's messages have {} bytes at most", offer.message_max());
             return Err(Error::new(name, what, format!("{cause}; {MESSAGE_MAX} are needed")));
@@ -112,7 +113,6 @@ impl Place {
         };
         let nodes: Vec<_> = (0..join.nodes).filter(|node| *node != join.node).collect();
         let waits = waits::work(library, &self.provider, own.ip());
-        let sizes = port::sizes(nodes.len());
         let mut endpoint = Endpoint::open(&offer, sizes, nodes.len(), waits).map_err(failed)?;
         let mut peers = Vec::with_capacity(nodes.len());
         for node in nodes {

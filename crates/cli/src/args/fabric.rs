@@ -25,6 +25,7 @@ Examples:
   linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:/dev/shm/fab0
   linkbraid fabric add fab0 --node 1 --nodes 2 --transport shm:/dev/shm/fab0
   linkbraid fabric add fab1 --node 3 --nodes 16 --transport udp:/etc/fab1
+  linkbraid fabric add fab2 --node 0 --nodes 4 --transport ofi:tcp,/etc/fab2
 
 Each node gives its own number; all give the same count, MTU and queues, and
 should give the fabric the same name. They may be started in any order.
@@ -35,6 +36,10 @@ should give the fabric the same name. They may be started in any order.
                         /sys/bus/pci/devices/.../resource2
   udp:FILE[,mtu=BYTES]  any network; FILE has a line 'NODE ADDRESS:PORT' for
                         each node
+  ofi:PROVIDER,FILE     a provider of libfabric (fi_info -t FI_EP_RDM prints
+                        them), FILE as above; needs package libfabric1. Over
+                        TCP 'tcp' takes less of an idle processor and answers
+                        sooner, 'net' carries more. Quote 'verbs;ofi_rxm'
 
 The interface outlives the daemon: without a daemon it has no carrier, but
 keeps its addresses, its routes and its place in a bridge or bond. A restart
@@ -119,7 +124,7 @@ pub struct FabricAddArgs {
     #[arg(long, value_name = "M", value_parser = units::nodes)]
     pub nodes: u16,
 
-    /// What carries the frames: shm:PATH or udp:FILE
+    /// What carries the frames: shm:PATH, udp:FILE or ofi:PROVIDER,FILE
     #[arg(long, value_name = "URL")]
     pub transport: String,
 

@@ -39,8 +39,8 @@ impl Drop for Offer {
 }
 
 impl Offer {
-    /// What is wanted, of `provider` or of all.
-    fn hints(library: &'static Library, provider: Option<&CStr>) -> Option<Self> {
+    /// What is wanted, of `provider` or of all; `posted` is how many messages may be posted, 0: as many as it likes.
+    fn hints(library: &'static Library, provider: Option<&CStr>, posted: usize) -> Option<Self> {
         // SAFETY: without an original it makes an empty one.
         let info = unsafe { (library.dupinfo)(ptr::null()) };
         if info.is_null() {
@@ -54,6 +54,9 @@ impl Offer {
             (*(*info).ep_attr).r#type = abi::EP_RDM;
             (*(*info).tx_attr).msg_order = abi::ORDER_SAS;
             (*(*info).rx_attr).msg_order = abi::ORDER_SAS;
+            // `ofi_rxm` makes buffers for as many, and takes 30 ms for its usual number.
+            (*(*info).tx_attr).size = posted;
+            (*(*info).rx_attr).size = posted;
             (*(*info).domain_attr).mr_mode = MR_MODES;
             (*(*info).domain_attr).threading = abi::THREAD_DOMAIN;
             (*(*info).domain_attr).resource_mgmt = abi::RM_ENABLED;
@@ -80,14 +83,21 @@ impl Offer {
         if done != 0 || info.is_null() { Err(done) } else { Ok(Self { library: hints.library, info }) }
     }
 
-    /// What `provider` offers at this node's own address.
+    /// What `provider` offers at this node's own address, for so many messages posted at a time.
     ///
     /// # Errors
     /// There is no such provider, or it cannot use the address.
-    pub fn find(library: &'static Library, object: &str, provider: &str, own: SocketAddr) -> Result<Self> {
+    pub fn find(
+        library: &'static Library,
+        object: &str,
+        provider: &str,
+        own: SocketAddr,
+        posted: usize,
+    ) -> Result<Self> {
         let failed = |cause: String| Error::new(object, "cannot use this transport", cause);
         let Ok(name) = CString::new(provider) else { return Err(failed("a name has no zero".into())) };
-        let hints = Self::hints(library, Some(&name)).ok_or_else(|| failed("there is no memory".into()))?;
+        let hints = Self::hints(library, Some(&name), posted.next_power_of_two())
+            .ok_or_else(|| failed("there is no memory".into()))?;
         let error = match Self::ask(&hints, Some(own), abi::SOURCE) {
             Ok(offer) => return Ok(offer),
             Err(error) => error,
@@ -106,12 +116,12 @@ impl Offer {
             format!("libfabric has no provider '{provider}' with reliable messages; there are {list}");
         let best = if there.iter().any(|there| there == "net") { "net" } else { "tcp" };
         let place = object.split_once(',').map_or("/etc/linkbraid/NAME", |(_, place)| place);
-        Err(failed(cause).hint(format!("--transport 'ofi:{best},{place}'")))
+        Err(failed(cause).hint(format!("--transport ofi:{best},{place}")))
     }
 
     /// The names of all providers that could be used.
     pub fn providers(library: &'static Library) -> Vec<String> {
-        let Some(hints) = Self::hints(library, None) else { return Vec::new() };
+        let Some(hints) = Self::hints(library, None, 0) else { return Vec::new() };
         let Ok(all) = Self::ask(&hints, None, 0) else { return Vec::new() };
         let mut names: Vec<String> = Vec::new();
         let mut next = all.info;
@@ -145,7 +155,7 @@ impl Offer {
             return Ok(bytes.to_vec());
         }
         let name = self.name().ok_or("the provider has no name")?;
-        let hints = Self::hints(self.library, Some(&name)).ok_or("there is no memory")?;
+        let hints = Self::hints(self.library, Some(&name), 0).ok_or("there is no memory")?;
         let found = Self::ask(&hints, Some(peer), 0).map_err(|error| self.library.words(error as isize))?;
         // SAFETY: the address has that many bytes, or is null.
         let bytes = unsafe {

@@ -315,7 +315,7 @@ fn what_cannot_be_is_refused_in_words() {
     for (text, cause) in [
         ("ofi:tcp", "it is not ofi:PROVIDER,FILE"),
         ("ofi:,/x", "it names no provider"),
-        ("ofi:shm,/x", "libfabric's own 'shm' crashes whoever uses it when a peer starts late or anew"),
+        ("ofi:shm,/x", "libfabric's own 'shm' lets a process that dies take the others with it"),
         ("ofi:tcp,x", "'x' is not an absolute path"),
     ] {
         assert_eq!(refusal(text), format!("{text}: cannot use this transport: {cause}"));
@@ -329,7 +329,7 @@ fn what_cannot_be_is_refused_in_words() {
         error.cause.starts_with("libfabric has no provider 'nonsense' with reliable messages; there are '")
     );
     assert!(error.cause.contains("tcp"), "{error}");
-    assert!(error.hint.expect("there is one").starts_with("--transport 'ofi:"));
+    assert!(error.hint.expect("there is one").starts_with("--transport ofi:"));
     let net = Net::new("tcp", 2);
     fs::write(&net.directory, "0 198.18.99.1:7400\n1 198.18.99.2:7400\n").unwrap();
     let error = net.try_node(0, 1).err().expect("refused");

@@ -19,7 +19,7 @@ use std::{
 const DEADLINE: Duration = Duration::from_millis(500);
 
 /// Milliseconds in which nothing must wake a sleeper, so many times in a row, of so many tries.
-const SLEEP: u8 = 10;
+const SLEEP: u8 = 5;
 const SLEEPS: usize = 3;
 const TRIES: usize = 12;
 
@@ -28,6 +28,9 @@ const WAKES: usize = 3;
 
 /// What is sent.
 const BYTES: usize = 64;
+
+/// Messages posted at a time, both ways.
+const POSTED: usize = 16;
 
 /// Slots of the pool: the first two are received into.
 const RECEIVED: [usize; 2] = [0, 1];
@@ -43,7 +46,7 @@ pub fn work(library: &'static Library, provider: &str, ip: IpAddr) -> bool {
 
 /// An endpoint at any free port.
 fn endpoint(library: &'static Library, provider: &str, ip: IpAddr) -> Option<Endpoint> {
-    let offer = Offer::find(library, provider, provider, SocketAddr::new(ip, 0)).ok()?;
+    let offer = Offer::find(library, provider, provider, SocketAddr::new(ip, 0), POSTED).ok()?;
     let sizes = Sizes { long: 3, long_bytes: BYTES, short: 0, short_bytes: 0 };
     let mut endpoint = Endpoint::open(&offer, sizes, 2, true).ok()?;
     endpoint.wait_fd()?;
