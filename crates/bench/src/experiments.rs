@@ -1,5 +1,6 @@
 //! The experiments, one a file.
 
+mod fabric;
 mod failover;
 mod loss;
 mod multicast;
@@ -30,7 +31,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 9] = [
+pub const EXPERIMENTS: [&Experiment; 10] = [
     &scaling::EXPERIMENT,
     &overhead::EXPERIMENT,
     &unequal::EXPERIMENT,
@@ -40,6 +41,7 @@ pub const EXPERIMENTS: [&Experiment; 9] = [
     &failover::EXPERIMENT,
     &urgent::EXPERIMENT,
     &soak::EXPERIMENT,
+    &fabric::EXPERIMENT,
 ];
 
 /// An experiment by name.

@@ -4,13 +4,19 @@
 //! served by threads of this process, so that what they see and what is done to the links has one clock.
 
 mod datagrams;
+mod mesh;
 mod messages;
 mod progress;
+mod rounds;
+mod steady;
 mod tcp;
 mod udp;
 
+pub use mesh::{Mesh, MeshRecord};
 pub use messages::{BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, Trips};
 pub use progress::Progress;
+pub use rounds::rounds;
+pub use steady::SteadyFlow;
 pub use tcp::{TcpFlow, TcpRecord};
 pub use udp::{UdpFlow, UdpRecord};
 

@@ -3,6 +3,7 @@
 //! Every number is a goodput, a count or a time measured in a lab of network namespaces, and stands beside the
 //! number of the same traffic on bare links that was measured in the same run, in turns with it.
 
+mod activity;
 mod bed;
 mod clock;
 mod collect;
@@ -29,10 +30,10 @@ pub use collect::Collected;
 pub use experiments::{EXPERIMENTS, Experiment, find};
 pub use machine::Machine;
 pub use report::{
-    Bin, Bound, Broken, Bulk, Case, Cut, CutCase, CutTrace, Delivery, Failover, FailoverMedians, Flood, Goal,
-    Incident, LabRecord, MachineLoss, Medians, MessageCase, MessageMedians, MessageRatio, MessageSettings,
-    MessageTrace, Metric, Outcome, Parameters, Ratio, Reason, Report, Return, RoundTrips, SCHEMA, Settings,
-    Soak, Trace,
+    Bin, Bound, Broken, Bulk, Case, Comparison, Cut, CutCase, CutTrace, Delivery, Failover, FailoverMedians,
+    Flood, Goal, Incident, LabRecord, MachineLoss, Measure, Medians, MessageCase, MessageMedians,
+    MessageRatio, MessageSettings, MessageTrace, Metric, Outcome, Parameters, Ratio, Reason, Report, Return,
+    RoundTrips, SCHEMA, Settings, Soak, Trace,
 };
 pub use sample::Sample;
 pub use save::{Saved, SavedPage, save, save_page};

@@ -1,5 +1,6 @@
 //! What one run of one experiment comes to: the JSON file. Keys are never renamed; a golden test guards them.
 
+mod fabric;
 mod failover;
 mod soak;
 mod urgent;
@@ -11,6 +12,7 @@ use linkbraid_lab::Topology;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use fabric::{Comparison, Measure};
 pub use failover::{Failover, FailoverMedians, Incident, MachineLoss, Return, Trace};
 pub use soak::{Broken, Soak};
 pub use urgent::{
@@ -64,6 +66,9 @@ pub struct Report {
     /// The same while links are cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<CutCase>,
+    /// What was measured of a fabric.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<Measure>,
     /// Cases that were left out on purpose, each with its reason.
     pub skipped: Vec<Reason>,
     /// Cases that failed to run, each with its error.
@@ -326,6 +331,11 @@ impl Report {
     /// Round trips by name.
     pub fn message_case(&self, id: &str) -> Option<&MessageCase> {
         self.messages.iter().find(|case| case.id == id)
+    }
+
+    /// A measure by name and metric.
+    pub fn measure(&self, id: &str, metric: &str) -> Option<&Measure> {
+        self.measures.iter().find(|measure| measure.id == id && measure.metric == metric)
     }
 
     /// Whether all that was to be measured was.

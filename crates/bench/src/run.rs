@@ -64,6 +64,7 @@ impl<'a> Run<'a> {
             soak: None,
             messages: Vec::new(),
             cuts: Vec::new(),
+            measures: Vec::new(),
             skipped: Vec::new(),
             failed: Vec::new(),
             goals: Vec::new(),

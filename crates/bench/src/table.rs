@@ -1,5 +1,6 @@
 //! The tables of a report: what a terminal shows and what a page shows are the same.
 
+mod fabric;
 mod failover;
 mod urgent;
 
@@ -76,6 +77,7 @@ pub(crate) fn tables(report: &Report) -> Vec<Table> {
     if !report.cuts.is_empty() {
         tables.push(urgent::cuts(&report.cuts));
     }
+    tables.extend(fabric::tables(report));
     if !report.deliveries.is_empty() {
         tables.push(Table::new(DELIVERY_HEADINGS, &[0, 1, 2], report.deliveries.iter().map(delivery)));
     }

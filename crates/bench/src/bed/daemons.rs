@@ -43,6 +43,12 @@ impl Bed {
         self.daemons.get_mut(name).is_some_and(linkbraid_lab::Daemon::runs)
     }
 
+    /// The process number of the daemon of a host.
+    pub fn daemon_id(&self, name: &str) -> Result<u32, Error> {
+        let daemon = self.daemons.get(name).map(linkbraid_lab::Daemon::id);
+        daemon.ok_or_else(|| Error::new(format!("host {name}"), "cannot look at its daemon", "it has none"))
+    }
+
     /// Kills the daemon of a host without warning, as a crash would.
     pub fn kill_daemon(&mut self, name: &str) {
         if let Some(daemon) = self.daemons.remove(name) {

@@ -202,6 +202,18 @@ pub(crate) fn report() -> Report {
         }),
         messages: vec![message_case("udp/two", "two", &[70.0, 80.0])],
         cuts: vec![cut_case("mirror/udp", 0, 1)],
+        measures: vec![Measure {
+            bytes: Some(64),
+            turns: vec![0],
+            values: vec![30.0],
+            spread: Some(Spread::one(30.0)),
+            against: vec![Comparison {
+                ratio: Some(Spread::one(1.0)),
+                difference: Some(Spread::one(0.0)),
+                ..Comparison::default()
+            }],
+            ..Measure::default()
+        }],
         skipped: vec![Reason { id: "500mbit/udp/n8".into(), reason: "too slow".into() }],
         failed: Vec::new(),
         goals: vec![

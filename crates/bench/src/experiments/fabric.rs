@@ -1,0 +1,38 @@
+//! The fabric beside what the kernel has for the same: throughput, latency, what it costs, how it comes back, how it
+//! grows, and what its nodes' deaths do to the others.
+
+mod figure;
+mod ground;
+mod idle;
+mod kills;
+mod latency;
+mod nodes;
+mod note;
+mod restart;
+mod subject;
+mod throughput;
+
+use super::Experiment;
+use crate::run::Run;
+use ground::Ground;
+use linkbraid_api::Error;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "fabric",
+    about: "a fabric over memory, UDP and libfabric beside veth and VXLAN: throughput, latency, cost, restarts, many nodes, kills",
+    paper: "ETHOM and ETHOS, Figs. 5 to 8",
+    run,
+    figure: figure::draw,
+};
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    if ["throughput", "latency", "idle", "restart"].iter().any(|stage| run.wants(stage)) {
+        let mut ground = Ground::up(run, "pair", 2)?;
+        throughput::run(run, &ground)?;
+        latency::run(run, &ground)?;
+        idle::run(run, &ground)?;
+        restart::run(run, &mut ground)?;
+    }
+    nodes::run(run)?;
+    kills::run(run)
+}

@@ -1,0 +1,201 @@
+//! Hosts that share a machine, with a daemon each, and networks between them that come and go.
+
+use super::subject::{Kind, Subject};
+use crate::bed::Bed;
+use crate::run::Run;
+use linkbraid_api::{Error, FabricRecord};
+use linkbraid_lab::{Host, Topology, tool};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The fabric of every host.
+pub(super) const FABRIC: &str = "fab0";
+/// The pair of veth that joins two hosts without anything between.
+const PAIR: &str = "lnk0";
+/// The first port of a node of `udp:` and `ofi:`.
+const PORT: u16 = 7000;
+/// How long hosts may take to reach each other.
+const REACH_LIMIT: Duration = Duration::from_secs(20);
+
+/// What a fabric's memory lies in.
+const SHARED: &str = "/dev/shm";
+
+/// Hosts with a daemon each. Two of them have a pair of veth between them.
+pub(super) struct Ground {
+    /// The lab.
+    pub bed: Bed,
+    /// The hosts' names, by node.
+    pub names: Vec<String>,
+    memory: PathBuf,
+}
+
+impl Ground {
+    /// Brings hosts up, with daemons that have nothing to do.
+    pub fn up(run: &mut Run<'_>, name: &str, hosts: usize) -> Result<Self, Error> {
+        let mut bed = run.bare(name, Topology::symmetric(hosts, 1, None))?;
+        let names: Vec<String> = bed.lab().hosts().map(|host| host.name().to_owned()).collect();
+        for name in &names {
+            bed.start_daemon(name)?;
+        }
+        let memory = Path::new(SHARED).join(format!("linkbraid-bench-{}", bed.lab().id()));
+        let ground = Self { bed, names, memory };
+        if hosts == 2 {
+            ground.join_pair()?;
+        }
+        Ok(ground)
+    }
+
+    /// A host by node.
+    pub fn host(&self, node: usize) -> Result<Host<'_>, Error> {
+        self.bed.host(&self.names[node])
+    }
+
+    fn join_pair(&self) -> Result<(), Error> {
+        let (a, b) = (self.host(0)?, self.host(1)?);
+        let far = b.netns().name();
+        a.sh(&format!("ip link add {PAIR} type veth peer name {PAIR} netns {far}"))?;
+        for (node, host) in [a, b].into_iter().enumerate() {
+            host.sh(&format!("ip addr add {}/24 dev {PAIR}", pair_address(node)))?;
+            host.sh(&format!("ip link set {PAIR} up"))?;
+        }
+        a.wait_ping(&pair_address(1), REACH_LIMIT)
+    }
+
+    /// The address of a node on a subject.
+    pub fn address(&self, subject: Subject, node: usize) -> String {
+        match subject.kind {
+            Kind::Veth => pair_address(node),
+            Kind::Vxlan | Kind::Fabric { .. } => format!("198.19.0.{}", node + 1),
+        }
+    }
+
+    /// Where a fabric's memory lies.
+    pub fn memory(&self) -> &Path {
+        &self.memory
+    }
+
+    /// Brings a subject up between all hosts; what was typed on the first. Half of one is taken down again.
+    pub fn add(&self, subject: Subject) -> Result<Vec<String>, Error> {
+        let added = self.try_add(subject);
+        if added.is_err() {
+            self.del(subject);
+        }
+        added
+    }
+
+    fn try_add(&self, subject: Subject) -> Result<Vec<String>, Error> {
+        let mut typed = Vec::new();
+        for node in 0..self.names.len() {
+            let host = self.host(node)?;
+            let address = self.address(subject, node);
+            match subject.kind {
+                Kind::Veth => {}
+                Kind::Vxlan => {
+                    let ends = [node, 1 - node].map(pair_address);
+                    let lines = [
+                        format!(
+                            "ip link add vx0 type vxlan id 7 local {} remote {} dstport 4789 dev {PAIR}",
+                            ends[0], ends[1]
+                        ),
+                        format!("ip addr add {address}/24 dev vx0"),
+                        "ip link set vx0 up".to_owned(),
+                    ];
+                    for line in lines {
+                        host.sh(&line)?;
+                        typed.push(line);
+                    }
+                }
+                Kind::Fabric { transport, mtu, poll } => {
+                    let nodes = self.names.len();
+                    let line = format!(
+                        "fabric add {FABRIC} --node {node} --nodes {nodes} --transport {transport}{} --mtu {mtu} --poll {poll}",
+                        self.place(transport)?.display()
+                    );
+                    host.linkbraid(&line)?;
+                    host.sh(&format!("ip addr add {address}/24 dev {FABRIC}"))?;
+                    typed.push(format!("linkbraid {line}"));
+                }
+            }
+        }
+        let first = self.host(0)?;
+        for node in 1..self.names.len() {
+            first.wait_ping(&self.address(subject, node), REACH_LIMIT)?;
+        }
+        typed.truncate(typed.len() / self.names.len());
+        Ok(typed)
+    }
+
+    /// The memory, or the file with all addresses.
+    fn place(&self, transport: &str) -> Result<PathBuf, Error> {
+        if transport == "shm:" {
+            return Ok(self.memory.clone());
+        }
+        let file = self.bed.lab().folder().join("nodes");
+        let mut text = String::new();
+        for node in 0..self.names.len() {
+            let host = self.host(node)?;
+            let address = if self.names.len() == 2 { pair_address(node) } else { host.ipv4().to_owned() };
+            text += &format!("{node} {address}:{PORT}\n");
+        }
+        std::fs::write(&file, text)
+            .map_err(|e| Error::new(file.display().to_string(), "cannot write", e.to_string()))?;
+        Ok(file)
+    }
+
+    /// Takes a subject down. What is not there is fine.
+    pub fn del(&self, subject: Subject) {
+        for host in self.bed.lab().hosts() {
+            // Half of one may be up.
+            let _ = match subject.kind {
+                Kind::Veth => Ok(String::new()),
+                Kind::Vxlan => host.sh("ip link del vx0"),
+                Kind::Fabric { .. } => host.linkbraid(&format!("fabric del {FABRIC}")),
+            };
+        }
+        let _ = std::fs::remove_file(&self.memory);
+    }
+
+    /// Tells each host the others' MACs for good, so that the kernel's search for neighbours, which pauses for a second
+    /// after a failure, is not what is measured.
+    pub fn fix_neighbours(&self, subject: Subject) -> Result<(), Error> {
+        let mut macs = Vec::new();
+        for node in 0..self.names.len() {
+            macs.push(self.record(node)?.mac);
+        }
+        for (node, name) in self.names.iter().enumerate() {
+            let others = macs.iter().enumerate().filter(|(other, _)| *other != node);
+            let line = |(other, mac): (usize, &String)| {
+                let address = self.address(subject, other);
+                format!("neigh replace {address} lladdr {mac} dev {FABRIC} nud permanent")
+            };
+            tool::ip_batch(self.bed.host(name)?.netns().name(), &others.map(line).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    /// What a node says of its fabric.
+    pub fn record(&self, node: usize) -> Result<FabricRecord, Error> {
+        let host = self.host(node)?;
+        let text = host.linkbraid(&format!("fabric show {FABRIC} --json"))?;
+        let bad =
+            |cause: String| Error::new(format!("host {}", host.name()), "cannot read its fabric", cause);
+        let mut all: Vec<FabricRecord> = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+        all.pop().ok_or_else(|| bad("there is none".into()))
+    }
+
+    /// All hosts with their addresses on a subject.
+    pub fn addressed(&self, subject: Subject) -> Result<Vec<(Host<'_>, String)>, Error> {
+        (0..self.names.len()).map(|node| Ok((self.host(node)?, self.address(subject, node)))).collect()
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        // A daemon that is killed with the lab leaves the memory behind.
+        let _ = std::fs::remove_file(&self.memory);
+    }
+}
+
+fn pair_address(node: usize) -> String {
+    format!("198.18.1.{}", node + 1)
+}

@@ -1,0 +1,91 @@
+//! What a fabric takes of a processor while nothing is sent over it.
+
+use super::ground::Ground;
+use super::note::{self, What};
+use super::subject::{FABRICS, Subject};
+use super::throughput::give_up;
+use crate::activity::ProcessActivity;
+use crate::report::{Bound, Goal};
+use crate::run::Run;
+use linkbraid_api::Error;
+use std::time::Duration;
+
+/// How threads can wait.
+pub(super) const POLLS: [&str; 3] = ["adaptive", "sleep", "busy"];
+
+/// How long a fabric settles, and is then watched.
+const SETTLE: Duration = Duration::from_secs(1);
+const WATCH: Duration = Duration::from_secs(4);
+
+/// What an idle fabric may take, percent of a core.
+const GOAL_PERCENT: f64 = 1.0;
+
+/// A daemon without any fabric, to compare with.
+pub(super) const NONE: &str = "idle/none";
+
+pub(super) fn id(subject: &str, poll: &str) -> String {
+    format!("idle/{subject}/{poll}")
+}
+
+pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
+    if !run.wants("idle") {
+        return Ok(());
+    }
+    let cases: Vec<(Subject, &str)> = FABRICS
+        .into_iter()
+        .filter(|subject| subject.quick || !run.settings.quick)
+        .flat_map(|subject| POLLS.map(|poll| (subject, poll)))
+        .filter(|(subject, poll)| run.wants(&id(subject.word, poll)))
+        .collect();
+    let mut given_up: Vec<Subject> = Vec::new();
+    for turn in 0..run.settings.repeat {
+        watch(run, ground, NONE, "linkbraid daemon", turn)?;
+        for (subject, poll) in &cases {
+            // The goal is about one of the three.
+            if given_up.contains(subject) || (*poll != "adaptive" && turn > 0) {
+                continue;
+            }
+            if let Err(error) = measure(run, ground, subject.poll(poll), &id(subject.word, poll), turn) {
+                ground.del(*subject);
+                given_up.push(*subject);
+                give_up(run, "idle", *subject, error)?;
+            }
+        }
+    }
+    for (subject, poll) in cases {
+        let id = id(subject.word, poll);
+        note::compare(run, &id, NONE, "percent");
+        if poll == "adaptive" {
+            let value = note::median(run, &id, "percent");
+            let what = "percent of a core while idle, each node";
+            note::goal(run, Goal::new(&id, what, Bound::Below, GOAL_PERCENT, value));
+        }
+    }
+    Ok(())
+}
+
+fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, id: &str, turn: u32) -> Result<(), Error> {
+    run.check()?;
+    let typed = ground.add(subject)?.join("; ");
+    watch(run, ground, id, &typed, turn)?;
+    ground.del(subject);
+    Ok(())
+}
+
+/// Both nodes are watched; what is noted is their mean.
+fn watch(run: &mut Run<'_>, ground: &Ground, id: &str, typed: &str, turn: u32) -> Result<(), Error> {
+    run.pause(SETTLE)?;
+    let look = || {
+        let pids = ground.names.iter().map(|name| ground.bed.daemon_id(name));
+        pids.map(|pid| ProcessActivity::of(pid?)).collect::<Result<Vec<_>, Error>>()
+    };
+    let before = look()?;
+    run.pause(WATCH)?;
+    let after = look()?;
+    let each: Vec<(f64, f64)> = after.iter().zip(before).map(|(now, then)| now.since(then)).collect();
+    let mean = |of: fn(&(f64, f64)) -> f64| each.iter().map(of).sum::<f64>() / each.len() as f64;
+    let (percent, switches) = (mean(|e| e.0), mean(|e| e.1));
+    note::value(run, What { id, metric: "percent", unit: "% of a core" }, typed, turn, percent);
+    note::value(run, What { id, metric: "switches", unit: "1/s" }, typed, turn, switches);
+    run.say(&format!("  {id:<32} #{} {percent:7.3} % of a core  {switches:.0} switches/s", turn + 1))
+}

@@ -1,0 +1,221 @@
+//! Four nodes under load, and one after the other, at random, is killed and started again: what the others send each
+//! other arrives.
+
+use super::ground::Ground;
+use super::note::{self, What};
+use super::subject::{OFI_NET, SHM, Subject, UDP};
+use super::throughput::give_up;
+use crate::flow::{Mesh, MeshRecord, SteadyFlow};
+use crate::report::{Bound, Goal};
+use crate::run::Run;
+use linkbraid_api::{Error, EventKind};
+use std::time::{Duration, Instant};
+
+const NODES: usize = 4;
+/// Kills of a whole run with each transport, and of a quick one.
+const KILLS: [(Subject, u32); 3] = [(SHM, 100), (UDP, 50), (OFI_NET, 20)];
+const QUICK_KILLS: u32 = 8;
+
+/// From one datagram to each other node to the next.
+const PERIOD: Duration = Duration::from_millis(2);
+/// How long a node stays dead at most; it is drawn for each kill.
+const DEAD_MAX_MS: u64 = 600;
+/// How long all nodes run between two kills.
+const BETWEEN: Duration = Duration::from_millis(100);
+/// How long a node may take to come back before the run is given up.
+const LIMIT: Duration = Duration::from_secs(20);
+/// A datagram that leaves so shortly before a kill may be under way when it happens.
+const UNDER_WAY: Duration = Duration::from_millis(100);
+/// A machine on which a thread waits this long for a processor, half of what makes a node silent, is too busy to blame
+/// anybody for a loss.
+const STALL: Duration = Duration::from_millis(200);
+/// How many losses are told one by one.
+const LOSSES_TOLD: usize = 20;
+/// Which nodes die when is drawn from this, so that each run has the same.
+const SEED: u64 = 0x6c69_6e6b_6272_6169;
+
+/// A node's death.
+struct Death {
+    node: usize,
+    /// When it was about to be killed, and when it had exchanged frames with all others again.
+    from: Duration,
+    to: Duration,
+}
+
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let wanted: Vec<(Subject, u32)> =
+        KILLS.into_iter().filter(|(subject, _)| run.wants(&format!("kills/{}", subject.word))).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut ground = Ground::up(run, "kills", NODES)?;
+    for (subject, kills) in wanted {
+        let kills = if run.settings.quick { QUICK_KILLS.min(kills) } else { kills };
+        if let Err(error) = measure(run, &mut ground, subject, kills) {
+            ground.del(subject);
+            give_up(run, "kills", subject, error)?;
+            drop(ground);
+            ground = Ground::up(run, "kills", NODES)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject, kills: u32) -> Result<(), Error> {
+    let typed = ground.add(subject)?.join("; ");
+    ground.fix_neighbours(subject)?;
+    let mesh = Mesh::start(&ground.addressed(subject)?, PERIOD)?;
+    mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
+    let mut seen = vec![0; NODES];
+    taken_for_dead(ground, &mut seen, NODES)?;
+    let zero = Instant::now();
+    let offset = mesh.now();
+    let mut flows = Vec::new();
+    for (from, to) in pairs() {
+        let address = ground.address(subject, to);
+        flows.push((from, to, SteadyFlow::start(ground.host(from)?, ground.host(to)?, &address, zero)?));
+    }
+    let mut deaths: Vec<Death> = Vec::new();
+    let mut random = SEED;
+    let mut missed = 0;
+    for kill in 0..kills {
+        run.pause(BETWEEN)?;
+        let node = usize::try_from(next(&mut random) % NODES as u64).unwrap_or(0);
+        let dead = Duration::from_millis(next(&mut random) % DEAD_MAX_MS);
+        let name = ground.names[node].clone();
+        let from = mesh.now();
+        ground.bed.kill_daemon(&name);
+        run.pause(dead)?;
+        let mark = mesh.mark();
+        ground.bed.start_daemon(&name)?;
+        let to = mesh.wait_fresh(&mark, LIMIT, |from, to| from == node || to == node)?;
+        missed += taken_for_dead(ground, &mut seen, node)?;
+        deaths.push(Death { node, from, to });
+        if (kill + 1) % 10 == 0 {
+            run.say(&format!("  kills/{:<26} {} of {kills}", subject.word, kill + 1))?;
+        }
+    }
+    run.pause(BETWEEN)?;
+    let end = mesh.now();
+    let (mut torn, mut pause) = (0, Duration::ZERO);
+    let mut reasons = Vec::new();
+    for (from, to, flow) in flows {
+        let record = flow.stop();
+        if let Some(reason) = record.lost {
+            torn += 1;
+            reasons.push(format!("{from} to {to}: {reason}"));
+        }
+        // Only while both ends have lived for a while: TCP itself pauses after an end's death.
+        for death in deaths.iter().filter(|death| death.node != from && death.node != to) {
+            if quiet(&deaths, death, from, to) {
+                let window = [death.from, death.to].map(|at| at.saturating_sub(offset));
+                pause = pause.max(record.progress.longest_gap(window[0], window[1]));
+            }
+        }
+    }
+    let record = mesh.stop()?;
+    let (sent, lost) = survivors(&record, &deaths, end);
+    let stall = record.longest_stall();
+    for line in lost.iter().take(LOSSES_TOLD) {
+        run.say(line)?;
+    }
+    let lost = lost.len();
+    let id = format!("kills/{}", subject.word);
+    let mut note = |metric, unit, value| note::value(run, What { id: &id, metric, unit }, &typed, 0, value);
+    note("kills", "", deaths.len() as f64);
+    note("sent", "datagrams", sent as f64);
+    note("lost", "datagrams", lost as f64);
+    note("twice", "datagrams", record.twice() as f64);
+    note("torn", "connections", f64::from(torn));
+    note("pause", "ms", pause.as_secs_f64() * 1e3);
+    note("missed", "times", f64::from(missed));
+    note("stall", "ms", stall.as_secs_f64() * 1e3);
+    for (turn, death) in (0..).zip(&deaths) {
+        let away = death.to.saturating_sub(death.from).as_secs_f64() * 1e3;
+        note::value(run, What { id: &id, metric: "away", unit: "ms" }, &typed, turn, away);
+    }
+    run.say(&format!(
+        "  {id:<32} {} kills; survivors lost {lost} of {sent} datagrams, {} came twice, {torn} connections torn, longest pause {:.0} ms; the living taken for dead {missed} times, longest stall {:.0} ms {}",
+        deaths.len(),
+        record.twice(),
+        pause.as_secs_f64() * 1e3,
+        stall.as_secs_f64() * 1e3,
+        reasons.join("; ")
+    ))?;
+    for (what, value) in [
+        ("datagrams between survivors lost", lost as f64),
+        ("datagrams that came twice", record.twice() as f64),
+        ("TCP connections torn", f64::from(torn)),
+    ] {
+        let busy = (stall > STALL).then(|| {
+            format!("the machine was too busy: for {} ms a sender had no processor", stall.as_millis())
+        });
+        note::goal(run, Goal::new(&id, what, Bound::AtMost, 0.0, Some(value)).unless(busy));
+    }
+    ground.del(subject);
+    Ok(())
+}
+
+fn pairs() -> impl Iterator<Item = (usize, usize)> {
+    (0..NODES).flat_map(|from| (from + 1..NODES).map(move |to| (from, to)))
+}
+
+/// Whether neither of two nodes had died lately before another one's death.
+fn quiet(deaths: &[Death], of: &Death, from: usize, to: usize) -> bool {
+    const LATELY: Duration = Duration::from_secs(3);
+    let theirs = deaths.iter().filter(|death| death.node == from || death.node == to);
+    !theirs.into_iter().any(|death| death.from <= of.from && death.to + LATELY > of.from)
+}
+
+/// Datagrams sent between nodes that were both alive, and a line for each that was lost.
+fn survivors(record: &MeshRecord, deaths: &[Death], end: Duration) -> (u64, Vec<String>) {
+    let (mut sent, mut lines) = (0, Vec::new());
+    for from in 0..NODES {
+        for to in (0..NODES).filter(|to| *to != from) {
+            let theirs: Vec<&Death> =
+                deaths.iter().filter(|death| death.node == from || death.node == to).collect();
+            let alive = |left: Duration| {
+                left < end && !theirs.iter().any(|d| left + UNDER_WAY >= d.from && left <= d.to)
+            };
+            sent += record.fate(from, to, alive).sent;
+            for left in record.losses(from, to, alive) {
+                let last = deaths.iter().rev().find(|death| death.from <= left);
+                let after = last.map_or_else(String::new, |death| {
+                    let ms = |at: Duration| left.as_secs_f64() * 1e3 - at.as_secs_f64() * 1e3;
+                    let (killed, back) = (ms(death.from), ms(death.to));
+                    format!(
+                        " {killed:.0} ms after node {} was killed, {back:.0} ms after it was back",
+                        death.node
+                    )
+                });
+                lines.push(format!("    lost: {from} to {to} at {:.0} ms,{after}", left.as_secs_f64() * 1e3));
+            }
+        }
+    }
+    (sent, lines)
+}
+
+/// How often nodes said since the last look (`seen`, by the time of their last event) that another one than the dead one
+/// is down.
+fn taken_for_dead(ground: &Ground, seen: &mut [u64], dead: usize) -> Result<u32, Error> {
+    let mut count = 0;
+    for (node, seen) in seen.iter_mut().enumerate().filter(|(node, _)| *node != dead) {
+        let events = ground.record(node)?.events;
+        let fresh = events.iter().filter(|event| event.time_ms > *seen);
+        let down = fresh.filter(|event| {
+            let other = event.object.parse::<usize>().ok();
+            event.kind == EventKind::Node && event.new.as_deref() == Some("down") && other != Some(dead)
+        });
+        count += u32::try_from(down.count()).unwrap_or(u32::MAX);
+        *seen = events.iter().map(|event| event.time_ms).max().unwrap_or(*seen).max(*seen);
+    }
+    Ok(count)
+}
+
+/// xorshift64*, which needs no crate and gives the same on all machines.
+fn next(state: &mut u64) -> u64 {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
+}

@@ -1,0 +1,106 @@
+//! Half round trips of messages from a byte to many KiB over each network, by programs that block; and what that is
+//! in throughput, as NetPIPE tells it.
+
+use super::ground::Ground;
+use super::note::{self, What};
+use super::subject::{
+    OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, VETH, VXLAN,
+};
+use super::throughput::give_up;
+use crate::flow::rounds;
+use crate::report::{Bound, Goal};
+use crate::run::Run;
+use linkbraid_api::Error;
+use std::time::Duration;
+
+pub(super) const SUBJECTS: [Subject; 10] =
+    [VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP, UDP_BUSY, OFI_NET, OFI_TCP];
+
+/// Payload bytes of messages.
+pub(super) const BYTES: [usize; 12] = [1, 4, 16, 64, 256, 1024, 4096, 8192, 16_384, 32_768, 65_536, 262_144];
+const QUICK_BYTES: [usize; 5] = [1, 64, 1024, 8192, 65_536];
+
+/// How long messages of a size go to and fro.
+const TIME: Duration = Duration::from_millis(300);
+const QUICK_TIME: Duration = Duration::from_millis(150);
+
+/// The size that the goal is about, and how much longer than over veth it may take, microseconds.
+const GOAL_BYTES: usize = 64;
+const GOAL_US: f64 = 5.0;
+
+pub(super) fn id(subject: &str, bytes: usize) -> String {
+    format!("latency/{subject}/{bytes}")
+}
+
+pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
+    if !run.wants("latency") {
+        return Ok(());
+    }
+    let mut given_up: Vec<&str> = Vec::new();
+    for turn in 0..run.settings.repeat {
+        for subject in SUBJECTS {
+            if !wanted(run, subject) || given_up.contains(&subject.word) {
+                continue;
+            }
+            if let Err(error) = measure(run, ground, subject, turn) {
+                given_up.push(subject.word);
+                ground.del(subject);
+                give_up(run, "latency", subject, error)?;
+            }
+        }
+    }
+    for subject in SUBJECTS {
+        for bytes in sizes(run) {
+            for base in subject.bases() {
+                for metric in ["half_us", "half_p99_us", "mbit"] {
+                    note::compare(run, &id(subject.word, *bytes), &id(base, *bytes), metric);
+                }
+            }
+        }
+    }
+    let goal = id(SHM.word, GOAL_BYTES);
+    let more = run.report.measure(&goal, "half_us");
+    let more = more.and_then(|m| m.beside(&id(VETH.word, GOAL_BYTES))).and_then(|c| c.difference);
+    let what = "us more than over veth, half a round trip of 64 bytes, programs that block";
+    note::goal(run, Goal::new(&goal, what, Bound::AtMost, GOAL_US, more.map(|spread| spread.median)));
+    Ok(())
+}
+
+fn sizes(run: &Run<'_>) -> &'static [usize] {
+    if run.settings.quick { &QUICK_BYTES } else { &BYTES }
+}
+
+fn wanted(run: &Run<'_>, subject: Subject) -> bool {
+    let named = |other: &Subject| run.wants(&format!("latency/{}", other.word));
+    (subject.quick || !run.settings.quick)
+        && SUBJECTS
+            .iter()
+            .any(|other| named(other) && (*other == subject || other.bases().contains(&subject.word)))
+}
+
+fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn: u32) -> Result<(), Error> {
+    run.check()?;
+    let typed = ground.add(subject)?.join("; ");
+    let time = if run.settings.quick { QUICK_TIME } else { TIME };
+    let mut line = format!("  {:<32} #{}", format!("latency/{}", subject.word), turn + 1);
+    for bytes in sizes(run) {
+        let half = rounds(ground.host(0)?, ground.host(1)?, &ground.address(subject, 1), *bytes, time)?;
+        let id = id(subject.word, *bytes);
+        let median = half.at_us(0.5);
+        let mut note = |metric, unit, value| {
+            note::value(run, What { id: &id, metric, unit }, &typed, turn, value);
+        };
+        note("half_us", "us", median);
+        note("half_min_us", "us", half.min_us());
+        note("half_p90_us", "us", half.at_us(0.9));
+        note("half_p99_us", "us", half.at_us(0.99));
+        note("rounds", "", half.count() as f64);
+        // Bits a microsecond are Mbit/s.
+        note("mbit", "Mbit/s", *bytes as f64 * 8.0 / median);
+        note::bytes(run, &id, *bytes);
+        line += &format!("  {bytes} B {median:.1}");
+        run.check()?;
+    }
+    ground.del(subject);
+    run.say(&(line + " us"))
+}

@@ -1,0 +1,118 @@
+//! Two to sixteen nodes on one machine: all reach all, and what a node takes of memory.
+
+use super::ground::Ground;
+use super::note::{self, What};
+use super::subject::{SHM, Subject, UDP};
+use crate::activity::Memory;
+use crate::flow::Mesh;
+use crate::report::{Bound, Goal};
+use crate::run::Run;
+use linkbraid_api::Error;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+pub(super) const COUNTS: [usize; 4] = [2, 4, 8, 16];
+const QUICK_COUNTS: usize = 2;
+pub(super) const SUBJECTS: [Subject; 2] = [SHM, UDP];
+
+/// From one datagram to each other node to the next.
+const PERIOD: Duration = Duration::from_millis(20);
+/// How long all may take to hear all.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Bytes of a ring unless told otherwise, as docs/fabrics.md has it.
+const RING: u64 = 512 << 10;
+/// Bytes in a block as stat(2) counts them.
+const BLOCK: u64 = 512;
+/// How far memory may be from the formula.
+const GOAL_OFF: f64 = 0.03;
+
+pub(super) fn id(subject: &str, nodes: usize) -> String {
+    format!("nodes/{subject}/{nodes}")
+}
+
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let counts = if run.settings.quick { QUICK_COUNTS } else { COUNTS.len() };
+    for nodes in COUNTS.into_iter().take(counts) {
+        let wanted: Vec<Subject> =
+            SUBJECTS.into_iter().filter(|subject| run.wants(&id(subject.word, nodes))).collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        let ground = match Ground::up(run, &format!("nodes-{nodes}"), nodes) {
+            Ok(ground) => ground,
+            Err(error) => {
+                run.fail(format!("nodes/{nodes}"), error)?;
+                continue;
+            }
+        };
+        for subject in wanted {
+            if let Err(error) = measure(run, &ground, subject) {
+                run.fail(id(subject.word, nodes), error)?;
+            }
+            ground.del(subject);
+        }
+    }
+    Ok(())
+}
+
+/// The shared memory of a fabric of so many nodes with one queue each.
+fn formula(nodes: usize) -> u64 {
+    let nodes = nodes as u64;
+    nodes * (nodes - 1) * RING
+}
+
+/// Pages without a file of all daemons together.
+fn own(ground: &Ground) -> Result<u64, Error> {
+    ground.names.iter().map(|name| Ok(Memory::of(ground.bed.daemon_id(name)?)?.anonymous)).sum()
+}
+
+fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject) -> Result<(), Error> {
+    run.check()?;
+    let nodes = ground.names.len();
+    let id = id(subject.word, nodes);
+    let before = own(ground)?;
+    let typed = ground.add(subject)?.join("; ");
+    ground.fix_neighbours(subject)?;
+    let mesh = Mesh::start(&ground.addressed(subject)?, PERIOD)?;
+    let begin = mesh.now();
+    let all = mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?.saturating_sub(begin);
+    let record = mesh.stop()?;
+    let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
+    let heard =
+        pairs.filter(|(from, to)| from != to && record.first(*from, *to, Duration::ZERO).is_some()).count();
+    let own_kib = own(ground)?.saturating_sub(before) as f64 / 1024.0 / nodes as f64;
+    let mut note = |metric, unit, value| note::value(run, What { id: &id, metric, unit }, &typed, 0, value);
+    note("pairs", "pairs", heard as f64);
+    note("all_ms", "ms", all.as_secs_f64() * 1e3);
+    note("own_kib", "KiB a node", own_kib);
+    let wanted = (nodes * (nodes - 1)) as f64;
+    let mut line = format!(
+        "  {id:<32} {heard} of {wanted} pairs in {:.0} ms, {own_kib:.0} KiB of its own a node",
+        all.as_secs_f64() * 1e3
+    );
+    if subject == SHM {
+        let file = std::fs::metadata(ground.memory()).map_err(|e| {
+            Error::new(ground.memory().display().to_string(), "cannot look at it", e.to_string())
+        })?;
+        let held = file.blocks() * BLOCK;
+        let off = (held as f64 / formula(nodes) as f64 - 1.0).abs();
+        note("file_kib", "KiB", file.len() as f64 / 1024.0);
+        note("held_kib", "KiB", held as f64 / 1024.0);
+        note("formula_kib", "KiB", formula(nodes) as f64 / 1024.0);
+        note("off", "", off);
+        line += &format!(", {} KiB shared, formula {} KiB", held / 1024, formula(nodes) / 1024);
+        let what = "off the formula nodes x (nodes - 1) x queues x ring";
+        note::goal(run, Goal::new(&id, what, Bound::AtMost, GOAL_OFF, Some(off)));
+    }
+    note::goal(
+        run,
+        Goal::new(
+            &id,
+            "ordered pairs of nodes that reach each other",
+            Bound::AtLeast,
+            wanted,
+            Some(heard as f64),
+        ),
+    );
+    run.say(&line)
+}

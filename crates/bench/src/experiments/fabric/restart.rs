@@ -1,0 +1,89 @@
+//! A node's daemon is killed and started again: how long until frames go both ways, and whether one of its earlier
+//! life comes.
+
+use super::ground::Ground;
+use super::note::{self, What};
+use super::subject::{FABRICS, Subject};
+use super::throughput::give_up;
+use crate::flow::Mesh;
+use crate::report::{Bound, Goal};
+use crate::run::Run;
+use linkbraid_api::Error;
+use std::time::Duration;
+
+/// From one datagram to the next: what a time is exact to.
+const PERIOD: Duration = Duration::from_millis(1);
+/// How long a node stays dead: so short that the other one has not noticed yet, and longer than that takes.
+const DEAD: [(&str, Duration); 2] =
+    [("at-once", Duration::from_millis(20)), ("noticed", Duration::from_millis(700))];
+/// How often each happens.
+const TIMES: u32 = 6;
+const QUICK_TIMES: u32 = 2;
+/// How long a restart may take before the run is given up.
+const LIMIT: Duration = Duration::from_secs(20);
+/// What it is to take, milliseconds.
+const GOAL_MS: f64 = 500.0;
+
+pub(super) fn id(subject: &str, dead: &str) -> String {
+    format!("restart/{subject}/{dead}")
+}
+
+pub(super) const WAYS: [&str; 2] = [DEAD[0].0, DEAD[1].0];
+
+pub(super) fn run(run: &mut Run<'_>, ground: &mut Ground) -> Result<(), Error> {
+    let quick = run.settings.quick;
+    for subject in FABRICS.into_iter().filter(|subject| subject.quick || !quick) {
+        if !run.wants(&format!("restart/{}", subject.word)) {
+            continue;
+        }
+        if let Err(error) = measure(run, ground, subject) {
+            ground.del(subject);
+            give_up(run, "restart", subject, error)?;
+            if !ground.bed.has_daemon("b") {
+                ground.bed.start_daemon("b")?;
+            }
+        }
+        for way in WAYS {
+            let id = id(subject.word, way);
+            let (slowest, old) = (note::largest(run, &id, "ms"), note::largest(run, &id, "old"));
+            let what = "ms from a daemon's start until frames go both ways, the longest";
+            note::goal(run, Goal::new(&id, what, Bound::AtMost, GOAL_MS, slowest));
+            note::goal(run, Goal::new(&id, "frames of an earlier life, the most", Bound::AtMost, 0.0, old));
+        }
+    }
+    Ok(())
+}
+
+fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject) -> Result<(), Error> {
+    let typed = ground.add(subject)?.join("; ");
+    ground.fix_neighbours(subject)?;
+    let mesh = Mesh::start(&ground.addressed(subject)?, PERIOD)?;
+    mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
+    let times = if run.settings.quick { QUICK_TIMES } else { TIMES };
+    let mut starts = Vec::new();
+    for turn in 0..times {
+        for (way, dead) in DEAD {
+            run.check()?;
+            ground.bed.kill_daemon("b");
+            run.pause(dead)?;
+            let (start, mark) = (mesh.now(), mesh.mark());
+            ground.bed.start_daemon("b")?;
+            mesh.wait_fresh(&mark, LIMIT, |_, _| true)?;
+            starts.push((way, turn, start));
+        }
+    }
+    let record = mesh.stop()?;
+    for (way, turn, start) in starts {
+        let id = id(subject.word, way);
+        let first = |from, to| record.first(from, to, start).unwrap_or(start + LIMIT);
+        let ms = (first(0, 1).max(first(1, 0)).saturating_sub(start)).as_secs_f64() * 1e3;
+        let old = record.straddling([0, 1], start, start);
+        let mut note =
+            |metric, unit, value| note::value(run, What { id: &id, metric, unit }, &typed, turn, value);
+        note("ms", "ms", ms);
+        note("old", "frames", old as f64);
+        run.say(&format!("  {id:<32} #{} {ms:7.1} ms, {old} frames of an earlier life", turn + 1))?;
+    }
+    ground.del(subject);
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! What is measured: fabrics, and what they are compared with.
+
+/// One network between the hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Subject {
+    /// Its name in results.
+    pub word: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// Whether a quick run has it.
+    pub quick: bool,
+}
+
+/// What a subject is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A pair of veth between the two namespaces, and nothing else.
+    Veth,
+    /// The kernel's VXLAN over that pair.
+    Vxlan,
+    /// A fabric.
+    Fabric {
+        /// The part of its transport before the file.
+        transport: &'static str,
+        /// Its MTU.
+        mtu: u32,
+        /// How its threads wait.
+        poll: &'static str,
+    },
+}
+
+const fn fabric(word: &'static str, transport: &'static str, mtu: u32, poll: &'static str) -> Subject {
+    Subject { word, kind: Kind::Fabric { transport, mtu, poll }, quick: true }
+}
+
+pub(super) const VETH: Subject = Subject { word: "veth", kind: Kind::Veth, quick: true };
+pub(super) const VXLAN: Subject = Subject { word: "vxlan", kind: Kind::Vxlan, quick: true };
+pub(super) const SHM: Subject = fabric("shm", "shm:", 1500, "adaptive");
+/// The largest MTU of all.
+pub(super) const SHM_LARGE: Subject = fabric("shm-65521", "shm:", 65_521, "adaptive");
+pub(super) const SHM_BUSY: Subject = fabric("shm-busy", "shm:", 1500, "busy");
+pub(super) const SHM_SLEEP: Subject = Subject { quick: false, ..fabric("shm-sleep", "shm:", 1500, "sleep") };
+pub(super) const UDP: Subject = fabric("udp", "udp:", 1500, "adaptive");
+pub(super) const UDP_BUSY: Subject = Subject { quick: false, ..fabric("udp-busy", "udp:", 1500, "busy") };
+/// The best TCP provider of libfabric 1.16 and 1.17.
+pub(super) const OFI_NET: Subject = fabric("ofi-net", "ofi:net,", 1500, "adaptive");
+/// The best one of later versions; before, the one whose wait object sleeps.
+pub(super) const OFI_TCP: Subject =
+    Subject { quick: false, ..fabric("ofi-tcp", "ofi:tcp,", 1500, "adaptive") };
+
+/// The fabrics with the usual settings, one a transport.
+pub(super) const FABRICS: [Subject; 4] = [SHM, UDP, OFI_NET, OFI_TCP];
+
+impl Subject {
+    /// The same with other threads.
+    pub fn poll(self, poll: &'static str) -> Self {
+        match self.kind {
+            Kind::Fabric { transport, mtu, .. } => {
+                Self { kind: Kind::Fabric { transport, mtu, poll }, ..self }
+            }
+            Kind::Veth | Kind::Vxlan => self,
+        }
+    }
+
+    /// Whether it needs libfabric, which a machine may lack.
+    pub fn is_optional(self) -> bool {
+        matches!(self.kind, Kind::Fabric { transport, .. } if transport.starts_with("ofi:"))
+    }
+
+    /// What it is compared with.
+    pub fn bases(self) -> &'static [&'static str] {
+        match self.kind {
+            Kind::Veth => &[],
+            Kind::Vxlan => &["veth"],
+            Kind::Fabric { transport: "shm:", .. } => &["veth"],
+            Kind::Fabric { transport: "udp:", .. } => &["vxlan", "veth"],
+            Kind::Fabric { .. } => &["udp", "veth"],
+        }
+    }
+}

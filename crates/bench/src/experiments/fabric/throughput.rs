@@ -1,0 +1,150 @@
+//! One TCP flow over each network, in turns, and what the machine does meanwhile.
+
+use super::ground::Ground;
+use super::note::{self, What};
+use super::subject::{OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, VETH, VXLAN};
+use crate::activity::{Activity, Rates};
+use crate::report::{Bound, Goal};
+use crate::run::Run;
+use linkbraid_api::Error;
+use linkbraid_lab::iperf::{self, Cc};
+use std::time::Duration;
+
+pub(super) const SUBJECTS: [Subject; 9] =
+    [VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP, OFI_NET, OFI_TCP];
+pub(super) const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
+
+/// How often the end of a flow is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The metrics of [`Rates`], with their units, as results have them.
+pub(super) const RATES: [(&str, &str, fn(&Rates) -> f64); 5] = [
+    ("user", "s/s", |rates| rates.user_s),
+    ("system", "s/s", |rates| rates.system_s),
+    ("interrupt", "s/s", |rates| rates.interrupt_s),
+    ("interrupts", "1/s", |rates| rates.interrupts),
+    ("switches", "1/s", |rates| rates.switches),
+];
+
+/// What TCP over a fabric of libfabric is to reach on two cores, Mbit/s.
+const OFI_MBIT: f64 = 5000.0;
+/// What `udp:` is to reach of VXLAN: at first, and then.
+const UDP_FIRST: f64 = 0.8;
+const UDP_THEN: f64 = 1.0;
+
+pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
+    if !run.wants("throughput") {
+        return Ok(());
+    }
+    let mut given_up: Vec<&str> = Vec::new();
+    for turn in 0..run.settings.repeat {
+        for subject in SUBJECTS {
+            if !wanted(run, subject) || given_up.contains(&subject.word) {
+                continue;
+            }
+            if let Err(error) = measure(run, ground, subject, turn) {
+                given_up.push(subject.word);
+                ground.del(subject);
+                give_up(run, "throughput", subject, error)?;
+            }
+        }
+    }
+    judge(run);
+    Ok(())
+}
+
+/// A subject that cannot be measured is left out, if the machine lacks what it needs, or has failed.
+pub(super) fn give_up(run: &mut Run<'_>, stage: &str, subject: Subject, error: Error) -> Result<(), Error> {
+    let id = format!("{stage}/{}", subject.word);
+    if subject.is_optional() && error.to_string().contains("cannot join") {
+        run.skip(id, error.to_string());
+        return Ok(());
+    }
+    run.fail(id, error)
+}
+
+fn id(subject: Subject, cc: &str) -> String {
+    format!("throughput/{}/{cc}", subject.word)
+}
+
+/// Whether a subject or what is compared with it is to be measured.
+fn wanted(run: &Run<'_>, subject: Subject) -> bool {
+    let named = |other: &Subject| CCS.iter().any(|(cc, _)| run.wants(&id(*other, cc)));
+    (subject.quick || !run.settings.quick)
+        && SUBJECTS
+            .iter()
+            .any(|other| named(other) && (*other == subject || other.bases().contains(&subject.word)))
+}
+
+/// How many ways of congestion control a subject is measured with.
+fn ccs(run: &Run<'_>, subject: Subject) -> usize {
+    let one = run.settings.quick || [SHM_BUSY, SHM_SLEEP].contains(&subject);
+    if one { 1 } else { CCS.len() }
+}
+
+fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn: u32) -> Result<(), Error> {
+    run.check()?;
+    ground.add(subject)?;
+    for (word, cc) in &CCS[..ccs(run, subject)] {
+        let traffic = run.tcp(*cc).to(&ground.address(subject, 1));
+        let before = Activity::now()?;
+        let mut flow = iperf::start(ground.host(0)?, ground.host(1)?, &traffic)?;
+        while !flow.ended() {
+            run.pause(LOOK)?;
+        }
+        let rates = Activity::now()?.since(before);
+        let outcome = flow.finish()?;
+        let id = id(subject, word);
+        let mut note = |metric, unit, value| {
+            note::value(run, What { id: &id, metric, unit }, &outcome.command, turn, value);
+        };
+        note("mbit", "Mbit/s", outcome.mbit());
+        note("again_per_10k", "segments", outcome.again_per_10k());
+        for (metric, unit, of) in RATES {
+            note(metric, unit, of(&rates));
+        }
+        run.say(&format!(
+            "  {id:<32} #{} {:>9.0} Mbit/s  {:.2} user {:.2} system {:.2} interrupt s/s  {:.0} switches/s",
+            turn + 1,
+            outcome.mbit(),
+            rates.user_s,
+            rates.system_s,
+            rates.interrupt_s,
+            rates.switches
+        ))?;
+    }
+    ground.del(subject);
+    Ok(())
+}
+
+fn judge(run: &mut Run<'_>) {
+    for (cc, _) in &CCS[..ccs(run, SHM)] {
+        for subject in SUBJECTS {
+            let id = id(subject, cc);
+            for base in subject.bases() {
+                let base = format!("throughput/{base}/{cc}");
+                note::compare(run, &id, &base, "mbit");
+            }
+        }
+        let beside = |run: &Run<'_>, subject, base| {
+            note::ratio(run, &id(subject, cc), &format!("throughput/{base}/{cc}"), "mbit")
+        };
+        for subject in [SHM, SHM_LARGE] {
+            let value = beside(run, subject, "veth");
+            note::goal(
+                run,
+                Goal::new(&id(subject, cc), "of the veth pair's throughput", Bound::AtLeast, 1.0, value),
+            );
+        }
+        let value = beside(run, UDP, "vxlan");
+        for limit in [UDP_FIRST, UDP_THEN] {
+            note::goal(run, Goal::new(&id(UDP, cc), "of VXLAN's throughput", Bound::AtLeast, limit, value));
+        }
+        let providers = [OFI_NET, OFI_TCP].map(|s| (s, note::median(run, &id(s, cc), "mbit").unwrap_or(0.0)));
+        let best = providers.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, mbit)| *mbit > 0.0);
+        if let Some((subject, mbit)) = best {
+            let what = "Mbit/s over the best TCP provider";
+            note::goal(run, Goal::new(&id(subject, cc), what, Bound::AtLeast, OFI_MBIT, Some(mbit)));
+        }
+    }
+}

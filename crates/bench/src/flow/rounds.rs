@@ -1,0 +1,78 @@
+//! Messages that go to and fro over TCP, one at a time, by programs that block: what NetPIPE does.
+
+use super::{failed, panicked};
+use crate::percentiles::Percentiles;
+use linkbraid_api::Error;
+use linkbraid_lab::Host;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Rounds before those that count: TCP's window has to open, and routes and neighbours to be found.
+const WARM_UP: u32 = 50;
+/// A round that takes longer never ends.
+const ROUND_LIMIT: Duration = Duration::from_secs(10);
+
+/// Sends messages of `bytes` bytes from one host to an address of another and back, for this long: half of each round
+/// trip.
+pub fn rounds(
+    from: Host<'_>,
+    to: Host<'_>,
+    address: &str,
+    bytes: usize,
+    time: Duration,
+) -> Result<Percentiles, Error> {
+    let ip = address.parse().map_err(|e| Error::new(address, "cannot use the address", format!("{e}")))?;
+    let at = SocketAddr::new(ip, 0);
+    let listener = to.run(|| TcpListener::bind(at))?.map_err(|e| failed(to, "listen", &e))?;
+    let at = listener.local_addr().map_err(|e| failed(to, "listen", &e))?;
+    let client = from.run(|| TcpStream::connect_timeout(&at, ROUND_LIMIT))?;
+    let client = client.map_err(|e| failed(from, &format!("connect to {at}"), &e))?;
+    let (server, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
+    for socket in [&client, &server] {
+        let ready = socket.set_nodelay(true).and_then(|()| socket.set_read_timeout(Some(ROUND_LIMIT)));
+        ready.map_err(|e| failed(from, "set up a connection", &e))?;
+    }
+    let bytes = bytes.max(1);
+    let echo = std::thread::spawn(move || serve(server, bytes));
+    let half = drive(client, bytes, time)?;
+    let served = echo.join().unwrap_or_else(|_| Err(panicked()));
+    served.map_err(|e| failed(to, "send messages back", &e))?;
+    half.map_err(|e| failed(from, "send messages", &e))
+}
+
+/// The end that answers, until the other one closes.
+fn serve(mut socket: TcpStream, bytes: usize) -> io::Result<()> {
+    let mut message = vec![0; bytes];
+    loop {
+        match socket.read_exact(&mut message) {
+            Ok(()) => socket.write_all(&message)?,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn drive(mut socket: TcpStream, bytes: usize, time: Duration) -> Result<io::Result<Percentiles>, Error> {
+    let mut half = Percentiles::new()?;
+    let mut message = vec![0x5a; bytes];
+    let mut round = || -> io::Result<Duration> {
+        let begin = Instant::now();
+        socket.write_all(&message)?;
+        socket.read_exact(&mut message)?;
+        Ok(begin.elapsed() / 2)
+    };
+    for _ in 0..WARM_UP {
+        if let Err(error) = round() {
+            return Ok(Err(error));
+        }
+    }
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        match round() {
+            Ok(took) => half.add(took),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(half))
+}

@@ -1,0 +1,98 @@
+//! What was measured of a fabric: a line a thing, and of messages a line a network.
+
+use super::Table;
+use crate::report::{Measure, Report};
+use crate::stats::Spread;
+use std::fmt::Write;
+
+/// The sizes of messages that fit a line.
+const SIZES: [u64; 5] = [1, 64, 1024, 8192, 65_536];
+/// Metrics that stand in the file only.
+const FILE_ONLY: [&str; 8] =
+    ["half_min_us", "half_p90_us", "rounds", "again_per_10k", "kills", "off", "file_kib", "twice"];
+
+/// The measures of a report.
+pub(super) fn tables(report: &Report) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for (metric, title) in [
+        ("half_us", "RTT/2, median, us"),
+        ("half_p99_us", "RTT/2, 99th percentile, us"),
+        ("mbit", "one message at a time, Mbit/s"),
+    ] {
+        let rows = sized(report, metric);
+        let head = row_of([title.to_owned()].into_iter().chain(SIZES.map(|bytes| format!("{bytes} B"))));
+        if !rows.is_empty() {
+            tables.push(Table::new(head.each_ref().map(String::as_str), &[0], rows.into_iter()));
+        }
+    }
+    let rest =
+        report.measures.iter().filter(|m| m.bytes.is_none() && !FILE_ONLY.contains(&m.metric.as_str()));
+    let rest: Vec<_> = rest.map(row).collect();
+    if !rest.is_empty() {
+        let head = ["measure", "what", "median (min to max)", "unit", "beside"];
+        tables.push(Table::new(head, &[0, 1, 3, 4], rest.into_iter()));
+    }
+    tables
+}
+
+fn sized(report: &Report, metric: &str) -> Vec<[String; 6]> {
+    let mut rows = Vec::new();
+    let measures = || report.measures.iter().filter(|m| m.metric == metric && m.bytes.is_some());
+    let mut names: Vec<&str> = Vec::new();
+    for name in measures().filter_map(|m| m.id.rsplit_once('/').map(|(name, _)| name)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let cell = |bytes: u64| {
+            let id = format!("{name}/{bytes}");
+            let found = measures().find(|m| m.id == id).and_then(|m| m.spread);
+            found.map_or_else(|| "-".to_owned(), |spread| number(spread.median))
+        };
+        rows.push(row_of([name.to_owned()].into_iter().chain(SIZES.map(cell))));
+    }
+    rows
+}
+
+fn row_of(cells: impl Iterator<Item = String>) -> [String; 6] {
+    let mut row: [String; 6] = Default::default();
+    row.iter_mut().zip(cells).for_each(|(place, cell)| *place = cell);
+    row
+}
+
+fn row(measure: &Measure) -> [String; 5] {
+    let beside: Vec<String> = measure
+        .against
+        .iter()
+        .filter_map(|comparison| {
+            let base = comparison.base.split('/').nth(1).unwrap_or(&comparison.base);
+            Some(format!("{:.3} of {base}", comparison.ratio?.median))
+        })
+        .collect();
+    [
+        measure.id.clone(),
+        measure.metric.clone(),
+        measure.spread.map_or_else(String::new, range),
+        measure.unit.clone(),
+        beside.join(", "),
+    ]
+}
+
+fn range(spread: Spread) -> String {
+    let mut text = number(spread.median);
+    if spread.max > spread.min {
+        let _ = write!(text, " ({} to {})", number(spread.min), number(spread.max));
+    }
+    text
+}
+
+/// Three digits that matter.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
