@@ -58,6 +58,8 @@ packages() {
 		if [ -e crates/bench/src/page/tests ]; then
 			echo "chromium command:chromium"
 		fi
+		# What the papers measure latency with; `linkbraid bench run fabric` has it beside its own.
+		echo "netpipe-tcp command:NPtcp"
 		# Real servers and clients, for the tests of applications.
 		echo "nginx command:nginx nginx"
 		echo "vsftpd command:vsftpd vsftpd"

@@ -6,6 +6,7 @@ mod ground;
 mod idle;
 mod kills;
 mod latency;
+mod netpipe;
 mod nodes;
 mod note;
 mod restart;

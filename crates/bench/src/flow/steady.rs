@@ -106,10 +106,7 @@ fn send(mut stream: TcpStream, over: &AtomicBool) -> io::Result<u64> {
     stream.shutdown(Shutdown::Write)?;
     // The receiver closes once it has all; until then this end has to stay.
     stream.set_read_timeout(Some(DRAIN_LIMIT))?;
-    match stream.read(&mut [0]) {
-        Ok(_) => Ok(sent),
-        Err(error) => Err(error),
-    }
+    stream.read_to_end(&mut Vec::new()).map(|_| sent)
 }
 
 fn receive(mut stream: TcpStream, zero: Instant, over: &AtomicBool) -> io::Result<Progress> {

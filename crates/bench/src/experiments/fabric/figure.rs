@@ -1,7 +1,7 @@
 //! The panels of a run; those of stages that were not measured are left out.
 
 use super::subject::{FABRICS, Subject};
-use super::{idle, latency, nodes, restart, throughput};
+use super::{idle, latency, netpipe, nodes, restart, throughput};
 use crate::plot::{Figure, Panel, Reference, Series};
 use crate::report::Report;
 use crate::stats::Spread;
@@ -14,15 +14,10 @@ const WAITING: [&str; 6] = ["veth", "shm", "shm-busy", "shm-sleep", "udp", "udp-
 pub(super) fn draw(report: &Report) -> Figure {
     let mut panels = vec![
         throughput(report),
-        sized(report, "RTT/2 over message size (Fig. 5)", &SIZED, "half_us", "us"),
-        sized(
-            report,
-            "Throughput over message size, one message at a time (Fig. 6)",
-            &SIZED,
-            "mbit",
-            "Mbit/s",
-        ),
-        sized(report, "RTT/2 by how a fabric's threads wait", &WAITING, "half_us", "us"),
+        sized(report, "RTT/2 over message size (Fig. 5)", &SIZED, latency::id, "half_us"),
+        sized(report, "Throughput over message size, one at a time (Fig. 6)", &SIZED, latency::id, "mbit"),
+        sized(report, "RTT/2 by how a fabric's threads wait", &WAITING, latency::id, "half_us"),
+        sized(report, "RTT/2 as NPtcp tells it, the best of seven", &SIZED, netpipe::id, "half_us"),
         cost(report),
         happenings(report),
         idle(report),
@@ -75,7 +70,13 @@ fn throughput(report: &Report) -> Panel {
 }
 
 /// Lines over the logarithm of the message size, decades upwards.
-fn sized(report: &Report, title: &str, subjects: &[&str], metric: &str, unit: &str) -> Panel {
+fn sized(
+    report: &Report,
+    title: &str,
+    subjects: &[&str],
+    id: fn(&str, usize) -> String,
+    metric: &str,
+) -> Panel {
     let at = |bytes: usize| (bytes as f64).log2();
     let series: Vec<Series> = subjects
         .iter()
@@ -83,9 +84,7 @@ fn sized(report: &Report, title: &str, subjects: &[&str], metric: &str, unit: &s
             name: (*subject).to_owned(),
             points: latency::BYTES
                 .iter()
-                .filter_map(|bytes| {
-                    Some((at(*bytes), spread(report, &latency::id(subject, *bytes), metric)?))
-                })
+                .filter_map(|bytes| Some((at(*bytes), spread(report, &id(subject, *bytes), metric)?)))
                 .collect(),
         })
         .filter(|series| !series.points.is_empty())
@@ -95,7 +94,7 @@ fn sized(report: &Report, title: &str, subjects: &[&str], metric: &str, unit: &s
     Panel {
         title: title.into(),
         x_label: "bytes in a message".into(),
-        y_label: unit.into(),
+        y_label: if metric == "mbit" { "Mbit/s" } else { "us" }.into(),
         decades: true,
         ticks,
         ..Panel::lines(series)

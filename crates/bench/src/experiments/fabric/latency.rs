@@ -2,6 +2,7 @@
 //! in throughput, as NetPIPE tells it.
 
 use super::ground::Ground;
+use super::netpipe;
 use super::note::{self, What};
 use super::subject::{
     OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, VETH, VXLAN,
@@ -37,12 +38,13 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
         return Ok(());
     }
     let mut given_up: Vec<&str> = Vec::new();
+    let netpipe = netpipe::is_there(run);
     for turn in 0..run.settings.repeat {
         for subject in SUBJECTS {
             if !wanted(run, subject) || given_up.contains(&subject.word) {
                 continue;
             }
-            if let Err(error) = measure(run, ground, subject, turn) {
+            if let Err(error) = measure(run, ground, subject, turn, netpipe) {
                 given_up.push(subject.word);
                 ground.del(subject);
                 give_up(run, "latency", subject, error)?;
@@ -78,7 +80,13 @@ fn wanted(run: &Run<'_>, subject: Subject) -> bool {
             .any(|other| named(other) && (*other == subject || other.bases().contains(&subject.word)))
 }
 
-fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn: u32) -> Result<(), Error> {
+fn measure(
+    run: &mut Run<'_>,
+    ground: &Ground,
+    subject: Subject,
+    turn: u32,
+    netpipe: bool,
+) -> Result<(), Error> {
     run.check()?;
     let typed = ground.add(subject)?.join("; ");
     let time = if run.settings.quick { QUICK_TIME } else { TIME };
@@ -100,6 +108,9 @@ fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn: u32) -> R
         note::bytes(run, &id, *bytes);
         line += &format!("  {bytes} B {median:.1}");
         run.check()?;
+    }
+    if netpipe && let Err(error) = netpipe::measure(run, ground, subject, turn) {
+        run.fail(format!("netpipe/{}", subject.word), error)?;
     }
     ground.del(subject);
     run.say(&(line + " us"))

@@ -17,8 +17,11 @@ pub(super) const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)]
 /// How often the end of a flow is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The metrics of [`Rates`], with their units, as results have them.
-pub(super) const RATES: [(&str, &str, fn(&Rates) -> f64); 5] = [
+/// A metric, its unit, and its value.
+type Rate = (&'static str, &'static str, fn(&Rates) -> f64);
+
+/// What [`Rates`] has, as results have it.
+const RATES: [Rate; 5] = [
     ("user", "s/s", |rates| rates.user_s),
     ("system", "s/s", |rates| rates.system_s),
     ("interrupt", "s/s", |rates| rates.interrupt_s),
