@@ -116,7 +116,8 @@ impl Net {
         let mut daemon = self.running().remove(name).expect("it runs");
         daemon.signal(Signal::SIGTERM).expect("it runs");
         let status = wait_for(SOON, "the daemon to end", || daemon.ended().ok_or("it still runs"));
-        assert!(status.expect("ends").success());
+        let status = status.expect("ends");
+        assert!(status.success(), "daemon of {name}: {status}");
     }
 
     /// Whether a daemon that was started still runs.

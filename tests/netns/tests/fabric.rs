@@ -437,7 +437,7 @@ fn bad_input_is_refused_with_a_hint_and_leaves_nothing_behind() {
     let said = net.say("a", "fabric add fab0 --node 0 --nodes 3 --transport sci:x");
     assert_eq!(said.code, 1, "{said:?}");
     assert!(
-        said.err.contains("there is no transport 'sci'") && said.err.contains("'shm' and 'udp'"),
+        said.err.contains("there is no transport 'sci'") && said.err.contains("'shm', 'udp' and 'ofi'"),
         "{said:?}"
     );
     let said = net.say("a", &format!("fabric add eth0 --node 0 --nodes 3 {good}"));
