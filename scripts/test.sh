@@ -53,6 +53,7 @@ step "data path and namespaces" env RUST_TEST_THREADS=1 "$CARGO" test --locked -
 step "install" scripts/test-install.sh "$LINKBRAID_BIN"
 step "demo" "$LINKBRAID_BIN" lab demo
 step "stock kernel in a guest" tests/vm/smoke
+step "fabrics between two kernels" tests/vm/fabric
 scripts/snapshot.sh >"$scratch/after"
 step "nothing left behind" diff "$scratch/before" "$scratch/after"
 printf '== all passed in %d s\n' $((SECONDS - started))
