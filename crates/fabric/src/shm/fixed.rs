@@ -66,7 +66,13 @@ pub(super) fn join(place: &Place, address: &str, join: &Join) -> Result<Joined> 
             return Err(refuse(format!("its contents are of version {version}, this is version {VERSION}")));
         }
         Header::Blank | Header::Foreign | Header::Broken => {
-            let hint = format!("dd if=/dev/zero of={} bs=4096 count=1 conv=notrunc", place.path.display());
+            // A device's memory can only be mapped; whose file it is does the host know.
+            let hint = if place.path.starts_with("/sys") {
+                "on the host, with the file that is the device's memory: fallocate -p -o 0 -l 4096 FILE"
+                    .into()
+            } else {
+                format!("dd if=/dev/zero of={} bs=4096 count=1 conv=notrunc", place.path.display())
+            };
             return Err(refuse("it holds something else".into()).hint(hint));
         }
     };
