@@ -60,6 +60,11 @@ impl<T: Transport, P: Port> Engine<T, P> {
             }
         }
         self.transport.disarm();
-        self.spin.slept(from, self.shared.now(), woken);
+        let to = self.shared.now();
+        if woken || self.transport.wake_fd().is_some() {
+            self.spin.slept(from, to, woken);
+        } else {
+            self.spin.napped(from, to);
+        }
     }
 }

@@ -56,13 +56,15 @@ pub struct Spin {
     poll: Poll,
     budget: u64,
     idle_since: Option<u64>,
+    /// How long it had been idle when the last nap ended, if nobody has looked since.
+    nap: Option<u64>,
 }
 
 impl Spin {
     /// Starts without a budget.
     #[must_use]
     pub fn new(poll: Poll) -> Self {
-        Self { poll, budget: 0, idle_since: None }
+        Self { poll, budget: 0, idle_since: None, nap: None }
     }
 
     /// Waits another way from now on.
@@ -74,11 +76,20 @@ impl Spin {
 
     /// There was something to do.
     pub fn worked(&mut self) {
+        if let Some(idle) = self.nap.take() {
+            self.learn(idle, true);
+        }
         self.idle_since = None;
     }
 
     /// There was nothing to do at `now`.
     pub fn idle(&mut self, now: u64) -> Idle {
+        // Too early to tell, as long as something may still come within the longest spin.
+        if let Some(idle) = self.nap.take()
+            && idle > SPIN_MAX.as_nanos() as u64
+        {
+            self.learn(idle, false);
+        }
         let since = *self.idle_since.get_or_insert(now);
         let spin = match self.poll {
             Poll::Busy => true,
@@ -90,9 +101,18 @@ impl Spin {
 
     /// Slept from `from` to `to`; whether something had come then.
     pub fn slept(&mut self, from: u64, to: u64, woken: bool) {
-        let since = self.idle_since.take().unwrap_or(from);
+        let idle = to.saturating_sub(self.idle_since.take().unwrap_or(from));
+        self.learn(idle, woken);
+    }
+
+    /// Slept from `from` to `to` where nobody wakes it: the next look tells whether something has come. It goes on being idle.
+    pub fn napped(&mut self, from: u64, to: u64) {
+        self.nap = Some(to.saturating_sub(*self.idle_since.get_or_insert(from)));
+    }
+
+    fn learn(&mut self, idle: u64, caught: bool) {
         let (least, most) = (SPIN_MIN.as_nanos() as u64, SPIN_MAX.as_nanos() as u64);
-        self.budget = if woken && to.saturating_sub(since) <= most {
+        self.budget = if caught && idle <= most {
             (self.budget * 2).clamp(least, most)
         } else if self.budget <= least {
             0

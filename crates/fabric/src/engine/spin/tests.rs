@@ -55,3 +55,35 @@ fn what_comes_seldom_is_not_waited_for() {
         spin.slept(at, at + 1_000 * US, true);
     }
 }
+
+#[test]
+fn where_nobody_wakes_it_what_a_nap_found_counts() {
+    let mut spin = Spin::new(Poll::Adaptive);
+    let mut now = 0;
+    // Something comes 120 us after the last; two naps of 70 us find it, the first one finds nothing.
+    let mut naps = 0;
+    for _ in 0..100 {
+        spin.worked();
+        let next = now + 120 * US;
+        while now < next {
+            if spin.idle(now) == Idle::Sleep {
+                naps += 1;
+                spin.napped(now, now + 70 * US);
+                now += 70 * US;
+            } else {
+                now += US;
+            }
+        }
+    }
+    assert!(naps <= 12, "{naps}");
+    // Then nothing: naps of 2 ms end the spinning.
+    for _ in 0..8 {
+        while spin.idle(now) == Idle::Spin {
+            now += US;
+        }
+        spin.napped(now, now + 2_000 * US);
+        now += 2_000 * US;
+    }
+    assert_eq!(spin.idle(now), Idle::Sleep);
+    assert_eq!(spin.budget(), Duration::ZERO);
+}
