@@ -18,6 +18,9 @@ use world::Fabric;
 /// States before something is wrong: the machine is finite.
 const STATES_MAX: usize = 600_000;
 
+/// States that are looked at where there are too many.
+const STATES_SAMPLED: usize = 40_000;
+
 /// Explores all of it; how many states there were.
 fn explore(name: &str, fabric: Fabric) -> usize {
     let began = Instant::now();
@@ -46,7 +49,16 @@ fn explore(name: &str, fabric: Fabric) -> usize {
 #[test]
 fn two_nodes_that_crash_stop_and_doubt_each_other() {
     for (ends, expiries) in [(1, 0), (0, 2), (1, 1), (2, 0)] {
-        let fabric = Fabric { numbers: 2, twins: false, ends, enders: 2, stops: true, expiries, frames: 2 };
+        let fabric = Fabric {
+            numbers: 2,
+            twins: false,
+            ends,
+            enders: 2,
+            stops: true,
+            expiries,
+            frames: 2,
+            streams: 1,
+        };
         let states = explore(&format!("two nodes, {ends} end, {expiries} are taken for dead"), fabric);
         assert!(states > 10);
     }
@@ -56,14 +68,58 @@ fn two_nodes_that_crash_stop_and_doubt_each_other() {
 //= docs/fabric.md#6.6 type=test
 #[test]
 fn three_nodes_that_connect_in_any_order() {
-    let fabric =
-        Fabric { numbers: 3, twins: false, ends: 0, enders: 0, stops: false, expiries: 0, frames: 1 };
+    let fabric = Fabric {
+        numbers: 3,
+        twins: false,
+        ends: 0,
+        enders: 0,
+        stops: false,
+        expiries: 0,
+        frames: 1,
+        streams: 2,
+    };
     assert!(explore("three nodes", fabric) > 100);
 }
 
 //= docs/fabric.md#5.6 type=test
 #[test]
 fn two_live_nodes_with_one_number_beside_another() {
-    let fabric = Fabric { numbers: 2, twins: true, ends: 0, enders: 0, stops: false, expiries: 0, frames: 1 };
+    let fabric = Fabric {
+        numbers: 2,
+        twins: true,
+        ends: 0,
+        enders: 0,
+        stops: false,
+        expiries: 0,
+        frames: 1,
+        streams: 2,
+    };
     assert!(explore("twins", fabric) > 100);
+}
+
+//= docs/fabric.md#6.6 type=test
+#[test]
+fn one_of_three_nodes_crashes() {
+    let fabric = Fabric {
+        numbers: 3,
+        twins: false,
+        ends: 1,
+        enders: 1,
+        stops: false,
+        expiries: 0,
+        frames: 1,
+        streams: 2,
+    };
+    // Each pair is a course of its own, so there are more states than two nodes have, cubed: deep courses are followed first, and as many as
+    // fit into some seconds.
+    let began = Instant::now();
+    let checker = fabric
+        .checker()
+        .threads(2)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .target_state_count(STATES_SAMPLED)
+        .spawn_dfs()
+        .join();
+    println!("three nodes, one crashes: {} states, {:?}", checker.unique_state_count(), began.elapsed());
+    checker.assert_properties();
 }

@@ -29,8 +29,10 @@ pub struct Fabric {
     pub stops: bool,
     /// Times that a peer is taken for dead whatever is true, all nodes together.
     pub expiries: u8,
-    /// Frames that a start sends to each start of a peer.
+    /// Frames that a start sends to each start of a peer, on each of its streams.
     pub frames: u32,
+    /// Queues of a node, each with a stream of its own.
+    pub streams: u16,
 }
 
 /// A message on its way, for ever.
@@ -51,16 +53,17 @@ pub struct End {
     cookies: u64,
     /// Every epoch of the peer that was up, in this order.
     pub epochs: Vec<u64>,
-    pub window: Window,
+    /// What it remembers of each stream of the peer.
+    pub windows: Vec<Window>,
     /// Whether the peer has proven itself since the last look; for `settle`.
     pub proven: bool,
 }
 
 impl End {
     /// What tells two states apart: all but why the link is down and whether the peer is deaf, which is told and never acted on.
-    fn essence(&self) -> (u16, u64, Option<&Known>, Option<&Known>, &[u64], &Window) {
-        let End { peer, link, epochs, window, .. } = self;
-        (*peer, link.cookie(), link.peer(), link.rival(), epochs, window)
+    fn essence(&self) -> (u16, u64, Option<&Known>, Option<&Known>, &[u64], &[Window]) {
+        let End { peer, link, epochs, windows, .. } = self;
+        (*peer, link.cookie(), link.peer(), link.rival(), epochs, windows)
     }
 }
 
@@ -127,7 +130,8 @@ impl Node {
         let end = |peer| {
             let mut cookies = 0;
             let link = Link::new(&mut || draw(epoch, peer, &mut cookies));
-            End { peer, link, cookies, epochs: Vec::new(), window: Window::default(), proven: false }
+            let windows = vec![Window::default(); fabric.streams.into()];
+            End { peer, link, cookies, epochs: Vec::new(), windows, proven: false }
         };
         let ends = (0..fabric.numbers).filter(|peer| *peer != number).map(end).collect();
         Node { number, own: Own { epoch, offer }, ends }
@@ -170,7 +174,7 @@ impl World {
                 Effect::Verdict(Verdict::Up { epoch }) if end.epochs.last() != Some(&epoch) => {
                     self.broken.epoch_came_back |= end.epochs.contains(&epoch);
                     end.epochs.push(epoch);
-                    end.window = Window::default();
+                    end.windows.fill(Window::default());
                 }
                 Effect::Duplicate { .. } => {
                     self.duplicate_found = true;
@@ -197,7 +201,8 @@ impl World {
         let Some(gate) = self.live[node].gate(at) else { return };
         let Node { number, own, ends, .. } = &mut self.live[node];
         let end = &mut ends[at];
-        if gate.admit(header).is_err() || end.window.take(header.sequence).is_err() {
+        let window = &mut end.windows[usize::from(header.stream)];
+        if gate.admit(header).is_err() || window.take(header.sequence).is_err() {
             return;
         }
         self.broken.twice |= !self.delivered.insert(*header);
@@ -242,8 +247,8 @@ impl World {
         for (place, at) in self.links() {
             self.drive(fabric.twins, place, at, LinkInput::Resend);
             if let Some(gate) = self.live[place].gate(at) {
-                let frames = (0..fabric.frames).map(|sequence| Message::Data(gate.header(0, sequence, 100)));
-                self.network.extend(frames);
+                let frames = |stream| (0..fabric.frames).map(move |number| gate.header(stream, number, 100));
+                self.network.extend((0..fabric.streams).flat_map(frames).map(Message::Data));
             }
         }
         // What is for a start that has ended is ignored for ever, and a HELLO of one only answered. Frames stay: that they
