@@ -81,4 +81,8 @@ pub const OFI_FALSE_ALARMS: u32 = 64;
 pub const OFI_DRAIN: Duration = Duration::from_millis(100);
 
 /// Longest sleep on a queue of libfabric without a wait object: a look at it costs some ten microseconds.
-pub const OFI_NAP_MAX: Duration = Duration::from_millis(5);
+pub const OFI_NAP_MAX: Duration = Duration::from_millis(10);
+
+/// Longest sleep on a queue of libfabric whose wait object works, while every peer is connected: one that starts anew may
+/// not wake us.
+pub const OFI_SLEEP_MAX: Duration = Duration::from_millis(50);

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     Armed, Bytes, Refused, Shape, Stats, Taken, Transport,
     limits::{
-        FRAME_MAX, NAP_MIN, OFI_BACKLOG_SLEEP, OFI_DRAIN, OFI_FALSE_ALARMS, OFI_NAP_MAX, OFI_WINDOW,
-        PEER_BURST, SLEEP_MAX,
+        FRAME_MAX, NAP_MIN, OFI_BACKLOG_SLEEP, OFI_DRAIN, OFI_FALSE_ALARMS, OFI_NAP_MAX, OFI_SLEEP_MAX,
+        OFI_WINDOW, PEER_BURST, SLEEP_MAX,
     },
 };
 use link::Link;
@@ -24,6 +24,9 @@ use std::{
 
 /// Messages without frames that may be under way to a peer at a time.
 const CONTROLS: usize = 2;
+
+/// By how much an arrival makes the next nap shorter.
+const NAP_SHORTER: u32 = 4;
 
 /// Receives posted for a peer beyond its window, for messages without frames.
 const SPARE: usize = 2;
@@ -225,7 +228,8 @@ impl Transport for Port {
         }
         self.pump();
         if total > 0 {
-            (self.nap, self.alarms) = (NAP_MIN, 0);
+            // One message is no traffic: what peers say to show that they live must not cost many short naps.
+            (self.nap, self.alarms) = ((self.nap / NAP_SHORTER).max(NAP_MIN), 0);
         }
         total
     }
@@ -237,8 +241,9 @@ impl Transport for Port {
         if self.links.iter().any(Link::has_frames) || full.iter().any(has_room) {
             return Armed::Ready;
         }
-        let mut sleep = SLEEP_MAX;
+        let mut sleep = if self.waits { OFI_SLEEP_MAX } else { SLEEP_MAX };
         if self.connecting > 0 {
+            sleep = SLEEP_MAX;
             let due = self.links.iter().filter_map(Link::hello_due).min();
             sleep = sleep.min(due.map_or(sleep, |due| due.saturating_duration_since(Instant::now())));
         }
