@@ -158,11 +158,13 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     };
     // It ends before the threads that send to it, or one that waits for room would never end.
     let mut inbox = inbox;
+    // Before any fabric: libfabric puts handlers of its own in place when a thread loads it, and that thread puts back the
+    // ones that it found.
+    let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
+    let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
     fabric::adopt_all(&mut control, &mut news).await;
     adopt::all(&mut control).await;
     control.inherit_until = Some(control.clock.now() + INHERIT);
-    let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
-    let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     tracing::info!(bonds = control.bonds.len(), "ready");
     let served = server.serve(calls, feed);
