@@ -226,12 +226,15 @@ fn remove(path: &Path, shape: Shape) {
 impl Drop for Joined {
     fn drop(&mut self) {
         let (Some(file), Some(path)) = (&self.file, &self.wakes_beside) else { return };
-        // The last one: nobody else holds the shared lock. Whoever opens the file now finds another name or none.
-        if lock(file, libc::F_WRLCK, 0) == Ok(true) && is_named(file, path) {
-            remove(path, self.layout.shape());
-        }
-        // Not left to the end of the open file: a child that was forked just now holds that, too, until it runs.
         let all = libc::flock { l_len: 0, ..byte(libc::F_UNLCK, 0) };
-        let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&all));
+        // Twice: of two that leave at once each may see the other's lock at first; whoever gives his up last sees none then.
+        for _ in 0..2 {
+            // The last one: nobody else holds the shared lock. Whoever opens the file now finds another name or none.
+            if lock(file, libc::F_WRLCK, 0) == Ok(true) && is_named(file, path) {
+                remove(path, self.layout.shape());
+            }
+            // Not left to the end of the open file: a child that was forked just now holds that, too, until it runs.
+            let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&all));
+        }
     }
 }

@@ -281,3 +281,22 @@ fn fixed_memory_is_shared_without_locks_or_wake_ups() {
     file.write_all_at(b"a letter", 0).unwrap();
     assert!(refusal(&address, join(0, 2, 1)).contains("it holds something else"));
 }
+
+#[test]
+fn two_that_leave_at_once_leave_nothing() {
+    let name = Name::new();
+    for _ in 0..2_000 {
+        let both = [0, 1].map(|number| node(&name.address(), number, 2));
+        let start = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            for node in both {
+                let start = &start;
+                scope.spawn(move || {
+                    start.wait();
+                    drop(node);
+                });
+            }
+        });
+        assert_eq!(name.files(), Vec::<PathBuf>::new());
+    }
+}
