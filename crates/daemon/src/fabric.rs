@@ -217,6 +217,12 @@ pub(crate) async fn set(control: &mut Control, set: FabricSet) -> Result<Outcome
     if let Some(mtu) = set.mtu.filter(|mtu| *mtu != old.mtu) {
         check::is_free(control, &set.name, ifindex).await?;
         let what = format!("cannot set MTU {mtu}");
+        if let State::Runs(node) = &fabric.state {
+            node::fits(node.room, mtu).map_err(|(cause, mtu)| {
+                let hint = format!("linkbraid fabric set {} --mtu {mtu}", set.name);
+                Error::new(&set.name, &what, cause).hint(hint)
+            })?;
+        }
         control.netlink.set_mtu(ifindex, mtu).await.about(&set.name, what)?;
     }
     let Some(fabric) = control.fabrics.get_mut(&set.name) else { return Ok(Outcome::Done(Vec::new())) };

@@ -41,6 +41,8 @@ pub(super) type Transports = Vec<Box<dyn Transport>>;
 pub(crate) struct Node {
     /// Which start of which fabric this is, in this daemon.
     pub start: u64,
+    /// The longest frame of the interface that crosses, in bytes.
+    pub room: usize,
     heart: Arc<Mutex<Heart>>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -54,20 +56,13 @@ pub(super) fn join(saved: &SavedFabric, address: &Address) -> Result<Transports,
 
 /// Makes the interface, or takes over the one that the kernel kept.
 pub(super) fn tap(saved: &SavedFabric, transports: &Transports, new: bool) -> Result<Tap, Error> {
-    let frame_max = transports.iter().map(|transport| transport.shape().frame_max).min().unwrap_or(0);
-    let room = frame_max.saturating_sub(HEADER_LEN + VIRTIO_LEN);
-    if room < saved.mtu as usize + ETHERNET_MAX {
-        let cause = format!(
-            "MTU {} needs frames of {} bytes, and its queues have room for {room}",
-            saved.mtu,
-            saved.mtu as usize + ETHERNET_MAX
-        );
-        let mtu = room.saturating_sub(ETHERNET_MAX);
-        return Err(Error::new(&saved.transport, "cannot use this transport", cause).hint(format!(
+    let room = room(transports);
+    fits(room, saved.mtu).map_err(|(cause, mtu)| {
+        Error::new(&saved.transport, "cannot use this transport", cause).hint(format!(
             "linkbraid fabric add {} --node {} --nodes {} --transport {} --mtu {mtu}",
             saved.name, saved.node, saved.nodes, saved.transport
-        )));
-    }
+        ))
+    })?;
     let mut config = tap_config(saved);
     // What is to be cut up by the receiver crosses whole.
     if room < TAP_FRAME_MAX {
@@ -75,6 +70,22 @@ pub(super) fn tap(saved: &SavedFabric, transports: &Transports, new: bool) -> Re
     }
     let made = if new { Tap::create(&config) } else { Tap::adopt(&config) };
     made.map_err(|error| of_tap(&error))
+}
+
+/// The longest frame of the interface that crosses, in bytes.
+fn room(transports: &Transports) -> usize {
+    let frame_max = transports.iter().map(|transport| transport.shape().frame_max).min().unwrap_or(0);
+    frame_max.saturating_sub(HEADER_LEN + VIRTIO_LEN)
+}
+
+/// Refuses an MTU whose frames have no room, and says which one has.
+pub(super) fn fits(room: usize, mtu: u32) -> Result<(), (String, usize)> {
+    let frame = mtu as usize + ETHERNET_MAX;
+    if frame <= room {
+        return Ok(());
+    }
+    let cause = format!("MTU {mtu} needs frames of {frame} bytes, and its queues have room for {room}");
+    Err((cause, room.saturating_sub(ETHERNET_MAX)))
 }
 
 const _: () = assert!(FRAME_MAX >= HEADER_LEN + VIRTIO_LEN + TAP_FRAME_MAX);
@@ -100,6 +111,7 @@ impl Node {
         let refused = |cause: String| Error::new(&saved.name, "cannot start its threads", cause);
         let epoch = new_seed().max(1);
         let config = Config { poll: poll_of(saved.poll), fabric: saved.number, ..Config::default() };
+        let room = room(&transports);
         let ports = tap.take_queues().into_iter().map(TapPort::new);
         let queues = transports.into_iter().zip(ports).collect();
         let (control, engines) =
@@ -109,7 +121,7 @@ impl Node {
         let cpu = Cpu::new(marks.clone(), clock.now());
         let heart = Heart::new(saved, epoch, control, tap, cpu, tell.clone(), clock.now())?;
         let start = heart.start();
-        let mut node = Self { start, heart: Arc::new(Mutex::new(heart)), shared, threads: Vec::new() };
+        let mut node = Self { start, room, heart: Arc::new(Mutex::new(heart)), shared, threads: Vec::new() };
         let mut marks = marks.into_iter();
         let mut next = || marks.next().unwrap_or_default();
         for (number, engine) in engines.into_iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::{
     check::{of_transport, set},
-    node::watched,
+    node::{fits, watched},
     number_of,
     saved::{SavedFabric, namespace},
     told::Told,
@@ -114,4 +114,13 @@ fn a_thread_that_fails_is_told_to_the_loop_and_one_that_ends_is_not() {
     assert!(matches!(told.try_recv(), Ok(Event::Fabric { start: 7, told: Told::Fell })));
     let change = Told::Fell.change("fab0");
     assert_eq!((change.kind, change.reason), (EventKind::Fabric, "failed"));
+}
+
+#[test]
+fn an_mtu_has_room_or_is_refused_with_one_that_has() {
+    assert_eq!(fits(1522, 1500), Ok(()));
+    let (cause, mtu) = fits(1521, 1500).unwrap_err();
+    assert_eq!(cause, "MTU 1500 needs frames of 1522 bytes, and its queues have room for 1521");
+    assert_eq!(fits(1521, mtu as u32), Ok(()));
+    assert_eq!(fits(0, 1280).unwrap_err().1, 0);
 }
