@@ -29,6 +29,10 @@ pub const PEER_BURST: usize = 64;
 
 /// Times that a node starts over because another one made or removed the shared memory meanwhile.
 pub const JOIN_TRIES: u32 = 100;
+/// How long a node that joins waits while another one makes or removes the shared memory.
+pub const JOIN_LOCK_MAX: Duration = Duration::from_secs(10);
+/// How often it looks.
+pub const JOIN_LOCK_LOOK: Duration = Duration::from_millis(2);
 
 /// Most pieces that a frame is cut into where a datagram is shorter: enough for the shortest IPv4 path there may be.
 pub const PIECES_MAX: usize = 256;

@@ -337,9 +337,12 @@ fn a_fabric_that_cannot_join_is_tried_again() {
     net.kill("b");
     fs::remove_file(&file).expect("removes");
     net.start("b", &[]);
-    let line = net.ok("b", "fabric show fab0").lines().next().map(str::to_owned).unwrap_or_default();
-    assert!(line.starts_with("fab0: down, node 1, 0 of 1 other node up: "), "{line}");
-    assert!(line.contains(&file.display().to_string()), "{line}");
+    let line = || net.ok("b", "fabric show fab0").lines().next().map(str::to_owned).unwrap_or_default();
+    let says = |line: &String| {
+        line.starts_with("fab0: down, node 1, 0 of 1 other node up: ")
+            && line.contains(&file.display().to_string())
+    };
+    wait_until(SOON, "why", line, says).unwrap_or_else(|error| panic!("{error}"));
     assert!(net.ok("b", "stats fab0").starts_with("fab0: 0 counters"));
     fs::write(&file, text).expect("writes");
     wait_states(&net, "b", &[NodeState::Up]);

@@ -15,7 +15,11 @@ use super::{
     Place, check_owner, is_file,
     layout::{HEADER_BYTES, Header, Layout, Shape, VERSION, read},
 };
-use crate::{Error, Join, Result, limits::JOIN_TRIES, ring::Map};
+use crate::{
+    Error, Join, Result,
+    limits::{JOIN_LOCK_LOOK, JOIN_LOCK_MAX, JOIN_TRIES},
+    ring::Map,
+};
 use nix::{
     errno::Errno,
     fcntl::{AT_FDCWD, AtFlags, FallocateFlags, FcntlArg, OFlag, fallocate, fcntl, open},
@@ -30,6 +34,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, OwnedFd},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Instant,
 };
 
 /// The shared memory of a node that joined; gives up the node's place when dropped.
@@ -128,8 +133,15 @@ fn enter(found: Found, place: &Place, address: &str, join: &Join) -> Result<Opti
         }
         return Ok(None);
     }
-    // Whoever holds it exclusively is about to be done.
-    fcntl(&file, FcntlArg::F_OFD_SETLKW(&byte(libc::F_RDLCK, 0))).map_err(failed)?;
+    // Whoever holds it exclusively is about to be done, unless he was stopped: he must not stop us, too.
+    let begin = Instant::now();
+    while !lock(&file, libc::F_RDLCK, 0).map_err(failed)? {
+        if begin.elapsed() > JOIN_LOCK_MAX {
+            let seconds = JOIN_LOCK_MAX.as_secs();
+            return Err(refuse(format!("another process has made or removed it for {seconds} s")));
+        }
+        std::thread::sleep(JOIN_LOCK_LOOK);
+    }
     if !is_named(&file, &place.path) {
         return Ok(None);
     }
