@@ -106,6 +106,8 @@ pub(crate) struct Bond {
     pub arp_plus: ArpPlus,
     pub inspector: Inspector,
     pub path: DataPath,
+    /// Members that are fabrics of this daemon, a bit a slot, as the data path was told.
+    held: Option<u32>,
     pub history: History,
     pub activity: Activity,
     pub plain: PlainHosts,
@@ -162,6 +164,7 @@ impl Bond {
             addresses: Vec::new(),
             members: Vec::new(),
             path,
+            held: None,
             stripe_bytes: 0,
             stripe_stale: false,
             epoch: identity::new_seed() as u32,
@@ -247,6 +250,17 @@ impl Bond {
             .about(&name, "cannot write the data path's tables")?;
         self.tell_plan(clock);
         self.tell_answers(clock);
+        Ok(())
+    }
+
+    /// Tells the data path which members go with this daemon: the interfaces of its fabrics.
+    pub(crate) fn hold(&mut self, fabrics: &[u32]) -> Result<(), Error> {
+        let held = self.members.iter().filter(|member| fabrics.contains(&member.ifindex));
+        let mask = held.fold(0, |mask, member| mask | 1 << member.slot);
+        if self.held != Some(mask) {
+            self.path.set_held_slots(mask).about(&self.saved.name, "cannot write the data path's tables")?;
+            self.held = Some(mask);
+        }
         Ok(())
     }
 

@@ -236,8 +236,9 @@ impl Control {
         }
         if self.look_at <= now {
             self.look_at = now + LOOK;
+            let fabrics: Vec<u32> = self.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
             for bond in self.bonds.values_mut() {
-                let looked = bond.look_at_lanes(self.clock);
+                let looked = bond.look_at_lanes(self.clock).and_then(|()| bond.hold(&fabrics));
                 // Control groups that rules name come and go with their services.
                 let looked = looked.and_then(|()| bond.write_rules());
                 if let Err(error) = looked.and_then(|()| bond.look_at_questions(self.clock)) {

@@ -35,6 +35,8 @@ pub const CONFIG_LATENCY: u32 = 2;
 
 /// `lb_config.flags`: the rules in force are in the second half of `lb_rules`.
 pub const CONFIG_SECOND_RULES: u32 = 4;
+/// `lb_config.flags`: from this bit on a bit a slot.
+pub const CONFIG_HELD_SHIFT: u32 = 16;
 /// `lb_plan.flags`: while no member of its lanes lives the plan of all other traffic is used.
 pub const PLAN_SHARES: u8 = 1;
 /// `lb_plan.flags`: some lanes belong to classes that may be busy.

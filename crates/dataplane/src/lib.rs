@@ -21,13 +21,14 @@ pub use intf::{
     plain_plan,
 };
 pub use latency::{CallHook, Latency, LatencyMeter, Stage};
-use libbpf_rs::{MapCore as _, MapHandle, Object, ObjectBuilder, ProgramMut};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, ProgramMut};
 pub use reason::{REASONS, Reason};
 pub use ring::ArpPlusRing;
 use std::{
     collections::HashMap,
     ffi::OsStr,
     fs,
+    os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -45,6 +46,7 @@ const LOAD_PAUSE: Duration = Duration::from_millis(20);
 
 const EGRESS: &str = "lb_egress";
 const INGRESS: &str = "lb_ingress";
+const HOLDER: &str = "lb_holder";
 
 /// The data path of one bond.
 pub struct DataPath {
@@ -54,11 +56,14 @@ pub struct DataPath {
     choice: HookChoice,
     bond: Option<Attachment>,
     members: HashMap<u32, Attachment>,
+    /// Is in the map [`HOLDER`] for as long as this process lives.
+    _holder: Option<OwnedFd>,
 }
 
 /// The maps of `maps.bpf.h` and `stats.bpf.h` that this side uses.
 const MAPS: &[&str] = &[
     "lb_bond",
+    HOLDER,
     "lb_members",
     "lb_slots",
     "lb_near_slots",
@@ -99,13 +104,21 @@ impl DataPath {
 
     fn load_at(pins: &Path, choice: HookChoice) -> Result<Self> {
         fs::create_dir_all(pins).map_err(|cause| E::Pin { path: pins.to_owned(), cause })?;
-        let object = load_patiently(pins)?;
+        let holder = holder();
+        let object = load_patiently(pins, holder.is_some())?;
         let mut maps = HashMap::new();
         for name in MAPS {
             let map = object.maps().find(|map| map.name() == OsStr::new(name)).ok_or(E::Missing(name))?;
             maps.insert(*name, MapHandle::try_from(&map).map_err(E::Load)?);
         }
-        let path = Self { object, maps, pins: pins.to_owned(), choice, bond: None, members: HashMap::new() };
+        if let Some(holder) = &holder {
+            let row =
+                maps[HOLDER].update(&0u32.to_ne_bytes(), &holder.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
+            row.map_err(|cause| E::Map { map: HOLDER, cause })?;
+        }
+        let pins = pins.to_owned();
+        let (bond, members) = (None, HashMap::new());
+        let path = Self { object, maps, pins, choice, bond, members, _holder: holder };
         // A daemon that died while it measured could not switch the stamps off.
         path.set_latency(false)?;
         Ok(path)
@@ -223,13 +236,22 @@ pub fn remove_member_pin(pins: &Path, ifindex: u32) -> Result<()> {
     }
 }
 
+/// A socket that is good for nothing but to go when this process does; none where the kernel lacks AF_XDP.
+fn holder() -> Option<OwnedFd> {
+    // SAFETY: it takes numbers, and gives a descriptor that nobody else has or -1.
+    unsafe {
+        let fd = nix::libc::socket(nix::libc::AF_XDP, nix::libc::SOCK_RAW | nix::libc::SOCK_CLOEXEC, 0);
+        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
+    }
+}
+
 /// Loads the object, again where the verifier was interrupted: it gives up with EAGAIN on any pending signal, such as that of
 /// a machine that is being frozen, and libbpf tries only five times in a row without a pause.
-fn load_patiently(pins: &Path) -> Result<Object> {
+fn load_patiently(pins: &Path, holds: bool) -> Result<Object> {
     let mut tries = 0;
     loop {
         tries += 1;
-        match load_object(pins) {
+        match load_object(pins, holds) {
             Err(E::Load(cause)) if tries < LOAD_TRIES && cause.kind() == libbpf_rs::ErrorKind::WouldBlock => {
                 std::thread::sleep(LOAD_PAUSE);
             }
@@ -238,10 +260,13 @@ fn load_patiently(pins: &Path) -> Result<Object> {
     }
 }
 
-fn load_object(pins: &Path) -> Result<Object> {
+fn load_object(pins: &Path, holds: bool) -> Result<Object> {
     let mut open =
         ObjectBuilder::default().name("linkbraid").and_then(|b| b.open_memory(OBJECT)).map_err(E::Load)?;
     for mut map in open.maps_mut() {
+        if map.name() == HOLDER && !holds {
+            map.set_type(MapType::Array).map_err(E::Load)?;
+        }
         if let Some(name) = MAPS.iter().find(|name| map.name() == OsStr::new(name)) {
             map.set_pin_path(pins.join(name)).map_err(E::Load)?;
         }

@@ -4,8 +4,8 @@ use crate::{
     DataPath,
     error::{Error, Result},
     intf::{
-        CLASSES_MAX, CONFIG_DAMPING, LANES_MAX, MEMBERS_MAX, PLAN_BORROWS, PLAN_SHARES, PLANS_MAX, RawConfig,
-        RawCount, RawLane, RawLaneCounts, RawMacKey, RawPlan,
+        CLASSES_MAX, CONFIG_DAMPING, CONFIG_HELD_SHIFT, LANES_MAX, MEMBERS_MAX, PLAN_BORROWS, PLAN_SHARES,
+        PLANS_MAX, RawConfig, RawCount, RawLane, RawLaneCounts, RawMacKey, RawPlan,
     },
     reason::{REASONS, Reason},
 };
@@ -171,6 +171,18 @@ impl DataPath {
         within("dead slots", mask.into(), SLOTS)?;
         let mut raw: RawConfig = self.read("lb_bond", &0u32)?;
         raw.dead_slots = mask;
+        self.write("lb_bond", &0u32, &raw)
+    }
+
+    /// Says which members carry nothing while this process is dead, a bit a slot: then they count as dead, at once and without
+    /// anybody having to say so. Where the kernel lacks AF_XDP they count as live.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the mask names slots that do not exist.
+    pub fn set_held_slots(&self, mask: u32) -> Result<()> {
+        within("held slots", mask.into(), SLOTS)?;
+        let mut raw: RawConfig = self.read("lb_bond", &0u32)?;
+        raw.flags = raw.flags & ((1 << CONFIG_HELD_SHIFT) - 1) | mask << CONFIG_HELD_SHIFT;
         self.write("lb_bond", &0u32, &raw)
     }
 

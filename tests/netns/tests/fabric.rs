@@ -220,8 +220,20 @@ fn a_fabric_is_a_member_of_a_bond_beside_a_nic() {
     }
     net.start("b", &[]);
     wait_states(&net, "a", &[NodeState::Up]);
-    // One that is killed cannot tell its bond; the next one brings both back.
+    // One that is killed cannot tell its bond, and still nothing is given to the fabric that died with it.
+    wait_until(SOON, "both members", carries, |members| *members == both).unwrap_or_else(|e| panic!("{e}"));
+    let through = || {
+        let before = show(&net, "b").peers[0].tx_bytes;
+        let _ = b.sh(&format!("ping -q -c 20 -i 0.01 -s 1400 -W 1 {}", a.ipv4()));
+        show(&net, "b").peers[0].tx_bytes - before
+    };
+    wait_until(SOON, "the fabric's share", through, |bytes| *bytes > 7_000).unwrap_or_else(|e| panic!("{e}"));
     net.kill("b");
+    wait_states(&net, "a", &[NodeState::Down]);
+    let said =
+        b.sh(&format!("ping -q -c 50 -i 0.02 -s 1400 -W 1 {}", a.ipv4())).expect("the NIC carries all of it");
+    assert!(said.contains(" 0% packet loss"), "{said}");
+    // The next one brings both back.
     net.start("b", &[]);
     wait_states(&net, "a", &[NodeState::Up]);
     wait_until(SOON, "both members", carries, |members| *members == both).unwrap_or_else(|e| panic!("{e}"));

@@ -209,7 +209,7 @@ static __noinline __u32 class_plan(const struct lb_config *bond, __u32 base, __u
 	if (!number)
 		return base;
 	plan = bpf_map_lookup_elem(&lb_plans, &number);
-	if (!plan || (plan->flags & LB_PLAN_SHARES && !(plan->slots & ~bond->dead_slots)))
+	if (!plan || (plan->flags & LB_PLAN_SHARES && !(plan->slots & ~dead_slots(bond))))
 		return base;
 	keep_own(class, plan);
 	return number;
@@ -250,7 +250,7 @@ static __noinline __u32 lent_slots(const struct lb_plan *plan, __u32 dead)
 /* The slots that a plan must stay off now, a bit each: those of dead members and those that are lent. */
 static __always_inline __u32 unusable_slots(const struct lb_config *bond, const struct lb_plan *plan)
 {
-	__u32 dead = bond->dead_slots;
+	__u32 dead = dead_slots(bond);
 
 	return plan->flags & LB_PLAN_BORROWS ? dead | lent_slots(plan, dead) : dead;
 }

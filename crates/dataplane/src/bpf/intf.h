@@ -129,6 +129,9 @@ enum lb_policy {
 /* The rules in force are in the second half of lb_rules. */
 #define LB_CONFIG_SECOND_RULES 4
 
+/* From this bit on a bit a slot: members that carry nothing while the daemon is dead (fabrics). */
+#define LB_CONFIG_HELD_SHIFT 16
+
 /* lb_plan.flags. While no member of its lanes lives the plan of all other traffic is used: */
 #define LB_PLAN_SHARES 1
 /* Some lanes belong to classes that may be busy: */

@@ -178,6 +178,17 @@ struct {
 	__uint(max_entries, LB_ARP_PLUS_RING_BYTES);
 } lb_arp_plus SEC(".maps");
 
+/*
+ * A socket of the daemon, over which nothing goes: the kernel takes it out when the daemon dies, however it dies. (An
+ * array, whose row is always there, on kernels without such sockets.)
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} lb_holder SEC(".maps");
+
 static __always_inline const struct lb_config *the_bond(void)
 {
 	__u32 zero = 0;
@@ -201,10 +212,19 @@ static __always_inline const struct lb_member *member_at(__u32 slot)
 	return bpf_map_lookup_elem(&lb_members, &slot);
 }
 
-/* Whether the member was found dead since the plans were written. */
+/* Members that no frame is to leave by, a bit a slot: found dead since the plans were written, or dead with the daemon. */
+static __always_inline __u32 dead_slots(const struct lb_config *bond)
+{
+	__u32 held = bond->flags >> LB_CONFIG_HELD_SHIFT, zero = 0;
+
+	if (held && !bpf_map_lookup_elem(&lb_holder, &zero))
+		return bond->dead_slots | held;
+	return bond->dead_slots;
+}
+
 static __always_inline int is_dead(const struct lb_config *bond, __u32 slot)
 {
-	return bond->dead_slots >> (slot & 31) & 1;
+	return dead_slots(bond) >> (slot & 31) & 1;
 }
 
 static __always_inline struct lb_mac_key mac_key(const struct lb_mac *mac)
