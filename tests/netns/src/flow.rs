@@ -20,6 +20,8 @@ const RECEIVE_BYTES: usize = 16 << 20;
 const IN_A_ROW: u64 = 400;
 /// How long the receiver waits for more.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// So often while something is missing: what is on the way may wait for a processor.
+const SILENCES: u32 = 5;
 
 #[derive(Default)]
 struct Seen {
@@ -80,16 +82,20 @@ impl Flow {
                 }
             }),
             std::thread::spawn({
-                let (stop, seen) = (stop.clone(), seen.clone());
+                let (stop, sent, seen) = (stop.clone(), sent.clone(), seen.clone());
                 move || {
-                    let mut bytes = [0; 8];
+                    let (mut bytes, mut silent) = ([0; 8], 0);
                     loop {
                         if receiver.recv(&mut bytes).is_err() {
-                            if stop.load(SeqCst) {
+                            silent += 1;
+                            let missing =
+                                seen.lock().expect("nobody panics with it").received < sent.load(SeqCst);
+                            if stop.load(SeqCst) && (!missing || silent >= SILENCES) {
                                 return;
                             }
                             continue;
                         }
+                        silent = 0;
                         let number = u64::from_be_bytes(bytes) as usize;
                         let mut seen = seen.lock().expect("nobody panics with it");
                         if seen.times.len() <= number {
