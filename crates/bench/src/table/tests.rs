@@ -50,3 +50,14 @@ fn messages_and_cuts_have_a_line_each() {
     assert_eq!(words("mirror/udp"), cuts, "{text}");
     assert!(text.contains("messages of 64 bytes, one each 1000 us"), "{text}");
 }
+
+#[test]
+fn what_was_measured_of_a_fabric_has_a_line_and_messages_share_one() {
+    let text = text(&report());
+    let words = |id: &str| -> Vec<String> {
+        let line = text.lines().find(|line| line.starts_with(id)).expect("there");
+        line.split_whitespace().skip(1).map(ToOwned::to_owned).collect()
+    };
+    assert_eq!(words("throughput/shm/cubic"), ["mbit", "9000", "Mbit/s", "1.500", "of", "veth"], "{text}");
+    assert_eq!(words("latency/shm "), ["-", "30.0", "-", "-", "-"], "{text}");
+}

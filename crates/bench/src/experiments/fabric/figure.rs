@@ -1,6 +1,6 @@
 //! The panels of a run; those of stages that were not measured are left out.
 
-use super::subject::{FABRICS, Subject};
+use super::subject::{FABRICS, OFI_NET, OFI_TCP, SHM, SHM_LARGE, Subject, UDP, VETH, VXLAN};
 use super::{idle, latency, netpipe, nodes, restart, throughput};
 use crate::plot::{Figure, Panel, Reference, Series};
 use crate::report::Report;
@@ -8,6 +8,8 @@ use crate::stats::Spread;
 
 /// The networks whose latency and throughput over message size are drawn, as in the paper's Figs. 5 and 6.
 const SIZED: [&str; 6] = ["veth", "shm", "vxlan", "udp", "ofi-net", "ofi-tcp"];
+/// The networks whose flow is drawn; more names do not fit under an axis.
+const FLOWS: [Subject; 7] = [VETH, SHM, SHM_LARGE, VXLAN, UDP, OFI_NET, OFI_TCP];
 /// The ways to wait.
 const WAITING: [&str; 6] = ["veth", "shm", "shm-busy", "shm-sleep", "udp", "udp-busy"];
 
@@ -61,7 +63,7 @@ fn throughput(report: &Report) -> Panel {
     let of = |subject: &str, cc: &str| {
         Some(spread(report, &format!("throughput/{subject}/{cc}"), "mbit")?.over(1000.0))
     };
-    let (groups, series) = bars(&words(&throughput::SUBJECTS), &names, of);
+    let (groups, series) = bars(&words(&FLOWS), &names, of);
     Panel {
         title: "Throughput of one TCP flow".into(),
         y_label: "Gbit/s".into(),
@@ -107,7 +109,7 @@ fn size(bytes: usize) -> String {
 
 fn cost(report: &Report) -> Panel {
     let of = |subject: &str, metric: &str| spread(report, &format!("throughput/{subject}/cubic"), metric);
-    let (groups, series) = bars(&words(&throughput::SUBJECTS), &["user", "system", "interrupt"], of);
+    let (groups, series) = bars(&words(&FLOWS), &["user", "system", "interrupt"], of);
     Panel {
         title: "Time of all processors during the flow, cubic (Fig. 8)".into(),
         y_label: "seconds a second".into(),
@@ -117,7 +119,7 @@ fn cost(report: &Report) -> Panel {
 
 fn happenings(report: &Report) -> Panel {
     let of = |subject: &str, metric: &str| spread(report, &format!("throughput/{subject}/cubic"), metric);
-    let (groups, series) = bars(&words(&throughput::SUBJECTS), &["interrupts", "switches"], of);
+    let (groups, series) = bars(&words(&FLOWS), &["interrupts", "switches"], of);
     Panel {
         title: "Interrupts and context switches during the flow, cubic (Fig. 7)".into(),
         y_label: "a second".into(),
@@ -180,5 +182,25 @@ fn memory(report: &Report) -> Panel {
         x_label: "nodes".into(),
         y_label: "MiB a node".into(),
         ..Panel::bars(groups, series)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::report;
+
+    #[test]
+    fn only_what_was_measured_is_drawn() {
+        let figure = draw(&report());
+        let titles: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
+        let wanted = [
+            "Throughput of one TCP flow",
+            "RTT/2 over message size (Fig. 5)",
+            "RTT/2 by how a fabric's threads wait",
+        ];
+        assert_eq!(titles, wanted);
+        assert_eq!(figure.panels[1].ticks, [(6.0, "64".to_owned())]);
+        assert_eq!(figure.panels[0].series[0].points, [(0.0, Spread::one(9.0))]);
     }
 }
