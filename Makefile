@@ -13,6 +13,7 @@ MANDIR     := $(PREFIX)/share/man/man8
 BASHDIR    := $(PREFIX)/share/bash-completion/completions
 ZSHDIR     := $(PREFIX)/share/zsh/site-functions
 FISHDIR    := $(PREFIX)/share/fish/vendor_completions.d
+DOCDIR     := $(PREFIX)/share/doc/linkbraid
 UNITDIR    := $(PREFIX)/lib/systemd/system
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -69,6 +70,8 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	install -d $(DESTDIR)$(MANDIR) $(DESTDIR)$(UNITDIR)
 	sed 's|/usr/local/bin/|$(BINDIR)/|' dist/linkbraid.service > $(DESTDIR)$(UNITDIR)/linkbraid.service
 	chmod 644 $(DESTDIR)$(UNITDIR)/linkbraid.service
+	# An example: /etc/linkbraid.toml is the administrator's.
+	install -D -m 644 dist/linkbraid.toml $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	$(BIN) man $(DESTDIR)$(MANDIR)
 	install -d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	$(BIN) completions bash > $(DESTDIR)$(BASHDIR)/linkbraid
@@ -76,6 +79,6 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	$(BIN) completions fish > $(DESTDIR)$(FISHDIR)/linkbraid.fish
 
 uninstall: ## remove what install put in place
-	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service
+	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	rm -f $(DESTDIR)$(MANDIR)/linkbraid.8 $(DESTDIR)$(MANDIR)/linkbraid-*.8
 	rm -f $(DESTDIR)$(BASHDIR)/linkbraid $(DESTDIR)$(ZSHDIR)/_linkbraid $(DESTDIR)$(FISHDIR)/linkbraid.fish

@@ -5,12 +5,15 @@
 //! (`_mbit`, `_us`, `_bytes`). Keys are never renamed.
 
 mod class;
+pub mod config;
 mod error;
 mod fabric;
 pub mod limits;
 mod record;
 mod request;
 mod rule;
+pub mod value;
+mod words;
 
 pub use class::{
     BondClass, Borrow, ClassAdd, ClassDel, ClassRecord, ClassSet, Fallback, LatencyRecord, REST, RuleRecord,
@@ -22,11 +25,13 @@ pub use fabric::{
     NodeState, Poll, RoundTripRecord,
 };
 pub use record::{
-    AddressMove, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord, Health, LaneRecord,
-    MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records, Severity, StatsRecord,
+    ActionRecord, AddressMove, ApplyRecord, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord,
+    Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records, Severity,
+    StatsRecord,
 };
 pub use request::{
-    BondAdd, BondDel, BondSet, InspectorSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
+    Apply, BondAdd, BondDel, BondSet, InspectorSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe,
+    Weight,
 };
 pub use rule::Rule;
 

@@ -65,3 +65,9 @@ pub const RULES_MAX: usize = 64;
 
 /// The longest text of a rule in bytes; only the path of a control group makes one long.
 pub const RULE_BYTES_MAX: usize = 1024;
+
+/// The largest configuration file in bytes: with all that JSON escapes it still is one line of the socket.
+pub const CONFIG_BYTES_MAX: usize = 128 << 10;
+
+/// The most members of a bond.
+pub const MEMBERS_MAX: usize = 16;

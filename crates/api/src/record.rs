@@ -27,6 +27,33 @@ pub enum Records {
     FabricStats(Vec<FabricStatsRecord>),
     /// `check`
     Findings(Vec<FindingRecord>),
+    /// `apply`
+    Applied(ApplyRecord),
+}
+
+/// What `apply` has done, or would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApplyRecord {
+    /// The file.
+    pub file: String,
+    /// Whether nothing was done.
+    pub dry_run: bool,
+    /// One after the other; none where everything is as the file says.
+    pub actions: Vec<ActionRecord>,
+    /// Whole lines for the user.
+    pub warnings: Vec<String>,
+}
+
+/// One step of `apply`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionRecord {
+    /// The bond or fabric.
+    pub object: String,
+    /// The command that does it.
+    pub command: String,
+    /// Where the file says so; absent for what the file no longer names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
 }
 
 /// Is it well?

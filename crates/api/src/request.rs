@@ -49,6 +49,8 @@ pub enum Request {
         /// One fabric, or all.
         name: Option<String>,
     },
+    /// `apply FILE`
+    Apply(Apply),
     /// `show [NAME]`: answered with bonds, or with one fabric where that has the name
     Show {
         /// One bond or fabric, or all bonds.
@@ -206,6 +208,9 @@ pub struct BondSet {
     /// Whether it is measured where the time goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<bool>,
+    /// Addresses, `ADDRESS/PREFIX`, in place of those that were given before; others that it has stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Vec<String>>,
 }
 
 /// `bond del NAME`
@@ -262,4 +267,17 @@ pub struct MemberDel {
     /// Removes the last member, too: the bond stays without any.
     #[serde(default)]
     pub force: bool,
+}
+
+/// `apply FILE`: the bonds and fabrics of this machine become as the file says ([`config`](crate::config)).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Apply {
+    /// What the file is called, for messages.
+    pub file: String,
+    /// What is in it.
+    pub text: String,
+    /// Whether it is only told what would be done.
+    #[serde(default)]
+    pub dry_run: bool,
 }

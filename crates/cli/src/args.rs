@@ -1,5 +1,6 @@
 //! The words and options of the command, once: parsing, help, man pages and completions all come from here.
 
+mod apply;
 mod bench;
 mod bond;
 mod class;
@@ -10,6 +11,7 @@ mod member;
 mod records;
 mod run;
 
+pub use apply::ApplyArgs;
 pub use bench::{ALL as ALL_EXPERIMENTS, BenchReportArgs, BenchRunArgs, BenchVerb};
 pub use bond::BondVerb;
 pub use class::ClassVerb;
@@ -40,6 +42,7 @@ Examples:
   linkbraid show                                     is it well?
   linkbraid monitor                                  what changes, and why
   linkbraid bond del bond0                           everything as it was before
+  linkbraid apply /etc/linkbraid.toml                all of it, from a file
 
 Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon.";
 
@@ -87,6 +90,7 @@ pub enum Word {
     #[command(after_help = "\
 Examples:
   linkbraid daemon
+  linkbraid daemon --config /etc/linkbraid.toml
   linkbraid daemon --socket /run/lab.sock --log debug
 
 Several daemons can run on one machine, one in each network namespace; give
@@ -108,6 +112,10 @@ each its own socket. A daemon that stops or restarts interrupts no traffic.")]
     /// Make, change and remove fabrics: Ethernet over shared memory or any network
     #[command(subcommand, after_help = fabric::EXAMPLES)]
     Fabric(FabricVerb),
+
+    /// Make bonds and fabrics what a file says
+    #[command(after_help = apply::EXAMPLES)]
+    Apply(ApplyArgs),
 
     /// Run a command whose traffic is of a class
     #[command(after_help = "\
@@ -243,6 +251,11 @@ work). One error or more make exit status 1.")]
 /// `daemon`
 #[derive(Debug, clap::Args)]
 pub struct DaemonArgs {
+    /// A file to apply at the start, as 'linkbraid apply' does, but that nothing is removed; what is missing is waited
+    /// for, and a file that is bad or not there changes nothing
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+
     /// Where to keep what must outlive a restart of the daemon [default: the socket's path with .state]
     #[arg(long, value_name = "DIR", env = STATE_ENV, hide_env_values = true, value_hint = ValueHint::DirPath)]
     pub state: Option<PathBuf>,

@@ -28,5 +28,6 @@ pub fn run(socket: PathBuf, args: DaemonArgs) -> Result<(), Failed> {
         HookArg::Tcx => HookChoice::Only(Hook::Tcx),
         HookArg::Clsact => HookChoice::Only(Hook::Clsact),
     };
-    linkbraid_daemon::run(Options { socket, state_dir: args.state, hook }).map_err(Failed::refused)
+    linkbraid_daemon::run(Options { socket, state_dir: args.state, hook, config: args.config })
+        .map_err(Failed::refused)
 }

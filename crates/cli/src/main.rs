@@ -1,5 +1,6 @@
 //! The `linkbraid` command: words in, one request to the daemon, text or JSON out.
 
+mod apply;
 mod args;
 mod bench;
 mod client;
@@ -50,6 +51,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Completions { target } => return done_here(generate::completions(&target)),
         Word::Monitor { bond } => return done_here(monitor::run(&cli.socket, bond, cli.json)),
         Word::Run(args) => return done_here(run::run(&cli.socket, args)),
+        Word::Apply(args) => return done_here(apply::run(&cli.socket, args, cli.json)),
         Word::Bond(verb) => verb.into(),
         Word::Class(verb) => verb.into(),
         Word::Fabric(verb) => verb.into(),
@@ -166,6 +168,7 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
             Records::Fabrics(fabrics) => text::json(fabrics),
             Records::FabricStats(stats) => text::json(stats),
             Records::Findings(findings) => text::json(findings),
+            Records::Applied(record) => text::json(record),
         });
     }
     let style = text::Style::new(report::colour());
@@ -179,5 +182,6 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
         Records::Fabrics(fabrics) => text::fabrics(fabrics, &style, &Clock::local()),
         Records::FabricStats(stats) => text::fabric_stats(stats, all_counters),
         Records::Findings(findings) => text::findings(findings, &style.width(report::width())),
+        Records::Applied(record) => return apply::show(record, false),
     })
 }

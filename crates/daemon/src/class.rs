@@ -90,6 +90,7 @@ pub(crate) async fn add(control: &mut Control, add: ClassAdd) -> Result<Vec<Stri
             policy: add.policy,
             fallback: add.fallback,
             borrow: add.borrow,
+            applied: false,
         };
         classes.give(bond, &class, &add.members, &what)?;
         classes.list.push(class);

@@ -1,7 +1,7 @@
 //! The loop: every input of the daemon comes through here, one at a time.
 
 use crate::{
-    Options, adopt,
+    Options, adopt, apply,
     bond::Bond,
     check, class,
     clock::Clock,
@@ -103,6 +103,7 @@ pub(crate) struct Control {
     pub pending: pending::Queue,
     /// What threads do for fabrics.
     pub jobs: fabric::Jobs,
+    pub applies: apply::Applies,
     /// When counters are to be read next.
     look_at: Time,
     /// systemd wants a sign of life this often, the next one then.
@@ -152,6 +153,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         fabrics: BTreeMap::new(),
         pending: pending::Queue::default(),
         jobs,
+        applies: apply::Applies::default(),
         look_at: Time::ZERO,
         watchdog: watchdog(),
         inherit_until: None,
@@ -167,12 +169,21 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     control.inherit_until = Some(control.clock.now() + INHERIT);
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     tracing::info!(bonds = control.bonds.len(), "ready");
+    apply::at_start(&mut control, options.config.as_deref());
+    let mut ready = false;
     let served = server.serve(calls, feed);
     tokio::pin!(served);
     loop {
         control.act();
         pending::advance(&mut control).await;
+        apply::advance(&mut control).await;
         control.catch_up().await;
+        // What waits for the network waits for what the file says, as far as that can be done now.
+        if !ready && control.applies.has_begun() {
+            ready = true;
+            let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+            tracing::info!(bonds = control.bonds.len(), "ready");
+        }
         let wake = control.wake();
         tokio::select! {
             biased;
@@ -220,6 +231,7 @@ impl Control {
             fabric::next_try(self),
             self.inherit_until,
             self.pending.wake(now),
+            self.applies.wake(now),
             (!self.bonds.is_empty()).then_some(self.look_at),
             self.watchdog.map(|(_, next)| next),
         ];
@@ -349,6 +361,7 @@ impl Control {
     }
 
     async fn link_changed(&mut self, link: &linkbraid_link::LinkInfo) {
+        self.applies.link_came(&link.name, self.clock.now());
         fabric::link_changed(self, link.index).await;
         let clock = self.clock;
         // What an event says may be over: it waited while the loop did something else.
@@ -455,7 +468,12 @@ impl Control {
         }
     }
 
-    async fn answer(&mut self, request: Request, pid: Option<i32>, answer: oneshot::Sender<Reply>) {
+    pub(crate) async fn answer(
+        &mut self,
+        request: Request,
+        pid: Option<i32>,
+        answer: oneshot::Sender<Reply>,
+    ) {
         let done = match request {
             Request::BondAdd(request) => setup::add(self, request).await.map(Outcome::Done),
             Request::BondSet(request) => self.bond_set(request).await.map(Outcome::Done),
@@ -469,6 +487,7 @@ impl Control {
             Request::ClassAdd(request) => class::add(self, request).await.map(Outcome::Done),
             Request::ClassSet(request) => class::set(self, request).await.map(Outcome::Done),
             Request::ClassDel(request) => class::delete(self, request).await.map(Outcome::Done),
+            Request::Apply(request) => return apply::ask(self, request, answer),
             Request::Run(request) => class::run(self, &request, pid).map(Outcome::Done),
             Request::Monitor { bond: Some(name) } if !self.is_known(&name) => Err(self.no_bond(&name)),
             Request::Monitor { .. } => Ok(Outcome::Done(Vec::new())),
@@ -537,6 +556,9 @@ impl Control {
         check_policy(&set.name, set.policy)?;
         // What the kernel may refuse comes first.
         let measured = bond.latency.is_some();
+        if let Some(addresses) = &set.addresses {
+            setup::set_addresses(&self.netlink, bond, addresses).await?;
+        }
         if let Some(on) = set.latency {
             bond.measure_latency(on)?;
         }
@@ -553,6 +575,7 @@ impl Control {
         bond.saved.stripe = set.stripe.unwrap_or(bond.saved.stripe);
         bond.saved.damping = set.damping.unwrap_or(bond.saved.damping);
         bond.saved.set_inspector(set.inspector);
+        bond.read_addresses(&self.netlink, self.clock).await?;
         bond.tell_timing(self.clock);
         bond.write_tables(self.clock)?;
         bond.write_stripe(&self.netlink).await?;

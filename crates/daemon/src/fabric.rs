@@ -19,6 +19,7 @@ mod told;
 mod trips;
 
 pub(crate) use adopt::{addresses_changed, all as adopt_all, link_gone, next_try, retry};
+pub(crate) use check::add as check_add;
 pub(crate) use done::{done, stop_all};
 pub(crate) use follow::link_changed;
 pub(crate) use job::{Jobs, Ticket};
@@ -40,7 +41,7 @@ use saved::SavedFabric;
 use std::{net::IpAddr, time::Duration};
 
 /// The MTU of a fabric unless told otherwise: that of other Ethernet interfaces, which it may be bridged with.
-const MTU: u32 = 1500;
+pub(crate) const MTU: u32 = 1500;
 /// How long until a fabric that cannot join is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -160,6 +161,7 @@ pub(crate) async fn add(control: &mut Control, add: FabricAdd) -> Result<Outcome
         poll: add.poll,
         boot_id: boot_id(),
         namespace: saved::namespace(),
+        applied: false,
     };
     check::mac(control, &saved)?;
     control.jobs.join(&saved, Work::Add, None).map(Outcome::Fabric)

@@ -7,6 +7,7 @@
 mod activity;
 mod adopt;
 mod answers;
+mod apply;
 mod bond;
 mod check;
 mod class;
@@ -43,6 +44,8 @@ pub struct Options {
     pub state_dir: Option<PathBuf>,
     /// Which hook the programs go on.
     pub hook: HookChoice,
+    /// The configuration file to apply at the start, if there is one.
+    pub config: Option<PathBuf>,
 }
 
 /// Runs the daemon in the network namespace of this thread until SIGTERM or SIGINT. The bonds stay as they are:

@@ -174,6 +174,7 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
         class,
         joining: true,
         leaving: false,
+        applied: false,
         before,
     });
     if let Err(error) = control.state.write(&bond.saved) {

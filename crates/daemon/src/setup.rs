@@ -20,8 +20,10 @@ use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Route};
 use std::{collections::HashSet, net::IpAddr, path::PathBuf};
 
+mod addresses;
 mod undo;
 
+pub(crate) use addresses::set as set_addresses;
 use undo::end;
 pub(crate) use undo::{interface, undo};
 
@@ -29,6 +31,13 @@ pub(crate) use undo::{interface, undo};
 const PROBE_INTERVAL_MS: u32 = 50;
 const PROBE_MULTIPLIER: u8 = 3;
 const UP_DELAY_MS: u32 = 100;
+/// The same as settings.
+pub(crate) const INSPECTOR: InspectorSet = InspectorSet {
+    probes: Some(true),
+    probe_interval_ms: Some(PROBE_INTERVAL_MS),
+    probe_multiplier: Some(PROBE_MULTIPLIER),
+    up_delay_ms: Some(UP_DELAY_MS),
+};
 
 /// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
 async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
@@ -191,6 +200,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
             class: class_of.get(add.members[slot].as_str()).copied().unwrap_or(0),
             joining: false,
             leaving: false,
+            applied: false,
             before,
         });
     }
@@ -213,6 +223,8 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         members,
         classes,
         latency: false,
+        applied: false,
+        applied_addresses: Vec::new(),
     };
     saved.set_inspector(add.inspector);
     // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.

@@ -48,6 +48,12 @@ pub(crate) struct SavedBond {
     /// Whether it is measured where the time goes.
     #[serde(default)]
     pub latency: bool,
+    /// Whether a configuration file made it; of members and classes likewise.
+    #[serde(default)]
+    pub applied: bool,
+    /// Those of the addresses that a configuration file gave.
+    #[serde(default)]
+    pub applied_addresses: Vec<String>,
 }
 
 /// One class.
@@ -62,6 +68,9 @@ pub(crate) struct SavedClass {
     pub policy: Policy,
     pub fallback: Fallback,
     pub borrow: Borrow,
+    /// Whether a configuration file made it.
+    #[serde(default)]
+    pub applied: bool,
 }
 
 impl SavedBond {
@@ -99,6 +108,9 @@ pub(crate) struct SavedMember {
     /// `member del` has not come to its end.
     #[serde(default)]
     pub leaving: bool,
+    /// Whether a configuration file added it.
+    #[serde(default)]
+    pub applied: bool,
     /// What it was like before it joined.
     pub before: Saved,
 }
@@ -225,6 +237,8 @@ mod tests {
             members: Vec::new(),
             classes: Vec::new(),
             latency: false,
+            applied: false,
+            applied_addresses: Vec::new(),
         }
     }
 

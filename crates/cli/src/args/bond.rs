@@ -37,6 +37,7 @@ Examples:
   linkbraid bond set bond0 --policy active-backup
   linkbraid bond set bond0 --stripe 200us --damping on
   linkbraid bond set bond0 --probe-interval 20ms --probe-multiplier 5
+  linkbraid bond set bond0 --address 198.18.0.1/24 --address 2001:db8::1/64
   linkbraid bond set bond0 --latency on"
     )]
     Set(BondSetArgs),
@@ -127,7 +128,7 @@ pub struct BondAddArgs {
     group = ArgGroup::new("change")
         .required(true)
         .multiple(true)
-        .args(["policy", "mtu", "stripe", "damping", "latency"])
+        .args(["policy", "mtu", "stripe", "damping", "latency", "address", "no_addresses"])
         .args(inspector::IDS)
 )]
 pub struct BondSetArgs {
@@ -154,6 +155,14 @@ pub struct BondSetArgs {
     /// Measure where the time goes, for 'linkbraid stats --latency'; off in a new bond
     #[arg(long, value_name = "ON|OFF", value_enum, hide_possible_values = true)]
     pub latency: Option<Switch>,
+
+    /// An address for the bond instead of those that it was given with this option before; others stay. May be repeated
+    #[arg(long, value_name = "CIDR", value_parser = units::cidr)]
+    pub address: Vec<String>,
+
+    /// Take all addresses that it was given with --address away
+    #[arg(long, conflicts_with = "address")]
+    pub no_addresses: bool,
 
     /// When links are probed and trusted.
     #[command(flatten)]
@@ -183,6 +192,10 @@ impl From<BondVerb> for Request {
                 damping: set.damping.map(Switch::is_on),
                 inspector: set.inspector.into(),
                 latency: set.latency.map(Switch::is_on),
+                addresses: match set.no_addresses {
+                    true => Some(Vec::new()),
+                    false => (!set.address.is_empty()).then_some(set.address),
+                },
             }),
             BondVerb::Del { name } => Self::BondDel(BondDel { name }),
         }

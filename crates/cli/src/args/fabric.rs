@@ -43,7 +43,8 @@ should give the fabric the same name. They may be started in any order.
 
 The interface outlives the daemon: without a daemon it has no carrier, but
 keeps its addresses, its routes and its place in a bridge or bond. A restart
-of the daemon costs the frames that are on the way, and no reboot is survived.")]
+of the daemon costs the frames that are on the way. After a reboot it is gone,
+unless it is in the configuration file.")]
     Add(FabricAddArgs),
 
     /// Change a fabric; what is not named stays

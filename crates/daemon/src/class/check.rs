@@ -46,6 +46,7 @@ pub(crate) fn of_bond_add(add: &BondAdd) -> Result<(Vec<SavedClass>, HashMap<&st
             policy: Policy::default(),
             fallback: Fallback::default(),
             borrow: Borrow::default(),
+            applied: false,
         });
     }
     Ok((classes, members))

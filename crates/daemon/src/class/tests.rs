@@ -11,6 +11,7 @@ fn class(number: u8, policy: Policy, borrow: Borrow) -> SavedClass {
         policy,
         fallback: Fallback::Share,
         borrow,
+        applied: false,
     }
 }
 

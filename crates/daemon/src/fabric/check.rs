@@ -12,7 +12,7 @@ use linkbraid_wire::MacAddr;
 const WHAT: &str = "cannot add the fabric";
 
 /// Refuses what `fabric add` cannot do. The MAC that it asks for.
-pub(super) async fn add(control: &Control, add: &FabricAdd) -> Result<Option<[u8; 6]>, Error> {
+pub(crate) async fn add(control: &Control, add: &FabricAdd) -> Result<Option<[u8; 6]>, Error> {
     crate::setup::check_name(&add.name, WHAT, "linkbraid fabric add --help")?;
     let name = &add.name;
     nodes(name, add.nodes)?;

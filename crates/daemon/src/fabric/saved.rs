@@ -27,6 +27,9 @@ pub(crate) struct SavedFabric {
     pub boot_id: String,
     /// The network namespace of the interface.
     pub namespace: u64,
+    /// Whether a configuration file made it.
+    #[serde(default)]
+    pub applied: bool,
 }
 
 /// The number of this thread's network namespace; 0 where the kernel does not tell.

@@ -30,6 +30,7 @@ pub(super) fn saved(name: &str) -> SavedFabric {
         poll: Poll::Busy,
         boot_id: boot_id(),
         namespace: namespace(),
+        applied: false,
     }
 }
 

@@ -360,6 +360,7 @@ fn urgent(fallback: Fallback) -> SavedClass {
         policy: Policy::Flow,
         fallback,
         borrow: Borrow::Never,
+        applied: false,
     }
 }
 

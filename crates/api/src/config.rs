@@ -1,0 +1,146 @@
+//! The configuration file: what bonds and fabrics a machine is to have, in TOML, with the options of the command under
+//! the same names. docs/config.md is for its users.
+//!
+//! A file describes whole objects: an option that it leaves out has the command's default, except for an MTU and a MAC,
+//! which then stay as they are.
+
+mod read;
+mod table;
+
+use crate::{Borrow, Error, FabricAdd, Fallback, InspectorSet, Policy, Rule, Stripe, Weight};
+use std::collections::BTreeMap;
+
+/// Bonds and fabrics: those that a file names, or those that a machine has.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    /// Fabrics, by name.
+    pub fabrics: BTreeMap<String, FabricAdd>,
+    /// Bonds, by name.
+    pub bonds: BTreeMap<String, BondConfig>,
+}
+
+/// One bond.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BondConfig {
+    /// Its members; the first one gives a new bond its MAC.
+    pub members: Vec<MemberConfig>,
+    /// Addresses of its own, `ADDRESS/PREFIX`.
+    pub addresses: Vec<String>,
+    /// How traffic spreads.
+    pub policy: Policy,
+    /// The MTU in bytes; absent: whatever it is.
+    pub mtu: Option<u32>,
+    /// The stripe.
+    pub stripe: Stripe,
+    /// Whether duplicate ACKs of striped flows are damped.
+    pub damping: bool,
+    /// Whether members that carry the default route may join.
+    pub move_address: bool,
+    /// When links are probed and trusted; what is absent has the daemon's default.
+    pub inspector: InspectorSet,
+    /// Whether it is measured where the time goes.
+    pub latency: bool,
+    /// Its classes, in the order in which their rules are tried.
+    pub classes: Vec<ClassConfig>,
+}
+
+/// One member of a bond.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemberConfig {
+    /// Its interface name.
+    pub interface: String,
+    /// Its share.
+    pub weight: Weight,
+    /// The class that it is for; absent: it carries all other traffic.
+    pub class: Option<String>,
+    /// Whether it joins though no peer answers through it.
+    pub force: bool,
+}
+
+/// One class of a bond. Its members name it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClassConfig {
+    /// Its name.
+    pub name: String,
+    /// What belongs to it.
+    pub rules: Vec<Rule>,
+    /// How it spreads.
+    pub policy: Policy,
+    /// What happens when its members are gone.
+    pub fallback: Fallback,
+    /// Whether others may use its members.
+    pub borrow: Borrow,
+}
+
+impl BondConfig {
+    /// A member by name.
+    pub fn member(&self, interface: &str) -> Option<&MemberConfig> {
+        self.members.iter().find(|member| member.interface == interface)
+    }
+
+    /// A class by name.
+    pub fn class(&self, name: &str) -> Option<&ClassConfig> {
+        self.classes.iter().find(|class| class.name == name)
+    }
+
+    /// The members of a class, in order.
+    pub fn members_of(&self, class: &str) -> Vec<String> {
+        let own = self.members.iter().filter(|member| member.class.as_deref() == Some(class));
+        own.map(|member| member.interface.clone()).collect()
+    }
+}
+
+/// A part of a bond or fabric that stands somewhere in a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The whole.
+    Whole,
+    /// A member.
+    Member(String),
+    /// A class.
+    Class(String),
+}
+
+/// A file that was read: what it says, and where.
+#[derive(Debug, Clone, Default)]
+pub struct Document {
+    /// What the file is called.
+    pub file: String,
+    /// What it says.
+    pub config: Config,
+    lines: BTreeMap<(String, Part), u32>,
+}
+
+impl Document {
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    /// What is not TOML, unknown keys, values of the wrong type or out of range, names that are given twice, and classes
+    /// that cannot be; the object is `FILE:LINE`.
+    pub fn read(file: &str, text: &str) -> Result<Self, Error> {
+        read::document(file, text)
+    }
+
+    /// The same file, as if it said this.
+    #[must_use]
+    pub fn saying(self, config: Config) -> Self {
+        Self { config, ..self }
+    }
+
+    /// Where the file tells of something, from 1: of the part, or else of the whole; none if it does not.
+    pub fn line(&self, object: &str, part: &Part) -> Option<u32> {
+        let found = |part: &Part| self.lines.get(&(object.to_owned(), part.clone())).copied();
+        found(part).or_else(|| found(&Part::Whole))
+    }
+
+    /// How messages name the place: `FILE:LINE`, or the file alone.
+    pub fn place(&self, object: &str, part: &Part) -> String {
+        match self.line(object, part) {
+            Some(line) => format!("{}:{line}", self.file),
+            None => self.file.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

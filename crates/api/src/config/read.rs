@@ -1,0 +1,251 @@
+//! A file becomes a [`Document`], or one line that says where and why not.
+
+use super::{BondConfig, ClassConfig, Config, Document, MemberConfig, Part, table};
+use crate::{Error, FabricAdd, InspectorSet, Weight, limits, value};
+use std::collections::BTreeMap;
+use table::{Named, Source, Table, number, string, switch};
+use toml::de::{DeTable, DeValue};
+
+const FABRIC_KEYS: [&str; 7] = ["node", "nodes", "transport", "mtu", "poll", "queues", "mac"];
+const BOND_KEYS: [&str; 13] = [
+    "member",
+    "address",
+    "policy",
+    "mtu",
+    "stripe",
+    "damping",
+    "move-address",
+    "probes",
+    "probe-interval",
+    "probe-multiplier",
+    "up-delay",
+    "latency",
+    "class",
+];
+const MEMBER_KEYS: [&str; 4] = ["name", "weight", "class", "force"];
+const CLASS_KEYS: [&str; 5] = ["member", "match", "policy", "fallback", "borrow"];
+
+/// Where what was read stands.
+type Lines = BTreeMap<(String, Part), u32>;
+
+pub fn document(file: &str, text: &str) -> Result<Document, Error> {
+    let source = Source { file, text };
+    if text.len() > limits::CONFIG_BYTES_MAX {
+        let cause = format!("{} bytes; allowed are {}", text.len(), limits::CONFIG_BYTES_MAX);
+        return Err(Error::new(file, "too long", cause).hint("linkbraid apply --help"));
+    }
+    let root = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let cause = error.message().lines().collect::<Vec<_>>().join("; ");
+        source.refuse(at, "not TOML", cause)
+    })?;
+    let root = Table::root(source, root.get_ref(), &["bond", "fabric"])?;
+    let (mut config, mut lines) = (Config::default(), Lines::new());
+    for named in root.named("fabric", "NAME")? {
+        let name = interface(&root, "fabric", &named)?;
+        let table = root.below(format!("fabric '{name}'"), &named, &FABRIC_KEYS)?;
+        lines.insert((name.clone(), Part::Whole), table.line(named.at));
+        config.fabrics.insert(name.clone(), fabric(name, &table)?);
+    }
+    for named in root.named("bond", "NAME")? {
+        let name = interface(&root, "bond", &named)?;
+        let table = root.below(format!("bond '{name}'"), &named, &BOND_KEYS)?;
+        if let Some(line) = lines.insert((name.clone(), Part::Whole), table.line(named.at)) {
+            return Err(table.refuse_whole(format!("line {line} has a fabric of this name")));
+        }
+        let mut reader = Bond { name: &name, table: &table, earlier: &config, lines: &mut lines };
+        let bond = reader.read()?;
+        config.bonds.insert(name, bond);
+    }
+    // A bond that stands before the one whose member it names, too.
+    for (bond, member) in
+        config.bonds.iter().flat_map(|(bond, one)| one.members.iter().map(move |m| (bond, m)))
+    {
+        if config.bonds.contains_key(&member.interface) {
+            let part = Part::Member(member.interface.clone());
+            let line = lines.get(&(bond.clone(), part)).copied().unwrap_or(1);
+            let what = format!("bond '{bond}': member '{}'", member.interface);
+            return Err(Error::new(format!("{file}:{line}"), what, "it is itself a bond")
+                .hint("linkbraid apply --help"));
+        }
+    }
+    Ok(Document { file: file.to_owned(), config, lines })
+}
+
+/// The name of a bond or fabric.
+fn interface(root: &Table<'_>, kind: &str, named: &Named<'_>) -> Result<String, Error> {
+    let refuse =
+        |cause| Error { what: format!("{kind} '{}'", named.name), ..root.refuse_at(named.at, "", cause) };
+    value::interface(named.name).map_err(refuse)
+}
+
+fn fabric(name: String, table: &Table<'_>) -> Result<FabricAdd, Error> {
+    let fabric = FabricAdd {
+        name,
+        node: table.need("node", |v| value::node(&number(v)?))?,
+        nodes: table.need("nodes", |v| value::nodes(&number(v)?))?,
+        transport: table.need("transport", |v| string(v).map(str::to_owned))?,
+        mtu: table.get("mtu", |v| value::fabric_mtu(&number(v)?))?,
+        poll: table.get("poll", |v| value::poll(string(v)?))?.unwrap_or_default(),
+        mac: table.get("mac", |v| string(v).map(str::to_lowercase))?,
+        queues: table.get("queues", |v| value::queues(&number(v)?))?,
+    };
+    if fabric.node >= fabric.nodes {
+        let (node, nodes) = (fabric.node, fabric.nodes);
+        let cause = format!("node {node} is outside the range 0 to {} of {nodes} nodes", nodes - 1);
+        return Err(table.refuse_whole(cause));
+    }
+    Ok(fabric)
+}
+
+fn rule(text: &str) -> Result<crate::Rule, String> {
+    text.parse().map_err(|error: Error| format!("{}: {}: {}", error.object, error.what, error.cause))
+}
+
+/// What reads one bond.
+struct Bond<'r, 'a> {
+    name: &'r str,
+    table: &'r Table<'a>,
+    /// Those that stand before it.
+    earlier: &'r Config,
+    lines: &'r mut Lines,
+}
+
+impl Bond<'_, '_> {
+    fn read(&mut self) -> Result<BondConfig, Error> {
+        let table = self.table;
+        let mut bond = BondConfig {
+            members: self.members()?,
+            addresses: Vec::new(),
+            policy: table.get("policy", |v| value::policy(string(v)?))?.unwrap_or_default(),
+            mtu: table.get("mtu", |v| value::mtu(&number(v)?))?,
+            stripe: table.get("stripe", |v| value::stripe(string(v)?))?.unwrap_or_default(),
+            damping: table.get("damping", switch)?.unwrap_or(true),
+            move_address: table.get("move-address", switch)?.unwrap_or(false),
+            inspector: InspectorSet {
+                probes: table.get("probes", switch)?,
+                probe_interval_ms: table.get("probe-interval", |v| value::probe_interval(string(v)?))?,
+                probe_multiplier: table.get("probe-multiplier", |v| value::probe_multiplier(&number(v)?))?,
+                up_delay_ms: table.get("up-delay", |v| value::up_delay(string(v)?))?,
+            },
+            latency: table.get("latency", switch)?.unwrap_or(false),
+            classes: Vec::new(),
+        };
+        for (at, address) in table.strings("address", value::cidr)? {
+            if bond.addresses.contains(&address) {
+                return Err(table.refuse_at(at, format!("address '{address}'"), "it is named twice"));
+            }
+            bond.addresses.push(address);
+        }
+        self.classes(&mut bond)?;
+        Ok(bond)
+    }
+
+    fn members(&mut self) -> Result<Vec<MemberConfig>, Error> {
+        let table = self.table;
+        let mut members: Vec<MemberConfig> = Vec::new();
+        for value in table.list("member") {
+            let at = value.span().start;
+            let member = match value.get_ref() {
+                DeValue::Table(_) => {
+                    let named = Named { name: "", at, value };
+                    let own = table.below(format!("bond '{}': member", self.name), &named, &MEMBER_KEYS)?;
+                    MemberConfig {
+                        interface: own.need("name", |v| value::interface(string(v)?))?,
+                        weight: own.get("weight", weight)?.unwrap_or_default(),
+                        class: own.get("class", |v| value::class(string(v)?))?,
+                        force: own.get("force", switch)?.unwrap_or(false),
+                    }
+                }
+                other => {
+                    let named = string(other).and_then(value::interface);
+                    let interface = named.map_err(|cause| table.refuse_at(at, "key 'member'", cause))?;
+                    MemberConfig { interface, ..MemberConfig::default() }
+                }
+            };
+            let refuse =
+                |cause: String| Err(table.refuse_at(at, format!("member '{}'", member.interface), cause));
+            if members.iter().any(|other| other.interface == member.interface) {
+                return refuse("it is named twice".into());
+            }
+            let part = Part::Member(member.interface.clone());
+            let mut others = self.earlier.bonds.iter();
+            if let Some((other, _)) = others.find(|(_, other)| other.member(&member.interface).is_some()) {
+                let line = self.lines.get(&(other.clone(), part)).copied().unwrap_or_default();
+                return refuse(format!("line {line} gives it to bond '{other}'"));
+            }
+            self.lines.insert((self.name.to_owned(), part), table.line(at));
+            members.push(member);
+        }
+        if members.is_empty() || members.len() > limits::MEMBERS_MAX {
+            let cause = format!("{} members; allowed are 1 to {}", members.len(), limits::MEMBERS_MAX);
+            return Err(table.refuse_whole(cause));
+        }
+        Ok(members)
+    }
+
+    fn classes(&mut self, bond: &mut BondConfig) -> Result<(), Error> {
+        for named in self.table.named("class", "NAME")? {
+            let name = format!("bond '{}': class '{}'", self.name, named.name);
+            let table = self.table.below(name, &named, &CLASS_KEYS)?;
+            value::class(named.name).map_err(|cause| table.refuse_whole(cause))?;
+            self.lines
+                .insert((self.name.to_owned(), Part::Class(named.name.to_owned())), table.line(named.at));
+            let rules: Vec<_> = table.strings("match", rule)?.into_iter().map(|(_, rule)| rule).collect();
+            if rules.is_empty() {
+                return Err(table
+                    .refuse_whole("a class without rules would match nothing; write match = [\"dscp=ef\"]"));
+            }
+            for (at, interface) in table.strings("member", value::interface)? {
+                let refuse = |cause: String| Err(table.refuse_at(at, format!("member '{interface}'"), cause));
+                let mut members = bond.members.iter_mut();
+                let Some(member) = members.find(|member| member.interface == interface) else {
+                    return refuse("it is not among the bond's members".into());
+                };
+                match &member.class {
+                    Some(other) if *other != named.name => {
+                        return refuse(format!("it is in class '{other}' already"));
+                    }
+                    _ => member.class = Some(named.name.to_owned()),
+                }
+            }
+            bond.classes.push(ClassConfig {
+                name: named.name.to_owned(),
+                rules,
+                policy: table.get("policy", |v| value::class_policy(string(v)?))?.unwrap_or_default(),
+                fallback: table.get("fallback", |v| value::fallback(string(v)?))?.unwrap_or_default(),
+                borrow: table.get("borrow", |v| value::borrow(string(v)?))?.unwrap_or_default(),
+            });
+        }
+        self.check_classes(bond)
+    }
+
+    /// What can be said only once all of them are known.
+    fn check_classes(&self, bond: &BondConfig) -> Result<(), Error> {
+        if bond.classes.len() > limits::CLASSES_MAX {
+            let cause = format!("{} classes; allowed are up to {}", bond.classes.len(), limits::CLASSES_MAX);
+            return Err(self.table.refuse_whole(cause));
+        }
+        let no_class =
+            |member: &&MemberConfig| member.class.as_ref().is_some_and(|class| bond.class(class).is_none());
+        if let Some(member) = bond.members.iter().find(no_class) {
+            let class = member.class.as_deref().unwrap_or_default();
+            let cause =
+                format!("member '{}' is for class '{class}', which the bond has not", member.interface);
+            return Err(self.table.refuse_whole(cause));
+        }
+        if bond.members.iter().all(|member| member.class.is_some()) {
+            return Err(self.table.refuse_whole("its classes leave no member for the rest of the traffic"));
+        }
+        Ok(())
+    }
+}
+
+/// A number, or `"auto"`.
+fn weight(given: &DeValue<'_>) -> Result<Weight, String> {
+    match given {
+        DeValue::Integer(_) => value::weight(&number(given)?),
+        DeValue::String(text) if text == "auto" => Ok(Weight::Auto),
+        _ => Err("write a whole number (Mbit/s), or \"auto\"".to_owned()),
+    }
+}

@@ -1,0 +1,262 @@
+use super::{Document, Part};
+use crate::{Borrow, Fallback, Policy, Poll, Stripe, Weight};
+
+const WHOLE: &str = r#"
+[fabric.fab0]
+node = 0
+nodes = 0x10
+transport = "shm:/dev/shm/fab0"
+mtu = 9000
+poll = "busy"
+queues = 2
+mac = "02:00:00:00:00:0A"
+
+[bond.bond0]
+member = [
+    "eth1",
+    { name = "eth2", weight = 100 },
+    { name = "eth3", class = "voice", weight = "auto", force = true },
+    "fab0",
+]
+address = ["198.18.0.1/24", "2001:db8::1/64"]
+policy = "flow"
+mtu = 9_000
+stripe = "200us"
+damping = "off"
+move-address = true
+probes = false
+probe-interval = "20ms"
+probe-multiplier = 5
+up-delay = "1s"
+latency = true
+
+[bond.bond0.class.voice]
+match = ["dscp=ef", "udp-port=5004"]
+policy = "mirror"
+fallback = "block"
+borrow = "idle"
+
+[bond.bond0.class.bulk]
+member = "eth2"
+match = "tcp-port=873"
+"#;
+
+#[test]
+fn all_options_are_read() {
+    let read = Document::read("f", WHOLE).unwrap();
+    let fabric = &read.config.fabrics["fab0"];
+    assert_eq!((fabric.node, fabric.nodes, fabric.mtu, fabric.queues), (0, 16, Some(9000), Some(2)));
+    assert_eq!((fabric.poll, fabric.mac.as_deref()), (Poll::Busy, Some("02:00:00:00:00:0a")));
+    let bond = &read.config.bonds["bond0"];
+    let members: Vec<_> =
+        bond.members.iter().map(|m| (m.interface.as_str(), m.weight, m.class.as_deref(), m.force)).collect();
+    let expected = [
+        ("eth1", Weight::Auto, None, false),
+        ("eth2", Weight::Mbit(100), Some("bulk"), false),
+        ("eth3", Weight::Auto, Some("voice"), true),
+        ("fab0", Weight::Auto, None, false),
+    ];
+    assert_eq!(members, expected);
+    assert_eq!(bond.addresses, ["198.18.0.1/24", "2001:db8::1/64"]);
+    assert_eq!((bond.policy, bond.mtu, bond.stripe), (Policy::Flow, Some(9000), Stripe::Us(200)));
+    assert_eq!((bond.damping, bond.move_address, bond.latency), (false, true, true));
+    let set = bond.inspector;
+    assert_eq!((set.probes, set.probe_interval_ms, set.probe_multiplier), (Some(false), Some(20), Some(5)));
+    assert_eq!(set.up_delay_ms, Some(1000));
+    let voice = &bond.classes[0];
+    assert_eq!((voice.name.as_str(), voice.rules.len(), voice.policy), ("voice", 2, Policy::Mirror));
+    assert_eq!((voice.fallback, voice.borrow), (Fallback::Block, Borrow::Idle));
+    assert_eq!(bond.classes[1].name, "bulk", "in the order of the file, not of the alphabet");
+    assert_eq!(read.line("fab0", &Part::Whole), Some(2));
+    assert_eq!(read.line("bond0", &Part::Member("eth2".into())), Some(14));
+    assert_eq!(read.line("bond0", &Part::Class("bulk".into())), Some(36));
+    assert_eq!(read.place("bond0", &Part::Member("eth9".into())), "f:11");
+    assert_eq!(read.place("bond9", &Part::Whole), "f");
+}
+
+#[test]
+fn what_is_left_out_has_the_defaults_of_the_command() {
+    let read = Document::read("f", "[bond.b]\nmember = 'eth1'\n").unwrap();
+    let bond = &read.config.bonds["b"];
+    assert_eq!((bond.policy, bond.mtu, bond.damping, bond.latency), (Policy::Spread, None, true, false));
+    assert_eq!(bond.inspector, crate::InspectorSet::default());
+    assert!(Document::read("f", "").unwrap().config == super::Config::default());
+}
+
+/// Text, the object and what of the refusal, and what is in the cause.
+const REFUSED: [(&str, &str, &str, &str); 31] = [
+    ("[bond.b\n", "f:1", "not TOML", ""),
+    ("\n[bond.b]\nmember = ['a']\nmember = ['b']\n", "f:4", "not TOML", "duplicate key"),
+    ("[bond.b]\nmember = ['a']\n[bond.b]\n", "f:3", "not TOML", "duplicate key"),
+    ("\nbonds = 1\n", "f:2", "key 'bonds'", "no such key; allowed are bond, fabric"),
+    ("bond = 1\n", "f:1", "key 'bond'", "it is a number; write [bond.NAME]"),
+    ("[bond]\nb = 'x'\n", "f:2", "bond 'b'", "it is a string; write a table"),
+    ("[bond.\"a b\"]\n", "f:1", "bond 'a b'", "cannot be an interface name"),
+    (
+        "[bond.b]\nmember = ['a']\nmut = 9\n",
+        "f:3",
+        "bond 'b': key 'mut'",
+        "no such key; allowed are member, ",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\nmtu = '9'\n",
+        "f:3",
+        "bond 'b': key 'mtu'",
+        "it is a string; write a whole number",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\nmtu = 9\n",
+        "f:3",
+        "bond 'b': key 'mtu'",
+        "'9' is outside the allowed range 1280",
+    ),
+    ("[bond.b]\nmember = ['a']\nmtu = -9\n", "f:3", "bond 'b': key 'mtu'", "'-9' is not a whole number"),
+    (
+        "[bond.b]\nmember = ['a']\nmtu = 1500.5\n",
+        "f:3",
+        "bond 'b': key 'mtu'",
+        "it is a number with a fraction",
+    ),
+    ("[bond.b]\nmember = ['a']\npolicy = 'mirror'\n", "f:3", "bond 'b': key 'policy'", "of classes only"),
+    (
+        "[bond.b]\nmember = ['a']\ndamping = 'yes'\n",
+        "f:3",
+        "bond 'b': key 'damping'",
+        "allowed are on and off",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\nstripe = 200\n",
+        "f:3",
+        "bond 'b': key 'stripe'",
+        "it is a number; write a string",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\naddress = '198.18.0.1'\n",
+        "f:3",
+        "bond 'b': key 'address'",
+        "lacks a prefix length",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\naddress = ['198.18.0.1/8', '198.18.0.1/8']\n",
+        "f:3",
+        "bond 'b': address '198.18.0.1/8'",
+        "twice",
+    ),
+    ("[bond.b]\n", "f:1", "bond 'b'", "0 members; allowed are 1 to 16"),
+    ("[bond.b]\nmember = [\n'a',\n7]\n", "f:4", "bond 'b': key 'member'", "it is a number; write a string"),
+    ("[bond.b]\nmember = [\n'a',\n'a']\n", "f:4", "bond 'b': member 'a'", "it is named twice"),
+    ("[bond.b]\nmember = [{ weight = 1 }]\n", "f:2", "bond 'b': member", "it lacks the key 'name'"),
+    (
+        "[bond.b]\nmember = [{ name = 'a', weight = 0 }]\n",
+        "f:2",
+        "bond 'b': member: key 'weight'",
+        "without traffic",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\n[bond.c]\nmember = ['x','a']\n",
+        "f:4",
+        "bond 'c': member 'a'",
+        "line 2 gives it to bond 'b'",
+    ),
+    (
+        "[bond.b]\nmember = ['c']\n[bond.c]\nmember = ['x']\n",
+        "f:2",
+        "bond 'b': member 'c'",
+        "it is itself a bond",
+    ),
+    (
+        "[fabric.b]\nnode = 0\nnodes = 2\ntransport = 'shm:x'\n[bond.b]\nmember = ['x']\n",
+        "f:5",
+        "bond 'b'",
+        "line 1 has a fabric",
+    ),
+    (
+        "[fabric.f]\nnode = 2\nnodes = 2\ntransport = 'shm:x'\n",
+        "f:1",
+        "fabric 'f'",
+        "outside the range 0 to 1 of 2 nodes",
+    ),
+    ("[fabric.f]\nnode = 0\nnodes = 2\n", "f:1", "fabric 'f'", "it lacks the key 'transport'"),
+    (
+        "[bond.b]\nmember = ['a','c']\n[bond.b.class.v]\nmember = ['c']\n",
+        "f:3",
+        "bond 'b': class 'v'",
+        "without rules",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\n[bond.b.class.v]\nmatch = 'dscp=ef'\nmember = ['c']\n",
+        "f:5",
+        "bond 'b': class 'v': member 'c'",
+        "not among",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\n[bond.b.class.v]\nmatch = 'dscp=ef'\nmember = ['a']\n",
+        "f:1",
+        "bond 'b'",
+        "no member for the rest",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\n[bond.b.class.v]\nmatch = ['dscp=ef', 'x=1']\n",
+        "f:4",
+        "bond 'b': class 'v': key 'match'",
+        "no such condition",
+    ),
+];
+
+#[test]
+fn what_cannot_be_is_refused_with_its_line() {
+    for (text, object, what, cause) in REFUSED {
+        let error = Document::read("f", text).expect_err(text);
+        assert_eq!((error.object.as_str(), error.what.as_str()), (object, what), "{text}: {error}");
+        assert!(error.cause.contains(cause), "{text}: {error}");
+        assert!(!error.to_string().contains('\n'), "{error}");
+        assert_eq!(error.hint.as_deref(), Some("linkbraid apply --help"));
+    }
+}
+
+#[test]
+fn other_refusals_of_classes() {
+    let bond = "[bond.b]\nmember = ['a', 'c', { name = 'd', class = 'w' }]\n";
+    let twice =
+        "[bond.b.class.v]\nmatch = 'dscp=ef'\nmember = ['c','d']\n[bond.b.class.w]\nmatch = 'dscp=1'\n";
+    let error = Document::read("f", &format!("{bond}{twice}")).unwrap_err();
+    assert_eq!(error.to_string(), "f:5: bond 'b': class 'v': member 'd': it is in class 'w' already");
+    let error = Document::read("f", bond).unwrap_err();
+    assert_eq!(error.to_string(), "f:1: bond 'b': member 'd' is for class 'w', which the bond has not");
+    let many: String = (0..8).map(|i| format!("[bond.b.class.c{i}]\nmatch = 'dscp={i}'\n")).collect();
+    let error = Document::read("f", &format!("[bond.b]\nmember = 'a'\n{many}")).unwrap_err();
+    assert_eq!(error.to_string(), "f:1: bond 'b': 8 classes; allowed are up to 7");
+    let long = "#".repeat(crate::limits::CONFIG_BYTES_MAX + 1);
+    assert_eq!(Document::read("f", &long).unwrap_err().what, "too long");
+}
+
+proptest::proptest! {
+    /// Whatever is in a file: it is read, or refused in one line.
+    #[test]
+    fn nothing_panics(text in "(\\[(bond|fabric)\\.[a-c]{1,2}\\]\n|member = \\[('[a-c]',? ?){0,3}\\]\n|node = -?[0-9]{0,4}\n|.{0,12}\n){0,8}") {
+        if let Err(error) = Document::read("f", &text) {
+            proptest::prop_assert!(error.to_string().starts_with("f:"));
+        }
+    }
+}
+
+#[test]
+fn the_examples_can_be_applied() {
+    let example = include_str!("../../../../dist/linkbraid.toml");
+    assert_eq!(Document::read("f", example).unwrap().config.bonds["bond0"].members.len(), 2);
+    // What is commented out, too.
+    let whole: Vec<&str> = example
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(rest) if !rest.starts_with(' ') => rest,
+            _ => line,
+        })
+        .collect();
+    let whole = Document::read("f", &whole.join("\n")).unwrap().config;
+    assert_eq!((whole.bonds["bond0"].classes.len(), whole.fabrics.len()), (1, 1));
+    let page = include_str!("../../../../docs/config.md");
+    let text = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let config = Document::read("f", text).unwrap().config;
+    let bond = &config.bonds["bond0"];
+    assert_eq!((bond.members.len(), bond.classes.len(), config.fabrics.len()), (4, 1, 1));
+}

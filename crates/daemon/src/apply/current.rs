@@ -1,0 +1,147 @@
+//! What the daemon holds, in the shape of a configuration file; and the marks that tell what `apply` has added.
+
+use super::wanted::{Current, Made, MadeOfBond};
+use crate::{bond::Bond, control::Control, fabric::Fabric, setup};
+use linkbraid_api::{
+    Error, FabricAdd, InspectorSet, Request,
+    config::{BondConfig, ClassConfig, Config, MemberConfig},
+};
+use linkbraid_wire::MacAddr;
+use std::net::IpAddr;
+
+/// All bonds and fabrics as they are now.
+///
+/// # Errors
+/// The kernel does not tell a bond's addresses.
+pub(super) async fn current(control: &mut Control) -> Result<Current, Error> {
+    let (netlink, clock) = (&control.netlink, control.clock);
+    for bond in control.bonds.values_mut() {
+        // The kernel may have told of changes that the loop has not come to yet.
+        bond.read_addresses(netlink, clock).await?;
+    }
+    let bonds = control.bonds.iter().map(|(name, bond)| (name.clone(), of_bond(bond))).collect();
+    let fabrics = control.fabrics.iter().map(|(name, fabric)| (name.clone(), of_fabric(fabric))).collect();
+    let made = control.fabrics.iter().filter(|(_, fabric)| fabric.saved.applied);
+    let made = Made {
+        fabrics: made.map(|(name, _)| name.clone()).collect(),
+        bonds: control.bonds.iter().map(|(name, bond)| (name.clone(), made_of(bond))).collect(),
+    };
+    Ok(Current { config: Config { fabrics, bonds }, made })
+}
+
+fn of_fabric(fabric: &Fabric) -> FabricAdd {
+    let saved = &fabric.saved;
+    FabricAdd {
+        name: saved.name.clone(),
+        node: saved.node,
+        nodes: saved.nodes,
+        transport: saved.transport.clone(),
+        mtu: Some(saved.mtu),
+        poll: saved.poll,
+        mac: Some(MacAddr(saved.mac).to_string()),
+        queues: Some(saved.queues),
+    }
+}
+
+fn of_bond(bond: &Bond) -> BondConfig {
+    let saved = &bond.saved;
+    let member = |member: &crate::bond::Member| MemberConfig {
+        interface: member.name.clone(),
+        weight: member.weight,
+        class: bond.class_name(member.class),
+        // One that was in the bond before is put back whoever answers through it.
+        force: true,
+    };
+    let class = |class: &crate::state::SavedClass| ClassConfig {
+        name: class.name.clone(),
+        rules: class.rules.clone(),
+        policy: class.policy,
+        fallback: class.fallback,
+        borrow: class.borrow,
+    };
+    BondConfig {
+        members: bond.members.iter().filter(|member| !member.leaving).map(member).collect(),
+        addresses: addresses(bond),
+        policy: saved.policy,
+        mtu: Some(saved.mtu),
+        stripe: saved.stripe,
+        damping: saved.damping,
+        move_address: true,
+        inspector: InspectorSet {
+            probes: Some(saved.probes),
+            probe_interval_ms: Some(saved.probe_interval_ms),
+            probe_multiplier: Some(saved.probe_multiplier),
+            up_delay_ms: Some(saved.up_delay_ms),
+        },
+        latency: bond.latency.is_some(),
+        classes: saved.classes.iter().map(class).collect(),
+    }
+}
+
+/// Those that it was given and still has.
+fn addresses(bond: &Bond) -> Vec<String> {
+    let given = bond.saved.addresses.iter().filter_map(|text| setup::parse_cidr(&bond.saved.name, text).ok());
+    let has = |address: &(IpAddr, u8)| bond.addresses.contains(address);
+    given.filter(has).map(|(ip, prefix)| format!("{ip}/{prefix}")).collect()
+}
+
+fn made_of(bond: &Bond) -> MadeOfBond {
+    let saved = &bond.saved;
+    let made =
+        |index: u32| saved.members.iter().any(|member| member.before.link.index == index && member.applied);
+    let members = bond.members.iter().filter(|member| made(member.ifindex));
+    let classes = saved.classes.iter().filter(|class| class.applied);
+    MadeOfBond {
+        whole: saved.applied,
+        members: members.map(|member| member.name.clone()).collect(),
+        classes: classes.map(|class| class.name.clone()).collect(),
+        addresses: saved.applied_addresses.iter().cloned().collect(),
+    }
+}
+
+/// Notes that a request that was carried out was one of `apply`. `before` is what there was.
+pub(super) fn mark(control: &mut Control, request: &Request, before: &Config) {
+    let written = match request {
+        Request::FabricAdd(add) => {
+            let Some(fabric) = control.fabrics.get_mut(&add.name) else { return };
+            fabric.saved.applied = true;
+            control.state.write_fabric(&fabric.saved)
+        }
+        Request::BondAdd(add) => {
+            let Some(bond) = control.bonds.get_mut(&add.name) else { return };
+            bond.saved.applied = true;
+            bond.saved.applied_addresses.clone_from(&add.addresses);
+            bond.saved.members.iter_mut().for_each(|member| member.applied = true);
+            control.state.write(&bond.saved)
+        }
+        Request::MemberAdd(add) => {
+            let Some(bond) = control.bonds.get_mut(&add.bond) else { return };
+            let Some(index) = bond.member(&add.interface).map(|member| member.ifindex) else { return };
+            for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == index) {
+                member.applied = true;
+            }
+            control.state.write(&bond.saved)
+        }
+        Request::ClassAdd(add) => {
+            let Some(bond) = control.bonds.get_mut(&add.bond) else { return };
+            for class in bond.saved.classes.iter_mut().filter(|class| class.name == add.name) {
+                class.applied = true;
+            }
+            control.state.write(&bond.saved)
+        }
+        Request::BondSet(set) => {
+            let (Some(bond), Some(addresses)) = (control.bonds.get_mut(&set.name), &set.addresses) else {
+                return;
+            };
+            let had = before.bonds.get(&set.name).map(|bond| bond.addresses.as_slice()).unwrap_or_default();
+            let made = std::mem::take(&mut bond.saved.applied_addresses);
+            let is_made = |address: &&String| made.contains(address) || !had.contains(address);
+            bond.saved.applied_addresses = addresses.iter().filter(is_made).cloned().collect();
+            control.state.write(&bond.saved)
+        }
+        _ => Ok(()),
+    };
+    if let Err(error) = written {
+        tracing::error!(%error, "a later file will not remove it");
+    }
+}

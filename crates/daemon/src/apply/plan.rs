@@ -1,0 +1,221 @@
+//! From bonds and fabrics as they are to those that are wanted, in requests. Pure.
+//!
+//! Nothing is taken down that can be changed, and what frames need comes before what they no longer need: fabrics before the
+//! bonds that have them as members, new members before old ones leave, removals last. Only where two bonds want the same
+//! link, or a bond has no room for both, must one leave first.
+
+mod classes;
+
+use super::simulate::simulate;
+use crate::setup;
+use linkbraid_api::{
+    BondAdd, BondDel, BondSet, FabricDel, FabricSet, InspectorSet, MemberAdd, MemberDel, MemberSet, Request,
+    config::{BondConfig, Config, MemberConfig},
+    limits::MEMBERS_MAX,
+};
+use std::collections::BTreeSet;
+
+/// The requests that make `to` of `from`, in order. Both are complete: what a file leaves out has been filled in; an MTU
+/// that is absent in `to` is whatever it is. Fabrics of one name differ in nothing that `fabric set` cannot change.
+pub(super) fn plan(from: &Config, to: &Config) -> Vec<Request> {
+    let mut planner = Planner { now: from.clone(), to, steps: Vec::new() };
+    planner.add_fabrics();
+    planner.set_fabrics();
+    planner.make_room();
+    let there: Vec<&String> = to.bonds.keys().filter(|name| planner.now.bonds.contains_key(*name)).collect();
+    there.iter().for_each(|name| planner.change_bond(name));
+    for (name, bond) in &to.bonds {
+        if !there.contains(&name) {
+            planner.add_bond(name, bond);
+        }
+    }
+    let gone: Vec<String> =
+        planner.now.bonds.keys().filter(|name| !to.bonds.contains_key(*name)).cloned().collect();
+    gone.into_iter().for_each(|name| planner.step(Request::BondDel(BondDel { name })));
+    planner.set_fabrics();
+    let gone: Vec<String> =
+        planner.now.fabrics.keys().filter(|name| !to.fabrics.contains_key(*name)).cloned().collect();
+    gone.into_iter().for_each(|name| planner.step(Request::FabricDel(FabricDel { name })));
+    planner.steps
+}
+
+struct Planner<'c> {
+    /// What there is after the steps so far.
+    now: Config,
+    to: &'c Config,
+    steps: Vec<Request>,
+}
+
+impl Planner<'_> {
+    fn step(&mut self, request: Request) {
+        simulate(&mut self.now, &request);
+        self.steps.push(request);
+    }
+
+    fn add_fabrics(&mut self) {
+        for (name, fabric) in &self.to.fabrics {
+            if !self.now.fabrics.contains_key(name) {
+                self.step(Request::FabricAdd(fabric.clone()));
+            }
+        }
+    }
+
+    /// Changes fabrics that may be changed now: the MTU of a member is its bond's to say.
+    fn set_fabrics(&mut self) {
+        for (name, fabric) in &self.to.fabrics {
+            let Some(now) = self.now.fabrics.get(name) else { continue };
+            let free = self.now.bonds.values().all(|bond| bond.member(name).is_none());
+            let set = FabricSet {
+                name: name.clone(),
+                mtu: fabric.mtu.filter(|mtu| free && now.mtu != Some(*mtu)),
+                poll: (fabric.poll != now.poll).then_some(fabric.poll),
+                nodes: (fabric.nodes != now.nodes).then_some(fabric.nodes),
+            };
+            if set != (FabricSet { name: name.clone(), ..FabricSet::default() }) {
+                self.step(Request::FabricSet(set));
+            }
+        }
+    }
+
+    /// Frees links that another bond is to have.
+    fn make_room(&mut self) {
+        let wanted = |bond: &str, member: &str| {
+            self.to.bonds.iter().any(|(other, of)| other != bond && of.member(member).is_some())
+        };
+        let mut free = Vec::new();
+        let mut release = Vec::new();
+        for (name, bond) in &self.now.bonds {
+            let leaving: Vec<&MemberConfig> =
+                bond.members.iter().filter(|member| wanted(name, &member.interface)).collect();
+            match self.to.bonds.contains_key(name) {
+                _ if leaving.is_empty() => {}
+                true => release.extend(leaving.iter().map(|member| (name.clone(), member.interface.clone()))),
+                false => free.push(name.clone()),
+            }
+        }
+        free.into_iter().for_each(|name| self.step(Request::BondDel(BondDel { name })));
+        let bonds: BTreeSet<String> = release.iter().map(|(bond, _)| bond.clone()).collect();
+        bonds.iter().for_each(|name| self.add_members(name));
+        release.into_iter().for_each(|(bond, member)| self.del_member(&bond, &member));
+    }
+
+    fn change_bond(&mut self, name: &str) {
+        self.add_members(name);
+        self.change_classes(name);
+        let (Some(now), Some(to)) = (self.now.bonds.get(name), self.to.bonds.get(name)) else { return };
+        let gone = now.members.iter().filter(|member| to.member(&member.interface).is_none());
+        let gone: Vec<String> = gone.map(|member| member.interface.clone()).collect();
+        gone.iter().for_each(|member| self.del_member(name, member));
+        self.weigh(name, to);
+        self.set_bond(name, to);
+    }
+
+    /// Adds the members that are free. Where the bond is full, one that is to leave does so first.
+    fn add_members(&mut self, name: &str) {
+        let Some(to) = self.to.bonds.get(name) else { return };
+        for member in &to.members {
+            let taken = self.now.bonds.values().any(|bond| bond.member(&member.interface).is_some());
+            let Some(now) = self.now.bonds.get(name).filter(|_| !taken) else { continue };
+            if now.members.len() >= MEMBERS_MAX
+                && let Some(old) = spare(now, to).map(|old| old.interface.clone())
+            {
+                self.del_member(name, &old);
+            }
+            let Some(now) = self.now.bonds.get(name) else { continue };
+            let kept = classes::kept(now, to);
+            self.step(Request::MemberAdd(MemberAdd {
+                bond: name.to_owned(),
+                interface: member.interface.clone(),
+                weight: member.weight,
+                move_address: to.move_address,
+                force: member.force,
+                class: member.class.clone().filter(|class| kept.contains(&class.as_str())),
+            }));
+        }
+    }
+
+    fn del_member(&mut self, bond: &str, interface: &str) {
+        let others = self.now.bonds.get(bond).into_iter().flat_map(|bond| &bond.members);
+        let rest = others.filter(|other| other.interface != interface && other.class.is_none()).count();
+        self.step(Request::MemberDel(MemberDel {
+            bond: bond.to_owned(),
+            interface: interface.to_owned(),
+            // The last one for the rest of the traffic leaves only when told twice.
+            force: rest == 0,
+        }));
+    }
+
+    fn weigh(&mut self, name: &str, to: &BondConfig) {
+        let Some(now) = self.now.bonds.get(name) else { return };
+        let differs = |member: &&MemberConfig| {
+            now.member(&member.interface).is_some_and(|now| now.weight != member.weight)
+        };
+        let set = |member: &MemberConfig| MemberSet {
+            bond: name.to_owned(),
+            interface: member.interface.clone(),
+            weight: Some(member.weight),
+        };
+        let sets: Vec<MemberSet> = to.members.iter().filter(differs).map(set).collect();
+        sets.into_iter().for_each(|set| self.step(Request::MemberSet(set)));
+    }
+
+    fn set_bond(&mut self, name: &str, to: &BondConfig) {
+        let Some(now) = self.now.bonds.get(name) else { return };
+        let same: BTreeSet<&String> = now.addresses.iter().collect();
+        let set = BondSet {
+            name: name.to_owned(),
+            policy: (to.policy != now.policy).then_some(to.policy),
+            mtu: to.mtu.filter(|mtu| now.mtu != Some(*mtu)),
+            stripe: (to.stripe != now.stripe).then_some(to.stripe),
+            damping: (to.damping != now.damping).then_some(to.damping),
+            inspector: besides(to.inspector, now.inspector),
+            latency: (to.latency != now.latency).then_some(to.latency),
+            addresses: (to.addresses.iter().collect::<BTreeSet<_>>() != same).then(|| to.addresses.clone()),
+        };
+        if set != (BondSet { name: name.to_owned(), ..BondSet::default() }) {
+            self.step(Request::BondSet(set));
+        }
+    }
+
+    fn add_bond(&mut self, name: &str, to: &BondConfig) {
+        self.step(Request::BondAdd(BondAdd {
+            name: name.to_owned(),
+            members: to.members.iter().map(|member| member.interface.clone()).collect(),
+            addresses: to.addresses.clone(),
+            policy: to.policy,
+            mtu: to.mtu,
+            stripe: to.stripe,
+            damping: to.damping,
+            move_address: to.move_address,
+            inspector: besides(to.inspector, setup::INSPECTOR),
+            classes: Vec::new(),
+        }));
+        self.change_classes(name);
+        self.weigh(name, to);
+        self.set_bond(name, to);
+    }
+}
+
+/// A member that may leave to make room for another one.
+fn spare<'c>(now: &'c BondConfig, to: &BondConfig) -> Option<&'c MemberConfig> {
+    let rest = now.members.iter().filter(|member| member.class.is_none()).count();
+    let leaves = |member: &&MemberConfig| to.member(&member.interface).is_none();
+    now.members.iter().filter(leaves).find(|member| member.class.is_some() || rest > 1)
+}
+
+/// The settings that are not as `others` has them.
+fn besides(these: InspectorSet, others: InspectorSet) -> InspectorSet {
+    InspectorSet {
+        probes: these.probes.filter(|_| these.probes != others.probes),
+        probe_interval_ms: these
+            .probe_interval_ms
+            .filter(|_| these.probe_interval_ms != others.probe_interval_ms),
+        probe_multiplier: these
+            .probe_multiplier
+            .filter(|_| these.probe_multiplier != others.probe_multiplier),
+        up_delay_ms: these.up_delay_ms.filter(|_| these.up_delay_ms != others.up_delay_ms),
+    }
+}
+
+#[cfg(test)]
+mod tests;

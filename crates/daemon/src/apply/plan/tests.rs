@@ -1,0 +1,317 @@
+use super::{super::simulate::over, plan, setup, simulate};
+use linkbraid_api::{
+    FabricAdd, InspectorSet, Policy, Poll, Request, Rule, Stripe, Weight,
+    config::{BondConfig, ClassConfig, Config, Document, MemberConfig},
+};
+use proptest::{collection::btree_map, prelude::*};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a file says, complete.
+fn config(text: &str) -> Config {
+    let mut config = Document::read("f", text).unwrap().config;
+    for bond in config.bonds.values_mut() {
+        bond.inspector = over(setup::INSPECTOR, bond.inspector);
+        bond.mtu.get_or_insert(1500);
+    }
+    for fabric in config.fabrics.values_mut() {
+        fabric.mtu.get_or_insert(1500);
+        fabric.queues.get_or_insert(1);
+    }
+    config
+}
+
+fn commands(from: &str, to: &str) -> Vec<String> {
+    plan(&config(from), &config(to)).iter().map(Request::command).collect()
+}
+
+const FABRIC: &str = "[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'shm:/dev/shm/f'\n";
+
+#[test]
+fn from_nothing_fabrics_come_before_their_bonds() {
+    let bond = "[bond.bond0]\nmember = ['eth1', { name = 'fab0', weight = 100 }, 'eth2']\naddress = '198.18.0.1/24'
+        probe-interval = '20ms'\nlatency = true\n[bond.bond0.class.voice]\nmember = 'eth2'\nmatch = 'dscp=ef'\n";
+    let expected = [
+        "linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:/dev/shm/f --mtu 1500 --queues 1",
+        "linkbraid bond add bond0 --member eth1,fab0,eth2 --address 198.18.0.1/24 --mtu 1500 --probe-interval 20ms",
+        "linkbraid class add bond0 voice --member eth2 --match dscp=ef",
+        "linkbraid member set bond0 fab0 --weight 100",
+        "linkbraid bond set bond0 --latency on",
+    ];
+    let whole = format!("{FABRIC}{bond}");
+    assert_eq!(commands("", &whole), expected);
+    assert!(commands(&whole, &whole).is_empty());
+    let gone = commands(&whole, "");
+    assert_eq!(gone, ["linkbraid bond del bond0", "linkbraid fabric del fab0"]);
+}
+
+#[test]
+fn what_can_be_changed_is_not_made_anew() {
+    let bond = |rest: &str| format!("[bond.b]\nmember = ['a', 'c']\n{rest}");
+    let set = |rest: &str| commands(&bond(""), &bond(rest));
+    assert_eq!(set("policy = 'flow'\nmtu = 9000"), ["linkbraid bond set b --policy flow --mtu 9000"]);
+    assert_eq!(
+        set("up-delay = '1s'\ndamping = false"),
+        ["linkbraid bond set b --damping off --up-delay 1000ms"]
+    );
+    assert_eq!(set("address = '198.18.0.1/24'"), ["linkbraid bond set b --address 198.18.0.1/24"]);
+    assert_eq!(
+        commands(&bond("address = '198.18.0.1/24'"), &bond("")),
+        ["linkbraid bond set b --no-addresses"]
+    );
+    assert_eq!(
+        commands("[bond.b]\nmember = ['a','c']", "[bond.b]\nmember = ['d', { name = 'c', weight = 5 }]"),
+        ["linkbraid member add b d", "linkbraid member del b a", "linkbraid member set b c --weight 5"]
+    );
+    let more = FABRIC.replace("nodes = 2", "nodes = 3\npoll = 'busy'\nmtu = 9000");
+    assert_eq!(commands(FABRIC, &more), ["linkbraid fabric set fab0 --mtu 9000 --poll busy --nodes 3"]);
+    let member = "[bond.b]\nmember = ['fab0']\n";
+    assert_eq!(
+        commands(&format!("{FABRIC}{member}"), &format!("{more}{member}")),
+        ["linkbraid fabric set fab0 --poll busy --nodes 3"],
+        "the MTU of a member is its bond's"
+    );
+}
+
+#[test]
+fn links_change_hands_without_a_bond_that_is_left_bare() {
+    assert_eq!(
+        commands("[bond.b]\nmember = ['a','c']", "[bond.x]\nmember = ['a','c']"),
+        ["linkbraid bond del b", "linkbraid bond add x --member a,c --mtu 1500"]
+    );
+    assert_eq!(
+        commands(
+            "[bond.b]\nmember = ['a']\n[bond.x]\nmember = ['c','d']",
+            "[bond.b]\nmember = ['e','c']\n[bond.x]\nmember = ['a','d']"
+        ),
+        [
+            "linkbraid member add b e",
+            "linkbraid member del b a",
+            "linkbraid member del x c",
+            "linkbraid member add b c",
+            "linkbraid member add x a",
+        ]
+    );
+    let classes = |voice: &str, bulk: &str, rest: &str| {
+        format!(
+            "[bond.b]\nmember = ['a','c','d','e']\n[bond.b.class.voice]\nmember = [{voice}]\nmatch = 'dscp=ef'\n\
+             [bond.b.class.bulk]\nmember = [{bulk}]\nmatch = 'dscp=le'\n{rest}"
+        )
+    };
+    assert_eq!(
+        commands(&classes("'a'", "'c'", ""), &classes("'c'", "'a'", "")),
+        [
+            "linkbraid class set b voice --no-members",
+            "linkbraid class set b bulk --no-members",
+            "linkbraid class set b voice --member c",
+            "linkbraid class set b bulk --member a",
+        ]
+    );
+    let voice = "[bond.b]\nmember = ['a','c']\n[bond.b.class.voice]\nmatch = 'dscp=ef'\n";
+    let first = "[bond.b]\nmember = ['a','c']\n[bond.b.class.bulk]\nmatch = 'dscp=le'\n[bond.b.class.voice]\nmatch = 'dscp=ef'\n";
+    assert_eq!(
+        commands(voice, first),
+        [
+            "linkbraid class del b voice",
+            "linkbraid class add b bulk --match dscp=le",
+            "linkbraid class add b voice --match dscp=ef",
+        ],
+        "rules are tried in the order of the file"
+    );
+}
+
+const LINKS: [&str; 6] = ["a", "c", "d", "e", "fab0", "fab1"];
+
+fn classes() -> impl Strategy<Value = Vec<ClassConfig>> {
+    let class = (0_u8..3, any::<bool>(), any::<bool>());
+    (Just(["v", "w", "x"].to_vec()).prop_shuffle(), prop::collection::vec(class, 0..=3)).prop_map(
+        |(names, classes)| {
+            let make = |(name, (dscp, mirror, block)): (&str, (u8, bool, bool))| ClassConfig {
+                name: name.to_owned(),
+                rules: vec![Rule { dscp: Some(dscp), ..Rule::default() }],
+                policy: if mirror { Policy::Mirror } else { Policy::Spread },
+                fallback: if block { linkbraid_api::Fallback::Block } else { linkbraid_api::Fallback::Share },
+                ..ClassConfig::default()
+            };
+            names.into_iter().zip(classes).map(make).collect()
+        },
+    )
+}
+
+fn settings() -> impl Strategy<Value = BondConfig> {
+    (
+        classes(),
+        0_u32..3,
+        any::<[bool; 3]>(),
+        prop::sample::subsequence(vec!["198.18.0.1/24", "198.18.0.2/24"], 0..=2),
+    )
+        .prop_map(|(classes, mtu, [flow, damping, latency], addresses)| BondConfig {
+            classes,
+            mtu: Some(1500 + mtu),
+            policy: if flow { Policy::Flow } else { Policy::Spread },
+            stripe: if flow { Stripe::Us(100) } else { Stripe::Auto },
+            damping,
+            latency,
+            move_address: true,
+            addresses: addresses.into_iter().map(str::to_owned).collect(),
+            inspector: over(
+                setup::INSPECTOR,
+                InspectorSet { probe_multiplier: Some(if flow { 5 } else { 3 }), ..InspectorSet::default() },
+            ),
+            members: Vec::new(),
+        })
+}
+
+/// Bonds, and who has which link in which class with which weight; fabrics, all of which may be members.
+fn any_config() -> impl Strategy<Value = Config> {
+    let bonds = btree_map(prop::sample::select(vec!["b0", "b1", "b2"]), settings(), 0..=3);
+    let links = prop::collection::vec((0_usize..5, 0_usize..5, 0_u32..3), LINKS.len());
+    let fabrics = btree_map(prop::sample::select(vec!["fab0", "fab1"]), (1500_u32..1502, 0_u16..2), 0..=2);
+    (bonds, links, fabrics).prop_map(|(bonds, links, fabrics)| {
+        let mut config = Config::default();
+        for (name, (mtu, poll)) in fabrics {
+            config.fabrics.insert(
+                name.to_owned(),
+                FabricAdd {
+                    name: name.to_owned(),
+                    node: 0,
+                    nodes: 2,
+                    transport: "shm:/dev/shm/f".into(),
+                    mtu: Some(mtu),
+                    poll: if poll == 0 { Poll::Adaptive } else { Poll::Busy },
+                    mac: None,
+                    queues: Some(1),
+                },
+            );
+        }
+        let mut bonds: Vec<(String, BondConfig)> =
+            bonds.into_iter().map(|(name, bond)| (name.to_owned(), bond)).collect();
+        for (name, (bond, class, weight)) in LINKS.into_iter().zip(links) {
+            if name.starts_with("fab") && !config.fabrics.contains_key(name) {
+                continue;
+            }
+            let Some((_, bond)) = bonds.get_mut(bond) else { continue };
+            let rest = bond.members.iter().any(|member| member.class.is_none());
+            bond.members.push(MemberConfig {
+                interface: name.to_owned(),
+                weight: if weight == 0 { Weight::Auto } else { Weight::Mbit(weight) },
+                class: bond.classes.get(class).filter(|_| rest).map(|class| class.name.clone()),
+                force: false,
+            });
+        }
+        bonds.retain(|(_, bond)| !bond.members.is_empty());
+        config.bonds = bonds.into_iter().collect();
+        config
+    })
+}
+
+/// What does not depend on the way there: the order of members does, and the MTU of members of bonds is those bonds'.
+fn essence(config: &Config) -> impl PartialEq + std::fmt::Debug + use<> {
+    let member = |member: &MemberConfig| {
+        (member.interface.clone(), (format!("{:?}", member.weight), member.class.clone()))
+    };
+    let bonds: BTreeMap<_, _> = config
+        .bonds
+        .iter()
+        .map(|(name, bond)| {
+            let members: BTreeMap<_, _> = bond.members.iter().map(member).collect();
+            let addresses: BTreeSet<_> = bond.addresses.iter().cloned().collect();
+            let rest = BondConfig { members: Vec::new(), addresses: Vec::new(), ..bond.clone() };
+            (name.clone(), (members, addresses, rest))
+        })
+        .collect();
+    let fabrics: Vec<_> = config
+        .fabrics
+        .values()
+        .map(|fabric| {
+            let free = config.bonds.values().all(|bond| bond.member(&fabric.name).is_none());
+            FabricAdd { mtu: fabric.mtu.filter(|_| free), ..fabric.clone() }
+        })
+        .collect();
+    (bonds, fabrics)
+}
+
+/// What the daemon would refuse of a step, as far as that depends on what went before.
+fn check_step(now: &Config, step: &Request) -> Result<(), TestCaseError> {
+    let taken = |name: &str| now.bonds.values().any(|bond| bond.member(name).is_some());
+    match step {
+        Request::BondAdd(add) => {
+            prop_assert!(
+                !now.bonds.contains_key(&add.name) && !add.members.iter().any(|m| taken(m)),
+                "{step:?}"
+            );
+            let fabrics = add.members.iter().filter(|member| member.starts_with("fab"));
+            prop_assert!(fabrics.clone().all(|fabric| now.fabrics.contains_key(fabric)), "{step:?}");
+        }
+        Request::MemberAdd(add) => {
+            prop_assert!(!taken(&add.interface), "{step:?}");
+            prop_assert!(
+                !add.interface.starts_with("fab") || now.fabrics.contains_key(&add.interface),
+                "{step:?}"
+            );
+            let class = add.class.as_deref();
+            prop_assert!(class.is_none_or(|class| now.bonds[&add.bond].class(class).is_some()), "{step:?}");
+        }
+        Request::MemberDel(del) => prop_assert!(now.bonds[&del.bond].member(&del.interface).is_some()),
+        Request::FabricDel(del) => prop_assert!(!taken(&del.name), "{step:?}"),
+        Request::FabricSet(set) => prop_assert!(set.mtu.is_none() || !taken(&set.name), "{step:?}"),
+        Request::ClassAdd(add) => {
+            let bond = &now.bonds[&add.bond];
+            prop_assert!(bond.class(&add.name).is_none());
+            let free = |name: &String| bond.member(name).is_some_and(|member| member.class.is_none());
+            prop_assert!(add.members.iter().all(free), "{step:?} in {bond:?}");
+        }
+        Request::ClassSet(set) => {
+            let bond = &now.bonds[&set.bond];
+            prop_assert!(bond.class(&set.name).is_some());
+            let ours = |name: &String| {
+                let class = bond.member(name).map(|member| member.class.as_deref());
+                class.is_some_and(|class| class.is_none_or(|class| class == set.name))
+            };
+            prop_assert!(set.members.iter().flatten().all(ours), "{step:?} in {bond:?}");
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A bond whose classes have all its links; it is refused, unless it was so before.
+fn bare(config: &Config, name: &str) -> bool {
+    config.bonds.get(name).is_some_and(|bond| {
+        !bond.members.is_empty() && bond.members.iter().all(|member| member.class.is_some())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever there is and whatever is wanted: the steps lead there, each can be taken, and then there are no more.
+    #[test]
+    fn the_steps_lead_there(from in any_config(), to in any_config()) {
+        let steps = plan(&from, &to);
+        let mut now = from.clone();
+        for step in &steps {
+            check_step(&now, step)?;
+            simulate(&mut now, step);
+            if let Request::ClassSet(linkbraid_api::ClassSet { bond, .. })
+                | Request::ClassAdd(linkbraid_api::ClassAdd { bond, .. }) = step {
+                prop_assert!(!bare(&now, bond), "{step:?} leaves nothing for the rest: {:?}", now.bonds[bond]);
+            }
+        }
+        prop_assert_eq!(essence(&now), essence(&to), "{:?}", steps);
+        prop_assert!(plan(&now, &to).is_empty(), "{:?}", plan(&now, &to));
+    }
+
+    /// A bond or fabric that is there and wanted is never made anew, unless it is to give up all it has.
+    #[test]
+    fn nothing_is_made_anew(from in any_config(), to in any_config()) {
+        for step in plan(&from, &to) {
+            match step {
+                Request::BondDel(del) => prop_assert!(!to.bonds.contains_key(&del.name)),
+                Request::BondAdd(add) => prop_assert!(!from.bonds.contains_key(&add.name)),
+                Request::FabricDel(del) => prop_assert!(!to.fabrics.contains_key(&del.name)),
+                Request::FabricAdd(add) => prop_assert!(!from.fabrics.contains_key(&add.name)),
+                _ => {}
+            }
+        }
+    }
+}

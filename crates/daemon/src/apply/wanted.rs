@@ -1,0 +1,143 @@
+//! What a machine is to have: what its file says, and what it has besides that was not made by a file. Pure.
+
+use super::simulate::over;
+use crate::{fabric, setup};
+use linkbraid_api::{
+    Error, FabricAdd,
+    config::{BondConfig, ClassConfig, Config, Document, Part},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a machine has.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Current {
+    /// All of it.
+    pub config: Config,
+    /// What of it an earlier `apply` has added.
+    pub made: Made,
+}
+
+/// What an earlier `apply` has added, and so may remove.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Made {
+    pub fabrics: BTreeSet<String>,
+    pub bonds: BTreeMap<String, MadeOfBond>,
+}
+
+/// The same of one bond.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MadeOfBond {
+    /// The bond itself.
+    pub whole: bool,
+    pub members: BTreeSet<String>,
+    pub classes: BTreeSet<String>,
+    pub addresses: BTreeSet<String>,
+}
+
+/// What is to be there. With `removes`, what an earlier `apply` has added and the file no longer names is not.
+///
+/// # Errors
+/// A fabric that would have to be another one: its interface would lose its addresses and its place in a bridge.
+pub(super) fn wanted(current: &Current, document: &Document, removes: bool) -> Result<Config, Error> {
+    let (has, file) = (&current.config, &document.config);
+    let mut wanted = Config::default();
+    for (name, fabric) in &has.fabrics {
+        if !(removes && current.made.fabrics.contains(name)) {
+            wanted.fabrics.insert(name.clone(), fabric.clone());
+        }
+    }
+    for (name, fabric) in &file.fabrics {
+        let fabric = fabric_as(fabric, has.fabrics.get(name)).map_err(|(key, cause)| {
+            Error::new(document.place(name, &Part::Whole), format!("fabric '{name}': key '{key}'"), cause)
+                .hint(format!("linkbraid fabric del {name}"))
+        })?;
+        wanted.fabrics.insert(name.clone(), fabric);
+    }
+    let none = MadeOfBond::default();
+    let made = |name: &String| current.made.bonds.get(name).unwrap_or(&none);
+    for (name, bond) in &has.bonds {
+        if !(removes && made(name).whole) {
+            wanted.bonds.insert(name.clone(), bond.clone());
+        }
+    }
+    for (name, bond) in &file.bonds {
+        let mut bond = BondConfig { inspector: over(setup::INSPECTOR, bond.inspector), ..bond.clone() };
+        if let Some(has) = has.bonds.get(name) {
+            keep(&mut bond, has, made(name), removes);
+        }
+        wanted.bonds.insert(name.clone(), bond);
+    }
+    Ok(wanted)
+}
+
+/// A fabric as the file says, with what that leaves out; or the key that cannot be changed, and why.
+fn fabric_as(file: &FabricAdd, has: Option<&FabricAdd>) -> Result<FabricAdd, (&'static str, String)> {
+    let mut fabric = FabricAdd {
+        mtu: Some(file.mtu.unwrap_or(fabric::MTU)),
+        queues: Some(file.queues.unwrap_or(1)),
+        ..file.clone()
+    };
+    let Some(has) = has else { return Ok(fabric) };
+    let cannot = |key, now: String, then: String| {
+        Err((key, format!("it is {now} and cannot become {then} while the fabric is there")))
+    };
+    let number = |queues: Option<u16>| queues.unwrap_or(1).to_string();
+    if fabric.node != has.node {
+        return cannot("node", has.node.to_string(), fabric.node.to_string());
+    }
+    if fabric.nodes < has.nodes {
+        return cannot("nodes", has.nodes.to_string(), fabric.nodes.to_string());
+    }
+    if fabric.transport != has.transport {
+        return cannot("transport", format!("'{}'", has.transport), format!("'{}'", fabric.transport));
+    }
+    if fabric.queues != has.queues {
+        return cannot("queues", number(has.queues), number(fabric.queues));
+    }
+    if let (Some(wants), Some(has)) = (&fabric.mac, &has.mac)
+        && wants != has
+    {
+        return cannot("mac", has.clone(), wants.clone());
+    }
+    fabric.mac.clone_from(&has.mac);
+    Ok(fabric)
+}
+
+/// Keeps of a bond what the file does not say, and what was not made by a file.
+fn keep(bond: &mut BondConfig, has: &BondConfig, made: &MadeOfBond, removes: bool) {
+    let stays = |made: bool| !(removes && made);
+    bond.mtu = bond.mtu.or(has.mtu);
+    for address in &has.addresses {
+        if !bond.addresses.contains(address) && stays(made.addresses.contains(address)) {
+            bond.addresses.push(address.clone());
+        }
+    }
+    let by_hand =
+        |class: &&ClassConfig| bond.class(&class.name).is_none() && stays(made.classes.contains(&class.name));
+    let others: Vec<ClassConfig> = has.classes.iter().filter(by_hand).cloned().collect();
+    bond.classes = in_order(std::mem::take(&mut bond.classes), others, has);
+    for member in &has.members {
+        if bond.member(&member.interface).is_none() && stays(made.members.contains(&member.interface)) {
+            let class = member.class.clone().filter(|class| bond.class(class).is_some());
+            bond.members.push(linkbraid_api::config::MemberConfig { class, ..member.clone() });
+        }
+    }
+}
+
+/// The classes of the file in its order, and the others, in the order in which they are now if that fits: a class that
+/// changes its place has to be made anew.
+fn in_order(file: Vec<ClassConfig>, others: Vec<ClassConfig>, has: &BondConfig) -> Vec<ClassConfig> {
+    let place = |class: &ClassConfig| has.classes.iter().position(|other| other.name == class.name);
+    let places: Vec<Option<usize>> = file.iter().map(place).collect();
+    // Those that are there first and in order, those that are new behind them.
+    let fits = places.is_sorted_by_key(|place| place.unwrap_or(usize::MAX));
+    let mut all = file;
+    all.extend(others);
+    if fits {
+        all.sort_by_key(|class| place(class).unwrap_or(usize::MAX));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! The configuration file: applied by a user and by the daemon at its start.
+
+use linkbraid_api::{ApplyRecord, FabricRecord};
+use linkbraid_lab::{Topology, wait_for, wait_until};
+use linkbraid_netns_tests::{BOND, Net, SOON, machine};
+use std::fs;
+
+/// A host with four links and no daemon yet.
+fn host() -> Net {
+    Net::up(Topology::symmetric(1, 4, None))
+}
+
+/// Writes the configuration file; its name.
+fn write(net: &Net, text: &str) -> String {
+    let file = net.lab().folder().join("config.toml");
+    fs::write(&file, text.replace("SHM", &net.lab().folder().join("shm").display().to_string()))
+        .expect("writes");
+    file.display().to_string()
+}
+
+/// Applies a file that holds `text`; the commands that it took.
+#[track_caller]
+fn apply(net: &Net, text: &str) -> Vec<String> {
+    let file = write(net, text);
+    net.ok("a", &format!("apply {file}")).lines().map(str::to_owned).collect()
+}
+
+/// The file as it is must have nothing left to do.
+#[track_caller]
+fn is_done(net: &Net) {
+    let file = net.lab().folder().join("config.toml").display().to_string();
+    assert_eq!(net.ok("a", &format!("apply {file}")), "nothing to do\n");
+}
+
+fn members(net: &Net) -> Vec<String> {
+    net.show("a").members.into_iter().map(|member| member.interface).collect()
+}
+
+fn fabric(net: &Net) -> FabricRecord {
+    let text = net.ok("a", "fabric show fab0 --json");
+    serde_json::from_str::<Vec<FabricRecord>>(&text).expect("records").pop().expect("one")
+}
+
+/// Waits until the bond has these members.
+#[track_caller]
+fn wait_members(net: &Net, wanted: &[&str]) {
+    let now = || match net.say("a", &format!("show {BOND}")).code {
+        0 => members(net),
+        _ => Vec::new(),
+    };
+    wait_until(SOON, "the members", now, |now| now == wanted)
+        .unwrap_or_else(|error| panic!("{error}\n{}", net.log("a")));
+}
+
+const WHOLE: &str = r#"
+[fabric.fab0]
+node = 0
+nodes = 2
+transport = "shm:SHM"
+poll = "sleep"
+
+[bond.bond0]
+member = ["eth0", { name = "eth1", weight = 100 }, "eth2", "fab0"]
+address = ["198.19.7.1/24"]
+probe-interval = "20ms"
+
+[bond.bond0.class.voice]
+member = ["eth2"]
+match = ["dscp=ef"]
+"#;
+
+#[test]
+fn a_file_is_applied_once_and_its_changes_are_the_least() {
+    let net = host();
+    let bare = machine::settled(&net, "a");
+    net.start("a", &[]);
+    // Told first, and nothing done.
+    let before = machine::settled(&net, "a");
+    let file = write(&net, WHOLE);
+    let told = net.ok("a", &format!("apply {file} --dry-run"));
+    machine::as_it_was(&net, "a", &before);
+    let done = apply(&net, WHOLE);
+    assert_eq!(told.lines().collect::<Vec<_>>(), done, "what is done is what was told");
+    assert_eq!(done.len(), 4, "{done:?}");
+    assert!(done[0].starts_with("linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:"), "{done:?}");
+    assert_eq!(
+        done[1..],
+        [
+            "linkbraid bond add bond0 --member eth0,eth1,eth2,fab0 --address 198.19.7.1/24 --probe-interval 20ms",
+            "linkbraid class add bond0 voice --member eth2 --match dscp=ef",
+            "linkbraid member set bond0 eth1 --weight 100",
+        ]
+    );
+    is_done(&net);
+    let bond = net.show("a");
+    assert!(bond.addresses.contains(&"198.19.7.1/24".to_owned()), "{bond:?}");
+    assert_eq!((bond.probe_interval_ms, bond.members[1].weight_mbit), (20, 100));
+    assert_eq!(bond.members[2].class.as_deref(), Some("voice"));
+    // A change, and what a user has added since.
+    net.ok("a", "member add bond0 eth3 --force");
+    net.host("a").sh("ip addr add 198.19.8.1/24 dev bond0").expect("adds");
+    let index = net.host("a").sh("cat /sys/class/net/bond0/ifindex").expect("reads");
+    let changed = WHOLE.replace("eth1\", weight = 100 }, \"eth2\"", "eth2\" }").replace("20ms", "50ms");
+    let file = write(&net, &changed.replace("198.19.7.1", "198.19.7.2").replace("sleep", "adaptive"));
+    let json = net.ok("a", &format!("apply {file} --json"));
+    let record: ApplyRecord = serde_json::from_str(&json).expect("a record");
+    let commands: Vec<(&str, Option<u32>)> =
+        record.actions.iter().map(|action| (action.command.as_str(), action.line)).collect();
+    assert_eq!(
+        commands,
+        [
+            ("linkbraid fabric set fab0 --poll adaptive", Some(2)),
+            ("linkbraid member del bond0 eth1", Some(8)),
+            ("linkbraid bond set bond0 --probe-interval 50ms --address 198.19.7.2/24", Some(8)),
+        ]
+    );
+    is_done(&net);
+    assert_eq!(members(&net), ["eth0", "eth2", "fab0", "eth3"]);
+    let bond = net.show("a");
+    let has = |address: &str| bond.addresses.iter().any(|one| one == address);
+    assert!(has("198.19.7.2/24") && has("198.19.8.1/24") && !has("198.19.7.1/24"), "{bond:?}");
+    assert_eq!(net.host("a").sh("cat /sys/class/net/bond0/ifindex").expect("reads"), index, "made anew");
+    // Another daemon knows what was made by a file and what was not.
+    net.kill("a");
+    net.start("a", &[]);
+    net.ok("a", "class add bond0 own --match dscp=le");
+    let file = write(&net, "[bond.bond0]\nmember = ['eth0']\n");
+    assert_eq!(
+        net.ok("a", &format!("apply {file}")).lines().collect::<Vec<_>>(),
+        [
+            "linkbraid class del bond0 voice",
+            "linkbraid member del bond0 eth2",
+            "linkbraid member del bond0 fab0",
+            "linkbraid bond set bond0 --no-addresses",
+            "linkbraid fabric del fab0",
+        ]
+    );
+    assert_eq!(members(&net), ["eth0", "eth3"]);
+    assert!(net.ok("a", "class show bond0").contains("own"));
+    assert_eq!(apply(&net, ""), ["linkbraid bond del bond0"]);
+    is_done(&net);
+    net.stop("a");
+    machine::as_it_was(&net, "a", &bare);
+}
+
+/// What is wrong with a file, and the refusal without the name of the file.
+const BAD: [(&str, &str); 6] = [
+    ("[bond.bond0]\nmember = ['eth0'\n", ":3: not TOML: "),
+    (
+        "[bond.bond0]\nmember = ['eth0']\nmut = 1500\n",
+        ":3: bond 'bond0': key 'mut': no such key; allowed are ",
+    ),
+    (
+        "[bond.bond0]\nmember = ['eth0']\n[bond.bond1]\nmember = [\n'eth1',\n'eth0']\n",
+        ":6: bond 'bond1': member 'eth0': line 2 gives it to bond 'bond0'",
+    ),
+    (
+        "[bond.bond0]\nmember = ['eth0']\n[bond.bond1]\nmember = ['eth1',\n'eth9']\n",
+        ":5: bond1: cannot add member 'eth9': no such interface",
+    ),
+    (
+        "[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'smoke:x'\n[bond.bond0]\nmember = ['eth0']\n",
+        ":1: fab0: ",
+    ),
+    // This one is found when two bonds and a class are there already.
+    (
+        "[bond.bond0]\nmember = ['eth0']\n[bond.bond1]\nmember = ['eth1', 'eth2']\n[bond.bond1.class.v]\nmatch = 'dscp=ef'\n\
+         [bond.bond1.class.w]\nmatch = 'dscp=ef'\n",
+        ":7: bond1: cannot add class 'w': rule 'dscp=ef' can't match: 'dscp=ef' of class 'v' comes first",
+    ),
+];
+
+#[test]
+fn a_file_that_cannot_be_applied_leaves_nothing() {
+    let net = host();
+    net.start("a", &[]);
+    let before = machine::settled(&net, "a");
+    for (text, error) in BAD {
+        let file = write(&net, text);
+        let said = net.say("a", &format!("apply {file}"));
+        assert_eq!((said.code, said.out.as_str()), (1, ""), "{text}: {said:?}");
+        let line = said.err.lines().next().unwrap_or_default();
+        assert!(line.starts_with(&format!("linkbraid: error: {file}{error}")), "{text}: {said:?}");
+        assert_eq!(said.err.lines().count(), 2, "a line and a hint: {said:?}");
+        machine::as_it_was(&net, "a", &before);
+        assert_eq!(net.ok("a", "show --json").trim(), "[]");
+    }
+    let said = net.say("a", "apply /nowhere.toml");
+    assert_eq!(
+        said.refused(1, "/nowhere.toml: cannot read: no such file or directory"),
+        "linkbraid apply --help"
+    );
+    // What is there goes on as it is, too: the change that comes first is taken back.
+    apply(&net, "[bond.bond0]\nmember = ['eth0', 'eth1']\naddress = '198.19.7.1/24'\n");
+    let before = machine::settled(&net, "a");
+    let bond = net.show("a");
+    let file = write(
+        &net,
+        "[bond.bond0]\nmember = ['eth0', { name = 'eth2', force = true }]\npolicy = 'flow'\n[bond.bond1]\nmember = ['eth3']\n\
+         [bond.bond1.class.v]\nmatch = 'dscp=ef'\n[bond.bond1.class.w]\nmatch = 'dscp=ef'\n",
+    );
+    let said = net.say("a", &format!("apply {file}"));
+    assert_eq!(said.code, 1, "{said:?}");
+    let now = net.show("a");
+    assert_eq!((now.policy, now.addresses.len()), (bond.policy, bond.addresses.len()), "{}", net.log("a"));
+    assert_eq!(members(&net), ["eth0", "eth1"]);
+    machine::as_it_was(&net, "a", &before);
+}
+
+#[test]
+fn the_daemon_brings_back_what_a_boot_has_ended() {
+    let net = host();
+    let file = write(&net, WHOLE);
+    net.start("a", &["--config", &file]);
+    wait_members(&net, &["eth0", "eth1", "eth2", "fab0"]);
+    wait_until(SOON, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    is_done(&net);
+    let epoch = fabric(&net).epoch;
+    assert!(epoch.is_some());
+    // A restart takes over what is there.
+    let index = net.host("a").sh("cat /sys/class/net/bond0/ifindex").expect("reads");
+    net.kill("a");
+    net.start("a", &["--config", &file]);
+    is_done(&net);
+    assert_eq!(net.host("a").sh("cat /sys/class/net/bond0/ifindex").expect("reads"), index);
+    // As after a boot: no interface, no state, no pins.
+    net.ok("a", "bond del bond0");
+    net.ok("a", "fabric del fab0");
+    net.stop("a");
+    net.start("a", &["--config", &file]);
+    wait_members(&net, &["eth0", "eth1", "eth2", "fab0"]);
+    // A bad file takes nothing away, and neither does an empty one; the daemon runs.
+    for text in ["[bond.bond0]\nmember = []\n", "", "[bond.bond9]\nmember = ['eth9']\n"] {
+        net.kill("a");
+        let file = write(&net, text);
+        net.start("a", &["--config", &file]);
+        wait_members(&net, &["eth0", "eth1", "eth2", "fab0"]);
+    }
+    net.kill("a");
+    net.start("a", &["--config", "/nowhere.toml"]);
+    wait_members(&net, &["eth0", "eth1", "eth2", "fab0"]);
+}
+
+#[test]
+fn a_member_that_comes_later_is_added_then() {
+    let net = host();
+    let file = write(
+        &net,
+        "[bond.bond0]\nmember = ['eth0', 'late0']\naddress = '198.19.7.1/24'\n[bond.bond1]\nmember = ['late1', 'late2']\n",
+    );
+    net.start("a", &["--config", &file]);
+    // The host is reached by what is there.
+    wait_members(&net, &["eth0"]);
+    assert!(
+        net.log("a").contains("bond0: 'late0' is not there; it is added when it comes"),
+        "{}",
+        net.log("a")
+    );
+    assert_ne!(net.say("a", "show bond1").code, 0);
+    let host = net.host("a");
+    host.sh("ip link add late0 type veth peer name peer0").expect("adds");
+    wait_members(&net, &["eth0", "late0"]);
+    host.sh("ip link add late1 type veth peer name peer1").expect("adds");
+    wait_for(SOON, "bond1", || match net.say("a", "show bond1") {
+        said if said.code == 0 => Ok(()),
+        said => Err(said.err),
+    })
+    .unwrap_or_else(|error| panic!("{error}\n{}", net.log("a")));
+    host.sh("ip link add late2 type veth peer name peer2").expect("adds");
+    wait_until(SOON, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    is_done(&net);
+}
