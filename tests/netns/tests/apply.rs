@@ -2,8 +2,11 @@
 
 use linkbraid_api::{ApplyRecord, FabricRecord};
 use linkbraid_lab::{Topology, wait_for, wait_until};
-use linkbraid_netns_tests::{BOND, Net, SOON, machine};
-use std::fs;
+use linkbraid_netns_tests::{BOND, Net, machine};
+use std::{fs, time::Duration};
+
+/// How long a daemon may take until its file is applied: a bond may wait for members first.
+const APPLIED: Duration = Duration::from_secs(60);
 
 /// A host with four links and no daemon yet.
 fn host() -> Net {
@@ -48,7 +51,7 @@ fn wait_members(net: &Net, wanted: &[&str]) {
         0 => members(net),
         _ => Vec::new(),
     };
-    wait_until(SOON, "the members", now, |now| now == wanted)
+    wait_until(APPLIED, "the members", now, |now| now == wanted)
         .unwrap_or_else(|error| panic!("{error}\n{}", net.log("a")));
 }
 
@@ -213,7 +216,7 @@ fn the_daemon_brings_back_what_a_boot_has_ended() {
     let file = write(&net, WHOLE);
     net.start("a", &["--config", &file]);
     wait_members(&net, &["eth0", "eth1", "eth2", "fab0"]);
-    wait_until(SOON, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
+    wait_until(APPLIED, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
         .unwrap_or_else(|error| panic!("{error}"));
     is_done(&net);
     let epoch = fabric(&net).epoch;
@@ -262,13 +265,13 @@ fn a_member_that_comes_later_is_added_then() {
     host.sh("ip link add late0 type veth peer name peer0").expect("adds");
     wait_members(&net, &["eth0", "late0"]);
     host.sh("ip link add late1 type veth peer name peer1").expect("adds");
-    wait_for(SOON, "bond1", || match net.say("a", "show bond1") {
+    wait_for(APPLIED, "bond1", || match net.say("a", "show bond1") {
         said if said.code == 0 => Ok(()),
         said => Err(said.err),
     })
     .unwrap_or_else(|error| panic!("{error}\n{}", net.log("a")));
     host.sh("ip link add late2 type veth peer name peer2").expect("adds");
-    wait_until(SOON, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
+    wait_until(APPLIED, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
         .unwrap_or_else(|error| panic!("{error}"));
     is_done(&net);
 }

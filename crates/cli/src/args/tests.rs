@@ -16,6 +16,7 @@ fn request(line: &str) -> Request {
         Word::Bond(verb) => verb.into(),
         Word::Member(verb) => verb.into(),
         Word::Class(verb) => verb.into(),
+        Word::Fabric(verb) => verb.into(),
         other => panic!("{line} asks the daemon for nothing: {other:?}"),
     }
 }
@@ -380,4 +381,51 @@ fn demo_options() {
     assert_eq!(demo("lab demo --links 2 --rate 1gbit --seconds 3 --cc bbr"), (2, 1000, 3, CcArg::Bbr));
     assert!(refused("lab demo --rate none"));
     assert!(refused("lab demo --cc reno"));
+}
+
+#[test]
+fn a_request_tells_the_command_that_makes_it() {
+    for line in [
+        "bond add bond0 --member eth1,eth2 --address 198.18.0.1/24 --address 2001:db8::1/64 --policy flow --mtu 9000 \
+         --stripe 200us --damping off --move-address --probes off --probe-interval 20ms --probe-multiplier 5 \
+         --up-delay 1000ms --class urgent=eth2",
+        "bond set bond0 --policy active-backup --mtu 1500 --stripe 4400B --damping on --probes on --latency off \
+         --address 198.18.0.1/24",
+        "bond set bond0 --stripe auto --no-addresses",
+        "bond del bond0",
+        "member add bond0 eth3 --weight 100 --class voice --move-address --force",
+        "member set bond0 eth3 --weight auto",
+        "member del bond0 eth3 --force",
+        "class add bond0 voice --member eth3,eth4 --match dscp=ef --match udp-port=5000-5010,host=198.18.0.0/24 \
+         --policy mirror --fallback block --borrow idle",
+        "class set bond0 voice --no-members --policy spread --fallback share --borrow never",
+        "class set bond0 voice --member eth4 --match fwmark=0x1/0xff",
+        "class del bond0 voice",
+        "fabric add fab0 --node 1 --nodes 3 --transport udp:/etc/fab0 --mtu 9000 --poll busy --queues 2 \
+         --mac 02:00:00:00:00:01",
+        "fabric set fab0 --mtu 1500 --poll sleep --nodes 4",
+        "fabric del fab0",
+    ] {
+        let asked = request(line);
+        let command = asked.command();
+        let words = command.strip_prefix("linkbraid ").expect("a command line");
+        assert_eq!(request(words), asked, "{command}");
+        assert_eq!(words.split(' ').count(), line.split_whitespace().count(), "{command}");
+    }
+    let place = "shm:/dev/shm/a b";
+    let Request::FabricAdd(add) = request("fabric add fab0 --node 0 --nodes 2 --transport shm:x") else {
+        panic!()
+    };
+    let command = Request::FabricAdd(linkbraid_api::FabricAdd { transport: place.into(), ..add }).command();
+    assert!(command.ends_with("--transport 'shm:/dev/shm/a b'"), "{command}");
+}
+
+#[test]
+fn apply_and_the_file_of_the_daemon() {
+    let Word::Apply(args) = parse("apply /etc/linkbraid.toml --dry-run").word else { panic!() };
+    assert_eq!((args.file.as_path(), args.dry_run), (Path::new("/etc/linkbraid.toml"), true));
+    let Word::Daemon(args) = parse("daemon --config /etc/linkbraid.toml").word else { panic!() };
+    assert_eq!(args.config.as_deref(), Some(Path::new("/etc/linkbraid.toml")));
+    assert!(refused("apply"));
+    assert!(refused("bond set bond0 --address 198.18.0.1/24 --no-addresses"));
 }

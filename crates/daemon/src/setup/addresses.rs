@@ -35,12 +35,20 @@ pub(crate) async fn set(netlink: &Netlink, bond: &mut Bond, texts: &[String]) ->
         let before = bond.saved.members.iter().flat_map(|member| &member.before.addresses);
         before.into_iter().any(|before| (before.ip, before.prefix) == *address)
     };
-    for (ip, prefix) in
-        old.filter(|address| has.contains(address) && !wanted.contains(address) && !moved(address))
-    {
-        match netlink.del_address(bond.ifindex, ip, prefix).await {
+    let goes = |address: &(IpAddr, u8)| has.contains(address) && !wanted.contains(address) && !moved(address);
+    let gone: Vec<(IpAddr, u8)> = old.filter(goes).collect();
+    for (ip, prefix) in &gone {
+        match netlink.del_address(bond.ifindex, *ip, *prefix).await {
             Err(error) if error.kind == Kind::NotFound => {}
             result => result.about(&name, format!("cannot remove address '{ip}/{prefix}'"))?,
+        }
+    }
+    // The first IPv4 address of a subnet takes the others of it with it (`promote_secondaries` of ip-sysctl.rst).
+    for (ip, prefix) in has.iter().chain(&added).filter(|address| !gone.is_empty() && !gone.contains(address))
+    {
+        match netlink.add_address(bond.ifindex, *ip, *prefix).await {
+            Err(error) if error.kind == Kind::Exists => {}
+            result => result.about(&name, format!("cannot put address '{ip}/{prefix}' back"))?,
         }
     }
     bond.saved.addresses = wanted.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect();
