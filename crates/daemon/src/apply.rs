@@ -118,22 +118,15 @@ pub(crate) async fn advance(control: &mut Control) {
         }
         return;
     };
-    if let Some((request, mut answer)) = run.under_way.take() {
-        match answer.try_recv() {
-            Err(oneshot::error::TryRecvError::Empty) => run.under_way = Some((request, answer)),
-            Err(oneshot::error::TryRecvError::Closed) => {
-                let error = Error::new(target(&request).0, "not done", "nobody answered");
-                run.end(control, request, Err(error)).await;
-            }
-            Ok(Reply::Error(error)) => run.end(control, request, Err(error)).await,
-            Ok(Reply::Done { warnings }) => run.end(control, request, Ok(warnings)).await,
-            Ok(_) => run.end(control, request, Ok(Vec::new())).await,
-        }
+    if run.under_way.is_some() {
+        run.look(control).await;
     } else if let Some(request) = run.steps.pop_front() {
         tracing::info!(file = %run.job.document.file, "{}", request.command());
         let (sender, answer) = oneshot::channel();
         control.answer(request.clone(), None, sender).await;
         run.under_way = Some((request, answer));
+        // Most are answered at once, and then nothing else wakes the loop.
+        run.look(control).await;
     } else {
         return run.finish(control);
     }
@@ -262,6 +255,24 @@ fn action(document: &Document, request: &Request) -> ActionRecord {
 }
 
 impl Run {
+    /// Looks whether the step under way has come to its end.
+    async fn look(&mut self, control: &mut Control) {
+        let Some((request, mut answer)) = self.under_way.take() else { return };
+        let outcome = match answer.try_recv() {
+            Err(oneshot::error::TryRecvError::Empty) => {
+                self.under_way = Some((request, answer));
+                return;
+            }
+            Err(oneshot::error::TryRecvError::Closed) => {
+                Err(Error::new(target(&request).0, "not done", "nobody answered"))
+            }
+            Ok(Reply::Error(error)) => Err(error),
+            Ok(Reply::Done { warnings }) => Ok(warnings),
+            Ok(_) => Ok(Vec::new()),
+        };
+        self.end(control, request, outcome).await;
+    }
+
     /// One step has come to its end.
     async fn end(&mut self, control: &mut Control, request: Request, outcome: Result<Vec<String>, Error>) {
         match outcome {
