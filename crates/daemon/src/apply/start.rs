@@ -33,6 +33,8 @@ pub(super) struct Start {
     /// When it is gone through again; none while only interfaces are waited for.
     next: Option<Time>,
     delay: Duration,
+    /// An interface came since it was last looked which are there.
+    came: bool,
     /// Something could not be done this time.
     failed: bool,
     /// What was said already.
@@ -63,6 +65,7 @@ impl Start {
         if self.absent.remove(name) {
             tracing::info!(file = %self.document.file, "'{name}' is there now");
             self.next = Some(now);
+            self.came = true;
             self.delay = RETRY_MIN;
         }
     }
@@ -100,6 +103,7 @@ pub(crate) fn at_start(control: &mut Control, path: Option<&Path>) {
         begun: false,
         next: Some(now),
         delay: RETRY_MIN,
+        came: false,
         failed: false,
         said: BTreeSet::new(),
         document,
@@ -159,6 +163,7 @@ pub(super) fn done(control: &mut Control, errors: Vec<Error>) {
 /// The bonds that can be made or changed now, of the members that are there.
 async fn present(control: &mut Control, start: &mut Start, now: Time) -> Vec<(String, BondConfig)> {
     start.absent.clear();
+    start.came = false;
     let links = match control.netlink.links().await {
         Ok(links) => links,
         Err(error) => {
@@ -213,6 +218,7 @@ async fn look(control: &mut Control, start: &mut Start, now: Time) {
         bond.is_some_and(|bond| bond.members.iter().any(|member| start.absent.contains(&member.interface)))
     };
     start.next = match !start.failed && start.open.iter().all(waits_only) {
+        _ if start.came => Some(now),
         true if now < start.grace_until => Some(start.grace_until),
         true => None,
         false => {
