@@ -21,7 +21,7 @@ fn each_mistake_has_one_line_that_names_it() {
         (&["bond", "add", "--member", "a"], "bond add: missing: NAME", "linkbraid bond add --help"),
         (
             &["bond", "set", "bond0"],
-            "bond set: missing: one of --policy, --mtu, --stripe, --damping, --latency, --probes, --probe-interval, \
+            "bond set: missing: one of --policy, --mtu, --stripe, --damping, --latency, --address, --no-addresses, --probes, --probe-interval, \
              --probe-multiplier, --up-delay",
             "linkbraid bond set --help",
         ),
@@ -161,7 +161,7 @@ fn no_words_at_all() {
     let (line, hint) = said(&[]);
     assert!(
         line.starts_with(
-            "linkbraid: a word is missing: allowed are daemon, bond, member, class, fabric, run, show"
+            "linkbraid: a word is missing: allowed are daemon, bond, member, class, fabric, apply, run, show"
         ),
         "{line}"
     );
