@@ -154,7 +154,7 @@ fn a_file_is_applied_once_and_its_changes_are_the_least() {
 
 /// What is wrong with a file, and the refusal without the name of the file.
 const BAD: [(&str, &str); 6] = [
-    ("[bond.bond0]\nmember = ['eth0'\n", ":3: not TOML: "),
+    ("[bond.bond0]\nmember = ['eth0'\n", ":2: not TOML: "),
     (
         "[bond.bond0]\nmember = ['eth0']\nmut = 1500\n",
         ":3: bond 'bond0': key 'mut': no such key; allowed are ",
