@@ -31,7 +31,9 @@ fn machine(file: &str, by_hand: &str) -> Current {
     for step in plan(&config.clone(), &by_hand) {
         simulate(&mut config, &step);
     }
-    config.bonds.values_mut().for_each(|bond| drop(bond.mtu.get_or_insert(1500)));
+    for bond in config.bonds.values_mut() {
+        bond.mtu.get_or_insert(1500);
+    }
     Current { config, made }
 }
 
