@@ -48,6 +48,9 @@ step "format" "$CARGO" fmt --all --check
 step "documents" scripts/check-docs.sh
 step "lints" "$CARGO" clippy --workspace --all-targets --locked --quiet -- -D warnings
 step "protocol" "$CARGO" test --locked --quiet "${chosen[@]}"
+# Its own folder: another RUSTFLAGS would have everything built anew. Without them loom's memory is not there.
+step "orders of memory accesses" env RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom" \
+	"$CARGO" test --release --locked --quiet -p linkbraid-fabric --lib ring::orders
 step "build" "$CARGO" build --release --locked --quiet --bin linkbraid
 step "data path and namespaces" env RUST_TEST_THREADS=1 "$CARGO" test --locked --quiet --workspace "${others[@]}"
 step "install" scripts/test-install.sh "$LINKBRAID_BIN"
