@@ -15,6 +15,7 @@ mod job;
 mod node;
 mod record;
 mod saved;
+mod slice;
 mod told;
 mod trips;
 

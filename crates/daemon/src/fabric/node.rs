@@ -132,6 +132,7 @@ impl Node {
         let wake = node.heart().wake_fd().map_err(|cause| refused(cause.desc().to_lowercase()))?;
         let beat = move || {
             mark.begin();
+            super::slice::shorten();
             super::beat::run(&heart, &wake, clock);
         };
         node.spawn(format!("{}-s", saved.name), tell, beat).map_err(refused)?;
@@ -239,6 +240,7 @@ pub(super) fn watched(start: u64, tell: &mpsc::Sender<Event>, work: impl FnOnce(
 fn queue(engine: Engine<Box<dyn Transport>, TapPort<TapQueue>>, mark: Thread) -> impl FnOnce() + Send {
     move || {
         mark.begin();
+        super::slice::shorten();
         if engine.run() == End::PortGone {
             tracing::debug!("the interface is gone");
         }
