@@ -7,8 +7,8 @@ use linkbraid_netns_tests::{SOON, flow::Flow};
 use nodes::Nodes;
 use std::time::{Duration, Instant};
 
-/// How often a node is killed.
-const CRASHES: usize = 100;
+/// How often a node is killed. `linkbraid bench run fabric` does it a hundred times.
+const CRASHES: usize = 20;
 const NODES: usize = 4;
 
 /// Waits for an answer without ever waiting long for one; since `begin`.
@@ -22,13 +22,12 @@ fn answered(nodes: &Nodes, from: usize, to: usize, begin: Instant) -> Duration {
 }
 
 #[test]
-fn survivors_of_a_hundred_crashes_lose_nothing_of_their_own() {
+fn survivors_of_crashes_lose_nothing_of_their_own() {
     let nodes = Nodes::up(NODES, "shm", "");
     nodes.ping_all();
     // Another order each time would make a failure hard to see again.
     let mut random = 1_u64;
     let mut took = Vec::with_capacity(CRASHES);
-    let mut starved = 0;
     for round in 0..CRASHES {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let victim = (random >> 33) as usize % NODES;
@@ -53,14 +52,13 @@ fn survivors_of_a_hundred_crashes_lose_nothing_of_their_own() {
         alive.iter().for_each(|node| nodes.ping(*node, victim));
         load.finish().expect("the load of survivors goes on");
         let ended = flows.map(Flow::end);
-        // On a machine that is so busy that a node does not run for 400 ms the others have to take it for dead.
         let fell = alive.iter().any(|node| {
             let peers = nodes.show(*node).peers;
             let mut others = peers.iter().filter(|peer| usize::from(peer.node) != victim);
             others.any(|peer| u128::from(peer.since_ms) < round_began.elapsed().as_millis())
         });
-        starved += usize::from(fell);
-        for (ended, (from, to)) in ended.into_iter().zip(pairs).filter(|_| !fell) {
+        assert!(!fell, "round {round}, node {victim} killed: survivors took each other for dead");
+        for (ended, (from, to)) in ended.into_iter().zip(pairs) {
             assert_eq!(
                 ended,
                 (0, 0),
@@ -68,11 +66,10 @@ fn survivors_of_a_hundred_crashes_lose_nothing_of_their_own() {
             );
         }
     }
-    assert!(starved <= CRASHES / 10, "survivors took each other for dead in {starved} rounds");
     took.sort_by_key(|(_, answer)| *answer);
     let (ready, answer) = took[took.len() / 2];
     eprintln!(
-        "{CRASHES} crashes: an answer {answer:?} after the start of the daemon (median; it was ready after {ready:?}), {:?} at most; {starved} rounds without processor",
+        "{CRASHES} crashes: an answer {answer:?} after the start of the daemon (median; it was ready after {ready:?}), {:?} at most",
         took[took.len() - 1].1
     );
 }
