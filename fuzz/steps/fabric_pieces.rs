@@ -54,6 +54,6 @@ pub fn run(bytes: &[u8]) {
             assert!(frame.iter().all(|byte| *byte == fill(piece.number, piece.total)), "of one frame");
         }
         assert!(came.insert(piece.number), "twice");
-        assembly.finish(piece.number);
+        assembly.finish(&piece);
     }
 }

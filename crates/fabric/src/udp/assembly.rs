@@ -1,15 +1,17 @@
 //! Frames made of the pieces of one peer. Memory is taken once; what a peer sends changes nothing about how much.
 
 use super::piece::Piece;
-use crate::limits::{FRAME_MAX, FRAMES_REMEMBERED, PIECES_MAX, SLOTS};
+use crate::limits::{FRAME_MAX, FRAMES_REMEMBERED, INSTANCES_REMEMBERED, PIECES_MAX, SLOTS};
 
 const WORD: usize = u64::BITS as usize;
 
 /// A frame that is being put together.
 #[derive(Debug, Default, Clone, Copy)]
 struct Slot {
-    /// None: free.
-    number: Option<u32>,
+    /// Instance and number; None: free.
+    frame: Option<(u32, u32)>,
+    /// When its first piece came, in slots begun.
+    begun: u64,
     total: usize,
     size: usize,
     have: [u64; PIECES_MAX / WORD],
@@ -31,16 +33,26 @@ pub enum Outcome {
     Bad,
 }
 
-/// What came from one peer.
-#[derive(Debug)]
-pub struct Assembly {
-    instance: Option<u32>,
-    /// The instance before: what still comes from it is late.
-    previous: Option<u32>,
+/// What is remembered of one instance of the peer.
+#[derive(Debug, Clone, Copy)]
+struct Life {
+    instance: u32,
     newest: u32,
     /// Which of the [`FRAMES_REMEMBERED`] frames up to the newest are done, by number modulo as many.
     done: [u64; FRAMES_REMEMBERED / WORD],
+}
+
+/// What came from one peer.
+///
+/// An instance is never refused: whoever knows the peer's address can make one up, so an unknown one must not make the
+/// known ones strangers. Frames of an earlier start are kept out by the epochs in them.
+#[derive(Debug)]
+pub struct Assembly {
+    /// The instances heard last, the latest first.
+    lives: [Option<Life>; INSTANCES_REMEMBERED],
     slots: [Slot; SLOTS],
+    /// Slots begun so far.
+    begun: u64,
     memory: Box<[u8]>,
     /// Frames given up with pieces missing.
     pub incomplete: u64,
@@ -57,11 +69,9 @@ impl Assembly {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            instance: None,
-            previous: None,
-            newest: 0,
-            done: [0; FRAMES_REMEMBERED / WORD],
+            lives: [None; INSTANCES_REMEMBERED],
             slots: [Slot::default(); SLOTS],
+            begun: 0,
             memory: vec![0; SLOTS * FRAME_MAX].into_boxed_slice(),
             incomplete: 0,
         }
@@ -70,19 +80,11 @@ impl Assembly {
     /// Takes one piece. A frame that is whole or complete stays until [`Assembly::finish`]; the same piece again gives
     /// the same answer until then.
     pub fn take(&mut self, piece: &Piece<'_>) -> Outcome {
-        if self.instance != Some(piece.instance) {
-            if self.previous == Some(piece.instance) {
-                return Outcome::Old;
-            }
-            self.previous = self.instance.replace(piece.instance);
-            self.drop_waiting();
-            self.done.fill(0);
-            self.newest = piece.number;
-        }
-        if !self.is_fresh(piece.number) {
+        let life = self.life(piece);
+        if !life.is_fresh(piece.number) {
             return Outcome::Old;
         }
-        self.advance(piece.number);
+        life.advance(piece.number);
         if piece.is_whole() {
             return Outcome::Whole;
         }
@@ -109,17 +111,63 @@ impl Assembly {
         &self.memory[slot * FRAME_MAX..][..self.slots[slot].total]
     }
 
-    /// The frame is done with: it does not come again.
-    pub fn finish(&mut self, number: u32) {
-        let (word, bit) = place(number);
-        self.done[word] |= bit;
-        self.slots.iter_mut().filter(|slot| slot.number == Some(number)).for_each(|slot| slot.number = None);
+    /// The frame of this piece is done with: it does not come again.
+    pub fn finish(&mut self, piece: &Piece<'_>) {
+        self.life(piece).finish(piece.number);
+        let frame = Some((piece.instance, piece.number));
+        self.slots.iter_mut().filter(|slot| slot.frame == frame).for_each(|slot| slot.frame = None);
     }
 
     /// Gives up every frame that is not complete.
     pub fn drop_waiting(&mut self) {
-        self.incomplete += self.slots.iter().filter(|slot| slot.number.is_some()).count() as u64;
-        self.slots.iter_mut().for_each(|slot| slot.number = None);
+        self.incomplete += self.slots.iter().filter(|slot| slot.frame.is_some()).count() as u64;
+        self.slots.iter_mut().for_each(|slot| slot.frame = None);
+    }
+
+    /// What is known of the piece's instance; a new one takes the place of the one that was silent for longest.
+    fn life(&mut self, piece: &Piece<'_>) -> &mut Life {
+        let is_it = |life: &Option<Life>| life.as_ref().is_some_and(|life| life.instance == piece.instance);
+        let at = self.lives.iter().position(is_it).unwrap_or(INSTANCES_REMEMBERED - 1);
+        if at > 0 {
+            self.lives[..=at].rotate_right(1);
+        }
+        let first = &mut self.lives[0];
+        if !is_it(first) {
+            *first = None;
+        }
+        first.get_or_insert(Life {
+            instance: piece.instance,
+            newest: piece.number,
+            done: [0; FRAMES_REMEMBERED / WORD],
+        })
+    }
+
+    /// The slot of the piece's frame; for the first piece a free one, else the one that was begun first.
+    fn slot(&mut self, piece: &Piece<'_>) -> usize {
+        let frame = Some((piece.instance, piece.number));
+        if let Some(slot) = self.slots.iter().position(|slot| slot.frame == frame) {
+            return slot;
+        }
+        let age = |slot: &Slot| slot.frame.map_or(u64::MAX, |_| self.begun - slot.begun);
+        let slot = (0..SLOTS).max_by_key(|slot| age(&self.slots[*slot])).unwrap_or(0);
+        self.incomplete += u64::from(self.slots[slot].frame.is_some());
+        self.begun += 1;
+        self.slots[slot] = Slot {
+            frame,
+            begun: self.begun,
+            total: piece.total,
+            size: piece.size,
+            have: [0; PIECES_MAX / WORD],
+            missing: piece.total.div_ceil(piece.size),
+        };
+        slot
+    }
+}
+
+impl Life {
+    fn finish(&mut self, number: u32) {
+        let (word, bit) = place(number);
+        self.done[word] |= bit;
     }
 
     /// Whether a frame is newer than all, or within what is remembered and not done.
@@ -148,24 +196,6 @@ impl Assembly {
             }
         }
         self.newest = number;
-    }
-
-    /// The slot of the piece's frame; for the first piece a free one, else that of the oldest frame.
-    fn slot(&mut self, piece: &Piece<'_>) -> usize {
-        if let Some(slot) = self.slots.iter().position(|slot| slot.number == Some(piece.number)) {
-            return slot;
-        }
-        let age = |slot: &Slot| slot.number.map_or(u32::MAX, |number| self.newest.wrapping_sub(number));
-        let slot = (0..SLOTS).max_by_key(|slot| age(&self.slots[*slot])).unwrap_or(0);
-        self.incomplete += u64::from(self.slots[slot].number.is_some());
-        self.slots[slot] = Slot {
-            number: Some(piece.number),
-            total: piece.total,
-            size: piece.size,
-            have: [0; PIECES_MAX / WORD],
-            missing: piece.total.div_ceil(piece.size),
-        };
-        slot
     }
 }
 

@@ -154,7 +154,7 @@ impl Port {
                     if sink(peer.node, frame) == Taken::Later {
                         return None;
                     }
-                    peer.assembly.finish(piece.number);
+                    peer.assembly.finish(&piece);
                     peer.stats.received += 1;
                     taken = 1;
                 }

@@ -30,7 +30,7 @@ fn give(assembly: &mut Assembly, datagram: &[u8]) -> Option<Vec<u8>> {
         Outcome::Complete(slot) => assembly.frame(slot).to_vec(),
         _ => return None,
     };
-    assembly.finish(piece.number);
+    assembly.finish(&piece);
     Some(frame)
 }
 
@@ -108,12 +108,27 @@ fn the_oldest_frame_gives_way_and_late_ones_are_dropped() {
 }
 
 #[test]
-fn a_peer_that_starts_anew_is_heard_and_its_past_is_not() {
+fn a_peer_that_starts_anew_is_heard() {
     let mut assembly = Assembly::new();
     assert!(give(&mut assembly, &pieces(1, 70_000, b"old", 1000)[0]).is_some());
     assert!(give(&mut assembly, &pieces(2, 0, b"new", 1000)[0]).is_some());
-    assert!(give(&mut assembly, &pieces(1, 70_001, b"late", 1000)[0]).is_none());
     assert!(give(&mut assembly, &pieces(2, 1, b"new", 1000)[0]).is_some());
+}
+
+#[test]
+fn a_datagram_that_somebody_made_up_mutes_nobody() {
+    let mut assembly = Assembly::new();
+    let all = pieces(1, 70_001, &frame(1, 1500), 1000);
+    assert!(give(&mut assembly, &pieces(1, 70_000, b"one", 1000)[0]).is_some());
+    assert_eq!(give(&mut assembly, &all[0]), None);
+    assert!(give(&mut assembly, &pieces(2, 9, b"made up", 1000)[0]).is_some());
+    assert_eq!(give(&mut assembly, &all[1]), Some(frame(1, 1500)), "what was begun before is completed");
+    assert!(give(&mut assembly, &pieces(1, 70_002, b"three", 1000)[0]).is_some());
+    assert!(give(&mut assembly, &pieces(1, 70_000, b"one", 1000)[0]).is_none(), "and nothing comes twice");
+    for instance in 3..100 {
+        assert!(give(&mut assembly, &pieces(instance, 9, b"made up", 1000)[0]).is_some());
+    }
+    assert!(give(&mut assembly, &pieces(1, 70_003, b"four", 1000)[0]).is_some());
 }
 
 #[test]

@@ -7,10 +7,11 @@ use crate::{
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sched::{CloneFlags, setns, unshare},
+    sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket},
 };
 use std::{
     fs::{self, File},
-    net::UdpSocket,
+    net::{SocketAddrV4, UdpSocket},
     os::fd::AsRawFd,
     path::PathBuf,
     process::Command,
@@ -296,6 +297,25 @@ fn strangers_are_not_heard() {
     stranger.send_to(&[], (V4[1], PORT)).unwrap();
     cross(&mut a, &mut b, 100);
     assert_eq!((b.stats(1).bad_record, b.stats(0).bad_record), (2, 0));
+}
+
+#[test]
+fn one_forged_datagram_mutes_nobody() {
+    let net = Net::new(1500, V4, 1);
+    let (mut a, mut b) = net.pair("");
+    cross(&mut a, &mut b, 100);
+    let forged = &pieces(0xdead_beef, 1, b"forged", 1000)[0];
+    // Ports, length, and no checksum.
+    let words = [PORT, PORT, 8 + forged.len() as u16, 0].map(u16::to_be_bytes);
+    let datagram = [words.as_flattened(), forged].concat();
+    let to = SockaddrIn::from(SocketAddrV4::new(V4[1].parse().unwrap(), 0));
+    within(&net.spaces[0], || {
+        let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Udp).unwrap();
+        sendto(raw.as_raw_fd(), &datagram, &to, MsgFlags::empty()).unwrap();
+    });
+    assert_eq!(take_many(&mut b, 1), [b"forged"], "whose it is the epochs in it tell");
+    cross(&mut a, &mut b, 100);
+    cross(&mut a, &mut b, 5000);
 }
 
 #[test]
