@@ -74,12 +74,14 @@ impl Course {
         let kind = ControlKind::ALL[usize::from(how & 7) % ControlKind::ALL.len()];
         let control = Control {
             kind,
-            reason: (kind == ControlKind::Refuse).then_some(RefuseReason::ALL[usize::from(what >> 5) % 3]),
+            reason: (kind == ControlKind::Refuse)
+                .then_some(RefuseReason::ALL[usize::from(what >> 5) % RefuseReason::ALL.len()]),
             offer: Offer {
                 nodes: if how & 8 == 0 { 4 } else { 5 },
                 mtu: if how & 16 == 0 { 1500 } else { 9000 },
                 interval_us: 1 << (what >> 3),
                 multiplier: 1 + (what >> 6),
+                queues: if what & 3 == 3 { 2 } else { 1 },
                 features: u16::from(how),
             },
             cookie: u64::from(what) + 1,

@@ -9,9 +9,9 @@ use proptest::prelude::*;
 prop_compose! {
     fn offer()(
         nodes in NODES_MIN..=NODES_MAX, mtu in MTU_MIN..=MTU_MAX,
-        interval_us in 1u32.., multiplier in 1u8.., features: u16,
+        interval_us in 1u32.., multiplier in 1u8.., queues in 1..=STREAMS_MAX as u8, features: u16,
     ) -> Offer {
-        Offer { nodes, mtu, interval_us, multiplier, features }
+        Offer { nodes, mtu, interval_us, multiplier, queues, features }
     }
 }
 
@@ -80,7 +80,7 @@ proptest! {
             let again = emit_control(
                 (header.sender, header.sender_epoch), (header.receiver, header.receiver_epoch), &read,
             ).expect("what was read keeps the rules");
-            // What a receiver must ignore is written as 0: the stream and the reserved byte.
+            // What a receiver must ignore is written as 0: the stream.
             let ignored = |at: usize| matches!(at, 6..8 | 45);
             for (at, (was, is)) in bytes.iter().zip(&again).enumerate() {
                 prop_assert!(was == is || ignored(at), "byte {} is {} and was {}", at, is, was);

@@ -132,3 +132,20 @@ fn nodes_that_refuse_each_other_say_little() {
         nodes.net.ok(host, "fabric show fab0");
     }
 }
+
+#[test]
+fn nodes_with_other_queues_are_refused_and_both_ends_name_both() {
+    let nodes = Nodes::hosts(2);
+    let transport = nodes.transport("udp");
+    for (node, queues) in [4, 1].into_iter().enumerate() {
+        let line =
+            format!("fabric add fab0 --node {node} --nodes 2 --transport {transport} --queues {queues}");
+        nodes.net.ok(&nodes.names[node], &line);
+    }
+    for (node, ours, theirs) in [(0, 4, 1), (1, 1, 4)] {
+        let words = format!("its queues are {theirs}, this node's {ours}");
+        let show = || nodes.net.ok(&nodes.names[node], "fabric show fab0");
+        wait_until(SOON, &words, show, |text| text.contains(&words))
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+}

@@ -68,7 +68,10 @@ impl Heart {
         now: Time,
     ) -> Result<Self, Error> {
         let able = tap.offloads();
-        let settings = Settings { features: able.features(), ..Settings::new(saved.nodes, saved.mtu) };
+        // More than there may be is refused with the rest.
+        let queues = u8::try_from(saved.queues).unwrap_or(u8::MAX);
+        let settings =
+            Settings { queues, features: able.features(), ..Settings::new(saved.nodes, saved.mtu) };
         let config = Config { node: saved.node, epoch, settings };
         let mut session = Session::new(config, new_seed()).map_err(|error| {
             let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);

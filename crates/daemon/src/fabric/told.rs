@@ -99,6 +99,7 @@ const fn reason(verdict: Verdict) -> &'static str {
         Verdict::Refused { why, .. } => match why {
             Mismatch::Nodes { .. } => "nodes_differ",
             Mismatch::Mtu { .. } => "mtu_differs",
+            Mismatch::Queues { .. } => "queues_differ",
             Mismatch::Taken => "taken",
         },
     }

@@ -23,7 +23,7 @@ counters! {
     EarlierStart = 15, "earlier_start", "messages ignored that are for an earlier start of this node";
     OtherEpoch = 16, "other_epoch", "messages of another start of a peer than the one that is up";
     Unproven = 17, "unproven", "answers that prove nothing: they echo no cookie that still counts";
-    RefusedPeer = 18, "refused_peer", "messages of peers that were told another number of nodes or have another MTU";
+    RefusedPeer = 18, "refused_peer", "messages of peers that were told another number of nodes, or have another MTU or other queues";
     Ups = 19, "ups", "links that came up";
     Silent = 20, "silent", "links that went down because nothing was heard";
     Deaf = 21, "deaf", "links that went down because the peer did not hear this node";
@@ -52,6 +52,7 @@ counters! {
     RefusedCookie = 44, "refused_cookie", "messages refused: the cookie or the echo is 0 where it must not be";
     Stale = 45, "stale", "messages ignored that were sent before what is known of the peer";
     Late = 46, "late", "times this node did not run for an interval or longer, and gave its peers more time";
+    RefusedQueues = 47, "refused_queues", "messages refused: the number of queues is not 1 to 64";
 }
 
 impl Counter {
@@ -94,6 +95,7 @@ impl From<FabricRefusal> for Counter {
             FabricRefusal::Reason => Counter::RefusedReason,
             FabricRefusal::Nodes => Counter::RefusedNodes,
             FabricRefusal::Mtu => Counter::RefusedMtu,
+            FabricRefusal::Queues => Counter::RefusedQueues,
             FabricRefusal::Timing => Counter::RefusedTiming,
             FabricRefusal::Cookie => Counter::RefusedCookie,
         }

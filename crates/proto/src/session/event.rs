@@ -151,6 +151,13 @@ pub enum Mismatch {
         /// The peer's.
         theirs: u32,
     },
+    /// They have different numbers of queues: what one sends on its last, the other does not hear.
+    Queues {
+        /// This node's.
+        ours: u8,
+        /// The peer's.
+        theirs: u8,
+    },
     /// Another live node has this node's number.
     Taken,
 }
@@ -164,6 +171,9 @@ impl Mismatch {
         if ours.mtu != theirs.mtu {
             return Some(Mismatch::Mtu { ours: ours.mtu, theirs: theirs.mtu });
         }
+        if ours.queues != theirs.queues {
+            return Some(Mismatch::Queues { ours: ours.queues, theirs: theirs.queues });
+        }
         None
     }
 
@@ -172,6 +182,7 @@ impl Mismatch {
         match reason {
             RefuseReason::Nodes => Mismatch::Nodes { ours: ours.nodes, theirs: theirs.nodes },
             RefuseReason::Mtu => Mismatch::Mtu { ours: ours.mtu, theirs: theirs.mtu },
+            RefuseReason::Queues => Mismatch::Queues { ours: ours.queues, theirs: theirs.queues },
             RefuseReason::Taken => Mismatch::Taken,
         }
     }
@@ -181,6 +192,7 @@ impl Mismatch {
         match self {
             Mismatch::Nodes { .. } => RefuseReason::Nodes,
             Mismatch::Mtu { .. } => RefuseReason::Mtu,
+            Mismatch::Queues { .. } => RefuseReason::Queues,
             Mismatch::Taken => RefuseReason::Taken,
         }
     }
@@ -192,6 +204,7 @@ impl fmt::Display for Mismatch {
         match self {
             Mismatch::Nodes { ours, theirs } => write!(f, "it was told {theirs} nodes, this node {ours}"),
             Mismatch::Mtu { ours, theirs } => write!(f, "its MTU is {theirs}, this node's {ours}"),
+            Mismatch::Queues { ours, theirs } => write!(f, "its queues are {theirs}, this node's {ours}"),
             Mismatch::Taken => f.write_str("another live node has this node's number"),
         }
     }

@@ -122,6 +122,8 @@ fn settings_out_of_range_are_refused_by_name() {
         refused(|config| config.settings.timing.interval = millis(9)),
         "interval: '9ms' is outside the allowed range 10ms to 10s"
     );
+    assert!(refused(|config| config.settings.queues = 0).starts_with("queues: '0'"));
+    assert!(refused(|config| config.settings.queues = 65).ends_with("allowed range 1 to 64"));
     assert!(refused(|config| config.settings.timing.multiplier = 1).starts_with("multiplier: '1'"));
     assert!(refused(|config| config.settings.timing.retry_min = millis(1001)).starts_with("retry_min"));
     assert_eq!((NODES_MIN, NODES_MAX), (2, 512));
@@ -145,7 +147,14 @@ fn a_session_that_does_not_run_says_and_takes_nothing() {
 const NOTHING: Control = Control {
     kind: ControlKind::Hello,
     reason: None,
-    offer: linkbraid_wire::fabric::Offer { nodes: 4, mtu: 1500, interval_us: 1, multiplier: 1, features: 0 },
+    offer: linkbraid_wire::fabric::Offer {
+        nodes: 4,
+        mtu: 1500,
+        interval_us: 1,
+        multiplier: 1,
+        queues: 1,
+        features: 0,
+    },
     cookie: 1,
     number: 0,
     echo: 0,

@@ -1,7 +1,7 @@
 //! What may be set of a session, and when things happen.
 
 use crate::{inspector::OutOfRange, limits};
-use linkbraid_wire::fabric::{MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, Offer};
+use linkbraid_wire::fabric::{MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, Offer, STREAMS_MAX};
 use std::{
     fmt::{Debug, Display},
     ops::RangeInclusive,
@@ -40,6 +40,8 @@ pub struct Settings {
     pub nodes: u16,
     /// MTU of the interface; the same on every node.
     pub mtu: u32,
+    /// Queues of this node; the same on every node.
+    pub queues: u8,
     /// What the data path is capable of, a bit each; peers are told.
     pub features: u16,
     /// When things happen.
@@ -68,9 +70,9 @@ fn duration(value: &Duration) -> String {
 }
 
 impl Settings {
-    /// Of a fabric of so many nodes, with that MTU and the default timing.
+    /// Of a fabric of so many nodes, with that MTU, one queue and the default timing.
     pub fn new(nodes: u16, mtu: u32) -> Settings {
-        Settings { nodes, mtu, features: 0, timing: Timing::default() }
+        Settings { nodes, mtu, queues: 1, features: 0, timing: Timing::default() }
     }
 
     /// Whether every setting is in its range.
@@ -84,6 +86,7 @@ impl Settings {
         //= docs/fabric.md#1.1
         within("nodes", self.nodes, NODES_MIN..=NODES_MAX, plain)?;
         within("mtu", self.mtu, MTU_MIN..=MTU_MAX, plain)?;
+        within("queues", self.queues, 1..=STREAMS_MAX as u8, plain)?;
         within("interval", interval, intervals, duration)?;
         within("multiplier", multiplier, multipliers, plain)?;
         within("retry_min", retry_min, Duration::from_millis(1)..=retry_max, duration)?;
@@ -105,6 +108,7 @@ impl Settings {
             // At most 10 s, by `check`.
             interval_us: u32::try_from(self.interval().as_micros()).unwrap_or(u32::MAX),
             multiplier: self.timing.multiplier,
+            queues: self.queues,
             features: self.features,
         }
     }

@@ -125,8 +125,14 @@ pub enum Step {
 
 impl Node {
     fn new(fabric: &Fabric, number: u16, epoch: u64) -> Node {
-        let offer =
-            Offer { nodes: fabric.numbers, mtu: 1500, interval_us: 100_000, multiplier: 4, features: 0 };
+        let offer = Offer {
+            nodes: fabric.numbers,
+            mtu: 1500,
+            interval_us: 100_000,
+            multiplier: 4,
+            queues: 1,
+            features: 0,
+        };
         let end = |peer| {
             let mut cookies = 0;
             let link = Link::new(&mut || draw(epoch, peer, &mut cookies));

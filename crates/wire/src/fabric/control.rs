@@ -1,7 +1,8 @@
 //! Control messages: what two nodes say to connect, to stay connected, and to part.
 
 use super::{
-    FabricRefusal, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, header::parse_message,
+    FabricRefusal, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, STREAMS_MAX,
+    header::parse_message,
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,11 +42,14 @@ pub enum RefuseReason {
     Mtu = 2,
     /// Another live node has that number.
     Taken = 3,
+    /// Another number of queues.
+    Queues = 4,
 }
 
 impl RefuseReason {
-    /// The three in the order of their numbers.
-    pub const ALL: [RefuseReason; 3] = [RefuseReason::Nodes, RefuseReason::Mtu, RefuseReason::Taken];
+    /// The four in the order of their numbers.
+    pub const ALL: [RefuseReason; 4] =
+        [RefuseReason::Nodes, RefuseReason::Mtu, RefuseReason::Taken, RefuseReason::Queues];
 }
 
 /// What a node says of itself in every control message.
@@ -59,6 +63,8 @@ pub struct Offer {
     pub interval_us: u32,
     /// It is dead after that many intervals without an ALIVE; not 0.
     pub multiplier: u8,
+    /// Its queues, and so the streams that it sends and hears, 1 to [`STREAMS_MAX`].
+    pub queues: u8,
     /// What its data path is capable of, a bit each; unknown bits say nothing.
     pub features: u16,
 }
@@ -97,6 +103,9 @@ impl Control {
         if !(MTU_MIN..=MTU_MAX).contains(&self.offer.mtu) {
             return Err(FabricRefusal::Mtu);
         }
+        if !(1..=STREAMS_MAX).contains(&u16::from(self.offer.queues)) {
+            return Err(FabricRefusal::Queues);
+        }
         if self.offer.interval_us == 0 || self.offer.multiplier == 0 {
             return Err(FabricRefusal::Timing);
         }
@@ -116,6 +125,7 @@ impl Control {
         bytes[4..8].copy_from_slice(&self.offer.mtu.to_be_bytes());
         bytes[8..12].copy_from_slice(&self.offer.interval_us.to_be_bytes());
         bytes[12] = self.offer.multiplier;
+        bytes[13] = self.offer.queues;
         bytes[14..16].copy_from_slice(&self.offer.features.to_be_bytes());
         bytes[16..24].copy_from_slice(&self.cookie.to_be_bytes());
         bytes[24..32].copy_from_slice(&self.echo.to_be_bytes());
@@ -124,8 +134,7 @@ impl Control {
 
     fn parse(bytes: &[u8; CONTROL_LEN], number: u32) -> Result<Control, FabricRefusal> {
         let [kind, reason, n0, n1, m0, m1, m2, m3, rest @ ..] = bytes;
-        //= docs/fabric.md#3.6
-        let [i0, i1, i2, i3, multiplier, _reserved, f0, f1, rest @ ..] = rest;
+        let [i0, i1, i2, i3, multiplier, queues, f0, f1, rest @ ..] = rest;
         let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, e4, e5, e6, e7] = rest;
         //= docs/fabric.md#3.2
         let kind = ControlKind::ALL.into_iter().find(|known| *known as u8 == *kind);
@@ -144,6 +153,7 @@ impl Control {
                 mtu: u32::from_be_bytes([*m0, *m1, *m2, *m3]),
                 interval_us: u32::from_be_bytes([*i0, *i1, *i2, *i3]),
                 multiplier: *multiplier,
+                queues: *queues,
                 features: u16::from_be_bytes([*f0, *f1]),
             },
             cookie: u64::from_be_bytes([*c0, *c1, *c2, *c3, *c4, *c5, *c6, *c7]),

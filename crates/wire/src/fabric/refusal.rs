@@ -30,6 +30,8 @@ refusals! {
     Nodes = "nodes", "the number of nodes is not 2 to 512";
     /// An MTU that no fabric can have.
     Mtu = "mtu", "the MTU is not 68 to 65521";
+    /// A number of queues that no node can have.
+    Queues = "queues", "the number of queues is not 1 to 64";
     /// An interval or a multiplier of 0.
     Timing = "timing", "the interval or the multiplier is 0";
     /// No cookie, or nothing echoed where something must be.

@@ -20,7 +20,8 @@ const HEADER_BYTES: [u8; HEADER_LEN] = [
     0x31, 0x32, 0x33, 0x34, 0, 0, 0, 0x80,
 ];
 
-const OFFER: Offer = Offer { nodes: 4, mtu: 9000, interval_us: 100_000, multiplier: 5, features: 0x8001 };
+const OFFER: Offer =
+    Offer { nodes: 4, mtu: 9000, interval_us: 100_000, multiplier: 5, queues: 6, features: 0x8001 };
 
 const CONTROL: Control = Control {
     kind: ControlKind::Refuse,
@@ -33,7 +34,7 @@ const CONTROL: Control = Control {
 
 const CONTROL_BYTES: [u8; CONTROL_LEN] = [
     5, 2, 0, 4, 0, 0, 0x23, 0x28, //
-    0, 1, 0x86, 0xA0, 5, 0, 0x80, 0x01, //
+    0, 1, 0x86, 0xA0, 5, 6, 0x80, 0x01, //
     0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, //
     0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, 0x58,
 ];
@@ -145,7 +146,7 @@ fn a_reason_belongs_to_refuse_and_to_nothing_else() {
     for (at, value, refusal) in [
         (HEADER_LEN, 0, FabricRefusal::ControlType),
         (HEADER_LEN, 6, FabricRefusal::ControlType),
-        (HEADER_LEN + 1, 4, FabricRefusal::Reason),
+        (HEADER_LEN + 1, 5, FabricRefusal::Reason),
     ] {
         let good = std::mem::replace(&mut bytes[at], value);
         assert_eq!(parse_control(&bytes), Err(refusal));
@@ -163,6 +164,10 @@ fn an_offer_has_bounds() {
     for (mtu, good) in [(0, false), (67, false), (68, true), (65_521, true), (65_522, false)] {
         let refusal = (!good).then_some(FabricRefusal::Mtu);
         assert_eq!(refused(|control| control.offer.mtu = mtu), refusal, "MTU {mtu}");
+    }
+    for (queues, good) in [(0, false), (1, true), (64, true), (65, false), (255, false)] {
+        let refusal = (!good).then_some(FabricRefusal::Queues);
+        assert_eq!(refused(|control| control.offer.queues = queues), refusal, "{queues} queues");
     }
     assert_eq!(refused(|control| control.offer.interval_us = 0), Some(FabricRefusal::Timing));
     assert_eq!(refused(|control| control.offer.multiplier = 0), Some(FabricRefusal::Timing));
@@ -187,7 +192,6 @@ fn an_answer_echoes_and_every_message_has_a_cookie() {
 #[test]
 fn what_later_versions_append_is_ignored() {
     let mut bytes = emit_control((1, 7), (2, 9), &CONTROL).expect("a good message").to_vec();
-    bytes[HEADER_LEN + 13] = 0xFF;
     bytes.extend([0xA5; CONTROL_MAX - CONTROL_LEN]);
     bytes[28..32].copy_from_slice(&(CONTROL_MAX as u32).to_be_bytes());
     assert_eq!(parse_control(&bytes).map(|(_, control)| control), Ok(CONTROL));

@@ -3,7 +3,8 @@
 use super::*;
 use linkbraid_wire::fabric::{Offer, RefuseReason};
 
-const OFFER: Offer = Offer { nodes: 2, mtu: 1500, interval_us: 100_000, multiplier: 4, features: 0 };
+const OFFER: Offer =
+    Offer { nodes: 2, mtu: 1500, interval_us: 100_000, multiplier: 4, queues: 1, features: 0 };
 
 /// One end and where its cookies come from.
 struct End {
@@ -332,6 +333,23 @@ fn a_link_whose_mtus_part_goes_down_at_both_ends() {
     let hello = a.says();
     let theirs = Verdict::Refused { by: Side::Local, why: Mismatch::Mtu { ours: 1500, theirs: 9000 } };
     assert_eq!(verdicts(&b.hears(&a, hello)), [theirs]);
+}
+
+//= docs/fabric.md#4.12 type=test
+//= docs/fabric.md#4.7 type=test
+#[test]
+fn other_queues_are_refused_and_both_ends_name_both() {
+    let (mut a, mut b) = (End::new(1), End::new(2));
+    b.own.offer.queues = 4;
+    let hello = a.says();
+    let effects = b.hears(&a, hello);
+    let why = Mismatch::Queues { ours: 4, theirs: 1 };
+    assert_eq!(verdicts(&effects), [Verdict::Refused { by: Side::Local, why }]);
+    assert_eq!(why.to_string(), "its queues are 1, this node's 4");
+    let refuse = sent(&effects)[0];
+    assert_eq!(refuse.1.reason, Some(RefuseReason::Queues));
+    let why = Mismatch::Queues { ours: 1, theirs: 4 };
+    assert_eq!(verdicts(&a.hears(&b, refuse)), [Verdict::Refused { by: Side::Peer, why }]);
 }
 
 //= docs/fabric.md#4.6 type=test
