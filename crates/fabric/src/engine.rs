@@ -8,7 +8,7 @@
 //! waits, and the interface's queue behind it: the kernel then holds its senders back ([`Credit`] says for how long).
 //!
 //! In: a message must be of the epochs that the session named, new, from the peer that the transport names, and its
-//! virtio header must fit ([`judge`]); then it goes to the kernel without a copy of ours. Frames from one peer
+//! virtio header must fit ([`judge`]); then what was judged goes to the kernel, the rest without a copy of ours. Frames from one peer
 //! are never passed on to another, so no frame circles.
 //!
 //! The session runs elsewhere: [`Control`] carries its messages both ways, and its verdicts in.

@@ -99,7 +99,9 @@ impl<P: Port> Incoming<'_, P> {
         if to_all && !self.peers.get_mut(usize::from(peer)).is_some_and(|state| state.storm.take(self.now)) {
             return Err(Counter::RxDropStorm);
         }
-        match self.port.write(&virtio, bytes.skip(HEADER_LEN + VIRTIO_LEN)) {
+        // The bytes that were judged, not those that lie there by now.
+        head[HEADER_LEN..HEADER_LEN + VIRTIO_LEN].copy_from_slice(&virtio);
+        match self.port.write(&head[HEADER_LEN..looked], bytes.skip(looked)) {
             Ok(()) => {
                 counters.one(Counter::RxFrames);
                 counters.add(Counter::RxBytes, len as u64);

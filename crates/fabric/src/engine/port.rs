@@ -35,11 +35,12 @@ pub trait Port: Send {
     /// Why it cannot.
     fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, PortRefusal>;
 
-    /// Gives the interface a frame that came in.
+    /// Gives the interface a frame that came in: the virtio header and the start of the frame as they were judged, and the rest,
+    /// which the peer may still change.
     ///
     /// # Errors
     /// Why it was not taken.
-    fn write(&mut self, header: &[u8; VIRTIO_LEN], frame: Bytes<'_>) -> Result<(), PortRefusal>;
+    fn write(&mut self, head: &[u8], rest: Bytes<'_>) -> Result<(), PortRefusal>;
 
     /// Becomes readable when a frame waits.
     fn wake_fd(&self) -> BorrowedFd<'_>;
@@ -71,8 +72,8 @@ impl<F: AsFd + Send> Port for TapPort<F> {
         }
     }
 
-    fn write(&mut self, header: &[u8; VIRTIO_LEN], frame: Bytes<'_>) -> Result<(), PortRefusal> {
-        match frame.write_after(self.0.as_fd(), header) {
+    fn write(&mut self, head: &[u8], rest: Bytes<'_>) -> Result<(), PortRefusal> {
+        match rest.write_after(self.0.as_fd(), head) {
             Ok(_) => Ok(()),
             Err(error) => {
                 Err(PortRefusal::of(Errno::from_raw(error.raw_os_error().unwrap_or(nix::libc::EINVAL))))

@@ -248,15 +248,15 @@ impl Port for FakePort {
         Ok(Some(len))
     }
 
-    fn write(&mut self, header: &[u8; VIRTIO_LEN], frame: Bytes<'_>) -> Result<(), PortRefusal> {
+    fn write(&mut self, head: &[u8], rest: Bytes<'_>) -> Result<(), PortRefusal> {
         if let Some(refusal) = *self.0.refusal.lock().unwrap() {
             return Err(refusal);
         }
         let mut into = self.0.into.lock().unwrap();
         let at = (into.head + into.len) % into.slots.len();
-        assert!(into.push([header, &[]]), "the test takes what comes in");
+        assert!(into.push([head, &[]]), "the test takes what comes in");
         let (len, bytes) = &mut into.slots[at];
-        *len += frame.copy_to(&mut bytes[VIRTIO_LEN..]);
+        *len += rest.copy_to(&mut bytes[head.len()..]);
         Ok(())
     }
 
