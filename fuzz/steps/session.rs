@@ -122,7 +122,7 @@ impl Course {
 pub fn run(bytes: &[u8]) -> usize {
     let settings = Settings::new(4, 1500);
     let config = Config { node: HERE.0, epoch: HERE.1, settings };
-    let session = Session::new(config, 7).expect("good settings");
+    let session = Session::new(config, 7, Secret::new([7; 16])).expect("good settings");
     let mut course =
         Course { session, now: Time::ZERO, last: BTreeMap::new(), links: BTreeMap::new(), ups: 0 };
     course.handle(Input::Start);

@@ -150,8 +150,8 @@ impl Bond {
         let probing = inspector::Config { host_id, epoch, timing: saved.timing() };
         Ok(Self {
             names: BTreeMap::new(),
-            arp_plus: ArpPlus::new(arp_plus::Config::new(host_id, epoch), identity::new_seed()),
-            inspector: Inspector::new(probing, identity::new_seed()),
+            arp_plus: ArpPlus::new(arp_plus::Config::new(host_id, epoch), identity::new_seed()?),
+            inspector: Inspector::new(probing, identity::new_seed()?),
             history: History::new(&saved.name, feed),
             activity: Activity::default(),
             plain: PlainHosts::default(),
@@ -167,7 +167,7 @@ impl Bond {
             held: None,
             stripe_bytes: 0,
             stripe_stale: false,
-            epoch: identity::new_seed() as u32,
+            epoch: identity::new_seed()? as u32,
             latency: None,
             group,
             classes: class::Written::default(),

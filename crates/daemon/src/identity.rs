@@ -10,9 +10,17 @@ pub(crate) fn new_host_id() -> Result<[u8; 16], Error> {
     Ok(id)
 }
 
-/// A seed for the protocols' spreading of messages over time.
-pub(crate) fn new_seed() -> u64 {
-    getrandom::u64().unwrap_or(0x9e37_79b9_7f4a_7c15)
+/// A seed for the protocols' spreading of messages over time, or the name of a start.
+pub(crate) fn new_seed() -> Result<u64, Error> {
+    getrandom::u64().map_err(|cause| Error::new("daemon", "cannot draw a number", cause.to_string()))
+}
+
+/// What nobody may guess.
+pub(crate) fn new_secret() -> Result<[u8; 16], Error> {
+    let mut secret = [0; 16];
+    getrandom::fill(&mut secret)
+        .map_err(|cause| Error::new("daemon", "cannot draw a secret", cause.to_string()))?;
+    Ok(secret)
 }
 
 /// 32 hexadecimal digits.

@@ -19,6 +19,7 @@ use std::{
     time::Duration,
 };
 
+mod cookies;
 mod counter;
 mod event;
 mod gate;
@@ -33,6 +34,7 @@ mod window;
 mod tests;
 
 pub use crate::inspector::OutOfRange;
+pub use cookies::Secret;
 pub use counter::{Counter, Counters};
 pub use event::{Action, ControlBytes, Down, Event, Input, Mismatch, Side, Verdict};
 pub use gate::{Gate, NotAdmitted};
@@ -41,6 +43,7 @@ pub use snapshot::{PeerSnapshot, Snapshot};
 pub use timing::{Settings, Timing, detection};
 pub use window::{Seen, WINDOW, Window};
 
+use cookies::Cookies;
 use link::{Effect, Link, LinkInput, Own};
 use peer::{Due, Peer};
 
@@ -94,24 +97,20 @@ pub struct Session {
     phase: Phase,
     peers: BTreeMap<u16, Peer>,
     random: Random,
+    cookies: Cookies,
     /// The last other node that spoke with this node's number.
     own_number: Option<u64>,
     counters: Counters,
     actions: VecDeque<Action>,
 }
 
-/// A cookie: never 0.
-fn fresh(random: &mut Random) -> u64 {
-    random.next().max(1)
-}
-
 impl Session {
-    /// A session that does not run yet. `seed` makes its jitter and its cookies: it must be secret from who is no node and
-    /// may forge, and another one at each start.
+    /// A session that does not run yet. `seed` makes its jitter, `secret` its cookies: both are other ones at each start, and
+    /// nobody else knows the secret.
     ///
     /// # Errors
     /// The first setting that is out of its range.
-    pub fn new(config: Config, seed: u64) -> Result<Session, OutOfRange> {
+    pub fn new(config: Config, seed: u64, secret: Secret) -> Result<Session, OutOfRange> {
         config.check()?;
         let mut session = Session {
             node: config.node,
@@ -120,6 +119,7 @@ impl Session {
             phase: Phase::Idle,
             peers: BTreeMap::new(),
             random: Random::new(seed),
+            cookies: Cookies::new(secret),
             own_number: None,
             counters: Counters::default(),
             actions: VecDeque::new(),
@@ -197,9 +197,9 @@ impl Session {
     /// Makes links to the peers there are none to yet.
     fn meet(&mut self, now: Time) {
         for node in (0..self.settings.nodes).filter(|node| *node != self.node) {
-            let random = &mut self.random;
+            let cookies = &mut self.cookies;
             let peer =
-                self.peers.entry(node).or_insert_with(|| Peer::new(Link::new(&mut || fresh(random)), now));
+                self.peers.entry(node).or_insert_with(|| Peer::new(Link::new(&mut || cookies.next()), now));
             if self.phase == Phase::Running && peer.next().is_none() {
                 peer.send_now(now);
             }
@@ -281,8 +281,9 @@ impl Session {
         };
         let mut old = peer.link.verdict();
         let mut effects = Vec::new();
-        let random = &mut self.random;
-        peer.link.handle(&self.own, input, &mut || fresh(random), &mut effects);
+        let cookies = &mut self.cookies;
+        //= docs/fabric.md#4.4
+        peer.link.handle(&self.own, input, &mut || cookies.next(), &mut effects);
         for effect in effects {
             if let Some(peer) = self.peers.get_mut(&node) {
                 peer.follow(now, &effect, &self.settings, &mut self.random);

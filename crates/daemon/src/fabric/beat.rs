@@ -1,13 +1,17 @@
 //! The session of a fabric on its thread: who is there, and what follows from that.
 
 use super::{cpu::Cpu, saved::SavedFabric, told::Told, trips::Trips};
-use crate::{clock::Clock, control::Event, identity::new_seed};
+use crate::{
+    clock::Clock,
+    control::Event,
+    identity::{new_secret, new_seed},
+};
 use linkbraid_api::Error;
 use linkbraid_fabric::engine::{Control, ControlMessage, Counter};
 use linkbraid_link::{Tap, TapOffloads};
 use linkbraid_proto::{
     Time,
-    session::{Action, Config, Input, Session, Settings, Verdict},
+    session::{Action, Config, Input, Secret, Session, Settings, Verdict},
 };
 use nix::{
     errno::Errno,
@@ -73,7 +77,7 @@ impl Heart {
         let settings =
             Settings { queues, features: able.features(), ..Settings::new(saved.nodes, saved.mtu) };
         let config = Config { node: saved.node, epoch, settings };
-        let mut session = Session::new(config, new_seed()).map_err(|error| {
+        let mut session = Session::new(config, new_seed()?, Secret::new(new_secret()?)).map_err(|error| {
             let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);
             Error::new(&saved.name, format!("option '--{}'", error.setting), cause)
         })?;

@@ -109,7 +109,7 @@ impl Node {
         tell: mpsc::Sender<Event>,
     ) -> Result<Self, Error> {
         let refused = |cause: String| Error::new(&saved.name, "cannot start its threads", cause);
-        let epoch = new_seed().max(1);
+        let epoch = new_seed()?.max(1);
         let config = Config { poll: poll_of(saved.poll), fabric: saved.number, ..Config::default() };
         let room = room(&transports);
         let ports = tap.take_queues().into_iter().map(TapPort::new);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 const HERE: (u16, u64) = (1, 10);
 const PEER: (u16, u64) = (2, 20);
+const SECRET: Secret = Secret::new([5; 16]);
 
 fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -23,7 +24,7 @@ impl Node {
     /// Node 1 of 4, idle.
     fn idle() -> Node {
         let config = Config { node: HERE.0, epoch: HERE.1, settings: Settings::new(4, 1500) };
-        Node { session: Session::new(config, 5).expect("good settings"), now: Time::from_millis(1) }
+        Node { session: Session::new(config, 5, SECRET).expect("good settings"), now: Time::from_millis(1) }
     }
 
     fn running() -> Node {
@@ -104,7 +105,7 @@ fn settings_out_of_range_are_refused_by_name() {
         let mut config = Config { node: 1, epoch: 10, settings: Settings::new(4, 1500) };
         assert_eq!(config.check(), Ok(()));
         change(&mut config);
-        let refused = Session::new(config, 1).expect_err("out of range");
+        let refused = Session::new(config, 1, SECRET).expect_err("out of range");
         refused.to_string()
     };
     assert_eq!(refused(|config| config.node = 4), "node: '4' is outside the allowed range 0 to 3");
@@ -160,6 +161,32 @@ const NOTHING: Control = Control {
     echo: 0,
 };
 
+/// The state that [`Random`] is in after it gave this number.
+fn state_behind(number: u64) -> u64 {
+    let unshift = |mixed: u64, by: u32| (0..64 / by).fold(mixed, |found, _| mixed ^ (found >> by));
+    // Newton's iteration: each step doubles the bits that are right.
+    let inverse = |odd: u64| {
+        (0..6).fold(odd, |found, _| found.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(found))))
+    };
+    let number = unshift(number, 31).wrapping_mul(inverse(0x94d0_49bb_1331_11eb));
+    let number = unshift(number, 27).wrapping_mul(inverse(0xbf58_476d_1ce4_e5b9));
+    unshift(number, 30)
+}
+
+//= docs/fabric.md#4.4 type=test
+#[test]
+fn a_cookie_tells_nothing_of_the_next_one() {
+    let mut random = Random::new(9);
+    let mut foretold = Random::new(state_behind(random.next()));
+    assert_eq!(foretold.next(), random.next(), "whoever sees one number of the jitter's knows all");
+    let mut node = Node::idle();
+    let asked = sent(&node.handle(Input::Start), PEER.0)[0];
+    let mut foretold = Random::new(state_behind(asked.cookie));
+    let foretold: Vec<u64> = (0..100).map(|_| foretold.next()).collect();
+    let said = sent(&node.hears(PEER, &answer(ControlKind::Accept, &asked)), PEER.0)[0];
+    assert!(said.cookie != asked.cookie && !foretold.contains(&said.cookie), "{said:?}");
+}
+
 //= docs/fabric.md#4.10 type=test
 #[test]
 fn hellos_get_rarer_and_begin_anew_when_the_peer_speaks() {
@@ -180,7 +207,7 @@ fn hellos_get_rarer_and_begin_anew_when_the_peer_speaks() {
 fn strangers() -> [Session; 2] {
     [(1, 10, 1500), (2, 20, 9000)].map(|(node, epoch, mtu)| {
         let config = Config { node, epoch, settings: Settings::new(4, mtu) };
-        Session::new(config, u64::from(node)).expect("good settings")
+        Session::new(config, u64::from(node), Secret::new([node as u8; 16])).expect("good settings")
     })
 }
 

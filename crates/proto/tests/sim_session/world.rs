@@ -112,7 +112,8 @@ impl World {
         self.epochs -= 1 + self.random(100);
         let epoch = self.epochs;
         let config = Config { node: number, epoch, settings: self.settings };
-        let session = Session::new(config, epoch ^ self.seed).expect("good settings");
+        let secret = Secret::new(u128::from(epoch ^ self.seed).to_be_bytes());
+        let session = Session::new(config, epoch ^ self.seed, secret).expect("good settings");
         let node = Node {
             number,
             session,
