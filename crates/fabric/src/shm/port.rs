@@ -82,11 +82,14 @@ impl Link {
 impl Port {
     /// The place of a peer in `links`, which leave out this node.
     #[inline]
+    fn place(&self, peer: u16) -> Option<usize> {
+        (peer != self.shape.node).then(|| usize::from(peer) - usize::from(peer > self.shape.node))
+    }
+
+    #[inline]
     fn link(&mut self, peer: u16) -> Option<&mut Link> {
-        if peer == self.shape.node {
-            return None;
-        }
-        self.links.get_mut(usize::from(peer) - usize::from(peer > self.shape.node))
+        let place = self.place(peer)?;
+        self.links.get_mut(place)
     }
 }
 
@@ -195,7 +198,9 @@ impl Transport for Port {
     }
 
     fn stats(&self, peer: u16) -> Stats {
-        let Some(link) = self.links.iter().find(|link| link.peer == peer) else { return Stats::default() };
+        let Some(link) = self.place(peer).and_then(|place| self.links.get(place)) else {
+            return Stats::default();
+        };
         Stats {
             bad_position: link.to.bad_position() + link.from.bad_position(),
             bad_record: link.from.bad_record(),
