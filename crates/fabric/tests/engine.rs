@@ -298,6 +298,25 @@ fn what_is_wrong_is_counted_by_its_reason() {
 }
 
 #[test]
+fn nobody_else_sends_from_the_address_that_the_interface_was_given() {
+    let (net, mut nodes) = nodes(2, 64, Config::default());
+    let own = [2, 0, 0, 0, 0, 7];
+    let send = |sequence| bytes(&data(1, 0, sequence, &frame(ALL, own, 0)));
+    net.inject(1, 0, &send(0));
+    nodes[0].step();
+    assert_eq!((nodes[0].kernel.discard(), nodes[0].count(1, Counter::MacLearned)), (1, 1));
+    nodes[0].control.set_mac(own);
+    assert_eq!(nodes[0].control.shared().macs().node_of(own, 0), None, "what was learned is forgotten");
+    net.inject(1, 0, &send(1));
+    nodes[0].step();
+    assert_eq!((nodes[0].kernel.discard(), nodes[0].count(1, Counter::RxDropSource)), (0, 1));
+    nodes[0].control.set_mac(mac(0));
+    net.inject(1, 0, &send(2));
+    nodes[0].step();
+    assert_eq!(nodes[0].kernel.discard(), 1);
+}
+
+#[test]
 fn a_storm_is_cut_off_on_both_sides() {
     let config = Config { storm_rate: 1, storm_burst: 10, ..Config::default() };
     let (net, mut nodes) = nodes(2, 256, config);

@@ -116,6 +116,7 @@ impl Node {
         let queues = transports.into_iter().zip(ports).collect();
         let (control, engines) =
             engines(config, epoch, queues).map_err(|error| refused(error.to_string()))?;
+        control.set_mac(saved.mac);
         let shared = control.shared().clone();
         let marks: Vec<Thread> = (0..=engines.len()).map(|_| Thread::default()).collect();
         let cpu = Cpu::new(marks.clone(), clock.now());
@@ -177,6 +178,7 @@ impl Node {
             let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);
             Error::new(&saved.name, format!("option '--{}'", error.setting), cause)
         })?;
+        heart.control.set_mac(saved.mac);
         heart.control.set_poll(poll_of(saved.poll));
         heart.follow();
         heart.nudge();

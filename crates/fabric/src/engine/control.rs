@@ -1,6 +1,6 @@
 //! Control messages between the session's thread and the queue that carries them, and the session's verdicts.
 
-use super::{Poll, Shared};
+use super::{Mac, Poll, Shared};
 use linkbraid_wire::fabric::{CONTROL_MAX, HEADER_LEN};
 use nix::{
     errno::Errno,
@@ -133,6 +133,11 @@ impl Control {
     pub fn set_link(&self, peer: u16, epoch: Option<u64>) {
         self.shared.set_link(peer, epoch);
         self.queues.iter().for_each(|bell| bell.ring());
+    }
+
+    /// Says which address the interface has: no peer may send from it.
+    pub fn set_mac(&self, mac: Mac) {
+        self.shared.set_mac(mac);
     }
 
     /// Makes the queues wait another way.

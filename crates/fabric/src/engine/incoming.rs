@@ -118,7 +118,7 @@ impl<P: Port> Incoming<'_, P> {
 
     /// Learns who sent a frame, unless that is somebody who cannot have.
     fn source(&mut self, peer: u16, from: Mac, counters: &Counters) -> Result<(), Counter> {
-        if is_group(from) || from == ZERO {
+        if is_group(from) || from == ZERO || self.shared.is_own(from) {
             return Err(Counter::RxDropSource);
         }
         if let Some(node) = derived_node(self.config.fabric, from) {

@@ -148,7 +148,7 @@ fn fresh(entry: &Entry, now: u32) -> bool {
     now.saturating_sub(entry.seen.load(Relaxed)) < MAC_AGE_SECONDS
 }
 
-fn number([a, b, c, d, e, f]: Mac) -> u64 {
+pub(super) fn number([a, b, c, d, e, f]: Mac) -> u64 {
     u64::from_be_bytes([0, 0, a, b, c, d, e, f])
 }
 

@@ -1,6 +1,6 @@
 //! What the queues of a node share with each other and with the session.
 
-use super::{Counter, Counters, MacTable, Poll, Published};
+use super::{Counter, Counters, Mac, MacTable, Poll, Published, mac_table::number};
 use crate::Stats;
 use std::{
     sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*},
@@ -28,6 +28,8 @@ pub struct Shared {
     poll: AtomicU8,
     stop: AtomicBool,
     macs: MacTable,
+    /// The address of our interface, as a number; 0 while nobody said it.
+    own: AtomicU64,
     /// A row for each queue, in it one for each node; this node's own is for what concerns no peer.
     counters: Box<[Box<[Counters]>]>,
     /// The same for what the transports tell.
@@ -47,6 +49,7 @@ impl Shared {
             poll: AtomicU8::new(poll.number()),
             stop: AtomicBool::new(false),
             macs: MacTable::default(),
+            own: AtomicU64::new(0),
             counters: rows.collect(),
             transports: transports.collect(),
         }
@@ -138,6 +141,16 @@ impl Shared {
     pub(super) fn link(&self, peer: u16) -> (u64, u64) {
         let link = &self.links[usize::from(peer)];
         (link.epoch.load(Relaxed), link.resets.load(Relaxed))
+    }
+
+    pub(super) fn set_mac(&self, mac: Mac) {
+        self.own.store(number(mac), Relaxed);
+        self.macs.forget(mac);
+    }
+
+    /// Whether our interface has that address.
+    pub(super) fn is_own(&self, mac: Mac) -> bool {
+        self.own.load(Relaxed) == number(mac)
     }
 
     pub(super) fn stop(&self) {
