@@ -169,9 +169,17 @@ impl Heart {
                         Verdict::Up { epoch } => Some(epoch),
                         Verdict::Down(_) | Verdict::Refused { .. } => None,
                     };
-                    self.control.set_link(node, epoch);
+                    // No frame leaves that a node cannot take: first the kernel hears of a new one, then the queues. When one
+                    // has gone, the other way round.
+                    if epoch.is_some() {
+                        self.fit_offloads();
+                        self.control.set_link(node, epoch);
+                    } else {
+                        self.control.set_link(node, epoch);
+                        self.fit_offloads();
+                    }
                     self.told(Told::Link { node, old, new });
-                    self.fit();
+                    self.fit_carrier();
                 }
                 Action::RoundTrip { node, took } => self.trips.add(node, took),
                 Action::Event(event) => self.told(Told::Event(event)),
@@ -184,9 +192,8 @@ impl Heart {
         ControlMessage::new(node, bytes).is_some_and(|message| self.control.send(message))
     }
 
-    /// The interface follows the nodes that are up: its carrier, and what it leaves undone for them to do.
-    fn fit(&mut self) {
-        let carrier = self.session.any_up();
+    /// The interface leaves undone what all nodes that are up can do.
+    fn fit_offloads(&mut self) {
         let nodes = (0..).zip(&self.seen).filter_map(|(node, _)| self.session.offer(node));
         let wanted = nodes.fold(self.able, |all, offer| all.and(TapOffloads::of_features(offer.features)));
         // Refused where somebody removed the interface, which the loop hears from the kernel.
@@ -195,6 +202,11 @@ impl Heart {
         {
             tracing::debug!(%error, "offloads do not follow");
         }
+    }
+
+    /// The interface has a carrier while any node is up.
+    fn fit_carrier(&mut self) {
+        let carrier = self.session.any_up();
         if carrier != self.carrier {
             self.carrier = carrier;
             match self.tap.set_carrier(carrier) {

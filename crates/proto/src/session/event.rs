@@ -171,6 +171,7 @@ impl Mismatch {
         if ours.mtu != theirs.mtu {
             return Some(Mismatch::Mtu { ours: ours.mtu, theirs: theirs.mtu });
         }
+        //= docs/fabric.md#4.12
         if ours.queues != theirs.queues {
             return Some(Mismatch::Queues { ours: ours.queues, theirs: theirs.queues });
         }

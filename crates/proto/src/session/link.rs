@@ -179,7 +179,6 @@ impl Link {
         }
         //= docs/fabric.md#4.5
         //= docs/fabric.md#4.6
-        //= docs/fabric.md#4.12
         if let Some(why) = Mismatch::between(&call.own.offer, &control.offer, known) {
             return self.refuse(call, from, control, known, why);
         }
