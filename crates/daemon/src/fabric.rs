@@ -12,6 +12,7 @@ mod cpu;
 mod done;
 mod follow;
 mod job;
+mod limited;
 mod node;
 mod record;
 mod saved;

@@ -1,6 +1,12 @@
 //! The session of a fabric on its thread: who is there, and what follows from that.
 
-use super::{cpu::Cpu, saved::SavedFabric, told::Told, trips::Trips};
+use super::{
+    cpu::Cpu,
+    limited::Limited,
+    saved::SavedFabric,
+    told::{Told, word},
+    trips::Trips,
+};
 use crate::{
     clock::Clock,
     control::Event,
@@ -11,7 +17,7 @@ use linkbraid_fabric::engine::{Control, ControlMessage, Counter};
 use linkbraid_link::{Tap, TapOffloads};
 use linkbraid_proto::{
     Time,
-    session::{Action, Config, Input, Secret, Session, Settings, Verdict},
+    session::{self, Action, Config, Input, Secret, Session, Settings, Verdict},
 };
 use nix::{
     errno::Errno,
@@ -55,6 +61,7 @@ pub(super) struct Heart {
     look_at: Time,
     tell: mpsc::Sender<Event>,
     waiting: VecDeque<Told>,
+    limited: Limited,
     lost: u64,
     over: bool,
     /// When it last looked at the clock.
@@ -95,6 +102,7 @@ impl Heart {
             look_at: now + LOOK,
             tell,
             waiting: VecDeque::new(),
+            limited: Limited::new(saved.nodes),
             lost: 0,
             over: false,
             at: now,
@@ -137,6 +145,7 @@ impl Heart {
             self.session.handle(now, Input::Timeout);
         }
         self.follow();
+        self.tell_limited();
         self.tell_waiting();
         // Without a node that is up there are no frames to look for.
         let look = self.carrier.then_some(self.look_at);
@@ -178,11 +187,17 @@ impl Heart {
                         self.control.set_link(node, epoch);
                         self.fit_offloads();
                     }
-                    self.told(Told::Link { node, old, new });
+                    self.told_of(node, Told::Link { node, old, new });
                     self.fit_carrier();
                 }
                 Action::RoundTrip { node, took } => self.trips.add(node, took),
-                Action::Event(event) => self.told(Told::Event(event)),
+                Action::Event(event) => {
+                    let node = match event {
+                        session::Event::Duplicate { node, .. } => node,
+                        session::Event::OwnNumber { .. } => self.session.node(),
+                    };
+                    self.told_of(node, Told::Event(event));
+                }
             }
         }
     }
@@ -210,9 +225,25 @@ impl Heart {
         if carrier != self.carrier {
             self.carrier = carrier;
             match self.tap.set_carrier(carrier) {
-                Ok(()) => self.told(Told::Carrier(carrier)),
+                Ok(()) => self.told_of(self.session.node(), Told::Carrier(carrier)),
                 Err(error) => tracing::debug!(%error, "the carrier does not follow"),
             }
+        }
+    }
+
+    /// Tells something of a node, or, as of this one, of the fabric.
+    fn told_of(&mut self, node: u16, told: Told) {
+        if self.limited.passes(node, self.at) {
+            self.told(told);
+        }
+    }
+
+    /// Tells of whom too much was to be told, and what is true of them now.
+    fn tell_limited(&mut self) {
+        for (node, count) in self.limited.untold(self.at) {
+            let state = self.session.verdict(node).map_or(if self.carrier { "up" } else { "down" }, word);
+            let node = (node != self.session.node()).then_some(node);
+            self.told(Told::Limited { node, count, state });
         }
     }
 

@@ -102,6 +102,11 @@ fn what_happens_is_told_with_both_sides() {
         assert_eq!((change.old, change.new), (Some(words.0), Some(words.1)));
         assert_eq!((change.reason, change.text.as_str()), (reason, text));
     }
+    let change = Told::Limited { node: Some(3), count: 17, state: "up" }.change("fab0");
+    assert_eq!((change.kind, change.object.as_str(), change.new), (EventKind::Node, "3", Some("up")));
+    assert_eq!(change.text, "17 events were not told, there were too many");
+    let change = Told::Limited { node: None, count: 17, state: "down" }.change("fab0");
+    assert_eq!((change.kind, change.object.as_str(), change.reason), (EventKind::Fabric, "fab0", "limited"));
     let change = Told::Carrier(false).change("fab0");
     assert_eq!((change.kind, change.object.as_str()), (EventKind::Fabric, "fab0"));
 }

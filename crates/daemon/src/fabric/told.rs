@@ -15,6 +15,8 @@ pub(crate) enum Told {
     Carrier(bool),
     /// One of its threads failed.
     Fell,
+    /// Of a node, or of the fabric, there were so many more events than are told; its state now.
+    Limited { node: Option<u16>, count: u64, state: &'static str },
     /// So many things were not told because the loop was behind.
     Lost(u64),
 }
@@ -54,6 +56,15 @@ impl Told {
                 let text = "a thread of it failed; it is started anew".to_owned();
                 self::fabric(fabric, "failed", text)
             }
+            Told::Limited { node, count, state } => Change {
+                kind: node.map_or(EventKind::Fabric, |_| EventKind::Node),
+                object: node.map_or_else(|| fabric.to_owned(), |node| node.to_string()),
+                old: None,
+                new: Some(state),
+                reason: "limited",
+                text: format!("{count} events were not told, there were too many"),
+                took: None,
+            },
             Told::Lost(count) => {
                 let text = format!("{count} events were not told: the daemon was busy");
                 self::fabric(fabric, "lost", text)
