@@ -59,9 +59,12 @@ pub struct End {
     pub proven: bool,
 }
 
+/// What tells two states apart.
+type Essence<'a> = (u16, u64, Option<&'a Known>, Option<&'a Known>, &'a [u64], &'a [Window]);
+
 impl End {
     /// What tells two states apart: all but why the link is down and whether the peer is deaf, which is told and never acted on.
-    fn essence(&self) -> (u16, u64, Option<&Known>, Option<&Known>, &[u64], &[Window]) {
+    fn essence(&self) -> Essence<'_> {
         let End { peer, link, epochs, windows, .. } = self;
         (*peer, link.cookie(), link.peer(), link.rival(), epochs, windows)
     }
