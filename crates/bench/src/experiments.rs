@@ -4,10 +4,12 @@ mod fabric;
 mod failover;
 mod loss;
 mod multicast;
+mod note;
 mod overhead;
 mod plain;
 mod scaling;
 mod soak;
+mod tokens;
 mod unequal;
 mod urgent;
 
@@ -31,11 +33,12 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 10] = [
+pub const EXPERIMENTS: [&Experiment; 11] = [
     &scaling::EXPERIMENT,
     &overhead::EXPERIMENT,
     &unequal::EXPERIMENT,
     &plain::EXPERIMENT,
+    &tokens::EXPERIMENT,
     &multicast::EXPERIMENT,
     &loss::EXPERIMENT,
     &failover::EXPERIMENT,

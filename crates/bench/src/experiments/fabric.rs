@@ -8,7 +8,6 @@ mod kills;
 mod latency;
 mod netpipe;
 mod nodes;
-mod note;
 mod restart;
 mod subject;
 mod throughput;

@@ -7,6 +7,8 @@ use std::fmt::Write;
 
 /// The sizes of messages that fit a line.
 const SIZES: [u64; 5] = [1, 64, 1024, 8192, 65_536];
+/// The same of tokens.
+const TOKEN_SIZES: [u64; 5] = [4, 64, 512, 2048, 8192];
 /// Metrics that stand in the file only.
 const FILE_ONLY: [&str; 8] =
     ["half_min_us", "half_p90_us", "rounds", "again_per_10k", "kills", "off", "file_kib", "twice"];
@@ -14,13 +16,14 @@ const FILE_ONLY: [&str; 8] =
 /// The measures of a report.
 pub(super) fn tables(report: &Report) -> Vec<Table> {
     let mut tables = Vec::new();
-    for (metric, title) in [
-        ("half_us", "RTT/2, median, us"),
-        ("half_p99_us", "RTT/2, 99th percentile, us"),
-        ("mbit", "one message at a time, Mbit/s"),
+    for (metric, title, sizes) in [
+        ("half_us", "RTT/2, median, us", SIZES),
+        ("half_p99_us", "RTT/2, 99th percentile, us", SIZES),
+        ("mbit", "one message at a time, Mbit/s", SIZES),
+        ("token_mbyte", "tokens of all pairs, MB/s", TOKEN_SIZES),
     ] {
-        let rows = sized(report, metric);
-        let head = row_of([title.to_owned()].into_iter().chain(SIZES.map(|bytes| format!("{bytes} B"))));
+        let rows = sized(report, metric, sizes);
+        let head = row_of([title.to_owned()].into_iter().chain(sizes.map(|bytes| format!("{bytes} B"))));
         if !rows.is_empty() {
             tables.push(Table::new(head.each_ref().map(String::as_str), &[0], rows.into_iter()));
         }
@@ -35,7 +38,7 @@ pub(super) fn tables(report: &Report) -> Vec<Table> {
     tables
 }
 
-fn sized(report: &Report, metric: &str) -> Vec<[String; 6]> {
+fn sized(report: &Report, metric: &str, sizes: [u64; 5]) -> Vec<[String; 6]> {
     let mut rows = Vec::new();
     let measures = || report.measures.iter().filter(|m| m.metric == metric && m.bytes.is_some());
     let mut names: Vec<&str> = Vec::new();
@@ -50,7 +53,7 @@ fn sized(report: &Report, metric: &str) -> Vec<[String; 6]> {
             let found = measures().find(|m| m.id == id).and_then(|m| m.spread);
             found.map_or_else(|| "-".to_owned(), |spread| number(spread.median))
         };
-        rows.push(row_of([name.to_owned()].into_iter().chain(SIZES.map(cell))));
+        rows.push(row_of([name.to_owned()].into_iter().chain(sizes.map(cell))));
     }
     rows
 }

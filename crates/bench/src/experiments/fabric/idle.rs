@@ -1,10 +1,10 @@
 //! What a fabric takes of a processor while nothing is sent over it.
 
 use super::ground::Ground;
-use super::note::{self, What};
 use super::subject::{FABRICS, Subject};
 use super::throughput::give_up;
 use crate::activity::ProcessActivity;
+use crate::experiments::note::{self, What};
 use crate::report::{Bound, Goal};
 use crate::run::Run;
 use linkbraid_api::Error;

@@ -2,9 +2,9 @@
 //! other arrives.
 
 use super::ground::Ground;
-use super::note::{self, What};
 use super::subject::{OFI_NET, SHM, Subject, UDP};
 use super::throughput::give_up;
+use crate::experiments::note::{self, What};
 use crate::flow::{Mesh, MeshRecord, SteadyFlow};
 use crate::report::{Bound, Goal};
 use crate::run::Run;

@@ -3,11 +3,11 @@
 
 use super::ground::Ground;
 use super::netpipe;
-use super::note::{self, What};
 use super::subject::{
     OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, VETH, VXLAN,
 };
 use super::throughput::give_up;
+use crate::experiments::note::{self, What};
 use crate::flow::rounds;
 use crate::report::{Bound, Goal};
 use crate::run::Run;

@@ -2,8 +2,8 @@
 //! of seven tries.
 
 use super::ground::Ground;
-use super::note::{self, What};
 use super::subject::Subject;
+use crate::experiments::note::{self, What};
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::{Host, Running, wait_for};

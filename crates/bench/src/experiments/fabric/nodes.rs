@@ -1,9 +1,9 @@
 //! Two to sixteen nodes on one machine: all reach all, and what a node takes of memory.
 
 use super::ground::Ground;
-use super::note::{self, What};
 use super::subject::{SHM, Subject, UDP};
 use crate::activity::Memory;
+use crate::experiments::note::{self, What};
 use crate::flow::Mesh;
 use crate::report::{Bound, Goal};
 use crate::run::Run;

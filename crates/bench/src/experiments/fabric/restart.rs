@@ -2,9 +2,9 @@
 //! life comes.
 
 use super::ground::Ground;
-use super::note::{self, What};
 use super::subject::{FABRICS, Subject};
 use super::throughput::give_up;
+use crate::experiments::note::{self, What};
 use crate::flow::Mesh;
 use crate::report::{Bound, Goal};
 use crate::run::Run;

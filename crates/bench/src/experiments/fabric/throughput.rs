@@ -1,9 +1,9 @@
 //! One TCP flow over each network, in turns, and what the machine does meanwhile.
 
 use super::ground::Ground;
-use super::note::{self, What};
 use super::subject::{OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, VETH, VXLAN};
 use crate::activity::{Activity, Rates};
+use crate::experiments::note::{self, What};
 use crate::report::{Bound, Goal};
 use crate::run::Run;
 use linkbraid_api::Error;

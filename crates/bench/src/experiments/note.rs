@@ -6,7 +6,7 @@ use crate::stats::Spread;
 
 /// A number of something: its name, which number of it, and the unit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct What<'a> {
+pub(in crate::experiments) struct What<'a> {
     pub id: &'a str,
     pub metric: &'a str,
     pub unit: &'a str,

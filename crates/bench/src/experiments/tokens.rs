@@ -1,0 +1,172 @@
+//! A token that pairs of programs bounce: Fig. 5 of the ELT paper.
+
+use super::{Experiment, note};
+use crate::bed::Bed;
+use crate::flow::rounds;
+use crate::plot::{Figure, Panel, Series};
+use crate::report::{Bound, Goal, Report};
+use crate::run::Run;
+use linkbraid_api::Error;
+use linkbraid_lab::{LinkSpec, Topology};
+use note::What;
+use std::time::Duration;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "tokens",
+    about: "a token of 4 bytes to 8 KiB bounced by 1 to 6 pairs of programs, with one link and with two bonded: between a server and a plain host, and between two hosts that both bond",
+    paper: "ELT, Fig. 5",
+    run,
+    figure,
+};
+
+/// Rates of the server's links and of the plain host's, Mbit/s.
+const SLOW: u32 = 100;
+const FAST: u32 = 1000;
+/// Bytes of a token.
+const BYTES: [usize; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
+const QUICK_BYTES: [usize; 4] = [4, 64, 512, 8192];
+/// Pairs of programs.
+const PAIRS: [usize; 6] = [1, 2, 3, 4, 5, 6];
+const QUICK_PAIRS: [usize; 2] = [1, 6];
+/// How long a token is bounced.
+const TIME: Duration = Duration::from_millis(400);
+const QUICK_TIME: Duration = Duration::from_millis(200);
+/// The metric.
+const METRIC: &str = "token_mbyte";
+/// What two links came to against one at their best, in the paper (16.4 and 8.9 MB/s).
+const PAPER_GAIN: f64 = 1.843;
+/// Below this size the paper's two links were as fast as one; ours may lose this much.
+const SMALL: usize = 512;
+const SMALL_GOAL: f64 = 0.9;
+
+/// The labs: with one link, and with two of them. A plain host knows one MAC of the server, so what it sends takes one link.
+const PLAIN: [&str; 2] = ["one", "two"];
+const PEERS: [&str; 2] = ["peer-one", "peer-two"];
+
+fn id(links: &str, pairs: usize, bytes: usize) -> String {
+    format!("tokens/{links}/{pairs}/{bytes}")
+}
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let host = |links: usize| vec![LinkSpec::switch(0, Some(SLOW)); links];
+    let lab =
+        |links| Topology::empty("lab", 1).host(host(links)).plain_host([LinkSpec::switch(0, Some(FAST))]);
+    let one = run.bare("one", lab(1))?;
+    let two = run.bonded("two", lab(2))?;
+    let peer_one = run.bare("peer-one", Topology::symmetric(2, 1, Some(SLOW)))?;
+    let peer_two = run.bonded("peer-two", Topology::symmetric(2, 2, Some(SLOW)))?;
+    let beds = [&one, &two, &peer_one, &peer_two];
+    let quick = run.settings.quick;
+    let (sizes, counts): (&[usize], &[usize]) =
+        if quick { (&QUICK_BYTES, &QUICK_PAIRS) } else { (&BYTES, &PAIRS) };
+    let time = if quick { QUICK_TIME } else { TIME };
+    for turn in 0..run.settings.repeat {
+        for pairs in counts {
+            for bytes in sizes {
+                for bed in beds {
+                    measure(run, bed, turn, (bed.name(), *pairs, *bytes), time)?;
+                }
+            }
+        }
+    }
+    for pairs in counts {
+        for bytes in sizes {
+            for [one, two] in [PLAIN, PEERS] {
+                note::compare(run, &id(two, *pairs, *bytes), &id(one, *pairs, *bytes), METRIC);
+            }
+        }
+    }
+    goals(run, sizes, counts);
+    Ok(())
+}
+
+/// Bounces a token of each pair at once.
+fn measure(
+    run: &mut Run<'_>,
+    bed: &Bed,
+    turn: u32,
+    (links, pairs, bytes): (&str, usize, usize),
+    time: Duration,
+) -> Result<(), Error> {
+    let id = id(links, pairs, bytes);
+    if !run.wants(&id) {
+        return Ok(());
+    }
+    run.check()?;
+    let (server, client) = (bed.host("a")?, bed.host("b")?);
+    let address = server.ipv4();
+    let bounced: Result<Vec<u64>, Error> = std::thread::scope(|scope| {
+        let begun: Vec<_> =
+            (0..pairs).map(|_| scope.spawn(|| rounds(client, server, address, bytes, time))).collect();
+        begun
+            .into_iter()
+            .map(|pair| match pair.join() {
+                Ok(half) => half.map(|half| half.count()),
+                Err(_) => Err(Error::new(&id, "cannot bounce a token", "its thread panicked")),
+            })
+            .collect()
+    });
+    match bounced {
+        Ok(counts) => {
+            let mbyte = counts.iter().sum::<u64>() as f64 * bytes as f64 / time.as_secs_f64() / 1e6;
+            let typed = format!("{pairs} pairs, {bytes} bytes to and fro");
+            note::value(run, What { id: &id, metric: METRIC, unit: "MB/s" }, &typed, turn, mbyte);
+            note::bytes(run, &id, bytes);
+            run.say(&format!("  {id:<32} #{} {mbyte:>9.3} MB/s", turn + 1))
+        }
+        Err(error) => run.fail(&id, error),
+    }
+}
+
+fn goals(run: &mut Run<'_>, sizes: &[usize], counts: &[usize]) {
+    let best = |links: &str| {
+        let all = counts.iter().flat_map(|pairs| sizes.iter().map(|bytes| id(links, *pairs, *bytes)));
+        all.filter_map(|id| note::median(run, &id, METRIC)).max_by(f64::total_cmp)
+    };
+    let mut goals = Vec::new();
+    for [one, two] in [PLAIN, PEERS] {
+        let gain = best(two).zip(best(one)).map(|(two, one)| two / one);
+        let what = "times the best of one link, the best of two (the paper's ratio)";
+        goals.push(Goal::new(&format!("tokens/{two}"), what, Bound::AtLeast, PAPER_GAIN, gain));
+        let all = counts.iter().flat_map(|pairs| sizes.iter().map(move |bytes| (*pairs, *bytes)));
+        let small = all.filter(|(_, bytes)| *bytes < SMALL);
+        let least = small
+            .filter_map(|(pairs, bytes)| {
+                note::ratio(run, &id(two, pairs, bytes), &id(one, pairs, bytes), METRIC)
+            })
+            .min_by(f64::total_cmp);
+        let what = "of one link, two links with tokens below 512 bytes, the least";
+        goals.push(Goal::new(&format!("tokens/{two}"), what, Bound::AtLeast, SMALL_GOAL, least));
+    }
+    goals.into_iter().for_each(|goal| note::goal(run, goal));
+}
+
+fn figure(report: &Report) -> Figure {
+    let at = |bytes: usize| (bytes as f64).log2();
+    let panel = |links: &str, title: &str| {
+        let series = PAIRS.map(|pairs| Series {
+            name: if pairs == 1 { "1 pair".into() } else { format!("{pairs} pairs") },
+            points: BYTES
+                .iter()
+                .filter_map(|bytes| {
+                    Some((at(*bytes), report.measure(&id(links, pairs, *bytes), METRIC)?.spread?))
+                })
+                .collect(),
+        });
+        let series: Vec<Series> = series.into_iter().filter(|series| !series.points.is_empty()).collect();
+        Panel {
+            title: title.into(),
+            x_label: "bytes in a token".into(),
+            y_label: "MB/s".into(),
+            ticks: BYTES.map(|bytes| (at(bytes), bytes.to_string())).into(),
+            ..Panel::lines(series)
+        }
+    };
+    let panels = vec![
+        panel("one", &format!("One link of {SLOW} Mbit/s, a plain host")),
+        panel("two", &format!("Two links of {SLOW} Mbit/s, a plain host")),
+        panel("peer-one", &format!("One link of {SLOW} Mbit/s")),
+        panel("peer-two", &format!("Two links of {SLOW} Mbit/s, both hosts bond")),
+    ];
+    Figure { title: "tokens: bounced by pairs of programs".into(), panels }
+}
