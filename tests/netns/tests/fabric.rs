@@ -230,6 +230,9 @@ fn a_fabric_is_a_member_of_a_bond_beside_a_nic() {
     wait_until(SOON, "the fabric's share", through, |bytes| *bytes > 7_000).unwrap_or_else(|e| panic!("{e}"));
     net.kill("b");
     wait_states(&net, "a", &[NodeState::Down]);
+    // The answers take the NIC once the other end's bond has seen that its fabric lost its carrier.
+    let rest = [("eth0".to_owned(), true), ("fab0".to_owned(), false)];
+    wait_until(SOON, "the NIC alone", carries, |members| *members == rest).unwrap_or_else(|e| panic!("{e}"));
     let said =
         b.sh(&format!("ping -q -c 50 -i 0.02 -s 1400 -W 1 {}", a.ipv4())).expect("the NIC carries all of it");
     assert!(said.contains(" 0% packet loss"), "{said}");
