@@ -167,8 +167,6 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     fabric::adopt_all(&mut control, &mut news).await;
     adopt::all(&mut control).await;
     control.inherit_until = Some(control.clock.now() + INHERIT);
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    tracing::info!(bonds = control.bonds.len(), "ready");
     apply::at_start(&mut control, options.config.as_deref());
     let mut ready = false;
     let served = server.serve(calls, feed);
