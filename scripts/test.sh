@@ -34,13 +34,12 @@ step() {
 	printf '== %s: ok, %d s\n' "$name" $((SECONDS - begun))
 }
 
-# The crates that touch no kernel: their tests run side by side. All others make interfaces and measure traffic,
-# so they run one at a time.
+# The crates that touch no kernel: their tests run side by side. All others make interfaces and some measure traffic:
+# those run one at a time, see test-lanes.sh.
 pure=(linkbraid-wire linkbraid-proto linkbraid-api)
-chosen=() others=()
+chosen=()
 for crate in "${pure[@]}"; do
 	chosen+=(-p "$crate")
-	others+=(--exclude "$crate")
 done
 
 scripts/snapshot.sh >"$scratch/before"
@@ -52,7 +51,7 @@ step "protocol" "$CARGO" test --locked --quiet "${chosen[@]}"
 step "orders of memory accesses" env RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom" \
 	"$CARGO" test --release --locked --quiet -p linkbraid-fabric --lib ring::orders
 step "build" "$CARGO" build --release --locked --quiet --bin linkbraid
-step "data path and namespaces" env RUST_TEST_THREADS=1 "$CARGO" test --locked --quiet --workspace "${others[@]}"
+step "data path and namespaces" scripts/test-lanes.sh "${pure[@]}"
 step "install" scripts/test-install.sh "$LINKBRAID_BIN"
 step "demo" "$LINKBRAID_BIN" lab demo
 step "stock kernel in a guest" tests/vm/smoke
