@@ -1,25 +1,22 @@
 //! The loop: every input of the daemon comes through here, one at a time.
 
+mod answers;
+mod links;
+
 use crate::{
     Options, adopt, apply,
     bond::Bond,
-    check, class,
     clock::Clock,
     error::About as _,
     fabric::{self, Fabric, Told},
     history::{Feed, new_feed},
-    member,
-    pending::{self, Outcome},
-    record,
+    pending,
     server::{Call, Server},
-    setup::{self, check_inspector, check_policy},
     state::StateDir,
 };
-use linkbraid_api::{BondSet, Error, Records, Reply, Request};
+use linkbraid_api::Error;
 use linkbraid_dataplane::HookChoice;
-use linkbraid_link::{
-    ArpPlusSender, CarrierPoll, LinkEvent, Neighbour, NeighbourReader, Netlink, PortFlags, Watch,
-};
+use linkbraid_link::{ArpPlusSender, CarrierPoll, Neighbour, NeighbourReader, Netlink, Watch};
 use linkbraid_proto::Time;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::{
@@ -31,7 +28,7 @@ use std::{
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::{mpsc, oneshot},
+    sync::mpsc,
 };
 
 /// Requests and frames waiting for the loop; senders wait when it is full.
@@ -343,248 +340,6 @@ impl Control {
             bond.plain.ask(now, bond.ifindex, &self.neighbours);
         }
     }
-
-    async fn link_event(&mut self, event: LinkEvent) {
-        match event {
-            LinkEvent::LinkChanged(link) => self.link_changed(&link).await,
-            LinkEvent::LinkGone { index, .. } => self.link_gone(index).await,
-            LinkEvent::AddressesChanged { index } => self.addresses_changed(index).await,
-            LinkEvent::NeighbourChanged { index, .. } => {
-                for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == index) {
-                    bond.plain.touch();
-                }
-            }
-            LinkEvent::Resync => self.resync().await,
-        }
-    }
-
-    async fn link_changed(&mut self, link: &linkbraid_link::LinkInfo) {
-        self.applies.link_came(&link.name, self.clock.now());
-        fabric::link_changed(self, link.index).await;
-        let clock = self.clock;
-        // What an event says may be over: it waited while the loop did something else.
-        let fresh = match self.bond_of(link.index) {
-            Some(_) => self.netlink.link_by_index(link.index).await.ok(),
-            None => None,
-        };
-        let link = fresh.as_ref().unwrap_or(link);
-        for bond in self.bonds.values_mut() {
-            if let Err(error) = bond.write_stripe_above(&self.netlink, link).await {
-                tracing::warn!(%error, "TCP over it may be slow");
-            }
-            // Somebody took it out and put it back: the bridge has given it the flags of an ordinary port.
-            let is_ours = link.controller == Some(bond.ifindex)
-                && bond.members.iter().any(|member| member.ifindex == link.index);
-            if is_ours
-                && link.port.is_some_and(|flags| flags != PortFlags::MEMBER)
-                && let Err(error) = self.netlink.set_port_flags(link.index, PortFlags::MEMBER).await
-            {
-                tracing::error!(member = %link.name, %error, "port flags not set");
-            }
-            if bond.refresh_member(link) {
-                let mac = bond.mac;
-                if let Err(error) = member::keep_mac(&self.netlink, bond).await {
-                    tracing::error!(%error, "the bond has the MAC of no member");
-                }
-                bond.tell_members(clock);
-                bond.act(&mut self.sender, clock);
-                if let Err(error) = bond.write_tables(clock) {
-                    tracing::error!(%error, "the data path is behind");
-                }
-                if let Err(error) = bond.write_stripe(&self.netlink).await {
-                    tracing::error!(%error, "stripe length not set");
-                }
-                if bond.mac != mac {
-                    bond.announce(&mut self.sender, clock);
-                }
-            }
-        }
-    }
-
-    /// A bond or a member was deleted, or a member moved to another namespace, under us.
-    async fn link_gone(&mut self, index: u32) {
-        fabric::link_gone(self, index).await;
-        if let Some(name) =
-            self.bonds.values().find(|bond| bond.ifindex == index).map(|b| b.saved.name.clone())
-        {
-            tracing::warn!(bond = %name, "somebody deleted the bond's interface, putting its members back");
-            if let Err(error) = setup::delete(self, &name).await {
-                tracing::error!(%error, "not everything could be put back");
-            }
-            return;
-        }
-        let Some(name) = self.bond_of(index) else { return };
-        let Some(mut bond) = self.bonds.remove(&name) else { return };
-        let gone = bond.members.iter().find(|member| member.ifindex == index).map(|m| m.name.clone());
-        let text = "deleted, or moved to another network namespace, by somebody else";
-        bond.history.member(&gone.unwrap_or_default(), "gone", text);
-        bond.members.retain(|member| member.ifindex != index);
-        member::disinherit(&mut bond.saved, index);
-        if let Err(error) = bond.path.detach_member(index) {
-            tracing::debug!(%error, "nothing to detach");
-        }
-        let kept = member::keep_mac(&self.netlink, &mut bond).await;
-        let settled = member::settle(self, &mut bond).await;
-        let saved = self.state.write(&bond.saved);
-        bond.announce(&mut self.sender, self.clock);
-        if let Err(error) = kept.and(settled).and(saved) {
-            tracing::error!(%error, "the bond is behind");
-        }
-        self.bonds.insert(name, bond);
-    }
-
-    /// The bond that has a member of that index.
-    fn bond_of(&self, index: u32) -> Option<String> {
-        let has = |bond: &&Bond| bond.members.iter().any(|member| member.ifindex == index);
-        self.bonds.values().find(has).map(|bond| bond.saved.name.clone())
-    }
-
-    async fn addresses_changed(&mut self, index: u32) {
-        fabric::addresses_changed(self, index).await;
-        for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == index) {
-            if let Err(error) = bond.read_addresses(&self.netlink, self.clock).await {
-                tracing::warn!(%error, "addresses not read");
-            }
-        }
-    }
-
-    /// Events were lost: read everything anew.
-    async fn resync(&mut self) {
-        let links = match self.netlink.links().await {
-            Ok(links) => links,
-            Err(error) => return tracing::error!(%error, "cannot read the interfaces"),
-        };
-        let members = self.bonds.values().flat_map(|bond| bond.members.iter().map(|member| member.ifindex));
-        let members = members.chain(self.fabrics.values().map(|fabric| fabric.saved.ifindex));
-        let gone: Vec<u32> = members.filter(|index| links.iter().all(|link| link.index != *index)).collect();
-        for index in gone {
-            self.link_gone(index).await;
-        }
-        for link in &links {
-            self.link_changed(link).await;
-            self.addresses_changed(link.index).await;
-        }
-    }
-
-    pub(crate) async fn answer(
-        &mut self,
-        request: Request,
-        pid: Option<i32>,
-        answer: oneshot::Sender<Reply>,
-    ) {
-        let done = match request {
-            Request::BondAdd(request) => setup::add(self, request).await.map(Outcome::Done),
-            Request::BondSet(request) => self.bond_set(request).await.map(Outcome::Done),
-            Request::BondDel(request) => setup::delete(self, &request.name).await.map(Outcome::Done),
-            Request::FabricAdd(request) => fabric::add(self, request).await,
-            Request::FabricSet(request) => fabric::set(self, request).await,
-            Request::FabricDel(request) => fabric::delete(self, &request.name).await,
-            Request::MemberAdd(request) => member::add(self, request).await.map(Outcome::Waits),
-            Request::MemberSet(request) => member::set(self, &request).await.map(Outcome::Done),
-            Request::MemberDel(request) => member::delete(self, &request).await.map(Outcome::Waits),
-            Request::ClassAdd(request) => class::add(self, request).await.map(Outcome::Done),
-            Request::ClassSet(request) => class::set(self, request).await.map(Outcome::Done),
-            Request::ClassDel(request) => class::delete(self, request).await.map(Outcome::Done),
-            Request::Apply(request) => return apply::ask(self, request, answer),
-            Request::Run(request) => class::run(self, &request, pid).map(Outcome::Done),
-            Request::Monitor { bond: Some(name) } if !self.is_known(&name) => Err(self.no_bond(&name)),
-            Request::Monitor { .. } => Ok(Outcome::Done(Vec::new())),
-            Request::FabricShow { name } => return reply(answer, self.of_fabrics(name, fabric::records)),
-            Request::FabricStats { name } => return reply(answer, self.of_fabrics(name, fabric::stats)),
-            Request::Show { name: Some(name) } if self.fabrics.contains_key(&name) => {
-                return reply(answer, self.of_fabrics(Some(name), fabric::records));
-            }
-            Request::Stats { name: Some(name) } if self.fabrics.contains_key(&name) => {
-                return reply(answer, self.of_fabrics(Some(name), fabric::stats));
-            }
-            Request::Show { name } => return reply(answer, self.records(name, record::bonds)),
-            Request::Peers { bond } => return reply(answer, self.records(bond, record::peers)),
-            Request::Lanes { bond } => return reply(answer, self.records(bond, record::lanes)),
-            Request::ClassShow { bond } => return reply(answer, self.records(bond, record::classes)),
-            Request::Latency { name } => return reply(answer, self.records(name, record::latency)),
-            Request::Stats { name } => return reply(answer, self.records(name, record::stats)),
-            Request::Check { interfaces } => {
-                let found = check::run(self, interfaces).await;
-                let found = found.map_or_else(Reply::Error, |found| Reply::Records(Records::Findings(found)));
-                return reply(answer, found);
-            }
-        };
-        match done {
-            Ok(Outcome::Waits(pending)) => self.pending.push(pending, answer),
-            Ok(Outcome::Fabric(ticket)) => self.jobs.answer(ticket, answer),
-            Ok(Outcome::Done(warnings)) => reply(answer, Reply::Done { warnings }),
-            Err(error) => reply(answer, Reply::Error(error)),
-        }
-    }
-
-    fn records(
-        &self,
-        name: Option<String>,
-        make: impl Fn(&[&Bond], Time) -> Result<Records, Error>,
-    ) -> Reply {
-        let bonds: Vec<&Bond> = match &name {
-            Some(name) => match self.bonds.get(name) {
-                Some(bond) => vec![bond],
-                None => return Reply::Error(self.no_bond(name)),
-            },
-            None => self.bonds.values().collect(),
-        };
-        make(&bonds, self.clock.now()).map_or_else(Reply::Error, Reply::Records)
-    }
-
-    fn of_fabrics(&self, name: Option<String>, make: impl Fn(&[&Fabric], Time) -> Records) -> Reply {
-        let fabrics: Vec<&Fabric> = match &name {
-            Some(name) => match self.fabrics.get(name) {
-                Some(fabric) => vec![fabric],
-                None => return Reply::Error(self.no_fabric(name)),
-            },
-            None => self.fabrics.values().collect(),
-        };
-        Reply::Records(make(&fabrics, self.clock.now()))
-    }
-
-    /// Whether it is a bond or a fabric.
-    fn is_known(&self, name: &str) -> bool {
-        self.bonds.contains_key(name) || self.fabrics.contains_key(name)
-    }
-
-    async fn bond_set(&mut self, set: BondSet) -> Result<Vec<String>, Error> {
-        let Some(bond) = self.bonds.get_mut(&set.name) else { return Err(self.no_bond(&set.name)) };
-        check_inspector(&set.name, &set.inspector)?;
-        check_policy(&set.name, set.policy)?;
-        // What the kernel may refuse comes first.
-        let measured = bond.latency.is_some();
-        if let Some(addresses) = &set.addresses {
-            setup::set_addresses(&self.netlink, bond, addresses).await?;
-        }
-        if let Some(on) = set.latency {
-            bond.measure_latency(on)?;
-        }
-        if let Some(mtu) = set.mtu
-            && let Err(error) = member::set_mtu(&self.netlink, bond, mtu).await
-        {
-            if let Err(error) = bond.measure_latency(measured) {
-                tracing::error!(%error, "latency is measured otherwise than before");
-            }
-            return Err(error);
-        }
-        bond.saved.latency = set.latency.unwrap_or(bond.saved.latency);
-        bond.saved.policy = set.policy.unwrap_or(bond.saved.policy);
-        bond.saved.stripe = set.stripe.unwrap_or(bond.saved.stripe);
-        bond.saved.damping = set.damping.unwrap_or(bond.saved.damping);
-        bond.saved.set_inspector(set.inspector);
-        bond.read_addresses(&self.netlink, self.clock).await?;
-        bond.tell_timing(self.clock);
-        bond.write_tables(self.clock)?;
-        bond.write_stripe(&self.netlink).await?;
-        self.state.write(&bond.saved)?;
-        Ok(Vec::new())
-    }
-}
-
-/// The client may have hung up.
-fn reply(answer: oneshot::Sender<Reply>, reply: Reply) {
-    let _ = answer.send(reply);
 }
 
 /// How often systemd wants a sign of life, if it does: half of its patience.

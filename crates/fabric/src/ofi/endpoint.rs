@@ -104,7 +104,7 @@ impl Endpoint {
     /// # Errors
     /// What failed.
     pub fn open(offer: &Offer, sizes: Sizes, peers: usize, waits: bool) -> Result<Self, Failure> {
-        let (library, info) = (offer.library(), offer.info());
+        let (library, info) = (offer.loaded(), offer.info());
         let pool =
             Pool::new(sizes).ok_or(Failure { what: "take memory", error: -(libc::ENOMEM as isize) })?;
         let mut av_attr = AvAttr {

@@ -24,7 +24,7 @@ const NOTHING_FOUND: c_int = -libc::ENODATA;
 
 /// Something that a provider offers: a list of which the first is used.
 pub struct Offer {
-    library: &'static Library,
+    loaded: &'static Library,
     info: *mut Info,
 }
 
@@ -34,7 +34,7 @@ unsafe impl Send for Offer {}
 impl Drop for Offer {
     fn drop(&mut self) {
         // SAFETY: it came from the library, and nobody else has it.
-        unsafe { (self.library.freeinfo)(self.info) };
+        unsafe { (self.loaded.freeinfo)(self.info) };
     }
 }
 
@@ -46,7 +46,7 @@ impl Offer {
         if info.is_null() {
             return None;
         }
-        let hints = Self { library, info };
+        let hints = Self { loaded: library, info };
         // SAFETY: an empty one has all attributes, each its own, and texts in it are freed with it (`fi_getinfo(3)`).
         unsafe {
             (*info).caps = abi::MSG | abi::SEND | abi::RECV;
@@ -77,10 +77,10 @@ impl Offer {
         let mut info = ptr::null_mut();
         // SAFETY: both texts and the hints live for the call, and a list comes back only if all went well.
         let done = unsafe {
-            let getinfo = hints.library.getinfo;
+            let getinfo = hints.loaded.getinfo;
             getinfo(abi::VERSION, pointer(&node), pointer(&service), flags, hints.info, &raw mut info)
         };
-        if done != 0 || info.is_null() { Err(done) } else { Ok(Self { library: hints.library, info }) }
+        if done != 0 || info.is_null() { Err(done) } else { Ok(Self { loaded: hints.loaded, info }) }
     }
 
     /// What `provider` offers at this node's own address, for so many messages posted at a time.
@@ -155,8 +155,8 @@ impl Offer {
             return Ok(bytes.to_vec());
         }
         let name = self.name().ok_or("the provider has no name")?;
-        let hints = Self::hints(self.library, Some(&name), 0).ok_or("there is no memory")?;
-        let found = Self::ask(&hints, Some(peer), 0).map_err(|error| self.library.words(error as isize))?;
+        let hints = Self::hints(self.loaded, Some(&name), 0).ok_or("there is no memory")?;
+        let found = Self::ask(&hints, Some(peer), 0).map_err(|error| self.loaded.words(error as isize))?;
         // SAFETY: the address has that many bytes, or is null.
         let bytes = unsafe {
             let Info { dest_addr, dest_addrlen, .. } = *found.info;
@@ -185,8 +185,8 @@ impl Offer {
     }
 
     /// The library that this is an offer of.
-    pub fn library(&self) -> &'static Library {
-        self.library
+    pub fn loaded(&self) -> &'static Library {
+        self.loaded
     }
 
     /// For the calls that open what is offered.
