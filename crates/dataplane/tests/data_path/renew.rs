@@ -59,7 +59,8 @@ fn a_renewed_data_path_is_as_one_that_was_just_loaded() {
     assert_eq!(rig.arrives(0, &arp_plus).reasons, ["rx_arp_plus"]);
     rig.path.maps().for_each(fill);
     let mut types = BTreeSet::new();
-    for map in rig.path.maps() {
+    // What the holder's map has is what it was loaded with, and nobody sees it.
+    for map in rig.path.maps().filter(|map| map.map_type() != MapType::Xskmap) {
         // This takes the frame out of the ring.
         assert!(!is_empty(map), "{:?} was not filled", map.name());
         types.insert(format!("{:?}", map.map_type()));
