@@ -18,9 +18,11 @@
  * its bytes are made dearer (lb_progress.drag), and cheaper again as time goes by without such holes.
  *
  * A lane that has swallowed several stripes in a row, all of them old, while other lanes of the flow delivered, is dead
- * for all we know: it becomes so dear that hardly anything goes there until the daemon's probes have found out. And a
- * flow whose ACKs have ceased with a hole open (TCP's tail loss probe and time-outs come now) stays off the hole's lane.
- * Writes lb_flows and the drag in lb_progresses. Called by lb_egress (remember_stripe) and lb_ingress (damp).
+ * for all we know: it is shunned for a moment, and for twice as long each time that it is found so again, until the
+ * daemon's probes have found out. A machine that had a hiccup looks the same, so the first moment is short. And a flow
+ * whose ACKs have ceased with a hole open (TCP's tail loss probe and time-outs come now) stays off the hole's lane.
+ * Writes lb_flows, and the drag and the shunned lanes in lb_progresses. Called by lb_egress (remember_stripe) and
+ * lb_ingress (damp).
  */
 #ifndef LB_DAMP_BPF_H
 #define LB_DAMP_BPF_H
@@ -54,11 +56,16 @@
 /* Such a hole doubles its lane's drag and adds this; the greatest drag is 1024 times the cost. */
 #define DRAG_STEP 16
 #define DRAG_MAX (1024 * 256)
-/* A lane is dead for all we know after so many old stripes without a word; it then has this drag, and its turn
- * comes only after the others have carried so many bytes more. */
+/* But not twice within so much time: what made one flow's data late did so to all flows at once, us. */
+#define DRAG_PAUSE_US (LATE_NS / 1000)
+/* A lane is dead for all we know after so many old stripes without a word. */
 #define SILENT_STRIPES 3
-#define SILENT_DRAG (DRAG_MAX / 4)
-#define SILENT_BYTES (2 * 1024 * 1024)
+/* For how long it is shunned first, at most, and after how much time in use that begins anew, us. */
+#define SHUN_US_FIRST (40 * 1000)
+#define SHUN_US_MAX (5 * 1000 * 1000)
+#define SHUN_US_FORGOTTEN (1000 * 1000)
+/* In virtual time, how far a shunned lane is put ahead of all others: farther than they will ever come. */
+#define SHUN_LEAD (1ull << 62)
 /* Each time so much has passed, every drag loses 1/32, ns. */
 #define EASE_NS (20 * 1000 * 1000)
 
@@ -131,6 +138,7 @@ struct judge_walk {
 	struct lb_flow *flow;
 	const struct sack_view *sack;
 	__u32 ack;
+	__u32 tried_us;   /* no stripe sent before this speaks of lanes that were taken back */
 	__u32 old_us;     /* holes in stripes sent before this are old */
 	__u32 generation;
 	__u32 lanes_seen; /* lanes on which data sent later than this point has arrived */
@@ -147,12 +155,12 @@ struct judge_walk {
 	__u8 by_age;      /* some hole counts as a loss for its age alone */
 };
 
-/* A stripe of a lane is old, and nothing of it has arrived. */
-static __always_inline void count_silent(struct judge_walk *walk, __u32 lane)
+/* A stripe of a lane is old, and nothing of it has arrived. One from before the lane was tried anew says nothing new. */
+static __always_inline void count_silent(struct judge_walk *walk, const struct lb_stripe *stripe)
 {
-	__u32 shift = 4 * (lane & (LB_LANES_MAX - 1));
+	__u32 shift = 4 * (stripe->lane & (LB_LANES_MAX - 1));
 
-	if ((walk->silent >> shift & 0xf) < SILENT_STRIPES)
+	if (!before(stripe->sent_us, walk->tried_us) && (walk->silent >> shift & 0xf) < SILENT_STRIPES)
 		walk->silent += 1ull << shift;
 }
 
@@ -202,7 +210,7 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 		walk->by_age = 1;
 		is_proven = 1;
 		if (!starts_arrived)
-			count_silent(walk, stripe->lane);
+			count_silent(walk, stripe);
 	}
 	if (!is_proven) {
 		walk->limit = starts_arrived ? stripe->end - 1 : stripe->start;
@@ -227,39 +235,72 @@ static __always_inline __u64 patience(const struct lb_config *bond, const struct
 }
 
 /* A lane was late: it gets less. */
-static __always_inline void drag_lane(struct lb_progress *progress, __u32 lane)
+static __always_inline void drag_lane(struct lb_progress *progress, __u32 lane, __u64 now)
 {
 	__u32 drag;
 
 	if (progress->generation != lane >> 4)
 		return;
 	lane &= LB_LANES_MAX - 1;
+	/* What a shunned lane still had to bring says nothing about what it will do. */
+	if (progress->shun_us[lane] || now_us(now) - progress->dragged_us[lane] < DRAG_PAUSE_US)
+		return;
+	progress->dragged_us[lane] = now_us(now);
 	drag = progress->drag[lane];
 	drag += drag + DRAG_STEP;
 	progress->drag[lane] = drag < DRAG_MAX ? drag : DRAG_MAX;
 }
 
 /* The lane of the lowest hole has swallowed everything for a while, and other lanes have not. */
-static __always_inline void shun_lane(const struct lb_plan *plan, struct lb_progress *progress,
-				      const struct judge_walk *walk)
+static __always_inline void shun_lane(struct lb_progress *progress, const struct judge_walk *walk, __u64 now)
 {
-	__u32 lane = walk->hole_lane & (LB_LANES_MAX - 1);
+	__u32 lane = walk->hole_lane & (LB_LANES_MAX - 1), us;
 
 	if (walk->hole_lane >> 4 != progress->generation || (walk->silent >> 4 * lane & 0xf) < SILENT_STRIPES ||
-	    !walk->heard || walk->heard & 1u << lane || progress->drag[lane] >= SILENT_DRAG)
+	    !walk->heard || walk->heard & 1u << lane || progress->shun_us[lane])
 		return;
-	progress->drag[lane] = SILENT_DRAG;
-	__sync_fetch_and_add(&progress->time[lane], (__u64)SILENT_BYTES * plan->lanes[lane].byte_cost);
+	us = 2 * progress->last_shun_us[lane];
+	if (!us || now_us(now) - progress->shunned_us[lane] > SHUN_US_FORGOTTEN)
+		us = SHUN_US_FIRST;
+	if (us > SHUN_US_MAX)
+		us = SHUN_US_MAX;
+	progress->shunned_us[lane] = now_us(now);
+	progress->last_shun_us[lane] = us;
+	progress->shun_us[lane] = us;
+	__sync_fetch_and_add(&progress->time[lane], SHUN_LEAD);
 }
 
-/* Time passes: lanes that were late get more again. */
-static __always_inline void ease_lanes(struct lb_progress *progress, __u64 now)
+/*
+ * Time passes: lanes that were late get more again, and shunned ones are tried anew. Not static, so that the verifier
+ * walks its loop once, and not from each caller's state.
+ */
+__noinline int ease_all(__u32 number, __u64 now)
 {
-	if (now - progress->eased_ns < EASE_NS)
-		return;
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
+	__u32 us = now_us(now);
+	__u64 latest;
+
+	if (!plan || !progress)
+		return 0;
 	progress->eased_ns = now;
-	for (__u32 i = 0; i < LB_LANES_MAX; i++)
+	latest = progress->time[latest_lane(plan, progress)];
+	for (__u32 i = 0; i < LB_LANES_MAX; i++) {
 		progress->drag[i] -= (progress->drag[i] + 31) / 32;
+		if (progress->shun_us[i] && us - progress->shunned_us[i] >= progress->shun_us[i]) {
+			progress->time[i] = latest;
+			progress->shunned_us[i] = us;
+			progress->tried_us = us;
+			progress->shun_us[i] = 0;
+		}
+	}
+	return 0;
+}
+
+static __always_inline void ease_lanes(const struct lb_progress *progress, __u32 number, __u64 now)
+{
+	if (now - progress->eased_ns >= EASE_NS)
+		ease_all(number, now);
 }
 
 /* The ACK moved: what does the end of the hole teach about the lanes' skew? */
@@ -269,7 +310,7 @@ static __always_inline void end_hole(const struct lb_config *bond, struct lb_flo
 	__u64 age = now - flow->hole_since_ns;
 
 	if (age > LATE_NS && flow->hole_lane != LB_NO_LANE)
-		drag_lane(progress, flow->hole_lane);
+		drag_lane(progress, flow->hole_lane, now);
 	if (!flow->told && age <= bond->damp_ns_max) {
 		if (age > flow->skew_ns)
 			flow->skew_ns = age;
@@ -363,7 +404,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	if (!plan || !progress || plan->n_lanes < 2 || plan->policy != LB_SPREAD)
 		return 0;
 	now = bpf_ktime_get_ns();
-	ease_lanes(progress, now);
+	ease_lanes(progress, number, now);
 	if (flow->hole_since_ns && before(flow->hole, view.ack))
 		end_hole(bond, flow, progress, now);
 	if (!read_sack(skb, &view, &sack)) {
@@ -386,11 +427,14 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	}
 	all = (1u << sack.n) - 1;
 	walk.plan = plan->generation;
+	walk.tried_us = progress->tried_us;
+	if (now_us(now) - walk.tried_us > SHUN_US_FORGOTTEN)
+		walk.tried_us = now_us(now) - AGE_US_MAX;
 	keep = judge_blocks(bond, flow, &view, &sack, now, is_new, plan->n_lanes, &walk);
 	if (is_new)
 		flow->hole_lane = walk.is_covered ? walk.hole_lane : LB_NO_LANE;
 	if (walk.is_covered && walk.by_age)
-		shun_lane(plan, progress, &walk);
+		shun_lane(progress, &walk, now);
 	flow->acked_ns = now;
 	if (is_dsack(&view, &sack)) {
 		/* What was told as a loss was none: such mistakes must not feed on themselves. */

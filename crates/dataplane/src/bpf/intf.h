@@ -273,7 +273,7 @@ struct lb_class_plans {
 	__u16 number[LB_CLASSES_MAX];
 };
 
-/* How far each lane is in virtual time. Written by egress; its drag by ingress. */
+/* How far each lane is in virtual time. Written by egress; what is said of late and silent lanes by ingress. */
 struct lb_progress {
 	__u32 generation;
 	/* Buffers that took a turn. */
@@ -281,6 +281,14 @@ struct lb_progress {
 	__u64 time[LB_LANES_MAX];
 	/* What a byte costs more on a lane whose data arrives late, in 1/256 of its cost. */
 	__u32 drag[LB_LANES_MAX];
+	/* When a lane's drag grew, us, and when it was shunned or taken back, us; when any lane was taken back, us. */
+	__u32 dragged_us[LB_LANES_MAX];
+	__u32 shunned_us[LB_LANES_MAX];
+	__u32 tried_us;
+	__u32 pad;
+	/* For how long it is shunned, us; 0 when it is not. And for how long when it was shunned last. */
+	__u32 shun_us[LB_LANES_MAX];
+	__u32 last_shun_us[LB_LANES_MAX];
 	__u64 eased_ns;
 };
 

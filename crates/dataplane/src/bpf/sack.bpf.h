@@ -63,7 +63,11 @@ static __always_inline int load_options(struct __sk_buff *skb, const struct tcp_
 {
 	__u32 bytes = view->header - sizeof(struct tcphdr);
 
-	/* Options come in words of four bytes. Kept apart, since old verifiers learn nothing from a joined comparison. */
+	/*
+	 * Options come in words of four bytes. Kept apart, since old verifiers learn nothing from a joined comparison, nor
+	 * of a copy that was put on the stack before: so this is no copy.
+	 */
+	asm volatile("" : "+r"(bytes));
 	if (bytes < 4)
 		return 0;
 	asm volatile("" : "+r"(bytes));

@@ -22,6 +22,8 @@ static __always_inline struct lb_progress *progress_of(__u32 number, const struc
 		/* The lanes changed: all start together. Two CPUs here at once do the same thing. */
 		__builtin_memset(progress->time, 0, sizeof(progress->time));
 		__builtin_memset(progress->drag, 0, sizeof(progress->drag));
+		__builtin_memset(progress->shun_us, 0, sizeof(progress->shun_us));
+		__builtin_memset(progress->last_shun_us, 0, sizeof(progress->last_shun_us));
 		progress->generation = plan->generation;
 	}
 	return progress;
@@ -84,7 +86,7 @@ __noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
 	}
 	/* Traffic that no ACK comes back for eases late lanes too. */
 	if (!(++progress->turns & (EASE_TURNS - 1)))
-		ease_lanes(progress, bpf_ktime_get_ns());
+		ease_lanes(progress, number, bpf_ktime_get_ns());
 	lane = index_of(lane);
 	cost = plan->lanes[lane].byte_cost;
 	cost += cost * progress->drag[lane] >> 8;

@@ -290,21 +290,62 @@ fn a_stalled_flow_stays_off_the_lane_of_its_hole() {
     assert!(lanes.contains(&0), "{lanes:?}");
 }
 
+/// Stripes from `first` on, of which lane 0 swallows all: more than so many in a row are needed for a verdict.
+const FLIGHT: u32 = 12;
+
+/// Sends a flight over two lanes and has lane 1's part of it acknowledged, when all of it is old.
+fn swallow(rig: &Rig, first: u32) {
+    let lanes = send_anywhere(rig, at(first), FLIGHT);
+    pass(STALL);
+    let arrived = |from: u32| (from..FLIGHT).find(|i| lanes[*i as usize] == 1);
+    let hole = (0..FLIGHT).find(|i| lanes[*i as usize] == 0).expect("lane 0 took part");
+    let mut blocks = Vec::new();
+    let mut from = hole;
+    while let Some(i) = arrived(from)
+        && blocks.len() < 3
+    {
+        blocks.insert(0, block(first + i, first + i + 1));
+        from = i + 1;
+    }
+    ack(rig, &Tcp::ack(at(first + hole), &blocks));
+}
+
+/// For how long lane 0 stays off, when buffers are sent and acknowledged all the time: from stripe `first` on, and how
+/// many that took.
+fn off(rig: &Rig, first: u32) -> (Duration, u32) {
+    let begun = std::time::Instant::now();
+    let mut n = 0;
+    ack(rig, &Tcp::ack(at(first), &[]));
+    while !send_anywhere(rig, at(first + n), 8).contains(&0) {
+        n += 8;
+        ack(rig, &Tcp::ack(at(first + n), &[]));
+        assert!(begun.elapsed() < LONG, "the lane is never tried again");
+        pass(Duration::from_micros(100));
+    }
+    (begun.elapsed(), n + 8)
+}
+
 #[test]
-fn a_lane_that_swallowed_everything_is_hardly_used() {
-    let mut rig = sent(2, 12);
+fn a_lane_that_swallowed_everything_is_shunned_and_tried_again_ever_later() {
+    let mut rig = sent(2, 2);
     ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
     rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
-    pass(20 * STALL);
-    // Stripe 1 is in no block any more; a flow that is not stalled would have to wait for it.
-    let odd = vec![block(7, 8), block(9, 10), block(11, 12)];
-    assert_eq!(ack(&rig, &Tcp::ack(at(0), &odd)), ("rx_ack_old", Some(odd)));
-    let lanes = send_anywhere(&rig, at(12), 200);
-    assert!(!lanes.contains(&0), "the silent lane was used: {lanes:?}");
-    // It is tried again when the others have carried much.
-    ack(&rig, &Tcp::ack(at(212), &[]));
-    let many = send_anywhere(&rig, at(212), 2000);
-    assert!((1..=20).contains(&many.iter().filter(|lane| **lane == 0).count()), "{many:?}");
+    ack(&rig, &Tcp::ack(at(2), &[]));
+    let mut first = 2;
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        swallow(&rig, first);
+        let (time, n) = off(&rig, first + FLIGHT);
+        times.push(time);
+        first += FLIGHT + n;
+        ack(&rig, &Tcp::ack(at(first), &[]));
+    }
+    assert!(times[0] >= Duration::from_millis(30), "{times:?}");
+    assert!(times[1] > times[0] && times[2] > times[1], "{times:?}");
+    // It delivers, and has its whole share at once.
+    let lanes = send_anywhere(&rig, at(first), 200);
+    let share = lanes.iter().filter(|lane| **lane == 0).count();
+    assert!((90..=110).contains(&share), "{share} of 200");
 }
 
 #[test]
