@@ -19,8 +19,8 @@
  *
  * A lane that has swallowed several stripes in a row, all of them old, while other lanes of the flow delivered, is dead
  * for all we know: it is shunned for a moment, and for twice as long each time that it is found so again, until the
- * daemon's probes have found out. A machine that had a hiccup looks the same, so the first moment is short. And a flow
- * whose ACKs have ceased with a hole open (TCP's tail loss probe and time-outs come now) stays off the hole's lane.
+ * daemon's probes have found out. A machine that had a hiccup looks the same; then what the lane still had arrives
+ * after TCP sent it again, the receiver reports duplicates, and the lane is used as before. And a flow whose ACKs have ceased with a hole open (TCP's tail loss probe and time-outs come now) stays off the hole's lane.
  * Writes lb_flows, and the drag and the shunned lanes in lb_progresses. Called by lb_egress (remember_stripe) and
  * lb_ingress (damp).
  */
@@ -60,10 +60,13 @@
 #define DRAG_PAUSE_US (LATE_NS / 1000)
 /* A lane is dead for all we know after so many old stripes without a word. */
 #define SILENT_STRIPES 3
-/* For how long it is shunned first, at most, and after how much time in use that begins anew, us. */
-#define SHUN_US_FIRST (40 * 1000)
+/* For how long it is shunned first, at most, and after how much time in use that begins anew, us. At first a little
+ * longer than the daemon's probes need: a dead lane that is tried before costs a flow its timer more often than not. */
+#define SHUN_US_FIRST (160 * 1000)
 #define SHUN_US_MAX (5 * 1000 * 1000)
 #define SHUN_US_FORGOTTEN (1000 * 1000)
+/* A duplicate that is reported so long after its lane was shunned may have other reasons, us. */
+#define PARDON_US_MAX (100 * 1000)
 /* In virtual time, how far a shunned lane is put ahead of all others: farther than they will ever come. */
 #define SHUN_LEAD (1ull << 62)
 /* Each time so much has passed, every drag loses 1/32, ns. */
@@ -270,6 +273,15 @@ static __always_inline void shun_lane(struct lb_progress *progress, const struct
 	__sync_fetch_and_add(&progress->time[lane], SHUN_LEAD);
 }
 
+/* A shunned lane is used again, as if it had never been off. */
+static __always_inline void take_back(struct lb_progress *progress, __u32 lane, __u64 latest, __u32 us)
+{
+	progress->time[lane] = latest;
+	progress->shunned_us[lane] = us;
+	progress->tried_us = us;
+	progress->shun_us[lane] = 0;
+}
+
 /*
  * Time passes: lanes that were late get more again, and shunned ones are tried anew. Not static, so that the verifier
  * walks its loop once, and not from each caller's state.
@@ -285,14 +297,11 @@ __noinline int ease_all(__u32 number, __u64 now)
 		return 0;
 	progress->eased_ns = now;
 	latest = progress->time[latest_lane(plan, progress)];
+#pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < LB_LANES_MAX; i++) {
 		progress->drag[i] -= (progress->drag[i] + 31) / 32;
-		if (progress->shun_us[i] && us - progress->shunned_us[i] >= progress->shun_us[i]) {
-			progress->time[i] = latest;
-			progress->shunned_us[i] = us;
-			progress->tried_us = us;
-			progress->shun_us[i] = 0;
-		}
+		if (progress->shun_us[i] && us - progress->shunned_us[i] >= progress->shun_us[i])
+			take_back(progress, i, latest, us);
 	}
 	return 0;
 }
@@ -301,6 +310,34 @@ static __always_inline void ease_lanes(const struct lb_progress *progress, __u32
 {
 	if (now - progress->eased_ns >= EASE_NS)
 		ease_all(number, now);
+}
+
+/*
+ * A byte came twice: TCP sent it again, and the lane that was to have lost it had not. Not static, and a loop of
+ * its own, since the caller's stack has no room for a walk.
+ */
+__noinline int pardon_lane(const struct lb_flow *flow, __u32 seq)
+{
+	__u32 us = now_us(bpf_ktime_get_ns()), number = flow ? flow->plan : 0, lane;
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
+
+	if (!plan || !progress || !flow)
+		return 0;
+	for (__u32 i = 0; i < LB_STRIPES_MAX; i++) {
+		const struct lb_stripe *stripe = &flow->stripes[i];
+
+		if (stripe->start == stripe->end || before(seq, stripe->start) || !before(seq, stripe->end))
+			continue;
+		lane = stripe->lane & (LB_LANES_MAX - 1);
+		if (stripe->lane >> 4 != progress->generation || !progress->shun_us[lane] ||
+		    us - progress->shunned_us[lane] > PARDON_US_MAX)
+			return 0;
+		progress->last_shun_us[lane] = 0;
+		take_back(progress, lane, progress->time[latest_lane(plan, progress)], us);
+		return 1;
+	}
+	return 0;
 }
 
 /* The ACK moved: what does the end of the hole teach about the lanes' skew? */
@@ -439,6 +476,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	if (is_dsack(&view, &sack)) {
 		/* What was told as a loss was none: such mistakes must not feed on themselves. */
 		flow->losses -= flow->losses < LOSSES_UNTOLD ? flow->losses : LOSSES_UNTOLD;
+		pardon_lane(flow, sack.left[0]);
 		if (flow->guessed) {
 			/* TCP repaired what was not broken: the lanes differ by more than was thought. */
 			flow->skew_ns = 2 * flow->skew_ns < bond->damp_ns_max ? 2 * flow->skew_ns : bond->damp_ns_max;

@@ -12,15 +12,6 @@
 #define TCP_OPTION_SACK 5
 #define SACK_BLOCKS_MAX 4
 
-struct sack_view {
-	__u32 at; /* offset of the option in the TCP header; 0: none */
-	__u32 n;
-	__u32 left[SACK_BLOCKS_MAX];
-	__u32 right[SACK_BLOCKS_MAX];
-	/* The options as they came, zero behind their end. */
-	__u8 options[TCP_OPTIONS_BYTES_MAX];
-};
-
 static __always_inline int before(__u32 a, __u32 b)
 {
 	return (__s32)(a - b) < 0;
@@ -33,6 +24,15 @@ struct option_walk {
 	__u32 at;
 	__u32 sack_at;
 	__u32 sack_bytes; /* 0: none found */
+};
+
+struct sack_view {
+	/* Keeps the options as they came: the stack has no room for a copy. */
+	struct option_walk walk;
+	__u32 at; /* offset of the option in the TCP header; 0: none */
+	__u32 n;
+	__u32 left[SACK_BLOCKS_MAX];
+	__u32 right[SACK_BLOCKS_MAX];
 };
 
 static long step_option(__u32 i, struct option_walk *walk)
@@ -78,18 +78,17 @@ static __always_inline int load_options(struct __sk_buff *skb, const struct tcp_
 
 static __always_inline int read_sack(struct __sk_buff *skb, const struct tcp_view *view, struct sack_view *sack)
 {
-	struct option_walk walk = {};
+	struct option_walk *walk = &sack->walk;
 
 	__builtin_memset(sack, 0, sizeof(*sack));
-	if (!load_options(skb, view, walk.options))
+	if (!load_options(skb, view, walk->options))
 		return 0;
-	walk.bytes = view->header - sizeof(struct tcphdr);
-	bpf_loop(TCP_OPTIONS_BYTES_MAX, step_option, &walk, 0);
-	sack->n = (walk.sack_bytes - 2) / 8;
-	if (walk.sack_bytes < 10 || walk.sack_bytes != 2 + 8 * sack->n || sack->n > SACK_BLOCKS_MAX)
+	walk->bytes = view->header - sizeof(struct tcphdr);
+	bpf_loop(TCP_OPTIONS_BYTES_MAX, step_option, walk, 0);
+	sack->n = (walk->sack_bytes - 2) / 8;
+	if (walk->sack_bytes < 10 || walk->sack_bytes != 2 + 8 * sack->n || sack->n > SACK_BLOCKS_MAX)
 		return 0;
-	sack->at = sizeof(struct tcphdr) + walk.sack_at;
-	__builtin_memcpy(sack->options, walk.options, sizeof(sack->options));
+	sack->at = sizeof(struct tcphdr) + walk->sack_at;
 #pragma unroll
 	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++) {
 		__be32 block[2];
@@ -161,7 +160,7 @@ static __always_inline void keep_blocks(struct __sk_buff *skb, const struct tcp_
 		return;
 	if (!load_options(skb, view, fresh))
 		return;
-	change = bpf_csum_diff((__be32 *)sack->options, sizeof(sack->options), (__be32 *)fresh, sizeof(fresh), 0);
+	change = bpf_csum_diff((__be32 *)sack->walk.options, TCP_OPTIONS_BYTES_MAX, (__be32 *)fresh, sizeof(fresh), 0);
 	bpf_l4_csum_replace(skb, view->tcp_at + offsetof(struct tcphdr, check), 0, change, 0);
 }
 
