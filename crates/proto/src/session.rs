@@ -262,7 +262,9 @@ impl Session {
         self.counters.one(Counter::received(control.kind));
         let message = LinkInput::Message { from: header.sender_epoch, to: header.receiver_epoch, control };
         self.drive(now, node, message);
-        if let Some(took) = took {
+        // It may have brought the link down: what it offers no longer fits.
+        let up = self.verdict(node) == Some(Verdict::Up { epoch: header.sender_epoch });
+        if let Some(took) = took.filter(|_| up) {
             self.act(Action::RoundTrip { node, took });
         }
     }

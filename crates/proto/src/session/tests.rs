@@ -286,6 +286,19 @@ fn a_round_trip_is_measured_once_a_second_and_proves_no_deafness() {
     assert!(measured.iter().all(good), "{measured:?}");
 }
 
+#[test]
+fn an_answer_that_brings_the_link_down_measures_nothing() {
+    let mut node = Node::up();
+    let actions = node.pass(millis(100));
+    let asked = sent(&actions, PEER.0).into_iter().find(|control| control.kind == ControlKind::Hello);
+    let good = answer(ControlKind::Accept, &asked.expect("it asks"));
+    let other = Control { offer: Offer { queues: 2, ..good.offer }, ..good };
+    let actions = node.hears(PEER, &other);
+    assert!(matches!(verdicts(&actions)[..], [(2, Verdict::Refused { .. })]), "{actions:?}");
+    let measured = |action: &Action| matches!(action, Action::RoundTrip { .. });
+    assert!(!actions.iter().any(measured), "{actions:?}");
+}
+
 //= docs/fabric.md#4.4 type=test
 #[test]
 fn what_is_sent_after_a_link_came_up_comes_after_the_verdict() {
