@@ -28,6 +28,6 @@ pub use bytes::Bytes;
 pub use error::{Error, Result};
 #[cfg(not(loom))]
 pub use shm::Layout;
-pub use transport::{Armed, Refused, Shape, Stats, Taken, Transport};
+pub use transport::{Armed, Loss, Refused, Shape, Stats, Taken, Transport};
 #[cfg(not(loom))]
 pub use udp::{Assembly, Outcome, PIECE_HEAD, Piece, piece_head};

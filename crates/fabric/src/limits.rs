@@ -27,6 +27,12 @@ pub const RING_BYTES: u64 = 512 << 10;
 /// Frames received from one peer before it is the next one's turn.
 pub const PEER_BURST: usize = 64;
 
+/// Most files that are mapped at a time in this process: each fabric in shared memory maps one.
+pub const MAPS_MAX: usize = 1024;
+
+/// How often a node looks whether the file that it shares is still there, and as it was.
+pub const MEMORY_LOOK: Duration = Duration::from_millis(250);
+
 /// Times that a node starts over because another one made or removed the shared memory meanwhile.
 pub const JOIN_TRIES: u32 = 100;
 /// How long a node that joins waits while another one makes or removes the shared memory.

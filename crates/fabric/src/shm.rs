@@ -8,8 +8,9 @@
 //! `shm:PATH,fixed` uses memory that is there already and whose size is given, such as the `resource2` of an ivshmem
 //! device: nothing is made, locked or removed, and no wake-up crosses.
 //!
-//! What the other nodes do to the memory is survived ([`crate::ring`]). Cutting the file short is not: whoever may do
-//! that may also end this process, so the file must belong to the same user and let nobody else write.
+//! What the other nodes do to the memory is survived ([`crate::ring`]), and so is that somebody cuts the file short, writes
+//! over it or removes it: the queues then say that they are lost ([`Transport::lost`]). Whoever may do that ends the
+//! fabric, so the file must belong to the same user and let nobody else write.
 
 mod fixed;
 mod join;

@@ -47,6 +47,48 @@ pub trait Transport: Send {
 
     /// What happened with `peer` since this was opened. For this node itself: what came from nobody known.
     fn stats(&self, peer: u16) -> Stats;
+
+    /// Whether what it stands on is gone, so that it reaches nobody any more, or not everybody. Meant to be asked many times a
+    /// second: it seldom does what takes long, such as a system call. What is lost stays lost, and nothing breaks meanwhile.
+    fn lost(&mut self) -> Option<Loss> {
+        None
+    }
+}
+
+/// What became of the ground that a [`Transport`] stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loss {
+    /// The file of the shared memory is shorter than it was.
+    Cut,
+    /// It says other things of itself than it did.
+    Overwritten,
+    /// Its name is that of another file, or of none: whoever comes now shares another one.
+    Removed,
+}
+
+impl Loss {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cut, Self::Overwritten, Self::Removed];
+
+    /// In one word, never changed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cut => "cut",
+            Self::Overwritten => "overwritten",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Cut => "somebody cut its shared memory short",
+            Self::Overwritten => "somebody wrote something else over its shared memory",
+            Self::Removed => "somebody removed its shared memory",
+        })
+    }
 }
 
 /// What a [`Transport`] is.
@@ -157,5 +199,9 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn stats(&self, peer: u16) -> Stats {
         (**self).stats(peer)
+    }
+
+    fn lost(&mut self) -> Option<Loss> {
+        (**self).lost()
     }
 }

@@ -97,7 +97,8 @@ impl Control {
         &self.shared
     }
 
-    /// Becomes readable when a control message came in, or when a queue ended.
+    /// Becomes readable when a control message came in, when a queue ended, and when the transport is lost
+    /// ([`Shared::loss`]).
     #[must_use]
     pub fn wake_fd(&self) -> BorrowedFd<'_> {
         self.session.as_fd()

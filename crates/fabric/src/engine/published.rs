@@ -54,6 +54,12 @@ impl<T: Transport, P: Port> Engine<T, P> {
                 published.set(self.transport.stats(peer));
             }
         }
+        // The session's thread ends the node, which says goodbye where that is still heard.
+        if let Some(loss) = self.transport.lost()
+            && self.shared.set_loss(loss)
+        {
+            self.outlet.session.ring();
+        }
     }
 }
 

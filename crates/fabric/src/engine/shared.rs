@@ -1,7 +1,7 @@
 //! What the queues of a node share with each other and with the session.
 
 use super::{Counter, Counters, Mac, MacTable, Poll, Published, mac_table::number};
-use crate::Stats;
+use crate::{Loss, Stats};
 use std::{
     sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*},
     time::Instant,
@@ -27,6 +27,8 @@ pub struct Shared {
     links: Box<[Link]>,
     poll: AtomicU8,
     stop: AtomicBool,
+    /// What became of the transport: a place in [`Loss::ALL`] counted from 1, 0 while nothing did.
+    loss: AtomicU8,
     macs: MacTable,
     /// The address of our interface, as a number; 0 while nobody said it.
     own: AtomicU64,
@@ -48,6 +50,7 @@ impl Shared {
             links: (0..nodes).map(|_| Link::default()).collect(),
             poll: AtomicU8::new(poll.number()),
             stop: AtomicBool::new(false),
+            loss: AtomicU8::new(0),
             macs: MacTable::default(),
             own: AtomicU64::new(0),
             counters: rows.collect(),
@@ -151,6 +154,17 @@ impl Shared {
     /// Whether our interface has that address.
     pub(super) fn is_own(&self, mac: Mac) -> bool {
         self.own.load(Relaxed) == number(mac)
+    }
+
+    /// What became of the transport, if it reaches nobody any more or not everybody: all that is left to do is to stop.
+    #[must_use]
+    pub fn loss(&self) -> Option<Loss> {
+        Loss::ALL.get(usize::from(self.loss.load(Relaxed)).wrapping_sub(1)).copied()
+    }
+
+    /// Whether that is news.
+    pub(super) fn set_loss(&self, loss: Loss) -> bool {
+        self.loss.compare_exchange(0, loss as u8 + 1, Relaxed, Relaxed).is_ok()
     }
 
     pub(super) fn stop(&self) {

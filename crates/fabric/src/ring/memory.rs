@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(loom)]
 mod checked;
 #[cfg(not(loom))]
+mod fault;
+#[cfg(not(loom))]
 mod plain;
 
 /// What the producer tells the consumer; lies in the consumer's memory. Two cache lines, because processors fetch them

@@ -3,7 +3,7 @@
 
 use super::{
     Place, check_owner, is_file,
-    join::{Joined, agree},
+    join::{Joined, agree, named},
     layout::{Header, Layout, RING_MIN, Shape, VERSION, read},
 };
 use crate::{Error, Join, Result, ring::Map};
@@ -77,7 +77,8 @@ pub(super) fn join(place: &Place, address: &str, join: &Join) -> Result<Joined> 
         }
     };
     agree(layout.shape(), place, join).map_err(refuse)?;
-    Ok(Joined { map, layout, wakes_beside: None, file: None })
+    let path = place.path.clone();
+    Ok(Joined { map, layout, file, named: named(&path).ok(), path, fixed: true })
 }
 
 /// Puts memory behind all of the file: touching a hole that cannot be filled would end the process. A device has its own.

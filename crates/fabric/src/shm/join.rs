@@ -16,7 +16,7 @@ use super::{
     layout::{HEADER_BYTES, Header, Layout, Shape, VERSION, read},
 };
 use crate::{
-    Error, Join, Result,
+    Error, Join, Loss, Result,
     limits::{JOIN_LOCK_LOOK, JOIN_LOCK_MAX, JOIN_TRIES},
     ring::Map,
 };
@@ -41,10 +41,50 @@ use std::{
 pub(super) struct Joined {
     pub map: Arc<Map>,
     pub layout: Layout,
+    /// Holds the locks, where there are any.
+    pub file: OwnedFd,
+    pub path: PathBuf,
+    /// Which file had the name.
+    pub named: Option<Identity>,
+    /// The memory was there before all nodes: no locks, no wake-ups, and nothing is removed.
+    pub fixed: bool,
+}
+
+/// Device and number of a file.
+pub(super) type Identity = (libc::dev_t, libc::ino_t);
+
+/// Which file has the name now.
+pub(super) fn named(path: &Path) -> Result<Identity, Errno> {
+    lstat(path).map(|named| (named.st_dev, named.st_ino))
+}
+
+impl Joined {
     /// Beside which file the FIFOs for wake-ups lie; none where no wake-up crosses.
-    pub wakes_beside: Option<PathBuf>,
-    /// Holds the locks; none where there are no locks.
-    pub file: Option<OwnedFd>,
+    pub(super) fn wakes_beside(&self) -> Option<&Path> {
+        (!self.fixed).then_some(self.path.as_path())
+    }
+
+    /// Whether the memory is no longer the one that was joined, or not that of whoever joins now.
+    pub(super) fn look(&self) -> Option<Loss> {
+        let size = fstat(&self.file).map(|stat| u64::try_from(stat.st_size).unwrap_or(0));
+        if size.is_ok_and(|size| size < self.map.len() as u64) {
+            return Some(Loss::Cut);
+        }
+        // Cut short and made as long as before, or made new for others.
+        let header = read(&self.map);
+        if self.map.is_lost() {
+            return Some(Loss::Cut);
+        }
+        if !matches!(header, Header::Good(layout) if layout == self.layout) {
+            return Some(Loss::Overwritten);
+        }
+        match named(&self.path) {
+            Ok(now) => self.named.is_some_and(|named| named != now).then_some(Loss::Removed),
+            // Where nothing can be made anew those who are there go on.
+            Err(Errno::ENOENT | Errno::ENOTDIR) if !self.fixed => Some(Loss::Removed),
+            Err(_) => None,
+        }
+    }
 }
 
 /// A file just opened.
@@ -150,7 +190,8 @@ fn enter(found: Found, place: &Place, address: &str, join: &Join) -> Result<Opti
         return Err(refuse(format!("another process is node {} of it", join.node)));
     }
     map.wish_huge_pages();
-    Ok(Some(Joined { map, layout, wakes_beside: Some(place.path.clone()), file: Some(file) }))
+    let path = place.path.clone();
+    Ok(Some(Joined { map, layout, file, named: named(&path).ok(), path, fixed: false }))
 }
 
 /// Maps the file and reads its header, if it is one that can be trusted.
@@ -237,7 +278,10 @@ fn remove(path: &Path, shape: Shape) {
 
 impl Drop for Joined {
     fn drop(&mut self) {
-        let (Some(file), Some(path)) = (&self.file, &self.wakes_beside) else { return };
+        if self.fixed {
+            return;
+        }
+        let (file, path) = (&self.file, &self.path);
         let all = libc::flock { l_len: 0, ..byte(libc::F_UNLCK, 0) };
         // Twice: of two that leave at once each may see the other's lock at first; whoever gives his up last sees none then.
         for _ in 0..2 {

@@ -5,11 +5,15 @@ use super::{
     wake::{Sleeper, Waker},
 };
 use crate::{
-    Armed, Bytes, Error, Join, Refused, Result, Shape, Stats, Taken, Transport,
-    limits::{FRAME_MAX, NAP_MAX, NAP_MIN, PEER_BURST, SLEEP_MAX},
+    Armed, Bytes, Error, Join, Loss, Refused, Result, Shape, Stats, Taken, Transport,
+    limits::{FRAME_MAX, MEMORY_LOOK, NAP_MAX, NAP_MIN, PEER_BURST, SLEEP_MAX},
     ring::{Consumer, Producer, full_fence},
 };
-use std::{os::fd::BorrowedFd, sync::Arc, time::Duration};
+use std::{
+    os::fd::BorrowedFd,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// The ways to and from one peer.
 struct Link {
@@ -28,24 +32,27 @@ struct Port {
     sleeper: Option<Sleeper>,
     nap: Duration,
     /// Held for as long as a queue is open.
-    _joined: Arc<Joined>,
+    joined: Arc<Joined>,
+    /// When to look next whether the memory is still the one that was joined.
+    look_at: Instant,
 }
 
 /// Opens every queue of a node.
 pub(super) fn open(joined: Joined, address: &str, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
     let joined = Arc::new(joined);
+    let look_at = Instant::now() + MEMORY_LOOK;
     let mut ports: Vec<Box<dyn Transport>> = Vec::with_capacity(join.queues.into());
     for queue in 0..join.queues {
         let peers = (0..join.nodes).filter(|peer| *peer != join.node);
         let links = peers.map(|peer| link(&joined, join.node, queue, peer)).collect::<Option<Vec<_>>>();
         let links = links.ok_or_else(|| Error::new(address, "cannot join", "the memory is too small"))?;
-        let sleeper = match &joined.wakes_beside {
+        let sleeper = match joined.wakes_beside() {
             Some(path) => Some(Sleeper::open(path, join.node, queue, address)?),
             None => None,
         };
         let shape = Shape { node: join.node, nodes: join.nodes, queue, frame_max: FRAME_MAX, lossy: false };
         let joined = Arc::clone(&joined);
-        ports.push(Box::new(Port { shape, links, next: 0, sleeper, nap: NAP_MIN, _joined: joined }));
+        ports.push(Box::new(Port { shape, links, next: 0, sleeper, nap: NAP_MIN, joined, look_at }));
     }
     Ok(ports)
 }
@@ -66,7 +73,7 @@ fn link(joined: &Joined, node: u16, queue: u16, peer: u16) -> Option<Link> {
         map.data(at(layout.records(queue, peer, node))?, ring)?,
         FRAME_MAX,
     )?;
-    let waker = joined.wakes_beside.as_ref().map(|path| Waker::new(path, peer, queue));
+    let waker = joined.wakes_beside().map(|path| Waker::new(path, peer, queue));
     Some(Link { peer, to, from, waker, stats: Stats::default() })
 }
 
@@ -194,7 +201,26 @@ impl Transport for Port {
             if link.from.must_wake() {
                 link.wake();
             }
+            // It may have made a FIFO of its own since.
+            if let Some(waker) = &mut link.waker {
+                waker.forget();
+            }
         }
+    }
+
+    fn lost(&mut self) -> Option<Loss> {
+        if self.joined.map.is_lost() {
+            return Some(Loss::Cut);
+        }
+        let now = Instant::now();
+        if now < self.look_at {
+            return None;
+        }
+        self.look_at = now + MEMORY_LOOK;
+        if self.sleeper.as_ref().is_some_and(|sleeper| !sleeper.is_named()) {
+            return Some(Loss::Removed);
+        }
+        if self.shape.queue == 0 { self.joined.look() } else { None }
     }
 
     fn stats(&self, peer: u16) -> Stats {

@@ -1,4 +1,5 @@
 mod killed;
+mod lost;
 mod refusals;
 
 use crate::{Address, Armed, Error, Join, Layout, Refused, Taken, Transport, limits::*};

@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use nix::{
     errno::Errno,
     fcntl::{OFlag, open},
-    sys::stat::{Mode, SFlag, fstat},
+    sys::stat::{Mode, SFlag, fstat, lstat},
     unistd::{geteuid, mkfifo, read, write},
 };
 use std::{
@@ -32,7 +32,10 @@ fn open_fifo(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 /// The end that is woken.
-pub(super) struct Sleeper(OwnedFd);
+pub(super) struct Sleeper {
+    fifo: OwnedFd,
+    path: PathBuf,
+}
 
 impl Sleeper {
     /// Makes the FIFO if it is not there.
@@ -42,19 +45,32 @@ impl Sleeper {
             Ok(()) | Err(Errno::EEXIST) => open_fifo(&path),
             Err(errno) => Err(errno),
         };
-        made.map(Self).map_err(|errno| {
-            Error::system(address, format!("cannot make '{}' for wake-ups", path.display()), errno)
-                .hint(format!("ls -l {}", path.display()))
-        })
+        match made {
+            Ok(fifo) => Ok(Self { fifo, path }),
+            Err(errno) => {
+                let what = format!("cannot make '{}' for wake-ups", path.display());
+                Err(Error::system(address, what, errno).hint(format!("ls -l {}", path.display())))
+            }
+        }
+    }
+
+    /// Whether those who want to wake this one still find it: false if somebody removed the FIFO.
+    pub(super) fn is_named(&self) -> bool {
+        match (fstat(&self.fifo), lstat(&self.path)) {
+            (Ok(open), Ok(named)) => (open.st_dev, open.st_ino) == (named.st_dev, named.st_ino),
+            (_, Err(Errno::ENOENT | Errno::ENOTDIR)) => false,
+            // What the system does not tell just now is as it was.
+            _ => true,
+        }
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fifo.as_fd()
     }
 
     /// Takes the wake-ups off.
     pub(super) fn drain(&self) {
-        let _ = read(&self.0, &mut [0; DRAIN_BYTES]);
+        let _ = read(&self.fifo, &mut [0; DRAIN_BYTES]);
     }
 }
 
@@ -67,6 +83,11 @@ pub(super) struct Waker {
 impl Waker {
     pub(super) fn new(beside: &Path, peer: u16, queue: u16) -> Self {
         Self { path: path(beside, peer, queue), fifo: None }
+    }
+
+    /// Looks anew for the FIFO when next needed.
+    pub(super) fn forget(&mut self) {
+        self.fifo = None;
     }
 
     /// Wakes the peer. If that does not succeed (it just left; its FIFO is full of wake-ups), its sleep ends by itself.

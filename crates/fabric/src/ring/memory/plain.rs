@@ -1,6 +1,6 @@
 //! Memory as it is: mapped.
 
-use super::{AtomicU64, Ordering, ToConsumer, ToProducer};
+use super::{AtomicU64, Ordering, ToConsumer, ToProducer, fault::Region};
 use crate::{Bytes, ring::WORD};
 use nix::{errno::Errno, libc};
 use std::{
@@ -15,6 +15,8 @@ use std::{
 pub struct Map {
     start: NonNull<u8>,
     len: usize,
+    /// That of a file, which somebody may cut short.
+    region: Option<Region>,
 }
 
 // SAFETY: the map is plain memory of the process; what is done with it across threads goes through atomics and copies.
@@ -35,12 +37,15 @@ unsafe impl Shareable for ToProducer {}
 unsafe impl Shareable for AtomicU64 {}
 
 impl Map {
-    /// Maps the first `len` bytes of a file, shared with everyone who maps it.
+    /// Maps the first `len` bytes of a file, shared with everyone who maps it. What of it is read when the file does not
+    /// have it any more is zeros, and shared with nobody ([`Map::is_lost`]).
     ///
     /// # Errors
-    /// Those of `mmap(2)`.
+    /// Those of `mmap(2)`; there are [`MAPS_MAX`](crate::limits::MAPS_MAX) already.
     pub fn file(file: BorrowedFd<'_>, len: usize) -> Result<Arc<Self>, Errno> {
-        Self::mapped(libc::MAP_SHARED, file.as_raw_fd(), len)
+        let mut map = Self::mapped(libc::MAP_SHARED, file.as_raw_fd(), len)?;
+        map.region = Some(Region::guard(map.start.as_ptr() as usize, len)?);
+        Ok(Arc::new(map))
     }
 
     /// Memory of this process alone (and of its children), zeroed.
@@ -48,10 +53,10 @@ impl Map {
     /// # Errors
     /// Those of `mmap(2)`.
     pub fn anonymous(len: usize) -> Result<Arc<Self>, Errno> {
-        Self::mapped(libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, len)
+        Self::mapped(libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, len).map(Arc::new)
     }
 
-    fn mapped(flags: libc::c_int, fd: libc::c_int, len: usize) -> Result<Arc<Self>, Errno> {
+    fn mapped(flags: libc::c_int, fd: libc::c_int, len: usize) -> Result<Self, Errno> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
         let start = unsafe {
             libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)
@@ -60,7 +65,13 @@ impl Map {
             return Err(Errno::last());
         }
         let start = NonNull::new(start.cast()).ok_or(Errno::ENOMEM)?;
-        Ok(Arc::new(Self { start, len }))
+        Ok(Self { start, len, region: None })
+    }
+
+    /// Whether the file was cut short and its memory is no longer there: what is there instead is this process's alone.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.region.as_ref().is_some_and(Region::is_lost)
     }
 
     /// Asks for huge pages; whether there are any is the kernel's business.
@@ -116,6 +127,8 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
+        // Before its addresses are anybody else's.
+        self.region = None;
         // SAFETY: the mapping is ours, and every `Place` and `Data` in it holds an `Arc` of it.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
