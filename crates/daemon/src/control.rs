@@ -280,8 +280,10 @@ impl Control {
                 Event::Frame { ifindex, slot, frame } => self.frame(ifindex, slot, &frame),
                 Event::Carrier { ifindex, carrier } => self.carrier(ifindex, carrier),
                 Event::Fabric { start, told } => {
-                    let (sender, now) = (&mut self.sender, self.clock.now());
-                    self.fabrics.values_mut().for_each(|fabric| fabric.told(now, start, told, sender));
+                    let (jobs, sender, now) = (&mut self.jobs, &mut self.sender, self.clock.now());
+                    for fabric in self.fabrics.values_mut() {
+                        fabric.told(now, start, told, jobs, sender);
+                    }
                 }
                 Event::Neighbours { ifindex, list } => {
                     for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == ifindex) {

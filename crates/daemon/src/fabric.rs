@@ -10,6 +10,7 @@ mod beat;
 mod check;
 mod cpu;
 mod done;
+mod ends;
 mod follow;
 mod job;
 mod limited;
@@ -32,9 +33,10 @@ use crate::{
     answers::forwards_ipv6, control::Control, error::About as _, history::History, pending::Outcome,
     state::boot_id,
 };
+use ends::Ends;
 use job::{Why, Work};
 use linkbraid_api::{Error, FabricAdd, FabricSet};
-use linkbraid_fabric::engine::derive_mac;
+use linkbraid_fabric::{Loss, engine::derive_mac};
 use linkbraid_link::{ArpPlusSender, TapConfig, TapError, TapOffloads};
 use linkbraid_proto::{Time, session::Verdict};
 use linkbraid_wire::MacAddr;
@@ -54,6 +56,8 @@ pub(crate) struct Fabric {
     addresses: Vec<String>,
     history: History,
     state: State,
+    /// How often it ended against its will.
+    ends: Ends,
 }
 
 enum State {
@@ -80,27 +84,49 @@ impl State {
 
 impl Fabric {
     /// What its threads tell.
-    pub(crate) fn told(&mut self, now: Time, start: u64, told: Told, sender: &mut ArpPlusSender) {
+    pub(crate) fn told(
+        &mut self,
+        now: Time,
+        start: u64,
+        told: Told,
+        jobs: &mut Jobs,
+        sender: &mut ArpPlusSender,
+    ) {
         // What an earlier start of it still had to say is no longer true.
         if !matches!(&self.state, State::Runs(node) if node.start == start) {
             return;
         }
         self.history.tell(told.change(&self.saved.name));
-        if told == Told::Fell {
-            return self.fell(now);
-        }
-        if let Told::Link { new: Verdict::Up { .. }, .. } = told {
-            self.announce(sender);
+        match told {
+            Told::Fell => self.fell(now),
+            Told::Memory(loss) => self.lost(now, loss, jobs),
+            Told::Link { new: Verdict::Up { .. }, .. } => self.announce(sender),
+            _ => {}
         }
     }
 
     /// One of its threads is no more, so none goes on: the interface loses its carrier, and the other nodes hear of it at once.
     fn fell(&mut self, now: Time) {
+        self.ends.failed += 1;
         let error = Error::new(&self.saved.name, "does not run", "a thread of it failed; it is started anew")
             .hint("journalctl -u linkbraid");
         let waits = State::Waits { error, until: now + RETRY };
         if let State::Runs(node) = std::mem::replace(&mut self.state, waits) {
             node.stop();
+        }
+    }
+
+    /// The memory that it shared is gone, or another one has its name. Those who share it end likewise, each when it finds out, and
+    /// meet again in the memory that the first of them to come finds or makes.
+    fn lost(&mut self, now: Time, loss: Loss, jobs: &mut Jobs) {
+        self.ends.lost(loss);
+        let error = Error::new(&self.saved.name, "does not run", format!("{loss}; it is started anew"))
+            .hint(format!("linkbraid fabric show {}", self.saved.name));
+        let waits = State::Waits { error: error.clone(), until: now + RETRY };
+        if let State::Runs(node) = std::mem::replace(&mut self.state, waits)
+            && let Ok(ticket) = jobs.join(&self.saved, Work::Join(Why::Lost), Some(node))
+        {
+            self.state = State::Joins { ticket, error };
         }
     }
 

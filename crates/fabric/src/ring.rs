@@ -28,6 +28,8 @@ mod tests;
 pub use consumer::Consumer;
 #[cfg(not(loom))]
 pub use memory::Map;
+#[cfg(not(loom))]
+pub(crate) use memory::catch_bus_errors;
 pub use memory::{Data, Place, ToConsumer, ToProducer, full_fence};
 pub use producer::Producer;
 

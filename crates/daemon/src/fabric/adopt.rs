@@ -4,6 +4,7 @@ use super::{
     Fabric, RETRY, State,
     done::done,
     end,
+    ends::Ends,
     follow::follow,
     job::{Done, Why, Work},
     saved::{SavedFabric, namespace},
@@ -54,7 +55,7 @@ pub(crate) async fn all(control: &mut Control, news: &mut UnboundedReceiver<Done
         let history = History::new(&saved.name, control.feed.clone());
         let state =
             joins(control, &saved, Why::Adopt, Error::new(&saved.name, "not ready", "it is taken over"));
-        let mut fabric = Fabric { saved, addresses: Vec::new(), history, state };
+        let mut fabric = Fabric { saved, addresses: Vec::new(), history, state, ends: Ends::default() };
         read_addresses(control, &mut fabric).await;
         control.fabrics.insert(fabric.saved.name.clone(), fabric);
     }

@@ -63,6 +63,8 @@ pub(super) struct Heart {
     waiting: VecDeque<Told>,
     limited: Limited,
     lost: u64,
+    /// That the transport is gone was told.
+    loss_told: bool,
     over: bool,
     /// When it last looked at the clock.
     at: Time,
@@ -104,6 +106,7 @@ impl Heart {
             waiting: VecDeque::new(),
             limited: Limited::new(saved.nodes),
             lost: 0,
+            loss_told: false,
             over: false,
             at: now,
         };
@@ -146,6 +149,7 @@ impl Heart {
         }
         self.follow();
         self.tell_limited();
+        self.tell_loss();
         self.tell_waiting();
         // Without a node that is up there are no frames to look for.
         let look = self.carrier.then_some(self.look_at);
@@ -244,6 +248,14 @@ impl Heart {
             let state = self.session.verdict(node).map_or(if self.carrier { "up" } else { "down" }, word);
             let node = (node != self.session.node()).then_some(node);
             self.told(Told::Limited { node, count, state });
+        }
+    }
+
+    /// Tells that the transport is gone, before all else, and never too much: the loop ends this start then.
+    fn tell_loss(&mut self) {
+        if let Some(loss) = self.control.shared().loss().filter(|_| !self.loss_told) {
+            self.loss_told = true;
+            self.waiting.push_front(Told::Memory(loss));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     Fabric, RETRY, State, adopt,
+    ends::Ends,
     follow::follow,
     job::{Done, Job, Place, Ticket, Why, Work},
     node::Node,
@@ -68,7 +69,8 @@ async fn add(control: &mut Control, mut job: Job, place: Place) {
     let mut history = History::new(&saved.name, control.feed.clone());
     let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
     history.tell(told::fabric(&saved.name, "added", text));
-    let mut fabric = Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node) };
+    let mut fabric =
+        Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node), ends: Ends::default() };
     adopt::read_addresses(control, &mut fabric).await;
     control.fabrics.insert(fabric.saved.name.clone(), fabric);
     job.tell(Ok(()));
@@ -104,6 +106,7 @@ async fn join(
     let (reason, text) = match why {
         Why::Adopt => ("adopted", "taken over from an earlier daemon, with its interface".to_owned()),
         Why::Retry => ("adopted", "it could join".to_owned()),
+        Why::Lost => ("anew", "started anew in the memory that has the name now".to_owned()),
         Why::Anew(_) => {
             ("anew", format!("started anew as node {} of {}", fabric.saved.node, fabric.saved.nodes))
         }

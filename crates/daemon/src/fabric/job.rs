@@ -64,6 +64,8 @@ pub(super) enum Why {
     Adopt,
     /// It could not before.
     Retry,
+    /// What it shared with the other nodes was taken from it.
+    Lost,
     /// `fabric set` wants it; as it was before.
     Anew(Box<SavedFabric>),
 }

@@ -17,9 +17,11 @@ use linkbraid_proto::{
 use linkbraid_wire::MacAddr;
 use std::time::Duration;
 
-/// Counters of the session are numbered after those of the queues, and those of the transport after them.
+/// Counters of the session are numbered after those of the queues, those of the transport after them, and after those what
+/// ended starts of the fabric.
 const SESSION_NUMBERS_FROM: u32 = 100;
 const TRANSPORT_NUMBERS_FROM: u32 = 200;
+pub(super) const END_NUMBERS_FROM: u32 = 300;
 
 /// `fabric show`
 pub(crate) fn records(fabrics: &[&Fabric], now: Time) -> Records {
@@ -134,7 +136,7 @@ pub(crate) fn stats(fabrics: &[&Fabric], now: Time) -> Records {
 fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     let name = fabric.saved.name.clone();
     let State::Runs(node) = &fabric.state else {
-        let (counters, peers) = (Vec::new(), Vec::new());
+        let (counters, peers) = (fabric.ends.records(), Vec::new());
         return FabricStatsRecord { fabric: name, cpu_ms: 0, cpu_ppm: 0, counters, peers };
     };
     let shared = node.shared();
@@ -150,6 +152,7 @@ fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     }
     let told = (0..shared.nodes()).map(|node| shared.transport(node)).fold(Stats::default(), Stats::and);
     counters.extend(of_transport(told));
+    counters.extend(fabric.ends.records());
     let others = (0..shared.nodes()).filter(|node| *node != shared.node());
     let peers = others.map(|node| {
         let mut counters = of_queues(|counter| shared.total(node, counter));
@@ -162,7 +165,7 @@ fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     FabricStatsRecord { fabric: name, cpu_ms, cpu_ppm, counters, peers }
 }
 
-fn record(
+pub(super) fn record(
     number: u32,
     name: String,
     description: &str,

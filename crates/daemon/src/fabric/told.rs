@@ -2,6 +2,7 @@
 
 use crate::history::Change;
 use linkbraid_api::EventKind;
+use linkbraid_fabric::Loss;
 use linkbraid_proto::session::{self, Down, Mismatch, Side, Verdict};
 
 /// What the threads of a fabric tell the loop.
@@ -15,6 +16,8 @@ pub(crate) enum Told {
     Carrier(bool),
     /// One of its threads failed.
     Fell,
+    /// What its frames travelled through is gone.
+    Memory(Loss),
     /// Of a node, or of the fabric, there were so many more events than are told; its state now.
     Limited { node: Option<u16>, count: u64, state: &'static str },
     /// So many things were not told because the loop was behind.
@@ -56,6 +59,10 @@ impl Told {
                 let text = "a thread of it failed; it is started anew".to_owned();
                 self::fabric(fabric, "failed", text)
             }
+            Told::Memory(loss) => {
+                let text = format!("{loss}; it is started anew");
+                self::fabric(fabric, loss_reason(loss), text)
+            }
             Told::Limited { node, count, state } => Change {
                 kind: node.map_or(EventKind::Fabric, |_| EventKind::Node),
                 object: node.map_or_else(|| fabric.to_owned(), |node| node.to_string()),
@@ -92,6 +99,14 @@ pub(super) const fn word(verdict: Verdict) -> &'static str {
         Verdict::Up { .. } => "up",
         Verdict::Down(_) => "down",
         Verdict::Refused { .. } => "refused",
+    }
+}
+
+const fn loss_reason(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Cut => "memory_cut",
+        Loss::Overwritten => "memory_overwritten",
+        Loss::Removed => "memory_removed",
     }
 }
 

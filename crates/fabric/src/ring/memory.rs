@@ -3,6 +3,8 @@
 
 #[cfg(loom)]
 pub use checked::{Data, Place};
+#[cfg(not(loom))]
+pub(crate) use fault::catch_bus_errors;
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
