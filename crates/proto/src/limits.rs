@@ -125,5 +125,11 @@ pub const ALIVE_MULTIPLIER_MAX: u8 = 50;
 /// ALIVEs a node sends in a second, all peers together; more peers, longer intervals.
 pub const ALIVE_RATE: u32 = 1000;
 
+/// Round trips a node measures in a second, all peers together.
+pub const ASK_RATE: u32 = 100;
+
+/// How long the answer of a measured round trip is waited for before the next question.
+pub const ASK_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Epochs of a fabric node's former starts that are remembered, so that none comes back; the oldest gives way.
 pub const PAST_EPOCHS_MAX: usize = 8;

@@ -226,7 +226,7 @@ fn a_fabric_grows_node_by_node_and_nobody_loses_a_link() {
 //= docs/fabric.md#5.2 type=test
 #[test]
 fn heartbeats_are_bounded() {
-    for (nodes, least, most) in [(2, 10, 14), (16, 150, 210)] {
+    for (nodes, least, most) in [(2, 19, 28), (16, 290, 410)] {
         let mut world = together(1, Weather::FAIR, nodes);
         world.run(millis(500));
         world.said = 0;

@@ -32,13 +32,17 @@ mod tests;
 
 pub use event::{Effect, Known, LinkInput, Own};
 
+/// So many HELLOs in a row say that the peer does not hold the link as up. One may be the question for a round trip, whose ALIVE was
+/// overtaken or is lost.
+const DEAF_HELLOS: u8 = 2;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum State {
     Down(Verdict),
     Up {
         peer: Known,
-        /// The last it said is that it does not hold the link as up.
-        deaf: bool,
+        /// How often in a row it said HELLO and nothing else since.
+        hellos: u8,
         /// Another start that has proven that it lives; the one that is up must, too.
         rival: Option<Known>,
     },
@@ -107,8 +111,8 @@ impl Link {
             (LinkInput::Traffic { epoch }, State::Up { peer, .. }) if peer.epoch == epoch => {
                 call.out.push(Effect::Proof);
             }
-            (LinkInput::Expired, State::Up { deaf, .. }) => {
-                let why = if deaf { Down::Deaf } else { Down::Silent };
+            (LinkInput::Expired, State::Up { hellos, .. }) => {
+                let why = if hellos >= DEAF_HELLOS { Down::Deaf } else { Down::Silent };
                 self.down(call, Verdict::Down(why));
             }
             (LinkInput::Doubted, State::Up { rival: Some(_), .. }) => {
@@ -193,12 +197,12 @@ impl Link {
     /// The start that is up speaks.
     fn peer_speaks(&mut self, call: &mut Call<'_>, from: u64, control: &Control) {
         let proves = control.echo == self.cookie;
-        let State::Up { peer, deaf, rival } = &mut self.state else { return };
+        let State::Up { peer, hellos, rival } = &mut self.state else { return };
         peer.cookie = control.cookie;
         peer.number = control.number;
         peer.offer = control.offer;
         //= docs/fabric.md#5.3
-        *deaf = control.kind == ControlKind::Hello;
+        *hellos = if control.kind == ControlKind::Hello { hellos.saturating_add(1) } else { 0 };
         if control.kind == ControlKind::Hello {
             //= docs/fabric.md#4.3
             return self.send(call, ControlKind::Accept, from, control.cookie);
@@ -351,7 +355,7 @@ impl Link {
             self.past[0] = self.last;
         }
         self.last = peer.epoch;
-        self.state = State::Up { peer, deaf: false, rival: None };
+        self.state = State::Up { peer, hellos: 0, rival: None };
         //= docs/fabric.md#4.4
         self.renew(call);
         call.out.push(Effect::Verdict(self.verdict()));

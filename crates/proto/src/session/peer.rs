@@ -5,12 +5,9 @@ use super::{
     link::{Effect, Link},
     timing::{Settings, detection},
 };
-use crate::{Time, random::Random};
+use crate::{Time, limits, random::Random};
 use linkbraid_wire::fabric::{Control, ControlKind};
 use std::time::Duration;
-
-/// How often a round trip is measured; less often where the interval is long.
-const ASK_EVERY: Duration = Duration::from_secs(1);
 
 /// What has run out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,10 +94,12 @@ impl Peer {
 
     /// Whether it is time to ask how long a round trip takes; to be asked when something is said anyway.
     pub fn asks(&mut self, now: Time, settings: &Settings) -> bool {
-        let asks = self.ask <= now && self.link.peer().is_some() && self.link.rival().is_none();
+        // An answer does not say which question it is to, and what takes long is what is wanted most: it is waited for.
+        let waits = self.asked.is_some_and(|asked| now.since(asked) < limits::ASK_PATIENCE);
+        let asks = self.ask <= now && !waits && self.link.peer().is_some() && self.link.rival().is_none();
         if asks {
             //= docs/fabric.md#5.9
-            self.ask = now + ASK_EVERY.max(settings.interval() * 10);
+            self.ask = now + settings.ask_every();
             self.asked = Some(now);
         }
         asks

@@ -100,6 +100,13 @@ impl Settings {
         self.timing.interval.max(Duration::from_secs(1) * peers / limits::ALIVE_RATE)
     }
 
+    /// Time between two measured round trips to one peer.
+    pub fn ask_every(&self) -> Duration {
+        //= docs/fabric.md#5.9
+        let peers = u32::from(self.nodes.saturating_sub(1));
+        (Duration::from_secs(1) * peers / limits::ASK_RATE).max(self.interval())
+    }
+
     /// What the node says of itself.
     pub(super) fn offer(&self) -> Offer {
         Offer {

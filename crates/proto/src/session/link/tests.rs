@@ -171,6 +171,9 @@ fn hello_proves_nothing_and_who_says_nothing_else_is_deaf() {
     let effects = a.hears(&b, hello);
     assert_eq!(kinds(&effects), [(2, ControlKind::Accept)]);
     assert!(!effects.contains(&Effect::Proof));
+    // One alone may be the question for a round trip.
+    assert_eq!(verdicts(&a.clone_end().handle(LinkInput::Expired)), [Verdict::Down(Down::Silent)]);
+    a.hears(&b, b.clone_end().says());
     let deaf = verdicts(&a.clone_end().handle(LinkInput::Expired));
     assert_eq!(deaf, [Verdict::Down(Down::Deaf)]);
     let alive = sent(&b.hears(&a, sent(&effects)[0]))[0];
