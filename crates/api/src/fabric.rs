@@ -189,9 +189,10 @@ pub struct FabricPeerStats {
     pub counters: Vec<CounterRecord>,
 }
 
-/// How long messages of the session took to another node and back, in nanoseconds, since this node started: once a second,
-/// through the queues that the frames take, with the time in which both ends take them up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How long messages of the session took to another node and back, in nanoseconds, since this node started: some times a
+/// second, under load and without, through the queues that the frames take, with the time in which both ends take them up. So
+/// both clocks are this node's own. The quantiles are right to one part in a hundred.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTripRecord {
     /// How many.
     pub count: u64,
@@ -203,6 +204,21 @@ pub struct RoundTripRecord {
     pub p90_ns: u64,
     /// 99 of 100 took at most this.
     pub p99_ns: u64,
+    /// 999 of 1000 took at most this.
+    #[serde(default)]
+    pub p999_ns: u64,
     /// The longest.
     pub max_ns: u64,
+    /// How many took how long, shortest first; those that have none are left out.
+    #[serde(default)]
+    pub histogram: Vec<LatencyBucket>,
+}
+
+/// So many took less than `below_ns`, a power of two, and at least half of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyBucket {
+    /// Longer than all of them, in nanoseconds.
+    pub below_ns: u64,
+    /// How many.
+    pub count: u64,
 }

@@ -22,7 +22,7 @@ pub use class::{
 pub use error::{Error, ExitCode};
 pub use fabric::{
     FabricAdd, FabricDel, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSet, FabricStatsRecord,
-    NodeState, Poll, RoundTripRecord,
+    LatencyBucket, NodeState, Poll, RoundTripRecord,
 };
 pub use record::{
     ActionRecord, AddressMove, ApplyRecord, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord,

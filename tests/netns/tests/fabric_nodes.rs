@@ -63,14 +63,14 @@ fn ways_to_wait_change_while_it_runs() {
 #[test]
 fn stats_tell_how_long_messages_take_and_what_waits() {
     let nodes = Nodes::up(3, "udp", "");
-    let trips = || nodes.stats(0).peers.iter().map(|peer| peer.round_trip).collect::<Vec<_>>();
-    let measured = |trips: &Vec<_>| {
-        trips
-            .iter()
-            .all(|trip: &Option<linkbraid_api::RoundTripRecord>| trip.is_some_and(|trip| trip.count > 1))
+    let trips = || nodes.stats(0).peers.into_iter().map(|peer| peer.round_trip).collect::<Vec<_>>();
+    let measured = |trips: &Vec<Option<linkbraid_api::RoundTripRecord>>| {
+        trips.iter().all(|trip| trip.as_ref().is_some_and(|trip| trip.count > 9))
     };
-    wait_until(SOON, "two round trips to each", trips, measured).unwrap_or_else(|error| panic!("{error}"));
+    wait_until(SOON, "ten round trips to each", trips, measured).unwrap_or_else(|error| panic!("{error}"));
     for trip in trips().into_iter().flatten() {
+        assert_eq!(trip.histogram.iter().map(|bucket| bucket.count).sum::<u64>(), trip.count, "{trip:?}");
+        assert!(trip.p99_ns <= trip.p999_ns && trip.p999_ns <= trip.max_ns, "{trip:?}");
         assert!(trip.min_ns > 1_000 && trip.min_ns <= trip.p50_ns && trip.p50_ns <= trip.p99_ns, "{trip:?}");
         assert!(trip.p99_ns <= trip.max_ns && trip.max_ns < 1_000_000_000, "{trip:?}");
     }

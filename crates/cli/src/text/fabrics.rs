@@ -116,18 +116,26 @@ pub fn fabric_stats(records: &[FabricStatsRecord], all: bool) -> String {
         let cpu = format!("  cpu         {} of a processor\n", human::percent(record.cpu_ppm));
         let whole = stats::counters(name, &record.counters, all) + &cpu;
         let peers = record.peers.iter().map(move |peer| {
-            stats::counters(&format!("{name} node {}", peer.node), &peer.counters, all) + &waits(peer)
+            stats::counters(&format!("{name} node {}", peer.node), &peer.counters, all) + &waits(peer, all)
         });
         std::iter::once(whole).chain(peers)
     });
     tables.collect::<Vec<_>>().join("\n")
 }
 
-/// What is no counter: how much waits for the node, and how long a message takes there and back.
-fn waits(peer: &FabricPeerStats) -> String {
+/// What is no counter: how much waits for the node, and how long a message takes there and back; with `all` how many took how long.
+fn waits(peer: &FabricPeerStats, all: bool) -> String {
     let waiting = format!("  waiting     {}\n", human::bytes(peer.queued_bytes));
     let Some(trip) = &peer.round_trip else { return waiting };
-    let [p50, p90, p99, max] = [trip.p50_ns, trip.p90_ns, trip.p99_ns, trip.max_ns].map(human::microseconds);
+    let [p50, p90, p99, p999, max] =
+        [trip.p50_ns, trip.p90_ns, trip.p99_ns, trip.p999_ns, trip.max_ns].map(human::microseconds);
     let count = human::frames(trip.count);
-    format!("{waiting}  round trip  p50 {p50}, p90 {p90}, p99 {p99}, longest {max} us of {count}\n")
+    let mut out = format!(
+        "{waiting}  round trip  p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p999}, longest {max} us of {count}\n"
+    );
+    for bucket in trip.histogram.iter().filter(|_| all) {
+        let below = human::microseconds(bucket.below_ns);
+        out.push_str(&format!("              below {below:>8} us: {}\n", human::frames(bucket.count)));
+    }
+    out
 }

@@ -3,8 +3,8 @@
 use linkbraid_api::{
     AddressMove, BondRecord, Borrow, ClassRecord, CounterRecord, EventKind, EventRecord, FabricPeerRecord,
     FabricPeerStats, FabricRecord, FabricStatsRecord, Fallback, FindingRecord, Health, LaneRecord,
-    LatencyRecord, MemberRecord, NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy, Poll,
-    RoundTripRecord, RuleRecord, Severity, StatsRecord, Stripe,
+    LatencyBucket, LatencyRecord, MemberRecord, NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy,
+    Poll, RoundTripRecord, RuleRecord, Severity, StatsRecord, Stripe,
 };
 
 /// A bond of four members that is well.
@@ -414,7 +414,12 @@ pub fn fabric_stats() -> FabricStatsRecord {
                 p50_ns: 55_000,
                 p90_ns: 80_000,
                 p99_ns: 120_000,
+                p999_ns: 850_000,
                 max_ns: 900_000,
+                histogram: vec![
+                    LatencyBucket { below_ns: 65_536, count: 50 },
+                    LatencyBucket { below_ns: 1_048_576, count: 10 },
+                ],
             }),
             counters: vec![counter(0, "tx_frames", 1200)],
         }],

@@ -361,5 +361,10 @@ fn counters_of_a_fabric_are_told_for_all_nodes_and_for_each() {
     let text = super::fabric_stats(&[samples::fabric_stats()], false);
     let heads: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ') && !line.is_empty()).collect();
     assert_eq!(heads, ["fab0: 2 counters, 1 at zero (--all shows them)", "fab0 node 1: 1 counter"]);
-    assert!(super::fabric_stats(&[samples::fabric_stats()], true).contains("tx_held"));
+    let trip = "  round trip  p50 55.0, p90 80.0, p99 120, p99.9 850, longest 900 us of 60\n";
+    assert!(text.ends_with(trip), "{text}");
+    let all = super::fabric_stats(&[samples::fabric_stats()], true);
+    assert!(all.contains("tx_held"));
+    let buckets = "              below     65.5 us: 50\n              below     1049 us: 10\n";
+    assert!(all.ends_with(&(trip.to_owned() + buckets)), "{all}");
 }

@@ -1,7 +1,7 @@
 //! How long messages take to other nodes and back.
 
 use hdrhistogram::Histogram;
-use linkbraid_api::RoundTripRecord;
+use linkbraid_api::{LatencyBucket, RoundTripRecord};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     time::Duration,
@@ -41,9 +41,25 @@ impl Trips {
             p50_ns: histogram.value_at_quantile(0.5),
             p90_ns: histogram.value_at_quantile(0.9),
             p99_ns: histogram.value_at_quantile(0.99),
+            p999_ns: histogram.value_at_quantile(0.999),
             max_ns: histogram.max(),
+            histogram: buckets(histogram),
         })
     }
+}
+
+/// By powers of two, which no cell of the histogram crosses.
+fn buckets(histogram: &Histogram<u64>) -> Vec<LatencyBucket> {
+    let mut buckets: Vec<LatencyBucket> = Vec::new();
+    for cell in histogram.iter_recorded() {
+        let below_ns = (cell.value_iterated_to() + 1).next_power_of_two();
+        let count = cell.count_at_value();
+        match buckets.last_mut() {
+            Some(last) if last.below_ns == below_ns => last.count += count,
+            _ => buckets.push(LatencyBucket { below_ns, count }),
+        }
+    }
+    buckets
 }
 
 #[cfg(test)]
@@ -61,6 +77,17 @@ mod tests {
         assert_eq!(record.count, 100);
         assert!(near(record.min_ns, 1) && near(record.p50_ns, 50) && near(record.p90_ns, 90), "{record:?}");
         assert!(near(record.p99_ns, 99) && near(record.max_ns, 100), "{record:?}");
+        assert!(near(record.p999_ns, 100), "{record:?}");
         assert!(near(trips.of(2).expect("measured").max_ns, 10_000_000));
+    }
+    #[test]
+    fn buckets_end_below_powers_of_two_and_leave_nothing_out() {
+        let mut trips = Trips::default();
+        let took = [1, 1023, 1024, 1025, 2047, 2048, 65_535, 65_536, 3_000_000_000];
+        took.iter().for_each(|nanos| trips.add(1, Duration::from_nanos(*nanos)));
+        let buckets = trips.of(1).expect("measured").histogram;
+        let buckets: Vec<_> = buckets.iter().map(|bucket| (bucket.below_ns, bucket.count)).collect();
+        let last = (1 << 32, 1);
+        assert_eq!(buckets, [(2, 1), (1024, 1), (2048, 3), (4096, 1), (65_536, 1), (131_072, 1), last]);
     }
 }
