@@ -18,3 +18,10 @@ fn courses_bring_links_up_and_down() {
     let course = [0, 1, 4, 1, 4, 64, 4, 65, 0, 255, 4, 1, 4, 65];
     assert!(steps::run(&course) >= 2, "came up {} times", steps::run(&course));
 }
+
+#[test]
+fn an_answer_that_no_longer_fits_breaks_no_rule() {
+    // Up with node 3, asked, and answered by one whose number of queues is another one by then.
+    let course = [0xd4, 0x01, 0x00, 0xcd, 0xa1, 0xa1, 0xf7, 0x01, 0x00, 0xcd, 0xa1, 0xa1, 0xf7, 0x00];
+    assert_eq!(steps::run(&course), 1);
+}
