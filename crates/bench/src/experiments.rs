@@ -1,5 +1,6 @@
 //! The experiments, one a file.
 
+mod cpu_limit;
 mod fabric;
 mod failover;
 mod loss;
@@ -33,9 +34,10 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 11] = [
+pub const EXPERIMENTS: [&Experiment; 12] = [
     &scaling::EXPERIMENT,
     &overhead::EXPERIMENT,
+    &cpu_limit::EXPERIMENT,
     &unequal::EXPERIMENT,
     &plain::EXPERIMENT,
     &tokens::EXPERIMENT,

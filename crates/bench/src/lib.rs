@@ -23,6 +23,7 @@ mod report;
 mod run;
 mod sample;
 mod save;
+mod share;
 mod stats;
 mod table;
 

@@ -3,6 +3,7 @@
 use crate::bed::Bed;
 use crate::report::{Metric, Parameters, Ratio, Report};
 use crate::sample::Rival;
+use crate::share::Share;
 use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::LinkSpec;
@@ -25,6 +26,8 @@ pub struct Planned<'a> {
     pub condition: String,
     /// A flow that competes.
     pub rival: Option<Rival>,
+    /// The share of the CPU that the client may use at most.
+    pub share: Option<&'a Share>,
     /// What to do to the links before each measurement, and to undo after it.
     pub around: Option<&'a Around<'a>>,
     /// What it is compared with.
@@ -66,6 +69,7 @@ impl<'a> Planned<'a> {
             damping: true,
             condition: String::new(),
             rival: None,
+            share: None,
             around: None,
             ratios: Vec::new(),
         }

@@ -182,7 +182,7 @@ impl<'a> Run<'a> {
 
     /// One measurement, beside any case.
     pub fn sample(&mut self, bed: &Bed, traffic: &Traffic) -> Result<Sample, Error> {
-        sample::take(bed, traffic, None, self.stop)
+        sample::take(bed, traffic, (None, None), self.stop)
     }
 
     /// Measures cases in turns, all of them once before any of them again, so that whatever else the machine does
@@ -236,11 +236,12 @@ impl<'a> Run<'a> {
     fn measure(&self, case: &Planned<'_>) -> Result<Sample, Error> {
         self.check()?;
         case.bed.set_damping(case.damping)?;
+        let beside = (case.rival.as_ref(), case.share);
         let Some(around) = case.around else {
-            return sample::take(case.bed, &case.traffic, case.rival.as_ref(), self.stop);
+            return sample::take(case.bed, &case.traffic, beside, self.stop);
         };
         around(case.bed, true)?;
-        let sample = sample::take(case.bed, &case.traffic, case.rival.as_ref(), self.stop);
+        let sample = sample::take(case.bed, &case.traffic, beside, self.stop);
         around(case.bed, false)?;
         sample
     }
@@ -274,7 +275,11 @@ fn background() -> Result<f64, Error> {
 
 /// Why a missed goal of this case tells nothing: the machine had no CPU left, whatever took it.
 pub fn cpu_limited(case: &Case) -> Option<String> {
-    let share = case.medians.cpu_share?.median;
+    at_its_limit(case.medians.cpu_share?.median)
+}
+
+/// The same of any busy share of the CPU.
+pub fn at_its_limit(share: f64) -> Option<String> {
     (share > CPU_LIMITED).then(|| format!("the machine was at its limit: CPU {:.0} % busy", share * 100.0))
 }
 

@@ -3,6 +3,7 @@
 use crate::bed::Bed;
 use crate::cpu::CpuClock;
 use crate::interrupt::Interrupt;
+use crate::share::Share;
 use crate::stats::shares;
 use linkbraid_api::Error;
 use linkbraid_lab::counters::{LinkCount, NicCount};
@@ -90,8 +91,14 @@ pub struct Rival {
     pub traffic: Traffic,
 }
 
-/// Runs some traffic from host `a` to host `b` of a lab.
-pub fn take(bed: &Bed, traffic: &Traffic, rival: Option<&Rival>, stop: &Interrupt) -> Result<Sample, Error> {
+/// Runs some traffic from host `a` to host `b` of a lab, beside a flow that competes, its client with a share of the CPU
+/// only.
+pub fn take(
+    bed: &Bed,
+    traffic: &Traffic,
+    (rival, share): (Option<&Rival>, Option<&Share>),
+    stop: &Interrupt,
+) -> Result<Sample, Error> {
     let (a, b) = (bed.host("a")?, bed.host("b")?);
     let links = [a, b].map(counts);
     let [links_a, links_b] = links;
@@ -104,6 +111,9 @@ pub fn take(bed: &Bed, traffic: &Traffic, rival: Option<&Rival>, stop: &Interrup
     let nics = [a.nic_counts()?, b.nic_counts()?];
     let clock = CpuClock::now()?;
     let mut run = iperf::start(a, b, traffic)?;
+    if let Some(share) = share {
+        share.add(run.client_id())?;
+    }
     wait(&mut run, traffic, stop)?;
     let cpu = CpuClock::now()?.since(clock);
     let nics_after = [a.nic_counts()?, b.nic_counts()?];

@@ -278,6 +278,11 @@ impl Iperf<'_> {
         self.client.words()
     }
 
+    /// The client's process number.
+    pub fn client_id(&self) -> u32 {
+        self.client.id()
+    }
+
     /// Whether the client has ended.
     pub fn ended(&mut self) -> bool {
         self.client.ended().is_some()

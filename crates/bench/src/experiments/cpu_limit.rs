@@ -1,0 +1,197 @@
+//! What two links are worth to a host whose CPU is slow: Table 1 of BondingPlus.
+
+use super::Experiment;
+use super::note::{self, What};
+use crate::bed::Bed;
+use crate::planned::{Against, Planned};
+use crate::plot::{Figure, Panel, Reference, Series};
+use crate::report::{Bound, Goal, LabRecord, Report};
+use crate::run::{Run, cpu_limited};
+use crate::share::{Periods, Share};
+use crate::stats::Spread;
+use linkbraid_api::Error;
+use linkbraid_lab::iperf::Cc;
+use linkbraid_lab::{Options, Topology};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "cpu-limit",
+    about: "one TCP flow over one bare link and over two bonded, from a host whose processes may use 5 to 100 % of a core: where the CPU is the limit, and where the links are",
+    paper: "BondingPlus, Table 1",
+    run,
+    figure,
+};
+
+/// The rate of a link in Mbit/s: at the least share the CPU is the limit, at the largest the links are.
+const RATE: u32 = 250;
+/// Percent of one core; `None` is a host without a limit.
+const SHARES: [Option<u32>; 6] = [Some(5), Some(10), Some(20), Some(40), Some(100), None];
+const QUICK_SHARES: [Option<u32>; 3] = [Some(5), Some(20), None];
+/// The labs, by the number of their links.
+const KINDS: [&str; 2] = ["bare", "two"];
+/// The share of periods in which the host's quota was used up.
+const METRIC: &str = "throttled_share";
+
+/// Two NICs of the paper's fastest machine over what one NIC carried (180 of 94.05 Mbit/s, Tables 1 and 2).
+const PAPER_GAIN: f64 = 1.914;
+/// Of what the bare link carries with the same share of the CPU, what two links must carry at least.
+const SAME_GOAL: f64 = 0.9;
+
+/// What was seen of the quota, by case.
+type Seen = RefCell<BTreeMap<String, Vec<f64>>>;
+
+fn word(share: Option<u32>) -> String {
+    share.map_or_else(|| "full".to_owned(), |percent| format!("{percent}%"))
+}
+
+fn id(kind: &str, share: Option<u32>) -> String {
+    format!("{kind}/{}", word(share))
+}
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let share = match Share::make() {
+        Ok(share) => share,
+        Err(error) => {
+            run.skip("cpu-limit", error.to_string());
+            return Ok(());
+        }
+    };
+    let shares = if run.settings.quick { &QUICK_SHARES[..] } else { &SHARES[..] };
+    run.plan(KINDS.len() * shares.len());
+    // A NIC that leaves all work to the CPU: no offloads.
+    let lab = |links| {
+        let topology = Topology::symmetric(2, links, Some(RATE));
+        Topology { options: Options { segment: true, ..topology.options }, ..topology }
+    };
+    let bare = run.bare(KINDS[0], lab(1))?;
+    let two = run.bonded(KINDS[1], lab(2))?;
+    // All of the host's processes: what sends, and the daemon.
+    share.add(two.daemon_id("a")?)?;
+    record(&mut run.report.labs, &share);
+    measure(run, shares, &share, [&bare, &two])?;
+    goals(run, shares);
+    Ok(())
+}
+
+fn record(labs: &mut [LabRecord], share: &Share) {
+    labs.iter_mut().for_each(|lab| lab.commands.extend(share.commands()));
+}
+
+fn measure(run: &mut Run<'_>, shares: &[Option<u32>], share: &Share, beds: [&Bed; 2]) -> Result<(), Error> {
+    let seen = Seen::default();
+    // Set before each measurement, and looked at after it.
+    let arounds: Vec<_> = KINDS
+        .into_iter()
+        .flat_map(|kind| shares.iter().map(move |percent| (kind, *percent)))
+        .map(|(kind, percent)| around(id(kind, percent), percent, share, &seen))
+        .collect();
+    let all = KINDS.into_iter().zip(beds).flat_map(|kind| shares.iter().map(move |percent| (kind, *percent)));
+    let mut cases: Vec<Planned<'_>> = Vec::new();
+    for (((kind, bed), percent), around) in all.zip(&arounds) {
+        let mut case = Planned::new(id(kind, percent), bed, run.tcp(Cc::Cubic));
+        case.share = Some(share);
+        case.around = Some(around);
+        case.condition = percent.map_or_else(String::new, |p| format!("host 'a' has {p} % of a core"));
+        let full = id(KINDS[0], None);
+        if case.id != full {
+            case =
+                case.against(Against::mbit("full", [full], bed.lab().topology().hosts[0].links.len() as f64));
+        }
+        if kind == KINDS[1] {
+            case = case.against(Against::mbit("same", [id(KINDS[0], percent)], 2.0));
+        }
+        cases.push(case);
+    }
+    // Turns go from share to share, the bare link next to the bond.
+    cases.sort_by_key(|case| {
+        shares.iter().position(|percent| case.id.ends_with(&format!("/{}", word(*percent))))
+    });
+    let done = run.interleave(&cases);
+    drop(cases);
+    drop(arounds);
+    share.limit(None)?;
+    for (id, values) in seen.into_inner() {
+        for (turn, value) in (0..).zip(values) {
+            let what = What { id: &id, metric: METRIC, unit: "of all periods" };
+            note::value(run, what, "nr_throttled and nr_periods of cpu.stat", turn, value);
+        }
+    }
+    done
+}
+
+/// Sets the quota before a measurement and counts after it how often it was used up.
+fn around<'a>(
+    id: String,
+    percent: Option<u32>,
+    share: &'a Share,
+    seen: &'a Seen,
+) -> impl Fn(&Bed, bool) -> Result<(), Error> + 'a {
+    let before = RefCell::new(Periods::default());
+    move |_, begins| {
+        if begins {
+            share.limit(percent)?;
+            *before.borrow_mut() = share.periods();
+        } else if percent.is_some() {
+            let (before, after) = (*before.borrow(), share.periods());
+            let (all, used_up) = (after.all - before.all, after.throttled - before.throttled);
+            if all > 0 {
+                seen.borrow_mut().entry(id.clone()).or_default().push(used_up as f64 / all as f64);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn goals(run: &mut Run<'_>, shares: &[Option<u32>]) {
+    let [_, two] = KINDS;
+    for percent in shares {
+        let id = id(two, *percent);
+        let case = run.report.case(&id);
+        let (full, same) =
+            (case.and_then(|case| case.ratio("full")), case.and_then(|case| case.ratio("same")));
+        let busy = case.and_then(cpu_limited);
+        if percent.is_none() {
+            let what = "times one bare link, two links with a whole CPU (the paper's fastest machine)";
+            run.goal(Goal::new(&id, what, Bound::AtLeast, PAPER_GAIN, full).unless(busy.clone()));
+        }
+        let what = "of one bare link with the same share of the CPU, two links";
+        run.goal(Goal::new(&id, what, Bound::AtLeast, SAME_GOAL, same).unless(busy));
+    }
+}
+
+fn figure(report: &Report) -> Figure {
+    let names = SHARES.map(word);
+    let mbit = |kind: &str| points(|share| report.case(&id(kind, share))?.medians.mbit);
+    let full = |kind: &str| points(|share| report.case(&id(kind, share))?.ratio_spread("full"));
+    let throttled = |kind: &str| points(|share| report.measure(&id(kind, share), METRIC)?.spread);
+    let pair = |value: &dyn Fn(&str) -> Vec<(f64, Spread)>| {
+        vec![
+            Series { name: "one bare link".into(), points: value(KINDS[0]) },
+            Series { name: "two links, bonded".into(), points: value(KINDS[1]) },
+        ]
+    };
+    let bars = |title: &str, y: &str, series| Panel {
+        title: title.into(),
+        x_label: "share of one core that the sender's processes may use".into(),
+        y_label: y.into(),
+        ..Panel::bars(names.clone().into(), series)
+    };
+    let panels = vec![
+        bars(&format!("Goodput, links of {RATE} Mbit/s"), "Mbit/s", pair(&mbit)),
+        Panel {
+            references: vec![Reference {
+                name: format!("the paper, its fastest machine: {PAPER_GAIN}"),
+                points: vec![(-0.5, PAPER_GAIN), (SHARES.len() as f64 - 0.5, PAPER_GAIN)],
+            }],
+            ..bars("Over the bare link of a host without a limit", "ratio", pair(&full))
+        },
+        bars("Periods in which the quota was used up", "of all", pair(&throttled)),
+    ];
+    Figure { title: "cpu-limit: two links and a slow CPU".into(), panels }
+}
+
+/// Values by the place of the share.
+fn points(value: impl Fn(Option<u32>) -> Option<Spread>) -> Vec<(f64, Spread)> {
+    SHARES.iter().enumerate().filter_map(|(place, share)| Some((place as f64, value(*share)?))).collect()
+}
