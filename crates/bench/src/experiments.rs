@@ -1,5 +1,6 @@
 //! The experiments, one a file.
 
+mod copies;
 mod cpu_limit;
 mod fabric;
 mod failover;
@@ -34,13 +35,14 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 12] = [
+pub const EXPERIMENTS: [&Experiment; 13] = [
     &scaling::EXPERIMENT,
     &overhead::EXPERIMENT,
     &cpu_limit::EXPERIMENT,
     &unequal::EXPERIMENT,
     &plain::EXPERIMENT,
     &tokens::EXPERIMENT,
+    &copies::EXPERIMENT,
     &multicast::EXPERIMENT,
     &loss::EXPERIMENT,
     &failover::EXPERIMENT,

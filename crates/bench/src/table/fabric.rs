@@ -10,8 +10,17 @@ const SIZES: [u64; 5] = [1, 64, 1024, 8192, 65_536];
 /// The same of tokens.
 const TOKEN_SIZES: [u64; 5] = [4, 64, 512, 2048, 8192];
 /// Metrics that stand in the file only.
-const FILE_ONLY: [&str; 8] =
-    ["half_min_us", "half_p90_us", "rounds", "again_per_10k", "kills", "off", "file_kib", "twice"];
+const FILE_ONLY: [&str; 9] = [
+    "half_min_us",
+    "half_p90_us",
+    "rounds",
+    "again_per_10k",
+    "kills",
+    "off",
+    "file_kib",
+    "twice",
+    "cpu_share",
+];
 
 /// The measures of a report.
 pub(super) fn tables(report: &Report) -> Vec<Table> {

@@ -1,0 +1,136 @@
+//! Files that are copied at once, some of them from another host: Fig. 6 and Table 2 of the ELT paper.
+
+mod figure;
+mod goals;
+mod ground;
+
+use super::Experiment;
+use super::note::{self, What};
+use crate::run::Run;
+use ground::{Copied, Ground};
+use linkbraid_api::Error;
+use linkbraid_lab::{LinkSpec, Topology};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "copies",
+    about: "eight files of 1 to 8 MB copied at once, 0 to 8 of them by a plain host from a server with one link, and with two bonded",
+    paper: "ELT, Fig. 6 and Table 2",
+    run,
+    figure: figure::draw,
+};
+
+/// Copies at once, and how many of them may be remote.
+const COPIES: usize = 8;
+const QUICK_REMOTE: [usize; 3] = [0, 4, 8];
+/// MB (10^6 bytes) in a file.
+const SIZES: [usize; 5] = [1, 2, 4, 6, 8];
+const QUICK_SIZES: [usize; 2] = [1, 8];
+/// The labs, by the number of the server's links.
+const KINDS: [&str; 2] = ["one", "two"];
+/// The metric: bytes of all files until the last is on the disk.
+const METRIC: &str = "copy_mbyte";
+/// The busy share of the machine meanwhile.
+const CPU: &str = "cpu_share";
+
+/// Local copies were this many times as fast as those over one link: a rate that drops by 67 to 71 % (the middle of them).
+const PAPER_LOCAL: f64 = 3.2;
+/// What the links may be set to, Mbit/s: where a disk is faster than the paper's relation allows, the machine's
+/// CPU would be what limits a link.
+const RATES: std::ops::RangeInclusive<u32> = 20..=300;
+/// The plain host's link, as many times the server's.
+const FAST: u32 = 10;
+/// How often local copies are timed before the links' rate is chosen.
+const LOOKS: usize = 5;
+
+fn id(kind: &str, size: usize, remote: usize) -> String {
+    format!("copies/{kind}/{size}MB/{remote}")
+}
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let ground = match Ground::make(&SIZES) {
+        Ok(ground) => ground,
+        Err(error) => {
+            run.skip("copies", error.to_string());
+            return Ok(());
+        }
+    };
+    let quick = run.settings.quick;
+    let sizes = if quick { &QUICK_SIZES[..] } else { &SIZES[..] };
+    let remotes: Vec<usize> = if quick { QUICK_REMOTE.to_vec() } else { (0..=COPIES).collect() };
+    let rate = rate(run, &ground)?;
+    let lab = |links: usize| {
+        let links = vec![LinkSpec::switch(0, Some(rate)); links];
+        Topology::empty("lab", 1).host(links).plain_host([LinkSpec::switch(0, Some(rate * FAST))])
+    };
+    let beds = [run.bare(KINDS[0], lab(1))?, run.bonded(KINDS[1], lab(2))?];
+    for lab in &mut run.report.labs {
+        lab.commands.extend(ground.commands());
+    }
+    let servers = beds.iter().map(|bed| ground.serve(bed)).collect::<Result<Vec<_>, _>>()?;
+    run.plan(KINDS.len() * sizes.len() * remotes.len());
+    for turn in 0..run.settings.repeat {
+        for size in sizes {
+            for remote in &remotes {
+                for (kind, server) in KINDS.into_iter().zip(&servers) {
+                    let id = id(kind, *size, *remote);
+                    if wanted(run, (kind, *size, *remote), &remotes) {
+                        measure(run, &id, turn, || ground.copy(server, *size, *remote))?;
+                    }
+                }
+            }
+        }
+    }
+    for size in sizes {
+        for remote in &remotes {
+            let [one, two] = KINDS.map(|kind| id(kind, *size, *remote));
+            note::compare(run, &two, &one, METRIC);
+            for kind in KINDS {
+                note::compare(run, &self::id(kind, *size, *remote), &self::id(kind, *size, 0), METRIC);
+            }
+        }
+    }
+    goals::judge(run, sizes);
+    Ok(())
+}
+
+/// Whether a case is to be measured, or one that is compared with it.
+fn wanted(run: &Run<'_>, (kind, size, remote): (&str, usize, usize), remotes: &[usize]) -> bool {
+    let [one, two] = KINDS;
+    run.wants(&id(kind, size, remote))
+        || (kind == one && run.wants(&id(two, size, remote)))
+        || (remote == 0 && remotes.iter().any(|remote| run.wants(&id(kind, size, *remote))))
+}
+
+/// Mbit/s of a link such that local copies are as many times as fast as its bytes as they were in the paper.
+fn rate(run: &mut Run<'_>, ground: &Ground) -> Result<u32, Error> {
+    let largest = SIZES[SIZES.len() - 1];
+    let mut local = Vec::new();
+    for _ in 0..LOOKS {
+        run.check()?;
+        local.push(ground.copy_here(largest)?);
+    }
+    local.sort_by(f64::total_cmp);
+    let middle = local[local.len() / 2];
+    let wanted = middle * 8.0 / PAPER_LOCAL;
+    let rate = (wanted as u32).clamp(*RATES.start(), *RATES.end());
+    run.say(&format!("  local copies: {middle:.1} MB/s on {}; links of {rate} Mbit/s", ground.place()))?;
+    Ok(rate)
+}
+
+fn measure(
+    run: &mut Run<'_>,
+    id: &str,
+    turn: u32,
+    copy: impl FnOnce() -> Result<Copied, Error>,
+) -> Result<(), Error> {
+    run.check()?;
+    match copy() {
+        Ok(Copied { mbyte, cpu_share, typed }) => {
+            note::value(run, What { id, metric: METRIC, unit: "MB/s" }, &typed, turn, mbyte);
+            note::value(run, What { id, metric: CPU, unit: "of the machine" }, &typed, turn, cpu_share);
+            let percent = cpu_share * 100.0;
+            run.say(&format!("  {id:<20} #{} {mbyte:>7.2} MB/s  CPU {percent:3.0} %", turn + 1))
+        }
+        Err(error) => run.fail(format!("{id} #{}", turn + 1), error),
+    }
+}

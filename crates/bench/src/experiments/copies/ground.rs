@@ -1,0 +1,237 @@
+//! Files on a disk, a web server that has them, and programs that copy them.
+
+use super::COPIES;
+use crate::bed::Bed;
+use crate::cpu::CpuClock;
+use linkbraid_api::Error;
+use linkbraid_lab::{Host, Running, wait_for};
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Where files are that must outlive a restart (FHS 5.15): on a disk, if the machine has one.
+const DISK: &str = "/var/tmp";
+/// What is run, and the packages of those that the lab does not need too.
+const PROGRAMS: [(&str, &str); 3] = [("nginx", "nginx"), ("curl", "curl"), ("dd", "coreutils")];
+const PORT: u16 = 8080;
+/// Bytes that are written at once, each time through to the disk.
+const BLOCK: &str = "4K";
+/// How long a server may take to listen.
+const LISTEN_LIMIT: Duration = Duration::from_secs(10);
+/// Seconds that a copy may take.
+const COPY_LIMIT: u32 = 60;
+const MB: usize = 1_000_000;
+
+/// A folder with files of each size; it goes with the value.
+pub(super) struct Ground {
+    folder: PathBuf,
+}
+
+/// What eight copies came to.
+pub(super) struct Copied {
+    /// MB/s of all files, until the last is on the disk.
+    pub mbyte: f64,
+    /// The busy share of the machine meanwhile.
+    pub cpu_share: f64,
+    /// What was typed for the last of them.
+    pub typed: String,
+}
+
+/// A server under way in a lab, and the host that copies from it.
+pub(super) struct Server<'a> {
+    server: Host<'a>,
+    client: Host<'a>,
+    _nginx: Running,
+}
+
+impl Ground {
+    /// Writes eight files of each size, all of them different.
+    ///
+    /// # Errors
+    /// A program is missing, or the folder is not on a disk.
+    pub fn make(sizes: &[usize]) -> Result<Self, Error> {
+        for (program, package) in PROGRAMS {
+            if !is_there(program) {
+                return Err(Error::new(program, "cannot copy files", "it is not installed")
+                    .hint(format!("apt-get install {package}")));
+            }
+        }
+        let disk = Path::new(DISK);
+        let fail = |e: &dyn std::fmt::Display| Error::new(DISK, "cannot make files", e.to_string());
+        if statfs(disk).map_err(|e| fail(&e))?.filesystem_type() == TMPFS_MAGIC {
+            return Err(Error::new(
+                DISK,
+                "cannot time copies",
+                "it is in memory (tmpfs), and copies go to a disk",
+            ));
+        }
+        let ground = Self { folder: disk.join(format!("linkbraid-copies-{}", std::process::id())) };
+        fs::create_dir_all(ground.folder.join("files")).map_err(|e| fail(&e))?;
+        let mut random = fs::File::open("/dev/urandom").map_err(|e| fail(&e))?;
+        for size in sizes {
+            for copy in 0..COPIES {
+                let mut content = vec![0; size * MB];
+                let written = random
+                    .read_exact(&mut content)
+                    .and_then(|()| fs::write(ground.source(*size, copy), &content));
+                written.map_err(|e| fail(&e))?;
+            }
+        }
+        // What is still to be written would be written during the first copies.
+        nix::unistd::sync();
+        Ok(ground)
+    }
+
+    /// The file system, for people.
+    pub fn place(&self) -> String {
+        let kind = Command::new("stat").args(["-f", "-c", "%T", DISK]).output();
+        let kind = kind.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        format!("{DISK} ({})", kind.unwrap_or_default())
+    }
+
+    /// What is typed, for the report.
+    pub fn commands(&self) -> Vec<String> {
+        vec![
+            format!("a# nginx -p {} -c nginx.conf", self.folder.display()),
+            format!("a# {} (local)", local(Path::new("FILE"), Path::new("COPY"))),
+            format!("b# {} (remote)", remote("a", "FILE", Path::new("COPY"))),
+        ]
+    }
+
+    fn source(&self, size: usize, copy: usize) -> PathBuf {
+        self.folder.join("files").join(name(size, copy))
+    }
+
+    /// Starts a web server on the first host of a lab; the second one will copy from it.
+    pub fn serve<'a>(&self, bed: &'a Bed) -> Result<Server<'a>, Error> {
+        let (server, client) = (bed.host("a")?, bed.host("b")?);
+        let folder = self.folder.join(bed.name());
+        let conf = folder.join("nginx.conf");
+        fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(&conf, nginx(server.ipv4(), &self.folder.join("files"))))
+            .map_err(|e| Error::new(conf.display().to_string(), "cannot write", e.to_string()))?;
+        let mut command = server.command("nginx");
+        command.arg("-p").arg(&folder).args(["-c", "nginx.conf", "-e", "error.log", "-g", "daemon off;"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut nginx = Running::start(command)?;
+        wait_for(LISTEN_LIMIT, "nginx to listen", || match nginx.ended() {
+            Some(status) => {
+                let log = fs::read_to_string(folder.join("error.log")).unwrap_or_default();
+                Ok(Err(Error::new("nginx", format!("it ended: {status}"), log.trim().replace('\n', "; "))))
+            }
+            None if listens(server) => Ok(Ok(())),
+            None => Err("it does not yet"),
+        })??;
+        Ok(Server { server, client, _nginx: nginx })
+    }
+
+    /// Copies eight files at once, the last `remote_copies` of them by the other host.
+    pub fn copy(&self, at: &Server<'_>, size: usize, remote_copies: usize) -> Result<Copied, Error> {
+        let commands = (0..COPIES).map(|copy| {
+            let target = self.target(copy);
+            if copy < COPIES - remote_copies {
+                (at.server.command("sh"), local(&self.source(size, copy), &target))
+            } else {
+                (at.client.command("sh"), remote(at.server.ipv4(), &name(size, copy), &target))
+            }
+        });
+        self.time(size, commands.collect())
+    }
+
+    /// The same with all of them on this machine, without a lab.
+    pub fn copy_here(&self, size: usize) -> Result<f64, Error> {
+        let commands =
+            (0..COPIES).map(|copy| (Command::new("sh"), local(&self.source(size, copy), &self.target(copy))));
+        Ok(self.time(size, commands.collect())?.mbyte)
+    }
+
+    fn target(&self, copy: usize) -> PathBuf {
+        self.folder.join(format!("copy-{copy}"))
+    }
+
+    fn time(&self, size: usize, commands: Vec<(Command, String)>) -> Result<Copied, Error> {
+        for copy in 0..COPIES {
+            // One of the last round.
+            let _ = fs::remove_file(self.target(copy));
+        }
+        let typed = commands.last().map(|(_, line)| line.clone()).unwrap_or_default();
+        let (clock, begin) = (CpuClock::now()?, Instant::now());
+        let mut running = Vec::new();
+        for (mut command, line) in commands {
+            command.arg("-c").arg(&line).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            running.push(Running::start(command)?);
+        }
+        for copy in &mut running {
+            // curl has a limit of its own, and dd ends with what it reads.
+            let status = copy.wait()?;
+            if !status.success() {
+                return Err(Error::new("copies", format!("'{}' failed", copy.words()), status.to_string()));
+            }
+        }
+        let (took, cpu) = (begin.elapsed(), CpuClock::now()?.since(clock));
+        for copy in 0..COPIES {
+            if !same(&self.source(size, copy), &self.target(copy)).unwrap_or(false) {
+                return Err(Error::new("copies", format!("copy {copy}"), "it is not what was copied"));
+            }
+        }
+        let mbyte = (COPIES * size * MB) as f64 / 1e6 / took.as_secs_f64();
+        Ok(Copied { mbyte, cpu_share: cpu.share, typed })
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        // Nothing else is in it.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn name(size: usize, copy: usize) -> String {
+    format!("{size}MB-{copy}")
+}
+
+/// A copy on one host: each block is on the disk before the next one is read.
+fn local(source: &Path, target: &Path) -> String {
+    format!("exec dd if={} of={} bs={BLOCK} oflag=dsync", source.display(), target.display())
+}
+
+/// A copy from another host, written alike.
+fn remote(server: &str, name: &str, target: &Path) -> String {
+    format!(
+        "curl --disable --noproxy '*' --silent --fail --max-time {COPY_LIMIT} http://{server}:{PORT}/{name} | \
+         dd of={} bs={BLOCK} iflag=fullblock oflag=dsync",
+        target.display()
+    )
+}
+
+/// nginx.conf; paths are below the folder that `-p` names.
+fn nginx(address: &str, files: &Path) -> String {
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let temporary: String = temporary.iter().map(|name| format!("{name}_temp_path {name};\n")).collect();
+    format!(
+        "user root;\nworker_processes 1;\npid pid;\nevents {{}}\nhttp {{\n{temporary}access_log off;\nsendfile on;\n\
+         server {{ listen {address}:{PORT}; root {}; }}\n}}\n",
+        files.display()
+    )
+}
+
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn listens(host: Host<'_>) -> bool {
+    let wanted = format!(":{PORT:04X}");
+    let text = host.proc_net("tcp").unwrap_or_default();
+    text.lines().any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next().is_some_and(|local| local.ends_with(&wanted)) && words.nth(1) == Some("0A")
+    })
+}
+
+fn same(one: &Path, other: &Path) -> io::Result<bool> {
+    Ok(fs::read(one)? == fs::read(other)?)
+}
