@@ -19,6 +19,7 @@ mod page;
 mod percentiles;
 mod planned;
 mod plot;
+mod progress;
 mod report;
 mod run;
 mod sample;
@@ -30,6 +31,7 @@ mod table;
 pub use collect::Collected;
 pub use experiments::{EXPERIMENTS, Experiment, find};
 pub use machine::Machine;
+pub use progress::{Progress, Step};
 pub use report::{
     Bin, Bound, Broken, Bulk, Case, Comparison, Cut, CutCase, CutTrace, Delivery, Failover, FailoverMedians,
     Flood, Goal, Incident, LabRecord, MachineLoss, Measure, Medians, MessageCase, MessageMedians,
@@ -44,7 +46,6 @@ pub use table::text;
 use interrupt::Interrupt;
 use linkbraid_api::Error;
 use run::Run;
-use std::io::Write;
 use std::ops::RangeInclusive;
 
 /// How often each case can be repeated.
@@ -90,18 +91,27 @@ impl Guard {
     }
 }
 
-/// Runs one experiment, telling `progress` a line a measurement. Whatever it set up is taken down, also when it is
-/// stopped by SIGINT or SIGTERM; [`is_stop`] tells that from a failure.
+/// Runs one experiment, telling `progress` what it does. Whatever it set up is taken down, also when it is
+/// stopped by SIGINT or SIGTERM; [`is_stop`] tells that from a failure. If it cannot go on, its report says why among what
+/// failed, under the experiment's own name.
+///
+/// # Errors
+/// It was stopped, or the machine tells nothing of its CPU.
 pub fn run(
     experiment: &Experiment,
     options: &Options,
-    progress: &mut dyn Write,
+    progress: &mut dyn Progress,
     guard: &Guard,
 ) -> Result<Report, Error> {
     let names = (experiment.name, experiment.about, experiment.paper);
     let mut run = Run::new(names, options.settings(), progress, &guard.0)?;
     run.only = options.only.clone().unwrap_or_default();
-    (experiment.run)(&mut run)?;
+    match (experiment.run)(&mut run) {
+        Err(error) if is_stop(&error) => return Err(error),
+        // What was measured before stays, and the report has the reason why there is no more.
+        Err(error) => run.broken(&error),
+        Ok(()) => {}
+    }
     Ok(run.report)
 }
 

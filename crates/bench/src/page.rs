@@ -3,6 +3,7 @@
 //! It needs nothing but itself: figures are inline SVG, styles are inline, there are no scripts.
 
 mod claims;
+mod figures;
 mod papers;
 mod section;
 
@@ -46,6 +47,7 @@ pub fn page(collected: &Collected) -> Result<String, Error> {
                     }
                 }
                 @for section in sections { (section) }
+                (figures::all(&collected.reports))
                 footer {
                     h2 { "To do it again" }
                     pre { "linkbraid bench run all --out results\nlinkbraid bench report --in results" }
@@ -83,17 +85,27 @@ fn not_measured(collected: &Collected) -> Markup {
         .iter()
         .flat_map(|report| report.failed.iter().map(move |reason| (report.experiment.as_str(), reason)));
     let failed: Vec<(&str, &Reason)> = failed.collect();
-    if collected.missing.is_empty() && collected.unread.is_empty() && failed.is_empty() {
+    // An experiment that the machine cannot run at all.
+    let skipped = collected
+        .reports
+        .iter()
+        .flat_map(|report| report.skipped.iter().filter(|reason| reason.id == report.experiment));
+    let skipped: Vec<&Reason> = skipped.collect();
+    if collected.missing.is_empty() && collected.unread.is_empty() && failed.is_empty() && skipped.is_empty()
+    {
         return html! {};
     }
     html! {
         h2 { "Not measured" }
         ul {
-            @for reason in collected.missing.iter().chain(&collected.unread) {
+            @for reason in collected.missing.iter().chain(&collected.unread).chain(skipped) {
                 li { b { (reason.id) } ": " (reason.reason) }
             }
             @for (experiment, reason) in failed {
-                li { b { (experiment) ", " (reason.id) } ": failed: " (reason.reason) }
+                li {
+                    b { (experiment) @if reason.id != experiment { ", " (reason.id) } }
+                    ": failed: " (reason.reason)
+                }
             }
         }
     }

@@ -6,13 +6,13 @@ use crate::cpu::CpuClock;
 use crate::interrupt::{self, Interrupt};
 use crate::machine::{self, Machine};
 use crate::planned::{Planned, ratio};
+use crate::progress::{Progress, Step};
 use crate::report::{Case, Delivery, Flood, Goal, Medians, Reason, Report, SCHEMA, Settings};
 use crate::sample::{self, Sample};
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{Host, Topology, wait_until};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// How long the machine is watched before an experiment, to know what else it does.
@@ -32,7 +32,7 @@ pub struct Run<'a> {
     pub report: Report,
     /// Only cases whose names begin with this are measured.
     pub only: String,
-    progress: &'a mut dyn Write,
+    progress: &'a mut dyn Progress,
     stop: &'a Interrupt,
     taken: u32,
     planned: u32,
@@ -43,7 +43,7 @@ impl<'a> Run<'a> {
     pub fn new(
         (name, about, paper): (&str, &str, &str),
         settings: Settings,
-        progress: &'a mut dyn Write,
+        progress: &'a mut dyn Progress,
         stop: &'a Interrupt,
     ) -> Result<Self, Error> {
         let report = Report {
@@ -74,7 +74,25 @@ impl<'a> Run<'a> {
 
     /// Says how many measurements are still to come, each counted once a repeat.
     pub fn plan(&mut self, cases: usize) {
-        self.planned += u32::try_from(cases).unwrap_or(u32::MAX).saturating_mul(self.settings.repeat);
+        self.plan_steps(u32::try_from(cases).unwrap_or(u32::MAX).saturating_mul(self.settings.repeat));
+    }
+
+    /// Says how many steps are still to come.
+    pub fn plan_steps(&mut self, steps: u32) {
+        self.planned = self.planned.saturating_add(steps);
+    }
+
+    /// Says that so many of the planned steps will not be.
+    pub fn drop_steps(&mut self, steps: u32) {
+        self.planned = self.planned.saturating_sub(steps);
+    }
+
+    /// Says what is measured now. Of a part of an experiment nobody knows how many steps it has.
+    pub fn step(&mut self, case: &str) {
+        self.taken += 1;
+        let of = (self.only.is_empty() && self.taken <= self.planned).then_some(self.planned);
+        let experiment = &self.report.experiment;
+        self.progress.begin(Step { experiment, case, number: self.taken, of });
     }
 
     /// Whether a case of this name, or one whose name begins like this, is to be measured.
@@ -84,8 +102,7 @@ impl<'a> Run<'a> {
 
     /// One line of progress.
     pub fn say(&mut self, line: &str) -> Result<(), Error> {
-        // Nobody may be looking any more; the results still count.
-        let _ = writeln!(self.progress, "{line}").and_then(|()| self.progress.flush());
+        self.progress.line(line);
         self.stop.check()
     }
 
@@ -149,7 +166,16 @@ impl<'a> Run<'a> {
         let id = id.into();
         let line = format!("  {id}: failed: {error}");
         self.report.failed.push(Reason { id, reason: error.to_string() });
-        self.say(&line)
+        self.progress.warn(&line);
+        self.stop.check()
+    }
+
+    /// Notes that the whole experiment could not go on.
+    pub fn broken(&mut self, error: &Error) {
+        let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
+        let reason = format!("{error}{hint}");
+        self.progress.warn(&format!("  failed: {reason}"));
+        self.report.failed.push(Reason { id: self.report.experiment.clone(), reason });
     }
 
     /// Adds a goal, if its case is one that is wanted.
@@ -198,7 +224,7 @@ impl<'a> Run<'a> {
                 if given_up[index] {
                     continue;
                 }
-                self.taken += 1;
+                self.step(&case.id);
                 match self.measure(case) {
                     Ok(sample) => {
                         self.tell(case, repeat, &sample)?;
@@ -207,6 +233,7 @@ impl<'a> Run<'a> {
                     Err(error) => {
                         self.fail(&case.id, error)?;
                         given_up[index] = true;
+                        self.drop_steps(self.settings.repeat - repeat - 1);
                     }
                 }
             }

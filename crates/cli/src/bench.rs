@@ -1,8 +1,11 @@
 //! `linkbraid bench`: the experiments.
 
+mod bar;
+
 use crate::args::{ALL_EXPERIMENTS, BenchReportArgs, BenchRunArgs, BenchVerb};
 use crate::report::{self, Failed};
 use crate::text;
+use bar::Bar;
 use linkbraid_api::Error;
 use linkbraid_bench::{Collected, EXPERIMENTS, Experiment, Guard, Options, Report};
 use std::io::{self, Write};
@@ -38,12 +41,23 @@ fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
     let guard = Guard::new().map_err(Failed::refused)?;
     let mut reports = Vec::new();
     let mut not_run = Vec::new();
-    for experiment in experiments {
+    let count = experiments.len();
+    for (place, experiment) in (1..).zip(experiments) {
         let name = experiment.name;
         // Progress is not a result: it goes where errors go.
         let mut progress = io::stderr();
-        let _ = writeln!(progress, "{name}: {}", experiment.about);
-        let saved = linkbraid_bench::run(experiment, &options, &mut progress, &guard).and_then(|report| {
+        let ran = match Bar::new(name, (place, count)) {
+            Some(mut bar) => {
+                let ran = linkbraid_bench::run(experiment, &options, &mut bar, &guard);
+                bar.end();
+                ran
+            }
+            None => {
+                let _ = writeln!(progress, "{name}: {}", experiment.about);
+                linkbraid_bench::run(experiment, &options, &mut progress, &guard)
+            }
+        };
+        let saved = ran.and_then(|report| {
             let saved = linkbraid_bench::save(&report, &args.out)?;
             Ok((report, saved))
         });

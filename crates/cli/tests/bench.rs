@@ -42,3 +42,39 @@ fn an_experiment_that_is_not_there_is_wrong_usage() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("no such experiment; there are scaling,"), "{error}");
 }
+
+/// One that cannot be run leaves a report with the reason, the others run, and the page says so.
+#[test]
+fn what_cannot_be_measured_is_named_and_does_not_stop_the_rest() {
+    let folder = std::env::temp_dir().join(format!("linkbraid-bench-none-{}", std::process::id()));
+    let out = folder.to_str().unwrap();
+    let nowhere = folder.join("nowhere");
+    let without_tools = |words: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_linkbraid")).args(words).env("PATH", &nowhere).output().unwrap()
+    };
+    let output = without_tools(&["bench", "run", "copies", "plain", "unequal", "--quick", "--out", out]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("not everything could be measured: unequal, plain"), "{error}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("left out: copies: ") && text.contains("apt-get install nginx"), "{text}");
+    for name in ["plain", "unequal"] {
+        assert!(text.contains(&format!("failed: {name}: ")), "{name}: {text}");
+    }
+    assert_eq!(text.matches("apt-get install iperf3").count(), 2, "{text}");
+
+    let output = without_tools(&["bench", "report", "--in", out]);
+    assert!(output.status.success(), "{output:?}");
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    let named = page.split("Not measured").nth(1).unwrap().split("</ul>").next().unwrap();
+    for word in [
+        "plain</b>: failed: ",
+        "unequal</b>: failed: ",
+        "iperf3",
+        "copies</b>: nginx",
+        "scaling</b>: not run",
+    ] {
+        assert!(named.contains(word), "{word}: {named}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

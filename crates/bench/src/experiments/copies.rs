@@ -50,7 +50,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let ground = match Ground::make(&SIZES) {
         Ok(ground) => ground,
         Err(error) => {
-            run.skip("copies", error.to_string());
+            run.skip(EXPERIMENT.name, with_hint(&error));
             return Ok(());
         }
     };
@@ -93,6 +93,10 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+fn with_hint(error: &Error) -> String {
+    error.hint.as_ref().map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})"))
+}
+
 /// Whether a case is to be measured, or one that is compared with it.
 fn wanted(run: &Run<'_>, (kind, size, remote): (&str, usize, usize), remotes: &[usize]) -> bool {
     let [one, two] = KINDS;
@@ -124,6 +128,7 @@ fn measure(
     copy: impl FnOnce() -> Result<Copied, Error>,
 ) -> Result<(), Error> {
     run.check()?;
+    run.step(id);
     match copy() {
         Ok(Copied { mbyte, cpu_share, typed }) => {
             note::value(run, What { id, metric: METRIC, unit: "MB/s" }, &typed, turn, mbyte);

@@ -53,7 +53,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let share = match Share::make() {
         Ok(share) => share,
         Err(error) => {
-            run.skip("cpu-limit", error.to_string());
+            run.skip(EXPERIMENT.name, error.to_string());
             return Ok(());
         }
     };

@@ -53,6 +53,8 @@ struct Part {
 
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let mut parts: Vec<Part> = Vec::new();
+    // Changes are a step of each round, too.
+    run.plan((failures::CASES.len() + 1) * ROUNDS as usize);
     for links in LINKS {
         if !wanted(run, links) {
             continue;
@@ -63,6 +65,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
         for round in 1..=run.settings.repeat * ROUNDS {
             for case in failures::CASES.iter().filter(|case| case.links == links) {
                 if run.wants(&case.id()) {
+                    run.step(&case.id());
                     match failures::round(run, &bed, case) {
                         Ok(part) => take_in(run, &mut parts, round, part)?,
                         Err(error) => run.fail(format!("{} #{round}", case.id()), error)?,
@@ -70,6 +73,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
                 }
             }
             if links == LINKS[0] && changes::ids().any(|id| run.wants(&id)) {
+                run.step("changes");
                 match changes::round(run, &mut bed) {
                     Ok(found) => {
                         found.into_iter().try_for_each(|part| take_in(run, &mut parts, round, part))?

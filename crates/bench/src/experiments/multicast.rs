@@ -29,6 +29,8 @@ const QUICK_DATAGRAMS: u32 = 1_000;
 /// After this many seconds the switch forgets a MAC it has not heard: short, so that steady state is reached in a
 /// short run. Real ones take 300.
 const AGEING_S: u64 = 3;
+/// Each kind both ways, and three traffics.
+const STEPS: u32 = 9;
 /// Each traffic of the second half takes this long: longer than any entry lives without being heard.
 const STEADY_S: u64 = 3 * AGEING_S;
 
@@ -37,9 +39,11 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let lab = Topology::empty("lab", 1).host(links()).host(links());
     let bed = run.bonded("three", lab.plain_host([LinkSpec::switch(0, Some(RATE))]))?;
     let datagrams = if run.settings.quick { QUICK_DATAGRAMS } else { DATAGRAMS };
+    run.plan_steps(STEPS);
     for kind in KINDS {
         for (from, to) in [("a", ["b", "c"]), ("c", ["a", "b"])] {
             let id = format!("{}/from-{from}", kind.word());
+            run.step(&id);
             match deliver::send(&bed, kind, from, &to, datagrams) {
                 Ok(deliveries) => {
                     for delivery in deliveries {
@@ -76,6 +80,7 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
         ("silence", None),
         ("UDP after silence", Some(Traffic::udp(half, seconds))),
     ] {
+        run.step(&format!("flood/{name}"));
         let before = ports(bed)?;
         let done = match &traffic {
             Some(traffic) => run.sample(bed, traffic).map(|sample| sample.command),

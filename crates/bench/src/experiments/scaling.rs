@@ -118,6 +118,7 @@ fn one_rate(
             let traffic = (kind.traffic)(run, total);
             if let Some(reason) = too_much(total, &traffic, limits) {
                 run.skip(id, reason);
+                run.drop_steps(run.settings.repeat);
                 continue;
             }
             let against = || Against::mbit("single", [base.clone()], *n as f64);

@@ -62,6 +62,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     run.say(&format!(
         "  {steps} steps with seed {seed}; {SEED_ENV}={seed} {STEPS_ENV}={steps} does them again"
     ))?;
+    run.plan_steps(steps);
     let mut bed = run.bare("soak", Topology::symmetric(HOSTS, LINKS, Some(RATE)))?;
     let before = Leftovers::look(&bed)?;
     bed.join()?;
@@ -105,6 +106,7 @@ fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> R
     let begin = Instant::now();
     for step in 1..=steps {
         let action = schedule.next_action();
+        run.step(&action.to_string());
         *soak.kinds.entry(action.kind().into()).or_default() += 1;
         let since = Instant::now();
         let mut wrong = act(bed, action).err().map(|error| error.to_string());

@@ -60,6 +60,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let (sizes, counts): (&[usize], &[usize]) =
         if quick { (&QUICK_BYTES, &QUICK_PAIRS) } else { (&BYTES, &PAIRS) };
     let time = if quick { QUICK_TIME } else { TIME };
+    run.plan(beds.len() * counts.len() * sizes.len());
     for turn in 0..run.settings.repeat {
         for pairs in counts {
             for bytes in sizes {
@@ -93,6 +94,7 @@ fn measure(
         return Ok(());
     }
     run.check()?;
+    run.step(&id);
     let (server, client) = (bed.host("a")?, bed.host("b")?);
     let address = server.ipv4();
     let bounced: Result<Vec<u64>, Error> = std::thread::scope(|scope| {

@@ -67,6 +67,7 @@ impl Load {
 
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let messages = settings()?;
+    run.plan(LOADS.len() * (scenario::SCENARIOS.len() + 1 + cuts::rounds(run)));
     scenario::run(run, messages)?;
     cuts::run(run, messages)?;
     goals::judge(run);

@@ -1,5 +1,8 @@
 //! What the papers measured, beside what was measured here.
 
+mod bonding_plus;
+mod elt;
+
 use crate::report::{Case, Report};
 use maud::{Markup, html};
 
@@ -36,6 +39,12 @@ const PAPERS: [Paper; 6] = [
                 what: "the same, UDP",
                 paper: "a little above TCP",
                 ours: |report| multiples(report, "100mbit/udp"),
+            },
+            Row {
+                figure: "BondingPlus, Fig. 4",
+                what: "two NIC models",
+                paper: "proportional with both",
+                ours: |_| Some("not measured: a veth is of one kind".to_owned()),
             },
             Row {
                 figure: "BondingPlus, Fig. 5",
@@ -84,6 +93,12 @@ const PAPERS: [Paper; 6] = [
                 what: "two NICs over one NIC",
                 paper: "1.878 (176.35 of 93.91 Mbit/s)",
                 ours: |report| Some(format!("{:.3}", report.case("cubic/to-plain/two")?.ratio("single")?)),
+            },
+            Row {
+                figure: "ELT, Table 1",
+                what: "CPU for each byte, two NICs over one",
+                paper: "0.53 (38 % at both rates)",
+                ours: |report| Some(format!("{:.3}", report.case("cubic/to-plain/two")?.ratio("cpu")?)),
             },
         ],
     },
@@ -164,13 +179,35 @@ const PAPERS: [Paper; 6] = [
                     Some(format!("{}, {}", of("adaptive")?, of("busy")?))
                 },
             },
+            Row {
+                figure: "ETHOM, Figs. 7 and 8",
+                what: "interrupts a second of the whole machine while one flow is sent: Ethernet; ETHOM",
+                paper: "many; none",
+                ours: |report| {
+                    let of = |subject: &str| {
+                        let found =
+                            report.measure(&format!("throughput/{subject}/cubic"), "interrupts")?.spread?;
+                        Some(format!("{:.0} {subject}", found.median))
+                    };
+                    Some(format!("{}; {}", of("veth")?, of("shm")?))
+                },
+            },
+            Row {
+                figure: "ETHOM, Figs. 9 and 10",
+                what: "TIPC, latency and throughput",
+                paper: "14 us DX, 19 us SCI, 20 us ETHOS; falls off at 8 KB",
+                ours: |_| {
+                    Some("not measured here: in one kernel TIPC goes around the interface; between guests: tests/vm/fabric --bench".to_owned())
+                },
+            },
         ],
     },
 ];
 
 /// The values of the paper beside ours; nothing where there is no paper.
 pub(super) fn beside(report: &Report) -> Markup {
-    let Some(paper) = PAPERS.iter().find(|paper| paper.experiment == report.experiment) else {
+    let all = PAPERS.iter().chain(&bonding_plus::PAPERS).chain(&elt::PAPERS);
+    let Some(paper) = all.into_iter().find(|paper| paper.experiment == report.experiment) else {
         return html! {};
     };
     html! {

@@ -31,20 +31,17 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
     if !run.wants("idle") {
         return Ok(());
     }
-    let cases: Vec<(Subject, &str)> = FABRICS
-        .into_iter()
-        .filter(|subject| subject.quick || !run.settings.quick)
-        .flat_map(|subject| POLLS.map(|poll| (subject, poll)))
-        .filter(|(subject, poll)| run.wants(&id(subject.word, poll)))
-        .collect();
+    let cases = cases(run);
     let mut given_up: Vec<Subject> = Vec::new();
     for turn in 0..run.settings.repeat {
+        run.step(NONE);
         watch(run, ground, NONE, "linkbraid daemon", turn)?;
         for (subject, poll) in &cases {
             // The goal is about one of the three.
             if given_up.contains(subject) || (*poll != "adaptive" && turn > 0) {
                 continue;
             }
+            run.step(&id(subject.word, poll));
             if let Err(error) = measure(run, ground, subject.poll(poll), &id(subject.word, poll), turn) {
                 ground.del(*subject);
                 given_up.push(*subject);
@@ -62,6 +59,22 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+fn cases(run: &Run<'_>) -> Vec<(Subject, &'static str)> {
+    FABRICS
+        .into_iter()
+        .filter(|subject| subject.quick || !run.settings.quick)
+        .flat_map(|subject| POLLS.map(|poll| (subject, poll)))
+        .filter(|(subject, poll)| run.wants(&id(subject.word, poll)))
+        .collect()
+}
+
+/// How many steps it takes.
+pub(super) fn steps(run: &Run<'_>) -> usize {
+    let cases = cases(run);
+    let again = cases.iter().filter(|(_, poll)| *poll == "adaptive").count() + 1;
+    cases.len() + 1 + again * (run.settings.repeat as usize).saturating_sub(1)
 }
 
 fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, id: &str, turn: u32) -> Result<(), Error> {

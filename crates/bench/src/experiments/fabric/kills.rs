@@ -61,6 +61,12 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// How many steps it takes.
+pub(super) fn steps(run: &Run<'_>) -> usize {
+    let most = if run.settings.quick { QUICK_KILLS } else { u32::MAX };
+    KILLS.iter().map(|(_, kills)| most.min(*kills) as usize).sum()
+}
+
 fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject, kills: u32) -> Result<(), Error> {
     let typed = ground.add(subject)?.join("; ");
     ground.fix_neighbours(subject)?;
@@ -79,6 +85,7 @@ fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject, kills: u32)
     let mut random = SEED;
     let mut missed = 0;
     for kill in 0..kills {
+        run.step(&format!("kills/{}", subject.word));
         run.pause(BETWEEN)?;
         let node = usize::try_from(next(&mut random) % NODES as u64).unwrap_or(0);
         let dead = Duration::from_millis(next(&mut random) % DEAD_MAX_MS);

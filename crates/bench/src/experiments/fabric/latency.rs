@@ -44,6 +44,7 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
             if !wanted(run, subject) || given_up.contains(&subject.word) {
                 continue;
             }
+            run.step(&format!("latency/{}", subject.word));
             if let Err(error) = measure(run, ground, subject, turn, netpipe) {
                 given_up.push(subject.word);
                 ground.del(subject);
@@ -66,6 +67,11 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
     let what = "us more than over veth, half a round trip of 64 bytes, programs that block";
     note::goal(run, Goal::new(&goal, what, Bound::AtMost, GOAL_US, more.map(|spread| spread.median)));
     Ok(())
+}
+
+/// How many steps it takes.
+pub(super) fn steps(run: &Run<'_>) -> usize {
+    SUBJECTS.iter().filter(|subject| wanted(run, **subject)).count() * run.settings.repeat as usize
 }
 
 fn sizes(run: &Run<'_>) -> &'static [usize] {

@@ -46,6 +46,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
             }
         };
         for subject in wanted {
+            run.step(&id(subject.word, nodes));
             if let Err(error) = measure(run, &ground, subject) {
                 run.fail(id(subject.word, nodes), error)?;
             }
@@ -53,6 +54,11 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// How many steps it takes.
+pub(super) fn steps(run: &Run<'_>) -> usize {
+    SUBJECTS.len() * if run.settings.quick { QUICK_COUNTS } else { COUNTS.len() }
 }
 
 /// The shared memory of a fabric of so many nodes with one queue each.

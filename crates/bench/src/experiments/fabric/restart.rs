@@ -54,6 +54,13 @@ pub(super) fn run(run: &mut Run<'_>, ground: &mut Ground) -> Result<(), Error> {
     Ok(())
 }
 
+/// How many steps it takes.
+pub(super) fn steps(run: &Run<'_>) -> usize {
+    let quick = run.settings.quick;
+    let times = if quick { QUICK_TIMES } else { TIMES } as usize;
+    FABRICS.into_iter().filter(|subject| subject.quick || !quick).count() * times * DEAD.len()
+}
+
 fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject) -> Result<(), Error> {
     let typed = ground.add(subject)?.join("; ");
     ground.fix_neighbours(subject)?;
@@ -64,6 +71,7 @@ fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject) -> Result<(
     for turn in 0..times {
         for (way, dead) in DEAD {
             run.check()?;
+            run.step(&id(subject.word, way));
             ground.bed.kill_daemon("b");
             run.pause(dead)?;
             let (start, mark) = (mesh.now(), mesh.mark());

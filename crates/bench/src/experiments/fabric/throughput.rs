@@ -45,6 +45,7 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
             if !wanted(run, subject) || given_up.contains(&subject.word) {
                 continue;
             }
+            run.step(&format!("throughput/{}", subject.word));
             if let Err(error) = measure(run, ground, subject, turn) {
                 given_up.push(subject.word);
                 ground.del(subject);
@@ -54,6 +55,11 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
     }
     judge(run);
     Ok(())
+}
+
+/// How many steps it takes.
+pub(super) fn steps(run: &Run<'_>) -> usize {
+    SUBJECTS.iter().filter(|subject| wanted(run, **subject)).count() * run.settings.repeat as usize
 }
 
 /// A subject that cannot be measured is left out, if the machine lacks what it needs, or has failed.

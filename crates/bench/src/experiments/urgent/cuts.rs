@@ -65,7 +65,7 @@ pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
     if LOADS.iter().any(|load| run.wants(&id(&MIRROR, *load)))
         && let Some(bed) = classed(run, "mirror", MIRRORED)?
     {
-        let rounds = if run.settings.quick { QUICK_ROUNDS } else { ROUNDS };
+        let rounds = mirror_rounds(run);
         all(run, &bed, &MIRROR, messages, rounds)?;
     }
     if LOADS.iter().any(|load| run.wants(&id(&PLAIN, *load))) {
@@ -73,6 +73,15 @@ pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
         all(run, &bed, &PLAIN, messages, BASE_ROUNDS)?;
     }
     Ok(())
+}
+
+fn mirror_rounds(run: &Run<'_>) -> u32 {
+    if run.settings.quick { QUICK_ROUNDS } else { ROUNDS }
+}
+
+/// Rounds of each load in a repeat.
+pub(super) fn rounds(run: &Run<'_>) -> usize {
+    (mirror_rounds(run) + BASE_ROUNDS) as usize
 }
 
 fn id(kind: &Kind, load: Load) -> String {
@@ -90,6 +99,7 @@ fn all(run: &mut Run<'_>, bed: &Bed, kind: &Kind, messages: Messages, rounds: u3
         let (mut found, mut real_time) = (Vec::new(), true);
         let drops = bed.backlog_drops()?;
         for round in 0..rounds * run.settings.repeat {
+            run.step(&id);
             match one_round(run, bed, kind, messages, round) {
                 Ok((flow, is_real_time)) => {
                     real_time &= is_real_time;

@@ -112,6 +112,7 @@ fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> R
     let mut measured: Vec<Measured> = Vec::new();
     let mut bulk: Vec<Sample> = Vec::new();
     for repeat in 0..run.settings.repeat {
+        run.step(&id(load.word, BULK));
         match run.sample(&beds.bare, &load.bulk(run, 1)) {
             Ok(sample) => bulk.push(Sample { repeat, ..sample }),
             Err(error) => run.fail(format!("{} #{}", id(load.word, BULK), repeat + 1), error)?,
@@ -120,6 +121,7 @@ fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> R
             let (Some(bed), Some(bulk_bed)) = (beds.get(scenario.place), beds.get(scenario.bulk)) else {
                 continue;
             };
+            run.step(&id(load.word, scenario.word));
             match measure::take(run, [bed, bulk_bed], load, scenario, messages) {
                 Ok(found) => {
                     let line = line(&id(load.word, scenario.word), repeat, &found.sample);
