@@ -6,20 +6,20 @@ use linkbraid_bench::{Guard, Options, find, run};
 #[test]
 fn remote_copies_are_measured_over_both_labs_and_nothing_is_left() {
     let guard = Guard::new().expect("holds signals back");
-    let options = Options { quick: true, only: Some("copies/two/1MB/".into()), ..Options::default() };
+    let options = Options { quick: true, only: Some("copies/two-8/1MB".into()), ..Options::default() };
     let mut progress = Vec::new();
     let report = run(find("copies").expect("there"), &options, &mut progress, &guard);
     let progress = String::from_utf8_lossy(&progress).into_owned();
     let report = report.unwrap_or_else(|error| panic!("{error}\n{progress}"));
     assert_eq!((&report.failed[..], &report.skipped[..]), (&[][..], &[][..]), "{progress}");
     let rate = |kind: &str, remote: usize| {
-        let measure = report.measure(&format!("copies/{kind}/1MB/{remote}"), "copy_mbyte");
+        let measure = report.measure(&format!("copies/{kind}-{remote}/1MB"), "copy_mbyte");
         measure.and_then(|m| m.spread).unwrap_or_else(|| panic!("{kind} {remote}: {progress}")).median
     };
     // What the links allow bounds what is remote, and the base was measured too.
     assert!(rate("two", 0) > rate("one", 8), "{progress}");
-    let remote = report.measure("copies/two/1MB/8", "copy_mbyte").expect("measured");
-    assert!(remote.beside("copies/one/1MB/8").is_some() && remote.beside("copies/two/1MB/0").is_some());
+    let remote = report.measure("copies/two-8/1MB", "copy_mbyte").expect("measured");
+    assert!(remote.beside("copies/one-8/1MB").is_some() && remote.beside("copies/two-0/1MB").is_some());
     assert!(remote.command.contains("curl") && remote.command.contains("oflag=dsync"), "{}", remote.command);
     let left = format!("/var/tmp/linkbraid-copies-{}", std::process::id());
     assert!(!std::path::Path::new(&left).exists());

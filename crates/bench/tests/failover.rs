@@ -17,7 +17,7 @@ fn a_lost_carrier_under_tcp_is_measured_from_failure_to_return() {
     assert_eq!(report.failed, [], "{progress}");
     let [failover] = &report.failovers[..] else { panic!("one case: {progress}") };
     assert_eq!(failover.connections_lost, Vec::<String>::new());
-    assert_eq!(failover.incidents.len(), 4, "two links of two bonds: {progress}");
+    assert_eq!(failover.incidents.len(), 2, "two links of one bond: {progress}");
     for incident in &failover.incidents {
         // Far more than the goal: what is tested is that both the failure and the return are seen.
         assert!(incident.gap_ms < incident.watched_ms, "the flow stood still: {incident:?}");
@@ -45,9 +45,9 @@ fn changes_under_datagrams_lose_and_double_none() {
     let kinds: Vec<&str> = report.failovers.iter().map(|failover| failover.kind.as_str()).collect();
     assert_eq!(kinds, ["member-del", "member-add"], "{progress}");
     for failover in &report.failovers {
-        assert_eq!(failover.incidents.len(), 4, "{progress}");
+        assert_eq!(failover.incidents.len(), 2, "{progress}");
         let sent: u64 = failover.incidents.iter().filter_map(|incident| incident.sent).sum();
-        assert!(sent > 20_000, "only {sent} datagrams were sent: {progress}");
+        assert!(sent > 10_000, "only {sent} datagrams were sent: {progress}");
     }
     let missed: Vec<_> = report.goals.iter().filter(|goal| goal.met == Some(false)).collect();
     assert!(missed.is_empty(), "{missed:?}\n{progress}");

@@ -10,16 +10,17 @@ fn linkbraid(words: &[&str]) -> Output {
 fn the_smallest_scaling_stands_beside_its_bare_link() {
     let folder = std::env::temp_dir().join(format!("linkbraid-bench-smoke-{}", std::process::id()));
     let out = folder.to_str().unwrap();
-    let words = ["bench", "run", "scaling", "--quick", "--only", "20mbit/cubic-1/n2", "--out", out, "--json"];
+    let words =
+        ["bench", "run", "scaling", "--quick", "--only", "100mbit/cubic-1/n2", "--out", out, "--json"];
     let output = linkbraid(&words);
     let progress = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{progress}");
-    assert!(progress.contains("20mbit/cubic-1/n2 "), "{progress}");
+    assert!(progress.contains("100mbit/cubic-1/n2 "), "{progress}");
 
     let reports: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let cases = reports[0]["cases"].as_array().unwrap();
     let ids: Vec<&str> = cases.iter().filter_map(|case| case["id"].as_str()).collect();
-    assert_eq!(ids, ["20mbit/cubic-1/single", "20mbit/cubic-1/n2"], "what was asked for, and its base");
+    assert_eq!(ids, ["100mbit/cubic-1/single", "100mbit/cubic-1/n2"], "what was asked for, and its base");
     let ratio = cases[1]["ratios"][0]["spread"]["median"].as_f64().unwrap();
     assert!(ratio > 1.5 && ratio < 2.2, "two links carry {ratio} times as much as one: {progress}");
     assert_eq!(cases[1]["samples"][0]["tx_shares"].as_array().unwrap().len(), 2);

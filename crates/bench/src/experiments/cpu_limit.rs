@@ -161,10 +161,16 @@ fn goals(run: &mut Run<'_>, shares: &[Option<u32>]) {
 }
 
 fn figure(report: &Report) -> Figure {
-    let names = SHARES.map(word);
-    let mbit = |kind: &str| points(|share| report.case(&id(kind, share))?.medians.mbit);
-    let full = |kind: &str| points(|share| report.case(&id(kind, share))?.ratio_spread("full"));
-    let throttled = |kind: &str| points(|share| report.measure(&id(kind, share), METRIC)?.spread);
+    let measured = |share: &Option<u32>| KINDS.iter().any(|kind| report.case(&id(kind, *share)).is_some());
+    let shares: Vec<Option<u32>> = SHARES.into_iter().filter(measured).collect();
+    let names: Vec<String> = shares.iter().map(|share| word(*share)).collect();
+    let points = |value: &dyn Fn(Option<u32>) -> Option<Spread>| -> Vec<(f64, Spread)> {
+        let places = shares.iter().enumerate();
+        places.filter_map(|(place, share)| Some((place as f64, value(*share)?))).collect()
+    };
+    let mbit = |kind: &str| points(&|share| report.case(&id(kind, share))?.medians.mbit);
+    let full = |kind: &str| points(&|share| report.case(&id(kind, share))?.ratio_spread("full"));
+    let throttled = |kind: &str| points(&|share| report.measure(&id(kind, share), METRIC)?.spread);
     let pair = |value: &dyn Fn(&str) -> Vec<(f64, Spread)>| {
         vec![
             Series { name: "one bare link".into(), points: value(KINDS[0]) },
@@ -175,23 +181,18 @@ fn figure(report: &Report) -> Figure {
         title: title.into(),
         x_label: "share of one core that the sender's processes may use".into(),
         y_label: y.into(),
-        ..Panel::bars(names.clone().into(), series)
+        ..Panel::bars(names.clone(), series)
     };
     let panels = vec![
         bars(&format!("Goodput, links of {RATE} Mbit/s"), "Mbit/s", pair(&mbit)),
         Panel {
             references: vec![Reference {
                 name: format!("the paper, its fastest machine: {PAPER_GAIN}"),
-                points: vec![(-0.5, PAPER_GAIN), (SHARES.len() as f64 - 0.5, PAPER_GAIN)],
+                points: vec![(-0.5, PAPER_GAIN), (shares.len() as f64 - 0.5, PAPER_GAIN)],
             }],
             ..bars("Over the bare link of a host without a limit", "ratio", pair(&full))
         },
         bars("Periods in which the quota was used up", "of all", pair(&throttled)),
     ];
     Figure { title: "cpu-limit: two links and a slow CPU".into(), panels }
-}
-
-/// Values by the place of the share.
-fn points(value: impl Fn(Option<u32>) -> Option<Spread>) -> Vec<(f64, Spread)> {
-    SHARES.iter().enumerate().filter_map(|(place, share)| Some((place as f64, value(*share)?))).collect()
 }

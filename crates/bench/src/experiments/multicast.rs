@@ -9,8 +9,8 @@ use crate::run::Run;
 use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
-use linkbraid_lab::{LinkSpec, PortCount, Topology, tool, wait_until};
-use std::time::{Duration, Instant};
+use linkbraid_lab::{LinkSpec, PortCount, Topology, tool};
+use std::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "multicast",
@@ -33,6 +33,7 @@ const AGEING_S: u64 = 3;
 const STEPS: u32 = 9;
 /// Each traffic of the second half takes this long: longer than any entry lives without being heard.
 const STEADY_S: u64 = 3 * AGEING_S;
+const QUICK_STEADY_S: u64 = 2 * AGEING_S;
 
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let links = || vec![LinkSpec::switch(0, Some(RATE)); LINKS];
@@ -73,7 +74,8 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
         let hundredths = AGEING_S * 100;
         tool::ip_batch(switch.name(), &[format!("link set br0 type bridge ageing_time {hundredths}")])?;
     }
-    let seconds = u32::try_from(STEADY_S).unwrap_or(u32::MAX);
+    let steady = if run.settings.quick { QUICK_STEADY_S } else { STEADY_S };
+    let seconds = u32::try_from(steady).unwrap_or(u32::MAX);
     let half = RATE * u32::try_from(LINKS).unwrap_or(1) / 2;
     for (name, traffic) in [
         ("TCP flow", Some(Traffic::tcp(Cc::Cubic, seconds))),
@@ -84,7 +86,8 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
         let before = ports(bed)?;
         let done = match &traffic {
             Some(traffic) => run.sample(bed, traffic).map(|sample| sample.command),
-            None => silence(run).map(|()| String::new()),
+            // Nobody sends anything that an application asked for.
+            None => run.pause(Duration::from_secs(steady)).map(|()| String::new()),
         };
         let command = match done {
             Ok(command) => command,
@@ -103,18 +106,6 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
         };
         run.say(&format!("  {name}: {} frames into the switch, {} flooded", flood.frames, flood.flooded))?;
         run.flood(flood);
-    }
-    Ok(())
-}
-
-/// Nobody sends anything that an application asked for.
-fn silence(run: &Run<'_>) -> Result<(), Error> {
-    let due = Instant::now() + Duration::from_secs(STEADY_S);
-    while Instant::now() < due {
-        run.check()?;
-        let soon = Duration::from_millis(200);
-        // Reaching the limit is the usual case.
-        let _ = wait_until(soon, "the end of the silence", || Instant::now() >= due, |over| *over);
     }
     Ok(())
 }

@@ -25,11 +25,12 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 /// Repeats are cheap here, and the CPU's noise is what is measured: this many times as many.
 const MORE: u32 = 4;
+const QUICK_MORE: u32 = 2;
 const MBIT_GOAL: f64 = 0.98;
 const CPU_GOAL: f64 = 1.05;
 
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    run.settings.repeat *= MORE;
+    run.settings.repeat *= if run.settings.quick { QUICK_MORE } else { MORE };
     run.report.settings = run.settings;
     run.plan(2 * CCS.len());
     let bare = run.bare("bare", Topology::symmetric(2, 1, None))?;

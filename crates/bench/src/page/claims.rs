@@ -76,17 +76,19 @@ pub(super) fn summary(reports: &[Report]) -> Markup {
         h2 { "Claims" }
         p { (claims.len()) " claims, " (missed) " of them missed somewhere." }
         div.scroll {
-            table {
-                thead { tr { th { "verdict" } th { "experiment" } th { "what" } th.number { "wanted" } th.number { "worst" } } }
+            table.claims {
+                thead { tr { th { "verdict" } th { "experiment" } th.number { "worst" } th { "what it is" } th.number { "wanted" } } }
                 tbody {
                     @for claim in &claims {
                         @let (class, verdict) = claim.verdict();
                         tr {
                             td class=(class) { (verdict) }
                             td { a href={ "#" (claim.experiment) } { (claim.experiment) } }
-                            td { (claim.what) }
+                            td.number {
+                                @match claim.worst() { Some(goal) => (value(goal)), None => "-" }
+                            }
+                            td { (claim.what) @if let Some(goal) = claim.worst() { span.small { " (" (goal.case) ")" } } }
                             td.number { (wanted(claim)) }
-                            td.number { (claim.worst().map_or_else(|| "-".to_owned(), worst)) }
                         }
                     }
                 }
@@ -109,8 +111,8 @@ pub(super) fn limit(goal: &Goal) -> String {
     format!("{bound} {}", number(goal.limit))
 }
 
-fn worst(goal: &Goal) -> String {
-    format!("{} ({})", goal.value.map(number).unwrap_or_default(), goal.case)
+fn value(goal: &Goal) -> String {
+    goal.value.map(number).unwrap_or_default()
 }
 
 /// Three digits that say something.

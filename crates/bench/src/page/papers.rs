@@ -104,17 +104,22 @@ const PAPERS: [Paper; 6] = [
     },
     Paper {
         experiment: "urgent",
-        changed: "The paper timed messages inside its driver; here whole round trips are timed, and `stats --latency` shows where the time went.",
+        changed: "The paper timed messages inside its driver; here whole round trips are timed, and 'linkbraid stats --latency' shows where the time went on a bond in use.",
         rows: &[Row {
             figure: "BondingPlus, Figs. 6 to 9",
             what: "median round trip beside bulk traffic: one channel with priority 0, with priority 6, a channel of their own",
             paper: "very long, much shorter but jittery, shortest",
             ours: |report| {
-                let of = |row: &str| {
-                    let case = report.messages.iter().find(|case| case.id == format!("udp/{row}"))?;
+                let of = |load: &str, row: &str| {
+                    let case = report.messages.iter().find(|case| case.id == format!("{load}/{row}"))?;
                     Some(format!("{:.0} us", case.medians.median_us?.median))
                 };
-                Some(format!("{}, {}, {}", of("one-0")?, of("one-6")?, of("two")?))
+                let all = |load: &str| {
+                    let [bulk, first, own] = ["one-0", "one-6", "two"].map(|row| of(load, row));
+                    Some(format!("{}: {}, {}, {}", load.to_uppercase(), bulk?, first?, own?))
+                };
+                let found: Vec<String> = ["tcp", "udp"].into_iter().filter_map(all).collect();
+                (!found.is_empty()).then(|| found.join("; "))
             },
         }],
     },

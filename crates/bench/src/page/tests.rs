@@ -40,7 +40,13 @@ fn the_worst_of_a_claim_is_what_the_summary_says() {
     };
     report.goals = vec![goal("cubic", Some(0.99)), goal("bbr", Some(0.91)), goal("reno", Some(0.95))];
     let page = of(vec![report]);
-    for word in ["0.91 (bbr)", "missed in 2 of 3", "at least 0.98", "1 claims, 1 of them missed"] {
+    for word in [
+        "0.91",
+        "<span class=\"small\"> (bbr)</span>",
+        "missed in 2 of 3",
+        "at least 0.98",
+        "1 claims, 1 of them missed",
+    ] {
         assert!(page.contains(word), "{word}");
     }
 }
@@ -63,4 +69,36 @@ fn what_a_result_says_is_text_and_never_markup() {
     let page = of(vec![report]);
     assert!(!page.contains("<script>") && !page.contains("<b>&\""));
     assert!(page.contains("&lt;script&gt;"));
+}
+
+#[test]
+fn an_experiment_that_was_left_out_or_broke_is_named_with_the_reason() {
+    let reason = |id: &str, reason: &str| Reason { id: id.into(), reason: reason.into() };
+    let left =
+        Report { experiment: "copies".into(), skipped: vec![reason("copies", "no nginx")], ..report() };
+    let broke = Report { experiment: "plain".into(), failed: vec![reason("plain", "no iperf3")], ..report() };
+    let page = of(vec![left, broke]);
+    let named = page.split("Not measured").nth(1).expect("a list").split("</ul>").next().expect("its end");
+    for word in ["<b>copies</b>: no nginx", "<b>plain</b>: failed: no iperf3", "<b>soak</b>: not run"] {
+        assert!(named.contains(word), "{word}: {named}");
+    }
+}
+
+#[test]
+fn every_figure_of_the_papers_is_listed_with_its_place_or_a_reason() {
+    let page = of(vec![Report { experiment: "scaling".into(), ..report() }]);
+    let list = page.split("figure by figure").nth(1).expect("a table");
+    for word in ["BondingPlus, Table 1", "ELT, Table 2", "ETHOM, Fig. 10", "tests/vm/fabric --bench"] {
+        assert!(list.contains(word), "{word}");
+    }
+    assert!(list.contains("<a href=\"#scaling\">") && list.contains("linkbraid bench run copies"), "{list}");
+}
+
+#[test]
+fn every_experiment_of_a_paper_has_values_beside_ours() {
+    for experiment in crate::EXPERIMENTS.iter().filter(|experiment| !experiment.paper.is_empty()) {
+        let report = Report { experiment: experiment.name.into(), ..report() };
+        let beside = papers::beside(&report).into_string();
+        assert!(beside.contains("Changed against the paper"), "{}", experiment.name);
+    }
 }

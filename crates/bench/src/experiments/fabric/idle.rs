@@ -1,7 +1,7 @@
 //! What a fabric takes of a processor while nothing is sent over it.
 
 use super::ground::Ground;
-use super::subject::{FABRICS, Subject};
+use super::subject::{FABRICS, SHM, Subject};
 use super::throughput::give_up;
 use crate::activity::ProcessActivity;
 use crate::experiments::note::{self, What};
@@ -16,6 +16,7 @@ pub(super) const POLLS: [&str; 3] = ["adaptive", "sleep", "busy"];
 /// How long a fabric settles, and is then watched.
 const SETTLE: Duration = Duration::from_secs(1);
 const WATCH: Duration = Duration::from_secs(4);
+const QUICK_WATCH: Duration = Duration::from_secs(2);
 
 /// What an idle fabric may take, percent of a core.
 const GOAL_PERCENT: f64 = 1.0;
@@ -61,12 +62,17 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
     Ok(())
 }
 
+/// A quick run has every fabric with the usual threads, and one with those that always look.
+fn is_usual(run: &Run<'_>, subject: Subject, poll: &str) -> bool {
+    !run.settings.quick || poll == POLLS[0] || (subject == SHM && poll == POLLS[2])
+}
+
 fn cases(run: &Run<'_>) -> Vec<(Subject, &'static str)> {
     FABRICS
         .into_iter()
         .filter(|subject| subject.quick || !run.settings.quick)
         .flat_map(|subject| POLLS.map(|poll| (subject, poll)))
-        .filter(|(subject, poll)| run.wants(&id(subject.word, poll)))
+        .filter(|(subject, poll)| is_usual(run, *subject, poll) && run.wants(&id(subject.word, poll)))
         .collect()
 }
 
@@ -93,7 +99,7 @@ fn watch(run: &mut Run<'_>, ground: &Ground, id: &str, typed: &str, turn: u32) -
         pids.map(|pid| ProcessActivity::of(pid?)).collect::<Result<Vec<_>, Error>>()
     };
     let before = look()?;
-    run.pause(WATCH)?;
+    run.pause(if run.settings.quick { QUICK_WATCH } else { WATCH })?;
     let after = look()?;
     let each: Vec<(f64, f64)> = after.iter().zip(before).map(|(now, then)| now.since(then)).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| each.iter().map(of).sum::<f64>() / each.len() as f64;

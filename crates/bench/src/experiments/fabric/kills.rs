@@ -12,7 +12,7 @@ use linkbraid_api::{Error, EventKind};
 use std::time::{Duration, Instant};
 
 const NODES: usize = 4;
-/// Kills of a whole run with each transport, and of a quick one.
+/// Kills of a whole run with each transport, and of a quick one with the first of them.
 const KILLS: [(Subject, u32); 3] = [(SHM, 100), (UDP, 50), (OFI_NET, 20)];
 const QUICK_KILLS: u32 = 8;
 
@@ -42,9 +42,16 @@ struct Death {
     to: Duration,
 }
 
+fn kills(run: &Run<'_>) -> &'static [(Subject, u32)] {
+    if run.settings.quick { &KILLS[..1] } else { &KILLS }
+}
+
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    let wanted: Vec<(Subject, u32)> =
-        KILLS.into_iter().filter(|(subject, _)| run.wants(&format!("kills/{}", subject.word))).collect();
+    let wanted: Vec<(Subject, u32)> = kills(run)
+        .iter()
+        .copied()
+        .filter(|(subject, _)| run.wants(&format!("kills/{}", subject.word)))
+        .collect();
     if wanted.is_empty() {
         return Ok(());
     }
@@ -64,7 +71,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
 /// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
     let most = if run.settings.quick { QUICK_KILLS } else { u32::MAX };
-    KILLS.iter().map(|(_, kills)| most.min(*kills) as usize).sum()
+    kills(run).iter().map(|(_, kills)| most.min(*kills) as usize).sum()
 }
 
 fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject, kills: u32) -> Result<(), Error> {

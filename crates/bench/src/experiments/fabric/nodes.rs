@@ -12,7 +12,8 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 pub(super) const COUNTS: [usize; 4] = [2, 4, 8, 16];
-const QUICK_COUNTS: usize = 2;
+/// In a quick run four alone: two are what all other stages have.
+const QUICK_COUNTS: std::ops::Range<usize> = 1..2;
 pub(super) const SUBJECTS: [Subject; 2] = [SHM, UDP];
 
 /// From one datagram to each other node to the next.
@@ -30,9 +31,12 @@ pub(super) fn id(subject: &str, nodes: usize) -> String {
     format!("nodes/{subject}/{nodes}")
 }
 
+fn counts(run: &Run<'_>) -> &'static [usize] {
+    if run.settings.quick { &COUNTS[QUICK_COUNTS] } else { &COUNTS }
+}
+
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    let counts = if run.settings.quick { QUICK_COUNTS } else { COUNTS.len() };
-    for nodes in COUNTS.into_iter().take(counts) {
+    for nodes in counts(run).iter().copied() {
         let wanted: Vec<Subject> =
             SUBJECTS.into_iter().filter(|subject| run.wants(&id(subject.word, nodes))).collect();
         if wanted.is_empty() {
@@ -58,7 +62,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
 
 /// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
-    SUBJECTS.len() * if run.settings.quick { QUICK_COUNTS } else { COUNTS.len() }
+    SUBJECTS.len() * counts(run).len()
 }
 
 /// The shared memory of a fabric of so many nodes with one queue each.

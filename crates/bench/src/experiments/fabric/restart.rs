@@ -18,7 +18,7 @@ const DEAD: [(&str, Duration); 2] =
     [("at-once", Duration::from_millis(20)), ("noticed", Duration::from_millis(700))];
 /// How often each happens.
 const TIMES: u32 = 6;
-const QUICK_TIMES: u32 = 2;
+const QUICK_TIMES: u32 = 1;
 /// How long a restart may take before the run is given up.
 const LIMIT: Duration = Duration::from_secs(20);
 /// What it is to take, milliseconds.

@@ -93,7 +93,18 @@ struct Done {
     detected: [Option<(f64, String)>; 2],
 }
 
+/// Those of a quick run that is not asked for others: the shortest gap and the longest, and what datagrams lose.
+const QUICK: [&str; 4] =
+    ["carrier-ours/cubic/n2", "silent-both/cubic/n2", "silent-both/udp/n2", "silent-in/udp/n2"];
+
 impl Case {
+    /// Whether it is part of a run.
+    pub fn is_in(&self, run: &Run<'_>) -> bool {
+        let id = self.id();
+        let usual = !run.settings.quick || !run.only.is_empty() || QUICK.contains(&id.as_str());
+        usual && run.wants(&id)
+    }
+
     pub fn id(&self) -> String {
         let load = match self.load {
             Load::Tcp(cc) => cc.name(),

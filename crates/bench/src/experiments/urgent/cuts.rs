@@ -1,6 +1,6 @@
 //! Messages while one of their two links is cut, silently and by its carrier, again and again.
 
-use super::{LINKS, LOADS, Load, MIRRORED, RATE, classed, ms, scenario, us};
+use super::{LINKS, Load, MIRRORED, RATE, classed, loads, ms, scenario, us};
 use crate::bed::Bed;
 use crate::flow::{MessageFlow, Messages, Trips};
 use crate::percentiles::Percentiles;
@@ -62,13 +62,13 @@ pub(super) struct Round {
 
 pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
     let messages = Messages { period: messages.period / PERIOD_DIVISOR, ..messages };
-    if LOADS.iter().any(|load| run.wants(&id(&MIRROR, *load)))
+    if loads(run).iter().any(|load| run.wants(&id(&MIRROR, *load)))
         && let Some(bed) = classed(run, "mirror", MIRRORED)?
     {
         let rounds = mirror_rounds(run);
         all(run, &bed, &MIRROR, messages, rounds)?;
     }
-    if LOADS.iter().any(|load| run.wants(&id(&PLAIN, *load))) {
+    if loads(run).iter().any(|load| run.wants(&id(&PLAIN, *load))) {
         let bed = run.bonded("unmirrored", Topology::symmetric(2, 2, Some(RATE)))?;
         all(run, &bed, &PLAIN, messages, BASE_ROUNDS)?;
     }
@@ -90,7 +90,7 @@ fn id(kind: &Kind, load: Load) -> String {
 
 /// All cuts of one bond, under both loads in turns.
 fn all(run: &mut Run<'_>, bed: &Bed, kind: &Kind, messages: Messages, rounds: u32) -> Result<(), Error> {
-    for load in LOADS {
+    for &load in loads(run) {
         let id = id(kind, load);
         if !run.wants(&id) {
             continue;

@@ -1,7 +1,7 @@
 //! What messages that cannot wait shall get.
 
 use super::scenario::id;
-use super::{LINKS, LOADS};
+use super::{LINKS, loads};
 use crate::report::{Bound, Cut, CutCase, Goal, MessageCase};
 use crate::run::{CPU_LIMITED, Run};
 
@@ -19,11 +19,11 @@ const CHANCE: f64 = 3.0;
 /// Adds all goals to the report.
 pub(super) fn judge(run: &mut Run<'_>) {
     let mut goals = Vec::new();
-    for load in LOADS {
+    for load in loads(run) {
         let case = |word: &str| run.report.message_case(&id(load.word, word));
         goals.extend(of_load(load.word, case("two"), case("one-0")));
     }
-    for load in LOADS {
+    for load in loads(run) {
         let id = format!("mirror/{}", load.word);
         goals.extend(of_cuts(&id, run.report.cuts.iter().find(|case| case.id == id)));
     }

@@ -6,7 +6,7 @@ mod ratios;
 pub(super) use measure::settings;
 pub(super) use ratios::ratios;
 
-use super::{DEDICATED, LINKS, LOADS, Load, PRIORITY, RATE, classed};
+use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads};
 use crate::bed::Bed;
 use crate::flow::Messages;
 use crate::percentiles::Percentiles;
@@ -89,7 +89,7 @@ impl Beds {
 }
 
 pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
-    if !LOADS.iter().any(|load| wanted(run, *load)) {
+    if !loads(run).iter().any(|load| wanted(run, *load)) {
         return Ok(());
     }
     let beds = Beds {
@@ -97,7 +97,7 @@ pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
         one: run.bonded("one", Topology::symmetric(2, LINKS, Some(RATE)))?,
         two: classed(run, "two", DEDICATED)?,
     };
-    for load in LOADS.into_iter().filter(|load| wanted(run, *load)).collect::<Vec<_>>() {
+    for load in loads(run).iter().copied().filter(|load| wanted(run, *load)).collect::<Vec<_>>() {
         one_load(run, &beds, load, messages)?;
     }
     Ok(())

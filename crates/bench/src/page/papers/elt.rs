@@ -89,7 +89,7 @@ pub(super) const PAPERS: [Paper; 3] = [
 const METRIC: &str = "copy_mbyte";
 
 fn id(kind: &str, size: u32, remote: u32) -> String {
-    format!("copies/{kind}/{size}MB/{remote}")
+    format!("copies/{kind}-{remote}/{size}MB")
 }
 
 fn drops(report: &Report, kind: &str) -> Option<String> {
