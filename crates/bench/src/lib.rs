@@ -53,7 +53,7 @@ pub const REPEATS: RangeInclusive<u32> = 1..=100;
 
 /// Repeats, measured seconds and unmeasured ones: of a whole run, and of a quick one.
 const WHOLE: (u32, u32, u32) = (3, 4, 1);
-const QUICK: (u32, u32, u32) = (1, 2, 1);
+const QUICK: (u32, u32, u32) = (1, 1, 1);
 
 /// How to run experiments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

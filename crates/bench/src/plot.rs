@@ -93,7 +93,9 @@ impl Panel {
         self.series.iter().all(|series| series.points.is_empty())
     }
 
-    fn new(style: Style, ticks: Vec<(f64, String)>, series: Vec<Series>) -> Self {
+    /// What was not measured has no place in the legend.
+    fn new(style: Style, ticks: Vec<(f64, String)>, mut series: Vec<Series>) -> Self {
+        series.retain(|series| !series.points.is_empty());
         Self {
             title: String::new(),
             x_label: String::new(),

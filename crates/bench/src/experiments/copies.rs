@@ -21,7 +21,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 /// Copies at once, and how many of them may be remote.
 const COPIES: usize = 8;
-const QUICK_REMOTE: [usize; 3] = [0, 4, 8];
+const QUICK_REMOTE: [usize; 2] = [0, 8];
 /// MB (10^6 bytes) in a file.
 const SIZES: [usize; 5] = [1, 2, 4, 6, 8];
 const QUICK_SIZES: [usize; 2] = [1, 8];

@@ -25,7 +25,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 /// Repeats are cheap here, and the CPU's noise is what is measured: this many times as many.
 const MORE: u32 = 4;
-const QUICK_MORE: u32 = 2;
+const QUICK_MORE: u32 = 1;
 const MBIT_GOAL: f64 = 0.98;
 const CPU_GOAL: f64 = 1.05;
 

@@ -37,8 +37,9 @@ pub(super) const VETH: Subject = Subject { word: "veth", kind: Kind::Veth, quick
 pub(super) const VXLAN: Subject = Subject { word: "vxlan", kind: Kind::Vxlan, quick: true };
 pub(super) const SHM: Subject = fabric("shm", "shm:", 1500, "adaptive");
 /// The largest MTU of all.
-pub(super) const SHM_LARGE: Subject = fabric("shm-65521", "shm:", 65_521, "adaptive");
-pub(super) const SHM_BUSY: Subject = fabric("shm-busy", "shm:", 1500, "busy");
+pub(super) const SHM_LARGE: Subject =
+    Subject { quick: false, ..fabric("shm-65521", "shm:", 65_521, "adaptive") };
+pub(super) const SHM_BUSY: Subject = Subject { quick: false, ..fabric("shm-busy", "shm:", 1500, "busy") };
 pub(super) const SHM_SLEEP: Subject = Subject { quick: false, ..fabric("shm-sleep", "shm:", 1500, "sleep") };
 pub(super) const UDP: Subject = fabric("udp", "udp:", 1500, "adaptive");
 pub(super) const UDP_BUSY: Subject = Subject { quick: false, ..fabric("udp-busy", "udp:", 1500, "busy") };

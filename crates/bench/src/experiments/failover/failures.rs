@@ -94,8 +94,7 @@ struct Done {
 }
 
 /// Those of a quick run that is not asked for others: the shortest gap and the longest, and what datagrams lose.
-const QUICK: [&str; 4] =
-    ["carrier-ours/cubic/n2", "silent-both/cubic/n2", "silent-both/udp/n2", "silent-in/udp/n2"];
+const QUICK: [&str; 3] = ["carrier-ours/cubic/n2", "silent-both/cubic/n2", "silent-both/udp/n2"];
 
 impl Case {
     /// Whether it is part of a run.
