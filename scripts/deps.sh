@@ -48,6 +48,9 @@ packages() {
 			echo "kmod command:modprobe"
 			echo "cpio command:cpio"
 			echo "xz-utils command:xz"
+			# The guest runs this machine's programs: what `linkbraid bench run peers` measures beside linkbraid.
+			echo "libteam-utils command:teamd"
+			echo "mptcpize command:mptcpize"
 		fi
 		# The fabric finds libfabric at run time; its headers are compared with what the program declares of them.
 		if [ -e crates/fabric/src/ofi ]; then

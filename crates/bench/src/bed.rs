@@ -73,6 +73,24 @@ impl Bed {
         })
     }
 
+    /// Runs a command line (split at spaces) on a host to set it up, and remembers it for the report; its standard output.
+    pub fn set_up(&mut self, host: &str, line: &str) -> Result<String, Error> {
+        let said = self.lab.host(host)?.sh(line)?;
+        self.commands.push(format!("{host}# {line}"));
+        Ok(said)
+    }
+
+    /// Delays what all ports of all switches send; see [`linkbraid_lab::Link::set_delay`].
+    pub fn delay_ports(&mut self, delay: Duration) -> Result<(), Error> {
+        for host in self.lab.hosts() {
+            for link in host.links()? {
+                let typed = link.set_delay(delay)?;
+                self.commands.extend(typed.iter().map(|line| format!("switch# {line}")));
+            }
+        }
+        Ok(())
+    }
+
     /// What cases call it.
     pub fn name(&self) -> &str {
         &self.name

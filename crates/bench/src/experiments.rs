@@ -8,6 +8,7 @@ mod loss;
 mod multicast;
 mod note;
 mod overhead;
+pub(crate) mod peers;
 mod plain;
 mod scaling;
 mod soak;
@@ -35,7 +36,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 13] = [
+pub const EXPERIMENTS: [&Experiment; 14] = [
     &scaling::EXPERIMENT,
     &overhead::EXPERIMENT,
     &cpu_limit::EXPERIMENT,
@@ -49,6 +50,7 @@ pub const EXPERIMENTS: [&Experiment; 13] = [
     &urgent::EXPERIMENT,
     &soak::EXPERIMENT,
     &fabric::EXPERIMENT,
+    &peers::EXPERIMENT,
 ];
 
 /// An experiment by name.

@@ -6,6 +6,7 @@
 mod datagrams;
 mod mesh;
 mod messages;
+mod mptcp;
 mod progress;
 mod rounds;
 mod steady;
@@ -24,6 +25,8 @@ use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use std::io;
 
+/// How long a connection may take to be made.
+const CONNECT_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 /// How long a socket blocks before its thread looks whether the flow is over.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 

@@ -140,7 +140,8 @@ impl<'a> Run<'a> {
         self.keep(bed)
     }
 
-    fn keep(&mut self, bed: Result<Bed, Error>) -> Result<Bed, Error> {
+    /// Takes a lab into the report.
+    pub fn keep(&mut self, bed: Result<Bed, Error>) -> Result<Bed, Error> {
         let bed = bed?;
         self.check()?;
         self.report.labs.push(bed.record());

@@ -2,6 +2,7 @@
 
 mod fabric;
 mod failover;
+mod peers;
 mod urgent;
 
 use crate::limit;
@@ -64,7 +65,7 @@ impl Table {
 
 /// The tables that a report has.
 pub(crate) fn tables(report: &Report) -> Vec<Table> {
-    let mut tables = Vec::new();
+    let mut tables = peers::tables(report);
     if !report.cases.is_empty() {
         tables.push(Table::new(HEADINGS, &[0, 3], report.cases.iter().map(row)));
     }
@@ -115,6 +116,7 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
         .soak
         .iter()
         .flat_map(|soak| failover::soak(soak).lines().map(ToOwned::to_owned).collect::<Vec<_>>())
+        .chain(peers::notes(report))
         .collect()
 }
 

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// The port of the first server; each run takes the next one.
 const FIRST_PORT: u16 = 5201;
+/// Makes the TCP sockets of a program MPTCP sockets.
+const MPTCPIZE: &str = "mptcpize";
 /// How long a server may take until it listens.
 const SERVER_LIMIT: Duration = Duration::from_secs(10);
 /// How long a run may take beyond its own time: to connect, and to hand over results.
@@ -84,13 +86,25 @@ pub struct Traffic {
     /// The cores that client and server stay on, so that the scheduler's moves are not what is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<[u32; 2]>,
+    /// Whether TCP is MPTCP: both programs are run by `mptcpize`, which asks for it in their place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mptcp: bool,
 }
 
 impl Traffic {
     /// One TCP flow, one second unmeasured.
     pub fn tcp(cc: Cc, seconds: u32) -> Self {
         let load = Load::Tcp(cc);
-        Self { load, flows: 1, direction: Direction::Forward, seconds, omit: 1, address: None, cores: None }
+        Self {
+            load,
+            flows: 1,
+            direction: Direction::Forward,
+            seconds,
+            omit: 1,
+            address: None,
+            cores: None,
+            mptcp: false,
+        }
     }
 
     /// One UDP flow with datagrams that fill an MTU of 1500 bytes, on IPv4.
@@ -123,6 +137,13 @@ impl Traffic {
     #[must_use]
     pub fn pinned(mut self, cores: [u32; 2]) -> Self {
         self.cores = Some(cores);
+        self
+    }
+
+    /// The same, over MPTCP.
+    #[must_use]
+    pub fn over_mptcp(mut self) -> Self {
+        self.mptcp = true;
         self
     }
 
@@ -222,9 +243,9 @@ pub fn run(client: Host<'_>, server: Host<'_>, traffic: &Traffic) -> Result<Outc
 /// Starts `traffic` from `client` to `server`.
 pub fn start<'lab>(client: Host<'lab>, server: Host<'lab>, traffic: &Traffic) -> Result<Iperf<'lab>, Error> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    tool::require(&["iperf3"])?;
+    tool::require(if traffic.mptcp { &["iperf3", MPTCPIZE] } else { &["iperf3"] })?;
     let port = FIRST_PORT + NEXT.fetch_add(1, Ordering::Relaxed) % 10_000;
-    let listening = start_server(server, port)?;
+    let listening = start_server(server, port, traffic.mptcp)?;
     let output = client.lab.folder().join(format!("iperf3-{port}.json"));
     let file = |path: &PathBuf| {
         File::create(path).map_err(|e| {
@@ -233,7 +254,7 @@ pub fn start<'lab>(client: Host<'lab>, server: Host<'lab>, traffic: &Traffic) ->
     };
     let address = traffic.address.as_deref().unwrap_or_else(|| server.ipv4());
     let segments = [client.tcp_segments()?, server.tcp_segments()?];
-    let mut command = client.command("iperf3");
+    let mut command = iperf3(client, traffic.mptcp);
     command.args(traffic.words(address, port)).stdin(Stdio::null());
     command.stdout(file(&output)?).stderr(Stdio::null());
     let limit = Duration::from_secs(u64::from(traffic.seconds + traffic.omit)) + EXTRA;
@@ -248,8 +269,18 @@ pub fn start<'lab>(client: Host<'lab>, server: Host<'lab>, traffic: &Traffic) ->
     })
 }
 
-fn start_server(host: Host<'_>, port: u16) -> Result<Running, Error> {
-    let mut command: Command = host.command("iperf3");
+/// iperf3 on a host, without words yet.
+fn iperf3(host: Host<'_>, mptcp: bool) -> Command {
+    if !mptcp {
+        return host.command("iperf3");
+    }
+    let mut command = host.command(MPTCPIZE);
+    command.args(["run", "iperf3"]);
+    command
+}
+
+fn start_server(host: Host<'_>, port: u16, mptcp: bool) -> Result<Running, Error> {
+    let mut command = iperf3(host, mptcp);
     command.args(["-s", "-1", "-p", &port.to_string()]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = Running::start(command)?;

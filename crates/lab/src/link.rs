@@ -99,6 +99,11 @@ impl<'lab> Link<'lab> {
         (&self.lab.switches[index], &self.lab.ports[index])
     }
 
+    /// The namespace of the switch that it ends at.
+    pub(crate) fn switch_netns(&self) -> &'lab Netns {
+        self.switch().0
+    }
+
     /// What its port does to frames now.
     pub fn conf(&self) -> Result<PortConf, Error> {
         self.switch().1.conf(self.port)

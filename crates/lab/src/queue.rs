@@ -1,8 +1,9 @@
 //! The order in which a NIC of a host sends what waits: inside the token bucket that makes its rate.
 
 use crate::link::Link;
-use crate::shape;
+use crate::{shape, tool};
 use linkbraid_api::Error;
+use std::time::Duration;
 
 /// What waits in a NIC's queue is sent in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +22,34 @@ const PRIORITY: [&str; 2] = ["prio", "pfifo_fast"];
 pub(crate) const BUCKET: &str = "1:";
 const CLASS: &str = "1:1";
 
+/// The number of the queue that delays: another kind of queue cannot take the token bucket's.
+const DELAYS: &str = "3:";
+/// Frames that may be under way in a port that delays them: more than fit any delay of a switch.
+const DELAY_FRAMES: u32 = 1000;
+
 impl Link<'_> {
+    /// Delays what the switch's port sends to the host by so much, before the port's token bucket, as a switch that stores
+    /// and forwards does; returns the two commands. The kernel must have netem, and the link a rate. What waits now is lost.
+    pub fn set_delay(&self, delay: Duration) -> Result<[String; 2], Error> {
+        let port = self.port();
+        let cannot = |cause: &str| Error::new("lab", format!("cannot delay what '{port}' sends"), cause);
+        let rate = self.spec().rate_mbit.ok_or_else(|| cannot("its link has no rate"))?;
+        let options = &self.host().lab.topology().options;
+        let burst = options.burst_bytes.unwrap_or_else(|| shape::burst(rate, self.spec().mtu));
+        let buffer = options.port_buffer_bytes.unwrap_or_else(|| shape::port_buffer(rate));
+        let delay = delay.as_micros();
+        let lines = [
+            format!(
+                "qdisc replace dev {port} root handle {DELAYS} netem limit {DELAY_FRAMES} delay {delay}us"
+            ),
+            format!(
+                "qdisc replace dev {port} parent {DELAYS}1 tbf rate {rate}mbit burst {burst} limit {buffer}"
+            ),
+        ];
+        tool::tc_batch(self.switch_netns().name(), &lines)?;
+        Ok(lines.map(|line| format!("tc {line}")))
+    }
+
     /// Sets the order in which its NIC sends; returns the kind of queue that does it. The link must have a rate, because
     /// without one nothing ever waits. What waits now is lost.
     pub fn set_order(&self, order: Order) -> Result<&'static str, Error> {

@@ -5,13 +5,15 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 /// What the lab calls, and the Debian package of each.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 8] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
     ("bridge", "iproute2"),
     ("ethtool", "ethtool"),
     ("iperf3", "iperf3"),
     ("ping", "iputils-ping"),
+    ("mptcpize", "mptcpize"),
+    ("teamd", "libteam-utils"),
 ];
 
 /// The error for a program that cannot be started: names its package.

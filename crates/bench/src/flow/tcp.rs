@@ -1,22 +1,20 @@
 //! One TCP flow, as its receiver sees it.
 
-use super::{LOOK, Progress, failed, panicked};
+use super::{CONNECT_LIMIT, LOOK, Progress, failed, mptcp, panicked};
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use linkbraid_lab::iperf::Cc;
 use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Bytes given to TCP at once, and taken from it.
 const PIECE: usize = 128 << 10;
-/// How long a connection may take to be made.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A flow that runs until it is stopped.
 #[derive(Debug)]
@@ -45,6 +43,26 @@ impl TcpFlow {
         let address = listener.local_addr().map_err(|e| failed(to, "listen", &e))?;
         let client = from.run(|| TcpStream::connect_timeout(&address, CONNECT_LIMIT))?;
         let client = client.map_err(|e| failed(from, &format!("connect to {address}"), &e))?;
+        Self::between((from, client), (to, listener), cc)
+    }
+
+    /// The same over MPTCP; more than one path is taken only if the hosts were told of more.
+    pub fn start_mptcp(from: Host<'_>, to: Host<'_>, cc: Cc) -> Result<Self, Error> {
+        let cannot = |cause: String| Error::new(format!("host {}", to.name()), "cannot use MPTCP", cause);
+        let ip = to.ipv4().parse().map_err(|e| cannot(format!("its address: {e}")))?;
+        let listener =
+            to.run(|| mptcp::listen(SocketAddrV4::new(ip, 0)))?.map_err(|e| cannot(e.to_string()))?;
+        let port = listener.local_addr().map_err(|e| failed(to, "listen", &e))?.port();
+        let client = from.run(|| mptcp::connect(SocketAddrV4::new(ip, port)))?;
+        let client = client.map_err(|e| failed(from, &format!("connect to {ip} by MPTCP"), &e))?;
+        Self::between((from, client), (to, listener), cc)
+    }
+
+    fn between(
+        (from, client): (Host<'_>, TcpStream),
+        (to, listener): (Host<'_>, TcpListener),
+        cc: Cc,
+    ) -> Result<Self, Error> {
         let (server, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
         setsockopt(&client, TcpCongestion, &OsString::from(cc.name()))
             .map_err(|e| failed(from, &format!("use {}", cc.name()), &e.into()))?;

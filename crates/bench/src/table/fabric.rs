@@ -21,6 +21,8 @@ const FILE_ONLY: [&str; 9] = [
     "twice",
     "cpu_share",
 ];
+/// Metrics of what is no fabric, and has a table of its own.
+const ELSEWHERE: [&str; 4] = ["stall_ms", "quiet_ms", "left_share", "pings_lost"];
 
 /// The measures of a report.
 pub(super) fn tables(report: &Report) -> Vec<Table> {
@@ -39,6 +41,7 @@ pub(super) fn tables(report: &Report) -> Vec<Table> {
     }
     let rest =
         report.measures.iter().filter(|m| m.bytes.is_none() && !FILE_ONLY.contains(&m.metric.as_str()));
+    let rest = rest.filter(|m| !ELSEWHERE.contains(&m.metric.as_str()));
     let rest: Vec<_> = rest.map(row).collect();
     if !rest.is_empty() {
         let head = ["measure", "what", "median (min to max)", "unit", "beside"];

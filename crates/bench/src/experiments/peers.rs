@@ -1,0 +1,52 @@
+//! What people would use otherwise: bonding, team and MPTCP of a stock kernel, beside linkbraid in the same run.
+//!
+//! A kernel that has them is measured as it is. Elsewhere a stock kernel is booted in an emulated machine, and its report
+//! is this one's.
+
+mod awake;
+mod failures;
+mod figure;
+mod goals;
+mod guest;
+mod here;
+mod rates;
+mod setup;
+mod system;
+
+pub(crate) use failures::{KINDS, PINGS, id as failure_id};
+pub(crate) use rates::{LOADS, id as rate_id};
+pub(crate) use system::{SYSTEMS, System};
+
+use super::Experiment;
+use crate::run::Run;
+use awake::Awake;
+use linkbraid_api::Error;
+
+/// The experiment's name.
+pub(crate) const NAME: &str = "peers";
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    about: "bonding, team and MPTCP of a stock kernel beside linkbraid in the same run: one TCP flow, eight, UDP, and a link that fails",
+    paper: "",
+    run,
+    figure: figure::draw,
+};
+
+/// Mbit/s of a link: little, so that an emulated processor is not what limits.
+const RATE: u32 = 20;
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    if let Some(lacks) = here::lacks()? {
+        return guest::run(run, &lacks);
+    }
+    let awake = Awake::start();
+    let lacks = here::systems_lack();
+    if let Some(reason) = &lacks.delay {
+        run.skip("delay", reason);
+    }
+    rates::run(run, &awake, &lacks)?;
+    failures::run(run, &awake, &lacks)?;
+    goals::add(run);
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! What one flow and pings see when a link fails: the one of two that carries most.
+
+use super::awake::Awake;
+use super::here::Lacks;
+use super::system::{SYSTEMS, System};
+use crate::bed::Bed;
+use crate::experiments::note::{self, What};
+use crate::flow::{TcpFlow, TcpRecord};
+use crate::run::Run;
+use linkbraid_api::Error;
+use linkbraid_lab::iperf::Cc;
+use linkbraid_lab::{Fault, Host, Link, Running};
+use std::io::Read;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A way to fail.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kind {
+    /// What cases call it.
+    pub word: &'static str,
+    /// What tables call it.
+    pub title: &'static str,
+    /// The host whose link it is: `a` sends, `b` receives.
+    host: &'static str,
+    fault: Fault,
+    quick: bool,
+}
+
+/// All ways.
+pub(crate) const KINDS: [Kind; 4] = [
+    Kind {
+        word: "carrier-ours",
+        title: "carrier, sender's link",
+        host: "a",
+        fault: Fault::Carrier,
+        quick: false,
+    },
+    Kind {
+        word: "carrier-theirs",
+        title: "carrier, receiver's link",
+        host: "b",
+        fault: Fault::Carrier,
+        quick: true,
+    },
+    Kind {
+        word: "silent-ours",
+        title: "silent, sender's link",
+        host: "a",
+        fault: Fault::Silent,
+        quick: true,
+    },
+    Kind {
+        word: "silent-theirs",
+        title: "silent, receiver's link",
+        host: "b",
+        fault: Fault::Silent,
+        quick: false,
+    },
+];
+
+/// Links of each host.
+const LINKS: usize = 2;
+/// How long TCP may find its speed.
+const WARM: Duration = Duration::from_millis(1500);
+/// How long the flow is watched before the failure: the base.
+const QUIET: Duration = Duration::from_secs(1);
+/// How long it is watched after it. The link is not mended.
+const WATCH: Duration = Duration::from_secs(4);
+/// The time at the end of this that tells what rate is left.
+const TAIL: Duration = Duration::from_secs(1);
+/// Pings after the failure, and the time from one to the next.
+pub(crate) const PINGS: u32 = 150;
+const PING_PERIOD: Duration = Duration::from_millis(20);
+/// How long ping may take beyond that: answers to the last ones are waited for.
+const PING_EXTRA: Duration = Duration::from_secs(10);
+/// How often a failure of a whole run is repeated at most: it takes a lab of its own each time.
+const REPEAT_MAX: u32 = 2;
+
+/// The name of a case.
+pub(crate) fn id(kind: &str, system: &str) -> String {
+    format!("failover/{kind}/{system}")
+}
+
+/// Measures all failures of all systems.
+pub(super) fn run(run: &mut Run<'_>, awake: &Awake, lacks: &Lacks) -> Result<(), Error> {
+    let quick = run.settings.quick;
+    for turn in 0..run.settings.repeat.min(REPEAT_MAX) {
+        for system in SYSTEMS.iter().filter(|system| system.has_failures(quick)) {
+            for kind in KINDS.iter().filter(|kind| !quick || kind.quick) {
+                let id = id(kind.word, system.word);
+                if !run.wants(&id) {
+                    continue;
+                }
+                if let Some(reason) = lacks.reason(system) {
+                    if turn == 0 {
+                        run.skip(id, reason);
+                    }
+                    continue;
+                }
+                let measured = one(run, (awake, lacks), system, kind, turn);
+                awake.rest(false);
+                if let Err(error) = measured {
+                    run.fail(id, error)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What one failure came to.
+struct Seen {
+    quiet: Duration,
+    stall: Duration,
+    left: f64,
+    lost: u32,
+}
+
+/// One failure in a lab of its own: nothing remembers an earlier one.
+fn one(
+    run: &mut Run<'_>,
+    (awake, lacks): (&Awake, &Lacks),
+    system: &System,
+    kind: &Kind,
+    turn: u32,
+) -> Result<(), Error> {
+    let name = format!("failover/{}", system.word);
+    let known = run.report.labs.iter().any(|lab| lab.name == name);
+    let bed = system.up(run, lacks, &name, LINKS)?;
+    if known {
+        run.report.labs.pop();
+    }
+    let (a, b) = (bed.host("a")?, bed.host("b")?);
+    let begin = if system.is_mptcp() { TcpFlow::start_mptcp } else { TcpFlow::start };
+    let flow = begin(a, b, Cc::Cubic)?;
+    awake.rest(true);
+    let happened = happen(run, &bed, kind);
+    let record = flow.stop();
+    awake.rest(false);
+    let (failed, lost) = happened?;
+    let seen = look(&record, failed, lost);
+    let id = id(kind.word, system.word);
+    let did = format!("the busiest link of host {} fails: {}", kind.host, kind.fault.word());
+    for (metric, unit, value) in [
+        ("stall_ms", "ms", seen.stall.as_secs_f64() * 1e3),
+        ("quiet_ms", "ms", seen.quiet.as_secs_f64() * 1e3),
+        ("left_share", "of the rate before", seen.left),
+        ("pings_lost", "pings", f64::from(seen.lost)),
+    ] {
+        note::value(run, What { id: &id, metric, unit }, &did, turn, value);
+    }
+    run.say(&format!(
+        "  {id:<42} #{} {:>6.0} ms without data, then {:.2} of the rate; {} of {PINGS} pings lost",
+        turn + 1,
+        seen.stall.as_secs_f64() * 1e3,
+        seen.left,
+        seen.lost,
+    ))
+}
+
+/// When it failed, and how many pings were lost.
+fn happen(run: &Run<'_>, bed: &Bed, kind: &Kind) -> Result<(Instant, u32), Error> {
+    run.pause(WARM)?;
+    let host = bed.host(kind.host)?;
+    let before = carried(host)?;
+    run.pause(QUIET)?;
+    let link = busiest(host, &before)?;
+    let ping = ping(bed.host("a")?, bed.host("b")?.ipv4())?;
+    let failed = link.fail(kind.fault)?;
+    run.pause(WATCH)?;
+    Ok((failed, lost(run, ping)?))
+}
+
+/// Frames of data that each link of a host has carried; data goes from `a` to `b`.
+fn carried(host: Host<'_>) -> Result<Vec<u64>, Error> {
+    let bytes = |link: &Link<'_>| {
+        let count = link.port_count()?;
+        Ok(if host.name() == "a" { count.in_bytes } else { count.out_bytes })
+    };
+    host.links()?.iter().map(bytes).collect()
+}
+
+fn busiest<'lab>(host: Host<'lab>, before: &[u64]) -> Result<Link<'lab>, Error> {
+    let now = carried(host)?;
+    let more = now.iter().zip(before).map(|(now, before)| now.saturating_sub(*before));
+    // Of equals the first: so the first link of those that share evenly.
+    let (index, _) = more.enumerate().fold((0, 0), |best, (i, n)| if n > best.1 { (i, n) } else { best });
+    host.link(index)
+}
+
+fn ping(from: Host<'_>, address: &str) -> Result<Running, Error> {
+    let mut command = from.command("ping");
+    let period = PING_PERIOD.as_secs_f64().to_string();
+    command.args(["-q", "-n", "-W", "1", "-i", &period, "-c", &PINGS.to_string(), address]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    from.spawn(command)
+}
+
+fn lost(run: &Run<'_>, mut ping: Running) -> Result<u32, Error> {
+    let due = Instant::now() + PING_EXTRA;
+    while ping.ended().is_none() && Instant::now() < due {
+        run.pause(Duration::from_millis(20))?;
+    }
+    let mut text = String::new();
+    let cannot = |cause: String| Error::new("ping", "cannot count its answers", cause);
+    if let (Some(_), Some(pipe)) = (ping.ended(), ping.child().stdout.as_mut()) {
+        pipe.read_to_string(&mut text).map_err(|e| cannot(e.to_string()))?;
+    }
+    let answered = answers(&text).ok_or_else(|| cannot(format!("it said '{}'", text.trim())))?;
+    Ok(PINGS.saturating_sub(answered))
+}
+
+/// Answers that ping counted.
+fn answers(text: &str) -> Option<u32> {
+    let line = text.lines().find(|line| line.contains("packets transmitted"))?;
+    let part = line.split(',').find(|part| part.trim().ends_with("received"))?;
+    part.split_whitespace().next()?.parse().ok()
+}
+
+fn look(record: &TcpRecord, failed: Instant, lost: u32) -> Seen {
+    let at = failed.saturating_duration_since(record.zero);
+    let (progress, end) = (&record.progress, at + WATCH);
+    let before = progress.between(at.saturating_sub(QUIET), at) as f64 / QUIET.as_secs_f64();
+    let after = progress.between(end.saturating_sub(TAIL), end) as f64 / TAIL.as_secs_f64();
+    Seen {
+        quiet: progress.longest_gap(at.saturating_sub(QUIET), at),
+        stall: progress.longest_gap(at, end),
+        left: if before > 0.0 { after / before } else { 0.0 },
+        lost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Progress;
+
+    #[test]
+    fn pings_are_counted_also_where_sending_failed() {
+        let text = "PING 198.18.0.2 (198.18.0.2) 56(84) bytes of data.\n\n--- 198.18.0.2 ping statistics ---\n\
+                    150 packets transmitted, 138 received, +3 errors, 8% packet loss, time 2981ms\n";
+        assert_eq!(answers(text), Some(138));
+        assert_eq!(answers("ping: connect: Network is unreachable\n"), None);
+    }
+
+    #[test]
+    fn a_stall_and_what_is_left_are_told_from_what_was_before() {
+        let ms = Duration::from_millis;
+        let mut progress = Progress::default();
+        // 100 bytes a millisecond for two seconds, 300 ms of silence, then half of it.
+        (0..2000).for_each(|at| progress.add(ms(at), 100));
+        (2300..6000).for_each(|at| progress.add(ms(at), 50));
+        let zero = Instant::now();
+        let record = TcpRecord { zero, progress, lost: None };
+        let seen = look(&record, zero + ms(2000), 7);
+        assert_eq!((seen.stall, seen.quiet, seen.lost), (ms(300), ms(1), 7));
+        assert!((seen.left - 0.5).abs() < 0.01, "{}", seen.left);
+    }
+}

@@ -1,0 +1,153 @@
+//! What each system came to beside the others, what it takes, and what a failure costs.
+
+use super::Table;
+use crate::experiments::peers::{KINDS, LOADS, NAME, PINGS, SYSTEMS, System, failure_id, rate_id};
+use crate::report::{Case, Report};
+use crate::stats::Spread;
+
+/// Numbers of links that have a table.
+const LINKS: [usize; 3] = [1, 2, 4];
+/// How a CPU calls itself that is none.
+const EMULATED: &str = "QEMU TCG";
+
+/// The tables of a report, if it is of that experiment.
+pub(super) fn tables(report: &Report) -> Vec<Table> {
+    if report.experiment != NAME {
+        return Vec::new();
+    }
+    let mut tables: Vec<Table> = LINKS.into_iter().filter_map(|links| rates(report, links)).collect();
+    tables.extend(failures(report));
+    tables.extend(needs(report));
+    tables
+}
+
+/// What there is to say beside them.
+pub(super) fn notes(report: &Report) -> Vec<String> {
+    if report.experiment != NAME {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    if report.machine.cpu.contains(EMULATED) {
+        notes.push(
+            "The CPU is emulated and its clock counts instructions: rates and times are those of the labs' links and of protocols, \
+             what a real CPU would need is not seen here."
+                .into(),
+        );
+    }
+    if !report.cases.is_empty() || !report.measures.is_empty() {
+        notes.push(
+            "LACP is measured over cables from host to host, since a Linux bridge does not speak it; all else over switches without \
+             any configuration. balance-xor and balance-rr would want a trunk set up in a real switch: the bridge relearns \
+             a MAC at each frame, which spares them that. 802.3ad's links have no switch, and so no queue of one."
+                .into(),
+        );
+    }
+    notes
+}
+
+/// A table of all loads with so many links.
+fn rates(report: &Report, links: usize) -> Option<Table> {
+    let case = |system: &System, load: &str| report.case(&rate_id(load, links, system.word));
+    let systems: Vec<&System> =
+        SYSTEMS.iter().filter(|system| LOADS.iter().any(|load| case(system, load.word).is_some())).collect();
+    if systems.is_empty() {
+        return None;
+    }
+    let loads: Vec<_> =
+        LOADS.iter().filter(|load| systems.iter().any(|system| case(system, load.word).is_some())).collect();
+    let mut headings = vec![if links == 1 { "1 link".into() } else { format!("{links} links") }];
+    headings.extend(loads.iter().map(|load| format!("{}, of one bare link", load.title)));
+    let rows = systems.iter().map(|system| {
+        let cells = loads.iter().map(|load| case(system, load.word).map_or_else(|| "-".to_owned(), rate));
+        [system.word.to_owned()].into_iter().chain(cells).collect()
+    });
+    Some(Table {
+        headings,
+        words: &[0],
+        rows: rows.collect(),
+        notes: vec!["In brackets: the smallest and the largest ratio; segments sent again of 10,000, or datagrams lost.".into()],
+    })
+}
+
+/// `1.99 (1.98 to 2.00), 0.3 again`.
+fn rate(case: &Case) -> String {
+    let Some(ratio) = case.ratio_spread("single") else { return "-".into() };
+    let spread = if ratio.max > ratio.min {
+        format!(" ({:.2} to {:.2})", ratio.min, ratio.max)
+    } else {
+        String::new()
+    };
+    let medians = &case.medians;
+    let cost = match (medians.lost_share, medians.again_per_10k) {
+        (Some(lost), _) => format!(", {:.1} % lost", lost.median * 100.0),
+        (None, Some(again)) => format!(", {:.1} again", again.median),
+        (None, None) => String::new(),
+    };
+    format!("{:.3}{spread}{cost}", ratio.median)
+}
+
+fn failures(report: &Report) -> Option<Table> {
+    let value = |system: &System, kind: &str, metric: &str| {
+        report.measure(&failure_id(kind, system.word), metric)?.spread
+    };
+    let kinds: Vec<_> = KINDS
+        .iter()
+        .filter(|kind| SYSTEMS.iter().any(|s| value(s, kind.word, "stall_ms").is_some()))
+        .collect();
+    let rows: Vec<Vec<String>> = SYSTEMS
+        .iter()
+        .filter(|system| kinds.iter().any(|kind| value(system, kind.word, "stall_ms").is_some()))
+        .map(|system| {
+            let cells = kinds.iter().map(|kind| {
+                let of = |metric| value(system, kind.word, metric);
+                of("stall_ms").map_or_else(
+                    || "-".to_owned(),
+                    |stall| failure(stall, of("left_share"), of("pings_lost")),
+                )
+            });
+            [system.word.to_owned()].into_iter().chain(cells).collect()
+        })
+        .collect();
+    let mut headings = vec!["one of 2 links fails".to_owned()];
+    headings.extend(kinds.iter().map(|kind| kind.title.to_owned()));
+    let quiet = report.measures.iter().filter(|m| m.metric == "quiet_ms").filter_map(|m| m.spread);
+    let quiet = Spread::of(quiet.map(|spread| spread.max)).map_or(0.0, |spread| spread.max);
+    let notes = vec![format!(
+        "The longest time without new data at the receiver of one TCP flow (cubic), in ms; what is left of its rate in the fourth \
+         second, while the link is still out; pings lost of {PINGS}, 20 ms apart. The link is the one that carried most. In the \
+         second before, the longest time without data was {quiet:.0} ms at most. MPTCP does not carry pings: they take \
+         the address of the first link."
+    )];
+    (!rows.is_empty()).then_some(Table { headings, words: &[0], rows, notes })
+}
+
+/// `120 (110 to 130) ms, 0.99 left, 3 pings`.
+fn failure(stall: Spread, left: Option<Spread>, pings: Option<Spread>) -> String {
+    let mut text = format!("{:.0}", stall.median);
+    if stall.max - stall.min >= 1.0 {
+        text += &format!(" ({:.0} to {:.0})", stall.min, stall.max);
+    }
+    text += " ms";
+    if let Some(left) = left {
+        text += &format!(", {:.2} left", left.median);
+    }
+    if let Some(pings) = pings {
+        text += &format!(", {:.0} pings", pings.median);
+    }
+    text
+}
+
+/// What each needs that the others do not.
+fn needs(report: &Report) -> Option<Table> {
+    let seen = |system: &&System| {
+        let end = format!("/{}", system.word);
+        report.cases.iter().any(|case| case.id.ends_with(&end))
+            || report.measures.iter().any(|m| m.id.ends_with(&end))
+    };
+    let rows: Vec<[String; 2]> =
+        SYSTEMS.iter().filter(seen).map(|system| [system.word.into(), system.needs.into()]).collect();
+    (!rows.is_empty()).then(|| Table::new(["system", "what it needs"], &[0, 1], rows.into_iter()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+use super::super::text;
+use super::*;
+use crate::report::tests::{case, report};
+use crate::report::{Measure, Metric, Ratio};
+
+fn peers() -> Report {
+    let rated = |id: &str, ratios: &[f64]| {
+        let mut case = case(id, 2, &[38.0]);
+        case.ratios = vec![Ratio {
+            name: "single".into(),
+            metric: Metric::Mbit,
+            bases: vec!["cubic-1/single".into()],
+            ideal: 2.0,
+            pairs: ratios.to_vec(),
+            spread: Spread::of(ratios.iter().copied()),
+        }];
+        case
+    };
+    let measure = |metric: &str, value: f64| Measure {
+        id: "failover/silent-ours/balance-alb".into(),
+        metric: metric.into(),
+        spread: Some(Spread::one(value)),
+        ..Measure::default()
+    };
+    let mut report = Report { experiment: NAME.into(), ..report() };
+    report.machine.cpu = "QEMU TCG CPU version 2.5+".into();
+    report.cases = vec![
+        rated("cubic-1/n2/linkbraid", &[1.98, 1.99, 2.0]),
+        rated("cubic-1/n2/balance-rr", &[1.5]),
+        rated("udp/n2/balance-rr", &[1.0]),
+    ];
+    report.measures =
+        vec![measure("stall_ms", 4000.0), measure("left_share", 0.0), measure("pings_lost", 150.0)];
+    report
+}
+
+#[test]
+fn each_system_has_a_line_and_what_was_not_measured_a_dash() {
+    let text = text(&peers());
+    let line = |begin: &str| text.lines().find(|line| line.starts_with(begin)).expect("there").to_owned();
+    assert!(
+        line("linkbraid ").contains("1.990 (1.98 to 2.00), 1.5 again") && line("linkbraid ").ends_with('-')
+    );
+    assert!(line("balance-rr ").contains("1.500, 1.5 again"), "{text}");
+    assert!(!text.contains("balance-rr-separate"), "what was not measured has no line: {text}");
+    assert!(text.contains("a switch that relearns a MAC at every frame"), "{text}");
+    assert!(text.contains("The CPU is emulated"), "{text}");
+}
+
+#[test]
+fn a_failure_says_what_is_left_and_is_in_no_other_table() {
+    let text = text(&peers());
+    assert!(text.contains("4000 ms, 0.00 left, 150 pings"), "{text}");
+    assert!(!text.contains("stall_ms"), "{text}");
+    assert!(text.contains("silent, sender's link") && !text.contains("carrier, sender's link"), "{text}");
+}
+
+#[test]
+fn other_experiments_have_none_of_this() {
+    let other = Report { experiment: "scaling".into(), ..peers() };
+    assert!(tables(&other).is_empty() && notes(&other).is_empty());
+}
