@@ -21,6 +21,8 @@ const PIECE: usize = 128 << 10;
 pub struct TcpFlow {
     zero: Instant,
     over: Arc<AtomicBool>,
+    // More paths of MPTCP find the connection only while somebody listens at its port.
+    _listener: TcpListener,
     sender: Option<JoinHandle<io::Result<()>>>,
     receiver: Option<JoinHandle<(Progress, io::Result<()>)>>,
 }
@@ -73,6 +75,7 @@ impl TcpFlow {
         Ok(Self {
             zero,
             over,
+            _listener: listener,
             sender: Some(std::thread::spawn(move || send(client, &send_over))),
             receiver: Some(std::thread::spawn(move || receive(server, zero, &receive_over))),
         })

@@ -7,6 +7,8 @@ use crate::stats::Spread;
 
 /// Numbers of links that have a table.
 const LINKS: [usize; 3] = [1, 2, 4];
+/// Payload bytes of a datagram.
+const DATAGRAM: f64 = 1472.0;
 /// How a CPU calls itself that is none.
 const EMULATED: &str = "QEMU TCG";
 
@@ -58,7 +60,9 @@ fn rates(report: &Report, links: usize) -> Option<Table> {
     let mut headings = vec![if links == 1 { "1 link".into() } else { format!("{links} links") }];
     headings.extend(loads.iter().map(|load| format!("{}, of one bare link", load.title)));
     let rows = systems.iter().map(|system| {
-        let cells = loads.iter().map(|load| case(system, load.word).map_or_else(|| "-".to_owned(), rate));
+        let seconds = report.settings.seconds;
+        let cell = |case: Option<&Case>| case.map_or_else(|| "-".to_owned(), |case| rate(case, seconds));
+        let cells = loads.iter().map(|load| cell(case(system, load.word)));
         [system.word.to_owned()].into_iter().chain(cells).collect()
     });
     Some(Table {
@@ -69,8 +73,17 @@ fn rates(report: &Report, links: usize) -> Option<Table> {
     })
 }
 
+/// What did not arrive of the datagrams sent. iperf3 counts losses of the seconds that it does not measure, too.
+fn lost(case: &Case, seconds: u32) -> Option<Spread> {
+    let of = case.samples.iter().filter(|sample| sample.datagrams > 0);
+    Spread::of(of.map(|sample| {
+        let arrived = sample.mbit * 1e6 / 8.0 / DATAGRAM * f64::from(seconds);
+        (1.0 - arrived / sample.datagrams as f64).max(0.0)
+    }))
+}
+
 /// `1.99 (1.98 to 2.00), 0.3 again`.
-fn rate(case: &Case) -> String {
+fn rate(case: &Case, seconds: u32) -> String {
     let Some(ratio) = case.ratio_spread("single") else { return "-".into() };
     let spread = if ratio.max > ratio.min {
         format!(" ({:.2} to {:.2})", ratio.min, ratio.max)
@@ -78,7 +91,7 @@ fn rate(case: &Case) -> String {
         String::new()
     };
     let medians = &case.medians;
-    let cost = match (medians.lost_share, medians.again_per_10k) {
+    let cost = match (lost(case, seconds), medians.again_per_10k) {
         (Some(lost), _) => format!(", {:.1} % lost", lost.median * 100.0),
         (None, Some(again)) => format!(", {:.1} again", again.median),
         (None, None) => String::new(),

@@ -2,6 +2,7 @@
 
 use super::awake::Awake;
 use super::here::Lacks;
+use super::rates::all_paths;
 use super::system::{SYSTEMS, System};
 use crate::bed::Bed;
 use crate::experiments::note::{self, What};
@@ -135,7 +136,7 @@ fn one(
     let begin = if system.is_mptcp() { TcpFlow::start_mptcp } else { TcpFlow::start };
     let flow = begin(a, b, Cc::Cubic)?;
     awake.rest(true);
-    let happened = happen(run, &bed, kind);
+    let happened = happen(run, &bed, system, kind);
     let record = flow.stop();
     awake.rest(false);
     let (failed, lost) = happened?;
@@ -160,8 +161,11 @@ fn one(
 }
 
 /// When it failed, and how many pings were lost.
-fn happen(run: &Run<'_>, bed: &Bed, kind: &Kind) -> Result<(Instant, u32), Error> {
+fn happen(run: &Run<'_>, bed: &Bed, system: &System, kind: &Kind) -> Result<(Instant, u32), Error> {
     run.pause(WARM)?;
+    if system.is_mptcp() {
+        all_paths(bed)?;
+    }
     let host = bed.host(kind.host)?;
     let before = carried(host)?;
     run.pause(QUIET)?;

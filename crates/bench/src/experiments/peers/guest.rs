@@ -77,7 +77,10 @@ fn relay(run: &mut Run<'_>, said: &Receiver<String>) -> Result<Vec<String>, Erro
         run.check()?;
         match said.recv_timeout(LOOK) {
             Ok(line) => {
-                run.say(&line)?;
+                // The headline has been said.
+                if line.starts_with(' ') {
+                    run.say(&line)?;
+                }
                 last.push(line.trim().to_owned());
                 last.drain(..last.len().saturating_sub(LINES));
             }
@@ -95,9 +98,9 @@ fn stop(guest: &mut Running) {
     let _ = linkbraid_lab::wait_for(STOP_LIMIT, "the guest to end", || guest.ended().ok_or("it still runs"));
 }
 
-/// What the guest's `linkbraid bench run` is told.
+/// What the guest's `linkbraid bench run` is told; what came out is ours to say.
 fn options(run: &Run<'_>) -> Vec<String> {
-    let mut options = vec!["--repeat".to_owned(), run.settings.repeat.to_string()];
+    let mut options = vec!["--progress".to_owned(), "--repeat".to_owned(), run.settings.repeat.to_string()];
     if run.settings.quick {
         options.push("--quick".into());
     }

@@ -159,8 +159,17 @@ fn paths(bed: &Bed, begins: bool, before: &Cell<u64>) -> Result<(), Error> {
         before.set(now);
         return Ok(());
     }
+    enough(host, now.saturating_sub(before.get()))
+}
+
+/// Makes sure that MPTCP is used over all paths of a host to which nothing was connected before.
+pub(super) fn all_paths(bed: &Bed) -> Result<(), Error> {
+    let host = bed.host("b")?;
+    enough(host, joined(host)?)
+}
+
+fn enough(host: Host<'_>, found: u64) -> Result<(), Error> {
     let more = host.spec().links.len().saturating_sub(1) as u64;
-    let found = now.saturating_sub(before.get());
     if found < more {
         let cause = format!("{found} subflows joined, {more} at least were to");
         return Err(Error::new("mptcp", "not all paths were used", cause));

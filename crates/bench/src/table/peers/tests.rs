@@ -60,3 +60,12 @@ fn other_experiments_have_none_of_this() {
     let other = Report { experiment: "scaling".into(), ..peers() };
     assert!(tables(&other).is_empty() && notes(&other).is_empty());
 }
+
+#[test]
+fn losses_of_unmeasured_seconds_are_none() {
+    let mut case = case("udp/n2/balance-rr", 2, &[19.45]);
+    // 6603 datagrams in 2 s, half of which arrived; iperf3 adds the losses of the second before.
+    (case.samples[0].datagrams, case.samples[0].datagrams_lost) = (6603, 4890);
+    let lost = lost(&case, 2).expect("datagrams").median;
+    assert!((lost - 0.5).abs() < 0.01, "{lost}");
+}
