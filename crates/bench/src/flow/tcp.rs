@@ -7,7 +7,7 @@ use linkbraid_lab::iperf::Cc;
 use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -52,8 +52,9 @@ impl TcpFlow {
     pub fn start_mptcp(from: Host<'_>, to: Host<'_>, cc: Cc) -> Result<Self, Error> {
         let cannot = |cause: String| Error::new(format!("host {}", to.name()), "cannot use MPTCP", cause);
         let ip = to.ipv4().parse().map_err(|e| cannot(format!("its address: {e}")))?;
-        let listener =
-            to.run(|| mptcp::listen(SocketAddrV4::new(ip, 0)))?.map_err(|e| cannot(e.to_string()))?;
+        // Other paths end at other addresses of the host.
+        let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        let listener = to.run(|| mptcp::listen(any))?.map_err(|e| cannot(e.to_string()))?;
         let port = listener.local_addr().map_err(|e| failed(to, "listen", &e))?.port();
         let client = from.run(|| mptcp::connect(SocketAddrV4::new(ip, port)))?;
         let client = client.map_err(|e| failed(from, &format!("connect to {ip} by MPTCP"), &e))?;
