@@ -99,6 +99,7 @@ pub(super) fn run(run: &mut Run<'_>, awake: &Awake, lacks: &Lacks) -> Result<(),
                     }
                     continue;
                 }
+                run.step(&id);
                 let measured = one(run, (awake, lacks), system, kind, turn);
                 awake.rest(false);
                 if let Err(error) = measured {

@@ -79,6 +79,7 @@ fn relay(run: &mut Run<'_>, said: &Receiver<String>) -> Result<Vec<String>, Erro
             Ok(line) => {
                 // The headline has been said.
                 if line.starts_with(' ') {
+                    run.step(line.split_whitespace().next().unwrap_or_default());
                     run.say(&line)?;
                 }
                 last.push(line.trim().to_owned());

@@ -59,6 +59,9 @@ fn what_a_cut_link_swallows_is_lost_and_nothing_else_is() {
     assert!(after.sent > 0 && after.lost == after.sent, "{after:?}");
 }
 
+/// How often two ways are compared until noise is no excuse.
+const ROUNDS: u32 = 5;
+
 #[test]
 fn a_message_of_high_priority_overtakes_what_waits_only_where_the_queue_looks_at_it() {
     use linkbraid_lab::Order;
@@ -80,8 +83,17 @@ fn a_message_of_high_priority_overtakes_what_waits_only_where_the_queue_looks_at
         assert!(took.len() > 50, "{order:?}, {priority}: {}", took.len());
         took[took.len() / 2]
     };
-    let (behind, before) = (median(Order::Fifo, 6), median(Order::Priority, 6));
-    assert!(behind > before * 3, "{behind:?} in order, {before:?} by priority");
-    let low = median(Order::Priority, 0);
-    assert!(low > before * 3, "{low:?} of priority 0, {before:?} of 6");
+    // What else the machine does only makes messages later: of each the best round counts.
+    let urgent = (Order::Priority, 6);
+    for late in [(Order::Fifo, 6), (Order::Priority, 0)] {
+        let [mut behind, mut before] = [Duration::MAX; 2];
+        for _ in 0..ROUNDS {
+            behind = behind.min(median(late.0, late.1));
+            before = before.min(median(urgent.0, urgent.1));
+            if behind > before * 3 {
+                break;
+            }
+        }
+        assert!(behind > before * 3, "{behind:?} with {late:?}, {before:?} with {urgent:?}");
+    }
 }
