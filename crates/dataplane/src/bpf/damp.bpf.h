@@ -67,8 +67,9 @@
 #define SHUN_US_FORGOTTEN (1000 * 1000)
 /* A duplicate that is reported so long after its lane was shunned may have other reasons, us. */
 #define PARDON_US_MAX (100 * 1000)
-/* In virtual time, how far a shunned lane is put ahead of all others: farther than they will ever come. */
-#define SHUN_LEAD (1ull << 62)
+/* In virtual time, how far a shunned lane is put ahead of all others: farther than they will come while it is shunned.
+ * Where only shunned lanes are left, others are taken along; ease_all() takes the lead off before it could add up. */
+#define SHUN_LEAD (1ull << 58)
 /* Each time so much has passed, every drag loses 1/32, ns. */
 #define EASE_NS (20 * 1000 * 1000)
 
@@ -291,15 +292,19 @@ __noinline int ease_all(__u32 number, __u64 now)
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
 	__u32 us = now_us(now);
-	__u64 latest;
+	__u64 latest, base;
 
 	if (!plan || !progress)
 		return 0;
 	progress->eased_ns = now;
 	latest = progress->time[latest_lane(plan, progress)];
+	base = latest < SHUN_LEAD ? 0 : latest;
+	latest -= base;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < LB_LANES_MAX; i++) {
 		progress->drag[i] -= (progress->drag[i] + 31) / 32;
+		if (base && i < plan->n_lanes)
+			__sync_fetch_and_add(&progress->time[i], -base);
 		if (progress->shun_us[i] && us - progress->shunned_us[i] >= progress->shun_us[i])
 			take_back(progress, i, latest, us);
 	}

@@ -2,6 +2,7 @@
 
 use crate::frames::{ECE, FIN, RST, SYN, Tcp, V4, V6, bare_sack, read_sack, sack, tagged, timestamps};
 use crate::rig::{LONG, Rig, own, peer};
+use libbpf_rs::{MapCore as _, MapFlags};
 use linkbraid_dataplane::Verdict;
 use std::time::Duration;
 
@@ -348,6 +349,48 @@ fn a_lane_that_swallowed_everything_is_shunned_and_tried_again_ever_later() {
     let share = lanes.iter().filter(|lane| **lane == 0).count();
     assert!((90..=110).contains(&share), "{share} of 200");
 }
+
+/// Virtual time of all lanes of all plans (`lb_progress.time`).
+fn times(rig: &Rig) -> Vec<u64> {
+    let map = rig.path.maps().find(|map| map.name() == "lb_progresses").expect("is there");
+    let row =
+        |number: u32| map.lookup(&number.to_ne_bytes(), MapFlags::ANY).unwrap().expect("an array's row");
+    let times = |row: Vec<u8>| row[8..8 + 16 * 8].chunks_exact(8).map(number).collect::<Vec<_>>();
+    (0..map.max_entries()).flat_map(|number| times(row(number))).collect()
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_ne_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+#[test]
+fn the_lead_of_a_shunned_lane_does_not_add_up() {
+    let mut rig = sent(2, 2);
+    ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
+    rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
+    ack(&rig, &Tcp::ack(at(2), &[]));
+    swallow(&rig, 2);
+    let mut first = 2 + FLIGHT;
+    ack(&rig, &Tcp::ack(at(first), &[]));
+    // The other one dies: only the shunned lane is left, and the dead one is taken along.
+    rig.change(|bond| bond.dead_slots = 1 << 1);
+    assert_eq!(send_anywhere(&rig, at(first), 8), [0; 8]);
+    assert!(times(&rig).iter().any(|time| *time >= LEAD), "the lane was shunned");
+    rig.change(|bond| bond.dead_slots = 0);
+    first += 8;
+    let begun = std::time::Instant::now();
+    while times(&rig).iter().any(|time| *time >= LEAD) {
+        assert!(begun.elapsed() < LONG, "the lead stays");
+        ack(&rig, &Tcp::ack(at(first), &[]));
+        pass(Duration::from_millis(1));
+    }
+    let lanes = send_anywhere(&rig, at(first), 200);
+    let share = lanes.iter().filter(|lane| **lane == 0).count();
+    assert!((90..=110).contains(&share), "{share} of 200");
+}
+
+/// What a shunned lane is ahead, in virtual time (`SHUN_LEAD`).
+const LEAD: u64 = 1 << 58;
 
 #[test]
 fn a_lane_that_was_only_late_is_used_as_before_when_a_duplicate_shows_it() {
