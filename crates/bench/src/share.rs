@@ -78,9 +78,10 @@ impl Share {
         share.limit(None).map(|()| share)
     }
 
-    /// Sets how many percent of one core its processes may use together; without a number, all that they want.
-    pub fn limit(&self, percent: Option<u32>) -> Result<(), Error> {
-        let period = percent.map(|percent| QUOTA_US * 100 / percent.clamp(1, 100));
+    /// Sets how many thousandths of one core its processes may use together, from 1 (the kernel takes no period above a
+    /// second) to 1000; without a number, all that they want.
+    pub fn limit(&self, permille: Option<u32>) -> Result<(), Error> {
+        let period = permille.map(|permille| QUOTA_US * 1000 / permille.clamp(1, 1000));
         match (self.version, period) {
             (Version::One, None) => self.write("cpu.cfs_quota_us", "-1"),
             (Version::One, Some(period)) => {

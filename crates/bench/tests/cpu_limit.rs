@@ -6,15 +6,15 @@ use linkbraid_bench::{Guard, Options, find, run};
 #[test]
 fn a_small_share_of_the_cpu_is_used_up_and_is_what_limits() {
     let guard = Guard::new().expect("holds signals back");
-    let options = Options { quick: true, only: Some("two/5%".into()), ..Options::default() };
+    let options = Options { quick: true, only: Some("two/1%".into()), ..Options::default() };
     let mut progress = Vec::new();
     let report = run(find("cpu-limit").expect("there"), &options, &mut progress, &guard);
     let progress = String::from_utf8_lossy(&progress).into_owned();
     let report = report.unwrap_or_else(|error| panic!("{error}\n{progress}"));
     assert_eq!((&report.failed[..], &report.skipped[..]), (&[][..], &[][..]), "{progress}");
-    let case = report.case("two/5%").unwrap_or_else(|| panic!("{progress}"));
+    let case = report.case("two/1%").unwrap_or_else(|| panic!("{progress}"));
     let throttled =
-        report.measure("two/5%", "throttled_share").and_then(|m| m.spread).expect("counted").median;
+        report.measure("two/1%", "throttled_share").and_then(|m| m.spread).expect("counted").median;
     assert!(throttled > 0.5, "{throttled} {progress}");
     // Far from what two links carry, and both bases are there.
     let full = case.ratio("full").expect("its base was measured");

@@ -29,7 +29,7 @@ fn a_process_that_wants_more_uses_its_share_up() {
         std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("started");
     share.add(busy.id()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(share.periods().throttled, 0);
-    share.limit(Some(10)).unwrap_or_else(|e| panic!("{e}"));
+    share.limit(Some(100)).unwrap_or_else(|e| panic!("{e}"));
     let used_up = |periods: &Periods| periods.throttled >= 3 && periods.all >= periods.throttled;
     let waited = wait_until(Duration::from_secs(30), "a quota to be used up", || share.periods(), used_up);
     busy.kill().and_then(|()| busy.wait()).expect("ended");

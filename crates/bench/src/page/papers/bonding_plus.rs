@@ -31,6 +31,7 @@ fn shares(report: &Report, name: &str) -> Option<String> {
         let ratio = report.case(&format!("two/{share}"))?.ratio(name)?;
         Some(format!("{ratio:.2} ({share})"))
     };
-    let found: Vec<String> = ["5%", "10%", "20%", "40%", "100%", "full"].into_iter().filter_map(of).collect();
+    let all = ["0.5%", "1%", "2%", "3%", "5%", "20%", "100%", "full"];
+    let found: Vec<String> = all.into_iter().filter_map(of).collect();
     (!found.is_empty()).then(|| found.join(", "))
 }
