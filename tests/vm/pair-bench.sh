@@ -5,16 +5,18 @@
 LONG_MTU=65521
 # Of a cable, that with a fabric over it, the memory, the memory with long frames: which device, and its MTU.
 WAYS=(eth0:1500 fab0:1500 fab1:1500 "fab1:$LONG_MTU")
-SIZES=(64 8192 65000)
+SIZES=(64 512 1024 8192 65000)
 # For each: messages there and back for a latency, and one way for a throughput. On a busy machine a message of the longest size
 # was seen to take half a second: all of them together take a part of the time for an answer even so.
-CALLS=(100 50 20)
-STREAM=(1000 128 32)
+CALLS=(100 100 100 50 20)
+STREAM=(1000 1000 1000 128 32)
 # TIPC gives a link up that is silent for so many ms, 1,500 unless told otherwise; its connections end with it. An emulated processor
 # that is not given a real one is silent for longer, though nothing is lost.
 TOLERANCE_MS=30000
 # Of one figure, before there is none.
 TRIES=5
+# How many figures a round may lack before the guests are given up.
+LACKS=4
 
 # way_up DEVICE MTU
 way_up() {
@@ -46,35 +48,42 @@ tried() {
 	return 1
 }
 
-# measure WAY: a line for each figure: way, protocol, what, value.
+# figure WAY HOW WHAT WORD...: a line: way, protocol, what, value, or none in its place.
+figure() {
+	local way=$1 how=$2 what=$3 value
+	shift 3
+	value=$(tried "$how" "$1" "$how" "${@:2}") || value=none
+	echo "$way ${how%%:*} $what $value"
+	[ "$value" != none ] || lacking=$((lacking + 1))
+	[ "$lacking" -le "$LACKS" ] || bad "$way: the guests do not get on with it"
+}
+
+# measure WAY
 measure() {
-	local device=${1%:*} how name at size value
+	local device=${1%:*} how at
 	for how in "tcp:$(address "$device" b)" tipc; do
-		name=${how%%:*}
 		for at in "${!SIZES[@]}"; do
-			size=${SIZES[at]}
-			value=$(tried "$how" call "$how" "${CALLS[at]}" "$size") || bad "$1: no $name"
-			echo "$1 $name rtt/2-$size $value"
-			value=$(tried "$how" stream "$how" "${STREAM[at]}" "$size") || bad "$1: no $name"
-			echo "$1 $name mbit-$size $value"
+			figure "$1" "$how" "rtt/2-${SIZES[at]}" call "${CALLS[at]}" "${SIZES[at]}"
+			figure "$1" "$how" "mbit-${SIZES[at]}" stream "${STREAM[at]}" "${SIZES[at]}"
 		done
 	done
 }
 
 # bench ROUNDS
 bench() {
-	local round way
+	local round way lacking
 	for round in $(seq "$1"); do
+		lacking=0
 		for way in "${WAYS[@]}"; do
 			printf 'round %s of %s: %s\n' "$round" "$1" "$way" >&2
 			way_up "${way%:*}" "${way#*:}"
 			measure "$way"
 		done
-	done | tee /dev/stderr >"$scratch/figures"
+	done | tee >(sed -u 's/^/  /' >&2) >"$scratch/figures"
 	printf '%-12s %-5s' way how
 	printf ' %9s' $(printf 'us/2-%s ' "${SIZES[@]}") $(printf 'Mb-%s ' "${SIZES[@]}")
 	printf '\n'
-	sort -k1,3 -k4,4n "$scratch/figures" | awk -v sizes="${SIZES[*]}" '
+	sed '/ none$/d' "$scratch/figures" | sort -k1,3 -k4,4n | awk -v sizes="${SIZES[*]}" '
 		{ key = $1 " " $2 " " $3; if (key != last) { if (last) median[last] = values[int((count + 1) / 2)]; count = 0; last = key } values[++count] = $4 }
 		{ ways[$1 " " $2] = 1 }
 		END {

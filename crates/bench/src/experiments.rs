@@ -4,6 +4,7 @@ mod copies;
 mod cpu_limit;
 mod fabric;
 mod failover;
+mod guest;
 mod loss;
 mod multicast;
 mod note;
@@ -12,6 +13,7 @@ pub(crate) mod peers;
 mod plain;
 mod scaling;
 mod soak;
+mod tipc;
 mod tokens;
 mod unequal;
 mod urgent;
@@ -36,7 +38,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 14] = [
+pub const EXPERIMENTS: [&Experiment; 15] = [
     &scaling::EXPERIMENT,
     &overhead::EXPERIMENT,
     &cpu_limit::EXPERIMENT,
@@ -50,6 +52,7 @@ pub const EXPERIMENTS: [&Experiment; 14] = [
     &urgent::EXPERIMENT,
     &soak::EXPERIMENT,
     &fabric::EXPERIMENT,
+    &tipc::EXPERIMENT,
     &peers::EXPERIMENT,
 ];
 

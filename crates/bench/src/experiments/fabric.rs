@@ -17,6 +17,8 @@ use crate::run::Run;
 use ground::Ground;
 use linkbraid_api::Error;
 
+pub(super) use figure::sized;
+
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "fabric",
     about: "a fabric over memory, UDP and libfabric beside veth and VXLAN: throughput, latency, cost, restarts, many nodes, kills",

@@ -24,6 +24,8 @@ use linkbraid_api::Error;
 
 /// The experiment's name.
 pub(crate) const NAME: &str = "peers";
+/// What boots a stock kernel for it, in the source tree.
+pub(super) const SCRIPT: &str = "tests/vm/peers";
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: NAME,

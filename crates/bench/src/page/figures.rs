@@ -42,12 +42,9 @@ const FIGURES: [Figure; 16] = [
     figure("ETHOM, Fig. 5", "latency over message size", Here("fabric")),
     figure("ETHOM, Fig. 6", "throughput over message size", Here("fabric")),
     figure("ETHOM, Figs. 7 and 8", "interrupts and system time", Here("fabric")),
-    figure("ETHOM, Fig. 9", "TIPC, latency", Elsewhere(TIPC, TIPC_COMMAND)),
-    figure("ETHOM, Fig. 10", "TIPC, throughput", Elsewhere(TIPC, TIPC_COMMAND)),
+    figure("ETHOM, Fig. 9", "TIPC, latency", Here("tipc")),
+    figure("ETHOM, Fig. 10", "TIPC, throughput", Here("tipc")),
 ];
-
-const TIPC: &str = "between two namespaces of one kernel TIPC goes around the interface, so it is measured between two guests";
-const TIPC_COMMAND: &str = "tests/vm/fabric --bench";
 
 const fn figure(paper: &'static str, what: &'static str, place: Place) -> Figure {
     Figure { paper, what, place }

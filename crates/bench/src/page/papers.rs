@@ -2,6 +2,7 @@
 
 mod bonding_plus;
 mod elt;
+mod ethom;
 
 use crate::report::{Case, Report};
 use maud::{Markup, html};
@@ -197,21 +198,13 @@ const PAPERS: [Paper; 6] = [
                     Some(format!("{}; {}", of("veth")?, of("shm")?))
                 },
             },
-            Row {
-                figure: "ETHOM, Figs. 9 and 10",
-                what: "TIPC, latency and throughput",
-                paper: "14 us DX, 19 us SCI, 20 us ETHOS; falls off at 8 KB",
-                ours: |_| {
-                    Some("not measured here: in one kernel TIPC goes around the interface; between guests: tests/vm/fabric --bench".to_owned())
-                },
-            },
         ],
     },
 ];
 
 /// The values of the paper beside ours; nothing where there is no paper.
 pub(super) fn beside(report: &Report) -> Markup {
-    let all = PAPERS.iter().chain(&bonding_plus::PAPERS).chain(&elt::PAPERS);
+    let all = PAPERS.iter().chain(&bonding_plus::PAPERS).chain(&elt::PAPERS).chain(&ethom::PAPERS);
     let Some(paper) = all.into_iter().find(|paper| paper.experiment == report.experiment) else {
         return html! {};
     };

@@ -88,7 +88,7 @@ fn an_experiment_that_was_left_out_or_broke_is_named_with_the_reason() {
 fn every_figure_of_the_papers_is_listed_with_its_place_or_a_reason() {
     let page = of(vec![Report { experiment: "scaling".into(), ..report() }]);
     let list = page.split("figure by figure").nth(1).expect("a table");
-    for word in ["BondingPlus, Table 1", "ELT, Table 2", "ETHOM, Fig. 10", "tests/vm/fabric --bench"] {
+    for word in ["BondingPlus, Table 1", "ELT, Table 2", "ETHOM, Fig. 10", "linkbraid bench run tipc"] {
         assert!(list.contains(word), "{word}");
     }
     assert!(list.contains("<a href=\"#scaling\">") && list.contains("linkbraid bench run copies"), "{list}");

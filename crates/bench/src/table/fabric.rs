@@ -9,6 +9,8 @@ use std::fmt::Write;
 const SIZES: [u64; 5] = [1, 64, 1024, 8192, 65_536];
 /// The same of tokens.
 const TOKEN_SIZES: [u64; 5] = [4, 64, 512, 2048, 8192];
+/// The same between two guests.
+const GUEST_SIZES: [u64; 5] = [64, 512, 1024, 8192, 65_000];
 /// Metrics that stand in the file only.
 const FILE_ONLY: [&str; 9] = [
     "half_min_us",
@@ -32,6 +34,8 @@ pub(super) fn tables(report: &Report) -> Vec<Table> {
         ("half_p99_us", "RTT/2, 99th percentile, us", SIZES),
         ("mbit", "one message at a time, Mbit/s", SIZES),
         ("token_mbyte", "tokens of all pairs, MB/s", TOKEN_SIZES),
+        ("guest_half_us", "RTT/2, emulated processors, us", GUEST_SIZES),
+        ("guest_mbit", "one way, emulated processors, Mbit/s", GUEST_SIZES),
     ] {
         let rows = sized(report, metric, sizes);
         let head = row_of([title.to_owned()].into_iter().chain(sizes.map(|bytes| format!("{bytes} B"))));

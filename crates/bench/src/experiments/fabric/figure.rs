@@ -14,12 +14,15 @@ const FLOWS: [Subject; 7] = [VETH, SHM, SHM_LARGE, VXLAN, UDP, OFI_NET, OFI_TCP]
 const WAITING: [&str; 6] = ["veth", "shm", "shm-busy", "shm-sleep", "udp", "udp-busy"];
 
 pub(super) fn draw(report: &Report) -> Figure {
+    let of = |title: &str, subjects: &[&str], id: fn(&str, usize) -> String, metric: &str| {
+        sized(report, title, subjects, &latency::BYTES, id, metric)
+    };
     let mut panels = vec![
         throughput(report),
-        sized(report, "RTT/2 over message size (Fig. 5)", &SIZED, latency::id, "half_us"),
-        sized(report, "Throughput over message size, one at a time (Fig. 6)", &SIZED, latency::id, "mbit"),
-        sized(report, "RTT/2 by how a fabric's threads wait", &WAITING, latency::id, "half_us"),
-        sized(report, "RTT/2 as NPtcp tells it, the best of seven", &SIZED, netpipe::id, "half_us"),
+        of("RTT/2 over message size (Fig. 5)", &SIZED, latency::id, "half_us"),
+        of("Throughput over message size, one at a time (Fig. 6)", &SIZED, latency::id, "mbit"),
+        of("RTT/2 by how a fabric's threads wait", &WAITING, latency::id, "half_us"),
+        of("RTT/2 as NPtcp tells it, the best of seven", &SIZED, netpipe::id, "half_us"),
         cost(report),
         happenings(report),
         idle(report),
@@ -72,11 +75,12 @@ fn throughput(report: &Report) -> Panel {
 }
 
 /// Lines over the logarithm of the message size, decades upwards.
-fn sized(
+pub(in crate::experiments) fn sized(
     report: &Report,
     title: &str,
     subjects: &[&str],
-    id: fn(&str, usize) -> String,
+    sizes: &[usize],
+    id: impl Fn(&str, usize) -> String,
     metric: &str,
 ) -> Panel {
     let at = |bytes: usize| (bytes as f64).log2();
@@ -84,7 +88,7 @@ fn sized(
         .iter()
         .map(|subject| Series {
             name: (*subject).to_owned(),
-            points: latency::BYTES
+            points: sizes
                 .iter()
                 .filter_map(|bytes| Some((at(*bytes), spread(report, &id(subject, *bytes), metric)?)))
                 .collect(),
@@ -92,11 +96,12 @@ fn sized(
         .filter(|series| !series.points.is_empty())
         .collect();
     let measured = |bytes: &usize| series.iter().any(|s| s.points.iter().any(|(x, _)| *x == at(*bytes)));
-    let ticks = latency::BYTES.into_iter().filter(measured).map(|bytes| (at(bytes), size(bytes))).collect();
+    let ticks =
+        sizes.iter().filter(|bytes| measured(bytes)).map(|bytes| (at(*bytes), size(*bytes))).collect();
     Panel {
         title: title.into(),
         x_label: "bytes in a message".into(),
-        y_label: if metric == "mbit" { "Mbit/s" } else { "us" }.into(),
+        y_label: if metric.ends_with("mbit") { "Mbit/s" } else { "us" }.into(),
         decades: true,
         ticks,
         ..Panel::lines(series)

@@ -1,0 +1,147 @@
+//! TCP and TIPC between two kernels: over a cable, over a fabric on that cable, and over a fabric on nothing but memory that
+//! both see as a PCI device. Between two namespaces of one kernel TIPC goes around the interface; so two guests are booted.
+
+use super::guest::{self, CASE};
+use super::note::{self, What};
+use super::{Experiment, fabric};
+use crate::plot::{Figure, Panel, Series};
+use crate::report::Report;
+use crate::run::Run;
+use linkbraid_api::Error;
+use linkbraid_lab::daemon;
+use std::process::Command;
+use std::time::Duration;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    about: "messages by TCP and by TIPC between two guests with a stock kernel, over a cable, a fabric on that cable, and a fabric on shared memory that both see as a PCI device; \
+            the processors are emulated, so figures say how ways compare here and nothing of what a real machine does",
+    paper: "ETHOM, Figs. 9 and 10",
+    run,
+    figure,
+};
+
+const NAME: &str = "tipc";
+/// What boots two stock kernels for it, in the source tree.
+pub(super) const SCRIPT: &str = "tests/vm/fabric";
+/// How long both guests may take, in real time.
+const LIMIT: Duration = Duration::from_secs(3600);
+/// By what messages are sent.
+const METHODS: [&str; 2] = ["tcp", "tipc"];
+/// The ways between the guests: what the script calls them, and what they are called here.
+const WAYS: [(&str, &str); 4] =
+    [("eth0:1500", "cable"), ("fab0:1500", "udp"), ("fab1:1500", "shm"), ("fab1:65521", "shm-65521")];
+/// Bytes of the messages that the script sends.
+const BYTES: [usize; 5] = [64, 512, 1024, 8192, 65_000];
+/// What the script calls its figures, what they are called here, and their unit. Names of their own: an emulated processor's
+/// figures are not to be mixed up with others.
+const METRICS: [(&str, &str, &str); 2] = [("rtt/2", HALF, "us"), ("mbit", MBIT, "Mbit/s")];
+const HALF: &str = "guest_half_us";
+const MBIT: &str = "guest_mbit";
+
+/// The name of what is measured.
+fn id(method: &str, way: &str, bytes: usize) -> String {
+    format!("{method}/{way}/{bytes}")
+}
+
+/// A figure that the script has said.
+#[derive(Debug, PartialEq)]
+struct Said {
+    id: String,
+    bytes: usize,
+    metric: &'static str,
+    unit: &'static str,
+    /// Nothing if it could not be measured.
+    value: Option<f64>,
+}
+
+/// A line such as `  eth0:1500 tipc rtt/2-64 513.2`, or with `none` for the value.
+fn figure_in(line: &str) -> Option<Said> {
+    let mut words = line.split_whitespace();
+    let (way, method, what, value) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let (_, way) = WAYS.into_iter().find(|(name, _)| *name == way)?;
+    let method = METHODS.into_iter().find(|name| *name == method)?;
+    let (name, bytes) = what.rsplit_once('-')?;
+    let (_, metric, unit) = METRICS.into_iter().find(|(said, _, _)| *said == name)?;
+    let bytes = bytes.parse().ok()?;
+    let value = match value {
+        "none" => None,
+        value => Some(value.parse::<f64>().ok().filter(|value| value.is_finite())?),
+    };
+    Some(Said { id: id(method, way, bytes), bytes, metric, unit, value })
+}
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let rounds = run.settings.repeat;
+    run.plan(METHODS.len() * WAYS.len() * BYTES.len() * METRICS.len());
+    let measured = guest::script(SCRIPT, NAME).and_then(|script| {
+        let mut command = Command::new(script);
+        command.arg("--bench").arg(rounds.to_string()).env("LINKBRAID_BIN", daemon::binary()?);
+        guest::follow(run, command, LIMIT, &mut |run, line| {
+            let Some(said) = figure_in(line) else { return Ok(()) };
+            run.step(&said.id);
+            run.say(&format!("  {}", line.trim()))?;
+            take(run, &said);
+            Ok(())
+        })
+    });
+    match measured {
+        Ok(ended) => missing(run, rounds, &ended)?,
+        Err(error) => run.fail(CASE, error)?,
+    }
+    beside_the_cable(run);
+    Ok(())
+}
+
+fn take(run: &mut Run<'_>, said: &Said) {
+    let Some(value) = said.value else { return };
+    let turn = run.report.measure(&said.id, said.metric).map_or(0, |measure| measure.values.len());
+    let command = "tests/vm/messages.c in both guests";
+    let what = What { id: &said.id, metric: said.metric, unit: said.unit };
+    note::value(run, what, command, u32::try_from(turn).unwrap_or(u32::MAX), value);
+    note::bytes(run, &said.id, said.bytes);
+}
+
+/// Names what the guests did not come to.
+fn missing(run: &mut Run<'_>, rounds: u32, ended: &str) -> Result<(), Error> {
+    let expected = METHODS.len() * WAYS.len() * BYTES.len() * METRICS.len() * rounds as usize;
+    let taken: usize = run.report.measures.iter().map(|measure| measure.values.len()).sum();
+    if taken < expected {
+        let cause = format!("{} of {expected} figures are missing: {ended}", expected - taken);
+        let hint = format!("{SCRIPT} --bench {rounds}");
+        run.fail(CASE, Error::new(CASE, "not measured in full", cause).hint(hint))?;
+    }
+    Ok(())
+}
+
+fn beside_the_cable(run: &mut Run<'_>) {
+    let [(_, cable), fabrics @ ..] = WAYS;
+    for method in METHODS {
+        for bytes in BYTES {
+            for (_, way) in fabrics {
+                for (_, metric, _) in METRICS {
+                    note::compare(run, &id(method, way, bytes), &id(method, cable, bytes), metric);
+                }
+            }
+        }
+    }
+}
+
+fn figure(report: &Report) -> Figure {
+    let names: Vec<String> =
+        WAYS.into_iter().flat_map(|(_, way)| METHODS.map(|method| format!("{method}/{way}"))).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let of = |title: &str, metric: &str| {
+        let id = |name: &str, bytes: usize| format!("{name}/{bytes}");
+        fabric::sized(report, title, &names, &BYTES, id, metric)
+    };
+    let mut panels = vec![
+        of("RTT/2 over message size, emulated (Fig. 9)", HALF),
+        of("Throughput over message size, emulated (Fig. 10)", MBIT),
+    ];
+    panels.retain(|panel: &Panel| panel.series.iter().any(|series: &Series| !series.points.is_empty()));
+    Figure { title: "tipc: between two kernels".into(), panels }
+}
+
+#[cfg(test)]
+mod tests;
