@@ -13,12 +13,17 @@ const COARSE_RATE_MBIT: u64 = 400;
 /// The burst of a fast link, in microseconds of its rate.
 const COARSE_BURST_US: u64 = 600;
 
-/// The burst of a link in bytes: 300 us of its rate (600 us above 400 Mbit/s), at least two full frames.
+/// The least burst, in quarters of a full frame. A bucket cuts a buffer of several segments that does not fit, as a NIC does
+/// with each; one that just fits passes whole, needs the bucket full, and loses whatever the timer is late. Two segments
+/// have a little less than two frames, so this is less than that.
+const LEAST_QUARTERS: u64 = 7;
+
+/// The burst of a link in bytes: 300 us of its rate (600 us above 400 Mbit/s), at least one full frame and three quarters.
 pub fn burst(rate_mbit: u32, mtu: u32) -> u32 {
     let rate = u64::from(rate_mbit);
     let us = if rate > COARSE_RATE_MBIT { COARSE_BURST_US } else { BURST_US };
-    let frames = 2 * u64::from(mtu + ETHERNET_HEADER);
-    u32::try_from((rate * us / 8).max(frames)).unwrap_or(u32::MAX)
+    let least = u64::from(mtu + ETHERNET_HEADER) * LEAST_QUARTERS / 4;
+    u32::try_from((rate * us / 8).max(least)).unwrap_or(u32::MAX)
 }
 
 /// The output buffer of a switch port in bytes: 20 ms of its rate, at least 128 KiB (what a cheap switch has for all its ports).

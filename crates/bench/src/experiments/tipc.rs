@@ -4,7 +4,7 @@
 use super::guest::{self, CASE};
 use super::note::{self, What};
 use super::{Experiment, fabric};
-use crate::plot::{Figure, Panel, Series};
+use crate::plot::Figure;
 use crate::report::Report;
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -128,18 +128,18 @@ fn beside_the_cable(run: &mut Run<'_>) {
 }
 
 fn figure(report: &Report) -> Figure {
-    let names: Vec<String> =
-        WAYS.into_iter().flat_map(|(_, way)| METHODS.map(|method| format!("{method}/{way}"))).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let of = |title: &str, metric: &str| {
-        let id = |name: &str, bytes: usize| format!("{name}/{bytes}");
-        fabric::sized(report, title, &names, &BYTES, id, metric)
+    let ways = WAYS.map(|(_, way)| way);
+    let of = |title: &str, method: &str, metric: &str| {
+        let id = |way: &str, bytes: usize| id(method, way, bytes);
+        fabric::sized(report, title, &ways, &BYTES, id, metric)
     };
     let mut panels = vec![
-        of("RTT/2 over message size, emulated (Fig. 9)", HALF),
-        of("Throughput over message size, emulated (Fig. 10)", MBIT),
+        of("RTT/2 by TIPC, emulated (Fig. 9)", "tipc", HALF),
+        of("Throughput by TIPC, emulated (Fig. 10)", "tipc", MBIT),
+        of("RTT/2 by TCP, emulated", "tcp", HALF),
+        of("Throughput by TCP, emulated", "tcp", MBIT),
     ];
-    panels.retain(|panel: &Panel| panel.series.iter().any(|series: &Series| !series.points.is_empty()));
+    panels.retain(|panel| panel.series.iter().any(|series| !series.points.is_empty()));
     Figure { title: "tipc: between two kernels".into(), panels }
 }
 

@@ -1,11 +1,11 @@
 use super::*;
 
 #[test]
-fn bursts_are_short_in_time_but_hold_two_frames() {
-    assert_eq!(burst(20, 1500), 3028);
+fn bursts_are_short_in_time_and_hold_a_frame_but_no_buffer_of_two() {
+    assert_eq!(burst(20, 1500), 2649);
     assert_eq!(burst(100, 1500), 3750);
     assert_eq!(burst(200, 1500), 7500);
-    assert_eq!(burst(20, 9000), 18028);
+    assert_eq!(burst(20, 9000), 15_774);
     assert_eq!(burst(500, 1500), 37_500);
 }
 
