@@ -39,8 +39,11 @@
 #define STALL_NS (2 * 1000 * 1000)
 /* In flight: too few stripes for most of them to be followed by another one on their lane. */
 #define SMALL_FLIGHT(n_lanes) ((n_lanes) + 2)
-/* A flow with so many holes told lately has real losses. */
+/* And too few for a proof to come in time where losses are frequent: each one's delay adds to the next one's. */
+#define MODEST_FLIGHT(n_lanes) (4 * (n_lanes))
+/* A flow with so many holes told lately has real losses, and with so many frequent ones, about one segment in a hundred. */
 #define LOSSES_MIN 5
+#define LOSSES_MANY 12
 /* So many of them are taken back for each duplicate that the receiver reports. */
 #define LOSSES_UNTOLD 2
 /* The number of holes told is halved each time so many stripes have left. */
@@ -385,6 +388,14 @@ static __always_inline __u32 told_to(const struct lb_flow *flow, const struct sa
 	return to;
 }
 
+/* Too little in flight for proofs, and losses are to be expected: every ACK may be the last one. */
+static __always_inline int is_left_alone(const struct lb_flow *flow, __u32 n_stripes, __u32 n_lanes)
+{
+	if (flow->losses >= LOSSES_MANY)
+		return n_stripes < MODEST_FLIGHT(n_lanes);
+	return flow->losses >= LOSSES_MIN && n_stripes < SMALL_FLIGHT(n_lanes);
+}
+
 /* Looks at the stripes in flight; returns the blocks that TCP may see. */
 static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct lb_flow *flow,
 					  const struct tcp_view *view, const struct sack_view *sack, __u64 now,
@@ -406,8 +417,7 @@ static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct l
 	} else if (is_new && walk->is_limited && walk->limit == view->ack) {
 		flow->lag_us = now_us(now) - walk->sent_us + 1;
 	}
-	/* Too little in flight for proofs, and losses are to be expected: every ACK may be the last one. */
-	if (flow->losses >= LOSSES_MIN && walk->n < SMALL_FLIGHT(n_lanes))
+	if (is_left_alone(flow, walk->n, n_lanes))
 		walk->is_limited = 0;
 	return honest_blocks(sack, walk);
 }

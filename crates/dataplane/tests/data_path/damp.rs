@@ -435,11 +435,11 @@ fn what_was_hidden_is_not_given_up_by_a_later_ack() {
     assert_eq!(ack(&rig, &Tcp::ack(at(1), &whole)).1, Some(vec![block(4, 8), block(2, 3)]));
 }
 
-/// A flow that had five losses, all proven; the sequence number it has come to.
-fn lossy() -> (Rig, u32) {
+/// A flow that had so many losses, all proven; the sequence number it has come to.
+fn lossy(losses: u32) -> (Rig, u32) {
     let rig = Rig::new(4);
     let mut seq = FIRST;
-    for _ in 0..5 {
+    for _ in 0..losses {
         send_some(&rig, seq, 8);
         // The first of eight stripes is missing.
         let arrived = (seq + STRIPE, seq + 8 * STRIPE);
@@ -458,15 +458,27 @@ fn send_some(rig: &Rig, first: u32, n: u32) {
 
 #[test]
 fn real_losses_with_little_in_flight_are_told_at_once() {
-    let (rig, seq) = lossy();
+    let (rig, seq) = lossy(5);
     send_some(&rig, seq, 3);
     let arrived = (seq + STRIPE, seq + 3 * STRIPE);
     assert_eq!(ack(&rig, &Tcp::ack(seq, &[arrived])), ("rx_ack_lost", Some(vec![arrived])));
 }
 
 #[test]
+fn frequent_losses_are_told_at_once_with_more_in_flight() {
+    for (losses, in_flight, is_told) in [(5, 6, false), (11, 15, false), (12, 15, true), (12, 16, false)] {
+        let (rig, seq) = lossy(losses);
+        send_some(&rig, seq, in_flight);
+        // What was sent later on the lane of the first stripe, the fifth one, has not arrived.
+        let arrived = (seq + STRIPE, seq + 3 * STRIPE);
+        let told = ack(&rig, &Tcp::ack(seq, &[arrived])).1 == Some(vec![arrived]);
+        assert_eq!(told, is_told, "{losses} losses, {in_flight} stripes in flight");
+    }
+}
+
+#[test]
 fn reported_duplicates_take_losses_back() {
-    let (rig, seq) = lossy();
+    let (rig, seq) = lossy(5);
     ack(&rig, &Tcp::ack(seq, &[(seq - STRIPE, seq)]));
     send_some(&rig, seq, 3);
     let arrived = (seq + STRIPE, seq + 3 * STRIPE);
