@@ -14,6 +14,10 @@ make --no-print-directory --silent install BIN="$1" DESTDIR="$root" PREFIX=/opt/
 "$root/opt/lb/bin/linkbraid" --version >/dev/null
 grep -q '^ExecStart=/opt/lb/bin/linkbraid daemon' "$root/opt/lb/lib/systemd/system/linkbraid.service" ||
 	fail "install" "the systemd unit" "it does not start the binary that was installed" "make install"
+for family in AF_UNIX AF_NETLINK AF_PACKET AF_INET AF_INET6 AF_XDP; do
+	grep -q "^RestrictAddressFamilies=.*\<$family\>" "$root/opt/lb/lib/systemd/system/linkbraid.service" ||
+		fail "install" "the systemd unit" "it forbids $family, which the daemon needs" "systemd-analyze security linkbraid"
+done
 
 pages=("$root"/opt/lb/share/man/man8/linkbraid*.8)
 [ ${#pages[@]} -gt 10 ] || fail "install" "man pages" "only ${#pages[@]} are there" "make install"
