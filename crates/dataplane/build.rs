@@ -3,8 +3,8 @@
 use libbpf_cargo::SkeletonBuilder;
 use std::{env, fmt::Write as _, fs, path::PathBuf};
 
-/// Objects, each from a source of its own: the data path, and the latency meter.
-const OBJECTS: &[&str] = &["bond", "latency"];
+/// Objects, each from a source of its own: the data path, the latency meter, and the short cut of a fabric.
+const OBJECTS: &[&str] = &["bond", "latency", "shortcut"];
 const INTERFACE: &str = "src/bpf/intf.h";
 
 fn main() {

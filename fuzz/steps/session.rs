@@ -6,7 +6,7 @@
 
 use linkbraid_proto::{Time, session::*};
 use linkbraid_wire::fabric::{
-    Control, ControlKind, Offer, RefuseReason, STREAMS_MAX, emit_control, parse_control,
+    Control, ControlKind, Offer, RefuseReason, STREAMS_MAX, ShortCut, Tag, emit_control, parse_control,
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -87,6 +87,11 @@ impl Course {
             cookie: u64::from(what) + 1,
             number: u32::from(what >> 5),
             echo: asked.map_or(1, |asked| asked.cookie) + u64::from(how >> 5 & 1),
+            short_cut: (how & 16 != 0 && how & 8 == 0).then(|| ShortCut {
+                port: u16::from(what) + 1,
+                tag: Tag::of_random(u64::from(how)),
+                heard: how & 1 == 0,
+            }),
         };
         let epoch = 7 + u64::from(how >> 6);
         if let Ok(bytes) = emit_control((node, epoch), HERE, &control) {

@@ -114,6 +114,9 @@ pub struct FabricRecord {
     pub memory_bytes: Option<u64>,
     /// What the kernel leaves to the receiver: `checksum`, `tso`, `uso`.
     pub offloads: Vec<String>,
+    /// The kernel's VXLAN that carries frames past the daemon; absent where the transport asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vxlan: Option<FabricVxlanRecord>,
     /// Processor time of its threads since it started, in milliseconds.
     pub cpu_ms: u64,
     /// Of that, their share of one processor lately, in parts of a million; more than a million with several queues.
@@ -122,6 +125,34 @@ pub struct FabricRecord {
     pub peers: Vec<FabricPeerRecord>,
     /// What happened lately, oldest first; a bounded number.
     pub events: Vec<EventRecord>,
+}
+
+/// The kernel's VXLAN that carries frames of a fabric past the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FabricVxlanRecord {
+    /// Its UDP port.
+    pub port: u16,
+    /// The hook that its programs sit on, `tcx` or `clsact`; absent while it is not used.
+    pub hook: Option<String>,
+    /// Why it is not used, or an empty string.
+    pub reason: String,
+}
+
+/// What the kernel's VXLAN carries between this node and another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FabricPeerVxlanRecord {
+    /// Whether frames to the node go by it.
+    pub taken: bool,
+    /// Why they do not, or not all, or an empty string.
+    pub reason: String,
+    /// Frames sent by it, which are among all that were sent.
+    pub tx_frames: u64,
+    /// Bytes of those.
+    pub tx_bytes: u64,
+    /// Frames received by it, which are among all that were received.
+    pub rx_frames: u64,
+    /// Bytes of those.
+    pub rx_bytes: u64,
 }
 
 /// One other node of a fabric.
@@ -155,6 +186,9 @@ pub struct FabricPeerRecord {
     pub dropped_frames: u64,
     /// Bytes that wait for it in the transport.
     pub queued_bytes: u64,
+    /// What the kernel's VXLAN carries; absent where the transport asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vxlan: Option<FabricPeerVxlanRecord>,
 }
 
 /// The counters of one fabric.

@@ -21,8 +21,8 @@ pub use class::{
 };
 pub use error::{Error, ExitCode};
 pub use fabric::{
-    FabricAdd, FabricDel, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSet, FabricStatsRecord,
-    LatencyBucket, NodeState, Poll, RoundTripRecord,
+    FabricAdd, FabricDel, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricSet,
+    FabricStatsRecord, FabricVxlanRecord, LatencyBucket, NodeState, Poll, RoundTripRecord,
 };
 pub use record::{
     ActionRecord, AddressMove, ApplyRecord, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord,

@@ -133,7 +133,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let neighbours = NeighbourReader::start(move |ifindex, list| {
         let _ = told.blocking_send(Event::Neighbours { ifindex, list });
     });
-    let (jobs, mut news) = fabric::Jobs::new();
+    let (jobs, mut news) = fabric::Jobs::new(options.hook);
     let mut control = Control {
         neighbours: neighbours.about("daemon", "cannot read neighbours")?,
         netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,

@@ -17,6 +17,7 @@ mod limited;
 mod node;
 mod record;
 mod saved;
+mod short_cut;
 mod slice;
 mod told;
 mod trips;

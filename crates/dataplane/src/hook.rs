@@ -71,8 +71,19 @@ pub(crate) struct Attachment {
 
 #[derive(Debug)]
 enum How {
-    Tcx { link: Link, pin: PathBuf },
-    Clsact { pin: PathBuf },
+    Tcx {
+        link: Link,
+        pin: PathBuf,
+    },
+    Clsact {
+        pin: PathBuf,
+    },
+    /// Goes with this process.
+    BareTcx {
+        link: Link,
+    },
+    /// The same on an interface of ours, and nothing remembers it.
+    BareClsact,
 }
 
 impl Attachment {
@@ -84,30 +95,39 @@ impl Attachment {
         choice: HookChoice,
         pin: &Path,
     ) -> Result<Self> {
-        match choice {
-            HookChoice::Only(Hook::Tcx) => Self::tcx(program, ifindex, side, pin),
-            HookChoice::Only(Hook::Clsact) => Self::clsact(program, ifindex, side, pin),
-            HookChoice::Auto => {
-                // A kernel before 6.6 refuses, which is no news to anybody.
-                let print = libbpf_rs::set_print(None);
-                let tried = Self::tcx(program, ifindex, side, pin);
-                libbpf_rs::set_print(print);
-                match tried {
-                    Err(Error::Attach { cause, .. })
-                        if cause.kind() == libbpf_rs::ErrorKind::InvalidInput =>
-                    {
-                        Self::clsact(program, ifindex, side, pin)
-                    }
-                    other => other,
-                }
-            }
-        }
+        choose(
+            choice,
+            || Self::tcx(program, ifindex, side, pin),
+            || Self::clsact(program, ifindex, side, pin),
+        )
+    }
+
+    /// The same without a pin, for an interface that is ours: a tcx link goes with this process, a clsact filter stays until
+    /// [`remove_bare`] or the end of the interface, and so does its queueing discipline.
+    pub(crate) fn bare(
+        program: &ProgramMut<'_>,
+        ifindex: u32,
+        side: Side,
+        choice: HookChoice,
+    ) -> Result<Self> {
+        let failed = |what, cause| Error::Attach { what, ifindex, cause };
+        let tcx = || {
+            let link = attach_tcx(program, ifindex).map_err(|cause| failed("attach the program", cause))?;
+            Ok(Self { ifindex, side, how: How::BareTcx { link } })
+        };
+        let clsact = || {
+            create_clsact(ifindex).map_err(|cause| failed("create the clsact hook", cause))?;
+            let mut hook = clsact_hook(program, ifindex, side);
+            hook.replace(true).attach().map_err(|cause| failed("attach the program", cause))?;
+            Ok(Self { ifindex, side, how: How::BareClsact })
+        };
+        choose(choice, tcx, clsact)
     }
 
     pub(crate) fn hook(&self) -> Hook {
         match self.how {
-            How::Tcx { .. } => Hook::Tcx,
-            How::Clsact { .. } => Hook::Clsact,
+            How::Tcx { .. } | How::BareTcx { .. } => Hook::Tcx,
+            How::Clsact { .. } | How::BareClsact => Hook::Clsact,
         }
     }
 
@@ -153,8 +173,46 @@ impl Attachment {
                 Ok(())
             }
             How::Clsact { pin } => remove_clsact(&pin, self.ifindex, self.side),
+            How::BareTcx { link } => {
+                let _ = link.detach();
+                Ok(())
+            }
+            How::BareClsact => remove_bare(self.ifindex, self.side),
         }
     }
+}
+
+/// Attaches one way or the other.
+fn choose(
+    choice: HookChoice,
+    tcx: impl Fn() -> Result<Attachment>,
+    clsact: impl Fn() -> Result<Attachment>,
+) -> Result<Attachment> {
+    match choice {
+        HookChoice::Only(Hook::Tcx) => tcx(),
+        HookChoice::Only(Hook::Clsact) => clsact(),
+        HookChoice::Auto => {
+            // A kernel before 6.6 refuses, which is no news to anybody.
+            let print = libbpf_rs::set_print(None);
+            let tried = tcx();
+            libbpf_rs::set_print(print);
+            match tried {
+                Err(Error::Attach { cause, .. }) if cause.kind() == libbpf_rs::ErrorKind::InvalidInput => {
+                    clsact()
+                }
+                other => other,
+            }
+        }
+    }
+}
+
+/// Takes our clsact filter off one side of an interface of ours; does nothing where there is none.
+pub(crate) fn remove_bare(ifindex: u32, side: Side) -> Result<()> {
+    if !exists(ifindex) {
+        return Ok(());
+    }
+    let failed = |cause| Error::Attach { what: "detach the program", ifindex, cause };
+    detach_clsact(ifindex, side).map_err(failed)
 }
 
 /// What a mark beside the pin of a clsact attachment stands for: a queueing discipline that was not there before.

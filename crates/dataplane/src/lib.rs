@@ -1,4 +1,4 @@
-//! The BPF programs of a bond, their loader and typed maps.
+//! The BPF programs of a bond, their loader and typed maps; and those of a fabric's short cut ([`ShortCut`]).
 //!
 //! [`DataPath`] loads the programs of `bpf/bond.bpf.c`, or adopts the maps that an earlier daemon pinned, puts
 //! the programs on interfaces and writes the tables they follow. It knows no protocol.
@@ -9,6 +9,7 @@ mod intf;
 mod latency;
 mod reason;
 mod ring;
+mod short_cut;
 mod table;
 mod trial;
 
@@ -24,6 +25,7 @@ pub use latency::{CallHook, Latency, LatencyMeter, Stage};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, ProgramMut};
 pub use reason::{REASONS, Reason};
 pub use ring::ArpPlusRing;
+pub use short_cut::{ShortCut, WAY_REASONS, WayCounts, WayEnds, WayIn, WayOut};
 use std::{
     collections::HashMap,
     ffi::OsStr,
@@ -248,10 +250,14 @@ fn holder() -> Option<OwnedFd> {
 /// Loads the object, again where the verifier was interrupted: it gives up with EAGAIN on any pending signal, such as that of
 /// a machine that is being frozen, and libbpf tries only five times in a row without a pause.
 fn load_patiently(pins: &Path, holds: bool) -> Result<Object> {
+    load_patiently_with(|| load_object(pins, holds))
+}
+
+fn load_patiently_with(load: impl Fn() -> Result<Object>) -> Result<Object> {
     let mut tries = 0;
     loop {
         tries += 1;
-        match load_object(pins, holds) {
+        match load() {
             Err(E::Load(cause)) if tries < LOAD_TRIES && cause.kind() == libbpf_rs::ErrorKind::WouldBlock => {
                 std::thread::sleep(LOAD_PAUSE);
             }

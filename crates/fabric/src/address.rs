@@ -3,7 +3,8 @@
 use crate::{
     Error, Result, Transport,
     limits::{NODES_MAX, QUEUES_MAX},
-    ofi, shm, udp,
+    ofi, shm,
+    udp::{self, ShortCut},
 };
 use std::str::FromStr;
 
@@ -73,6 +74,17 @@ impl Address {
         let Place::Shm(place) = &self.place else { return None };
         let layout = shm::Layout::new(join.nodes, join.queues, place.ring_bytes())?;
         Some(Memory { node: layout.node_bytes(), total: layout.total_bytes() })
+    }
+
+    /// What the kernel needs to carry frames past the daemon, where the address asks for that.
+    ///
+    /// # Errors
+    /// As [`Address::open`].
+    pub fn short_cut(&self, join: &Join) -> Result<Option<ShortCut>> {
+        match &self.place {
+            Place::Udp(place) => place.short_cut(&self.text, join),
+            Place::Shm(_) | Place::Ofi(_) => Ok(None),
+        }
     }
 
     /// Joins the fabric as one of its nodes and opens the node's queues, first to last. The node's place is given back

@@ -30,4 +30,4 @@ pub use error::{Error, Result};
 pub use shm::Layout;
 pub use transport::{Armed, Loss, Refused, Shape, Stats, Taken, Transport};
 #[cfg(not(loom))]
-pub use udp::{Assembly, Outcome, PIECE_HEAD, Piece, piece_head};
+pub use udp::{Assembly, Outcome, PIECE_HEAD, Piece, ShortCut, piece_head};

@@ -8,12 +8,15 @@ mod assembly;
 mod outbox;
 mod piece;
 mod port;
+mod short_cut;
 mod socket;
 #[cfg(test)]
 mod tests;
 
 pub use assembly::{Assembly, Outcome};
 pub use piece::{HEAD as PIECE_HEAD, Piece, head as piece_head};
+
+pub use short_cut::ShortCut;
 
 use crate::{Error, Join, Result, Transport, directory::Directory};
 use std::path::PathBuf;
@@ -24,13 +27,15 @@ pub(crate) struct Place {
     file: PathBuf,
     /// Longest IP packet, where the path takes less than the kernel can know.
     mtu: Option<usize>,
+    /// The UDP port of the kernel's VXLAN, if that is to carry frames.
+    vxlan: Option<u16>,
 }
 
 /// Shortest and longest IP packet that can be asked for.
 const MTU: std::ops::RangeInclusive<usize> = 576..=65_535;
 
 impl Place {
-    /// Reads `FILE[,mtu=N]`.
+    /// Reads `FILE[,mtu=N][,vxlan=PORT]`.
     pub(crate) fn parse(address: &str, rest: &str) -> Result<Self> {
         let refuse = |cause: String| {
             Err(Error::new(address, "cannot use this transport", cause)
@@ -41,14 +46,22 @@ impl Place {
         if !file.is_absolute() {
             return refuse(format!("'{}' is not an absolute path", file.display()));
         }
-        let mut place = Self { file, mtu: None };
+        let mut place = Self { file, mtu: None, vxlan: None };
         for option in parts {
-            let Some(("mtu", text)) = option.split_once('=') else {
-                return refuse(format!("there is no option '{option}'; there is 'mtu=BYTES'"));
-            };
-            match text.parse().ok().filter(|mtu| MTU.contains(mtu)) {
-                Some(mtu) => place.mtu = Some(mtu),
-                None => return refuse(format!("mtu '{text}' is outside the allowed range 576 to 65535")),
+            match option.split_once('=') {
+                Some(("mtu", text)) => match text.parse().ok().filter(|mtu| MTU.contains(mtu)) {
+                    Some(mtu) => place.mtu = Some(mtu),
+                    None => return refuse(format!("mtu '{text}' is outside the allowed range 576 to 65535")),
+                },
+                Some(("vxlan", text)) => match text.parse().ok().filter(|port| *port != 0) {
+                    Some(port) => place.vxlan = Some(port),
+                    None => return refuse(format!("vxlan '{text}' is outside the allowed range 1 to 65535")),
+                },
+                _ => {
+                    let cause =
+                        format!("there is no option '{option}'; there are 'mtu=BYTES' and 'vxlan=PORT'");
+                    return refuse(cause);
+                }
             }
         }
         Ok(place)
@@ -57,6 +70,16 @@ impl Place {
     /// Opens every queue.
     pub(crate) fn open(&self, address: &str, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
         let directory = Directory::read(&self.file, join)?;
+        if let Some(port) = self.vxlan {
+            ShortCut::new(address, &directory, join, port, self.mtu)?;
+        }
         (0..join.queues).map(|queue| port::open(&directory, address, join, queue, self.mtu)).collect()
+    }
+
+    /// What the kernel needs to carry frames itself, if it is to.
+    pub(crate) fn short_cut(&self, address: &str, join: &Join) -> Result<Option<ShortCut>> {
+        let Some(port) = self.vxlan else { return Ok(None) };
+        let directory = Directory::read(&self.file, join)?;
+        ShortCut::new(address, &directory, join, port, self.mtu).map(Some)
     }
 }

@@ -43,6 +43,15 @@ impl Ioctl {
         (answer == 0).then(|| unsafe { request.ifr_ifru.ifru_ifindex }.cast_unsigned())
     }
 
+    /// Whether the interface `name` is there and set up.
+    pub(crate) fn is_up(&self, name: &str) -> bool {
+        let Some(mut request) = about(name) else { return false };
+        // SAFETY: SIOCGIFFLAGS writes the flags into `request`, a live ifreq.
+        let answer = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) };
+        // SAFETY: if that call succeeded, the flags are the field of the union that was written.
+        answer == 0 && unsafe { request.ifr_ifru.ifru_flags } & libc::IFF_UP as i16 != 0
+    }
+
     /// Whether the wireless extensions (which cfg80211 provides too) answer for the interface `name`.
     pub(crate) fn is_wireless(&self, name: &str) -> bool {
         let Some(mut request) = about(name) else { return false };

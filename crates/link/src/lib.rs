@@ -22,6 +22,7 @@ mod saved;
 mod sender;
 mod settings;
 mod tap;
+mod vxlan;
 mod watch;
 
 pub use address::Address;
@@ -41,4 +42,5 @@ pub use tap::{
     TAP_FRAME_MAX, TAP_MTU_MAX, TAP_MTU_MIN, TAP_QUEUE_LEN, TAP_QUEUES_MAX, Tap, TapCause, TapConfig,
     TapError, TapOffloads, TapQueue, TapRefusal, VNET_HDR_LEN,
 };
+pub use vxlan::{is_up, vxlan_name, vxlan_serves};
 pub use watch::{LinkEvent, Watch};

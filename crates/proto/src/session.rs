@@ -13,7 +13,8 @@
 //! [`link::Link::handle`] (which knows no time), `perform` (timers, verdicts, what is to be sent).
 
 use crate::{Time, limits, random::Random};
-use linkbraid_wire::fabric::{Offer, emit_control, parse_control};
+pub use linkbraid_wire::fabric::ControlBytes;
+use linkbraid_wire::fabric::{Offer, ShortCut, Tag, emit_control, parse_control};
 use std::{
     collections::{BTreeMap, VecDeque},
     time::Duration,
@@ -36,7 +37,7 @@ mod tests;
 pub use crate::inspector::OutOfRange;
 pub use cookies::Secret;
 pub use counter::{Counter, Counters};
-pub use event::{Action, ControlBytes, Down, Event, Input, Mismatch, Side, Verdict};
+pub use event::{Action, Down, Event, Input, Mismatch, Side, Verdict};
 pub use gate::{Gate, NotAdmitted};
 pub use queue::Queues;
 pub use snapshot::{PeerSnapshot, Snapshot};
@@ -114,7 +115,11 @@ impl Session {
         config.check()?;
         let mut session = Session {
             node: config.node,
-            own: Own { epoch: config.epoch, offer: config.settings.offer() },
+            own: Own {
+                epoch: config.epoch,
+                offer: config.settings.offer(),
+                short_cut: config.settings.short_cut,
+            },
             settings: config.settings,
             phase: Phase::Idle,
             peers: BTreeMap::new(),
@@ -168,9 +173,10 @@ impl Session {
             let allowed = format!("{} to {}", self.settings.nodes, linkbraid_wire::fabric::NODES_MAX);
             return Err(OutOfRange { setting: "nodes", value: settings.nodes.to_string(), allowed });
         }
-        let before = std::mem::replace(&mut self.own.offer, settings.offer());
+        let own = Own { offer: settings.offer(), short_cut: settings.short_cut, epoch: self.own.epoch };
+        let before = std::mem::replace(&mut self.own, own);
         self.settings = settings;
-        if self.own.offer != before && self.phase == Phase::Running {
+        if self.own != before && self.phase == Phase::Running {
             for node in self.nodes() {
                 self.drive(now, node, LinkInput::Changed);
             }
@@ -180,6 +186,14 @@ impl Session {
             self.timeout(now);
         }
         Ok(())
+    }
+
+    /// Says whether frames of a peer come by the short cut; the peer is told at once if that is another answer than before.
+    /// Actions and timeout as after [`Session::handle`].
+    pub fn set_heard(&mut self, now: Time, node: u16, heard: bool) {
+        if self.phase == Phase::Running {
+            self.drive(now, node, LinkInput::Heard { heard });
+        }
     }
 
     /// When to hand in [`Input::Timeout`]; none while not running. Changes with every `handle` and `set`.
@@ -369,6 +383,21 @@ impl Session {
     pub fn gate(&self, node: u16) -> Option<Gate> {
         let peer_epoch = self.peers.get(&node)?.link.peer()?.epoch;
         Some(Gate { local: self.node, local_epoch: self.own.epoch, peer: node, peer_epoch })
+    }
+
+    /// What frames of a peer must carry to be taken by the short cut; none while none may be.
+    pub fn tag(&self, node: u16) -> Option<Tag> {
+        self.peers.get(&node)?.link.tag()
+    }
+
+    /// Whether a peer is told that its frames come by the short cut.
+    pub fn hears(&self, node: u16) -> bool {
+        self.peers.get(&node).is_some_and(|peer| peer.link.heard())
+    }
+
+    /// How a peer takes frames by the short cut; none while it is not up or takes none.
+    pub fn short_cut(&self, node: u16) -> Option<ShortCut> {
+        self.peers.get(&node)?.link.peer()?.short_cut
     }
 
     /// What a peer says of itself; none while it is not up.

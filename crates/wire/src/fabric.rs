@@ -6,13 +6,17 @@
 mod control;
 mod header;
 mod refusal;
+mod short_cut;
 
 #[cfg(test)]
 mod tests;
 
-pub use control::{CONTROL_LEN, Control, ControlKind, Offer, RefuseReason, emit_control, parse_control};
+pub use control::{
+    CONTROL_LEN, Control, ControlBytes, ControlKind, Offer, RefuseReason, emit_control, parse_control,
+};
 pub use header::{HEADER_LEN, Header, Kind, parse_message};
 pub use refusal::FabricRefusal;
+pub use short_cut::{SHORT_CUT_FEATURE, SHORT_CUT_LEN, ShortCut, Tag};
 
 /// Version of the layouts here.
 pub const VERSION: u8 = 1;

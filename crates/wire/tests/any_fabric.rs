@@ -2,7 +2,8 @@
 
 use linkbraid_wire::fabric::{
     CONTROL_LEN, Control, ControlKind, DATA_MAX, DATA_MIN, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN,
-    NODES_MAX, NODES_MIN, Offer, RefuseReason, STREAMS_MAX, emit_control, parse_control, parse_message,
+    NODES_MAX, NODES_MIN, Offer, RefuseReason, SHORT_CUT_FEATURE, STREAMS_MAX, ShortCut, Tag, emit_control,
+    parse_control, parse_message,
 };
 use proptest::prelude::*;
 
@@ -11,7 +12,14 @@ prop_compose! {
         nodes in NODES_MIN..=NODES_MAX, mtu in MTU_MIN..=MTU_MAX,
         interval_us in 1u32.., multiplier in 1u8.., queues in 1..=STREAMS_MAX as u8, features: u16,
     ) -> Offer {
+        let features = features & !SHORT_CUT_FEATURE;
         Offer { nodes, mtu, interval_us, multiplier, queues, features }
+    }
+}
+
+prop_compose! {
+    fn short_cut()(port in 1u16.., random: u64, heard: bool) -> ShortCut {
+        ShortCut { port, tag: Tag::of_random(random), heard }
     }
 }
 
@@ -20,9 +28,10 @@ prop_compose! {
         kind in prop::sample::select(&ControlKind::ALL[..]),
         reason in prop::sample::select(&RefuseReason::ALL[..]),
         offer in offer(), cookie in 1u64.., number: u32, echo in 1u64..,
+        short_cut in prop::option::of(short_cut()),
     ) -> Control {
         let reason = (kind == ControlKind::Refuse).then_some(reason);
-        Control { kind, reason, offer, cookie, number, echo }
+        Control { kind, reason, offer, cookie, number, echo, short_cut }
     }
 }
 
@@ -74,15 +83,16 @@ proptest! {
     fn a_changed_byte_is_read_as_what_it_says(
         sender in end(), receiver in end(), control in control(), at in 0..HEADER_LEN + CONTROL_LEN, value: u8,
     ) {
-        let mut bytes = emit_control(sender, receiver, &control).expect("a good message");
+        let mut bytes = emit_control(sender, receiver, &control).expect("a good message").to_vec();
         bytes[at] = value;
         if let Ok((header, read)) = parse_control(&bytes) {
             let again = emit_control(
                 (header.sender, header.sender_epoch), (header.receiver, header.receiver_epoch), &read,
             ).expect("what was read keeps the rules");
-            // What a receiver must ignore is written as 0: the stream.
-            let ignored = |at: usize| matches!(at, 6..8 | 45);
-            for (at, (was, is)) in bytes.iter().zip(&again).enumerate() {
+            // What a receiver must ignore is written as 0, the stream, or not at all: a short cut without its bit.
+            let cut = read.short_cut != control.short_cut;
+            let ignored = |at: usize| matches!(at, 6..8 | 45) || (cut && at == 31);
+            for (at, (was, is)) in bytes.iter().zip(again.iter()).enumerate() {
                 prop_assert!(was == is || ignored(at), "byte {} is {} and was {}", at, is, was);
             }
         }

@@ -6,7 +6,8 @@ use super::stats;
 use super::table::{Align, Table};
 use super::{Clock, Style, Tone};
 use linkbraid_api::{
-    FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, Health, NodeState, Poll,
+    FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, FabricVxlanRecord, Health, NodeState,
+    Poll,
 };
 
 /// What a terminal has at least.
@@ -35,6 +36,7 @@ fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
         ("poll", format!("{poll}, {}", human::count(record.queues.into(), "queue"))),
         ("memory", record.memory_bytes.map_or_else(String::new, |all| memory(record, all))),
         ("offload", record.offloads.join(", ")),
+        ("vxlan", record.vxlan.as_ref().map_or_else(String::new, vxlan)),
         ("cpu", if record.epoch.is_some() { cpu } else { String::new() }),
     ];
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
@@ -45,6 +47,24 @@ fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
         out.push_str(&peers(&record.peers));
     }
     out + &lately(&record.events, style, clock)
+}
+
+/// `UDP port 4789, by tcx`, or why not.
+fn vxlan(record: &FabricVxlanRecord) -> String {
+    match &record.hook {
+        Some(hook) => format!("UDP port {}, by {hook}", record.port),
+        None => format!("not used, frames go by the queues: {}", record.reason),
+    }
+}
+
+/// Whether frames to a node go by VXLAN; nothing where that is no question.
+fn way(peer: &FabricPeerRecord) -> String {
+    match &peer.vxlan {
+        Some(way) if way.taken && way.reason.is_empty() => "by VXLAN".into(),
+        Some(way) if way.taken => format!("by VXLAN {}", way.reason),
+        Some(way) if !way.reason.is_empty() => format!("not by VXLAN: {}", way.reason),
+        _ => String::new(),
+    }
 }
 
 /// `525 kB a node, 1,052,672 bytes in all`: what the file must have.
@@ -102,8 +122,10 @@ fn peers(records: &[FabricPeerRecord]) -> String {
             human::frames(peer.dropped_frames),
             human::bytes(peer.queued_bytes),
         ]);
-        for line in human::wrap(&peer.reason, WIDTH / 2) {
-            table.note(&line);
+        for text in [&peer.reason, &way(peer)] {
+            for line in human::wrap(text, WIDTH / 2) {
+                table.note(&line);
+            }
         }
     }
     table.render()

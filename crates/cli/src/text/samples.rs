@@ -357,6 +357,7 @@ pub fn fabric() -> FabricRecord {
         rx_bytes: 66_000,
         dropped_frames: 3,
         queued_bytes: 65_536,
+        vxlan: None,
     };
     let mut events = vec![event(1234, EventKind::Node, "1", Some("down"), Some("up"))];
     for event in &mut events {
@@ -380,6 +381,7 @@ pub fn fabric() -> FabricRecord {
         node_memory_bytes: Some(1_052_672),
         memory_bytes: Some(3_162_112),
         offloads: vec!["checksum".into(), "tso".into(), "uso".into()],
+        vxlan: None,
         cpu_ms: 61_400,
         cpu_ppm: 25_000,
         peers: vec![

@@ -8,6 +8,7 @@ use super::{
     follow::follow,
     job::{Done, Why, Work},
     saved::{SavedFabric, namespace},
+    short_cut::sweep,
 };
 use crate::{control::Control, history::History};
 use linkbraid_api::Error;
@@ -22,6 +23,7 @@ const ADOPT_MAX: Duration = Duration::from_millis(100);
 
 /// Brings back every fabric on file, all at once. Before the bonds, as far as that takes milliseconds: one may be a member.
 pub(crate) async fn all(control: &mut Control, news: &mut UnboundedReceiver<Done>) {
+    sweep(&control.netlink, None).await;
     let mut names = Vec::new();
     for mut saved in control.state.read_fabrics() {
         let name = saved.name.clone();

@@ -4,6 +4,7 @@ use super::{
     cpu::Cpu,
     limited::Limited,
     saved::SavedFabric,
+    short_cut::ShortCut,
     told::{Told, word},
     trips::Trips,
 };
@@ -51,6 +52,7 @@ pub(super) struct Heart {
     pub session: Session,
     pub control: Control,
     pub tap: Tap,
+    pub short_cut: Option<ShortCut>,
     pub cpu: Cpu,
     pub trips: Trips,
     /// What our kernel takes and can do.
@@ -75,7 +77,7 @@ impl Heart {
         saved: &SavedFabric,
         epoch: u64,
         control: Control,
-        tap: Tap,
+        (tap, short_cut): (Tap, Option<ShortCut>),
         cpu: Cpu,
         tell: mpsc::Sender<Event>,
         now: Time,
@@ -83,8 +85,12 @@ impl Heart {
         let able = tap.offloads();
         // More than there may be is refused with the rest.
         let queues = u8::try_from(saved.queues).unwrap_or(u8::MAX);
-        let settings =
-            Settings { queues, features: able.features(), ..Settings::new(saved.nodes, saved.mtu) };
+        let settings = Settings {
+            queues,
+            features: able.features(),
+            short_cut: short_cut.as_ref().and_then(ShortCut::port),
+            ..Settings::new(saved.nodes, saved.mtu)
+        };
         let config = Config { node: saved.node, epoch, settings };
         let mut session = Session::new(config, new_seed()?, Secret::new(new_secret()?)).map_err(|error| {
             let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);
@@ -96,6 +102,7 @@ impl Heart {
             session,
             control,
             tap,
+            short_cut,
             cpu,
             trips: Trips::default(),
             able,
@@ -137,11 +144,13 @@ impl Heart {
         while let Some(message) = self.control.receive() {
             let (node, bytes) = (message.peer(), message.bytes());
             self.session.handle(now, Input::Message { node, bytes });
+            self.fit_way(node);
             self.follow();
         }
         if self.look_at <= now {
             self.look_at = now + LOOK;
             self.look(now);
+            self.look_at_ways(now);
             self.cpu.look(now);
         }
         if self.session.poll_timeout().is_some_and(|time| time <= now) {
@@ -170,6 +179,33 @@ impl Heart {
         }
     }
 
+    /// Looks whether frames come by the short cut, and tells the session.
+    fn look_at_ways(&mut self, now: Time) {
+        let Some(short_cut) = &mut self.short_cut else { return };
+        for (node, heard) in short_cut.look(&self.session, now) {
+            self.session.set_heard(now, node, heard);
+        }
+        let settings = self.session.snapshot(now).settings;
+        let port = short_cut.port();
+        if settings.short_cut != port
+            && let Err(error) = self.session.set(now, Settings { short_cut: port, ..settings })
+        {
+            tracing::error!(%error, "the session keeps its short cut");
+        }
+    }
+
+    /// Opens and closes the ways of a node by the short cut.
+    fn fit_way(&mut self, node: u16) {
+        if let Some(short_cut) = &mut self.short_cut {
+            short_cut.fit(&self.session, node, self.at);
+        }
+    }
+
+    /// The same for all.
+    pub(super) fn fit_ways(&mut self) {
+        (0..self.control.shared().nodes()).for_each(|node| self.fit_way(node));
+    }
+
     /// Does what the session wants.
     pub(super) fn follow(&mut self) {
         while let Some(action) = self.session.poll_action() {
@@ -178,6 +214,8 @@ impl Heart {
                     self.send(node, &bytes);
                 }
                 Action::Link { node, old, new } => {
+                    // Closed before the link counts as down, open before the node hears of its tag.
+                    self.fit_way(node);
                     let epoch = match new {
                         Verdict::Up { epoch } => Some(epoch),
                         Verdict::Down(_) | Verdict::Refused { .. } => None,
@@ -291,6 +329,9 @@ impl Heart {
         // No beat comes any more that could deal with what the session holds of its links by now.
         self.over = true;
         self.session.handle(self.at, Input::Stop);
+        if let Some(short_cut) = &mut self.short_cut {
+            short_cut.close();
+        }
         let mut words = 0;
         while let Some(action) = self.session.poll_action() {
             if let Action::Send { node, bytes } = action {

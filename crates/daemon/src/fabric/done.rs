@@ -53,7 +53,12 @@ async fn add(control: &mut Control, mut job: Job, place: Place) {
         Ok(link) => follow(&mut saved, &link),
         Err(error) => return give_back(control, job, Box::new(place), Err(error)),
     }
-    let begun = Node::start(&saved, place.tap, place.transports, control.clock, control.events.clone());
+    let begun = Node::start(
+        &saved,
+        (place.tap, place.transports, place.short_cut),
+        control.clock,
+        control.events.clone(),
+    );
     let node = match begun {
         Ok(node) => node,
         Err(error) => return job.tell(Err(error)),
@@ -100,8 +105,8 @@ async fn join(
     }
     let begun = place.and_then(|place| {
         fabric.saved.nodes = place.saved.nodes;
-        let Place { tap, transports, .. } = *place;
-        Node::start(&fabric.saved, tap, transports, control.clock, control.events.clone())
+        let Place { tap, transports, short_cut, .. } = *place;
+        Node::start(&fabric.saved, (tap, transports, short_cut), control.clock, control.events.clone())
     });
     let (reason, text) = match why {
         Why::Adopt => ("adopted", "taken over from an earlier daemon, with its interface".to_owned()),

@@ -6,8 +6,10 @@ use super::{
     check::of_transport,
     node::{self, Node, Transports},
     saved::SavedFabric,
+    short_cut::ShortCut,
 };
 use linkbraid_api::{Error, Reply};
+use linkbraid_dataplane::HookChoice;
 use linkbraid_fabric::Address;
 use linkbraid_link::Tap;
 use nix::net::if_::if_nametoindex;
@@ -30,6 +32,7 @@ pub(super) struct Place {
     pub saved: SavedFabric,
     pub transports: Transports,
     pub tap: Tap,
+    pub short_cut: Option<ShortCut>,
 }
 
 /// What a thread has come to.
@@ -111,13 +114,15 @@ pub(crate) struct Jobs {
     next: u64,
     tell: mpsc::UnboundedSender<Done>,
     list: Vec<Job>,
+    /// Where programs are put.
+    hook: HookChoice,
 }
 
 impl Jobs {
     /// None yet, and where they will tell what they came to. No thread waits for that to be heard.
-    pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<Done>) {
+    pub(crate) fn new(hook: HookChoice) -> (Self, mpsc::UnboundedReceiver<Done>) {
         let (tell, done) = mpsc::unbounded_channel();
-        (Self { next: 0, tell, list: Vec::new() }, done)
+        (Self { next: 0, tell, list: Vec::new(), hook }, done)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -194,15 +199,17 @@ impl Jobs {
             _ => None,
         };
         let wanted = saved.clone();
+        let hook = self.hook;
         let joined = move || {
             // Its place is that of the one before it.
             if let Some(node) = old {
                 node.stop();
             }
-            match (take_place(wanted, new), before) {
-                (Err(refused), Some(before)) => {
-                    Output::Joined { place: take_place(before, new).map(Box::new), refused: Some(refused) }
-                }
+            match (take_place(wanted, new, hook), before) {
+                (Err(refused), Some(before)) => Output::Joined {
+                    place: take_place(before, new, hook).map(Box::new),
+                    refused: Some(refused),
+                },
                 (place, _) => Output::Joined { place: place.map(Box::new), refused: None },
             }
         };
@@ -254,14 +261,15 @@ impl Jobs {
 }
 
 /// Takes a node's place on the transport, and makes its interface or takes over the one that the kernel kept.
-fn take_place(mut saved: SavedFabric, new: bool) -> Result<Place, Error> {
+fn take_place(mut saved: SavedFabric, new: bool, hook: HookChoice) -> Result<Place, Error> {
     let address = saved.transport.parse::<Address>();
     let address = address.map_err(|error| of_transport(error, &saved.name, saved.node, saved.nodes))?;
     let transports = node::join(&saved, &address)?;
     if new {
         let tap = node::tap(&saved, &transports, true)?;
         saved.ifindex = tap.index();
-        return Ok(Place { saved, transports, tap });
+        let short_cut = ShortCut::make(&saved, &address, tap.index(), hook);
+        return Ok(Place { saved, transports, tap, short_cut });
     }
     // By its name, which may be that of another one by now, or of none: the kernel would make one.
     let is_named = |index| index == saved.ifindex;
@@ -276,7 +284,8 @@ fn take_place(mut saved: SavedFabric, new: bool) -> Result<Place, Error> {
     if !is_named(tap.index()) {
         return Err(renamed());
     }
-    Ok(Place { saved, transports, tap })
+    let short_cut = ShortCut::make(&saved, &address, tap.index(), hook);
+    Ok(Place { saved, transports, tap, short_cut })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::{
     cpu::{Cpu, Thread},
     of_tap,
     saved::SavedFabric,
+    short_cut::ShortCut,
     tap_config,
     told::Told,
 };
@@ -103,8 +104,7 @@ impl Node {
     /// Starts the threads. The interface stays down, and goes when they end, until [`Node::finish_add`].
     pub(super) fn start(
         saved: &SavedFabric,
-        mut tap: Tap,
-        transports: Transports,
+        (mut tap, transports, short_cut): (Tap, Transports, Option<ShortCut>),
         clock: Clock,
         tell: mpsc::Sender<Event>,
     ) -> Result<Self, Error> {
@@ -120,7 +120,7 @@ impl Node {
         let shared = control.shared().clone();
         let marks: Vec<Thread> = (0..=engines.len()).map(|_| Thread::default()).collect();
         let cpu = Cpu::new(marks.clone(), clock.now());
-        let heart = Heart::new(saved, epoch, control, tap, cpu, tell.clone(), clock.now())?;
+        let heart = Heart::new(saved, epoch, control, (tap, short_cut), cpu, tell.clone(), clock.now())?;
         let start = heart.start();
         let mut node = Self { start, room, heart: Arc::new(Mutex::new(heart)), shared, threads: Vec::new() };
         let mut marks = marks.into_iter();
@@ -173,6 +173,9 @@ impl Node {
     /// Takes over settings that can change while it runs.
     pub(super) fn set(&self, saved: &SavedFabric, now: Time) -> Result<(), Error> {
         let mut heart = self.heart();
+        if let Some(short_cut) = &mut heart.short_cut {
+            short_cut.set_mtu(saved.mtu);
+        }
         let settings = Settings { mtu: saved.mtu, ..heart.session.snapshot(now).settings };
         heart.session.set(now, settings).map_err(|error| {
             let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);
@@ -181,6 +184,7 @@ impl Node {
         heart.control.set_mac(saved.mac);
         heart.control.set_poll(poll_of(saved.poll));
         heart.follow();
+        heart.fit_ways();
         heart.nudge();
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! Records for `fabric show`, and for `show` and `stats` where they are about fabrics.
 
-use super::{Fabric, State, node::Node, told};
+use super::{Fabric, State, beat::Heart, node::Node, short_cut::ShortCut, told};
 use linkbraid_api::{
-    CounterRecord, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, Health, NodeState,
-    Records,
+    CounterRecord, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricStatsRecord,
+    FabricVxlanRecord, Health, NodeState, Records,
 };
+use linkbraid_dataplane::WayCounts;
 use linkbraid_fabric::{
     Address, Join, Stats,
     engine::{Counter, Shared},
@@ -22,6 +23,9 @@ use std::time::Duration;
 const SESSION_NUMBERS_FROM: u32 = 100;
 const TRANSPORT_NUMBERS_FROM: u32 = 200;
 pub(super) const END_NUMBERS_FROM: u32 = 300;
+/// What went by the short cut, and, after that, why frames did not.
+const SHORT_CUT_NUMBERS_FROM: u32 = 400;
+const SHORT_CUT_REASONS_FROM: u32 = 410;
 
 /// `fabric show`
 pub(crate) fn records(fabrics: &[&Fabric], now: Time) -> Records {
@@ -49,6 +53,7 @@ fn one(fabric: &Fabric, now: Time) -> FabricRecord {
         node_memory_bytes: memory.map(|memory| memory.node),
         memory_bytes: memory.map(|memory| memory.total),
         offloads: Vec::new(),
+        vxlan: None,
         cpu_ms: 0,
         cpu_ppm: 0,
         peers: Vec::new(),
@@ -69,8 +74,15 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
     record.offloads = words(heart.tap.offloads());
     record.cpu_ms = heart.cpu.total() / 1_000_000;
     record.cpu_ppm = heart.cpu.ppm;
+    record.vxlan = heart.short_cut.as_ref().map(|short_cut| FabricVxlanRecord {
+        port: short_cut.wanted(),
+        hook: short_cut.hook().map(|hook| hook.to_string()),
+        reason: short_cut.off().unwrap_or_default().to_owned(),
+    });
+    let ways: Vec<_> = snapshot.peers.iter().map(|seen| way(&heart, seen.node)).collect();
     drop(heart);
-    record.peers = snapshot.peers.iter().map(|seen| peer(seen, node.shared(), now)).collect();
+    let peers = snapshot.peers.iter().zip(ways);
+    record.peers = peers.map(|(seen, way)| peer(seen, node.shared(), way, now)).collect();
     let bad: Vec<&FabricPeerRecord> =
         record.peers.iter().filter(|peer| peer.state != NodeState::Up).collect();
     record.health = match bad.len() {
@@ -83,13 +95,27 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
     record.reason = worst.map_or_else(String::new, |peer| format!("node {}: {}", peer.node, peer.reason));
 }
 
+/// What goes by the short cut between this node and another one.
+fn way(heart: &Heart, node: u16) -> Option<FabricPeerVxlanRecord> {
+    let short_cut = heart.short_cut.as_ref()?;
+    let (taken, reason) = short_cut.says(&heart.session, node);
+    let WayCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes: _ } = short_cut.counts(node);
+    Some(FabricPeerVxlanRecord { taken, reason, tx_frames, tx_bytes, rx_frames, rx_bytes })
+}
+
 fn words(offloads: TapOffloads) -> Vec<String> {
     let words = [(offloads.checksum, "checksum"), (offloads.tso, "tso"), (offloads.uso, "uso")];
     words.into_iter().filter(|(on, _)| *on).map(|(_, word)| word.to_owned()).collect()
 }
 
-fn peer(seen: &PeerSnapshot, shared: &Shared, now: Time) -> FabricPeerRecord {
+fn peer(
+    seen: &PeerSnapshot,
+    shared: &Shared,
+    vxlan: Option<FabricPeerVxlanRecord>,
+    now: Time,
+) -> FabricPeerRecord {
     let total = |counter| shared.total(seen.node, counter);
+    let by_vxlan = |count: fn(&FabricPeerVxlanRecord) -> u64| vxlan.as_ref().map_or(0, count);
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let dropped = Counter::ALL.iter().filter(|counter| verdict(**counter) == "drop").map(|c| total(*c));
     FabricPeerRecord {
@@ -108,12 +134,13 @@ fn peer(seen: &PeerSnapshot, shared: &Shared, now: Time) -> FabricPeerRecord {
         heard_ms: seen.heard.map(|heard| millis(now.since(heard))),
         send_queue: seen.queues.send,
         receive_queue: seen.queues.receive,
-        tx_frames: total(Counter::TxFrames),
-        tx_bytes: total(Counter::TxBytes),
-        rx_frames: total(Counter::RxFrames),
-        rx_bytes: total(Counter::RxBytes),
+        tx_frames: total(Counter::TxFrames) + by_vxlan(|way| way.tx_frames),
+        tx_bytes: total(Counter::TxBytes) + by_vxlan(|way| way.tx_bytes),
+        rx_frames: total(Counter::RxFrames) + by_vxlan(|way| way.rx_frames),
+        rx_bytes: total(Counter::RxBytes) + by_vxlan(|way| way.rx_bytes),
         dropped_frames: dropped.sum(),
         queued_bytes: shared.transport(seen.node).queued,
+        vxlan,
     }
 }
 
@@ -153,10 +180,18 @@ fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     let told = (0..shared.nodes()).map(|node| shared.transport(node)).fold(Stats::default(), Stats::and);
     counters.extend(of_transport(told));
     counters.extend(fabric.ends.records());
+    if let Some(short_cut) = &heart.short_cut {
+        let counts = (0..shared.nodes()).map(|node| short_cut.counts(node));
+        counters.extend(of_short_cut(counts.fold(WayCounts::default(), WayCounts::and)));
+        counters.extend(reasons_of(short_cut));
+    }
     let others = (0..shared.nodes()).filter(|node| *node != shared.node());
     let peers = others.map(|node| {
         let mut counters = of_queues(|counter| shared.total(node, counter));
         counters.extend(of_transport(shared.transport(node)));
+        if let Some(short_cut) = &heart.short_cut {
+            counters.extend(of_short_cut(short_cut.counts(node)));
+        }
         let queued_bytes = shared.transport(node).queued;
         FabricPeerStats { node, queued_bytes, round_trip: heart.trips.of(node), counters }
     });
@@ -207,6 +242,31 @@ fn of_transport(stats: Stats) -> Vec<CounterRecord> {
         .zip(rows)
         .map(|(number, (name, text, verdict, count))| {
             record(number, format!("transport_{name}"), text, verdict, count, 0)
+        })
+        .collect()
+}
+
+fn of_short_cut(counts: WayCounts) -> Vec<CounterRecord> {
+    let WayCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = counts;
+    let rows = [
+        ("tx_frames", "frames sent past the daemon, by VXLAN", "sent", tx_frames, tx_bytes),
+        ("rx_frames", "frames received past the daemon, by VXLAN", "pass", rx_frames, rx_bytes),
+        ("probes", "questions received whether frames by VXLAN arrive", "protocol", probes, 0),
+    ];
+    (SHORT_CUT_NUMBERS_FROM..)
+        .zip(rows)
+        .map(|(number, (name, text, verdict, frames, bytes))| {
+            record(number, format!("vxlan_{name}"), text, verdict, frames, bytes)
+        })
+        .collect()
+}
+
+fn reasons_of(short_cut: &ShortCut) -> Vec<CounterRecord> {
+    (SHORT_CUT_REASONS_FROM..)
+        .zip(short_cut.reasons())
+        .map(|(number, (name, drops, text, count))| {
+            let verdict = if drops { "drop" } else { "protocol" };
+            record(number, format!("vxlan_{name}"), text, verdict, count, 0)
         })
         .collect()
 }

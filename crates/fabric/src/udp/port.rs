@@ -2,6 +2,7 @@
 
 mod sending;
 
+pub(super) use sending::path;
 use sending::piece_size;
 
 use super::{

@@ -61,6 +61,15 @@ pub fn path_mtu(socket: &UdpSocket, v6: bool) -> io::Result<usize> {
     if done == 0 { Ok(usize::try_from(value).unwrap_or(0)) } else { Err(Error::last_os_error()) }
 }
 
+/// Makes a socket send nothing longer than the path takes.
+pub fn send_whole(socket: &UdpSocket, v6: bool) -> io::Result<()> {
+    if v6 {
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)
+    } else {
+        set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)
+    }
+}
+
 impl Socket {
     /// Binds a socket that sends nothing longer than the path takes.
     ///
@@ -69,11 +78,7 @@ impl Socket {
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
-        if address.is_ipv6() {
-            set(&socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)?;
-        } else {
-            set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
-        }
+        send_whole(&socket, address.is_ipv6())?;
         // Beyond the system's limit if we may, else up to it.
         for (force, name) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]

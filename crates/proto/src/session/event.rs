@@ -1,11 +1,8 @@
 //! What goes into a session and what comes out.
 
-use linkbraid_wire::fabric::{CONTROL_LEN, HEADER_LEN, Offer, RefuseReason};
+use linkbraid_wire::fabric::{ControlBytes, Offer, RefuseReason};
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
-
-/// A whole control message, header first.
-pub type ControlBytes = [u8; HEADER_LEN + CONTROL_LEN];
 
 /// What a session can be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,7 @@
 
 use super::{Counter, Down, Mismatch, Side, Verdict};
 use crate::limits::PAST_EPOCHS_MAX;
-use linkbraid_wire::fabric::{Control, ControlKind};
+use linkbraid_wire::fabric::{Control, ControlKind, ShortCut, Tag};
 
 mod event;
 
@@ -59,6 +59,10 @@ pub struct Link {
     last: u64,
     /// Those that were up before another one was, newest first; 0 is none.
     past: [u64; PAST_EPOCHS_MAX],
+    /// What frames of the start that is up must carry by the short cut.
+    tag: Option<Tag>,
+    /// Some came.
+    heard: bool,
 }
 
 /// What one call works with: who we are, where cookies come from, where effects go.
@@ -83,6 +87,8 @@ impl Link {
             state: State::Down(Verdict::Down(Down::Unheard)),
             last: 0,
             past: [0; PAST_EPOCHS_MAX],
+            tag: None,
+            heard: false,
         }
     }
 
@@ -121,6 +127,7 @@ impl Link {
             }
             (LinkInput::Gone, State::Up { .. }) => self.down(call, Verdict::Down(Down::Gone)),
             (LinkInput::Changed, _) => self.changed(call),
+            (LinkInput::Heard { heard }, State::Up { peer, .. }) => self.hears(call, heard, &peer),
             (LinkInput::Stop, _) => self.stop(call),
             // What is late: the timer of a link that has gone on since, frames of a start that is not up.
             (
@@ -128,7 +135,8 @@ impl Link {
                 | LinkInput::Traffic { .. }
                 | LinkInput::Expired
                 | LinkInput::Doubted
-                | LinkInput::Gone,
+                | LinkInput::Gone
+                | LinkInput::Heard { .. },
                 State::Down(_) | State::Up { .. },
             ) => {}
         }
@@ -148,6 +156,16 @@ impl Link {
             State::Down(_) => None,
             State::Up { peer, .. } => Some(peer),
         }
+    }
+
+    /// What frames of the start that is up must carry to be taken by the short cut; none while they are not.
+    pub const fn tag(&self) -> Option<Tag> {
+        self.tag
+    }
+
+    /// Whether the peer is told that its frames come by the short cut.
+    pub const fn heard(&self) -> bool {
+        self.heard
     }
 
     /// What an answer must echo to prove that its sender lives.
@@ -189,8 +207,8 @@ impl Link {
         if known {
             self.peer_speaks(call, from, control);
         } else {
-            let Control { cookie, number, offer, .. } = *control;
-            self.stranger_speaks(call, Known { epoch: from, cookie, number, offer }, control);
+            let Control { cookie, number, offer, short_cut, .. } = *control;
+            self.stranger_speaks(call, Known { epoch: from, cookie, number, offer, short_cut }, control);
         }
     }
 
@@ -211,6 +229,8 @@ impl Link {
         if !proves {
             return;
         }
+        //= docs/fabric.md#7.4
+        peer.short_cut = control.short_cut;
         if let Some(rival) = rival.take() {
             //= docs/fabric.md#5.6
             call.out.push(Effect::Duplicate { rival: rival.epoch });
@@ -326,6 +346,7 @@ impl Link {
     fn changed(&mut self, call: &mut Call<'_>) {
         // So that the peer can tell what was said before from what is said now.
         self.renew(call);
+        self.fit_tag(call);
         let State::Up { peer, rival, .. } = &mut self.state else {
             return call.out.push(Effect::Hurry);
         };
@@ -346,6 +367,7 @@ impl Link {
         }
         let stopped = Verdict::Down(Down::Stopped);
         self.state = State::Down(stopped);
+        self.fit_tag(call);
         call.out.push(Effect::Verdict(stopped));
     }
 
@@ -356,6 +378,7 @@ impl Link {
         }
         self.last = peer.epoch;
         self.state = State::Up { peer, hellos: 0, rival: None };
+        self.fit_tag(call);
         //= docs/fabric.md#4.4
         self.renew(call);
         call.out.push(Effect::Verdict(self.verdict()));
@@ -367,6 +390,7 @@ impl Link {
     fn down(&mut self, call: &mut Call<'_>, verdict: Verdict) {
         let rival = self.rival().copied();
         self.state = State::Down(verdict);
+        self.fit_tag(call);
         //= docs/fabric.md#4.4
         self.renew(call);
         call.out.push(Effect::Verdict(verdict));
@@ -375,6 +399,32 @@ impl Link {
             Some(rival) => self.up(call, rival),
             None => call.out.push(Effect::Hurry),
         }
+    }
+
+    /// There is a tag while the link is up and this node takes frames by the short cut: a new one each time that begins.
+    fn fit_tag(&mut self, call: &mut Call<'_>) {
+        //= docs/fabric.md#7.3
+        let wanted = matches!(self.state, State::Up { .. }) && call.own.short_cut.is_some();
+        if wanted != self.tag.is_some() {
+            self.tag = wanted.then(|| Tag::of_random((call.fresh)()));
+            self.heard = false;
+        }
+    }
+
+    fn hears(&mut self, call: &mut Call<'_>, heard: bool, peer: &Known) {
+        //= docs/fabric.md#7.7
+        if self.tag.is_some() && self.heard != heard {
+            self.heard = heard;
+            self.send(call, ControlKind::Alive, peer.epoch, peer.cookie);
+        }
+    }
+
+    /// What that start is told of the short cut.
+    fn short_cut(&self, call: &Call<'_>, to: u64) -> Option<ShortCut> {
+        //= docs/fabric.md#7.1
+        let is_up = self.peer().is_some_and(|peer| peer.epoch == to);
+        let (port, tag) = (call.own.short_cut?, self.tag?);
+        is_up.then_some(ShortCut { port, tag, heard: self.heard })
     }
 
     /// The cookie so far proves nothing any more.
@@ -391,6 +441,7 @@ impl Link {
             cookie: self.cookie,
             number: self.number,
             echo,
+            short_cut: self.short_cut(call, to),
         };
         call.out.push(Effect::Send(to, control));
     }
@@ -398,8 +449,15 @@ impl Link {
     fn send_refuse(&self, call: &mut Call<'_>, to: u64, echo: u64, why: Mismatch) {
         let kind = ControlKind::Refuse;
         let reason = Some(why.reason());
-        let control =
-            Control { kind, reason, offer: call.own.offer, cookie: self.cookie, number: self.number, echo };
+        let control = Control {
+            kind,
+            reason,
+            offer: call.own.offer,
+            cookie: self.cookie,
+            number: self.number,
+            echo,
+            short_cut: None,
+        };
         call.out.push(Effect::Send(to, control));
     }
 }

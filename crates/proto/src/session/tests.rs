@@ -77,7 +77,7 @@ impl Node {
 fn answer(kind: ControlKind, asked: &Control) -> Control {
     let offer = Settings::new(4, 1500).offer();
     let reason = (kind == ControlKind::Refuse).then_some(RefuseReason::Taken);
-    Control { kind, reason, offer, cookie: 77, number: 1, echo: asked.cookie }
+    Control { kind, reason, offer, cookie: 77, number: 1, echo: asked.cookie, short_cut: None }
 }
 
 fn sent(actions: &[Action], to: u16) -> Vec<Control> {
@@ -159,6 +159,7 @@ const NOTHING: Control = Control {
     cookie: 1,
     number: 0,
     echo: 0,
+    short_cut: None,
 };
 
 /// The state that [`Random`] is in after it gave this number.
@@ -392,7 +393,7 @@ fn hostile_bytes_change_nothing_but_a_counter() {
         (HEADER_LEN + 4, 9, Counter::RefusedMtu),
         (HEADER_LEN + 12, 0, Counter::RefusedTiming),
     ] {
-        let mut bytes = good;
+        let mut bytes = good.to_vec();
         bytes[at] = value;
         let counted = node.count(counter);
         assert!(node.handle(Input::Message { node: 2, bytes: &bytes }).is_empty());

@@ -143,7 +143,7 @@ impl Node {
             End { peer, link, cookies, epochs: Vec::new(), windows, proven: false }
         };
         let ends = (0..fabric.numbers).filter(|peer| *peer != number).map(end).collect();
-        Node { number, own: Own { epoch, offer }, ends }
+        Node { number, own: Own { epoch, offer, short_cut: None }, ends }
     }
 
     pub fn gate(&self, at: usize) -> Option<Gate> {

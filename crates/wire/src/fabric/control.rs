@@ -1,8 +1,8 @@
 //! Control messages: what two nodes say to connect, to stay connected, and to part.
 
 use super::{
-    FabricRefusal, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, STREAMS_MAX,
-    header::parse_message,
+    FabricRefusal, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, SHORT_CUT_FEATURE,
+    SHORT_CUT_LEN, STREAMS_MAX, ShortCut, header::parse_message,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ pub struct Offer {
     pub multiplier: u8,
     /// Its queues, and so the streams that it sends and hears, 1 to [`STREAMS_MAX`].
     pub queues: u8,
-    /// What its data path is capable of, a bit each; unknown bits say nothing.
+    /// What its data path is capable of, a bit each; unknown bits say nothing. Without [`SHORT_CUT_FEATURE`].
     pub features: u16,
 }
 
@@ -84,6 +84,23 @@ pub struct Control {
     pub number: u32,
     /// The cookie that came from the receiver's present epoch; 0 if none did, which only HELLO and BYE may say.
     pub echo: u64,
+    /// How frames may travel to the sender past the daemons, if they may.
+    pub short_cut: Option<ShortCut>,
+}
+
+/// A whole control message, header first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ControlBytes {
+    bytes: [u8; HEADER_LEN + CONTROL_LEN + SHORT_CUT_LEN],
+    len: usize,
+}
+
+impl std::ops::Deref for ControlBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
 }
 
 impl Control {
@@ -114,7 +131,7 @@ impl Control {
         if self.cookie == 0 || (answers && self.echo == 0) {
             return Err(FabricRefusal::Cookie);
         }
-        Ok(())
+        self.short_cut.map_or(Ok(()), ShortCut::check)
     }
 
     fn emit(&self) -> [u8; CONTROL_LEN] {
@@ -126,16 +143,18 @@ impl Control {
         bytes[8..12].copy_from_slice(&self.offer.interval_us.to_be_bytes());
         bytes[12] = self.offer.multiplier;
         bytes[13] = self.offer.queues;
-        bytes[14..16].copy_from_slice(&self.offer.features.to_be_bytes());
+        let short_cut = if self.short_cut.is_some() { SHORT_CUT_FEATURE } else { 0 };
+        let features = self.offer.features & !SHORT_CUT_FEATURE | short_cut;
+        bytes[14..16].copy_from_slice(&features.to_be_bytes());
         bytes[16..24].copy_from_slice(&self.cookie.to_be_bytes());
         bytes[24..32].copy_from_slice(&self.echo.to_be_bytes());
         bytes
     }
 
-    fn parse(bytes: &[u8; CONTROL_LEN], number: u32) -> Result<Control, FabricRefusal> {
-        let [kind, reason, n0, n1, m0, m1, m2, m3, rest @ ..] = bytes;
-        let [i0, i1, i2, i3, multiplier, queues, f0, f1, rest @ ..] = rest;
-        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, e4, e5, e6, e7] = rest;
+    fn parse(bytes: &[u8; CONTROL_LEN], rest: &[u8], number: u32) -> Result<Control, FabricRefusal> {
+        let [kind, reason, n0, n1, m0, m1, m2, m3, second @ ..] = bytes;
+        let [i0, i1, i2, i3, multiplier, queues, f0, f1, third @ ..] = second;
+        let [c0, c1, c2, c3, c4, c5, c6, c7, e0, e1, e2, e3, e4, e5, e6, e7] = third;
         //= docs/fabric.md#3.2
         let kind = ControlKind::ALL.into_iter().find(|known| *known as u8 == *kind);
         let reason = match reason {
@@ -144,6 +163,14 @@ impl Control {
                 let known = RefuseReason::ALL.into_iter().find(|known| *known as u8 == *reason);
                 Some(known.ok_or(FabricRefusal::Reason)?)
             }
+        };
+        let features = u16::from_be_bytes([*f0, *f1]);
+        //= docs/fabric.md#7.1
+        let short_cut = if features & SHORT_CUT_FEATURE == 0 {
+            None
+        } else {
+            let bytes = rest.first_chunk::<SHORT_CUT_LEN>().ok_or(FabricRefusal::Truncated)?;
+            Some(ShortCut::parse(bytes)?)
         };
         let control = Control {
             kind: kind.ok_or(FabricRefusal::ControlType)?,
@@ -154,11 +181,12 @@ impl Control {
                 interval_us: u32::from_be_bytes([*i0, *i1, *i2, *i3]),
                 multiplier: *multiplier,
                 queues: *queues,
-                features: u16::from_be_bytes([*f0, *f1]),
+                features: features & !SHORT_CUT_FEATURE,
             },
             cookie: u64::from_be_bytes([*c0, *c1, *c2, *c3, *c4, *c5, *c6, *c7]),
             number,
             echo: u64::from_be_bytes([*e0, *e1, *e2, *e3, *e4, *e5, *e6, *e7]),
+            short_cut,
         };
         control.check()?;
         Ok(control)
@@ -166,7 +194,7 @@ impl Control {
 }
 
 /// Who sends a control message to whom.
-fn header(sender: (u16, u64), receiver: (u16, u64), number: u32) -> Header {
+fn header(sender: (u16, u64), receiver: (u16, u64), number: u32, length: usize) -> Header {
     //= docs/fabric.md#3.1
     Header {
         kind: Kind::Control,
@@ -176,7 +204,7 @@ fn header(sender: (u16, u64), receiver: (u16, u64), number: u32) -> Header {
         sender_epoch: sender.1,
         receiver_epoch: receiver.1,
         sequence: number,
-        length: CONTROL_LEN as u32,
+        length: length as u32,
     }
 }
 
@@ -188,18 +216,23 @@ pub fn emit_control(
     sender: (u16, u64),
     receiver: (u16, u64),
     control: &Control,
-) -> Result<[u8; HEADER_LEN + CONTROL_LEN], FabricRefusal> {
-    let header = header(sender, receiver, control.number);
+) -> Result<ControlBytes, FabricRefusal> {
+    let length = CONTROL_LEN + control.short_cut.map_or(0, |_| SHORT_CUT_LEN);
+    let header = header(sender, receiver, control.number, length);
     header.check()?;
     control.check()?;
     //= docs/fabric.md#3.7
     if control.kind != ControlKind::Hello && header.receiver_epoch == 0 {
         return Err(FabricRefusal::Epoch);
     }
-    let mut bytes = [0; HEADER_LEN + CONTROL_LEN];
+    let mut bytes = [0; HEADER_LEN + CONTROL_LEN + SHORT_CUT_LEN];
     bytes[..HEADER_LEN].copy_from_slice(&header.emit());
-    bytes[HEADER_LEN..].copy_from_slice(&control.emit());
-    Ok(bytes)
+    bytes[HEADER_LEN..HEADER_LEN + CONTROL_LEN].copy_from_slice(&control.emit());
+    //= docs/fabric.md#7.1
+    if let Some(short_cut) = control.short_cut {
+        bytes[HEADER_LEN + CONTROL_LEN..].copy_from_slice(&short_cut.emit());
+    }
+    Ok(ControlBytes { bytes, len: HEADER_LEN + length })
 }
 
 /// Reads a whole control message, header first.
@@ -212,8 +245,8 @@ pub fn parse_control(bytes: &[u8]) -> Result<(Header, Control), FabricRefusal> {
         return Err(FabricRefusal::OtherKind);
     }
     //= docs/fabric.md#3.6
-    let (body, _appended) = rest.split_first_chunk::<CONTROL_LEN>().ok_or(FabricRefusal::Truncated)?;
-    let control = Control::parse(body, header.sequence)?;
+    let (body, appended) = rest.split_first_chunk::<CONTROL_LEN>().ok_or(FabricRefusal::Truncated)?;
+    let control = Control::parse(body, appended, header.sequence)?;
     //= docs/fabric.md#3.7
     if control.kind != ControlKind::Hello && header.receiver_epoch == 0 {
         return Err(FabricRefusal::Epoch);

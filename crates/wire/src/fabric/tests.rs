@@ -30,6 +30,7 @@ const CONTROL: Control = Control {
     cookie: 0x4142_4344_4546_4748,
     number: 0x6162_6364,
     echo: 0x5152_5354_5556_5758,
+    short_cut: None,
 };
 
 const CONTROL_BYTES: [u8; CONTROL_LEN] = [
@@ -142,7 +143,7 @@ fn refused(change: impl FnOnce(&mut Control)) -> Option<FabricRefusal> {
 fn a_reason_belongs_to_refuse_and_to_nothing_else() {
     assert_eq!(refused(|control| control.reason = Some(RefuseReason::Nodes)), Some(FabricRefusal::Reason));
     assert_eq!(refused(|control| control.kind = ControlKind::Refuse), Some(FabricRefusal::Reason));
-    let mut bytes = emit_control((1, 7), (2, 9), &CONTROL).expect("a good message");
+    let mut bytes = emit_control((1, 7), (2, 9), &CONTROL).expect("a good message").to_vec();
     for (at, value, refusal) in [
         (HEADER_LEN, 0, FabricRefusal::ControlType),
         (HEADER_LEN, 6, FabricRefusal::ControlType),
@@ -208,8 +209,52 @@ fn only_a_hello_may_not_know_whom_it_is_for() {
         let control = Control { kind, reason, ..CONTROL };
         let expected = (kind != ControlKind::Hello).then_some(FabricRefusal::Epoch);
         assert_eq!(emit_control((1, 7), (2, 0), &control).err(), expected, "{kind:?}");
-        let mut bytes = emit_control((1, 7), (2, 9), &control).expect("a good message");
+        let mut bytes = emit_control((1, 7), (2, 9), &control).expect("a good message").to_vec();
         bytes[16..24].fill(0);
         assert_eq!(parse_control(&bytes).err(), expected, "{kind:?}");
+    }
+}
+
+//= docs/fabric.md#7.1 type=test
+//= docs/fabric.md#7.2 type=test
+#[test]
+fn a_short_cut_follows_where_its_bit_says_so() {
+    let tag = Tag::new(0x7172, 0x0073_7475).expect("a tag");
+    let short_cut = ShortCut { port: 4789, tag, heard: true };
+    let control = Control { short_cut: Some(short_cut), ..CONTROL };
+    let mut bytes = emit_control((1, 7), (2, 9), &control).expect("a good message").to_vec();
+    let end = HEADER_LEN + CONTROL_LEN;
+    assert_eq!(bytes[end..], [0x12, 0xB5, 1, 0x71, 0x72, 0x73, 0x74, 0x75]);
+    assert_eq!((bytes[31], bytes[HEADER_LEN + 14]), (40, 0xC0));
+    assert_eq!(parse_control(&bytes).map(|(_, read)| read), Ok(control));
+    // Bits that are not known yet, and what later versions append.
+    bytes[end + 2] = 0xFE;
+    bytes.push(9);
+    bytes[31] = 41;
+    let read = parse_control(&bytes).expect("a good message").1;
+    assert_eq!(read.short_cut, Some(ShortCut { heard: false, ..short_cut }));
+    for zero in [end..end + 2, end + 3..end + 5, end + 5..end + 8] {
+        let mut bytes = bytes.clone();
+        bytes[zero].fill(0);
+        assert_eq!(parse_control(&bytes).err(), Some(FabricRefusal::ShortCut));
+    }
+    bytes.truncate(end + 7);
+    bytes[31] = 39;
+    assert_eq!(parse_control(&bytes).err(), Some(FabricRefusal::Truncated));
+    // Whoever does not know the bit ignores what follows; so does everybody where it is not set.
+    bytes[HEADER_LEN + 14] = 0x80;
+    assert_eq!(parse_control(&bytes).map(|(_, read)| read), Ok(CONTROL));
+    assert_eq!(
+        refused(|control| control.short_cut = Some(ShortCut { port: 0, ..short_cut })),
+        Some(FabricRefusal::ShortCut)
+    );
+}
+
+#[test]
+fn tags_have_forty_bits_and_no_part_is_zero() {
+    assert_eq!((Tag::new(0, 1), Tag::new(1, 0), Tag::new(1, 1 << 24)), (None, None, None));
+    for bits in [0, u64::MAX, 0xffff, 0xfffe, 0x00ff_fffe << 32, 0x00ff_ffff << 32, 0x1234_5678_9abc_def0] {
+        let tag = Tag::of_random(bits);
+        assert_eq!(Tag::new(tag.group(), tag.network()), Some(tag), "{bits:x}");
     }
 }

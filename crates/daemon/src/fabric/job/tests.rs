@@ -2,6 +2,7 @@
 
 use super::{super::tests::saved, Jobs, Ticket, Why, Work};
 use linkbraid_api::Reply;
+use linkbraid_dataplane::HookChoice;
 use std::sync::mpsc;
 use tokio::sync::{mpsc::UnboundedReceiver, oneshot};
 
@@ -21,7 +22,7 @@ fn next(news: &mut UnboundedReceiver<super::Done>) -> super::Done {
 
 #[test]
 fn nobody_waits_for_what_takes_long() {
-    let (mut jobs, mut news) = Jobs::new();
+    let (mut jobs, mut news) = Jobs::new(HookChoice::Auto);
     let (first, go_first, mut reply) = slow(&mut jobs, "fab0");
     let (second, go_second, _) = slow(&mut jobs, "fab1");
     assert!(first != second && news.try_recv().is_err() && !jobs.is_empty());
@@ -42,7 +43,7 @@ fn nobody_waits_for_what_takes_long() {
 
 #[test]
 fn a_thread_that_fails_is_done_all_the_same() {
-    let (mut jobs, mut news) = Jobs::new();
+    let (mut jobs, mut news) = Jobs::new(HookChoice::Auto);
     let ticket = jobs.end(&saved("fab0"), Ok(()), None, || panic!("as it is meant to"));
     let done = next(&mut news);
     assert_eq!(done.ticket, ticket);
@@ -52,7 +53,7 @@ fn a_thread_that_fails_is_done_all_the_same() {
 
 #[test]
 fn who_cannot_join_says_why_and_what_became_of_the_place_before() {
-    let (mut jobs, mut news) = Jobs::new();
+    let (mut jobs, mut news) = Jobs::new(HookChoice::Auto);
     let nowhere = |name: &str, file: &str| {
         let transport = format!("udp:/nowhere/{file}");
         super::SavedFabric { transport, ..saved(name) }
@@ -75,7 +76,7 @@ fn who_cannot_join_says_why_and_what_became_of_the_place_before() {
 
 #[test]
 fn whoever_waits_for_what_is_deleted_meanwhile_is_told() {
-    let (mut jobs, _news) = Jobs::new();
+    let (mut jobs, _news) = Jobs::new(HookChoice::Auto);
     let before = Box::new(saved("fab0"));
     let wanted = super::SavedFabric { transport: "udp:/nowhere/x".into(), ..saved("fab0") };
     let ticket = jobs.join(&wanted, Work::Join(Why::Anew(before)), None).unwrap();

@@ -30,14 +30,18 @@ const DATAGRAM_MAX: usize = 65_507;
 /// Parts of a frame that is sent without a copy: two a piece, and one more where the frame's head ends.
 const PARTS_MAX: usize = 2 * PIECES_MAX + 1;
 
-/// Bytes of a frame that a datagram to `to` can carry.
-pub(super) fn piece_size(own: SocketAddr, to: SocketAddr, mtu: Option<usize>) -> usize {
-    let v6 = own.is_ipv6();
+/// The longest IP packet that the path to `to` takes, as far as the kernel knows and the user allows.
+pub(in crate::udp) fn path(own: SocketAddr, to: SocketAddr, mtu: Option<usize>) -> usize {
     let mut from = own;
     from.set_port(0);
-    let path = UdpSocket::bind(from).and_then(|probe| probe.connect(to).and_then(|()| path_mtu(&probe, v6)));
-    let path = path.unwrap_or(MTU_UNKNOWN).min(mtu.unwrap_or(usize::MAX));
-    let datagram = path.saturating_sub(headers(v6)).min(DATAGRAM_MAX);
+    let path = UdpSocket::bind(from)
+        .and_then(|probe| probe.connect(to).and_then(|()| path_mtu(&probe, own.is_ipv6())));
+    path.unwrap_or(MTU_UNKNOWN).min(mtu.unwrap_or(usize::MAX))
+}
+
+/// Bytes of a frame that a datagram to `to` can carry.
+pub(super) fn piece_size(own: SocketAddr, to: SocketAddr, mtu: Option<usize>) -> usize {
+    let datagram = path(own, to, mtu).saturating_sub(headers(own.is_ipv6())).min(DATAGRAM_MAX);
     datagram.saturating_sub(HEAD).max(FRAME_MAX.div_ceil(PIECES_MAX))
 }
 

@@ -1,7 +1,7 @@
 //! What goes into a link and what comes out.
 
 use crate::session::{Counter, Verdict};
-use linkbraid_wire::fabric::{Control, Offer};
+use linkbraid_wire::fabric::{Control, Offer, ShortCut};
 
 /// What this node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -10,6 +10,8 @@ pub struct Own {
     pub epoch: u64,
     /// What it says of itself.
     pub offer: Offer,
+    /// The port at which it takes frames past the daemons, if it does.
+    pub short_cut: Option<u16>,
 }
 
 /// What is known of a start of a peer that has proven that it lives.
@@ -23,6 +25,8 @@ pub struct Known {
     pub number: u32,
     /// What it says of itself.
     pub offer: Offer,
+    /// How it takes frames past the daemons, if it does.
+    pub short_cut: Option<ShortCut>,
 }
 
 impl Known {
@@ -61,6 +65,11 @@ pub enum LinkInput {
     Gone,
     /// This node's offer is another one.
     Changed,
+    /// Whether frames come by the short cut.
+    Heard {
+        /// They do.
+        heard: bool,
+    },
     /// This node stops.
     Stop,
 }

@@ -19,7 +19,7 @@ impl End {
     fn new(epoch: u64) -> End {
         let mut cookies = epoch * 100;
         let link = Link::new(&mut || draw(&mut cookies));
-        End { own: Own { epoch, offer: OFFER }, link, cookies }
+        End { own: Own { epoch, offer: OFFER, short_cut: None }, link, cookies }
     }
 
     fn handle(&mut self, input: LinkInput) -> Vec<Effect> {
@@ -131,7 +131,8 @@ impl End {
     fn link_says(&self) -> Control {
         let Link { cookie, number, .. } = self.link;
         let echo = self.link.peer().map_or(0, |peer| peer.cookie);
-        Control { kind: ControlKind::Alive, reason: None, offer: self.own.offer, cookie, number, echo }
+        let (kind, offer) = (ControlKind::Alive, self.own.offer);
+        Control { kind, reason: None, offer, cookie, number, echo, short_cut: None }
     }
 }
 
@@ -425,3 +426,5 @@ fn a_start_that_another_one_followed_does_not_come_back() {
     let accept = sent(&c.hears(&a, hello))[0];
     assert_eq!(verdicts(&a.hears(&c, accept)), [Verdict::Up { epoch: 3 }]);
 }
+
+mod short_cut;

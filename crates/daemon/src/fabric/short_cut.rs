@@ -1,0 +1,307 @@
+//! The short cut of a fabric over UDP: the kernel's VXLAN carries frames past the daemon, where both ends want that
+//! (`docs/fabric.md`, section 7).
+//!
+//! It is made and removed on threads that may wait ([`super::job`]); what opens and closes the ways is the session's thread. A
+//! node that cannot have it works as without it, and says why.
+
+mod device;
+mod probe;
+
+pub(super) use device::sweep;
+
+use super::saved::SavedFabric;
+use device::Device;
+use linkbraid_dataplane::{self as dataplane, HookChoice, WAY_REASONS, WayCounts, WayEnds, WayIn, WayOut};
+use linkbraid_fabric::{Address, Join, ShortCut as Plan, engine::derive_mac};
+use linkbraid_proto::{Time, session::Session};
+use linkbraid_wire::fabric::Tag;
+use probe::Prober;
+use std::time::Duration;
+
+/// An Ethernet header.
+const ETHERNET: usize = 14;
+/// How often a node is asked whether frames arrive, and whether they do is looked at...
+const EVERY: Duration = Duration::from_secs(1);
+/// ...and how often right after its link came up, for so long.
+const SOON: Duration = Duration::from_millis(50);
+const EARLY: Duration = Duration::from_secs(2);
+/// Frames have come lately if one did in this time.
+const LATELY: Duration = Duration::from_secs(3);
+
+/// The short cut of one start of a node.
+pub(super) struct ShortCut {
+    port: u16,
+    state: State,
+    /// The MTU of the interface.
+    mtu: u32,
+    peers: Vec<Peer>,
+}
+
+enum State {
+    On(Box<On>),
+    /// Why not.
+    Off(String),
+}
+
+struct On {
+    plan: Plan,
+    prober: Prober,
+    // The programs go before the device that they serve.
+    programs: dataplane::ShortCut,
+    device: Device,
+}
+
+/// What is held of one node.
+#[derive(Debug, Clone, Copy, Default)]
+struct Peer {
+    /// What its frames must carry, as the kernel knows.
+    tag: Option<Tag>,
+    /// The way to it, as the kernel knows.
+    out: Option<WayOut>,
+    /// The longest frame that the path takes.
+    room: usize,
+    /// Since when it has a tag.
+    since: Time,
+    /// What had come at the last look, and when something new had.
+    came: u64,
+    heard: Option<Time>,
+    look_at: Time,
+    probe_at: Time,
+}
+
+/// Why a way cannot be had: `CAUSE` of a line.
+type Off = String;
+
+impl ShortCut {
+    /// Makes what the transport asks for; none where it asks for none. Takes some milliseconds.
+    pub(super) fn make(saved: &SavedFabric, address: &Address, tap: u32, hook: HookChoice) -> Option<Self> {
+        let join = Join { node: saved.node, nodes: saved.nodes, queues: saved.queues };
+        let plan = match address.short_cut(&join) {
+            Ok(plan) => plan?,
+            Err(error) => return Some(Self::with(saved, 0, State::Off(error.cause))),
+        };
+        let port = plan.port();
+        let state = on(saved, plan, tap, hook).map_or_else(State::Off, |on| State::On(Box::new(on)));
+        if let State::Off(cause) = &state {
+            // A killed daemon may have left its program.
+            let _ = dataplane::ShortCut::clean(tap);
+            tracing::warn!(fabric = %saved.name, %cause, "frames do not go by VXLAN");
+        }
+        Some(Self::with(saved, port, state))
+    }
+
+    fn with(saved: &SavedFabric, port: u16, state: State) -> Self {
+        let peers = vec![Peer::default(); saved.nodes.into()];
+        Self { port, state, mtu: saved.mtu, peers }
+    }
+
+    /// Its port, while it can be had.
+    pub(super) fn port(&self) -> Option<u16> {
+        matches!(self.state, State::On(_)).then_some(self.port)
+    }
+
+    /// Its port, whether it can be had or not.
+    pub(super) fn wanted(&self) -> u16 {
+        self.port
+    }
+
+    /// Why it cannot be had.
+    pub(super) fn off(&self) -> Option<&str> {
+        match &self.state {
+            State::On(_) => None,
+            State::Off(cause) => Some(cause),
+        }
+    }
+
+    /// The hook that its programs sit on.
+    pub(super) fn hook(&self) -> Option<dataplane::Hook> {
+        match &self.state {
+            State::On(on) => Some(on.programs.hook()),
+            State::Off(_) => None,
+        }
+    }
+
+    /// The MTU of the interface is another one.
+    pub(super) fn set_mtu(&mut self, mtu: u32) {
+        self.mtu = mtu;
+    }
+
+    /// Opens and closes the ways of a node as the session wants it. Before a link that went down counts as down, and before a
+    /// node hears of its tag.
+    pub(super) fn fit(&mut self, session: &Session, node: u16, now: Time) {
+        let mtu = self.mtu as usize;
+        let (State::On(on), Some(peer)) = (&self.state, self.peers.get_mut(usize::from(node))) else {
+            return;
+        };
+        let fitted = on.fit(peer, session, node, mtu, now);
+        if let Err(error) = fitted {
+            self.fail(format!("the kernel refuses a way: {error}"));
+        }
+    }
+
+    /// Closes all ways.
+    pub(super) fn close(&mut self) {
+        if let State::On(on) = &self.state {
+            for node in 0..self.peers.len() as u16 {
+                // What cannot be closed goes with the programs.
+                let _ = on.programs.set_out(node, None);
+                let _ = on.programs.set_in(node, None);
+            }
+        }
+        self.peers.fill(Peer::default());
+    }
+
+    /// It is over until the next start.
+    fn fail(&mut self, cause: String) {
+        tracing::warn!(%cause, "frames do not go by VXLAN any more");
+        self.close();
+        self.state = State::Off(cause);
+    }
+
+    /// Looks whether frames come, and asks whether they arrive. For whom the first changed, and to what.
+    pub(super) fn look(&mut self, session: &Session, now: Time) -> Vec<(u16, bool)> {
+        let mtu = self.mtu as usize;
+        let State::On(on) = &self.state else { return Vec::new() };
+        if !on.device.is_there() {
+            self.fail(
+                "its VXLAN device was deleted or set down; the next start of the fabric makes it anew".into(),
+            );
+            return Vec::new();
+        }
+        let mut news = Vec::new();
+        for (node, peer) in (0..).zip(&mut self.peers) {
+            if peer.tag.is_some() && peer.look_at <= now {
+                let before = peer.hears(now);
+                peer.came = on.programs.counts(node).map_or(peer.came, |counts| peer.count(&counts, now));
+                let heard = peer.hears(now);
+                peer.look_at = now + if heard { EVERY } else { peer.patience(now) };
+                if heard != before || heard != session.hears(node) {
+                    news.push((node, heard));
+                }
+            }
+            let theirs = session.short_cut(node).filter(|theirs| theirs.port == self.port);
+            if let Some(theirs) = theirs.filter(|_| peer.tag.is_some() && peer.probe_at <= now) {
+                peer.probe_at = now + if theirs.heard { EVERY } else { peer.patience(now) };
+                peer.room = on.plan.room(node);
+                if let Some(address) = on.plan.address(node) {
+                    on.prober.ask((address, self.port), theirs.tag, peer.room.min(mtu + ETHERNET));
+                }
+                // The path may take less than it did.
+                if on.fit(peer, session, node, mtu, now).is_err() {
+                    peer.out = None;
+                }
+            }
+        }
+        news
+    }
+
+    /// What went by it to a node and came from it.
+    pub(super) fn counts(&self, node: u16) -> WayCounts {
+        match &self.state {
+            State::On(on) => on.programs.counts(node).unwrap_or_default(),
+            State::Off(_) => WayCounts::default(),
+        }
+    }
+
+    /// Name, whether it is a drop, a sentence, and how often.
+    pub(super) fn reasons(&self) -> impl Iterator<Item = (&'static str, bool, &'static str, u64)> {
+        let counts = match &self.state {
+            State::On(on) => on.programs.reasons().unwrap_or_default(),
+            State::Off(_) => Default::default(),
+        };
+        WAY_REASONS.into_iter().zip(counts).map(|((name, drops, text), count)| (name, drops, text, count))
+    }
+
+    /// Whether frames to a node go by it, and if not, or not all, why.
+    pub(super) fn says(&self, session: &Session, node: u16) -> (bool, String) {
+        let (State::On(_), Some(peer)) = (&self.state, self.peers.get(usize::from(node))) else {
+            return (false, String::new());
+        };
+        let frame = self.mtu as usize + ETHERNET;
+        match session.short_cut(node) {
+            _ if session.tag(node).is_none() => (false, String::new()),
+            None => (false, "it takes no frames by VXLAN".into()),
+            Some(theirs) if theirs.port != self.port => {
+                (false, format!("its VXLAN has UDP port {}, this node's {}", theirs.port, self.port))
+            }
+            Some(theirs) if !theirs.heard => {
+                (false, format!("no frame by VXLAN arrives there (UDP port {})", self.port))
+            }
+            Some(_) if peer.room < frame => {
+                let mtu = peer.room.saturating_sub(ETHERNET);
+                (true, format!("only frames that fit: the path takes those of MTU {mtu}"))
+            }
+            Some(_) => (true, String::new()),
+        }
+    }
+}
+
+impl On {
+    fn fit(
+        &self,
+        peer: &mut Peer,
+        session: &Session,
+        node: u16,
+        mtu: usize,
+        now: Time,
+    ) -> dataplane::Result<()> {
+        let address = self.plan.address(node);
+        let tag = session.tag(node).filter(|_| address.is_some());
+        //= docs/fabric.md#7.3
+        if tag != peer.tag {
+            let way = |(tag, remote): (Tag, _)| WayIn { remote, tag: (tag.network(), tag.group()) };
+            self.programs.set_in(node, tag.zip(address).map(way).as_ref())?;
+            let came = self.programs.counts(node).map_or(0, |counts| counts.rx_frames + counts.probes);
+            let room = if tag.is_some() { self.plan.room(node) } else { 0 };
+            *peer =
+                Peer { tag, out: peer.out, room, since: now, came, look_at: now, probe_at: now, heard: None };
+        }
+        //= docs/fabric.md#7.5
+        let theirs = session.short_cut(node);
+        let open = theirs.filter(|theirs| theirs.heard && theirs.port == self.plan.port() && tag.is_some());
+        let way = |(theirs, remote): (linkbraid_wire::fabric::ShortCut, _)| WayOut {
+            remote,
+            tag: (theirs.tag.network(), theirs.tag.group()),
+            room: peer.room as u32,
+            frame: (mtu + ETHERNET) as u32,
+        };
+        let out = open.zip(address).map(way);
+        if out != peer.out {
+            self.programs.set_out(node, out.as_ref())?;
+            peer.out = out;
+        }
+        Ok(())
+    }
+}
+
+impl Peer {
+    /// Takes note of what has come; how much that is.
+    fn count(&mut self, counts: &WayCounts, now: Time) -> u64 {
+        let came = counts.rx_frames + counts.probes;
+        if came != self.came {
+            self.heard = Some(now);
+        }
+        came
+    }
+
+    fn hears(&self, now: Time) -> bool {
+        self.heard.is_some_and(|at| now.since(at) < LATELY)
+    }
+
+    fn patience(&self, now: Time) -> Duration {
+        if now.since(self.since) < EARLY { SOON } else { EVERY }
+    }
+}
+
+/// Makes the device, and puts the programs in their places.
+fn on(saved: &SavedFabric, plan: Plan, tap: u32, hook: HookChoice) -> Result<On, Off> {
+    if plan.address(saved.node).is_none() {
+        return Err("addresses of one link alone (fe80::/10) cannot be had by VXLAN".into());
+    }
+    let device = Device::make(&saved.name, tap, plan.port())?;
+    let mac = derive_mac(saved.number, saved.node);
+    let ends = WayEnds { tap, vxlan: device.index(), mac, local: plan.own() };
+    let prober = Prober::new(&plan, mac)?;
+    let programs = dataplane::ShortCut::new(&ends, hook).map_err(|error| error.to_string())?;
+    Ok(On { plan, prober, programs, device })
+}

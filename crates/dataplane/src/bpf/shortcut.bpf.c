@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * The short cut of a fabric: two programs on the tc hooks that move frames between the fabric's interface and a VXLAN device
+ * whose frames say themselves where they go ("external"). No byte of them enters user space.
+ *
+ *   lb_way_out   on the interface, egress: a frame to a peer that is up and takes it gets the peer's address and tag, and leaves by
+ *                the VXLAN device; all others go on to the queues
+ *   lb_way_in    on the VXLAN device, ingress: what carries the tag of a peer that is up comes in by the interface; nothing
+ *                else comes in at all
+ *
+ * They only follow tables that the daemon writes. While it is dead, nothing goes and nothing comes.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "shortcut.h"
+
+/* struct vxlan_metadata, include/net/vxlan.h */
+struct lb_vxlan_metadata {
+	__u32 gbp;
+};
+
+/* Written by the daemon before it loads the programs. */
+const volatile struct lb_way_config way SEC(".rodata.way") = {};
+
+/* By node. A row is replaced whole: nobody sees half of one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LB_NODES_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_way_out);
+} lb_ways_out SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LB_NODES_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_way_in);
+} lb_ways_in SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LB_NODES_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_way_counts);
+} lb_way_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LB_WAY_REASONS);
+	__type(key, __u32);
+	__type(value, __u64);
+} lb_way_reasons SEC(".maps");
+
+/* As lb_holder in maps.bpf.h: the kernel takes the socket out when the daemon dies, however it dies. */
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} lb_way_holder SEC(".maps");
+
+static __always_inline int count(enum lb_way_reason reason, int verdict)
+{
+	__u32 key = reason;
+	__u64 *counter = bpf_map_lookup_elem(&lb_way_reasons, &key);
+
+	if (counter)
+		++*counter;
+	return verdict;
+}
+
+static __always_inline int lives(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&lb_way_holder, &zero) != NULL;
+}
+
+static __always_inline __u64 flags(void)
+{
+	return way.v6 ? BPF_F_TUNINFO_IPV6 : 0;
+}
+
+/* The node that a derived address of this fabric belongs to; LB_NODES_MAX if it is none. */
+static __always_inline __u32 node_of(const __u8 *mac)
+{
+	__u32 node = mac[4] << 8 | mac[5];
+
+	for (int i = 0; i < 4; i++)
+		if (mac[i] != way.mac[i])
+			return LB_NODES_MAX;
+	return node < LB_NODES_MAX ? node : LB_NODES_MAX;
+}
+
+static __always_inline int is_own(const __u8 *mac)
+{
+	for (int i = 0; i < 6; i++)
+		if (mac[i] != way.mac[i])
+			return 0;
+	return 1;
+}
+
+static __always_inline int is_zero(const __u8 *mac)
+{
+	return !(mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]);
+}
+
+/* The longest frame that comes of this buffer. */
+static __always_inline __u32 longest(const struct __sk_buff *skb, const struct lb_way_out *out)
+{
+	__u32 segment;
+
+	if (!skb->gso_size)
+		return skb->len;
+	segment = ETH_HLEN + LB_SEGMENT_HEADERS + skb->gso_size;
+	return segment < out->frame ? segment : out->frame;
+}
+
+SEC("tcx/egress")
+int lb_way_out(struct __sk_buff *skb)
+{
+	const struct ethhdr *eth = (void *)(long)skb->data;
+	struct lb_vxlan_metadata metadata = {};
+	const struct lb_way_out *out;
+	struct lb_way_counts *counts;
+	struct bpf_tunnel_key key = {};
+	__u32 node;
+	__u64 bytes;
+
+	/* With a tag of a VLAN beside it, or in it, a frame is longer than the interface's MTU says. */
+	if ((void *)(eth + 1) > (void *)(long)skb->data_end || skb->vlan_present ||
+	    eth->h_proto == bpf_htons(ETH_P_8021Q) || eth->h_proto == bpf_htons(ETH_P_8021AD))
+		return TC_ACT_UNSPEC;
+	//= docs/fabric.md#7.5
+	node = node_of(eth->h_dest);
+	if (node == LB_NODES_MAX || !is_own(eth->h_source))
+		return TC_ACT_UNSPEC;
+	out = bpf_map_lookup_elem(&lb_ways_out, &node);
+	if (!out || !lives())
+		return TC_ACT_UNSPEC;
+	if (longest(skb, out) > out->room)
+		return count(LB_WAY_LONG, TC_ACT_UNSPEC);
+	key.tunnel_id = out->network;
+	key.tunnel_ttl = 64;
+	for (int i = 0; i < 4; i++) {
+		key.remote_ipv6[i] = out->remote[i];
+		key.local_ipv6[i] = way.local[i];
+	}
+	metadata.gbp = out->group;
+	bytes = skb->len;
+	/* IPv6 wants a checksum of the outer datagram, IPv4 does without, as the kernel's own VXLAN does. */
+	if (bpf_skb_set_tunnel_key(skb, &key, sizeof(key),
+				   flags() | BPF_F_DONT_FRAGMENT | (way.v6 ? 0 : BPF_F_ZERO_CSUM_TX)) ||
+	    bpf_skb_set_tunnel_opt(skb, &metadata, sizeof(metadata)))
+		return count(LB_WAY_REFUSED, TC_ACT_UNSPEC);
+	counts = bpf_map_lookup_elem(&lb_way_counts, &node);
+	if (counts) {
+		counts->tx_frames++;
+		counts->tx_bytes += bytes;
+	}
+	return bpf_redirect(way.vxlan, 0);
+}
+
+SEC("tcx/ingress")
+int lb_way_in(struct __sk_buff *skb)
+{
+	const struct ethhdr *eth = (void *)(long)skb->data;
+	struct lb_vxlan_metadata metadata = {};
+	const struct lb_way_in *in;
+	struct lb_way_counts *counts;
+	struct bpf_tunnel_key key = {};
+	__u32 node;
+	int probes;
+
+	if ((void *)(eth + 1) > (void *)(long)skb->data_end)
+		return count(LB_WAY_SHORT, TC_ACT_SHOT);
+	if (!lives())
+		return count(LB_WAY_DEAD, TC_ACT_SHOT);
+	//= docs/fabric.md#7.6
+	node = node_of(eth->h_source);
+	probes = is_zero(eth->h_dest);
+	if (node == LB_NODES_MAX || !(probes || is_own(eth->h_dest)))
+		return count(LB_WAY_MAC, TC_ACT_SHOT);
+	if (bpf_skb_get_tunnel_key(skb, &key, sizeof(key), flags()))
+		return count(LB_WAY_SHORT, TC_ACT_SHOT);
+	in = bpf_map_lookup_elem(&lb_ways_in, &node);
+	/* Without a group there is no such option. */
+	if (!in || in->network != key.tunnel_id ||
+	    bpf_skb_get_tunnel_opt(skb, &metadata, sizeof(metadata)) < 0 || (__u16)metadata.gbp != in->group)
+		return count(LB_WAY_TAG, TC_ACT_SHOT);
+	if (key.remote_ipv6[0] != in->remote[0] ||
+	    (way.v6 && (key.remote_ipv6[1] != in->remote[1] || key.remote_ipv6[2] != in->remote[2] ||
+			key.remote_ipv6[3] != in->remote[3])))
+		return count(LB_WAY_ADDRESS, TC_ACT_SHOT);
+	counts = bpf_map_lookup_elem(&lb_way_counts, &node);
+	if (!counts)
+		return count(LB_WAY_MAC, TC_ACT_SHOT);
+	//= docs/fabric.md#7.7
+	if (probes) {
+		counts->probes++;
+		return TC_ACT_SHOT;
+	}
+	counts->rx_frames++;
+	counts->rx_bytes += skb->len;
+	return bpf_redirect(way.tap, BPF_F_INGRESS);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

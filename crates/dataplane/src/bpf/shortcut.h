@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the programs of a fabric's short cut and the daemon share; crates/dataplane/src/short_cut/raw.rs repeats the layouts and
+ * asserts their sizes. Numbers are in host byte order, MACs and IPv6 addresses in wire order.
+ */
+#ifndef LB_SHORTCUT_H
+#define LB_SHORTCUT_H
+
+#include <linux/types.h>
+
+/* Nodes of one fabric. */
+#define LB_NODES_MAX 512
+/* Headers of a segment behind its Ethernet header, at most: IPv6 or IPv4 with options, and TCP with options. */
+#define LB_SEGMENT_HEADERS 120
+
+/* What does not change while the node runs. */
+struct lb_way_config {
+	/* The address that is derived for this node. */
+	__u8 mac[6];
+	/* Whether nodes have IPv6 addresses. */
+	__u8 v6;
+	__u8 pad;
+	/* The fabric's interface. */
+	__u32 tap;
+	/* The VXLAN device. */
+	__u32 vxlan;
+	/* This node's own address: IPv4 in the first word, in host order; IPv6 in all four, in wire order. */
+	__u32 local[4];
+};
+
+/* The way to a peer. */
+struct lb_way_out {
+	/* As in lb_way_config. */
+	__u32 remote[4];
+	/* What the peer wants its frames to carry. */
+	__u32 network;
+	__u32 group;
+	/* The longest frame that the path takes, and that the interface sends, both with the Ethernet header, in bytes. */
+	__u32 room;
+	__u32 frame;
+};
+
+/* The way from a peer. */
+struct lb_way_in {
+	/* As in lb_way_config. */
+	__u32 remote[4];
+	/* What its frames must carry. */
+	__u32 network;
+	__u32 group;
+};
+
+/* What went by it, for each peer. */
+struct lb_way_counts {
+	__u64 tx_frames;
+	__u64 tx_bytes;
+	__u64 rx_frames;
+	__u64 rx_bytes;
+	/* Frames that ask whether they arrive. */
+	__u64 probes;
+};
+
+/* Why a frame did not go by it, or was dropped. Numbers are never reused. */
+enum lb_way_reason {
+	/* Passed on to the queues: the path takes less. */
+	LB_WAY_LONG,
+	/* Passed on to the queues: the kernel does not take the tag. */
+	LB_WAY_REFUSED,
+	/* Dropped: no Ethernet frame, or none that came through VXLAN. */
+	LB_WAY_SHORT,
+	/* Dropped: the addresses are not those of a peer and of this node. */
+	LB_WAY_MAC,
+	/* Dropped: the peer is not up, or the tag is not the one that it was given. */
+	LB_WAY_TAG,
+	/* Dropped: it came from another address than the peer's. */
+	LB_WAY_ADDRESS,
+	/* Dropped: the daemon is dead. */
+	LB_WAY_DEAD,
+	LB_WAY_REASONS,
+};
+
+#endif

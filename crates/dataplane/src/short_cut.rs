@@ -1,0 +1,276 @@
+//! The short cut of a fabric: frames between its interface and a VXLAN device, moved by `bpf/shortcut.bpf.c`.
+//!
+//! An object of its own for each start of a node. Nothing of it is pinned: what the programs follow goes with the process, and on
+//! a tcx hook so do they. A clsact filter stays on the interface, but lets everything pass to the queues from then on.
+
+mod raw;
+
+use crate::{
+    HookChoice,
+    error::{Error, Result},
+    hook::{Attachment, Hook, Side, remove_bare},
+    load_patiently_with,
+};
+use bytemuck::Pod;
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder};
+use raw::{RawConfig, RawCounts, RawIn, RawOut};
+use std::{
+    net::IpAddr,
+    os::fd::{AsRawFd as _, OwnedFd},
+};
+
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shortcut.bpf.o"));
+
+/// The section that holds `way`.
+const CONFIG: &str = ".rodata.way";
+const HOLDER: &str = "lb_way_holder";
+const OUT: &str = "lb_ways_out";
+const IN: &str = "lb_ways_in";
+const COUNTS: &str = "lb_way_counts";
+const REASONS: &str = "lb_way_reasons";
+
+/// Why frames did not go by the short cut, or were dropped there: name, whether dropped, a sentence. By the numbers of
+/// `enum lb_way_reason`, never changed.
+pub const WAY_REASONS: [(&str, bool, &str); 7] = [
+    ("long", false, "frames that went by the queues because the path takes less"),
+    ("refused", false, "frames that went by the queues because the kernel did not take their tag"),
+    ("drop_short", true, "what came to the VXLAN device and was no frame in VXLAN"),
+    ("drop_mac", true, "frames whose addresses are not those of another node and of this one"),
+    ("drop_tag", true, "frames of a node that is not up, or without the tag that it was given"),
+    ("drop_address", true, "frames that came from another address than their node's"),
+    ("drop_dead", true, "frames that came while no daemon ran"),
+];
+
+/// What a node's short cut stands between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WayEnds {
+    /// The fabric's interface.
+    pub tap: u32,
+    /// The VXLAN device.
+    pub vxlan: u32,
+    /// The address that is derived for this node.
+    pub mac: [u8; 6],
+    /// This node's own address; those of all peers are of its family.
+    pub local: IpAddr,
+}
+
+/// The way to a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WayOut {
+    /// Its address.
+    pub remote: IpAddr,
+    /// The VXLAN network and the group that its frames must carry.
+    pub tag: (u32, u16),
+    /// The longest frame that the path takes, with its Ethernet header, in bytes.
+    pub room: u32,
+    /// The longest that the interface sends.
+    pub frame: u32,
+}
+
+/// The way from a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WayIn {
+    /// Its address.
+    pub remote: IpAddr,
+    /// The VXLAN network and the group that its frames must carry.
+    pub tag: (u32, u16),
+}
+
+/// What went by the short cut to one peer and from it: frames as the interface has them, bytes with Ethernet headers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WayCounts {
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Bytes of them.
+    pub tx_bytes: u64,
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Bytes of them.
+    pub rx_bytes: u64,
+    /// Frames received that only ask whether they arrive.
+    pub probes: u64,
+}
+
+impl WayCounts {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            tx_frames: self.tx_frames + other.tx_frames,
+            tx_bytes: self.tx_bytes + other.tx_bytes,
+            rx_frames: self.rx_frames + other.rx_frames,
+            rx_bytes: self.rx_bytes + other.rx_bytes,
+            probes: self.probes + other.probes,
+        }
+    }
+}
+
+/// The programs in their places. They leave them when it is dropped.
+pub struct ShortCut {
+    // Links go before their programs.
+    attached: Vec<Attachment>,
+    maps: [MapHandle; 4],
+    hook: Hook,
+    _object: Object,
+    /// Is in the map [`HOLDER`] for as long as this process lives.
+    _holder: Option<OwnedFd>,
+}
+
+impl ShortCut {
+    /// Loads the programs and attaches them. No frame goes by them before [`ShortCut::set_out`] and [`ShortCut::set_in`].
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn new(ends: &WayEnds, choice: HookChoice) -> Result<Self> {
+        let holder = crate::holder();
+        let object = load_patiently_with(|| load(ends, holder.is_some()))?;
+        let map = |name: &'static str| {
+            let map = object.maps().find(|map| map.name() == name).ok_or(Error::Missing(name))?;
+            MapHandle::try_from(&map).map_err(Error::Load)
+        };
+        if let Some(holder) = &holder {
+            map(HOLDER)?
+                .update(&0u32.to_ne_bytes(), &holder.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+                .map_err(|cause| Error::Map { map: HOLDER, cause })?;
+        }
+        let maps = [map(OUT)?, map(IN)?, map(COUNTS)?, map(REASONS)?];
+        let attach =
+            |name, ifindex, side| Attachment::bare(&crate::program(&object, name)?, ifindex, side, choice);
+        // Whoever receives comes first.
+        let inward = attach("lb_way_in", ends.vxlan, Side::Ingress)?;
+        let outward = attach("lb_way_out", ends.tap, Side::Egress)?;
+        let hook = outward.hook();
+        Ok(Self { attached: vec![outward, inward], maps, hook, _object: object, _holder: holder })
+    }
+
+    /// The hook that the programs sit on.
+    pub fn hook(&self) -> Hook {
+        self.hook
+    }
+
+    /// Opens or closes the way to a peer.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_out(&self, node: u16, way: Option<&WayOut>) -> Result<()> {
+        let raw = way.map(|way| RawOut {
+            remote: words(way.remote),
+            network: way.tag.0,
+            group: way.tag.1.into(),
+            room: way.room,
+            frame: way.frame,
+        });
+        self.set(0, OUT, node, raw)
+    }
+
+    /// Opens or closes the way from a peer.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_in(&self, node: u16, way: Option<&WayIn>) -> Result<()> {
+        let raw =
+            way.map(|way| RawIn { remote: words(way.remote), network: way.tag.0, group: way.tag.1.into() });
+        self.set(1, IN, node, raw)
+    }
+
+    fn set<V: Pod>(&self, at: usize, map: &'static str, node: u16, row: Option<V>) -> Result<()> {
+        let key = u32::from(node).to_ne_bytes();
+        let done = match row {
+            Some(row) => self.maps[at].update(&key, bytemuck::bytes_of(&row), MapFlags::ANY),
+            None => match self.maps[at].delete(&key) {
+                Err(cause) if cause.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
+                done => done,
+            },
+        };
+        done.map_err(|cause| Error::Map { map, cause })
+    }
+
+    /// What went to a peer and came from it.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn counts(&self, node: u16) -> Result<WayCounts> {
+        let cpus: Vec<RawCounts> = self.row(2, COUNTS, node.into())?;
+        Ok(cpus.iter().fold(WayCounts::default(), |sum, cpu| {
+            let RawCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = *cpu;
+            sum.and(WayCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes })
+        }))
+    }
+
+    /// How often each of [`WAY_REASONS`] was met.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn reasons(&self) -> Result<[u64; WAY_REASONS.len()]> {
+        let mut all = [0; WAY_REASONS.len()];
+        for (number, count) in (0..).zip(&mut all) {
+            *count = self.row::<u64>(3, REASONS, number)?.iter().sum();
+        }
+        Ok(all)
+    }
+
+    fn row<V: Pod>(&self, at: usize, map: &'static str, key: u32) -> Result<Vec<V>> {
+        let failed = |cause| Error::Map { map, cause };
+        let cpus = self.maps[at].lookup_percpu(&key.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+        let cpus = cpus.ok_or(Error::Missing(map))?;
+        let read = |bytes: &Vec<u8>| {
+            let bytes = bytes.get(..size_of::<V>())?;
+            bytemuck::try_pod_read_unaligned(bytes).ok()
+        };
+        cpus.iter().map(|bytes| read(bytes).ok_or(Error::Missing(map))).collect()
+    }
+
+    /// Takes off the filter that a daemon which was killed left on an interface, if it did.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn clean(tap: u32) -> Result<()> {
+        remove_bare(tap, Side::Egress)
+    }
+}
+
+impl Drop for ShortCut {
+    fn drop(&mut self) {
+        for attached in self.attached.drain(..) {
+            // An interface that is gone took its program along, and what stays there lets everything pass.
+            let _ = attached.detach();
+        }
+    }
+}
+
+fn load(ends: &WayEnds, holds: bool) -> Result<Object> {
+    let mut open = ObjectBuilder::default()
+        .name("lb_shortcut")
+        .and_then(|builder| builder.open_memory(OBJECT))
+        .map_err(Error::Load)?;
+    let raw = RawConfig {
+        mac: ends.mac,
+        v6: ends.local.is_ipv6().into(),
+        pad: 0,
+        tap: ends.tap,
+        vxlan: ends.vxlan,
+        local: words(ends.local),
+    };
+    for mut map in open.maps_mut() {
+        if map.name() == HOLDER && !holds {
+            map.set_type(MapType::Array).map_err(Error::Load)?;
+        }
+        if map.name() == CONFIG {
+            let raw = bytemuck::bytes_of(&raw);
+            let value = map.initial_value_mut().and_then(|value| value.get_mut(..raw.len()));
+            value.ok_or(Error::Missing(CONFIG))?.copy_from_slice(raw);
+        }
+    }
+    open.load().map_err(Error::Load)
+}
+
+/// As `struct bpf_tunnel_key` has it: IPv4 in host order, IPv6 as it stands in packets.
+fn words(address: IpAddr) -> [u32; 4] {
+    match address {
+        IpAddr::V4(v4) => [v4.to_bits(), 0, 0, 0],
+        IpAddr::V6(v6) => {
+            let octets = v6.octets();
+            std::array::from_fn(|at| u32::from_ne_bytes(std::array::from_fn(|byte| octets[4 * at + byte])))
+        }
+    }
+}

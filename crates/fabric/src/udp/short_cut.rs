@@ -1,0 +1,88 @@
+//! What the kernel needs to carry frames past the daemon: who is where, on which port, and how long packets may be.
+
+use super::{port::path, socket::send_whole};
+use crate::{Error, Join, Result, directory::Directory};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+/// Bytes before a frame on its way through VXLAN: IP, UDP and VXLAN headers.
+const HEAD_V4: usize = 20 + 8 + 8;
+const HEAD_V6: usize = 40 + 8 + 8;
+
+/// Where the kernels of the nodes meet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShortCut {
+    port: u16,
+    node: u16,
+    mtu: Option<usize>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl ShortCut {
+    pub(super) fn new(
+        name: &str,
+        directory: &Directory,
+        join: &Join,
+        port: u16,
+        mtu: Option<usize>,
+    ) -> Result<Self> {
+        let addresses = directory.0.clone();
+        let own = addresses[usize::from(join.node)];
+        let refuse = |cause: String, hint: String| {
+            Err(Error::new(name, "cannot use this transport", cause).hint(hint))
+        };
+        // Another node may be on this very machine.
+        let taken = addresses.iter().position(|address| {
+            address.ip() == own.ip() && (address.port()..=address.port() + (join.queues - 1)).contains(&port)
+        });
+        if let Some(node) = taken {
+            let free = if port == 4789 { 4790 } else { 4789 };
+            return refuse(
+                format!("UDP port {port} is that of node {node} itself, VXLAN needs one of its own"),
+                format!("--transport {}", name.replace(&format!("vxlan={port}"), &format!("vxlan={free}"))),
+            );
+        }
+        Ok(Self { port, node: join.node, mtu, addresses })
+    }
+
+    /// The UDP port of VXLAN, the same on all nodes.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// This node's own address.
+    #[must_use]
+    pub fn own(&self) -> IpAddr {
+        self.addresses[usize::from(self.node)].ip()
+    }
+
+    /// The address of a node; none if there is no such node, or if a packet to it would need to know the interface, too.
+    #[must_use]
+    pub fn address(&self, node: u16) -> Option<IpAddr> {
+        let address = self.addresses.get(usize::from(node))?.ip();
+        match address {
+            IpAddr::V6(v6) if v6.is_unicast_link_local() => None,
+            address => Some(address),
+        }
+    }
+
+    /// A socket at this node's own address that sends nothing longer than the path takes, and waits for nothing.
+    ///
+    /// # Errors
+    /// The address is not here, or the kernel has no descriptors left.
+    pub fn socket(&self) -> std::io::Result<UdpSocket> {
+        let socket = UdpSocket::bind((self.own(), 0))?;
+        socket.set_nonblocking(true)?;
+        send_whole(&socket, self.own().is_ipv6())?;
+        Ok(socket)
+    }
+
+    /// The longest frame, with its Ethernet header, that the path to a node takes now, as far as the kernel knows. Asks it.
+    #[must_use]
+    pub fn room(&self, node: u16) -> usize {
+        let own = self.addresses[usize::from(self.node)];
+        let Some(to) = self.addresses.get(usize::from(node)) else { return 0 };
+        let head = if own.is_ipv6() { HEAD_V6 } else { HEAD_V4 };
+        path(own, *to, self.mtu).saturating_sub(head)
+    }
+}
