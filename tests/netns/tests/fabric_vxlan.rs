@@ -1,0 +1,310 @@
+//! Frames of a fabric over UDP that go by the kernel's own VXLAN, and all that sends them by the queues again.
+
+mod nodes;
+
+use linkbraid_api::{CounterRecord, FabricPeerVxlanRecord, NodeState};
+use linkbraid_lab::{wait_for, wait_until};
+use linkbraid_netns_tests::{SOON, check_hint, traffic};
+use nodes::Nodes;
+use std::{
+    net::UdpSocket,
+    time::{Duration, Instant},
+};
+
+const PORT: u16 = 4789;
+/// Fits with what VXLAN puts before it.
+const MTU: &str = "--mtu 1450";
+
+/// `fabric add` on one host; `more` follows the file in the transport.
+#[track_caller]
+fn add(nodes: &Nodes, node: usize, more: &str, options: &str) {
+    let (transport, count) = (nodes.transport("udp"), nodes.names.len());
+    let line =
+        format!("fabric add fab0 --node {node} --nodes {count} --transport {transport}{more} {options}");
+    nodes.net.ok(&nodes.names[node], line.trim());
+    let host = nodes.net.host(&nodes.names[node]);
+    host.sh(&format!("ip addr add {}/24 dev fab0", Nodes::ip(node))).expect("adds");
+}
+
+/// So many nodes, all with VXLAN on the usual port; each sends frames to each other by it.
+#[track_caller]
+fn up(count: usize, options: &str) -> Nodes {
+    let nodes = Nodes::hosts(count);
+    (0..count).for_each(|node| add(&nodes, node, &format!(",vxlan={PORT}"), options));
+    nodes.wait_up();
+    (0..count).for_each(|node| wait_taken(&nodes, node));
+    nodes
+}
+
+#[track_caller]
+fn ways(nodes: &Nodes, node: usize) -> Vec<FabricPeerVxlanRecord> {
+    nodes.show(node).peers.into_iter().map(|peer| peer.vxlan.expect("it was asked for")).collect()
+}
+
+/// Waits until frames to every other node go by VXLAN.
+#[track_caller]
+fn wait_taken(nodes: &Nodes, node: usize) {
+    let all = |ways: &Vec<FabricPeerVxlanRecord>| ways.iter().all(|way| way.taken);
+    wait_until(SOON, "frames by VXLAN", || ways(nodes, node), all)
+        .unwrap_or_else(|error| panic!("{node}: {error}"));
+}
+
+/// Waits until frames to the first other node do not, for this reason.
+#[track_caller]
+fn wait_not_taken(nodes: &Nodes, node: usize, reason: &str) {
+    let same = |way: &FabricPeerVxlanRecord| !way.taken && way.reason == reason;
+    wait_until(SOON, "frames by the queues", || ways(nodes, node).remove(0), same)
+        .unwrap_or_else(|error| panic!("{node}: {error}"));
+}
+
+fn counter(counters: &[CounterRecord], name: &str) -> u64 {
+    counters.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.frames)
+}
+
+/// VXLAN devices of a host.
+fn devices(nodes: &Nodes, node: usize) -> Vec<String> {
+    let shown = nodes.net.host(&nodes.names[node]).sh("ip -o link show type vxlan").expect("shows");
+    shown.lines().filter_map(|line| Some(line.split(": ").nth(1)?.to_owned())).collect()
+}
+
+#[test]
+fn tcp_and_pings_go_past_the_daemons() {
+    for hook in ["tcx", "clsact"] {
+        let nodes = Nodes::hosts(2);
+        nodes.names.iter().for_each(|name| nodes.net.kill(name));
+        nodes.names.iter().for_each(|name| nodes.net.start(name, &["--hook", hook]));
+        (0..2).for_each(|node| add(&nodes, node, &format!(",vxlan={PORT}"), MTU));
+        nodes.wait_up();
+        (0..2).for_each(|node| wait_taken(&nodes, node));
+        let [a, b] = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
+        let before = nodes.stats(0);
+        nodes.ping(0, 1);
+        a.sh(&format!("ping -c 1 -M do -s 1422 {}", Nodes::ip(1))).expect("the longest crosses whole");
+        let outcome =
+            traffic::reaches(a, b, &traffic::tcp().to(&Nodes::ip(1)), |outcome| outcome.mbit() > 100.0);
+        let record = nodes.show(0);
+        assert_eq!(record.vxlan.as_ref().and_then(|vxlan| vxlan.hook.as_deref()), Some(hook));
+        let (peer, far) = (&record.peers[0], nodes.show(1));
+        let way = peer.vxlan.clone().expect("it was asked for");
+        assert!(way.tx_bytes > 10_000_000 && way.rx_frames > 100, "{way:?} after {outcome:?}");
+        let received = far.peers[0].vxlan.as_ref().map_or(0, |way| way.rx_bytes);
+        assert!(received > 10_000_000, "{far:?}");
+        // What the queues carried are the questions of ARP, and no more.
+        let [queues, before] = [nodes.stats(0), before].map(|stats| counter(&stats.counters, "tx_frames"));
+        assert!(queues - before < 20, "{queues} frames by the queues");
+        assert!(
+            peer.tx_frames >= way.tx_frames + queues && peer.tx_bytes > way.tx_bytes,
+            "both are in the sum"
+        );
+        let stats = nodes.stats(0);
+        assert_eq!(
+            counter(&stats.counters, "vxlan_rx_frames"),
+            counter(&stats.peers[0].counters, "vxlan_rx_frames")
+        );
+        assert!(nodes.net.ok(&nodes.names[0], "fabric show").contains("by VXLAN"));
+        for node in 0..2 {
+            assert_eq!(devices(&nodes, node).len(), 1);
+            nodes.net.ok(&nodes.names[node], "fabric del fab0");
+            assert_eq!(devices(&nodes, node), Vec::<String>::new(), "nothing is left");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_was_killed_comes_back_and_nothing_is_left() {
+    for hook in ["auto", "clsact"] {
+        let nodes = Nodes::hosts(2);
+        nodes.net.kill(&nodes.names[1]);
+        nodes.net.start(&nodes.names[1], &["--hook", hook]);
+        (0..2).for_each(|node| add(&nodes, node, &format!(",vxlan={PORT}"), MTU));
+        (0..2).for_each(|node| wait_taken(&nodes, node));
+        nodes.ping(0, 1);
+        let before = devices(&nodes, 1);
+        nodes.net.kill(&nodes.names[1]);
+        // The other one holds the link as up for a while yet.
+        let host = nodes.net.host(&nodes.names[0]);
+        assert!(
+            host.sh(&format!("ping -c 1 -W 0.1 {}", Nodes::ip(1))).is_err(),
+            "a dead daemon's node answers"
+        );
+        nodes.net.start(&nodes.names[1], &["--hook", hook]);
+        let heard = || (nodes.show(0).peers[0].epoch, nodes.show(1).epoch);
+        wait_until(SOON, "the new start", heard, |(far, own)| far.is_some() && far == own).expect("comes");
+        (0..2).for_each(|node| wait_taken(&nodes, node));
+        nodes.ping(0, 1);
+        nodes.ping(1, 0);
+        assert_eq!(devices(&nodes, 1), before, "one device, of the same name");
+        assert!(ways(&nodes, 1)[0].rx_frames > 0);
+        // Asked to end, it leaves none; nor does one that is killed for good.
+        nodes.net.stop(&nodes.names[0]);
+        assert_eq!(devices(&nodes, 0), Vec::<String>::new());
+        nodes.net.kill(&nodes.names[1]);
+        nodes.net.host(&nodes.names[1]).sh("ip link del fab0").expect("deletes");
+        nodes.net.start(&nodes.names[1], &[]);
+        wait_until(SOON, "what was left to go", || devices(&nodes, 1), Vec::is_empty).expect("goes");
+    }
+}
+
+#[test]
+fn a_node_without_it_works_with_those_that_have_it() {
+    let nodes = Nodes::hosts(3);
+    add(&nodes, 0, ",vxlan=4789", MTU);
+    add(&nodes, 1, ",vxlan=4789", MTU);
+    add(&nodes, 2, "", MTU);
+    nodes.wait_up();
+    let of = |node: usize, peer: u16| {
+        let record = nodes.show(node);
+        record.peers.into_iter().find(|found| found.node == peer).expect("a node").vxlan
+    };
+    for (node, peer) in [(0, 1), (1, 0)] {
+        wait_until(
+            SOON,
+            "frames by VXLAN",
+            || of(node, peer),
+            |way| way.as_ref().is_some_and(|way| way.taken),
+        )
+        .expect("comes");
+    }
+    nodes.ping_all();
+    let way = of(0, 2).expect("it was asked for");
+    assert_eq!((way.taken, way.reason.as_str(), way.tx_frames), (false, "it takes no frames by VXLAN", 0));
+    assert!(of(2, 0).is_none() && nodes.show(2).vxlan.is_none());
+    let way = of(0, 1).expect("it was asked for");
+    assert!(way.tx_frames > 0 && way.rx_frames > 0, "{way:?}");
+}
+
+#[test]
+fn nodes_on_two_ports_use_the_queues() {
+    let nodes = Nodes::hosts(2);
+    add(&nodes, 0, ",vxlan=4789", MTU);
+    add(&nodes, 1, ",vxlan=4790", MTU);
+    nodes.wait_up();
+    wait_not_taken(&nodes, 0, "its VXLAN has UDP port 4790, this node's 4789");
+    wait_not_taken(&nodes, 1, "its VXLAN has UDP port 4789, this node's 4790");
+    nodes.ping_all();
+    assert_eq!((ways(&nodes, 0)[0].tx_frames, nodes.show(0).reason.as_str()), (0, ""));
+}
+
+#[test]
+fn a_way_that_closes_is_left_and_found_again() {
+    let nodes = up(2, MTU);
+    let [a, b] = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
+    // As a firewall that knows of the session's port alone.
+    a.sh("ip rule add ipproto udp dport 4789 blackhole").expect("adds");
+    wait_not_taken(&nodes, 0, "no frame by VXLAN arrives there (UDP port 4789)");
+    let begin = Instant::now();
+    nodes.ping(0, 1);
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert!(
+        nodes.show(1).peers[0].state == NodeState::Up && ways(&nodes, 1)[0].taken,
+        "the other way is open"
+    );
+    a.sh("ip rule del ipproto udp dport 4789 blackhole").expect("deletes");
+    wait_taken(&nodes, 0);
+    // Somebody deletes the device.
+    b.sh(&format!("ip link del {}", devices(&nodes, 1)[0])).expect("deletes");
+    wait_not_taken(&nodes, 0, "it takes no frames by VXLAN");
+    nodes.ping_all();
+    let vxlan = nodes.show(1).vxlan.expect("it was asked for");
+    assert!(vxlan.hook.is_none() && vxlan.reason.starts_with("its VXLAN device was deleted"), "{vxlan:?}");
+}
+
+#[test]
+fn frames_with_another_tag_are_dropped_and_counted() {
+    let nodes = up(2, MTU);
+    let [a, b] = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
+    let drops = || counter(&nodes.stats(1).counters, "vxlan_drop_tag");
+    let before = (drops(), ways(&nodes, 1)[0].rx_frames);
+    let mac = |node: usize| {
+        let text = nodes.show(node).mac;
+        text.split(':').map(|byte| u8::from_str_radix(byte, 16).expect("hex")).collect::<Vec<_>>()
+    };
+    // To b, as if from a: a ping that nobody must answer.
+    let frame = [&mac(1)[..], &mac(0)[..], &[0x08, 0x00], &[0; 60]].concat();
+    let to = format!("{}:{PORT}", b.ipv4());
+    let sent = a.run(|| {
+        let socket = UdpSocket::bind("0.0.0.0:0").expect("binds");
+        for (flags, group, network) in [(0x88, 7_u16, 7_u32), (0x08, 0, 7), (0x88, 0xffff, 0x00ff_ffff)] {
+            let header =
+                [&[flags, 0][..], &group.to_be_bytes(), &(network << 8).to_be_bytes(), &frame].concat();
+            socket.send_to(&header, &to).expect("sends");
+        }
+        3
+    });
+    let sent: u64 = sent.expect("enters");
+    wait_until(SOON, "drops", drops, |now| *now == before.0 + sent).expect("counted");
+    assert_eq!(ways(&nodes, 1)[0].rx_frames, before.1);
+    // From another address, with any tag.
+    let other = counter(&nodes.stats(1).counters, "vxlan_drop_address");
+    assert_eq!(other, 0);
+    nodes.ping_all();
+}
+
+#[test]
+fn frames_too_long_for_the_path_go_by_the_queues() {
+    let nodes = up(2, "");
+    let way = ways(&nodes, 0).remove(0);
+    assert_eq!(
+        (way.taken, way.reason.as_str()),
+        (true, "only frames that fit: the path takes those of MTU 1450")
+    );
+    nodes.ping(0, 1);
+    let long = || counter(&nodes.stats(0).counters, "vxlan_long");
+    let before = long();
+    let [a, b] = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
+    a.sh(&format!("ping -c 1 -M do -s 1472 {}", Nodes::ip(1))).expect("crosses whole");
+    assert_eq!(long(), before + 1);
+    traffic::reaches(a, b, &traffic::tcp().to(&Nodes::ip(1)), |outcome| outcome.mbit() > 50.0);
+    // Another MTU, another way.
+    for name in &nodes.names {
+        nodes.net.ok(name, "fabric set fab0 --mtu 1450");
+    }
+    let whole = |way: &FabricPeerVxlanRecord| way.taken && way.reason.is_empty();
+    wait_until(SOON, "all frames by VXLAN", || ways(&nodes, 0).remove(0), whole).expect("comes");
+    nodes.ping(0, 1);
+}
+
+#[test]
+fn what_cannot_be_had_is_said_and_the_fabric_works() {
+    let nodes = Nodes::hosts(2);
+    let name = &nodes.names[0];
+    let host = nodes.net.host(name);
+    let transport = nodes.transport("udp");
+    let said = nodes
+        .net
+        .say(name, &format!("fabric add fab0 --node 0 --nodes 2 --transport {transport},vxlan=7000"));
+    let hint = said.refused(
+        1,
+        &format!(
+            "{transport},vxlan=7000: cannot use this transport: UDP port 7000 is that of node 0 itself, VXLAN needs one of its own"
+        ),
+    );
+    check_hint(host, &hint);
+    nodes.net.ok(name, "fabric del fab0");
+    let said =
+        nodes.net.say(name, &format!("fabric add fab0 --node 0 --nodes 2 --transport {transport},vxlan=0"));
+    said.refused(
+        1,
+        &format!("{transport},vxlan=0: cannot use this transport: vxlan '0' is outside the allowed range 1 to 65535"),
+    );
+    // Somebody else has the port.
+    let taken = host.run(|| UdpSocket::bind(("0.0.0.0", PORT)).expect("binds")).expect("enters");
+    add(&nodes, 0, ",vxlan=4789", MTU);
+    add(&nodes, 1, ",vxlan=4789", MTU);
+    nodes.wait_up();
+    nodes.ping_all();
+    let vxlan = nodes.show(0).vxlan.expect("it was asked for");
+    assert!(vxlan.hook.is_none() && vxlan.reason.contains("(UDP port 4789)"), "{vxlan:?}");
+    assert_eq!(devices(&nodes, 0), Vec::<String>::new());
+    wait_not_taken(&nodes, 1, "it takes no frames by VXLAN");
+    drop(taken);
+    // The next start has it.
+    nodes.net.stop(name);
+    nodes.net.start(name, &[]);
+    wait_taken(&nodes, 0);
+    wait_for(SOON, "the other way", || {
+        let way = ways(&nodes, 1).remove(0);
+        if way.taken { Ok(()) } else { Err(way.reason) }
+    })
+    .expect("opens");
+}
