@@ -120,7 +120,7 @@ fn frame(to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
 const GROUP: u8 = 0x88;
 
 fn ways() -> [(HookChoice, bool); 4] {
-    let [tcx, clsact] = [Hook::Tcx, Hook::Clsact].map(HookChoice::Only);
+    let [tcx, clsact] = [HookChoice::Auto, HookChoice::Only(Hook::Clsact)];
     [(tcx, false), (clsact, false), (tcx, true), (clsact, true)]
 }
 

@@ -4,7 +4,7 @@ use super::subject::{Kind, Subject};
 use crate::bed::Bed;
 use crate::run::Run;
 use linkbraid_api::{Error, FabricRecord};
-use linkbraid_lab::{Host, Topology, tool};
+use linkbraid_lab::{Host, Topology, tool, wait_for};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -105,10 +105,10 @@ impl Ground {
                         typed.push(line);
                     }
                 }
-                Kind::Fabric { transport, mtu, poll } => {
+                Kind::Fabric { transport, more, mtu, poll } => {
                     let nodes = self.names.len();
                     let line = format!(
-                        "fabric add {FABRIC} --node {node} --nodes {nodes} --transport {transport}{} --mtu {mtu} --poll {poll}",
+                        "fabric add {FABRIC} --node {node} --nodes {nodes} --transport {transport}{}{more} --mtu {mtu} --poll {poll}",
                         self.place(transport)?.display()
                     );
                     host.linkbraid(&line)?;
@@ -121,8 +121,25 @@ impl Ground {
         for node in 1..self.names.len() {
             first.wait_ping(&self.address(subject, node), REACH_LIMIT)?;
         }
+        if matches!(subject.kind, Kind::Fabric { more, .. } if more.starts_with(",vxlan=")) {
+            (0..self.names.len()).try_for_each(|node| self.wait_vxlan(node))?;
+        }
         typed.truncate(typed.len() / self.names.len());
         Ok(typed)
+    }
+
+    /// Waits until all frames of a node go by VXLAN: those by the queues are not what is measured.
+    fn wait_vxlan(&self, node: usize) -> Result<(), Error> {
+        wait_for(REACH_LIMIT, "frames by VXLAN", || {
+            let record = self.record(node).map_err(|error| error.to_string())?;
+            let ways = record.peers.into_iter().filter_map(|peer| peer.vxlan);
+            let closed = ways.filter(|way| !way.taken || !way.reason.is_empty()).map(|way| way.reason);
+            let off = record.vxlan.map(|vxlan| vxlan.reason).filter(|reason| !reason.is_empty());
+            match off.into_iter().chain(closed).next() {
+                Some(reason) => Err(reason),
+                None => Ok(()),
+            }
+        })
     }
 
     /// The memory, or the file with all addresses.

@@ -4,7 +4,7 @@
 use super::ground::Ground;
 use super::netpipe;
 use super::subject::{
-    OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, VETH, VXLAN,
+    OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, UDP_VXLAN, VETH, VXLAN,
 };
 use super::throughput::give_up;
 use crate::experiments::note::{self, What};
@@ -14,8 +14,8 @@ use crate::run::Run;
 use linkbraid_api::Error;
 use std::time::Duration;
 
-pub(super) const SUBJECTS: [Subject; 10] =
-    [VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP, UDP_BUSY, OFI_NET, OFI_TCP];
+pub(super) const SUBJECTS: [Subject; 11] =
+    [VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_BUSY, OFI_NET, OFI_TCP];
 
 /// Payload bytes of messages.
 pub(super) const BYTES: [usize; 12] = [1, 4, 16, 64, 256, 1024, 4096, 8192, 16_384, 32_768, 65_536, 262_144];

@@ -22,6 +22,8 @@ pub(super) enum Kind {
     Fabric {
         /// The part of its transport before the file.
         transport: &'static str,
+        /// The part behind it.
+        more: &'static str,
         /// Its MTU.
         mtu: u32,
         /// How its threads wait.
@@ -30,7 +32,7 @@ pub(super) enum Kind {
 }
 
 const fn fabric(word: &'static str, transport: &'static str, mtu: u32, poll: &'static str) -> Subject {
-    Subject { word, kind: Kind::Fabric { transport, mtu, poll }, quick: true }
+    Subject { word, kind: Kind::Fabric { transport, more: "", mtu, poll }, quick: true }
 }
 
 pub(super) const VETH: Subject = Subject { word: "veth", kind: Kind::Veth, quick: true };
@@ -43,6 +45,12 @@ pub(super) const SHM_BUSY: Subject = Subject { quick: false, ..fabric("shm-busy"
 pub(super) const SHM_SLEEP: Subject = Subject { quick: false, ..fabric("shm-sleep", "shm:", 1500, "sleep") };
 pub(super) const UDP: Subject = fabric("udp", "udp:", 1500, "adaptive");
 pub(super) const UDP_BUSY: Subject = Subject { quick: false, ..fabric("udp-busy", "udp:", 1500, "busy") };
+/// With frames by the kernel's VXLAN, and the MTU that leaves room for that.
+pub(super) const UDP_VXLAN: Subject = Subject {
+    word: "udp-vxlan",
+    kind: Kind::Fabric { transport: "udp:", more: ",vxlan=4789", mtu: 1450, poll: "adaptive" },
+    quick: true,
+};
 /// The best TCP provider of libfabric 1.16 and 1.17.
 pub(super) const OFI_NET: Subject = fabric("ofi-net", "ofi:net,", 1500, "adaptive");
 /// The best one of later versions; before, the one whose wait object sleeps.
@@ -56,8 +64,8 @@ impl Subject {
     /// The same with other threads.
     pub fn poll(self, poll: &'static str) -> Self {
         match self.kind {
-            Kind::Fabric { transport, mtu, .. } => {
-                Self { kind: Kind::Fabric { transport, mtu, poll }, ..self }
+            Kind::Fabric { transport, more, mtu, .. } => {
+                Self { kind: Kind::Fabric { transport, more, mtu, poll }, ..self }
             }
             Kind::Veth | Kind::Vxlan => self,
         }
