@@ -40,7 +40,10 @@ fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
         ("cpu", if record.epoch.is_some() { cpu } else { String::new() }),
     ];
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
-        out.push_str(&format!("  {name:<8}  {value}\n"));
+        let lines = if *name == "vxlan" { human::wrap(value, WIDTH - 12) } else { vec![value.clone()] };
+        for (line, name) in lines.iter().zip(std::iter::once(*name).chain(std::iter::repeat(""))) {
+            out.push_str(&format!("  {name:<8}  {line}\n"));
+        }
     }
     if !record.peers.is_empty() {
         out.push('\n');
@@ -53,7 +56,7 @@ fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
 fn vxlan(record: &FabricVxlanRecord) -> String {
     match &record.hook {
         Some(hook) => format!("UDP port {}, by {hook}", record.port),
-        None => format!("not used, frames go by the queues: {}", record.reason),
+        None => format!("not used: {}", record.reason),
     }
 }
 

@@ -1,5 +1,5 @@
 use super::{Clock, Style, classes, findings, human, json, lanes, latency, peers, samples, stats};
-use linkbraid_api::{BondRecord, Fallback, Health, Policy, Stripe};
+use linkbraid_api::{BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, Health, Policy, Stripe};
 use serde_json::Value;
 
 const PLAIN: Style = Style { colour: false, width: None };
@@ -354,6 +354,40 @@ fn fabrics_tell_their_nodes_and_why_one_is_not_up() {
     assert_eq!(text, include_str!("golden/fabrics.txt"));
     assert!(text.lines().skip(1).all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(super::fabrics(&[], &PLAIN, &clock), "no fabrics\n");
+}
+
+#[test]
+fn a_fabric_tells_whether_frames_go_by_vxlan_and_why_not() {
+    let clock = Clock::fixed(samples::NOON_MS, |_| 0);
+    let mut fabric = samples::fabric();
+    let way = |taken, reason: &str| FabricPeerVxlanRecord {
+        taken,
+        reason: reason.into(),
+        tx_frames: 1,
+        tx_bytes: 2,
+        rx_frames: 3,
+        rx_bytes: 4,
+    };
+    let mut says = |on: bool, first, second| {
+        let (hook, reason) = if on {
+            (Some("tcx".to_owned()), "")
+        } else {
+            (None, "cannot set the interface up: it already exists (UDP port 4789)")
+        };
+        fabric.vxlan = Some(FabricVxlanRecord { port: 4789, hook, reason: reason.into() });
+        fabric.peers[0].vxlan = Some(first);
+        fabric.peers[1].vxlan = Some(second);
+        super::fabrics(std::slice::from_ref(&fabric), &PLAIN, &clock)
+    };
+    let text = says(true, way(true, ""), way(false, "it takes no frames by VXLAN"));
+    for line in ["  vxlan     UDP port 4789, by tcx\n", "by VXLAN\n", "not by VXLAN: it takes no frames by\n"]
+    {
+        assert!(text.contains(line), "{line:?} in {text}");
+    }
+    let text = says(false, way(false, ""), way(false, ""));
+    let lines =
+        "  vxlan     not used: cannot set the interface up: it already exists (UDP port\n            4789)\n";
+    assert!(text.contains(lines) && !text.contains("by VXLAN"), "{text}");
 }
 
 #[test]
