@@ -13,6 +13,9 @@ use std::{collections::BTreeMap, time::Duration};
 /// Timer steps at one moment before something is wrong.
 const STEPS_MAX: usize = 100;
 
+/// Where frames are taken past the daemon.
+const PORT: u16 = 4789;
+
 /// This node, in a fabric of four.
 const HERE: (u16, u64) = (1, 1000);
 
@@ -108,6 +111,14 @@ impl Course {
             assert_eq!(gate.is_some(), peer.verdict.is_up());
             assert_eq!(peer.offer.is_some(), peer.verdict.is_up());
             assert!(peer.rival.is_none() || peer.verdict.is_up());
+            let takes = snapshot.settings.short_cut.is_some() && peer.verdict.is_up();
+            assert_eq!(
+                self.session.tag(peer.node).is_some(),
+                takes,
+                "a tag while the link is up, and no longer"
+            );
+            assert!(peer.verdict.is_up() || self.session.short_cut(peer.node).is_none());
+            assert!(takes || !self.session.hears(peer.node));
             if let Some(gate) = gate {
                 let back = Gate {
                     local: gate.peer,
@@ -125,7 +136,7 @@ impl Course {
 
 /// Panics where a rule is broken. How often a link came up.
 pub fn run(bytes: &[u8]) -> usize {
-    let settings = Settings::new(4, 1500);
+    let settings = Settings { short_cut: Some(PORT), ..Settings::new(4, 1500) };
     let config = Config { node: HERE.0, epoch: HERE.1, settings };
     let session = Session::new(config, 7, Secret::new([7; 16])).expect("good settings");
     let mut course =
@@ -137,12 +148,17 @@ pub fn run(bytes: &[u8]) -> usize {
         let node = u16::from(what >> 3);
         match what & 7 {
             0 => course.pass(Duration::from_millis(u64::from(*amount) * 4)),
+            1 if amount & 4 != 0 => {
+                course.session.set_heard(course.now, node & 3, amount & 8 != 0);
+                course.drain();
+            }
             1 => course.handle(Input::Traffic { node, epoch: 7 + u64::from(amount & 3) }),
             2 if what & 128 != 0 => course.handle(Input::Gone { node: u16::from(amount & 3) }),
             2 if *what == 2 && *amount == 255 => course.handle(Input::Stop),
             2 => {
                 let mtu = if amount & 1 == 0 { 1500 } else { 9000 };
-                let settings = Settings::new(u16::from(amount >> 4), mtu);
+                let short_cut = (amount & 2 == 0).then_some(PORT);
+                let settings = Settings { short_cut, ..Settings::new(u16::from(amount >> 4), mtu) };
                 let _ = course.session.set(course.now, settings);
                 course.drain();
             }

@@ -14,7 +14,7 @@
 
 use crate::{Time, limits, random::Random};
 pub use linkbraid_wire::fabric::ControlBytes;
-use linkbraid_wire::fabric::{Offer, ShortCut, Tag, emit_control, parse_control};
+use linkbraid_wire::fabric::{Offer, emit_control, parse_control};
 use std::{
     collections::{BTreeMap, VecDeque},
     time::Duration,
@@ -27,6 +27,7 @@ mod gate;
 pub mod link;
 mod peer;
 mod queue;
+mod short_cut;
 mod snapshot;
 mod timing;
 mod window;
@@ -186,14 +187,6 @@ impl Session {
             self.timeout(now);
         }
         Ok(())
-    }
-
-    /// Says whether frames of a peer come by the short cut; the peer is told at once if that is another answer than before.
-    /// Actions and timeout as after [`Session::handle`].
-    pub fn set_heard(&mut self, now: Time, node: u16, heard: bool) {
-        if self.phase == Phase::Running {
-            self.drive(now, node, LinkInput::Heard { heard });
-        }
     }
 
     /// When to hand in [`Input::Timeout`]; none while not running. Changes with every `handle` and `set`.
@@ -383,21 +376,6 @@ impl Session {
     pub fn gate(&self, node: u16) -> Option<Gate> {
         let peer_epoch = self.peers.get(&node)?.link.peer()?.epoch;
         Some(Gate { local: self.node, local_epoch: self.own.epoch, peer: node, peer_epoch })
-    }
-
-    /// What frames of a peer must carry to be taken by the short cut; none while none may be.
-    pub fn tag(&self, node: u16) -> Option<Tag> {
-        self.peers.get(&node)?.link.tag()
-    }
-
-    /// Whether a peer is told that its frames come by the short cut.
-    pub fn hears(&self, node: u16) -> bool {
-        self.peers.get(&node).is_some_and(|peer| peer.link.heard())
-    }
-
-    /// How a peer takes frames by the short cut; none while it is not up or takes none.
-    pub fn short_cut(&self, node: u16) -> Option<ShortCut> {
-        self.peers.get(&node)?.link.peer()?.short_cut
     }
 
     /// What a peer says of itself; none while it is not up.

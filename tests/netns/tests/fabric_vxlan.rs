@@ -7,6 +7,7 @@ use linkbraid_lab::{wait_for, wait_until};
 use linkbraid_netns_tests::{SOON, check_hint, traffic};
 use nodes::Nodes;
 use std::{
+    fs,
     net::UdpSocket,
     time::{Duration, Instant},
 };
@@ -289,7 +290,10 @@ fn what_cannot_be_had_is_said_and_the_fabric_works() {
     );
     // Somebody else has the port.
     let taken = host.run(|| UdpSocket::bind(("0.0.0.0", PORT)).expect("binds")).expect("enters");
-    add(&nodes, 0, ",vxlan=4789", MTU);
+    let line = format!("fabric add fab0 --node 0 --nodes 2 --transport {transport},vxlan={PORT} {MTU}");
+    let said = nodes.net.say(name, &line);
+    assert!(said.code == 0 && said.err.contains("frames do not go by VXLAN"), "{said:?}");
+    host.sh(&format!("ip addr add {}/24 dev fab0", Nodes::ip(0))).expect("adds");
     add(&nodes, 1, ",vxlan=4789", MTU);
     nodes.wait_up();
     nodes.ping_all();
@@ -307,4 +311,46 @@ fn what_cannot_be_had_is_said_and_the_fabric_works() {
         if way.taken { Ok(()) } else { Err(way.reason) }
     })
     .expect("opens");
+    // Another fabric has to take another port.
+    let file = nodes.net.lab().folder().join("other");
+    let lines = format!("0 {}:7100\n1 {}:7100\n", host.ipv4(), nodes.net.host(&nodes.names[1]).ipv4());
+    fs::write(&file, lines).expect("writes");
+    for (port, warns) in [(PORT, true), (PORT + 1, false)] {
+        let line = format!(
+            "fabric add fab1 --node 0 --nodes 2 --transport udp:{},vxlan={port} {MTU}",
+            file.display()
+        );
+        let said = nodes.net.say(name, &line);
+        assert_eq!((said.code, said.err.contains("frames do not go by VXLAN")), (0, warns), "{said:?}");
+        nodes.net.ok(name, "fabric del fab1");
+    }
+    assert!(ways(&nodes, 0)[0].taken);
+}
+
+#[test]
+fn it_works_over_ipv6() {
+    let nodes = Nodes::hosts(2);
+    let file = nodes.net.lab().folder().join("six");
+    let hosts = nodes.net.lab().hosts().enumerate();
+    let lines = hosts.map(|(node, host)| {
+        let address = format!("2001:db8:7::{}", node + 1);
+        host.sh(&format!("ip addr add {address}/64 dev eth0 nodad")).expect("adds");
+        format!("{node} [{address}]:7000\n")
+    });
+    fs::write(&file, lines.collect::<String>()).expect("writes");
+    for (node, name) in nodes.names.iter().enumerate() {
+        let line = format!(
+            "fabric add fab0 --node {node} --nodes 2 --mtu 1430 --transport udp:{},vxlan={PORT}",
+            file.display()
+        );
+        nodes.net.ok(name, &line);
+        nodes.net.host(name).sh(&format!("ip addr add {}/24 dev fab0", Nodes::ip(node))).expect("adds");
+    }
+    (0..2).for_each(|node| wait_taken(&nodes, node));
+    let way = ways(&nodes, 0).remove(0);
+    assert_eq!(way.reason, "", "all frames fit");
+    let [a, b] = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
+    nodes.ping(0, 1);
+    traffic::reaches(a, b, &traffic::tcp().to(&Nodes::ip(1)), |outcome| outcome.mbit() > 100.0);
+    assert!(ways(&nodes, 0)[0].tx_bytes > 10_000_000);
 }

@@ -74,11 +74,13 @@ async fn add(control: &mut Control, mut job: Job, place: Place) {
     let mut history = History::new(&saved.name, control.feed.clone());
     let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
     history.tell(told::fabric(&saved.name, "added", text));
+    let off = node.heart().short_cut.as_ref().and_then(|short_cut| short_cut.off().map(str::to_owned));
+    let warning = off.map(|cause| format!("{}: frames do not go by VXLAN: {cause}", saved.name));
     let mut fabric =
         Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node), ends: Ends::default() };
     adopt::read_addresses(control, &mut fabric).await;
     control.fabrics.insert(fabric.saved.name.clone(), fabric);
-    job.tell(Ok(()));
+    job.warn(Ok(()), warning.into_iter().collect());
 }
 
 /// A fabric that is known has its place, or has none.

@@ -102,8 +102,13 @@ impl Job {
 
     /// Tells the client that waits for it, if one does; it may have hung up.
     pub(super) fn tell(self, result: Result<(), Error>) {
+        self.warn(result, Vec::new());
+    }
+
+    /// The same, with what is not as it was wished.
+    pub(super) fn warn(self, result: Result<(), Error>, warnings: Vec<String>) {
         if let Some(answer) = self.answer {
-            let done = |()| Reply::Done { warnings: Vec::new() };
+            let done = |()| Reply::Done { warnings };
             let _ = answer.send(result.map_or_else(Reply::Error, done));
         }
     }

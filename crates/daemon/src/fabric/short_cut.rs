@@ -22,8 +22,8 @@ use std::time::Duration;
 const ETHERNET: usize = 14;
 /// How often a node is asked whether frames arrive, and whether they do is looked at...
 const EVERY: Duration = Duration::from_secs(1);
-/// ...and how often right after its link came up, for so long.
-const SOON: Duration = Duration::from_millis(50);
+/// ...and right after its link came up, for so long, whenever there is a look at all.
+const SOON: Duration = Duration::ZERO;
 const EARLY: Duration = Duration::from_secs(2);
 /// Frames have come lately if one did in this time.
 const LATELY: Duration = Duration::from_secs(3);
@@ -268,6 +268,9 @@ impl On {
         let out = open.zip(address).map(way);
         if out != peer.out {
             self.programs.set_out(node, out.as_ref())?;
+            if out.is_some() != peer.out.is_some() {
+                tracing::debug!(node, open = out.is_some(), "the way by VXLAN");
+            }
             peer.out = out;
         }
         Ok(())

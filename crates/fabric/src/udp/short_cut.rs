@@ -8,6 +8,9 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 const HEAD_V4: usize = 20 + 8 + 8;
 const HEAD_V6: usize = 40 + 8 + 8;
 
+/// The port of VXLAN that IANA assigned.
+const USUAL: u16 = 4789;
+
 /// Where the kernels of the nodes meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShortCut {
@@ -27,19 +30,19 @@ impl ShortCut {
     ) -> Result<Self> {
         let addresses = directory.0.clone();
         let own = addresses[usize::from(join.node)];
-        let refuse = |cause: String, hint: String| {
-            Err(Error::new(name, "cannot use this transport", cause).hint(hint))
-        };
         // Another node may be on this very machine.
-        let taken = addresses.iter().position(|address| {
-            address.ip() == own.ip() && (address.port()..=address.port() + (join.queues - 1)).contains(&port)
-        });
-        if let Some(node) = taken {
-            let free = if port == 4789 { 4790 } else { 4789 };
-            return refuse(
-                format!("UDP port {port} is that of node {node} itself, VXLAN needs one of its own"),
-                format!("--transport {}", name.replace(&format!("vxlan={port}"), &format!("vxlan={free}"))),
-            );
+        let of = |port: u16| {
+            addresses.iter().position(|address| {
+                let ports = address.port()..=address.port() + (join.queues - 1);
+                address.ip() == own.ip() && ports.contains(&port)
+            })
+        };
+        if let Some(node) = of(port) {
+            let cause = format!("UDP port {port} is that of node {node} itself, VXLAN needs one of its own");
+            let free = (USUAL..=u16::MAX).find(|port| of(*port).is_none()).unwrap_or(USUAL);
+            let named = name.replace(&format!("vxlan={port}"), &format!("vxlan={free}"));
+            let error = Error::new(name, "cannot use this transport", cause);
+            return Err(error.hint(format!("--transport {named}")));
         }
         Ok(Self { port, node: join.node, mtu, addresses })
     }

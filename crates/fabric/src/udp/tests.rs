@@ -1,4 +1,5 @@
 mod net;
+mod short_cut;
 
 use super::{
     assembly::{Assembly, Outcome},

@@ -23,9 +23,10 @@
 
 use super::{Counter, Down, Mismatch, Side, Verdict};
 use crate::limits::PAST_EPOCHS_MAX;
-use linkbraid_wire::fabric::{Control, ControlKind, ShortCut, Tag};
+use linkbraid_wire::fabric::{Control, ControlKind, Tag};
 
 mod event;
+mod short_cut;
 
 #[cfg(test)]
 mod tests;
@@ -156,16 +157,6 @@ impl Link {
             State::Down(_) => None,
             State::Up { peer, .. } => Some(peer),
         }
-    }
-
-    /// What frames of the start that is up must carry to be taken by the short cut; none while they are not.
-    pub const fn tag(&self) -> Option<Tag> {
-        self.tag
-    }
-
-    /// Whether the peer is told that its frames come by the short cut.
-    pub const fn heard(&self) -> bool {
-        self.heard
     }
 
     /// What an answer must echo to prove that its sender lives.
@@ -399,32 +390,6 @@ impl Link {
             Some(rival) => self.up(call, rival),
             None => call.out.push(Effect::Hurry),
         }
-    }
-
-    /// There is a tag while the link is up and this node takes frames by the short cut: a new one each time that begins.
-    fn fit_tag(&mut self, call: &mut Call<'_>) {
-        //= docs/fabric.md#7.3
-        let wanted = matches!(self.state, State::Up { .. }) && call.own.short_cut.is_some();
-        if wanted != self.tag.is_some() {
-            self.tag = wanted.then(|| Tag::of_random((call.fresh)()));
-            self.heard = false;
-        }
-    }
-
-    fn hears(&mut self, call: &mut Call<'_>, heard: bool, peer: &Known) {
-        //= docs/fabric.md#7.7
-        if self.tag.is_some() && self.heard != heard {
-            self.heard = heard;
-            self.send(call, ControlKind::Alive, peer.epoch, peer.cookie);
-        }
-    }
-
-    /// What that start is told of the short cut.
-    fn short_cut(&self, call: &Call<'_>, to: u64) -> Option<ShortCut> {
-        //= docs/fabric.md#7.1
-        let is_up = self.peer().is_some_and(|peer| peer.epoch == to);
-        let (port, tag) = (call.own.short_cut?, self.tag?);
-        is_up.then_some(ShortCut { port, tag, heard: self.heard })
     }
 
     /// The cookie so far proves nothing any more.

@@ -1,6 +1,7 @@
 //! Tags: who is told which, when they are drawn, and when they are no more.
 
 use super::*;
+use linkbraid_wire::fabric::ShortCut;
 
 /// Two ends that take frames by the short cut, connected.
 fn cut(a: u64, b: u64) -> (End, End) {
