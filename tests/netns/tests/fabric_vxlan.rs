@@ -2,7 +2,7 @@
 
 mod nodes;
 
-use linkbraid_api::{CounterRecord, FabricPeerVxlanRecord, NodeState};
+use linkbraid_api::{CounterRecord, FabricPeerVxlanRecord, FabricRecord, NodeState};
 use linkbraid_lab::{wait_for, wait_until};
 use linkbraid_netns_tests::{SOON, check_hint, traffic};
 use nodes::Nodes;
@@ -353,4 +353,37 @@ fn it_works_over_ipv6() {
     nodes.ping(0, 1);
     traffic::reaches(a, b, &traffic::tcp().to(&Nodes::ip(1)), |outcome| outcome.mbit() > 100.0);
     assert!(ways(&nodes, 0)[0].tx_bytes > 10_000_000);
+}
+
+#[test]
+fn two_fabrics_in_a_bond_go_past_the_daemons() {
+    let nodes = Nodes::hosts(2);
+    for (fabric, port) in [("fab0", 7000), ("fab1", 7100)] {
+        let file = nodes.net.lab().folder().join(fabric);
+        let hosts = nodes.net.lab().hosts().enumerate();
+        let lines: String = hosts.map(|(node, host)| format!("{node} {}:{port}\n", host.ipv4())).collect();
+        fs::write(&file, lines).expect("writes");
+        for (node, name) in nodes.names.iter().enumerate() {
+            let transport = format!("udp:{},vxlan={}", file.display(), port + 8);
+            let line = format!("fabric add {fabric} --node {node} --nodes 2 --transport {transport} {MTU}");
+            nodes.net.ok(name, &line);
+        }
+    }
+    for (node, name) in nodes.names.iter().enumerate() {
+        nodes.net.ok(name, "bond add bond0 --member fab0,fab1");
+        let host = nodes.net.host(name);
+        host.sh(&format!("ip addr add {}/24 dev bond0", Nodes::ip(node))).expect("adds");
+        wait_taken(&nodes, node);
+    }
+    let [a, b] = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
+    let live = || nodes.net.show(&nodes.names[0]).members.iter().filter(|member| member.live).count();
+    wait_until(SOON, "both members", live, |live| *live == 2).expect("come");
+    nodes.ping(0, 1);
+    traffic::reaches(a, b, &traffic::tcp().to(&Nodes::ip(1)), |outcome| outcome.mbit() > 100.0);
+    let text = nodes.net.ok(&nodes.names[0], "fabric show --json");
+    let both: Vec<FabricRecord> = serde_json::from_str(&text).expect("records");
+    for fabric in both {
+        let way = fabric.peers[0].vxlan.as_ref().expect("it was asked for");
+        assert!(way.tx_bytes > 1_000_000, "{}: {way:?}", fabric.name);
+    }
 }
