@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 : "${CARGO:=cargo}"
 export RUST_TEST_THREADS=1
 
-measured=(broadcast classes demo fabric fabric_clock fabric_crashes fabric_memory failover families hosts plain recovery)
+measured=(broadcast classes demo fabric fabric_clock fabric_crashes fabric_memory fabric_vxlan failover families hosts plain recovery)
 namespaces=linkbraid-netns-tests
 
 one=() two=()

@@ -36,10 +36,10 @@ should give the fabric the same name. They may be started in any order.
                         /sys/bus/pci/devices/.../resource2
   udp:FILE[,mtu=BYTES][,vxlan=PORT]
                         any network; FILE has a line 'NODE ADDRESS:PORT' for
-                        each node. With vxlan= the kernel's own VXLAN carries
-                        the frames between nodes that all have it, on this
-                        UDP port: as fast as VXLAN. Take an MTU that leaves
-                        room for it, 1450 where the path takes 1500
+                        each node. With vxlan= the kernel's own VXLAN, on
+                        this UDP port, carries frames between nodes that have
+                        the option: nearly as fast as VXLAN alone. Take an
+                        MTU that leaves room, 1450 where the path takes 1500
   ofi:PROVIDER,FILE     a provider of libfabric (fi_info -t FI_EP_RDM prints
                         them), FILE as above; needs package libfabric1. Over
                         TCP 'tcp' takes less of an idle processor and answers
