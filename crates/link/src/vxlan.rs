@@ -18,6 +18,8 @@ mod attribute {
     pub const GROUP_POLICY: u16 = 23;
     pub const COLLECT_METADATA: u16 = 25;
 }
+/// Switches generic receive offload (linux/ethtool.h).
+const ETHTOOL_SGRO: u32 = 0x2c;
 /// `IN6_ADDR_GEN_MODE_NONE` (linux/if_link.h).
 const NO_ADDRESS: u8 = 1;
 /// The MAC of all such devices of this program, which is how it knows them again: no node has it, and it was there from the
@@ -41,12 +43,12 @@ pub fn vxlan_serves(link: &LinkInfo) -> Option<u32> {
 
 impl Netlink {
     /// Makes the device that serves the interface with index `of`, on this UDP port, with group policies and without learning, and
-    /// sets it up. Its index.
+    /// sets it up. Its index. With `joins` it joins what the interfaces below have not (GRO).
     ///
     /// # Errors
     /// [`Kind::Unsupported`](crate::Kind::Unsupported) where the kernel has no VXLAN, [`Kind::Exists`](crate::Kind::Exists) when the
     /// port is in use or the name is taken; nothing is left then.
-    pub async fn create_vxlan(&self, of: u32, alias: &str, port: u16) -> Result<u32> {
+    pub async fn create_vxlan(&self, of: u32, alias: &str, port: u16, joins: bool) -> Result<u32> {
         let name = vxlan_name(of);
         let options = Builder::default()
             .u8(attribute::LEARNING, 0)
@@ -72,6 +74,10 @@ impl Netlink {
         let _ = self.ask(libc::RTM_SETLINK, 0, quiet).await;
         let finished = async {
             self.set_alias(index, alias).await?;
+            if !joins && let Ok(socket) = Ioctl::open() {
+                // A device that joins all the same is only slower.
+                let _ = socket.ethtool(&name, &mut [ETHTOOL_SGRO, 0]);
+            }
             self.set_up(index).await
         };
         if let Err(error) = finished.await {

@@ -301,7 +301,7 @@ fn on(saved: &SavedFabric, plan: Plan, tap: u32, hook: HookChoice) -> Result<On,
     if plan.address(saved.node).is_none() {
         return Err("addresses of one link alone (fe80::/10) cannot be had by VXLAN".into());
     }
-    let device = Device::make(&saved.name, tap, plan.port())?;
+    let device = Device::make(&saved.name, tap, plan.port(), plan.own().is_ipv6())?;
     let mac = derive_mac(saved.number, saved.node);
     let ends = WayEnds { tap, vxlan: device.index(), mac, local: plan.own() };
     let prober = Prober::new(&plan, mac)?;

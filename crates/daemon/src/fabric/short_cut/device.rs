@@ -11,12 +11,13 @@ pub(super) struct Device {
 impl Device {
     /// Makes the device that serves the interface with index `tap`, in place of one that a killed daemon left. What is wrong
     /// otherwise.
-    pub(super) fn make(fabric: &str, tap: u32, port: u16) -> Result<Self, String> {
+    pub(super) fn make(fabric: &str, tap: u32, port: u16, v6: bool) -> Result<Self, String> {
         let alias = format!("linkbraid: frames of fabric {fabric} past the daemon");
         let made = apart(move || async move {
             let netlink = Netlink::new()?;
             sweep(&netlink, Some(tap)).await;
-            netlink.create_vxlan(tap, &alias, port).await
+            // Packets without a checksum of their own, as over IPv4, were joined below already.
+            netlink.create_vxlan(tap, &alias, port, v6).await
         });
         let index = made.ok_or("a thread failed")?.map_err(|error| {
             let port = if error.kind == linkbraid_link::Kind::Exists {
