@@ -1,7 +1,8 @@
 //! The short cut of a fabric: frames between its interface and a VXLAN device, moved by `bpf/shortcut.bpf.c`.
 //!
-//! An object of its own for each start of a node. Nothing of it is pinned: what the programs follow goes with the process, and on
-//! a tcx hook so do they. A clsact filter stays on the interface, but lets everything pass to the queues from then on.
+//! An object of its own for each start of a node. Nothing of it is pinned: what the programs follow goes with the process. The
+//! filter on the VXLAN device stays, and drops all from then on. On a tcx hook the program on the interface goes, too; a
+//! clsact filter stays there, and lets everything pass to the queues.
 
 mod raw;
 
@@ -136,8 +137,9 @@ impl ShortCut {
         let maps = [map(OUT)?, map(IN)?, map(COUNTS)?, map(REASONS)?];
         let attach =
             |name, ifindex, side| Attachment::bare(&crate::program(&object, name)?, ifindex, side, choice);
-        // Whoever receives comes first.
-        let inward = attach("lb_way_in", ends.vxlan, Side::Ingress)?;
+        // What receives stays when this process is killed, as a filter does and a link does not: it drops all then, and nothing
+        // comes to the device's own stack.
+        let inward = Attachment::staying(&crate::program(&object, "lb_way_in")?, ends.vxlan, Side::Ingress)?;
         let outward = attach("lb_way_out", ends.tap, Side::Egress)?;
         let hook = outward.hook();
         Ok(Self { attached: vec![outward, inward], maps, hook, _object: object, _holder: holder })

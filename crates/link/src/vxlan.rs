@@ -42,12 +42,13 @@ pub fn vxlan_serves(link: &LinkInfo) -> Option<u32> {
 }
 
 impl Netlink {
-    /// Makes the device that serves the interface with index `of`, on this UDP port, with group policies and without learning, and
-    /// sets it up. Its index. With `joins` it joins what the interfaces below have not (GRO).
+    /// Makes the device that serves the interface with index `of`, on this UDP port, with group policies and without learning.
+    /// Left down, for nobody looks yet at what comes; its index. With `joins` it joins what the interfaces below have not (GRO).
     ///
     /// # Errors
     /// [`Kind::Unsupported`](crate::Kind::Unsupported) where the kernel has no VXLAN, [`Kind::Exists`](crate::Kind::Exists) when the
-    /// port is in use or the name is taken; nothing is left then.
+    /// name is taken, or another such device has the port; nothing is left then. That something else has the port is said when
+    /// it is set up.
     pub async fn create_vxlan(&self, of: u32, alias: &str, port: u16, joins: bool) -> Result<u32> {
         let name = vxlan_name(of);
         let options = Builder::default()
@@ -72,17 +73,13 @@ impl Netlink {
         // It is nobody's way to an address; a kernel without IPv6 refuses to hear of it.
         let quiet = Builder::link(0, index, 0, 0).nested(libc::IFLA_AF_SPEC, families).finish();
         let _ = self.ask(libc::RTM_SETLINK, 0, quiet).await;
-        let finished = async {
-            self.set_alias(index, alias).await?;
-            if !joins && let Ok(socket) = Ioctl::open() {
-                // A device that joins all the same is only slower.
-                let _ = socket.ethtool(&name, &mut [ETHTOOL_SGRO, 0]);
-            }
-            self.set_up(index).await
-        };
-        if let Err(error) = finished.await {
+        if let Err(error) = self.set_alias(index, alias).await {
             let _ = self.delete_link(index).await;
             return Err(error);
+        }
+        if !joins && let Ok(socket) = Ioctl::open() {
+            // A device that joins all the same is only slower.
+            let _ = socket.ethtool(&name, &mut [ETHTOOL_SGRO, 0]);
         }
         Ok(index)
     }

@@ -122,6 +122,9 @@ fn a_node_that_was_killed_comes_back_and_nothing_is_left() {
         nodes.ping(0, 1);
         let before = devices(&nodes, 1);
         nodes.net.kill(&nodes.names[1]);
+        let filter = format!("tc filter show dev {} ingress", before[0]);
+        let stays = nodes.net.host(&nodes.names[1]).sh(&filter).expect("shows");
+        assert!(stays.contains("lb_way_in"), "what comes is for nobody: {stays}");
         // The other one holds the link as up for a while yet.
         let host = nodes.net.host(&nodes.names[0]);
         assert!(

@@ -46,9 +46,9 @@ enum State {
 struct On {
     plan: Plan,
     prober: Prober,
-    // The programs go before the device that they serve.
-    programs: dataplane::ShortCut,
+    // The device goes first: what comes without the programs would be its own stack's.
     device: Device,
+    programs: dataplane::ShortCut,
 }
 
 /// What is held of one node.
@@ -306,5 +306,6 @@ fn on(saved: &SavedFabric, plan: Plan, tap: u32, hook: HookChoice) -> Result<On,
     let ends = WayEnds { tap, vxlan: device.index(), mac, local: plan.own() };
     let prober = Prober::new(&plan, mac)?;
     let programs = dataplane::ShortCut::new(&ends, hook).map_err(|error| error.to_string())?;
-    Ok(On { plan, prober, programs, device })
+    device.set_up()?;
+    Ok(On { plan, prober, device, programs })
 }

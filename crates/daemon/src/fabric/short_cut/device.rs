@@ -1,16 +1,17 @@
 //! The VXLAN device of a fabric.
 
-use linkbraid_link::{Netlink, is_up, vxlan_name, vxlan_serves};
+use linkbraid_link::{Kind, Netlink, is_up, vxlan_name, vxlan_serves};
 
 /// A device that goes when it is dropped.
 pub(super) struct Device {
     name: String,
     index: u32,
+    port: u16,
 }
 
 impl Device {
     /// Makes the device that serves the interface with index `tap`, in place of one that a killed daemon left. What is wrong
-    /// otherwise.
+    /// otherwise. It is down.
     pub(super) fn make(fabric: &str, tap: u32, port: u16, v6: bool) -> Result<Self, String> {
         let alias = format!("linkbraid: frames of fabric {fabric} past the daemon");
         let made = apart(move || async move {
@@ -19,15 +20,14 @@ impl Device {
             // Packets without a checksum of their own, as over IPv4, were joined below already.
             netlink.create_vxlan(tap, &alias, port, v6).await
         });
-        let index = made.ok_or("a thread failed")?.map_err(|error| {
-            let port = if error.kind == linkbraid_link::Kind::Exists {
-                format!(" (UDP port {port})")
-            } else {
-                String::new()
-            };
-            format!("{}: {}{port}", error.what, error.cause())
-        })?;
-        Ok(Self { name: vxlan_name(tap), index })
+        let index = told(made, port)?;
+        Ok(Self { name: vxlan_name(tap), index, port })
+    }
+
+    /// Sets it up, once somebody looks at what comes: its own stack must get nothing. What is wrong otherwise.
+    pub(super) fn set_up(&self) -> Result<(), String> {
+        let index = self.index;
+        told(apart(move || async move { Netlink::new()?.set_up(index).await }), self.port)
     }
 
     pub(super) fn index(&self) -> u32 {
@@ -62,6 +62,14 @@ pub(in crate::fabric) async fn sweep(netlink: &Netlink, tap: Option<u32>) {
             tracing::warn!(%error, "what a killed daemon left stays");
         }
     }
+}
+
+/// What a thread came to, in words.
+fn told<T>(made: Option<linkbraid_link::Result<T>>, port: u16) -> Result<T, String> {
+    made.ok_or("a thread failed")?.map_err(|error| {
+        let port = if error.kind == Kind::Exists { format!(" (UDP port {port})") } else { String::new() };
+        format!("{}: {}{port}", error.what, error.cause())
+    })
 }
 
 /// Asks the kernel on a thread of its own, whoever calls: it may be the loop, which must not start another one. None if
