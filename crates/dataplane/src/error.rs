@@ -45,6 +45,11 @@ pub enum Error {
         /// The kernel's answer.
         cause: libbpf_rs::Error,
     },
+    /// No program would notice that this process is dead.
+    #[error(
+        "cannot have programs that end with the daemon: no AF_XDP socket, in this kernel or for this service"
+    )]
+    NoHolder,
     /// A value is outside what the maps can hold.
     #[error("{what}: {value} is outside the allowed range 0 to {max}")]
     Range {

@@ -124,12 +124,6 @@ impl Attachment {
         choose(choice, tcx, clsact)
     }
 
-    /// The same, with a filter that stays where the kernel has such.
-    pub(crate) fn staying(program: &ProgramMut<'_>, ifindex: u32, side: Side) -> Result<Self> {
-        Self::bare(program, ifindex, side, HookChoice::Only(Hook::Clsact))
-            .or_else(|_| Self::bare(program, ifindex, side, HookChoice::Only(Hook::Tcx)))
-    }
-
     pub(crate) fn hook(&self) -> Hook {
         match self.how {
             How::Tcx { .. } | How::BareTcx { .. } => Hook::Tcx,

@@ -13,7 +13,7 @@ use crate::{
     load_patiently_with,
 };
 use bytemuck::Pod;
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder};
 use raw::{RawConfig, RawCounts, RawIn, RawOut};
 use std::{
     net::IpAddr,
@@ -114,7 +114,7 @@ pub struct ShortCut {
     hook: Hook,
     _object: Object,
     /// Is in the map [`HOLDER`] for as long as this process lives.
-    _holder: Option<OwnedFd>,
+    _holder: OwnedFd,
 }
 
 impl ShortCut {
@@ -123,24 +123,25 @@ impl ShortCut {
     /// # Errors
     /// The kernel refuses.
     pub fn new(ends: &WayEnds, choice: HookChoice) -> Result<Self> {
-        let holder = crate::holder();
-        let object = load_patiently_with(|| load(ends, holder.is_some()))?;
+        // Nothing else would tell a filter that this process is dead.
+        let holder = crate::holder().ok_or(Error::NoHolder)?;
+        let object = load_patiently_with(|| load(ends))?;
         let map = |name: &'static str| {
             let map = object.maps().find(|map| map.name() == name).ok_or(Error::Missing(name))?;
             MapHandle::try_from(&map).map_err(Error::Load)
         };
-        if let Some(holder) = &holder {
-            map(HOLDER)?
-                .update(&0u32.to_ne_bytes(), &holder.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
-                .map_err(|cause| Error::Map { map: HOLDER, cause })?;
-        }
+        map(HOLDER)?
+            .update(&0u32.to_ne_bytes(), &holder.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+            .map_err(|cause| Error::Map { map: HOLDER, cause })?;
         let maps = [map(OUT)?, map(IN)?, map(COUNTS)?, map(REASONS)?];
-        let attach =
-            |name, ifindex, side| Attachment::bare(&crate::program(&object, name)?, ifindex, side, choice);
+        let attach = |name, ifindex, side, hook| {
+            Attachment::bare(&crate::program(&object, name)?, ifindex, side, hook)
+        };
         // What receives stays when this process is killed, as a filter does and a link does not: it drops all then, and nothing
         // comes to the device's own stack.
-        let inward = Attachment::staying(&crate::program(&object, "lb_way_in")?, ends.vxlan, Side::Ingress)?;
-        let outward = attach("lb_way_out", ends.tap, Side::Egress)?;
+        let stays = HookChoice::Only(Hook::Clsact);
+        let inward = attach("lb_way_in", ends.vxlan, Side::Ingress, stays)?;
+        let outward = attach("lb_way_out", ends.tap, Side::Egress, choice)?;
         let hook = outward.hook();
         Ok(Self { attached: vec![outward, inward], maps, hook, _object: object, _holder: holder })
     }
@@ -240,7 +241,7 @@ impl Drop for ShortCut {
     }
 }
 
-fn load(ends: &WayEnds, holds: bool) -> Result<Object> {
+fn load(ends: &WayEnds) -> Result<Object> {
     let mut open = ObjectBuilder::default()
         .name("lb_shortcut")
         .and_then(|builder| builder.open_memory(OBJECT))
@@ -254,9 +255,6 @@ fn load(ends: &WayEnds, holds: bool) -> Result<Object> {
         local: words(ends.local),
     };
     for mut map in open.maps_mut() {
-        if map.name() == HOLDER && !holds {
-            map.set_type(MapType::Array).map_err(Error::Load)?;
-        }
         if map.name() == CONFIG {
             let raw = bytemuck::bytes_of(&raw);
             let value = map.initial_value_mut().and_then(|value| value.get_mut(..raw.len()));

@@ -165,6 +165,13 @@ fn only_what_a_peer_sends_with_its_tag_comes_in() {
         good();
         let (met, counts) = rig.wait(14);
         assert_eq!((met[1], counts.rx_frames, counts.probes), (("drop_tag", 7), 1, 1));
+        // The link is up again, under another tag: what still comes under the former one is of no use.
+        let way = WayIn { tag: (TAG.0, TAG.1 + 1), ..way };
+        rig.short_cut.set_in(PEER_NODE, Some(&way)).expect("sets");
+        good();
+        assert_eq!(rig.wait(15).0[1], ("drop_tag", 8));
+        rig.comes(1, GROUP, way.tag, HERE, PEER);
+        assert_eq!(rig.wait(16).1.rx_frames, 2);
     }
 }
 

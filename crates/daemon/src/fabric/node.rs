@@ -174,7 +174,7 @@ impl Node {
     pub(super) fn set(&self, saved: &SavedFabric, now: Time) -> Result<(), Error> {
         let mut heart = self.heart();
         if let Some(short_cut) = &mut heart.short_cut {
-            short_cut.set_mtu(saved.mtu);
+            short_cut.follow(saved);
         }
         let settings = Settings { mtu: saved.mtu, ..heart.session.snapshot(now).settings };
         heart.session.set(now, settings).map_err(|error| {

@@ -32,15 +32,24 @@ const LATELY: Duration = Duration::from_secs(3);
 pub(super) struct ShortCut {
     port: u16,
     state: State,
-    /// The MTU of the interface.
+    /// The MTU of the interface, and whether its address is the one that is derived for this node.
     mtu: u32,
+    derived: bool,
     peers: Vec<Peer>,
+    last: Last,
 }
 
 enum State {
     On(Box<On>),
     /// Why not.
     Off(String),
+}
+
+/// What is shown of it after its end, too.
+#[derive(Debug, Clone, Default)]
+struct Last {
+    counts: Vec<WayCounts>,
+    reasons: [u64; WAY_REASONS.len()],
 }
 
 struct On {
@@ -92,7 +101,9 @@ impl ShortCut {
 
     fn with(saved: &SavedFabric, port: u16, state: State) -> Self {
         let peers = vec![Peer::default(); saved.nodes.into()];
-        Self { port, state, mtu: saved.mtu, peers }
+        let mut made = Self { port, state, mtu: 0, derived: true, peers, last: Last::default() };
+        made.follow(saved);
+        made
     }
 
     /// Its port, while it can be had.
@@ -121,9 +132,10 @@ impl ShortCut {
         }
     }
 
-    /// The MTU of the interface is another one.
-    pub(super) fn set_mtu(&mut self, mtu: u32) {
-        self.mtu = mtu;
+    /// The interface is another one.
+    pub(super) fn follow(&mut self, saved: &SavedFabric) {
+        self.mtu = saved.mtu;
+        self.derived = saved.mac == derive_mac(saved.number, saved.node);
     }
 
     /// Opens and closes the ways of a node as the session wants it. Before a link that went down counts as down, and before a
@@ -154,8 +166,16 @@ impl ShortCut {
     /// It is over until the next start.
     fn fail(&mut self, cause: String) {
         tracing::warn!(%cause, "frames do not go by VXLAN any more");
+        let nodes = self.peers.len() as u16;
+        let mut reasons = [0; WAY_REASONS.len()];
+        for (last, (_, _, _, count)) in reasons.iter_mut().zip(self.reasons()) {
+            *last = count;
+        }
+        self.last = Last { counts: (0..nodes).map(|node| self.counts(node)).collect(), reasons };
         self.close();
-        self.state = State::Off(cause);
+        let ended = std::mem::replace(&mut self.state, State::Off(cause));
+        // The kernel takes its time, and the session has none.
+        let _ = std::thread::Builder::new().name("lb-vxlan".into()).spawn(move || drop(ended));
     }
 
     /// Looks whether frames come, and asks whether they arrive. For whom the first changed, and to what.
@@ -168,7 +188,7 @@ impl ShortCut {
             );
             return Vec::new();
         }
-        let mut news = Vec::new();
+        let (mut news, mut refused) = (Vec::new(), None);
         for (node, peer) in (0..).zip(&mut self.peers) {
             if peer.tag.is_some() && peer.look_at <= now {
                 let before = peer.hears(now);
@@ -187,10 +207,14 @@ impl ShortCut {
                     on.prober.ask((address, self.port), theirs.tag, peer.room.min(mtu + ETHERNET));
                 }
                 // The path may take less than it did.
-                if on.fit(peer, session, node, mtu, now).is_err() {
-                    peer.out = None;
+                if let Err(error) = on.fit(peer, session, node, mtu, now) {
+                    refused = Some(error);
                 }
             }
+        }
+        if let Some(error) = refused {
+            self.fail(format!("the kernel refuses a way: {error}"));
+            return Vec::new();
         }
         news
     }
@@ -199,7 +223,7 @@ impl ShortCut {
     pub(super) fn counts(&self, node: u16) -> WayCounts {
         match &self.state {
             State::On(on) => on.programs.counts(node).unwrap_or_default(),
-            State::Off(_) => WayCounts::default(),
+            State::Off(_) => self.last.counts.get(usize::from(node)).copied().unwrap_or_default(),
         }
     }
 
@@ -207,7 +231,7 @@ impl ShortCut {
     pub(super) fn reasons(&self) -> impl Iterator<Item = (&'static str, bool, &'static str, u64)> {
         let counts = match &self.state {
             State::On(on) => on.programs.reasons().unwrap_or_default(),
-            State::Off(_) => Default::default(),
+            State::Off(_) => self.last.reasons,
         };
         WAY_REASONS.into_iter().zip(counts).map(|((name, drops, text), count)| (name, drops, text, count))
     }
@@ -221,6 +245,9 @@ impl ShortCut {
         match session.short_cut(node) {
             _ if session.tag(node).is_none() => (false, String::new()),
             None => (false, "it takes no frames by VXLAN".into()),
+            Some(_) if !self.derived => {
+                (false, "the interface has another MAC than the fabric gave it".into())
+            }
             Some(theirs) if theirs.port != self.port => {
                 (false, format!("its VXLAN has UDP port {}, this node's {}", theirs.port, self.port))
             }
@@ -251,7 +278,7 @@ impl On {
         if tag != peer.tag {
             let way = |(tag, remote): (Tag, _)| WayIn { remote, tag: (tag.network(), tag.group()) };
             self.programs.set_in(node, tag.zip(address).map(way).as_ref())?;
-            let came = self.programs.counts(node).map_or(0, |counts| counts.rx_frames + counts.probes);
+            let came = self.programs.counts(node).map_or(0, |counts| counts.probes);
             let room = if tag.is_some() { self.plan.room(node) } else { 0 };
             *peer =
                 Peer { tag, out: peer.out, room, since: now, came, look_at: now, probe_at: now, heard: None };
@@ -278,13 +305,12 @@ impl On {
 }
 
 impl Peer {
-    /// Takes note of what has come; how much that is.
+    /// Takes note of the questions that have come; how many. Other frames are shorter, and say less of the path.
     fn count(&mut self, counts: &WayCounts, now: Time) -> u64 {
-        let came = counts.rx_frames + counts.probes;
-        if came != self.came {
+        if counts.probes != self.came {
             self.heard = Some(now);
         }
-        came
+        counts.probes
     }
 
     fn hears(&self, now: Time) -> bool {

@@ -57,7 +57,7 @@ struct {
 	__type(value, __u64);
 } lb_way_reasons SEC(".maps");
 
-/* As lb_holder in maps.bpf.h: the kernel takes the socket out when the daemon dies, however it dies. */
+/* As lb_holder in maps.bpf.h, but never an array: the kernel takes the socket out when the daemon dies, however it dies. */
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
 	__uint(max_entries, 1);

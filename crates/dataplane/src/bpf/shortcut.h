@@ -10,8 +10,8 @@
 
 /* Nodes of one fabric. */
 #define LB_NODES_MAX 512
-/* Headers of a segment behind its Ethernet header, at most: IPv6 or IPv4 with options, and TCP with options. */
-#define LB_SEGMENT_HEADERS 120
+/* Headers of a segment behind its Ethernet header, at most: IP and TCP with options, and those of a tunnel before them. */
+#define LB_SEGMENT_HEADERS 200
 
 /* What does not change while the node runs. */
 struct lb_way_config {

@@ -406,7 +406,7 @@ impl Link {
             cookie: self.cookie,
             number: self.number,
             echo,
-            short_cut: self.short_cut(call, to),
+            short_cut: self.short_cut(call, kind, to),
         };
         call.out.push(Effect::Send(to, control));
     }

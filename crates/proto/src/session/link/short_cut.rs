@@ -33,9 +33,10 @@ impl Link {
     }
 
     /// What that start is told of the short cut.
-    pub(super) fn short_cut(&self, call: &Call<'_>, to: u64) -> Option<ShortCut> {
+    pub(super) fn short_cut(&self, call: &Call<'_>, kind: ControlKind, to: u64) -> Option<ShortCut> {
         //= docs/fabric.md#7.1
-        let is_up = self.peer().is_some_and(|peer| peer.epoch == to);
+        let tells = matches!(kind, ControlKind::Hello | ControlKind::Accept | ControlKind::Alive);
+        let is_up = tells && self.peer().is_some_and(|peer| peer.epoch == to);
         let (port, tag) = (call.own.short_cut?, self.tag?);
         is_up.then_some(ShortCut { port, tag, heard: self.heard })
     }

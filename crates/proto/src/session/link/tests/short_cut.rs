@@ -57,8 +57,9 @@ fn a_link_that_comes_up_again_has_another_tag() {
     // Goodbye, and a start that another one replaces.
     for input in [LinkInput::Stop, LinkInput::Gone] {
         let (mut a, _) = cut(1, 2);
-        a.handle(input);
+        let effects = a.handle(input);
         assert_eq!((a.link.tag(), theirs(&a)), (None, None));
+        assert!(sent(&effects).iter().all(|(_, said)| said.short_cut.is_none()), "not in BYE either");
     }
 }
 
