@@ -297,6 +297,10 @@ fn frames_too_long_for_the_path_go_by_the_queues() {
     let whole = |way: &FabricPeerVxlanRecord| way.taken && way.reason.is_empty();
     wait_until(SOON, "all frames by VXLAN", || ways(&nodes, 0).remove(0), whole).expect("comes");
     nodes.ping(0, 1);
+    // What it sends from another MAC goes by the queues, and arrives all the same.
+    a.sh("ip link set fab0 address 02:00:00:00:07:07").expect("sets");
+    wait_not_taken(&nodes, 0, "the interface has another MAC than the fabric gave it");
+    nodes.ping(0, 1);
 }
 
 #[test]
