@@ -90,8 +90,13 @@ impl ProcessActivity {
         let (mut run_ns, mut switches) = (0, 0);
         for task in tasks.flatten() {
             let path = task.path().display().to_string();
-            run_ns += first_number(&read(&format!("{path}/schedstat"))?);
-            let status = read(&format!("{path}/status"))?;
+            // A thread may end between the listing and the look.
+            let (Ok(schedstat), Ok(status)) =
+                (read(&format!("{path}/schedstat")), read(&format!("{path}/status")))
+            else {
+                continue;
+            };
+            run_ns += first_number(&schedstat);
             let counts = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
             switches += counts.map(|(_, count)| first_number(count)).sum::<u64>();
         }
@@ -160,12 +165,13 @@ mod tests {
     #[test]
     fn this_process_has_run_and_has_memory() {
         let id = std::process::id();
-        let before = ProcessActivity::of(id).expect("looks");
-        // The kernel counts the time of a thread that runs at the scheduler's ticks only.
+        // The kernel counts the time of a thread that runs at the scheduler's ticks only; and what other tests' threads had
+        // goes with them.
         let worked = linkbraid_lab::wait_until(
             Duration::from_secs(10),
             "work to be counted",
             || {
+                let before = ProcessActivity::of(id).expect("looks");
                 let sum: u64 = (0..3_000_000_u64).map(|n| std::hint::black_box(n) % 7).sum();
                 (ProcessActivity::of(id).expect("looks").since(before).0, sum)
             },
