@@ -2,7 +2,7 @@
 
 mod nodes;
 
-use linkbraid_api::{CounterRecord, FabricPeerVxlanRecord, FabricRecord, NodeState};
+use linkbraid_api::{CounterRecord, FabricPeerRecord, FabricPeerVxlanRecord, FabricRecord, NodeState};
 use linkbraid_lab::{wait_for, wait_until};
 use linkbraid_netns_tests::{SOON, check_hint, traffic};
 use nodes::Nodes;
@@ -245,6 +245,31 @@ fn a_way_that_closes_is_left_and_found_again() {
     nodes.ping_all();
     let vxlan = nodes.show(1).vxlan.expect("it was asked for");
     assert!(vxlan.hook.is_none() && vxlan.reason.starts_with("its VXLAN device was deleted"), "{vxlan:?}");
+}
+
+/// A crowded path may lose every ALIVE, and the frames themselves say that their sender lives.
+#[test]
+fn frames_by_it_prove_that_a_node_lives() {
+    let nodes = up(2, MTU);
+    nodes.ping(0, 1);
+    let hosts = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
+    let states = || [0, 1].map(|node| nodes.show(node).peers.remove(0));
+    let before = states();
+    let rule = "ipproto udp dport 7000-7063 blackhole";
+    hosts.iter().for_each(|host| drop(host.sh(&format!("ip rule add {rule}")).expect("adds")));
+    // Three times as long as a silent node is waited for.
+    hosts[0].sh(&format!("ping -q -i 0.02 -c 60 -W 0.2 {}", Nodes::ip(1))).expect("all or some come");
+    for (now, before) in states().iter().zip(&before) {
+        assert!(
+            now.state == NodeState::Up && now.since_ms > before.since_ms + 1000,
+            "up all the time: {now:?}"
+        );
+    }
+    let downs = |now: &[FabricPeerRecord; 2]| now.iter().all(|peer| peer.state != NodeState::Up);
+    wait_until(SOON, "links without any frames to go down", states, downs).expect("they do");
+    hosts.iter().for_each(|host| drop(host.sh(&format!("ip rule del {rule}")).expect("deletes")));
+    nodes.wait_up();
+    nodes.ping_all();
 }
 
 #[test]

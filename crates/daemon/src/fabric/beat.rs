@@ -166,13 +166,13 @@ impl Heart {
         next.map_or(SLEEP_MAX, |time| time.since(now).min(SLEEP_MAX))
     }
 
-    /// Frames that came prove that their sender lives.
+    /// Frames that came prove that their sender lives, by whichever way: none leaves by either once it does not.
     fn look(&mut self, now: Time) {
         for (node, seen) in (0..).zip(&mut self.seen) {
-            let frames = self.control.shared().total(node, Counter::RxFrames);
-            if let Some(Verdict::Up { epoch }) = self.session.verdict(node)
-                && frames != *seen
-            {
+            let Some(Verdict::Up { epoch }) = self.session.verdict(node) else { continue };
+            let by_short_cut = self.short_cut.as_ref().map_or(0, |way| way.counts(node).rx_frames);
+            let frames = self.control.shared().total(node, Counter::RxFrames).wrapping_add(by_short_cut);
+            if frames != *seen {
                 self.session.handle(now, Input::Traffic { node, epoch });
             }
             *seen = frames;
