@@ -63,6 +63,7 @@ packages() {
 		fi
 		# What the papers measure latency with; `linkbraid bench run fabric` has it beside its own.
 		echo "netpipe-tcp command:NPtcp"
+		echo "sockperf command:sockperf"
 		# Real servers and clients, for the tests of applications.
 		echo "nginx command:nginx nginx"
 		echo "vsftpd command:vsftpd vsftpd"

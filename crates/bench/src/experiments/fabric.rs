@@ -9,6 +9,7 @@ mod latency;
 mod netpipe;
 mod nodes;
 mod restart;
+mod sockperf;
 mod subject;
 mod throughput;
 

@@ -20,7 +20,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 /// Rates of a link in Mbit/s, and numbers of members.
-const RATES: [u32; 4] = [20, 100, 200, 500];
+const RATES: [u32; 5] = [20, 100, 200, 500, 1000];
 const MEMBERS: [usize; 5] = [1, 2, 3, 4, 8];
 /// The same of a quick run: the paper's rate.
 const QUICK_RATES: [u32; 1] = [100];

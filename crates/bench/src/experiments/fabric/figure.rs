@@ -1,7 +1,7 @@
 //! The panels of a run; those of stages that were not measured are left out.
 
 use super::subject::{FABRICS, OFI_NET, OFI_TCP, SHM, SHM_LARGE, Subject, UDP, UDP_VXLAN, VETH, VXLAN};
-use super::{idle, latency, netpipe, nodes, restart, throughput};
+use super::{idle, latency, netpipe, nodes, restart, sockperf, throughput};
 use crate::plot::{Figure, Panel, Reference, Series};
 use crate::report::Report;
 use crate::stats::Spread;
@@ -23,6 +23,7 @@ pub(super) fn draw(report: &Report) -> Figure {
         of("Throughput over message size, one at a time (Fig. 6)", &SIZED, latency::id, "mbit"),
         of("RTT/2 by how a fabric's threads wait", &WAITING, latency::id, "half_us"),
         of("RTT/2 as NPtcp tells it, the best of seven", &SIZED, netpipe::id, "half_us"),
+        sized(report, "RTT/2 of UDP as sockperf tells it", &SIZED, &sockperf::BYTES, sockperf::id, "half_us"),
         cost(report),
         happenings(report),
         idle(report),

@@ -2,11 +2,11 @@
 //! in throughput, as NetPIPE tells it.
 
 use super::ground::Ground;
-use super::netpipe;
 use super::subject::{
     OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, UDP_VXLAN, VETH, VXLAN,
 };
 use super::throughput::give_up;
+use super::{netpipe, sockperf};
 use crate::experiments::note::{self, What};
 use crate::flow::rounds;
 use crate::report::{Bound, Goal};
@@ -38,14 +38,14 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
         return Ok(());
     }
     let mut given_up: Vec<&str> = Vec::new();
-    let netpipe = netpipe::is_there(run);
+    let others = Others { netpipe: netpipe::is_there(run), sockperf: sockperf::is_wanted(run) };
     for turn in 0..run.settings.repeat {
         for subject in SUBJECTS {
             if !wanted(run, subject) || given_up.contains(&subject.word) {
                 continue;
             }
             run.step(&format!("latency/{}", subject.word));
-            if let Err(error) = measure(run, ground, subject, turn, netpipe) {
+            if let Err(error) = measure(run, ground, subject, turn, others) {
                 given_up.push(subject.word);
                 ground.del(subject);
                 give_up(run, "latency", subject, error)?;
@@ -86,12 +86,19 @@ fn wanted(run: &Run<'_>, subject: Subject) -> bool {
             .any(|other| named(other) && (*other == subject || other.bases().contains(&subject.word)))
 }
 
+/// Which programs of others measure, too.
+#[derive(Debug, Clone, Copy)]
+struct Others {
+    netpipe: bool,
+    sockperf: bool,
+}
+
 fn measure(
     run: &mut Run<'_>,
     ground: &Ground,
     subject: Subject,
     turn: u32,
-    netpipe: bool,
+    others: Others,
 ) -> Result<(), Error> {
     run.check()?;
     let typed = ground.add(subject)?.join("; ");
@@ -115,8 +122,15 @@ fn measure(
         line += &format!("  {bytes} B {median:.1}");
         run.check()?;
     }
-    if netpipe && let Err(error) = netpipe::measure(run, ground, subject, turn) {
+    if others.netpipe
+        && let Err(error) = netpipe::measure(run, ground, subject, turn)
+    {
         run.fail(format!("netpipe/{}", subject.word), error)?;
+    }
+    if others.sockperf
+        && let Err(error) = sockperf::measure(run, ground, subject, turn)
+    {
+        run.fail(format!("sockperf/{}", subject.word), error)?;
     }
     ground.del(subject);
     run.say(&(line + " us"))
