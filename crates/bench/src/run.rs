@@ -159,6 +159,12 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Notes a case that is left out for what is not here, and what helps.
+    pub fn lacks(&mut self, id: impl Into<String>, error: &Error) {
+        let help = error.hint.as_ref().map(|hint| format!(": {hint}")).unwrap_or_default();
+        self.skip(id, format!("{error}{help}"));
+    }
+
     /// Notes a case that could not be run, unless the run was stopped: that ends it.
     pub fn fail(&mut self, id: impl Into<String>, error: Error) -> Result<(), Error> {
         if interrupt::is_stop(&error) {

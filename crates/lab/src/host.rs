@@ -102,6 +102,27 @@ impl<'lab> Host<'lab> {
         read.map_err(|e| Error::new(self.netns().name(), format!("cannot read '{path}'"), e.to_string()))
     }
 
+    /// Whether a TCP socket of it listens on `port` (state 0A in `/proc/net/tcp`).
+    pub fn listens(&self, port: u16) -> bool {
+        self.has_socket(["tcp", "tcp6"], port, Some("0A"))
+    }
+
+    /// Whether a UDP socket of it is bound to `port`.
+    pub fn receives(&self, port: u16) -> bool {
+        self.has_socket(["udp", "udp6"], port, None)
+    }
+
+    fn has_socket(&self, files: [&str; 2], port: u16, state: Option<&str>) -> bool {
+        let wanted = format!(":{port:04X}");
+        files.iter().filter_map(|file| self.proc_net(file).ok()).any(|text| {
+            text.lines().any(|line| {
+                let mut words = line.split_whitespace().skip(1);
+                words.next().is_some_and(|local| local.ends_with(&wanted))
+                    && state.is_none_or(|state| words.nth(1) == Some(state))
+            })
+        })
+    }
+
     /// The counters of its links, by link number.
     pub fn nic_counts(&self) -> Result<Vec<NicCount>, Error> {
         let text = self.proc_net("dev")?;

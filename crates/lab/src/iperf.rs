@@ -286,21 +286,10 @@ fn start_server(host: Host<'_>, port: u16, mptcp: bool) -> Result<Running, Error
     let mut server = Running::start(command)?;
     wait::wait_for(SERVER_LIMIT, "an iperf3 server", || match server.ended() {
         Some(status) => Ok(Err(Error::new("lab", "iperf3 server ended", status.to_string()))),
-        None if listens(host, port) => Ok(Ok(())),
+        None if host.listens(port) => Ok(Ok(())),
         None => Err("it does not listen yet"),
     })??;
     Ok(server)
-}
-
-/// Whether a TCP socket of the host listens on `port`: state 0A in `/proc/net/tcp`.
-fn listens(host: Host<'_>, port: u16) -> bool {
-    let wanted = format!(":{port:04X}");
-    ["tcp", "tcp6"].iter().filter_map(|file| host.proc_net(file).ok()).any(|text| {
-        text.lines().any(|line| {
-            let mut words = line.split_whitespace().skip(1);
-            words.next().is_some_and(|local| local.ends_with(&wanted)) && words.nth(1) == Some("0A")
-        })
-    })
 }
 
 impl Iperf<'_> {

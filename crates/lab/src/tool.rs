@@ -4,8 +4,8 @@ use linkbraid_api::Error;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// What the lab calls, and the Debian package of each.
-const PACKAGES: [(&str, &str); 8] = [
+/// What the lab and its users call, and the Debian package of each.
+const PACKAGES: [(&str, &str); 10] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
     ("bridge", "iproute2"),
@@ -14,6 +14,8 @@ const PACKAGES: [(&str, &str); 8] = [
     ("ping", "iputils-ping"),
     ("mptcpize", "mptcpize"),
     ("teamd", "libteam-utils"),
+    ("NPtcp", "netpipe-tcp"),
+    ("sockperf", "sockperf"),
 ];
 
 /// The error for a program that cannot be started: names its package.

@@ -6,14 +6,13 @@ use super::subject::Subject;
 use crate::experiments::note::{self, What};
 use crate::run::Run;
 use linkbraid_api::Error;
-use linkbraid_lab::{Host, Running, wait_for};
+use linkbraid_lab::{Running, tool, wait_for};
 use std::process::Stdio;
 use std::time::Duration;
 
 const PROGRAM: &str = "NPtcp";
-const PACKAGE: &str = "netpipe-tcp";
-/// The port that it listens on, in the kernel's hexadecimal.
-const PORT: &str = ":138A";
+/// The port that it listens on.
+const PORT: u16 = 5002;
 /// Messages of a try, and the largest.
 const MESSAGES: u32 = 100;
 const BYTES_MAX: usize = 65_536;
@@ -30,12 +29,11 @@ pub(super) fn id(subject: &str, bytes: usize) -> String {
 
 /// Whether it is there; if not, that is said once.
 pub(super) fn is_there(run: &mut Run<'_>) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let there = std::env::split_paths(&path).any(|folder| folder.join(PROGRAM).is_file());
-    if !there {
-        run.skip("netpipe", format!("there is no '{PROGRAM}': apt-get install {PACKAGE}"));
+    let there = tool::require(&[PROGRAM]);
+    if let Err(error) = &there {
+        run.lacks("netpipe", error);
     }
-    there
+    there.is_ok()
 }
 
 /// Runs it over a subject that is up.
@@ -48,11 +46,9 @@ pub(super) fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn
     listening.args(&words).current_dir(ground.bed.lab().folder());
     listening.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let listening = Running::start(listening)?;
-    wait_for(
-        LISTEN_LIMIT,
-        "NPtcp to listen",
-        || if listens(server) { Ok(()) } else { Err("it does not yet") },
-    )?;
+    wait_for(LISTEN_LIMIT, "NPtcp to listen", || {
+        if server.listens(PORT) { Ok(()) } else { Err("it does not yet") }
+    })?;
     let mut command = client.command(PROGRAM);
     command.args(["-h", &ground.address(subject, 1)]).args(&words).arg("-o").arg(&output);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -70,14 +66,6 @@ pub(super) fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn
         note::bytes(run, &id, bytes);
     }
     Ok(())
-}
-
-fn listens(host: Host<'_>) -> bool {
-    let text = ["tcp", "tcp6"].map(|file| host.proc_net(file).unwrap_or_default()).concat();
-    text.lines().any(|line| {
-        let mut words = line.split_whitespace().skip(1);
-        words.next().is_some_and(|local| local.ends_with(PORT)) && words.nth(1) == Some("0A")
-    })
 }
 
 /// Bytes, Mbit/s and half a round trip in microseconds of each line `BYTES MBPS SECONDS`.

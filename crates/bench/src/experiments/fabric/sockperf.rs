@@ -6,14 +6,13 @@ use super::subject::Subject;
 use crate::experiments::note::{self, What};
 use crate::run::Run;
 use linkbraid_api::Error;
-use linkbraid_lab::{Host, Running, wait_for};
+use linkbraid_lab::{Running, tool, wait_for};
 use std::process::Stdio;
 use std::time::Duration;
 
 const PROGRAM: &str = "sockperf";
-/// The port that it is told to listen on, and that in the kernel's hexadecimal.
+/// The port that it is told to listen on.
 const PORT: u16 = 5003;
-const PORT_HEX: &str = ":138B";
 /// Bytes of its messages: those that one frame takes, and more than that.
 pub(super) const BYTES: [usize; 3] = [64, 1024, 8192];
 /// Seconds of a size, the fewest that it takes.
@@ -32,12 +31,11 @@ pub(super) fn is_wanted(run: &mut Run<'_>) -> bool {
     if run.settings.quick {
         return false;
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let there = std::env::split_paths(&path).any(|folder| folder.join(PROGRAM).is_file());
-    if !there {
-        run.skip("sockperf", format!("there is no '{PROGRAM}': apt-get install {PROGRAM}"));
+    let there = tool::require(&[PROGRAM]);
+    if let Err(error) = &there {
+        run.lacks("sockperf", error);
     }
-    there
+    there.is_ok()
 }
 
 /// Runs it over a subject that is up.
@@ -49,7 +47,7 @@ pub(super) fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn
     listening.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let listening = Running::start(listening)?;
     wait_for(LISTEN_LIMIT, "sockperf to listen", || {
-        if listens(server) { Ok(()) } else { Err("it does not yet") }
+        if server.receives(PORT) { Ok(()) } else { Err("it does not yet") }
     })?;
     let output = ground.bed.lab().folder().join(PROGRAM);
     for bytes in BYTES {
@@ -74,11 +72,6 @@ pub(super) fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn
     }
     drop(listening);
     Ok(())
-}
-
-fn listens(host: Host<'_>) -> bool {
-    let text = ["udp", "udp6"].map(|file| host.proc_net(file).unwrap_or_default()).concat();
-    text.lines().any(|line| line.split_whitespace().nth(1).is_some_and(|local| local.ends_with(PORT_HEX)))
 }
 
 /// Half a round trip in microseconds, the median and the 99th percentile: `sockperf: ---> percentile 50.000 =    6.094`.
