@@ -1,11 +1,12 @@
 //! The short cut of a fabric over UDP: the kernel's VXLAN carries frames past the daemon, where both ends want that
 //! (`docs/fabric.md`, section 7).
 //!
-//! It is made and removed on threads that may wait ([`super::job`]); what opens and closes the ways is the session's thread. A
-//! node that cannot have it works as without it, and says why.
+//! It is made and removed on threads that may wait ([`super::job`], [`retry`]); what opens and closes the ways is the session's
+//! thread. A node that cannot have it works as without it, says why, and tries again.
 
 mod device;
 mod probe;
+mod retry;
 
 pub(super) use device::sweep;
 
@@ -16,6 +17,7 @@ use linkbraid_fabric::{Address, Join, ShortCut as Plan, engine::derive_mac};
 use linkbraid_proto::{Time, session::Session};
 use linkbraid_wire::fabric::Tag;
 use probe::Prober;
+use retry::{Retry, Wanted};
 use std::time::Duration;
 
 /// An Ethernet header.
@@ -32,11 +34,13 @@ const LATELY: Duration = Duration::from_secs(3);
 pub(super) struct ShortCut {
     port: u16,
     state: State,
+    /// None where the wish itself makes no sense.
+    retry: Option<Retry>,
     /// The MTU of the interface, and whether its address is the one that is derived for this node.
     mtu: u32,
     derived: bool,
     peers: Vec<Peer>,
-    last: Last,
+    before: Before,
 }
 
 enum State {
@@ -45,9 +49,9 @@ enum State {
     Off(String),
 }
 
-/// What is shown of it after its end, too.
+/// What programs that are gone have counted.
 #[derive(Debug, Clone, Default)]
-struct Last {
+struct Before {
     counts: Vec<WayCounts>,
     reasons: [u64; WAY_REASONS.len()],
 }
@@ -87,21 +91,23 @@ impl ShortCut {
         let join = Join { node: saved.node, nodes: saved.nodes, queues: saved.queues };
         let plan = match address.short_cut(&join) {
             Ok(plan) => plan?,
-            Err(error) => return Some(Self::with(saved, 0, State::Off(error.cause))),
+            Err(error) => return Some(Self::with(saved, 0, State::Off(error.cause), None)),
         };
         let port = plan.port();
-        let state = on(saved, plan, tap, hook).map_or_else(State::Off, |on| State::On(Box::new(on)));
+        let (made, retry) = Retry::first(Wanted { saved: saved.clone(), plan, tap, hook });
+        let state = made.map_or_else(State::Off, |on| State::On(Box::new(on)));
         if let State::Off(cause) = &state {
             // A killed daemon may have left its program.
             let _ = dataplane::ShortCut::clean(tap);
             tracing::warn!(fabric = %saved.name, %cause, "frames do not go by VXLAN");
         }
-        Some(Self::with(saved, port, state))
+        Some(Self::with(saved, port, state, Some(retry)))
     }
 
-    fn with(saved: &SavedFabric, port: u16, state: State) -> Self {
+    fn with(saved: &SavedFabric, port: u16, state: State, retry: Option<Retry>) -> Self {
         let peers = vec![Peer::default(); saved.nodes.into()];
-        let mut made = Self { port, state, mtu: 0, derived: true, peers, last: Last::default() };
+        let before = Before::default();
+        let mut made = Self { port, state, retry, mtu: 0, derived: true, peers, before };
         made.follow(saved);
         made
     }
@@ -136,6 +142,9 @@ impl ShortCut {
     pub(super) fn follow(&mut self, saved: &SavedFabric) {
         self.mtu = saved.mtu;
         self.derived = saved.mac == derive_mac(saved.number, saved.node);
+        if let Some(retry) = &mut self.retry {
+            retry.follow(saved);
+        }
     }
 
     /// Opens and closes the ways of a node as the session wants it. Before a link that went down counts as down, and before a
@@ -163,7 +172,7 @@ impl ShortCut {
         self.peers.fill(Peer::default());
     }
 
-    /// It is over until the next start.
+    /// It is over until an attempt to make it anew succeeds.
     fn fail(&mut self, cause: String) {
         tracing::warn!(%cause, "frames do not go by VXLAN any more");
         let nodes = self.peers.len() as u16;
@@ -171,7 +180,7 @@ impl ShortCut {
         for (last, (_, _, _, count)) in reasons.iter_mut().zip(self.reasons()) {
             *last = count;
         }
-        self.last = Last { counts: (0..nodes).map(|node| self.counts(node)).collect(), reasons };
+        self.before = Before { counts: (0..nodes).map(|node| self.counts(node)).collect(), reasons };
         self.close();
         let ended = std::mem::replace(&mut self.state, State::Off(cause));
         // The kernel takes its time, and the session has none.
@@ -181,11 +190,12 @@ impl ShortCut {
     /// Looks whether frames come, and asks whether they arrive. For whom the first changed, and to what.
     pub(super) fn look(&mut self, session: &Session, now: Time) -> Vec<(u16, bool)> {
         let mtu = self.mtu as usize;
-        let State::On(on) = &self.state else { return Vec::new() };
+        let State::On(on) = &self.state else {
+            self.try_again(now);
+            return Vec::new();
+        };
         if !on.device.is_there() {
-            self.fail(
-                "its VXLAN device was deleted or set down; the next start of the fabric makes it anew".into(),
-            );
+            self.fail("its VXLAN device was deleted or set down; it is made anew".into());
             return Vec::new();
         }
         let (mut news, mut refused) = (Vec::new(), None);
@@ -219,20 +229,34 @@ impl ShortCut {
         news
     }
 
+    /// Looks whether it can be had by now.
+    fn try_again(&mut self, now: Time) {
+        match self.retry.as_mut().and_then(|retry| retry.look(now)) {
+            None => {}
+            Some(Ok(on)) => {
+                tracing::info!(port = self.port, "VXLAN can be had now");
+                self.state = State::On(Box::new(on));
+            }
+            Some(Err(cause)) => self.state = State::Off(cause),
+        }
+    }
+
     /// What went by it to a node and came from it.
     pub(super) fn counts(&self, node: u16) -> WayCounts {
+        let before = self.before.counts.get(usize::from(node)).copied().unwrap_or_default();
         match &self.state {
-            State::On(on) => on.programs.counts(node).unwrap_or_default(),
-            State::Off(_) => self.last.counts.get(usize::from(node)).copied().unwrap_or_default(),
+            State::On(on) => before.and(on.programs.counts(node).unwrap_or_default()),
+            State::Off(_) => before,
         }
     }
 
     /// Name, whether it is a drop, a sentence, and how often.
     pub(super) fn reasons(&self) -> impl Iterator<Item = (&'static str, bool, &'static str, u64)> {
-        let counts = match &self.state {
+        let now = match &self.state {
             State::On(on) => on.programs.reasons().unwrap_or_default(),
-            State::Off(_) => self.last.reasons,
+            State::Off(_) => [0; WAY_REASONS.len()],
         };
+        let counts = now.into_iter().zip(self.before.reasons).map(|(now, before)| now + before);
         WAY_REASONS.into_iter().zip(counts).map(|((name, drops, text), count)| (name, drops, text, count))
     }
 
