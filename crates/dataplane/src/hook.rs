@@ -3,7 +3,10 @@
 //! Both outlive the daemon: a tcx link through its pin, a clsact filter through the interface. Both can be
 //! replaced by a newer program without a frame passing in between.
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    filters,
+};
 use libbpf_rs::{AsRawLibbpf, Link, ProgramMut, TC_EGRESS, TC_INGRESS, TcHook, libbpf_sys};
 use nix::errno::Errno;
 use std::{
@@ -236,8 +239,9 @@ pub(crate) fn pin(pins: &Path, ifindex: u32, side: Side) -> PathBuf {
     pins.join(format!("{side}_{ifindex}"))
 }
 
-/// Takes off the clsact filter that is marked beside `pin`, and the queueing discipline if that is ours; does nothing
-/// where nothing is marked. Needs no program, and may follow another process.
+/// Takes off the clsact filter that is marked beside `pin`, and the queueing discipline if that is ours and nobody has put
+/// filters there meanwhile, which would go with it; does nothing where nothing is marked. Needs no program, and may follow
+/// another process.
 pub(crate) fn remove_clsact(pin: &Path, ifindex: u32, side: Side) -> Result<()> {
     let failed = |what, cause| Error::Attach { what, ifindex, cause };
     // An interface that is gone took it along.
@@ -250,7 +254,7 @@ pub(crate) fn remove_clsact(pin: &Path, ifindex: u32, side: Side) -> Result<()> 
         remove(&filter, fs::remove_dir(&filter))?;
     }
     if qdisc.exists() {
-        if here {
+        if here && !filters::any(ifindex).map_err(|errno| failed("look at its filters", system(errno)))? {
             destroy_clsact(ifindex).map_err(|cause| failed("remove the clsact hook", cause))?;
         }
         remove(&qdisc, fs::remove_dir(&qdisc))?;
@@ -275,6 +279,10 @@ pub(crate) fn remove_all_clsact(pins: &Path) -> Result<()> {
         first = first.and(removed);
     }
     first
+}
+
+fn system(errno: Errno) -> libbpf_rs::Error {
+    libbpf_rs::Error::from_raw_os_error(errno as i32)
 }
 
 fn exists(ifindex: u32) -> bool {

@@ -4,6 +4,7 @@
 //! the programs on interfaces and writes the tables they follow. It knows no protocol.
 
 mod error;
+mod filters;
 mod hook;
 mod intf;
 mod latency;

@@ -116,6 +116,22 @@ fn a_clsact_that_was_there_stays() {
 }
 
 #[test]
+fn a_clsact_that_others_use_meanwhile_stays() {
+    for side in ["ingress", "egress"] {
+        interfaces();
+        let pins = pins();
+        let path = attached(HookChoice::Only(Hook::Clsact), &pins);
+        let filter =
+            format!("filter add dev member0 {side} pref 7 protocol all u32 match u32 0 0 flowid 1:1");
+        assert!(Command::new("tc").args(filter.split(' ')).status().unwrap().success());
+        path.unload().unwrap();
+        assert!(text("tc", &format!("filter show dev member0 {side}")).contains("pref 7"), "{side}");
+        assert_eq!(text("tc", "qdisc show dev bond").matches("clsact").count(), 0, "nobody uses that one");
+        assert!(!pins.exists(), "{side}: pins are left");
+    }
+}
+
+#[test]
 fn the_data_path_outlives_its_daemon_and_is_adopted() {
     for &hook in hooks() {
         interfaces();
