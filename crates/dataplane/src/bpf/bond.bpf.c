@@ -93,6 +93,7 @@ int lb_ingress(struct __sk_buff *skb)
 	case LB_RX_ACK_DSACK:
 	case LB_RX_ACK_SHARE:
 	case LB_RX_ACK_WINDOW:
+	case LB_RX_ACK_LAST:
 		count_member(skb, slot, 0);
 		return TC_ACT_UNSPEC;
 	case LB_RX_MIRROR:

@@ -11,8 +11,8 @@
  *    nothing else, it is dropped.
  *
  * Always passed on: SYN, FIN, RST, data, changed windows, ECN echoes, DSACK blocks (RFC 2883), an eighth of a
- * flow's ACKs, all ACKs of flows without SACK and of flows that were not striped. A flow that has real losses and
- * so little in flight that they could not be proven is left alone.
+ * flow's ACKs, all ACKs of flows without SACK and of flows that were not striped. TCP is told all, whatever the holes are,
+ * by an ACK that may be the last one for long (is_last_word): it would wait for its timer, for 200 ms.
  *
  * A lane whose holes keep filling late is a busy one (another host's traffic queues there, or its weight is wrong):
  * its bytes are made dearer (lb_progress.drag), and cheaper again as time goes by without such holes.
@@ -39,11 +39,8 @@
 #define STALL_NS (2 * 1000 * 1000)
 /* In flight: too few stripes for most of them to be followed by another one on their lane. */
 #define SMALL_FLIGHT(n_lanes) ((n_lanes) + 2)
-/* And too few for a proof to come in time where losses are frequent: each one's delay adds to the next one's. */
-#define MODEST_FLIGHT(n_lanes) (4 * (n_lanes))
-/* A flow with so many holes told lately has real losses, and with so many frequent ones, about one segment in a hundred. */
+/* A flow with so many holes told lately has real losses. */
 #define LOSSES_MIN 5
-#define LOSSES_MANY 12
 /* So many of them are taken back for each duplicate that the receiver reports. */
 #define LOSSES_UNTOLD 2
 /* The number of holes told is halved each time so many stripes have left. */
@@ -89,6 +86,12 @@ static __always_inline int is_stuck(const struct lb_flow *flow, __u64 now)
 	return silence > STALL_NS && silence > 2000ull * flow->lag_us;
 }
 
+/* What leaves now is TCP's probe (RFC 8985, tail loss probe): neither did an ACK come for a while nor did anything leave. */
+static __always_inline int is_probe(const struct lb_flow *flow, const struct lb_stripe *newest, __u64 now)
+{
+	return now_us(now) - (newest->sent_us & ~STRIPE_ARRIVED) > STALL_NS / 1000 && is_stuck(flow, now);
+}
+
 /* Egress: the slot that a flow without ACKs must stay off, as a bit; 0 for none. */
 static __always_inline __u32 stuck_slot(const struct lb_flow *flow, const struct lb_plan *plan)
 {
@@ -120,10 +123,15 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 			return;
 	}
 	flow->plan = number;
-	/* What is sent again proves nothing: its arrival could be that of the first copy. */
-	if (before(view->seq, flow->next))
-		return;
 	stripe = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
+	if (flow->hole_since_ns && is_probe(flow, stripe, bpf_ktime_get_ns()))
+		flow->probed = 1;
+	/* What is sent again proves nothing: its arrival could be that of the first copy. */
+	if (before(view->seq, flow->next)) {
+		if (!before(flow->hole, view->seq) && before(flow->hole, end))
+			flow->resent = 1;
+		return;
+	}
 	if (flow->head && stripe->lane == lane && stripe->end == view->seq &&
 	    end - stripe->start <= STRIPE_BYTES_MAX) {
 		stripe->end = end;
@@ -153,6 +161,7 @@ struct judge_walk {
 	__u32 sent_us;    /* when its stripe left */
 	__u32 hole_lane;  /* the lane of the lowest hole, if it is covered */
 	__u32 n;          /* stripes in flight */
+	__u32 missing;    /* those of them of which not all has arrived */
 	__u32 plan;       /* the generation of the plan in force; of its lanes: */
 	__u32 heard;      /* those on which something has arrived */
 	__u64 silent;     /* old stripes without a word, four bits each */
@@ -160,6 +169,7 @@ struct judge_walk {
 	__u8 is_covered;  /* the stripe of the lowest hole is still remembered */
 	__u8 is_stuck;    /* no ACK came for a while */
 	__u8 by_age;      /* some hole counts as a loss for its age alone */
+	__u8 is_last;     /* TCP is told everything, whatever the holes are */
 };
 
 /* A stripe of a lane is old, and nothing of it has arrived. One from before the lane was tried anew says nothing new. */
@@ -210,6 +220,7 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 		}
 		return 0;
 	}
+	walk->missing++;
 	starts_arrived = is_sacked(walk->sack, stripe->start);
 	/* The lanes of a plan that is over: one of them is dead for all we know, and TCP would wait for its timers. */
 	is_proven = walk->lanes_seen & bit || stripe->lane >> 4 != walk->plan;
@@ -348,7 +359,10 @@ __noinline int pardon_lane(const struct lb_flow *flow, __u32 seq)
 	return 0;
 }
 
-/* The ACK moved: what does the end of the hole teach about the lanes' skew? */
+/*
+ * The ACK moved: what does the end of the hole teach about the lanes' skew? Nothing where TCP sent it again: that would make
+ * the next loss wait for as long as this one's repair took.
+ */
 static __always_inline void end_hole(const struct lb_config *bond, struct lb_flow *flow,
 				     struct lb_progress *progress, __u64 now)
 {
@@ -356,7 +370,7 @@ static __always_inline void end_hole(const struct lb_config *bond, struct lb_flo
 
 	if (age > LATE_NS && flow->hole_lane != LB_NO_LANE)
 		drag_lane(progress, flow->hole_lane, now);
-	if (!flow->told && age <= bond->damp_ns_max) {
+	if (!flow->told && !flow->resent && age <= bond->damp_ns_max) {
 		if (age > flow->skew_ns)
 			flow->skew_ns = age;
 		else
@@ -388,15 +402,19 @@ static __always_inline __u32 told_to(const struct lb_flow *flow, const struct sa
 	return to;
 }
 
-/* Too little in flight for proofs, and losses are to be expected: every ACK may be the last one. */
-static __always_inline int is_left_alone(const struct lb_flow *flow, __u32 n_stripes, __u32 n_lanes)
+/*
+ * Whether this may be the last ACK for long that speaks of the holes: it answers a probe, or all but one stripe has arrived, and
+ * that one is later than a lane ever was; or losses are to be expected and too little is in flight to prove them.
+ */
+static __always_inline int is_last_word(const struct lb_flow *flow, const struct judge_walk *walk, __u32 n_lanes,
+					__u64 now)
 {
-	if (flow->losses >= LOSSES_MANY)
-		return n_stripes < MODEST_FLIGHT(n_lanes);
-	return flow->losses >= LOSSES_MIN && n_stripes < SMALL_FLIGHT(n_lanes);
+	if (flow->probed || (walk->missing <= 1 && now - flow->hole_since_ns > flow->skew_ns))
+		return 1;
+	return flow->losses >= LOSSES_MIN && walk->n < SMALL_FLIGHT(n_lanes);
 }
 
-/* Looks at the stripes in flight; returns the blocks that TCP may see. */
+/* Looks at the stripes in flight; returns the blocks that tell only of losses. */
 static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct lb_flow *flow,
 					  const struct tcp_view *view, const struct sack_view *sack, __u64 now,
 					  int is_new, __u32 n_lanes, struct judge_walk *walk)
@@ -417,8 +435,7 @@ static __always_inline __u32 judge_blocks(const struct lb_config *bond, struct l
 	} else if (is_new && walk->is_limited && walk->limit == view->ack) {
 		flow->lag_us = now_us(now) - walk->sent_us + 1;
 	}
-	if (is_left_alone(flow, walk->n, n_lanes))
-		walk->is_limited = 0;
+	walk->is_last = is_last_word(flow, walk, n_lanes, now);
 	return honest_blocks(sack, walk);
 }
 
@@ -461,6 +478,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		end_hole(bond, flow, progress, now);
 	if (!read_sack(skb, &view, &sack)) {
 		flow->acked_ns = now;
+		flow->probed = 0;
 		flow->window = view.window;
 		return 0;
 	}
@@ -472,6 +490,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		flow->hole_since_ns = now;
 		flow->hole = view.ack;
 		flow->told = 0;
+		flow->resent = 0;
 	}
 	if (++flow->seen >= SHARE_WINDOW) {
 		flow->seen >>= 1;
@@ -488,6 +507,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	if (walk.is_covered && walk.by_age)
 		shun_lane(progress, &walk, now);
 	flow->acked_ns = now;
+	flow->probed = 0;
 	if (is_dsack(&view, &sack)) {
 		/* What was told as a loss was none: such mistakes must not feed on themselves. */
 		flow->losses -= flow->losses < LOSSES_UNTOLD ? flow->losses : LOSSES_UNTOLD;
@@ -506,6 +526,9 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		flow->guessed |= walk.by_age;
 		flow->losses += !flow->told;
 		flow->told = 1;
+	} else if (walk.is_last) {
+		/* Perhaps no loss, so it counts as none, and teaches nothing. */
+		reason = LB_RX_ACK_LAST;
 	} else if (is_new) {
 		reason = LB_RX_ACK_MASKED;
 	} else if (view.payload || view.window != flow->window || view.flags & (TCP_ECE | TCP_CWR)) {
@@ -516,6 +539,8 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		flow->damped++;
 		return LB_RX_ACK_DAMPED;
 	}
+	if (walk.is_last)
+		keep = all;
 	if (keep)
 		flow->told_to = told_to(flow, &sack, keep);
 	flow->window = view.window;

@@ -107,7 +107,8 @@
 	X(42, RX_MIRROR_COPY, "drop", "second copy of a mirrored frame") \
 	X(43, RX_MIRROR_LATE, "drop", "mirrored frame, so late that nobody knows whether it is the second copy") \
 	X(44, RX_MIRROR_STRANGER, "drop", "mirrored frame of a host that is no peer") \
-	X(45, RX_MIRROR_BAD, "drop", "mirrored frame whose trailer makes no sense")
+	X(45, RX_MIRROR_BAD, "drop", "mirrored frame whose trailer makes no sense") \
+	X(46, RX_ACK_LAST, "pass", "ACK about a hole that may be the lanes' doing, with no other ACK to be expected soon")
 
 #define LB_REASONS_MAX 64
 
@@ -356,7 +357,10 @@ struct lb_flow {
 	__u32 hole_lane;
 	/* The number of the plan by which it was striped last. */
 	__u32 plan;
-	__u32 pad;
+	/* TCP has sent the lowest hole again, told or not. */
+	__u16 resent;
+	/* It sent a probe, which no ACK has answered yet. */
+	__u16 probed;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 

@@ -4,7 +4,7 @@ use crate::frames::{ECE, FIN, RST, SYN, Tcp, V4, V6, bare_sack, read_sack, sack,
 use crate::rig::{LONG, Rig, own, peer};
 use libbpf_rs::{MapCore as _, MapFlags};
 use linkbraid_dataplane::Verdict;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const STRIPE: u32 = 1400;
 const FIRST: u32 = 10_000;
@@ -273,7 +273,7 @@ fn what_left_under_a_plan_that_is_over_is_told_at_once() {
 const STALL: Duration = Duration::from_millis(3);
 
 fn pass(time: Duration) {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     while begun.elapsed() < time {
         std::hint::spin_loop();
     }
@@ -315,7 +315,7 @@ fn swallow(rig: &Rig, first: u32) -> u32 {
 /// For how long lane 0 stays off, when buffers are sent and acknowledged all the time: from stripe `first` on, and how
 /// many that took.
 fn off(rig: &Rig, first: u32) -> (Duration, u32) {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let mut n = 0;
     ack(rig, &Tcp::ack(at(first), &[]));
     while !send_anywhere(rig, at(first + n), 8).contains(&0) {
@@ -378,7 +378,7 @@ fn the_lead_of_a_shunned_lane_does_not_add_up() {
     assert!(times(&rig).iter().any(|time| *time >= LEAD), "the lane was shunned");
     rig.change(|bond| bond.dead_slots = 0);
     first += 8;
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     while times(&rig).iter().any(|time| *time >= LEAD) {
         assert!(begun.elapsed() < LONG, "the lead stays");
         ack(&rig, &Tcp::ack(at(first), &[]));
@@ -461,19 +461,69 @@ fn real_losses_with_little_in_flight_are_told_at_once() {
     let (rig, seq) = lossy(5);
     send_some(&rig, seq, 3);
     let arrived = (seq + STRIPE, seq + 3 * STRIPE);
-    assert_eq!(ack(&rig, &Tcp::ack(seq, &[arrived])), ("rx_ack_lost", Some(vec![arrived])));
+    assert_eq!(ack(&rig, &Tcp::ack(seq, &[arrived])), ("rx_ack_last", Some(vec![arrived])));
+    let (rig, seq) = lossy(5);
+    send_some(&rig, seq, 6);
+    assert_eq!(ack(&rig, &Tcp::ack(seq, &[arrived])), ("rx_ack_masked", Some(vec![])), "more in flight");
 }
 
 #[test]
-fn frequent_losses_are_told_at_once_with_more_in_flight() {
-    for (losses, in_flight, is_told) in [(5, 6, false), (11, 15, false), (12, 15, true), (12, 16, false)] {
-        let (rig, seq) = lossy(losses);
-        send_some(&rig, seq, in_flight);
-        // What was sent later on the lane of the first stripe, the fifth one, has not arrived.
-        let arrived = (seq + STRIPE, seq + 3 * STRIPE);
-        let told = ack(&rig, &Tcp::ack(seq, &[arrived])).1 == Some(vec![arrived]);
-        assert_eq!(told, is_told, "{losses} losses, {in_flight} stripes in flight");
+fn the_answer_to_a_probe_is_told_everything() {
+    for probe in [7, 8] {
+        let rig = sent(4, 8);
+        ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+        pass(LATE);
+        // TCP's probe: the last segment once more, or a new one.
+        rig.out(&Tcp::data(at(probe), STRIPE as usize).frame(peer(0), own(0)));
+        let answer = Tcp::ack(at(1), &[block(2, 3)]);
+        assert_eq!(ack(&rig, &answer), ("rx_ack_last", Some(vec![block(2, 3)])), "stripe {probe}");
+        assert_eq!(ack(&rig, &answer), ("rx_ack_damped", None), "one answer, not two");
     }
+}
+
+#[test]
+fn what_is_sent_without_a_pause_is_no_probe() {
+    let rig = sent(4, 8);
+    ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+    let (begun, mut next) = (Instant::now(), 8);
+    // Should this test itself be held up for as long, what leaves then may be taken for one.
+    let mut longest = Duration::ZERO;
+    let mut last = begun;
+    while begun.elapsed() < LATE {
+        send_some(&rig, at(next), 1);
+        next += 1;
+        longest = longest.max(last.elapsed());
+        last = Instant::now();
+    }
+    let told = ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+    assert!(told == ("rx_ack_damped", None) || 2 * longest > STALL, "{told:?} after {longest:?}");
+}
+
+#[test]
+fn the_last_stripe_that_is_missing_is_told_once_it_is_late() {
+    let rig = sent(4, 4);
+    ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+    pass(LATE);
+    let all = Tcp::ack(at(1), &[block(2, 4)]);
+    assert_eq!(ack(&rig, &all), ("rx_ack_last", Some(vec![block(2, 4)])));
+    // The same while more is under way, which will bring another ACK.
+    let rig = sent(4, 8);
+    ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+    pass(LATE);
+    assert_eq!(ack(&rig, &all), ("rx_ack_damped", None));
+}
+
+#[test]
+fn a_hole_that_was_sent_again_does_not_teach_how_late_lanes_are() {
+    let rig = sent(4, 4);
+    ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+    rig.out(&Tcp::data(at(1), STRIPE as usize).frame(peer(0), own(0)));
+    pass(4 * LATE);
+    ack(&rig, &Tcp::ack(at(4), &[]));
+    send_some(&rig, at(4), 4);
+    ack(&rig, &Tcp::ack(at(5), &[block(6, 7)]));
+    pass(LATE);
+    assert_eq!(ack(&rig, &Tcp::ack(at(5), &[block(6, 8)])), ("rx_ack_last", Some(vec![block(6, 8)])));
 }
 
 #[test]
@@ -529,10 +579,7 @@ fn fill_late(rig: &Rig, from: u32, lanes: &[usize], is_lost: bool) {
     let next = lanes[(hole - from) as usize + 1..].iter().position(|lane| *lane == 0);
     let end = if is_lost { to } else { next.map_or(to, |next| hole + 1 + next as u32) };
     ack(rig, &Tcp::ack(at(hole), &[block(hole + 1, end)]));
-    let begun = std::time::Instant::now();
-    while begun.elapsed() < LATE {
-        std::hint::spin_loop();
-    }
+    pass(LATE);
     ack(rig, &Tcp::ack(at(to), &[]));
 }
 
@@ -553,7 +600,7 @@ fn a_lane_that_is_late_gets_less_and_in_time_as_much_as_before() {
     let share = share_of_lane_0(&rig, next);
     assert!(share < 80, "{share} of 400 went over the late lane");
     assert!(share > 8, "{share} of 400: the late lane must still be tried");
-    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         next += 400;
         ack(&rig, &Tcp::ack(at(next), &[]));
@@ -561,7 +608,7 @@ fn a_lane_that_is_late_gets_less_and_in_time_as_much_as_before() {
         if (98..=102).contains(&share) {
             break;
         }
-        assert!(std::time::Instant::now() < deadline, "{share} of 400 after 20 s");
+        assert!(Instant::now() < deadline, "{share} of 400 after 20 s");
     }
 }
 
