@@ -22,6 +22,12 @@ const HOST_SYSCTLS: [(&str, &str); 6] = [
     ("net/bridge/bridge-nf-call-arptables", "0"),
 ];
 
+/// TCP's congestion control where a program names none, the first of these that a namespace may have: only what the first
+/// namespace has as its default, or allows to all, is open to others. Not bbr, should that be the default: a socket that was
+/// bbr's once goes on pacing itself, with a timer for each buffer, when a program (iperf3, after it has connected) chooses
+/// cubic (net/ipv4/tcp_bbr.c, `sk_pacing_status`).
+const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
+
 /// A switch says nothing of its own, and looks at nothing above Ethernet: where `br_netfilter` is in the kernel, a bridge
 /// would hand every packet to the IP hooks.
 const SWITCH_SYSCTLS: [(&str, &str); 4] = [
@@ -65,7 +71,9 @@ fn all_links(topology: &Topology) -> impl Iterator<Item = (usize, usize, &LinkSp
 
 pub(crate) fn namespaces(lab: &mut Lab) -> Result<(), Error> {
     for name in lab.host_names() {
-        lab.hosts.push(create(&name, &HOST_SYSCTLS)?);
+        let host = create(&name, &HOST_SYSCTLS)?;
+        host.run(|| choose_congestion_control(&name))??;
+        lab.hosts.push(host);
     }
     for name in lab.switch_names() {
         lab.switches.push(create(&name, &SWITCH_SYSCTLS)?);
@@ -87,6 +95,17 @@ fn create(name: &str, sysctls: &[(&str, &str)]) -> Result<Netns, Error> {
         Ok(())
     })??;
     Ok(netns)
+}
+
+fn choose_congestion_control(name: &str) -> Result<(), Error> {
+    let mut last = Ok(());
+    for control in CONGESTION_CONTROLS {
+        last = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", control);
+        if last.is_ok() {
+            break;
+        }
+    }
+    last.map_err(|e| Error::new(name, "cannot choose TCP's congestion control", e.to_string()))
 }
 
 pub(crate) fn links(lab: &mut Lab) -> Result<(), Error> {
