@@ -58,8 +58,33 @@ fn two_nodes_that_crash_stop_and_doubt_each_other() {
             expiries,
             frames: 2,
             streams: 1,
+            short_cut: false,
         };
         let states = explore(&format!("two nodes, {ends} end, {expiries} are taken for dead"), fabric);
+        assert!(states > 10);
+    }
+}
+
+/// Frames by the queues beside it would only make more states.
+//= docs/fabric.md#7.3 type=test
+//= docs/fabric.md#7.4 type=test
+//= docs/fabric.md#7.6 type=test
+#[test]
+fn two_nodes_with_a_short_cut_that_crash_stop_and_doubt_each_other() {
+    for (ends, expiries) in [(1, 0), (0, 2), (1, 1), (2, 0)] {
+        let fabric = Fabric {
+            numbers: 2,
+            twins: false,
+            ends,
+            enders: 2,
+            // A goodbye beside two crashes would only take longer.
+            stops: ends < 2,
+            expiries,
+            frames: 0,
+            streams: 1,
+            short_cut: true,
+        };
+        let states = explore(&format!("short cut, {ends} end, {expiries} are taken for dead"), fabric);
         assert!(states > 10);
     }
 }
@@ -77,6 +102,7 @@ fn three_nodes_that_connect_in_any_order() {
         expiries: 0,
         frames: 1,
         streams: 2,
+        short_cut: false,
     };
     assert!(explore("three nodes", fabric) > 100);
 }
@@ -93,6 +119,7 @@ fn two_live_nodes_with_one_number_beside_another() {
         expiries: 0,
         frames: 1,
         streams: 2,
+        short_cut: false,
     };
     assert!(explore("twins", fabric) > 100);
 }
@@ -109,6 +136,7 @@ fn one_of_three_nodes_crashes() {
         expiries: 0,
         frames: 1,
         streams: 2,
+        short_cut: false,
     };
     // Each pair is a course of its own, so there are more states than two nodes have, cubed: deep courses are followed first, and as many as
     // fit into some seconds.

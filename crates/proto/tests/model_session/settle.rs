@@ -49,7 +49,21 @@ impl World {
         world.network.clear();
         (0..ROUNDS).any(|_| {
             world.round(fabric);
-            if fabric.twins { world.twins_told() } else { world.all_up() }
+            if fabric.twins { world.twins_told() } else { world.all_up() && world.tags_told() }
+        })
+    }
+
+    /// Everybody knows the tag that the other one takes, if it takes any.
+    fn tags_told(&self) -> bool {
+        let tag_of = |number: u16, peer: u16| {
+            let node = self.live.iter().find(|node| node.number == number)?;
+            node.ends.iter().find(|end| end.peer == peer)?.link.tag()
+        };
+        self.live.iter().all(|node| {
+            node.ends.iter().all(|end| {
+                let told = end.link.peer().and_then(|peer| peer.short_cut).map(|cut| cut.tag);
+                told == tag_of(end.peer, node.number)
+            })
         })
     }
 

@@ -4,7 +4,7 @@ use linkbraid_proto::session::{
     Gate, Verdict, Window,
     link::{Effect, Known, Link, LinkInput, Own},
 };
-use linkbraid_wire::fabric::{Control, Header, Offer};
+use linkbraid_wire::fabric::{Control, Header, Offer, Tag};
 use stateright::{Model, Property};
 use std::{
     collections::BTreeSet,
@@ -33,7 +33,12 @@ pub struct Fabric {
     pub frames: u32,
     /// Queues of a node, each with a stream of its own.
     pub streams: u16,
+    /// Whether nodes take frames by the short cut, too.
+    pub short_cut: bool,
 }
+
+/// UDP port of the short cut.
+const PORT: u16 = 4789;
 
 /// A message on its way, for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +47,9 @@ pub enum Message {
     Control { from: (u16, u64), to: (u16, u64), control: Control },
     /// A frame.
     Data(Header),
+    /// A frame by the short cut, between two numbers. It carries the tag and nothing else; by which start it was sent, and for which, is
+    /// known to the model alone.
+    ShortCut { from: (u16, u64), to: (u16, u64), tag: Tag },
 }
 
 /// A link, and what it has been.
@@ -60,13 +68,13 @@ pub struct End {
 }
 
 /// What tells two states apart.
-type Essence<'a> = (u16, u64, Option<&'a Known>, Option<&'a Known>, &'a [u64], &'a [Window]);
+type Essence<'a> = (u16, (u64, Option<Tag>), Option<&'a Known>, Option<&'a Known>, &'a [u64], &'a [Window]);
 
 impl End {
     /// What tells two states apart: all but why the link is down and whether the peer is deaf, which is told and never acted on.
     fn essence(&self) -> Essence<'_> {
         let End { peer, link, epochs, windows, .. } = self;
-        (*peer, link.cookie(), link.peer(), link.rival(), epochs, windows)
+        (*peer, (link.cookie(), link.tag()), link.peer(), link.rival(), epochs, windows)
     }
 }
 
@@ -113,6 +121,8 @@ pub struct World {
     pub expiries: u8,
     pub broken: Broken,
     pub duplicate_found: bool,
+    /// A frame was taken by the short cut.
+    pub cut_short: bool,
 }
 
 /// What can happen. Nodes by place in `live`, links by place in `ends`.
@@ -143,7 +153,7 @@ impl Node {
             End { peer, link, cookies, epochs: Vec::new(), windows, proven: false }
         };
         let ends = (0..fabric.numbers).filter(|peer| *peer != number).map(end).collect();
-        Node { number, own: Own { epoch, offer, short_cut: None }, ends }
+        Node { number, own: Own { epoch, offer, short_cut: fabric.short_cut.then_some(PORT) }, ends }
     }
 
     pub fn gate(&self, at: usize) -> Option<Gate> {
@@ -153,9 +163,11 @@ impl Node {
     }
 }
 
+/// The same number in both halves: tags are made of both, and none is drawn twice either.
 fn draw(epoch: u64, peer: u16, cookies: &mut u64) -> u64 {
     *cookies += 1;
-    (epoch * 10 + u64::from(peer)) * 1000 + *cookies
+    let number = (epoch * 10 + u64::from(peer)) * 1000 + *cookies;
+    number << 32 | number
 }
 
 impl World {
@@ -202,7 +214,20 @@ impl World {
                 self.drive(twins, node, at, input);
             }
             Message::Data(header) => self.frame(node, at, header),
+            Message::ShortCut { from, to, tag } => self.cut_short(node, at, *from, *to, *tag),
         }
+    }
+
+    /// A frame comes by the short cut. Unlike one of a queue it may come twice.
+    fn cut_short(&mut self, node: usize, at: usize, from: (u16, u64), to: (u16, u64), tag: Tag) {
+        let Node { number, own, ends } = &self.live[node];
+        let end = &ends[at];
+        if end.link.tag() != Some(tag) {
+            return;
+        }
+        self.cut_short = true;
+        self.broken.wrong_node |= to.0 != *number || from.0 != end.peer;
+        self.broken.old_epoch |= to.1 != own.epoch || end.epochs.last() != Some(&from.1);
     }
 
     /// A frame comes out of a queue.
@@ -225,6 +250,8 @@ impl World {
         let node = &self.live[node];
         match message {
             Message::Control { from, to, .. } => to.0 == node.number && from.0 == node.ends[at].peer,
+            // That the addresses are those of the two is looked at before the tag.
+            Message::ShortCut { from, to, .. } => to.0 == node.number && from.0 == node.ends[at].peer,
             // A frame may come out of any queue of any node.
             Message::Data(_) => true,
         }
@@ -258,6 +285,11 @@ impl World {
             if let Some(gate) = self.live[place].gate(at) {
                 let frames = |stream| (0..fabric.frames).map(move |number| gate.header(stream, number, 100));
                 self.network.extend((0..fabric.streams).flat_map(frames).map(Message::Data));
+                // Whether the peer has heard a question (7.7) or not: that can only send fewer.
+                let peer = self.live[place].ends[at].link.peer();
+                let short_cut = peer.and_then(|peer| peer.short_cut);
+                let (from, to) = ((gate.local, gate.local_epoch), (gate.peer, gate.peer_epoch));
+                self.network.extend(short_cut.map(|cut| Message::ShortCut { from, to, tag: cut.tag }));
             }
         }
         // What is for a start that has ended is ignored for ever, and a HELLO of one only answered. Frames stay: that they
@@ -265,7 +297,7 @@ impl World {
         let live: Vec<u64> = self.live.iter().map(|node| node.own.epoch).collect();
         self.network.retain(|message| match message {
             Message::Control { from, to, .. } => live.contains(&if to.1 == 0 { from.1 } else { to.1 }),
-            Message::Data(_) => true,
+            Message::Data(_) | Message::ShortCut { .. } => true,
         });
         let mut heard = BTreeSet::new();
         while heard.len() < self.network.len() {
@@ -312,6 +344,7 @@ impl Model for Fabric {
             expiries: self.expiries,
             broken: Broken::default(),
             duplicate_found: false,
+            cut_short: false,
         };
         if self.twins {
             world.start(self, 0);
@@ -400,8 +433,16 @@ impl Model for Fabric {
             }),
             Property::<Self>::always("who lives connects", |fabric, world| world.settles(fabric)),
             Property::<Self>::sometimes("all are up", |_, world| world.all_up()),
-            Property::<Self>::sometimes("frames arrive", |_, world| !world.delivered.is_empty()),
         ];
+        if self.frames > 0 {
+            properties
+                .push(Property::<Self>::sometimes("frames arrive", |_, world| !world.delivered.is_empty()));
+        }
+        if self.short_cut {
+            properties.push(Property::<Self>::sometimes("frames arrive by the short cut", |_, world| {
+                world.cut_short
+            }));
+        }
         if self.twins {
             properties.push(Property::<Self>::sometimes("two with one number are found", |_, world| {
                 world.duplicate_found
