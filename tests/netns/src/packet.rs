@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Every EtherType (`ETH_P_ALL`).
 pub const ALL: u16 = 0x0003;
+/// IPv4.
+pub const IPV4: u16 = 0x0800;
 /// ARP.
 pub const ARP: u16 = 0x0806;
 /// Longest frame that is read, in bytes: a whole GSO buffer.
