@@ -3,7 +3,7 @@
 use crate::args::{DaemonArgs, HookArg};
 use crate::report::Failed;
 use linkbraid_api::{Error, ExitCode};
-use linkbraid_daemon::{Hook, HookChoice, Options};
+use linkbraid_daemon::{ENVIRONMENT, Hook, HookChoice, Options};
 use std::io;
 use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
@@ -15,6 +15,12 @@ pub fn run(socket: PathBuf, args: DaemonArgs) -> Result<(), Failed> {
         let error = Error::new("daemon", "option '--log'", cause).hint("linkbraid daemon --log debug");
         Failed { error, code: ExitCode::Usage }
     })?;
+    for (name, value) in ENVIRONMENT {
+        if std::env::var_os(name).is_none() {
+            // SAFETY: nothing has started a thread yet, so nobody reads the environment meanwhile.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
     // The journal adds its own time stamps.
     let journal = std::env::var_os("JOURNAL_STREAM").is_some();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false);

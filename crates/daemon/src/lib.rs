@@ -31,6 +31,7 @@ mod stripe;
 mod tables;
 
 pub use linkbraid_dataplane::{Hook, HookChoice};
+pub use linkbraid_fabric::ENVIRONMENT;
 
 use linkbraid_api::Error;
 use std::path::PathBuf;

@@ -27,6 +27,8 @@ pub use address::{Address, Join, Memory};
 pub use bytes::Bytes;
 pub use error::{Error, Result};
 #[cfg(not(loom))]
+pub use ofi::ENVIRONMENT;
+#[cfg(not(loom))]
 pub use shm::Layout;
 pub use transport::{Armed, Loss, Refused, Shape, Stats, Taken, Transport};
 #[cfg(not(loom))]

@@ -94,7 +94,7 @@ pub const OFI_FALSE_ALARMS: u32 = 64;
 pub const OFI_DRAIN: Duration = Duration::from_millis(100);
 
 /// Longest sleep on a queue of libfabric without a wait object: a look at it costs some ten microseconds.
-pub const OFI_NAP_MAX: Duration = Duration::from_millis(10);
+pub const OFI_NAP_MAX: Duration = Duration::from_millis(15);
 
 /// Longest sleep on a queue of libfabric whose wait object works, while every peer is connected: one that starts anew may
 /// not wake us.

@@ -37,6 +37,12 @@ use std::{net::SocketAddr, path::PathBuf};
 /// killed while it holds one makes the next send of every other never return (libfabric 1.17, `docs/fabric-transports.md`).
 const TAKES_ALONG: &str = "shm";
 
+/// Variables of the environment that libfabric reads when it is loaded, and what they should be unless somebody has set them.
+///
+/// A peer may have 8 messages on their way to a queue ([`talk`]) and TCP holds back more, so the 1,024 buffers of 17 KiB that
+/// `ofi_rxm` makes for each queue, touching them all, only take memory and time.
+pub const ENVIRONMENT: [(&str, &str); 1] = [("FI_OFI_RXM_MSG_RX_SIZE", "64")];
+
 /// What stands behind `ofi:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
