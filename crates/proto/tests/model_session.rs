@@ -43,50 +43,40 @@ fn explore(name: &str, fabric: Fabric) -> usize {
     states
 }
 
+/// Two nodes, with so many ends and false deaths.
+fn two_nodes(short_cut: bool) {
+    for (ends, expiries) in [(1, 0), (0, 2), (1, 1), (2, 0)] {
+        let fabric = Fabric {
+            numbers: 2,
+            twins: false,
+            ends,
+            enders: 2,
+            // A goodbye beside two crashes, and frames by the queues beside the short cut, would only take longer.
+            stops: !short_cut || ends < 2,
+            expiries,
+            frames: if short_cut { 0 } else { 2 },
+            streams: 1,
+            short_cut,
+        };
+        let name = format!("two nodes, short cut {short_cut}, {ends} end, {expiries} are taken for dead");
+        assert!(explore(&name, fabric) > 10);
+    }
+}
+
 //= docs/fabric.md#4.9 type=test
 //= docs/fabric.md#6.2 type=test
 //= docs/fabric.md#6.6 type=test
 #[test]
 fn two_nodes_that_crash_stop_and_doubt_each_other() {
-    for (ends, expiries) in [(1, 0), (0, 2), (1, 1), (2, 0)] {
-        let fabric = Fabric {
-            numbers: 2,
-            twins: false,
-            ends,
-            enders: 2,
-            stops: true,
-            expiries,
-            frames: 2,
-            streams: 1,
-            short_cut: false,
-        };
-        let states = explore(&format!("two nodes, {ends} end, {expiries} are taken for dead"), fabric);
-        assert!(states > 10);
-    }
+    two_nodes(false);
 }
 
-/// Frames by the queues beside it would only make more states.
 //= docs/fabric.md#7.3 type=test
 //= docs/fabric.md#7.4 type=test
 //= docs/fabric.md#7.6 type=test
 #[test]
 fn two_nodes_with_a_short_cut_that_crash_stop_and_doubt_each_other() {
-    for (ends, expiries) in [(1, 0), (0, 2), (1, 1), (2, 0)] {
-        let fabric = Fabric {
-            numbers: 2,
-            twins: false,
-            ends,
-            enders: 2,
-            // A goodbye beside two crashes would only take longer.
-            stops: ends < 2,
-            expiries,
-            frames: 0,
-            streams: 1,
-            short_cut: true,
-        };
-        let states = explore(&format!("short cut, {ends} end, {expiries} are taken for dead"), fabric);
-        assert!(states > 10);
-    }
+    two_nodes(true);
 }
 
 //= docs/fabric.md#6.3 type=test
