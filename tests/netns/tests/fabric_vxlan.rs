@@ -246,9 +246,10 @@ fn a_way_that_closes_is_left_and_found_again() {
     // Somebody deletes the device.
     b.sh(&format!("ip link del {}", devices(&nodes, 1)[0])).expect("deletes");
     wait_not_taken(&nodes, 0, "it takes no frames by VXLAN");
-    nodes.ping_all();
+    // That lasts for five seconds.
     let vxlan = nodes.show(1).vxlan.expect("it was asked for");
     assert!(vxlan.hook.is_none() && vxlan.reason.starts_with("its VXLAN device was deleted"), "{vxlan:?}");
+    nodes.ping_all();
     // It is made anew, and what was counted counts on.
     let before = ways(&nodes, 1).remove(0);
     (0..2).for_each(|node| wait_taken(&nodes, node));

@@ -187,10 +187,13 @@ impl Heart {
         }
         let settings = self.session.snapshot(now).settings;
         let port = short_cut.port();
-        if settings.short_cut != port
-            && let Err(error) = self.session.set(now, Settings { short_cut: port, ..settings })
-        {
-            tracing::error!(%error, "the session keeps its short cut");
+        if settings.short_cut == port {
+            return;
+        }
+        match self.session.set(now, Settings { short_cut: port, ..settings }) {
+            // Before anybody hears of the new tags.
+            Ok(()) => self.fit_ways(),
+            Err(error) => tracing::error!(%error, "the session keeps its short cut"),
         }
     }
 

@@ -18,7 +18,7 @@ use linkbraid_proto::{Time, session::Session};
 use linkbraid_wire::fabric::Tag;
 use probe::Prober;
 use retry::{Retry, Wanted};
-use std::time::Duration;
+use std::{thread::JoinHandle, time::Duration};
 
 /// An Ethernet header.
 const ETHERNET: usize = 14;
@@ -36,6 +36,8 @@ pub(super) struct ShortCut {
     state: State,
     /// None where the wish itself makes no sense.
     retry: Option<Retry>,
+    /// Removes what was there before it failed.
+    ending: Option<JoinHandle<()>>,
     /// The MTU of the interface, and whether its address is the one that is derived for this node.
     mtu: u32,
     derived: bool,
@@ -93,6 +95,10 @@ impl ShortCut {
             Ok(plan) => plan?,
             Err(error) => return Some(Self::with(saved, 0, State::Off(error.cause), None)),
         };
+        if plan.address(saved.node).is_none() {
+            let cause = "addresses of one link alone (fe80::/10) cannot be had by VXLAN";
+            return Some(Self::with(saved, 0, State::Off(cause.into()), None));
+        }
         let port = plan.port();
         let (made, retry) = Retry::first(Wanted { saved: saved.clone(), plan, tap, hook });
         let state = made.map_or_else(State::Off, |on| State::On(Box::new(on)));
@@ -107,7 +113,7 @@ impl ShortCut {
     fn with(saved: &SavedFabric, port: u16, state: State, retry: Option<Retry>) -> Self {
         let peers = vec![Peer::default(); saved.nodes.into()];
         let before = Before::default();
-        let mut made = Self { port, state, retry, mtu: 0, derived: true, peers, before };
+        let mut made = Self { port, state, retry, ending: None, mtu: 0, derived: true, peers, before };
         made.follow(saved);
         made
     }
@@ -184,7 +190,7 @@ impl ShortCut {
         self.close();
         let ended = std::mem::replace(&mut self.state, State::Off(cause));
         // The kernel takes its time, and the session has none.
-        let _ = std::thread::Builder::new().name("lb-vxlan".into()).spawn(move || drop(ended));
+        self.ending = std::thread::Builder::new().name("lb-vxlan".into()).spawn(move || drop(ended)).ok();
     }
 
     /// Looks whether frames come, and asks whether they arrive. For whom the first changed, and to what.
@@ -229,8 +235,11 @@ impl ShortCut {
         news
     }
 
-    /// Looks whether it can be had by now.
+    /// Looks whether it can be had by now. What ends takes its place with it until the last of it is gone.
     fn try_again(&mut self, now: Time) {
+        if self.ending.as_ref().is_some_and(|ending| !ending.is_finished()) {
+            return;
+        }
         match self.retry.as_mut().and_then(|retry| retry.look(now)) {
             None => {}
             Some(Ok(on)) => {
@@ -348,9 +357,6 @@ impl Peer {
 
 /// Makes the device, and puts the programs in their places.
 fn on(saved: &SavedFabric, plan: Plan, tap: u32, hook: HookChoice) -> Result<On, Off> {
-    if plan.address(saved.node).is_none() {
-        return Err("addresses of one link alone (fe80::/10) cannot be had by VXLAN".into());
-    }
     let device = Device::make(&saved.name, tap, plan.port(), plan.own().is_ipv6())?;
     let mac = derive_mac(saved.number, saved.node);
     let ends = WayEnds { tap, vxlan: device.index(), mac, local: plan.own() };

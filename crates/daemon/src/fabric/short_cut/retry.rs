@@ -7,13 +7,17 @@ use linkbraid_dataplane::HookChoice;
 use linkbraid_fabric::ShortCut as Plan;
 use linkbraid_proto::Time;
 use std::{
+    io::ErrorKind,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
     sync::mpsc::{Receiver, TryRecvError, channel},
     thread::{Builder, JoinHandle},
     time::Duration,
 };
 
-/// Time between two attempts.
-const EVERY: Duration = Duration::from_secs(5);
+/// Time until the first further attempt, and between looks at a port that is taken.
+const WAIT_MIN: Duration = Duration::from_secs(5);
+/// Each attempt that fails doubles it up to this: one makes and removes a device, which others on the machine hear of.
+const WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// What it is to be.
 #[derive(Clone)]
@@ -28,38 +32,45 @@ pub(super) struct Wanted {
 /// Attempts, one at a time, each on a thread of its own: the kernel takes its time, and the session has none.
 pub(super) struct Retry {
     wanted: Wanted,
+    wait: Duration,
     /// When to try next; nothing before the first look.
     at: Option<Time>,
     under_way: Option<Attempt>,
 }
 
 struct Attempt {
-    /// None once it is given up: what comes of the attempt is then undone by its own thread.
-    result: Option<Receiver<Result<On, Off>>>,
+    result: Receiver<Result<On, Off>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Retry {
     /// Tries at once; what came of it.
     pub(super) fn first(wanted: Wanted) -> (Result<On, Off>, Self) {
-        (wanted.make(), Self { wanted, at: None, under_way: None })
+        (wanted.make(), Self { wanted, wait: WAIT_MIN, at: None, under_way: None })
     }
 
     /// Says what has come of an attempt, if one is over, and begins the next one when it is time.
     pub(super) fn look(&mut self, now: Time) -> Option<Result<On, Off>> {
-        let at = *self.at.get_or_insert(now + EVERY);
+        let at = *self.at.get_or_insert(now + self.wait);
         let Some(attempt) = &self.under_way else {
-            if at <= now {
-                self.at = Some(now + EVERY);
-                self.under_way = Attempt::begin(&self.wanted);
+            if at > now {
+                return None;
             }
+            // What the kernel would say only when all is made.
+            if let Some(cause) = taken(self.wanted.plan.port()) {
+                self.at = Some(now + WAIT_MIN);
+                return Some(Err(cause));
+            }
+            self.under_way = Attempt::begin(&self.wanted);
+            self.at = Some(now + self.wait);
             return None;
         };
-        let result = match attempt.result.as_ref()?.try_recv() {
+        let result = match attempt.result.try_recv() {
             Ok(result) => result,
             Err(TryRecvError::Empty) => return None,
             Err(TryRecvError::Disconnected) => Err("a thread failed".into()),
         };
+        self.wait = if result.is_ok() { WAIT_MIN } else { (2 * self.wait).min(WAIT_MAX) };
         (self.at, self.under_way) = (None, None);
         Some(result)
     }
@@ -82,17 +93,23 @@ impl Attempt {
         let (tell, result) = channel();
         let wanted = wanted.clone();
         let thread = Builder::new().name("lb-vxlan".into()).spawn(move || {
-            // What nobody wants any more is dropped here, and so removed.
             let _ = tell.send(wanted.make());
         });
-        Some(Self { result: Some(result), thread: Some(thread.ok()?) })
+        Some(Self { result, thread: Some(thread.ok()?) })
     }
 }
 
+/// Why there can be no VXLAN on a UDP port: a device takes it for both families, at every address.
+fn taken(port: u16) -> Option<String> {
+    let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    let refusals = any.into_iter().filter_map(|address| UdpSocket::bind((address, port)).err());
+    let error = refusals.into_iter().find(|error| error.kind() == ErrorKind::AddrInUse)?;
+    Some(format!("cannot have a VXLAN device: {error} (UDP port {port})"))
+}
+
 impl Drop for Attempt {
-    /// Waits: when the fabric has ended nothing of it may come to be.
+    /// Waits: when the fabric has ended nothing of it may come to be. What has, goes with the result.
     fn drop(&mut self) {
-        self.result = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
