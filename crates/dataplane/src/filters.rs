@@ -44,7 +44,8 @@ fn any_of(ifindex: u32, parent: u32) -> Result<bool, Errno> {
     loop {
         let len = recv(netlink.as_raw_fd(), &mut answer, MsgFlags::empty())?;
         let mut rest = &answer[..len];
-        while let Some((said, after)) = next(rest) {
+        while !rest.is_empty() {
+            let (said, after) = next(rest).ok_or(Errno::EBADMSG)?;
             match said {
                 Said::Filter => return Ok(true),
                 Said::End => return Ok(false),
@@ -73,13 +74,16 @@ fn next(bytes: &[u8]) -> Option<(Said, &[u8])> {
     let len = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
     let body = bytes.get(MESSAGE_HEADER..len)?;
     let said = match i32::from(u16::from_ne_bytes([header[4], header[5]])) {
-        libc::NLMSG_DONE => Said::End,
-        libc::NLMSG_ERROR => match body.first_chunk::<4>().map(|errno| -i32::from_ne_bytes(*errno)) {
-            // No such queueing discipline: nothing can hang there.
-            Some(0 | libc::EINVAL | libc::ENOENT | libc::ENODEV) => Said::End,
-            Some(errno) => Said::Refused(Errno::from_raw(errno)),
-            None => Said::Refused(Errno::EBADMSG),
-        },
+        // A dump that fails halfway says so here; one that does not may end without a number.
+        libc::NLMSG_DONE if body.len() < 4 => Said::End,
+        libc::NLMSG_DONE | libc::NLMSG_ERROR => {
+            match body.first_chunk::<4>().map(|errno| -i32::from_ne_bytes(*errno)) {
+                // No such queueing discipline: nothing can hang there.
+                Some(0 | libc::EINVAL | libc::ENOENT | libc::ENODEV) => Said::End,
+                Some(errno) => Said::Refused(Errno::from_raw(errno)),
+                None => Said::Refused(Errno::EBADMSG),
+            }
+        }
         kind if kind == i32::from(libc::RTM_NEWTFILTER) => Said::Filter,
         _ => Said::Other,
     };
@@ -106,6 +110,8 @@ mod tests {
         let said = |bytes: &[u8]| next(bytes).map(|(said, _)| said);
         assert_eq!(said(&message(libc::RTM_NEWTFILTER, &[0; 21])), Some(Said::Filter));
         assert_eq!(said(&message(libc::NLMSG_DONE as u16, &[0; 4])), Some(Said::End));
+        let failed = message(libc::NLMSG_DONE as u16, &(-libc::EMSGSIZE).to_ne_bytes());
+        assert_eq!(said(&failed), Some(Said::Refused(Errno::EMSGSIZE)));
         assert_eq!(said(&refusal(libc::EINVAL)), Some(Said::End));
         assert_eq!(said(&refusal(libc::EPERM)), Some(Said::Refused(Errno::EPERM)));
         let two = [message(libc::NLMSG_NOOP as u16, &[1]), message(libc::NLMSG_DONE as u16, &[])].concat();

@@ -86,9 +86,16 @@ static __always_inline int is_stuck(const struct lb_flow *flow, __u64 now)
 	return silence > STALL_NS && silence > 2000ull * flow->lag_us;
 }
 
+/* A stripe that began to leave half a stall ago. */
+static __always_inline int is_aged(const struct lb_stripe *stripe, __u64 now)
+{
+	return now_us(now) - (stripe->sent_us & ~STRIPE_ARRIVED) > STALL_NS / 2000;
+}
+
 /* What leaves now is TCP's probe (RFC 8985, tail loss probe): neither did an ACK come for a while nor did anything leave. */
 static __always_inline int is_probe(const struct lb_flow *flow, const struct lb_stripe *newest, __u64 now)
 {
+	/* A stripe grows for half of that at most while there is a hole, so its last buffer is as old. */
 	return now_us(now) - (newest->sent_us & ~STRIPE_ARRIVED) > STALL_NS / 1000 && is_stuck(flow, now);
 }
 
@@ -107,6 +114,7 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 {
 	__u32 end = view->seq + view->payload;
 	struct lb_stripe *stripe;
+	int is_pause = 0;
 
 	if (!flow) {
 		__u32 zero = 0;
@@ -124,15 +132,21 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 	}
 	flow->plan = number;
 	stripe = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
-	if (flow->hole_since_ns && is_probe(flow, stripe, bpf_ktime_get_ns()))
-		flow->probed = 1;
+	if (flow->hole_since_ns) {
+		__u64 now = bpf_ktime_get_ns();
+
+		if (is_probe(flow, stripe, now))
+			flow->probed = 1;
+		is_pause = is_aged(stripe, now);
+	}
 	/* What is sent again proves nothing: its arrival could be that of the first copy. */
 	if (before(view->seq, flow->next)) {
 		if (!before(flow->hole, view->seq) && before(flow->hole, end))
 			flow->resent = 1;
 		return;
 	}
-	if (flow->head && stripe->lane == lane && stripe->end == view->seq &&
+	/* While a hole is open a stripe does not grow for long, or what goes on over one lane would look like a pause. */
+	if (!is_pause && flow->head && stripe->lane == lane && stripe->end == view->seq &&
 	    end - stripe->start <= STRIPE_BYTES_MAX) {
 		stripe->end = end;
 	} else {
@@ -404,12 +418,12 @@ static __always_inline __u32 told_to(const struct lb_flow *flow, const struct sa
 
 /*
  * Whether this may be the last ACK for long that speaks of the holes: it answers a probe, or all but one stripe has arrived, and
- * that one is later than a lane ever was; or losses are to be expected and too little is in flight to prove them.
+ * that one is later than lanes were lately; or losses are to be expected and too little is in flight to prove them.
  */
 static __always_inline int is_last_word(const struct lb_flow *flow, const struct judge_walk *walk, __u32 n_lanes,
 					__u64 now)
 {
-	if (flow->probed || (walk->missing <= 1 && now - flow->hole_since_ns > flow->skew_ns))
+	if (flow->probed || (walk->is_covered && walk->missing <= 1 && now - flow->hole_since_ns > flow->skew_ns))
 		return 1;
 	return flow->losses >= LOSSES_MIN && walk->n < SMALL_FLIGHT(n_lanes);
 }

@@ -6,6 +6,7 @@ use linkbraid_dataplane::{Bond, Member, PeerMac, Plan, Policy};
 use nix::sched::{CloneFlags, setns};
 use std::{
     fs::File,
+    io::ErrorKind,
     net::UdpSocket,
     os::fd::AsRawFd as _,
     process::Command,
@@ -90,7 +91,14 @@ impl Host {
     /// A socket of this host, in network `net`.
     pub fn udp(&self, net: u8) -> UdpSocket {
         self.enter();
-        let socket = UdpSocket::bind(format!("198.18.{net}.{}:5000", self.number)).unwrap();
+        let begun = Instant::now();
+        let socket = loop {
+            match UdpSocket::bind(format!("198.18.{net}.{}:5000", self.number)) {
+                // A child that another test is just starting has the one before until it runs its program.
+                Err(error) if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < DEADLINE => {}
+                bound => break bound.unwrap(),
+            }
+        };
         socket.set_read_timeout(Some(DEADLINE)).unwrap();
         socket
     }
