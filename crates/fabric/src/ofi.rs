@@ -39,8 +39,9 @@ const TAKES_ALONG: &str = "shm";
 
 /// Variables of the environment that libfabric reads when it is loaded, and what they should be unless somebody has set them.
 ///
-/// A peer may have 8 messages on their way to a queue ([`talk`]) and TCP holds back more, so the 1,024 buffers of 17 KiB that
-/// `ofi_rxm` makes for each queue, touching them all, only take memory and time.
+/// A peer may have 8 messages on their way to a queue ([`talk`]), and where peers have more together than there are buffers, the
+/// transport below holds them back (seen with TCP). So the 1,024 buffers of 17 KiB that `ofi_rxm` makes for each queue, touching
+/// them all, only take memory and time.
 pub const ENVIRONMENT: [(&str, &str); 1] = [("FI_OFI_RXM_MSG_RX_SIZE", "64")];
 
 /// What stands behind `ofi:`.

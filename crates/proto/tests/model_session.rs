@@ -72,7 +72,6 @@ fn two_nodes_that_crash_stop_and_doubt_each_other() {
 }
 
 //= docs/fabric.md#7.3 type=test
-//= docs/fabric.md#7.4 type=test
 //= docs/fabric.md#7.6 type=test
 #[test]
 fn two_nodes_with_a_short_cut_that_crash_stop_and_doubt_each_other() {

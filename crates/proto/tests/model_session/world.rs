@@ -214,20 +214,20 @@ impl World {
                 self.drive(twins, node, at, input);
             }
             Message::Data(header) => self.frame(node, at, header),
-            Message::ShortCut { from, to, tag } => self.cut_short(node, at, *from, *to, *tag),
+            Message::ShortCut { from, to, tag } => self.cut_short(node, at, from.1, to.1, *tag),
         }
     }
 
     /// A frame comes by the short cut. Unlike one of a queue it may come twice.
-    fn cut_short(&mut self, node: usize, at: usize, from: (u16, u64), to: (u16, u64), tag: Tag) {
-        let Node { number, own, ends } = &self.live[node];
+    fn cut_short(&mut self, node: usize, at: usize, from: u64, to: u64, tag: Tag) {
+        let Node { own, ends, .. } = &self.live[node];
         let end = &ends[at];
         if end.link.tag() != Some(tag) {
             return;
         }
         self.cut_short = true;
-        self.broken.wrong_node |= to.0 != *number || from.0 != end.peer;
-        self.broken.old_epoch |= to.1 != own.epoch || end.epochs.last() != Some(&from.1);
+        let up = end.link.peer().map(|peer| peer.epoch);
+        self.broken.old_epoch |= to != own.epoch || up != Some(from);
     }
 
     /// A frame comes out of a queue.
