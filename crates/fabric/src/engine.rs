@@ -250,7 +250,7 @@ impl<T: Transport, P: Port> Engine<T, P> {
         if received + controls + sent == 0 {
             return Step::Idle;
         }
-        self.spin.worked();
+        self.spin.worked(now);
         self.rounds = 0;
         Step::Worked
     }
