@@ -68,11 +68,11 @@ pub struct Memory {
 }
 
 impl Address {
-    /// The shared memory that it takes; none where none is shared, or where a number is out of range.
+    /// The shared memory that it takes, or will take; none where none is shared, or where a number is out of range.
     #[must_use]
     pub fn memory(&self, join: &Join) -> Option<Memory> {
         let Place::Shm(place) = &self.place else { return None };
-        let layout = shm::Layout::new(join.nodes, join.queues, place.ring_bytes())?;
+        let layout = place.layout(join)?;
         Some(Memory { node: layout.node_bytes(), total: layout.total_bytes() })
     }
 

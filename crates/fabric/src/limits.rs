@@ -20,9 +20,26 @@ pub const NAP_MIN: Duration = Duration::from_micros(20);
 /// See [`NAP_MIN`].
 pub const NAP_MAX: Duration = Duration::from_millis(2);
 
-/// Bytes of a ring in shared memory unless asked otherwise. Eight of the longest frames, and small enough that a ring
-/// stays in a processor's cache.
-pub const RING_BYTES: u64 = 512 << 10;
+/// Least and most bytes of a ring in shared memory unless asked otherwise: 8 and 32 of the longest frames. TCP has more than
+/// eight on their way, and whoever finds the ring full waits on the processor of whoever empties it (docs/performance.md);
+/// longer ones leave the processor's cache.
+pub const RING_MIN_BYTES: u64 = 512 << 10;
+/// See [`RING_MIN_BYTES`].
+pub const RING_MAX_BYTES: u64 = 2 << 20;
+/// Most bytes of all rings to one node unless asked otherwise, while they are longer than [`RING_MIN_BYTES`].
+pub const RINGS_BYTES: u64 = 8 << 20;
+
+/// Bytes of a ring in shared memory between so many nodes with so many queues each unless asked otherwise. With one queue: 2 MiB
+/// for up to 5 nodes, 1 MiB for up to 9, 512 KiB for more.
+#[must_use]
+pub const fn ring_bytes(nodes: u16, queues: u16) -> u64 {
+    let rings = (nodes as u64).saturating_sub(1) * queues as u64;
+    let mut ring = RING_MAX_BYTES;
+    while ring > RING_MIN_BYTES && ring * rings > RINGS_BYTES {
+        ring /= 2;
+    }
+    ring
+}
 
 /// Frames received from one peer before it is the next one's turn.
 pub const PEER_BURST: usize = 64;

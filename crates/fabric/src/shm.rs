@@ -22,7 +22,7 @@ mod wake;
 
 pub use layout::Layout;
 
-use crate::{Error, Join, Result, Transport, limits::RING_BYTES};
+use crate::{Error, Join, Result, Transport, limits};
 use layout::Shape;
 use nix::sys::stat::{FileStat, SFlag};
 use std::path::PathBuf;
@@ -68,12 +68,25 @@ impl Place {
 
     /// The shape wanted, with the usual ring where none was asked for.
     fn shape(&self, join: &Join) -> Shape {
-        Shape { nodes: join.nodes, queues: join.queues, ring: self.ring_bytes() }
+        Shape { nodes: join.nodes, queues: join.queues, ring: self.ring_bytes(join) }
     }
 
     /// Bytes of a ring.
-    pub(crate) fn ring_bytes(&self) -> u64 {
-        self.ring.unwrap_or(RING_BYTES)
+    fn ring_bytes(&self, join: &Join) -> u64 {
+        self.ring.unwrap_or_else(|| limits::ring_bytes(join.nodes, join.queues))
+    }
+
+    /// Where things lie, by the header if there is one: who made the file may have asked for other rings. Else as if this node
+    /// made it; a fixed one may have room for shorter rings only. None if a number is out of range.
+    pub(crate) fn layout(&self, join: &Join) -> Option<Layout> {
+        let wanted = self.shape(join);
+        let agrees = |layout: &Layout| Shape { ring: wanted.ring, ..layout.shape() } == wanted;
+        let there = layout::of_file(&self.path).filter(agrees);
+        let fits = || {
+            let size = std::fs::metadata(&self.path).ok().filter(|_| self.fixed)?.len();
+            fixed::fitting(wanted, self.ring.is_some(), size)
+        };
+        there.or_else(fits).or_else(|| Layout::of(wanted))
     }
 }
 

@@ -90,7 +90,7 @@ fn reserve(file: &OwnedFd, size: libc::off_t) -> Result<(), Errno> {
 }
 
 /// The largest rings, up to those wanted, for which there is room; exactly those wanted if `exact`.
-fn fitting(mut shape: Shape, exact: bool, size: u64) -> Option<Layout> {
+pub(super) fn fitting(mut shape: Shape, exact: bool, size: u64) -> Option<Layout> {
     loop {
         let layout = Layout::of(shape)?;
         if layout.total_bytes() <= size {

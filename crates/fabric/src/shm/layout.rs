@@ -14,9 +14,14 @@ use crate::{
     limits::{FRAME_MAX, NODES_MAX, QUEUES_MAX},
     ring::{Map, Place, ToConsumer, ToProducer, size_fits},
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fs::{File, Metadata},
+    os::unix::fs::FileExt,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// `linkbrd` and a sign, as a number, so that another byte order does not match.
@@ -152,7 +157,23 @@ impl Layout {
 /// Reads the header, each word once.
 pub(super) fn read(map: &Arc<Map>) -> Header {
     let Some(words) = words(map) else { return Header::Foreign };
-    let [magic, version, nodes, queues, ring, total] = words.map(|word| word.load(Ordering::Acquire));
+    parse(words.map(|word| word.load(Ordering::Acquire)))
+}
+
+/// What the header of a file says, where it is a good one and can be read; a device's can only be mapped.
+pub(super) fn of_file(path: &Path) -> Option<Layout> {
+    let mut bytes = [0; WORDS * size_of::<u64>()];
+    // Opening anything else may wait.
+    std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+    File::open(path).and_then(|file| file.read_exact_at(&mut bytes, 0)).ok()?;
+    let mut words = bytes.chunks_exact(size_of::<u64>()).filter_map(|word| word.try_into().ok());
+    match parse(std::array::from_fn(|_| words.next().map_or(0, u64::from_ne_bytes))) {
+        Header::Good(layout) => Some(layout),
+        _ => None,
+    }
+}
+
+fn parse([magic, version, nodes, queues, ring, total]: [u64; WORDS]) -> Header {
     match magic {
         0 => return Header::Blank,
         MAGIC => {}

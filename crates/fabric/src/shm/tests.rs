@@ -186,18 +186,40 @@ fn a_reset_drops_what_waits() {
 
 #[test]
 fn memory_is_as_the_formula_says_and_reserved() {
-    for (nodes, queues) in [(2u16, 1u16), (3, 2), (16, 1)] {
+    let cases = [(2, 1, 2 << 20), (3, 2, 2 << 20), (3, 3, 1 << 20), (6, 1, 1 << 20), (16, 1, 512 << 10)];
+    for (nodes, queues, ring) in cases {
         let name = Name::new();
         let _node = open(&name.address(), join(0, nodes, queues)).unwrap();
         let pairs = u64::from(queues) * u64::from(nodes - 1);
-        let a_node = (pairs * 256).next_multiple_of(4096) + pairs * RING_BYTES;
-        let layout = Layout::new(nodes, queues, RING_BYTES).expect("in range");
+        let a_node = (pairs * 256).next_multiple_of(4096) + pairs * ring;
+        let layout = Layout::new(nodes, queues, ring).expect("in range");
         assert_eq!(layout.node_bytes(), a_node);
         let file = fs::metadata(&name.0).unwrap();
         assert_eq!(file.len(), 4096 + u64::from(nodes) * a_node);
         assert!(file.blocks() * 512 >= file.len(), "all of it is there");
         assert_eq!(file.mode() & 0o777, 0o600);
     }
+}
+
+/// What a node says before it joins and after, whose memory was made by others.
+#[test]
+fn memory_is_said_as_it_is_there() {
+    let name = Name::new();
+    let total = |address: &str, nodes| {
+        address.parse::<Address>().unwrap().memory(&join(1, nodes, 1)).map(|memory| memory.total)
+    };
+    let of = |ring| Layout::new(2, 1, ring).map(|layout| layout.total_bytes());
+    assert_eq!(total(&name.address(), 2), of(2 << 20));
+    assert_eq!(total(&name.address(), 1), None);
+    let asked = format!("{},ring=4M", name.address());
+    assert_eq!(total(&asked, 2), of(4 << 20));
+    let _maker = node(&asked, 0, 2);
+    assert_eq!(total(&name.address(), 2), of(4 << 20));
+    let device = Name::new();
+    fs::File::create(&device.0).unwrap().set_len(2 << 20).unwrap();
+    assert_eq!(total(&format!("{},fixed", device.address()), 2), of(512 << 10));
+    let _maker = node(&format!("{},fixed,ring=256k", device.address()), 0, 2);
+    assert_eq!(total(&format!("{},fixed", device.address()), 2), of(256 << 10));
 }
 
 #[test]

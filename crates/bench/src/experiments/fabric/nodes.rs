@@ -20,8 +20,6 @@ pub(super) const SUBJECTS: [Subject; 2] = [SHM, UDP];
 const PERIOD: Duration = Duration::from_millis(20);
 /// How long all may take to hear all.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Bytes of a ring unless told otherwise, as docs/fabrics.md has it.
-const RING: u64 = 512 << 10;
 /// Bytes in a block as stat(2) counts them.
 const BLOCK: u64 = 512;
 /// How far memory may be from the formula.
@@ -65,10 +63,19 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     SUBJECTS.len() * counts(run).len()
 }
 
+/// Bytes of a ring between so many nodes unless told otherwise, as docs/fabrics.md has it.
+fn ring(nodes: u64) -> u64 {
+    match nodes {
+        ..=5 => 2 << 20,
+        6..=9 => 1 << 20,
+        _ => 512 << 10,
+    }
+}
+
 /// The shared memory of a fabric of so many nodes with one queue each.
 fn formula(nodes: usize) -> u64 {
     let nodes = nodes as u64;
-    nodes * (nodes - 1) * RING
+    nodes * (nodes - 1) * ring(nodes)
 }
 
 /// Pages without a file of all daemons together.

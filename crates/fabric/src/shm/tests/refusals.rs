@@ -48,12 +48,12 @@ fn nodes_that_disagree_are_refused() {
     let name = Name::new();
     let address = name.address();
     let _a = node(&address, 0, 2);
-    let larger = format!("{address},ring=1M");
+    let larger = format!("{address},ring=4M");
     let cases = [
         (&address, join(0, 2, 1), "another process is node 0 of it"),
         (&address, join(1, 4, 1), "it was made with node count 2, this node has node count 4"),
         (&address, join(1, 2, 3), "it was made with queue count 1, this node has queue count 3"),
-        (&larger, join(1, 2, 1), "it was made with ring size 524288, this node has ring size 1048576"),
+        (&larger, join(1, 2, 1), "it was made with ring size 2097152, this node has ring size 4194304"),
     ];
     for (address, join, cause) in cases {
         assert_eq!(refusal(address, join), format!("{address}: cannot join: {cause}"));
