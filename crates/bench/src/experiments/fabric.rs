@@ -6,6 +6,7 @@ mod ground;
 mod idle;
 mod kills;
 mod latency;
+mod limited;
 mod netpipe;
 mod nodes;
 mod restart;
@@ -29,12 +30,21 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    let steps = [throughput::steps, latency::steps, idle::steps, restart::steps, nodes::steps, kills::steps];
+    let steps = [
+        throughput::steps,
+        limited::steps,
+        latency::steps,
+        idle::steps,
+        restart::steps,
+        nodes::steps,
+        kills::steps,
+    ];
     let steps: usize = steps.iter().map(|steps| steps(run)).sum();
     run.plan_steps(u32::try_from(steps).unwrap_or(u32::MAX));
-    if ["throughput", "latency", "idle", "restart"].iter().any(|stage| run.wants(stage)) {
+    if ["throughput", "limited", "latency", "idle", "restart"].iter().any(|stage| run.wants(stage)) {
         let mut ground = Ground::up(run, "pair", 2)?;
         throughput::run(run, &ground)?;
+        limited::run(run, &ground)?;
         latency::run(run, &ground)?;
         idle::run(run, &ground)?;
         restart::run(run, &mut ground)?;

@@ -1,7 +1,7 @@
 //! The panels of a run; those of stages that were not measured are left out.
 
 use super::subject::{FABRICS, OFI_NET, OFI_TCP, SHM, SHM_LARGE, Subject, UDP, UDP_VXLAN, VETH, VXLAN};
-use super::{idle, latency, netpipe, nodes, restart, sockperf, throughput};
+use super::{idle, latency, limited, netpipe, nodes, restart, sockperf, throughput};
 use crate::plot::{Figure, Panel, Reference, Series};
 use crate::report::Report;
 use crate::stats::Spread;
@@ -19,6 +19,7 @@ pub(super) fn draw(report: &Report) -> Figure {
     };
     let mut panels = vec![
         throughput(report),
+        limited(report),
         of("RTT/2 over message size (Fig. 5)", &SIZED, latency::id, "half_us"),
         of("Throughput over message size, one at a time (Fig. 6)", &SIZED, latency::id, "mbit"),
         of("RTT/2 by how a fabric's threads wait", &WAITING, latency::id, "half_us"),
@@ -71,6 +72,24 @@ fn throughput(report: &Report) -> Panel {
     Panel {
         title: "Throughput of one TCP flow".into(),
         y_label: "Gbit/s".into(),
+        ..Panel::bars(groups, series)
+    }
+}
+
+/// In parts of the link, so that all rates have room beside each other.
+fn limited(report: &Report) -> Panel {
+    let of = |group: &str, subject: &str| {
+        let (rate, cc) = group.split_once(' ')?;
+        let rate: u32 = rate.parse().ok()?;
+        Some(spread(report, &limited::id(rate, subject, cc), "mbit")?.over(f64::from(rate) / 100.0))
+    };
+    let of_rate = |rate: &u32| throughput::CCS.map(|(cc, _)| format!("{rate} {cc}"));
+    let groups: Vec<String> = limited::RATES.iter().flat_map(of_rate).collect();
+    let (groups, series) = bars(&groups, &limited::SUBJECTS.map(|subject| subject.word), of);
+    Panel {
+        title: "Throughput of one TCP flow over a link with a rate".into(),
+        x_label: "rate in Mbit/s, congestion control".into(),
+        y_label: "% of the rate".into(),
         ..Panel::bars(groups, series)
     }
 }

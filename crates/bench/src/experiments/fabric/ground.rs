@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(super) const FABRIC: &str = "fab0";
 /// The pair of veth that joins two hosts without anything between.
 const PAIR: &str = "lnk0";
+/// Bytes that the pair lets through at once when it has a rate: two of the kernel's longest frames.
+const BURST: u32 = 128 << 10;
 /// The first port of a node of `udp:` and `ofi:`.
 const PORT: u16 = 7000;
 /// How long hosts may take to reach each other.
@@ -59,6 +61,21 @@ impl Ground {
             host.sh(&format!("ip link set {PAIR} up"))?;
         }
         a.wait_ping(&pair_address(1), REACH_LIMIT)
+    }
+
+    /// Gives both ends of the pair a rate in Mbit/s, or takes it away again.
+    pub fn limit(&self, rate: Option<u32>) -> Result<(), Error> {
+        for node in 0..2 {
+            let line = match rate {
+                // Bytes of a queue of 8 ms, as a switch has.
+                Some(rate) => {
+                    format!("replace dev {PAIR} root tbf rate {rate}mbit burst {BURST} limit {}", rate * 1000)
+                }
+                None => format!("del dev {PAIR} root"),
+            };
+            self.host(node)?.sh(&format!("tc qdisc {line}"))?;
+        }
+        Ok(())
     }
 
     /// The address of a node on a subject.

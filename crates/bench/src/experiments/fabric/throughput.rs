@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub(super) const SUBJECTS: [Subject; 10] =
     [VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, OFI_NET, OFI_TCP];
-pub(super) const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
+pub(super) static CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 
 /// How often the end of a flow is looked for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -34,8 +34,8 @@ const RATES: [Rate; 5] = [
 /// What TCP over a fabric of libfabric is to reach on two cores, Mbit/s.
 const OFI_MBIT: f64 = 5000.0;
 /// What `udp:` is to reach of VXLAN: at first, and then.
-const UDP_FIRST: f64 = 0.8;
-const UDP_THEN: f64 = 1.0;
+pub(super) const UDP_FIRST: f64 = 0.8;
+pub(super) const UDP_THEN: f64 = 1.0;
 
 pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
     if !run.wants("throughput") {
@@ -48,7 +48,8 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
                 continue;
             }
             run.step(&format!("throughput/{}", subject.word));
-            if let Err(error) = measure(run, ground, subject, turn) {
+            let ccs = &CCS[..ccs(run, subject)];
+            if let Err(error) = measure(run, ground, subject, turn, ccs, |cc| id(subject, cc)) {
                 given_up.push(subject.word);
                 ground.del(subject);
                 give_up(run, "throughput", subject, error)?;
@@ -94,10 +95,18 @@ fn ccs(run: &Run<'_>, subject: Subject) -> usize {
     if one { 1 } else { CCS.len() }
 }
 
-fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn: u32) -> Result<(), Error> {
+/// One flow over a subject for each of `ccs`, noted under its `id`.
+pub(super) fn measure(
+    run: &mut Run<'_>,
+    ground: &Ground,
+    subject: Subject,
+    turn: u32,
+    ccs: &[(&str, Cc)],
+    id: impl Fn(&str) -> String,
+) -> Result<(), Error> {
     run.check()?;
     ground.add(subject)?;
-    for (word, cc) in &CCS[..ccs(run, subject)] {
+    for (word, cc) in ccs {
         let traffic = run.tcp(*cc).to(&ground.address(subject, 1));
         let before = Activity::now()?;
         let mut flow = iperf::start(ground.host(0)?, ground.host(1)?, &traffic)?;
@@ -106,7 +115,7 @@ fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn: u32) -> R
         }
         let rates = Activity::now()?.since(before);
         let outcome = flow.finish()?;
-        let id = id(subject, word);
+        let id = id(word);
         let mut note = |metric, unit, value| {
             note::value(run, What { id: &id, metric, unit }, &outcome.command, turn, value);
         };
