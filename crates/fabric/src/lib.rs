@@ -8,6 +8,8 @@
 #[cfg(not(loom))]
 mod address;
 mod bytes;
+#[cfg(all(test, not(loom)))]
+mod children;
 #[cfg(not(loom))]
 mod directory;
 pub mod engine;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::children;
 use std::{fs, process::Command};
 
 /// Everything declared here, as assertions for a C compiler.
@@ -77,9 +78,8 @@ fn assertions() -> String {
 fn compile(text: &str, name: &str) -> (bool, String) {
     let file = std::env::temp_dir().join(format!("linkbraid-abi-{name}-{}.c", std::process::id()));
     fs::write(&file, text).expect("there is room");
-    let done = Command::new("cc").args(["-std=c11", "-fsyntax-only"]).arg(&file).output();
+    let done = children::run(Command::new("cc").args(["-std=c11", "-fsyntax-only"]).arg(&file));
     let _ = fs::remove_file(&file);
-    let done = done.expect("there is a C compiler (scripts/deps.sh build)");
     (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
 }
 

@@ -1,5 +1,5 @@
 use super::{DEADLINE, Net, PROVIDERS, frame, take};
-use crate::{Address, Join, Taken};
+use crate::{Address, Join, Taken, children};
 use std::{
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -41,13 +41,14 @@ fn a_killed_node_harms_nobody_and_is_heard_again() {
         let mut slowest = Duration::ZERO;
         let mut bystander = 0u32;
         for epoch in 0..12u8 {
-            let child = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "ofi::tests::killed::node_that_is_killed", "--ignored"])
-                .env("LINKBRAID_TEST_ADDRESS", format!("ofi:{provider},{}", net.directory.display()))
-                .env("LINKBRAID_TEST_EPOCH", epoch.to_string())
-                .stdout(Stdio::null())
-                .spawn();
-            let _child = Killed(child.unwrap());
+            let child = children::start(
+                Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", "ofi::tests::killed::node_that_is_killed", "--ignored"])
+                    .env("LINKBRAID_TEST_ADDRESS", format!("ofi:{provider},{}", net.directory.display()))
+                    .env("LINKBRAID_TEST_EPOCH", epoch.to_string())
+                    .stdout(Stdio::null()),
+            );
+            let _child = Killed(child);
             let (begun, mut next, mut came) = (Instant::now(), 0u32, 0u32);
             // Killed after another number of frames each time, in the middle of whatever it does then.
             while next < 300 + 37 * u32::from(epoch) {

@@ -1,4 +1,5 @@
 use super::super::{AtomicU64, Map, Place};
+use crate::children;
 use nix::{
     libc,
     sys::{
@@ -13,7 +14,7 @@ use std::{
         fd::{AsFd, AsRawFd},
         unix::process::ExitStatusExt,
     },
-    process::{Command, Stdio},
+    process::Command,
     ptr,
     sync::{
         Arc,
@@ -115,13 +116,13 @@ fn process_with_a_bus_error() {
 #[test]
 fn any_other_bus_error_ends_the_process() {
     for how in ["faulted", "sent"] {
-        let status = Command::new(std::env::current_exe().expect("this one"))
-            .args(["--exact", "ring::memory::fault::tests::process_with_a_bus_error", "--ignored"])
-            .env("LINKBRAID_TEST_HOW", how)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .expect("runs");
+        let program = std::env::current_exe().expect("this one");
+        let status = children::run(
+            Command::new(program)
+                .args(["--exact", "ring::memory::fault::tests::process_with_a_bus_error", "--ignored"])
+                .env("LINKBRAID_TEST_HOW", how),
+        )
+        .status;
         assert_eq!(status.signal(), Some(libc::SIGBUS), "{how}: {status}");
     }
 }
