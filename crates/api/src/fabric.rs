@@ -40,6 +40,9 @@ pub struct FabricAdd {
     /// Queues, each with a thread of its own; the same on all nodes. 1 if left out.
     #[serde(default)]
     pub queues: Option<u16>,
+    /// Addresses of its interface, `ADDRESS/PREFIX`.
+    #[serde(default)]
+    pub addresses: Vec<String>,
 }
 
 /// `fabric set NAME ...`: only what is given changes.
@@ -57,6 +60,9 @@ pub struct FabricSet {
     /// More nodes than before; this node starts anew with them.
     #[serde(default)]
     pub nodes: Option<u16>,
+    /// Addresses in place of those that it was given before; others stay.
+    #[serde(default)]
+    pub addresses: Option<Vec<String>>,
 }
 
 /// `fabric del NAME`

@@ -309,7 +309,7 @@ fn fabrics_are_asked_for_in_the_words_of_the_options() {
         line(&Request::FabricAdd(add)),
         concat!(
             r#"{"fabric_add":{"name":"fab0","node":0,"nodes":2,"transport":"shm:/dev/shm/x","mtu":9000,"#,
-            r#""poll":"busy","mac":null,"queues":2}}"#
+            r#""poll":"busy","mac":null,"queues":2,"addresses":[]}}"#
         )
     );
     let set: FabricSet = serde_json::from_str(r#"{"name":"fab0","poll":"sleep"}"#).unwrap();

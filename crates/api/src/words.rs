@@ -103,7 +103,12 @@ impl Line {
         self.option("--damping", set.damping.map(switch));
         self.inspector(&set.inspector);
         self.option("--latency", set.latency.map(switch));
-        match &set.addresses {
+        self.addresses(set.addresses.as_ref());
+    }
+
+    /// Addresses in place of earlier ones.
+    fn addresses(&mut self, addresses: Option<&Vec<String>>) {
+        match addresses {
             Some(none) if none.is_empty() => self.words(&["--no-addresses"]),
             Some(addresses) => self.each("--address", addresses),
             None => {}
@@ -149,6 +154,7 @@ impl Line {
         self.option("--poll", unless(&add.poll).map(poll));
         self.option("--queues", add.queues.map(|queues| queues.to_string()));
         self.option("--mac", add.mac.as_ref());
+        self.each("--address", &add.addresses);
     }
 
     fn fabric_set(&mut self, set: &FabricSet) {
@@ -156,6 +162,7 @@ impl Line {
         self.option("--mtu", set.mtu.map(|mtu| mtu.to_string()));
         self.option("--poll", set.poll.map(poll));
         self.option("--nodes", set.nodes.map(|nodes| nodes.to_string()));
+        self.addresses(set.addresses.as_ref());
     }
 }
 

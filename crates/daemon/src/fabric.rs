@@ -22,7 +22,7 @@ mod slice;
 mod told;
 mod trips;
 
-pub(crate) use adopt::{addresses_changed, all as adopt_all, link_gone, next_try, retry};
+pub(crate) use adopt::{addresses_changed, all as adopt_all, link_gone, next_try, read_addresses, retry};
 pub(crate) use check::add as check_add;
 pub(crate) use done::{done, stop_all};
 pub(crate) use follow::link_changed;
@@ -32,7 +32,7 @@ pub(crate) use told::Told;
 
 use crate::{
     answers::forwards_ipv6, control::Control, error::About as _, history::History, pending::Outcome,
-    state::boot_id,
+    setup::replace_addresses, state::boot_id,
 };
 use ends::Ends;
 use job::{Why, Work};
@@ -54,7 +54,7 @@ const RETRY: Duration = Duration::from_secs(1);
 pub(crate) struct Fabric {
     pub saved: SavedFabric,
     /// Addresses of the interface, `ADDRESS/PREFIX`.
-    addresses: Vec<String>,
+    pub addresses: Vec<String>,
     history: History,
     state: State,
     /// How often it ended against its will.
@@ -176,6 +176,7 @@ fn number_of(name: &str) -> u8 {
 /// `fabric add`: everything done, or everything as it was.
 pub(crate) async fn add(control: &mut Control, add: FabricAdd) -> Result<Outcome, Error> {
     let mac = check::add(control, &add).await?;
+    let addresses = check::addresses(&add.name, &add.addresses)?;
     let number = number_of(&add.name);
     let saved = SavedFabric {
         name: add.name,
@@ -191,6 +192,8 @@ pub(crate) async fn add(control: &mut Control, add: FabricAdd) -> Result<Outcome
         boot_id: boot_id(),
         namespace: saved::namespace(),
         applied: false,
+        addresses,
+        applied_addresses: Vec::new(),
     };
     check::mac(control, &saved)?;
     control.jobs.join(&saved, Work::Add, None).map(Outcome::Fabric)
@@ -256,7 +259,17 @@ pub(crate) async fn set(control: &mut Control, set: FabricSet) -> Result<Outcome
         }
         control.netlink.set_mtu(ifindex, mtu).await.about(&set.name, what)?;
     }
+    let addresses = match set_addresses(control, &set, &old).await {
+        Ok(addresses) => addresses,
+        Err(error) => {
+            if set.mtu.is_some_and(|mtu| mtu != old.mtu) {
+                let _ = control.netlink.set_mtu(ifindex, old.mtu).await;
+            }
+            return Err(error);
+        }
+    };
     let Some(fabric) = control.fabrics.get_mut(&set.name) else { return Ok(Outcome::Done(Vec::new())) };
+    fabric.saved.addresses = addresses;
     fabric.saved.mtu = set.mtu.unwrap_or(old.mtu);
     fabric.saved.poll = set.poll.unwrap_or(old.poll);
     if let Some(nodes) = nodes {
@@ -266,6 +279,14 @@ pub(crate) async fn set(control: &mut Control, set: FabricSet) -> Result<Outcome
         node.set(&fabric.saved, control.clock.now())?;
     }
     control.state.write_fabric(&fabric.saved).map(|()| Outcome::Done(Vec::new()))
+}
+
+/// Changes the addresses that a fabric was given, if that is asked for. Those that it has been given then.
+async fn set_addresses(control: &Control, set: &FabricSet, old: &SavedFabric) -> Result<Vec<String>, Error> {
+    let Some(wanted) = &set.addresses else { return Ok(old.addresses.clone()) };
+    check::is_free(control, &set.name, old.ifindex).await?;
+    let interface = (set.name.as_str(), old.ifindex);
+    replace_addresses(&control.netlink, interface, &old.addresses, wanted, |_| false).await
 }
 
 /// Ends this start of a node and begins another one with so many nodes; if that fails, one as it was before.

@@ -23,7 +23,7 @@ use std::{collections::HashSet, net::IpAddr, path::PathBuf};
 mod addresses;
 mod undo;
 
-pub(crate) use addresses::set as set_addresses;
+pub(crate) use addresses::{replace as replace_addresses, set as set_addresses};
 use undo::end;
 pub(crate) use undo::{interface, undo};
 
@@ -183,6 +183,18 @@ pub(crate) fn parse_cidr(name: &str, text: &str) -> Result<(IpAddr, u8), Error> 
         .filter(|prefix| *prefix <= longest)
         .ok_or_else(|| refuse(&format!("the prefix is outside the allowed range 0 to {longest}")))?;
     Ok((ip, prefix))
+}
+
+/// Reads addresses, each once.
+pub(crate) fn cidrs(name: &str, texts: &[String]) -> Result<Vec<(IpAddr, u8)>, Error> {
+    let mut read = Vec::with_capacity(texts.len());
+    for text in texts {
+        let address = parse_cidr(name, text)?;
+        if !read.contains(&address) {
+            read.push(address);
+        }
+    }
+    Ok(read)
 }
 
 /// Adds a bond; on failure the machine is as it was.

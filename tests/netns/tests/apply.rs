@@ -251,6 +251,45 @@ fn the_daemon_brings_back_what_a_boot_has_ended() {
     wait_members(&net, &["eth0", "eth1", "eth2", "fab0"]);
 }
 
+/// A fabric that is no member of a bond.
+const FABRIC: &str = "[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'shm:SHM'\naddress = '198.19.7.1/24'\n";
+
+#[test]
+fn a_fabric_of_a_file_has_its_addresses_and_those_of_users() {
+    let net = host();
+    let file = write(&net, FABRIC);
+    net.start("a", &["--config", &file]);
+    wait_until(APPLIED, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    is_done(&net);
+    let has = |wanted: [&str; 2]| wanted.map(|wanted| fabric(&net).addresses.iter().any(|one| one == wanted));
+    assert_eq!(has(["198.19.7.1/24", "198.19.7.2/24"]), [true, false]);
+    // One of a user's, one of a file's; another daemon knows which is which.
+    net.ok("a", "fabric set fab0 --address 198.19.7.1/24 --address 198.19.8.1/24");
+    assert_eq!(
+        apply(&net, &FABRIC.replace("7.1", "7.2")),
+        ["linkbraid fabric set fab0 --address 198.19.7.2/24 --address 198.19.8.1/24"]
+    );
+    is_done(&net);
+    net.kill("a");
+    net.start("a", &[]);
+    is_done(&net);
+    assert_eq!(has(["198.19.7.1/24", "198.19.7.2/24"]), [false, true]);
+    let bare = FABRIC.replace("address = '198.19.7.1/24'\n", "");
+    assert_eq!(apply(&net, &bare), ["linkbraid fabric set fab0 --address 198.19.8.1/24"]);
+    is_done(&net);
+    assert_eq!(has(["198.19.7.2/24", "198.19.8.1/24"]), [false, true]);
+    // What a bond has taken over comes back with its end.
+    let with_bond = format!("{FABRIC}[bond.bond0]\nmember = ['eth0', 'fab0']\n");
+    apply(&net, &with_bond);
+    is_done(&net);
+    assert_eq!(has(["198.19.7.1/24", "198.19.8.1/24"]), [false, false], "{:?}", fabric(&net));
+    assert_eq!(apply(&net, FABRIC)[0], "linkbraid bond del bond0");
+    is_done(&net);
+    assert_eq!(has(["198.19.7.1/24", "198.19.8.1/24"]), [true, true], "{:?}", fabric(&net));
+    assert_eq!(apply(&net, ""), ["linkbraid fabric del fab0"]);
+}
+
 #[test]
 fn a_member_that_comes_later_is_added_then() {
     let net = host();

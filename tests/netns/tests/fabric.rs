@@ -402,6 +402,61 @@ fn settings_change_and_what_does_not_fit_is_named_on_both_sides() {
 }
 
 #[test]
+fn addresses_come_with_the_fabric_and_change_with_it() {
+    let net = hosts(2);
+    let shm = transport(&net, "shm");
+    let add = |node: usize, addresses: &str| {
+        format!("fabric add fab0 --node {node} --nodes 2 --transport {shm} {addresses}")
+    };
+    let [a, b] = [net.host("a"), net.host("b")];
+    // What the kernel refuses leaves nothing.
+    b.sh("sysctl -qw net.ipv6.conf.default.disable_ipv6=1").expect("sets");
+    let before = machine::settled(&net, "b");
+    let said = net.say("b", &add(1, "--address 198.19.0.2/24 --address 2001:db8:7::2/64"));
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("fab0: cannot add address '2001:db8:7::2/64'"), "{said:?}");
+    machine::as_it_was(&net, "b", &before);
+    net.ok("b", &add(1, "--address 198.19.0.2/24"));
+    net.ok("a", &add(0, "--address 198.19.0.1/24 --address 2001:db8:7::1/64"));
+    ping(&net, "b", "a");
+    // Those of others stay, whoever is the daemon.
+    a.sh("ip addr add 198.19.9.1/24 dev fab0").expect("adds");
+    let has = |wanted: &[&str]| {
+        let global = |address: &&String| !address.starts_with("fe80");
+        wait_until(
+            SOON,
+            "the addresses",
+            || {
+                show(&net, "a")
+                    .addresses
+                    .iter()
+                    .filter(global)
+                    .cloned()
+                    .collect::<std::collections::BTreeSet<_>>()
+            },
+            |found| found.iter().eq(wanted),
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+    };
+    has(&["198.19.0.1/24", "198.19.9.1/24", "2001:db8:7::1/64"]);
+    net.ok("a", "fabric set fab0 --address 198.19.0.7/24 --address 198.19.0.1/24 --poll sleep");
+    has(&["198.19.0.1/24", "198.19.0.7/24", "198.19.9.1/24"]);
+    net.kill("a");
+    net.start("a", &[]);
+    net.ok("a", "fabric set fab0 --address 198.19.0.1/24");
+    has(&["198.19.0.1/24", "198.19.9.1/24"]);
+    ping(&net, "b", "a");
+    // In a bond it has none of its own.
+    net.ok("a", "bond add bond0 --member fab0");
+    let said = net.say("a", "fabric set fab0 --no-addresses");
+    let hint = said.refused(1, "fab0: cannot change the fabric: it is a member of bond 'bond0'");
+    assert_eq!(hint, "linkbraid member del bond0 fab0");
+    net.ok("a", "bond del bond0");
+    net.ok("a", "fabric set fab0 --no-addresses");
+    has(&["198.19.9.1/24"]);
+}
+
+#[test]
 fn bad_input_is_refused_with_a_hint_and_leaves_nothing_behind() {
     let net = hosts(2);
     let folder = net.lab().folder();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use table::{Named, Source, Table, number, string, switch};
 use toml::de::{DeTable, DeValue};
 
-const FABRIC_KEYS: [&str; 7] = ["node", "nodes", "transport", "mtu", "poll", "queues", "mac"];
+const FABRIC_KEYS: [&str; 8] = ["node", "nodes", "transport", "mtu", "poll", "queues", "mac", "address"];
 const BOND_KEYS: [&str; 13] = [
     "member",
     "address",
@@ -89,6 +89,7 @@ fn fabric(name: String, table: &Table<'_>) -> Result<FabricAdd, Error> {
         poll: table.get("poll", |v| value::poll(string(v)?))?.unwrap_or_default(),
         mac: table.get("mac", |v| string(v).map(str::to_lowercase))?,
         queues: table.get("queues", |v| value::queues(&number(v)?))?,
+        addresses: addresses(table)?,
     };
     if fabric.node >= fabric.nodes {
         let (node, nodes) = (fabric.node, fabric.nodes);
@@ -96,6 +97,18 @@ fn fabric(name: String, table: &Table<'_>) -> Result<FabricAdd, Error> {
         return Err(table.refuse_whole(cause));
     }
     Ok(fabric)
+}
+
+/// Those of a bond or fabric.
+fn addresses(table: &Table<'_>) -> Result<Vec<String>, Error> {
+    let mut addresses = Vec::new();
+    for (at, address) in table.strings("address", value::cidr)? {
+        if addresses.contains(&address) {
+            return Err(table.refuse_at(at, format!("address '{address}'"), "it is named twice"));
+        }
+        addresses.push(address);
+    }
+    Ok(addresses)
 }
 
 fn rule(text: &str) -> Result<crate::Rule, String> {
@@ -116,7 +129,7 @@ impl Bond<'_, '_> {
         let table = self.table;
         let mut bond = BondConfig {
             members: self.members()?,
-            addresses: Vec::new(),
+            addresses: addresses(table)?,
             policy: table.get("policy", |v| value::policy(string(v)?))?.unwrap_or_default(),
             mtu: table.get("mtu", |v| value::mtu(&number(v)?))?,
             stripe: table.get("stripe", |v| value::stripe(string(v)?))?.unwrap_or_default(),
@@ -131,12 +144,6 @@ impl Bond<'_, '_> {
             latency: table.get("latency", switch)?.unwrap_or(false),
             classes: Vec::new(),
         };
-        for (at, address) in table.strings("address", value::cidr)? {
-            if bond.addresses.contains(&address) {
-                return Err(table.refuse_at(at, format!("address '{address}'"), "it is named twice"));
-            }
-            bond.addresses.push(address);
-        }
         self.classes(&mut bond)?;
         Ok(bond)
     }

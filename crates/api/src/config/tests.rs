@@ -84,7 +84,7 @@ fn what_is_left_out_has_the_defaults_of_the_command() {
 }
 
 /// Text, the object and what of the refusal, and what is in the cause.
-const REFUSED: [(&str, &str, &str, &str); 31] = [
+const REFUSED: [(&str, &str, &str, &str); 32] = [
     ("[bond.b\n", "f:1", "not TOML", ""),
     ("\n[bond.b]\nmember = ['a']\nmember = ['b']\n", "f:4", "not TOML", "duplicate key"),
     ("[bond.b]\nmember = ['a']\n[bond.b]\n", "f:3", "not TOML", "duplicate key"),
@@ -140,6 +140,12 @@ const REFUSED: [(&str, &str, &str, &str); 31] = [
         "[bond.b]\nmember = ['a']\naddress = ['198.18.0.1/8', '198.18.0.1/8']\n",
         "f:3",
         "bond 'b': address '198.18.0.1/8'",
+        "twice",
+    ),
+    (
+        "[fabric.f]\nnode = 0\nnodes = 2\ntransport = 'udp:/f'\naddress = ['198.18.0.1/8', '198.18.0.1/8']\n",
+        "f:5",
+        "fabric 'f': address '198.18.0.1/8'",
         "twice",
     ),
     ("[bond.b]\n", "f:1", "bond 'b'", "0 members; allowed are 1 to 16"),

@@ -59,6 +59,7 @@ Examples:
   linkbraid fabric set fab0 --mtu 9000
   linkbraid fabric set fab0 --poll adaptive
   linkbraid fabric set fab1 --nodes 17
+  linkbraid fabric set fab0 --address 198.18.0.1/24 --address 2001:db8::1/64
 
 Nodes with different MTUs are not connected until all have the new one. With
 more nodes than before this node starts anew; over udp: the file must have a
@@ -148,11 +149,15 @@ pub struct FabricAddArgs {
     /// Its MAC [default: made from the fabric's name and the node's number]
     #[arg(long, value_name = "MAC")]
     pub mac: Option<String>,
+
+    /// An address for the interface, IPv4 or IPv6. May be repeated
+    #[arg(long, value_name = "CIDR", value_parser = units::cidr)]
+    pub address: Vec<String>,
 }
 
 /// `fabric set`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["mtu", "poll", "nodes"])))]
+#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["mtu", "poll", "nodes", "address", "no_addresses"])))]
 pub struct FabricSetArgs {
     /// The fabric
     #[arg(value_parser = units::interface)]
@@ -169,6 +174,14 @@ pub struct FabricSetArgs {
     /// More nodes than before, up to 512
     #[arg(long, value_name = "M", value_parser = units::nodes)]
     pub nodes: Option<u16>,
+
+    /// An address instead of those that it was given with this option before; others stay. May be repeated
+    #[arg(long, value_name = "CIDR", value_parser = units::cidr)]
+    pub address: Vec<String>,
+
+    /// Take all addresses that it was given with --address away
+    #[arg(long, conflicts_with = "address")]
+    pub no_addresses: bool,
 }
 
 impl From<FabricVerb> for Request {
@@ -183,12 +196,17 @@ impl From<FabricVerb> for Request {
                 poll: add.poll.into(),
                 mac: add.mac,
                 queues: add.queues,
+                addresses: add.address,
             }),
             FabricVerb::Set(set) => Self::FabricSet(FabricSet {
                 name: set.name,
                 mtu: set.mtu,
                 poll: set.poll.map(Into::into),
                 nodes: set.nodes,
+                addresses: match set.no_addresses {
+                    true => Some(Vec::new()),
+                    false => (!set.address.is_empty()).then_some(set.address),
+                },
             }),
             FabricVerb::Del { name } => Self::FabricDel(FabricDel { name }),
             FabricVerb::Show { name } => Self::FabricShow { name },

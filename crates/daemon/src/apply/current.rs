@@ -1,7 +1,12 @@
 //! What the daemon holds, in the shape of a configuration file; and the marks that tell what `apply` has added.
 
-use super::wanted::{Current, Made, MadeOfBond};
-use crate::{bond::Bond, control::Control, fabric::Fabric, setup};
+use super::wanted::{Current, Made, MadeOfBond, MadeOfFabric};
+use crate::{
+    bond::Bond,
+    control::Control,
+    fabric::{Fabric, read_addresses},
+    setup,
+};
 use linkbraid_api::{
     Error, FabricAdd, InspectorSet, Request,
     config::{BondConfig, ClassConfig, Config, MemberConfig},
@@ -19,18 +24,31 @@ pub(super) async fn current(control: &mut Control) -> Result<Current, Error> {
         // The kernel may have told of changes that the loop has not come to yet.
         bond.read_addresses(netlink, clock).await?;
     }
+    for fabric in control.fabrics.values_mut() {
+        read_addresses(netlink, fabric).await;
+    }
     let bonds = control.bonds.iter().map(|(name, bond)| (name.clone(), of_bond(bond))).collect();
+    let is_member = |fabric: &Fabric| {
+        let mut members = control.bonds.values().flat_map(|bond| &bond.members);
+        members.any(|member| member.ifindex == fabric.saved.ifindex)
+    };
+    let of_fabric = |fabric: &Fabric| of_fabric(fabric, is_member(fabric));
     let fabrics = control.fabrics.iter().map(|(name, fabric)| (name.clone(), of_fabric(fabric))).collect();
-    let made = control.fabrics.iter().filter(|(_, fabric)| fabric.saved.applied);
     let made = Made {
-        fabrics: made.map(|(name, _)| name.clone()).collect(),
+        fabrics: control
+            .fabrics
+            .iter()
+            .map(|(name, fabric)| (name.clone(), made_of_fabric(fabric)))
+            .collect(),
         bonds: control.bonds.iter().map(|(name, bond)| (name.clone(), made_of(bond))).collect(),
     };
     Ok(Current { config: Config { fabrics, bonds }, made })
 }
 
-fn of_fabric(fabric: &Fabric) -> FabricAdd {
+fn of_fabric(fabric: &Fabric, is_member: bool) -> FabricAdd {
     let saved = &fabric.saved;
+    // Those that it was given and still has, or will have again when it leaves its bond.
+    let has = |given: &&String| is_member || fabric.addresses.contains(given);
     FabricAdd {
         name: saved.name.clone(),
         node: saved.node,
@@ -40,7 +58,13 @@ fn of_fabric(fabric: &Fabric) -> FabricAdd {
         poll: saved.poll,
         mac: Some(MacAddr(saved.mac).to_string()),
         queues: Some(saved.queues),
+        addresses: saved.addresses.iter().filter(has).cloned().collect(),
     }
+}
+
+fn made_of_fabric(fabric: &Fabric) -> MadeOfFabric {
+    let saved = &fabric.saved;
+    MadeOfFabric { whole: saved.applied, addresses: saved.applied_addresses.iter().cloned().collect() }
 }
 
 fn of_bond(bond: &Bond) -> BondConfig {
@@ -105,6 +129,16 @@ pub(super) fn mark(control: &mut Control, request: &Request, before: &Config) {
         Request::FabricAdd(add) => {
             let Some(fabric) = control.fabrics.get_mut(&add.name) else { return };
             fabric.saved.applied = true;
+            fabric.saved.applied_addresses.clone_from(&fabric.saved.addresses);
+            control.state.write_fabric(&fabric.saved)
+        }
+        Request::FabricSet(set) => {
+            let (Some(fabric), Some(addresses)) = (control.fabrics.get_mut(&set.name), &set.addresses) else {
+                return;
+            };
+            let had = before.fabrics.get(&set.name).map(|fabric| fabric.addresses.as_slice());
+            fabric.saved.applied_addresses =
+                applied(&fabric.saved.applied_addresses, had.unwrap_or_default(), addresses);
             control.state.write_fabric(&fabric.saved)
         }
         Request::BondAdd(add) => {
@@ -133,10 +167,9 @@ pub(super) fn mark(control: &mut Control, request: &Request, before: &Config) {
             let (Some(bond), Some(addresses)) = (control.bonds.get_mut(&set.name), &set.addresses) else {
                 return;
             };
-            let had = before.bonds.get(&set.name).map(|bond| bond.addresses.as_slice()).unwrap_or_default();
-            let made = std::mem::take(&mut bond.saved.applied_addresses);
-            let is_made = |address: &&String| made.contains(address) || !had.contains(address);
-            bond.saved.applied_addresses = addresses.iter().filter(is_made).cloned().collect();
+            let had = before.bonds.get(&set.name).map(|bond| bond.addresses.as_slice());
+            bond.saved.applied_addresses =
+                applied(&bond.saved.applied_addresses, had.unwrap_or_default(), addresses);
             control.state.write(&bond.saved)
         }
         _ => Ok(()),
@@ -144,4 +177,9 @@ pub(super) fn mark(control: &mut Control, request: &Request, before: &Config) {
     if let Err(error) = written {
         tracing::error!(%error, "a later file will not remove it");
     }
+}
+
+/// Those of `now` that a file gave: it had given them before, or nobody had.
+fn applied(made: &[String], had: &[String], now: &[String]) -> Vec<String> {
+    now.iter().filter(|address| made.contains(address) || !had.contains(address)).cloned().collect()
 }

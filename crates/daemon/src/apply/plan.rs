@@ -60,7 +60,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Changes fabrics that may be changed now: the MTU of a member is its bond's to say.
+    /// Changes fabrics that may be changed now: MTU and addresses of a member are its bond's to say.
     fn set_fabrics(&mut self) {
         for (name, fabric) in &self.to.fabrics {
             let Some(now) = self.now.fabrics.get(name) else { continue };
@@ -70,6 +70,8 @@ impl Planner<'_> {
                 mtu: fabric.mtu.filter(|mtu| free && now.mtu != Some(*mtu)),
                 poll: (fabric.poll != now.poll).then_some(fabric.poll),
                 nodes: (fabric.nodes != now.nodes).then_some(fabric.nodes),
+                addresses: (free && differ(&fabric.addresses, &now.addresses))
+                    .then(|| fabric.addresses.clone()),
             };
             if set != (FabricSet { name: name.clone(), ..FabricSet::default() }) {
                 self.step(Request::FabricSet(set));
@@ -161,7 +163,6 @@ impl Planner<'_> {
 
     fn set_bond(&mut self, name: &str, to: &BondConfig) {
         let Some(now) = self.now.bonds.get(name) else { return };
-        let same: BTreeSet<&String> = now.addresses.iter().collect();
         let set = BondSet {
             name: name.to_owned(),
             policy: (to.policy != now.policy).then_some(to.policy),
@@ -170,7 +171,7 @@ impl Planner<'_> {
             damping: (to.damping != now.damping).then_some(to.damping),
             inspector: besides(to.inspector, now.inspector),
             latency: (to.latency != now.latency).then_some(to.latency),
-            addresses: (to.addresses.iter().collect::<BTreeSet<_>>() != same).then(|| to.addresses.clone()),
+            addresses: differ(&to.addresses, &now.addresses).then(|| to.addresses.clone()),
         };
         if set != (BondSet { name: name.to_owned(), ..BondSet::default() }) {
             self.step(Request::BondSet(set));
@@ -194,6 +195,11 @@ impl Planner<'_> {
         self.weigh(name, to);
         self.set_bond(name, to);
     }
+}
+
+/// Whether two lists of addresses have not the same ones.
+fn differ(these: &[String], others: &[String]) -> bool {
+    these.iter().collect::<BTreeSet<_>>() != others.iter().collect::<BTreeSet<_>>()
 }
 
 /// A member that may leave to make room for another one.

@@ -20,6 +20,9 @@ pub(super) fn simulate(config: &mut Config, request: &Request) {
             fabric.mtu = set.mtu.or(fabric.mtu);
             fabric.poll = set.poll.unwrap_or(fabric.poll);
             fabric.nodes = set.nodes.unwrap_or(fabric.nodes);
+            if let Some(addresses) = &set.addresses {
+                fabric.addresses.clone_from(addresses);
+            }
         }
         Request::FabricDel(del) => drop(config.fabrics.remove(&del.name)),
         Request::BondAdd(add) => drop(config.bonds.insert(add.name.clone(), added(add))),

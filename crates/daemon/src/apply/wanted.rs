@@ -20,8 +20,16 @@ pub(super) struct Current {
 /// What an earlier `apply` has added, and so may remove.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Made {
-    pub fabrics: BTreeSet<String>,
+    pub fabrics: BTreeMap<String, MadeOfFabric>,
     pub bonds: BTreeMap<String, MadeOfBond>,
+}
+
+/// The same of one fabric.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MadeOfFabric {
+    /// The fabric itself.
+    pub whole: bool,
+    pub addresses: BTreeSet<String>,
 }
 
 /// The same of one bond.
@@ -41,16 +49,24 @@ pub(super) struct MadeOfBond {
 pub(super) fn wanted(current: &Current, document: &Document, removes: bool) -> Result<Config, Error> {
     let (has, file) = (&current.config, &document.config);
     let mut wanted = Config::default();
+    let none = MadeOfFabric::default();
+    let made = |name: &String| current.made.fabrics.get(name).unwrap_or(&none);
     for (name, fabric) in &has.fabrics {
-        if !(removes && current.made.fabrics.contains(name)) {
+        if !(removes && made(name).whole) {
             wanted.fabrics.insert(name.clone(), fabric.clone());
         }
     }
     for (name, fabric) in &file.fabrics {
-        let fabric = fabric_as(fabric, has.fabrics.get(name)).map_err(|(key, cause)| {
+        let mut fabric = fabric_as(fabric, has.fabrics.get(name)).map_err(|(key, cause)| {
             Error::new(document.place(name, &Part::Whole), format!("fabric '{name}': key '{key}'"), cause)
                 .hint(format!("linkbraid fabric del {name}"))
         })?;
+        for address in has.fabrics.get(name).into_iter().flat_map(|has| &has.addresses) {
+            let goes = removes && made(name).addresses.contains(address);
+            if !(goes || fabric.addresses.contains(address)) {
+                fabric.addresses.push(address.clone());
+            }
+        }
         wanted.fabrics.insert(name.clone(), fabric);
     }
     let none = MadeOfBond::default();

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{control::Control, history::History};
 use linkbraid_api::Error;
-use linkbraid_link::Kind;
+use linkbraid_link::{Kind, Netlink};
 use linkbraid_proto::Time;
 use std::time::Duration;
 use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
@@ -58,7 +58,7 @@ pub(crate) async fn all(control: &mut Control, news: &mut UnboundedReceiver<Done
         let state =
             joins(control, &saved, Why::Adopt, Error::new(&saved.name, "not ready", "it is taken over"));
         let mut fabric = Fabric { saved, addresses: Vec::new(), history, state, ends: Ends::default() };
-        read_addresses(control, &mut fabric).await;
+        read_addresses(&control.netlink, &mut fabric).await;
         control.fabrics.insert(fabric.saved.name.clone(), fabric);
     }
     write(control, control.fabrics.values().map(|fabric| &fabric.saved), &names);
@@ -135,15 +135,14 @@ pub(crate) async fn link_gone(control: &mut Control, index: u32) {
 pub(crate) async fn addresses_changed(control: &mut Control, index: u32) {
     let found = control.fabrics.iter().find(|(_, fabric)| fabric.saved.ifindex == index);
     let Some(name) = found.map(|(name, _)| name.clone()) else { return };
-    if let Some(mut fabric) = control.fabrics.remove(&name) {
-        read_addresses(control, &mut fabric).await;
-        control.fabrics.insert(name, fabric);
+    if let Some(fabric) = control.fabrics.get_mut(&name) {
+        read_addresses(&control.netlink, fabric).await;
     }
 }
 
 /// Reads the addresses of the interface.
-pub(super) async fn read_addresses(control: &Control, fabric: &mut Fabric) {
-    match control.netlink.addresses(fabric.saved.ifindex).await {
+pub(crate) async fn read_addresses(netlink: &Netlink, fabric: &mut Fabric) {
+    match netlink.addresses(fabric.saved.ifindex).await {
         Ok(found) => {
             fabric.addresses = found.iter().map(|found| format!("{}/{}", found.ip, found.prefix)).collect();
         }

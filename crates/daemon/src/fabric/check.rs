@@ -1,7 +1,7 @@
 //! What is refused before anything is touched.
 
 use super::saved::SavedFabric;
-use crate::control::Control;
+use crate::{control::Control, setup};
 use linkbraid_api::{
     Error, FabricAdd, FabricSet,
     limits::{FABRIC_MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, QUEUES_MAX},
@@ -13,7 +13,7 @@ const WHAT: &str = "cannot add the fabric";
 
 /// Refuses what `fabric add` cannot do. The MAC that it asks for.
 pub(crate) async fn add(control: &Control, add: &FabricAdd) -> Result<Option<[u8; 6]>, Error> {
-    crate::setup::check_name(&add.name, WHAT, "linkbraid fabric add --help")?;
+    setup::check_name(&add.name, WHAT, "linkbraid fabric add --help")?;
     let name = &add.name;
     nodes(name, add.nodes)?;
     let command = |node: u16| format!("linkbraid fabric add {name} --node {node} --nodes {}", add.nodes);
@@ -30,6 +30,7 @@ pub(crate) async fn add(control: &Control, add: &FabricAdd) -> Result<Option<[u8
     if let Some(mtu) = add.mtu {
         check_mtu(name, mtu)?;
     }
+    addresses(name, &add.addresses)?;
     let mac = add.mac.as_deref().map(|text| host_mac(name, text)).transpose()?;
     if control.fabrics.contains_key(name) {
         let cause = "a fabric of this name is there already";
@@ -70,8 +71,15 @@ pub(super) fn of_transport(error: linkbraid_fabric::Error, name: &str, node: u16
     told.hint(hint)
 }
 
+/// Refuses what cannot be addresses. Those, each once, as the kernel writes them.
+pub(super) fn addresses(name: &str, texts: &[String]) -> Result<Vec<String>, Error> {
+    let read = setup::cidrs(name, texts).map_err(|error| error.hint("linkbraid fabric add --help"))?;
+    Ok(read.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect())
+}
+
 /// Refuses what `fabric set` cannot do.
 pub(super) fn set(saved: &SavedFabric, set: &FabricSet) -> Result<(), Error> {
+    addresses(&saved.name, set.addresses.as_deref().unwrap_or_default())?;
     if let Some(mtu) = set.mtu {
         check_mtu(&saved.name, mtu)?;
     }

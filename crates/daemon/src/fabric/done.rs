@@ -8,7 +8,7 @@ use super::{
     node::Node,
     told,
 };
-use crate::{control::Control, error::About as _, history::History};
+use crate::{control::Control, error::About as _, history::History, setup::replace_addresses};
 use linkbraid_api::Error;
 use std::time::Duration;
 use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
@@ -53,6 +53,11 @@ async fn add(control: &mut Control, mut job: Job, place: Place) {
         Ok(link) => follow(&mut saved, &link),
         Err(error) => return give_back(control, job, Box::new(place), Err(error)),
     }
+    let interface = (saved.name.as_str(), saved.ifindex);
+    if let Err(error) = replace_addresses(&control.netlink, interface, &[], &saved.addresses, |_| false).await
+    {
+        return give_back(control, job, Box::new(place), Err(error));
+    }
     let begun = Node::start(
         &saved,
         (place.tap, place.transports, place.short_cut),
@@ -78,7 +83,7 @@ async fn add(control: &mut Control, mut job: Job, place: Place) {
     let warning = off.map(|cause| format!("{}: frames do not go by VXLAN: {cause}", saved.name));
     let mut fabric =
         Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node), ends: Ends::default() };
-    adopt::read_addresses(control, &mut fabric).await;
+    adopt::read_addresses(&control.netlink, &mut fabric).await;
     control.fabrics.insert(fabric.saved.name.clone(), fabric);
     job.warn(Ok(()), warning.into_iter().collect());
 }
@@ -98,6 +103,12 @@ async fn join(
     if let (Why::Anew(before), Some(_)) = (&why, refused) {
         let ifindex = fabric.saved.ifindex;
         fabric.saved.poll = before.poll;
+        let interface = (name.as_str(), ifindex);
+        let (now, old) = (&fabric.saved.addresses, &before.addresses);
+        match replace_addresses(&control.netlink, interface, now, old, |_| false).await {
+            Ok(addresses) => fabric.saved.addresses = addresses,
+            Err(error) => tracing::warn!(fabric = %name, %error, "its addresses stay as they were to be"),
+        }
         if fabric.saved.mtu != before.mtu {
             fabric.saved.mtu = before.mtu;
             if let Err(error) = control.netlink.set_mtu(ifindex, before.mtu).await {

@@ -30,6 +30,12 @@ pub(crate) struct SavedFabric {
     /// Whether a configuration file made it.
     #[serde(default)]
     pub applied: bool,
+    /// The addresses that it was given, `ADDRESS/PREFIX`.
+    #[serde(default)]
+    pub addresses: Vec<String>,
+    /// Those of them that a configuration file gave it.
+    #[serde(default)]
+    pub applied_addresses: Vec<String>,
 }
 
 /// The number of this thread's network namespace; 0 where the kernel does not tell.

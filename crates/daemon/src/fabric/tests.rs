@@ -31,6 +31,8 @@ pub(super) fn saved(name: &str) -> SavedFabric {
         boot_id: boot_id(),
         namespace: namespace(),
         applied: false,
+        addresses: vec!["198.18.0.1/24".into()],
+        applied_addresses: Vec::new(),
     }
 }
 

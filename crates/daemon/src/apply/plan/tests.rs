@@ -137,14 +137,14 @@ fn classes() -> impl Strategy<Value = Vec<ClassConfig>> {
     )
 }
 
+fn any_addresses() -> impl Strategy<Value = Vec<String>> {
+    let addresses = prop::sample::subsequence(vec!["198.18.0.1/24", "198.18.0.2/24"], 0..=2);
+    addresses.prop_map(|addresses| addresses.into_iter().map(str::to_owned).collect())
+}
+
 fn settings() -> impl Strategy<Value = BondConfig> {
-    (
-        classes(),
-        0_u32..3,
-        any::<[bool; 3]>(),
-        prop::sample::subsequence(vec!["198.18.0.1/24", "198.18.0.2/24"], 0..=2),
-    )
-        .prop_map(|(classes, mtu, [flow, damping, latency], addresses)| BondConfig {
+    (classes(), 0_u32..3, any::<[bool; 3]>(), any_addresses()).prop_map(
+        |(classes, mtu, [flow, damping, latency], addresses)| BondConfig {
             classes,
             mtu: Some(1500 + mtu),
             policy: if flow { Policy::Flow } else { Policy::Spread },
@@ -152,23 +152,28 @@ fn settings() -> impl Strategy<Value = BondConfig> {
             damping,
             latency,
             move_address: true,
-            addresses: addresses.into_iter().map(str::to_owned).collect(),
+            addresses,
             inspector: over(
                 setup::INSPECTOR,
                 InspectorSet { probe_multiplier: Some(if flow { 5 } else { 3 }), ..InspectorSet::default() },
             ),
             members: Vec::new(),
-        })
+        },
+    )
 }
 
 /// Bonds, and who has which link in which class with which weight; fabrics, all of which may be members.
 fn any_config() -> impl Strategy<Value = Config> {
     let bonds = btree_map(prop::sample::select(vec!["b0", "b1", "b2"]), settings(), 0..=3);
     let links = prop::collection::vec((0_usize..5, 0_usize..5, 0_u32..3), LINKS.len());
-    let fabrics = btree_map(prop::sample::select(vec!["fab0", "fab1"]), (1500_u32..1502, 0_u16..2), 0..=2);
+    let fabrics = btree_map(
+        prop::sample::select(vec!["fab0", "fab1"]),
+        (1500_u32..1502, 0_u16..2, any_addresses()),
+        0..=2,
+    );
     (bonds, links, fabrics).prop_map(|(bonds, links, fabrics)| {
         let mut config = Config::default();
-        for (name, (mtu, poll)) in fabrics {
+        for (name, (mtu, poll, addresses)) in fabrics {
             config.fabrics.insert(
                 name.to_owned(),
                 FabricAdd {
@@ -180,6 +185,7 @@ fn any_config() -> impl Strategy<Value = Config> {
                     poll: if poll == 0 { Poll::Adaptive } else { Poll::Busy },
                     mac: None,
                     queues: Some(1),
+                    addresses,
                 },
             );
         }
@@ -224,7 +230,9 @@ fn essence(config: &Config) -> impl PartialEq + std::fmt::Debug + use<> {
         .values()
         .map(|fabric| {
             let free = config.bonds.values().all(|bond| bond.member(&fabric.name).is_none());
-            FabricAdd { mtu: fabric.mtu.filter(|_| free), ..fabric.clone() }
+            let mut addresses = if free { fabric.addresses.clone() } else { Vec::new() };
+            addresses.sort();
+            FabricAdd { mtu: fabric.mtu.filter(|_| free), addresses, ..fabric.clone() }
         })
         .collect();
     (bonds, fabrics)

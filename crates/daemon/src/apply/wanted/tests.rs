@@ -1,4 +1,4 @@
-use super::{Current, Document, Made, MadeOfBond, wanted};
+use super::{Current, Document, Made, MadeOfBond, MadeOfFabric, wanted};
 use crate::apply::{plan::plan, simulate::simulate};
 use linkbraid_api::{Request, config::Config};
 
@@ -19,7 +19,10 @@ fn machine(file: &str, by_hand: &str) -> Current {
         };
         made.bonds.insert(name.clone(), of);
     }
-    made.fabrics = made_by_file.fabrics.keys().cloned().collect();
+    for (name, fabric) in &made_by_file.fabrics {
+        let of = MadeOfFabric { whole: true, addresses: fabric.addresses.iter().cloned().collect() };
+        made.fabrics.insert(name.clone(), of);
+    }
     let mut config = Config::default();
     for step in plan(&config, &made_by_file) {
         simulate(&mut config, &step);
