@@ -269,6 +269,7 @@ pub(crate) async fn set(control: &mut Control, set: FabricSet) -> Result<Outcome
         }
     };
     let Some(fabric) = control.fabrics.get_mut(&set.name) else { return Ok(Outcome::Done(Vec::new())) };
+    fabric.saved.applied_addresses.retain(|address| addresses.contains(address));
     fabric.saved.addresses = addresses;
     fabric.saved.mtu = set.mtu.unwrap_or(old.mtu);
     fabric.saved.poll = set.poll.unwrap_or(old.poll);

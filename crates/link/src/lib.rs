@@ -16,6 +16,7 @@ mod link;
 mod moved;
 mod neighbour;
 mod netlink;
+mod promote;
 mod route;
 mod rtnl;
 mod saved;

@@ -284,9 +284,22 @@ fn a_fabric_of_a_file_has_its_addresses_and_those_of_users() {
     apply(&net, &with_bond);
     is_done(&net);
     assert_eq!(has(["198.19.7.1/24", "198.19.8.1/24"]), [false, false], "{:?}", fabric(&net));
-    assert_eq!(apply(&net, FABRIC)[0], "linkbraid bond del bond0");
+    assert_eq!(apply(&net, FABRIC), ["linkbraid bond del bond0"]);
     is_done(&net);
     assert_eq!(has(["198.19.7.1/24", "198.19.8.1/24"]), [true, true], "{:?}", fabric(&net));
+    // So it does when the bond stays, and nobody else has it then.
+    apply(&net, &with_bond);
+    assert_eq!(
+        apply(&net, &with_bond.replace("['eth0', 'fab0']", "'eth0'")),
+        ["linkbraid member del bond0 fab0"]
+    );
+    is_done(&net);
+    assert_eq!(has(["198.19.7.1/24", "198.19.8.1/24"]), [true, true], "{:?}", fabric(&net));
+    assert_eq!(apply(&net, FABRIC), ["linkbraid bond del bond0"]);
+    for address in ["198.19.7.1/24", "198.19.8.1/24"] {
+        let holders = net.host("a").sh("ip -o -4 address").expect("lists");
+        assert_eq!(holders.matches(address).count(), 1, "{holders}");
+    }
     assert_eq!(apply(&net, ""), ["linkbraid fabric del fab0"]);
 }
 

@@ -446,6 +446,18 @@ fn addresses_come_with_the_fabric_and_change_with_it() {
     net.ok("a", "fabric set fab0 --address 198.19.0.1/24");
     has(&["198.19.0.1/24", "198.19.9.1/24"]);
     ping(&net, "b", "a");
+    // Routes over the interface stay, though the address that it had first goes.
+    net.ok("a", "fabric set fab0 --address 198.19.0.1/24 --address 2001:db8:7::1/64");
+    a.sh("ip route add 198.19.77.0/24 via 198.19.0.2 dev fab0").expect("adds");
+    a.sh("ip addr del 198.19.9.1/24 dev fab0").expect("deletes");
+    net.ok("a", "fabric set fab0 --address 198.19.0.7/24 --address 2001:db8:7::1/48");
+    has(&["198.19.0.7/24", "2001:db8:7::1/48"]);
+    assert!(a.sh("ip route").expect("lists").contains("198.19.77.0/24"), "{:?}", a.sh("ip route"));
+    a.sh("ip addr add 198.19.9.1/24 dev fab0").expect("adds");
+    net.ok("a", "fabric set fab0 --address 198.19.0.1/24");
+    has(&["198.19.0.1/24", "198.19.9.1/24"]);
+    let said = net.say("a", "fabric set fab0 --nodes 3 --address 198.19.0.8/24");
+    assert_eq!(said.code, 2, "{said:?}");
     // In a bond it has none of its own.
     net.ok("a", "bond add bond0 --member fab0");
     let said = net.say("a", "fabric set fab0 --no-addresses");

@@ -172,7 +172,7 @@ pub struct FabricSetArgs {
     pub poll: Option<PollArg>,
 
     /// More nodes than before, up to 512
-    #[arg(long, value_name = "M", value_parser = units::nodes)]
+    #[arg(long, value_name = "M", value_parser = units::nodes, conflicts_with_all = ["address", "no_addresses"])]
     pub nodes: Option<u16>,
 
     /// An address instead of those that it was given with this option before; others stay. May be repeated

@@ -403,7 +403,8 @@ fn a_request_tells_the_command_that_makes_it() {
         "class del bond0 voice",
         "fabric add fab0 --node 1 --nodes 3 --transport udp:/etc/fab0 --mtu 9000 --poll busy --queues 2 \
          --mac 02:00:00:00:00:01 --address 198.18.0.1/24 --address 2001:db8::1/64",
-        "fabric set fab0 --mtu 1500 --poll sleep --nodes 4 --address 198.18.0.2/24",
+        "fabric set fab0 --mtu 1500 --poll sleep --nodes 4",
+        "fabric set fab0 --address 198.18.0.2/24 --address 2001:db8::2/64",
         "fabric set fab0 --no-addresses",
         "fabric del fab0",
     ] {

@@ -70,11 +70,16 @@ impl Planner<'_> {
                 mtu: fabric.mtu.filter(|mtu| free && now.mtu != Some(*mtu)),
                 poll: (fabric.poll != now.poll).then_some(fabric.poll),
                 nodes: (fabric.nodes != now.nodes).then_some(fabric.nodes),
-                addresses: (free && differ(&fabric.addresses, &now.addresses))
-                    .then(|| fabric.addresses.clone()),
+                addresses: None,
             };
-            if set != (FabricSet { name: name.clone(), ..FabricSet::default() }) {
-                self.step(Request::FabricSet(set));
+            let same = FabricSet { name: name.clone(), ..FabricSet::default() };
+            let differ = free && differ(&fabric.addresses, &now.addresses);
+            // One after the other, for the number of nodes may be refused later.
+            let give = FabricSet { addresses: differ.then(|| fabric.addresses.clone()), ..same.clone() };
+            for set in [set, give] {
+                if set != same {
+                    self.step(Request::FabricSet(set));
+                }
             }
         }
     }

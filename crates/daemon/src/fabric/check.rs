@@ -79,7 +79,18 @@ pub(super) fn addresses(name: &str, texts: &[String]) -> Result<Vec<String>, Err
 
 /// Refuses what `fabric set` cannot do.
 pub(super) fn set(saved: &SavedFabric, set: &FabricSet) -> Result<(), Error> {
-    addresses(&saved.name, set.addresses.as_deref().unwrap_or_default())?;
+    if let Some(given) = &set.addresses {
+        addresses(&saved.name, given)?;
+        // A node that cannot start anew is as it was before, and by then others may have changed addresses.
+        if set.nodes.is_some() {
+            let cause = "the number of nodes and addresses change one after the other";
+            return Err(Error::new(&saved.name, "option '--address'", cause).hint(format!(
+                "linkbraid fabric set {} --nodes {}",
+                saved.name,
+                set.nodes.unwrap_or_default()
+            )));
+        }
+    }
     if let Some(mtu) = set.mtu {
         check_mtu(&saved.name, mtu)?;
     }

@@ -103,12 +103,6 @@ async fn join(
     if let (Why::Anew(before), Some(_)) = (&why, refused) {
         let ifindex = fabric.saved.ifindex;
         fabric.saved.poll = before.poll;
-        let interface = (name.as_str(), ifindex);
-        let (now, old) = (&fabric.saved.addresses, &before.addresses);
-        match replace_addresses(&control.netlink, interface, now, old, |_| false).await {
-            Ok(addresses) => fabric.saved.addresses = addresses,
-            Err(error) => tracing::warn!(fabric = %name, %error, "its addresses stay as they were to be"),
-        }
         if fabric.saved.mtu != before.mtu {
             fabric.saved.mtu = before.mtu;
             if let Err(error) = control.netlink.set_mtu(ifindex, before.mtu).await {

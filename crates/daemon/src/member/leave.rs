@@ -15,7 +15,8 @@ use linkbraid_link::{Address, Kind, Moved, Netlink, Route, Saved};
 /// What becomes of the addresses that a member brought with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Addresses {
-    /// The bond is reached by them: they stay with it, and `bond del` gives them to its first member.
+    /// The bond is reached by them: they stay with it, and `bond del` gives them to its first member. Those that a fabric was
+    /// given, and the bond was not, go back.
     Stay,
     /// They go back with the member.
     GoBack,
@@ -92,6 +93,12 @@ pub(crate) async fn detach(control: &mut Control, name: &str, ifindex: u32) -> R
     released.and(settled)
 }
 
+/// Addresses that go back with a member that leaves, whoever stays: those that a fabric was given.
+fn given(control: &Control, ifindex: u32) -> Vec<String> {
+    let fabric = control.fabrics.values().find(|fabric| fabric.saved.ifindex == ifindex);
+    fabric.map(|fabric| fabric.saved.addresses.clone()).unwrap_or_default()
+}
+
 /// A member that joined is not wanted after all: everything as it was.
 pub(crate) async fn withdraw(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
     let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
@@ -127,7 +134,7 @@ pub(crate) async fn finish(control: &Control, saved: &mut SavedBond, ifindex: u3
     } else {
         let addresses = if member.joining { Addresses::GoBack } else { without(saved, ifindex) };
         saved.members.retain(|member| member.before.link.index != ifindex);
-        give_back(&control.netlink, saved, member.before, addresses).await
+        give_back(&control.netlink, saved, member.before, addresses, &given(control, ifindex)).await
     };
     if let Err(error) = cleared.and(unpinned).and(back) {
         tracing::error!(%error, "not everything could be put back");
@@ -157,7 +164,8 @@ pub(super) async fn release(
     // In this order: a port without its program hands the bond what another member takes in, too.
     let cleared = leave_bridge(&control.netlink, bond.ifindex, ifindex, &name).await;
     let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
-    let back = give_back(&control.netlink, &mut bond.saved, before, addresses).await;
+    let given = given(control, ifindex);
+    let back = give_back(&control.netlink, &mut bond.saved, before, addresses, &given).await;
     control.state.write(&bond.saved)?;
     cleared.and(detached).and(back)
 }
@@ -178,35 +186,43 @@ async fn give_back(
     saved: &mut SavedBond,
     mut before: Saved,
     addresses: Addresses,
+    given: &[String],
 ) -> Result<(), Error> {
     let (index, name) = (before.link.index, before.link.name.clone());
     // Those that the kernel makes itself never moved.
     let (automatic, own): (Vec<_>, Vec<_>) =
         std::mem::take(&mut before.addresses).into_iter().partition(|address| address.automatic);
     let routes = std::mem::take(&mut before.routes);
+    let is_given = |address: &Address| {
+        let text = format!("{}/{}", address.ip, address.prefix);
+        given.contains(&text) && !saved.addresses.contains(&text)
+    };
+    let (back, stay) = match (addresses, saved.ifindex) {
+        (Addresses::GoBack, Some(_)) => ((own, routes), (Vec::new(), Vec::new())),
+        (Addresses::Stay, Some(_)) => {
+            let (back, stay) = own.into_iter().partition(is_given);
+            ((back, Vec::new()), (stay, routes))
+        }
+        (_, None) => ((Vec::new(), Vec::new()), (own, routes)),
+    };
     let mut moved_back = Ok(());
-    match (addresses, saved.ifindex) {
-        (Addresses::GoBack, Some(bond)) => {
-            let moved = Moved {
-                from: index,
-                from_name: name.clone(),
-                to: bond,
-                to_name: saved.name.clone(),
-                addresses: own.clone(),
-                routes: routes.clone(),
-            };
-            moved_back = match netlink.move_back(&moved).await {
-                Err(error) if error.kind == Kind::NoDevice => Ok(()),
-                result => result.about(&name, "cannot move its addresses back"),
-            };
-            before.addresses = automatic.into_iter().chain(own).collect();
-            before.routes = routes;
-        }
-        _ => {
-            before.addresses = automatic;
-            hand_over(saved, index, own, routes);
-        }
+    if let Some(bond) = saved.ifindex {
+        let moved = Moved {
+            from: index,
+            from_name: name.clone(),
+            to: bond,
+            to_name: saved.name.clone(),
+            addresses: back.0.clone(),
+            routes: back.1.clone(),
+        };
+        moved_back = match netlink.move_back(&moved).await {
+            Err(error) if error.kind == Kind::NoDevice => Ok(()),
+            result => result.about(&name, "cannot move its addresses back"),
+        };
     }
+    before.addresses = automatic.into_iter().chain(back.0).collect();
+    before.routes = back.1;
+    hand_over(saved, index, stay.0, stay.1);
     let restored = match netlink.restore(&before).await {
         Err(error) if error.kind == Kind::NoDevice => Ok(()),
         result => result.about(&name, "cannot put the interface back"),

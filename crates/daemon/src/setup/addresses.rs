@@ -31,27 +31,40 @@ pub(crate) async fn replace(
     let wanted = cidrs(name, texts)?;
     let found = netlink.addresses(ifindex).await.about(name, "cannot read its addresses")?;
     let has: Vec<(IpAddr, u8)> = found.iter().map(|address| (address.ip, address.prefix)).collect();
-    let mut added = Vec::new();
+    let old = before.iter().filter_map(|text| parse_cidr(name, text).ok());
+    let goes = |address: &(IpAddr, u8)| has.contains(address) && !wanted.contains(address) && !stays(address);
+    let gone: Vec<(IpAddr, u8)> = old.filter(goes).collect();
+    let (mut added, mut exchanged) = (Vec::new(), Vec::new());
     for (ip, prefix) in wanted.iter().filter(|address| !has.contains(address)) {
+        // An interface has an IPv6 address once, whatever its prefix.
+        let same = gone.iter().find(|(old, _)| old == ip && ip.is_ipv6());
+        if let Some((_, old)) = same
+            && netlink.del_address(ifindex, *ip, *old).await.is_ok()
+        {
+            exchanged.push((*ip, *old));
+        }
         let result = netlink.add_address(ifindex, *ip, *prefix).await;
         if let Err(error) = result.about(name, format!("cannot add address '{ip}/{prefix}'")) {
             for (ip, prefix) in added {
                 let _ = netlink.del_address(ifindex, ip, prefix).await;
             }
+            for (ip, prefix) in exchanged {
+                let _ = netlink.add_address(ifindex, ip, prefix).await;
+            }
             return Err(error);
         }
         added.push((*ip, *prefix));
     }
-    let old = before.iter().filter_map(|text| parse_cidr(name, text).ok());
-    let goes = |address: &(IpAddr, u8)| has.contains(address) && !wanted.contains(address) && !stays(address);
-    let gone: Vec<(IpAddr, u8)> = old.filter(goes).collect();
-    for (ip, prefix) in &gone {
-        match netlink.del_address(ifindex, *ip, *prefix).await {
-            Err(error) if error.kind == Kind::NotFound => {}
-            result => result.about(name, format!("cannot remove address '{ip}/{prefix}'"))?,
+    if gone.iter().any(|address| !exchanged.contains(address)) {
+        // Else routes over the interface might go with the old address, and the host with them. Where it cannot be set, what went
+        // along is put back below, without the routes.
+        let promoted = netlink.set_promote_secondaries(ifindex, true).await;
+        let removed = remove(netlink, (name, ifindex), &gone).await;
+        if promoted.is_ok_and(|before| !before) {
+            let _ = netlink.set_promote_secondaries(ifindex, false).await;
         }
+        removed?;
     }
-    // The first IPv4 address of a subnet takes the others of it with it (`promote_secondaries` of ip-sysctl.rst).
     for (ip, prefix) in has.iter().chain(&added).filter(|address| !gone.is_empty() && !gone.contains(address))
     {
         match netlink.add_address(ifindex, *ip, *prefix).await {
@@ -60,4 +73,19 @@ pub(crate) async fn replace(
         }
     }
     Ok(wanted.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect())
+}
+
+/// Removes addresses that may be gone already.
+async fn remove(
+    netlink: &Netlink,
+    (name, ifindex): (&str, u32),
+    addresses: &[(IpAddr, u8)],
+) -> Result<(), Error> {
+    for (ip, prefix) in addresses {
+        match netlink.del_address(ifindex, *ip, *prefix).await {
+            Err(error) if error.kind == Kind::NotFound => {}
+            result => result.about(name, format!("cannot remove address '{ip}/{prefix}'"))?,
+        }
+    }
+    Ok(())
 }
