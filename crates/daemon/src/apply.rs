@@ -24,6 +24,7 @@ use plan::plan;
 use start::Start;
 use std::collections::{BTreeSet, VecDeque};
 use tokio::sync::oneshot;
+use wanted::{Current, Held};
 
 /// Files that wait for their turn; further ones are refused.
 const WAITING_MAX: usize = 16;
@@ -53,6 +54,8 @@ struct Run {
     job: Job,
     /// What there was at the beginning.
     before: Config,
+    /// The addresses of its interfaces then, whoever gave them.
+    held: Held,
     /// What there is after the steps so far.
     now: Config,
     steps: VecDeque<Request>,
@@ -141,7 +144,7 @@ async fn begin(control: &mut Control, job: Job) {
         Ok(planned) => planned,
         Err(error) => return refuse(control, mode, error),
     };
-    let (before, steps) = planned;
+    let (Current { config: before, held, .. }, steps) = planned;
     match mode {
         Mode::Asked { dry_run: true, answer } => {
             let record = ApplyRecord {
@@ -157,6 +160,7 @@ async fn begin(control: &mut Control, job: Job) {
             control.applies.running = Some(Run {
                 now: before.clone(),
                 before,
+                held,
                 steps: steps.into(),
                 done: Vec::new(),
                 warnings: Vec::new(),
@@ -181,7 +185,7 @@ async fn prepare(
     control: &mut Control,
     document: &Document,
     removes: bool,
-) -> Result<(Config, Vec<Request>), Error> {
+) -> Result<(Current, Vec<Request>), Error> {
     let has = current(control).await?;
     let steps = plan(&has.config, &wanted::wanted(&has, document, removes)?);
     for step in &steps {
@@ -200,7 +204,7 @@ async fn prepare(
             _ => {}
         }
     }
-    Ok((has.config, steps))
+    Ok((has, steps))
 }
 
 /// Refuses a member that is not there, unless it is a fabric that comes first.
@@ -254,6 +258,23 @@ fn action(document: &Document, request: &Request) -> ActionRecord {
     ActionRecord { object: object.to_owned(), command: request.command(), line: document.line(object, &part) }
 }
 
+/// An address that the file gave and that was there before, from somebody else, is not taken away with the rest.
+fn keep_held(before: &mut Config, now: &Config, held: &Held) {
+    let keep = |name: &String, addresses: &mut Vec<String>, now: Option<&Vec<String>>| {
+        let was_there = |address: &&String| held.get(name).is_some_and(|held| held.contains(address));
+        let more: Vec<String> = now.into_iter().flatten().filter(was_there).cloned().collect();
+        addresses.extend(more);
+        addresses.sort();
+        addresses.dedup();
+    };
+    for (name, bond) in &mut before.bonds {
+        keep(name, &mut bond.addresses, now.bonds.get(name).map(|bond| &bond.addresses));
+    }
+    for (name, fabric) in &mut before.fabrics {
+        keep(name, &mut fabric.addresses, now.fabrics.get(name).map(|fabric| &fabric.addresses));
+    }
+}
+
 impl Run {
     /// Looks whether the step under way has come to its end.
     async fn look(&mut self, control: &mut Control) {
@@ -277,7 +298,7 @@ impl Run {
     async fn end(&mut self, control: &mut Control, request: Request, outcome: Result<Vec<String>, Error>) {
         match outcome {
             Ok(warnings) => {
-                mark(control, &request, &self.now);
+                mark(control, &request, &self.now, &self.held);
                 simulate::simulate(&mut self.now, &request);
                 if self.failed.is_none() {
                     self.warnings.extend(warnings);
@@ -316,7 +337,11 @@ impl Run {
             config
         };
         match current(control).await {
-            Ok(now) => self.steps = plan(&of(&now.config), &of(&self.before)).into(),
+            Ok(now) => {
+                let mut before = of(&self.before);
+                keep_held(&mut before, &now.config, &self.held);
+                self.steps = plan(&of(&now.config), &before).into();
+            }
             Err(error) => {
                 self.steps.clear();
                 self.errors.push(error);

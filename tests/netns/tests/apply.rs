@@ -300,6 +300,18 @@ fn a_fabric_of_a_file_has_its_addresses_and_those_of_users() {
         let holders = net.host("a").sh("ip -o -4 address").expect("lists");
         assert_eq!(holders.matches(address).count(), 1, "{holders}");
     }
+    // One that the file names, too, is a user's all the same when the file comes to nothing, and when it no longer names it.
+    net.host("a").sh("ip addr add 198.19.8.9/24 dev fab0").expect("adds");
+    let both = FABRIC.replace("'198.19.7.1/24'", "['198.19.7.1/24', '198.19.8.9/24']");
+    let refused = "[bond.bond1]\nmember = ['eth1', 'eth2']\n[bond.bond1.class.v]\nmatch = 'dscp=ef'\n\
+         [bond.bond1.class.w]\nmatch = 'dscp=ef'\n";
+    let file = write(&net, &format!("{both}{refused}"));
+    let said = net.say("a", &format!("apply {file}"));
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(has(["198.19.7.1/24", "198.19.8.9/24"]), [true, true], "{:?}", fabric(&net));
+    apply(&net, &both);
+    assert_eq!(apply(&net, FABRIC), ["nothing to do"]);
+    assert_eq!(has(["198.19.7.1/24", "198.19.8.9/24"]), [true, true], "{:?}", fabric(&net));
     assert_eq!(apply(&net, ""), ["linkbraid fabric del fab0"]);
 }
 

@@ -1,6 +1,6 @@
 //! What the daemon holds, in the shape of a configuration file; and the marks that tell what `apply` has added.
 
-use super::wanted::{Current, Made, MadeOfBond, MadeOfFabric};
+use super::wanted::{Current, Held, Made, MadeOfBond, MadeOfFabric};
 use crate::{
     bond::Bond,
     control::Control,
@@ -42,7 +42,13 @@ pub(super) async fn current(control: &mut Control) -> Result<Current, Error> {
             .collect(),
         bonds: control.bonds.iter().map(|(name, bond)| (name.clone(), made_of(bond))).collect(),
     };
-    Ok(Current { config: Config { fabrics, bonds }, made })
+    let of_bonds = control.bonds.iter().map(|(name, bond)| {
+        let all = bond.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}"));
+        (name.clone(), all.collect())
+    });
+    let of_fabrics = control.fabrics.iter().map(|(name, fabric)| (name.clone(), fabric.addresses.clone()));
+    let held = of_bonds.chain(of_fabrics).collect();
+    Ok(Current { config: Config { fabrics, bonds }, made, held })
 }
 
 fn of_fabric(fabric: &Fabric, is_member: bool) -> FabricAdd {
@@ -123,8 +129,10 @@ fn made_of(bond: &Bond) -> MadeOfBond {
     }
 }
 
-/// Notes that a request that was carried out was one of `apply`. `before` is what there was.
-pub(super) fn mark(control: &mut Control, request: &Request, before: &Config) {
+/// Notes that a request that was carried out was one of `apply`. `before` is what there was, `held` the addresses that there were
+/// before all requests.
+pub(super) fn mark(control: &mut Control, request: &Request, before: &Config, held: &Held) {
+    let others = |name: &str| held.get(name).map(Vec::as_slice).unwrap_or_default();
     let written = match request {
         Request::FabricAdd(add) => {
             let Some(fabric) = control.fabrics.get_mut(&add.name) else { return };
@@ -137,8 +145,8 @@ pub(super) fn mark(control: &mut Control, request: &Request, before: &Config) {
                 return;
             };
             let had = before.fabrics.get(&set.name).map(|fabric| fabric.addresses.as_slice());
-            fabric.saved.applied_addresses =
-                applied(&fabric.saved.applied_addresses, had.unwrap_or_default(), addresses);
+            let had = [had.unwrap_or_default(), others(&set.name)].concat();
+            fabric.saved.applied_addresses = applied(&fabric.saved.applied_addresses, &had, addresses);
             control.state.write_fabric(&fabric.saved)
         }
         Request::BondAdd(add) => {
@@ -168,8 +176,8 @@ pub(super) fn mark(control: &mut Control, request: &Request, before: &Config) {
                 return;
             };
             let had = before.bonds.get(&set.name).map(|bond| bond.addresses.as_slice());
-            bond.saved.applied_addresses =
-                applied(&bond.saved.applied_addresses, had.unwrap_or_default(), addresses);
+            let had = [had.unwrap_or_default(), others(&set.name)].concat();
+            bond.saved.applied_addresses = applied(&bond.saved.applied_addresses, &had, addresses);
             control.state.write(&bond.saved)
         }
         _ => Ok(()),

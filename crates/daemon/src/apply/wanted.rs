@@ -15,7 +15,12 @@ pub(super) struct Current {
     pub config: Config,
     /// What of it an earlier `apply` has added.
     pub made: Made,
+    /// All addresses of its bonds and fabrics, whoever gave them, by name.
+    pub held: Held,
 }
+
+/// Addresses of interfaces, `ADDRESS/PREFIX`.
+pub(super) type Held = BTreeMap<String, Vec<String>>;
 
 /// What an earlier `apply` has added, and so may remove.
 #[derive(Debug, Clone, Default)]

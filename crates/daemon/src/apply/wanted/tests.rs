@@ -29,15 +29,14 @@ fn machine(file: &str, by_hand: &str) -> Current {
     }
     // What users add is in the shape of a file, too.
     let by_hand =
-        wanted(&Current { config: config.clone(), made: Made::default() }, &document(by_hand), false)
-            .unwrap();
+        wanted(&Current { config: config.clone(), ..Current::default() }, &document(by_hand), false).unwrap();
     for step in plan(&config.clone(), &by_hand) {
         simulate(&mut config, &step);
     }
     for bond in config.bonds.values_mut() {
         bond.mtu.get_or_insert(1500);
     }
-    Current { config, made }
+    Current { config, made, ..Current::default() }
 }
 
 fn commands(has: &Current, file: &str, removes: bool) -> Vec<String> {
