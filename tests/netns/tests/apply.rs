@@ -300,6 +300,11 @@ fn a_fabric_of_a_file_has_its_addresses_and_those_of_users() {
         let holders = net.host("a").sh("ip -o -4 address").expect("lists");
         assert_eq!(holders.matches(address).count(), 1, "{holders}");
     }
+    // A file's that a user takes away and gives again is the user's.
+    net.ok("a", "fabric set fab0 --address 198.19.8.1/24");
+    net.ok("a", "fabric set fab0 --address 198.19.8.1/24 --address 198.19.7.1/24");
+    assert_eq!(apply(&net, &bare), ["nothing to do"]);
+    assert_eq!(apply(&net, FABRIC), ["nothing to do"]);
     // One that the file names, too, is a user's all the same when the file comes to nothing, and when it no longer names it.
     net.host("a").sh("ip addr add 198.19.8.9/24 dev fab0").expect("adds");
     let both = FABRIC.replace("'198.19.7.1/24'", "['198.19.7.1/24', '198.19.8.9/24']");

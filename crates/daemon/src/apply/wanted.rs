@@ -66,11 +66,8 @@ pub(super) fn wanted(current: &Current, document: &Document, removes: bool) -> R
             Error::new(document.place(name, &Part::Whole), format!("fabric '{name}': key '{key}'"), cause)
                 .hint(format!("linkbraid fabric del {name}"))
         })?;
-        for address in has.fabrics.get(name).into_iter().flat_map(|has| &has.addresses) {
-            let goes = removes && made(name).addresses.contains(address);
-            if !(goes || fabric.addresses.contains(address)) {
-                fabric.addresses.push(address.clone());
-            }
+        if let Some(has) = has.fabrics.get(name) {
+            keep_addresses(&mut fabric.addresses, &has.addresses, &made(name).addresses, removes);
         }
         wanted.fabrics.insert(name.clone(), fabric);
     }
@@ -124,15 +121,20 @@ fn fabric_as(file: &FabricAdd, has: Option<&FabricAdd>) -> Result<FabricAdd, (&'
     Ok(fabric)
 }
 
+/// Keeps those that the file does not name and that were not made by a file.
+fn keep_addresses(addresses: &mut Vec<String>, has: &[String], made: &BTreeSet<String>, removes: bool) {
+    for address in has.iter().filter(|address| !(removes && made.contains(*address))) {
+        if !addresses.contains(address) {
+            addresses.push(address.clone());
+        }
+    }
+}
+
 /// Keeps of a bond what the file does not say, and what was not made by a file.
 fn keep(bond: &mut BondConfig, has: &BondConfig, made: &MadeOfBond, removes: bool) {
     let stays = |made: bool| !(removes && made);
     bond.mtu = bond.mtu.or(has.mtu);
-    for address in &has.addresses {
-        if !bond.addresses.contains(address) && stays(made.addresses.contains(address)) {
-            bond.addresses.push(address.clone());
-        }
-    }
+    keep_addresses(&mut bond.addresses, &has.addresses, &made.addresses, removes);
     let by_hand =
         |class: &&ClassConfig| bond.class(&class.name).is_none() && stays(made.classes.contains(&class.name));
     let others: Vec<ClassConfig> = has.classes.iter().filter(by_hand).cloned().collect();

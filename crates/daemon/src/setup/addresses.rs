@@ -15,7 +15,10 @@ pub(crate) async fn set(netlink: &Netlink, bond: &mut Bond, texts: &[String]) ->
         before.into_iter().any(|before| (before.ip, before.prefix) == *address)
     };
     let interface = (bond.saved.name.as_str(), bond.ifindex);
-    bond.saved.addresses = replace(netlink, interface, &bond.saved.addresses, texts, stays).await?;
+    let addresses = replace(netlink, interface, &bond.saved.addresses, texts, stays).await?;
+    // One that goes and comes again is no longer a file's.
+    bond.saved.applied_addresses.retain(|address| addresses.contains(address));
+    bond.saved.addresses = addresses;
     Ok(())
 }
 
