@@ -11,7 +11,7 @@ use libbpf_rs::{AsRawLibbpf, Link, ProgramMut, TC_EGRESS, TC_INGRESS, TcHook, li
 use nix::errno::Errno;
 use std::{
     fs, io,
-    os::fd::AsFd,
+    os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd},
     path::{Path, PathBuf},
     ptr::NonNull,
 };
@@ -182,6 +182,40 @@ impl Attachment {
             }
             How::BareClsact => remove_bare(self.ifindex, self.side),
         }
+    }
+}
+
+/// A tcx link of a program alone, without the object that it came from: may move between threads.
+pub(crate) struct BareLink {
+    link: OwnedFd,
+}
+
+impl BareLink {
+    /// Puts the program behind all others on the way in. It goes when this is dropped, or with the process.
+    pub(crate) fn ingress(program: &OwnedFd, ifindex: u32) -> Result<Self> {
+        // SAFETY: both numbers are those of a file and of an interface, and no options are given.
+        let file = unsafe {
+            libbpf_sys::bpf_link_create(
+                program.as_raw_fd(),
+                ifindex.cast_signed(),
+                libbpf_sys::BPF_TCX_INGRESS,
+                std::ptr::null(),
+            )
+        };
+        if file < 0 {
+            let cause = libbpf_rs::Error::from_raw_os_error(-file);
+            return Err(Error::Attach { what: "attach the program", ifindex, cause });
+        }
+        // SAFETY: the kernel just opened it for this call, and nobody else has it.
+        Ok(Self { link: unsafe { OwnedFd::from_raw_fd(file) } })
+    }
+}
+
+impl Drop for BareLink {
+    /// At once, whoever else may have the file for a moment. An interface that is gone took the program along.
+    fn drop(&mut self) {
+        // SAFETY: the number of a file that is open.
+        let _ = unsafe { libbpf_sys::bpf_link_detach(self.link.as_raw_fd()) };
     }
 }
 

@@ -26,7 +26,7 @@ pub use latency::{CallHook, Latency, LatencyMeter, Stage};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, ProgramMut};
 pub use reason::{REASONS, Reason};
 pub use ring::ArpPlusRing;
-pub use short_cut::{ShortCut, WAY_REASONS, WayCounts, WayEnds, WayIn, WayOut};
+pub use short_cut::{Early, EarlyAt, ShortCut, WAY_REASONS, WayCounts, WayEnds, WayIn, WayOut};
 use std::{
     collections::HashMap,
     ffi::OsStr,

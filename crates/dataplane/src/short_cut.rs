@@ -9,7 +9,7 @@ mod raw;
 use crate::{
     HookChoice,
     error::{Error, Result},
-    hook::{Attachment, Hook, Side, remove_bare},
+    hook::{Attachment, BareLink, Hook, Side, remove_bare},
     load_patiently_with,
 };
 use bytemuck::Pod;
@@ -17,7 +17,7 @@ use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder};
 use raw::{RawConfig, RawCounts, RawIn, RawOut};
 use std::{
     net::IpAddr,
-    os::fd::{AsRawFd as _, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
 };
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shortcut.bpf.o"));
@@ -32,7 +32,7 @@ const REASONS: &str = "lb_way_reasons";
 
 /// Why frames did not go by the short cut, or were dropped there: name, whether dropped, a sentence. By the numbers of
 /// `enum lb_way_reason`, never changed.
-pub const WAY_REASONS: [(&str, bool, &str); 7] = [
+pub const WAY_REASONS: [(&str, bool, &str); 8] = [
     ("long", false, "frames that went by the queues because the path takes less"),
     ("refused", false, "frames that went by the queues because the kernel did not take their tag"),
     ("drop_short", true, "what came to the VXLAN device and was no frame in VXLAN"),
@@ -40,6 +40,7 @@ pub const WAY_REASONS: [(&str, bool, &str); 7] = [
     ("drop_tag", true, "frames of a node that is not up, or without the tag that it was given"),
     ("drop_address", true, "frames that came from another address than their node's"),
     ("drop_dead", true, "frames that came while no daemon ran"),
+    ("early", false, "frames received by VXLAN that were taken from their packets before IP and UDP"),
 ];
 
 /// What a node's short cut stands between.
@@ -53,6 +54,8 @@ pub struct WayEnds {
     pub mac: [u8; 6],
     /// This node's own address; those of all peers are of its family.
     pub local: IpAddr,
+    /// The UDP port of VXLAN.
+    pub port: u16,
 }
 
 /// The way to a peer.
@@ -112,7 +115,8 @@ pub struct ShortCut {
     attached: Vec<Attachment>,
     maps: [MapHandle; 4],
     hook: Hook,
-    _object: Object,
+    object: Object,
+    local: IpAddr,
     /// Is in the map [`HOLDER`] for as long as this process lives.
     _holder: OwnedFd,
 }
@@ -143,7 +147,23 @@ impl ShortCut {
         let inward = attach("lb_way_in", ends.vxlan, Side::Ingress, stays)?;
         let outward = attach("lb_way_out", ends.tap, Side::Egress, choice)?;
         let hook = outward.hook();
-        Ok(Self { attached: vec![outward, inward], maps, hook, _object: object, _holder: holder })
+        let attached = vec![outward, inward];
+        Ok(Self { attached, maps, hook, object, local: ends.local, _holder: holder })
+    }
+
+    /// What takes frames early, as `bpf/early.bpf.h` says, once it is attached somewhere; none where that cannot be: on the
+    /// clsact hook it would outlive a killed daemon on an interface that is not ours, and over IPv6 each packet has a checksum that
+    /// is looked at later.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn early(&self) -> Result<Option<Early>> {
+        if self.hook != Hook::Tcx || self.local.is_ipv6() {
+            return Ok(None);
+        }
+        let program = crate::program(&self.object, "lb_way_early")?;
+        let program = program.as_fd().try_clone_to_owned().map_err(|cause| Error::Load(cause.into()))?;
+        Ok(Some(Early { program }))
     }
 
     /// The hook that the programs sit on.
@@ -232,6 +252,27 @@ impl ShortCut {
     }
 }
 
+/// The program that takes frames from their packets where those arrive. May be handed to another thread: the kernel takes its time
+/// to attach it.
+pub struct Early {
+    program: OwnedFd,
+}
+
+/// Takes frames early at one interface until it is dropped, or the interface or the process is gone.
+pub struct EarlyAt {
+    _link: BareLink,
+}
+
+impl Early {
+    /// Attaches it to an interface whose frames have Ethernet headers, behind all programs that are there.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach(&self, ifindex: u32) -> Result<EarlyAt> {
+        Ok(EarlyAt { _link: BareLink::ingress(&self.program, ifindex)? })
+    }
+}
+
 impl Drop for ShortCut {
     fn drop(&mut self) {
         for attached in self.attached.drain(..) {
@@ -250,6 +291,8 @@ fn load(ends: &WayEnds) -> Result<Object> {
         mac: ends.mac,
         v6: ends.local.is_ipv6().into(),
         pad: 0,
+        port: ends.port,
+        pad2: 0,
         tap: ends.tap,
         vxlan: ends.vxlan,
         local: words(ends.local),

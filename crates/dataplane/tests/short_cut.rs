@@ -7,7 +7,7 @@ use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage, sendto, socket,
 };
 use std::{
-    net::{IpAddr, SocketAddr, UdpSocket},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket},
     os::fd::{AsRawFd, OwnedFd},
     process::Command,
     time::{Duration, Instant},
@@ -50,7 +50,8 @@ impl Rig {
         ip("link set vx0 up");
         let index = |name| nix::net::if_::if_nametoindex(name).expect("the interface is there");
         let addresses = addresses.map(|text| text.parse().expect("an address"));
-        let ends = WayEnds { tap: index("tap0"), vxlan: index("vx0"), mac: HERE, local: addresses[0] };
+        let ends =
+            WayEnds { tap: index("tap0"), vxlan: index("vx0"), mac: HERE, local: addresses[0], port: PORT };
         let short_cut = ShortCut::new(&ends, hook).expect("the kernel takes the programs");
         let raw =
             socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
@@ -59,9 +60,11 @@ impl Rig {
 
     /// How often each reason was met, by name, and what went.
     fn counted(&self) -> (Vec<(&'static str, u64)>, WayCounts) {
+        // In this order: what is received has its reason by then.
+        let went = self.short_cut.counts(PEER_NODE).expect("reads");
         let counts = self.short_cut.reasons().expect("reads");
         let met = WAY_REASONS.iter().zip(counts).map(|(reason, count)| (reason.0, count));
-        (met.filter(|(_, count)| *count > 0).collect(), self.short_cut.counts(PEER_NODE).expect("reads"))
+        (met.filter(|(_, count)| *count > 0).collect(), went)
     }
 
     /// Waits until so many frames came to something.
@@ -82,11 +85,17 @@ impl Rig {
 
     /// A frame in VXLAN from one of the addresses.
     fn comes(&self, from: usize, flags: u8, tag: (u32, u16), to: [u8; 6], source: [u8; 6]) {
-        let mut bytes = vec![flags, 0];
+        self.packet(from, [flags, 0], tag, &frame(to, source), |_| ());
+    }
+
+    /// The same of any frame, from a socket that was made ready for it.
+    fn packet(&self, from: usize, flags: [u8; 2], tag: (u32, u16), frame: &[u8], ready: impl Fn(&UdpSocket)) {
+        let mut bytes = flags.to_vec();
         bytes.extend(tag.1.to_be_bytes());
         bytes.extend((tag.0 << 8).to_be_bytes());
-        bytes.extend(frame(to, source));
+        bytes.extend(frame);
         let socket = UdpSocket::bind((self.addresses[from], 0)).expect("binds");
+        ready(&socket);
         socket.send_to(&bytes, SocketAddr::new(self.addresses[0], PORT)).expect("sends");
     }
 
@@ -210,5 +219,125 @@ fn only_frames_between_nodes_that_the_path_takes_leave_by_it() {
         let filters =
             Command::new("tc").args(["filter", "show", "dev", "tap0", "egress"]).output().expect("runs");
         assert_eq!(String::from_utf8_lossy(&filters.stdout), "");
+    }
+}
+
+/// A TCP segment of a connection, without data, in a frame from the peer. What it says the connection has heard before.
+fn segment(from: SocketAddr, to: SocketAddr) -> Vec<u8> {
+    let mut bytes = [&HERE[..], &PEER[..]].concat();
+    match (from.ip(), to.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(dest)) => {
+            bytes.extend([8, 0, 0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0]);
+            bytes.extend(source.octets());
+            bytes.extend(dest.octets());
+        }
+        (IpAddr::V6(source), IpAddr::V6(dest)) => {
+            bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 20, 6, 64]);
+            bytes.extend(source.octets());
+            bytes.extend(dest.octets());
+        }
+        _ => panic!("two families"),
+    }
+    bytes.extend(from.port().to_be_bytes());
+    bytes.extend(to.port().to_be_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([0x50, 0x10, 0, 0, 0, 0, 0, 0]);
+    bytes
+}
+
+/// As the kernel's VXLAN sends over IPv4.
+fn no_checksum(socket: &UdpSocket) {
+    let on = 1;
+    // SAFETY: the option is a number that lives during the call.
+    let done = unsafe {
+        nix::libc::setsockopt(
+            socket.as_raw_fd(),
+            nix::libc::SOL_SOCKET,
+            nix::libc::SO_NO_CHECK,
+            (&raw const on).cast(),
+            size_of_val(&on) as u32,
+        )
+    };
+    assert_eq!(done, 0, "SO_NO_CHECK");
+}
+
+/// The packets of such a socket are marked for ECN.
+fn marked(socket: &UdpSocket) {
+    no_checksum(socket);
+    nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Ipv4Tos, &1).expect("IP_TOS");
+}
+
+//= docs/fabric.md#7.6 type=test
+#[test]
+fn frames_of_connections_that_end_here_are_taken_early_and_no_others() {
+    let rig = Rig::new(HookChoice::Auto, false);
+    let early = rig.short_cut.early().expect("asks").expect("tcx and IPv4");
+    let lo = nix::net::if_::if_nametoindex("lo").expect("lo is there");
+    let at = early.attach(lo).expect("the kernel takes it");
+    rig.short_cut.set_in(PEER_NODE, Some(&WayIn { remote: rig.addresses[1], tag: TAG })).expect("sets");
+    let listeners = ["127.0.0.1:0", "[::1]:0"].map(|at| TcpListener::bind(at).expect("listens"));
+    let connections = listeners.each_ref().map(|listener| {
+        let here = listener.local_addr().expect("bound");
+        (TcpStream::connect(here).expect("connects"), here)
+    });
+    let good = [GROUP, 0];
+    // How often it was taken early, and delivered. What is dropped has another reason.
+    let early = |met: &[(&str, u64)]| met.iter().find(|met| met.0 == "early").map_or(0, |met| met.1);
+    let taken = |from, flags, tag, frame: &[u8], ready: fn(&UdpSocket)| {
+        let all = |met: &[(&str, u64)]| met.iter().map(|met| met.1).sum::<u64>();
+        let before = rig.counted();
+        rig.packet(from, flags, tag, frame, ready);
+        let came = all(&before.0) + before.1.rx_frames + 1;
+        let (met, counts) = rig.wait(came);
+        // One that is taken early counts first as that, and then as received.
+        let taken = early(&met) - early(&before.0);
+        let counts = if taken == 0 { counts } else { rig.wait(came + taken).1 };
+        (taken, counts.rx_frames - before.1.rx_frames)
+    };
+    for (connection, here) in &connections {
+        let there = connection.local_addr().expect("bound");
+        let frame = segment(there, *here);
+        assert_eq!(taken(1, good, TAG, &frame, no_checksum), (1, 1), "{here}");
+        // What says something that IP, UDP or VXLAN must look at goes the long way...
+        assert_eq!(taken(1, good, TAG, &frame, |_| ()), (0, 1), "{here}: a checksum");
+        assert_eq!(taken(1, good, TAG, &frame, marked), (0, 1), "{here}: ECN");
+        assert_eq!(taken(1, [GROUP, 0x40], TAG, &frame, no_checksum), (0, 1), "{here}: a policy bit");
+        // ...and so does what is not for the connection, or not for a socket.
+        let mut other = *here;
+        other.set_port(there.port());
+        assert_eq!(taken(1, good, TAG, &segment(there, other), no_checksum), (0, 1), "{here}: no socket");
+        other.set_port(here.port());
+        let mut stranger = there;
+        stranger.set_port(there.port() ^ 1);
+        assert_eq!(taken(1, good, TAG, &segment(stranger, other), no_checksum), (0, 1), "{here}: it listens");
+        let mut udp = frame.clone();
+        udp[if here.is_ipv4() { 23 } else { 20 }] = 17;
+        assert_eq!(taken(1, good, TAG, &udp, no_checksum), (0, 1), "{here}: UDP");
+        let mut ecn = frame.clone();
+        ecn[15] |= if here.is_ipv4() { 2 } else { 0x20 };
+        assert_eq!(taken(1, good, TAG, &ecn, no_checksum), (0, 1), "{here}: ECN inside");
+        // What must not come in does not.
+        assert_eq!(
+            taken(1, good, (TAG.0 ^ 1, TAG.1), &frame, no_checksum),
+            (0, 0),
+            "{here}: another network"
+        );
+        assert_eq!(taken(1, good, (TAG.0, TAG.1 ^ 1), &frame, no_checksum), (0, 0), "{here}: another group");
+        assert_eq!(taken(2, good, TAG, &frame, no_checksum), (0, 0), "{here}: another address");
+        let mut far = frame.clone();
+        far[11] = 2;
+        assert_eq!(taken(1, good, TAG, &far, no_checksum), (0, 0), "{here}: another node");
+        far = frame.clone();
+        far[5] = 9;
+        assert_eq!(taken(1, good, TAG, &far, no_checksum), (0, 0), "{here}: to another node");
+    }
+    let mut fragment = segment(connections[0].0.local_addr().expect("bound"), connections[0].1);
+    fragment[20] = 0x20;
+    assert_eq!(taken(1, good, TAG, &fragment, no_checksum), (0, 1), "a fragment");
+    drop(at);
+    let frame = segment(connections[0].0.local_addr().expect("bound"), connections[0].1);
+    assert_eq!(taken(1, good, TAG, &frame, no_checksum), (0, 1), "it is off");
+    for (hook, v6) in [(HookChoice::Only(Hook::Clsact), false), (HookChoice::Auto, true)] {
+        assert!(Rig::new(hook, v6).short_cut.early().expect("asks").is_none());
     }
 }

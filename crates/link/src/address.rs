@@ -155,6 +155,19 @@ impl Netlink {
         Ok(self.all_addresses().await?.into_iter().filter(|address| address.index == index).collect())
     }
 
+    /// The index of an interface that has an address, none if no one has.
+    ///
+    /// # Errors
+    /// When the kernel refuses the list.
+    pub async fn holder(&self, ip: IpAddr) -> Result<Option<u32>> {
+        Ok(self
+            .all_addresses()
+            .await?
+            .into_iter()
+            .find(|address| address.ip == ip)
+            .map(|address| address.index))
+    }
+
     pub(crate) async fn all_addresses(&self) -> Result<Vec<Address>> {
         let list = self
             .dump(libc::RTM_GETADDR, vec![0; ADDRESS_HEADER])

@@ -3,7 +3,10 @@
 mod nodes;
 
 use linkbraid_api::{CounterRecord, FabricPeerRecord, FabricPeerVxlanRecord, FabricRecord, NodeState};
-use linkbraid_lab::{wait_for, wait_until};
+use linkbraid_lab::{
+    iperf::{self, Cc, Traffic},
+    wait_for, wait_until,
+};
 use linkbraid_netns_tests::{
     SOON, check_hint,
     packet::{IPV4, Tap},
@@ -94,6 +97,11 @@ fn tcp_and_pings_go_past_the_daemons() {
         assert!(way.tx_bytes > 10_000_000 && way.rx_frames > 100, "{way:?} after {outcome:?}");
         let received = far.peers[0].vxlan.as_ref().map_or(0, |way| way.rx_bytes);
         assert!(received > 10_000_000, "{far:?}");
+        // Behind the handshake all of it was taken from the packets where they arrived, where a program can be there and go with the
+        // daemon.
+        let early = counter(&nodes.stats(1).counters, "vxlan_early");
+        let received = far.peers[0].vxlan.as_ref().map_or(0, |way| way.rx_frames);
+        assert!(early <= received && (early > received / 2) == (hook == "tcx"), "{early} of {received}");
         // What the queues carried are the questions of ARP, and no more.
         let [queues, before] = [nodes.stats(0), before].map(|stats| counter(&stats.counters, "tx_frames"));
         assert!(queues - before < 20, "{queues} frames by the queues");
@@ -282,6 +290,36 @@ fn frames_by_it_prove_that_a_node_lives() {
     hosts.iter().for_each(|host| drop(host.sh(&format!("ip rule del {rule}")).expect("deletes")));
     nodes.wait_up();
     nodes.ping_all();
+}
+
+#[test]
+fn frames_are_taken_early_wherever_the_address_is() {
+    let nodes = up(2, MTU);
+    let [a, b] = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
+    let early = || counter(&nodes.stats(1).counters, "vxlan_early");
+    let grows = |what| {
+        let before = early();
+        let flow = || iperf::run(a, b, &Traffic::tcp(Cc::Cubic, 1).to(&Nodes::ip(1))).map(|_| early());
+        let more = |now: &Result<u64, _>| now.as_ref().is_ok_and(|now| now - before > 20);
+        wait_until(SOON, what, flow, more).expect("comes").expect("the flow runs");
+    };
+    grows("frames taken early");
+    // As somebody who puts the machine's NIC into a bridge. What comes to the bridge's MAC is not the NIC's.
+    let address = b.sh("ip -o -4 addr show dev eth0").expect("shows");
+    let address = address.split_whitespace().nth(3).expect("an address").to_owned();
+    for line in [
+        "ip link add br0 address 02:00:00:00:00:77 type bridge",
+        &format!("ip addr del {address} dev eth0"),
+        "ip link set eth0 master br0",
+        &format!("ip addr add {address} dev br0"),
+        "ip link set br0 up",
+    ] {
+        b.sh(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    }
+    a.sh("ip neigh flush dev eth0").expect("forgets the NIC's MAC");
+    nodes.wait_up();
+    (0..2).for_each(|node| wait_taken(&nodes, node));
+    grows("frames taken early from the bridge");
 }
 
 #[test]

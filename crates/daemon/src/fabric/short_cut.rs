@@ -5,6 +5,7 @@
 //! thread. A node that cannot have it works as without it, says why, and tries again.
 
 mod device;
+mod early;
 mod probe;
 mod retry;
 
@@ -12,6 +13,7 @@ pub(super) use device::sweep;
 
 use super::saved::SavedFabric;
 use device::Device;
+use early::KeepsEarly;
 use linkbraid_dataplane::{self as dataplane, HookChoice, WAY_REASONS, WayCounts, WayEnds, WayIn, WayOut};
 use linkbraid_fabric::{Address, Join, ShortCut as Plan, engine::derive_mac};
 use linkbraid_proto::{Time, session::Session};
@@ -61,6 +63,7 @@ struct Before {
 struct On {
     plan: Plan,
     prober: Prober,
+    _early: Option<KeepsEarly>,
     // The device goes first: what comes without the programs would be its own stack's.
     device: Device,
     programs: dataplane::ShortCut,
@@ -359,9 +362,12 @@ impl Peer {
 fn on(saved: &SavedFabric, plan: Plan, tap: u32, hook: HookChoice) -> Result<On, Off> {
     let device = Device::make(&saved.name, tap, plan.port(), plan.own().is_ipv6())?;
     let mac = derive_mac(saved.number, saved.node);
-    let ends = WayEnds { tap, vxlan: device.index(), mac, local: plan.own() };
+    let ends = WayEnds { tap, vxlan: device.index(), mac, local: plan.own(), port: plan.port() };
     let prober = Prober::new(&plan, mac)?;
     let programs = dataplane::ShortCut::new(&ends, hook).map_err(|error| error.to_string())?;
     device.set_up()?;
-    Ok(On { plan, prober, device, programs })
+    // Without it the way is only longer.
+    let early = programs.early().ok().flatten();
+    let early = early.and_then(|early| KeepsEarly::start(early, plan.own()));
+    Ok(On { plan, prober, _early: early, device, programs })
 }

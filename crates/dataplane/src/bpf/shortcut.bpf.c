@@ -8,11 +8,21 @@
  *   lb_way_in    on the VXLAN device, ingress: what carries the tag of a peer that is up comes in by the interface; nothing
  *                else comes in at all
  *
+ * and where the kernel has tcx, early.bpf.h:
+ *
+ *   lb_way_early on the interface where packets to this node arrive: what lb_way_in does, before IP and UDP, for frames of TCP
+ *                connections that end here
+ *
  * They only follow tables that the daemon writes. While it is dead, nothing goes and nothing comes.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/pkt_cls.h>
+#include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
@@ -210,5 +220,7 @@ int lb_way_in(struct __sk_buff *skb)
 	counts->rx_bytes += skb->len;
 	return bpf_redirect(way.tap, BPF_F_INGRESS);
 }
+
+#include "early.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

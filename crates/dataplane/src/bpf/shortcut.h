@@ -20,6 +20,9 @@ struct lb_way_config {
 	/* Whether nodes have IPv6 addresses. */
 	__u8 v6;
 	__u8 pad;
+	/* The UDP port of VXLAN. */
+	__u16 port;
+	__u16 pad2;
 	/* The fabric's interface. */
 	__u32 tap;
 	/* The VXLAN device. */
@@ -75,6 +78,8 @@ enum lb_way_reason {
 	LB_WAY_ADDRESS,
 	/* Dropped: the daemon is dead. */
 	LB_WAY_DEAD,
+	/* Delivered: taken from its packet where that arrived. */
+	LB_WAY_EARLY,
 	LB_WAY_REASONS,
 };
 

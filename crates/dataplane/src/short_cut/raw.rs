@@ -9,6 +9,8 @@ pub struct RawConfig {
     pub mac: [u8; 6],
     pub v6: u8,
     pub pad: u8,
+    pub port: u16,
+    pub pad2: u16,
     pub tap: u32,
     pub vxlan: u32,
     pub local: [u32; 4],
@@ -46,7 +48,7 @@ pub struct RawCounts {
 }
 
 const _: () = assert!(
-    size_of::<RawConfig>() == 32
+    size_of::<RawConfig>() == 36
         && size_of::<RawOut>() == 32
         && size_of::<RawIn>() == 24
         && size_of::<RawCounts>() == 40

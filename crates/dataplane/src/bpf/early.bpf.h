@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Frames out of their packets where those arrive. Behind it are IP, UDP, VXLAN and a queue of the VXLAN device, and only then
+ * lb_way_in puts the frame into the queue of the fabric's interface; here it goes there at once.
+ *
+ * Only for TCP connections that end in a socket of this network namespace: no program can take the marks of a tunnel off a
+ * buffer (encapsulation, SKB_GSO_UDP_TUNNEL), and a NIC that sent it on would take it for one. A socket does not look at them.
+ * All else, with whatever is unusual about it, goes the long way. A connection's frames go one way or the other from its first
+ * to its last, but for those of the handshake.
+ */
+#ifndef LB_EARLY_BPF_H
+#define LB_EARLY_BPF_H
+
+/* RFC 7348, and the group of draft-smith-vxlan-group-policy. */
+struct lb_vxlan {
+	__u8 flags;
+	__u8 policy;
+	__be16 group;
+	/* Its lower 8 bits are reserved. */
+	__be32 network;
+};
+
+#define LB_VXLAN_FLAGS 0x88
+
+/* What is before a frame's own headers. */
+struct lb_packet {
+	struct ethhdr eth;
+	struct iphdr ip;
+	struct udphdr udp;
+	struct lb_vxlan vxlan;
+	struct ethhdr frame;
+} __attribute__((packed, aligned(2)));
+
+/* What goes: all but one Ethernet header. */
+#define LB_PACKET_HEADERS ((int)(sizeof(struct lb_packet) - sizeof(struct ethhdr)))
+
+/* Two bits of congestion notification, RFC 3168. What it would take to join two headers' is the kernel's business. */
+#define LB_ECN 3
+
+/* The ports of TCP. */
+struct lb_ports {
+	__be16 source;
+	__be16 dest;
+};
+
+/* Makes the first bytes of a packet readable. The packet, or NULL if it has not so many. */
+static __always_inline struct lb_packet *readable(struct __sk_buff *skb, __u32 bytes)
+{
+	if ((void *)(long)skb->data + bytes > (void *)(long)skb->data_end && bpf_skb_pull_data(skb, bytes))
+		return NULL;
+	if ((void *)(long)skb->data + bytes > (void *)(long)skb->data_end)
+		return NULL;
+	return (void *)(long)skb->data;
+}
+
+/* RFC 1071, of the packet's IP header, which has no options. */
+static __always_inline int sum_holds(const struct lb_packet *packet)
+{
+	const __u16 *words = (const void *)(&packet->eth + 1);
+	__u32 sum = 0;
+
+	for (int i = 0; i < (int)sizeof(packet->ip) / 2; i++)
+		sum += words[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum == 0xffff;
+}
+
+/* Whether IP would take it as this node's, whole, and UDP for VXLAN without asking for a checksum. */
+static __always_inline int is_vxlan(const struct __sk_buff *skb, const struct lb_packet *packet)
+{
+	return packet->eth.h_proto == bpf_htons(ETH_P_IP) && packet->ip.version == 4 && packet->ip.ihl == 5 &&
+	       packet->ip.protocol == IPPROTO_UDP && packet->udp.dest == bpf_htons(way.port) &&
+	       bpf_ntohl(packet->ip.daddr) == way.local[0] && !(packet->ip.frag_off & bpf_htons(0x3fff)) &&
+	       !(packet->ip.tos & LB_ECN) && bpf_ntohs(packet->ip.tot_len) + ETH_HLEN == skb->len &&
+	       !packet->udp.check && packet->vxlan.flags == LB_VXLAN_FLAGS && !packet->vxlan.policy &&
+	       sum_holds(packet);
+}
+
+/* Whether a TCP connection with these ends has its end here, and will take data. */
+static __always_inline int ends_here(struct __sk_buff *skb, struct bpf_sock_tuple *tuple, __u32 bytes)
+{
+	struct bpf_sock *sock = bpf_sk_lookup_tcp(skb, tuple, bytes, BPF_F_CURRENT_NETNS, 0);
+	int here;
+
+	if (!sock)
+		return 0;
+	here = sock->state == BPF_TCP_ESTABLISHED || sock->state == BPF_TCP_FIN_WAIT1 ||
+	       sock->state == BPF_TCP_FIN_WAIT2 || sock->state == BPF_TCP_CLOSE_WAIT ||
+	       sock->state == BPF_TCP_CLOSING || sock->state == BPF_TCP_LAST_ACK;
+	bpf_sk_release(sock);
+	return here;
+}
+
+static __always_inline int is_for_socket_v4(struct __sk_buff *skb)
+{
+	const struct lb_packet *packet = readable(skb, sizeof(*packet) + sizeof(struct iphdr) + sizeof(struct lb_ports));
+	struct bpf_sock_tuple tuple = {};
+	const struct lb_ports *ports;
+	const struct iphdr *ip;
+
+	if (!packet)
+		return 0;
+	ip = (const void *)(packet + 1);
+	ports = (const void *)(ip + 1);
+	if (ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_TCP ||
+	    (ip->frag_off & bpf_htons(0x3fff)) || (ip->tos & LB_ECN))
+		return 0;
+	tuple.ipv4.saddr = ip->saddr;
+	tuple.ipv4.daddr = ip->daddr;
+	tuple.ipv4.sport = ports->source;
+	tuple.ipv4.dport = ports->dest;
+	return ends_here(skb, &tuple, sizeof(tuple.ipv4));
+}
+
+static __always_inline int is_for_socket_v6(struct __sk_buff *skb)
+{
+	const struct lb_packet *packet = readable(skb, sizeof(*packet) + sizeof(struct ipv6hdr) + sizeof(struct lb_ports));
+	struct bpf_sock_tuple tuple = {};
+	const struct lb_ports *ports;
+	const struct ipv6hdr *ip;
+
+	if (!packet)
+		return 0;
+	ip = (const void *)(packet + 1);
+	ports = (const void *)(ip + 1);
+	/* The traffic class ends in the upper half of the second byte. */
+	if (ip->version != 6 || ip->nexthdr != IPPROTO_TCP || (ip->flow_lbl[0] >> 4 & LB_ECN))
+		return 0;
+	__builtin_memcpy(tuple.ipv6.saddr, &ip->saddr, sizeof(tuple.ipv6.saddr));
+	__builtin_memcpy(tuple.ipv6.daddr, &ip->daddr, sizeof(tuple.ipv6.daddr));
+	tuple.ipv6.sport = ports->source;
+	tuple.ipv6.dport = ports->dest;
+	return ends_here(skb, &tuple, sizeof(tuple.ipv6));
+}
+
+SEC("tcx/ingress")
+int lb_way_early(struct __sk_buff *skb)
+{
+	struct lb_way_counts *counts;
+	const struct lb_way_in *in;
+	struct lb_packet *packet;
+	struct ethhdr frame;
+	__u64 verified;
+	__u32 node;
+	int here;
+
+	/* Of all that arrives, as little as possible is looked at more closely. */
+	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->vlan_present || skb->pkt_type != PACKET_HOST)
+		return TC_ACT_UNSPEC;
+	packet = (void *)(long)skb->data;
+	if ((void *)(&packet->udp + 1) <= (void *)(long)skb->data_end &&
+	    (packet->ip.protocol != IPPROTO_UDP || packet->udp.dest != bpf_htons(way.port)))
+		return TC_ACT_UNSPEC;
+	packet = readable(skb, sizeof(*packet));
+	if (!packet || !is_vxlan(skb, packet))
+		return TC_ACT_UNSPEC;
+	//= docs/fabric.md#7.6
+	node = node_of(packet->frame.h_source);
+	if (node == LB_NODES_MAX || !is_own(packet->frame.h_dest) || !lives())
+		return TC_ACT_UNSPEC;
+	in = bpf_map_lookup_elem(&lb_ways_in, &node);
+	counts = bpf_map_lookup_elem(&lb_way_counts, &node);
+	if (!in || !counts || bpf_ntohl(packet->ip.saddr) != in->remote[0] ||
+	    bpf_ntohl(packet->vxlan.network) != in->network << 8 || bpf_ntohs(packet->vxlan.group) != in->group)
+		return TC_ACT_UNSPEC;
+	frame = packet->frame;
+	if (frame.h_proto == bpf_htons(ETH_P_IP))
+		here = is_for_socket_v4(skb);
+	else
+		here = frame.h_proto == bpf_htons(ETH_P_IPV6) && is_for_socket_v6(skb);
+	if (!here)
+		return TC_ACT_UNSPEC;
+	/* What a NIC has said of checksums behind that of UDP still holds. */
+	verified = bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) > 0 ? BPF_F_ADJ_ROOM_NO_CSUM_RESET : 0;
+	if (bpf_skb_adjust_room(skb, -LB_PACKET_HEADERS, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO | verified))
+		return TC_ACT_UNSPEC;
+	if (verified)
+		bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
+	if (bpf_skb_store_bytes(skb, 0, &frame, sizeof(frame), 0))
+		return count(LB_WAY_SHORT, TC_ACT_SHOT);
+	count(LB_WAY_EARLY, 0);
+	counts->rx_frames++;
+	counts->rx_bytes += skb->len;
+	return bpf_redirect(way.tap, BPF_F_INGRESS);
+}
+
+#endif
