@@ -25,6 +25,7 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shortcut.bpf.o"
 /// The section that holds `way`.
 const CONFIG: &str = ".rodata.way";
 const HOLDER: &str = "lb_way_holder";
+const EARLY: &str = "lb_way_early";
 const OUT: &str = "lb_ways_out";
 const IN: &str = "lb_ways_in";
 const COUNTS: &str = "lb_way_counts";
@@ -116,7 +117,7 @@ pub struct ShortCut {
     maps: [MapHandle; 4],
     hook: Hook,
     object: Object,
-    local: IpAddr,
+    early: bool,
     /// Is in the map [`HOLDER`] for as long as this process lives.
     _holder: OwnedFd,
 }
@@ -129,7 +130,13 @@ impl ShortCut {
     pub fn new(ends: &WayEnds, choice: HookChoice) -> Result<Self> {
         // Nothing else would tell a filter that this process is dead.
         let holder = crate::holder().ok_or(Error::NoHolder)?;
-        let object = load_patiently_with(|| load(ends))?;
+        // Where the program that takes frames early cannot be used, or cannot be had, the others work without it.
+        let early = ends.local.is_ipv4() && choice != HookChoice::Only(Hook::Clsact);
+        let with = |early| load_patiently_with(|| load(ends, early));
+        let (object, early) = match with(early) {
+            Err(_) if early => (with(false)?, false),
+            loaded => (loaded?, early),
+        };
         let map = |name: &'static str| {
             let map = object.maps().find(|map| map.name() == name).ok_or(Error::Missing(name))?;
             MapHandle::try_from(&map).map_err(Error::Load)
@@ -148,7 +155,8 @@ impl ShortCut {
         let outward = attach("lb_way_out", ends.tap, Side::Egress, choice)?;
         let hook = outward.hook();
         let attached = vec![outward, inward];
-        Ok(Self { attached, maps, hook, object, local: ends.local, _holder: holder })
+        let early = early && hook == Hook::Tcx;
+        Ok(Self { attached, maps, hook, object, early, _holder: holder })
     }
 
     /// What takes frames early, as `bpf/early.bpf.h` says, once it is attached somewhere; none where that cannot be: on the
@@ -158,10 +166,10 @@ impl ShortCut {
     /// # Errors
     /// The kernel refuses.
     pub fn early(&self) -> Result<Option<Early>> {
-        if self.hook != Hook::Tcx || self.local.is_ipv6() {
+        if !self.early {
             return Ok(None);
         }
-        let program = crate::program(&self.object, "lb_way_early")?;
+        let program = crate::program(&self.object, EARLY)?;
         let program = program.as_fd().try_clone_to_owned().map_err(|cause| Error::Load(cause.into()))?;
         Ok(Some(Early { program }))
     }
@@ -282,7 +290,7 @@ impl Drop for ShortCut {
     }
 }
 
-fn load(ends: &WayEnds) -> Result<Object> {
+fn load(ends: &WayEnds, early: bool) -> Result<Object> {
     let mut open = ObjectBuilder::default()
         .name("lb_shortcut")
         .and_then(|builder| builder.open_memory(OBJECT))
@@ -303,6 +311,9 @@ fn load(ends: &WayEnds) -> Result<Object> {
             let value = map.initial_value_mut().and_then(|value| value.get_mut(..raw.len()));
             value.ok_or(Error::Missing(CONFIG))?.copy_from_slice(raw);
         }
+    }
+    for mut program in open.progs_mut().filter(|program| program.name() == EARLY) {
+        program.set_autoload(early);
     }
     open.load().map_err(Error::Load)
 }

@@ -262,9 +262,9 @@ fn no_checksum(socket: &UdpSocket) {
 }
 
 /// The packets of such a socket are marked for ECN.
-fn marked(socket: &UdpSocket) {
+fn marked(socket: &UdpSocket, ecn: i32) {
     no_checksum(socket);
-    nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Ipv4Tos, &1).expect("IP_TOS");
+    nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Ipv4Tos, &ecn).expect("IP_TOS");
 }
 
 //= docs/fabric.md#7.6 type=test
@@ -300,7 +300,7 @@ fn frames_of_connections_that_end_here_are_taken_early_and_no_others() {
         assert_eq!(taken(1, good, TAG, &frame, no_checksum), (1, 1), "{here}");
         // What says something that IP, UDP or VXLAN must look at goes the long way...
         assert_eq!(taken(1, good, TAG, &frame, |_| ()), (0, 1), "{here}: a checksum");
-        assert_eq!(taken(1, good, TAG, &frame, marked), (0, 1), "{here}: ECN");
+        assert_eq!(taken(1, good, TAG, &frame, |socket| marked(socket, 1)), (0, 1), "{here}: ECN");
         assert_eq!(taken(1, [GROUP, 0x40], TAG, &frame, no_checksum), (0, 1), "{here}: a policy bit");
         // ...and so does what is not for the connection, or not for a socket.
         let mut other = *here;
@@ -314,8 +314,11 @@ fn frames_of_connections_that_end_here_are_taken_early_and_no_others() {
         udp[if here.is_ipv4() { 23 } else { 20 }] = 17;
         assert_eq!(taken(1, good, TAG, &udp, no_checksum), (0, 1), "{here}: UDP");
         let mut ecn = frame.clone();
-        ecn[15] |= if here.is_ipv4() { 2 } else { 0x20 };
+        ecn[15] |= if here.is_ipv4() { 1 } else { 0x10 };
         assert_eq!(taken(1, good, TAG, &ecn, no_checksum), (0, 1), "{here}: ECN inside");
+        assert_eq!(taken(1, good, TAG, &ecn, |socket| marked(socket, 1)), (1, 1), "{here}: the same ECN");
+        ecn[15] |= if here.is_ipv4() { 3 } else { 0x30 };
+        assert_eq!(taken(1, good, TAG, &ecn, |socket| marked(socket, 3)), (0, 1), "{here}: congestion");
         // What must not come in does not.
         assert_eq!(
             taken(1, good, (TAG.0 ^ 1, TAG.1), &frame, no_checksum),

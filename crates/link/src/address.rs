@@ -155,17 +155,13 @@ impl Netlink {
         Ok(self.all_addresses().await?.into_iter().filter(|address| address.index == index).collect())
     }
 
-    /// The index of an interface that has an address, none if no one has.
+    /// The indices of the interfaces that have an address.
     ///
     /// # Errors
     /// When the kernel refuses the list.
-    pub async fn holder(&self, ip: IpAddr) -> Result<Option<u32>> {
-        Ok(self
-            .all_addresses()
-            .await?
-            .into_iter()
-            .find(|address| address.ip == ip)
-            .map(|address| address.index))
+    pub async fn holders(&self, ip: IpAddr) -> Result<Vec<u32>> {
+        let all = self.all_addresses().await?;
+        Ok(all.into_iter().filter(|address| address.ip == ip).map(|address| address.index).collect())
     }
 
     pub(crate) async fn all_addresses(&self) -> Result<Vec<Address>> {

@@ -100,7 +100,7 @@ fn tcp_and_pings_go_past_the_daemons() {
         // Behind the handshake all of it was taken from the packets where they arrived, where a program can be there and go with the
         // daemon.
         let early = counter(&nodes.stats(1).counters, "vxlan_early");
-        let received = far.peers[0].vxlan.as_ref().map_or(0, |way| way.rx_frames);
+        let received = counter(&nodes.stats(1).counters, "vxlan_rx_frames");
         assert!(early <= received && (early > received / 2) == (hook == "tcx"), "{early} of {received}");
         // What the queues carried are the questions of ARP, and no more.
         let [queues, before] = [nodes.stats(0), before].map(|stats| counter(&stats.counters, "tx_frames"));
@@ -250,6 +250,19 @@ fn a_way_that_closes_is_left_and_found_again() {
         "the other way is open"
     );
     a.sh("ip rule del ipproto udp dport 4789 blackhole").expect("deletes");
+    wait_taken(&nodes, 0);
+    // As a firewall of the receiver: questions meet it, though frames of connections are taken before it.
+    let early = || counter(&nodes.stats(1).counters, "vxlan_early");
+    b.sh("ip rule add pref 10 lookup local").expect("adds");
+    let flow = iperf::start(a, b, &Traffic::tcp(Cc::Cubic, 6).to(&Nodes::ip(1))).expect("starts");
+    wait_until(SOON, "frames taken early", early, |frames| *frames > 1000).expect("come");
+    b.sh("ip rule add pref 5 iif eth0 ipproto udp dport 4789 blackhole").expect("adds");
+    b.sh("ip rule del pref 0").expect("deletes");
+    wait_not_taken(&nodes, 0, "no frame by VXLAN arrives there (UDP port 4789)");
+    let sent = ways(&nodes, 0)[0].tx_frames;
+    flow.finish().expect("the flow goes on by the queues");
+    assert_eq!(ways(&nodes, 0)[0].tx_frames, sent, "none by VXLAN");
+    b.sh("ip rule del pref 5").expect("deletes");
     wait_taken(&nodes, 0);
     // Somebody deletes the device.
     b.sh(&format!("ip link del {}", devices(&nodes, 1)[0])).expect("deletes");

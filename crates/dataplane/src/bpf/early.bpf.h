@@ -5,8 +5,8 @@
  *
  * Only for TCP connections that end in a socket of this network namespace: no program can take the marks of a tunnel off a
  * buffer (encapsulation, SKB_GSO_UDP_TUNNEL), and a NIC that sent it on would take it for one. A socket does not look at them.
- * All else, with whatever is unusual about it, goes the long way. A connection's frames go one way or the other from its first
- * to its last, but for those of the handshake.
+ * All else, with whatever is unusual about it, goes the long way: of a connection its handshake, what comes when its socket is
+ * gone, and what a router marked (ECN).
  */
 #ifndef LB_EARLY_BPF_H
 #define LB_EARLY_BPF_H
@@ -34,7 +34,7 @@ struct lb_packet {
 /* What goes: all but one Ethernet header. */
 #define LB_PACKET_HEADERS ((int)(sizeof(struct lb_packet) - sizeof(struct ethhdr)))
 
-/* Two bits of congestion notification, RFC 3168. What it would take to join two headers' is the kernel's business. */
+/* Two bits of congestion notification, RFC 3168. Where both headers have the same, nothing is to be joined (RFC 6040). */
 #define LB_ECN 3
 
 /* The ports of TCP. */
@@ -66,13 +66,14 @@ static __always_inline int sum_holds(const struct lb_packet *packet)
 	return sum == 0xffff;
 }
 
-/* Whether IP would take it as this node's, whole, and UDP for VXLAN without asking for a checksum. */
+/* Whether IP would take it as this node's, whole, unmarked by routers, and UDP for VXLAN without asking for a checksum. */
 static __always_inline int is_vxlan(const struct __sk_buff *skb, const struct lb_packet *packet)
 {
 	return packet->eth.h_proto == bpf_htons(ETH_P_IP) && packet->ip.version == 4 && packet->ip.ihl == 5 &&
 	       packet->ip.protocol == IPPROTO_UDP && packet->udp.dest == bpf_htons(way.port) &&
 	       bpf_ntohl(packet->ip.daddr) == way.local[0] && !(packet->ip.frag_off & bpf_htons(0x3fff)) &&
-	       !(packet->ip.tos & LB_ECN) && bpf_ntohs(packet->ip.tot_len) + ETH_HLEN == skb->len &&
+	       (packet->ip.tos & LB_ECN) != LB_ECN && bpf_ntohs(packet->ip.tot_len) + ETH_HLEN == skb->len &&
+	       bpf_ntohs(packet->udp.len) + sizeof(packet->ip) == bpf_ntohs(packet->ip.tot_len) &&
 	       !packet->udp.check && packet->vxlan.flags == LB_VXLAN_FLAGS && !packet->vxlan.policy &&
 	       sum_holds(packet);
 }
@@ -104,7 +105,7 @@ static __always_inline int is_for_socket_v4(struct __sk_buff *skb)
 	ip = (const void *)(packet + 1);
 	ports = (const void *)(ip + 1);
 	if (ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_TCP ||
-	    (ip->frag_off & bpf_htons(0x3fff)) || (ip->tos & LB_ECN))
+	    (ip->frag_off & bpf_htons(0x3fff)) || ((ip->tos ^ packet->ip.tos) & LB_ECN))
 		return 0;
 	tuple.ipv4.saddr = ip->saddr;
 	tuple.ipv4.daddr = ip->daddr;
@@ -125,7 +126,7 @@ static __always_inline int is_for_socket_v6(struct __sk_buff *skb)
 	ip = (const void *)(packet + 1);
 	ports = (const void *)(ip + 1);
 	/* The traffic class ends in the upper half of the second byte. */
-	if (ip->version != 6 || ip->nexthdr != IPPROTO_TCP || (ip->flow_lbl[0] >> 4 & LB_ECN))
+	if (ip->version != 6 || ip->nexthdr != IPPROTO_TCP || ((ip->flow_lbl[0] >> 4 ^ packet->ip.tos) & LB_ECN))
 		return 0;
 	__builtin_memcpy(tuple.ipv6.saddr, &ip->saddr, sizeof(tuple.ipv6.saddr));
 	__builtin_memcpy(tuple.ipv6.daddr, &ip->daddr, sizeof(tuple.ipv6.daddr));
@@ -179,6 +180,8 @@ int lb_way_early(struct __sk_buff *skb)
 		bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
 	if (bpf_skb_store_bytes(skb, 0, &frame, sizeof(frame), 0))
 		return count(LB_WAY_SHORT, TC_ACT_SHOT);
+	/* That of the NIC is none of the fabric's interface; IP's way to VXLAN forgets it, too. */
+	skb->queue_mapping = 0;
 	count(LB_WAY_EARLY, 0);
 	counts->rx_frames++;
 	counts->rx_bytes += skb->len;

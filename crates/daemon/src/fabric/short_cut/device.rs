@@ -74,7 +74,7 @@ fn told<T>(made: Option<linkbraid_link::Result<T>>, port: u16) -> Result<T, Stri
 
 /// Asks the kernel on a thread of its own, whoever calls: it may be the loop, which must not start another one. None if
 /// that thread failed.
-pub(super) fn apart<F, T>(ask: impl FnOnce() -> F + Send) -> Option<T>
+fn apart<F, T>(ask: impl FnOnce() -> F + Send) -> Option<T>
 where
     F: Future<Output = T>,
     T: Send,

@@ -1,6 +1,5 @@
 //! Keeps the program that takes frames early where packets to this node arrive: on the interface that has its address.
 
-use super::device::apart;
 use linkbraid_dataplane::{Early, EarlyAt};
 use linkbraid_link::Netlink;
 use std::{
@@ -40,20 +39,31 @@ impl Drop for KeepsEarly {
 }
 
 fn keep(early: &Early, address: IpAddr, ended: &Receiver<()>) {
-    let mut at: Option<(u32, Option<EarlyAt>)> = None;
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+    let mut at: Option<(u32, EarlyAt)> = None;
+    let mut refused = false;
     loop {
-        let holder = holder(address);
-        if at.as_ref().map(|(index, _)| *index) != holder {
+        // What the kernel cannot say now changes nothing.
+        if let Ok(holder) = runtime.block_on(holder(address))
+            && at.as_ref().map(|(index, _)| *index) != holder
+        {
             // Off the one before it is on the other, or its address is here no more.
             drop(at.take());
-            at = holder.map(|index| {
-                let attached = early.attach(index);
-                match &attached {
-                    Ok(_) => tracing::debug!(index, "frames by VXLAN are taken early"),
-                    Err(error) => tracing::debug!(%error, "frames by VXLAN are not taken early"),
+            let attached = holder.map(|index| (index, early.attach(index)));
+            at = match attached {
+                Some((index, Ok(attached))) => {
+                    tracing::debug!(index, "frames by VXLAN are taken early");
+                    Some((index, attached))
                 }
-                (index, attached.ok())
-            });
+                Some((_, Err(error))) => {
+                    if !refused {
+                        tracing::warn!(%error, "frames by VXLAN are not taken early");
+                    }
+                    refused = true;
+                    None
+                }
+                None => None,
+            };
         }
         if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
             return;
@@ -62,13 +72,13 @@ fn keep(early: &Early, address: IpAddr, ended: &Receiver<()>) {
 }
 
 /// The interface that has an address, if its frames have Ethernet headers and come from elsewhere.
-fn holder(address: IpAddr) -> Option<u32> {
-    let found = apart(move || async move {
-        let netlink = Netlink::new()?;
-        let Some(index) = netlink.holder(address).await? else { return Ok(None) };
-        let links = netlink.links().await?;
-        let fits = links.iter().any(|link| link.index == index && link.ethernet && !link.loopback);
-        Ok::<_, linkbraid_link::Error>(fits.then_some(index))
-    });
-    found.and_then(Result::ok).flatten()
+async fn holder(address: IpAddr) -> linkbraid_link::Result<Option<u32>> {
+    let netlink = Netlink::new()?;
+    for index in netlink.holders(address).await? {
+        // One that is gone by now has it no more.
+        if netlink.link_by_index(index).await.is_ok_and(|link| link.ethernet && !link.loopback) {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
 }
