@@ -16,6 +16,7 @@ mod fixed;
 mod join;
 mod layout;
 mod port;
+mod room;
 #[cfg(test)]
 mod tests;
 mod wake;

@@ -5,18 +5,18 @@ use super::{
     Place, check_owner, is_file,
     join::{Joined, agree, named},
     layout::{Header, Layout, RING_MIN, Shape, VERSION, read},
+    room::{NoRoom, reserve},
 };
 use crate::{Error, Join, Result, ring::Map};
 use nix::{
     errno::Errno,
-    fcntl::{FallocateFlags, OFlag, fallocate, open},
-    libc,
+    fcntl::{OFlag, open},
     sys::{
         stat::{Mode, fstat},
         statfs::{SYSFS_MAGIC, fstatfs},
     },
 };
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 /// Maps it. The first node writes the header: several may at once, all who agree write the same, and whoever does not
 /// finds out when it reads the header again.
@@ -39,12 +39,14 @@ pub(super) fn join(place: &Place, address: &str, join: &Join) -> Result<Joined> 
     if size == 0 {
         return Err(refuse("it has 0 bytes".into()));
     }
-    reserve(&file, stat.st_size).map_err(|errno| {
-        let error = failed(errno);
-        let cause = format!("not all of its {size} bytes have memory behind them, and {}", error.cause);
+    // Touching a hole that cannot be filled would fault. A device has memory of its own.
+    if fstatfs(&file).map_err(failed)?.filesystem_type() != SYSFS_MAGIC {
         let folder = place.path.parent().unwrap_or(&place.path);
-        Error { cause, ..error }.hint(format!("df -h {}", folder.display()))
-    })?;
+        reserve(&file, size, folder).map_err(|NoRoom { cause, hint }| {
+            let cause = format!("not all of its {size} bytes have memory behind them, and {cause}");
+            Error::new(address, "cannot use the memory", cause).hint(hint)
+        })?;
+    }
     let map = Map::file(file.as_fd(), bytes).map_err(failed)?;
     if read(&map) == Header::Blank {
         let layout = fitting(place.shape(join), place.ring.is_some(), size).ok_or_else(|| {
@@ -79,14 +81,6 @@ pub(super) fn join(place: &Place, address: &str, join: &Join) -> Result<Joined> 
     agree(layout.shape(), place, join).map_err(refuse)?;
     let path = place.path.clone();
     Ok(Joined { map, layout, file, named: named(&path).ok(), path, fixed: true })
-}
-
-/// Puts memory behind all of the file: touching a hole that cannot be filled would end the process. A device has its own.
-fn reserve(file: &OwnedFd, size: libc::off_t) -> Result<(), Errno> {
-    if fstatfs(file)?.filesystem_type() == SYSFS_MAGIC {
-        return Ok(());
-    }
-    fallocate(file, FallocateFlags::empty(), 0, size)
 }
 
 /// The largest rings, up to those wanted, for which there is room; exactly those wanted if `exact`.

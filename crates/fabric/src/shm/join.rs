@@ -14,6 +14,7 @@
 use super::{
     Place, check_owner, is_file,
     layout::{HEADER_BYTES, Header, Layout, Shape, VERSION, read},
+    room::{NoRoom, reserve},
 };
 use crate::{
     Error, Join, Loss, Result,
@@ -22,7 +23,7 @@ use crate::{
 };
 use nix::{
     errno::Errno,
-    fcntl::{AT_FDCWD, AtFlags, FallocateFlags, FcntlArg, OFlag, fallocate, fcntl, open},
+    fcntl::{AT_FDCWD, AtFlags, FcntlArg, OFlag, fcntl, open},
     libc,
     sys::{
         stat::{Mode, fstat, lstat},
@@ -129,15 +130,11 @@ fn make(path: &Path, wanted: Shape, address: &str) -> Result<Option<OwnedFd>> {
     let how = OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_TMPFILE;
     let file = open(folder, how, Mode::S_IRUSR | Mode::S_IWUSR).map_err(failed)?;
     let total = file_bytes(&file, layout.total_bytes()).map_err(failed)?;
-    // Reserves the memory: a write to a file without room would end the process.
-    let size = libc::off_t::try_from(total).map_err(|_| failed(Errno::EFBIG))?;
-    fallocate(&file, FallocateFlags::empty(), 0, size).map_err(|errno| {
-        let error = failed(errno);
-        let cause = format!(
-            "node count {} and queue count {} need {total} bytes, and {}",
-            wanted.nodes, wanted.queues, error.cause
-        );
-        Error { cause, ..error }.hint(format!("df -h {}", folder.display()))
+    // Touching memory of a file without room would fault.
+    reserve(&file, total, folder).map_err(|NoRoom { cause, hint }| {
+        let Shape { nodes, queues, .. } = wanted;
+        let cause = format!("node count {nodes} and queue count {queues} need {total} bytes, and {cause}");
+        Error::new(address, "cannot make the shared memory", cause).hint(hint)
     })?;
     let map = Map::file(file.as_fd(), total as usize).map_err(failed)?;
     if !layout.write(&map) || !lock(&file, libc::F_RDLCK, 0).map_err(failed)? {
