@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints what a test could leave behind: namespaces, interfaces, BPF pins, sockets, processes. Two prints of a
-# machine that tests have left clean are equal.
+# Prints what a test could leave behind: namespaces, interfaces, BPF pins, sockets, files, control groups,
+# processes. Two prints of a machine that tests have left clean are equal.
 set -euo pipefail
 
 ip netns list | awk '{ print "namespace " $1 }' | sort
@@ -11,6 +11,9 @@ fi
 if [ -d /run/linkbraid ]; then
 	find /run/linkbraid -mindepth 1 ! -path /run/linkbraid/lab | sort | sed 's/^/file /'
 fi
+# What others make there may go while it is looked at.
+{ find "${TMPDIR:-/tmp}" /dev/shm -mindepth 1 -maxdepth 1 -name 'linkbraid*' || true; } 2>/dev/null | sort | sed 's/^/file /'
+{ find /sys/fs/cgroup -type d -name 'linkbraid*' || true; } 2>/dev/null | sort | sed 's/^/control group /'
 for comm in /proc/[0-9]*/comm; do
 	# A process may end while it is looked at.
 	name=$(cat "$comm" 2>/dev/null) || continue

@@ -23,6 +23,7 @@ use std::{
 const BLOCK_BYTES: u64 = 512;
 
 /// Why there is none.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoRoom {
     pub cause: String,
     /// A command that shows it.
@@ -31,24 +32,13 @@ pub(super) struct NoRoom {
 
 /// Puts memory behind all of the first `bytes` of a file in `folder`, or takes none.
 pub(super) fn reserve(file: &OwnedFd, bytes: u64, folder: &Path) -> Result<(), NoRoom> {
-    let df = || format!("df -h {}", folder.display());
-    let failed = |errno| NoRoom { cause: words(errno), hint: df() };
+    let failed = |errno| NoRoom { cause: words(errno), hint: df(folder) };
     let size = libc::off_t::try_from(bytes).map_err(|_| failed(Errno::EFBIG))?;
     let there = u64::try_from(fstat(file).map_err(failed)?.st_blocks).unwrap_or(0);
     let missing = bytes.saturating_sub(there.saturating_mul(BLOCK_BYTES));
-    let left = left(file).map_err(failed)?.unwrap_or(missing);
-    if left < missing {
-        let cause = format!("{} has {left} bytes left", folder.display());
-        return Err(NoRoom { cause, hint: df() });
-    }
     let kind = fstatfs(file).map_err(failed)?.filesystem_type();
-    if kind == TMPFS_MAGIC {
-        let available = available().unwrap_or(missing);
-        if available < missing {
-            let cause = format!("the machine has {available} bytes of memory left");
-            return Err(NoRoom { cause, hint: "free -h".into() });
-        }
-    }
+    let available = if kind == TMPFS_MAGIC { available() } else { None };
+    enough(missing, left(file).map_err(failed)?, available, folder)?;
     // A mapping of huge pages has all of them set aside for the file, or none; they stay the file's.
     if kind == HUGETLBFS_MAGIC {
         let mapped = usize::try_from(bytes).map_err(|_| Errno::ENOMEM);
@@ -56,6 +46,23 @@ pub(super) fn reserve(file: &OwnedFd, bytes: u64, folder: &Path) -> Result<(), N
         mapped.map_err(|errno| NoRoom { cause: words(errno), hint: "grep Huge /proc/meminfo".into() })?;
     }
     fallocate(file, FallocateFlags::empty(), 0, size).map_err(failed)
+}
+
+/// Whether so many bytes are `left` on the file system and `available` in memory, as far as either limits them.
+fn enough(missing: u64, left: Option<u64>, available: Option<u64>, folder: &Path) -> Result<(), NoRoom> {
+    if let Some(left) = left.filter(|left| *left < missing) {
+        let cause = format!("{} has {left} bytes left", folder.display());
+        return Err(NoRoom { cause, hint: df(folder) });
+    }
+    if let Some(available) = available.filter(|available| *available < missing) {
+        let cause = format!("the machine has {available} bytes of memory left");
+        return Err(NoRoom { cause, hint: "free -b".into() });
+    }
+    Ok(())
+}
+
+fn df(folder: &Path) -> String {
+    format!("df -h {}", folder.display())
 }
 
 /// Bytes that a file system has left. None where nothing limits it but the machine (tmpfs with `size=0`, huge pages).
@@ -71,4 +78,40 @@ fn available() -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::{
+        fcntl::{OFlag, open},
+        sys::stat::Mode,
+    };
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_names_the_limit() {
+        let folder = Path::new("/dev/shm");
+        let said = |missing, left, available| {
+            enough(missing, left, available, folder).map_err(|NoRoom { cause, hint }| (cause, hint))
+        };
+        let refused = |cause: &str, hint: &str| Err((cause.to_owned(), hint.to_owned()));
+        assert_eq!(said(8, Some(8), Some(8)), Ok(()));
+        assert_eq!(said(u64::MAX, None, None), Ok(()));
+        assert_eq!(said(8, Some(7), Some(9)), refused("/dev/shm has 7 bytes left", "df -h /dev/shm"));
+        assert_eq!(said(8, Some(9), Some(7)), refused("the machine has 7 bytes of memory left", "free -b"));
+    }
+
+    #[test]
+    fn what_is_reserved_has_memory_and_what_is_refused_took_none() {
+        let folder = Path::new("/dev/shm");
+        let how = OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_TMPFILE;
+        let file = open(folder, how, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+        let bytes = |file: &OwnedFd| u64::try_from(fstat(file).unwrap().st_blocks).unwrap() * BLOCK_BYTES;
+        let refusal = reserve(&file, 1 << 60, folder).unwrap_err();
+        assert!(refusal.cause.ends_with(" left"), "{refusal:?}");
+        assert_eq!(bytes(&file), 0);
+        assert_eq!(reserve(&file, 1 << 20, folder), Ok(()));
+        assert_eq!(bytes(&file), 1 << 20);
+        assert!(available().is_some_and(|bytes| bytes > 1 << 20), "the kernel says how much there is");
+    }
 }
