@@ -13,7 +13,7 @@ if [ -d /run/linkbraid ]; then
 fi
 # What others make there may go while it is looked at.
 { find "${TMPDIR:-/tmp}" /dev/shm -mindepth 1 -maxdepth 1 -name 'linkbraid*' || true; } 2>/dev/null | sort | sed 's/^/file /'
-{ find /sys/fs/cgroup -type d -name 'linkbraid*' || true; } 2>/dev/null | sort | sed 's/^/control group /'
+{ find /sys/fs/cgroup -type d '(' -path '*/linkbraid/*' -o -name 'linkbraid-*' ')' || true; } 2>/dev/null | sort | sed 's/^/control group /'
 for comm in /proc/[0-9]*/comm; do
 	# A process may end while it is looked at.
 	name=$(cat "$comm" 2>/dev/null) || continue

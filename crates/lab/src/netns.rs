@@ -128,6 +128,8 @@ pub fn remove(name: &str) -> Result<(), Error> {
         }
         for base in GROUPS {
             remove_groups(&std::path::Path::new(base).join(inode.to_string()), GROUP_LEVELS);
+            // The one of all namespaces goes with the last, unless somebody else's are in it.
+            let _ = std::fs::remove_dir(base);
         }
     }
     Ok(())
