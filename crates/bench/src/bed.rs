@@ -7,7 +7,7 @@ pub use class::Class;
 
 use crate::report::LabRecord;
 use linkbraid_api::{BondRecord, Error, PeerRecord, PeerState};
-use linkbraid_lab::{Daemon, Host, HostSpec, Lab, Topology, shape, tool, wait_for};
+use linkbraid_lab::{Daemon, Host, HostSpec, Lab, Topology, tool, wait_for};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -126,9 +126,9 @@ impl Bed {
     pub fn record(&self) -> LabRecord {
         let topology = self.lab.topology().clone();
         let links = topology.hosts.iter().flat_map(|host| &host.links);
-        let burst = |rate, mtu| topology.options.burst_bytes.unwrap_or_else(|| shape::burst(rate, mtu));
-        let burst_bytes: BTreeMap<u32, u32> =
-            links.filter_map(|link| Some((link.rate_mbit?, burst(link.rate_mbit?, link.mtu)))).collect();
+        let burst_bytes: BTreeMap<u32, u32> = links
+            .filter_map(|link| Some((link.rate_mbit?, topology.options.burst(link.rate_mbit?, link.mtu))))
+            .collect();
         LabRecord { name: self.name.clone(), burst_bytes, commands: self.commands.clone(), topology }
     }
 

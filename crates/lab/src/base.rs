@@ -31,7 +31,7 @@ pub fn check_base_rate(client: Host<'_>, server: Host<'_>, cc: Cc, seconds: u32)
     let goodput_mbit = run(client, server, &Traffic::tcp(cc, seconds))?.way.mbit;
     Ok(BaseRate {
         rate_mbit,
-        burst_bytes: options.burst_bytes.unwrap_or_else(|| shape::burst(rate_mbit, mtu)),
+        burst_bytes: options.burst(rate_mbit, mtu),
         goodput_mbit,
         share: goodput_mbit / f64::from(rate_mbit) / shape::tcp_share(mtu, false),
     })

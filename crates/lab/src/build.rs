@@ -4,7 +4,6 @@ use crate::lab::Lab;
 use crate::netns::Netns;
 use crate::port::{PortConf, Ports};
 use crate::queue::BUCKET;
-use crate::shape;
 use crate::spec::{End, LinkSpec, Options, Topology};
 use crate::tool;
 use linkbraid_api::Error;
@@ -137,8 +136,8 @@ pub(crate) fn links(lab: &mut Lab) -> Result<(), Error> {
             let master = if s < topology.switches.len() { " master br0" } else { "" };
             ip.push(format!("link set {port}{master} up"));
             if let Some(rate) = link.rate_mbit {
-                let buffer = topology.options.port_buffer_bytes.unwrap_or_else(|| shape::port_buffer(rate));
-                tc.push(tbf(&port, rate, link.mtu, buffer, &topology.options));
+                let bucket = topology.options.port_bucket(rate, link.mtu);
+                tc.push(format!("qdisc replace dev {port} root handle {BUCKET} {bucket}"));
             }
         }
         if s < topology.switches.len() {
@@ -156,7 +155,8 @@ fn hosts_side(lab: &Lab, topology: &Topology) -> Result<(), Error> {
         for (l, link) in host.links.iter().enumerate() {
             let nic = format!("eth{l}");
             if let Some(rate) = link.rate_mbit {
-                tc.push(tbf(&nic, rate, link.mtu, shape::host_queue(link.mtu), &topology.options));
+                let bucket = topology.options.nic_bucket(rate, link.mtu);
+                tc.push(format!("qdisc replace dev {nic} root handle {BUCKET} {bucket}"));
             }
             offloads(netns, &nic, &topology.options)?;
             ip.push(format!("link set {nic} up"));
@@ -180,13 +180,6 @@ fn offloads(netns: &Netns, nic: &str, options: &Options) -> Result<(), Error> {
         return Ok(());
     }
     tool::run(netns.command("ethtool").args(["-K", nic]).args(words)).map(drop)
-}
-
-fn tbf(interface: &str, rate: u32, mtu: u32, limit: u32, options: &Options) -> String {
-    let burst = options.burst_bytes.unwrap_or_else(|| shape::burst(rate, mtu));
-    format!(
-        "qdisc replace dev {interface} root handle {BUCKET} tbf rate {rate}mbit burst {burst} limit {limit}"
-    )
 }
 
 pub(crate) fn ports(lab: &mut Lab) -> Result<(), Error> {

@@ -34,17 +34,13 @@ impl Link<'_> {
         let port = self.port();
         let cannot = |cause: &str| Error::new("lab", format!("cannot delay what '{port}' sends"), cause);
         let rate = self.spec().rate_mbit.ok_or_else(|| cannot("its link has no rate"))?;
-        let options = &self.host().lab.topology().options;
-        let burst = options.burst_bytes.unwrap_or_else(|| shape::burst(rate, self.spec().mtu));
-        let buffer = options.port_buffer_bytes.unwrap_or_else(|| shape::port_buffer(rate));
+        let bucket = self.host().lab.topology().options.port_bucket(rate, self.spec().mtu);
         let delay = delay.as_micros();
         let lines = [
             format!(
                 "qdisc replace dev {port} root handle {DELAYS} netem limit {DELAY_FRAMES} delay {delay}us"
             ),
-            format!(
-                "qdisc replace dev {port} parent {DELAYS}1 tbf rate {rate}mbit burst {burst} limit {buffer}"
-            ),
+            format!("qdisc replace dev {port} parent {DELAYS}1 {bucket}"),
         ];
         tool::tc_batch(self.switch_netns().name(), &lines)?;
         Ok(lines.map(|line| format!("tc {line}")))

@@ -26,6 +26,11 @@ pub fn burst(rate_mbit: u32, mtu: u32) -> u32 {
     u32::try_from((rate * us / 8).max(least)).unwrap_or(u32::MAX)
 }
 
+/// The rate of a switch port in kbit/s that is so much faster than its link.
+pub(crate) fn port_rate_kbit(rate_mbit: u32, margin_percent: u32) -> u64 {
+    u64::from(rate_mbit) * 10 * u64::from(100 + margin_percent)
+}
+
 /// The output buffer of a switch port in bytes: 20 ms of its rate, at least 128 KiB (what a cheap switch has for all its ports).
 pub fn port_buffer(rate_mbit: u32) -> u32 {
     u32::try_from((u64::from(rate_mbit) * 20_000 / 8).max(128 << 10)).unwrap_or(u32::MAX)

@@ -1,5 +1,6 @@
 //! What a lab looks like: hosts, their links and what the links end at. Plain data, no I/O.
 
+use crate::shape;
 use linkbraid_api::Error;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -10,6 +11,8 @@ pub const HOSTS_MAX: usize = 200;
 pub const LINKS_MAX: usize = 64;
 /// The most switches of one lab.
 pub const SWITCHES_MAX: usize = 64;
+/// How much faster than its link a switch port may be, in percent: more would be another link.
+pub const PORT_MARGIN_MAX: u32 = 10;
 /// The longest name of a host or a lab, so that names of interfaces and namespaces stay short.
 pub const NAME_BYTES_MAX: usize = 8;
 /// The MTU of a link unless the topology says otherwise, in bytes.
@@ -102,9 +105,13 @@ pub struct Options {
     pub segment: bool,
     /// Hosts merge what arrives (GRO through NAPI, as real NICs do); veth does not by itself.
     pub gro: bool,
-    /// The output buffer of a switch port in bytes, instead of [`crate::shape::port_buffer`].
+    /// The output buffer of a switch port in bytes, instead of [`shape::port_buffer`].
     pub port_buffer_bytes: Option<u32>,
-    /// The burst of each link in bytes, instead of [`crate::shape::burst`].
+    /// How much faster switch ports send than the links' rate, in percent; hosts' NICs keep to the rate. At 0, what waits in a
+    /// port because the machine paused waits there for as long as the NIC before it is busy, and delays all that passes.
+    /// For labs in which two NICs never send to one port at a time: that port's link would be faster than its rate.
+    pub port_margin_percent: u32,
+    /// The burst of each link in bytes, instead of [`shape::burst`].
     pub burst_bytes: Option<u32>,
     /// Leave a sender's socket charged across the switch, as bare veth does: no overload is ever seen as loss. Only
     /// to compare with.
@@ -113,6 +120,27 @@ pub struct Options {
 
 fn default_mtu() -> u32 {
     DEFAULT_MTU
+}
+
+impl Options {
+    /// The burst of a link in bytes.
+    pub fn burst(&self, rate_mbit: u32, mtu: u32) -> u32 {
+        self.burst_bytes.unwrap_or_else(|| shape::burst(rate_mbit, mtu))
+    }
+
+    /// The token bucket of a host's NIC, as `tc` wants it.
+    pub(crate) fn nic_bucket(&self, rate_mbit: u32, mtu: u32) -> String {
+        let (burst, queue) = (self.burst(rate_mbit, mtu), shape::host_queue(mtu));
+        format!("tbf rate {rate_mbit}mbit burst {burst} limit {queue}")
+    }
+
+    /// The token bucket of a switch port, as `tc` wants it.
+    pub(crate) fn port_bucket(&self, rate_mbit: u32, mtu: u32) -> String {
+        let rate = shape::port_rate_kbit(rate_mbit, self.port_margin_percent);
+        let burst = self.burst(rate_mbit, mtu);
+        let buffer = self.port_buffer_bytes.unwrap_or_else(|| shape::port_buffer(rate_mbit));
+        format!("tbf rate {rate}kbit burst {burst} limit {buffer}")
+    }
 }
 
 impl Topology {
@@ -199,6 +227,11 @@ impl Topology {
                 "cannot build",
                 format!("{} hosts, allowed are 1 to {HOSTS_MAX}", self.hosts.len()),
             );
+        }
+        let margin = self.options.port_margin_percent;
+        if margin > PORT_MARGIN_MAX {
+            let cause = format!("port_margin_percent {margin}, allowed are 0 to {PORT_MARGIN_MAX}");
+            return refuse("cannot build", cause);
         }
         if self.switches.len() > SWITCHES_MAX {
             return refuse("cannot build", format!("more than {SWITCHES_MAX} switches"));

@@ -10,6 +10,13 @@ fn bursts_are_short_in_time_and_hold_a_frame_but_no_buffer_of_two() {
 }
 
 #[test]
+fn a_port_is_faster_by_its_margin() {
+    assert_eq!(port_rate_kbit(20, 0), 20_000);
+    assert_eq!(port_rate_kbit(20, 5), 21_000);
+    assert_eq!(port_rate_kbit(100_000, 10), 110_000_000);
+}
+
+#[test]
 fn buffers_follow_the_rate() {
     assert_eq!(port_buffer(20), 131_072);
     assert_eq!(port_buffer(1000), 2_500_000);

@@ -34,7 +34,7 @@ fn survives_json() {
 fn refuses_what_cannot_be_built() {
     let good = Topology::symmetric(2, 2, Some(20));
     type Case = (&'static str, fn(&mut Topology));
-    let bad: [Case; 9] = [
+    let bad: [Case; 10] = [
         ("not inside 198.18.0.0/15", |t| t.hosts[0].addresses = vec!["10.0.0.1/24".into()]),
         ("not inside 198.18.0.0/15", |t| t.hosts[0].addresses = vec!["2001:db9::1/64".into()]),
         ("used twice", |t| t.hosts[1].name = "a".into()),
@@ -44,6 +44,7 @@ fn refuses_what_cannot_be_built() {
         ("outside 68", |t| t.hosts[0].links[0].mtu = 12),
         ("bad name of a lab", |t| t.name = "two words".into()),
         ("0 hosts", |t| t.hosts.clear()),
+        ("11, allowed are 0 to 10", |t| t.options.port_margin_percent = 11),
     ];
     for (expected, spoil) in bad {
         let mut lab = good.clone();

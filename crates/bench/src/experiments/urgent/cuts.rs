@@ -1,13 +1,13 @@
 //! Messages while one of their two links is cut, silently and by its carrier, again and again.
 
-use super::{LINKS, Load, MIRRORED, RATE, classed, loads, ms, scenario, us};
+use super::{LINKS, Load, MIRRORED, RATE, classed, loads, ms, scenario, topology, us};
 use crate::bed::Bed;
 use crate::flow::{MessageFlow, Messages, Trips};
 use crate::percentiles::Percentiles;
 use crate::report::{Cut, CutCase, CutTrace, MessageSettings, MessageTrace, Outcome};
 use crate::run::Run;
 use linkbraid_api::Error;
-use linkbraid_lab::{Fault, Topology};
+use linkbraid_lab::Fault;
 use std::time::{Duration, Instant};
 
 /// How long messages find their lanes before anything happens.
@@ -69,7 +69,7 @@ pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
         all(run, &bed, &MIRROR, messages, rounds)?;
     }
     if loads(run).iter().any(|load| run.wants(&id(&PLAIN, *load))) {
-        let bed = run.bonded("unmirrored", Topology::symmetric(2, 2, Some(RATE)))?;
+        let bed = run.bonded("unmirrored", topology(2))?;
         all(run, &bed, &PLAIN, messages, BASE_ROUNDS)?;
     }
     Ok(())

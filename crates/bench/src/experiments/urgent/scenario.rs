@@ -6,7 +6,7 @@ mod ratios;
 pub(super) use measure::settings;
 pub(super) use ratios::ratios;
 
-use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads};
+use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads, topology};
 use crate::bed::Bed;
 use crate::flow::Messages;
 use crate::percentiles::Percentiles;
@@ -15,7 +15,7 @@ use crate::report::{Case, Medians, MessageCase, MessageMedians, MessageTrace, Ro
 use crate::run::Run;
 use crate::sample::Sample;
 use linkbraid_api::Error;
-use linkbraid_lab::{Order, Topology};
+use linkbraid_lab::Order;
 use measure::Found;
 
 /// Which lab.
@@ -93,8 +93,8 @@ pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
         return Ok(());
     }
     let beds = Beds {
-        bare: run.bare("bare", Topology::symmetric(2, 1, Some(RATE)))?,
-        one: run.bonded("one", Topology::symmetric(2, LINKS, Some(RATE)))?,
+        bare: run.bare("bare", topology(1))?,
+        one: run.bonded("one", topology(LINKS))?,
         two: classed(run, "two", DEDICATED)?,
     };
     for load in loads(run).iter().copied().filter(|load| wanted(run, *load)).collect::<Vec<_>>() {
