@@ -23,12 +23,24 @@ pub use udp::{UdpFlow, UdpRecord};
 
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
+use nix::sys::socket::{setsockopt, sockopt};
 use std::io;
+use std::net::UdpSocket;
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 /// How long a socket blocks before its thread looks whether the flow is over.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// What the socket of datagrams may hold each way, in bytes.
+const BUFFER: usize = 8 << 20;
+
+/// Makes room in a socket, so that a thread without a CPU for some milliseconds is not taken for a loss.
+fn enlarge(socket: &UdpSocket) -> io::Result<()> {
+    setsockopt(socket, sockopt::RcvBufForce, &BUFFER)?;
+    setsockopt(socket, sockopt::SndBufForce, &BUFFER)?;
+    Ok(())
+}
 
 fn failed(host: Host<'_>, what: &str, error: &io::Error) -> Error {
     Error::new(format!("host {}", host.name()), format!("cannot {what}"), error.to_string())

@@ -1,10 +1,9 @@
 //! Numbered datagrams from every host to every other one, all the time: who hears whom, since when, and what is lost.
 
-use super::{failed, panicked};
+use super::{enlarge, failed, panicked};
 use linkbraid_api::Error;
 use linkbraid_lab::{Host, wait_until};
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -18,8 +17,6 @@ use std::time::{Duration, Instant};
 const PORT: u16 = 7777;
 /// Payload bytes of a datagram: who sent it, its number, and as much again as a small datagram has.
 const BYTES: usize = 64;
-/// Socket buffers, so that a thread without a CPU for some milliseconds is not taken for a loss.
-const BUFFER: usize = 8 << 20;
 /// How long hosts listen on after the last datagram was sent.
 const LINGER: Duration = Duration::from_millis(500);
 /// How long a thread sleeps at most before it looks whether it is over.
@@ -85,9 +82,7 @@ impl Mesh {
                 address.parse().map_err(|e| Error::new(address, "cannot use the address", format!("{e}")))?;
             let at = SocketAddr::new(ip, PORT);
             let socket = host.run(|| UdpSocket::bind(at))?.map_err(|e| failed(*host, "listen", &e))?;
-            let set = |e: nix::errno::Errno| failed(*host, "listen", &e.into());
-            setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).map_err(set)?;
-            setsockopt(&socket, sockopt::SndBufForce, &BUFFER).map_err(set)?;
+            enlarge(&socket).map_err(|e| failed(*host, "listen", &e))?;
             socket.set_nonblocking(true).map_err(|e| failed(*host, "listen", &e))?;
             addresses.push(at);
             sockets.push(socket);

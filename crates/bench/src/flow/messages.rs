@@ -9,7 +9,7 @@ mod trips;
 
 pub use trips::{Trip, Trips};
 
-use super::{LOOK, failed, panicked};
+use super::{LOOK, enlarge, failed, panicked};
 use ends::Ends;
 use linkbraid_api::Error;
 use linkbraid_lab::Host;

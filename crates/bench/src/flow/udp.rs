@@ -1,10 +1,9 @@
 //! One flow of small numbered datagrams at a fixed rate.
 
 use super::datagrams::{Count, Datagrams};
-use super::{LOOK, Progress, failed, panicked};
+use super::{LOOK, Progress, enlarge, failed, panicked};
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
-use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::ops::Range;
@@ -19,8 +18,6 @@ const BURST: Duration = Duration::from_millis(1);
 const BYTES: usize = 64;
 /// A sender that is this late, because the machine had no time for it, does not catch up: that would be a flood.
 const LATE: Duration = Duration::from_millis(5);
-/// Socket buffers, so that a receiver without a CPU for some milliseconds is not taken for a lossy link.
-const BUFFER: usize = 8 << 20;
 /// How long the receiver listens on after the last datagram was sent.
 const LINGER: Duration = Duration::from_millis(300);
 
@@ -72,8 +69,8 @@ impl UdpFlow {
             Ok::<_, io::Error>(socket)
         })?;
         let sender = sender.map_err(|e| failed(from, &format!("send to {address}"), &e))?;
-        setsockopt(&receiver, sockopt::RcvBufForce, &BUFFER).map_err(|e| failed(to, "listen", &e.into()))?;
-        setsockopt(&sender, sockopt::SndBufForce, &BUFFER).map_err(|e| failed(from, "send", &e.into()))?;
+        enlarge(&receiver).map_err(|e| failed(to, "listen", &e))?;
+        enlarge(&sender).map_err(|e| failed(from, "send", &e))?;
         receiver.set_read_timeout(Some(LOOK)).map_err(|e| failed(to, "listen", &e))?;
         let (zero, per_burst) = (Instant::now(), u64::from(per_second / 1000).max(1));
         let (sent_all, heard_all) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));

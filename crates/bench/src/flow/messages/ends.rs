@@ -1,6 +1,6 @@
 //! Both ends of a flow of messages: sockets that are made inside their hosts.
 
-use super::{BYTES_MAX, LOOK, Messages, Over, failed};
+use super::{BYTES_MAX, LOOK, Messages, Over, enlarge, failed};
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -76,6 +76,7 @@ fn udp(from: Host<'_>, to: Host<'_>, priority: i32) -> Result<Ends, Error> {
             let socket = UdpSocket::bind((host.ipv4(), 0))?;
             let address = socket.local_addr()?;
             prioritize(&socket, priority)?;
+            enlarge(&socket)?;
             Ok::<_, io::Error>((socket, address))
         })?;
         made.map_err(|e| failed(host, "make a socket", &e))
