@@ -1,6 +1,7 @@
 //! Sends numbered datagrams to all, and counts at each listener what came once, more than once, or never.
 
 use crate::bed::{BOND, Bed};
+use crate::flow::enlarge;
 use crate::report::Delivery;
 use linkbraid_api::Error;
 use linkbraid_lab::{Host, wait_until};
@@ -119,6 +120,7 @@ fn listener(kind: Kind, address: Ipv4Addr, index: u32) -> io::Result<UdpSocket> 
         Kind::Multicast => socket.join_multicast_v4(&GROUP, &address)?,
         Kind::MulticastIpv6 => socket.join_multicast_v6(&GROUP_IPV6, index)?,
     }
+    enlarge(&socket)?;
     socket.set_read_timeout(Some(QUIET))?;
     Ok(socket)
 }

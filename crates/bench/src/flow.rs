@@ -36,7 +36,7 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 const BUFFER: usize = 8 << 20;
 
 /// Makes room in a socket, so that a thread without a CPU for some milliseconds is not taken for a loss.
-fn enlarge(socket: &UdpSocket) -> io::Result<()> {
+pub(crate) fn enlarge(socket: &UdpSocket) -> io::Result<()> {
     setsockopt(socket, sockopt::RcvBufForce, &BUFFER)?;
     setsockopt(socket, sockopt::SndBufForce, &BUFFER)?;
     Ok(())
