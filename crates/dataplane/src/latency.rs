@@ -9,15 +9,15 @@ mod load;
 use crate::{
     DataPath,
     error::{Error, Result},
-    intf::{CLASSES_MAX, CONFIG_LATENCY, RawConfig},
+    intf::{
+        CLASSES_MAX, LB_CONFIG_LATENCY, LB_STAGE_APPLICATION, LB_STAGE_DRIVER, LB_STAGES, lb_config,
+        lb_latency, lb_meter,
+    },
 };
-use bytemuck::{Pod, Zeroable};
 use histogram::Histogram;
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle, Object};
 use std::time::Duration;
 
-/// Stages of a class, `LB_STAGES`.
-const STAGES: u32 = 2;
 const LATENCIES: &str = "lb_latencies";
 
 /// A part of the way of a frame.
@@ -27,10 +27,10 @@ pub enum Stage {
     /// From the send call until the bond has chosen a member. What TCP holds back (a closed window, congestion
     /// control) is part of it. Counted for data that leaves for the first time, from the call of its first byte; not for
     /// ACKs without data, what TCP sends again, frames of guests and of the kernel itself.
-    Application = 0,
+    Application = LB_STAGE_APPLICATION as u8,
     /// From there until the member's driver is given the frame: the member's queueing discipline. Counted for every frame
     /// that gets there; further copies of one frame are not.
-    Driver = 1,
+    Driver = LB_STAGE_DRIVER as u8,
 }
 
 /// What the meter measured of one stage of one class. A buffer of several segments (GSO) counts once, and is in the driver
@@ -71,17 +71,6 @@ pub enum CallHook {
     Syscalls,
 }
 
-/// `struct lb_meter`.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct RawMeter {
-    net_cookie: u64,
-    bond_ifindex: u32,
-    pad: u32,
-}
-
-const _: () = assert!(size_of::<RawMeter>() == 16);
-
 /// Measures while it lives.
 pub struct LatencyMeter {
     // Links go before their programs.
@@ -110,8 +99,8 @@ impl LatencyMeter {
     /// # Errors
     /// As [`LatencyMeter::start`].
     pub fn start_by(path: &DataPath, hook: CallHook) -> Result<Self> {
-        let bond: RawConfig = path.read("lb_bond", &0u32)?;
-        let raw = RawMeter { net_cookie: load::net_cookie()?, bond_ifindex: bond.bond_ifindex, pad: 0 };
+        let bond: lb_config = path.read("lb_bond", &0u32)?;
+        let raw = lb_meter { net_cookie: load::net_cookie()?, bond_ifindex: bond.bond_ifindex, pad: 0 };
         let (object, links) = load::load(&raw, hook)?;
         let map = object.maps().find(|map| map.name() == LATENCIES).ok_or(Error::Missing(LATENCIES))?;
         let latencies = MapHandle::try_from(&map).map_err(Error::Load)?;
@@ -132,7 +121,7 @@ impl LatencyMeter {
         let mut all = Vec::new();
         for class in 0..CLASSES_MAX as u8 {
             for stage in [Stage::Application, Stage::Driver] {
-                let row = u32::from(class) * STAGES + stage as u32;
+                let row = u32::from(class) * LB_STAGES + stage as u32;
                 all.extend(self.histogram(row)?.latency(class, stage));
             }
         }
@@ -148,7 +137,7 @@ impl LatencyMeter {
         let cpus = libbpf_rs::num_possible_cpus().map_err(Error::Load)?;
         let zero = vec![vec![0; self.latencies.value_size() as usize]; cpus];
         for stage in [Stage::Application, Stage::Driver] {
-            let row = u32::from(class) * STAGES + stage as u32;
+            let row = u32::from(class) * LB_STAGES + stage as u32;
             self.latencies.update_percpu(&row.to_ne_bytes(), &zero, MapFlags::ANY).map_err(failed)?;
         }
         Ok(())
@@ -159,8 +148,9 @@ impl LatencyMeter {
         let cpus = self.latencies.lookup_percpu(&row.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
         let mut sum = Histogram::default();
         for cpu in cpus.ok_or(Error::Missing(LATENCIES))? {
-            let words: Vec<u64> = cpu.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
-            sum.add(&words).ok_or(Error::Missing(LATENCIES))?;
+            let row: lb_latency =
+                bytemuck::try_pod_read_unaligned(&cpu).map_err(|_| Error::Missing(LATENCIES))?;
+            sum.add(&row);
         }
         Ok(sum)
     }
@@ -183,11 +173,11 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn set_latency(&self, on: bool) -> Result<()> {
-        let mut raw: RawConfig = self.read("lb_bond", &0u32)?;
-        if (raw.flags & CONFIG_LATENCY != 0) == on {
+        let mut raw: lb_config = self.read("lb_bond", &0u32)?;
+        if (raw.flags & LB_CONFIG_LATENCY != 0) == on {
             return Ok(());
         }
-        raw.flags ^= CONFIG_LATENCY;
+        raw.flags ^= LB_CONFIG_LATENCY;
         self.write("lb_bond", &0u32, &raw)
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     DataPath,
     error::{Error, Result},
-    intf::RawArpPlusHead,
+    intf::lb_arp_plus_record,
 };
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use std::{
@@ -49,10 +49,9 @@ impl DataPath {
 }
 
 fn parse(record: &[u8]) -> Option<(u8, Vec<u8>)> {
-    let (head, frame) = record.split_at_checked(size_of::<RawArpPlusHead>())?;
-    let head: RawArpPlusHead = bytemuck::pod_read_unaligned(head);
-    let frame = frame.get(..head.bytes as usize)?;
-    Some((u8::try_from(head.slot).ok()?, frame.to_vec()))
+    let record: lb_arp_plus_record = bytemuck::try_pod_read_unaligned(record).ok()?;
+    let frame = record.frame.get(..record.bytes as usize)?;
+    Some((u8::try_from(record.slot).ok()?, frame.to_vec()))
 }
 
 impl ArpPlusRing {

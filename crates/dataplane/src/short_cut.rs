@@ -4,17 +4,15 @@
 //! filter on the VXLAN device stays, and drops all from then on. On a tcx hook the program on the interface goes, too; a
 //! clsact filter stays there, and lets everything pass to the queues.
 
-mod raw;
-
 use crate::{
     HookChoice,
     error::{Error, Result},
     hook::{Attachment, BareLink, Hook, Side, remove_bare},
+    intf::{lb_way_config, lb_way_counts, lb_way_in, lb_way_out},
     load_patiently_with,
 };
 use bytemuck::Pod;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder};
-use raw::{RawConfig, RawCounts, RawIn, RawOut};
 use std::{
     net::IpAddr,
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
@@ -184,7 +182,7 @@ impl ShortCut {
     /// # Errors
     /// The kernel refuses.
     pub fn set_out(&self, node: u16, way: Option<&WayOut>) -> Result<()> {
-        let raw = way.map(|way| RawOut {
+        let raw = way.map(|way| lb_way_out {
             remote: words(way.remote),
             network: way.tag.0,
             group: way.tag.1.into(),
@@ -199,8 +197,11 @@ impl ShortCut {
     /// # Errors
     /// The kernel refuses.
     pub fn set_in(&self, node: u16, way: Option<&WayIn>) -> Result<()> {
-        let raw =
-            way.map(|way| RawIn { remote: words(way.remote), network: way.tag.0, group: way.tag.1.into() });
+        let raw = way.map(|way| lb_way_in {
+            remote: words(way.remote),
+            network: way.tag.0,
+            group: way.tag.1.into(),
+        });
         self.set(1, IN, node, raw)
     }
 
@@ -221,9 +222,9 @@ impl ShortCut {
     /// # Errors
     /// The kernel refuses.
     pub fn counts(&self, node: u16) -> Result<WayCounts> {
-        let cpus: Vec<RawCounts> = self.row(2, COUNTS, node.into())?;
+        let cpus: Vec<lb_way_counts> = self.row(2, COUNTS, node.into())?;
         Ok(cpus.iter().fold(WayCounts::default(), |sum, cpu| {
-            let RawCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = *cpu;
+            let lb_way_counts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = *cpu;
             sum.and(WayCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes })
         }))
     }
@@ -295,7 +296,7 @@ fn load(ends: &WayEnds, early: bool) -> Result<Object> {
         .name("lb_shortcut")
         .and_then(|builder| builder.open_memory(OBJECT))
         .map_err(Error::Load)?;
-    let raw = RawConfig {
+    let raw = lb_way_config {
         mac: ends.mac,
         v6: ends.local.is_ipv6().into(),
         pad: 0,

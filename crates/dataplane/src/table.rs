@@ -4,8 +4,9 @@ use crate::{
     DataPath,
     error::{Error, Result},
     intf::{
-        CLASSES_MAX, CONFIG_DAMPING, CONFIG_HELD_SHIFT, LANES_MAX, MEMBERS_MAX, PLAN_BORROWS, PLAN_SHARES,
-        PLANS_MAX, RawConfig, RawCount, RawLane, RawLaneCounts, RawMacKey, RawPlan,
+        CLASSES_MAX, LANES_MAX, LB_ACTIVE_BACKUP, LB_CONFIG_DAMPING, LB_CONFIG_HELD_SHIFT, LB_FLOW,
+        LB_MIRROR, LB_PLAN_BORROWS, LB_PLAN_SHARES, LB_SPREAD, MEMBERS_MAX, PLANS_MAX, lb_config, lb_count,
+        lb_lane, lb_lane_counts, lb_mac_key, lb_plan,
     },
     reason::{REASONS, Reason},
 };
@@ -19,15 +20,15 @@ use std::time::Duration;
 pub enum Policy {
     /// Byte-fair weighted round robin.
     #[default]
-    Spread = 0,
+    Spread = LB_SPREAD as u8,
     /// One flow, one lane; borrowed lanes are not used.
-    Flow = 1,
+    Flow = LB_FLOW as u8,
     /// The first lane takes all.
-    ActiveBackup = 2,
+    ActiveBackup = LB_ACTIVE_BACKUP as u8,
     /// In the plan of a peer that takes mirrored frames: a frame leaves by two lanes, the first one that lives and the one
     /// that shares least with it, and the first copy counts. One that has no room for the 16 bytes of the trailer, is a
     /// buffer of several segments, or finds one lane only leaves once. Frames to plain hosts spread.
-    Mirror = 3,
+    Mirror = LB_MIRROR as u8,
 }
 
 /// The bond as a whole.
@@ -142,13 +143,13 @@ impl DataPath {
                     max: DAMPING_MAX.as_secs(),
                 });
             }
-            Some((least, greatest)) => (CONFIG_DAMPING, nanoseconds(least), nanoseconds(greatest)),
+            Some((least, greatest)) => (LB_CONFIG_DAMPING, nanoseconds(least), nanoseconds(greatest)),
             None => (0, 0, 0),
         };
-        let old: RawConfig = self.read("lb_bond", &0u32)?;
-        let mut raw = RawConfig {
+        let old: lb_config = self.read("lb_bond", &0u32)?;
+        let mut raw = lb_config {
             bond_ifindex: bond.ifindex,
-            flags: old.flags & !CONFIG_DAMPING | flags,
+            flags: old.flags & !LB_CONFIG_DAMPING | flags,
             damp_ns_min: least,
             damp_ns_max: greatest,
             mac: bond.mac,
@@ -169,7 +170,7 @@ impl DataPath {
     /// The kernel refuses, or the mask names slots that do not exist.
     pub fn set_dead_slots(&self, mask: u32) -> Result<()> {
         within("dead slots", mask.into(), SLOTS)?;
-        let mut raw: RawConfig = self.read("lb_bond", &0u32)?;
+        let mut raw: lb_config = self.read("lb_bond", &0u32)?;
         raw.dead_slots = mask;
         self.write("lb_bond", &0u32, &raw)
     }
@@ -181,8 +182,8 @@ impl DataPath {
     /// The kernel refuses, or the mask names slots that do not exist.
     pub fn set_held_slots(&self, mask: u32) -> Result<()> {
         within("held slots", mask.into(), SLOTS)?;
-        let mut raw: RawConfig = self.read("lb_bond", &0u32)?;
-        raw.flags = raw.flags & ((1 << CONFIG_HELD_SHIFT) - 1) | mask << CONFIG_HELD_SHIFT;
+        let mut raw: lb_config = self.read("lb_bond", &0u32)?;
+        raw.flags = raw.flags & ((1 << LB_CONFIG_HELD_SHIFT) - 1) | mask << LB_CONFIG_HELD_SHIFT;
         self.write("lb_bond", &0u32, &raw)
     }
 
@@ -197,7 +198,7 @@ impl DataPath {
             within("slot", lane.slot.into(), MEMBERS_MAX as u64 - 1)?;
             within("class", lane.class.into(), CLASSES_MAX as u64 - 1)?;
         }
-        let old: RawPlan = self.read("lb_plans", &number)?;
+        let old: lb_plan = self.read("lb_plans", &number)?;
         let mut raw = raw_plan(plan);
         raw.generation = old.generation;
         if raw != old {
@@ -229,8 +230,8 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn lane_counts(&self, number: u32) -> Result<Vec<Count>> {
-        let plan: RawPlan = self.read("lb_plans", &number)?;
-        let cpus: Vec<RawLaneCounts> = self.read_percpu("lb_lane_counters", number)?;
+        let plan: lb_plan = self.read("lb_plans", &number)?;
+        let cpus: Vec<lb_lane_counts> = self.read_percpu("lb_lane_counters", number)?;
         let now = cpus.iter().filter(|cpu| cpu.generation == plan.generation);
         Ok((0..plan.n_lanes as usize).map(|i| total(now.clone().map(|cpu| cpu.lanes[i]))).collect())
     }
@@ -243,7 +244,7 @@ impl DataPath {
         for key in map.keys().take(map.max_entries() as usize) {
             let row = map.lookup(&key, MapFlags::ANY).map_err(|cause| Error::Map { map: name, cause })?;
             let Some(row) = row else { continue };
-            let key: RawMacKey = bytemuck::try_pod_read_unaligned(&key).map_err(|_| Error::Missing(name))?;
+            let key: lb_mac_key = bytemuck::try_pod_read_unaligned(&key).map_err(|_| Error::Missing(name))?;
             let row = bytemuck::try_pod_read_unaligned(&row).map_err(|_| Error::Missing(name))?;
             rows.push((key.mac, row));
         }
@@ -253,7 +254,7 @@ impl DataPath {
     }
 
     fn sum(&self, map: &'static str, key: u32) -> Result<Count> {
-        Ok(total(self.read_percpu::<RawCount>(map, key)?.into_iter()))
+        Ok(total(self.read_percpu::<lb_count>(map, key)?.into_iter()))
     }
 
     pub(crate) fn write<K: bytemuck::Pod, V: bytemuck::Pod>(
@@ -305,11 +306,11 @@ fn generation(number: u32, old: u32) -> u32 {
     number << CHANGES_BITS | changes.max(1)
 }
 
-fn key(mac: [u8; 6]) -> RawMacKey {
-    RawMacKey { mac, pad: [0; 2] }
+fn key(mac: [u8; 6]) -> lb_mac_key {
+    lb_mac_key { mac, pad: [0; 2] }
 }
 
-fn total(counts: impl Iterator<Item = RawCount>) -> Count {
+fn total(counts: impl Iterator<Item = lb_count>) -> Count {
     counts.fold(Count::default(), |sum, count| Count {
         frames: sum.frames + count.frames,
         bytes: sum.bytes + count.bytes,
@@ -325,16 +326,16 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 /// Costs and hash bounds from weights; the generation is left to the caller.
-fn raw_plan(plan: &Plan) -> RawPlan {
+fn raw_plan(plan: &Plan) -> lb_plan {
     let heaviest = plan.lanes.iter().map(|lane| lane.weight.max(1)).max().unwrap_or(1);
     // Borrowed lanes have no part of the hash space.
     let hashed = |lane: &Lane| if lane.class == 0 { u64::from(lane.weight.max(1)) } else { 0 };
     let sum: u64 = plan.lanes.iter().map(hashed).sum();
-    let mut raw = RawPlan::zeroed();
+    let mut raw = lb_plan::zeroed();
     let mut below = 0u64;
     for (lane, raw) in plan.lanes.iter().zip(&mut raw.lanes) {
         below += hashed(lane);
-        *raw = RawLane {
+        *raw = lb_lane {
             peer_mac: lane.peer_mac.unwrap_or_default(),
             slot: lane.slot,
             class: lane.class,
@@ -346,9 +347,9 @@ fn raw_plan(plan: &Plan) -> RawPlan {
     raw.n_lanes = plan.lanes.len() as u32;
     raw.slots = plan.lanes.iter().fold(0, |slots, lane| slots | 1 << lane.slot);
     raw.policy = plan.policy as u8;
-    raw.flags = if plan.shares { PLAN_SHARES } else { 0 };
+    raw.flags = if plan.shares { LB_PLAN_SHARES as u8 } else { 0 };
     if plan.lanes.iter().any(|lane| lane.class != 0) {
-        raw.flags |= PLAN_BORROWS;
+        raw.flags |= LB_PLAN_BORROWS as u8;
     }
     raw
 }

@@ -2,11 +2,12 @@
 /*
  * What the programs and the daemon share: limits, reasons and the layout of every map value.
  *
- * The loader is generated against this file; crates/dataplane/src/intf.rs repeats the layouts and asserts
- * their sizes. All integers are in host byte order unless the type says otherwise; MACs are in wire order.
+ * The daemon's side is generated from this file when it is built (crates/dataplane/build.rs). All integers are in host byte order unless the type says otherwise; MACs are in wire order.
  */
 #ifndef LB_INTF_H
 #define LB_INTF_H
+
+#include <linux/types.h>
 
 #define LB_ETH_P_ARP_PLUS 0x88B5
 /* A frame that leaves by two lanes, with a trailer (struct lb_mirror_trailer). IEEE Std 802, local experimental 2. */

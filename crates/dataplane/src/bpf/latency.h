@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Latency: what the data path, the meter (latency.bpf.c) and its reader (crates/dataplane/src/latency.rs) share. The reader
- * repeats the layouts of struct lb_meter and struct lb_latency. All times are in ns, or in ticks of 1 << LB_TICK_SHIFT ns.
+ * Latency: what the data path, the meter (latency.bpf.c) and its reader (crates/dataplane/src/latency.rs) share. The reader's
+ * side is generated from this file. All times are in ns, or in ticks of 1 << LB_TICK_SHIFT ns.
  */
 #ifndef LB_LATENCY_H
 #define LB_LATENCY_H
+
+#include <linux/stddef.h>
+#include <linux/types.h>
 
 /* From the send call to the bond, and from the bond to the member's driver. */
 enum lb_stage {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the programs of a fabric's short cut and the daemon share; crates/dataplane/src/short_cut/raw.rs repeats the layouts and
- * asserts their sizes. Numbers are in host byte order, MACs and IPv6 addresses in wire order.
+ * What the programs of a fabric's short cut and the daemon share; the daemon's side is generated from this file. Numbers are in host byte order, MACs and IPv6 addresses in wire order.
  */
 #ifndef LB_SHORTCUT_H
 #define LB_SHORTCUT_H

@@ -1,17 +1,12 @@
 //! `struct lb_latency` of all CPUs together, and what it says.
 
 use super::{Latency, Stage};
+use crate::intf::{LB_BUCKET_BITS, LB_BUCKETS, LB_TICK_SHIFT, lb_latency, lb_wide};
 use std::time::Duration;
 
-/// `LB_TICK_SHIFT`: a tick is 16 ns.
-const TICK_SHIFT: u32 = 4;
-/// `LB_BUCKET_BITS`: buckets for each power of two.
-const BUCKET_BITS: usize = 4;
-const BUCKETS_PER_OCTAVE: usize = 1 << BUCKET_BITS;
-/// `LB_BUCKETS`.
-const BUCKETS: usize = (32 - BUCKET_BITS + 1) * BUCKETS_PER_OCTAVE;
-/// The words before the buckets: count, minimum, maximum, sum, sum of squares, the sums with their low word first.
-const HEAD: usize = 7;
+const BUCKETS: usize = LB_BUCKETS as usize;
+/// Buckets for each power of two.
+const BUCKETS_PER_OCTAVE: usize = 1 << LB_BUCKET_BITS;
 
 /// What one stage of one class took, in ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,23 +26,19 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Adds what one CPU counted; `None` if that is too short to be a row.
-    pub fn add(&mut self, row: &[u64]) -> Option<()> {
-        let (head, buckets) = row.split_first_chunk::<HEAD>()?;
-        let buckets = buckets.get(..BUCKETS)?;
-        let [count, min, max, sum, sum_high, squares, squares_high] = *head;
-        if count == 0 {
-            return Some(());
+    /// Adds what one CPU counted.
+    pub fn add(&mut self, row: &lb_latency) {
+        if row.count == 0 {
+            return;
         }
-        self.count += count;
-        self.min = self.min.min(min);
-        self.max = self.max.max(max);
-        self.sum = self.sum.saturating_add(wide(sum, sum_high));
-        self.squares = self.squares.saturating_add(wide(squares, squares_high));
-        for (sum, bucket) in self.buckets.iter_mut().zip(buckets) {
+        self.count += row.count;
+        self.min = self.min.min(row.min_ticks);
+        self.max = self.max.max(row.max_ticks);
+        self.sum = self.sum.saturating_add(wide(row.ticks));
+        self.squares = self.squares.saturating_add(wide(row.square_ticks));
+        for (sum, bucket) in self.buckets.iter_mut().zip(row.buckets) {
             *sum += bucket;
         }
-        Some(())
     }
 
     /// What it says; `None` if it counted nothing.
@@ -92,8 +83,8 @@ impl Histogram {
     }
 }
 
-fn wide(low: u64, high: u64) -> u128 {
-    u128::from(high) << 64 | u128::from(low)
+fn wide(sum: lb_wide) -> u128 {
+    u128::from(sum.high) << 64 | u128::from(sum.low)
 }
 
 /// The least value of a bucket, and how many values it holds: the inverse of `bucket_of()` in `bpf/latency.bpf.c`.
@@ -108,7 +99,7 @@ fn bounds(index: usize) -> (u64, u64) {
 }
 
 fn duration(ticks: f64) -> Duration {
-    Duration::from_nanos((ticks * f64::from(1u32 << TICK_SHIFT)) as u64)
+    Duration::from_nanos((ticks * f64::from(1u32 << LB_TICK_SHIFT)) as u64)
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Loads the meter's programs and puts them in their places.
 
-use super::{CallHook, RawMeter};
-use crate::error::{Error, Result};
+use super::CallHook;
+use crate::{
+    error::{Error, Result},
+    intf::lb_meter,
+};
 use libbpf_rs::{
     Link, Object, ObjectBuilder, OpenObject,
     btf::{Btf, types::Func},
@@ -26,7 +29,7 @@ const SYSCALLS: &str = "lb_syscall";
 const METER: &str = ".rodata.meter";
 
 /// Loads the programs and attaches them.
-pub fn load(meter: &RawMeter, hook: CallHook) -> Result<(Object, Vec<Link>)> {
+pub fn load(meter: &lb_meter, hook: CallHook) -> Result<(Object, Vec<Link>)> {
     let lacks = "type information (BTF, CONFIG_DEBUG_INFO_BTF)";
     let types = Btf::from_vmlinux().map_err(|cause| Error::NoMeter { lacks, cause })?;
     let mut open = ObjectBuilder::default()

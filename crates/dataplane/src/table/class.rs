@@ -5,9 +5,9 @@ use crate::{
     DataPath,
     error::{Error, Result},
     intf::{
-        CLASSES_MAX, CONFIG_SECOND_RULES, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLANS_MAX, RULE_CGROUP, RULE_DSCP,
-        RULE_ETHERTYPE, RULE_HOST, RULE_MARK, RULE_PORT, RULE_PRIORITY, RULES_MAX, RawClass, RawClassPlans,
-        RawConfig, RawCount, RawRule,
+        CLASSES_MAX, LB_CONFIG_SECOND_RULES, LB_RULE_CGROUP, LB_RULE_DSCP, LB_RULE_ETHERTYPE, LB_RULE_HOST,
+        LB_RULE_MARK, LB_RULE_PORT, LB_RULE_PRIORITY, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX,
+        lb_class, lb_class_plans, lb_config, lb_count, lb_rule,
     },
 };
 use bytemuck::Zeroable as _;
@@ -61,21 +61,21 @@ impl DataPath {
     pub fn set_rules(&self, rules: &[Rule]) -> Result<()> {
         within("rules", rules.len() as u64, RULES_MAX as u64)?;
         let rows = rules.iter().map(raw_rule).collect::<Result<Vec<_>>>()?;
-        let mut config: RawConfig = self.read("lb_bond", &0u32)?;
+        let mut config: lb_config = self.read("lb_bond", &0u32)?;
         let first = first_row(&config);
         let mut old = Vec::new();
         for row in first..first + u32::from(config.n_rules) {
-            old.push((self.read::<_, RawRule>("lb_rules", &row)?, row));
+            old.push((self.read::<_, lb_rule>("lb_rules", &row)?, row));
         }
         if old.iter().map(|row| &row.0).eq(&rows) {
             return Ok(());
         }
-        config.flags ^= CONFIG_SECOND_RULES;
+        config.flags ^= LB_CONFIG_SECOND_RULES;
         for (row, rule) in (first_row(&config)..).zip(&rows) {
             let before = old.iter().position(|old| old.0 == *rule).map(|at| old.remove(at).1);
-            let counts: Vec<RawCount> = match before {
+            let counts: Vec<lb_count> = match before {
                 Some(before) => self.read_percpu("lb_rule_counters", before)?,
-                None => vec![RawCount::zeroed(); libbpf_rs::num_possible_cpus().map_err(Error::Load)?],
+                None => vec![lb_count::zeroed(); libbpf_rs::num_possible_cpus().map_err(Error::Load)?],
             };
             self.write_percpu("lb_rule_counters", row, &counts)?;
             self.write("lb_rules", &row, rule)?;
@@ -91,7 +91,7 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn rule_counts(&self) -> Result<Vec<Count>> {
-        let config: RawConfig = self.read("lb_bond", &0u32)?;
+        let config: lb_config = self.read("lb_bond", &0u32)?;
         let first = first_row(&config);
         (first..first + u32::from(config.n_rules)).map(|row| self.sum("lb_rule_counters", row)).collect()
     }
@@ -111,7 +111,7 @@ impl DataPath {
     /// The kernel refuses, or there is no such class.
     pub fn clear_class_counts(&self, class: u8) -> Result<()> {
         within("class", class.into(), CLASSES_MAX as u64 - 1)?;
-        let zero = vec![RawCount::zeroed(); libbpf_rs::num_possible_cpus().map_err(Error::Load)?];
+        let zero = vec![lb_count::zeroed(); libbpf_rs::num_possible_cpus().map_err(Error::Load)?];
         self.write_percpu("lb_class_counters", class.into(), &zero)
     }
 
@@ -123,8 +123,8 @@ impl DataPath {
     pub fn set_class(&self, number: u8, slots: u32, borrow: bool) -> Result<()> {
         within("class", number.into(), CLASSES_MAX as u64 - 1)?;
         within("slots", slots.into(), (1 << MEMBERS_MAX) - 1)?;
-        let old: RawClass = self.read("lb_classes", &u32::from(number))?;
-        self.write("lb_classes", &u32::from(number), &RawClass { slots, lends: borrow.into(), ..old })
+        let old: lb_class = self.read("lb_classes", &u32::from(number))?;
+        self.write("lb_classes", &u32::from(number), &lb_class { slots, lends: borrow.into(), ..old })
     }
 
     /// From now on a class takes the plan `number` in place of the plan `base`; `None`: `base` itself. `base` is 0 or the
@@ -137,7 +137,7 @@ impl DataPath {
         within("plan", base.into(), u64::from(PLANS_MAX) - 1)?;
         within("plan", number.unwrap_or(0).into(), u64::from(PLAIN_PLAN_FIRST) - 1)?;
         within("class", class.into(), CLASSES_MAX as u64 - 1)?;
-        let mut plans: RawClassPlans = self.read("lb_class_plans", &base)?;
+        let mut plans: lb_class_plans = self.read("lb_class_plans", &base)?;
         let number = number.unwrap_or(0) as u16;
         let old = std::mem::replace(&mut plans.number[usize::from(class)], number);
         if old == number { Ok(()) } else { self.write("lb_class_plans", &base, &plans) }
@@ -151,7 +151,7 @@ impl DataPath {
     pub fn class_plans(&self) -> Result<Vec<(u32, u8, u32)>> {
         let mut all = Vec::new();
         for base in 0..PLANS_MAX {
-            let plans: RawClassPlans = self.read("lb_class_plans", &base)?;
+            let plans: lb_class_plans = self.read("lb_class_plans", &base)?;
             let numbers = (0u8..).zip(plans.number).filter(|(_, number)| *number != 0);
             all.extend(numbers.map(|(class, number)| (base, class, u32::from(number))));
         }
@@ -167,33 +167,33 @@ impl DataPath {
 }
 
 /// The row of the first rule in force.
-fn first_row(config: &RawConfig) -> u32 {
-    if config.flags & CONFIG_SECOND_RULES == 0 { 0 } else { RULES_MAX as u32 }
+fn first_row(config: &lb_config) -> u32 {
+    if config.flags & LB_CONFIG_SECOND_RULES == 0 { 0 } else { RULES_MAX as u32 }
 }
 
-fn raw_rule(rule: &Rule) -> Result<RawRule> {
+fn raw_rule(rule: &Rule) -> Result<lb_rule> {
     within("class", rule.class.into(), CLASSES_MAX as u64 - 1)?;
-    let mut raw = RawRule { class: rule.class, ..RawRule::zeroed() };
+    let mut raw = lb_rule { class: rule.class, ..lb_rule::zeroed() };
     if let Some(priority) = rule.priority {
-        raw.conditions |= RULE_PRIORITY;
+        raw.conditions |= LB_RULE_PRIORITY;
         raw.priority = priority;
     }
     if let Some((mark, mask)) = rule.mark {
-        raw.conditions |= RULE_MARK;
+        raw.conditions |= LB_RULE_MARK;
         (raw.mark, raw.mark_mask) = (mark, mask);
     }
     if let Some(dscp) = rule.dscp {
         within("DSCP", dscp.into(), DSCP_MAX)?;
-        raw.conditions |= RULE_DSCP;
+        raw.conditions |= LB_RULE_DSCP;
         raw.dscp = dscp;
     }
     if let Some((protocol, ports)) = &rule.port {
-        raw.conditions |= RULE_PORT;
+        raw.conditions |= LB_RULE_PORT;
         raw.port_protocol = *protocol;
         (raw.port_first, raw.port_last) = (*ports.start(), *ports.end());
     }
     if let Some((host, length)) = rule.host {
-        raw.conditions |= RULE_HOST;
+        raw.conditions |= LB_RULE_HOST;
         let (bits, words) = match host {
             IpAddr::V4(host) => (32, (u128::from(host.to_bits())) << 96),
             IpAddr::V6(host) => (128, host.to_bits()),
@@ -201,15 +201,16 @@ fn raw_rule(rule: &Rule) -> Result<RawRule> {
         within("prefix length", length.into(), bits)?;
         let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
         raw.is_ipv6 = host.is_ipv6().into();
-        (raw.host, raw.host_mask) = ((words & mask).to_be_bytes(), mask.to_be_bytes());
+        let in_words = |bits: u128| bytemuck::cast(bits.to_be_bytes());
+        (raw.host, raw.host_mask) = (in_words(words & mask), in_words(mask));
     }
     if let Some(ethertype) = rule.ethertype {
-        raw.conditions |= RULE_ETHERTYPE;
-        raw.ethertype = ethertype.to_be_bytes();
+        raw.conditions |= LB_RULE_ETHERTYPE;
+        raw.ethertype = ethertype.to_be();
     }
     if let Some(Cgroup { id, level }) = rule.cgroup {
         within("control group level", level.into(), CGROUP_LEVEL_MAX)?;
-        raw.conditions |= RULE_CGROUP;
+        raw.conditions |= LB_RULE_CGROUP;
         (raw.cgroup, raw.cgroup_level) = (id, level);
     }
     Ok(raw)

@@ -4,7 +4,7 @@ use super::{Member, MemberCounts, key, total, within};
 use crate::{
     DataPath,
     error::{Error, Result},
-    intf::{MEMBERS_MAX, NEAR_INTERFACES, RawMember, RawMemberCounts},
+    intf::{LB_NEAR_INTERFACES, MEMBERS_MAX, lb_member, lb_member_counts},
 };
 use bytemuck::Zeroable as _;
 use libbpf_rs::{MapCore as _, MapFlags};
@@ -16,8 +16,8 @@ impl DataPath {
     /// The kernel refuses, or the slot is out of range.
     pub fn set_member(&self, slot: u8, member: Option<&Member>) -> Result<()> {
         within("slot", slot.into(), MEMBERS_MAX as u64 - 1)?;
-        let old: RawMember = self.read("lb_members", &u32::from(slot))?;
-        let raw = member.map_or_else(RawMember::zeroed, |member| RawMember {
+        let old: lb_member = self.read("lb_members", &u32::from(slot))?;
+        let raw = member.map_or_else(lb_member::zeroed, |member| lb_member {
             ifindex: member.ifindex,
             mac: member.mac,
             live: member.live.into(),
@@ -46,9 +46,9 @@ impl DataPath {
     pub fn members(&self) -> Result<Vec<(u8, Member)>> {
         let mut members = Vec::new();
         for slot in 0..MEMBERS_MAX as u8 {
-            let raw: RawMember = self.read("lb_members", &u32::from(slot))?;
+            let raw: lb_member = self.read("lb_members", &u32::from(slot))?;
             if raw.ifindex != 0 {
-                let RawMember { ifindex, mac, live, elected } = raw;
+                let lb_member { ifindex, mac, live, elected } = raw;
                 members.push((slot, Member { ifindex, mac, live: live != 0, elected }));
             }
         }
@@ -60,7 +60,7 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn member_counts(&self, slot: u8) -> Result<MemberCounts> {
-        let cpus: Vec<RawMemberCounts> = self.read_percpu("lb_member_counters", u32::from(slot))?;
+        let cpus: Vec<lb_member_counts> = self.read_percpu("lb_member_counters", u32::from(slot))?;
         Ok(MemberCounts { tx: total(cpus.iter().map(|c| c.tx)), rx: total(cpus.iter().map(|c| c.rx)) })
     }
 
@@ -71,7 +71,7 @@ impl DataPath {
     pub fn clear_member_counts(&self, slot: u8) -> Result<()> {
         let map = self.map("lb_member_counters")?;
         let zero = vec![
-            vec![0u8; size_of::<RawMemberCounts>()];
+            vec![0u8; size_of::<lb_member_counts>()];
             libbpf_rs::num_possible_cpus().map_err(Error::Load)?
         ];
         map.update_percpu(&u32::from(slot).to_ne_bytes(), &zero, MapFlags::ANY)
@@ -80,7 +80,7 @@ impl DataPath {
 
     /// Tells the way in the slot of an interface without a hash, if its index is small enough.
     fn set_near_slot(&self, ifindex: u32, slot: Option<u8>) -> Result<()> {
-        if ifindex >= NEAR_INTERFACES {
+        if ifindex >= LB_NEAR_INTERFACES {
             return Ok(());
         }
         self.write("lb_near_slots", &ifindex, &slot.map_or(0, |slot| u32::from(slot) + 1))

@@ -4,7 +4,7 @@ use super::{key, within};
 use crate::{
     DataPath,
     error::Result,
-    intf::{ANSWER_PROBED, MEMBERS_MAX, RawAnswer},
+    intf::{LB_ANSWER_PROBED, MEMBERS_MAX, lb_answer},
 };
 
 /// What one plain host is told.
@@ -51,8 +51,8 @@ impl DataPath {
     /// The kernel refuses, the slot is out of range, or [`ANSWERS_MAX`](crate::ANSWERS_MAX) hosts have an answer.
     pub fn set_answer(&self, mac: [u8; 6], slot: u8, probed: bool) -> Result<()> {
         within("slot", slot.into(), MEMBERS_MAX as u64 - 1)?;
-        let flags = if probed { ANSWER_PROBED } else { 0 };
-        self.write("lb_answers", &key(mac), &RawAnswer { slot, flags, pad: [0; 2] })
+        let flags = if probed { LB_ANSWER_PROBED as u8 } else { 0 };
+        self.write("lb_answers", &key(mac), &lb_answer { slot, flags, pad: [0; 2] })
     }
 
     /// The plain host `mac` is told the bond's MAC again.
@@ -68,8 +68,9 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn answers(&self) -> Result<Vec<([u8; 6], Answer)>> {
-        let rows = self.mac_rows::<RawAnswer>("lb_answers")?;
-        let answer = |raw: RawAnswer| Answer { slot: raw.slot, probed: raw.flags & ANSWER_PROBED != 0 };
+        let rows = self.mac_rows::<lb_answer>("lb_answers")?;
+        let answer =
+            |raw: lb_answer| Answer { slot: raw.slot, probed: u32::from(raw.flags) & LB_ANSWER_PROBED != 0 };
         Ok(rows.into_iter().map(|(mac, raw)| (mac, answer(raw))).collect())
     }
 }

@@ -1,5 +1,5 @@
 use super::{Lane, Plan, Policy, generation, raw_plan};
-use crate::intf::{PLAN_BORROWS, PLAN_SHARES, PLANS_MAX};
+use crate::intf::{LB_PLAN_BORROWS, LB_PLAN_SHARES, PLANS_MAX};
 
 fn lane(weight: u32) -> Lane {
     Lane { slot: 0, peer_mac: None, weight, class: 0 }
@@ -33,7 +33,7 @@ fn borrowed_lanes_have_no_part_of_the_hash_space() {
     let raw = raw_plan(&Plan { lanes, policy: Policy::Flow, shares: true });
     assert_eq!(raw.lanes.map(|lane| lane.hash_below)[..4], [1 << 15, 1 << 15, 1 << 16, 1 << 16]);
     assert_eq!(raw.lanes.map(|lane| lane.class)[..4], [0, 2, 0, 3]);
-    assert_eq!((raw.slots, raw.policy, raw.flags), (0b11_0110, 1, PLAN_SHARES | PLAN_BORROWS));
+    assert_eq!((raw.slots, raw.policy, raw.flags), (0b11_0110, 1, (LB_PLAN_SHARES | LB_PLAN_BORROWS) as u8));
 }
 
 #[test]

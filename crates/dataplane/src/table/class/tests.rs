@@ -1,5 +1,9 @@
 use super::{Cgroup, Rule, raw_rule};
-use crate::intf::{RULE_CGROUP, RULE_HOST};
+use crate::intf::{LB_RULE_CGROUP, LB_RULE_HOST};
+
+fn bytes(words: [u32; 4]) -> [u8; 16] {
+    bytemuck::cast(words)
+}
 
 #[test]
 fn a_host_is_a_prefix_of_its_family() {
@@ -7,13 +11,15 @@ fn a_host_is_a_prefix_of_its_family() {
         raw_rule(&Rule { class: 1, host: Some((host.parse().unwrap(), length)), ..Rule::default() })
     };
     let v4 = raw("198.18.7.9", 20).unwrap();
-    assert_eq!((v4.conditions, v4.is_ipv6, v4.class), (RULE_HOST, 0, 1));
-    assert_eq!((&v4.host[..5], &v4.host_mask[..5]), (&[198, 18, 0, 0, 0][..], &[255, 255, 240, 0, 0][..]));
-    assert_eq!(raw("198.18.7.9", 0).unwrap().host_mask, [0; 16]);
-    assert_eq!(raw("198.18.7.9", 32).unwrap().host_mask[..5], [255, 255, 255, 255, 0]);
+    assert_eq!((v4.conditions, v4.is_ipv6, v4.class), (LB_RULE_HOST, 0, 1));
+    assert_eq!(bytes(v4.host)[..5], [198, 18, 0, 0, 0]);
+    assert_eq!(bytes(v4.host_mask)[..5], [255, 255, 240, 0, 0]);
+    assert_eq!(raw("198.18.7.9", 0).unwrap().host_mask, [0; 4]);
+    assert_eq!(bytes(raw("198.18.7.9", 32).unwrap().host_mask)[..5], [255, 255, 255, 255, 0]);
     let v6 = raw("2001:db8::1:2", 127).unwrap();
-    assert_eq!((v6.is_ipv6, v6.host[15], v6.host_mask[15], v6.host_mask[0]), (1, 2, 254, 255));
-    assert_eq!(raw("2001:db8::1:3", 127).unwrap().host[15], 2, "host bits count for nothing");
+    let (host, mask) = (bytes(v6.host), bytes(v6.host_mask));
+    assert_eq!((v6.is_ipv6, host[15], mask[15], mask[0]), (1, 2, 254, 255));
+    assert_eq!(bytes(raw("2001:db8::1:3", 127).unwrap().host)[15], 2, "host bits count for nothing");
     assert!(raw("198.18.7.9", 33).is_err() && raw("2001:db8::", 129).is_err());
 }
 
@@ -24,7 +30,7 @@ fn values_out_of_range_are_refused() {
     let level = |level| raw_rule(&Rule { cgroup: Some(Cgroup { id: 7, level }), ..Rule::default() });
     assert_eq!(
         level(3).map(|raw| (raw.conditions, raw.cgroup, raw.cgroup_level)).unwrap(),
-        (RULE_CGROUP, 7, 3)
+        (LB_RULE_CGROUP, 7, 3)
     );
     assert!(level(1 << 31).is_err());
 }
