@@ -12,7 +12,7 @@ mod wanted;
 
 pub(crate) use start::at_start;
 
-use crate::{control::Control, fabric};
+use crate::{fabric, world::World};
 use current::{current, mark};
 use linkbraid_api::{
     ActionRecord, Apply, ApplyRecord, Error, Records, Reply, Request,
@@ -90,116 +90,124 @@ impl Applies {
             start.link_came(name, now);
         }
     }
-}
 
-/// `apply FILE`: what cannot be right is refused now, the rest has its turn.
-pub(crate) fn ask(control: &mut Control, request: Apply, answer: oneshot::Sender<Reply>) {
-    let read = Document::read(&request.file, &request.text).and_then(|document| {
-        if control.applies.waiting.len() < WAITING_MAX {
-            return Ok(document);
+    /// `apply FILE`: what cannot be right is refused now, the rest has its turn.
+    pub(crate) fn ask(&mut self, request: Apply, answer: oneshot::Sender<Reply>) {
+        let read = Document::read(&request.file, &request.text).and_then(|document| {
+            if self.waiting.len() < WAITING_MAX {
+                return Ok(document);
+            }
+            let cause = format!("{WAITING_MAX} files wait to be applied already");
+            Err(Error::new(&request.file, "cannot apply", cause)
+                .hint(format!("linkbraid apply {}", request.file)))
+        });
+        match read {
+            Ok(document) => {
+                let mode = Mode::Asked { dry_run: request.dry_run, answer };
+                self.waiting.push_back(Job { document, mode });
+            }
+            // The client may have hung up.
+            Err(error) => drop(answer.send(Reply::Error(error))),
         }
-        let cause = format!("{WAITING_MAX} files wait to be applied already");
-        Err(Error::new(&request.file, "cannot apply", cause)
-            .hint(format!("linkbraid apply {}", request.file)))
-    });
-    match read {
-        Ok(document) => {
-            let mode = Mode::Asked { dry_run: request.dry_run, answer };
-            control.applies.waiting.push_back(Job { document, mode });
-        }
-        // The client may have hung up.
-        Err(error) => drop(answer.send(Reply::Error(error))),
     }
-}
 
-/// Takes one step of what is under way, or begins the next.
-pub(crate) async fn advance(control: &mut Control) {
-    let Some(mut run) = control.applies.running.take() else {
-        match control.applies.waiting.pop_front() {
-            Some(job) => begin(control, job).await,
-            None => start::advance(control).await,
+    /// Takes one step of what is under way, or begins the next; the request that is to be carried out now, if there is one.
+    pub(crate) async fn next(&mut self, world: &mut World) -> Option<(Request, oneshot::Sender<Reply>)> {
+        let Some(run) = &mut self.running else {
+            match self.waiting.pop_front() {
+                Some(job) => self.begin(world, job).await,
+                None => start::advance(self, world).await,
+            }
+            return None;
+        };
+        if run.under_way.is_some() {
+            run.look(world).await;
+            return None;
         }
-        return;
-    };
-    if run.under_way.is_some() {
-        run.look(control).await;
-    } else if let Some(request) = run.steps.pop_front() {
+        let Some(request) = run.steps.pop_front() else {
+            if let Some(run) = self.running.take() {
+                run.finish(self);
+            }
+            return None;
+        };
         tracing::info!(file = %run.job.document.file, "{}", request.command());
         let (sender, answer) = oneshot::channel();
-        control.answer(request.clone(), None, sender).await;
-        run.under_way = Some((request, answer));
-        // Most are answered at once, and then nothing else wakes the loop.
-        run.look(control).await;
-    } else {
-        return run.finish(control);
+        run.under_way = Some((request.clone(), answer));
+        Some((request, sender))
     }
-    control.applies.running = Some(run);
-}
 
-/// Finds out what there is to do.
-async fn begin(control: &mut Control, job: Job) {
-    let Job { document, mode } = job;
-    let removes = matches!(mode, Mode::Asked { .. });
-    let planned = match prepare(control, &document, removes).await {
-        Ok(planned) => planned,
-        Err(error) => return refuse(control, mode, error),
-    };
-    let (Current { config: before, held, .. }, steps) = planned;
-    match mode {
-        Mode::Asked { dry_run: true, answer } => {
-            let record = ApplyRecord {
-                actions: steps.iter().map(|step| action(&document, step)).collect(),
-                file: document.file,
-                dry_run: true,
-                warnings: Vec::new(),
-            };
-            // The client may have hung up.
-            let _ = answer.send(Reply::Records(Records::Applied(record)));
-        }
-        mode => {
-            control.applies.running = Some(Run {
-                now: before.clone(),
-                before,
-                held,
-                steps: steps.into(),
-                done: Vec::new(),
-                warnings: Vec::new(),
-                under_way: None,
-                failed: None,
-                errors: Vec::new(),
-                job: Job { document, mode },
-            });
+    /// Looks whether the request under way has come to its end.
+    pub(crate) async fn look(&mut self, world: &mut World) {
+        if let Some(run) = &mut self.running {
+            run.look(world).await;
         }
     }
-}
 
-fn refuse(control: &mut Control, mode: Mode, error: Error) {
-    match mode {
-        Mode::Asked { answer, .. } => drop(answer.send(Reply::Error(error))),
-        Mode::Start => start::done(control, vec![error]),
+    /// Finds out what there is to do.
+    async fn begin(&mut self, world: &mut World, job: Job) {
+        let Job { document, mode } = job;
+        let removes = matches!(mode, Mode::Asked { .. });
+        let planned = match prepare(world, &document, removes).await {
+            Ok(planned) => planned,
+            Err(error) => return self.refuse(mode, error),
+        };
+        let (Current { config: before, held, .. }, steps) = planned;
+        match mode {
+            Mode::Asked { dry_run: true, answer } => {
+                let record = ApplyRecord {
+                    actions: steps.iter().map(|step| action(&document, step)).collect(),
+                    file: document.file,
+                    dry_run: true,
+                    warnings: Vec::new(),
+                };
+                // The client may have hung up.
+                let _ = answer.send(Reply::Records(Records::Applied(record)));
+            }
+            mode => {
+                self.running = Some(Run {
+                    now: before.clone(),
+                    before,
+                    held,
+                    steps: steps.into(),
+                    done: Vec::new(),
+                    warnings: Vec::new(),
+                    under_way: None,
+                    failed: None,
+                    errors: Vec::new(),
+                    job: Job { document, mode },
+                });
+            }
+        }
+    }
+
+    fn refuse(&mut self, mode: Mode, error: Error) {
+        match mode {
+            Mode::Asked { answer, .. } => drop(answer.send(Reply::Error(error))),
+            Mode::Start => start::done(self, vec![error]),
+        }
     }
 }
 
 /// What there is, and the steps from there; or why they cannot be right, before anything is touched.
 async fn prepare(
-    control: &mut Control,
+    world: &mut World,
     document: &Document,
     removes: bool,
 ) -> Result<(Current, Vec<Request>), Error> {
-    let has = current(control).await?;
+    let has = current(world).await?;
     let steps = plan(&has.config, &wanted::wanted(&has, document, removes)?);
     for step in &steps {
         match step {
             Request::FabricAdd(add) => {
-                fabric::check_add(control, add).await.map_err(|error| at(document, step, error))?;
+                fabric::check_add(world, add).await.map_err(|error| at(document, step, error))?;
             }
             Request::BondAdd(add) => {
                 for member in &add.members {
-                    check_member(control, document, &add.name, member).await?;
+                    check_member(world, document, &add.name, member).await?;
                 }
             }
             Request::MemberAdd(add) => {
-                check_member(control, document, &add.bond, &add.interface).await?;
+                check_member(world, document, &add.bond, &add.interface).await?;
             }
             _ => {}
         }
@@ -208,7 +216,7 @@ async fn prepare(
 }
 
 /// Refuses a member that is not there, unless it is a fabric that comes first.
-async fn check_member(control: &Control, document: &Document, bond: &str, member: &str) -> Result<(), Error> {
+async fn check_member(world: &World, document: &Document, bond: &str, member: &str) -> Result<(), Error> {
     let refuse = |cause: String| {
         let place = document.place(bond, &Part::Member(member.to_owned()));
         let what = format!("cannot add member '{member}'");
@@ -217,7 +225,7 @@ async fn check_member(control: &Control, document: &Document, bond: &str, member
     if document.config.fabrics.contains_key(member) {
         return Ok(());
     }
-    match control.netlink.link(member).await {
+    match world.netlink.link(member).await {
         Err(error) if error.kind == Kind::NoDevice => refuse("no such interface".into()),
         // What else may be is said by the request itself.
         Err(_) => Ok(()),
@@ -277,7 +285,7 @@ fn keep_held(before: &mut Config, now: &Config, held: &Held) {
 
 impl Run {
     /// Looks whether the step under way has come to its end.
-    async fn look(&mut self, control: &mut Control) {
+    async fn look(&mut self, world: &mut World) {
         let Some((request, mut answer)) = self.under_way.take() else { return };
         let outcome = match answer.try_recv() {
             Err(oneshot::error::TryRecvError::Empty) => {
@@ -291,14 +299,14 @@ impl Run {
             Ok(Reply::Done { warnings }) => Ok(warnings),
             Ok(_) => Ok(Vec::new()),
         };
-        self.end(control, request, outcome).await;
+        self.end(world, request, outcome).await;
     }
 
     /// One step has come to its end.
-    async fn end(&mut self, control: &mut Control, request: Request, outcome: Result<Vec<String>, Error>) {
+    async fn end(&mut self, world: &mut World, request: Request, outcome: Result<Vec<String>, Error>) {
         match outcome {
             Ok(warnings) => {
-                mark(control, &request, &self.now, &self.held);
+                mark(world, &request, &self.now, &self.held);
                 simulate::simulate(&mut self.now, &request);
                 if self.failed.is_none() {
                     self.warnings.extend(warnings);
@@ -312,7 +320,7 @@ impl Run {
                 match self.job.mode {
                     Mode::Asked { .. } if !is_undoing => {
                         self.failed = Some(error);
-                        self.undo(control).await;
+                        self.undo(world).await;
                     }
                     _ => {
                         // What comes to nothing has no parts that could come to something.
@@ -328,7 +336,7 @@ impl Run {
     }
 
     /// Goes back to what there was, of all that was touched.
-    async fn undo(&mut self, control: &mut Control) {
+    async fn undo(&mut self, world: &mut World) {
         let touched: BTreeSet<&str> = self.done.iter().map(|step| target(step).0).collect();
         let of = |config: &Config| {
             let mut config = config.clone();
@@ -336,7 +344,7 @@ impl Run {
             config.bonds.retain(|name, _| touched.contains(name.as_str()));
             config
         };
-        match current(control).await {
+        match current(world).await {
             Ok(now) => {
                 let mut before = of(&self.before);
                 keep_held(&mut before, &now.config, &self.held);
@@ -349,13 +357,13 @@ impl Run {
         }
     }
 
-    fn finish(self, control: &mut Control) {
+    fn finish(self, applies: &mut Applies) {
         let Job { document, mode } = self.job;
-        let Mode::Asked { answer, .. } = mode else { return start::done(control, self.errors) };
+        let Mode::Asked { answer, .. } = mode else { return start::done(applies, self.errors) };
         let reply = match self.failed {
             None => {
                 // What the daemon was still at since its start is no longer what is wanted.
-                control.applies.start = None;
+                applies.start = None;
                 Reply::Records(Records::Applied(ApplyRecord {
                     actions: self.done.iter().map(|step| action(&document, step)).collect(),
                     file: document.file,

@@ -5,7 +5,6 @@ use crate::{
     answers::Written,
     class,
     clock::{Clock, epoch},
-    control::Event,
     error::About as _,
     history::{Feed, History},
     identity,
@@ -13,6 +12,7 @@ use crate::{
     state::SavedBond,
     stripe,
     tables::{Ready, Tables},
+    world::Event,
 };
 use linkbraid_api::{Error, Weight};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, LatencyMeter};

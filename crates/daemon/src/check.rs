@@ -12,7 +12,7 @@ mod machine;
 mod manager;
 mod trial;
 
-use crate::{control::Control, error::About as _};
+use crate::{error::About as _, world::World};
 use facts::Bond;
 use linkbraid_api::{Error, FindingRecord};
 
@@ -25,20 +25,20 @@ const INTERFACES_MAX: usize = 256;
 ///
 /// # Errors
 /// More interfaces than it looks at in one go, or a kernel that does not list them.
-pub(crate) async fn run(control: &Control, interfaces: Vec<String>) -> Result<Vec<FindingRecord>, Error> {
+pub(crate) async fn run(world: &World, interfaces: Vec<String>) -> Result<Vec<FindingRecord>, Error> {
     if interfaces.len() > INTERFACES_MAX {
         let cause = format!("{} interfaces; allowed are up to {INTERFACES_MAX}", interfaces.len());
         return Err(Error::new("check", "too many at once", cause).hint("linkbraid check"));
     }
-    let bonds: Vec<Bond> = control.bonds.values().map(facts::bond).collect();
+    let bonds: Vec<Bond> = world.bonds.values().map(facts::bond).collect();
     // Loading the programs takes long enough to be felt by a bond, and a bond proves that they load.
-    let works = match control.bonds.values().next() {
+    let works = match world.bonds.values().next() {
         Some(bond) => Ok(bond.path.hook().map(|hook| hook.to_string()).unwrap_or_default()),
-        None => trial::run(&control.pins, control.hook).await,
+        None => trial::run(&world.pins, world.hook).await,
     };
     let roots = manager::Roots::default();
-    let machine = machine::Machine::look(&roots, &control.pins, works);
-    let netlink = &control.netlink;
+    let machine = machine::Machine::look(&roots, &world.pins, works);
+    let netlink = &world.netlink;
     let interfaces = facts::interfaces(netlink, &bonds, interfaces, &roots)
         .await
         .about("check", "cannot look at the interfaces")?;

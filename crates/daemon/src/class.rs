@@ -2,12 +2,12 @@
 
 use crate::{
     bond::{Bond, Member},
-    control::Control,
     error::About as _,
     group::Groups,
     member::{find, settle},
     state::SavedClass,
     tables::plain_lanes,
+    world::World,
 };
 use linkbraid_api::{
     Borrow, ClassAdd, ClassDel, ClassSet, Error, Policy, Run, check_class_name, limits::CLASSES_MAX,
@@ -64,8 +64,8 @@ impl Classes {
 }
 
 /// `class add`
-pub(crate) async fn add(control: &mut Control, add: ClassAdd) -> Result<Vec<String>, Error> {
-    change(control, &add.bond.clone(), |bond| {
+pub(crate) async fn add(world: &mut World, add: ClassAdd) -> Result<Vec<String>, Error> {
+    change(world, &add.bond.clone(), |bond| {
         let what = format!("cannot add class '{}'", add.name);
         check_class_name(&add.name).map_err(|error| {
             let hint = error.hint.unwrap_or_else(|| "linkbraid class add --help".to_owned());
@@ -100,8 +100,8 @@ pub(crate) async fn add(control: &mut Control, add: ClassAdd) -> Result<Vec<Stri
 }
 
 /// `class set`
-pub(crate) async fn set(control: &mut Control, set: ClassSet) -> Result<Vec<String>, Error> {
-    change(control, &set.bond.clone(), |bond| {
+pub(crate) async fn set(world: &mut World, set: ClassSet) -> Result<Vec<String>, Error> {
+    change(world, &set.bond.clone(), |bond| {
         let what = format!("cannot change class '{}'", set.name);
         let mut classes = Classes::of(bond);
         let Some(class) = classes.list.iter_mut().find(|class| class.name == set.name) else {
@@ -122,8 +122,8 @@ pub(crate) async fn set(control: &mut Control, set: ClassSet) -> Result<Vec<Stri
 }
 
 /// `class del`
-pub(crate) async fn delete(control: &mut Control, del: ClassDel) -> Result<Vec<String>, Error> {
-    change(control, &del.bond.clone(), |bond| {
+pub(crate) async fn delete(world: &mut World, del: ClassDel) -> Result<Vec<String>, Error> {
+    change(world, &del.bond.clone(), |bond| {
         let mut classes = Classes::of(bond);
         let Some(at) = classes.list.iter().position(|class| class.name == del.name) else {
             return Err(no_class(bond, &del.name));
@@ -139,21 +139,21 @@ pub(crate) async fn delete(control: &mut Control, del: ClassDel) -> Result<Vec<S
 
 /// Changes the classes of a bond, all of it or nothing. `wanted` tells the new ones and what to call it if that fails.
 async fn change(
-    control: &mut Control,
+    world: &mut World,
     name: &str,
     wanted: impl FnOnce(&Bond) -> Result<(Classes, String), Error>,
 ) -> Result<Vec<String>, Error> {
-    let mut bond = control.bonds.remove(name).ok_or_else(|| control.no_bond(name))?;
+    let mut bond = world.bonds.remove(name).ok_or_else(|| world.no_bond(name))?;
     let result = match wanted(&bond) {
-        Ok((classes, what)) => replace(control, &mut bond, classes, &what).await,
+        Ok((classes, what)) => replace(world, &mut bond, classes, &what).await,
         Err(error) => Err(error),
     };
-    control.bonds.insert(name.to_owned(), bond);
+    world.bonds.insert(name.to_owned(), bond);
     result
 }
 
 async fn replace(
-    control: &mut Control,
+    world: &mut World,
     bond: &mut Bond,
     classes: Classes,
     what: &str,
@@ -166,8 +166,8 @@ async fn replace(
         let cleared = cleared.and_then(|()| bond.latency.as_ref().map_or(Ok(()), |m| m.clear(class.number)));
         cleared.about(&bond.saved.name, "cannot clear its counters")?;
     }
-    if let Err(error) = apply(control, bond, &classes).await {
-        if let Err(error) = apply(control, bond, &old).await {
+    if let Err(error) = apply(world, bond, &classes).await {
+        if let Err(error) = apply(world, bond, &old).await {
             tracing::error!(bond = %bond.saved.name, %error, "the classes could not be put back");
         }
         return Err(error);
@@ -178,7 +178,7 @@ async fn replace(
 
 /// Makes these the bond's classes. Control groups come first and go last, so that no rule names one that is not there, and
 /// nobody has been put out of one if this fails.
-pub(crate) async fn apply(control: &mut Control, bond: &mut Bond, classes: &Classes) -> Result<(), Error> {
+pub(crate) async fn apply(world: &mut World, bond: &mut Bond, classes: &Classes) -> Result<(), Error> {
     bond.saved.classes.clone_from(&classes.list);
     for member in &mut bond.members {
         member.class = classes.members.get(&member.ifindex).copied().unwrap_or(0);
@@ -189,9 +189,9 @@ pub(crate) async fn apply(control: &mut Control, bond: &mut Bond, classes: &Clas
     bond.make_groups();
     // Rules before plans: what is of a class without a plan goes where the rest goes, and no plan outlives its rules.
     let rules = bond.write_rules();
-    settle(control, bond).await?;
+    settle(world, bond).await?;
     rules?;
-    control.state.write(&bond.saved)?;
+    world.state.write(&bond.saved)?;
     bond.remove_groups();
     Ok(())
 }
@@ -238,13 +238,13 @@ pub(crate) fn no_class(bond: &Bond, name: &str) -> Error {
 }
 
 /// `run`: the client's process goes into the class's control group.
-pub(crate) fn run(control: &mut Control, run: &Run, pid: Option<i32>) -> Result<Vec<String>, Error> {
+pub(crate) fn run(world: &mut World, run: &Run, pid: Option<i32>) -> Result<Vec<String>, Error> {
     let name = match &run.bond {
         Some(name) => name.clone(),
-        None => only(control, &run.class)?.saved.name.clone(),
+        None => only(world, &run.class)?.saved.name.clone(),
     };
-    let unknown = control.no_bond(&name);
-    let bond = control.bonds.get_mut(&name).ok_or(unknown)?;
+    let unknown = world.no_bond(&name);
+    let bond = world.bonds.get_mut(&name).ok_or(unknown)?;
     if bond.saved.classes.iter().all(|class| class.name != run.class) {
         return Err(no_class(bond, &run.class));
     }
@@ -264,9 +264,9 @@ pub(crate) fn run(control: &mut Control, run: &Run, pid: Option<i32>) -> Result<
 }
 
 /// The only bond that has such a class.
-fn only<'c>(control: &'c Control, class: &str) -> Result<&'c Bond, Error> {
+fn only<'c>(world: &'c World, class: &str) -> Result<&'c Bond, Error> {
     let has = |bond: &&Bond| bond.saved.classes.iter().any(|other| other.name == class);
-    let mut bonds = control.bonds.values().filter(has);
+    let mut bonds = world.bonds.values().filter(has);
     match (bonds.next(), bonds.next()) {
         (Some(bond), None) => Ok(bond),
         (Some(bond), Some(other)) => {
@@ -276,7 +276,7 @@ fn only<'c>(control: &'c Control, class: &str) -> Result<&'c Bond, Error> {
                 .hint(format!("linkbraid run --bond {name} --class {class} -- COMMAND")))
         }
         (None, _) => {
-            let mut classes: Vec<&str> = control
+            let mut classes: Vec<&str> = world
                 .bonds
                 .values()
                 .flat_map(|bond| bond.saved.classes.iter().map(|class| class.name.as_str()))

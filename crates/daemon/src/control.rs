@@ -1,22 +1,19 @@
 //! The loop: every input of the daemon comes through here, one at a time.
 
-mod answers;
-mod links;
-
 use crate::{
-    Options, adopt, apply,
+    Options, adopt,
     bond::Bond,
     clock::Clock,
     error::About as _,
-    fabric::{self, Fabric, Told},
-    history::{Feed, new_feed},
-    pending,
+    fabric, follow,
+    history::new_feed,
+    request::Operations,
     server::{Call, Server},
     state::StateDir,
+    world::{Event, World},
 };
 use linkbraid_api::Error;
-use linkbraid_dataplane::HookChoice;
-use linkbraid_link::{ArpPlusSender, CarrierPoll, Neighbour, NeighbourReader, Netlink, Watch};
+use linkbraid_link::{ArpPlusSender, CarrierPoll, NeighbourReader, Netlink, Watch};
 use linkbraid_proto::Time;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::{
@@ -33,8 +30,8 @@ use tokio::{
 
 /// Requests and frames waiting for the loop; senders wait when it is full.
 const WAITING_MAX: usize = 256;
-/// Frames taken in before anything else has its turn.
-const FRAMES_AT_ONCE: usize = 64;
+/// Frames and other events taken in before anything else has its turn.
+const EVENTS_AT_ONCE: usize = 64;
 /// How often carrier is looked for: the kernel tells of an ordinary NIC's carrier once a second at most
 /// (net/core/link_watch.c).
 const CARRIER_POLL: Duration = Duration::from_millis(10);
@@ -46,67 +43,20 @@ const INHERIT: Duration = Duration::from_secs(5);
 const BPF_DIR: &str = "/sys/fs/bpf";
 const BPF_DIR_OWN: &str = "/run/linkbraid/bpf";
 
-/// What the tasks of the bonds send to the loop.
-pub(crate) enum Event {
-    /// An ARP+ frame came in.
-    Frame {
-        /// The bond.
-        ifindex: u32,
-        /// The member.
-        slot: u8,
-        /// Whole, with its Ethernet header.
-        frame: Vec<u8>,
-    },
-    /// A member has carrier, or has none any more.
-    Carrier {
-        /// The member.
-        ifindex: u32,
-        /// Whether it has.
-        carrier: bool,
-    },
-    /// The threads of a fabric tell something.
-    Fabric {
-        /// Which start of it.
-        start: u64,
-        /// What.
-        told: Told,
-    },
-    /// The neighbours of a bond, as they were asked for.
-    Neighbours {
-        /// The bond.
-        ifindex: u32,
-        /// All of them.
-        list: linkbraid_link::Result<Vec<Neighbour>>,
-    },
-}
-
-/// All that the daemon holds.
-pub(crate) struct Control {
-    pub netlink: Netlink,
-    pub sender: ArpPlusSender,
-    pub state: StateDir,
-    /// Where this namespace's bonds are pinned.
-    pub pins: PathBuf,
-    pub hook: HookChoice,
-    pub clock: Clock,
-    pub events: mpsc::Sender<Event>,
+/// The loop, and what it alone keeps.
+struct Control {
+    world: World,
+    operations: Operations,
     neighbours: NeighbourReader,
     carrier: CarrierPoll,
     /// What it watches.
     watched: Vec<(u32, String)>,
-    pub feed: Feed,
-    pub bonds: BTreeMap<String, Bond>,
-    pub fabrics: BTreeMap<String, Fabric>,
-    pub pending: pending::Queue,
-    /// What threads do for fabrics.
-    pub jobs: fabric::Jobs,
-    pub applies: apply::Applies,
     /// When counters are to be read next.
     look_at: Time,
     /// systemd wants a sign of life this often, the next one then.
     watchdog: Option<(Duration, Time)>,
     /// When inherited peers that have not spoken are forgotten.
-    pub inherit_until: Option<Time>,
+    inherit_until: Option<Time>,
 }
 
 /// Runs the daemon until it is told to stop.
@@ -115,143 +65,143 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         return Err(Error::new("daemon", "cannot start", "needs root").hint("sudo linkbraid daemon"));
     }
     let server = Server::bind(&options.socket)?;
-    let state_dir = options.state_dir.unwrap_or_else(|| {
-        let mut path = options.socket.into_os_string();
-        path.push(".state");
-        path.into()
-    });
     let (events, inbox) = mpsc::channel(WAITING_MAX);
     let (calls, mut requests) = mpsc::channel::<Call>(WAITING_MAX);
-    let feed = new_feed();
     let mut watch = Watch::with_neighbours().about("daemon", "cannot watch interfaces")?;
-    let told = events.clone();
-    let carrier = CarrierPoll::start(CARRIER_POLL, move |ifindex, carrier| {
-        // It ends with the loop, and waits while the loop is busy.
-        let _ = told.blocking_send(Event::Carrier { ifindex, carrier });
-    });
-    let told = events.clone();
-    let neighbours = NeighbourReader::start(move |ifindex, list| {
-        let _ = told.blocking_send(Event::Neighbours { ifindex, list });
-    });
     let (jobs, mut news) = fabric::Jobs::new(options.hook);
-    let mut control = Control {
-        neighbours: neighbours.about("daemon", "cannot read neighbours")?,
-        netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,
-        sender: ArpPlusSender::new().about("daemon", "cannot send ARP+ frames")?,
-        state: StateDir::open(state_dir)?,
-        pins: bpf_dir()?,
-        hook: options.hook,
-        clock: Clock::new(),
-        events,
-        carrier: carrier.about("daemon", "cannot watch carrier")?,
-        watched: Vec::new(),
-        feed: feed.clone(),
-        bonds: BTreeMap::new(),
-        fabrics: BTreeMap::new(),
-        pending: pending::Queue::default(),
-        jobs,
-        applies: apply::Applies::default(),
-        look_at: Time::ZERO,
-        watchdog: watchdog(),
-        inherit_until: None,
-    };
+    let mut control = Control::new(&options, events, jobs)?;
     // It ends before the threads that send to it, or one that waits for room would never end.
     let mut inbox = inbox;
     // Before any fabric: libfabric puts handlers of its own in place when a thread loads it, and that thread puts back the
     // ones that it found.
     let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
     let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
-    fabric::adopt_all(&mut control, &mut news).await;
-    adopt::all(&mut control).await;
-    control.inherit_until = Some(control.clock.now() + INHERIT);
-    apply::at_start(&mut control, options.config.as_deref());
+    fabric::adopt_all(&mut control.world, &mut news).await;
+    adopt::all(&mut control.world).await;
+    control.inherit_until = Some(control.world.clock.now() + INHERIT);
+    control.operations.at_start(&control.world, options.config.as_deref());
     let mut ready = false;
-    let served = server.serve(calls, feed);
+    let served = server.serve(calls, control.world.feed.clone());
     tokio::pin!(served);
     loop {
         control.act();
-        pending::advance(&mut control).await;
-        apply::advance(&mut control).await;
+        control.operations.advance(&mut control.world).await;
         control.catch_up().await;
         // What waits for the network waits for what the file says, as far as that can be done now.
-        if !ready && control.applies.has_begun() {
+        if !ready && control.operations.has_begun() {
             ready = true;
             let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-            tracing::info!(bonds = control.bonds.len(), "ready");
+            tracing::info!(bonds = control.world.bonds.len(), "ready");
         }
         let wake = control.wake();
+        let Control { world, operations, .. } = &mut control;
         tokio::select! {
             biased;
             _ = term.recv() => break,
             _ = int.recv() => break,
-            event = watch.next() => control.link_event(event.about("daemon", "cannot watch interfaces")?).await,
+            event = watch.next() => {
+                let event = event.about("daemon", "cannot watch interfaces")?;
+                follow::link_event(world, operations, event).await;
+            }
             Some(call) = requests.recv() => match call.is_gone() {
                 // It was given up while the loop was busy, and may have been replaced by another one since.
                 true => tracing::debug!(request = ?call.request, "the client has gone, not carried out"),
-                false => control.answer(call.request, call.pid, call.answer).await,
+                false => operations.begin(world, call.request, call.pid, call.answer).await,
             },
-            Some(done) = news.recv() => fabric::done(&mut control, done).await,
+            Some(done) = news.recv() => fabric::done(world, done).await,
             () = tokio::time::sleep_until(wake) => {
                 // What waits has arrived in time.
                 if let Ok(event) = inbox.try_recv() {
-                    control.frames(event, &mut inbox);
+                    take_in(world, event, &mut inbox);
                 }
                 control.timeout();
             }
             () = &mut served => break,
             // Last, for anybody on the wire can send as many as he likes.
-            Some(event) = inbox.recv() => control.frames(event, &mut inbox),
+            Some(event) = inbox.recv() => take_in(world, event, &mut inbox),
         }
     }
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     tracing::info!("stopping; the bonds stay as they are, and the interfaces of fabrics without a carrier");
-    fabric::stop_all(&mut control, &mut news).await;
+    fabric::stop_all(&mut control.world, &mut news).await;
     Ok(())
 }
 
+/// Takes in this event and those that wait behind it, so that the tables are written once for all of them.
+fn take_in(world: &mut World, first: Event, inbox: &mut mpsc::Receiver<Event>) {
+    world.event(first);
+    for _ in 1..EVENTS_AT_ONCE {
+        match inbox.try_recv() {
+            Ok(event) => world.event(event),
+            Err(_) => return,
+        }
+    }
+}
+
 impl Control {
-    pub(crate) fn no_bond(&self, name: &str) -> Error {
-        let cause = match self.bonds.is_empty() {
-            true => "there are no bonds".to_owned(),
-            false => format!("the bonds are {}", self.bonds.keys().cloned().collect::<Vec<_>>().join(", ")),
+    fn new(options: &Options, events: mpsc::Sender<Event>, jobs: fabric::Jobs) -> Result<Self, Error> {
+        let tell = events.clone();
+        let carrier = CarrierPoll::start(CARRIER_POLL, move |ifindex, carrier| {
+            // It ends with the loop, and waits while the loop is busy.
+            let _ = tell.blocking_send(Event::Carrier { ifindex, carrier });
+        });
+        let tell = events.clone();
+        let neighbours = NeighbourReader::start(move |ifindex, list| {
+            let _ = tell.blocking_send(Event::Neighbours { ifindex, list });
+        });
+        let state_dir = options.state_dir.clone().unwrap_or_else(|| {
+            let mut path = options.socket.clone().into_os_string();
+            path.push(".state");
+            path.into()
+        });
+        let world = World {
+            netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,
+            sender: ArpPlusSender::new().about("daemon", "cannot send ARP+ frames")?,
+            state: StateDir::open(state_dir)?,
+            pins: bpf_dir()?,
+            hook: options.hook,
+            clock: Clock::new(),
+            events,
+            feed: new_feed(),
+            bonds: BTreeMap::new(),
+            fabrics: BTreeMap::new(),
+            jobs,
         };
-        Error::new(name, "no such bond", cause).hint("linkbraid show")
+        Ok(Self {
+            world,
+            operations: Operations::default(),
+            neighbours: neighbours.about("daemon", "cannot read neighbours")?,
+            carrier: carrier.about("daemon", "cannot watch carrier")?,
+            watched: Vec::new(),
+            look_at: Time::ZERO,
+            watchdog: watchdog(),
+            inherit_until: None,
+        })
     }
 
     /// When something wants to be woken next.
     fn wake(&self) -> tokio::time::Instant {
-        let now = self.clock.now();
-        let times = self.bonds.values().filter_map(Bond::poll_timeout);
+        let world = &self.world;
         let others = [
-            fabric::next_try(self),
+            fabric::next_try(world),
             self.inherit_until,
-            self.pending.wake(now),
-            self.applies.wake(now),
-            (!self.bonds.is_empty()).then_some(self.look_at),
+            self.operations.wake(world.clock.now()),
+            (!world.bonds.is_empty()).then_some(self.look_at),
             self.watchdog.map(|(_, next)| next),
         ];
+        let times = world.bonds.values().filter_map(Bond::poll_timeout);
         match times.chain(others.into_iter().flatten()).min() {
-            Some(time) => self.clock.instant(time),
+            Some(time) => world.clock.instant(time),
             None => tokio::time::Instant::now() + Duration::from_secs(3600),
         }
     }
 
     fn timeout(&mut self) {
-        let now = self.clock.now();
-        for bond in self.bonds.values_mut() {
-            bond.timeout(now);
-        }
+        let now = self.world.clock.now();
+        self.world.timeout(now);
         if self.look_at <= now {
             self.look_at = now + LOOK;
-            let fabrics: Vec<u32> = self.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
-            for bond in self.bonds.values_mut() {
-                let looked = bond.look_at_lanes(self.clock).and_then(|()| bond.hold(&fabrics));
-                // Control groups that rules name come and go with their services.
-                let looked = looked.and_then(|()| bond.write_rules());
-                if let Err(error) = looked.and_then(|()| bond.look_at_questions(self.clock)) {
-                    tracing::error!(%error, "what the data path does is not known");
-                }
-            }
+            self.world.look();
         }
         if let Some((period, next)) = &mut self.watchdog
             && *next <= now
@@ -261,67 +211,14 @@ impl Control {
         }
         if self.inherit_until.is_some_and(|until| until <= now) {
             self.inherit_until = None;
-            for (name, bond) in &mut self.bonds {
-                // Peers for which there was no number get one now.
-                let dropped = bond.drop_inherited();
-                if let Err(error) = dropped.and_then(|()| bond.write_tables(self.clock)) {
-                    tracing::error!(bond = %name, %error, "cannot forget peers");
-                }
-            }
-        }
-    }
-
-    /// Takes in this frame and those that wait behind it, so that the tables are written once for all of them.
-    fn frames(&mut self, first: Event, inbox: &mut mpsc::Receiver<Event>) {
-        let mut next = Some(first);
-        let mut taken = 0;
-        while let Some(event) = next {
-            match event {
-                Event::Frame { ifindex, slot, frame } => self.frame(ifindex, slot, &frame),
-                Event::Carrier { ifindex, carrier } => self.carrier(ifindex, carrier),
-                Event::Fabric { start, told } => {
-                    let (jobs, sender, now) = (&mut self.jobs, &mut self.sender, self.clock.now());
-                    for fabric in self.fabrics.values_mut() {
-                        fabric.told(now, start, told, jobs, sender);
-                    }
-                }
-                Event::Neighbours { ifindex, list } => {
-                    for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == ifindex) {
-                        if let Err(error) = bond.take_neighbours(list.clone(), self.clock) {
-                            tracing::error!(%error, "plain hosts are not known");
-                        }
-                    }
-                }
-            }
-            taken += 1;
-            next = if taken < FRAMES_AT_ONCE { inbox.try_recv().ok() } else { None };
-        }
-    }
-
-    fn frame(&mut self, ifindex: u32, slot: u8, frame: &[u8]) {
-        let now = self.clock.now();
-        if let Some(bond) = self.bonds.values_mut().find(|bond| bond.ifindex == ifindex) {
-            bond.frame(now, slot, frame);
-        }
-    }
-
-    /// The poll has seen a member's carrier come or go.
-    pub(crate) fn carrier(&mut self, ifindex: u32, carrier: bool) {
-        for bond in self.bonds.values_mut() {
-            let member = bond.members.iter_mut().find(|member| member.ifindex == ifindex);
-            if let Some(member) = member.filter(|member| member.polled != Some(carrier)) {
-                member.polled = Some(carrier);
-                bond.tell_members(self.clock);
-            }
+            self.world.drop_inherited();
         }
     }
 
     /// Carries out what the protocols want.
-    pub(crate) fn act(&mut self) {
-        for bond in self.bonds.values_mut() {
-            bond.act(&mut self.sender, self.clock);
-        }
-        let members = self.bonds.values().flat_map(|bond| &bond.members);
+    fn act(&mut self) {
+        self.world.act();
+        let members = self.world.bonds.values().flat_map(|bond| &bond.members);
         let members = members.map(|member| (member.ifindex, &member.name));
         if !members.clone().eq(self.watched.iter().map(|(ifindex, name)| (*ifindex, name))) {
             self.watched = members.map(|(ifindex, name)| (ifindex, name.clone())).collect();
@@ -331,11 +228,12 @@ impl Control {
 
     /// What takes the kernel longer, and may wait.
     async fn catch_up(&mut self) {
-        let now = self.clock.now();
-        fabric::retry(self);
-        for bond in self.bonds.values_mut() {
+        let world = &mut self.world;
+        let now = world.clock.now();
+        fabric::retry(world);
+        for bond in world.bonds.values_mut() {
             if bond.stripe_stale
-                && let Err(error) = bond.write_stripe(&self.netlink).await
+                && let Err(error) = bond.write_stripe(&world.netlink).await
             {
                 tracing::error!(%error, "stripe length not set");
             }

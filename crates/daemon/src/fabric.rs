@@ -31,8 +31,8 @@ pub(crate) use record::{records, stats};
 pub(crate) use told::Told;
 
 use crate::{
-    answers::forwards_ipv6, control::Control, error::About as _, history::History, pending::Outcome,
-    setup::replace_addresses, state::boot_id,
+    answers::forwards_ipv6, error::About as _, history::History, pending::Outcome, setup::replace_addresses,
+    state::boot_id, world::World,
 };
 use ends::Ends;
 use job::{Why, Work};
@@ -174,8 +174,8 @@ fn number_of(name: &str) -> u8 {
 }
 
 /// `fabric add`: everything done, or everything as it was.
-pub(crate) async fn add(control: &mut Control, add: FabricAdd) -> Result<Outcome, Error> {
-    let mac = check::add(control, &add).await?;
+pub(crate) async fn add(world: &mut World, add: FabricAdd) -> Result<Outcome, Error> {
+    let mac = check::add(world, &add).await?;
     let addresses = check::addresses(&add.name, &add.addresses)?;
     let number = number_of(&add.name);
     let saved = SavedFabric {
@@ -195,51 +195,51 @@ pub(crate) async fn add(control: &mut Control, add: FabricAdd) -> Result<Outcome
         addresses,
         applied_addresses: Vec::new(),
     };
-    check::mac(control, &saved)?;
-    control.jobs.join(&saved, Work::Add, None).map(Outcome::Fabric)
+    check::mac(world, &saved)?;
+    world.jobs.join(&saved, Work::Add, None).map(Outcome::Fabric)
 }
 
 /// `fabric del`
-pub(crate) async fn delete(control: &mut Control, name: &str) -> Result<Outcome, Error> {
-    let ifindex = control.fabrics.get(name).ok_or_else(|| control.no_fabric(name))?.saved.ifindex;
-    check::is_free(control, name, ifindex).await?;
-    let Some(fabric) = control.fabrics.remove(name) else { return Ok(Outcome::Done(Vec::new())) };
-    let ticket = end(control, fabric, "deleted", "deleted, and its interface with it").await;
+pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Outcome, Error> {
+    let ifindex = world.fabrics.get(name).ok_or_else(|| world.no_fabric(name))?.saved.ifindex;
+    check::is_free(world, name, ifindex).await?;
+    let Some(fabric) = world.fabrics.remove(name) else { return Ok(Outcome::Done(Vec::new())) };
+    let ticket = end(world, fabric, "deleted", "deleted, and its interface with it").await;
     Ok(ticket.map_or_else(|| Outcome::Done(Vec::new()), Outcome::Fabric))
 }
 
 /// Ends a fabric for good; its interface goes, if it is still there. What of that is still under way.
-async fn end(control: &mut Control, mut fabric: Fabric, reason: &'static str, text: &str) -> Option<Ticket> {
+async fn end(world: &mut World, mut fabric: Fabric, reason: &'static str, text: &str) -> Option<Ticket> {
     let name = fabric.saved.name.clone();
     fabric.history.tell(told::fabric(&name, reason, text.to_owned()));
     let ticket = match fabric.state {
         State::Runs(node) => {
             node.let_go();
-            Some(control.jobs.end(&fabric.saved, Ok(()), None, move || node.stop()))
+            Some(world.jobs.end(&fabric.saved, Ok(()), None, move || node.stop()))
         }
         // The kernel keeps its interface.
         State::Joins { .. } | State::Waits { .. } => {
-            if let Err(error) = control.netlink.delete_link(fabric.saved.ifindex).await {
+            if let Err(error) = world.netlink.delete_link(fabric.saved.ifindex).await {
                 tracing::debug!(%error, "the interface is gone already");
             }
             match fabric.state {
                 State::Joins { ticket, .. } => {
-                    control.jobs.cancel(ticket);
+                    world.jobs.cancel(ticket);
                     Some(ticket)
                 }
                 _ => None,
             }
         }
     };
-    if let Err(error) = control.state.remove_fabric(&name) {
+    if let Err(error) = world.state.remove_fabric(&name) {
         tracing::error!(%error, "the next daemon will try to bring it back");
     }
     ticket
 }
 
 /// `fabric set`
-pub(crate) async fn set(control: &mut Control, set: FabricSet) -> Result<Outcome, Error> {
-    let fabric = control.fabrics.get(&set.name).ok_or_else(|| control.no_fabric(&set.name))?;
+pub(crate) async fn set(world: &mut World, set: FabricSet) -> Result<Outcome, Error> {
+    let fabric = world.fabrics.get(&set.name).ok_or_else(|| world.no_fabric(&set.name))?;
     check::set(&fabric.saved, &set)?;
     let (ifindex, old) = (fabric.saved.ifindex, fabric.saved.clone());
     let nodes = set.nodes.filter(|nodes| *nodes != old.nodes);
@@ -249,7 +249,7 @@ pub(crate) async fn set(control: &mut Control, set: FabricSet) -> Result<Outcome
             .hint(format!("linkbraid fabric show {}", set.name)));
     }
     if let Some(mtu) = set.mtu.filter(|mtu| *mtu != old.mtu) {
-        check::is_free(control, &set.name, ifindex).await?;
+        check::is_free(world, &set.name, ifindex).await?;
         let what = format!("cannot set MTU {mtu}");
         if let State::Runs(node) = &fabric.state {
             node::fits(node.room, mtu).map_err(|(cause, mtu)| {
@@ -257,56 +257,56 @@ pub(crate) async fn set(control: &mut Control, set: FabricSet) -> Result<Outcome
                 Error::new(&set.name, &what, cause).hint(hint)
             })?;
         }
-        control.netlink.set_mtu(ifindex, mtu).await.about(&set.name, what)?;
+        world.netlink.set_mtu(ifindex, mtu).await.about(&set.name, what)?;
     }
-    let addresses = match set_addresses(control, &set, &old).await {
+    let addresses = match set_addresses(world, &set, &old).await {
         Ok(addresses) => addresses,
         Err(error) => {
             if set.mtu.is_some_and(|mtu| mtu != old.mtu) {
-                let _ = control.netlink.set_mtu(ifindex, old.mtu).await;
+                let _ = world.netlink.set_mtu(ifindex, old.mtu).await;
             }
             return Err(error);
         }
     };
-    let Some(fabric) = control.fabrics.get_mut(&set.name) else { return Ok(Outcome::Done(Vec::new())) };
+    let Some(fabric) = world.fabrics.get_mut(&set.name) else { return Ok(Outcome::Done(Vec::new())) };
     fabric.saved.applied_addresses.retain(|address| addresses.contains(address));
     fabric.saved.addresses = addresses;
     fabric.saved.mtu = set.mtu.unwrap_or(old.mtu);
     fabric.saved.poll = set.poll.unwrap_or(old.poll);
     if let Some(nodes) = nodes {
-        return start_anew(control, &set.name, nodes, old).map(Outcome::Fabric);
+        return start_anew(world, &set.name, nodes, old).map(Outcome::Fabric);
     }
     if let State::Runs(node) = &fabric.state {
-        node.set(&fabric.saved, control.clock.now())?;
+        node.set(&fabric.saved, world.clock.now())?;
     }
-    control.state.write_fabric(&fabric.saved).map(|()| Outcome::Done(Vec::new()))
+    world.state.write_fabric(&fabric.saved).map(|()| Outcome::Done(Vec::new()))
 }
 
 /// Changes the addresses that a fabric was given, if that is asked for. Those that it has been given then.
-async fn set_addresses(control: &Control, set: &FabricSet, old: &SavedFabric) -> Result<Vec<String>, Error> {
+async fn set_addresses(world: &World, set: &FabricSet, old: &SavedFabric) -> Result<Vec<String>, Error> {
     let Some(wanted) = &set.addresses else { return Ok(old.addresses.clone()) };
-    check::is_free(control, &set.name, old.ifindex).await?;
+    check::is_free(world, &set.name, old.ifindex).await?;
     let interface = (set.name.as_str(), old.ifindex);
-    replace_addresses(&control.netlink, interface, &old.addresses, wanted, |_| false).await
+    replace_addresses(&world.netlink, interface, &old.addresses, wanted, |_| false).await
 }
 
 /// Ends this start of a node and begins another one with so many nodes; if that fails, one as it was before.
-fn start_anew(control: &mut Control, name: &str, nodes: u16, old: SavedFabric) -> Result<Ticket, Error> {
-    let Some(fabric) = control.fabrics.get_mut(name) else { return Err(control.no_fabric(name)) };
+fn start_anew(world: &mut World, name: &str, nodes: u16, old: SavedFabric) -> Result<Ticket, Error> {
+    let Some(fabric) = world.fabrics.get_mut(name) else { return Err(world.no_fabric(name)) };
     let error = Error::new(name, "not ready", "it is started anew");
-    let now = control.clock.now();
+    let now = world.clock.now();
     let before = std::mem::replace(&mut fabric.state, State::Waits { error: error.clone(), until: now });
     let node = match before {
         State::Runs(node) => Some(node),
         State::Joins { .. } | State::Waits { .. } => None,
     };
     let wanted = SavedFabric { nodes, ..fabric.saved.clone() };
-    let ticket = control.jobs.join(&wanted, Work::Join(Why::Anew(Box::new(old))), node)?;
+    let ticket = world.jobs.join(&wanted, Work::Join(Why::Anew(Box::new(old))), node)?;
     fabric.state = State::Joins { ticket, error };
     Ok(ticket)
 }
 
-impl Control {
+impl World {
     pub(crate) fn no_fabric(&self, name: &str) -> Error {
         let names = self.fabrics.keys().cloned().collect::<Vec<_>>().join(", ");
         let cause = match (self.jobs.busy(name), self.bonds.contains_key(name), self.fabrics.is_empty()) {

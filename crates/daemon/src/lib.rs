@@ -1,6 +1,6 @@
 //! The daemon: the loop that joins the protocols to the machine.
 //!
-//! One thread, one loop ([`control::Control::run`]), five kinds of input: requests from the socket, ARP+ frames
+//! One thread, one loop ([`control::run`]), five kinds of input: requests from the socket, ARP+ frames
 //! from the data path, changes of interfaces from netlink, timers, signals. The daemon writes the tables that the
 //! data path follows and never touches a frame of the user's; what it sets up goes on without it.
 
@@ -16,6 +16,7 @@ mod control;
 mod error;
 mod events;
 mod fabric;
+mod follow;
 mod group;
 mod history;
 mod identity;
@@ -24,11 +25,13 @@ mod member;
 mod pending;
 mod plain;
 mod record;
+mod request;
 mod server;
 mod setup;
 mod state;
 mod stripe;
 mod tables;
+mod world;
 
 pub use linkbraid_dataplane::{Hook, HookChoice};
 pub use linkbraid_fabric::ENVIRONMENT;

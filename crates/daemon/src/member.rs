@@ -3,11 +3,11 @@
 use crate::{
     bond::{Bond, Member, read_link},
     class,
-    control::Control,
     error::About as _,
     pending::Pending,
     setup,
     state::SavedMember,
+    world::World,
 };
 use linkbraid_api::{
     Error, MemberAdd, MemberSet, Weight,
@@ -23,14 +23,14 @@ pub(crate) use leave::{delete, detach, disinherit, finish, withdraw};
 
 /// Refuses an interface that can't be a member. `command` is what the user gave, for the hint.
 pub(crate) async fn check(
-    control: &Control,
+    world: &World,
     bond: &str,
     name: &str,
     move_address: bool,
     command: &str,
 ) -> Result<LinkInfo, Error> {
     let refuse = |cause: String| Error::new(bond, format!("cannot add member '{name}'"), cause);
-    let link = match control.netlink.link(name).await {
+    let link = match world.netlink.link(name).await {
         Err(error) if error.kind == Kind::NoDevice => {
             return Err(refuse("no such interface".into()).hint("ip -br link"));
         }
@@ -47,19 +47,18 @@ pub(crate) async fn check(
             .hint("ip -br link"));
     }
     if let Some(controller) = link.controller {
-        let of =
-            control.netlink.link_by_index(controller).await.map_or_else(|_| "another".into(), |l| l.name);
-        let hint = match control.bonds.contains_key(&of) {
+        let of = world.netlink.link_by_index(controller).await.map_or_else(|_| "another".into(), |l| l.name);
+        let hint = match world.bonds.contains_key(&of) {
             true => format!("linkbraid member del {of} {name}"),
             false => format!("ip link set {name} nomaster"),
         };
         return Err(refuse(format!("it is already in '{of}'")).hint(hint));
     }
-    if control.bonds.contains_key(name) || matches!(link.kind.as_deref(), Some("bridge" | "bond" | "team")) {
+    if world.bonds.contains_key(name) || matches!(link.kind.as_deref(), Some("bridge" | "bond" | "team")) {
         let kind = link.kind.as_deref().unwrap_or("bond");
         return Err(refuse(format!("it is itself a {kind}")).hint(format!("ip -d link show {name}")));
     }
-    let default = control
+    let default = world
         .netlink
         .carries_default_route(link.index)
         .await
@@ -136,23 +135,23 @@ pub(crate) async fn enslave(
 }
 
 /// `member add`: in the bond, but without traffic until a peer answers through it.
-pub(crate) async fn add(control: &mut Control, add: MemberAdd) -> Result<Pending, Error> {
+pub(crate) async fn add(world: &mut World, add: MemberAdd) -> Result<Pending, Error> {
     let command = format!("linkbraid member add {} {}", add.bond, add.interface);
-    let link = check(control, &add.bond, &add.interface, add.move_address, &command).await?;
+    let link = check(world, &add.bond, &add.interface, add.move_address, &command).await?;
     check_weight(&add.bond, &add.interface, Some(add.weight))?;
-    let mut bond = control.bonds.remove(&add.bond).ok_or_else(|| control.no_bond(&add.bond))?;
-    let result = join(control, &mut bond, &add, &link).await;
+    let mut bond = world.bonds.remove(&add.bond).ok_or_else(|| world.no_bond(&add.bond))?;
+    let result = join(world, &mut bond, &add, &link).await;
     let joined = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
     let warning = joined.and_then(|member| lease_warning(&add.bond, &member.before));
     let member = bond.members.iter().find(|member| member.ifindex == link.index);
-    let pending = member.map(|member| Pending::join(&bond, member, control.clock.now(), add.force));
-    control.bonds.insert(add.bond.clone(), bond);
+    let pending = member.map(|member| Pending::join(&bond, member, world.clock.now(), add.force));
+    world.bonds.insert(add.bond.clone(), bond);
     result?;
     let gone = || Error::new(&add.bond, format!("cannot add member '{}'", add.interface), "it is gone again");
     Ok(pending.ok_or_else(gone)?.warn(warning))
 }
 
-async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &LinkInfo) -> Result<(), Error> {
+async fn join(world: &mut World, bond: &mut Bond, add: &MemberAdd, link: &LinkInfo) -> Result<(), Error> {
     let what = format!("cannot add member '{}'", add.interface);
     let class = match &add.class {
         Some(name) => bond.class_number(name).ok_or_else(|| class::no_class(bond, name))?,
@@ -167,7 +166,7 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
         return Err(Error::new(&add.bond, what, cause)
             .hint(format!("ip link set {} address 02:00:00:00:00:01", add.interface)));
     }
-    let before = control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
+    let before = world.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
     bond.saved.members.push(SavedMember {
         slot,
         weight: add.weight,
@@ -177,30 +176,30 @@ async fn join(control: &mut Control, bond: &mut Bond, add: &MemberAdd, link: &Li
         applied: false,
         before,
     });
-    if let Err(error) = control.state.write(&bond.saved) {
+    if let Err(error) = world.state.write(&bond.saved) {
         bond.saved.members.pop();
         return Err(error);
     }
     let joined = async {
-        enslave(&control.netlink, bond, link, true).await?;
+        enslave(&world.netlink, bond, link, true).await?;
         // A bond that had lost its last member has the MAC of nobody.
-        keep_mac(&control.netlink, bond).await
+        keep_mac(&world.netlink, bond).await
     };
     let outcome = match joined.await {
-        Ok(()) => settle(control, bond).await,
+        Ok(()) => settle(world, bond).await,
         Err(error) => Err(error),
     };
     if let Err(error) = outcome {
-        release(control, bond, link.index, Addresses::GoBack).await?;
-        settle(control, bond).await?;
+        release(world, bond, link.index, Addresses::GoBack).await?;
+        settle(world, bond).await?;
         return Err(error);
     }
     Ok(())
 }
 
 /// A member that joined is in from now on.
-pub(crate) async fn admit(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
+pub(crate) async fn admit(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
     for member in bond.members.iter_mut().filter(|member| member.ifindex == ifindex) {
         member.joining = false;
     }
@@ -211,20 +210,20 @@ pub(crate) async fn admit(control: &mut Control, name: &str, ifindex: u32) -> Re
             own.has_members = true;
         }
     }
-    let settled = settle(control, &mut bond).await;
-    bond.announce(&mut control.sender, control.clock);
-    let saved = control.state.write(&bond.saved);
-    control.bonds.insert(name.to_owned(), bond);
+    let settled = settle(world, &mut bond).await;
+    bond.announce(&mut world.sender, world.clock);
+    let saved = world.state.write(&bond.saved);
+    world.bonds.insert(name.to_owned(), bond);
     settled.and(saved)
 }
 
 /// After the members changed: protocol, tables, stripe.
-pub(crate) async fn settle(control: &mut Control, bond: &mut Bond) -> Result<(), Error> {
-    bond.tell_members(control.clock);
-    bond.read_addresses(&control.netlink, control.clock).await?;
-    bond.act(&mut control.sender, control.clock);
-    bond.write_tables(control.clock)?;
-    bond.write_stripe(&control.netlink).await
+pub(crate) async fn settle(world: &mut World, bond: &mut Bond) -> Result<(), Error> {
+    bond.tell_members(world.clock);
+    bond.read_addresses(&world.netlink, world.clock).await?;
+    bond.act(&mut world.sender, world.clock);
+    bond.write_tables(world.clock)?;
+    bond.write_stripe(&world.netlink).await
 }
 
 /// What the user should know of the addresses that a member brings.
@@ -253,15 +252,15 @@ pub(crate) async fn keep_mac(netlink: &Netlink, bond: &mut Bond) -> Result<(), E
 }
 
 /// `member set`
-pub(crate) async fn set(control: &mut Control, set: &MemberSet) -> Result<Vec<String>, Error> {
+pub(crate) async fn set(world: &mut World, set: &MemberSet) -> Result<Vec<String>, Error> {
     check_weight(&set.bond, &set.interface, set.weight)?;
-    let mut bond = control.bonds.remove(&set.bond).ok_or_else(|| control.no_bond(&set.bond))?;
-    let result = reweigh(control, &mut bond, set).await;
-    control.bonds.insert(set.bond.clone(), bond);
+    let mut bond = world.bonds.remove(&set.bond).ok_or_else(|| world.no_bond(&set.bond))?;
+    let result = reweigh(world, &mut bond, set).await;
+    world.bonds.insert(set.bond.clone(), bond);
     result.map(|()| Vec::new())
 }
 
-async fn reweigh(control: &mut Control, bond: &mut Bond, set: &MemberSet) -> Result<(), Error> {
+async fn reweigh(world: &mut World, bond: &mut Bond, set: &MemberSet) -> Result<(), Error> {
     let slot = find(bond, &set.interface)?.slot;
     if let Some(weight) = set.weight {
         for member in bond.members.iter_mut().filter(|member| member.slot == slot) {
@@ -271,8 +270,8 @@ async fn reweigh(control: &mut Control, bond: &mut Bond, set: &MemberSet) -> Res
             member.weight = weight;
         }
     }
-    settle(control, bond).await?;
-    control.state.write(&bond.saved)
+    settle(world, bond).await?;
+    world.state.write(&bond.saved)
 }
 
 pub(crate) fn find<'b>(bond: &'b Bond, name: &str) -> Result<&'b Member, Error> {

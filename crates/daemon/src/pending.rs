@@ -2,10 +2,10 @@
 
 use crate::{
     bond::{Bond, Member},
-    control::Control,
     fabric::Ticket,
     member,
     state::SavedBond,
+    world::World,
 };
 use linkbraid_api::{Error, Reply};
 use linkbraid_proto::{Time, inspector::Timing};
@@ -141,10 +141,10 @@ impl Queue {
 }
 
 /// Looks at every request under way and ends those that are done.
-pub(crate) async fn advance(control: &mut Control) {
+pub(crate) async fn advance(queue: &mut Queue, world: &mut World) {
     let mut rest = Vec::new();
-    for (mut pending, answer) in std::mem::take(&mut control.pending.0) {
-        match look(control, &mut pending).await {
+    for (mut pending, answer) in std::mem::take(&mut queue.0) {
+        match look(world, &mut pending).await {
             None => rest.push((pending, answer)),
             Some(result) => {
                 let reply = result.map_or_else(Reply::Error, |warnings| Reply::Done { warnings });
@@ -153,17 +153,17 @@ pub(crate) async fn advance(control: &mut Control) {
             }
         }
     }
-    control.pending.0.append(&mut rest);
+    queue.0 = rest;
 }
 
 /// One request: its end, if this is it.
-async fn look(control: &mut Control, pending: &mut Pending) -> Option<Result<Vec<String>, Error>> {
-    let now = control.clock.now();
+async fn look(world: &mut World, pending: &mut Pending) -> Option<Result<Vec<String>, Error>> {
+    let now = world.clock.now();
     let failed = match pending.wait {
         Wait::Join { .. } => format!("cannot add member '{}'", pending.name),
         Wait::Leave { .. } => format!("cannot remove member '{}'", pending.name),
     };
-    let bond = control.bonds.get(&pending.bond);
+    let bond = world.bonds.get(&pending.bond);
     let member = bond.and_then(|bond| bond.members.iter().find(|member| member.ifindex == pending.ifindex));
     let (Some(bond), Some(member)) = (bond, member) else {
         return Some(match pending.wait {
@@ -185,7 +185,7 @@ async fn look(control: &mut Control, pending: &mut Pending) -> Option<Result<Vec
             let alone = *alone && !bond.has_witness(pending.slot);
             if bond.is_proven(pending.slot) || (member.alive && alone) {
                 // Nobody to try it with: plain hosts are all there is, or nobody at all.
-                return Some(member::admit(control, &pending.bond, pending.ifindex).await.map(|()| lines));
+                return Some(member::admit(world, &pending.bond, pending.ifindex).await.map(|()| lines));
             }
             if !over {
                 *warnings = lines;
@@ -196,14 +196,14 @@ async fn look(control: &mut Control, pending: &mut Pending) -> Option<Result<Vec
                     "{}: '{}' has no carrier yet and carries no traffic",
                     pending.bond, pending.name
                 ));
-                return Some(member::admit(control, &pending.bond, pending.ifindex).await.map(|()| lines));
+                return Some(member::admit(world, &pending.bond, pending.ifindex).await.map(|()| lines));
             }
             if *force {
                 lines.push(format!(
                     "{}: no peer answers through '{}', which was added all the same; plain hosts that only it reaches are reached, and others are not through it",
                     pending.bond, pending.name
                 ));
-                return Some(member::admit(control, &pending.bond, pending.ifindex).await.map(|()| lines));
+                return Some(member::admit(world, &pending.bond, pending.ifindex).await.map(|()| lines));
             }
             let is_cut_short = pending.until == pending.started + JOIN_TIMEOUT_MAX;
             let cause = match is_cut_short && patience > JOIN_TIMEOUT {
@@ -212,7 +212,7 @@ async fn look(control: &mut Control, pending: &mut Pending) -> Option<Result<Vec
             };
             let error = Error::new(&pending.bond, failed, cause)
                 .hint(format!("linkbraid member add {} {} --force", pending.bond, pending.name));
-            if let Err(error) = member::withdraw(control, &pending.bond, pending.ifindex).await {
+            if let Err(error) = member::withdraw(world, &pending.bond, pending.ifindex).await {
                 return Some(Err(error));
             }
             Some(Err(error))
@@ -225,7 +225,7 @@ async fn look(control: &mut Control, pending: &mut Pending) -> Option<Result<Vec
             if now.since(*quiet_since) < QUIET && !over {
                 return None;
             }
-            Some(member::detach(control, &pending.bond, pending.ifindex).await.map(|()| Vec::new()))
+            Some(member::detach(world, &pending.bond, pending.ifindex).await.map(|()| Vec::new()))
         }
     }
 }

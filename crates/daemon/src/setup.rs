@@ -3,11 +3,11 @@
 use crate::{
     bond::Bond,
     class,
-    control::Control,
     error::About as _,
     group::Groups,
     identity, member,
     state::{SavedBond, SavedMember, boot_id},
+    world::World,
 };
 use linkbraid_api::{
     BondAdd, Error, InspectorSet, Policy, Weight,
@@ -40,20 +40,20 @@ pub(crate) const INSPECTOR: InspectorSet = InspectorSet {
 };
 
 /// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
-async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
+async fn check(world: &World, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
     check_name(&add.name, "cannot add the bond", "linkbraid bond add bond0 --member eth1,eth2")?;
     check_inspector(&add.name, &add.inspector)?;
     check_policy(&add.name, Some(add.policy))?;
     let what = "cannot add the bond";
-    if control.bonds.contains_key(&add.name) {
+    if world.bonds.contains_key(&add.name) {
         return Err(Error::new(&add.name, what, "a bond of this name is there already")
             .hint(format!("linkbraid show {}", add.name)));
     }
-    if control.state.read_all().iter().any(|saved| saved.name == add.name) {
+    if world.state.read_all().iter().any(|saved| saved.name == add.name) {
         return Err(Error::new(&add.name, what, "an earlier bond of this name has not been put back whole")
             .hint(format!("linkbraid bond del {}", add.name)));
     }
-    if let Ok(link) = control.netlink.link(&add.name).await {
+    if let Ok(link) = world.netlink.link(&add.name).await {
         let cause = format!("an interface of this name exists (a {})", link.kind.as_deref().unwrap_or("NIC"));
         return Err(Error::new(&add.name, what, cause).hint(format!("ip -d link show {}", add.name)));
     }
@@ -68,7 +68,7 @@ async fn check(control: &Control, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32),
     let command = format!("linkbraid bond add {} --member {}", add.name, add.members.join(","));
     let mut links: Vec<LinkInfo> = Vec::new();
     for name in &add.members {
-        let link = member::check(control, &add.name, name, add.move_address, &command).await?;
+        let link = member::check(world, &add.name, name, add.move_address, &command).await?;
         if links.iter().any(|other| other.index == link.index) {
             let mut once: Vec<&str> = Vec::new();
             for name in &add.members {
@@ -198,14 +198,14 @@ pub(crate) fn cidrs(name: &str, texts: &[String]) -> Result<Vec<(IpAddr, u8)>, E
 }
 
 /// Adds a bond; on failure the machine is as it was.
-pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<String>, Error> {
-    let (links, mtu) = check(control, &add).await?;
+pub(crate) async fn add(world: &mut World, add: BondAdd) -> Result<Vec<String>, Error> {
+    let (links, mtu) = check(world, &add).await?;
     let (classes, class_of) = class::of_bond_add(&add)?;
     let mut warnings = Vec::new();
     let mut members = Vec::new();
     for (slot, link) in links.iter().enumerate() {
         let before =
-            control.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
+            world.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
         members.push(SavedMember {
             slot: slot as u8,
             weight: Weight::Auto,
@@ -231,7 +231,7 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         up_delay_ms: UP_DELAY_MS,
         host_id: identity::new_host_id()?,
         boot_id: boot_id(),
-        pins: pins_for(control, &add.name),
+        pins: pins_for(world, &add.name),
         members,
         classes,
         latency: false,
@@ -246,24 +246,24 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
         let removed = groups.remove_all(&class::class_group(&saved.pins));
         removed.about(&add.name, "cannot remove old control groups")?;
     }
-    control.state.write(&saved)?;
-    match build(control, &mut saved, &links, &mut warnings).await {
+    world.state.write(&saved)?;
+    match build(world, &mut saved, &links, &mut warnings).await {
         Ok(mut bond) => {
             bond.saved.complete = true;
-            if let Err(error) = control.state.write(&bond.saved) {
+            if let Err(error) = world.state.write(&bond.saved) {
                 unload(bond);
-                undo(control, &saved).await;
+                undo(world, &saved).await;
                 return Err(error);
             }
-            bond.announce(&mut control.sender, control.clock);
+            bond.announce(&mut world.sender, world.clock);
             bond.history.bond(Some("up"), "added", format!("added with {}", add.members.join(", ")));
             warnings.extend(class::first_warnings(&bond));
-            control.bonds.insert(add.name, bond);
+            world.bonds.insert(add.name, bond);
             Ok(warnings)
         }
         Err(error) => {
             tracing::warn!(%error, "bond not added, undoing");
-            undo(control, &saved).await;
+            undo(world, &saved).await;
             Err(error)
         }
     }
@@ -271,25 +271,25 @@ pub(crate) async fn add(control: &mut Control, add: BondAdd) -> Result<Vec<Strin
 
 /// Where a new bond is pinned: under its name, or beside the pins of one that had this name until somebody renamed its
 /// interface.
-fn pins_for(control: &Control, name: &str) -> PathBuf {
-    let taken: HashSet<PathBuf> = control.state.read_all().into_iter().map(|saved| saved.pins).collect();
-    let mut pins = control.pins.join(name);
+fn pins_for(world: &World, name: &str) -> PathBuf {
+    let taken: HashSet<PathBuf> = world.state.read_all().into_iter().map(|saved| saved.pins).collect();
+    let mut pins = world.pins.join(name);
     let mut number = 1;
     while taken.contains(&pins) {
         number += 1;
-        pins = control.pins.join(format!("{name}_{number}"));
+        pins = world.pins.join(format!("{name}_{number}"));
     }
     pins
 }
 
 async fn build(
-    control: &mut Control,
+    world: &mut World,
     saved: &mut SavedBond,
     links: &[LinkInfo],
     warnings: &mut Vec<String>,
 ) -> Result<Bond, Error> {
     let name = saved.name.clone();
-    let netlink = &control.netlink;
+    let netlink = &world.netlink;
     let ifindex = netlink.create_bridge(&name, links[0].mac, saved.mtu).await.map_err(|error| match error
         .kind
     {
@@ -298,21 +298,21 @@ async fn build(
         _ => Error::new(&name, "cannot create the bond", error.cause()),
     })?;
     saved.ifindex = Some(ifindex);
-    control.state.write(saved)?;
+    world.state.write(saved)?;
     let mut bond = Bond::new(
         saved.clone(),
         ifindex,
         links[0].mac,
-        control.hook,
-        control.events.clone(),
-        control.feed.clone(),
+        world.hook,
+        world.events.clone(),
+        world.feed.clone(),
     )?;
     let outcome = async {
         for link in links {
             member::enslave(netlink, &mut bond, link, true).await?;
             // From the first member on, what the kernel sends by itself finds its way.
-            bond.tell_members(control.clock);
-            bond.write_tables(control.clock)?;
+            bond.tell_members(world.clock);
+            bond.write_tables(world.clock)?;
             // Now, not at the end: the kernel takes up to a second from here until IPv6 works on it.
             if bond.members.len() == 1 {
                 netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
@@ -325,7 +325,7 @@ async fn build(
                 .await
                 .about(&name, format!("cannot add address '{text}'"))?;
         }
-        start(control, &mut bond).await
+        start(world, &mut bond).await
     }
     .await;
     match outcome {
@@ -345,18 +345,18 @@ async fn build(
 }
 
 /// Starts the protocol and writes the first tables.
-pub(crate) async fn start(control: &Control, bond: &mut Bond) -> Result<(), Error> {
+pub(crate) async fn start(world: &World, bond: &mut Bond) -> Result<(), Error> {
     bond.make_groups();
-    bond.tell_members(control.clock);
-    bond.read_addresses(&control.netlink, control.clock).await?;
-    bond.write_tables(control.clock)?;
+    bond.tell_members(world.clock);
+    bond.read_addresses(&world.netlink, world.clock).await?;
+    bond.write_tables(world.clock)?;
     bond.write_rules()?;
     // Nobody loses a bond over what only measures it.
     if let Err(error) = bond.measure_latency(bond.saved.latency) {
         tracing::error!(%error, "latency is not measured");
     }
-    bond.write_stripe(&control.netlink).await?;
-    bond.arp_plus.handle(control.clock.now(), linkbraid_proto::arp_plus::Input::Start);
+    bond.write_stripe(&world.netlink).await?;
+    bond.arp_plus.handle(world.clock.now(), linkbraid_proto::arp_plus::Input::Start);
     Ok(())
 }
 
@@ -369,23 +369,23 @@ fn unload(bond: Bond) {
 }
 
 /// `bond del`
-pub(crate) async fn delete(control: &mut Control, name: &str) -> Result<Vec<String>, Error> {
-    let Some(mut bond) = control.bonds.remove(name) else {
+pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Vec<String>, Error> {
+    let Some(mut bond) = world.bonds.remove(name) else {
         // What an earlier attempt could not put back.
-        let left = control
+        let left = world
             .state
             .read_all()
             .into_iter()
-            .find(|saved| saved.name == name && saved.pins.parent() == Some(&control.pins));
-        let saved = left.ok_or_else(|| control.no_bond(name))?;
-        return end(control, saved).await.map(|()| Vec::new());
+            .find(|saved| saved.name == name && saved.pins.parent() == Some(&world.pins));
+        let saved = left.ok_or_else(|| world.no_bond(name))?;
+        return end(world, saved).await.map(|()| Vec::new());
     };
-    bond.arp_plus.handle(control.clock.now(), linkbraid_proto::arp_plus::Input::Stop);
+    bond.arp_plus.handle(world.clock.now(), linkbraid_proto::arp_plus::Input::Stop);
     bond.history.bond(None, "deleted", "deleted; its members are as they were");
-    bond.act(&mut control.sender, control.clock);
+    bond.act(&mut world.sender, world.clock);
     let saved = bond.saved.clone();
     unload(bond);
-    end(control, saved).await.map(|()| Vec::new())
+    end(world, saved).await.map(|()| Vec::new())
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use super::wanted::{Current, Held, Made, MadeOfBond, MadeOfFabric};
 use crate::{
     bond::Bond,
-    control::Control,
     fabric::{Fabric, read_addresses},
     setup,
+    world::World,
 };
 use linkbraid_api::{
     Error, FabricAdd, InspectorSet, Request,
@@ -18,35 +18,31 @@ use std::net::IpAddr;
 ///
 /// # Errors
 /// The kernel does not tell a bond's addresses.
-pub(super) async fn current(control: &mut Control) -> Result<Current, Error> {
-    let (netlink, clock) = (&control.netlink, control.clock);
-    for bond in control.bonds.values_mut() {
+pub(super) async fn current(world: &mut World) -> Result<Current, Error> {
+    let (netlink, clock) = (&world.netlink, world.clock);
+    for bond in world.bonds.values_mut() {
         // The kernel may have told of changes that the loop has not come to yet.
         bond.read_addresses(netlink, clock).await?;
     }
-    for fabric in control.fabrics.values_mut() {
+    for fabric in world.fabrics.values_mut() {
         read_addresses(netlink, fabric).await;
     }
-    let bonds = control.bonds.iter().map(|(name, bond)| (name.clone(), of_bond(bond))).collect();
+    let bonds = world.bonds.iter().map(|(name, bond)| (name.clone(), of_bond(bond))).collect();
     let is_member = |fabric: &Fabric| {
-        let mut members = control.bonds.values().flat_map(|bond| &bond.members);
+        let mut members = world.bonds.values().flat_map(|bond| &bond.members);
         members.any(|member| member.ifindex == fabric.saved.ifindex)
     };
     let of_fabric = |fabric: &Fabric| of_fabric(fabric, is_member(fabric));
-    let fabrics = control.fabrics.iter().map(|(name, fabric)| (name.clone(), of_fabric(fabric))).collect();
+    let fabrics = world.fabrics.iter().map(|(name, fabric)| (name.clone(), of_fabric(fabric))).collect();
     let made = Made {
-        fabrics: control
-            .fabrics
-            .iter()
-            .map(|(name, fabric)| (name.clone(), made_of_fabric(fabric)))
-            .collect(),
-        bonds: control.bonds.iter().map(|(name, bond)| (name.clone(), made_of(bond))).collect(),
+        fabrics: world.fabrics.iter().map(|(name, fabric)| (name.clone(), made_of_fabric(fabric))).collect(),
+        bonds: world.bonds.iter().map(|(name, bond)| (name.clone(), made_of(bond))).collect(),
     };
-    let of_bonds = control.bonds.iter().map(|(name, bond)| {
+    let of_bonds = world.bonds.iter().map(|(name, bond)| {
         let all = bond.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}"));
         (name.clone(), all.collect())
     });
-    let of_fabrics = control.fabrics.iter().map(|(name, fabric)| (name.clone(), fabric.addresses.clone()));
+    let of_fabrics = world.fabrics.iter().map(|(name, fabric)| (name.clone(), fabric.addresses.clone()));
     let held = of_bonds.chain(of_fabrics).collect();
     Ok(Current { config: Config { fabrics, bonds }, made, held })
 }
@@ -131,54 +127,54 @@ fn made_of(bond: &Bond) -> MadeOfBond {
 
 /// Notes that a request that was carried out was one of `apply`. `before` is what there was, `held` the addresses that there were
 /// before all requests.
-pub(super) fn mark(control: &mut Control, request: &Request, before: &Config, held: &Held) {
+pub(super) fn mark(world: &mut World, request: &Request, before: &Config, held: &Held) {
     let others = |name: &str| held.get(name).map(Vec::as_slice).unwrap_or_default();
     let written = match request {
         Request::FabricAdd(add) => {
-            let Some(fabric) = control.fabrics.get_mut(&add.name) else { return };
+            let Some(fabric) = world.fabrics.get_mut(&add.name) else { return };
             fabric.saved.applied = true;
             fabric.saved.applied_addresses.clone_from(&fabric.saved.addresses);
-            control.state.write_fabric(&fabric.saved)
+            world.state.write_fabric(&fabric.saved)
         }
         Request::FabricSet(set) => {
-            let (Some(fabric), Some(addresses)) = (control.fabrics.get_mut(&set.name), &set.addresses) else {
+            let (Some(fabric), Some(addresses)) = (world.fabrics.get_mut(&set.name), &set.addresses) else {
                 return;
             };
             let had = before.fabrics.get(&set.name).map(|fabric| fabric.addresses.as_slice());
             let had = [had.unwrap_or_default(), others(&set.name)].concat();
             fabric.saved.applied_addresses = applied(&fabric.saved.applied_addresses, &had, addresses);
-            control.state.write_fabric(&fabric.saved)
+            world.state.write_fabric(&fabric.saved)
         }
         Request::BondAdd(add) => {
-            let Some(bond) = control.bonds.get_mut(&add.name) else { return };
+            let Some(bond) = world.bonds.get_mut(&add.name) else { return };
             bond.saved.applied = true;
             bond.saved.applied_addresses.clone_from(&add.addresses);
             bond.saved.members.iter_mut().for_each(|member| member.applied = true);
-            control.state.write(&bond.saved)
+            world.state.write(&bond.saved)
         }
         Request::MemberAdd(add) => {
-            let Some(bond) = control.bonds.get_mut(&add.bond) else { return };
+            let Some(bond) = world.bonds.get_mut(&add.bond) else { return };
             let Some(index) = bond.member(&add.interface).map(|member| member.ifindex) else { return };
             for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == index) {
                 member.applied = true;
             }
-            control.state.write(&bond.saved)
+            world.state.write(&bond.saved)
         }
         Request::ClassAdd(add) => {
-            let Some(bond) = control.bonds.get_mut(&add.bond) else { return };
+            let Some(bond) = world.bonds.get_mut(&add.bond) else { return };
             for class in bond.saved.classes.iter_mut().filter(|class| class.name == add.name) {
                 class.applied = true;
             }
-            control.state.write(&bond.saved)
+            world.state.write(&bond.saved)
         }
         Request::BondSet(set) => {
-            let (Some(bond), Some(addresses)) = (control.bonds.get_mut(&set.name), &set.addresses) else {
+            let (Some(bond), Some(addresses)) = (world.bonds.get_mut(&set.name), &set.addresses) else {
                 return;
             };
             let had = before.bonds.get(&set.name).map(|bond| bond.addresses.as_slice());
             let had = [had.unwrap_or_default(), others(&set.name)].concat();
             bond.saved.applied_addresses = applied(&bond.saved.applied_addresses, &had, addresses);
-            control.state.write(&bond.saved)
+            world.state.write(&bond.saved)
         }
         _ => Ok(()),
     };

@@ -4,8 +4,8 @@
 //! Not everything may be there yet. A bond is made of the members that are, after [`GRACE`] has passed in which the others may
 //! come; those that come later are added then. What fails is tried again, and the daemon goes on meanwhile.
 
-use super::{Job, Mode, current::current, plan::plan, wanted::wanted};
-use crate::control::Control;
+use super::{Applies, Job, Mode, current::current, plan::plan, wanted::wanted};
+use crate::world::World;
 use linkbraid_api::{
     Error,
     config::{BondConfig, Config, Document},
@@ -79,7 +79,7 @@ impl Start {
 }
 
 /// Reads the file that the daemon was started with. One that is bad or missing changes nothing.
-pub(crate) fn at_start(control: &mut Control, path: Option<&Path>) {
+pub(crate) fn at_start(applies: &mut Applies, world: &World, path: Option<&Path>) {
     let Some(path) = path else { return };
     let file = path.display().to_string();
     let text = match fs::read_to_string(path) {
@@ -93,9 +93,9 @@ pub(crate) fn at_start(control: &mut Control, path: Option<&Path>) {
         Ok(document) => document,
         Err(error) => return tracing::error!(%error, "not applied; all stays as it is"),
     };
-    let now = control.clock.now();
+    let now = world.clock.now();
     let names = document.config.fabrics.keys().chain(document.config.bonds.keys());
-    control.applies.start = Some(Start {
+    applies.start = Some(Start {
         open: names.cloned().collect(),
         absent: BTreeSet::new(),
         grace_until: now + GRACE,
@@ -111,9 +111,9 @@ pub(crate) fn at_start(control: &mut Control, path: Option<&Path>) {
 }
 
 /// Goes through the file if it is time.
-pub(super) async fn advance(control: &mut Control) {
-    let now = control.clock.now();
-    let Some(mut start) = control.applies.start.take() else { return };
+pub(super) async fn advance(applies: &mut Applies, world: &mut World) {
+    let now = world.clock.now();
+    let Some(mut start) = applies.start.take() else { return };
     match start.stage {
         Stage::Idle if start.next.is_some_and(|next| next <= now) => {
             start.stage = Stage::Fabrics;
@@ -121,20 +121,20 @@ pub(super) async fn advance(control: &mut Control) {
             for (name, fabric) in &start.document.config.fabrics {
                 if start.open.contains(name) {
                     let fabrics = [(name.clone(), fabric.clone())].into();
-                    push(control, &start, Config { fabrics, ..Config::default() });
+                    push(applies, &start, Config { fabrics, ..Config::default() });
                 }
             }
         }
         Stage::Fabrics => {
             start.stage = Stage::Bonds;
-            for (name, bond) in present(control, &mut start, now).await {
-                push(control, &start, Config { bonds: [(name, bond)].into(), ..Config::default() });
+            for (name, bond) in present(world, &mut start, now).await {
+                push(applies, &start, Config { bonds: [(name, bond)].into(), ..Config::default() });
             }
         }
         Stage::Bonds => {
             start.stage = Stage::Idle;
             start.begun = true;
-            look(control, &mut start, now).await;
+            look(world, &mut start, now).await;
             if start.open.is_empty() {
                 tracing::info!(file = %start.document.file, "all is as the file says");
                 return;
@@ -143,28 +143,28 @@ pub(super) async fn advance(control: &mut Control) {
         Stage::Idle => {}
     }
     // A user may have applied a file meanwhile only if this one had ended.
-    control.applies.start = Some(start);
+    applies.start = Some(start);
 }
 
 /// One bond or fabric has its turn: what is wrong with another one does not keep it back.
-fn push(control: &mut Control, start: &Start, config: Config) {
+fn push(applies: &mut Applies, start: &Start, config: Config) {
     let document = start.document.clone().saying(config);
-    control.applies.waiting.push_back(Job { document, mode: Mode::Start });
+    applies.waiting.push_back(Job { document, mode: Mode::Start });
 }
 
 /// One of them has come to its end.
-pub(super) fn done(control: &mut Control, errors: Vec<Error>) {
-    if let Some(start) = &mut control.applies.start {
+pub(super) fn done(applies: &mut Applies, errors: Vec<Error>) {
+    if let Some(start) = &mut applies.start {
         start.failed |= !errors.is_empty();
         errors.into_iter().for_each(|error| start.say(format!("{error}; tried again")));
     }
 }
 
 /// The bonds that can be made or changed now, of the members that are there.
-async fn present(control: &mut Control, start: &mut Start, now: Time) -> Vec<(String, BondConfig)> {
+async fn present(world: &mut World, start: &mut Start, now: Time) -> Vec<(String, BondConfig)> {
     start.absent.clear();
     start.came = false;
-    let links = match control.netlink.links().await {
+    let links = match world.netlink.links().await {
         Ok(links) => links,
         Err(error) => {
             tracing::error!(%error, "cannot read the interfaces");
@@ -179,7 +179,7 @@ async fn present(control: &mut Control, start: &mut Start, now: Time) -> Vec<(St
         let mut absent: Vec<String> = bond.members.iter().map(|member| member.interface.clone()).collect();
         absent.retain(|member| !is_there(member));
         let bond = without(bond, &absent);
-        let waits = !absent.is_empty() && !control.bonds.contains_key(&name) && now < start.grace_until;
+        let waits = !absent.is_empty() && !world.bonds.contains_key(&name) && now < start.grace_until;
         if !waits && !bond.members.is_empty() {
             bonds.push((name.clone(), bond));
         }
@@ -200,8 +200,8 @@ fn without(bond: &BondConfig, absent: &[String]) -> BondConfig {
 }
 
 /// Finds out what is still to be done.
-async fn look(control: &mut Control, start: &mut Start, now: Time) {
-    let Ok(has) = current(control).await else {
+async fn look(world: &mut World, start: &mut Start, now: Time) {
+    let Ok(has) = current(world).await else {
         start.next = Some(now + RETRY_MAX);
         return;
     };

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    control::Event,
     identity::{new_secret, new_seed},
+    world::Event,
 };
 use linkbraid_api::Error;
 use linkbraid_fabric::engine::{Control, ControlMessage, Counter};

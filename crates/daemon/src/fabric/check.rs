@@ -1,7 +1,7 @@
 //! What is refused before anything is touched.
 
 use super::saved::SavedFabric;
-use crate::{control::Control, setup};
+use crate::{setup, world::World};
 use linkbraid_api::{
     Error, FabricAdd, FabricSet,
     limits::{FABRIC_MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, QUEUES_MAX},
@@ -12,7 +12,7 @@ use linkbraid_wire::MacAddr;
 const WHAT: &str = "cannot add the fabric";
 
 /// Refuses what `fabric add` cannot do. The MAC that it asks for.
-pub(crate) async fn add(control: &Control, add: &FabricAdd) -> Result<Option<[u8; 6]>, Error> {
+pub(crate) async fn add(world: &World, add: &FabricAdd) -> Result<Option<[u8; 6]>, Error> {
     setup::check_name(&add.name, WHAT, "linkbraid fabric add --help")?;
     let name = &add.name;
     nodes(name, add.nodes)?;
@@ -32,19 +32,19 @@ pub(crate) async fn add(control: &Control, add: &FabricAdd) -> Result<Option<[u8
     }
     addresses(name, &add.addresses)?;
     let mac = add.mac.as_deref().map(|text| host_mac(name, text)).transpose()?;
-    if control.fabrics.contains_key(name) {
+    if world.fabrics.contains_key(name) {
         let cause = "a fabric of this name is there already";
         return Err(Error::new(name, WHAT, cause).hint(format!("linkbraid fabric show {name}")));
     }
-    if let Ok(link) = control.netlink.link(name).await {
+    if let Ok(link) = world.netlink.link(name).await {
         let cause = format!("an interface of this name exists (a {})", link.kind.as_deref().unwrap_or("NIC"));
         return Err(Error::new(name, WHAT, cause).hint(format!("ip -d link show {name}")));
     }
-    if let Some(words) = control.jobs.busy(name) {
+    if let Some(words) = world.jobs.busy(name) {
         return Err(Error::new(name, WHAT, words).hint("linkbraid fabric show"));
     }
     let taken = |other: &&SavedFabric| other.transport == add.transport && other.node == add.node;
-    if let Some(other) = all(control).find(taken) {
+    if let Some(other) = all(world).find(taken) {
         let cause = format!("'{}' is node {} of {} already", other.name, other.node, other.transport);
         return Err(Error::new(name, WHAT, cause).hint(format!("linkbraid fabric show {}", other.name)));
     }
@@ -54,8 +54,8 @@ pub(crate) async fn add(control: &Control, add: &FabricAdd) -> Result<Option<[u8
 }
 
 /// All that there are, come or go.
-fn all(control: &Control) -> impl Iterator<Item = &SavedFabric> {
-    control.fabrics.values().map(|fabric| &fabric.saved).chain(control.jobs.saved())
+fn all(world: &World) -> impl Iterator<Item = &SavedFabric> {
+    world.fabrics.values().map(|fabric| &fabric.saved).chain(world.jobs.saved())
 }
 
 /// The refusal of a transport. What it hints at is a whole command for the user.
@@ -130,8 +130,8 @@ fn host_mac(name: &str, text: &str) -> Result<[u8; 6], Error> {
 }
 
 /// Refuses the MAC of another fabric: both may meet in one bond.
-pub(super) fn mac(control: &Control, saved: &SavedFabric) -> Result<(), Error> {
-    let Some(other) = all(control).find(|other| other.mac == saved.mac) else { return Ok(()) };
+pub(super) fn mac(world: &World, saved: &SavedFabric) -> Result<(), Error> {
+    let Some(other) = all(world).find(|other| other.mac == saved.mac) else { return Ok(()) };
     let cause = format!("its MAC {} is that of '{}' too", MacAddr(saved.mac), other.name);
     Err(Error::new(&saved.name, WHAT, cause).hint(format!(
         "linkbraid fabric add {} --node {} --nodes {} --transport {} --mac 02:00:00:00:00:01",
@@ -140,9 +140,9 @@ pub(super) fn mac(control: &Control, saved: &SavedFabric) -> Result<(), Error> {
 }
 
 /// Refuses an interface that is a member of a bond: it is the bond's to change.
-pub(super) async fn is_free(control: &Control, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Ok(link) = control.netlink.link_by_index(ifindex).await else { return Ok(()) };
-    let of = control.bonds.values().find(|bond| Some(bond.ifindex) == link.controller);
+pub(super) async fn is_free(world: &World, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Ok(link) = world.netlink.link_by_index(ifindex).await else { return Ok(()) };
+    let of = world.bonds.values().find(|bond| Some(bond.ifindex) == link.controller);
     let Some(bond) = of.map(|bond| &bond.saved.name) else { return Ok(()) };
     let cause = format!("it is a member of bond '{bond}'");
     Err(Error::new(name, "cannot change the fabric", cause)

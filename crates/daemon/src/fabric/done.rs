@@ -8,7 +8,7 @@ use super::{
     node::Node,
     told,
 };
-use crate::{control::Control, error::About as _, history::History, setup::replace_addresses};
+use crate::{error::About as _, history::History, setup::replace_addresses, world::World};
 use linkbraid_api::Error;
 use std::time::Duration;
 use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
@@ -17,86 +17,85 @@ use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
 const STOP_MAX: Duration = Duration::from_secs(10);
 
 /// A thread is done.
-pub(crate) async fn done(control: &mut Control, done: Done) {
-    let Some(mut job) = control.jobs.take(done.ticket) else { return };
+pub(crate) async fn done(world: &mut World, done: Done) {
+    let Some(mut job) = world.jobs.take(done.ticket) else { return };
     let name = job.saved.name.clone();
     match std::mem::replace(&mut job.work, Work::Cancelled) {
         Work::End(reply) => job.tell(reply),
         Work::Cancelled => match done.output.joined(&name).0 {
-            Ok(place) => give_back(control, job, place, Ok(())),
+            Ok(place) => give_back(world, job, place, Ok(())),
             Err(_) => job.tell(Ok(())),
         },
         Work::Add => match done.output.joined(&name).0 {
-            Ok(place) => add(control, job, *place).await,
+            Ok(place) => add(world, job, *place).await,
             Err(error) => job.tell(Err(error)),
         },
         Work::Join(why) => {
             let (place, refused) = done.output.joined(&name);
-            let kept = join(control, done.ticket, why, place, refused.as_ref()).await;
+            let kept = join(world, done.ticket, why, place, refused.as_ref()).await;
             job.tell(refused.map_or(kept, Err));
         }
     }
 }
 
 /// Gives a place up; whoever waits hears of it when it is gone.
-fn give_back(control: &mut Control, mut job: Job, place: Box<Place>, reply: Result<(), Error>) {
+fn give_back(world: &mut World, mut job: Job, place: Box<Place>, reply: Result<(), Error>) {
     let answer = job.take_answer();
     let saved = place.saved.clone();
-    control.jobs.end(&saved, reply, answer, move || drop(place));
+    world.jobs.end(&saved, reply, answer, move || drop(place));
 }
 
 /// A new fabric has its place.
-async fn add(control: &mut Control, mut job: Job, place: Place) {
+async fn add(world: &mut World, mut job: Job, place: Place) {
     let mut saved = place.saved.clone();
     // Anybody could see it meanwhile.
-    match control.netlink.link_by_index(saved.ifindex).await.about(&saved.name, "cannot add the fabric") {
+    match world.netlink.link_by_index(saved.ifindex).await.about(&saved.name, "cannot add the fabric") {
         Ok(link) => follow(&mut saved, &link),
-        Err(error) => return give_back(control, job, Box::new(place), Err(error)),
+        Err(error) => return give_back(world, job, Box::new(place), Err(error)),
     }
     let interface = (saved.name.as_str(), saved.ifindex);
-    if let Err(error) = replace_addresses(&control.netlink, interface, &[], &saved.addresses, |_| false).await
-    {
-        return give_back(control, job, Box::new(place), Err(error));
+    if let Err(error) = replace_addresses(&world.netlink, interface, &[], &saved.addresses, |_| false).await {
+        return give_back(world, job, Box::new(place), Err(error));
     }
     let begun = Node::start(
         &saved,
         (place.tap, place.transports, place.short_cut),
-        control.clock,
-        control.events.clone(),
+        world.clock,
+        world.events.clone(),
     );
     let node = match begun {
         Ok(node) => node,
         Err(error) => return job.tell(Err(error)),
     };
     // From here on it stays, so it is on file before.
-    let kept = control.state.write_fabric(&saved).and_then(|()| node.finish_add());
+    let kept = world.state.write_fabric(&saved).and_then(|()| node.finish_add());
     if let Err(error) = kept {
-        let _ = control.state.remove_fabric(&saved.name);
+        let _ = world.state.remove_fabric(&saved.name);
         let answer = job.take_answer();
-        control.jobs.end(&saved, Err(error), answer, move || node.stop());
+        world.jobs.end(&saved, Err(error), answer, move || node.stop());
         return;
     }
-    let mut history = History::new(&saved.name, control.feed.clone());
+    let mut history = History::new(&saved.name, world.feed.clone());
     let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
     history.tell(told::fabric(&saved.name, "added", text));
     let off = node.heart().short_cut.as_ref().and_then(|short_cut| short_cut.off().map(str::to_owned));
     let warning = off.map(|cause| format!("{}: frames do not go by VXLAN: {cause}", saved.name));
     let mut fabric =
         Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node), ends: Ends::default() };
-    adopt::read_addresses(&control.netlink, &mut fabric).await;
-    control.fabrics.insert(fabric.saved.name.clone(), fabric);
+    adopt::read_addresses(&world.netlink, &mut fabric).await;
+    world.fabrics.insert(fabric.saved.name.clone(), fabric);
     job.warn(Ok(()), warning.into_iter().collect());
 }
 
 /// A fabric that is known has its place, or has none.
 async fn join(
-    control: &mut Control,
+    world: &mut World,
     ticket: Ticket,
     why: Why,
     place: Result<Box<Place>, Error>,
     refused: Option<&Error>,
 ) -> Result<(), Error> {
-    let mut fabrics = control.fabrics.values_mut();
+    let mut fabrics = world.fabrics.values_mut();
     let Some(fabric) = fabrics.find(|fabric| fabric.state.waits_for(ticket)) else { return Ok(()) };
     let name = fabric.saved.name.clone();
     let anew = matches!(why, Why::Anew(_));
@@ -105,7 +104,7 @@ async fn join(
         fabric.saved.poll = before.poll;
         if fabric.saved.mtu != before.mtu {
             fabric.saved.mtu = before.mtu;
-            if let Err(error) = control.netlink.set_mtu(ifindex, before.mtu).await {
+            if let Err(error) = world.netlink.set_mtu(ifindex, before.mtu).await {
                 tracing::warn!(fabric = %name, %error, "its MTU stays as it was to be");
             }
         }
@@ -113,7 +112,7 @@ async fn join(
     let begun = place.and_then(|place| {
         fabric.saved.nodes = place.saved.nodes;
         let Place { tap, transports, short_cut, .. } = *place;
-        Node::start(&fabric.saved, (tap, transports, short_cut), control.clock, control.events.clone())
+        Node::start(&fabric.saved, (tap, transports, short_cut), world.clock, world.events.clone())
     });
     let (reason, text) = match why {
         Why::Adopt => ("adopted", "taken over from an earlier daemon, with its interface".to_owned()),
@@ -134,29 +133,29 @@ async fn join(
                 let text = format!("{error}; tried again every second");
                 fabric.history.tell(told::fabric(&name, "failed", text));
             }
-            fabric.state = State::Waits { error, until: control.clock.now() + RETRY };
+            fabric.state = State::Waits { error, until: world.clock.now() + RETRY };
         }
     }
-    if anew { control.state.write_fabric(&fabric.saved) } else { Ok(()) }
+    if anew { world.state.write_fabric(&fabric.saved) } else { Ok(()) }
 }
 
 /// Ends all fabrics, all at once, and waits for that. The kernel keeps their interfaces; bonds with such a member hear of it
 /// while there is somebody to tell them.
-pub(crate) async fn stop_all(control: &mut Control, news: &mut UnboundedReceiver<Done>) {
+pub(crate) async fn stop_all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
     // Nobody waits any more for what is new, and half of it must not stay.
-    control.jobs.cancel_all();
-    for fabric in std::mem::take(&mut control.fabrics).into_values() {
+    world.jobs.cancel_all();
+    for fabric in std::mem::take(&mut world.fabrics).into_values() {
         if let State::Runs(node) = fabric.state {
-            control.jobs.end(&fabric.saved, Ok(()), None, move || node.stop());
+            world.jobs.end(&fabric.saved, Ok(()), None, move || node.stop());
         }
-        control.carrier(fabric.saved.ifindex, false);
+        world.carrier(fabric.saved.ifindex, false);
     }
-    control.act();
+    world.act();
     let ends = async {
-        while !control.jobs.is_empty()
+        while !world.jobs.is_empty()
             && let Some(news) = news.recv().await
         {
-            done(control, news).await;
+            done(world, news).await;
         }
     };
     if timeout(STOP_MAX, ends).await.is_err() {

@@ -6,7 +6,7 @@ use super::{
     saved::SavedFabric,
     told,
 };
-use crate::{control::Control, history::History};
+use crate::{history::History, world::World};
 use linkbraid_link::LinkInfo;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,30 +21,30 @@ pub(super) fn follow(saved: &mut SavedFabric, link: &LinkInfo) {
 }
 
 /// Somebody renamed the interface, or gave it another MTU or MAC.
-pub(crate) async fn link_changed(control: &mut Control, index: u32) {
-    let found = control.fabrics.values().find(|fabric| fabric.saved.ifindex == index);
+pub(crate) async fn link_changed(world: &mut World, index: u32) {
+    let found = world.fabrics.values().find(|fabric| fabric.saved.ifindex == index);
     let Some(name) = found.map(|fabric| fabric.saved.name.clone()) else { return };
     // What an event says may be over: it waited while the loop did something else.
-    let Ok(link) = control.netlink.link_by_index(index).await else { return };
+    let Ok(link) = world.netlink.link_by_index(index).await else { return };
     if link.name == name {
-        return take_over(control, &BTreeMap::from([(index, link)]));
+        return take_over(world, &BTreeMap::from([(index, link)]));
     }
     // Its new name may be that of another one in our list, whose own news is still to come.
-    let Some(links) = all(control).await else {
+    let Some(links) = all(world).await else {
         return tracing::error!(fabric = %name, "interfaces are renamed all the time, not followed");
     };
-    let indexes: Vec<u32> = control.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
+    let indexes: Vec<u32> = world.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
     for index in indexes.into_iter().filter(|index| !links.contains_key(index)) {
-        link_gone(control, index).await;
+        link_gone(world, index).await;
     }
-    take_over(control, &links);
+    take_over(world, &links);
 }
 
 /// The interfaces of all fabrics by index, as they were at one time.
-async fn all(control: &Control) -> Option<BTreeMap<u32, LinkInfo>> {
+async fn all(world: &World) -> Option<BTreeMap<u32, LinkInfo>> {
     for _ in 0..READS_MAX {
-        let links = control.netlink.links().await.ok()?;
-        let is_ours = |link: &LinkInfo| control.fabrics.values().any(|f| f.saved.ifindex == link.index);
+        let links = world.netlink.links().await.ok()?;
+        let is_ours = |link: &LinkInfo| world.fabrics.values().any(|f| f.saved.ifindex == link.index);
         let ours: BTreeMap<u32, LinkInfo> =
             links.into_iter().filter(is_ours).map(|link| (link.index, link)).collect();
         let names: BTreeSet<&String> = ours.values().map(|link| &link.name).collect();
@@ -56,22 +56,22 @@ async fn all(control: &Control) -> Option<BTreeMap<u32, LinkInfo>> {
 }
 
 /// Makes the fabrics of these interfaces what those are. No two have one name, and no other fabric has one of those names.
-fn take_over(control: &mut Control, links: &BTreeMap<u32, LinkInfo>) {
+fn take_over(world: &mut World, links: &BTreeMap<u32, LinkInfo>) {
     let mut changed = Vec::new();
-    for (name, mut fabric) in std::mem::take(&mut control.fabrics) {
+    for (name, mut fabric) in std::mem::take(&mut world.fabrics) {
         if let Some(link) = links.get(&fabric.saved.ifindex)
-            && changes(control, &mut fabric, link)
+            && changes(world, &mut fabric, link)
         {
             changed.push((name, fabric.saved.clone()));
         }
-        control.fabrics.insert(fabric.saved.name.clone(), fabric);
+        world.fabrics.insert(fabric.saved.name.clone(), fabric);
     }
     let (names, saved): (Vec<String>, Vec<SavedFabric>) = changed.into_iter().unzip();
-    write(control, saved.iter(), &names);
+    write(world, saved.iter(), &names);
 }
 
 /// Makes one what its interface is; whether that changes anything.
-fn changes(control: &Control, fabric: &mut Fabric, link: &LinkInfo) -> bool {
+fn changes(world: &World, fabric: &mut Fabric, link: &LinkInfo) -> bool {
     let before = fabric.saved.clone();
     follow(&mut fabric.saved, link);
     if fabric.saved == before {
@@ -79,11 +79,11 @@ fn changes(control: &Control, fabric: &mut Fabric, link: &LinkInfo) -> bool {
     }
     if fabric.saved.name != before.name {
         let text = format!("its interface was called '{}', and so was the fabric", before.name);
-        fabric.history = History::new(&link.name, control.feed.clone());
+        fabric.history = History::new(&link.name, world.feed.clone());
         fabric.history.tell(told::fabric(&link.name, "renamed", text));
     }
     if let State::Runs(node) = &fabric.state
-        && let Err(error) = node.set(&fabric.saved, control.clock.now())
+        && let Err(error) = node.set(&fabric.saved, world.clock.now())
     {
         tracing::warn!(%error, "the fabric does not follow its interface");
     }

@@ -10,7 +10,7 @@ use super::{
     tap_config,
     told::Told,
 };
-use crate::{clock::Clock, control::Event, identity::new_seed};
+use crate::{clock::Clock, identity::new_seed, world::Event};
 use linkbraid_api::{Error, Poll};
 use linkbraid_fabric::{
     Address, Join, Transport,

@@ -8,8 +8,8 @@ use super::{
     told::Told,
 };
 use crate::{
-    control::Event,
     state::{StateDir, boot_id},
+    world::Event,
 };
 use linkbraid_api::{EventKind, FabricSet, Poll};
 use linkbraid_fabric::Address;

@@ -4,10 +4,10 @@
 use super::{find, keep_mac, settle};
 use crate::{
     bond::{Bond, Member},
-    control::Control,
     error::About as _,
     pending::Pending,
     state::{SavedBond, SavedMember},
+    world::World,
 };
 use linkbraid_api::{Error, MemberDel};
 use linkbraid_link::{Address, Kind, Moved, Netlink, Route, Saved};
@@ -23,14 +23,14 @@ pub(super) enum Addresses {
 }
 
 /// `member del`: the peers are told, and the member leaves when nothing comes in over it any more.
-pub(crate) async fn delete(control: &mut Control, del: &MemberDel) -> Result<Pending, Error> {
-    let mut bond = control.bonds.remove(&del.bond).ok_or_else(|| control.no_bond(&del.bond))?;
-    let result = leave(control, &mut bond, del).await;
-    control.bonds.insert(del.bond.clone(), bond);
+pub(crate) async fn delete(world: &mut World, del: &MemberDel) -> Result<Pending, Error> {
+    let mut bond = world.bonds.remove(&del.bond).ok_or_else(|| world.no_bond(&del.bond))?;
+    let result = leave(world, &mut bond, del).await;
+    world.bonds.insert(del.bond.clone(), bond);
     result
 }
 
-async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Result<Pending, Error> {
+async fn leave(world: &mut World, bond: &mut Bond, del: &MemberDel) -> Result<Pending, Error> {
     let what = || format!("cannot remove member '{}'", del.interface);
     let member = find(bond, &del.interface)?.clone();
     if member.leaving {
@@ -59,7 +59,7 @@ async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Resul
     }
     // First of all: a daemon that dies on the way leaves a member that is half in and half out.
     set_leaving(&mut bond.saved, member.ifindex, true);
-    if let Err(error) = control.state.write(&bond.saved) {
+    if let Err(error) = world.state.write(&bond.saved) {
         set_leaving(&mut bond.saved, member.ifindex, false);
         return Err(error);
     }
@@ -67,13 +67,13 @@ async fn leave(control: &mut Control, bond: &mut Bond, del: &MemberDel) -> Resul
     for other in bond.members.iter_mut().filter(|other| other.slot == member.slot) {
         other.leaving = true;
     }
-    let kept = keep_mac(&control.netlink, bond).await;
-    let settled = settle(control, bond).await;
-    bond.announce(&mut control.sender, control.clock);
+    let kept = keep_mac(&world.netlink, bond).await;
+    let settled = settle(world, bond).await;
+    bond.announce(&mut world.sender, world.clock);
     if let Err(error) = kept.and(settled) {
         tracing::error!(%error, "the bond is behind");
     }
-    Ok(Pending::leave(bond, &member, control.clock.now()))
+    Ok(Pending::leave(bond, &member, world.clock.now()))
 }
 
 fn set_leaving(saved: &mut SavedBond, ifindex: u32, leaving: bool) {
@@ -83,47 +83,47 @@ fn set_leaving(saved: &mut SavedBond, ifindex: u32, leaving: bool) {
 }
 
 /// A member that has left the plans leaves the bond.
-pub(crate) async fn detach(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
+pub(crate) async fn detach(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
     let addresses = without(&bond.saved, ifindex);
     // Whatever failed: a member that is half in and half out could neither be added nor removed.
-    let released = release(control, &mut bond, ifindex, addresses).await;
-    let settled = settle(control, &mut bond).await;
-    control.bonds.insert(name.to_owned(), bond);
+    let released = release(world, &mut bond, ifindex, addresses).await;
+    let settled = settle(world, &mut bond).await;
+    world.bonds.insert(name.to_owned(), bond);
     released.and(settled)
 }
 
 /// Addresses that go back with a member that leaves, whoever stays: those that a fabric was given.
-fn given(control: &Control, ifindex: u32) -> Vec<String> {
-    let fabric = control.fabrics.values().find(|fabric| fabric.saved.ifindex == ifindex);
+fn given(world: &World, ifindex: u32) -> Vec<String> {
+    let fabric = world.fabrics.values().find(|fabric| fabric.saved.ifindex == ifindex);
     fabric.map(|fabric| fabric.saved.addresses.clone()).unwrap_or_default()
 }
 
 /// A member that joined is not wanted after all: everything as it was.
-pub(crate) async fn withdraw(control: &mut Control, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Some(mut bond) = control.bonds.remove(name) else { return Ok(()) };
-    let released = release(control, &mut bond, ifindex, Addresses::GoBack).await;
-    let settled = settle(control, &mut bond).await;
-    control.bonds.insert(name.to_owned(), bond);
+pub(crate) async fn withdraw(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
+    let released = release(world, &mut bond, ifindex, Addresses::GoBack).await;
+    let settled = settle(world, &mut bond).await;
+    world.bonds.insert(name.to_owned(), bond);
     released.and(settled)
 }
 
 /// A member that an earlier daemon was adding or removing when it died leaves the bond, as far as that can be. Once:
 /// what it is used for afterwards is none of the bond's business.
-pub(crate) async fn finish(control: &Control, saved: &mut SavedBond, ifindex: u32) {
+pub(crate) async fn finish(world: &World, saved: &mut SavedBond, ifindex: u32) {
     let Some(member) = saved.members.iter().find(|member| member.before.link.index == ifindex).cloned()
     else {
         return;
     };
     let name = member.before.link.name.clone();
-    let found = control.netlink.link_by_index(ifindex).await;
+    let found = world.netlink.link_by_index(ifindex).await;
     let is_taken = |other: u32| Some(other) != saved.ifindex;
     let lost = match &found {
         Ok(link) => link.controller.is_some_and(is_taken),
         Err(error) => error.kind == Kind::NoDevice,
     };
     let cleared = match saved.ifindex {
-        Some(bond) if !lost => leave_bridge(&control.netlink, bond, ifindex, &name).await,
+        Some(bond) if !lost => leave_bridge(&world.netlink, bond, ifindex, &name).await,
         _ => Ok(()),
     };
     let unpinned = linkbraid_dataplane::remove_member_pin(&saved.pins, ifindex)
@@ -134,7 +134,7 @@ pub(crate) async fn finish(control: &Control, saved: &mut SavedBond, ifindex: u3
     } else {
         let addresses = if member.joining { Addresses::GoBack } else { without(saved, ifindex) };
         saved.members.retain(|member| member.before.link.index != ifindex);
-        give_back(&control.netlink, saved, member.before, addresses, &given(control, ifindex)).await
+        give_back(&world.netlink, saved, member.before, addresses, &given(world, ifindex)).await
     };
     if let Err(error) = cleared.and(unpinned).and(back) {
         tracing::error!(%error, "not everything could be put back");
@@ -150,7 +150,7 @@ fn without(saved: &SavedBond, ifindex: u32) -> Addresses {
 
 /// Takes a member out of everything and puts it back as it was, except for addresses that the bond keeps.
 pub(super) async fn release(
-    control: &mut Control,
+    world: &mut World,
     bond: &mut Bond,
     ifindex: u32,
     addresses: Addresses,
@@ -162,11 +162,11 @@ pub(super) async fn release(
     let before = bond.saved.members.remove(at).before;
     let name = before.link.name.clone();
     // In this order: a port without its program hands the bond what another member takes in, too.
-    let cleared = leave_bridge(&control.netlink, bond.ifindex, ifindex, &name).await;
+    let cleared = leave_bridge(&world.netlink, bond.ifindex, ifindex, &name).await;
     let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
-    let given = given(control, ifindex);
-    let back = give_back(&control.netlink, &mut bond.saved, before, addresses, &given).await;
-    control.state.write(&bond.saved)?;
+    let given = given(world, ifindex);
+    let back = give_back(&world.netlink, &mut bond.saved, before, addresses, &given).await;
+    world.state.write(&bond.saved)?;
     cleared.and(detached).and(back)
 }
 

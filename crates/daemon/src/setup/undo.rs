@@ -1,6 +1,6 @@
 //! The machine as it was before a bond: at its end, or where it came to nothing.
 
-use crate::{class::class_group, control::Control, error::About as _, group::Groups, state::SavedBond};
+use crate::{class::class_group, error::About as _, group::Groups, state::SavedBond, world::World};
 use linkbraid_api::Error;
 use linkbraid_link::{Kind, LinkInfo, Netlink};
 use std::{collections::HashSet, fs};
@@ -18,21 +18,21 @@ pub(crate) async fn interface(
 }
 
 /// Puts everything back, as far as it can.
-pub(crate) async fn undo(control: &Control, saved: &SavedBond) {
-    if let Err(error) = end(control, saved.clone()).await {
+pub(crate) async fn undo(world: &World, saved: &SavedBond) {
+    if let Err(error) = end(world, saved.clone()).await {
         tracing::error!(%error, "not everything could be undone; 'bond del' tries again");
     }
 }
 
 /// Puts everything back; the record goes when nothing is left to do, and else tells what is.
-pub(super) async fn end(control: &Control, mut saved: SavedBond) -> Result<(), Error> {
-    let put_back = put_back(&control.netlink, &mut saved).await;
+pub(super) async fn end(world: &World, mut saved: SavedBond) -> Result<(), Error> {
+    let put_back = put_back(&world.netlink, &mut saved).await;
     if put_back.is_ok() {
-        return control.state.remove(&saved.name);
+        return world.state.remove(&saved.name);
     }
     // The next daemon must not take it for a whole bond.
     saved.complete = false;
-    let written = control.state.write(&saved);
+    let written = world.state.write(&saved);
     put_back.and(written)
 }
 

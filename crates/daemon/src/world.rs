@@ -1,0 +1,155 @@
+//! What the daemon knows: the bonds and fabrics of its network namespace, and what it reaches the machine by.
+
+use crate::{
+    bond::Bond,
+    clock::Clock,
+    fabric::{Fabric, Jobs, Told},
+    history::Feed,
+    state::StateDir,
+};
+use linkbraid_api::Error;
+use linkbraid_dataplane::HookChoice;
+use linkbraid_link::{ArpPlusSender, Neighbour, Netlink};
+use linkbraid_proto::Time;
+use std::{collections::BTreeMap, path::PathBuf};
+use tokio::sync::mpsc;
+
+/// What the tasks of the bonds send to the loop.
+pub(crate) enum Event {
+    /// An ARP+ frame came in.
+    Frame {
+        /// The bond.
+        ifindex: u32,
+        /// The member.
+        slot: u8,
+        /// Whole, with its Ethernet header.
+        frame: Vec<u8>,
+    },
+    /// A member has carrier, or has none any more.
+    Carrier {
+        /// The member.
+        ifindex: u32,
+        /// Whether it has.
+        carrier: bool,
+    },
+    /// The threads of a fabric tell something.
+    Fabric {
+        /// Which start of it.
+        start: u64,
+        /// What.
+        told: Told,
+    },
+    /// The neighbours of a bond, as they were asked for.
+    Neighbours {
+        /// The bond.
+        ifindex: u32,
+        /// All of them.
+        list: linkbraid_link::Result<Vec<Neighbour>>,
+    },
+}
+
+/// The bonds and the fabrics, and what they are made with.
+pub(crate) struct World {
+    pub netlink: Netlink,
+    pub sender: ArpPlusSender,
+    pub state: StateDir,
+    /// Where this namespace's bonds are pinned.
+    pub pins: PathBuf,
+    pub hook: HookChoice,
+    pub clock: Clock,
+    pub events: mpsc::Sender<Event>,
+    pub feed: Feed,
+    pub bonds: BTreeMap<String, Bond>,
+    pub fabrics: BTreeMap<String, Fabric>,
+    /// What threads do for fabrics.
+    pub jobs: Jobs,
+}
+
+impl World {
+    pub(crate) fn no_bond(&self, name: &str) -> Error {
+        let cause = match self.bonds.is_empty() {
+            true => "there are no bonds".to_owned(),
+            false => format!("the bonds are {}", self.bonds.keys().cloned().collect::<Vec<_>>().join(", ")),
+        };
+        Error::new(name, "no such bond", cause).hint("linkbraid show")
+    }
+
+    /// Whether it is a bond or a fabric.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        self.bonds.contains_key(name) || self.fabrics.contains_key(name)
+    }
+
+    /// Takes in what a task or a thread has to tell.
+    pub(crate) fn event(&mut self, event: Event) {
+        let now = self.clock.now();
+        match event {
+            Event::Frame { ifindex, slot, frame } => {
+                if let Some(bond) = self.bonds.values_mut().find(|bond| bond.ifindex == ifindex) {
+                    bond.frame(now, slot, &frame);
+                }
+            }
+            Event::Carrier { ifindex, carrier } => self.carrier(ifindex, carrier),
+            Event::Fabric { start, told } => {
+                for fabric in self.fabrics.values_mut() {
+                    fabric.told(now, start, told, &mut self.jobs, &mut self.sender);
+                }
+            }
+            Event::Neighbours { ifindex, list } => {
+                for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == ifindex) {
+                    if let Err(error) = bond.take_neighbours(list.clone(), self.clock) {
+                        tracing::error!(%error, "plain hosts are not known");
+                    }
+                }
+            }
+        }
+    }
+
+    /// The poll has seen a member's carrier come or go.
+    pub(crate) fn carrier(&mut self, ifindex: u32, carrier: bool) {
+        for bond in self.bonds.values_mut() {
+            let member = bond.members.iter_mut().find(|member| member.ifindex == ifindex);
+            if let Some(member) = member.filter(|member| member.polled != Some(carrier)) {
+                member.polled = Some(carrier);
+                bond.tell_members(self.clock);
+            }
+        }
+    }
+
+    /// Carries out what the protocols want.
+    pub(crate) fn act(&mut self) {
+        for bond in self.bonds.values_mut() {
+            bond.act(&mut self.sender, self.clock);
+        }
+    }
+
+    /// Lets the protocols know what time it is.
+    pub(crate) fn timeout(&mut self, now: Time) {
+        for bond in self.bonds.values_mut() {
+            bond.timeout(now);
+        }
+    }
+
+    /// Looks at what the data path counts, and at what it is to know of this machine.
+    pub(crate) fn look(&mut self) {
+        let fabrics: Vec<u32> = self.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
+        for bond in self.bonds.values_mut() {
+            let looked = bond.look_at_lanes(self.clock).and_then(|()| bond.hold(&fabrics));
+            // Control groups that rules name come and go with their services.
+            let looked = looked.and_then(|()| bond.write_rules());
+            if let Err(error) = looked.and_then(|()| bond.look_at_questions(self.clock)) {
+                tracing::error!(%error, "what the data path does is not known");
+            }
+        }
+    }
+
+    /// Forgets the peers of an earlier daemon that have not spoken.
+    pub(crate) fn drop_inherited(&mut self) {
+        for (name, bond) in &mut self.bonds {
+            // Peers for which there was no number get one now.
+            let dropped = bond.drop_inherited();
+            if let Err(error) = dropped.and_then(|()| bond.write_tables(self.clock)) {
+                tracing::error!(bond = %name, %error, "cannot forget peers");
+            }
+        }
+    }
+}
