@@ -1,15 +1,22 @@
 //! Compiles the BPF programs with clang, and turns what their headers share with this side into Rust: layouts and limits,
-//! and the reasons of `intf.h`.
+//! and the
+//! lists of reasons.
 
 use bindgen::callbacks::{DeriveInfo, ParseCallbacks, TypeKind};
 use libbpf_cargo::SkeletonBuilder;
-use std::{env, fmt::Write as _, fs, path::PathBuf};
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// Objects, each from a source of its own: the data path, the latency meter, and the short cut of a fabric.
 const OBJECTS: &[&str] = &["bond", "latency", "shortcut"];
 const INTERFACE: &str = "src/bpf/intf.h";
+const SHORTCUT: &str = "src/bpf/shortcut.h";
 /// Headers whose structs and limits are generated.
-const HEADERS: &[&str] = &[INTERFACE, "src/bpf/latency.h", "src/bpf/shortcut.h"];
+const HEADERS: &[&str] = &[INTERFACE, "src/bpf/latency.h", SHORTCUT];
 /// Structs of them that this side reads or writes, with all that they contain.
 const SHARED: &str = "lb_(config|member|mac_key|peer_mac|near_peer|answer|plan|rule|class|class_plans|count|lane_counts\
                       |member_counts|arp_plus_record|meter|latency|way_config|way_out|way_in|way_counts)";
@@ -26,8 +33,12 @@ fn main() {
             .expect("clang compiles the BPF programs (Debian packages clang and linux-libc-dev)");
     }
     layouts().write_to_file(out.join("layouts.rs")).expect("OUT_DIR is writable");
-    let header = fs::read_to_string(INTERFACE).expect("the interface header is there");
-    fs::write(out.join("reasons.rs"), reasons(&header)).expect("OUT_DIR is writable");
+    for header in [INTERFACE, SHORTCUT] {
+        let table =
+            out.join(Path::new(header).file_stem().expect("a file's name")).with_extension("reasons.rs");
+        let header = fs::read_to_string(header).expect("the header is there");
+        fs::write(table, reasons(&header)).expect("OUT_DIR is writable");
+    }
 }
 
 /// The shared structs and all limits, under their names in C.
@@ -35,7 +46,7 @@ fn layouts() -> bindgen::Bindings {
     bindgen::builder()
         .headers(HEADERS.iter().copied())
         .allowlist_type(SHARED)
-        .allowlist_type("lb_policy|lb_stage|lb_way_reason")
+        .allowlist_type("lb_policy|lb_stage|lb_reason|lb_way_reason")
         .allowlist_var("LB_.*")
         .prepend_enum_name(false)
         .blocklist_type("lb_mac")
@@ -70,24 +81,20 @@ fn multiarch() -> String {
     format!("{}-linux-gnu", env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets the architecture"))
 }
 
-/// The `X(number, NAME, "verdict", "sentence")` lines as a Rust array.
+/// The `X(number, NAME, VERDICT, "sentence")` lines as a Rust array. Of the verdict users see the first word.
 fn reasons(header: &str) -> String {
     let mut text = String::from("&[\n");
-    let mut rows = 0;
-    for line in header.lines().map(str::trim).filter(|line| line.starts_with("X(")) {
-        let row = line.trim_end_matches(['\\', ' ', '\t']).trim_start_matches("X(");
-        let mut parts = row.splitn(4, ", ");
-        let number = parts.next().expect("number");
-        let name = parts.next().expect("name").to_lowercase();
-        let verdict = parts.next().expect("verdict");
-        let sentence = parts.next().expect("sentence").trim_end_matches(')');
+    for row in header.lines().filter_map(|line| line.trim().strip_prefix("X(")) {
+        let row = row.trim_end_matches(['\\', ' ']).strip_suffix(')').expect("a whole row");
+        let [number, name, verdict, sentence] =
+            row.splitn(4, ", ").collect::<Vec<_>>().try_into().expect("four columns");
+        let (name, verdict) = (name.to_lowercase(), verdict.to_lowercase());
+        let verdict = verdict.split('_').next().unwrap_or_default();
         writeln!(
             text,
-            "Reason {{ number: {number}, name: \"{name}\", verdict: {verdict}, sentence: {sentence} }},"
+            "Reason {{ number: {number}, name: {name:?}, verdict: {verdict:?}, sentence: {sentence} }},"
         )
         .expect("a String takes all");
-        rows += 1;
     }
-    assert!(rows > 20, "the reasons of {INTERFACE} were not found");
     text + "]\n"
 }

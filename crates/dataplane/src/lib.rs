@@ -24,9 +24,9 @@ pub use intf::{
 };
 pub use latency::{CallHook, Latency, LatencyMeter, Stage};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, ProgramMut};
-pub use reason::{REASONS, Reason};
+pub use reason::{REASONS, Reason, WAY_REASONS};
 pub use ring::ArpPlusRing;
-pub use short_cut::{Early, EarlyAt, ShortCut, WAY_REASONS, WayCounts, WayEnds, WayIn, WayOut};
+pub use short_cut::{Early, EarlyAt, ShortCut, WayCounts, WayEnds, WayIn, WayOut};
 use std::{
     collections::HashMap,
     ffi::OsStr,

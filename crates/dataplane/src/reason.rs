@@ -1,4 +1,4 @@
-//! The numbered reasons of `bpf/intf.h`, as a table.
+//! The lists of reasons in `bpf/intf.h` and `bpf/shortcut.h`, as tables.
 
 /// Why a frame was sent, passed or dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,20 +13,27 @@ pub struct Reason {
     pub sentence: &'static str,
 }
 
-/// All reasons, by number; the first one is never counted.
-pub static REASONS: &[Reason] = include!(concat!(env!("OUT_DIR"), "/reasons.rs"));
+/// All reasons of a bond, by number; the first one is never counted.
+pub const REASONS: &[Reason] = include!(concat!(env!("OUT_DIR"), "/intf.reasons.rs"));
+
+/// Why frames did not go by the short cut of a fabric, or were dropped there, by number.
+pub const WAY_REASONS: &[Reason] = include!(concat!(env!("OUT_DIR"), "/shortcut.reasons.rs"));
 
 #[cfg(test)]
 mod tests {
-    use super::REASONS;
+    use super::{REASONS, WAY_REASONS};
+    use crate::intf::{LB_REASONS_END, LB_WAY_REASONS_END};
 
     #[test]
     fn numbers_are_dense_and_names_unique() {
-        for (i, reason) in REASONS.iter().enumerate() {
-            assert_eq!(reason.number as usize, i, "{}", reason.name);
-            assert!(["sent", "pass", "drop"].contains(&reason.verdict), "{}", reason.name);
-            assert!(!reason.sentence.is_empty());
-            assert_eq!(REASONS.iter().filter(|other| other.name == reason.name).count(), 1);
+        for (reasons, end) in [(REASONS, LB_REASONS_END), (WAY_REASONS, LB_WAY_REASONS_END)] {
+            assert_eq!(reasons.len(), end as usize, "the build script missed some");
+            for (i, reason) in reasons.iter().enumerate() {
+                assert_eq!(reason.number as usize, i, "{}", reason.name);
+                assert!(["sent", "pass", "drop"].contains(&reason.verdict), "{}", reason.name);
+                assert!(!reason.sentence.is_empty());
+                assert_eq!(reasons.iter().filter(|other| other.name == reason.name).count(), 1);
+            }
         }
     }
 }

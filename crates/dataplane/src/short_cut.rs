@@ -10,6 +10,7 @@ use crate::{
     hook::{Attachment, BareLink, Hook, Side, remove_bare},
     intf::{lb_way_config, lb_way_counts, lb_way_in, lb_way_out},
     load_patiently_with,
+    reason::WAY_REASONS,
 };
 use bytemuck::Pod;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder};
@@ -28,19 +29,6 @@ const OUT: &str = "lb_ways_out";
 const IN: &str = "lb_ways_in";
 const COUNTS: &str = "lb_way_counts";
 const REASONS: &str = "lb_way_reasons";
-
-/// Why frames did not go by the short cut, or were dropped there: name, whether dropped, a sentence. By the numbers of
-/// `enum lb_way_reason`, never changed.
-pub const WAY_REASONS: [(&str, bool, &str); 8] = [
-    ("long", false, "frames that went by the queues because the path takes less"),
-    ("refused", false, "frames that went by the queues because the kernel did not take their tag"),
-    ("drop_short", true, "what came to the VXLAN device and was no frame in VXLAN"),
-    ("drop_mac", true, "frames whose addresses are not those of another node and of this one"),
-    ("drop_tag", true, "frames of a node that is not up, or without the tag that it was given"),
-    ("drop_address", true, "frames that came from another address than their node's"),
-    ("drop_dead", true, "frames that came while no daemon ran"),
-    ("early", false, "frames received by VXLAN that were taken from their packets before IP and UDP"),
-];
 
 /// What a node's short cut stands between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

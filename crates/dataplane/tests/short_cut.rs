@@ -63,7 +63,7 @@ impl Rig {
         // In this order: what is received has its reason by then.
         let went = self.short_cut.counts(PEER_NODE).expect("reads");
         let counts = self.short_cut.reasons().expect("reads");
-        let met = WAY_REASONS.iter().zip(counts).map(|(reason, count)| (reason.0, count));
+        let met = WAY_REASONS.iter().zip(counts).map(|(reason, count)| (reason.name, count));
         (met.filter(|(_, count)| *count > 0).collect(), went)
     }
 

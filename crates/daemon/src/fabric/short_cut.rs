@@ -269,7 +269,10 @@ impl ShortCut {
             State::Off(_) => [0; WAY_REASONS.len()],
         };
         let counts = now.into_iter().zip(self.before.reasons).map(|(now, before)| now + before);
-        WAY_REASONS.into_iter().zip(counts).map(|((name, drops, text), count)| (name, drops, text, count))
+        WAY_REASONS
+            .iter()
+            .zip(counts)
+            .map(|(reason, count)| (reason.name, reason.verdict == "drop", reason.sentence, count))
     }
 
     /// Whether frames to a node go by it, and if not, or not all, why.

@@ -80,31 +80,18 @@ int lb_ingress(struct __sk_buff *skb)
 		reason = finer ? finer : reason;
 	}
 	count_reason(skb, reason);
-	switch (reason) {
-	case LB_RX_NOT_OURS:
-		return TC_ACT_UNSPEC;
-	case LB_RX_PEER:
-	case LB_RX_PLAIN:
-	case LB_RX_MULTICAST:
-	case LB_RX_GUEST:
-	case LB_RX_ACK_MASKED:
-	case LB_RX_ACK_LOST:
-	case LB_RX_ACK_OLD:
-	case LB_RX_ACK_DSACK:
-	case LB_RX_ACK_SHARE:
-	case LB_RX_ACK_WINDOW:
-	case LB_RX_ACK_LAST:
+	switch (verdict_of(reason)) {
+	case LB_PASS:
 		count_member(skb, slot, 0);
 		return TC_ACT_UNSPEC;
-	case LB_RX_MIRROR:
-		/* It arrives once more, as what it was before it was mirrored. */
+	case LB_PASS_UNCOUNTED:
+		return TC_ACT_UNSPEC;
+	case LB_PASS_AGAIN:
 		return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
-	case LB_RX_ACK_DAMPED:
-	case LB_RX_MIRROR_COPY:
+	case LB_DROP_COUNTED:
 		count_member(skb, slot, 0);
 		return TC_ACT_SHOT;
 	default:
-		/* Dropped, or handed to the daemon. */
 		return TC_ACT_SHOT;
 	}
 }

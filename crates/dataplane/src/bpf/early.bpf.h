@@ -179,10 +179,10 @@ int lb_way_early(struct __sk_buff *skb)
 	if (verified)
 		bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
 	if (bpf_skb_store_bytes(skb, 0, &frame, sizeof(frame), 0))
-		return count(LB_WAY_SHORT, TC_ACT_SHOT);
+		return count(LB_WAY_DROP_SHORT);
 	/* That of the NIC is none of the fabric's interface; IP's way to VXLAN forgets it, too. */
 	skb->queue_mapping = 0;
-	count(LB_WAY_EARLY, 0);
+	count(LB_WAY_EARLY);
 	counts->rx_frames++;
 	counts->rx_bytes += skb->len;
 	return bpf_redirect(way.tap, BPF_F_INGRESS);

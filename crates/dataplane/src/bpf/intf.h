@@ -60,61 +60,75 @@
 #define LB_NO_LANE 0xffffffff
 
 /*
- * Reasons. Never renumbered; a retired number stays "unused". X(number, NAME, verdict, sentence)
+ * What becomes of a frame. Users see the first word: sent, pass or drop.
  */
-#define LB_REASONS(X)                                                                                       \
-	X(0, UNUSED, "drop", "never counted")                                                              \
-	X(1, TX_PEER, "sent", "left over a lane of the peer's plan")                                       \
-	X(2, TX_PLAIN, "sent", "left for a plain host over any member")                                    \
-	X(3, TX_MULTICAST, "sent", "broadcast or multicast, left over the members in turn")                \
-	X(4, TX_REPORT, "sent", "IGMP or MLD report, left by the elected member")                          \
-	X(5, TX_GUEST, "sent", "source is not the bond's MAC: left by one member with its addresses kept") \
-	X(6, TX_MULTICAST_COPY, "sent", "further copy of a frame for a separate segment") \
-	X(7, TX_NO_LANE, "drop", "no live lane")                                                           \
-	X(8, TX_SHORT, "drop", "shorter than an Ethernet header")                                          \
-	X(9, TX_REWRITE, "drop", "the kernel refused to rewrite the MAC header")                           \
-	X(10, RX_PEER, "pass", "from a peer, MAC header put right")                                        \
-	X(11, RX_PLAIN, "pass", "from a plain host")                                                       \
-	X(12, RX_MULTICAST, "pass", "broadcast or multicast, first copy")                                  \
-	X(13, RX_GUEST, "pass", "for a guest behind the bond")                                             \
-	X(14, RX_NOT_OURS, "pass", "arrived on an interface that is not a member yet or any more")         \
-	X(15, RX_OWN, "drop", "one of our own frames, looped back by the switch")                          \
-	X(16, RX_COPY, "drop", "another copy of a broadcast or multicast")                                 \
-	X(17, RX_FLOODED, "drop", "flooded by the switch: for another member's MAC")                       \
-	X(18, RX_STRANGER, "drop", "flooded by the switch: for a MAC that is not ours")                    \
-	X(19, RX_SHORT, "drop", "shorter than an Ethernet header")                                         \
-	X(20, RX_ARP_PLUS, "pass", "ARP+, handed to the daemon")                                           \
-	X(21, RX_ARP_PLUS_LONG, "drop", "ARP+ frame longer than the limit")                                \
-	X(22, RX_ARP_PLUS_FULL, "drop", "ARP+ frame while the daemon's queue was full")                    \
-	X(23, RX_REWRITE, "drop", "the kernel refused to rewrite the MAC header")                          \
-	X(24, RX_ACK_DAMPED, "drop", "duplicate ACK about a hole that may be the lanes' doing")            \
-	X(25, RX_ACK_MASKED, "pass", "ACK that moves the window; its SACK blocks about a hole that may be the lanes' doing were taken out")      \
-	X(26, RX_ACK_LOST, "pass", "ACK that proves a loss: later data on the same lane arrived") \
-	X(27, RX_ACK_OLD, "pass", "ACK about a hole older than the lanes' skew")                 \
-	X(28, RX_ACK_DSACK, "pass", "ACK that reports a duplicate (DSACK)")                                \
-	X(29, RX_ACK_SHARE, "pass", "duplicate ACK let through: the share of a flow's damped ACKs is full") \
-	X(30, RX_ACK_WINDOW, "pass", "duplicate ACK that also has data, changes the window or echoes congestion") \
-	X(31, TX_PLAIN_SEGMENT, "sent", "left for a plain host over the members of its segment")           \
-	X(32, TX_PLAIN_UNKNOWN, "sent", "for a plain host that was not heard yet: a copy left in each segment") \
-	X(33, TX_ANSWER, "sent", "ARP or neighbour discovery for a plain host; names the member that it is to send to") \
-	X(34, TX_ASKED_ALL, "sent", "ARP or neighbour discovery for all; names the bond's MAC") \
-	X(35, RX_PROBED, "pass", "copy of a plain host's reply to an ARP probe, handed to the daemon") \
-	X(36, RX_PROBED_LOST, "drop", "such a copy that the daemon's queue did not take; the frame itself passed") \
-	X(37, TX_CLASS_BLOCKED, "drop", "no live lane of its class, which may not use those of all other traffic") \
-	X(38, TX_MIRROR, "sent", "mirrored: left over two lanes of the peer's plan; this is the first one") \
-	X(39, TX_MIRROR_COPY, "sent", "mirrored: its copy over the second lane") \
-	X(40, TX_MIRROR_ONCE, "sent", "not mirrored: too long for the trailer, of several segments, or no second lane") \
-	X(41, RX_MIRROR, "pass", "first copy of a mirrored frame, which is counted again as what was mirrored") \
-	X(42, RX_MIRROR_COPY, "drop", "second copy of a mirrored frame") \
-	X(43, RX_MIRROR_LATE, "drop", "mirrored frame, so late that nobody knows whether it is the second copy") \
-	X(44, RX_MIRROR_STRANGER, "drop", "mirrored frame of a host that is no peer") \
-	X(45, RX_MIRROR_BAD, "drop", "mirrored frame whose trailer makes no sense") \
-	X(46, RX_ACK_LAST, "pass", "ACK about a hole that may be the lanes' doing, with no other ACK to be expected soon")
+enum lb_verdict {
+	LB_SENT,           /* redirected to a member */
+	LB_PASS,           /* goes on to the bridge, and counts as received by its member */
+	LB_PASS_UNCOUNTED, /* goes on to the bridge */
+	LB_PASS_AGAIN,     /* arrives on its member once more, in another form */
+	LB_PASS_TO_DAEMON, /* the daemon has it, and nobody else gets it */
+	LB_DROP,
+	LB_DROP_COUNTED,   /* dropped, and counts as received by its member */
+};
+
+/*
+ * Reasons, each with the verdict that follows from it. Never renumbered; a retired number stays "unused". The build
+ * script reads these lines. X(number, NAME, VERDICT, "sentence")
+ */
+#define LB_REASONS(X) \
+	X(0, UNUSED, DROP, "never counted") \
+	X(1, TX_PEER, SENT, "left over a lane of the peer's plan") \
+	X(2, TX_PLAIN, SENT, "left for a plain host over any member") \
+	X(3, TX_MULTICAST, SENT, "broadcast or multicast, left over the members in turn") \
+	X(4, TX_REPORT, SENT, "IGMP or MLD report, left by the elected member") \
+	X(5, TX_GUEST, SENT, "source is not the bond's MAC: left by one member with its addresses kept") \
+	X(6, TX_MULTICAST_COPY, SENT, "further copy of a frame for a separate segment") \
+	X(7, TX_NO_LANE, DROP, "no live lane") \
+	X(8, TX_SHORT, DROP, "shorter than an Ethernet header") \
+	X(9, TX_REWRITE, DROP, "the kernel refused to rewrite the MAC header") \
+	X(10, RX_PEER, PASS, "from a peer, MAC header put right") \
+	X(11, RX_PLAIN, PASS, "from a plain host") \
+	X(12, RX_MULTICAST, PASS, "broadcast or multicast, first copy") \
+	X(13, RX_GUEST, PASS, "for a guest behind the bond") \
+	X(14, RX_NOT_OURS, PASS_UNCOUNTED, "arrived on an interface that is not a member yet or any more") \
+	X(15, RX_OWN, DROP, "one of our own frames, looped back by the switch") \
+	X(16, RX_COPY, DROP, "another copy of a broadcast or multicast") \
+	X(17, RX_FLOODED, DROP, "flooded by the switch: for another member's MAC") \
+	X(18, RX_STRANGER, DROP, "flooded by the switch: for a MAC that is not ours") \
+	X(19, RX_SHORT, DROP, "shorter than an Ethernet header") \
+	X(20, RX_ARP_PLUS, PASS_TO_DAEMON, "ARP+, handed to the daemon") \
+	X(21, RX_ARP_PLUS_LONG, DROP, "ARP+ frame longer than the limit") \
+	X(22, RX_ARP_PLUS_FULL, DROP, "ARP+ frame while the daemon's queue was full") \
+	X(23, RX_REWRITE, DROP, "the kernel refused to rewrite the MAC header") \
+	X(24, RX_ACK_DAMPED, DROP_COUNTED, "duplicate ACK about a hole that reordering between lanes can explain") \
+	X(25, RX_ACK_MASKED, PASS, "ACK that moves the window; its SACK blocks about a hole that reordering between lanes can explain were removed") \
+	X(26, RX_ACK_LOST, PASS, "ACK that proves a loss: later data on the same lane arrived") \
+	X(27, RX_ACK_OLD, PASS, "ACK about a hole older than reordering between lanes can explain") \
+	X(28, RX_ACK_DSACK, PASS, "ACK that reports a duplicate (DSACK)") \
+	X(29, RX_ACK_SHARE, PASS, "duplicate ACK let through: too many of the flow's ACKs were damped") \
+	X(30, RX_ACK_WINDOW, PASS, "duplicate ACK that also has data, changes the window or echoes congestion") \
+	X(31, TX_PLAIN_SEGMENT, SENT, "left for a plain host over the members of its segment") \
+	X(32, TX_PLAIN_UNKNOWN, SENT, "for a plain host not yet heard from: a copy left in each segment") \
+	X(33, TX_ANSWER, SENT, "ARP or neighbour discovery for one plain host; names the member that the host is to send to") \
+	X(34, TX_ASKED_ALL, SENT, "ARP or neighbour discovery for all; names the bond's MAC") \
+	X(35, RX_PROBED, PASS_TO_DAEMON, "copy of a plain host's reply to an ARP probe, handed to the daemon") \
+	X(36, RX_PROBED_LOST, DROP, "copy of a plain host's reply to an ARP probe while the daemon's queue was full; the reply itself passed") \
+	X(37, TX_CLASS_BLOCKED, DROP, "no live lane of its class, which may not fall back to the default class") \
+	X(38, TX_MIRROR, SENT, "mirrored: left over two lanes of the peer's plan; this is the first one") \
+	X(39, TX_MIRROR_COPY, SENT, "mirrored: its copy over the second lane") \
+	X(40, TX_MIRROR_ONCE, SENT, "not mirrored: too long for the trailer, of several segments, or no second lane") \
+	X(41, RX_MIRROR, PASS_AGAIN, "first copy of a mirrored frame; the frame in it is counted again under its own reason") \
+	X(42, RX_MIRROR_COPY, DROP_COUNTED, "second copy of a mirrored frame") \
+	X(43, RX_MIRROR_LATE, DROP, "mirrored frame too late to tell whether it is a second copy") \
+	X(44, RX_MIRROR_STRANGER, DROP, "mirrored frame from a host that is not a peer") \
+	X(45, RX_MIRROR_BAD, DROP, "mirrored frame with an invalid trailer") \
+	X(46, RX_ACK_LAST, PASS, "ACK about a hole that reordering between lanes can explain, let through because no further ACK is expected soon")
 
 #define LB_REASONS_MAX 64
 
 #define LB_REASON_ENUM(number, name, verdict, sentence) LB_##name = number,
-enum lb_reason { LB_REASONS(LB_REASON_ENUM) };
+enum lb_reason { LB_REASONS(LB_REASON_ENUM) LB_REASONS_END };
 #undef LB_REASON_ENUM
 
 enum lb_policy {

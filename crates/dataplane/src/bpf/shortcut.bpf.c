@@ -62,7 +62,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, LB_WAY_REASONS);
+	__uint(max_entries, LB_WAY_REASONS_END);
 	__type(key, __u32);
 	__type(value, __u64);
 } lb_way_reasons SEC(".maps");
@@ -75,14 +75,25 @@ struct {
 	__type(value, __u32);
 } lb_way_holder SEC(".maps");
 
-static __always_inline int count(enum lb_way_reason reason, int verdict)
+/* Counts a frame; the verdict of LB_WAY_REASONS. */
+static __always_inline int count(enum lb_way_reason reason)
 {
 	__u32 key = reason;
 	__u64 *counter = bpf_map_lookup_elem(&lb_way_reasons, &key);
 
 	if (counter)
 		++*counter;
-	return verdict;
+#define LB_PASS TC_ACT_UNSPEC
+#define LB_DROP TC_ACT_SHOT
+#define LB_WAY_REASON_VERDICT(number, name, verdict, sentence) \
+	case LB_WAY_##name: \
+		return LB_##verdict;
+	switch (reason) {
+		LB_WAY_REASONS(LB_WAY_REASON_VERDICT)
+	default:
+		return LB_DROP;
+	}
+#undef LB_WAY_REASON_VERDICT
 }
 
 static __always_inline int lives(void)
@@ -155,7 +166,7 @@ int lb_way_out(struct __sk_buff *skb)
 	if (!out || !lives())
 		return TC_ACT_UNSPEC;
 	if (longest(skb, out) > out->room)
-		return count(LB_WAY_LONG, TC_ACT_UNSPEC);
+		return count(LB_WAY_LONG);
 	key.tunnel_id = out->network;
 	key.tunnel_ttl = 64;
 	for (int i = 0; i < 4; i++) {
@@ -168,7 +179,7 @@ int lb_way_out(struct __sk_buff *skb)
 	if (bpf_skb_set_tunnel_key(skb, &key, sizeof(key),
 				   flags() | BPF_F_DONT_FRAGMENT | (way.v6 ? 0 : BPF_F_ZERO_CSUM_TX)) ||
 	    bpf_skb_set_tunnel_opt(skb, &metadata, sizeof(metadata)))
-		return count(LB_WAY_REFUSED, TC_ACT_UNSPEC);
+		return count(LB_WAY_REFUSED);
 	counts = bpf_map_lookup_elem(&lb_way_counts, &node);
 	if (counts) {
 		counts->tx_frames++;
@@ -189,28 +200,28 @@ int lb_way_in(struct __sk_buff *skb)
 	int probes;
 
 	if ((void *)(eth + 1) > (void *)(long)skb->data_end)
-		return count(LB_WAY_SHORT, TC_ACT_SHOT);
+		return count(LB_WAY_DROP_SHORT);
 	if (!lives())
-		return count(LB_WAY_DEAD, TC_ACT_SHOT);
+		return count(LB_WAY_DROP_DEAD);
 	//= docs/fabric.md#7.6
 	node = node_of(eth->h_source);
 	probes = is_zero(eth->h_dest);
 	if (node == LB_NODES_MAX || !(probes || is_own(eth->h_dest)))
-		return count(LB_WAY_MAC, TC_ACT_SHOT);
+		return count(LB_WAY_DROP_MAC);
 	if (bpf_skb_get_tunnel_key(skb, &key, sizeof(key), flags()))
-		return count(LB_WAY_SHORT, TC_ACT_SHOT);
+		return count(LB_WAY_DROP_SHORT);
 	in = bpf_map_lookup_elem(&lb_ways_in, &node);
 	/* Without a group there is no such option. */
 	if (!in || in->network != key.tunnel_id ||
 	    bpf_skb_get_tunnel_opt(skb, &metadata, sizeof(metadata)) < 0 || (__u16)metadata.gbp != in->group)
-		return count(LB_WAY_TAG, TC_ACT_SHOT);
+		return count(LB_WAY_DROP_TAG);
 	if (key.remote_ipv6[0] != in->remote[0] ||
 	    (way.v6 && (key.remote_ipv6[1] != in->remote[1] || key.remote_ipv6[2] != in->remote[2] ||
 			key.remote_ipv6[3] != in->remote[3])))
-		return count(LB_WAY_ADDRESS, TC_ACT_SHOT);
+		return count(LB_WAY_DROP_ADDRESS);
 	counts = bpf_map_lookup_elem(&lb_way_counts, &node);
 	if (!counts)
-		return count(LB_WAY_MAC, TC_ACT_SHOT);
+		return count(LB_WAY_DROP_MAC);
 	//= docs/fabric.md#7.7
 	if (probes) {
 		counts->probes++;

@@ -61,25 +61,22 @@ struct lb_way_counts {
 	__u64 probes;
 };
 
-/* Why a frame did not go by it, or was dropped. Numbers are never reused. */
-enum lb_way_reason {
-	/* Passed on to the queues: the path takes less. */
-	LB_WAY_LONG,
-	/* Passed on to the queues: the kernel does not take the tag. */
-	LB_WAY_REFUSED,
-	/* Dropped: no Ethernet frame, or none that came through VXLAN. */
-	LB_WAY_SHORT,
-	/* Dropped: the addresses are not those of a peer and of this node. */
-	LB_WAY_MAC,
-	/* Dropped: the peer is not up, or the tag is not the one that it was given. */
-	LB_WAY_TAG,
-	/* Dropped: it came from another address than the peer's. */
-	LB_WAY_ADDRESS,
-	/* Dropped: the daemon is dead. */
-	LB_WAY_DEAD,
-	/* Delivered: taken from its packet where that arrived. */
-	LB_WAY_EARLY,
-	LB_WAY_REASONS,
-};
+/*
+ * Why a frame did not go by it, or was dropped. Numbers are never reused; X as in LB_REASONS (intf.h): what passes goes
+ * on to the queues, or came early to the interface.
+ */
+#define LB_WAY_REASONS(X) \
+	X(0, LONG, PASS, "frames that went by the queues because the path takes less") \
+	X(1, REFUSED, PASS, "frames that went by the queues because the kernel did not take their tag") \
+	X(2, DROP_SHORT, DROP, "what came to the VXLAN device and was no frame in VXLAN") \
+	X(3, DROP_MAC, DROP, "frames whose addresses are not those of another node and of this one") \
+	X(4, DROP_TAG, DROP, "frames of a node that is not up, or without the tag that it was given") \
+	X(5, DROP_ADDRESS, DROP, "frames that came from another address than their node's") \
+	X(6, DROP_DEAD, DROP, "frames that came while no daemon ran") \
+	X(7, EARLY, PASS, "frames received by VXLAN that were taken from their packets before IP and UDP")
+
+#define LB_WAY_REASON_ENUM(number, name, verdict, sentence) LB_WAY_##name = number,
+enum lb_way_reason { LB_WAY_REASONS(LB_WAY_REASON_ENUM) LB_WAY_REASONS_END };
+#undef LB_WAY_REASON_ENUM
 
 #endif

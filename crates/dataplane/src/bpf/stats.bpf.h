@@ -57,6 +57,20 @@ static __always_inline void count_reason(struct __sk_buff *skb, enum lb_reason r
 		add_count(count, skb);
 }
 
+/* The verdict of LB_REASONS. */
+static __always_inline enum lb_verdict verdict_of(enum lb_reason reason)
+{
+#define LB_REASON_VERDICT(number, name, verdict, sentence) \
+	case LB_##name: \
+		return LB_##verdict;
+	switch (reason) {
+		LB_REASONS(LB_REASON_VERDICT)
+	default:
+		return LB_DROP;
+	}
+#undef LB_REASON_VERDICT
+}
+
 static __always_inline void count_member(struct __sk_buff *skb, __u32 slot, int is_tx)
 {
 	struct lb_member_counts *counts = bpf_map_lookup_elem(&lb_member_counters, &slot);
