@@ -45,6 +45,7 @@ done
 scripts/snapshot.sh >"$scratch/before"
 step "format" "$CARGO" fmt --all --check
 step "documents" scripts/check-docs.sh
+step "scripts" scripts/test-scripts.sh
 step "lints" "$CARGO" clippy --workspace --all-targets --locked --quiet -- -D warnings
 step "protocol" "$CARGO" test --locked --quiet "${chosen[@]}"
 # Its own folder: another RUSTFLAGS would have everything built anew. Without them loom's memory is not there.
@@ -56,6 +57,5 @@ step "install" scripts/test-install.sh "$LINKBRAID_BIN"
 step "demo" "$LINKBRAID_BIN" lab demo
 step "stock kernel in a guest" tests/vm/smoke
 step "fabrics between two kernels" tests/vm/fabric
-scripts/snapshot.sh >"$scratch/after"
-step "nothing left behind" diff "$scratch/before" "$scratch/after"
+step "nothing left behind" scripts/snapshot.sh "$scratch/before"
 printf '== all passed in %d s\n' $((SECONDS - started))
