@@ -23,10 +23,10 @@ BIN        := $(TARGET_DIR)/release/linkbraid
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test bench fmt lint fuzz install uninstall
+.PHONY: help deps build demo test test-bare bench fmt lint fuzz install uninstall
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 deps: ## install the Debian packages that are missing
 	@scripts/deps.sh build run test
@@ -45,6 +45,11 @@ test: ## install what is missing and run every test (as root)
 	@scripts/deps.sh build run test
 	@scripts/need-root.sh test
 	@CARGO="$(CARGO)" LINKBRAID_BIN="$(abspath $(BIN))" scripts/test.sh
+
+test-bare: ## try 'make demo', and what 'make test' installs, in a minimal Debian 12 (as root; downloads it)
+	@scripts/deps.sh bare
+	@scripts/need-root.sh test-bare
+	@scripts/test-bare.sh
 
 bench: ## run the benchmarks BENCH="NAME..." (as root); results go to results/
 	@scripts/deps.sh build run

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing, by name, and checks the Rust tool chain.
+# Installs the Debian packages that are missing, by name, a Rust tool chain among them.
 #
-# usage: deps.sh GROUP...     groups: build (compile), run (lab and demo), test (the rest of the tests)
+# usage: deps.sh GROUP...     groups: build (compile), run (lab and demo), test (the rest of the tests),
+#                             bare (make a minimal Debian to try the commands in)
 #
-# Only apt is ever called, and only when a package is missing. Where apt cannot be used, it says what is lacking.
+# Only apt is ever called, and only when a package is missing. Where apt cannot be used, it says what is missing.
+#
+# A Rust tool chain that is there and new enough is used, whoever installed it. Otherwise Debian's packages of a new
+# enough one are installed: Debian 12 has them in its security suite, under names that end in "-web".
 #
 # The group test has servers among its packages (nginx, vsftpd, samba), which the tests start themselves, inside their
 # own namespaces and with their own files. On the machine none is wanted: see install_quietly().
@@ -71,7 +75,10 @@ packages() {
 		echo "smbclient command:smbclient"
 		echo "curl command:curl"
 		;;
-	*) fail "deps" "group '$1'" "no such group; allowed are build, run, test" "scripts/deps.sh build run test" ;;
+	bare)
+		echo "mmdebstrap command:mmdebstrap"
+		;;
+	*) fail "deps" "group '$1'" "no such group; allowed are build, run, test, bare" "scripts/deps.sh build run test" ;;
 	esac
 }
 
@@ -87,6 +94,64 @@ present() {
 	header) echo "#include <$name>" | cc -E - >/dev/null 2>&1 ;;
 	library) PATH=$PATH:/usr/sbin:/sbin ldconfig -p | grep -q "^[[:space:]]*$name " ;;
 	esac
+}
+
+cargo=${CARGO:-cargo}
+# What cargo must know beside building.
+cargo_commands=()
+case " $* " in
+*" test "*) cargo_commands=(fmt clippy) ;;
+esac
+
+cargo_version() {
+	if command -v "$cargo" >/dev/null; then "$cargo" --version | cut -d' ' -f2; fi
+}
+
+# new_enough VERSION: of cargo, or of a Debian package of it.
+new_enough() {
+	[ -n "$1" ] && [ "$(printf '%s\n' "$RUST_MIN" "${1%%[-+~]*}" | sort -V | head -n 1)" = "$RUST_MIN" ]
+}
+
+has_rust() {
+	local name
+	new_enough "$(cargo_version)" || return 1
+	for name in "${cargo_commands[@]}"; do
+		"$cargo" "$name" --version >/dev/null 2>&1 || return 1
+	done
+}
+
+# Debian's packages stand in nobody's way: no other tool chain is there that make would use in their place.
+may_use_debian_rust() {
+	[ -z "${CARGO:-}" ] || [ "$CARGO" = cargo ] || return 1
+	! command -v rustup >/dev/null || return 1
+	case $(command -v cargo) in
+	'' | /usr/bin/cargo) command -v apt-get >/dev/null ;;
+	*) return 1 ;;
+	esac
+}
+
+# candidate PACKAGE: the version that apt would install.
+candidate() {
+	apt-cache policy "$1" | sed -n 's/^  Candidate: //p'
+}
+
+# Prints Debian's packages of a new enough Rust, nothing if apt knows none.
+debian_rust() {
+	local names
+	for names in "cargo rustc rustfmt rust-clippy" "cargo-web rustc-web rustfmt-web rust-web-clippy"; do
+		new_enough "$(candidate "${names%% *}")" || continue
+		if [ ${#cargo_commands[@]} = 0 ]; then
+			echo "$names" | cut -d' ' -f1-2
+		else
+			echo "$names"
+		fi
+		return
+	done
+}
+
+# The tool chain of whoever called sudo, which root does not see.
+hidden_rust() {
+	[ -n "${SUDO_USER:-}" ] && [ -x "$(getent passwd "$SUDO_USER" | cut -d: -f6)/.cargo/bin/cargo" ]
 }
 
 # What the machine starts when it boots, one link a line.
@@ -158,8 +223,21 @@ for group in "$@"; do
 	done < <(packages "$group")
 done
 
+if ! has_rust && ! hidden_rust && may_use_debian_rust; then
+	rust=$(debian_rust)
+	if [ -z "$rust" ] && [ "$(id -u)" = 0 ]; then
+		# The package lists are absent or stale on a fresh machine.
+		apt-get update -qq >/dev/null 2>&1 9>&- || true
+		rust=$(debian_rust)
+	fi
+	for package in $rust; do
+		missing+=("$package")
+	done
+fi
+
 if [ ${#missing[@]} -gt 0 ]; then
-	install="apt-get install -y --no-install-recommends ${missing[*]}"
+	# Whatever is on the machine stays there.
+	install="apt-get install -y --no-install-recommends --no-remove ${missing[*]}"
 	if ! command -v apt-get >/dev/null; then
 		fail "deps" "missing: ${missing[*]}" "this machine has no apt-get, so they cannot be installed from here" \
 			"install what these Debian packages hold with this machine's own package manager"
@@ -173,33 +251,27 @@ if [ ${#missing[@]} -gt 0 ]; then
 	[ ${#services[@]} = 0 ] || install_quietly "${services[@]}"
 	# shellcheck disable=SC2086 # a list of words
 	if ! $install >/dev/null 2>&1 9>&-; then
-		# The package lists are absent or stale on a fresh machine.
 		apt-get update -qq 9>&- ||
 			fail "deps" "apt-get update" "the package lists cannot be read" "apt-get update"
 		# shellcheck disable=SC2086 # a list of words
-		$install -qq >/dev/null 9>&- || fail "deps" "cannot install ${missing[*]}" "apt-get refused" "$install"
+		$install -qq >/dev/null 9>&- || fail "deps" "cannot install ${missing[*]}" "apt-get refused" "${install/ --no-remove/}"
 	fi
+	hash -r
 fi
 
-cargo=${CARGO:-cargo}
-if ! command -v "$cargo" >/dev/null; then
-	owner=${SUDO_USER:-}
-	if [ -n "$owner" ] && [ -x "$(getent passwd "$owner" | cut -d: -f6)/.cargo/bin/cargo" ]; then
-		fail "deps" "no cargo" "root does not see the one of '$owner'" \
-			"sudo --preserve-env=PATH env HOME=\"\$HOME\" make test"
-	fi
-	fail "deps" "no cargo" "Rust $RUST_MIN or newer is needed, and Debian 12's own is older" "$RUSTUP"
+has_rust && exit
+if hidden_rust; then
+	fail "deps" "no cargo" "root does not see the one of '$SUDO_USER'" \
+		"sudo --preserve-env=PATH env HOME=\"\$HOME\" make test"
 fi
-have=$("$cargo" --version | cut -d' ' -f2)
-if [ "$(printf '%s\n' "$RUST_MIN" "${have%%-*}" | sort -V | head -n 1)" != "$RUST_MIN" ]; then
+have=$(cargo_version)
+[ -n "$have" ] ||
+	fail "deps" "no cargo" "Rust $RUST_MIN or newer is needed, and apt knows none on this machine" "$RUSTUP"
+if ! new_enough "$have"; then
 	if command -v rustup >/dev/null; then update="rustup update stable"; else update=$RUSTUP; fi
 	fail "deps" "cargo $have" "it is too old; Rust $RUST_MIN or newer is needed" "$update"
 fi
-case " $* " in
-*" test "*)
-	for tool in fmt clippy; do
-		"$cargo" "$tool" --version >/dev/null 2>&1 ||
-			fail "deps" "no cargo $tool" "the tests check format and lints" "rustup component add rustfmt clippy"
-	done
-	;;
-esac
+for name in "${cargo_commands[@]}"; do
+	"$cargo" "$name" --version >/dev/null 2>&1 ||
+		fail "deps" "no cargo $name" "the tests check format and lints" "rustup component add rustfmt clippy"
+done

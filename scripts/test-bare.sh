@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Does what README.md says in a minimal Debian 12 that has git, make and ca-certificates: installs what `make demo` and
+# `make test` need, and runs `make demo`.
+#
+# usage: test-bare.sh [--setup]     --setup: installs and checks only, and builds nothing
+#
+# Needs root, mmdebstrap and Debian's mirrors. The system lies in a folder of its own below /var/tmp, which is removed at
+# the end, however that comes. Mounts are in a mount namespace and processes in a process namespace, which go with it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/say.sh
+. scripts/say.sh
+
+SUITE=bookworm
+PACKAGES=git,make,ca-certificates
+
+if [ "${LINKBRAID_BARE_ROOT:-}" = "" ]; then
+	root=$(mktemp -d /var/tmp/linkbraid-bare.XXXXXX)
+	inside=
+	finish() {
+		if [ -n "$inside" ]; then
+			kill "$inside" 2>/dev/null || true
+			wait "$inside" 2>/dev/null || true
+		fi
+		rm -rf --one-file-system "$root"
+	}
+	trap finish EXIT
+	trap 'exit 130' HUP INT TERM
+	LINKBRAID_BARE_ROOT=$root unshare --mount --propagation private --pid --fork --kill-child "$0" "$@" &
+	inside=$!
+	status=0
+	wait "$inside" || status=$?
+	inside=
+	exit "$status"
+fi
+
+root=$LINKBRAID_BARE_ROOT/root begun=$SECONDS
+# step WHAT COMMAND...
+step() {
+	printf '== %s\n' "$1"
+	shift
+	"$@"
+	printf '== ok, %d s since the start\n' $((SECONDS - begun))
+}
+
+# in_bare COMMAND...: there, with nothing of this machine's environment.
+in_bare() {
+	chroot "$root" env -i HOME=/root LANG=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+		sh -ec 'cd /root/linkbraid && "$@"' sh "$@"
+}
+
+make_system() {
+	mmdebstrap --quiet --variant=minbase --include="$PACKAGES" "$SUITE" "$root"
+	# The network is this machine's.
+	cp /etc/resolv.conf "$root/etc/resolv.conf"
+	mkdir "$root/root/linkbraid"
+	git ls-files --cached --others --exclude-standard -z | tar --null --ignore-failed-read -cf - -T - |
+		tar -xf - -C "$root/root/linkbraid"
+	# So that / is a mount point there, as on any machine.
+	mount --bind "$root" "$root"
+	mount -t proc proc "$root/proc"
+	mount -t sysfs sysfs "$root/sys"
+	mount -t tmpfs tmpfs "$root/run"
+	mount --rbind /dev "$root/dev"
+	mount --make-rslave "$root/dev"
+}
+
+step "a minimal Debian ($SUITE) with $PACKAGES" make_system
+! in_bare sh -c 'command -v cargo || command -v cc' || fail "test-bare" "it is not bare" "it has a compiler" "$0"
+step "what 'make demo' installs" in_bare scripts/deps.sh build run
+step "what 'make demo' checks" in_bare scripts/need-root.sh demo
+step "what 'make test' installs" in_bare scripts/deps.sh build run test
+step "format and version of Rust" in_bare sh -ec 'cargo --version; cargo fmt --all --check; cargo clippy --version'
+[ "${1:-}" != --setup ] || exit 0
+step "make demo" in_bare make demo
