@@ -5,14 +5,11 @@
 
 mod activity;
 mod bed;
-mod clock;
 mod collect;
-mod cpu;
 mod deliver;
 mod events;
 mod experiments;
 mod flow;
-mod interrupt;
 mod limit;
 mod machine;
 mod page;
@@ -43,8 +40,8 @@ pub use save::{Saved, SavedPage, save, save_page};
 pub use stats::Spread;
 pub use table::text;
 
-use interrupt::Interrupt;
 use linkbraid_api::Error;
+use linkbraid_lab::Interrupt;
 use run::Run;
 use std::ops::RangeInclusive;
 
@@ -87,12 +84,17 @@ pub struct Guard(Interrupt);
 impl Guard {
     /// Call it before any thread is started.
     pub fn new() -> Result<Self, Error> {
-        Interrupt::catch().map(Self)
+        Interrupt::catch("bench").map(Self)
+    }
+
+    /// Whether somebody stopped what runs under it.
+    pub fn is_stopped(&self) -> bool {
+        self.0.is_caught()
     }
 }
 
 /// Runs one experiment, telling `progress` what it does. Whatever it set up is taken down, also when it is
-/// stopped by SIGINT or SIGTERM; [`is_stop`] tells that from a failure. If it cannot go on, its report says why among what
+/// stopped by SIGINT or SIGTERM; [`Guard::is_stopped`] tells that from a failure. If it cannot go on, its report says why among what
 /// failed, under the experiment's own name.
 ///
 /// # Errors
@@ -107,15 +109,10 @@ pub fn run(
     let mut run = Run::new(names, options.settings(), progress, &guard.0)?;
     run.only = options.only.clone().unwrap_or_default();
     match (experiment.run)(&mut run) {
-        Err(error) if is_stop(&error) => return Err(error),
+        Err(error) if guard.is_stopped() => return Err(error),
         // What was measured before stays, and the report has the reason why there is no more.
         Err(error) => run.broken(&error),
         Ok(()) => {}
     }
     Ok(run.report)
-}
-
-/// Whether an error of [`run`] means that somebody stopped it.
-pub fn is_stop(error: &Error) -> bool {
-    interrupt::is_stop(error)
 }

@@ -2,6 +2,7 @@
 
 use linkbraid_lab::Host;
 use linkbraid_lab::tool;
+use procfs::{CpuInfo, Current, Meminfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -54,17 +55,16 @@ impl Machine {
     pub fn here() -> Self {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         let unknown = || "unknown".to_owned();
-        let value =
-            |text: &str, key: &str, mark| field(text, key, mark).map_or_else(unknown, ToOwned::to_owned);
-        let memory = field(&read("/proc/meminfo"), "MemTotal", ':')
-            .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+        let release = read("/etc/os-release");
+        let system = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+        let cpu = CpuInfo::current().ok().and_then(|info| info.model_name(0).map(ToOwned::to_owned));
         let iperf3 = tool::run(Command::new("iperf3").arg("--version")).unwrap_or_default();
         Self {
-            cpu: value(&read("/proc/cpuinfo"), "model name", ':'),
+            cpu: cpu.unwrap_or_else(unknown),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            memory_mib: memory.unwrap_or(0) / 1024,
+            memory_mib: Meminfo::current().map_or(0, |memory| memory.mem_total >> 20),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-            system: value(&read("/etc/os-release"), "PRETTY_NAME", '=').trim_matches('"').to_owned(),
+            system: system.map_or_else(unknown, |name| name.trim_matches('"').to_owned()),
             linkbraid: env!("CARGO_PKG_VERSION").to_owned(),
             commit: env!("LINKBRAID_COMMIT").to_owned(),
             build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
@@ -98,14 +98,6 @@ pub fn sysctls(host: Host<'_>) -> BTreeMap<String, String> {
         Some((key.replace('/', "."), words.join(" ")))
     };
     host.run(|| SYSCTLS.iter().filter_map(|key| read(key)).collect()).unwrap_or_default()
-}
-
-/// The value after `KEY :` or `KEY=`.
-fn field<'text>(text: &'text str, key: &str, mark: char) -> Option<&'text str> {
-    text.lines().find_map(|line| {
-        let (name, value) = line.split_once(mark)?;
-        (name.trim() == key).then(|| value.trim())
-    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! Running one experiment: its labs, its cases in turns, and the report that grows meanwhile.
 
+use crate::activity::Activity;
 use crate::bed::{Bed, Class};
-use crate::clock;
-use crate::cpu::CpuClock;
-use crate::interrupt::{self, Interrupt};
 use crate::machine::{self, Machine};
 use crate::planned::{Planned, ratio};
 use crate::progress::{Progress, Step};
@@ -11,7 +9,7 @@ use crate::report::{Case, Delivery, Flood, Goal, Medians, Reason, Report, SCHEMA
 use crate::sample::{self, Sample};
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
-use linkbraid_lab::{Host, Topology, wait_until};
+use linkbraid_lab::{Host, Interrupt, Topology, wait_until};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -51,7 +49,7 @@ impl<'a> Run<'a> {
             experiment: name.into(),
             about: about.into(),
             paper: paper.into(),
-            started: clock::now(),
+            started: jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string(),
             settings,
             machine: Machine::here(),
             sysctls: BTreeMap::new(),
@@ -167,7 +165,7 @@ impl<'a> Run<'a> {
 
     /// Notes a case that could not be run, unless the run was stopped: that ends it.
     pub fn fail(&mut self, id: impl Into<String>, error: Error) -> Result<(), Error> {
-        if interrupt::is_stop(&error) {
+        if self.stop.is_caught() {
             return Err(error);
         }
         let id = id.into();
@@ -301,10 +299,10 @@ impl<'a> Run<'a> {
 
 /// The busy share of the machine before anything is started.
 fn background() -> Result<f64, Error> {
-    let (clock, due) = (CpuClock::now()?, Instant::now() + BACKGROUND);
+    let (before, due) = (Activity::now()?, Instant::now() + BACKGROUND);
     // Reaching the time is the point.
     let _ = wait_until(BACKGROUND * 2, "a look at the idle machine", || Instant::now() >= due, |due| *due);
-    Ok(CpuClock::now()?.since(clock).share)
+    Ok(Activity::now()?.since(&before).share)
 }
 
 /// Why a missed goal of this case tells nothing: the machine had no CPU left, whatever took it.

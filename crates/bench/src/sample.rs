@@ -1,14 +1,13 @@
 //! One measurement: some traffic in a lab, and all counters around it.
 
+use crate::activity::Activity;
 use crate::bed::Bed;
-use crate::cpu::CpuClock;
-use crate::interrupt::Interrupt;
 use crate::share::Share;
 use crate::stats::shares;
 use linkbraid_api::Error;
 use linkbraid_lab::counters::{LinkCount, NicCount};
 use linkbraid_lab::iperf::{self, Direction, Iperf, Load, Traffic};
-use linkbraid_lab::{Host, wait_until};
+use linkbraid_lab::{Host, Interrupt, wait_until};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -109,13 +108,13 @@ pub fn take(
     };
     let segments = [a.tcp_segments()?, b.tcp_segments()?];
     let nics = [a.nic_counts()?, b.nic_counts()?];
-    let clock = CpuClock::now()?;
+    let before_cpu = Activity::now()?;
     let mut run = iperf::start(a, b, traffic)?;
     if let Some(share) = share {
         share.add(run.client_id())?;
     }
     wait(&mut run, traffic, stop)?;
-    let cpu = CpuClock::now()?.since(clock);
+    let cpu = Activity::now()?.since(&before_cpu);
     let nics_after = [a.nic_counts()?, b.nic_counts()?];
     let segments_after = [a.tcp_segments()?, b.tcp_segments()?];
     let outcome = run.finish()?;

@@ -73,7 +73,7 @@ fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
                 }
                 reports.push(report);
             }
-            Err(error) if linkbraid_bench::is_stop(&error) => return Err(Failed::refused(error)),
+            Err(error) if guard.is_stopped() => return Err(Failed::refused(error)),
             Err(error) => {
                 report::error(&error);
                 not_run.push(name);

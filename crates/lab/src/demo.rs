@@ -1,15 +1,14 @@
 //! The demo: two hosts, a switch, one TCP flow; first over one link, then over all of them.
 
-mod interrupt;
 mod screen;
 
 use crate::counters::{Meter, Rate};
 use crate::host::Host;
+use crate::interrupt::Interrupt;
 use crate::iperf::{self, Cc, Outcome, Traffic};
 use crate::lab::Lab;
 use crate::spec::Topology;
 use crate::{daemon, tool, wait};
-use interrupt::Interrupt;
 use linkbraid_api::Error;
 use screen::Screen;
 use serde::{Deserialize, Serialize};
@@ -90,7 +89,7 @@ pub fn run(demo: Demo, out: &mut dyn Write) -> Result<Summary, Error> {
     demo.check()?;
     tool::require(&["ip", "tc", "bridge", "ethtool", "iperf3"])?;
     let binary = daemon::binary()?;
-    let interrupt = Interrupt::catch()?;
+    let interrupt = Interrupt::catch("lab demo")?;
     let topology = Topology::symmetric(2, demo.links as usize, Some(demo.rate_mbit)).named("demo");
     let lab = Lab::up(topology)?;
     let (a, b) = (lab.host("a")?, lab.host("b")?);

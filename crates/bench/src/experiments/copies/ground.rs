@@ -1,10 +1,10 @@
 //! Files on a disk, a web server that has them, and programs that copy them.
 
 use super::COPIES;
+use crate::activity::Activity;
 use crate::bed::Bed;
-use crate::cpu::CpuClock;
 use linkbraid_api::Error;
-use linkbraid_lab::{Host, Running, wait_for};
+use linkbraid_lab::{Host, Running, tool, wait_for};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use std::fs;
 use std::io::{self, Read};
@@ -54,10 +54,7 @@ impl Ground {
     /// A program is missing, or the folder is not on a disk.
     pub fn make(sizes: &[usize]) -> Result<Self, Error> {
         for (program, package) in PROGRAMS {
-            if !is_there(program) {
-                return Err(Error::new(program, "cannot copy files", "it is not installed")
-                    .hint(format!("apt-get install {package}")));
-            }
+            tool::require(&[program]).map_err(|error| error.hint(format!("apt-get install {package}")))?;
         }
         let disk = Path::new(DISK);
         let fail = |e: &dyn std::fmt::Display| Error::new(DISK, "cannot make files", e.to_string());
@@ -122,7 +119,7 @@ impl Ground {
                 let log = fs::read_to_string(folder.join("error.log")).unwrap_or_default();
                 Ok(Err(Error::new("nginx", format!("it ended: {status}"), log.trim().replace('\n', "; "))))
             }
-            None if listens(server) => Ok(Ok(())),
+            None if server.listens(PORT) => Ok(Ok(())),
             None => Err("it does not yet"),
         })??;
         Ok(Server { server, client, _nginx: nginx })
@@ -158,7 +155,7 @@ impl Ground {
             let _ = fs::remove_file(self.target(copy));
         }
         let typed = commands.last().map(|(_, line)| line.clone()).unwrap_or_default();
-        let (clock, begin) = (CpuClock::now()?, Instant::now());
+        let (before, begin) = (Activity::now()?, Instant::now());
         let mut running = Vec::new();
         for (mut command, line) in commands {
             command.arg("-c").arg(&line).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -171,7 +168,7 @@ impl Ground {
                 return Err(Error::new("copies", format!("'{}' failed", copy.words()), status.to_string()));
             }
         }
-        let (took, cpu) = (begin.elapsed(), CpuClock::now()?.since(clock));
+        let (took, cpu) = (begin.elapsed(), Activity::now()?.since(&before));
         for copy in 0..COPIES {
             if !same(&self.source(size, copy), &self.target(copy)).unwrap_or(false) {
                 return Err(Error::new("copies", format!("copy {copy}"), "it is not what was copied"));
@@ -216,20 +213,6 @@ fn nginx(address: &str, files: &Path) -> String {
          server {{ listen {address}:{PORT}; root {}; }}\n}}\n",
         files.display()
     )
-}
-
-fn is_there(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-}
-
-fn listens(host: Host<'_>) -> bool {
-    let wanted = format!(":{PORT:04X}");
-    let text = host.proc_net("tcp").unwrap_or_default();
-    text.lines().any(|line| {
-        let mut words = line.split_whitespace().skip(1);
-        words.next().is_some_and(|local| local.ends_with(&wanted)) && words.nth(1) == Some("0A")
-    })
 }
 
 fn same(one: &Path, other: &Path) -> io::Result<bool> {

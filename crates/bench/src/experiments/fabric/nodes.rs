@@ -2,7 +2,7 @@
 
 use super::ground::Ground;
 use super::subject::{SHM, Subject, UDP};
-use crate::activity::Memory;
+use crate::activity::anonymous_bytes;
 use crate::experiments::note::{self, What};
 use crate::flow::Mesh;
 use crate::report::{Bound, Goal};
@@ -80,7 +80,7 @@ fn formula(nodes: usize) -> u64 {
 
 /// Pages without a file of all daemons together.
 fn own(ground: &Ground) -> Result<u64, Error> {
-    ground.names.iter().map(|name| Ok(Memory::of(ground.bed.daemon_id(name)?)?.anonymous)).sum()
+    ground.names.iter().map(|name| anonymous_bytes(ground.bed.daemon_id(name)?)).sum()
 }
 
 fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject) -> Result<(), Error> {

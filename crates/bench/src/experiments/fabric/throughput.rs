@@ -4,7 +4,7 @@ use super::ground::Ground;
 use super::subject::{
     OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_VXLAN, VETH, VXLAN,
 };
-use crate::activity::{Activity, Rates};
+use crate::activity::{Activity, Work};
 use crate::experiments::note::{self, What};
 use crate::report::{Bound, Goal};
 use crate::run::Run;
@@ -20,9 +20,9 @@ pub(super) static CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A metric, its unit, and its value.
-type Rate = (&'static str, &'static str, fn(&Rates) -> f64);
+type Rate = (&'static str, &'static str, fn(&Work) -> f64);
 
-/// What [`Rates`] has, as results have it.
+/// What [`Work`] has, as results have it.
 const RATES: [Rate; 5] = [
     ("user", "s/s", |rates| rates.user_s),
     ("system", "s/s", |rates| rates.system_s),
@@ -113,7 +113,7 @@ pub(super) fn measure(
         while !flow.ended() {
             run.pause(LOOK)?;
         }
-        let rates = Activity::now()?.since(before);
+        let rates = Activity::now()?.since(&before);
         let outcome = flow.finish()?;
         let id = id(word);
         let mut note = |metric, unit, value| {

@@ -2,8 +2,8 @@
 
 use super::super::{Load, ms, us};
 use super::Scenario;
+use crate::activity::Activity;
 use crate::bed::Bed;
-use crate::cpu::CpuClock;
 use crate::flow::{MessageFlow, Messages, Trip, Trips};
 use crate::percentiles::Percentiles;
 use crate::report::{Bulk, MessageSettings, MessageTrace, RoundTrips};
@@ -77,7 +77,7 @@ fn under_load(
     let run_for = run.settings;
     run.pause(Duration::from_secs(run_for.omit.into()) + LEAD)?;
     let look =
-        || Ok::<_, Error>((flow.zero.elapsed(), CpuClock::now()?, a.nic_counts()?, bed.backlog_drops()?));
+        || Ok::<_, Error>((flow.zero.elapsed(), Activity::now()?, a.nic_counts()?, bed.backlog_drops()?));
     let (from, clock, nics, drops) = look()?;
     run.pause(Duration::from_secs(run_for.seconds.into()).saturating_sub(LEAD + TAIL))?;
     let (to, clock_after, nics_after, drops_after) = look()?;
@@ -90,7 +90,7 @@ fn under_load(
     let sample = RoundTrips {
         bulk: outcome.map(|outcome| Bulk { mbit: outcome.mbit(), command: outcome.command }),
         tx_shares: shares(&bytes),
-        cpu_share: clock_after.since(clock).share,
+        cpu_share: clock_after.since(&clock).share,
         backlog_drops: drops_after.saturating_sub(drops),
         ..sample
     };
