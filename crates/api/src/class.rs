@@ -1,26 +1,27 @@
 //! Classes: kinds of traffic, the rules that choose them, and what the daemon tells of them.
 
-use crate::{Error, Policy, Rule, limits};
+use crate::{
+    Policy, Rule,
+    options::options,
+    value::{self, words},
+};
+use clap::{ArgGroup, Args, ValueEnum};
 use serde::{Deserialize, Serialize};
+
+options! {
+    /// How a class uses its members.
+    ClassOptions / ClassSettings of "class";
+    /// How it uses its members: spread (all, even for one flow), flow (a flow keeps to one), active-backup (one at a time),
+    /// mirror (each frame over two, the peer takes the first copy)
+    policy ("policy"): Policy = Policy::Spread;
+    /// What it does when none of its members works: share (uses those of all other traffic) or block (is not sent)
+    fallback ("fallback"): Fallback = Fallback::Share;
+    /// When all other traffic may use its members: never, or idle (while it sends nothing)
+    borrow ("borrow"): Borrow = Borrow::Never;
+}
 
 /// What all other traffic is called; no class can have this name.
 pub const REST: &str = "rest";
-
-/// Refuses what cannot be the name of a class.
-pub fn check_class_name(name: &str) -> Result<(), Error> {
-    let object = || format!("class '{name}'");
-    let hint = "linkbraid class add --help";
-    if name == REST {
-        let cause = "it is what all other traffic is called";
-        return Err(Error::new(object(), "not a name for a class", cause).hint(hint));
-    }
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-    if name.is_empty() || name.len() > limits::CLASS_NAME_MAX || !name.chars().all(allowed) {
-        let cause = format!("1 to {} of a-z, 0-9, '-' and '_'", limits::CLASS_NAME_MAX);
-        return Err(Error::new(object(), "not a name for a class", cause).hint(hint));
-    }
-    Ok(())
-}
 
 /// The rules of a class that `bond add --class` makes: what applications call interactive (`SO_PRIORITY` 6, the most that
 /// a process may ask for without privileges: `sk_set_prio_allowed` of net/core/sock.c), and expedited forwarding.
@@ -34,7 +35,7 @@ pub fn default_rules() -> Vec<Rule> {
 }
 
 /// What a class does when none of its own members can carry it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fallback {
     /// It takes the members of all other traffic.
@@ -44,8 +45,10 @@ pub enum Fallback {
     Block,
 }
 
+words!(Fallback, "WHAT");
+
 /// Whether all other traffic may use the class's members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Borrow {
     /// No, unless no other member is left.
@@ -54,6 +57,8 @@ pub enum Borrow {
     /// While the class has sent nothing for a while.
     Idle,
 }
+
+words!(Borrow, "WHEN");
 
 /// `bond add ... --class NAME=IF[,IF...]`: a class that comes with the bond, with [`default_rules`], policy and fallback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,63 +70,100 @@ pub struct BondClass {
     pub members: Vec<String>,
 }
 
+impl BondClass {
+    /// `NAME=IF[,IF...]`
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let Some((name, members)) = text.split_once('=') else {
+            return Err(format!("'{text}' lacks its members; write NAME=IF[,IF...], such as urgent=eth3"));
+        };
+        let members = members.split(',').map(value::interface).collect::<Result<_, _>>()?;
+        Ok(Self { name: value::class(name)?, members })
+    }
+
+    /// The same as text.
+    pub(crate) fn text(&self) -> String {
+        format!("{}={}", self.name, self.members.join(","))
+    }
+}
+
 /// `class add BOND NAME ...`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct ClassAdd {
-    /// The bond.
+    /// The bond
+    #[arg(value_parser = value::interface)]
     pub bond: String,
-    /// The class: 1 to 15 of `a-z`, `0-9`, `-` and `_`; not `rest`, which is what all other traffic is called.
+    /// The name of the class, the same on all hosts: 1 to 15 of a-z, 0-9, '-' and '_'
+    #[arg(value_parser = value::class)]
     pub name: String,
-    /// Members of its own; none: it uses those of all other traffic.
+    /// Members of the bond that are for this class from now on; without any it shares those of all other traffic.
+    /// May be repeated
+    #[arg(
+        long = "member",
+        value_name = "IF[,IF...]",
+        value_delimiter = ',',
+        num_args = 1,
+        value_parser = value::interface
+    )]
     #[serde(default)]
     pub members: Vec<String>,
-    /// What belongs to it; a frame is of the first class, in the order in which classes were added, that has a rule
-    /// for it. At least one.
+    /// What belongs to the class: a rule, see below. May be repeated
+    // A frame is of the first class, in the order in which classes were added, that has a rule for it.
+    #[arg(long = "match", value_name = "RULE", required = true, num_args = 1, value_parser = value::rule)]
     pub rules: Vec<Rule>,
-    /// How it spreads over its lanes.
-    #[serde(default)]
-    pub policy: Policy,
-    /// What happens when its members are gone.
-    #[serde(default)]
-    pub fallback: Fallback,
-    /// Whether others may use its members.
-    #[serde(default)]
-    pub borrow: Borrow,
+    /// Its options.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: ClassOptions,
 }
 
 /// `class set BOND NAME ...`: only what is given changes; a list that is given replaces the old one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
+#[group(skip)]
+#[command(
+    group = ArgGroup::new("change")
+        .required(true)
+        .multiple(true)
+        .args(["members", "rules"])
+        .args(ClassOptions::ids())
+)]
 pub struct ClassSet {
-    /// The bond.
+    /// The bond
+    #[arg(value_parser = value::interface)]
     pub bond: String,
-    /// The class.
+    /// The class
+    #[arg(value_parser = value::class)]
     pub name: String,
-    /// Its members from now on; an empty list takes all away.
-    #[serde(default)]
+    /// The members that are for this class from now on, instead of those it had. May be repeated
+    #[arg(
+        long = "member",
+        value_name = "IF[,IF...]",
+        value_delimiter = ',',
+        num_args = 1,
+        value_parser = value::interface
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<Vec<String>>,
-    /// Its rules from now on.
-    #[serde(default)]
+    /// What belongs to it from now on, instead of what did: a rule. May be repeated
+    #[arg(long = "match", value_name = "RULE", num_args = 1, value_parser = value::rule)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<Rule>>,
-    /// A new policy.
-    #[serde(default)]
-    pub policy: Option<Policy>,
-    /// A new fallback.
-    #[serde(default)]
-    pub fallback: Option<Fallback>,
-    /// Whether others may use its members from now on.
-    #[serde(default)]
-    pub borrow: Option<Borrow>,
+    /// Its options.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: ClassOptions,
 }
 
 /// `class del BOND NAME`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct ClassDel {
-    /// The bond.
+    /// The bond
+    #[arg(value_parser = value::interface)]
     pub bond: String,
-    /// The class.
+    /// The class
+    #[arg(value_parser = value::class)]
     pub name: String,
 }
 
@@ -148,12 +190,9 @@ pub struct ClassRecord {
     pub members: Vec<String>,
     /// Members that its frames to plain hosts leave by now: its own, or those of all other traffic.
     pub uses: Vec<String>,
-    /// How it spreads.
-    pub policy: Policy,
-    /// What happens when its members are gone.
-    pub fallback: Fallback,
-    /// Whether others may use its members.
-    pub borrow: Borrow,
+    /// How it uses its members.
+    #[serde(flatten)]
+    pub settings: ClassSettings,
     /// Its rules, in the order in which they are tried, with what each matched.
     pub rules: Vec<RuleRecord>,
     /// Frames that left in this class.

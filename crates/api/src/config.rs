@@ -7,7 +7,9 @@
 mod read;
 mod table;
 
-use crate::{Borrow, Error, FabricAdd, Fallback, InspectorSet, Policy, Rule, Stripe, Weight};
+pub(crate) use table::{Table, number, string, switch};
+
+use crate::{BondSettings, ClassSettings, Error, FabricAdd, MemberSettings, Rule};
 use std::collections::BTreeMap;
 
 /// Bonds and fabrics: those that a file names, or those that a machine has.
@@ -26,20 +28,12 @@ pub struct BondConfig {
     pub members: Vec<MemberConfig>,
     /// Addresses of its own, `ADDRESS/PREFIX`.
     pub addresses: Vec<String>,
-    /// How traffic spreads.
-    pub policy: Policy,
+    /// How it carries traffic.
+    pub settings: BondSettings,
     /// The MTU in bytes; absent: whatever it is.
     pub mtu: Option<u32>,
-    /// The stripe.
-    pub stripe: Stripe,
-    /// Whether duplicate ACKs of striped flows are damped.
-    pub damping: bool,
     /// Whether members that carry the default route may join.
     pub move_address: bool,
-    /// When links are probed and trusted; what is absent has the daemon's default.
-    pub inspector: InspectorSet,
-    /// Whether it is measured where the time goes.
-    pub latency: bool,
     /// Its classes, in the order in which their rules are tried.
     pub classes: Vec<ClassConfig>,
 }
@@ -49,8 +43,8 @@ pub struct BondConfig {
 pub struct MemberConfig {
     /// Its interface name.
     pub interface: String,
-    /// Its share.
-    pub weight: Weight,
+    /// How it takes part.
+    pub settings: MemberSettings,
     /// The class that it is for; absent: it carries all other traffic.
     pub class: Option<String>,
     /// Whether it joins though no peer answers through it.
@@ -64,12 +58,8 @@ pub struct ClassConfig {
     pub name: String,
     /// What belongs to it.
     pub rules: Vec<Rule>,
-    /// How it spreads.
-    pub policy: Policy,
-    /// What happens when its members are gone.
-    pub fallback: Fallback,
-    /// Whether others may use its members.
-    pub borrow: Borrow,
+    /// How it uses its members.
+    pub settings: ClassSettings,
 }
 
 impl BondConfig {

@@ -1,10 +1,28 @@
 //! Fabrics: Ethernet interfaces whose frames travel over whatever the nodes share.
 
-use crate::{CounterRecord, EventRecord, Health};
+use crate::{
+    CounterRecord, EventRecord, Health,
+    options::options,
+    value::{self, Number, words},
+};
+use clap::{ArgGroup, Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+options! {
+    /// How a fabric carries frames.
+    FabricOptions / FabricSettings of "fabric";
+    /// MTU in bytes, the same on all nodes
+    // That of other Ethernet interfaces, which it may be bridged with.
+    mtu ("mtu"): FabricMtu = Number(1500);
+    /// How its threads wait: adaptive, busy or sleep
+    poll ("poll"): Poll = Poll::Adaptive;
+}
+
+/// An MTU in bytes: from what IPv6 needs (RFC 8200, section 5) to what the kernel gives a TAP device (drivers/net/tun.c).
+pub type FabricMtu = Number<1280, 65_521>;
+
 /// How the threads of a fabric wait for frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Poll {
     /// They look for as long as that has paid off lately, then sleep.
@@ -16,60 +34,84 @@ pub enum Poll {
     Sleep,
 }
 
+words!(Poll, "HOW");
+
 /// `fabric add NAME --node N --nodes M --transport URL`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct FabricAdd {
-    /// Its interface name.
+    /// Name of the interface to make
+    #[arg(value_parser = value::interface)]
     pub name: String,
-    /// This node, from 0.
+    /// The number of this node, from 0
+    #[arg(long, value_name = "N", value_parser = value::node)]
     pub node: u16,
-    /// How many nodes there are; the same on all of them.
+    /// How many nodes there are, 2 to 512
+    #[arg(long, value_name = "M", value_parser = value::nodes)]
     pub nodes: u16,
-    /// What carries the frames: `TRANSPORT:PLACE`.
+    /// What carries the frames: shm:PATH, udp:FILE or ofi:PROVIDER,FILE
+    #[arg(long, value_name = "URL")]
     pub transport: String,
-    /// The MTU in bytes, the same on all nodes; 1500 if left out.
-    #[serde(default)]
-    pub mtu: Option<u32>,
-    /// How its threads wait.
-    #[serde(default)]
-    pub poll: Poll,
-    /// Its MAC; made from name and node if left out.
+    /// Its options.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: FabricOptions,
+    /// Its MAC [default: made from the fabric's name and the node's number]
+    #[arg(long, value_name = "MAC")]
     #[serde(default)]
     pub mac: Option<String>,
-    /// Queues, each with a thread of its own; the same on all nodes. 1 if left out.
+    /// Queues, each with a thread of its own, 1 to 64, the same on all nodes [default: 1]
+    #[arg(long, value_name = "N", value_parser = value::queues)]
     #[serde(default)]
     pub queues: Option<u16>,
-    /// Addresses of its interface, `ADDRESS/PREFIX`.
+    /// An address for the interface, IPv4 or IPv6. May be repeated
+    #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
     #[serde(default)]
     pub addresses: Vec<String>,
 }
 
+impl FabricAdd {
+    /// What is in force where these options are given.
+    pub fn settings(&self) -> FabricSettings {
+        FabricSettings::default().with(&self.options)
+    }
+}
+
 /// `fabric set NAME ...`: only what is given changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
+#[group(skip)]
+#[command(
+    group = ArgGroup::new("change")
+        .required(true)
+        .multiple(true)
+        .args(FabricOptions::ids())
+        .args(["nodes", "addresses"])
+)]
 pub struct FabricSet {
-    /// The fabric.
+    /// The fabric
+    #[arg(value_parser = value::interface)]
     pub name: String,
-    /// A new MTU in bytes; the links to nodes that still have another one go down.
-    #[serde(default)]
-    pub mtu: Option<u32>,
-    /// Another way to wait.
-    #[serde(default)]
-    pub poll: Option<Poll>,
-    /// More nodes than before; this node starts anew with them.
-    #[serde(default)]
+    /// Its options.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: FabricOptions,
+    /// More nodes than before, up to 512; this node starts anew with them
+    #[arg(long, value_name = "M", value_parser = value::nodes, conflicts_with = "addresses")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u16>,
-    /// Addresses in place of those that it was given before; others stay.
-    #[serde(default)]
+    /// An address instead of those that it was given with this option before; others stay. May be repeated
+    #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,
 }
 
 /// `fabric del NAME`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct FabricDel {
-    /// The fabric.
+    /// The fabric
+    #[arg(value_parser = value::interface)]
     pub name: String,
 }
 
@@ -102,12 +144,11 @@ pub struct FabricRecord {
     pub transport: String,
     /// Its MAC.
     pub mac: String,
-    /// Its MTU in bytes.
-    pub mtu: u32,
+    /// How it carries frames.
+    #[serde(flatten)]
+    pub settings: FabricSettings,
     /// Its addresses, `ADDRESS/PREFIX`.
     pub addresses: Vec<String>,
-    /// How its threads wait.
-    pub poll: Poll,
     /// Queues, each with a thread of its own.
     pub queues: u16,
     /// This start of this node; absent while it does not run.

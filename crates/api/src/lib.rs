@@ -4,35 +4,40 @@
 //! JSON keys are the long option names of the command with `-` as `_`; a key gains its unit as a suffix
 //! (`_mbit`, `_us`, `_bytes`). Keys are never renamed.
 
+mod bond;
 mod class;
 pub mod config;
 mod error;
 mod fabric;
 pub mod limits;
+mod member;
+pub mod options;
 mod record;
 mod request;
 mod rule;
 pub mod value;
 mod words;
 
+pub use bond::{
+    BondAdd, BondDel, BondOptions, BondSet, BondSettings, InspectorOptions, InspectorSettings, Policy, Stripe,
+};
 pub use class::{
-    BondClass, Borrow, ClassAdd, ClassDel, ClassRecord, ClassSet, Fallback, LatencyRecord, REST, RuleRecord,
-    Run, check_class_name, default_rules,
+    BondClass, Borrow, ClassAdd, ClassDel, ClassOptions, ClassRecord, ClassSet, ClassSettings, Fallback,
+    LatencyRecord, REST, RuleRecord, Run, default_rules,
 };
 pub use error::{Error, ExitCode};
 pub use fabric::{
-    FabricAdd, FabricDel, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricSet,
-    FabricStatsRecord, FabricVxlanRecord, LatencyBucket, NodeState, Poll, RoundTripRecord,
+    FabricAdd, FabricDel, FabricOptions, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord,
+    FabricRecord, FabricSet, FabricSettings, FabricStatsRecord, FabricVxlanRecord, LatencyBucket, NodeState,
+    Poll, RoundTripRecord,
 };
+pub use member::{MemberAdd, MemberDel, MemberOptions, MemberSet, MemberSettings, Weight};
 pub use record::{
     ActionRecord, AddressMove, ApplyRecord, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord,
     Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records, Severity,
     StatsRecord,
 };
-pub use request::{
-    Apply, BondAdd, BondDel, BondSet, InspectorSet, MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe,
-    Weight,
-};
+pub use request::{Apply, Request};
 pub use rule::Rule;
 
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,7 @@
-//! The allowed range of every option; the command and the daemon refuse by the same numbers.
+//! Limits that more than one place checks; the range of an option stands with it.
 
 /// The longest interface name in bytes: `IFNAMSIZ` of `linux/if.h` less its final zero.
 pub const INTERFACE_NAME_MAX: usize = 15;
-
-/// The smallest MTU in bytes: what IPv6 needs (RFC 8200, section 5).
-pub const MTU_MIN: u32 = 1280;
-
-/// The largest MTU in bytes: what an Ethernet interface of Linux can have (`ETH_MAX_MTU` of `linux/if_ether.h`).
-pub const MTU_MAX: u32 = 65_535;
 
 /// The smallest weight in Mbit/s.
 pub const WEIGHT_MBIT_MIN: u32 = 1;
@@ -26,24 +20,6 @@ pub const STRIPE_BYTES_MIN: u32 = 1024;
 
 /// The longest stripe in bytes: the largest GSO buffer that IPv4 lengths can tell (`GSO_LEGACY_MAX_SIZE`).
 pub const STRIPE_BYTES_MAX: u32 = 65_536;
-
-/// The shortest probe interval in milliseconds.
-pub const PROBE_INTERVAL_MS_MIN: u32 = 10;
-
-/// The longest probe interval in milliseconds.
-pub const PROBE_INTERVAL_MS_MAX: u32 = 10_000;
-
-/// The smallest probe multiplier: with 1, a single lost probe would cost the lane.
-pub const PROBE_MULTIPLIER_MIN: u8 = 2;
-
-/// The largest probe multiplier.
-pub const PROBE_MULTIPLIER_MAX: u8 = 50;
-
-/// The longest up-delay in milliseconds.
-pub const UP_DELAY_MS_MAX: u32 = 60_000;
-
-/// The largest MTU of a fabric in bytes: what the kernel gives a TAP device (drivers/net/tun.c).
-pub const FABRIC_MTU_MAX: u32 = 65_521;
 
 /// The fewest nodes of a fabric.
 pub const NODES_MIN: u16 = 2;

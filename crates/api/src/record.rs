@@ -1,8 +1,8 @@
 //! What the daemon tells: plain values, one record a thing, shared by text, JSON and tests.
 
+use crate::bond::BondSettings;
 use crate::class::{ClassRecord, LatencyRecord};
 use crate::fabric::{FabricRecord, FabricStatsRecord};
-use crate::request::{Policy, Stripe};
 use serde::{Deserialize, Serialize};
 
 /// The answer to a word that shows something.
@@ -83,14 +83,11 @@ pub struct BondRecord {
     pub mtu: u32,
     /// Its addresses, `ADDRESS/PREFIX`.
     pub addresses: Vec<String>,
-    /// How traffic spreads.
-    pub policy: Policy,
-    /// The stripe as asked for.
-    pub stripe: Stripe,
+    /// How it carries traffic.
+    #[serde(flatten)]
+    pub settings: BondSettings,
     /// The stripe in force, in bytes.
     pub stripe_bytes: u32,
-    /// Whether duplicate ACKs of striped flows are damped.
-    pub damping: bool,
     /// The hook the programs sit on: `tcx` or `clsact`.
     pub hook: String,
     /// This host's ARP+ identity, 32 hexadecimal digits.
@@ -105,17 +102,6 @@ pub struct BondRecord {
     pub moved: Vec<AddressMove>,
     /// Conflicts seen: another host claims our address or MAC. One sentence each.
     pub conflicts: Vec<String>,
-    /// Whether lanes are probed.
-    pub probes: bool,
-    /// Milliseconds between two proofs of a lane that carries data.
-    pub probe_interval_ms: u32,
-    /// A lane is lost after this many intervals without proof.
-    pub probe_multiplier: u8,
-    /// Milliseconds that a member whose carrier is back waits.
-    pub up_delay_ms: u32,
-    /// Whether it is measured where the time goes.
-    #[serde(default)]
-    pub latency: bool,
     /// What happened lately, oldest first; a bounded number.
     pub events: Vec<EventRecord>,
 }

@@ -1,11 +1,13 @@
 //! The shapes on the socket, which commands and daemons of other versions rely on.
 
 use crate::{
-    BondAdd, BondClass, BondRecord, BondSet, Borrow, ClassAdd, ClassDel, ClassRecord, ClassSet, Error,
-    EventKind, EventRecord, FabricAdd, FabricDel, FabricRecord, FabricSet, Fallback, FindingRecord,
-    InspectorSet, LaneRecord, LatencyRecord, MemberAdd, MemberDel, MemberRecord, NodeState, PeerMemberRecord,
-    Policy, Poll, REST, Records, Reply, Request, RuleRecord, Run, Severity, Stripe, Weight, check_class_name,
-    default_rules, limits,
+    BondAdd, BondClass, BondOptions, BondRecord, BondSet, BondSettings, Borrow, ClassAdd, ClassDel,
+    ClassOptions, ClassRecord, ClassSet, ClassSettings, Error, EventKind, EventRecord, FabricAdd, FabricDel,
+    FabricOptions, FabricRecord, FabricSet, FabricSettings, Fallback, FindingRecord, InspectorOptions,
+    InspectorSettings, LaneRecord, LatencyRecord, MemberAdd, MemberDel, MemberRecord, MemberSettings,
+    NodeState, PeerMemberRecord, Policy, Poll, REST, Records, Reply, Request, RuleRecord, Run, Severity,
+    Stripe, Weight, default_rules,
+    value::{self, Millis, Number},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -14,6 +16,30 @@ fn line<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T
     let text = serde_json::to_string(value).unwrap();
     assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value);
     text
+}
+
+/// Settings none of which is the default.
+fn other_bond() -> BondSettings {
+    BondSettings {
+        policy: Policy::Flow,
+        stripe: Stripe::Us(10),
+        damping: false,
+        latency: true,
+        inspector: InspectorSettings {
+            probes: false,
+            probe_interval: Millis(1),
+            probe_multiplier: Number(1),
+            up_delay: Millis(1),
+        },
+    }
+}
+
+fn other_class() -> ClassSettings {
+    ClassSettings { policy: Policy::Mirror, fallback: Fallback::Block, borrow: Borrow::Idle }
+}
+
+fn other_fabric() -> FabricSettings {
+    FabricSettings { mtu: Number(9000), poll: Poll::Busy }
 }
 
 fn event() -> EventRecord {
@@ -38,39 +64,36 @@ fn requests_have_the_shapes_they_always_had() {
         line(&Request::Check { interfaces: vec!["eth1".into()] }),
         r#"{"check":{"interfaces":["eth1"]}}"#
     );
-    let inspector = InspectorSet {
+    let inspector = InspectorOptions {
         probes: Some(false),
-        probe_interval_ms: Some(20),
-        probe_multiplier: Some(5),
-        up_delay_ms: Some(0),
+        probe_interval: Some(Millis(20)),
+        probe_multiplier: Some(Number(5)),
+        up_delay: Some(Millis(0)),
     };
     assert_eq!(
         line(&inspector),
         r#"{"probes":false,"probe_interval_ms":20,"probe_multiplier":5,"up_delay_ms":0}"#
     );
-    assert_eq!(line(&InspectorSet::default()), "{}");
+    assert_eq!(line(&InspectorOptions::default()), "{}");
 }
 
 #[test]
 fn what_older_commands_leave_out_changes_nothing() {
     let add: BondAdd = serde_json::from_str(r#"{"name":"bond0","members":["eth1"]}"#).unwrap();
-    let expected = BondAdd {
-        name: "bond0".into(),
-        members: vec!["eth1".into()],
-        addresses: vec![],
-        policy: Policy::Spread,
-        mtu: None,
-        stripe: Stripe::Auto,
-        damping: true,
-        move_address: false,
-        inspector: InspectorSet::default(),
-        classes: vec![],
-    };
+    let expected = BondAdd { name: "bond0".into(), members: vec!["eth1".into()], ..BondAdd::default() };
     assert_eq!(add, expected);
+    let settings = BondSettings::default().with(&add.options);
+    assert_eq!((settings.policy, settings.stripe), (Policy::Spread, Stripe::Auto));
+    assert!(settings.damping && settings.inspector.probes && !settings.latency);
+    let old = r#"{"name":"bond0","members":["eth1"],"addresses":[],"policy":"flow","mtu":null,"stripe":{"us":200},"damping":false,"move_address":false,"inspector":{"up_delay_ms":5}}"#;
+    let add: BondAdd = serde_json::from_str(old).unwrap();
+    assert_eq!((add.options.policy, add.options.mtu), (Some(Policy::Flow), None));
+    assert_eq!(add.options.stripe, Some(Stripe::Us(200)));
+    assert_eq!((add.options.damping, add.options.inspector.up_delay), (Some(false), Some(Millis(5))));
     let set: BondSet = serde_json::from_str(r#"{"name":"bond0"}"#).unwrap();
     assert_eq!(set, BondSet { name: "bond0".into(), ..BondSet::default() });
     let add: MemberAdd = serde_json::from_str(r#"{"bond":"bond0","interface":"eth1"}"#).unwrap();
-    assert_eq!((add.weight, add.move_address, add.force, add.class), (Weight::Auto, false, false, None));
+    assert_eq!((add.options.weight, add.move_address, add.force, add.class), (None, false, false, None));
     let del: MemberDel = serde_json::from_str(r#"{"bond":"bond0","interface":"eth1"}"#).unwrap();
     assert!(!del.force);
 }
@@ -93,7 +116,7 @@ fn what_the_daemon_does_not_know_is_refused_and_not_ignored() {
         "\"monitor\"",
         "",
     ] {
-        assert!(serde_json::from_str::<Request>(text).is_err(), "{text}");
+        assert!(Request::read(text.as_bytes()).is_err(), "{text}");
     }
 }
 
@@ -153,9 +176,9 @@ fn findings_are_records_and_errors_are_the_worst() {
 fn a_bond_tells_its_settings_under_the_names_of_the_options() {
     let text = concat!(
         r#"{"name":"bond0","health":"ok","reason":"","mac":"02:00:00:00:00:01","mtu":1500,"addresses":[],"#,
-        r#""policy":"spread","stripe":"auto","stripe_bytes":4400,"damping":true,"hook":"tcx","host_id":"","#,
-        r#""arp_plus_state":"S1","peers":0,"members":[],"moved":[],"conflicts":[],"probes":true,"#,
-        r#""probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"latency":false,"events":[]}"#
+        r#""policy":"spread","stripe":"auto","damping":true,"latency":false,"probes":true,"#,
+        r#""probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"stripe_bytes":4400,"hook":"tcx","#,
+        r#""host_id":"","arp_plus_state":"S1","peers":0,"members":[],"moved":[],"conflicts":[],"events":[]}"#
     );
     let bond: BondRecord = serde_json::from_str(text).unwrap();
     assert_eq!(line(&bond), text);
@@ -168,9 +191,11 @@ fn classes_are_asked_for_in_the_words_of_the_options() {
         name: "voice".into(),
         members: vec!["eth4".into()],
         rules: vec!["dscp=46".parse().unwrap(), "udp-port=5004-5005,host=198.18.0.7/24".parse().unwrap()],
-        policy: Policy::Mirror,
-        fallback: Fallback::Block,
-        borrow: Borrow::Idle,
+        options: ClassOptions {
+            policy: Some(Policy::Mirror),
+            fallback: Some(Fallback::Block),
+            borrow: Some(Borrow::Idle),
+        },
     };
     assert_eq!(
         line(&Request::ClassAdd(add)),
@@ -181,9 +206,11 @@ fn classes_are_asked_for_in_the_words_of_the_options() {
     );
     let short: ClassAdd =
         serde_json::from_str(r#"{"bond":"bond0","name":"voice","rules":["priority=6"]}"#).unwrap();
+    assert_eq!((short.members, short.options), (vec![], ClassOptions::default()));
+    let settings = ClassSettings::default();
     assert_eq!(
-        (short.members, short.policy, short.fallback, short.borrow),
-        (vec![], Policy::Spread, Fallback::Share, Borrow::Never)
+        (settings.policy, settings.fallback, settings.borrow),
+        (Policy::Spread, Fallback::Share, Borrow::Never)
     );
     // No list leaves the old one, an empty one takes all away.
     let set = |members: &str| -> ClassSet {
@@ -210,9 +237,7 @@ fn classes_are_told_with_their_rules_in_order() {
         name: "voice".into(),
         members: vec!["eth4".into()],
         uses: vec!["eth1".into()],
-        policy: Policy::ActiveBackup,
-        fallback: Fallback::Share,
-        borrow: Borrow::Never,
+        settings: ClassSettings { policy: Policy::ActiveBackup, ..ClassSettings::default() },
         rules: vec![rule],
         tx_frames: 7,
         tx_bytes: 700,
@@ -269,19 +294,14 @@ fn records_of_a_host_without_classes_are_as_they_always_were() {
 #[test]
 fn names_of_classes_have_a_shape() {
     for name in ["a", "voice", "real-time_2", "0", "exactly15bytes_"] {
-        check_class_name(name).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(value::class(name).as_deref(), Ok(name));
     }
     for name in ["", "sixteen-letters-", "Voice", "a b", "a/b", ".", "..", "cgroup.procs", "é"] {
-        let error = check_class_name(name).expect_err(name);
-        let cause = "not a name for a class: 1 to 15 of a-z, 0-9, '-' and '_'";
-        assert_eq!(error.to_string(), format!("class '{name}': {cause}"));
-        assert!(error.hint.is_some());
+        let cause = "is not a name for a class; 1 to 15 of a-z, 0-9, '-' and '_'";
+        assert_eq!(value::class(name), Err(format!("'{name}' {cause}")));
     }
-    let error = check_class_name(REST).expect_err("the name of what is in no class");
-    assert_eq!(
-        error.to_string(),
-        "class 'rest': not a name for a class: it is what all other traffic is called"
-    );
+    let cause = "'rest' is not a name for a class; it is what all other traffic is called";
+    assert_eq!(value::class(REST), Err(cause.to_owned()));
 }
 
 #[test]
@@ -292,19 +312,25 @@ fn a_class_that_comes_with_the_bond_takes_what_is_marked_urgent() {
 
 #[test]
 fn limits_leave_room_for_the_defaults() {
-    assert!((limits::PROBE_INTERVAL_MS_MIN..=limits::PROBE_INTERVAL_MS_MAX).contains(&50));
-    assert!((limits::PROBE_MULTIPLIER_MIN..=limits::PROBE_MULTIPLIER_MAX).contains(&3));
-    assert!((0..=limits::UP_DELAY_MS_MAX).contains(&100));
-    // The command writes the upper ends in whole seconds.
-    assert_eq!((limits::PROBE_INTERVAL_MS_MAX % 1000, limits::UP_DELAY_MS_MAX % 1000), (0, 0));
+    let mut given = BondSettings::default().besides(&other_bond()).given();
+    given.extend(MemberSettings::default().besides(&MemberSettings { weight: Weight::Mbit(1) }).given());
+    given.extend(ClassSettings::default().besides(&other_class()).given());
+    given.extend(FabricSettings::default().besides(&other_fabric()).given());
+    let all = BondOptions::ids().len() - 1 + 1 + ClassOptions::ids().len() + FabricOptions::ids().len();
+    assert_eq!(given.len(), all, "{given:?}");
+    for given in given {
+        assert_eq!(given.refused, None, "{} {}", given.option, given.value);
+    }
 }
 
 #[test]
 fn fabrics_are_asked_for_in_the_words_of_the_options() {
     let text = r#"{"name":"fab0","node":0,"nodes":2,"transport":"shm:/dev/shm/x"}"#;
     let short: FabricAdd = serde_json::from_str(text).unwrap();
-    assert_eq!((short.mtu, short.poll, short.mac.clone(), short.queues), (None, Poll::Adaptive, None, None));
-    let add = FabricAdd { mtu: Some(9000), poll: Poll::Busy, queues: Some(2), ..short };
+    assert_eq!((short.options, short.mac.clone(), short.queues), (FabricOptions::default(), None, None));
+    assert_eq!((short.settings().mtu.0, short.settings().poll), (1500, Poll::Adaptive));
+    let options = FabricOptions { mtu: Some(Number(9000)), poll: Some(Poll::Busy) };
+    let add = FabricAdd { options, queues: Some(2), ..short };
     assert_eq!(
         line(&Request::FabricAdd(add)),
         concat!(
@@ -313,7 +339,7 @@ fn fabrics_are_asked_for_in_the_words_of_the_options() {
         )
     );
     let set: FabricSet = serde_json::from_str(r#"{"name":"fab0","poll":"sleep"}"#).unwrap();
-    assert_eq!((set.mtu, set.poll, set.nodes), (None, Some(Poll::Sleep), None));
+    assert_eq!((set.options.mtu, set.options.poll, set.nodes), (None, Some(Poll::Sleep), None));
     let del = Request::FabricDel(FabricDel { name: "fab0".into() });
     assert_eq!(line(&del), r#"{"fabric_del":{"name":"fab0"}}"#);
     assert_eq!(line(&Request::FabricShow { name: None }), r#"{"fabric_show":{"name":null}}"#);
@@ -331,7 +357,7 @@ fn fabrics_are_asked_for_in_the_words_of_the_options() {
 fn a_fabric_tells_its_settings_and_its_nodes() {
     let text = concat!(
         r#"{"name":"fab0","health":"ok","reason":"","node":0,"nodes":2,"transport":"shm:/x","#,
-        r#""mac":"02:6c:62:8a:00:00","mtu":1500,"addresses":[],"poll":"adaptive","queues":1,"epoch":5,"#,
+        r#""mac":"02:6c:62:8a:00:00","mtu":1500,"poll":"adaptive","addresses":[],"queues":1,"epoch":5,"#,
         r#""offloads":["tso"],"cpu_ms":0,"cpu_ppm":0,"peers":[{"node":1,"state":"up","reason":"","epoch":7,"#,
         r#""since_ms":1,"heard_ms":null,"send_queue":1,"receive_queue":2,"tx_frames":0,"tx_bytes":0,"#,
         r#""rx_frames":0,"rx_bytes":0,"dropped_frames":0,"queued_bytes":0}],"events":[]}"#
@@ -340,4 +366,94 @@ fn a_fabric_tells_its_settings_and_its_nodes() {
     assert_eq!(line(&fabric), text);
     let words = [NodeState::Up, NodeState::Down, NodeState::Refused].map(|state| line(&state));
     assert_eq!(words, [r#""up""#, r#""down""#, r#""refused""#]);
+}
+
+/// Requests that only somebody else than the command sends: what they would put into a path, or out of range.
+#[test]
+fn names_and_values_that_cannot_be_are_refused_at_the_door() {
+    let refused = [
+        (
+            r#"{"bond_add":{"name":"../x","members":["eth1"]}}"#,
+            "bond add",
+            "'../x' cannot be an interface name",
+        ),
+        (
+            r#"{"bond_add":{"name":"b%d","members":["eth1"]}}"#,
+            "bond add",
+            "'b%d' cannot be an interface name",
+        ),
+        (r#"{"bond_add":{"name":"b","members":["a/b"]}}"#, "bond add", "'a/b' cannot be an interface name"),
+        (
+            r#"{"bond_add":{"name":"b","members":["a"],"classes":[{"name":"../x","members":["a"]}]}}"#,
+            "bond add",
+            "'../x' is not a name for a class",
+        ),
+        (
+            r#"{"bond_add":{"name":"b","members":["a"],"addresses":["1.2.3.4"]}}"#,
+            "b",
+            "lacks a prefix length",
+        ),
+        (r#"{"bond_add":{"name":"b","members":["a"],"policy":"mirror"}}"#, "b", "of classes only"),
+        (r#"{"bond_set":{"name":"b","mtu":9}}"#, "b", "'9' is outside the allowed range 1280 to 65535"),
+        (r#"{"bond_set":{"name":"b","stripe":{"us":1}}}"#, "b", "'1us' is outside the allowed range"),
+        (
+            r#"{"bond_set":{"name":"b","inspector":{"up_delay_ms":60001}}}"#,
+            "b",
+            "'60001ms' is outside the allowed range; allowed are 0ms to 60s",
+        ),
+        (r#"{"bond_del":{"name":".."}}"#, "bond del", "'..' cannot be an interface name"),
+        (
+            r#"{"member_add":{"bond":"b","interface":"a","class":"../x"}}"#,
+            "member add",
+            "not a name for a class",
+        ),
+        (
+            r#"{"member_set":{"bond":"b","interface":"a","weight":{"mbit":0}}}"#,
+            "b",
+            "would leave the member without traffic",
+        ),
+        (r#"{"member_del":{"bond":"b","interface":"/"}}"#, "member del", "cannot be an interface name"),
+        (
+            r#"{"class_add":{"bond":"b","name":"../../x","rules":["dscp=ef"]}}"#,
+            "class add",
+            "'../../x' is not a name for a class",
+        ),
+        (
+            r#"{"class_set":{"bond":"b","name":"c","members":["a b"]}}"#,
+            "class set",
+            "cannot be an interface name",
+        ),
+        (r#"{"class_del":{"bond":"b","name":"../x"}}"#, "class del", "'../x' is not a name for a class"),
+        (r#"{"run":{"class":"../x"}}"#, "run", "'../x' is not a name for a class"),
+        (
+            r#"{"fabric_add":{"name":"../f","node":0,"nodes":2,"transport":"shm:/x"}}"#,
+            "fabric add",
+            "'../f' cannot be an interface name",
+        ),
+        (
+            r#"{"fabric_add":{"name":"f","node":0,"nodes":1,"transport":"shm:/x"}}"#,
+            "f",
+            "'1' is outside the allowed range 2 to 512",
+        ),
+        (
+            r#"{"fabric_add":{"name":"f","node":0,"nodes":2,"transport":"shm:/x","queues":65}}"#,
+            "f",
+            "'65' is outside the allowed range 1 to 64",
+        ),
+        (
+            r#"{"fabric_set":{"name":"f","mtu":65522}}"#,
+            "f",
+            "'65522' is outside the allowed range 1280 to 65521",
+        ),
+        (r#"{"fabric_del":{"name":"a\u0000b"}}"#, "fabric del", "cannot be an interface name"),
+        (r#"{"check":{"interfaces":["../../etc"]}}"#, "check", "cannot be an interface name"),
+        (r#"{"show":{"name":"../x"}}"#, "show", "cannot be an interface name"),
+    ];
+    for (text, object, cause) in refused {
+        let error = Request::read(text.as_bytes()).expect_err(text);
+        assert_eq!(error.object, object, "{text}: {error}");
+        assert!(error.cause.contains(cause), "{text}: {error}");
+        assert!(error.hint.is_some_and(|hint| hint.ends_with("--help")), "{text}");
+    }
+    assert!(Request::read(br#"{"bond_set":{"name":"b","inspector":{"up_delay_ms":60000}}}"#).is_ok());
 }

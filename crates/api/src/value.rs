@@ -4,9 +4,188 @@
 //! A refusal is the CAUSE part of an error line: `'VALUE' ...; RANGE`.
 
 use crate::{
-    BondClass, Borrow, Error, Fallback, Policy, Poll, Rule, Stripe, Weight, check_class_name, limits,
+    Error, Rule,
+    config::{number, string, switch},
+    limits,
 };
-use std::net::IpAddr;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, net::IpAddr, time::Duration};
+use toml::de::DeValue;
+
+/// The value of an option.
+pub trait Value: Sized {
+    /// What the help calls it, such as `TIME`.
+    const NAME: &'static str;
+
+    /// What TOML writes it as.
+    const KIND: Kind = Kind::Text;
+
+    /// Reads what a user writes.
+    ///
+    /// # Errors
+    /// The cause, with what is allowed.
+    fn read(text: &str) -> Result<Self, String>;
+
+    /// Writes it so that [`read`](Value::read) makes the same of it.
+    fn text(&self) -> String;
+
+    /// What is allowed, for the help, where the sentence does not say it.
+    fn range() -> String {
+        String::new()
+    }
+}
+
+/// What TOML writes a value as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A string.
+    Text,
+    /// A whole number.
+    Number,
+    /// A whole number, or this word.
+    NumberOr(&'static str),
+    /// `true`, `false`, `"on"` or `"off"`.
+    Switch,
+}
+
+impl Kind {
+    /// The value as the command line writes it. A refusal is a cause.
+    pub(crate) fn text<'v>(self, value: &'v DeValue<'_>) -> Result<Cow<'v, str>, String> {
+        match (self, value) {
+            (Self::NumberOr(word), DeValue::String(text)) if text == word => Ok(word.into()),
+            (Self::NumberOr(_), DeValue::Integer(_)) | (Self::Number, _) => number(value),
+            (Self::NumberOr(word), _) => Err(format!("write a whole number, or \"{word}\"")),
+            (Self::Switch, _) => switch(value).map(Into::into),
+            (Self::Text, _) => string(value).map(Into::into),
+        }
+    }
+}
+
+impl Value for bool {
+    const NAME: &'static str = "ON|OFF";
+    const KIND: Kind = Kind::Switch;
+
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "on" => Ok(true),
+            "off" => Ok(false),
+            _ => Err(format!("'{text}' is not allowed; allowed are on and off")),
+        }
+    }
+
+    fn text(&self) -> String {
+        if *self { "on" } else { "off" }.to_owned()
+    }
+}
+
+/// A plain number in a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Number<const MIN: u32, const MAX: u32>(pub u32);
+
+impl<const MIN: u32, const MAX: u32> Value for Number<MIN, MAX> {
+    const NAME: &'static str = "N";
+    const KIND: Kind = Kind::Number;
+
+    fn read(text: &str) -> Result<Self, String> {
+        ranged(text, MIN, MAX, "").map(Self)
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn range() -> String {
+        format!("{MIN} to {MAX}")
+    }
+}
+
+/// A time in milliseconds, written in `ms` or `s`; the upper limit is whole seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis<const MIN: u32, const MAX: u32>(pub u32);
+
+impl<const MIN: u32, const MAX: u32> Millis<MIN, MAX> {
+    /// The same for the clock.
+    pub const fn duration(self) -> Duration {
+        Duration::from_millis(self.0 as u64)
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> Value for Millis<MIN, MAX> {
+    const NAME: &'static str = "TIME";
+
+    fn read(text: &str) -> Result<Self, String> {
+        let ms = with_unit(text, &[("ms", 1), ("s", 1000)], "a time", &Self::range())?;
+        match ms {
+            Some(ms) if (MIN..=MAX).contains(&ms) => Ok(Self(ms)),
+            _ => Err(format!("'{text}' is outside the allowed range; allowed are {}", Self::range())),
+        }
+    }
+
+    fn text(&self) -> String {
+        format!("{}ms", self.0)
+    }
+
+    fn range() -> String {
+        format!("{MIN}ms to {}s", MAX / 1000)
+    }
+}
+
+/// A whole number with one of these units, times what the unit stands for; none where that does not fit. `what` and `allowed`
+/// are for the refusal.
+pub fn with_unit(
+    text: &str,
+    units: &[(&str, u32)],
+    what: &str,
+    allowed: &str,
+) -> Result<Option<u32>, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let cause = match (digits(number), unit) {
+        (None, _) => format!("is not {what}"),
+        (_, "") => "lacks a unit".to_owned(),
+        (Some(number), _) => match units.iter().find(|(name, _)| *name == unit) {
+            Some((_, times)) => return Ok(number.ok().and_then(|number| number.checked_mul(*times))),
+            None => format!("has the unknown unit '{unit}'"),
+        },
+    };
+    Err(format!("'{text}' {cause}; allowed are {allowed}"))
+}
+
+/// One of these words.
+pub(crate) fn one_of<T: ValueEnum>(text: &str, allowed: &[T]) -> Result<T, String> {
+    if let Some(found) = allowed.iter().find(|one| word(*one) == text) {
+        return Ok(found.clone());
+    }
+    let mut words: Vec<String> = allowed.iter().map(word).collect();
+    let last = words.pop().unwrap_or_default();
+    Err(format!("'{text}' is not allowed; allowed are {} and {last}", words.join(", ")))
+}
+
+/// The word of a value that is one of some.
+pub(crate) fn word<T: ValueEnum>(value: &T) -> String {
+    value.to_possible_value().map(|word| word.get_name().to_owned()).unwrap_or_default()
+}
+
+/// Makes an enum the value of an option.
+macro_rules! words {
+    ($ty:ty, $name:literal) => {
+        impl $crate::value::Value for $ty {
+            const NAME: &'static str = $name;
+
+            fn read(text: &str) -> Result<Self, String> {
+                $crate::value::one_of(text, <Self as clap::ValueEnum>::value_variants())
+            }
+
+            fn text(&self) -> String {
+                $crate::value::word(self)
+            }
+        }
+    };
+}
+pub(crate) use words;
 
 /// An interface name as the kernel takes it (`dev_valid_name` in net/core/dev.c), without `%`, which the kernel
 /// replaces by a number.
@@ -23,8 +202,21 @@ pub fn interface(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// `ADDRESS/PREFIX` of either family, as it stands.
-pub fn cidr(text: &str) -> Result<String, String> {
+/// The name of a class.
+pub fn class(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    let cause = if text == crate::REST {
+        "it is what all other traffic is called".to_owned()
+    } else if text.is_empty() || text.len() > limits::CLASS_NAME_MAX || !text.chars().all(allowed) {
+        format!("1 to {} of a-z, 0-9, '-' and '_'", limits::CLASS_NAME_MAX)
+    } else {
+        return Ok(text.to_owned());
+    };
+    Err(format!("'{text}' is not a name for a class; {cause}"))
+}
+
+/// `ADDRESS/PREFIX` of either family.
+pub fn address(text: &str) -> Result<(IpAddr, u8), String> {
     let allowed = "write ADDRESS/PREFIX, such as 198.18.0.1/24 or 2001:db8::1/64";
     let Some((address, prefix)) = text.split_once('/') else {
         return Err(format!("'{text}' lacks a prefix length; {allowed}"));
@@ -33,63 +225,20 @@ pub fn cidr(text: &str) -> Result<String, String> {
         return Err(format!("'{text}' is not an IP address; {allowed}"));
     };
     let longest = if address.is_ipv4() { 32 } else { 128 };
-    match digits(prefix) {
-        Some(length) if length <= longest => Ok(format!("{address}/{length}")),
+    match digits(prefix).and_then(|length| u8::try_from(length.ok()?).ok()) {
+        Some(length) if length <= longest => Ok((address, length)),
         _ => Err(format!("'{text}' is outside the allowed prefix lengths 0 to {longest}")),
     }
 }
 
-/// One of the policies, by its exact word.
-pub fn policy(text: &str) -> Result<Policy, String> {
-    match text {
-        "spread" => Ok(Policy::Spread),
-        "flow" => Ok(Policy::Flow),
-        "active-backup" => Ok(Policy::ActiveBackup),
-        "mirror" => Err("'mirror' is of classes only; allowed are spread, flow and active-backup".to_owned()),
-        _ => Err(format!("'{text}' is no policy; allowed are spread, flow and active-backup")),
-    }
-}
-
-/// One of the policies of a class.
-pub fn class_policy(text: &str) -> Result<Policy, String> {
-    match text {
-        "mirror" => Ok(Policy::Mirror),
-        _ => policy(text).map_err(|_| {
-            format!("'{text}' is no policy; allowed are spread, flow, active-backup and mirror")
-        }),
-    }
-}
-
-/// The name of a class.
-pub fn class(text: &str) -> Result<String, String> {
-    match check_class_name(text) {
-        Ok(()) => Ok(text.to_owned()),
-        Err(error) => Err(format!("'{text}' is {}; {}", error.what, error.cause)),
-    }
-}
-
-/// `NAME=IF[,IF...]`
-pub fn bond_class(text: &str) -> Result<BondClass, String> {
-    let Some((name, members)) = text.split_once('=') else {
-        return Err(format!("'{text}' lacks its members; write NAME=IF[,IF...], such as urgent=eth3"));
-    };
-    let members = members.split(',').map(interface).collect::<Result<_, _>>()?;
-    Ok(BondClass { name: class(name)?, members })
+/// The same as text, written in one way.
+pub fn cidr(text: &str) -> Result<String, String> {
+    address(text).map(|(address, prefix)| format!("{address}/{prefix}"))
 }
 
 /// What belongs to a class; a refusal says all of it, with the rule.
 pub fn rule(text: &str) -> Result<Rule, Error> {
     text.parse()
-}
-
-/// An MTU in bytes, a plain number.
-pub fn mtu(text: &str) -> Result<u32, String> {
-    ranged(text, limits::MTU_MIN, limits::MTU_MAX, "bytes")
-}
-
-/// The MTU of a fabric in bytes, a plain number.
-pub fn fabric_mtu(text: &str) -> Result<u32, String> {
-    ranged(text, limits::MTU_MIN, limits::FABRIC_MTU_MAX, "bytes")
 }
 
 /// A node's number.
@@ -108,148 +257,26 @@ pub fn queues(text: &str) -> Result<u16, String> {
 }
 
 fn small(text: &str, low: u16, high: u16) -> Result<u16, String> {
-    let number = digits(text).and_then(|number| u16::try_from(number).ok());
-    number
-        .filter(|number| (low..=high).contains(number))
-        .ok_or_else(|| format!("'{text}' is outside the allowed range {low} to {high}"))
+    let number = ranged(text, low.into(), high.into(), "")?;
+    u16::try_from(number).map_err(|error| error.to_string())
 }
 
-/// A member's share: `auto` or Mbit/s as a plain number.
-pub fn weight(text: &str) -> Result<Weight, String> {
-    if text == "auto" {
-        return Ok(Weight::Auto);
-    }
-    let (low, high) = (limits::WEIGHT_MBIT_MIN, limits::WEIGHT_MBIT_MAX);
-    // Who writes 0 means "no traffic there", which is not a matter of shares.
-    if digits(text) == Some(0) {
-        return Err(format!(
-            "'{text}' would leave the member without traffic; allowed are {low} to {high} Mbit/s, or auto"
-        ));
-    }
-    ranged(text, low, high, "Mbit/s").map(Weight::Mbit).map_err(|cause| cause + ", or auto")
+/// Digits only, no sign, no space, no unit: the number, or that it does not fit.
+fn digits(text: &str) -> Option<Result<u32, ()>> {
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| text.parse().map_err(drop))
 }
 
-/// A stripe: `auto`, a time (`us`, `ms`) or a size (`B`, `KiB`).
-pub fn stripe(text: &str) -> Result<Stripe, String> {
-    if text == "auto" {
-        return Ok(Stripe::Auto);
-    }
-    let allowed = format!(
-        "allowed are auto, {}us to {}ms and {}B to {}KiB",
-        limits::STRIPE_US_MIN,
-        limits::STRIPE_US_MAX / 1000,
-        limits::STRIPE_BYTES_MIN,
-        limits::STRIPE_BYTES_MAX >> 10
-    );
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    if !number.is_empty() && unit.is_empty() {
-        return Err(format!("'{text}' lacks a unit; {allowed}"));
-    }
-    let Some(number) = digits(number) else {
-        return Err(format!("'{text}' is neither a time nor a size; {allowed}"));
-    };
-    let (value, low, high, make): (_, _, _, fn(u32) -> Stripe) = match unit {
-        "us" => (Some(number), limits::STRIPE_US_MIN, limits::STRIPE_US_MAX, Stripe::Us),
-        "ms" => (number.checked_mul(1000), limits::STRIPE_US_MIN, limits::STRIPE_US_MAX, Stripe::Us),
-        "B" => (Some(number), limits::STRIPE_BYTES_MIN, limits::STRIPE_BYTES_MAX, Stripe::Bytes),
-        "KiB" => {
-            (number.checked_mul(1024), limits::STRIPE_BYTES_MIN, limits::STRIPE_BYTES_MAX, Stripe::Bytes)
-        }
-        _ => return Err(format!("'{text}' has the unknown unit '{unit}'; {allowed}")),
-    };
-    match value {
-        Some(value) if (low..=high).contains(&value) => Ok(make(value)),
-        _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
-    }
-}
-
-/// The time between two proofs of a lane, in milliseconds.
-pub fn probe_interval(text: &str) -> Result<u32, String> {
-    time_ms(text, limits::PROBE_INTERVAL_MS_MIN, limits::PROBE_INTERVAL_MS_MAX)
-}
-
-/// How many intervals without proof cost a lane, a plain number.
-pub fn probe_multiplier(text: &str) -> Result<u8, String> {
-    let (low, high) = (limits::PROBE_MULTIPLIER_MIN, limits::PROBE_MULTIPLIER_MAX);
-    let value = ranged(text, low.into(), high.into(), "intervals")?;
-    u8::try_from(value).map_err(|error| error.to_string())
-}
-
-/// How long a member whose carrier is back waits, in milliseconds.
-pub fn up_delay(text: &str) -> Result<u32, String> {
-    time_ms(text, 0, limits::UP_DELAY_MS_MAX)
-}
-
-/// A time in `ms` or `s`, a whole number of either; the limits are milliseconds, the upper one whole seconds.
-fn time_ms(text: &str, low: u32, high: u32) -> Result<u32, String> {
-    let allowed = format!("allowed are {low}ms to {}s", high / 1000);
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let ms = match (digits(number), unit) {
-        (Some(_), "") => return Err(format!("'{text}' lacks a unit; {allowed}")),
-        (Some(number), "ms") => Some(number),
-        (Some(number), "s") => number.checked_mul(1000),
-        (Some(_), _) => return Err(format!("'{text}' has the unknown unit '{unit}'; {allowed}")),
-        (None, _) => return Err(format!("'{text}' is not a time; {allowed}")),
-    };
-    match ms {
-        Some(ms) if (low..=high).contains(&ms) => Ok(ms),
-        _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
-    }
-}
-
-/// What a class does without its members, by its exact word.
-pub fn fallback(text: &str) -> Result<Fallback, String> {
-    match text {
-        "share" => Ok(Fallback::Share),
-        "block" => Ok(Fallback::Block),
-        _ => Err(format!("'{text}' is not allowed; allowed are share and block")),
-    }
-}
-
-/// When all other traffic may use a class's members, by its exact word.
-pub fn borrow(text: &str) -> Result<Borrow, String> {
-    match text {
-        "never" => Ok(Borrow::Never),
-        "idle" => Ok(Borrow::Idle),
-        _ => Err(format!("'{text}' is not allowed; allowed are never and idle")),
-    }
-}
-
-/// How the threads of a fabric wait, by its exact word.
-pub fn poll(text: &str) -> Result<Poll, String> {
-    match text {
-        "adaptive" => Ok(Poll::Adaptive),
-        "busy" => Ok(Poll::Busy),
-        "sleep" => Ok(Poll::Sleep),
-        _ => Err(format!("'{text}' is not allowed; allowed are adaptive, busy and sleep")),
-    }
-}
-
-/// An option that is on or off.
-pub fn switch(text: &str) -> Result<bool, String> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(format!("'{text}' is not allowed; allowed are on and off")),
-    }
-}
-
-/// Digits only: no sign, no space, no unit.
-pub fn digits(text: &str) -> Option<u32> {
-    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    text.parse().ok()
-}
-
-/// A whole number in a range, its unit named in the refusal.
+/// A whole number in a range, with its unit in the refusal, if it has one.
 pub fn ranged(text: &str, low: u32, high: u32, unit: &str) -> Result<u32, String> {
-    let numeric = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let range = format!("{low} to {high} {unit}");
+    let range = range.trim_end();
     match digits(text) {
-        Some(value) if (low..=high).contains(&value) => Ok(value),
-        _ if numeric => Err(format!("'{text}' is outside the allowed range {low} to {high} {unit}")),
-        _ => Err(format!("'{text}' is not a whole number; allowed are {low} to {high} {unit}")),
+        Some(Ok(value)) if (low..=high).contains(&value) => Ok(value),
+        Some(_) => Err(format!("'{text}' is outside the allowed range {range}")),
+        None => Err(format!("'{text}' is not a whole number; allowed are {range}")),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,6 @@ mod bench;
 mod bond;
 mod class;
 mod fabric;
-mod inspector;
 mod lab;
 mod member;
 mod records;
@@ -139,7 +138,7 @@ Examples:
   linkbraid show bond0 --json")]
     Show {
         /// One bond or fabric; all of them if left out
-        #[arg(value_parser = crate::units::interface)]
+        #[arg(value_parser = linkbraid_api::value::interface)]
         name: Option<String>,
     },
 
@@ -153,7 +152,7 @@ A host that is not listed is a plain host. It works too: frames to it leave
 over all members.")]
     Peers {
         /// One bond; all of them if left out
-        #[arg(value_parser = crate::units::interface)]
+        #[arg(value_parser = linkbraid_api::value::interface)]
         bond: Option<String>,
     },
 
@@ -175,7 +174,7 @@ where it has members of its own; lanes without a class are those of all other
 traffic.")]
     Lanes {
         /// One bond; all of them if left out
-        #[arg(value_parser = crate::units::interface)]
+        #[arg(value_parser = linkbraid_api::value::interface)]
         bond: Option<String>,
     },
 
@@ -206,7 +205,7 @@ with status 0, the end of the daemon with status 3. 'linkbraid show' tells the
 last events, too.")]
     Monitor {
         /// One bond or fabric; all of them if left out
-        #[arg(value_parser = crate::units::interface)]
+        #[arg(value_parser = linkbraid_api::value::interface)]
         bond: Option<String>,
     },
 
@@ -221,7 +220,7 @@ Each line begins with ok, warning (works, but will hurt) or error (will not
 work). One error or more make exit status 1.")]
     Check {
         /// Links to look at, in a bond or not; the members of all bonds if left out
-        #[arg(value_name = "IF", value_parser = crate::units::interface)]
+        #[arg(value_name = "IF", value_parser = linkbraid_api::value::interface)]
         interfaces: Vec<String>,
     },
 
@@ -246,6 +245,19 @@ work). One error or more make exit status 1.")]
         /// A shell's name, or an existing directory
         target: String,
     },
+}
+
+/// `bond set` and `fabric set`: a request writes addresses that are all taken away as an empty list.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub struct Change<S: clap::Args> {
+    /// What is given.
+    #[command(flatten)]
+    pub set: S,
+
+    /// Take all addresses that it was given with --address away
+    #[arg(long, conflicts_with = "addresses", group = "change")]
+    pub no_addresses: bool,
 }
 
 /// `daemon`

@@ -79,6 +79,4 @@ pub fn json_line(value: &impl Serialize) -> String {
 }
 
 #[cfg(test)]
-mod samples;
-#[cfg(test)]
 mod tests;

@@ -1,13 +1,8 @@
-//! Values on the command line: pure syntax, each with its allowed range in the refusal.
+//! Values of labs on the command line: pure syntax, each with its allowed range in the refusal.
 //!
-//! Those that the configuration file has too are in [`linkbraid_api::value`].
+//! Those of requests are in [`linkbraid_api::value`].
 
-pub use linkbraid_api::value::{
-    bond_class, cidr, class, class_policy, fabric_mtu, interface, mtu, node, nodes, policy, probe_interval,
-    probe_multiplier, queues, rule, stripe, up_delay, weight,
-};
-
-use linkbraid_api::value::{digits, ranged};
+use linkbraid_api::value::{ranged, with_unit};
 use linkbraid_lab::{HOSTS_MAX, LINKS_MAX, RATE_MBIT, demo};
 use std::ops::RangeInclusive;
 
@@ -30,19 +25,10 @@ pub fn demo_rate(text: &str) -> Result<u32, String> {
 
 /// Whole numbers of `mbit` or `gbit`, as tc(8) writes them; `besides` names what else is allowed.
 fn mbit(text: &str, range: &RangeInclusive<u32>, besides: &str) -> Result<u32, String> {
-    let allowed = format!("allowed are {besides}{}mbit to {}gbit", range.start(), range.end() / 1000);
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let mbit = match (digits(number), unit) {
-        (Some(_), "") => return Err(format!("'{text}' lacks a unit; {allowed}")),
-        (Some(number), "mbit") => Some(number),
-        (Some(number), "gbit") => number.checked_mul(1000),
-        (Some(_), _) => return Err(format!("'{text}' has the unknown unit '{unit}'; {allowed}")),
-        (None, _) => return Err(format!("'{text}' is not a rate; {allowed}")),
-    };
-    match mbit {
+    let allowed = format!("{besides}{}mbit to {}gbit", range.start(), range.end() / 1000);
+    match with_unit(text, &[("mbit", 1), ("gbit", 1000)], "a rate", &allowed)? {
         Some(mbit) if range.contains(&mbit) => Ok(mbit),
-        _ => Err(format!("'{text}' is outside the allowed range; {allowed}")),
+        _ => Err(format!("'{text}' is outside the allowed range; allowed are {allowed}")),
     }
 }
 

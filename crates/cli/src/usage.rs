@@ -148,7 +148,7 @@ fn missing(error: &clap::Error) -> String {
             .iter()
             .map(|one| one.trim_end_matches("..."))
             .map(|one| match one.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
-                Some(group) if group.contains('|') => format!("one of {}", options_of(group)),
+                Some(group) if group.starts_with("--") => options_of(group),
                 Some(word) => word.to_owned(),
                 None => one.replace(" <", " ").trim_end_matches('>').to_owned(),
             })
@@ -160,12 +160,9 @@ fn missing(error: &clap::Error) -> String {
 
 /// `--policy <POLICY>|--mtu <BYTES>` names the options alone.
 fn options_of(group: &str) -> String {
-    group
-        .split_whitespace()
-        .flat_map(|part| part.split('|'))
-        .filter(|part| part.starts_with("--"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let parts = group.split_whitespace().flat_map(|part| part.split('|'));
+    let options: Vec<&str> = parts.filter(|part| part.starts_with("--")).collect();
+    format!("{}{}", if options.len() > 1 { "one of " } else { "" }, options.join(", "))
 }
 
 /// Whether what stands behind `--` is a command line of its own.

@@ -234,7 +234,7 @@ impl Bond {
     pub(crate) fn write_tables(&mut self, clock: Clock) -> Result<(), Error> {
         let name = self.saved.name.clone();
         let striped = self.spreads().iter().any(|weights| weights.len() > 1);
-        let damping = (self.saved.damping && striped).then_some(dataplane::DAMPING);
+        let damping = (self.saved.settings.damping && striped).then_some(dataplane::DAMPING);
         let row = dataplane::Bond {
             ifindex: self.ifindex,
             mac: self.mac.0,
@@ -269,8 +269,9 @@ impl Bond {
         self.stripe_stale = false;
         // The shortest that any traffic wants: a buffer does not know its class yet.
         let wanted = self.spreads().into_iter();
-        let bytes =
-            wanted.map(|weights| stripe::gso_max_size(self.saved.stripe, &weights, self.saved.mtu)).min();
+        let bytes = wanted
+            .map(|weights| stripe::gso_max_size(self.saved.settings.stripe, &weights, self.saved.mtu))
+            .min();
         let bytes = bytes.unwrap_or(stripe::GSO_BYTES_MAX);
         if bytes != self.stripe_bytes {
             netlink

@@ -10,7 +10,7 @@ use crate::{
     world::World,
 };
 use linkbraid_api::{
-    Borrow, ClassAdd, ClassDel, ClassSet, Error, Policy, Run, check_class_name, limits::CLASSES_MAX,
+    Borrow, ClassAdd, ClassDel, ClassSet, ClassSettings, Error, Policy, Run, limits::CLASSES_MAX,
 };
 use std::collections::BTreeMap;
 
@@ -67,10 +67,6 @@ impl Classes {
 pub(crate) async fn add(world: &mut World, add: ClassAdd) -> Result<Vec<String>, Error> {
     change(world, &add.bond.clone(), |bond| {
         let what = format!("cannot add class '{}'", add.name);
-        check_class_name(&add.name).map_err(|error| {
-            let hint = error.hint.unwrap_or_else(|| "linkbraid class add --help".to_owned());
-            Error::new(&add.bond, &what, error.cause).hint(hint)
-        })?;
         let mut classes = Classes::of(bond);
         if classes.list.iter().any(|class| class.name == add.name) {
             return Err(Error::new(&add.bond, what, "a class of this name is there already")
@@ -87,9 +83,7 @@ pub(crate) async fn add(world: &mut World, add: ClassAdd) -> Result<Vec<String>,
             name: add.name,
             rules: add.rules,
             has_members: !add.members.is_empty(),
-            policy: add.policy,
-            fallback: add.fallback,
-            borrow: add.borrow,
+            settings: ClassSettings::default().with(&add.options),
             applied: false,
         };
         classes.give(bond, &class, &add.members, &what)?;
@@ -108,9 +102,7 @@ pub(crate) async fn set(world: &mut World, set: ClassSet) -> Result<Vec<String>,
             return Err(no_class(bond, &set.name));
         };
         class.rules = set.rules.unwrap_or_else(|| class.rules.clone());
-        class.policy = set.policy.unwrap_or(class.policy);
-        class.fallback = set.fallback.unwrap_or(class.fallback);
-        class.borrow = set.borrow.unwrap_or(class.borrow);
+        class.settings = class.settings.with(&set.options);
         class.has_members = set.members.as_ref().map_or(class.has_members, |members| !members.is_empty());
         let class = class.clone();
         if let Some(members) = &set.members {
@@ -301,7 +293,7 @@ impl Bond {
     pub(crate) fn told_classes(&self) -> Vec<linkbraid_wire::Class> {
         let told = |class: &SavedClass| linkbraid_wire::Class {
             number: class.number,
-            may_borrow: class.borrow == Borrow::Idle,
+            may_borrow: class.settings.borrow == Borrow::Idle,
             name: class.name.clone(),
         };
         self.saved.classes.iter().map(told).collect()
@@ -320,15 +312,16 @@ impl Bond {
 
     /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over.
     pub(crate) fn spreads(&self) -> Vec<Vec<u32>> {
-        spreads(&self.members, &self.saved.classes, self.saved.policy)
+        spreads(&self.members, &self.saved.classes, self.saved.settings.policy)
     }
 }
 
 fn spreads(members: &[Member], classes: &[SavedClass], policy: Policy) -> Vec<Vec<u32>> {
     let live = || members.iter().filter(|member| member.live());
     let has = |number: u8| live().any(|member| member.class == number);
-    let lends =
-        |number: u8| classes.iter().any(|class| class.number == number && class.borrow == Borrow::Idle);
+    let lends = |number: u8| {
+        classes.iter().any(|class| class.number == number && class.settings.borrow == Borrow::Idle)
+    };
     let of = |number: u8| -> Vec<u32> {
         // Without members of its own it takes those of the rest, and the rest takes any.
         let own = if has(number) { number } else { 0 };
@@ -338,7 +331,7 @@ fn spreads(members: &[Member], classes: &[SavedClass], policy: Policy) -> Vec<Ve
             .map(Member::weight_mbit);
         taken.collect()
     };
-    let kinds = classes.iter().map(|class| (class.number, class.policy));
+    let kinds = classes.iter().map(|class| (class.number, class.settings.policy));
     let striped = std::iter::once((0, policy)).chain(kinds).filter(|(_, policy)| *policy == Policy::Spread);
     striped.map(|(number, _)| of(number)).collect()
 }

@@ -45,8 +45,6 @@ use node::Node;
 use saved::SavedFabric;
 use std::{net::IpAddr, time::Duration};
 
-/// The MTU of a fabric unless told otherwise: that of other Ethernet interfaces, which it may be bridged with.
-pub(crate) const MTU: u32 = 1500;
 /// How long until a fabric that cannot join is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -151,7 +149,7 @@ fn tap_config(saved: &SavedFabric) -> TapConfig {
         name: saved.name.clone(),
         queues: saved.queues.into(),
         mac: MacAddr(saved.mac),
-        mtu: saved.mtu,
+        mtu: saved.settings.mtu.0,
         offloads: TapOffloads::ALL,
         queue_len: linkbraid_link::TAP_QUEUE_LEN,
     }
@@ -177,7 +175,7 @@ fn number_of(name: &str) -> u8 {
 pub(crate) async fn add(world: &mut World, add: FabricAdd) -> Result<Outcome, Error> {
     let mac = check::add(world, &add).await?;
     let addresses = check::addresses(&add.name, &add.addresses)?;
-    let number = number_of(&add.name);
+    let (number, settings) = (number_of(&add.name), add.settings());
     let saved = SavedFabric {
         name: add.name,
         ifindex: 0,
@@ -185,10 +183,9 @@ pub(crate) async fn add(world: &mut World, add: FabricAdd) -> Result<Outcome, Er
         nodes: add.nodes,
         transport: add.transport,
         queues: add.queues.unwrap_or(1),
-        mtu: add.mtu.unwrap_or(MTU),
         mac: mac.unwrap_or_else(|| derive_mac(number, add.node)),
         number,
-        poll: add.poll,
+        settings,
         boot_id: boot_id(),
         namespace: saved::namespace(),
         applied: false,
@@ -248,7 +245,10 @@ pub(crate) async fn set(world: &mut World, set: FabricSet) -> Result<Outcome, Er
         return Err(Error::new(&set.name, "cannot change the fabric", cause)
             .hint(format!("linkbraid fabric show {}", set.name)));
     }
-    if let Some(mtu) = set.mtu.filter(|mtu| *mtu != old.mtu) {
+    let settings = old.settings.with(&set.options);
+    let mtu = settings.mtu.0;
+    let resized = settings.mtu != old.settings.mtu;
+    if resized {
         check::is_free(world, &set.name, ifindex).await?;
         let what = format!("cannot set MTU {mtu}");
         if let State::Runs(node) = &fabric.state {
@@ -262,8 +262,8 @@ pub(crate) async fn set(world: &mut World, set: FabricSet) -> Result<Outcome, Er
     let addresses = match set_addresses(world, &set, &old).await {
         Ok(addresses) => addresses,
         Err(error) => {
-            if set.mtu.is_some_and(|mtu| mtu != old.mtu) {
-                let _ = world.netlink.set_mtu(ifindex, old.mtu).await;
+            if resized {
+                let _ = world.netlink.set_mtu(ifindex, old.settings.mtu.0).await;
             }
             return Err(error);
         }
@@ -271,8 +271,7 @@ pub(crate) async fn set(world: &mut World, set: FabricSet) -> Result<Outcome, Er
     let Some(fabric) = world.fabrics.get_mut(&set.name) else { return Ok(Outcome::Done(Vec::new())) };
     fabric.saved.applied_addresses.retain(|address| addresses.contains(address));
     fabric.saved.addresses = addresses;
-    fabric.saved.mtu = set.mtu.unwrap_or(old.mtu);
-    fabric.saved.poll = set.poll.unwrap_or(old.poll);
+    fabric.saved.settings = settings;
     if let Some(nodes) = nodes {
         return start_anew(world, &set.name, nodes, old).map(Outcome::Fabric);
     }

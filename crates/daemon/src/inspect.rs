@@ -102,14 +102,14 @@ impl Bond {
                 // Who is a peer is no plain host.
                 self.plain.touch();
             }
-            let report = peer.filter(|_| self.saved.probes).map(PeerReport::from);
+            let report = peer.filter(|_| self.saved.settings.inspector.probes).map(PeerReport::from);
             self.inspector.handle(clock.now(), inspector::Input::Peer(*key, report));
         }
     }
 
     /// Tells the inspector who the peers are.
     fn tell_peers(&mut self, clock: Clock) {
-        let reports = match self.saved.probes {
+        let reports = match self.saved.settings.inspector.probes {
             true => self.arp_plus.peers().map(PeerReport::from).collect(),
             false => Vec::new(),
         };
@@ -281,7 +281,7 @@ impl Bond {
 
     /// The members and classes as plans see them.
     pub(crate) fn own_side(&self) -> OwnSide {
-        OwnSide::new(&self.members, &self.saved.classes, self.saved.policy)
+        OwnSide::new(&self.members, &self.saved.classes, self.saved.settings.policy)
     }
 
     /// Whether some lane through the member is proven.

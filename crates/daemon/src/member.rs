@@ -5,14 +5,10 @@ use crate::{
     class,
     error::About as _,
     pending::Pending,
-    setup,
     state::SavedMember,
     world::World,
 };
-use linkbraid_api::{
-    Error, MemberAdd, MemberSet, Weight,
-    limits::{WEIGHT_MBIT_MAX, WEIGHT_MBIT_MIN},
-};
+use linkbraid_api::{Error, MemberAdd, MemberSet, MemberSettings, Weight};
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags, Saved};
 
@@ -81,7 +77,7 @@ pub(crate) async fn enslave(
     let saved = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
     let joining = saved.is_some_and(|saved| saved.joining);
     let (slot, weight, class) =
-        saved.map_or((0, Weight::Auto, 0), |saved| (saved.slot, saved.weight, saved.class));
+        saved.map_or((0, Weight::Auto, 0), |saved| (saved.slot, saved.settings.weight, saved.class));
     if link.mtu != bond.saved.mtu {
         netlink
             .set_mtu(link.index, bond.saved.mtu)
@@ -138,7 +134,6 @@ pub(crate) async fn enslave(
 pub(crate) async fn add(world: &mut World, add: MemberAdd) -> Result<Pending, Error> {
     let command = format!("linkbraid member add {} {}", add.bond, add.interface);
     let link = check(world, &add.bond, &add.interface, add.move_address, &command).await?;
-    check_weight(&add.bond, &add.interface, Some(add.weight))?;
     let mut bond = world.bonds.remove(&add.bond).ok_or_else(|| world.no_bond(&add.bond))?;
     let result = join(world, &mut bond, &add, &link).await;
     let joined = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
@@ -169,7 +164,7 @@ async fn join(world: &mut World, bond: &mut Bond, add: &MemberAdd, link: &LinkIn
     let before = world.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
     bond.saved.members.push(SavedMember {
         slot,
-        weight: add.weight,
+        settings: MemberSettings::default().with(&add.options),
         class,
         joining: true,
         leaving: false,
@@ -253,7 +248,6 @@ pub(crate) async fn keep_mac(netlink: &Netlink, bond: &mut Bond) -> Result<(), E
 
 /// `member set`
 pub(crate) async fn set(world: &mut World, set: &MemberSet) -> Result<Vec<String>, Error> {
-    check_weight(&set.bond, &set.interface, set.weight)?;
     let mut bond = world.bonds.remove(&set.bond).ok_or_else(|| world.no_bond(&set.bond))?;
     let result = reweigh(world, &mut bond, set).await;
     world.bonds.insert(set.bond.clone(), bond);
@@ -262,12 +256,10 @@ pub(crate) async fn set(world: &mut World, set: &MemberSet) -> Result<Vec<String
 
 async fn reweigh(world: &mut World, bond: &mut Bond, set: &MemberSet) -> Result<(), Error> {
     let slot = find(bond, &set.interface)?.slot;
-    if let Some(weight) = set.weight {
+    for saved in bond.saved.members.iter_mut().filter(|saved| saved.slot == slot) {
+        saved.settings = saved.settings.with(&set.options);
         for member in bond.members.iter_mut().filter(|member| member.slot == slot) {
-            member.weight = weight;
-        }
-        for member in bond.saved.members.iter_mut().filter(|member| member.slot == slot) {
-            member.weight = weight;
+            member.weight = saved.settings.weight;
         }
     }
     settle(world, bond).await?;
@@ -286,22 +278,8 @@ pub(crate) fn find<'b>(bond: &'b Bond, name: &str) -> Result<&'b Member, Error> 
     })
 }
 
-fn check_weight(bond: &str, member: &str, weight: Option<Weight>) -> Result<(), Error> {
-    match weight {
-        Some(Weight::Mbit(mbit)) if !(WEIGHT_MBIT_MIN..=WEIGHT_MBIT_MAX).contains(&mbit) => {
-            let cause = format!(
-                "{mbit} is outside the allowed range {WEIGHT_MBIT_MIN} to {WEIGHT_MBIT_MAX} (Mbit/s)"
-            );
-            Err(Error::new(bond, format!("member '{member}': option '--weight'"), cause)
-                .hint(format!("linkbraid member set {bond} {member} --weight auto")))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// `bond set --mtu`: the members first, so that the bond never promises what they can't carry.
 pub(crate) async fn set_mtu(netlink: &Netlink, bond: &mut Bond, mtu: u32) -> Result<(), Error> {
-    setup::check_mtu(&bond.saved.name, mtu)?;
     let old = bond.saved.mtu;
     let shrink = mtu < old;
     if shrink {

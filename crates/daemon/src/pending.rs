@@ -116,8 +116,8 @@ fn too_slow(saved: &SavedBond) -> String {
     format!(
         "no peer has answered through it within {} s, but probes {} ms apart after an up-delay of {} ms take longer",
         JOIN_TIMEOUT_MAX.as_secs(),
-        saved.probe_interval_ms,
-        saved.up_delay_ms
+        saved.settings.inspector.probe_interval.0,
+        saved.settings.inspector.up_delay.0
     )
 }
 

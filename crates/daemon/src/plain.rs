@@ -94,7 +94,7 @@ impl Bond {
             _ => self.path.plain_hosts().about(name, "cannot read the plain hosts")?.into_iter().collect(),
         };
         self.plain.hosts = plain_hosts(&neighbours, &heard, &self.arp_plus);
-        let probed = match self.saved.probes {
+        let probed = match self.saved.settings.inspector.probes {
             true => choose(&self.plain.hosts, &self.plain.probed),
             false => Vec::new(),
         };

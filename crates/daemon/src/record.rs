@@ -7,8 +7,8 @@ use crate::{
     tables::peer_lanes,
 };
 use linkbraid_api::{
-    AddressMove, BondRecord, CounterRecord, Error, Health, MemberRecord, PeerMemberRecord, PeerRecord,
-    PeerState, Records, StatsRecord,
+    AddressMove, BondRecord, BondSettings, CounterRecord, Error, Health, MemberRecord, PeerMemberRecord,
+    PeerRecord, PeerState, Records, StatsRecord,
 };
 use linkbraid_dataplane::Count;
 use linkbraid_proto::{
@@ -55,10 +55,8 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
         mac: bond.mac.to_string(),
         mtu: saved.mtu,
         addresses: bond.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect(),
-        policy: saved.policy,
-        stripe: saved.stripe,
+        settings: BondSettings { latency: bond.latency.is_some(), ..saved.settings },
         stripe_bytes: bond.stripe_bytes,
-        damping: saved.damping,
         hook: bond.path.hook().map_or_else(String::new, |hook| hook.to_string()),
         host_id: hex(&saved.host_id),
         arp_plus_state: bond.arp_plus.state().to_string(),
@@ -81,11 +79,6 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
             })
             .collect(),
         conflicts: bond.arp_plus.conflicts().iter().map(|open| open.conflict.to_string()).collect(),
-        probes: saved.probes,
-        probe_interval_ms: saved.probe_interval_ms,
-        probe_multiplier: saved.probe_multiplier,
-        up_delay_ms: saved.up_delay_ms,
-        latency: bond.latency.is_some(),
         events: bond.history.events().cloned().collect(),
     })
 }

@@ -8,8 +8,7 @@ use crate::{
     fabric::{self, Fabric},
     member,
     pending::{self, Outcome},
-    record,
-    setup::{self, check_inspector, check_policy},
+    record, setup,
     world::World,
 };
 use linkbraid_api::{BondSet, Error, Records, Reply, Request};
@@ -137,29 +136,23 @@ fn of_fabrics(world: &World, name: Option<String>, make: impl Fn(&[&Fabric], Tim
 
 async fn bond_set(world: &mut World, set: BondSet) -> Result<Vec<String>, Error> {
     let Some(bond) = world.bonds.get_mut(&set.name) else { return Err(world.no_bond(&set.name)) };
-    check_inspector(&set.name, &set.inspector)?;
-    check_policy(&set.name, set.policy)?;
     // What the kernel may refuse comes first.
     let measured = bond.latency.is_some();
     if let Some(addresses) = &set.addresses {
         setup::set_addresses(&world.netlink, bond, addresses).await?;
     }
-    if let Some(on) = set.latency {
+    if let Some(on) = set.options.latency {
         bond.measure_latency(on)?;
     }
-    if let Some(mtu) = set.mtu
-        && let Err(error) = member::set_mtu(&world.netlink, bond, mtu).await
+    if let Some(mtu) = set.options.mtu
+        && let Err(error) = member::set_mtu(&world.netlink, bond, mtu.0).await
     {
         if let Err(error) = bond.measure_latency(measured) {
             tracing::error!(%error, "latency is measured otherwise than before");
         }
         return Err(error);
     }
-    bond.saved.latency = set.latency.unwrap_or(bond.saved.latency);
-    bond.saved.policy = set.policy.unwrap_or(bond.saved.policy);
-    bond.saved.stripe = set.stripe.unwrap_or(bond.saved.stripe);
-    bond.saved.damping = set.damping.unwrap_or(bond.saved.damping);
-    bond.saved.set_inspector(set.inspector);
+    bond.saved.settings = bond.saved.settings.with(&set.options);
     bond.read_addresses(&world.netlink, world.clock).await?;
     bond.tell_timing(world.clock);
     bond.write_tables(world.clock)?;

@@ -136,10 +136,9 @@ impl Client {
                 let error = Error::new("request", "refused", format!("longer than {LINE_BYTES_MAX} bytes"));
                 return tell(&mut write, &Reply::Error(error)).await;
             }
-            let request: Request = match serde_json::from_slice(&line) {
+            let request = match Request::read(&line) {
                 Ok(request) => request,
                 Err(error) => {
-                    let error = Error::new("request", "not understood", error.to_string());
                     tell(&mut write, &Reply::Error(error)).await?;
                     continue;
                 }

@@ -9,13 +9,7 @@ use crate::{
     state::{SavedBond, SavedMember, boot_id},
     world::World,
 };
-use linkbraid_api::{
-    BondAdd, Error, InspectorSet, Policy, Weight,
-    limits::{
-        INTERFACE_NAME_MAX, MTU_MAX, MTU_MIN, PROBE_INTERVAL_MS_MAX, PROBE_INTERVAL_MS_MIN,
-        PROBE_MULTIPLIER_MAX, PROBE_MULTIPLIER_MIN, UP_DELAY_MS_MAX,
-    },
-};
+use linkbraid_api::{BondAdd, BondSettings, Error, MemberSettings, value};
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Route};
 use std::{collections::HashSet, net::IpAddr, path::PathBuf};
@@ -27,23 +21,8 @@ pub(crate) use addresses::{replace as replace_addresses, set as set_addresses};
 use undo::end;
 pub(crate) use undo::{interface, undo};
 
-/// The inspector's settings unless told otherwise: those of docs/arp-plus.md, section 11.
-const PROBE_INTERVAL_MS: u32 = 50;
-const PROBE_MULTIPLIER: u8 = 3;
-const UP_DELAY_MS: u32 = 100;
-/// The same as settings.
-pub(crate) const INSPECTOR: InspectorSet = InspectorSet {
-    probes: Some(true),
-    probe_interval_ms: Some(PROBE_INTERVAL_MS),
-    probe_multiplier: Some(PROBE_MULTIPLIER),
-    up_delay_ms: Some(UP_DELAY_MS),
-};
-
 /// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
 async fn check(world: &World, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
-    check_name(&add.name, "cannot add the bond", "linkbraid bond add bond0 --member eth1,eth2")?;
-    check_inspector(&add.name, &add.inspector)?;
-    check_policy(&add.name, Some(add.policy))?;
     let what = "cannot add the bond";
     if world.bonds.contains_key(&add.name) {
         return Err(Error::new(&add.name, what, "a bond of this name is there already")
@@ -61,9 +40,6 @@ async fn check(world: &World, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Err
         let cause = format!("{} members; allowed are 1 to {MEMBERS_MAX}", add.members.len());
         return Err(Error::new(&add.name, what, cause)
             .hint(format!("linkbraid bond add {} --member eth1,eth2", add.name)));
-    }
-    for address in &add.addresses {
-        parse_cidr(&add.name, address)?;
     }
     let command = format!("linkbraid bond add {} --member {}", add.name, add.members.join(","));
     let mut links: Vec<LinkInfo> = Vec::new();
@@ -88,8 +64,8 @@ async fn check(world: &World, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Err
         }
         links.push(link);
     }
-    let mtu = match add.mtu {
-        Some(mtu) => check_mtu(&add.name, mtu)?,
+    let mtu = match add.options.mtu {
+        Some(mtu) => mtu.0,
         None => {
             let first = &links[0];
             if let Some(other) = links.iter().find(|link| link.mtu != first.mtu) {
@@ -106,83 +82,12 @@ async fn check(world: &World, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Err
     Ok((links, mtu))
 }
 
-/// Refuses what no interface can be called.
-pub(crate) fn check_name(name: &str, what: &str, hint: &str) -> Result<(), Error> {
-    let bad = name.is_empty()
-        || name.len() > INTERFACE_NAME_MAX
-        || name == "."
-        || name == ".."
-        || name.chars().any(|c| c == '/' || c == ':' || c.is_whitespace() || c.is_control());
-    if bad {
-        let cause =
-            format!("not an interface name: 1 to {INTERFACE_NAME_MAX} bytes without '/', ':' and spaces");
-        return Err(Error::new(format!("'{name}'"), what, cause).hint(hint));
-    }
-    Ok(())
-}
-
-/// The MTU, if a bond can have it.
-pub(crate) fn check_mtu(name: &str, mtu: u32) -> Result<u32, Error> {
-    if (MTU_MIN..=MTU_MAX).contains(&mtu) {
-        return Ok(mtu);
-    }
-    let cause = format!("{mtu} is outside the allowed range {MTU_MIN} to {MTU_MAX}");
-    Err(Error::new(name, "option '--mtu'", cause).hint("ip -br link"))
-}
-
-/// Refuses settings of the inspector that are out of range.
-pub(crate) fn check_inspector(name: &str, set: &InspectorSet) -> Result<(), Error> {
-    let refuse = |option: &str, value: String, allowed: String| {
-        let cause = format!("{value} is outside the allowed range {allowed}");
-        Err(Error::new(name, format!("option '{option}'"), cause)
-            .hint(format!("linkbraid bond set {name} --probe-interval 50ms --probe-multiplier 3")))
-    };
-    match *set {
-        InspectorSet { probe_interval_ms: Some(ms), .. }
-            if !(PROBE_INTERVAL_MS_MIN..=PROBE_INTERVAL_MS_MAX).contains(&ms) =>
-        {
-            let allowed = format!("{PROBE_INTERVAL_MS_MIN}ms to {PROBE_INTERVAL_MS_MAX}ms");
-            refuse("--probe-interval", format!("{ms}ms"), allowed)
-        }
-        InspectorSet { probe_multiplier: Some(multiplier), .. }
-            if !(PROBE_MULTIPLIER_MIN..=PROBE_MULTIPLIER_MAX).contains(&multiplier) =>
-        {
-            let allowed = format!("{PROBE_MULTIPLIER_MIN} to {PROBE_MULTIPLIER_MAX}");
-            refuse("--probe-multiplier", multiplier.to_string(), allowed)
-        }
-        InspectorSet { up_delay_ms: Some(ms), .. } if ms > UP_DELAY_MS_MAX => {
-            refuse("--up-delay", format!("{ms}ms"), format!("0ms to {UP_DELAY_MS_MAX}ms"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses a policy that is for classes only.
-pub(crate) fn check_policy(name: &str, policy: Option<Policy>) -> Result<(), Error> {
-    match policy {
-        Some(Policy::Mirror) => {
-            let cause = "'mirror' sends everything twice: it is for a class";
-            Err(Error::new(name, "option '--policy'", cause).hint("linkbraid class add --help"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// `ADDRESS/PREFIX`.
 pub(crate) fn parse_cidr(name: &str, text: &str) -> Result<(IpAddr, u8), Error> {
-    let refuse = |cause: &str| {
-        Error::new(name, format!("option '--address': '{text}'"), cause)
-            .hint(format!("linkbraid bond add {name} --member eth1,eth2 --address 198.18.0.1/24"))
-    };
-    let (ip, prefix) = text.split_once('/').ok_or_else(|| refuse("not ADDRESS/PREFIX"))?;
-    let ip: IpAddr = ip.parse().map_err(|_| refuse("not an IP address"))?;
-    let longest = if ip.is_ipv4() { 32 } else { 128 };
-    let prefix: u8 = prefix
-        .parse()
-        .ok()
-        .filter(|prefix| *prefix <= longest)
-        .ok_or_else(|| refuse(&format!("the prefix is outside the allowed range 0 to {longest}")))?;
-    Ok((ip, prefix))
+    value::address(text).map_err(|cause| {
+        Error::new(name, "option '--address'", cause)
+            .hint(format!("linkbraid bond set {name} --address 198.18.0.1/24"))
+    })
 }
 
 /// Reads addresses, each once.
@@ -208,7 +113,7 @@ pub(crate) async fn add(world: &mut World, add: BondAdd) -> Result<Vec<String>, 
             world.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
         members.push(SavedMember {
             slot: slot as u8,
-            weight: Weight::Auto,
+            settings: MemberSettings::default(),
             class: class_of.get(add.members[slot].as_str()).copied().unwrap_or(0),
             joining: false,
             leaving: false,
@@ -222,23 +127,15 @@ pub(crate) async fn add(world: &mut World, add: BondAdd) -> Result<Vec<String>, 
         complete: false,
         mtu,
         addresses: add.addresses.clone(),
-        policy: add.policy,
-        stripe: add.stripe,
-        damping: add.damping,
-        probes: true,
-        probe_interval_ms: PROBE_INTERVAL_MS,
-        probe_multiplier: PROBE_MULTIPLIER,
-        up_delay_ms: UP_DELAY_MS,
+        settings: BondSettings::default().with(&add.options),
         host_id: identity::new_host_id()?,
         boot_id: boot_id(),
         pins: pins_for(world, &add.name),
         members,
         classes,
-        latency: false,
         applied: false,
         applied_addresses: Vec::new(),
     };
-    saved.set_inspector(add.inspector);
     // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
     linkbraid_dataplane::forget_pins(&saved.pins).about(&add.name, "cannot remove old pins")?;
     // Likewise control groups.
@@ -352,7 +249,7 @@ pub(crate) async fn start(world: &World, bond: &mut Bond) -> Result<(), Error> {
     bond.write_tables(world.clock)?;
     bond.write_rules()?;
     // Nobody loses a bond over what only measures it.
-    if let Err(error) = bond.measure_latency(bond.saved.latency) {
+    if let Err(error) = bond.measure_latency(bond.saved.settings.latency) {
         tracing::error!(%error, "latency is not measured");
     }
     bond.write_stripe(&world.netlink).await?;

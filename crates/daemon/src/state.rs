@@ -4,14 +4,13 @@
 //! way finds here what to put back.
 
 use crate::error::About as _;
-use linkbraid_api::{Borrow, Error, Fallback, InspectorSet, Policy, Rule, Stripe, Weight};
+use linkbraid_api::{BondSettings, ClassSettings, Error, MemberSettings, Rule};
 use linkbraid_link::Saved;
 use linkbraid_proto::inspector::Timing;
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 /// One bond.
@@ -27,14 +26,8 @@ pub(crate) struct SavedBond {
     pub mtu: u32,
     /// Addresses given with `--address`.
     pub addresses: Vec<String>,
-    pub policy: Policy,
-    pub stripe: Stripe,
-    pub damping: bool,
-    /// Whether lanes are probed.
-    pub probes: bool,
-    pub probe_interval_ms: u32,
-    pub probe_multiplier: u8,
-    pub up_delay_ms: u32,
+    #[serde(flatten)]
+    pub settings: BondSettings,
     pub host_id: [u8; 16],
     /// The boot in which this is true: after the next one, interfaces are others.
     pub boot_id: String,
@@ -45,9 +38,6 @@ pub(crate) struct SavedBond {
     /// Its classes, in the order in which their rules are tried.
     #[serde(default)]
     pub classes: Vec<SavedClass>,
-    /// Whether it is measured where the time goes.
-    #[serde(default)]
-    pub latency: bool,
     /// Whether a configuration file made it; of members and classes likewise.
     #[serde(default)]
     pub applied: bool,
@@ -65,31 +55,23 @@ pub(crate) struct SavedClass {
     pub rules: Vec<Rule>,
     /// Whether it was given members of its own, whatever has become of them.
     pub has_members: bool,
-    pub policy: Policy,
-    pub fallback: Fallback,
-    pub borrow: Borrow,
+    #[serde(flatten)]
+    pub settings: ClassSettings,
     /// Whether a configuration file made it.
     #[serde(default)]
     pub applied: bool,
 }
 
 impl SavedBond {
-    /// The inspector's settings.
+    /// When the inspector probes and trusts.
     pub(crate) fn timing(&self) -> Timing {
+        let settings = &self.settings.inspector;
         Timing {
-            interval: Duration::from_millis(self.probe_interval_ms.into()),
-            multiplier: self.probe_multiplier,
-            up_delay: Duration::from_millis(self.up_delay_ms.into()),
+            interval: settings.probe_interval.duration(),
+            multiplier: u8::try_from(settings.probe_multiplier.0).unwrap_or(u8::MAX),
+            up_delay: settings.up_delay.duration(),
             ..Timing::default()
         }
-    }
-
-    /// Takes over those settings that are given.
-    pub(crate) fn set_inspector(&mut self, set: InspectorSet) {
-        self.probes = set.probes.unwrap_or(self.probes);
-        self.probe_interval_ms = set.probe_interval_ms.unwrap_or(self.probe_interval_ms);
-        self.probe_multiplier = set.probe_multiplier.unwrap_or(self.probe_multiplier);
-        self.up_delay_ms = set.up_delay_ms.unwrap_or(self.up_delay_ms);
     }
 }
 
@@ -98,7 +80,8 @@ impl SavedBond {
 pub(crate) struct SavedMember {
     /// Its place in the data path's tables.
     pub slot: u8,
-    pub weight: Weight,
+    #[serde(flatten)]
+    pub settings: MemberSettings,
     /// The number of its class; 0 for none.
     #[serde(default)]
     pub class: u8,
@@ -205,8 +188,8 @@ fn read(path: &Path) -> Option<SavedBond> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SavedBond, StateDir};
-    use linkbraid_api::{Policy, Stripe};
+    use super::{SavedBond, SavedClass, StateDir};
+    use linkbraid_api::{BondSettings, Fallback, Policy, Stripe};
     use std::{env, fs, path::PathBuf, process};
 
     struct Scratch(PathBuf);
@@ -224,22 +207,44 @@ mod tests {
             complete: true,
             mtu: 1500,
             addresses: vec!["198.18.0.1/24".into()],
-            policy: Policy::Flow,
-            stripe: Stripe::Us(200),
-            damping: true,
-            probes: true,
-            probe_interval_ms: 50,
-            probe_multiplier: 3,
-            up_delay_ms: 100,
+            settings: BondSettings {
+                policy: Policy::Flow,
+                stripe: Stripe::Us(200),
+                ..BondSettings::default()
+            },
             host_id: [3; 16],
             boot_id: super::boot_id(),
             pins: "/nowhere".into(),
             members: Vec::new(),
             classes: Vec::new(),
-            latency: false,
             applied: false,
             applied_addresses: Vec::new(),
         }
+    }
+
+    /// The shape that a running daemon may have left; one of long ago, without what came later.
+    #[test]
+    fn files_of_earlier_daemons_are_read() {
+        let old = r#"{"name":"b","ifindex":7,"complete":true,"mtu":9000,"addresses":["198.18.0.1/24"],"policy":"flow",
+            "stripe":{"us":200},"damping":false,"probes":false,"probe_interval_ms":20,"probe_multiplier":5,
+            "up_delay_ms":7,"host_id":[3,3,3,3,3,3,3,3,3,3,3,3,3,3,3,3],"boot_id":"x","pins":"/p","members":[]}"#;
+        let bond: SavedBond = serde_json::from_str(old).unwrap();
+        let (settings, probing) = (bond.settings, bond.settings.inspector);
+        assert_eq!((bond.mtu, settings.policy, settings.stripe), (9000, Policy::Flow, Stripe::Us(200)));
+        assert!(!settings.damping && !settings.latency && !probing.probes);
+        assert_eq!((probing.probe_interval.0, probing.probe_multiplier.0), (20, 5));
+        assert_eq!(probing.up_delay.0, 7);
+        let class = r#"{"number":1,"name":"v","rules":["dscp=ef"],"has_members":false,"policy":"mirror",
+            "fallback":"block","borrow":"idle"}"#;
+        let class: SavedClass = serde_json::from_str(class).unwrap();
+        assert_eq!((class.settings.policy, class.settings.fallback), (Policy::Mirror, Fallback::Block));
+        let written = serde_json::to_value(&bond).unwrap();
+        for key in
+            ["policy", "stripe", "damping", "latency", "probes", "probe_interval_ms", "probe_multiplier"]
+        {
+            assert!(written.get(key).is_some(), "{key} in {written}");
+        }
+        assert_eq!(written["up_delay_ms"], 7);
     }
 
     #[test]
@@ -253,7 +258,10 @@ mod tests {
         let names: Vec<String> = state.read_all().into_iter().map(|bond| bond.name).collect();
         assert_eq!(names, ["a", "b"]);
         let back = &state.read_all()[0];
-        assert_eq!((back.policy, back.stripe, back.host_id), (Policy::Flow, Stripe::Us(200), [3; 16]));
+        assert_eq!(
+            (back.settings.policy, back.settings.stripe, back.host_id),
+            (Policy::Flow, Stripe::Us(200), [3; 16])
+        );
         StateDir::open(scratch.0.clone()).unwrap();
         assert!(!scratch.0.join("d.new").exists(), "half a file is left");
         state.remove("a").unwrap();

@@ -103,7 +103,7 @@ fn a_file_is_applied_once_and_its_changes_are_the_least() {
     is_done(&net);
     let bond = net.show("a");
     assert!(bond.addresses.contains(&"198.19.7.1/24".to_owned()), "{bond:?}");
-    assert_eq!((bond.probe_interval_ms, bond.members[1].weight_mbit), (20, 100));
+    assert_eq!((bond.settings.inspector.probe_interval.0, bond.members[1].weight_mbit), (20, 100));
     assert_eq!(bond.members[2].class.as_deref(), Some("voice"));
     // A change, and what a user has added since.
     net.ok("a", "member add bond0 eth3 --force");
@@ -211,7 +211,12 @@ fn a_file_that_cannot_be_applied_leaves_nothing() {
     let said = net.say("a", &format!("apply {file}"));
     assert_eq!(said.code, 1, "{said:?}");
     let now = net.show("a");
-    assert_eq!((now.policy, now.addresses.len()), (bond.policy, bond.addresses.len()), "{}", net.log("a"));
+    assert_eq!(
+        (now.settings.policy, now.addresses.len()),
+        (bond.settings.policy, bond.addresses.len()),
+        "{}",
+        net.log("a")
+    );
     assert_eq!(members(&net), ["eth0", "eth1"]);
     machine::as_it_was(&net, "a", &before);
 }

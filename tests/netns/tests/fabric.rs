@@ -388,7 +388,7 @@ fn settings_change_and_what_does_not_fit_is_named_on_both_sides() {
     // An administrator's own tools are heard, too.
     net.host("b").sh("ip link set fab0 mtu 9000").expect("sets");
     wait_states(&net, "a", &[NodeState::Up]);
-    assert_eq!(show(&net, "b").mtu, 9000);
+    assert_eq!(show(&net, "b").settings.mtu.0, 9000);
     ping(&net, "a", "b");
     net.host("b").sh("ip link set fab0 down").expect("sets");
     net.host("b").sh("ip link set fab0 name fab7").expect("renames");

@@ -57,7 +57,7 @@ fn ways_to_wait_change_while_it_runs() {
     nodes.net.ok("a", "fabric set fab0 --poll adaptive");
     cpu(&|ppm| (1..50_000).contains(&ppm));
     nodes.ping(1, 0);
-    assert_eq!(nodes.show(0).poll, linkbraid_api::Poll::Adaptive);
+    assert_eq!(nodes.show(0).settings.poll, linkbraid_api::Poll::Adaptive);
 }
 
 #[test]

@@ -63,10 +63,10 @@ fn hosts_have_a_network_over_every_provider_that_needs_no_hardware() {
         add(&net, 2, &format!("ofi:{provider},{file}"), options);
         a.wait_ping(&ip(1), SOON).unwrap_or_else(|error| panic!("{provider}: {error}"));
         let record = show(&net, "a");
-        let largest = record.mtu - 28;
+        let largest = record.settings.mtu.0 - 28;
         a.sh(&format!("ping -c 2 -i 0.2 -M do -s {largest} {}", ip(1))).expect("crosses whole");
         let outcome = traffic::reaches(a, b, &traffic::tcp().to(&ip(1)), |outcome| outcome.mbit() > 50.0);
-        eprintln!("{provider}: {:.0} Mbit/s, MTU {}", outcome.mbit(), record.mtu);
+        eprintln!("{provider}: {:.0} Mbit/s, MTU {}", outcome.mbit(), record.settings.mtu.0);
         assert!(show(&net, "a").peers[0].tx_bytes > 10_000_000);
         // What ends says so, and ends soon.
         let begun = Instant::now();

@@ -149,16 +149,8 @@ fn a_killed_daemon_is_not_missed_and_its_successor_adopts() {
     net.start("a", &[]);
     let after = net.show("a");
     assert_eq!(
-        (after.name, after.mac, after.mtu, after.policy, after.stripe_bytes, after.damping, after.hook),
-        (
-            before.name,
-            before.mac,
-            before.mtu,
-            before.policy,
-            before.stripe_bytes,
-            before.damping,
-            before.hook
-        )
+        (after.name, after.mac, after.mtu, after.settings, after.stripe_bytes, after.hook),
+        (before.name, before.mac, before.mtu, before.settings, before.stripe_bytes, before.hook)
     );
     assert_eq!(after.host_id, before.host_id);
     assert_eq!((after.addresses, after.moved), (before.addresses, before.moved));

@@ -1,29 +1,26 @@
 //! A file becomes a [`Document`], or one line that says where and why not.
 
-use super::{BondConfig, ClassConfig, Config, Document, MemberConfig, Part, table};
-use crate::{Error, FabricAdd, InspectorSet, Weight, limits, value};
+use super::{
+    BondConfig, ClassConfig, Config, Document, MemberConfig, Part,
+    table::{Named, Source, Table, number, string},
+};
+use crate::{
+    BondOptions, BondSettings, ClassOptions, ClassSettings, Error, FabricAdd, FabricOptions, MemberOptions,
+    MemberSettings, limits, value,
+};
 use std::collections::BTreeMap;
-use table::{Named, Source, Table, number, string, switch};
 use toml::de::{DeTable, DeValue};
 
-const FABRIC_KEYS: [&str; 8] = ["node", "nodes", "transport", "mtu", "poll", "queues", "mac", "address"];
-const BOND_KEYS: [&str; 13] = [
-    "member",
-    "address",
-    "policy",
-    "mtu",
-    "stripe",
-    "damping",
-    "move-address",
-    "probes",
-    "probe-interval",
-    "probe-multiplier",
-    "up-delay",
-    "latency",
-    "class",
-];
-const MEMBER_KEYS: [&str; 4] = ["name", "weight", "class", "force"];
-const CLASS_KEYS: [&str; 5] = ["member", "match", "policy", "fallback", "borrow"];
+/// Keys besides those of the options.
+const FABRIC_KEYS: [&str; 6] = ["node", "nodes", "transport", "queues", "mac", "address"];
+const BOND_KEYS: [&str; 4] = ["member", "address", "move-address", "class"];
+const MEMBER_KEYS: [&str; 3] = ["name", "class", "force"];
+const CLASS_KEYS: [&str; 2] = ["member", "match"];
+
+/// All keys of a table.
+fn keys(own: &[&str], options: Vec<String>) -> Vec<String> {
+    own.iter().map(|key| (*key).to_owned()).chain(options).collect()
+}
 
 /// Where what was read stands.
 type Lines = BTreeMap<(String, Part), u32>;
@@ -39,17 +36,18 @@ pub fn document(file: &str, text: &str) -> Result<Document, Error> {
         let cause = error.message().lines().collect::<Vec<_>>().join("; ");
         source.refuse(at, "not TOML", cause)
     })?;
-    let root = Table::root(source, root.get_ref(), &["bond", "fabric"])?;
+    let root = Table::root(source, root.get_ref(), &keys(&["bond", "fabric"], Vec::new()))?;
     let (mut config, mut lines) = (Config::default(), Lines::new());
     for named in root.named("fabric", "NAME")? {
         let name = interface(&root, "fabric", &named)?;
-        let table = root.below(format!("fabric '{name}'"), &named, &FABRIC_KEYS)?;
+        let table =
+            root.below(format!("fabric '{name}'"), &named, &keys(&FABRIC_KEYS, FabricOptions::keys()))?;
         lines.insert((name.clone(), Part::Whole), table.line(named.at));
         config.fabrics.insert(name.clone(), fabric(name, &table)?);
     }
     for named in root.named("bond", "NAME")? {
         let name = interface(&root, "bond", &named)?;
-        let table = root.below(format!("bond '{name}'"), &named, &BOND_KEYS)?;
+        let table = root.below(format!("bond '{name}'"), &named, &keys(&BOND_KEYS, BondOptions::keys()))?;
         if let Some(line) = lines.insert((name.clone(), Part::Whole), table.line(named.at)) {
             return Err(table.refuse_whole(format!("line {line} has a fabric of this name")));
         }
@@ -85,8 +83,7 @@ fn fabric(name: String, table: &Table<'_>) -> Result<FabricAdd, Error> {
         node: table.need("node", |v| value::node(&number(v)?))?,
         nodes: table.need("nodes", |v| value::nodes(&number(v)?))?,
         transport: table.need("transport", |v| string(v).map(str::to_owned))?,
-        mtu: table.get("mtu", |v| value::fabric_mtu(&number(v)?))?,
-        poll: table.get("poll", |v| value::poll(string(v)?))?.unwrap_or_default(),
+        options: FabricOptions::read(table)?,
         mac: table.get("mac", |v| string(v).map(str::to_lowercase))?,
         queues: table.get("queues", |v| value::queues(&number(v)?))?,
         addresses: addresses(table)?,
@@ -127,21 +124,13 @@ struct Bond<'r, 'a> {
 impl Bond<'_, '_> {
     fn read(&mut self) -> Result<BondConfig, Error> {
         let table = self.table;
+        let options = BondOptions::read(table)?;
         let mut bond = BondConfig {
             members: self.members()?,
             addresses: addresses(table)?,
-            policy: table.get("policy", |v| value::policy(string(v)?))?.unwrap_or_default(),
-            mtu: table.get("mtu", |v| value::mtu(&number(v)?))?,
-            stripe: table.get("stripe", |v| value::stripe(string(v)?))?.unwrap_or_default(),
-            damping: table.get("damping", switch)?.unwrap_or(true),
-            move_address: table.get("move-address", switch)?.unwrap_or(false),
-            inspector: InspectorSet {
-                probes: table.get("probes", switch)?,
-                probe_interval_ms: table.get("probe-interval", |v| value::probe_interval(string(v)?))?,
-                probe_multiplier: table.get("probe-multiplier", |v| value::probe_multiplier(&number(v)?))?,
-                up_delay_ms: table.get("up-delay", |v| value::up_delay(string(v)?))?,
-            },
-            latency: table.get("latency", switch)?.unwrap_or(false),
+            settings: BondSettings::default().with(&options),
+            mtu: options.mtu.map(|mtu| mtu.0),
+            move_address: table.flag("move-address")?,
             classes: Vec::new(),
         };
         self.classes(&mut bond)?;
@@ -156,12 +145,13 @@ impl Bond<'_, '_> {
             let member = match value.get_ref() {
                 DeValue::Table(_) => {
                     let named = Named { name: "", at, value };
-                    let own = table.below(format!("bond '{}': member", self.name), &named, &MEMBER_KEYS)?;
+                    let known = keys(&MEMBER_KEYS, MemberOptions::keys());
+                    let own = table.below(format!("bond '{}': member", self.name), &named, &known)?;
                     MemberConfig {
                         interface: own.need("name", |v| value::interface(string(v)?))?,
-                        weight: own.get("weight", weight)?.unwrap_or_default(),
+                        settings: MemberSettings::default().with(&MemberOptions::read(&own)?),
                         class: own.get("class", |v| value::class(string(v)?))?,
-                        force: own.get("force", switch)?.unwrap_or(false),
+                        force: own.flag("force")?,
                     }
                 }
                 other => {
@@ -194,7 +184,7 @@ impl Bond<'_, '_> {
     fn classes(&mut self, bond: &mut BondConfig) -> Result<(), Error> {
         for named in self.table.named("class", "NAME")? {
             let name = format!("bond '{}': class '{}'", self.name, named.name);
-            let table = self.table.below(name, &named, &CLASS_KEYS)?;
+            let table = self.table.below(name, &named, &keys(&CLASS_KEYS, ClassOptions::keys()))?;
             value::class(named.name).map_err(|cause| table.refuse_whole(cause))?;
             self.lines
                 .insert((self.name.to_owned(), Part::Class(named.name.to_owned())), table.line(named.at));
@@ -219,9 +209,7 @@ impl Bond<'_, '_> {
             bond.classes.push(ClassConfig {
                 name: named.name.to_owned(),
                 rules,
-                policy: table.get("policy", |v| value::class_policy(string(v)?))?.unwrap_or_default(),
-                fallback: table.get("fallback", |v| value::fallback(string(v)?))?.unwrap_or_default(),
-                borrow: table.get("borrow", |v| value::borrow(string(v)?))?.unwrap_or_default(),
+                settings: ClassSettings::default().with(&ClassOptions::read(&table)?),
             });
         }
         self.check_classes(bond)
@@ -245,14 +233,5 @@ impl Bond<'_, '_> {
             return Err(self.table.refuse_whole("its classes leave no member for the rest of the traffic"));
         }
         Ok(())
-    }
-}
-
-/// A number, or `"auto"`.
-fn weight(given: &DeValue<'_>) -> Result<Weight, String> {
-    match given {
-        DeValue::Integer(_) => value::weight(&number(given)?),
-        DeValue::String(text) if text == "auto" => Ok(Weight::Auto),
-        _ => Err("write a whole number (Mbit/s), or \"auto\"".to_owned()),
     }
 }

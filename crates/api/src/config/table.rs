@@ -1,6 +1,6 @@
 //! Tables of a TOML file, and what stands behind their keys.
 
-use crate::Error;
+use crate::{Error, value::Value as _};
 use std::borrow::Cow;
 use toml::{
     Spanned,
@@ -52,12 +52,12 @@ pub struct Named<'a> {
 
 impl<'a> Table<'a> {
     /// The file itself.
-    pub fn root(source: Source<'a>, map: &'a DeTable<'a>, known: &[&str]) -> Result<Self, Error> {
+    pub fn root(source: Source<'a>, map: &'a DeTable<'a>, known: &[String]) -> Result<Self, Error> {
         Self { source, name: String::new(), at: 0, map }.check(known)
     }
 
     /// A table below; `name` is how messages call it, such as `bond 'bond0'`.
-    pub fn below(&self, name: String, named: &Named<'a>, known: &[&str]) -> Result<Self, Error> {
+    pub fn below(&self, name: String, named: &Named<'a>, known: &[String]) -> Result<Self, Error> {
         match named.value.get_ref() {
             DeValue::Table(map) => Self { source: self.source, name, at: named.at, map }.check(known),
             other => Err(self.source.refuse(named.at, name, not_a(other, "a table"))),
@@ -65,8 +65,9 @@ impl<'a> Table<'a> {
     }
 
     /// Refuses keys that are not known; the first in the file.
-    fn check(self, known: &[&str]) -> Result<Self, Error> {
-        let unknown = self.map.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
+    fn check(self, known: &[String]) -> Result<Self, Error> {
+        let is_known = |key: &str| known.iter().any(|known| known == key);
+        let unknown = self.map.keys().filter(|key| !is_known(key.get_ref()));
         match unknown.min_by_key(|key| key.span().start) {
             None => Ok(self),
             Some(key) => {
@@ -108,6 +109,11 @@ impl<'a> Table<'a> {
     ) -> Result<Option<T>, Error> {
         let Some(value) = self.map.get(key) else { return Ok(None) };
         read(value.get_ref()).map(Some).map_err(|cause| self.refuse(value.span().start, key, cause))
+    }
+
+    /// The value of a key that is on or off; off if it is not there.
+    pub fn flag(&self, key: &str) -> Result<bool, Error> {
+        Ok(self.get(key, |value| bool::read(switch(value)?))?.unwrap_or_default())
     }
 
     /// The value of a key that must be there.
@@ -196,11 +202,12 @@ pub fn number<'v>(value: &'v DeValue<'_>) -> Result<Cow<'v, str>, String> {
     }
 }
 
-/// `true` and `false`, or what the command calls them.
-pub fn switch(value: &DeValue<'_>) -> Result<bool, String> {
+/// `true` and `false`, or what the command calls them; in the words of the command.
+pub fn switch<'v>(value: &'v DeValue<'_>) -> Result<&'v str, String> {
     match value {
-        DeValue::Boolean(on) => Ok(*on),
-        DeValue::String(text) => crate::value::switch(text),
+        DeValue::Boolean(true) => Ok("on"),
+        DeValue::Boolean(false) => Ok("off"),
+        DeValue::String(text) => Ok(text),
         other => Err(not_a(other, "true or false")),
     }
 }

@@ -45,11 +45,14 @@ match = "tcp-port=873"
 fn all_options_are_read() {
     let read = Document::read("f", WHOLE).unwrap();
     let fabric = &read.config.fabrics["fab0"];
-    assert_eq!((fabric.node, fabric.nodes, fabric.mtu, fabric.queues), (0, 16, Some(9000), Some(2)));
-    assert_eq!((fabric.poll, fabric.mac.as_deref()), (Poll::Busy, Some("02:00:00:00:00:0a")));
+    assert_eq!((fabric.node, fabric.nodes, fabric.settings().mtu.0, fabric.queues), (0, 16, 9000, Some(2)));
+    assert_eq!((fabric.settings().poll, fabric.mac.as_deref()), (Poll::Busy, Some("02:00:00:00:00:0a")));
     let bond = &read.config.bonds["bond0"];
-    let members: Vec<_> =
-        bond.members.iter().map(|m| (m.interface.as_str(), m.weight, m.class.as_deref(), m.force)).collect();
+    let members: Vec<_> = bond
+        .members
+        .iter()
+        .map(|m| (m.interface.as_str(), m.settings.weight, m.class.as_deref(), m.force))
+        .collect();
     let expected = [
         ("eth1", Weight::Auto, None, false),
         ("eth2", Weight::Mbit(100), Some("bulk"), false),
@@ -58,14 +61,17 @@ fn all_options_are_read() {
     ];
     assert_eq!(members, expected);
     assert_eq!(bond.addresses, ["198.18.0.1/24", "2001:db8::1/64"]);
-    assert_eq!((bond.policy, bond.mtu, bond.stripe), (Policy::Flow, Some(9000), Stripe::Us(200)));
-    assert_eq!((bond.damping, bond.move_address, bond.latency), (false, true, true));
-    let set = bond.inspector;
-    assert_eq!((set.probes, set.probe_interval_ms, set.probe_multiplier), (Some(false), Some(20), Some(5)));
-    assert_eq!(set.up_delay_ms, Some(1000));
+    assert_eq!(
+        (bond.settings.policy, bond.mtu, bond.settings.stripe),
+        (Policy::Flow, Some(9000), Stripe::Us(200))
+    );
+    assert_eq!((bond.settings.damping, bond.move_address, bond.settings.latency), (false, true, true));
+    let set = bond.settings.inspector;
+    assert_eq!((set.probes, set.probe_interval.0, set.probe_multiplier.0), (false, 20, 5));
+    assert_eq!(set.up_delay.0, 1000);
     let voice = &bond.classes[0];
-    assert_eq!((voice.name.as_str(), voice.rules.len(), voice.policy), ("voice", 2, Policy::Mirror));
-    assert_eq!((voice.fallback, voice.borrow), (Fallback::Block, Borrow::Idle));
+    assert_eq!((voice.name.as_str(), voice.rules.len(), voice.settings.policy), ("voice", 2, Policy::Mirror));
+    assert_eq!((voice.settings.fallback, voice.settings.borrow), (Fallback::Block, Borrow::Idle));
     assert_eq!(bond.classes[1].name, "bulk", "in the order of the file, not of the alphabet");
     assert_eq!(read.line("fab0", &Part::Whole), Some(2));
     assert_eq!(read.line("bond0", &Part::Member("eth2".into())), Some(14));
@@ -78,8 +84,7 @@ fn all_options_are_read() {
 fn what_is_left_out_has_the_defaults_of_the_command() {
     let read = Document::read("f", "[bond.b]\nmember = 'eth1'\n").unwrap();
     let bond = &read.config.bonds["b"];
-    assert_eq!((bond.policy, bond.mtu, bond.damping, bond.latency), (Policy::Spread, None, true, false));
-    assert_eq!(bond.inspector, crate::InspectorSet::default());
+    assert_eq!((bond.settings, bond.mtu), (crate::BondSettings::default(), None));
     assert!(Document::read("f", "").unwrap().config == super::Config::default());
 }
 

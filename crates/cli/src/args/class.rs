@@ -1,8 +1,7 @@
 //! `class add`, `class set`, `class del`, `class show`.
 
-use crate::units;
-use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use linkbraid_api::{Borrow, ClassAdd, ClassDel, ClassSet, Fallback, Policy, Request, Rule};
+use clap::{Args, Subcommand};
+use linkbraid_api::{ClassAdd, ClassDel, ClassSet, Request, value};
 
 /// Shown below the help of the object.
 pub const EXAMPLES: &str = "\
@@ -47,7 +46,7 @@ leave once.
 
 The first member of a bond is no good one to give to a class: hosts without
 linkbraid send to its MAC.")]
-    Add(ClassAddArgs),
+    Add(ClassAdd),
 
     /// Change a class; what is not named stays, a list that is named replaces the old one
     #[command(
@@ -60,21 +59,13 @@ Examples:
 
 'linkbraid class add --help' tells what a rule can say."
     )]
-    Set(ClassSetArgs),
+    Set(ClassChange),
 
     /// Remove a class; its traffic and its members join all others
     #[command(after_help = "\
 Example:
   linkbraid class del bond0 voice")]
-    Del {
-        /// The bond
-        #[arg(value_parser = units::interface)]
-        bond: String,
-
-        /// The class
-        #[arg(value_parser = units::class)]
-        name: String,
-    },
+    Del(ClassDel),
 
     /// Show classes: what carries them, and what each of their rules matched
     #[command(after_help = "\
@@ -87,162 +78,33 @@ matches decides. The rule for a class's own control group, the one that
 'linkbraid run' uses, comes before all others.")]
     Show {
         /// One bond; all of them if left out
-        #[arg(value_parser = units::interface)]
+        #[arg(value_parser = value::interface)]
         bond: Option<String>,
     },
 }
 
-/// What a class does without its members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FallbackArg {
-    /// Uses those of all other traffic
-    Share,
-    /// Is not sent
-    Block,
-}
-
-impl From<FallbackArg> for Fallback {
-    fn from(arg: FallbackArg) -> Self {
-        match arg {
-            FallbackArg::Share => Self::Share,
-            FallbackArg::Block => Self::Block,
-        }
-    }
-}
-
-/// Whether all other traffic may use a class's members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum BorrowArg {
-    /// It may not
-    Never,
-    /// While the class sends nothing
-    Idle,
-}
-
-impl From<BorrowArg> for Borrow {
-    fn from(arg: BorrowArg) -> Self {
-        match arg {
-            BorrowArg::Never => Self::Never,
-            BorrowArg::Idle => Self::Idle,
-        }
-    }
-}
-
-/// `class add`
-#[derive(Debug, Args)]
-pub struct ClassAddArgs {
-    /// The bond
-    #[arg(value_parser = units::interface)]
-    pub bond: String,
-
-    /// The name of the class, the same on all hosts: 1 to 15 of a-z, 0-9, '-' and '_'
-    #[arg(value_parser = units::class)]
-    pub name: String,
-
-    /// Members of the bond that are for this class from now on; without any it shares those of all other traffic.
-    /// May be repeated
-    #[arg(
-        long,
-        value_name = "IF[,IF...]",
-        value_delimiter = ',',
-        num_args = 1,
-        value_parser = units::interface
-    )]
-    pub member: Vec<String>,
-
-    /// What belongs to the class: a rule, see below. May be repeated
-    #[arg(long = "match", value_name = "RULE", required = true, num_args = 1, value_parser = units::rule)]
-    pub rules: Vec<Rule>,
-
-    /// How it uses its members: spread (all, even for one flow), flow (a flow keeps to one), active-backup (one at a
-    /// time), mirror (each frame over two, the peer takes the first copy)
-    #[arg(long, value_name = "POLICY", default_value = "spread", value_parser = units::class_policy)]
-    pub policy: Policy,
-
-    /// What it does when none of its members works: share (uses those of all other traffic) or block (is not sent)
-    #[arg(long, value_name = "WHAT", default_value = "share", value_enum, hide_possible_values = true)]
-    pub fallback: FallbackArg,
-
-    /// When all other traffic may use its members: never, or idle (while it sends nothing)
-    #[arg(long, value_name = "WHEN", default_value = "never", value_enum, hide_possible_values = true)]
-    pub borrow: BorrowArg,
-}
-
-/// `class set`
+/// `class set`: the request writes members that are all taken away as an empty list.
 #[derive(Debug, Args)]
 #[group(skip)]
-#[command(
-    group = ArgGroup::new("change")
-        .required(true)
-        .multiple(true)
-        .args(["member", "no_members", "rules", "policy", "fallback", "borrow"])
-)]
-pub struct ClassSetArgs {
-    /// The bond
-    #[arg(value_parser = units::interface)]
-    pub bond: String,
-
-    /// The class
-    #[arg(value_parser = units::class)]
-    pub name: String,
-
-    /// The members that are for this class from now on, instead of those it had. May be repeated
-    #[arg(
-        long,
-        value_name = "IF[,IF...]",
-        value_delimiter = ',',
-        num_args = 1,
-        value_parser = units::interface
-    )]
-    pub member: Vec<String>,
+pub struct ClassChange {
+    /// What is given.
+    #[command(flatten)]
+    pub set: ClassSet,
 
     /// Take all its members away: it shares those of all other traffic
-    #[arg(long, conflicts_with = "member")]
+    #[arg(long, conflicts_with = "members", group = "change")]
     pub no_members: bool,
-
-    /// What belongs to it from now on, instead of what did: a rule. May be repeated
-    #[arg(long = "match", value_name = "RULE", num_args = 1, value_parser = units::rule)]
-    pub rules: Vec<Rule>,
-
-    /// How it uses its members: spread, flow, active-backup or mirror
-    #[arg(long, value_name = "POLICY", value_parser = units::class_policy)]
-    pub policy: Option<Policy>,
-
-    /// What it does when none of its members works: share (uses those of all other traffic) or block (is not sent)
-    #[arg(long, value_name = "WHAT", value_enum, hide_possible_values = true)]
-    pub fallback: Option<FallbackArg>,
-
-    /// When all other traffic may use its members: never, or idle (while it sends nothing)
-    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
-    pub borrow: Option<BorrowArg>,
 }
 
 impl From<ClassVerb> for Request {
     fn from(verb: ClassVerb) -> Self {
-        // An option that was not given is an empty list here; one that takes all away is another option.
-        fn given<T>(list: Vec<T>) -> Option<Vec<T>> {
-            (!list.is_empty()).then_some(list)
-        }
         match verb {
-            ClassVerb::Add(add) => Self::ClassAdd(ClassAdd {
-                bond: add.bond,
-                name: add.name,
-                members: add.member,
-                rules: add.rules,
-                policy: add.policy,
-                fallback: add.fallback.into(),
-                borrow: add.borrow.into(),
-            }),
-            ClassVerb::Set(set) => Self::ClassSet(ClassSet {
-                bond: set.bond,
-                name: set.name,
-                members: if set.no_members { Some(Vec::new()) } else { given(set.member) },
-                rules: given(set.rules),
-                policy: set.policy,
-                fallback: set.fallback.map(Into::into),
-                borrow: set.borrow.map(Into::into),
-            }),
-            ClassVerb::Del { bond, name } => Self::ClassDel(ClassDel { bond, name }),
+            ClassVerb::Add(add) => Self::ClassAdd(add),
+            ClassVerb::Set(ClassChange { mut set, no_members }) => {
+                set.members = if no_members { Some(Vec::new()) } else { set.members };
+                Self::ClassSet(set)
+            }
+            ClassVerb::Del(del) => Self::ClassDel(del),
             ClassVerb::Show { bond } => Self::ClassShow { bond },
         }
     }

@@ -1,8 +1,8 @@
 //! `fabric add`, `fabric set`, `fabric del`, `fabric show`.
 
-use crate::units;
-use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use linkbraid_api::{FabricAdd, FabricDel, FabricSet, Poll, Request};
+use super::Change;
+use clap::Subcommand;
+use linkbraid_api::{FabricAdd, FabricDel, FabricSet, Request, value};
 
 /// Shown below the help of the object.
 pub const EXAMPLES: &str = "\
@@ -49,7 +49,7 @@ The interface outlives the daemon: without a daemon it has no carrier, but
 keeps its addresses, its routes and its place in a bridge or bond. A restart
 of the daemon costs the frames that are on the way. After a reboot it is gone,
 unless it is in the configuration file.")]
-    Add(FabricAddArgs),
+    Add(FabricAdd),
 
     /// Change a fabric; what is not named stays
     #[command(
@@ -65,17 +65,13 @@ Nodes with different MTUs are not connected until all have the new one. With
 more nodes than before this node starts anew; over udp: the file must have a
 line for each of them, over shm: all nodes must leave first."
     )]
-    Set(FabricSetArgs),
+    Set(Change<FabricSet>),
 
     /// Remove a fabric and its interface
     #[command(after_help = "\
 Example:
   linkbraid fabric del fab0")]
-    Del {
-        /// The fabric
-        #[arg(value_parser = units::interface)]
-        name: String,
-    },
+    Del(FabricDel),
 
     /// Show fabrics and their other nodes; the first line says whether all is well
     #[command(after_help = "\
@@ -89,126 +85,20 @@ refused  it lives, but one of the two does not want the other; the reason
          names what each has")]
     Show {
         /// One fabric; all of them if left out
-        #[arg(value_parser = units::interface)]
+        #[arg(value_parser = value::interface)]
         name: Option<String>,
     },
-}
-
-/// How the threads wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PollArg {
-    /// Look for as long as that has paid off lately, then sleep
-    Adaptive,
-    /// Always look: lowest latency, a whole processor a queue
-    Busy,
-    /// Sleep whenever there is nothing to do
-    Sleep,
-}
-
-impl From<PollArg> for Poll {
-    fn from(poll: PollArg) -> Self {
-        match poll {
-            PollArg::Adaptive => Self::Adaptive,
-            PollArg::Busy => Self::Busy,
-            PollArg::Sleep => Self::Sleep,
-        }
-    }
-}
-
-/// `fabric add`
-#[derive(Debug, Args)]
-pub struct FabricAddArgs {
-    /// Name of the interface to make
-    #[arg(value_parser = units::interface)]
-    pub name: String,
-
-    /// The number of this node, from 0
-    #[arg(long, value_name = "N", value_parser = units::node)]
-    pub node: u16,
-
-    /// How many nodes there are, 2 to 512
-    #[arg(long, value_name = "M", value_parser = units::nodes)]
-    pub nodes: u16,
-
-    /// What carries the frames: shm:PATH, udp:FILE or ofi:PROVIDER,FILE
-    #[arg(long, value_name = "URL")]
-    pub transport: String,
-
-    /// MTU in bytes, 1280 to 65521, the same on all nodes [default: 1500]
-    #[arg(long, value_name = "BYTES", value_parser = units::fabric_mtu)]
-    pub mtu: Option<u32>,
-
-    /// How its threads wait: adaptive, busy or sleep
-    #[arg(long, value_name = "HOW", default_value = "adaptive", value_enum, hide_possible_values = true)]
-    pub poll: PollArg,
-
-    /// Queues, each with a thread of its own, 1 to 64, the same on all nodes [default: 1]
-    #[arg(long, value_name = "N", value_parser = units::queues)]
-    pub queues: Option<u16>,
-
-    /// Its MAC [default: made from the fabric's name and the node's number]
-    #[arg(long, value_name = "MAC")]
-    pub mac: Option<String>,
-
-    /// An address for the interface, IPv4 or IPv6. May be repeated
-    #[arg(long, value_name = "CIDR", value_parser = units::cidr)]
-    pub address: Vec<String>,
-}
-
-/// `fabric set`
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["mtu", "poll", "nodes", "address", "no_addresses"])))]
-pub struct FabricSetArgs {
-    /// The fabric
-    #[arg(value_parser = units::interface)]
-    pub name: String,
-
-    /// MTU in bytes, 1280 to 65521, the same on all nodes
-    #[arg(long, value_name = "BYTES", value_parser = units::fabric_mtu)]
-    pub mtu: Option<u32>,
-
-    /// How its threads wait: adaptive, busy or sleep
-    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
-    pub poll: Option<PollArg>,
-
-    /// More nodes than before, up to 512
-    #[arg(long, value_name = "M", value_parser = units::nodes, conflicts_with_all = ["address", "no_addresses"])]
-    pub nodes: Option<u16>,
-
-    /// An address instead of those that it was given with this option before; others stay. May be repeated
-    #[arg(long, value_name = "CIDR", value_parser = units::cidr)]
-    pub address: Vec<String>,
-
-    /// Take all addresses that it was given with --address away
-    #[arg(long, conflicts_with = "address")]
-    pub no_addresses: bool,
 }
 
 impl From<FabricVerb> for Request {
     fn from(verb: FabricVerb) -> Self {
         match verb {
-            FabricVerb::Add(add) => Self::FabricAdd(FabricAdd {
-                name: add.name,
-                node: add.node,
-                nodes: add.nodes,
-                transport: add.transport,
-                mtu: add.mtu,
-                poll: add.poll.into(),
-                mac: add.mac,
-                queues: add.queues,
-                addresses: add.address,
-            }),
-            FabricVerb::Set(set) => Self::FabricSet(FabricSet {
-                name: set.name,
-                mtu: set.mtu,
-                poll: set.poll.map(Into::into),
-                nodes: set.nodes,
-                addresses: match set.no_addresses {
-                    true => Some(Vec::new()),
-                    false => (!set.address.is_empty()).then_some(set.address),
-                },
-            }),
-            FabricVerb::Del { name } => Self::FabricDel(FabricDel { name }),
+            FabricVerb::Add(add) => Self::FabricAdd(add),
+            FabricVerb::Set(Change { mut set, no_addresses }) => {
+                set.addresses = if no_addresses { Some(Vec::new()) } else { set.addresses };
+                Self::FabricSet(set)
+            }
+            FabricVerb::Del(del) => Self::FabricDel(del),
             FabricVerb::Show { name } => Self::FabricShow { name },
         }
     }

@@ -1,13 +1,13 @@
 //! Options of the words that show records.
 
-use crate::units;
 use clap::Args;
+use linkbraid_api::value;
 
 /// `stats`
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// One bond or fabric; all of them if left out
-    #[arg(value_parser = units::interface)]
+    #[arg(value_parser = value::interface)]
     pub name: Option<String>,
 
     /// Show counters that are zero too

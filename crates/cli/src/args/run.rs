@@ -1,18 +1,18 @@
 //! `run`
 
-use crate::units;
 use clap::Args;
+use linkbraid_api::value;
 use std::ffi::OsString;
 
 /// `run`
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The bond; if left out, the only one that has such a class
-    #[arg(long, value_name = "BOND", value_parser = units::interface)]
+    #[arg(long, value_name = "BOND", value_parser = value::interface)]
     pub bond: Option<String>,
 
     /// The class
-    #[arg(long, value_name = "NAME", value_parser = units::class)]
+    #[arg(long, value_name = "NAME", value_parser = value::class)]
     pub class: String,
 
     /// The command and its arguments

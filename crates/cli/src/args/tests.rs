@@ -1,8 +1,10 @@
 use super::{Cli, HookArg, Word};
 use clap::{CommandFactory, Parser};
 use linkbraid_api::{
-    BondAdd, BondClass, BondDel, BondSet, Borrow, ClassAdd, ClassDel, ClassSet, Fallback, InspectorSet,
-    MemberAdd, MemberDel, MemberSet, Policy, Request, Stripe, Weight,
+    BondAdd, BondClass, BondDel, BondOptions, BondSet, Borrow, ClassAdd, ClassDel, ClassOptions, ClassSet,
+    Fallback, InspectorOptions, MemberAdd, MemberDel, MemberOptions, MemberSet, Policy, Request, Stripe,
+    Weight,
+    value::{Millis, Number},
 };
 use std::path::Path;
 
@@ -33,41 +35,33 @@ fn definitions_are_sound() {
 
 #[test]
 fn bond_add_defaults() {
-    let expected = BondAdd {
-        name: "bond0".into(),
-        members: vec!["eth1".into()],
-        addresses: vec![],
-        policy: Policy::Spread,
-        mtu: None,
-        stripe: Stripe::Auto,
-        damping: true,
-        move_address: false,
-        inspector: InspectorSet::default(),
-        classes: vec![],
-    };
+    let expected = BondAdd { name: "bond0".into(), members: vec!["eth1".into()], ..BondAdd::default() };
     assert_eq!(request("bond add bond0 --member eth1"), Request::BondAdd(expected));
 }
 
 #[test]
 fn bond_add_takes_every_option() {
     let line = "bond add bond0 --member eth1,eth2 --member eth3 --address 198.18.0.1/24 --address 2001:db8::1/64 \
-                --policy active-backup --mtu 9000 --stripe 4400B --damping off --move-address \
+                --policy active-backup --mtu 9000 --stripe 4400B --damping off --latency on --move-address \
                 --probes off --probe-interval 1s --probe-multiplier 2 --up-delay 0ms --class urgent=eth2,eth3";
     let expected = BondAdd {
         name: "bond0".into(),
         members: vec!["eth1".into(), "eth2".into(), "eth3".into()],
         addresses: vec!["198.18.0.1/24".into(), "2001:db8::1/64".into()],
-        policy: Policy::ActiveBackup,
-        mtu: Some(9000),
-        stripe: Stripe::Bytes(4400),
-        damping: false,
-        move_address: true,
-        inspector: InspectorSet {
-            probes: Some(false),
-            probe_interval_ms: Some(1000),
-            probe_multiplier: Some(2),
-            up_delay_ms: Some(0),
+        options: BondOptions {
+            policy: Some(Policy::ActiveBackup),
+            mtu: Some(Number(9000)),
+            stripe: Some(Stripe::Bytes(4400)),
+            damping: Some(false),
+            latency: Some(true),
+            inspector: InspectorOptions {
+                probes: Some(false),
+                probe_interval: Some(Millis(1000)),
+                probe_multiplier: Some(Number(2)),
+                up_delay: Some(Millis(0)),
+            },
         },
+        move_address: true,
         classes: vec![BondClass { name: "urgent".into(), members: vec!["eth2".into(), "eth3".into()] }],
     };
     assert_eq!(request(line), Request::BondAdd(expected));
@@ -83,30 +77,32 @@ fn options_may_stand_before_the_name() {
 #[test]
 fn bond_set_sends_only_what_is_given() {
     let set = |line: &str| request(&format!("bond set bond0 {line}"));
-    let blank = BondSet { name: "bond0".into(), ..BondSet::default() };
-    assert_eq!(
-        set("--policy flow"),
-        Request::BondSet(BondSet { policy: Some(Policy::Flow), ..blank.clone() })
-    );
-    assert_eq!(set("--mtu 1500"), Request::BondSet(BondSet { mtu: Some(1500), ..blank.clone() }));
-    assert_eq!(
-        set("--stripe 200us"),
-        Request::BondSet(BondSet { stripe: Some(Stripe::Us(200)), ..blank.clone() })
-    );
-    assert_eq!(set("--damping off"), Request::BondSet(BondSet { damping: Some(false), ..blank.clone() }));
-    assert_eq!(set("--latency on"), Request::BondSet(BondSet { latency: Some(true), ..blank.clone() }));
-    assert_eq!(
-        set("--damping on --mtu 9000"),
-        Request::BondSet(BondSet { damping: Some(true), mtu: Some(9000), ..blank.clone() })
-    );
-    let none = InspectorSet::default();
-    for (line, inspector) in [
-        ("--probes on", InspectorSet { probes: Some(true), ..none }),
-        ("--probe-interval 20ms", InspectorSet { probe_interval_ms: Some(20), ..none }),
-        ("--probe-multiplier 50", InspectorSet { probe_multiplier: Some(50), ..none }),
-        ("--up-delay 2s", InspectorSet { up_delay_ms: Some(2000), ..none }),
+    let none = BondOptions::default();
+    let probing = |inspector| BondOptions { inspector, ..none };
+    let nothing = InspectorOptions::default();
+    for (line, options) in [
+        ("--policy flow", BondOptions { policy: Some(Policy::Flow), ..none }),
+        ("--mtu 1500", BondOptions { mtu: Some(Number(1500)), ..none }),
+        ("--stripe 200us", BondOptions { stripe: Some(Stripe::Us(200)), ..none }),
+        ("--damping off", BondOptions { damping: Some(false), ..none }),
+        ("--latency on", BondOptions { latency: Some(true), ..none }),
+        ("--damping on --mtu 9000", BondOptions { damping: Some(true), mtu: Some(Number(9000)), ..none }),
+        ("--probes on", probing(InspectorOptions { probes: Some(true), ..nothing })),
+        ("--probe-interval 20ms", probing(InspectorOptions { probe_interval: Some(Millis(20)), ..nothing })),
+        (
+            "--probe-multiplier 50",
+            probing(InspectorOptions { probe_multiplier: Some(Number(50)), ..nothing }),
+        ),
+        ("--up-delay 2s", probing(InspectorOptions { up_delay: Some(Millis(2000)), ..nothing })),
     ] {
-        assert_eq!(set(line), Request::BondSet(BondSet { inspector, ..blank.clone() }), "{line}");
+        let expected = BondSet { name: "bond0".into(), options, addresses: None };
+        assert_eq!(set(line), Request::BondSet(expected), "{line}");
+    }
+    for (line, addresses) in
+        [("--address 198.18.0.1/24", vec!["198.18.0.1/24".to_owned()]), ("--no-addresses", vec![])]
+    {
+        let expected = BondSet { name: "bond0".into(), options: none, addresses: Some(addresses) };
+        assert_eq!(set(line), Request::BondSet(expected), "{line}");
     }
     assert!(refused("bond set bond0"), "a set that changes nothing is a mistake");
 }
@@ -120,14 +116,8 @@ fn bond_del() {
 
 #[test]
 fn members() {
-    let add = MemberAdd {
-        bond: "bond0".into(),
-        interface: "eth3".into(),
-        weight: Weight::Auto,
-        move_address: false,
-        force: false,
-        class: None,
-    };
+    let add = MemberAdd { bond: "bond0".into(), interface: "eth3".into(), ..MemberAdd::default() };
+    let weight = |weight| MemberOptions { weight: Some(weight) };
     assert_eq!(
         request("member add bond0 eth3 --class voice"),
         Request::MemberAdd(MemberAdd { class: Some("voice".into()), ..add.clone() })
@@ -135,15 +125,20 @@ fn members() {
     assert_eq!(request("member add bond0 eth3"), Request::MemberAdd(add.clone()));
     assert_eq!(
         request("member add bond0 eth3 --weight 100 --move-address --force"),
-        Request::MemberAdd(MemberAdd { weight: Weight::Mbit(100), move_address: true, force: true, ..add })
+        Request::MemberAdd(MemberAdd {
+            options: weight(Weight::Mbit(100)),
+            move_address: true,
+            force: true,
+            ..add
+        })
     );
-    for (text, weight) in [("auto", Weight::Auto), ("100", Weight::Mbit(100))] {
+    for (text, asked) in [("auto", Weight::Auto), ("100", Weight::Mbit(100))] {
         assert_eq!(
             request(&format!("member set bond0 eth3 --weight {text}")),
             Request::MemberSet(MemberSet {
                 bond: "bond0".into(),
                 interface: "eth3".into(),
-                weight: Some(weight)
+                options: weight(asked)
             })
         );
     }
@@ -163,9 +158,7 @@ fn class_add() {
         name: "voice".into(),
         members: vec![],
         rules: vec!["dscp=ef".parse().unwrap()],
-        policy: Policy::Spread,
-        fallback: Fallback::Share,
-        borrow: Borrow::Never,
+        options: ClassOptions::default(),
     };
     assert_eq!(request("class add bond0 voice --match dscp=46"), Request::ClassAdd(blank.clone()));
     assert_eq!(
@@ -176,9 +169,11 @@ fn class_add() {
         Request::ClassAdd(ClassAdd {
             members: vec!["eth3".into(), "eth4".into(), "eth5".into()],
             rules: vec!["dscp=ef".parse().unwrap(), "udp-port=5004,host=198.18.0.7".parse().unwrap()],
-            policy: Policy::Mirror,
-            fallback: Fallback::Block,
-            borrow: Borrow::Idle,
+            options: ClassOptions {
+                policy: Some(Policy::Mirror),
+                fallback: Some(Fallback::Block),
+                borrow: Some(Borrow::Idle),
+            },
             ..blank
         })
     );
@@ -200,6 +195,9 @@ fn class_add() {
 #[test]
 fn class_set_sends_only_what_is_given() {
     let set = |line: &str| request(&format!("class set bond0 voice {line}"));
+    let none = ClassOptions::default();
+    let options =
+        |options| ClassSet { options, bond: "bond0".into(), name: "voice".into(), ..ClassSet::default() };
     let blank = ClassSet { bond: "bond0".into(), name: "voice".into(), ..ClassSet::default() };
     for (line, expected) in [
         (
@@ -211,9 +209,9 @@ fn class_set_sends_only_what_is_given() {
             "--match priority=6",
             ClassSet { rules: Some(vec!["priority=6".parse().unwrap()]), ..blank.clone() },
         ),
-        ("--policy mirror", ClassSet { policy: Some(Policy::Mirror), ..blank.clone() }),
-        ("--fallback share", ClassSet { fallback: Some(Fallback::Share), ..blank.clone() }),
-        ("--borrow idle", ClassSet { borrow: Some(Borrow::Idle), ..blank.clone() }),
+        ("--policy mirror", options(ClassOptions { policy: Some(Policy::Mirror), ..none })),
+        ("--fallback share", options(ClassOptions { fallback: Some(Fallback::Share), ..none })),
+        ("--borrow idle", options(ClassOptions { borrow: Some(Borrow::Idle), ..none })),
     ] {
         assert_eq!(set(line), Request::ClassSet(expected), "{line}");
     }

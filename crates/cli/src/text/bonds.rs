@@ -4,7 +4,7 @@ use super::events::Words;
 use super::human;
 use super::table::{Align, Table};
 use super::{Clock, Style, Tone};
-use linkbraid_api::{BondRecord, EventRecord, Health, MemberRecord, Stripe};
+use linkbraid_api::{BondRecord, EventRecord, Health, MemberRecord, Stripe, value::Value as _};
 
 /// How many of the last events are shown.
 const LATELY: usize = 8;
@@ -25,15 +25,16 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
     for conflict in &record.conflicts {
         out.push_str(&format!("  {}  {conflict}\n", style.paint(Tone::Bad, "conflict")));
     }
-    let damping = if record.damping { "on" } else { "off" };
+    let settings = &record.settings;
+    let (policy, damping) = (settings.policy.text(), settings.damping.text());
     let facts = [
         ("address", record.addresses.join(", ")),
         ("mac", format!("{}, mtu {}", record.mac, record.mtu)),
-        ("policy", format!("{}, stripe {}, damping {damping}", human::policy(record.policy), stripe(record))),
+        ("policy", format!("{policy}, stripe {}, damping {damping}", stripe(record))),
         ("probes", inspector(record)),
         ("arp+", format!("{}, host id {}", record.arp_plus_state, record.host_id)),
         ("hook", record.hook.clone()),
-        ("latency", if record.latency { "measured".to_owned() } else { String::new() }),
+        ("latency", if settings.latency { "measured".to_owned() } else { String::new() }),
     ];
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
         out.push_str(&format!("  {name:<8}  {value}\n"));
@@ -123,11 +124,12 @@ pub fn lately(events: &[EventRecord], style: &Style, clock: &Clock) -> String {
 
 /// When links are probed and trusted, in the words of the options.
 fn inspector(record: &BondRecord) -> String {
-    let up_delay = human::setting(record.up_delay_ms.into());
-    if !record.probes {
+    let settings = &record.settings.inspector;
+    let up_delay = human::setting(settings.up_delay.0.into());
+    if !settings.probes {
         return format!("off, up-delay {up_delay}");
     }
-    let (interval, multiplier) = (u64::from(record.probe_interval_ms), record.probe_multiplier);
+    let (interval, multiplier) = (u64::from(settings.probe_interval.0), settings.probe_multiplier.0);
     let within = human::setting(interval * u64::from(multiplier));
     let every = human::setting(interval);
     format!("every {every}, lost after {multiplier} ({within}), up-delay {up_delay}")
@@ -136,7 +138,7 @@ fn inspector(record: &BondRecord) -> String {
 /// The stripe as asked for, then what it comes to.
 fn stripe(record: &BondRecord) -> String {
     let force = human::buffer(record.stripe_bytes);
-    match record.stripe {
+    match record.settings.stripe {
         Stripe::Auto => format!("auto ({force})"),
         Stripe::Us(us) => format!("{us} us ({force})"),
         Stripe::Bytes(bytes) if bytes == record.stripe_bytes => force,

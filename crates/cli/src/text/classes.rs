@@ -3,7 +3,7 @@
 use super::human;
 use super::table::{Align, Table};
 use super::{Style, Tone};
-use linkbraid_api::{Borrow, ClassRecord, Fallback};
+use linkbraid_api::{ClassRecord, ClassSettings, Fallback, value::Value as _};
 
 /// Classes, an empty line between two; the first line of each says what carries it.
 pub fn classes(records: &[ClassRecord], style: &Style) -> String {
@@ -15,20 +15,14 @@ pub fn classes(records: &[ClassRecord], style: &Style) -> String {
 
 fn class(record: &ClassRecord, style: &Style) -> String {
     let mut out = headline(record, style);
-    let fallback = match record.fallback {
-        Fallback::Share => "share",
-        Fallback::Block => "block",
-    };
-    let borrow = match record.borrow {
-        Borrow::Never => "never",
-        Borrow::Idle => "idle",
-    };
+    let ClassSettings { policy, fallback, borrow } = record.settings;
+    let (policy, fallback, borrow) = (policy.text(), fallback.text(), borrow.text());
     let uses = if record.uses == record.members { String::new() } else { record.uses.join(", ") };
     let sent = format!("{}, {}", frames(record.tx_frames), human::bytes(record.tx_bytes));
     let facts = [
         ("members", record.members.join(", ")),
         ("uses", uses),
-        ("policy", format!("{}, fallback {fallback}, borrow {borrow}", human::policy(record.policy))),
+        ("policy", format!("{policy}, fallback {fallback}, borrow {borrow}")),
         ("sent", sent),
     ];
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
@@ -58,7 +52,7 @@ fn headline(record: &ClassRecord, style: &Style) -> String {
     let (tone, word, text) = match (record.members.len(), own, record.uses.len()) {
         (0, _, 0) => (Tone::Bad, "down", "no member can carry it".to_owned()),
         (0, ..) => (Tone::Good, "ok", "it shares the members of all other traffic".to_owned()),
-        (_, 0, 0) if record.fallback == Fallback::Block => {
+        (_, 0, 0) if record.settings.fallback == Fallback::Block => {
             (Tone::Bad, "down", format!("0 of {of} {carry} it: its frames are dropped"))
         }
         (_, 0, 0) => (Tone::Bad, "down", format!("0 of {of} {carry} it, and no other can")),

@@ -7,7 +7,7 @@ use super::table::{Align, Table};
 use super::{Clock, Style, Tone};
 use linkbraid_api::{
     FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, FabricVxlanRecord, Health, NodeState,
-    Poll,
+    value::Value as _,
 };
 
 /// What a terminal has at least.
@@ -23,15 +23,11 @@ pub fn fabrics(records: &[FabricRecord], style: &Style, clock: &Clock) -> String
 
 fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
     let mut out = headline(record, style);
-    let poll = match record.poll {
-        Poll::Adaptive => "adaptive",
-        Poll::Busy => "busy",
-        Poll::Sleep => "sleep",
-    };
+    let (mtu, poll) = (record.settings.mtu.0, record.settings.poll.text());
     let cpu = format!("{} of a processor, {} s so far", human::percent(record.cpu_ppm), record.cpu_ms / 1000);
     let facts = [
         ("address", record.addresses.join(", ")),
-        ("mac", format!("{}, mtu {}", record.mac, record.mtu)),
+        ("mac", format!("{}, mtu {mtu}", record.mac)),
         ("over", record.transport.clone()),
         ("poll", format!("{poll}, {}", human::count(record.queues.into(), "queue"))),
         ("memory", record.memory_bytes.map_or_else(String::new, |all| memory(record, all))),

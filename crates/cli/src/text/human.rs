@@ -1,16 +1,4 @@
-//! Numbers with readable units, and settings in the words of the options.
-
-use linkbraid_api::Policy;
-
-/// The policy's word on the command line.
-pub fn policy(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Spread => "spread",
-        Policy::Flow => "flow",
-        Policy::ActiveBackup => "active-backup",
-        Policy::Mirror => "mirror",
-    }
-}
+//! Numbers with readable units.
 
 /// A rate: `250 Mbit/s`, `2.5 Gbit/s`.
 pub fn rate(mbit: u32) -> String {

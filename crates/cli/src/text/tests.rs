@@ -1,5 +1,10 @@
-use super::{Clock, Style, classes, findings, human, json, lanes, latency, peers, samples, stats};
-use linkbraid_api::{BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, Health, Policy, Stripe};
+pub mod samples;
+
+use super::{Clock, Style, classes, findings, human, json, lanes, latency, peers, stats};
+use linkbraid_api::{
+    BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, Health, Policy, Stripe,
+    value::{Millis, Number},
+};
 use serde_json::Value;
 
 const PLAIN: Style = Style { colour: false, width: None };
@@ -10,7 +15,7 @@ fn bonds(records: &[BondRecord], style: &Style) -> String {
 
 #[test]
 fn show_of_a_bond_that_is_well() {
-    let expected = include_str!("golden/show.txt");
+    let expected = include_str!("tests/golden/show.txt");
     assert_eq!(bonds(&[samples::bond()], &PLAIN), expected);
 }
 
@@ -43,7 +48,9 @@ fn show_says_what_is_wrong_in_its_first_line() {
 fn policy_and_stripe_are_told_in_the_words_of_the_options() {
     let line = |policy, stripe, stripe_bytes| {
         let mut bond = samples::bond();
-        (bond.policy, bond.stripe, bond.stripe_bytes, bond.damping) = (policy, stripe, stripe_bytes, false);
+        let settings = &mut bond.settings;
+        (settings.policy, settings.stripe, settings.damping) = (policy, stripe, false);
+        bond.stripe_bytes = stripe_bytes;
         let text = bonds(&[bond], &PLAIN);
         text.lines().find(|line| line.starts_with("  policy")).unwrap_or_default().to_owned()
     };
@@ -65,15 +72,16 @@ fn policy_and_stripe_are_told_in_the_words_of_the_options() {
 fn the_inspector_is_told_in_the_words_of_the_options() {
     let line = |probes, interval, multiplier, up_delay| {
         let mut bond = samples::bond();
-        (bond.probes, bond.probe_interval_ms) = (probes, interval);
-        (bond.probe_multiplier, bond.up_delay_ms) = (multiplier, up_delay);
+        let settings = &mut bond.settings.inspector;
+        (settings.probes, settings.probe_interval) = (probes, Millis(interval));
+        (settings.probe_multiplier, settings.up_delay) = (Number(multiplier), Millis(up_delay));
         let text = bonds(&[bond], &PLAIN);
         text.lines().find(|line| line.starts_with("  probes")).unwrap_or_default().to_owned()
     };
     assert_eq!(line(true, 50, 3, 100), "  probes    every 50 ms, lost after 3 (150 ms), up-delay 100 ms");
     assert_eq!(line(true, 1500, 2, 60_000), "  probes    every 1500 ms, lost after 2 (3 s), up-delay 60 s");
     assert_eq!(line(false, 50, 3, 0), "  probes    off, up-delay 0 ms");
-    assert!(line(true, u32::MAX, u8::MAX, u32::MAX).contains("lost after 255"));
+    assert!(line(true, u32::MAX, 255, u32::MAX).contains("lost after 255"));
 }
 
 #[test]
@@ -85,19 +93,19 @@ fn colour_only_wraps_the_word_that_tells_health() {
 
 #[test]
 fn peers_stand_one_a_line_with_their_members_below() {
-    let expected = include_str!("golden/peers.txt");
+    let expected = include_str!("tests/golden/peers.txt");
     assert_eq!(peers(&samples::peers(), &PLAIN), expected);
 }
 
 #[test]
 fn lanes_show_shares() {
-    let expected = include_str!("golden/lanes.txt");
+    let expected = include_str!("tests/golden/lanes.txt");
     assert_eq!(lanes(&samples::lanes(), &PLAIN), expected);
 }
 
 #[test]
 fn findings_line_up_with_hints_below() {
-    let expected = include_str!("golden/check.txt");
+    let expected = include_str!("tests/golden/check.txt");
     assert_eq!(findings(&samples::findings(), &PLAIN), expected);
     let coloured = findings(&samples::findings(), &Style::new(true));
     assert_eq!(coloured.matches("\x1b[31merror\x1b[0m").count(), 1, "{coloured}");
@@ -107,7 +115,7 @@ fn findings_line_up_with_hints_below() {
 
 #[test]
 fn stats_hide_zero_counters_unless_all_are_wanted() {
-    let expected = include_str!("golden/stats.txt");
+    let expected = include_str!("tests/golden/stats.txt");
     assert_eq!(stats(&[samples::stats()], false, &PLAIN), expected);
     let all = stats(&[samples::stats()], true, &PLAIN);
     assert!(all.starts_with("bond0: 3 counters\n"), "{all}");
@@ -116,7 +124,7 @@ fn stats_hide_zero_counters_unless_all_are_wanted() {
 
 #[test]
 fn classes_say_what_carries_them_and_what_their_rules_matched() {
-    let expected = include_str!("golden/classes.txt");
+    let expected = include_str!("tests/golden/classes.txt");
     assert_eq!(classes(&samples::classes(), &PLAIN), expected);
     let coloured = classes(&samples::classes(), &Style::new(true));
     assert_eq!(coloured.matches("\x1b[32mok\x1b[0m").count(), 2, "{coloured}");
@@ -129,7 +137,7 @@ fn the_first_line_of_a_class_says_whether_its_members_carry_it() {
         let mut class = samples::classes().remove(0);
         class.members = members.iter().map(|name| (*name).to_owned()).collect();
         class.uses = uses.iter().map(|name| (*name).to_owned()).collect();
-        class.fallback = fallback;
+        class.settings.fallback = fallback;
         classes(&[class], &PLAIN).lines().next().unwrap_or_default().replace("bond0 class voice: ", "")
     };
     let (share, block) = (Fallback::Share, Fallback::Block);
@@ -148,7 +156,7 @@ fn the_first_line_of_a_class_says_whether_its_members_carry_it() {
 
 #[test]
 fn latency_is_told_in_microseconds() {
-    let expected = include_str!("golden/latency.txt");
+    let expected = include_str!("tests/golden/latency.txt");
     assert_eq!(latency(&samples::latency()), expected);
     let mut two = samples::latency();
     two[3].bond = "bond1".into();
@@ -160,7 +168,7 @@ fn latency_is_told_in_microseconds() {
 #[test]
 fn members_are_shown_with_their_classes_where_there_are_any() {
     let mut bond = samples::bond();
-    bond.latency = true;
+    bond.settings.latency = true;
     bond.members[3].class = Some("real-time".into());
     let text = bonds(&[bond], &PLAIN);
     let line = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_owned();
@@ -293,7 +301,7 @@ fn keys_of(record: &impl serde::Serialize) -> String {
 fn json_keys_are_never_renamed() {
     let mut bond = samples::bond();
     bond.members.truncate(1);
-    bond.stripe = Stripe::Us(200);
+    bond.settings.stripe = Stripe::Us(200);
     bond.events = samples::events();
     assert_eq!(
         keys_of(&bond),
@@ -351,7 +359,7 @@ fn json_is_one_array_that_reads_back() {
 fn fabrics_tell_their_nodes_and_why_one_is_not_up() {
     let clock = Clock::fixed(samples::NOON_MS, |_| 0);
     let text = super::fabrics(&[samples::fabric()], &PLAIN, &clock);
-    assert_eq!(text, include_str!("golden/fabrics.txt"));
+    assert_eq!(text, include_str!("tests/golden/fabrics.txt"));
     assert!(text.lines().skip(1).all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(super::fabrics(&[], &PLAIN, &clock), "no fabrics\n");
 }

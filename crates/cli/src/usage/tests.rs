@@ -21,15 +21,11 @@ fn each_mistake_has_one_line_that_names_it() {
         (&["bond", "add", "--member", "a"], "bond add: missing: NAME", "linkbraid bond add --help"),
         (
             &["bond", "set", "bond0"],
-            "bond set: missing: one of --policy, --mtu, --stripe, --damping, --latency, --address, --no-addresses, --probes, --probe-interval, \
-             --probe-multiplier, --up-delay",
+            "bond set: missing: one of --policy, --stripe, --damping, --latency, --mtu, --probes, --probe-interval, \
+             --probe-multiplier, --up-delay, --address, --no-addresses",
             "linkbraid bond set --help",
         ),
-        (
-            &["member", "set", "b", "e"],
-            "member set: missing: --weight MBIT|auto",
-            "linkbraid member set --help",
-        ),
+        (&["member", "set", "b", "e"], "member set: missing: --weight", "linkbraid member set --help"),
         (&["member", "add", "b"], "member add: missing: IF", "linkbraid member add --help"),
         (&["show", "a", "b"], "show: word 'b': one word too many", "linkbraid show --help"),
         (
@@ -62,7 +58,7 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["bond", "set", "b", "--probe-multiplier", "1"],
-            "bond set: option '--probe-multiplier': '1' is outside the allowed range 2 to 50 intervals",
+            "bond set: option '--probe-multiplier': '1' is outside the allowed range 2 to 50",
             "linkbraid bond set --help",
         ),
         (
@@ -72,7 +68,7 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["bond", "set", "b", "--probes", "1"],
-            "bond set: option '--probes': '1' is not allowed; allowed are on, off",
+            "bond set: option '--probes': '1' is not allowed; allowed are on and off",
             "linkbraid bond set --help",
         ),
         (
@@ -89,7 +85,7 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["class", "set", "b", "c"],
-            "class set: missing: one of --member, --no-members, --match, --policy, --fallback, --borrow",
+            "class set: missing: one of --member, --match, --policy, --fallback, --borrow, --no-members",
             "linkbraid class set --help",
         ),
         (
@@ -109,7 +105,7 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["class", "set", "b", "c", "--policy", "both"],
-            "class set: option '--policy': 'both' is no policy; allowed are spread, flow, active-backup and mirror",
+            "class set: option '--policy': 'both' is not allowed; allowed are spread, flow, active-backup and mirror",
             "linkbraid class set --help",
         ),
         (
@@ -142,7 +138,7 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["bond", "set", "b", "--damping", "maybe"],
-            "bond set: option '--damping': 'maybe' is not allowed; allowed are on, off",
+            "bond set: option '--damping': 'maybe' is not allowed; allowed are on and off",
             "linkbraid bond set --help",
         ),
         (

@@ -8,7 +8,7 @@ use crate::{
     world::World,
 };
 use linkbraid_api::{
-    Error, FabricAdd, InspectorSet, Request,
+    BondSettings, Error, FabricAdd, FabricSettings, MemberSettings, Request,
     config::{BondConfig, ClassConfig, Config, MemberConfig},
 };
 use linkbraid_wire::MacAddr;
@@ -56,8 +56,7 @@ fn of_fabric(fabric: &Fabric, is_member: bool) -> FabricAdd {
         node: saved.node,
         nodes: saved.nodes,
         transport: saved.transport.clone(),
-        mtu: Some(saved.mtu),
-        poll: saved.poll,
+        options: saved.settings.besides(&FabricSettings::default()),
         mac: Some(MacAddr(saved.mac).to_string()),
         queues: Some(saved.queues),
         addresses: saved.addresses.iter().filter(has).cloned().collect(),
@@ -73,7 +72,7 @@ fn of_bond(bond: &Bond) -> BondConfig {
     let saved = &bond.saved;
     let member = |member: &crate::bond::Member| MemberConfig {
         interface: member.name.clone(),
-        weight: member.weight,
+        settings: MemberSettings { weight: member.weight },
         class: bond.class_name(member.class),
         // One that was in the bond before is put back whoever answers through it.
         force: true,
@@ -81,25 +80,14 @@ fn of_bond(bond: &Bond) -> BondConfig {
     let class = |class: &crate::state::SavedClass| ClassConfig {
         name: class.name.clone(),
         rules: class.rules.clone(),
-        policy: class.policy,
-        fallback: class.fallback,
-        borrow: class.borrow,
+        settings: class.settings,
     };
     BondConfig {
         members: bond.members.iter().filter(|member| !member.leaving).map(member).collect(),
         addresses: addresses(bond),
-        policy: saved.policy,
+        settings: BondSettings { latency: bond.latency.is_some(), ..saved.settings },
         mtu: Some(saved.mtu),
-        stripe: saved.stripe,
-        damping: saved.damping,
         move_address: true,
-        inspector: InspectorSet {
-            probes: Some(saved.probes),
-            probe_interval_ms: Some(saved.probe_interval_ms),
-            probe_multiplier: Some(saved.probe_multiplier),
-            up_delay_ms: Some(saved.up_delay_ms),
-        },
-        latency: bond.latency.is_some(),
         classes: saved.classes.iter().map(class).collect(),
     }
 }

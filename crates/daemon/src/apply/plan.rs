@@ -7,11 +7,12 @@
 mod classes;
 
 use super::simulate::simulate;
-use crate::setup;
 use linkbraid_api::{
-    BondAdd, BondDel, BondSet, FabricDel, FabricSet, InspectorSet, MemberAdd, MemberDel, MemberSet, Request,
+    BondAdd, BondDel, BondOptions, BondSet, BondSettings, FabricDel, FabricOptions, FabricSet, MemberAdd,
+    MemberDel, MemberOptions, MemberSet, MemberSettings, Request,
     config::{BondConfig, Config, MemberConfig},
     limits::MEMBERS_MAX,
+    value::Number,
 };
 use std::collections::BTreeSet;
 
@@ -65,10 +66,10 @@ impl Planner<'_> {
         for (name, fabric) in &self.to.fabrics {
             let Some(now) = self.now.fabrics.get(name) else { continue };
             let free = self.now.bonds.values().all(|bond| bond.member(name).is_none());
+            let options = fabric.settings().besides(&now.settings());
             let set = FabricSet {
                 name: name.clone(),
-                mtu: fabric.mtu.filter(|mtu| free && now.mtu != Some(*mtu)),
-                poll: (fabric.poll != now.poll).then_some(fabric.poll),
+                options: FabricOptions { mtu: options.mtu.filter(|_| free), ..options },
                 nodes: (fabric.nodes != now.nodes).then_some(fabric.nodes),
                 addresses: None,
             };
@@ -133,7 +134,7 @@ impl Planner<'_> {
             self.step(Request::MemberAdd(MemberAdd {
                 bond: name.to_owned(),
                 interface: member.interface.clone(),
-                weight: member.weight,
+                options: member.settings.besides(&MemberSettings::default()),
                 move_address: to.move_address,
                 force: member.force,
                 class: member.class.clone().filter(|class| kept.contains(&class.as_str())),
@@ -154,15 +155,12 @@ impl Planner<'_> {
 
     fn weigh(&mut self, name: &str, to: &BondConfig) {
         let Some(now) = self.now.bonds.get(name) else { return };
-        let differs = |member: &&MemberConfig| {
-            now.member(&member.interface).is_some_and(|now| now.weight != member.weight)
+        let set = |member: &MemberConfig| {
+            let options = member.settings.besides(&now.member(&member.interface)?.settings);
+            let (bond, interface) = (name.to_owned(), member.interface.clone());
+            (options != MemberOptions::default()).then_some(MemberSet { bond, interface, options })
         };
-        let set = |member: &MemberConfig| MemberSet {
-            bond: name.to_owned(),
-            interface: member.interface.clone(),
-            weight: Some(member.weight),
-        };
-        let sets: Vec<MemberSet> = to.members.iter().filter(differs).map(set).collect();
+        let sets: Vec<MemberSet> = to.members.iter().filter_map(set).collect();
         sets.into_iter().for_each(|set| self.step(Request::MemberSet(set)));
     }
 
@@ -170,12 +168,10 @@ impl Planner<'_> {
         let Some(now) = self.now.bonds.get(name) else { return };
         let set = BondSet {
             name: name.to_owned(),
-            policy: (to.policy != now.policy).then_some(to.policy),
-            mtu: to.mtu.filter(|mtu| now.mtu != Some(*mtu)),
-            stripe: (to.stripe != now.stripe).then_some(to.stripe),
-            damping: (to.damping != now.damping).then_some(to.damping),
-            inspector: besides(to.inspector, now.inspector),
-            latency: (to.latency != now.latency).then_some(to.latency),
+            options: BondOptions {
+                mtu: to.mtu.filter(|mtu| now.mtu != Some(*mtu)).map(Number),
+                ..to.settings.besides(&now.settings)
+            },
             addresses: differ(&to.addresses, &now.addresses).then(|| to.addresses.clone()),
         };
         if set != (BondSet { name: name.to_owned(), ..BondSet::default() }) {
@@ -188,12 +184,8 @@ impl Planner<'_> {
             name: name.to_owned(),
             members: to.members.iter().map(|member| member.interface.clone()).collect(),
             addresses: to.addresses.clone(),
-            policy: to.policy,
-            mtu: to.mtu,
-            stripe: to.stripe,
-            damping: to.damping,
+            options: BondOptions { mtu: to.mtu.map(Number), ..to.settings.besides(&BondSettings::default()) },
             move_address: to.move_address,
-            inspector: besides(to.inspector, setup::INSPECTOR),
             classes: Vec::new(),
         }));
         self.change_classes(name);
@@ -212,20 +204,6 @@ fn spare<'c>(now: &'c BondConfig, to: &BondConfig) -> Option<&'c MemberConfig> {
     let rest = now.members.iter().filter(|member| member.class.is_none()).count();
     let leaves = |member: &&MemberConfig| to.member(&member.interface).is_none();
     now.members.iter().filter(leaves).find(|member| member.class.is_some() || rest > 1)
-}
-
-/// The settings that are not as `others` has them.
-fn besides(these: InspectorSet, others: InspectorSet) -> InspectorSet {
-    InspectorSet {
-        probes: these.probes.filter(|_| these.probes != others.probes),
-        probe_interval_ms: these
-            .probe_interval_ms
-            .filter(|_| these.probe_interval_ms != others.probe_interval_ms),
-        probe_multiplier: these
-            .probe_multiplier
-            .filter(|_| these.probe_multiplier != others.probe_multiplier),
-        up_delay_ms: these.up_delay_ms.filter(|_| these.up_delay_ms != others.up_delay_ms),
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! What a request makes of bonds and fabrics, if it is carried out.
 
-use crate::{fabric, setup};
 use linkbraid_api::{
-    BondAdd, BondSet, InspectorSet, Request,
+    BondAdd, BondSet, BondSettings, ClassSettings, FabricSettings, MemberSettings, Request,
     config::{BondConfig, ClassConfig, Config, MemberConfig},
 };
 
@@ -11,14 +10,14 @@ pub(super) fn simulate(config: &mut Config, request: &Request) {
     match request {
         Request::FabricAdd(add) => {
             let mut fabric = add.clone();
-            fabric.mtu.get_or_insert(fabric::MTU);
+            fabric.options = fabric.settings().besides(&FabricSettings::default());
             fabric.queues.get_or_insert(1);
             config.fabrics.insert(add.name.clone(), fabric);
         }
         Request::FabricSet(set) => {
             let Some(fabric) = config.fabrics.get_mut(&set.name) else { return };
-            fabric.mtu = set.mtu.or(fabric.mtu);
-            fabric.poll = set.poll.unwrap_or(fabric.poll);
+            let settings = fabric.settings().with(&set.options);
+            fabric.options = settings.besides(&FabricSettings::default());
             fabric.nodes = set.nodes.unwrap_or(fabric.nodes);
             if let Some(addresses) = &set.addresses {
                 fabric.addresses.clone_from(addresses);
@@ -54,24 +53,10 @@ fn added(add: &BondAdd) -> BondConfig {
     BondConfig {
         members: add.members.iter().map(member).collect(),
         addresses: add.addresses.clone(),
-        policy: add.policy,
-        mtu: add.mtu,
-        stripe: add.stripe,
-        damping: add.damping,
+        settings: BondSettings::default().with(&add.options),
+        mtu: add.options.mtu.map(|mtu| mtu.0),
         move_address: add.move_address,
-        inspector: over(setup::INSPECTOR, add.inspector),
-        latency: false,
         classes: Vec::new(),
-    }
-}
-
-/// The settings, with those that are given instead.
-pub(super) fn over(old: InspectorSet, given: InspectorSet) -> InspectorSet {
-    InspectorSet {
-        probes: given.probes.or(old.probes),
-        probe_interval_ms: given.probe_interval_ms.or(old.probe_interval_ms),
-        probe_multiplier: given.probe_multiplier.or(old.probe_multiplier),
-        up_delay_ms: given.up_delay_ms.or(old.up_delay_ms),
     }
 }
 
@@ -80,13 +65,13 @@ fn in_bond(bond: &mut BondConfig, request: &Request) {
         Request::BondSet(set) => set_bond(bond, set),
         Request::MemberAdd(add) => bond.members.push(MemberConfig {
             interface: add.interface.clone(),
-            weight: add.weight,
+            settings: MemberSettings::default().with(&add.options),
             class: add.class.clone(),
             force: add.force,
         }),
         Request::MemberSet(set) => {
             for member in bond.members.iter_mut().filter(|member| member.interface == set.interface) {
-                member.weight = set.weight.unwrap_or(member.weight);
+                member.settings = member.settings.with(&set.options);
             }
         }
         Request::MemberDel(del) => bond.members.retain(|member| member.interface != del.interface),
@@ -94,18 +79,14 @@ fn in_bond(bond: &mut BondConfig, request: &Request) {
             bond.classes.push(ClassConfig {
                 name: add.name.clone(),
                 rules: add.rules.clone(),
-                policy: add.policy,
-                fallback: add.fallback,
-                borrow: add.borrow,
+                settings: ClassSettings::default().with(&add.options),
             });
             give(bond, &add.name, &add.members);
         }
         Request::ClassSet(set) => {
             for class in bond.classes.iter_mut().filter(|class| class.name == set.name) {
                 class.rules = set.rules.clone().unwrap_or_else(|| std::mem::take(&mut class.rules));
-                class.policy = set.policy.unwrap_or(class.policy);
-                class.fallback = set.fallback.unwrap_or(class.fallback);
-                class.borrow = set.borrow.unwrap_or(class.borrow);
+                class.settings = class.settings.with(&set.options);
             }
             if let Some(members) = &set.members {
                 give(bond, &set.name, members);
@@ -120,12 +101,8 @@ fn in_bond(bond: &mut BondConfig, request: &Request) {
 }
 
 fn set_bond(bond: &mut BondConfig, set: &BondSet) {
-    bond.policy = set.policy.unwrap_or(bond.policy);
-    bond.mtu = set.mtu.or(bond.mtu);
-    bond.stripe = set.stripe.unwrap_or(bond.stripe);
-    bond.damping = set.damping.unwrap_or(bond.damping);
-    bond.inspector = over(bond.inspector, set.inspector);
-    bond.latency = set.latency.unwrap_or(bond.latency);
+    bond.settings = bond.settings.with(&set.options);
+    bond.mtu = set.options.mtu.map(|mtu| mtu.0).or(bond.mtu);
     if let Some(addresses) = &set.addresses {
         bond.addresses.clone_from(addresses);
     }

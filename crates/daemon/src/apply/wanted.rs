@@ -1,9 +1,7 @@
 //! What a machine is to have: what its file says, and what it has besides that was not made by a file. Pure.
 
-use super::simulate::over;
-use crate::{fabric, setup};
 use linkbraid_api::{
-    Error, FabricAdd,
+    Error, FabricAdd, FabricSettings,
     config::{BondConfig, ClassConfig, Config, Document, Part},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +77,7 @@ pub(super) fn wanted(current: &Current, document: &Document, removes: bool) -> R
         }
     }
     for (name, bond) in &file.bonds {
-        let mut bond = BondConfig { inspector: over(setup::INSPECTOR, bond.inspector), ..bond.clone() };
+        let mut bond = bond.clone();
         if let Some(has) = has.bonds.get(name) {
             keep(&mut bond, has, made(name), removes);
         }
@@ -91,7 +89,7 @@ pub(super) fn wanted(current: &Current, document: &Document, removes: bool) -> R
 /// A fabric as the file says, with what that leaves out; or the key that cannot be changed, and why.
 fn fabric_as(file: &FabricAdd, has: Option<&FabricAdd>) -> Result<FabricAdd, (&'static str, String)> {
     let mut fabric = FabricAdd {
-        mtu: Some(file.mtu.unwrap_or(fabric::MTU)),
+        options: file.settings().besides(&FabricSettings::default()),
         queues: Some(file.queues.unwrap_or(1)),
         ..file.clone()
     };

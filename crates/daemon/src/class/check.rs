@@ -6,9 +6,7 @@ use crate::{
     group::Groups,
     state::SavedClass,
 };
-use linkbraid_api::{
-    BondAdd, Borrow, Error, Fallback, Policy, Rule, check_class_name, default_rules, limits::RULES_MAX,
-};
+use linkbraid_api::{BondAdd, ClassSettings, Error, Policy, Rule, default_rules, limits::RULES_MAX};
 use std::collections::HashMap;
 
 /// The classes that `bond add` makes, and the class of each of its members by name.
@@ -21,7 +19,6 @@ pub(crate) fn of_bond_add(add: &BondAdd) -> Result<(Vec<SavedClass>, HashMap<&st
     };
     for (at, class) in add.classes.iter().enumerate() {
         let what = format!("cannot add class '{}'", class.name);
-        check_class_name(&class.name).map_err(|error| hint(error.cause, what.clone()))?;
         if at > 0 {
             let cause =
                 "a second class would have the rules of the first; 'class add' gives it rules of its own";
@@ -43,9 +40,7 @@ pub(crate) fn of_bond_add(add: &BondAdd) -> Result<(Vec<SavedClass>, HashMap<&st
             name: class.name.clone(),
             rules: default_rules(),
             has_members: true,
-            policy: Policy::default(),
-            fallback: Fallback::default(),
-            borrow: Borrow::default(),
+            settings: ClassSettings::default(),
             applied: false,
         });
     }
@@ -92,7 +87,7 @@ pub(super) fn check(bond: &Bond, classes: &Classes, old: &Classes, what: &str) -
     }
     let lonely = |classes: &Classes, class: &SavedClass| {
         let own = count(classes, class.number);
-        class.policy == Policy::Mirror && (if own == 0 { count(classes, 0) } else { own }) < 2
+        class.settings.policy == Policy::Mirror && (if own == 0 { count(classes, 0) } else { own }) < 2
     };
     for class in classes.list.iter().filter(|class| lonely(classes, class)) {
         let before = old.list.iter().find(|before| before.name == class.name);

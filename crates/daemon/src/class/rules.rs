@@ -142,7 +142,7 @@ impl Bond {
                 .filter(|member| member.class == number)
                 .fold(0u32, |mask, member| mask | 1 << member.slot);
             let class = self.saved.classes.iter().find(|class| class.number == number);
-            let row = (slots, class.is_some_and(|class| class.borrow == Borrow::Idle));
+            let row = (slots, class.is_some_and(|class| class.settings.borrow == Borrow::Idle));
             if self.classes.rows[usize::from(number)] != Some(row) {
                 self.path
                     .set_class(number, row.0, row.1)

@@ -8,9 +8,7 @@ fn class(number: u8, policy: Policy, borrow: Borrow) -> SavedClass {
         name: format!("class{number}"),
         rules: Vec::new(),
         has_members: true,
-        policy,
-        fallback: Fallback::Share,
-        borrow,
+        settings: ClassSettings { policy, fallback: Fallback::Share, borrow },
         applied: false,
     }
 }

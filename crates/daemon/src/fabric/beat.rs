@@ -89,7 +89,7 @@ impl Heart {
             queues,
             features: able.features(),
             short_cut: short_cut.as_ref().and_then(ShortCut::port),
-            ..Settings::new(saved.nodes, saved.mtu)
+            ..Settings::new(saved.nodes, saved.settings.mtu.0)
         };
         let config = Config { node: saved.node, epoch, settings };
         let mut session = Session::new(config, new_seed()?, Secret::new(new_secret()?)).map_err(|error| {

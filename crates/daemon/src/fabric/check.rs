@@ -2,10 +2,7 @@
 
 use super::saved::SavedFabric;
 use crate::{setup, world::World};
-use linkbraid_api::{
-    Error, FabricAdd, FabricSet,
-    limits::{FABRIC_MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, QUEUES_MAX},
-};
+use linkbraid_api::{Error, FabricAdd, FabricSet};
 use linkbraid_fabric::Address;
 use linkbraid_wire::MacAddr;
 
@@ -13,22 +10,13 @@ const WHAT: &str = "cannot add the fabric";
 
 /// Refuses what `fabric add` cannot do. The MAC that it asks for.
 pub(crate) async fn add(world: &World, add: &FabricAdd) -> Result<Option<[u8; 6]>, Error> {
-    setup::check_name(&add.name, WHAT, "linkbraid fabric add --help")?;
     let name = &add.name;
-    nodes(name, add.nodes)?;
     let command = |node: u16| format!("linkbraid fabric add {name} --node {node} --nodes {}", add.nodes);
     if add.node >= add.nodes {
         let cause =
             format!("{} is outside the range 0 to {} of {} nodes", add.node, add.nodes - 1, add.nodes);
         let hint = format!("{} --transport {}", command(add.nodes - 1), add.transport);
         return Err(Error::new(name, "option '--node'", cause).hint(hint));
-    }
-    if let Some(queues) = add.queues.filter(|queues| !(1..=QUEUES_MAX).contains(queues)) {
-        let cause = format!("{queues} is outside the allowed range 1 to {QUEUES_MAX}");
-        return Err(Error::new(name, "option '--queues'", cause).hint("linkbraid fabric add --help"));
-    }
-    if let Some(mtu) = add.mtu {
-        check_mtu(name, mtu)?;
     }
     addresses(name, &add.addresses)?;
     let mac = add.mac.as_deref().map(|text| host_mac(name, text)).transpose()?;
@@ -91,34 +79,12 @@ pub(super) fn set(saved: &SavedFabric, set: &FabricSet) -> Result<(), Error> {
             )));
         }
     }
-    if let Some(mtu) = set.mtu {
-        check_mtu(&saved.name, mtu)?;
-    }
-    if let Some(new) = set.nodes {
-        nodes(&saved.name, new)?;
-        if new < saved.nodes {
-            let cause = format!("{new} is less than the {} there are; nodes can only be added", saved.nodes);
-            return Err(Error::new(&saved.name, "option '--nodes'", cause)
-                .hint(format!("linkbraid fabric del {}", saved.name)));
-        }
+    if let Some(new) = set.nodes.filter(|new| *new < saved.nodes) {
+        let cause = format!("{new} is less than the {} there are; nodes can only be added", saved.nodes);
+        return Err(Error::new(&saved.name, "option '--nodes'", cause)
+            .hint(format!("linkbraid fabric del {}", saved.name)));
     }
     Ok(())
-}
-
-fn nodes(name: &str, nodes: u16) -> Result<(), Error> {
-    if (NODES_MIN..=NODES_MAX).contains(&nodes) {
-        return Ok(());
-    }
-    let cause = format!("{nodes} is outside the allowed range {NODES_MIN} to {NODES_MAX}");
-    Err(Error::new(name, "option '--nodes'", cause).hint("linkbraid fabric add --help"))
-}
-
-fn check_mtu(name: &str, mtu: u32) -> Result<(), Error> {
-    if (MTU_MIN..=FABRIC_MTU_MAX).contains(&mtu) {
-        return Ok(());
-    }
-    let cause = format!("{mtu} is outside the allowed range {MTU_MIN} to {FABRIC_MTU_MAX}");
-    Err(Error::new(name, "option '--mtu'", cause).hint("linkbraid fabric add --help"))
 }
 
 fn host_mac(name: &str, text: &str) -> Result<[u8; 6], Error> {

@@ -101,10 +101,10 @@ async fn join(
     let anew = matches!(why, Why::Anew(_));
     if let (Why::Anew(before), Some(_)) = (&why, refused) {
         let ifindex = fabric.saved.ifindex;
-        fabric.saved.poll = before.poll;
-        if fabric.saved.mtu != before.mtu {
-            fabric.saved.mtu = before.mtu;
-            if let Err(error) = world.netlink.set_mtu(ifindex, before.mtu).await {
+        fabric.saved.settings.poll = before.settings.poll;
+        if fabric.saved.settings.mtu != before.settings.mtu {
+            fabric.saved.settings.mtu = before.settings.mtu;
+            if let Err(error) = world.netlink.set_mtu(ifindex, before.settings.mtu.0).await {
                 tracing::warn!(fabric = %name, %error, "its MTU stays as it was to be");
             }
         }

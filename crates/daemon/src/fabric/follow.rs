@@ -7,6 +7,7 @@ use super::{
     told,
 };
 use crate::{history::History, world::World};
+use linkbraid_api::value::Number;
 use linkbraid_link::LinkInfo;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ const READS_MAX: usize = 8;
 /// What somebody changed of the interface is how it is.
 pub(super) fn follow(saved: &mut SavedFabric, link: &LinkInfo) {
     saved.name.clone_from(&link.name);
-    saved.mtu = link.mtu;
+    saved.settings.mtu = Number(link.mtu);
     saved.mac = link.mac.0;
 }
 

@@ -58,7 +58,7 @@ pub(super) fn join(saved: &SavedFabric, address: &Address) -> Result<Transports,
 /// Makes the interface, or takes over the one that the kernel kept.
 pub(super) fn tap(saved: &SavedFabric, transports: &Transports, new: bool) -> Result<Tap, Error> {
     let room = room(transports);
-    fits(room, saved.mtu).map_err(|(cause, mtu)| {
+    fits(room, saved.settings.mtu.0).map_err(|(cause, mtu)| {
         Error::new(&saved.transport, "cannot use this transport", cause).hint(format!(
             "linkbraid fabric add {} --node {} --nodes {} --transport {} --mtu {mtu}",
             saved.name, saved.node, saved.nodes, saved.transport
@@ -110,7 +110,7 @@ impl Node {
     ) -> Result<Self, Error> {
         let refused = |cause: String| Error::new(&saved.name, "cannot start its threads", cause);
         let epoch = new_seed()?.max(1);
-        let config = Config { poll: poll_of(saved.poll), fabric: saved.number, ..Config::default() };
+        let config = Config { poll: poll_of(saved.settings.poll), fabric: saved.number, ..Config::default() };
         let room = room(&transports);
         let ports = tap.take_queues().into_iter().map(TapPort::new);
         let queues = transports.into_iter().zip(ports).collect();
@@ -176,13 +176,13 @@ impl Node {
         if let Some(short_cut) = &mut heart.short_cut {
             short_cut.follow(saved);
         }
-        let settings = Settings { mtu: saved.mtu, ..heart.session.snapshot(now).settings };
+        let settings = Settings { mtu: saved.settings.mtu.0, ..heart.session.snapshot(now).settings };
         heart.session.set(now, settings).map_err(|error| {
             let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);
             Error::new(&saved.name, format!("option '--{}'", error.setting), cause)
         })?;
         heart.control.set_mac(saved.mac);
-        heart.control.set_poll(poll_of(saved.poll));
+        heart.control.set_poll(poll_of(saved.settings.poll));
         heart.follow();
         heart.fit_ways();
         heart.nudge();

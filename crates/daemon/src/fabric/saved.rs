@@ -4,7 +4,7 @@ use crate::{
     error::About as _,
     state::{StateDir, boot_id},
 };
-use linkbraid_api::{Error, Poll};
+use linkbraid_api::{Error, FabricSettings};
 use serde::{Deserialize, Serialize};
 use std::{fs, os::unix::fs::MetadataExt as _, path::PathBuf};
 
@@ -18,11 +18,11 @@ pub(crate) struct SavedFabric {
     pub nodes: u16,
     pub transport: String,
     pub queues: u16,
-    pub mtu: u32,
     pub mac: [u8; 6],
     /// Its number in addresses that are derived from nodes.
     pub number: u8,
-    pub poll: Poll,
+    #[serde(flatten)]
+    pub settings: FabricSettings,
     /// The boot in which this is true.
     pub boot_id: String,
     /// The network namespace of the interface.

@@ -149,7 +149,7 @@ impl ShortCut {
 
     /// The interface is another one.
     pub(super) fn follow(&mut self, saved: &SavedFabric) {
-        self.mtu = saved.mtu;
+        self.mtu = saved.settings.mtu.0;
         self.derived = saved.mac == derive_mac(saved.number, saved.node);
         if let Some(retry) = &mut self.retry {
             retry.follow(saved);

@@ -82,3 +82,28 @@ async fn a_client_that_closed_is_gone_and_one_that_only_stopped_sending_is_not()
     })
     .await;
 }
+
+#[tokio::test]
+async fn names_that_lead_out_of_a_directory_reach_nobody() {
+    served("names", async |path, mut requests| {
+        for request in [
+            r#"{"class_del":{"bond":"bond0","name":"../../cgroup"}}"#,
+            r#"{"class_add":{"bond":"bond0","name":"../x","rules":["dscp=ef"]}}"#,
+            r#"{"bond_add":{"name":"../state","members":["eth1"]}}"#,
+            r#"{"fabric_del":{"name":"../../etc"}}"#,
+            r#"{"check":{"interfaces":["../net"]}}"#,
+        ] {
+            let mut client = StdStream::connect(&path).expect("listens");
+            client.set_nonblocking(true).expect("sets");
+            writeln!(client, "{request}").expect("a small line");
+            let mut client = UnixStream::from_std(client).expect("a socket");
+            let mut line = String::new();
+            let mut read = BufReader::new(&mut client);
+            timeout(SOON, read.read_line(&mut line)).await.expect("an answer").expect("a line");
+            let Ok(Reply::Error(error)) = serde_json::from_str(&line) else { panic!("{request}: {line}") };
+            assert!(error.cause.contains("'../"), "{error}");
+            assert!(requests.try_recv().is_err(), "{request} reached the loop");
+        }
+    })
+    .await;
+}

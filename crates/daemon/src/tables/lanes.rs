@@ -40,10 +40,10 @@ impl OwnSide {
             terms: ClassTerms {
                 number: class.number,
                 has_members: class.has_members,
-                block: class.fallback == api::Fallback::Block,
-                lends: class.borrow == api::Borrow::Idle,
+                block: class.settings.fallback == api::Fallback::Block,
+                lends: class.settings.borrow == api::Borrow::Idle,
             },
-            policy: class.policy,
+            policy: class.settings.policy,
         };
         let end = |member: &Member| own_end(member, member.alive && !member.leaving);
         Self { ends: members.iter().map(end).collect(), classes: classes.iter().map(class).collect(), policy }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::state::SavedClass;
-use linkbraid_api::{Borrow, Fallback, Policy, Weight};
+use linkbraid_api::{Borrow, ClassSettings, Fallback, Policy, Weight};
 use linkbraid_proto::{
     Time,
     arp_plus::{Config, Input, OwnMember},
@@ -357,9 +357,7 @@ fn urgent(fallback: Fallback) -> SavedClass {
         name: "urgent".into(),
         rules: Vec::new(),
         has_members: true,
-        policy: Policy::Flow,
-        fallback,
-        borrow: Borrow::Never,
+        settings: ClassSettings { policy: Policy::Flow, fallback, borrow: Borrow::Never },
         applied: false,
     }
 }

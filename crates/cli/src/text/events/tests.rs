@@ -1,4 +1,4 @@
-use super::super::{Clock, Style, bonds, json_line, samples};
+use super::super::{Clock, Style, bonds, json_line, tests::samples};
 use super::event;
 use linkbraid_api::{EventKind, EventRecord};
 
@@ -15,7 +15,7 @@ fn line(record: &EventRecord) -> String {
 #[test]
 fn monitor_tells_each_event_in_one_line() {
     let text: String = samples::events().iter().map(line).collect();
-    assert_eq!(text, include_str!("../golden/monitor.txt"));
+    assert_eq!(text, include_str!("../tests/golden/monitor.txt"));
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn show_tells_the_last_eight_in_lines_that_a_terminal_can_hold() {
     bond.members[1].reason = "no carrier".into();
     bond.events = samples::events();
     let text = bonds(&[bond.clone()], &PLAIN, &clock());
-    assert_eq!(text, include_str!("../golden/lately.txt"));
+    assert_eq!(text, include_str!("../tests/golden/lately.txt"));
 
     bond.events.clear();
     assert!(!bonds(&[bond], &PLAIN, &clock()).contains("lately"), "nothing happened");

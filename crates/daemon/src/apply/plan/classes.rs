@@ -5,7 +5,7 @@
 
 use super::Planner;
 use linkbraid_api::{
-    ClassAdd, ClassDel, ClassSet, Policy, Request,
+    ClassAdd, ClassDel, ClassSet, ClassSettings, Policy, Request,
     config::{BondConfig, ClassConfig},
 };
 
@@ -49,9 +49,7 @@ impl Planner<'_> {
                         name: class.name.clone(),
                         members,
                         rules: class.rules.clone(),
-                        policy: class.policy,
-                        fallback: class.fallback,
-                        borrow: class.borrow,
+                        options: class.settings.besides(&ClassSettings::default()),
                     }));
                 }
             }
@@ -83,7 +81,7 @@ impl Planner<'_> {
             return;
         }
         // What mirrors takes two links, or those of the rest.
-        if left.len() == 1 && now.class(class).is_some_and(|class| class.policy == Policy::Mirror) {
+        if left.len() == 1 && now.class(class).is_some_and(|class| class.settings.policy == Policy::Mirror) {
             left.clear();
         }
         let members = Some(left);
@@ -102,9 +100,7 @@ impl Planner<'_> {
         let set = ClassSet {
             members: (!same).then_some(wants),
             rules: (class.rules != old.rules).then(|| class.rules.clone()),
-            policy: (class.policy != old.policy).then_some(class.policy),
-            fallback: (class.fallback != old.fallback).then_some(class.fallback),
-            borrow: (class.borrow != old.borrow).then_some(class.borrow),
+            options: class.settings.besides(&old.settings),
             ..bare.clone()
         };
         if set != bare {

@@ -1,7 +1,9 @@
-use super::{super::simulate::over, plan, setup, simulate};
+use super::{plan, simulate};
 use linkbraid_api::{
-    FabricAdd, InspectorSet, Policy, Poll, Request, Rule, Stripe, Weight,
+    BondSettings, ClassSettings, FabricAdd, FabricOptions, InspectorSettings, MemberSettings, Policy, Poll,
+    Request, Rule, Stripe, Weight,
     config::{BondConfig, ClassConfig, Config, Document, MemberConfig},
+    value::Number,
 };
 use proptest::{collection::btree_map, prelude::*};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,11 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 fn config(text: &str) -> Config {
     let mut config = Document::read("f", text).unwrap().config;
     for bond in config.bonds.values_mut() {
-        bond.inspector = over(setup::INSPECTOR, bond.inspector);
         bond.mtu.get_or_insert(1500);
     }
     for fabric in config.fabrics.values_mut() {
-        fabric.mtu.get_or_insert(1500);
         fabric.queues.get_or_insert(1);
     }
     config
@@ -31,11 +31,10 @@ fn from_nothing_fabrics_come_before_their_bonds() {
     let bond = "[bond.bond0]\nmember = ['eth1', { name = 'fab0', weight = 100 }, 'eth2']\naddress = '198.18.0.1/24'
         probe-interval = '20ms'\nlatency = true\n[bond.bond0.class.voice]\nmember = 'eth2'\nmatch = 'dscp=ef'\n";
     let expected = [
-        "linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:/dev/shm/f --mtu 1500 --queues 1",
-        "linkbraid bond add bond0 --member eth1,fab0,eth2 --address 198.18.0.1/24 --mtu 1500 --probe-interval 20ms",
+        "linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:/dev/shm/f --queues 1",
+        "linkbraid bond add bond0 --member eth1,fab0,eth2 --address 198.18.0.1/24 --latency on --mtu 1500 --probe-interval 20ms",
         "linkbraid class add bond0 voice --member eth2 --match dscp=ef",
         "linkbraid member set bond0 fab0 --weight 100",
-        "linkbraid bond set bond0 --latency on",
     ];
     let whole = format!("{FABRIC}{bond}");
     assert_eq!(commands("", &whole), expected);
@@ -128,9 +127,15 @@ fn classes() -> impl Strategy<Value = Vec<ClassConfig>> {
             let make = |(name, (dscp, mirror, block)): (&str, (u8, bool, bool))| ClassConfig {
                 name: name.to_owned(),
                 rules: vec![Rule { dscp: Some(dscp), ..Rule::default() }],
-                policy: if mirror { Policy::Mirror } else { Policy::Spread },
-                fallback: if block { linkbraid_api::Fallback::Block } else { linkbraid_api::Fallback::Share },
-                ..ClassConfig::default()
+                settings: ClassSettings {
+                    policy: if mirror { Policy::Mirror } else { Policy::Spread },
+                    fallback: if block {
+                        linkbraid_api::Fallback::Block
+                    } else {
+                        linkbraid_api::Fallback::Share
+                    },
+                    ..ClassSettings::default()
+                },
             };
             names.into_iter().zip(classes).map(make).collect()
         },
@@ -147,16 +152,18 @@ fn settings() -> impl Strategy<Value = BondConfig> {
         |(classes, mtu, [flow, damping, latency], addresses)| BondConfig {
             classes,
             mtu: Some(1500 + mtu),
-            policy: if flow { Policy::Flow } else { Policy::Spread },
-            stripe: if flow { Stripe::Us(100) } else { Stripe::Auto },
-            damping,
-            latency,
+            settings: BondSettings {
+                policy: if flow { Policy::Flow } else { Policy::Spread },
+                stripe: if flow { Stripe::Us(100) } else { Stripe::Auto },
+                damping,
+                latency,
+                inspector: InspectorSettings {
+                    probe_multiplier: Number(if flow { 5 } else { 3 }),
+                    ..InspectorSettings::default()
+                },
+            },
             move_address: true,
             addresses,
-            inspector: over(
-                setup::INSPECTOR,
-                InspectorSet { probe_multiplier: Some(if flow { 5 } else { 3 }), ..InspectorSet::default() },
-            ),
             members: Vec::new(),
         },
     )
@@ -181,8 +188,10 @@ fn any_config() -> impl Strategy<Value = Config> {
                     node: 0,
                     nodes: 2,
                     transport: "shm:/dev/shm/f".into(),
-                    mtu: Some(mtu),
-                    poll: if poll == 0 { Poll::Adaptive } else { Poll::Busy },
+                    options: FabricOptions {
+                        mtu: (mtu != 1500).then_some(Number(mtu)),
+                        poll: (poll != 0).then_some(Poll::Busy),
+                    },
                     mac: None,
                     queues: Some(1),
                     addresses,
@@ -199,7 +208,9 @@ fn any_config() -> impl Strategy<Value = Config> {
             let rest = bond.members.iter().any(|member| member.class.is_none());
             bond.members.push(MemberConfig {
                 interface: name.to_owned(),
-                weight: if weight == 0 { Weight::Auto } else { Weight::Mbit(weight) },
+                settings: MemberSettings {
+                    weight: if weight == 0 { Weight::Auto } else { Weight::Mbit(weight) },
+                },
                 class: bond.classes.get(class).filter(|_| rest).map(|class| class.name.clone()),
                 force: false,
             });
@@ -213,7 +224,7 @@ fn any_config() -> impl Strategy<Value = Config> {
 /// What does not depend on the way there: the order of members does, and the MTU of members of bonds is those bonds'.
 fn essence(config: &Config) -> impl PartialEq + std::fmt::Debug + use<> {
     let member = |member: &MemberConfig| {
-        (member.interface.clone(), (format!("{:?}", member.weight), member.class.clone()))
+        (member.interface.clone(), (format!("{:?}", member.settings.weight), member.class.clone()))
     };
     let bonds: BTreeMap<_, _> = config
         .bonds
@@ -232,7 +243,8 @@ fn essence(config: &Config) -> impl PartialEq + std::fmt::Debug + use<> {
             let free = config.bonds.values().all(|bond| bond.member(&fabric.name).is_none());
             let mut addresses = if free { fabric.addresses.clone() } else { Vec::new() };
             addresses.sort();
-            FabricAdd { mtu: fabric.mtu.filter(|_| free), addresses, ..fabric.clone() }
+            let options = FabricOptions { mtu: fabric.options.mtu.filter(|_| free), ..fabric.options };
+            FabricAdd { options, addresses, ..fabric.clone() }
         })
         .collect();
     (bonds, fabrics)
@@ -261,7 +273,7 @@ fn check_step(now: &Config, step: &Request) -> Result<(), TestCaseError> {
         }
         Request::MemberDel(del) => prop_assert!(now.bonds[&del.bond].member(&del.interface).is_some()),
         Request::FabricDel(del) => prop_assert!(!taken(&del.name), "{step:?}"),
-        Request::FabricSet(set) => prop_assert!(set.mtu.is_none() || !taken(&set.name), "{step:?}"),
+        Request::FabricSet(set) => prop_assert!(set.options.mtu.is_none() || !taken(&set.name), "{step:?}"),
         Request::ClassAdd(add) => {
             let bond = &now.bonds[&add.bond];
             prop_assert!(bond.class(&add.name).is_none());

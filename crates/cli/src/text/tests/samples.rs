@@ -1,10 +1,10 @@
 //! One record of each kind, for the golden tests.
 
 use linkbraid_api::{
-    AddressMove, BondRecord, Borrow, ClassRecord, CounterRecord, EventKind, EventRecord, FabricPeerRecord,
-    FabricPeerStats, FabricRecord, FabricStatsRecord, Fallback, FindingRecord, Health, LaneRecord,
-    LatencyBucket, LatencyRecord, MemberRecord, NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy,
-    Poll, RoundTripRecord, RuleRecord, Severity, StatsRecord, Stripe,
+    AddressMove, BondRecord, BondSettings, Borrow, ClassRecord, ClassSettings, CounterRecord, EventKind,
+    EventRecord, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSettings, FabricStatsRecord,
+    Fallback, FindingRecord, Health, LaneRecord, LatencyBucket, LatencyRecord, MemberRecord, NodeState,
+    PeerMemberRecord, PeerRecord, PeerState, Policy, RoundTripRecord, RuleRecord, Severity, StatsRecord,
 };
 
 /// A bond of four members that is well.
@@ -16,10 +16,8 @@ pub fn bond() -> BondRecord {
         mac: "02:00:00:00:00:01".into(),
         mtu: 1500,
         addresses: vec!["198.18.0.1/24".into(), "2001:db8::1/64".into()],
-        policy: Policy::Spread,
-        stripe: Stripe::Auto,
+        settings: BondSettings::default(),
         stripe_bytes: 4400,
-        damping: true,
         hook: "tcx".into(),
         host_id: "0123456789abcdef0123456789abcdef".into(),
         arp_plus_state: "S2".into(),
@@ -29,11 +27,6 @@ pub fn bond() -> BondRecord {
             .map(|(address, member)| AddressMove { address: address.into(), member: member.into() })
             .to_vec(),
         conflicts: vec![],
-        probes: true,
-        probe_interval_ms: 50,
-        probe_multiplier: 3,
-        up_delay_ms: 100,
-        latency: false,
         events: vec![],
     }
 }
@@ -262,9 +255,7 @@ pub fn classes() -> Vec<ClassRecord> {
         name: "voice".into(),
         members: vec!["eth3".into(), "eth4".into()],
         uses: vec!["eth3".into(), "eth4".into()],
-        policy: Policy::Mirror,
-        fallback: Fallback::Share,
-        borrow: Borrow::Idle,
+        settings: ClassSettings { policy: Policy::Mirror, fallback: Fallback::Share, borrow: Borrow::Idle },
         rules: vec![
             rule(1, "cgroup=/linkbraid/bond0/voice", 0),
             rule(4, "dscp=ef", 12_345),
@@ -277,8 +268,7 @@ pub fn classes() -> Vec<ClassRecord> {
         name: "ssh".into(),
         members: vec![],
         uses: vec!["eth1".into(), "eth2".into()],
-        policy: Policy::Flow,
-        borrow: Borrow::Never,
+        settings: ClassSettings { policy: Policy::Flow, ..ClassSettings::default() },
         rules: vec![rule(2, "cgroup=/linkbraid/bond0/ssh", 1), rule(6, "tcp-port=22", 0)],
         tx_frames: 1,
         tx_bytes: 200,
@@ -288,9 +278,7 @@ pub fn classes() -> Vec<ClassRecord> {
         name: "camera".into(),
         members: vec!["eth5".into()],
         uses: vec![],
-        policy: Policy::Spread,
-        fallback: Fallback::Block,
-        borrow: Borrow::Never,
+        settings: ClassSettings { fallback: Fallback::Block, ..ClassSettings::default() },
         rules: vec![rule(3, "cgroup=/linkbraid/bond0/camera", 0), rule(7, "ethertype=0x88f7", 0)],
         tx_frames: 0,
         tx_bytes: 0,
@@ -373,9 +361,8 @@ pub fn fabric() -> FabricRecord {
         nodes: 3,
         transport: "shm:/dev/shm/fab0".into(),
         mac: "02:6c:62:8a:00:00".into(),
-        mtu: 1500,
+        settings: FabricSettings::default(),
         addresses: vec!["198.18.0.1/24".into()],
-        poll: Poll::Adaptive,
         queues: 1,
         epoch: Some(5),
         node_memory_bytes: Some(1_052_672),

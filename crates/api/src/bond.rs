@@ -1,0 +1,191 @@
+//! Bonds: their options, and the requests that make and change them.
+
+use crate::{
+    class::BondClass,
+    limits::{STRIPE_BYTES_MAX, STRIPE_BYTES_MIN, STRIPE_US_MAX, STRIPE_US_MIN},
+    options::options,
+    value::{self, Millis, Number, Value, with_unit, words},
+};
+use clap::{ArgAction, ArgGroup, Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+options! {
+    /// How a bond carries traffic.
+    BondOptions / BondSettings of "bond";
+    /// How traffic spreads: spread (all links, even one flow), flow (a flow keeps to one link), active-backup (one link at a
+    /// time)
+    policy ("policy"): Policy = Policy::Spread, by bond_policy;
+    /// How much of a flow one link takes before the next: auto, a time (200us) or a size (16KiB, 4400B)
+    stripe ("stripe"): Stripe = Stripe::Auto;
+    /// Hold back duplicate ACKs of spread flows that only tell of reordering
+    damping ("damping"): bool = true;
+    /// Measure where the time goes, for 'linkbraid stats --latency'
+    latency ("latency"): bool = false;
+    given {
+        /// The MTU in bytes of the bond and all its members
+        mtu ("mtu"): Mtu = "that of the members, if it is the same,";
+    }
+    group {
+        /// When links are probed and trusted.
+        inspector: InspectorOptions / InspectorSettings;
+    }
+}
+
+options! {
+    /// When links are probed and trusted (docs/arp-plus.md, section 11).
+    InspectorOptions / InspectorSettings of "bond";
+    /// Probe every lane, so that one whose carrier stays but that forwards nothing is found
+    probes ("probes"): bool = true;
+    /// Time between two proofs of a lane that carries data
+    probe_interval ("probe_interval_ms"): Millis<10, 10_000> = Millis(50);
+    /// A lane is lost after this many intervals without proof
+    // With 1, a single lost probe would cost the lane.
+    probe_multiplier ("probe_multiplier"): Number<2, 50> = Number(3);
+    /// How long a member whose carrier is back waits before it is used
+    up_delay ("up_delay_ms"): Millis<0, 60_000> = Millis(100);
+}
+
+/// An MTU in bytes: from what IPv6 needs (RFC 8200, section 5) to what an Ethernet interface of Linux can have (`ETH_MAX_MTU` of
+/// `linux/if_ether.h`).
+pub type Mtu = Number<1280, 65_535>;
+
+/// How a class spreads over its lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Byte-fair weighted round robin over all lanes.
+    #[default]
+    Spread,
+    /// One flow stays on one lane.
+    Flow,
+    /// The first live lane carries everything.
+    ActiveBackup,
+    /// Each frame leaves twice, over two lanes, and the peer passes on the first copy. Of classes only.
+    Mirror,
+}
+
+words!(Policy, "POLICY");
+
+/// A policy of a bond.
+fn bond_policy(text: &str) -> Result<Policy, String> {
+    match text {
+        "mirror" => Err("'mirror' is of classes only; allowed are spread, flow and active-backup".to_owned()),
+        _ => value::one_of(text, &[Policy::Spread, Policy::Flow, Policy::ActiveBackup]),
+    }
+}
+
+/// How long a piece of one flow stays on a lane before the next lane takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stripe {
+    /// From the members' rates: about 200 us of the slowest one.
+    #[default]
+    Auto,
+    /// This many microseconds of the slowest member's rate.
+    Us(u32),
+    /// This many bytes.
+    Bytes(u32),
+}
+
+impl Value for Stripe {
+    const NAME: &'static str = "AUTO|TIME|SIZE";
+
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let allowed = format!(
+            "auto, {STRIPE_US_MIN}us to {}ms and {STRIPE_BYTES_MIN}B to {}KiB",
+            STRIPE_US_MAX / 1000,
+            STRIPE_BYTES_MAX >> 10
+        );
+        let units = [("us", 1), ("ms", 1000), ("B", 1), ("KiB", 1024)];
+        let value = with_unit(text, &units, "a time or a size", &allowed)?;
+        let (low, high, make): (_, _, fn(u32) -> Self) = match text.ends_with('s') {
+            true => (STRIPE_US_MIN, STRIPE_US_MAX, Self::Us),
+            false => (STRIPE_BYTES_MIN, STRIPE_BYTES_MAX, Self::Bytes),
+        };
+        match value {
+            Some(value) if (low..=high).contains(&value) => Ok(make(value)),
+            _ => Err(format!("'{text}' is outside the allowed range; allowed are {allowed}")),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Auto => "auto".to_owned(),
+            Self::Us(us) => format!("{us}us"),
+            Self::Bytes(bytes) => format!("{bytes}B"),
+        }
+    }
+}
+
+/// `bond add NAME --member IF[,IF...] ...`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[serde(deny_unknown_fields)]
+pub struct BondAdd {
+    /// The name of the new interface, such as bond0
+    #[arg(value_parser = value::interface)]
+    pub name: String,
+    /// The links that join; the first one gives the bond its MAC. May be repeated
+    #[arg(
+        long = "member",
+        value_name = "IF[,IF...]",
+        required = true,
+        value_delimiter = ',',
+        num_args = 1,
+        value_parser = value::interface
+    )]
+    pub members: Vec<String>,
+    /// An address for the bond, IPv4 or IPv6, besides those that move from the links. May be repeated
+    #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
+    #[serde(default)]
+    pub addresses: Vec<String>,
+    /// Its options.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: BondOptions,
+    /// Take a link that carries the default route too; its addresses and routes move to the bond
+    #[arg(long)]
+    #[serde(default)]
+    pub move_address: bool,
+    /// A class with members of its own, of those that --member names; frames of socket priority 6 or with the DSCP ef
+    /// belong to it
+    #[arg(
+        long = "class",
+        value_name = "NAME=IF[,IF...]",
+        action = ArgAction::Set,
+        num_args = 1,
+        value_parser = BondClass::read
+    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<BondClass>,
+}
+
+/// `bond set NAME ...`: only what is given changes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[serde(deny_unknown_fields)]
+#[group(skip)]
+#[command(group = ArgGroup::new("change").required(true).multiple(true).args(BondOptions::ids()).arg("addresses"))]
+pub struct BondSet {
+    /// The bond
+    #[arg(value_parser = value::interface)]
+    pub name: String,
+    /// Its options.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: BondOptions,
+    /// An address for the bond instead of those that it was given with this option before; others stay. May be repeated
+    #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Vec<String>>,
+}
+
+/// `bond del NAME`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[serde(deny_unknown_fields)]
+pub struct BondDel {
+    /// The bond
+    #[arg(value_parser = value::interface)]
+    pub name: String,
+}

@@ -1,0 +1,115 @@
+//! Members of bonds: their options, and the requests that add, change and remove them.
+
+use crate::{
+    limits::{WEIGHT_MBIT_MAX, WEIGHT_MBIT_MIN},
+    options::options,
+    value::{self, Kind, Value, ranged},
+};
+use clap::{ArgGroup, Args};
+use serde::{Deserialize, Serialize};
+
+options! {
+    /// How a member takes part.
+    MemberOptions / MemberSettings of "member";
+    /// Its share of the traffic in Mbit/s, 1 to 1000000; auto is the link's own speed
+    weight ("weight"): Weight = Weight::Auto;
+}
+
+/// A member's share of the traffic, in Mbit/s of its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// The link's own speed, re-read when it changes.
+    #[default]
+    Auto,
+    /// A fixed number of Mbit/s.
+    Mbit(u32),
+}
+
+impl Value for Weight {
+    const NAME: &'static str = "MBIT|auto";
+    const KIND: Kind = Kind::NumberOr("auto");
+
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let (low, high) = (WEIGHT_MBIT_MIN, WEIGHT_MBIT_MAX);
+        // Who writes 0 means "no traffic there", which is not a matter of shares.
+        if !text.is_empty() && text.bytes().all(|byte| byte == b'0') {
+            return Err(format!(
+                "'{text}' would leave the member without traffic; allowed are {low} to {high} Mbit/s, or auto"
+            ));
+        }
+        ranged(text, low, high, "Mbit/s").map(Self::Mbit).map_err(|cause| cause + ", or auto")
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Auto => "auto".to_owned(),
+            Self::Mbit(mbit) => mbit.to_string(),
+        }
+    }
+}
+
+/// `member add BOND IF`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[serde(deny_unknown_fields)]
+pub struct MemberAdd {
+    /// The bond
+    #[arg(value_parser = value::interface)]
+    pub bond: String,
+    /// The link that joins
+    #[arg(value_name = "IF", value_parser = value::interface)]
+    pub interface: String,
+    /// Its options.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: MemberOptions,
+    /// Take a link that carries the default route too; its addresses and routes move to the bond
+    #[arg(long)]
+    #[serde(default)]
+    pub move_address: bool,
+    /// Admit it though no peer answers through it
+    #[arg(long)]
+    #[serde(default)]
+    pub force: bool,
+    /// The class that it is for; if left out it carries all other traffic
+    #[arg(long, value_name = "NAME", value_parser = value::class)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+}
+
+/// `member set BOND IF ...`: only what is given changes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[serde(deny_unknown_fields)]
+#[group(skip)]
+#[command(group = ArgGroup::new("change").required(true).multiple(true).args(MemberOptions::ids()))]
+pub struct MemberSet {
+    /// The bond
+    #[arg(value_parser = value::interface)]
+    pub bond: String,
+    /// The member
+    #[arg(value_name = "IF", value_parser = value::interface)]
+    pub interface: String,
+    /// Its options.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: MemberOptions,
+}
+
+/// `member del BOND IF`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[serde(deny_unknown_fields)]
+pub struct MemberDel {
+    /// The bond
+    #[arg(value_parser = value::interface)]
+    pub bond: String,
+    /// The link that leaves
+    #[arg(value_name = "IF", value_parser = value::interface)]
+    pub interface: String,
+    /// Remove the last member, too; the bond stays, without any link
+    #[arg(long)]
+    #[serde(default)]
+    pub force: bool,
+}
