@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Receive balancing for plain hosts: ARP (RFC 826) and neighbour discovery (RFC 4861) name the bond's MAC; in what
- * goes to one plain host alone, that of the member which the daemon chose for it. Called by steer().
+ * Receive balancing for plain hosts: ARP (RFC 826) and neighbour discovery (RFC 4861) advertise the bond's MAC. What goes
+ * to one plain host alone advertises the MAC of the member that the daemon chose for it. Called by steer().
  * Reads lb_answers, lb_members; writes to the frame in name_member() only.
  */
 #ifndef LB_ANSWER_BPF_H
 #define LB_ANSWER_BPF_H
 
-/* A longer frame names nobody: MAC, a tag and a neighbour advertisement are 90 bytes. */
+/* A longer frame advertises no MAC: Ethernet header, a tag and a neighbour advertisement are 90 bytes. */
 #define NAMING_BYTES_MAX 128
 #define ARP_ETHERNET 1
 #define ARP_REQUEST 1
@@ -16,7 +16,7 @@
 #define ND_ADVERTISEMENT 136
 #define ND_SOURCE_MAC 1
 #define ND_TARGET_MAC 2
-/* Neighbour discovery never comes through a router, and shows that by this hop limit. */
+/* The hop limit of neighbour discovery, which proves that it came through no router. */
 #define ND_HOP_LIMIT 255
 
 /* ARP over Ethernet and IPv4. */
@@ -48,7 +48,7 @@ struct nd_message {
 _Static_assert(sizeof(struct arp_message) == 28, "arp_message");
 _Static_assert(sizeof(struct nd_message) == 72, "nd_message");
 
-/* Where a frame names a MAC. */
+/* Where a frame advertises a MAC. */
 struct naming {
 	__u32 mac_at;
 	__u32 check_at; /* the checksum over it; 0: ARP has none */
@@ -60,13 +60,13 @@ static __always_inline int load_arp(struct __sk_buff *skb, __u32 at, struct arp_
 	       arp->protocol == bpf_htons(ETH_P_IP) && arp->hardware_bytes == ETH_ALEN && arp->protocol_bytes == 4;
 }
 
-/* Worth a look by find_naming(): a test that spares it most frames. */
+/* A cheap test that rules most frames out before find_naming(). */
 static __always_inline int may_name(struct __sk_buff *skb, __be16 protocol)
 {
 	return protocol != bpf_htons(ETH_P_IP) && skb->len <= NAMING_BYTES_MAX;
 }
 
-/* Whether the frame tells its receiver that `mac` is its sender's, and where. */
+/* Whether the frame advertises `mac` as its sender's, and where. */
 static __noinline int find_naming(struct __sk_buff *skb, const struct lb_mac *mac, struct naming *naming)
 {
 	__be16 protocol;
@@ -103,7 +103,7 @@ static __noinline int find_naming(struct __sk_buff *skb, const struct lb_mac *ma
 	return 0;
 }
 
-/* The slot that a plain host's answer names, if its member can be used; else LB_NO_SLOT. */
+/* The slot chosen for a plain host, if its member can be used; else LB_NO_SLOT. */
 static __always_inline __u32 answer_slot(const struct lb_config *bond, const struct lb_mac_key *host, __u32 segment)
 {
 	const struct lb_answer *answer = bpf_map_lookup_elem(&lb_answers, host);
@@ -117,12 +117,12 @@ static __always_inline __u32 answer_slot(const struct lb_config *bond, const str
 	return answer->slot;
 }
 
-/* Puts the member's MAC in the place of the bond's. */
+/* Replaces the bond's MAC by the member's. */
 static __always_inline int name_member(struct __sk_buff *skb, const struct naming *naming,
 				       const struct lb_config *bond, __u32 slot)
 {
 	const struct lb_member *member = member_at(slot);
-	/* A checksum knows words only, and both MACs stand at an even place. */
+	/* Checksums are over words of 16 bits, and the MAC stands at an even offset. */
 	struct {
 		__u8 pad[2];
 		struct lb_mac mac;

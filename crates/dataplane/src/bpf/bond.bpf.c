@@ -26,6 +26,8 @@
 #include "peer.bpf.h"
 #include "sack.bpf.h"
 #include "lanes.bpf.h"
+#include "stripes.bpf.h"
+#include "penalty.bpf.h"
 #include "damp.bpf.h"
 #include "plain.bpf.h"
 #include "answer.bpf.h"

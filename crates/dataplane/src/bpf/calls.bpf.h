@@ -31,7 +31,7 @@ struct stream {
 	__u32 ports;
 	/* Calls so far; the newest is at n - 1. */
 	__u32 n;
-	/* What starts before this sequence number leaves again. */
+	/* Data before this sequence number is a retransmission. */
 	__u32 left;
 	__u32 pad;
 	struct call calls[CALLS_MAX];
@@ -99,7 +99,7 @@ static __always_inline void note_stream_call(const struct sock *sk, __u64 now)
 	}
 	call = &stream->calls[(stream->n - 1) & (CALLS_MAX - 1)];
 	if (stream->n && call->seq == seq) {
-		/* The last call handed nothing over: it was refused. */
+		/* The last call was refused, and handed nothing over. */
 		call->ns = now;
 		return;
 	}
@@ -193,7 +193,7 @@ static __always_inline __u64 stream_call(const struct sk_buff *skb, const struct
 
 	if (bpf_probe_read_kernel(&tcp, sizeof(tcp), at))
 		return 0;
-	/* In a tunnel the outer header is another one. */
+	/* In a tunnel the outer header is not TCP. */
 	if (tcp.dest != BPF_CORE_READ(sk, __sk_common.skc_dport) ||
 	    tcp.source != bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num)))
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Classes: the first rule that a frame fulfils says what class it is of, and the class has plans of its own. Called by
+ * Classes: the first rule that matches a frame names its class, and the class has plans of its own. Called by
  * steer() while there are rules. Reads lb_rules, lb_class_plans, lb_plans; writes lb_classes and the rules' counts.
  */
 #ifndef LB_CLASS_BPF_H
@@ -12,7 +12,7 @@
 /* No frame has this DSCP. */
 #define NO_DSCP 0xff
 
-/* What rules ask of a frame, read once. */
+/* What rules look at in a frame, read once. */
 struct frame_view {
 	__be32 source[4];
 	__be32 destination[4];
@@ -37,7 +37,7 @@ struct class_walk {
 	struct __sk_buff *skb;
 	struct frame_view view;
 	__u32 first; /* row of the first rule */
-	__u32 row;   /* that of the first one that holds */
+	__u32 row;   /* that of the first one that matches */
 	__u32 class;
 	__u32 is_found;
 };
@@ -130,7 +130,7 @@ static __always_inline int is_port(const struct lb_rule *rule, __u16 port)
 	return port >= rule->port_first && port <= rule->port_last;
 }
 
-/* Whether the frame fulfils all conditions of the rule; the dearest one comes last. */
+/* Whether all conditions of the rule match; the most expensive one comes last. */
 static __always_inline int is_chosen(const struct lb_rule *rule, struct __sk_buff *skb, const struct frame_view *view)
 {
 	__u32 conditions = rule->conditions;
@@ -182,7 +182,7 @@ static __noinline __u32 class_of(struct __sk_buff *skb, const struct lb_config *
 	return walk.class & (LB_CLASSES_MAX - 1);
 }
 
-/* The class sends by members of its own that others may borrow: not now. */
+/* The class sends by its own members: for a while other classes may not borrow them. */
 static __always_inline void keep_own(__u32 class, const struct lb_plan *plan)
 {
 	struct lb_class *own = bpf_map_lookup_elem(&lb_classes, &class);
@@ -191,12 +191,12 @@ static __always_inline void keep_own(__u32 class, const struct lb_plan *plan)
 	if (!own || !own->lends || !(plan->slots & own->slots))
 		return;
 	now = bpf_ktime_get_ns();
-	/* All CPUs share this: not a write for each frame. */
+	/* All CPUs share this row, so it is not written for each frame. */
 	if (now - own->sent_ns > LB_BORROW_IDLE_NS / 16)
 		own->sent_ns = now;
 }
 
-/* The number of the plan that a class has in place of the plan `base`; that itself where it has none to use. */
+/* The number of the plan that a class has in place of the plan `base`; `base` where it has none that it can use. */
 static __noinline __u32 class_plan(const struct lb_config *bond, __u32 base, __u32 class)
 {
 	const struct lb_class_plans *plans = bpf_map_lookup_elem(&lb_class_plans, &base);
@@ -215,7 +215,7 @@ static __noinline __u32 class_plan(const struct lb_config *bond, __u32 base, __u
 	return number;
 }
 
-/* A walk over the lanes of a plan for those that are borrowed of a class which is busy now. */
+/* A walk over the lanes of a plan that finds those borrowed from a class which is busy now. */
 struct lent_walk {
 	const struct lb_plan *plan;
 	__u64 now;
@@ -238,7 +238,7 @@ static long step_lent(__u32 i, struct lent_walk *walk)
 	return 0;
 }
 
-/* The slots that a plan with borrowed lanes must stay off now, a bit each, unless all its own ones are dead. */
+/* The slots that a plan with borrowed lanes must avoid now, a bit each; none if all its other ones are dead. */
 static __noinline __u32 lent_slots(const struct lb_plan *plan, __u32 dead)
 {
 	struct lent_walk walk = { .plan = plan, .now = bpf_ktime_get_ns() };
@@ -247,7 +247,7 @@ static __noinline __u32 lent_slots(const struct lb_plan *plan, __u32 dead)
 	return plan->slots & ~(dead | walk.slots) ? walk.slots : 0;
 }
 
-/* The slots that a plan must stay off now, a bit each: those of dead members and those that are lent. */
+/* The slots that a plan must avoid now, a bit each: those of dead members and those whose class is busy. */
 static __always_inline __u32 unusable_slots(const struct lb_config *bond, const struct lb_plan *plan)
 {
 	__u32 dead = dead_slots(bond);

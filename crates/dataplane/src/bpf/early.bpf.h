@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Frames out of their packets where those arrive. Behind it are IP, UDP, VXLAN and a queue of the VXLAN device, and only then
- * lb_way_in puts the frame into the queue of the fabric's interface; here it goes there at once.
+ * Decapsulates frames on the interface where their packets arrive. Without it they pass IP, UDP, VXLAN and a queue of the VXLAN
+ * device before lb_way_in puts them into the queue of the fabric's interface; here they go there at once.
  *
- * Only for TCP connections that end in a socket of this network namespace: no program can take the marks of a tunnel off a
- * buffer (encapsulation, SKB_GSO_UDP_TUNNEL), and a NIC that sent it on would take it for one. A socket does not look at them.
- * All else, with whatever is unusual about it, goes the long way: of a connection its handshake, what comes when its socket is
- * gone, and what a router marked (ECN).
+ * Only for TCP connections that end in a socket of this network namespace: no program can remove the marks of a tunnel from a
+ * buffer (encapsulation, SKB_GSO_UDP_TUNNEL), and a NIC that forwarded it would take it for one. A socket ignores them.
+ * All else takes the usual path: a connection's handshake, what comes after its socket is gone, and what a router marked (ECN).
  */
 #ifndef LB_EARLY_BPF_H
 #define LB_EARLY_BPF_H
@@ -22,7 +21,7 @@ struct lb_vxlan {
 
 #define LB_VXLAN_FLAGS 0x88
 
-/* What is before a frame's own headers. */
+/* The headers before those of the frame. */
 struct lb_packet {
 	struct ethhdr eth;
 	struct iphdr ip;
@@ -31,7 +30,7 @@ struct lb_packet {
 	struct ethhdr frame;
 } __attribute__((packed, aligned(2)));
 
-/* What goes: all but one Ethernet header. */
+/* What is removed: all but one Ethernet header. */
 #define LB_PACKET_HEADERS ((int)(sizeof(struct lb_packet) - sizeof(struct ethhdr)))
 
 /* Two bits of congestion notification, RFC 3168. Where both headers have the same, nothing is to be joined (RFC 6040). */
@@ -66,7 +65,7 @@ static __always_inline int sum_holds(const struct lb_packet *packet)
 	return sum == 0xffff;
 }
 
-/* Whether IP would take it as this node's, whole, unmarked by routers, and UDP for VXLAN without asking for a checksum. */
+/* Whether IP would deliver it here, whole and not marked by a router, and UDP would hand it to VXLAN without a checksum. */
 static __always_inline int is_vxlan(const struct __sk_buff *skb, const struct lb_packet *packet)
 {
 	return packet->eth.h_proto == bpf_htons(ETH_P_IP) && packet->ip.version == 4 && packet->ip.ihl == 5 &&
@@ -78,7 +77,7 @@ static __always_inline int is_vxlan(const struct __sk_buff *skb, const struct lb
 	       sum_holds(packet);
 }
 
-/* Whether a TCP connection with these ends has its end here, and will take data. */
+/* Whether this is a TCP connection of a socket here that can take data. */
 static __always_inline int ends_here(struct __sk_buff *skb, struct bpf_sock_tuple *tuple, __u32 bytes)
 {
 	struct bpf_sock *sock = bpf_sk_lookup_tcp(skb, tuple, bytes, BPF_F_CURRENT_NETNS, 0);
@@ -146,7 +145,7 @@ int lb_way_early(struct __sk_buff *skb)
 	__u32 node;
 	int here;
 
-	/* Of all that arrives, as little as possible is looked at more closely. */
+	/* Cheap tests first: every packet that arrives passes here. */
 	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->vlan_present || skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
 	packet = (void *)(long)skb->data;
@@ -172,7 +171,7 @@ int lb_way_early(struct __sk_buff *skb)
 		here = frame.h_proto == bpf_htons(ETH_P_IPV6) && is_for_socket_v6(skb);
 	if (!here)
 		return TC_ACT_UNSPEC;
-	/* What a NIC has said of checksums behind that of UDP still holds. */
+	/* What the NIC verified of inner checksums is still valid. */
 	verified = bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) > 0 ? BPF_F_ADJ_ROOM_NO_CSUM_RESET : 0;
 	if (bpf_skb_adjust_room(skb, -LB_PACKET_HEADERS, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO | verified))
 		return TC_ACT_UNSPEC;
@@ -180,7 +179,7 @@ int lb_way_early(struct __sk_buff *skb)
 		bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
 	if (bpf_skb_store_bytes(skb, 0, &frame, sizeof(frame), 0))
 		return count(LB_WAY_DROP_SHORT);
-	/* That of the NIC is none of the fabric's interface; IP's way to VXLAN forgets it, too. */
+	/* The NIC's queue means nothing on the fabric's interface; the usual path resets it, too. */
 	skb->queue_mapping = 0;
 	count(LB_WAY_EARLY);
 	counts->rx_frames++;

@@ -32,7 +32,7 @@
 #define LB_PLANS_MAX (LB_PLAIN_PLAN_FIRST + LB_MEMBERS_MAX)
 /* Plain hosts whose segment is known; the least recently used one makes room. */
 #define LB_PLAIN_HOSTS_MAX 8192
-/* Plain hosts that are told a member of their own to send to, and four more that are probed. */
+/* Plain hosts that get a member of their own to send to, and four more that are probed. */
 #define LB_ANSWERS_MAX 1028
 /* MACs of peers, with those they had a while ago. */
 #define LB_PEER_MACS_MAX 65536
@@ -42,7 +42,7 @@
 #define LB_FLOWS_MAX 2048
 /* Stripes remembered of a flow; a power of two. */
 #define LB_STRIPES_MAX 128
-/* Classes, number 0 among them: all traffic that no rule chooses. */
+/* Classes, with number 0, the default class: all traffic that no rule matches. */
 #define LB_CLASSES_MAX 8
 /* Rules of one bond. */
 #define LB_RULES_MAX 64
@@ -145,10 +145,10 @@ enum lb_policy {
 /* The rules in force are in the second half of lb_rules. */
 #define LB_CONFIG_SECOND_RULES 4
 
-/* From this bit on a bit a slot: members that carry nothing while the daemon is dead (fabrics). */
+/* The upper bits, one for each slot: members that carry nothing while the daemon is dead (fabrics). */
 #define LB_CONFIG_HELD_SHIFT 16
 
-/* lb_plan.flags. While no member of its lanes lives the plan of all other traffic is used: */
+/* lb_plan.flags. While no member of its lanes is live, the plan of the default class is used: */
 #define LB_PLAN_SHARES 1
 /* Some lanes belong to classes that may be busy: */
 #define LB_PLAN_BORROWS 2
@@ -173,18 +173,18 @@ struct lb_mac {
 struct lb_config {
 	__u32 bond_ifindex;
 	__u32 flags;
-	/* Damping: the youngest and the oldest age at which a hole may be told to TCP, ns. */
+	/* Damping: the least and the greatest age from which on a hole is reported to TCP as a loss, ns. */
 	__u64 damp_ns_min;
 	__u64 damp_ns_max;
 	struct lb_mac mac;
-	/* Rules in force; 0: everything is of class 0, and no frame is looked at for its class. */
+	/* Rules in force; 0: all frames are of class 0. */
 	__u8 n_rules;
 	/* Segments with a live member; their elected members, lowest segment first. */
 	__u8 n_segments;
 	__u8 elected[LB_MEMBERS_MAX];
 	/* Members found dead since the plans were written, a bit a slot: their lanes are not used. */
 	__u32 dead_slots;
-	/* Of the mirrored frames that leave: another number each time the daemon loads the programs. */
+	/* Sent with mirrored frames: another number each time the daemon loads the programs. */
 	__u32 epoch;
 };
 
@@ -206,7 +206,7 @@ struct lb_mac_key {
 /* A MAC of a peer. Written by the daemon. */
 struct lb_peer_mac {
 	__u32 plan;
-	/* What neighbours know the peer by. */
+	/* The MAC that other hosts know the peer by. */
 	struct lb_mac primary;
 	/* The slot that takes in this peer's broadcasts. */
 	__u8 broadcast_slot;
@@ -220,9 +220,8 @@ struct lb_near_peer {
 	__u8 pad[2];
 };
 
-/* What a plain host is told. Written by the daemon. */
+/* The member that a plain host is to send to. Written by the daemon. */
 struct lb_answer {
-	/* The member whose MAC it is to send to. */
 	__u8 slot;
 	__u8 flags;
 	__u8 pad[2];
@@ -253,9 +252,9 @@ struct lb_plan {
 	struct lb_lane lanes[LB_LANES_MAX];
 };
 
-/* What makes a frame one of a class. Written by the daemon, read by egress. */
+/* A rule that chooses a class. Written by the daemon, read by egress. */
 struct lb_rule {
-	/* Sent by a process in this control group (version 2), which is so many levels below the root, or below it. */
+	/* The sender is a process in this control group (version 2) or below it; its depth below the root. */
 	__u64 cgroup;
 	__u32 cgroup_level;
 	__u32 conditions; /* LB_RULE_*; all that are set must hold */
@@ -284,28 +283,28 @@ struct lb_class {
 	__u32 lends;   /* others may use them while it sends nothing */
 };
 
-/* By the number of a plan: those that classes have in its place, 0 for none. Written by the daemon, read by egress. */
+/* By the number of a plan: the plans that classes have in its place, 0 for none. Written by the daemon, read by egress. */
 struct lb_class_plans {
 	__u16 number[LB_CLASSES_MAX];
 };
 
-/* How far each lane is in virtual time. Written by egress; what is said of late and silent lanes by ingress. */
+/* How far each lane is in virtual time. Written by egress; what damping learns of late and silent lanes by both. */
 struct lb_progress {
 	__u32 generation;
 	/* Buffers that took a turn. */
 	__u32 turns;
 	__u64 time[LB_LANES_MAX];
 	/* What a byte costs more on a lane whose data arrives late, in 1/256 of its cost. */
-	__u32 drag[LB_LANES_MAX];
-	/* When a lane's drag grew, us, and when it was shunned or taken back, us; when any lane was taken back, us. */
-	__u32 dragged_us[LB_LANES_MAX];
-	__u32 shunned_us[LB_LANES_MAX];
-	__u32 tried_us;
+	__u32 penalty[LB_LANES_MAX];
+	/* When a lane's penalty grew, and when its quarantine began or ended, us; when the last quarantine of any lane ended, us. */
+	__u32 penalized_us[LB_LANES_MAX];
+	__u32 quarantined_us[LB_LANES_MAX];
+	__u32 reinstated_us;
 	__u32 pad;
-	/* For how long it is shunned, us; 0 when it is not. And for how long when it was shunned last. */
-	__u32 shun_us[LB_LANES_MAX];
-	__u32 last_shun_us[LB_LANES_MAX];
-	__u64 eased_ns;
+	/* How long its quarantine lasts, us; 0 when there is none. And how long the last one was to last. */
+	__u32 quarantine_us[LB_LANES_MAX];
+	__u32 last_quarantine_us[LB_LANES_MAX];
+	__u64 refreshed_ns;
 };
 
 struct lb_count {
@@ -347,12 +346,12 @@ struct lb_flow {
 	__u64 hole_since_ns; /* 0: no hole is watched */
 	/* How long holes took that filled by themselves: a decaying maximum. */
 	__u64 skew_ns;
-	/* The lowest hole: its sequence number, and whether TCP was told of it. */
+	/* The lowest hole: its sequence number, and whether it was reported to TCP as a loss. */
 	__u32 hole;
-	__u32 told;
-	/* Time from a stripe's departure to the first word of a hole in it, us. */
+	__u32 reported;
+	/* Time from a stripe's departure to the first report of a hole in it, us. */
 	__u32 lag_us;
-	/* Holes were told for their age alone, and no duplicate has been reported since. */
+	/* Holes were reported as losses for their age alone, and no duplicate has been reported since. */
 	__u32 guessed;
 	/* ACKs with SACK seen and damped lately; halved together. */
 	__u32 seen;
@@ -362,17 +361,17 @@ struct lb_flow {
 	__u32 next;
 	/* Stripes remembered so far; the newest is at head - 1. */
 	__u32 head;
-	/* Holes told lately; halved every few hundred stripes. */
+	/* Losses reported to TCP lately; halved every few hundred stripes. */
 	__u32 losses;
 	/* The last ACK of this flow. */
 	__u64 acked_ns;
 	/* Below this sequence number TCP has seen all SACK blocks. */
-	__u32 told_to;
+	__u32 reported_to;
 	/* The lane of the lowest hole, as in lb_stripe; LB_NO_LANE once it is known to be a loss, or not known. */
 	__u32 hole_lane;
 	/* The number of the plan by which it was striped last. */
 	__u32 plan;
-	/* TCP has sent the lowest hole again, told or not. */
+	/* TCP has sent the lowest hole again, whether it was reported or not. */
 	__u16 resent;
 	/* It sent a probe, which no ACK has answered yet. */
 	__u16 probed;
@@ -406,7 +405,7 @@ struct lb_mirror_view {
 	struct lb_mirror_key key;
 };
 
-/* Which of them came already. Written by ingress. */
+/* Which of them have arrived. Written by ingress. */
 struct lb_mirror {
 	/* The newest sequence number that ends in these bits; 0: none. */
 	__u32 seen[LB_MIRROR_WINDOW];

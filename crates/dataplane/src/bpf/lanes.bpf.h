@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * One lane of a plan: by a flow's hash, by virtual time, and the same among members that live. Called by choose_lane()
- * and for guests. Reads no map by itself; writes the progress it is given.
+ * Chooses a lane of a plan: by a flow's hash, or by virtual time; among all members, or among live ones. Called by
+ * choose_lane() and for guests. Reads no map by itself; writes the progress it is given.
  */
 #ifndef LB_LANES_BPF_H
 #define LB_LANES_BPF_H
 
 /*
- * A lane's number for use as an index, which it is fit for already. An old verifier forgets what it knew of a number
- * that had to leave its register, and clang drops a mask that it knows to be of no use: so it must not know.
+ * A lane's number as an index. The mask changes nothing, but old verifiers forget the bounds of a number that was
+ * spilled. The empty asm keeps clang from removing the mask.
  */
 static __always_inline __u32 index_of(__u32 lane)
 {
@@ -44,7 +44,7 @@ static __always_inline __u32 latest_lane(const struct lb_plan *plan, const struc
 	return best;
 }
 
-/* A walk over the lanes of members that live. */
+/* A walk over the lanes of live members. */
 struct live_walk {
 	const struct lb_plan *plan;
 	struct lb_progress *progress;
@@ -86,7 +86,7 @@ static long step_latest(__u32 i, struct live_walk *walk)
 	return 0;
 }
 
-/* The lane itself, or the next one whose member lives; itself again if none does. */
+/* The lane itself, or the next one whose member is live; itself if none is. */
 static __always_inline __u32 next_live_lane(const struct lb_plan *plan, __u32 dead, __u32 lane)
 {
 	struct live_walk walk = { .plan = plan, .dead = dead, .lane = lane, .n = plan->n_lanes };
@@ -95,13 +95,13 @@ static __always_inline __u32 next_live_lane(const struct lb_plan *plan, __u32 de
 	return walk.lane;
 }
 
-/* The same where a stack of its own is left, which the way in does not have: the verifier walks less. */
+/* The same as a function of its own, which the verifier walks once. The way in has no stack left for that. */
 static __noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 dead, __u32 lane)
 {
 	return next_live_lane(plan, dead, lane);
 }
 
-/* What latest_lane() finds, among the members that live; they also take along the lane it would have found. */
+/* As latest_lane(), among live members. The time of `latest`, the lane among all, is moved on to that of the lane found. */
 static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 dead, struct lb_progress *progress,
 					 __u32 latest)
 {
@@ -110,7 +110,7 @@ static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 dead,
 	};
 
 	bpf_loop(LB_LANES_MAX, step_latest, &walk, 0);
-	/* Or its member, once it lives again, would have to carry everything that it missed. */
+	/* Otherwise its member, once live again, would have to catch up on everything that it missed. */
 	if (walk.time != ~0ull)
 		progress->time[latest & (LB_LANES_MAX - 1)] = walk.time;
 	return walk.lane;

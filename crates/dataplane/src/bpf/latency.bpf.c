@@ -136,7 +136,7 @@ static __always_inline int is_our_namespace(const struct net_device *dev)
 	return dev->nd_net.net->net_cookie == meter.net_cookie;
 }
 
-/* Send calls, one way: at the door of the Internet protocols. Kernels without function entry hooks refuse these. */
+/* Send calls, first method: where the Internet protocols take them in. Kernels without function entry hooks refuse these. */
 SEC("fentry/inet_sendmsg")
 int BPF_PROG(lb_inet_sendmsg, struct socket *socket)
 {
@@ -159,7 +159,7 @@ int BPF_PROG(lb_inet_sendpage, struct socket *socket)
 	return 0;
 }
 
-/* The other way: every system call of the machine passes here. What io_uring and the kernel itself send is missed. */
+/* The second method: at the entry of every system call. It misses what io_uring and the kernel itself send. */
 SEC("tp_btf/sys_enter")
 int BPF_PROG(lb_syscall, struct pt_regs *registers, long number)
 {

@@ -27,7 +27,7 @@ struct {
 	__type(value, __u32);
 } lb_slots SEC(".maps");
 
-/* The same for small indices: the slot and 1; 0 where there is none. Written by the daemon, read by ingress. */
+/* The same for small indices: the slot plus 1; 0 where there is none. Written by the daemon, read by ingress. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, LB_NEAR_INTERFACES);
@@ -52,7 +52,7 @@ struct {
 	__type(value, struct lb_peer_mac);
 } lb_peer_macs SEC(".maps");
 
-/* Some of the same in places of their own. Written by the daemon, read by egress and ingress. */
+/* The same without a hash, for one MAC of each place. Written by the daemon, read by egress and ingress. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, LB_NEAR_PEERS);
@@ -124,7 +124,7 @@ struct {
 	__type(value, struct lb_mirror);
 } lb_mirrors SEC(".maps");
 
-/* What a stream of mirrored frames begins with, too large for the stack. Nobody writes it. */
+/* The initial value of a stream of mirrored frames, too large for the stack. Never written. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -179,8 +179,8 @@ struct {
 } lb_arp_plus SEC(".maps");
 
 /*
- * A socket of the daemon, over which nothing goes: the kernel takes it out when the daemon dies, however it dies. (An
- * array, whose row is always there, on kernels without such sockets.)
+ * An unused socket of the daemon: the kernel removes it when the daemon's process ends, for whatever reason. (On kernels
+ * without such sockets an array, whose row is always there.)
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);

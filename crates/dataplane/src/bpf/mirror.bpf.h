@@ -16,7 +16,7 @@
 #define OTHER_SLOT 2
 #define OTHER_PEER_MAC 1
 
-/* A walk over the lanes of members that live, for the first one and the one that shares least with it. */
+/* A walk over the lanes of live members that finds the first one and the one that shares least with it. */
 struct pair_walk {
 	const struct lb_plan *plan;
 	__u32 dead; /* slots, a bit each */
@@ -93,14 +93,14 @@ static __always_inline int is_taken(struct __sk_buff *skb, __u32 ifindex, __s32 
 }
 
 /*
- * Makes the kernel's own note of the frame's protocol what its header says, which only taking off a tag does. A driver
- * whose NIC computes checksums of IP alone must not think that this is IP.
+ * Sets skb->protocol to the EtherType of the header, which only the removal of a VLAN tag does. A driver whose NIC computes
+ * checksums of IP only must not take this frame for IP.
  */
 static __always_inline void note_protocol(struct __sk_buff *skb)
 {
 	int has_tag = skb->vlan_present;
 
-	/* A tag that is put on sends the one before it into the frame. Two for a frame that has none beside it. */
+	/* To push a tag moves the one in the metadata into the frame. So two are needed where there is none yet. */
 	if (!has_tag)
 		bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), 0);
 	bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), 0);
@@ -138,7 +138,7 @@ static __always_inline int put_macs(struct __sk_buff *skb, const struct lb_lane 
 	return !bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0);
 }
 
-/* Sends a frame by two lanes, as mirror_lanes() gives them; LB_TX_MIRROR_ONCE: not sent, and as it was. */
+/* Sends a frame by the two lanes of mirror_lanes(). LB_TX_MIRROR_ONCE: it was neither sent nor changed. */
 static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct lb_config *bond,
 					    const struct lb_plan *plan, __u32 lanes, __u32 class)
 {
@@ -168,8 +168,8 @@ static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct 
 }
 
 /*
- * The newest number of a place of the window is `old` before this frame; LB_RX_MIRROR if it is the first of its kind. One that
- * is far behind is none of before, but one of after many that went to other hosts.
+ * `old` is the newest sequence number in this place of the window. LB_RX_MIRROR: this frame is the first copy. A number that is
+ * very far behind is not old: so many frames went to other hosts in between that the numbers wrapped.
  */
 static __always_inline enum lb_reason judge_sequence(__u32 old, __u32 sequence)
 {
@@ -178,7 +178,7 @@ static __always_inline enum lb_reason judge_sequence(__u32 old, __u32 sequence)
 	return old && old - sequence < LB_MIRROR_LATE_MAX ? LB_RX_MIRROR_LATE : LB_RX_MIRROR;
 }
 
-/* Whether this is the first copy. Two CPUs may ask at once: one of them is told so. */
+/* Whether this is the first copy. Where two CPUs ask at once, only one gets LB_RX_MIRROR. */
 static __always_inline enum lb_reason note_sequence(const struct lb_mirror_key *key, __u32 sequence)
 {
 	struct lb_mirror *mirror = bpf_map_lookup_elem(&lb_mirrors, key);
@@ -191,7 +191,7 @@ static __always_inline enum lb_reason note_sequence(const struct lb_mirror_key *
 		if (empty)
 			bpf_map_update_elem(&lb_mirrors, key, empty, BPF_NOEXIST);
 		mirror = bpf_map_lookup_elem(&lb_mirrors, key);
-		/* A copy too many is better than none. */
+		/* One copy too many is better than none. */
 		if (!mirror)
 			return LB_RX_MIRROR;
 	}
@@ -203,11 +203,11 @@ static __always_inline enum lb_reason note_sequence(const struct lb_mirror_key *
 	now = __sync_val_compare_and_swap(seen, old, sequence);
 	if (now == old)
 		return LB_RX_MIRROR;
-	/* Somebody else was here meanwhile: with the other copy, or with a frame that is a whole window away. */
+	/* Another CPU changed it meanwhile: with the other copy, or with a frame that is a whole window away. */
 	return now == sequence ? LB_RX_MIRROR_COPY : LB_RX_MIRROR_LATE;
 }
 
-/* The frame in its own form again, if it is the first copy that a peer mirrored. */
+/* Restores the frame, if it is the first copy and comes from a peer. */
 static __noinline enum lb_reason unwrap(struct __sk_buff *skb, __u32 plan)
 {
 	__u32 zero = 0, bytes = skb->len;

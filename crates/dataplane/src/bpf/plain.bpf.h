@@ -7,8 +7,8 @@
 #define LB_PLAIN_BPF_H
 
 /*
- * A frame of a plain host arrived: notes where, unless it is known to be in this segment. The members of one segment
- * all hear its broadcasts, so that noting each slot would mean a write for each frame.
+ * A frame from a plain host arrived: notes on which slot, unless the host is known to be in this segment. All members of
+ * one segment hear its broadcasts, so to note each slot would mean a write for each frame.
  */
 static __always_inline void hear_plain_host(const struct lb_mac_key *host, __u32 slot, const struct lb_member *member)
 {
@@ -20,13 +20,13 @@ static __always_inline void hear_plain_host(const struct lb_mac_key *host, __u32
 		if (*heard == slot || (there && there->ifindex && there->elected == member->elected))
 			return;
 	}
-	/* Nobody can be reached by such an address. */
+	/* No host has such an address. */
 	if (is_multicast(&host->mac) || is_zero_mac(&host->mac))
 		return;
 	bpf_map_update_elem(&lb_plain_hosts, host, &slot, BPF_ANY);
 }
 
-/* The segment of a plain host, by the name of its elected member; LB_NO_SLOT where it has not been heard. */
+/* The segment of a plain host, named by the slot of its elected member; LB_NO_SLOT if the host has not been heard. */
 static __always_inline __u32 segment_of(const struct lb_mac_key *host)
 {
 	__u32 *heard = bpf_map_lookup_elem(&lb_plain_hosts, host);

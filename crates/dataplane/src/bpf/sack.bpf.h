@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The SACK option of a TCP header (RFC 2018): reading it, and taking blocks out of it. Reads no map; writes to the
- * frame in keep_blocks() only. Called by damping.
+ * The SACK option of a TCP header (RFC 2018): reads it, and removes blocks. Reads no map; writes to the frame in
+ * keep_blocks() only. Called by damping.
  */
 #ifndef LB_SACK_BPF_H
 #define LB_SACK_BPF_H
@@ -121,7 +121,7 @@ static __always_inline int is_sacked(const struct sack_view *sack, __u32 seq)
 }
 
 /*
- * Leaves the blocks of `keep` (a bit each) in the option, makes the rest of it padding and mends the checksum.
+ * Keeps the blocks of `keep` (a bit each) in the option, replaces the others by padding and updates the checksum.
  * A frame that cannot be changed stays as it is.
  */
 static __always_inline void keep_blocks(struct __sk_buff *skb, const struct tcp_view *view,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
  * The short cut of a fabric: two programs on the tc hooks that move frames between the fabric's interface and a VXLAN device
- * whose frames say themselves where they go ("external"). No byte of them enters user space.
+ * whose frames carry their destination as metadata ("external"). They never enter user space.
  *
  *   lb_way_out   on the interface, egress: a frame to a peer that is up and takes it gets the peer's address and tag, and leaves by
  *                the VXLAN device; all others go on to the queues
@@ -13,7 +13,7 @@
  *   lb_way_early on the interface where packets to this node arrive: what lb_way_in does, before IP and UDP, for frames of TCP
  *                connections that end here
  *
- * They only follow tables that the daemon writes. While it is dead, nothing goes and nothing comes.
+ * They only follow tables that the daemon writes. While it is dead, they move no frames.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -132,7 +132,7 @@ static __always_inline int is_zero(const __u8 *mac)
 	return !(mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]);
 }
 
-/* The longest frame that comes of this buffer. */
+/* The length of the longest frame that this buffer is cut into. */
 static __always_inline __u32 longest(const struct __sk_buff *skb, const struct lb_way_out *out)
 {
 	__u32 segment;

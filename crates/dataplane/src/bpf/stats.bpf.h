@@ -20,7 +20,7 @@ struct {
 	__type(value, struct lb_member_counts);
 } lb_member_counters SEC(".maps");
 
-/* What each rule chose, by its place in lb_rules. */
+/* Frames that each rule matched, by its place in lb_rules. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, LB_RULE_ROWS);
@@ -28,7 +28,7 @@ struct {
 	__type(value, struct lb_count);
 } lb_rule_counters SEC(".maps");
 
-/* What has left of each class but the rest. */
+/* Frames sent by each class, except the default class. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, LB_CLASSES_MAX);

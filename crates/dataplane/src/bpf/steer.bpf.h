@@ -9,21 +9,21 @@
 
 /* A buffer up to this long may be an ACK without data: MAC, a tag, IPv6 and TCP with all its options. */
 #define ACK_BYTES_MAX 140
-/* How far a lane may be ahead of the others, in bytes: what flows put there without asking is forgotten beyond it. */
+/* How far a lane may be ahead of the others, in bytes: traffic that is bound to one lane is not charged beyond it. */
 #define LEAD_BYTES_MAX (2 * 65536)
-/* How often the way out looks at the clock for late lanes, in buffers; a power of two. */
-#define EASE_TURNS 64
+/* How often the way out looks at the clock to refresh lanes, in buffers; a power of two. */
+#define REFRESH_TURNS 64
 
 static __always_inline struct lb_progress *progress_of(__u32 number, const struct lb_plan *plan)
 {
 	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
 
 	if (progress && progress->generation != plan->generation) {
-		/* The lanes changed: all start together. Two CPUs here at once do the same thing. */
+		/* The lanes changed: all start together. Two CPUs here at once do the same. */
 		__builtin_memset(progress->time, 0, sizeof(progress->time));
-		__builtin_memset(progress->drag, 0, sizeof(progress->drag));
-		__builtin_memset(progress->shun_us, 0, sizeof(progress->shun_us));
-		__builtin_memset(progress->last_shun_us, 0, sizeof(progress->last_shun_us));
+		__builtin_memset(progress->penalty, 0, sizeof(progress->penalty));
+		__builtin_memset(progress->quarantine_us, 0, sizeof(progress->quarantine_us));
+		__builtin_memset(progress->last_quarantine_us, 0, sizeof(progress->last_quarantine_us));
 		progress->generation = plan->generation;
 	}
 	return progress;
@@ -42,28 +42,27 @@ static __always_inline void count_lane(struct __sk_buff *skb, __u32 number, __u3
 	add_count(&counts->lanes[index_of(lane)], skb);
 }
 
-/* A lane of a plan that has several. Not static, so that the verifier walks it once, and not from each caller's state. */
-__noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
+/* Adds a buffer to its lane's virtual time, as long as the lane is not too far ahead of the `latest` one. */
+static __always_inline void charge_lane(struct __sk_buff *skb, const struct lb_plan *plan,
+					struct lb_progress *progress, __u32 lane, __u32 latest)
 {
-	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
-	const struct lb_config *bond = the_bond();
-	struct lb_progress *progress;
+	__u64 cost = plan->lanes[lane].byte_cost, ahead, *time = &progress->time[lane];
+
+	cost += cost * progress->penalty[lane] >> 8;
+	ahead = *time - progress->time[index_of(latest)];
+	if ((__s64)ahead < (__s64)(LEAD_BYTES_MAX * cost))
+		__sync_fetch_and_add(time, skb->wire_len * cost);
+}
+
+/* The lane of a buffer where the policy is to spread, or to mirror. `avoid`: slots, a bit each. */
+static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_config *bond, __u32 number,
+					 const struct lb_plan *plan, __u32 hash, __u32 avoid)
+{
+	struct lb_progress *progress = progress_of(number, plan);
+	__u32 lane, latest, is_tcp, is_bare_ack, is_damped;
 	struct lb_flow *flow = 0;
 	struct tcp_view view;
-	__u32 lane, latest, is_tcp, is_bare_ack, is_damped, hash, dead;
-	__u64 cost, ahead, *time;
 
-	if (!plan || !bond)
-		return 0;
-	dead = unusable_slots(bond, plan);
-	if (plan->policy == LB_ACTIVE_BACKUP)
-		return dead ? next_live_lane_out(plan, dead, 0) : 0;
-	hash = bpf_get_hash_recalc(skb);
-	if (plan->policy == LB_FLOW) {
-		lane = hashed_lane(plan, hash);
-		return dead ? next_live_lane_out(plan, dead, lane) : lane;
-	}
-	progress = progress_of(number, plan);
 	if (!progress)
 		return hashed_lane(plan, hash);
 	latest = latest_lane(plan, progress);
@@ -78,25 +77,41 @@ __noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
 	if (is_damped) {
 		flow = bpf_map_lookup_elem(&lb_flows, &view.flow);
 		if (flow)
-			dead |= stuck_slot(flow, plan);
+			avoid |= stuck_slot(flow, plan);
 	}
-	if (dead) {
-		latest = latest_live_lane(plan, dead, progress, latest);
-		lane = is_bare_ack ? next_live_lane_out(plan, dead, lane) : latest;
+	if (avoid) {
+		latest = latest_live_lane(plan, avoid, progress, latest);
+		lane = is_bare_ack ? next_live_lane_out(plan, avoid, lane) : latest;
 	}
-	/* Traffic that no ACK comes back for eases late lanes too. */
-	if (!(++progress->turns & (EASE_TURNS - 1)))
-		ease_lanes(progress, number, bpf_ktime_get_ns());
+	/* Lanes of traffic that no ACKs come back for are refreshed, too. */
+	if (!(++progress->turns & (REFRESH_TURNS - 1)))
+		refresh_lanes_if_due(progress, number, bpf_ktime_get_ns());
 	lane = index_of(lane);
-	cost = plan->lanes[lane].byte_cost;
-	cost += cost * progress->drag[lane] >> 8;
-	time = &progress->time[lane];
-	ahead = *time - progress->time[index_of(latest)];
-	if ((__s64)ahead < (__s64)(LEAD_BYTES_MAX * cost))
-		__sync_fetch_and_add(time, skb->wire_len * cost);
+	charge_lane(skb, plan, progress, lane, latest);
 	if (is_damped)
 		remember_stripe(skb, &view, flow, number, plan->generation << 4 | lane);
 	return lane;
+}
+
+/* A lane of a plan that has several. Not static, so that the verifier walks it once, and not from each caller's state. */
+__noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
+{
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	const struct lb_config *bond = the_bond();
+	__u32 avoid, hash;
+
+	if (!plan || !bond)
+		return 0;
+	avoid = unusable_slots(bond, plan);
+	if (plan->policy == LB_ACTIVE_BACKUP)
+		return avoid ? next_live_lane_out(plan, avoid, 0) : 0;
+	hash = bpf_get_hash_recalc(skb);
+	if (plan->policy == LB_FLOW) {
+		__u32 lane = hashed_lane(plan, hash);
+
+		return avoid ? next_live_lane_out(plan, avoid, lane) : lane;
+	}
+	return spread_lane(skb, bond, number, plan, hash, avoid);
 }
 
 /*
@@ -153,9 +168,9 @@ static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const s
 }
 
 /*
- * Whether the bond has, or had, its MAC from another member: the kernel's bond changes its MAC before the tables do, and
- * what it sends meanwhile is no guest's. As a guest's it would leave by any port under the MAC of another port's member:
- * the switch would send the answers to the wrong one. The frame then has the MAC that the tables know.
+ * Whether the source is another MAC of the bond's. The bridge changes its MAC before the tables do, and what it sends
+ * meanwhile is not from a guest: treated so, it would leave by any member under the MAC of another one, and the switch would
+ * send the replies to the wrong port. The frame gets the MAC that the tables have.
  */
 static __always_inline int is_ours(struct __sk_buff *skb, const struct lb_config *bond, const struct lb_mac *source)
 {
@@ -188,7 +203,7 @@ static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, co
 	return send_over(skb, bond, bond->elected[0], to, 0, reason, verdict);
 }
 
-/* The daemon wants to know when all were told the bond's MAC: what plain hosts had been told is forgotten then. */
+/* The daemon needs to know when the bond's MAC was advertised to all: plain hosts then forget what each had learned. */
 static __always_inline enum lb_reason multicast_reason(struct __sk_buff *skb, const struct lb_config *bond,
 						       __be16 protocol)
 {
@@ -208,7 +223,7 @@ static __always_inline enum lb_reason send_answer(struct __sk_buff *skb, const s
 /* No reason yet: the frame leaves over a lane of a plan. */
 #define BY_PLAN LB_UNUSED
 
-/* One copy for each segment; on one switch (the usual case) the members take turns. */
+/* A copy for each segment. On one switch (the usual case) the members take turns: BY_PLAN. */
 static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, const struct lb_config *bond,
 						      const struct lb_mac *group, __be16 protocol, int *verdict)
 {
@@ -224,7 +239,7 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 	return BY_PLAN;
 }
 
-/* For a host that is no peer: its answer, a copy for each segment, or `number` becomes that of the plan to take. */
+/* For a plain host: its answer, or a copy for each segment, or BY_PLAN, and `number` becomes that of the plan. */
 static __always_inline enum lb_reason steer_plain(struct __sk_buff *skb, const struct lb_config *bond,
 						  const struct lb_mac_key *host, __be16 protocol, __u32 *number,
 						  int *verdict)
@@ -254,7 +269,7 @@ static __always_inline enum lb_reason unicast_reason(__u32 number)
 	return number ? LB_TX_PEER : LB_TX_PLAIN;
 }
 
-/* The copy of a mirrored frame has left; so does the frame. */
+/* The copy of a mirrored frame has left; now the frame itself. */
 static __always_inline enum lb_reason send_mirrored(struct __sk_buff *skb, __u32 number, const struct lb_plan *plan,
 						    __u32 lanes, int *verdict)
 {
@@ -268,50 +283,19 @@ static __always_inline enum lb_reason send_mirrored(struct __sk_buff *skb, __u32
 	return LB_TX_MIRROR;
 }
 
-static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *its_class)
+/*
+ * The frame leaves by the plan `base`, or by the one that its class has in its place. `to` becomes the MAC of the peer's
+ * member. `reason`: what it counts as, unless it is dropped or mirrored.
+ */
+static __always_inline enum lb_reason send_by_plan(struct __sk_buff *skb, const struct lb_config *bond, __u32 base,
+						   __u32 class, struct lb_mac *to, enum lb_reason reason,
+						   int *verdict)
 {
-	const struct lb_config *bond = the_bond();
-	__u32 number = 0, chosen, base, class = 0;
-	const struct lb_plan *plan;
-	struct lb_peer_mac peer;
+	__u32 number = class ? class_plan(bond, base, class) : base, chosen;
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_lane *lane;
-	enum lb_reason reason;
-	struct lb_mac_key key;
-	struct lb_mac source;
-	struct ethhdr *eth;
-	__be16 protocol;
 	int has_macs = 1;
 
-	if (!has_ethernet(skb, &eth))
-		return LB_TX_SHORT;
-	if (!bond)
-		return LB_TX_NO_LANE;
-	__builtin_memcpy(&source, eth->h_source, sizeof(source));
-	key = mac_key((const struct lb_mac *)eth->h_dest);
-	protocol = eth->h_proto;
-	if (!same_mac(&source, &bond->mac) && !is_ours(skb, bond, &source))
-		return steer_guest(skb, bond, &source, verdict);
-	if (bond->n_rules)
-		*its_class = class = class_of(skb, bond);
-	if (is_multicast(&key.mac)) {
-		reason = steer_multicast(skb, bond, &key.mac, protocol, verdict);
-		if (reason != BY_PLAN)
-			return reason;
-		reason = multicast_reason(skb, bond, protocol);
-	} else {
-		find_peer(&key, &peer);
-		number = peer.plan;
-		if (!number) {
-			reason = steer_plain(skb, bond, &key, protocol, &number, verdict);
-			if (reason != BY_PLAN)
-				return reason;
-		}
-		reason = unicast_reason(number);
-	}
-	base = number;
-	if (class)
-		number = class_plan(bond, base, class);
-	plan = bpf_map_lookup_elem(&lb_plans, &number);
 	if (!plan || !plan->n_lanes)
 		return number == base ? LB_TX_NO_LANE : LB_TX_CLASS_BLOCKED;
 	if (plan->policy == LB_MIRROR && reason == LB_TX_PEER) {
@@ -327,10 +311,58 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 	count_lane(skb, number, plan->generation, chosen);
 	lane = &plan->lanes[index_of(chosen)];
 	if (!is_zero_mac(&lane->peer_mac)) {
-		has_macs = same_mac(&key.mac, &lane->peer_mac);
-		key.mac = lane->peer_mac;
+		has_macs = same_mac(to, &lane->peer_mac);
+		*to = lane->peer_mac;
 	}
-	return send_over(skb, bond, lane->slot, &key.mac, has_macs, reason, verdict);
+	return send_over(skb, bond, lane->slot, to, has_macs, reason, verdict);
+}
+
+/* A frame for one host. BY_PLAN: it leaves by the plan `number`. */
+static __always_inline enum lb_reason steer_unicast(struct __sk_buff *skb, const struct lb_config *bond,
+						    const struct lb_mac_key *host, __be16 protocol, __u32 *number,
+						    int *verdict)
+{
+	struct lb_peer_mac peer;
+
+	find_peer(host, &peer);
+	*number = peer.plan;
+	return peer.plan ? BY_PLAN : steer_plain(skb, bond, host, protocol, number, verdict);
+}
+
+/* Decides about one frame and sends it; `verdict` is that of the program where it is sent. */
+static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *class)
+{
+	const struct lb_config *bond = the_bond();
+	struct lb_mac_key to;
+	enum lb_reason reason;
+	struct lb_mac source;
+	struct ethhdr *eth;
+	__u32 number = 0;
+	__be16 protocol;
+
+	if (!has_ethernet(skb, &eth))
+		return LB_TX_SHORT;
+	if (!bond)
+		return LB_TX_NO_LANE;
+	__builtin_memcpy(&source, eth->h_source, sizeof(source));
+	to = mac_key((const struct lb_mac *)eth->h_dest);
+	protocol = eth->h_proto;
+	if (!same_mac(&source, &bond->mac) && !is_ours(skb, bond, &source))
+		return steer_guest(skb, bond, &source, verdict);
+	if (bond->n_rules)
+		*class = class_of(skb, bond);
+	if (is_multicast(&to.mac)) {
+		reason = steer_multicast(skb, bond, &to.mac, protocol, verdict);
+		if (reason != BY_PLAN)
+			return reason;
+		reason = multicast_reason(skb, bond, protocol);
+	} else {
+		reason = steer_unicast(skb, bond, &to, protocol, &number, verdict);
+		if (reason != BY_PLAN)
+			return reason;
+		reason = unicast_reason(number);
+	}
+	return send_by_plan(skb, bond, number, *class, &to.mac, reason, verdict);
 }
 
 #endif

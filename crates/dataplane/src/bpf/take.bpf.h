@@ -51,15 +51,15 @@ static __always_inline int put_mac(struct __sk_buff *skb, __u32 at, const struct
 	return !bpf_skb_store_bytes(skb, at, mac, ETH_ALEN, 0);
 }
 
-/* A frame for the MAC of the member `owner` arrives on another one. Whether that is the switch's doing alone. */
+/* A frame for the MAC of the member `owner` arrived on another one. Whether only because the switch flooded it. */
 static __always_inline int is_flooded(const struct lb_config *bond, const struct lb_member *member, __u32 slot,
 				      __u32 owner_slot)
 {
 	const struct lb_member *owner = member_at(owner_slot);
 
 	/*
-	 * While the MAC's own member is dead its switch floods for it, and so does another switch, which never sees that
-	 * MAC: one member of the segment takes that in.
+	 * While the MAC's own member is dead its switch floods frames for it, and so does another switch, which never learns
+	 * that MAC: the elected member of the segment takes them in.
 	 */
 	if (!owner || member->elected != slot)
 		return 1;

@@ -267,7 +267,7 @@ fn what_left_under_a_plan_that_is_over_is_told_at_once() {
     // Before anything leaves under the new plan, and after.
     assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 4)])), ("rx_ack_lost", Some(vec![block(1, 4)])));
     send_some(&rig, at(8), 8);
-    // 8 and up: a hole there is the lanes' doing.
+    // 8 and up: reordering between lanes explains a hole there.
     let told = ack(&rig, &Tcp::ack(at(0), &[block(1, 4), block(10, 11)]));
     assert_eq!(told, ("rx_ack_lost", Some(vec![block(1, 4)])));
 }
@@ -331,7 +331,7 @@ fn off(rig: &Rig, first: u32) -> (Duration, u32) {
 }
 
 #[test]
-fn a_lane_that_swallowed_everything_is_shunned_and_tried_again_ever_later() {
+fn a_lane_that_swallowed_everything_is_quarantined_and_tried_again_ever_later() {
     let mut rig = sent(2, 2);
     ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
     rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
@@ -367,7 +367,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 #[test]
-fn the_lead_of_a_shunned_lane_does_not_add_up() {
+fn the_lead_of_a_quarantined_lane_does_not_add_up() {
     let mut rig = sent(2, 2);
     ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
     rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
@@ -375,10 +375,10 @@ fn the_lead_of_a_shunned_lane_does_not_add_up() {
     swallow(&rig, 2);
     let mut first = 2 + FLIGHT;
     ack(&rig, &Tcp::ack(at(first), &[]));
-    // The other one dies: only the shunned lane is left, and the dead one is taken along.
+    // The other one dies: only the quarantined lane is left, and the dead one is taken along.
     rig.change(|bond| bond.dead_slots = 1 << 1);
     assert_eq!(send_anywhere(&rig, at(first), 8), [0; 8]);
-    assert!(times(&rig).iter().any(|time| *time >= LEAD), "the lane was shunned");
+    assert!(times(&rig).iter().any(|time| *time >= LEAD), "the lane was quarantined");
     rig.change(|bond| bond.dead_slots = 0);
     first += 8;
     let begun = Instant::now();
@@ -392,7 +392,7 @@ fn the_lead_of_a_shunned_lane_does_not_add_up() {
     assert!((90..=110).contains(&share), "{share} of 200");
 }
 
-/// What a shunned lane is ahead, in virtual time (`SHUN_LEAD`).
+/// What a quarantined lane is ahead, in virtual time (`QUARANTINE_LEAD`).
 const LEAD: u64 = 1 << 58;
 
 #[test]
@@ -402,12 +402,12 @@ fn a_lane_that_was_only_late_is_used_as_before_when_a_duplicate_shows_it() {
     rig.change(|bond| bond.damping = Some((Duration::ZERO, Duration::from_nanos(1))));
     ack(&rig, &Tcp::ack(at(2), &[]));
     let hole = swallow(&rig, 2);
-    assert!(!send_anywhere(&rig, at(2 + FLIGHT), 8).contains(&0), "the lane is shunned");
+    assert!(!send_anywhere(&rig, at(2 + FLIGHT), 8).contains(&0), "the lane is quarantined");
     // All of it was sent again and has arrived. A duplicate of what left by the other lane says nothing.
     let first = 2 + FLIGHT + 8;
     let other = if hole == 2 { 3 } else { 2 };
     ack(&rig, &Tcp::ack(at(first), &[block(other, other + 1)]));
-    assert!(!send_anywhere(&rig, at(first), 8).contains(&0), "the lane is shunned");
+    assert!(!send_anywhere(&rig, at(first), 8).contains(&0), "the lane is quarantined");
     ack(&rig, &Tcp::ack(at(first + 8), &[block(hole, hole + 1)]));
     let lanes = send_anywhere(&rig, at(first + 8), 100);
     let share = lanes.iter().filter(|lane| **lane == 0).count();

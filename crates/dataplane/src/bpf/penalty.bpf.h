@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What damping learns of lanes, and what it does to them (lb_progress).
+ *
+ * A lane whose holes keep filling late is busy: other traffic queues there, or its weight is wrong. Each byte on it costs
+ * more (its penalty), so it gets fewer. Penalties decay with time.
+ *
+ * A lane on which several old stripes in a row brought nothing, while other lanes of the flow delivered, is presumed
+ * failed: it is quarantined for a moment, and for twice as long each time that this happens again, until the daemon's
+ * probes have decided. A lane that was only delayed looks the same at first. Then its data arrives after TCP sent it again,
+ * the receiver reports duplicates, and the lane is reinstated.
+ *
+ * Called by damp() on the way in and choose_lane() on the way out. Reads lb_plans; writes lb_progresses.
+ */
+#ifndef LB_PENALTY_BPF_H
+#define LB_PENALTY_BPF_H
+
+/* A hole that took longer to fill was not the stripes' order but its lane's queue, ns. */
+#define LATE_NS (6 * 1000 * 1000)
+/* Such a hole doubles its lane's penalty and adds this; the greatest penalty is 1024 times the cost. */
+#define PENALTY_STEP 16
+#define PENALTY_MAX (1024 * 256)
+/* A lane's penalty grows once in so much time: what delayed one flow's data delayed all flows', us. */
+#define PENALTY_PAUSE_US (LATE_NS / 1000)
+/* A lane is presumed failed after so many old stripes of which nothing arrived. */
+#define SILENT_STRIPES 3
+/* The first quarantine, the longest one, and the time in use after which the next one is a first one again, us. The first
+ * one is a little longer than the daemon's probes need: to try a dead lane before usually costs a flow a time-out. */
+#define QUARANTINE_US_FIRST (160 * 1000)
+#define QUARANTINE_US_MAX (5 * 1000 * 1000)
+#define QUARANTINE_US_FORGOTTEN (1000 * 1000)
+/* A duplicate that is reported later than this after its lane was quarantined may have other reasons, us. */
+#define REINSTATE_US_MAX (100 * 1000)
+/* In virtual time, how far a quarantined lane is put ahead of all others: farther than they come meanwhile.
+ * Where all lanes are quarantined they go on from there; refresh_lanes() takes the lead off before it could add up. */
+#define QUARANTINE_LEAD (1ull << 58)
+/* The interval of refresh_lanes(), ns; each time every penalty loses 1/32. */
+#define REFRESH_NS (20 * 1000 * 1000)
+
+/* Data of a lane came late. */
+static __always_inline void penalize_lane(struct lb_progress *progress, __u32 lane, __u64 now)
+{
+	__u32 penalty;
+
+	if (progress->generation != lane >> 4)
+		return;
+	lane &= LB_LANES_MAX - 1;
+	/* What a quarantined lane still brings says nothing about what it will do. */
+	if (progress->quarantine_us[lane] || now_us(now) - progress->penalized_us[lane] < PENALTY_PAUSE_US)
+		return;
+	progress->penalized_us[lane] = now_us(now);
+	penalty = progress->penalty[lane];
+	penalty += penalty + PENALTY_STEP;
+	progress->penalty[lane] = penalty < PENALTY_MAX ? penalty : PENALTY_MAX;
+}
+
+static __always_inline void quarantine_lane(struct lb_progress *progress, __u32 lane, __u64 now)
+{
+	__u32 us = 2 * progress->last_quarantine_us[lane];
+
+	if (!us || now_us(now) - progress->quarantined_us[lane] > QUARANTINE_US_FORGOTTEN)
+		us = QUARANTINE_US_FIRST;
+	if (us > QUARANTINE_US_MAX)
+		us = QUARANTINE_US_MAX;
+	progress->quarantined_us[lane] = now_us(now);
+	progress->last_quarantine_us[lane] = us;
+	progress->quarantine_us[lane] = us;
+	__sync_fetch_and_add(&progress->time[lane], QUARANTINE_LEAD);
+}
+
+/* Ends a quarantine. The lane need not catch up with the others, which are at `time`. */
+static __always_inline void reinstate_lane(struct lb_progress *progress, __u32 lane, __u64 time, __u32 us)
+{
+	progress->time[lane] = time;
+	progress->quarantined_us[lane] = us;
+	progress->reinstated_us = us;
+	progress->quarantine_us[lane] = 0;
+}
+
+/*
+ * Decays penalties, ends quarantines that are over, and takes the lead off where all lanes have it. Not static, so that
+ * the verifier walks the loop once, and not from each caller's state.
+ */
+__noinline int refresh_lanes(__u32 number, __u64 now)
+{
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
+	__u32 us = now_us(now);
+	__u64 latest, base;
+
+	if (!plan || !progress)
+		return 0;
+	progress->refreshed_ns = now;
+	latest = progress->time[latest_lane(plan, progress)];
+	base = latest < QUARANTINE_LEAD ? 0 : latest;
+	latest -= base;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < LB_LANES_MAX; i++) {
+		progress->penalty[i] -= (progress->penalty[i] + 31) / 32;
+		if (base && i < plan->n_lanes)
+			__sync_fetch_and_add(&progress->time[i], -base);
+		if (progress->quarantine_us[i] && us - progress->quarantined_us[i] >= progress->quarantine_us[i])
+			reinstate_lane(progress, i, latest, us);
+	}
+	return 0;
+}
+
+static __always_inline void refresh_lanes_if_due(const struct lb_progress *progress, __u32 number, __u64 now)
+{
+	if (now - progress->refreshed_ns >= REFRESH_NS)
+		refresh_lanes(number, now);
+}
+
+/*
+ * The byte `seq` arrived twice: TCP sent it again, and the lane that seemed to have lost it had not. Not static, and with
+ * a loop of its own, since the caller's stack has no room for a walk.
+ */
+__noinline int reinstate_by_duplicate(const struct lb_flow *flow, __u32 seq)
+{
+	__u32 us = now_us(bpf_ktime_get_ns()), number = flow ? flow->plan : 0, lane;
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
+
+	if (!plan || !progress || !flow)
+		return 0;
+	for (__u32 i = 0; i < LB_STRIPES_MAX; i++) {
+		const struct lb_stripe *stripe = &flow->stripes[i];
+
+		if (stripe->start == stripe->end || before(seq, stripe->start) || !before(seq, stripe->end))
+			continue;
+		lane = stripe->lane & (LB_LANES_MAX - 1);
+		if (stripe->lane >> 4 != progress->generation || !progress->quarantine_us[lane] ||
+		    us - progress->quarantined_us[lane] > REINSTATE_US_MAX)
+			return 0;
+		progress->last_quarantine_us[lane] = 0;
+		reinstate_lane(progress, lane, progress->time[latest_lane(plan, progress)], us);
+		return 1;
+	}
+	return 0;
+}
+
+#endif

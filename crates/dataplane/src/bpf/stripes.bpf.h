@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The stripes of a flow: which sequence numbers left by which lane, and when. Damping (damp.bpf.h) judges ACKs by them.
+ * Called by choose_lane() on the way out. Reads lb_empty_flow; writes lb_flows.
+ */
+#ifndef LB_STRIPES_BPF_H
+#define LB_STRIPES_BPF_H
+
+/* A flow whose buffers are shorter than this is not remembered: it finishes before it is reordered. */
+#define STRIPE_BYTES_MIN 1000
+/* Buffers that follow each other on one lane are one stripe up to this length. */
+#define STRIPE_BYTES_MAX 65536
+/* In lb_stripe.sent_us: the end of the stripe has arrived. */
+#define STRIPE_ARRIVED 1u
+/* A flow that has not been acknowledged for so long is stalled, and its sender may be probing, ns; see is_stuck() too. */
+#define STALL_NS (2 * 1000 * 1000)
+/* The initial skew of a flow, ns. */
+#define SKEW_NS_FIRST (2 * 1000 * 1000)
+/* The number of losses reported lately is halved each time so many stripes have left. */
+#define LOSSES_WINDOW 512
+
+static __always_inline __u32 now_us(__u64 ns)
+{
+	return ns / 1000;
+}
+
+/* No ACK came for twice the usual time: nothing is left in flight that could cause one. */
+static __always_inline int is_stuck(const struct lb_flow *flow, __u64 now)
+{
+	__u64 silence = now - flow->acked_ns;
+
+	return silence > STALL_NS && silence > 2000ull * flow->lag_us;
+}
+
+/* The stripe began to leave more than half of STALL_NS ago. */
+static __always_inline int is_aged(const struct lb_stripe *stripe, __u64 now)
+{
+	return now_us(now) - (stripe->sent_us & ~STRIPE_ARRIVED) > STALL_NS / 2000;
+}
+
+/* What leaves now is a tail loss probe (RFC 8985): for a while no ACK came and nothing left. */
+static __always_inline int is_probe(const struct lb_flow *flow, const struct lb_stripe *newest, __u64 now)
+{
+	/* While there is a hole a stripe grows for half of STALL_NS at most, so its last buffer is old, too. */
+	return now_us(now) - (newest->sent_us & ~STRIPE_ARRIVED) > STALL_NS / 1000 && is_stuck(flow, now);
+}
+
+/* The slot that a stuck flow must avoid, as a bit: that of the lane of its hole. 0: none. */
+static __always_inline __u32 stuck_slot(const struct lb_flow *flow, const struct lb_plan *plan)
+{
+	if (!flow->hole_since_ns || flow->hole_lane >> 4 != plan->generation ||
+	    !is_stuck(flow, bpf_ktime_get_ns()))
+		return 0;
+	return 1u << (plan->lanes[flow->hole_lane & (LB_LANES_MAX - 1)].slot & (LB_MEMBERS_MAX - 1));
+}
+
+/* A flow that is striped for the first time; NULL if it is not worth it. */
+static __always_inline struct lb_flow *new_flow(struct __sk_buff *skb, const struct tcp_view *view)
+{
+	__u32 zero = 0;
+	struct lb_flow *empty = bpf_map_lookup_elem(&lb_empty_flow, &zero);
+
+	if (!empty || skb->len < STRIPE_BYTES_MIN)
+		return NULL;
+	empty->skew_ns = SKEW_NS_FIRST;
+	empty->next = view->seq;
+	empty->reported_to = view->seq;
+	bpf_map_update_elem(&lb_flows, &view->flow, empty, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&lb_flows, &view->flow);
+}
+
+static __always_inline void add_stripe(struct lb_flow *flow, __u32 start, __u32 end, __u32 lane)
+{
+	struct lb_stripe *stripe = &flow->stripes[flow->head & (LB_STRIPES_MAX - 1)];
+
+	stripe->start = start;
+	stripe->end = end;
+	stripe->lane = lane;
+	stripe->sent_us = now_us(bpf_ktime_get_ns()) & ~STRIPE_ARRIVED;
+	flow->head++;
+	if (!(flow->head & (LOSSES_WINDOW - 1)))
+		flow->losses >>= 1;
+}
+
+/* A buffer leaves by a lane. `flow` is NULL for a flow that is not known yet. */
+static __always_inline void remember_stripe(struct __sk_buff *skb, const struct tcp_view *view,
+					    struct lb_flow *flow, __u32 number, __u32 lane)
+{
+	__u32 end = view->seq + view->payload;
+	struct lb_stripe *newest;
+	int is_pause = 0;
+
+	if (!flow) {
+		flow = new_flow(skb, view);
+		if (!flow)
+			return;
+	}
+	flow->plan = number;
+	newest = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
+	if (flow->hole_since_ns) {
+		__u64 now = bpf_ktime_get_ns();
+
+		if (is_probe(flow, newest, now))
+			flow->probed = 1;
+		is_pause = is_aged(newest, now);
+	}
+	/* A retransmission proves nothing: what arrives may be the first copy. */
+	if (before(view->seq, flow->next)) {
+		if (!before(flow->hole, view->seq) && before(flow->hole, end))
+			flow->resent = 1;
+		return;
+	}
+	/* A stripe does not grow for long while there is a hole: one that does would look like a pause. */
+	if (!is_pause && flow->head && newest->lane == lane && newest->end == view->seq &&
+	    end - newest->start <= STRIPE_BYTES_MAX)
+		newest->end = end;
+	else
+		add_stripe(flow, view->seq, end, lane);
+	flow->next = end;
+}
+
+#endif
