@@ -3,10 +3,7 @@
 //! Both outlive the daemon: a tcx link through its pin, a clsact filter through the interface. Both can be
 //! replaced by a newer program without a frame passing in between.
 
-use crate::{
-    error::{Error, Result},
-    filters,
-};
+use crate::error::{Error, Result};
 use libbpf_rs::{AsRawLibbpf, Link, ProgramMut, TC_EGRESS, TC_INGRESS, TcHook, libbpf_sys};
 use nix::errno::Errno;
 use std::{
@@ -288,7 +285,8 @@ pub(crate) fn remove_clsact(pin: &Path, ifindex: u32, side: Side) -> Result<()> 
         remove(&filter, fs::remove_dir(&filter))?;
     }
     if qdisc.exists() {
-        if here && !filters::any(ifindex).map_err(|errno| failed("look at its filters", system(errno)))? {
+        let is_used = || linkbraid_link::has_filters(ifindex).map_err(libbpf_rs::Error::from);
+        if here && !is_used().map_err(|cause| failed("look at its filters", cause))? {
             destroy_clsact(ifindex).map_err(|cause| failed("remove the clsact hook", cause))?;
         }
         remove(&qdisc, fs::remove_dir(&qdisc))?;
@@ -313,10 +311,6 @@ pub(crate) fn remove_all_clsact(pins: &Path) -> Result<()> {
         first = first.and(removed);
     }
     first
-}
-
-fn system(errno: Errno) -> libbpf_rs::Error {
-    libbpf_rs::Error::from_raw_os_error(errno as i32)
 }
 
 fn exists(ifindex: u32) -> bool {

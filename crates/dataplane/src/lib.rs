@@ -4,7 +4,6 @@
 //! the programs on interfaces and writes the tables they follow. It knows no protocol.
 
 mod error;
-mod filters;
 mod hook;
 mod intf;
 mod latency;

@@ -7,6 +7,7 @@ use rtnetlink::{
     proto::ConnectionHandle,
     sys::{AsyncSocket, SocketAddr, protocols::NETLINK_ROUTE},
 };
+use tokio::runtime::Runtime;
 
 use crate::{
     error::{Error, Kind, Result},
@@ -81,6 +82,13 @@ impl Netlink {
         socket.set_cap_ack(true).map_err(|error| open(&error))?;
         tokio::spawn(connection);
         Ok(Self { handle })
+    }
+
+    /// A connection for a thread that waits for each answer, with the runtime that it needs for that.
+    pub(crate) fn blocking() -> std::io::Result<(Runtime, Self)> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let netlink = runtime.block_on(async { Self::new() }).map_err(std::io::Error::other)?;
+        Ok((runtime, netlink))
     }
 
     /// Sends one request; what the kernel sends back before its acknowledgement.

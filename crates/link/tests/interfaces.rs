@@ -3,7 +3,7 @@
 mod common;
 
 use common::{as_it_was, bond_of, cable, in_namespace, join, kind, run, settled, until};
-use linkbraid_link::{Kind, MacAddr, OperState, PortFlags, Speed, driver, eee, offloads, speed};
+use linkbraid_link::{Kind, MacAddr, OperState, PortFlags, Speed, driver, eee, has_filters, offloads, speed};
 
 const MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x42]);
 
@@ -25,6 +25,25 @@ fn a_bridge_comes_with_all_options_and_goes_without_trace() {
         }
         net.delete_link(index).await.unwrap();
         as_it_was(&net, &before).await;
+    });
+}
+
+#[test]
+fn filters_are_seen_on_either_side() {
+    in_namespace(|net| async move {
+        let index = cable(&net, "eth0", "sw0").await;
+        assert!(!net.has_filters(index).await.unwrap(), "without clsact");
+        run("tc qdisc add dev eth0 clsact");
+        assert!(!net.has_filters(index).await.unwrap(), "clsact is empty");
+        for side in ["ingress", "egress"] {
+            run(&format!("tc filter add dev eth0 {side} pref 7 protocol all u32 match u32 0 0 flowid 1:1"));
+            assert!(net.has_filters(index).await.unwrap(), "{side}");
+            assert!(has_filters(index).unwrap(), "{side}, by a connection of its own");
+            run(&format!("tc filter del dev eth0 {side}"));
+            assert!(!net.has_filters(index).await.unwrap(), "{side}");
+        }
+        net.delete_link(index).await.unwrap();
+        assert!(!net.has_filters(index).await.unwrap(), "the interface is gone");
     });
 }
 

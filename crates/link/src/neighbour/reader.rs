@@ -7,7 +7,7 @@ use std::{
     sync::mpsc::{Receiver, SyncSender, sync_channel},
     thread,
 };
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 /// Lists that may be asked for at a time.
 const ASKED_MAX: usize = 64;
@@ -33,7 +33,7 @@ impl NeighbourReader {
     pub fn start(tell: impl Fn(u32, Result<Vec<Neighbour>>) + Send + 'static) -> io::Result<Self> {
         let (ask, asked) = sync_channel(ASKED_MAX);
         let (ready, started) = sync_channel(1);
-        thread::Builder::new().name(THREAD_NAME.into()).spawn(move || match connect() {
+        thread::Builder::new().name(THREAD_NAME.into()).spawn(move || match Netlink::blocking() {
             Ok((runtime, netlink)) => {
                 let _ = ready.send(Ok(()));
                 serve(&runtime, &netlink, &asked, tell);
@@ -48,12 +48,6 @@ impl NeighbourReader {
     pub fn ask(&self, index: u32) -> bool {
         self.ask.try_send(index).is_ok()
     }
-}
-
-fn connect() -> io::Result<(Runtime, Netlink)> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    let netlink = runtime.block_on(async { Netlink::new() }).map_err(io::Error::other)?;
-    Ok((runtime, netlink))
 }
 
 fn serve(
