@@ -12,7 +12,7 @@ use toml::de::DeValue;
 /// An option that was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// Its long name on the command line, such as `--up-delay`.
+    /// Its long name on the command line, such as `--policy`.
     pub option: String,
     /// Its value as the command line writes it.
     pub value: String,

@@ -125,7 +125,10 @@ impl<const MIN: u32, const MAX: u32> Value for Millis<MIN, MAX> {
     }
 
     fn text(&self) -> String {
-        format!("{}ms", self.0)
+        match self.0 {
+            ms if ms >= 1000 && ms.is_multiple_of(1000) => format!("{}s", ms / 1000),
+            ms => format!("{ms}ms"),
+        }
     }
 
     fn range() -> String {

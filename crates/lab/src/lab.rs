@@ -4,7 +4,7 @@ use crate::build;
 use crate::host::Host;
 use crate::netns::{self, Netns};
 use crate::port::Ports;
-use crate::spec::Topology;
+use crate::spec::{Topology, check_name};
 use crate::state;
 use crate::tool;
 use linkbraid_api::Error;
@@ -56,6 +56,7 @@ impl Lab {
 
     /// A lab that an earlier process left up.
     pub fn open(name: &str) -> Result<Self, Error> {
+        check_name("lab", name)?;
         let saved = state::load(name)?;
         let mut lab = Self::new(saved.topology, name.into());
         lab.stays = true;
@@ -147,6 +148,7 @@ impl Drop for Lab {
 
 /// Takes a lab that stays down; also after a crash that left only a part of it.
 pub fn down(name: &str) -> Result<(), Error> {
+    check_name("lab", name)?;
     tool::require(&PROGRAMS)?;
     if netns::names(&prefix(name)).is_empty() && !state::exists(name) {
         return Err(Error::new(format!("lab {name}"), "cannot take it down", "no lab of this name is up")

@@ -316,7 +316,8 @@ impl LinkSpec {
     }
 }
 
-fn check_name(kind: &str, name: &str) -> Result<(), Error> {
+/// A name becomes a part of paths and of names of namespaces.
+pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), Error> {
     let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let good = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(lower)

@@ -11,7 +11,7 @@
 //! - *every broadcast ARP request collapses the balance to one member*, since all hosts that know us take the bond's MAC from
 //!   it. Here [`Input::Broadcast`] corrects those that were told otherwise, twice, each time later than the second in which
 //!   Linux ignores a further change; alb sends at once, into that second.
-//! - *corrections get lost while the switch does not forward yet* (its updelay must be guessed). Here a member is usable once
+//! - *corrections get lost while the switch does not forward yet* (how long that takes must be guessed). Here a member is usable once
 //!   the inspector has proven it, and each correction is repeated.
 //! - *it breaks under bridges and guests*: alb rewrites whatever ARP passes. Here only the bond's own addresses are told,
 //!   and the data path rewrites the kernel's own frames.

@@ -57,8 +57,8 @@ pub const PROBE_MULTIPLIER_MAX: u8 = 50;
 /// Most answered probes that can be asked of a lane before it carries traffic.
 pub const PROBE_ADMIT_MAX: u8 = 20;
 
-/// Longest up-delay of a member.
-pub const UP_DELAY_MAX: Duration = Duration::from_secs(60);
+/// Longest time that a member whose carrier is back waits.
+pub const DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// Longest hold-down.
 pub const HOLD_MAX: Duration = Duration::from_secs(3600);

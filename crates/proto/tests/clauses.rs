@@ -112,9 +112,8 @@ fn timing_table_holds_the_defaults() {
 #[test]
 fn probe_table_holds_the_defaults_and_limits() {
     use linkbraid_proto::limits::{
-        HOLD_MAX, PLAIN_INTERVAL_LATE, PLAIN_PROBED_MAX, PROBE_ADMIT_MAX, PROBE_INTERVAL_MAX,
+        DELAY_MAX, HOLD_MAX, PLAIN_INTERVAL_LATE, PLAIN_PROBED_MAX, PROBE_ADMIT_MAX, PROBE_INTERVAL_MAX,
         PROBE_INTERVAL_MIN, PROBE_MULTIPLIER_MAX, PROBE_MULTIPLIER_MIN, PROBE_RATE, PROBE_RATE_MAX,
-        UP_DELAY_MAX,
     };
     let spec = fs::read_to_string(root().join(ARP_PLUS)).expect("the specification");
     let timing = linkbraid_proto::inspector::Timing::default();
@@ -139,11 +138,7 @@ fn probe_table_holds_the_defaults_and_limits() {
             millis(timing.retry)
         ),
         format!("| the same, later | {} ms | {intervals} |", millis(timing.retry_late)),
-        format!(
-            "| up-delay of a member | {} ms | 0 to {} s |",
-            millis(timing.up_delay),
-            UP_DELAY_MAX.as_secs()
-        ),
+        format!("| up-delay of a member | {} ms | 0 to {} s |", millis(timing.up_delay), DELAY_MAX.as_secs()),
         format!("doubled by each further one | {} s | 0 to {hours} h |", timing.hold_base.as_secs()),
         format!("| longest hold-down | {} s | 0 to {hours} h |", timing.hold_max.as_secs()),
         format!("| a failure is forgotten | after {} s without one | |", timing.hold_decay.as_secs()),

@@ -386,7 +386,7 @@ fn a_request_tells_the_command_that_makes_it() {
     for line in [
         "bond add bond0 --member eth1,eth2 --address 198.18.0.1/24 --address 2001:db8::1/64 --policy flow --mtu 9000 \
          --stripe 200us --damping off --move-address --probes off --probe-interval 20ms --probe-multiplier 5 \
-         --up-delay 1000ms --class urgent=eth2",
+         --up-delay 1s --class urgent=eth2",
         "bond set bond0 --policy active-backup --mtu 1500 --stripe 4400B --damping on --probes on --latency off \
          --address 198.18.0.1/24",
         "bond set bond0 --stripe auto --no-addresses",

@@ -195,7 +195,7 @@ pub enum MemberReason {
     NoCarrier,
     /// It was set down.
     SetDown,
-    /// Carrier is back: it waits for the up-delay, or longer if it flaps.
+    /// Carrier is back: it waits, longer if it flaps.
     CarrierBack,
     /// It has waited long enough.
     Waited,

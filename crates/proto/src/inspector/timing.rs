@@ -73,7 +73,7 @@ impl std::error::Error for OutOfRange {}
 const INTERVALS: RangeInclusive<Duration> = limits::PROBE_INTERVAL_MIN..=limits::PROBE_INTERVAL_MAX;
 const MULTIPLIERS: RangeInclusive<u8> = limits::PROBE_MULTIPLIER_MIN..=limits::PROBE_MULTIPLIER_MAX;
 const ADMITS: RangeInclusive<u8> = 1..=limits::PROBE_ADMIT_MAX;
-const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=limits::UP_DELAY_MAX;
+const DELAYS: RangeInclusive<Duration> = Duration::ZERO..=limits::DELAY_MAX;
 const HOLDS: RangeInclusive<Duration> = Duration::ZERO..=limits::HOLD_MAX;
 
 fn within<T: PartialOrd + fmt::Debug>(
