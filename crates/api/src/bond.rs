@@ -43,6 +43,8 @@ options! {
     probe_multiplier ("probe_multiplier"): Number<2, 50> = Number(3);
     /// How long a member whose carrier is back waits before it is used
     up_delay ("up_delay_ms"): Millis<0, 60_000> = Millis(100);
+    /// How long at most a link or lane that fails again and again is kept out, each time for longer
+    hold_max ("hold_max_ms"): Millis<0, 3_600_000> = Millis(60_000);
 }
 
 /// An MTU in bytes: from what IPv6 needs (RFC 8200, section 5) to what an Ethernet interface of Linux can have (`ETH_MAX_MTU` of

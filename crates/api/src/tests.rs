@@ -30,6 +30,7 @@ fn other_bond() -> BondSettings {
             probe_interval: Millis(1),
             probe_multiplier: Number(1),
             up_delay: Millis(1),
+            hold_max: Millis(1),
         },
     }
 }
@@ -69,10 +70,11 @@ fn requests_have_the_shapes_they_always_had() {
         probe_interval: Some(Millis(20)),
         probe_multiplier: Some(Number(5)),
         up_delay: Some(Millis(0)),
+        hold_max: Some(Millis(5000)),
     };
     assert_eq!(
         line(&inspector),
-        r#"{"probes":false,"probe_interval_ms":20,"probe_multiplier":5,"up_delay_ms":0}"#
+        r#"{"probes":false,"probe_interval_ms":20,"probe_multiplier":5,"up_delay_ms":0,"hold_max_ms":5000}"#
     );
     assert_eq!(line(&InspectorOptions::default()), "{}");
 }
@@ -177,7 +179,7 @@ fn a_bond_tells_its_settings_under_the_names_of_the_options() {
     let text = concat!(
         r#"{"name":"bond0","health":"ok","reason":"","mac":"02:00:00:00:00:01","mtu":1500,"addresses":[],"#,
         r#""policy":"spread","stripe":"auto","damping":true,"latency":false,"probes":true,"#,
-        r#""probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"stripe_bytes":4400,"hook":"tcx","#,
+        r#""probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"hold_max_ms":60000,"stripe_bytes":4400,"hook":"tcx","#,
         r#""host_id":"","arp_plus_state":"S1","peers":0,"members":[],"moved":[],"conflicts":[],"events":[]}"#
     );
     let bond: BondRecord = serde_json::from_str(text).unwrap();

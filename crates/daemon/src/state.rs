@@ -70,6 +70,7 @@ impl SavedBond {
             interval: settings.probe_interval.duration(),
             multiplier: u8::try_from(settings.probe_multiplier.0).unwrap_or(u8::MAX),
             up_delay: settings.up_delay.duration(),
+            hold_max: settings.hold_max.duration(),
             ..Timing::default()
         }
     }
@@ -234,6 +235,7 @@ mod tests {
         assert!(!settings.damping && !settings.latency && !probing.probes);
         assert_eq!((probing.probe_interval.0, probing.probe_multiplier.0), (20, 5));
         assert_eq!(probing.up_delay.0, 7);
+        assert_eq!(bond.timing().hold_max, linkbraid_proto::inspector::Timing::default().hold_max);
         let class = r#"{"number":1,"name":"v","rules":["dscp=ef"],"has_members":false,"policy":"mirror",
             "fallback":"block","borrow":"idle"}"#;
         let class: SavedClass = serde_json::from_str(class).unwrap();

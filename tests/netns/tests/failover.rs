@@ -4,6 +4,7 @@ use linkbraid_api::{EventKind, EventRecord, LaneRecord};
 use linkbraid_lab::{LinkSpec, Topology, Way, wait_until};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::{BOND, Net, SOON};
+use std::time::{Duration, Instant};
 
 const RATE: u32 = 100;
 
@@ -279,4 +280,33 @@ fn plain_hosts_on_separate_switches_are_reached() {
         let back = Flow::start(&net, plain, "a");
         back.loses_nothing_more();
     }
+}
+
+/// Pulls the cable of the second link of a and plugs it in again; how long until the link is used then, if it is by `limit`.
+fn flap(net: &Net, limit: Duration) -> Option<Duration> {
+    let live = || net.show("a").members[1].live;
+    let link = net.host("a").link(1).expect("a link");
+    link.carrier(false).expect("pulls");
+    wait_until(SOON, "the link to be out", live, |live| !live).unwrap_or_else(|e| panic!("{e}"));
+    let begin = Instant::now();
+    link.carrier(true).expect("plugs in");
+    wait_until(limit, "the link to be used", live, |live| *live).ok().map(|_| begin.elapsed())
+}
+
+#[test]
+fn a_link_that_flaps_is_kept_out_no_longer_than_hold_max() {
+    let net = Net::up(Topology::symmetric(1, 2, None));
+    net.start("a", &[]);
+    net.ok("a", &format!("bond add {BOND} --member eth0,eth1 --hold-max 0s"));
+    // By default the sixth time would cost 16 s.
+    for time in 1..=6 {
+        let took = flap(&net, SOON).unwrap_or_else(|| panic!("it is out for good after time {time}"));
+        assert!(took < Duration::from_secs(5), "time {time} took {took:?}");
+    }
+    // From now on the seventh does.
+    net.ok("a", &format!("bond set {BOND} --hold-max 3600s"));
+    assert_eq!(flap(&net, Duration::from_secs(4)), None);
+    net.kill("a");
+    net.start("a", &[]);
+    assert_eq!(net.show("a").settings.inspector.hold_max.0, 3_600_000, "the next daemon keeps it");
 }

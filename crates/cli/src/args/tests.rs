@@ -43,7 +43,8 @@ fn bond_add_defaults() {
 fn bond_add_takes_every_option() {
     let line = "bond add bond0 --member eth1,eth2 --member eth3 --address 198.18.0.1/24 --address 2001:db8::1/64 \
                 --policy active-backup --mtu 9000 --stripe 4400B --damping off --latency on --move-address \
-                --probes off --probe-interval 1s --probe-multiplier 2 --up-delay 0ms --class urgent=eth2,eth3";
+                --probes off --probe-interval 1s --probe-multiplier 2 --up-delay 0ms --hold-max 0s \
+                --class urgent=eth2,eth3";
     let expected = BondAdd {
         name: "bond0".into(),
         members: vec!["eth1".into(), "eth2".into(), "eth3".into()],
@@ -59,6 +60,7 @@ fn bond_add_takes_every_option() {
                 probe_interval: Some(Millis(1000)),
                 probe_multiplier: Some(Number(2)),
                 up_delay: Some(Millis(0)),
+                hold_max: Some(Millis(0)),
             },
         },
         move_address: true,
@@ -93,6 +95,7 @@ fn bond_set_sends_only_what_is_given() {
             "--probe-multiplier 50",
             probing(InspectorOptions { probe_multiplier: Some(Number(50)), ..nothing }),
         ),
+        ("--hold-max 1500ms", probing(InspectorOptions { hold_max: Some(Millis(1500)), ..nothing })),
         ("--up-delay 2s", probing(InspectorOptions { up_delay: Some(Millis(2000)), ..nothing })),
     ] {
         let expected = BondSet { name: "bond0".into(), options, addresses: None };

@@ -125,14 +125,18 @@ pub fn lately(events: &[EventRecord], style: &Style, clock: &Clock) -> String {
 /// When links are probed and trusted, in the words of the options.
 fn inspector(record: &BondRecord) -> String {
     let settings = &record.settings.inspector;
-    let up_delay = human::setting(settings.up_delay.0.into());
+    let waits = format!(
+        "up-delay {}, hold-max {}",
+        human::setting(settings.up_delay.0.into()),
+        human::setting(settings.hold_max.0.into())
+    );
     if !settings.probes {
-        return format!("off, up-delay {up_delay}");
+        return format!("off, {waits}");
     }
     let (interval, multiplier) = (u64::from(settings.probe_interval.0), settings.probe_multiplier.0);
     let within = human::setting(interval * u64::from(multiplier));
     let every = human::setting(interval);
-    format!("every {every}, lost after {multiplier} ({within}), up-delay {up_delay}")
+    format!("every {every}, lost after {multiplier} ({within}), {waits}")
 }
 
 /// The stripe as asked for, then what it comes to.

@@ -78,9 +78,15 @@ fn the_inspector_is_told_in_the_words_of_the_options() {
         let text = bonds(&[bond], &PLAIN);
         text.lines().find(|line| line.starts_with("  probes")).unwrap_or_default().to_owned()
     };
-    assert_eq!(line(true, 50, 3, 100), "  probes    every 50 ms, lost after 3 (150 ms), up-delay 100 ms");
-    assert_eq!(line(true, 1500, 2, 60_000), "  probes    every 1500 ms, lost after 2 (3 s), up-delay 60 s");
-    assert_eq!(line(false, 50, 3, 0), "  probes    off, up-delay 0 ms");
+    assert_eq!(
+        line(true, 50, 3, 100),
+        "  probes    every 50 ms, lost after 3 (150 ms), up-delay 100 ms, hold-max 60 s"
+    );
+    assert_eq!(
+        line(true, 1500, 2, 60_000),
+        "  probes    every 1500 ms, lost after 2 (3 s), up-delay 60 s, hold-max 60 s"
+    );
+    assert_eq!(line(false, 50, 3, 0), "  probes    off, up-delay 0 ms, hold-max 60 s");
     assert!(line(true, u32::MAX, 255, u32::MAX).contains("lost after 255"));
 }
 
@@ -307,7 +313,7 @@ fn json_keys_are_never_renamed() {
         keys_of(&bond),
         "addresses arp_plus_state conflicts damping events events[].bond events[].kind events[].new \
 events[].object events[].old events[].reason events[].text events[].time_ms events[].took_us \
-health hook host_id latency mac members \
+health hold_max_ms hook host_id latency mac members \
 members[].elected members[].interface members[].live members[].mac members[].reason \
 members[].rx_bytes members[].rx_frames members[].segment members[].speed_mbit \
 members[].tx_bytes members[].tx_frames members[].weight_mbit moved moved[].address \

@@ -22,7 +22,7 @@ fn each_mistake_has_one_line_that_names_it() {
         (
             &["bond", "set", "bond0"],
             "bond set: missing: one of --policy, --stripe, --damping, --latency, --mtu, --probes, --probe-interval, \
-             --probe-multiplier, --up-delay, --address, --no-addresses",
+             --probe-multiplier, --up-delay, --hold-max, --address, --no-addresses",
             "linkbraid bond set --help",
         ),
         (&["member", "set", "b", "e"], "member set: missing: --weight", "linkbraid member set --help"),
