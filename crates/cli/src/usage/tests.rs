@@ -1,4 +1,4 @@
-use super::{object, refusal};
+use super::{Asked, refusal};
 use crate::args::Cli;
 use clap::Parser;
 
@@ -6,7 +6,7 @@ use clap::Parser;
 fn said(words: &[&str]) -> (String, String) {
     let line = std::iter::once("linkbraid").chain(words.iter().copied());
     let error = Cli::try_parse_from(line).expect_err("the command line is right");
-    let refusal = refusal(&error, &object(words.iter().map(|word| (*word).to_owned())));
+    let refusal = refusal(&error, &Asked::find(words.iter().map(|word| (*word).to_owned())));
     (refusal.to_string(), refusal.hint.expect("a usage error has a hint"))
 }
 
@@ -167,7 +167,7 @@ fn no_words_at_all() {
 
 #[test]
 fn the_object_is_found_between_options() {
-    let find = |line: &str| object(line.split(' ').map(str::to_owned));
+    let find = |line: &str| Asked::find(line.split(' ').map(str::to_owned)).object();
     assert_eq!(find("--json bond --socket /x add bond0"), "bond add");
     assert_eq!(find("--nonsense"), "linkbraid");
     assert_eq!(find("show -- bond"), "show");
