@@ -8,14 +8,15 @@ mod load;
 
 use crate::{
     DataPath,
-    error::{Error, Result},
+    error::Result,
     intf::{
         CLASSES_MAX, LB_CONFIG_LATENCY, LB_STAGE_APPLICATION, LB_STAGE_DRIVER, LB_STAGES, lb_config,
         lb_latency, lb_meter,
     },
+    map::Map,
 };
 use histogram::Histogram;
-use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle, Object};
+use libbpf_rs::{Link, Object};
 use std::time::Duration;
 
 const LATENCIES: &str = "lb_latencies";
@@ -75,7 +76,7 @@ pub enum CallHook {
 pub struct LatencyMeter {
     // Links go before their programs.
     links: Vec<Link>,
-    latencies: MapHandle,
+    latencies: Map,
     hook: CallHook,
     _object: Object,
 }
@@ -85,7 +86,7 @@ impl LatencyMeter {
     /// be in the bond's network namespace.
     ///
     /// # Errors
-    /// The kernel lacks what is needed ([`Error::NoMeter`]) or refuses.
+    /// The kernel lacks what is needed ([`Error::NoMeter`](crate::Error::NoMeter)) or refuses.
     pub fn start(path: &DataPath) -> Result<Self> {
         // A kernel without function entry hooks refuses, which is no news to anybody.
         let print = libbpf_rs::set_print(None);
@@ -102,8 +103,7 @@ impl LatencyMeter {
         let bond: lb_config = path.read("lb_bond", &0u32)?;
         let raw = lb_meter { net_cookie: load::net_cookie()?, bond_ifindex: bond.bond_ifindex, pad: 0 };
         let (object, links) = load::load(&raw, hook)?;
-        let map = object.maps().find(|map| map.name() == LATENCIES).ok_or(Error::Missing(LATENCIES))?;
-        let latencies = MapHandle::try_from(&map).map_err(Error::Load)?;
+        let latencies = Map::of(&object, LATENCIES)?;
         path.set_latency(true)?;
         Ok(Self { links, latencies, hook, _object: object })
     }
@@ -133,24 +133,17 @@ impl LatencyMeter {
     /// # Errors
     /// The kernel refuses.
     pub fn clear(&self, class: u8) -> Result<()> {
-        let failed = |cause| Error::Map { map: LATENCIES, cause };
-        let cpus = libbpf_rs::num_possible_cpus().map_err(Error::Load)?;
-        let zero = vec![vec![0; self.latencies.value_size() as usize]; cpus];
         for stage in [Stage::Application, Stage::Driver] {
             let row = u32::from(class) * LB_STAGES + stage as u32;
-            self.latencies.update_percpu(&row.to_ne_bytes(), &zero, MapFlags::ANY).map_err(failed)?;
+            self.latencies.clear_percpu::<lb_latency>(row)?;
         }
         Ok(())
     }
 
     fn histogram(&self, row: u32) -> Result<Histogram> {
-        let failed = |cause| Error::Map { map: LATENCIES, cause };
-        let cpus = self.latencies.lookup_percpu(&row.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
         let mut sum = Histogram::default();
-        for cpu in cpus.ok_or(Error::Missing(LATENCIES))? {
-            let row: lb_latency =
-                bytemuck::try_pod_read_unaligned(&cpu).map_err(|_| Error::Missing(LATENCIES))?;
-            sum.add(&row);
+        for cpu in self.latencies.read_percpu(row)? {
+            sum.add(&cpu);
         }
         Ok(sum)
     }

@@ -7,6 +7,7 @@ mod error;
 mod hook;
 mod intf;
 mod latency;
+mod map;
 mod reason;
 mod ring;
 mod short_cut;
@@ -22,7 +23,8 @@ pub use intf::{
     plain_plan,
 };
 pub use latency::{CallHook, Latency, LatencyMeter, Stage};
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, ProgramMut};
+use libbpf_rs::{MapType, Object, ObjectBuilder, ProgramMut};
+use map::Map;
 pub use reason::{REASONS, Reason, WAY_REASONS};
 pub use ring::ArpPlusRing;
 pub use short_cut::{Early, EarlyAt, ShortCut, WayCounts, WayEnds, WayIn, WayOut};
@@ -53,7 +55,7 @@ const HOLDER: &str = "lb_holder";
 /// The data path of one bond.
 pub struct DataPath {
     object: Object,
-    maps: HashMap<&'static str, MapHandle>,
+    maps: HashMap<&'static str, Map>,
     pins: PathBuf,
     choice: HookChoice,
     bond: Option<Attachment>,
@@ -110,13 +112,10 @@ impl DataPath {
         let object = load_patiently(pins, holder.is_some())?;
         let mut maps = HashMap::new();
         for name in MAPS {
-            let map = object.maps().find(|map| map.name() == OsStr::new(name)).ok_or(E::Missing(name))?;
-            maps.insert(*name, MapHandle::try_from(&map).map_err(E::Load)?);
+            maps.insert(*name, Map::of(&object, name)?);
         }
         if let Some(holder) = &holder {
-            let row =
-                maps[HOLDER].update(&0u32.to_ne_bytes(), &holder.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
-            row.map_err(|cause| E::Map { map: HOLDER, cause })?;
+            maps[HOLDER].write(&0u32, &holder.as_raw_fd())?;
         }
         let pins = pins.to_owned();
         let (bond, members) = (None, HashMap::new());
@@ -195,7 +194,7 @@ impl DataPath {
         detached.and(removed)
     }
 
-    fn map(&self, name: &'static str) -> Result<&MapHandle> {
+    fn map(&self, name: &'static str) -> Result<&Map> {
         self.maps.get(name).ok_or(E::Missing(name))
     }
 }

@@ -37,7 +37,7 @@ impl DataPath {
         let map = self.map("lb_arp_plus")?;
         let mut builder = RingBufferBuilder::new();
         builder
-            .add(map, move |record: &[u8]| {
+            .add(map.handle(), move |record: &[u8]| {
                 if let Some(frame) = parse(record) {
                     sink.borrow_mut().push_back(frame);
                 }

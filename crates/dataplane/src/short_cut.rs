@@ -10,10 +10,11 @@ use crate::{
     hook::{Attachment, BareLink, Hook, Side, remove_bare},
     intf::{lb_way_config, lb_way_counts, lb_way_in, lb_way_out},
     load_patiently_with,
+    map::Map,
     reason::WAY_REASONS,
 };
 use bytemuck::Pod;
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder};
+use libbpf_rs::{Object, ObjectBuilder};
 use std::{
     net::IpAddr,
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
@@ -100,7 +101,10 @@ impl WayCounts {
 pub struct ShortCut {
     // Links go before their programs.
     attached: Vec<Attachment>,
-    maps: [MapHandle; 4],
+    outward: Map,
+    inward: Map,
+    counts: Map,
+    reasons: Map,
     hook: Hook,
     object: Object,
     early: bool,
@@ -123,26 +127,21 @@ impl ShortCut {
             Err(_) if early => (with(false)?, false),
             loaded => (loaded?, early),
         };
-        let map = |name: &'static str| {
-            let map = object.maps().find(|map| map.name() == name).ok_or(Error::Missing(name))?;
-            MapHandle::try_from(&map).map_err(Error::Load)
-        };
-        map(HOLDER)?
-            .update(&0u32.to_ne_bytes(), &holder.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
-            .map_err(|cause| Error::Map { map: HOLDER, cause })?;
-        let maps = [map(OUT)?, map(IN)?, map(COUNTS)?, map(REASONS)?];
+        Map::of(&object, HOLDER)?.write(&0u32, &holder.as_raw_fd())?;
+        let (outward, inward) = (Map::of(&object, OUT)?, Map::of(&object, IN)?);
+        let (counts, reasons) = (Map::of(&object, COUNTS)?, Map::of(&object, REASONS)?);
         let attach = |name, ifindex, side, hook| {
             Attachment::bare(&crate::program(&object, name)?, ifindex, side, hook)
         };
         // What receives stays when this process is killed, as a filter does and a link does not: it drops all then, and nothing
         // comes to the device's own stack.
         let stays = HookChoice::Only(Hook::Clsact);
-        let inward = attach("lb_way_in", ends.vxlan, Side::Ingress, stays)?;
-        let outward = attach("lb_way_out", ends.tap, Side::Egress, choice)?;
-        let hook = outward.hook();
-        let attached = vec![outward, inward];
+        let receives = attach("lb_way_in", ends.vxlan, Side::Ingress, stays)?;
+        let sends = attach("lb_way_out", ends.tap, Side::Egress, choice)?;
+        let hook = sends.hook();
+        let attached = vec![sends, receives];
         let early = early && hook == Hook::Tcx;
-        Ok(Self { attached, maps, hook, object, early, _holder: holder })
+        Ok(Self { attached, outward, inward, counts, reasons, hook, object, early, _holder: holder })
     }
 
     /// What takes frames early, as `bpf/early.bpf.h` says, once it is attached somewhere; none where that cannot be: on the
@@ -177,7 +176,7 @@ impl ShortCut {
             room: way.room,
             frame: way.frame,
         });
-        self.set(0, OUT, node, raw)
+        set(&self.outward, node, raw)
     }
 
     /// Opens or closes the way from a peer.
@@ -190,19 +189,7 @@ impl ShortCut {
             network: way.tag.0,
             group: way.tag.1.into(),
         });
-        self.set(1, IN, node, raw)
-    }
-
-    fn set<V: Pod>(&self, at: usize, map: &'static str, node: u16, row: Option<V>) -> Result<()> {
-        let key = u32::from(node).to_ne_bytes();
-        let done = match row {
-            Some(row) => self.maps[at].update(&key, bytemuck::bytes_of(&row), MapFlags::ANY),
-            None => match self.maps[at].delete(&key) {
-                Err(cause) if cause.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
-                done => done,
-            },
-        };
-        done.map_err(|cause| Error::Map { map, cause })
+        set(&self.inward, node, raw)
     }
 
     /// What went to a peer and came from it.
@@ -210,7 +197,7 @@ impl ShortCut {
     /// # Errors
     /// The kernel refuses.
     pub fn counts(&self, node: u16) -> Result<WayCounts> {
-        let cpus: Vec<lb_way_counts> = self.row(2, COUNTS, node.into())?;
+        let cpus: Vec<lb_way_counts> = self.counts.read_percpu(node.into())?;
         Ok(cpus.iter().fold(WayCounts::default(), |sum, cpu| {
             let lb_way_counts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = *cpu;
             sum.and(WayCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes })
@@ -224,20 +211,9 @@ impl ShortCut {
     pub fn reasons(&self) -> Result<[u64; WAY_REASONS.len()]> {
         let mut all = [0; WAY_REASONS.len()];
         for (number, count) in (0..).zip(&mut all) {
-            *count = self.row::<u64>(3, REASONS, number)?.iter().sum();
+            *count = self.reasons.read_percpu::<u64>(number)?.iter().sum();
         }
         Ok(all)
-    }
-
-    fn row<V: Pod>(&self, at: usize, map: &'static str, key: u32) -> Result<Vec<V>> {
-        let failed = |cause| Error::Map { map, cause };
-        let cpus = self.maps[at].lookup_percpu(&key.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
-        let cpus = cpus.ok_or(Error::Missing(map))?;
-        let read = |bytes: &Vec<u8>| {
-            let bytes = bytes.get(..size_of::<V>())?;
-            bytemuck::try_pod_read_unaligned(bytes).ok()
-        };
-        cpus.iter().map(|bytes| read(bytes).ok_or(Error::Missing(map))).collect()
     }
 
     /// Takes off the filter that a daemon which was killed left on an interface, if it did.
@@ -276,6 +252,14 @@ impl Drop for ShortCut {
             // An interface that is gone took its program along, and what stays there lets everything pass.
             let _ = attached.detach();
         }
+    }
+}
+
+fn set<V: Pod>(map: &Map, node: u16, row: Option<V>) -> Result<()> {
+    let key = u32::from(node);
+    match row {
+        Some(row) => map.write(&key, &row),
+        None => map.delete(&key),
     }
 }
 

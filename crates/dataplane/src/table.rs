@@ -11,7 +11,6 @@ use crate::{
     reason::{REASONS, Reason},
 };
 use bytemuck::Zeroable as _;
-use libbpf_rs::{MapCore, MapFlags};
 use std::time::Duration;
 
 /// How frames spread over the lanes of a plan.
@@ -231,30 +230,21 @@ impl DataPath {
     /// The kernel refuses.
     pub fn lane_counts(&self, number: u32) -> Result<Vec<Count>> {
         let plan: lb_plan = self.read("lb_plans", &number)?;
-        let cpus: Vec<lb_lane_counts> = self.read_percpu("lb_lane_counters", number)?;
+        let cpus: Vec<lb_lane_counts> = self.map("lb_lane_counters")?.read_percpu(number)?;
         let now = cpus.iter().filter(|cpu| cpu.generation == plan.generation);
         Ok((0..plan.n_lanes as usize).map(|i| total(now.clone().map(|cpu| cpu.lanes[i]))).collect())
     }
 
-    /// All rows of a map keyed by MAC, by MAC. Rows that come or go meanwhile may be missing: the kernel begins anew where
-    /// the row it stands at goes, so the walk has an end of its own.
+    /// All rows of a map keyed by MAC, by MAC.
     fn mac_rows<V: bytemuck::Pod>(&self, name: &'static str) -> Result<Vec<([u8; 6], V)>> {
-        let map = self.map(name)?;
-        let mut rows = Vec::new();
-        for key in map.keys().take(map.max_entries() as usize) {
-            let row = map.lookup(&key, MapFlags::ANY).map_err(|cause| Error::Map { map: name, cause })?;
-            let Some(row) = row else { continue };
-            let key: lb_mac_key = bytemuck::try_pod_read_unaligned(&key).map_err(|_| Error::Missing(name))?;
-            let row = bytemuck::try_pod_read_unaligned(&row).map_err(|_| Error::Missing(name))?;
-            rows.push((key.mac, row));
-        }
-        rows.sort_unstable_by_key(|row| row.0);
-        rows.dedup_by_key(|row| row.0);
-        Ok(rows)
+        let mut rows = self.map(name)?.rows::<lb_mac_key, V>()?;
+        rows.sort_unstable_by_key(|row| row.0.mac);
+        rows.dedup_by_key(|row| row.0.mac);
+        Ok(rows.into_iter().map(|(key, row)| (key.mac, row)).collect())
     }
 
     fn sum(&self, map: &'static str, key: u32) -> Result<Count> {
-        Ok(total(self.read_percpu::<lb_count>(map, key)?.into_iter()))
+        Ok(total(self.map(map)?.read_percpu::<lb_count>(key)?.into_iter()))
     }
 
     pub(crate) fn write<K: bytemuck::Pod, V: bytemuck::Pod>(
@@ -263,35 +253,15 @@ impl DataPath {
         key: &K,
         value: &V,
     ) -> Result<()> {
-        self.map(map)?
-            .update(bytemuck::bytes_of(key), bytemuck::bytes_of(value), MapFlags::ANY)
-            .map_err(|cause| Error::Map { map, cause })
+        self.map(map)?.write(key, value)
     }
 
     pub(crate) fn read<K: bytemuck::Pod, V: bytemuck::Pod>(&self, map: &'static str, key: &K) -> Result<V> {
-        let failed = |cause| Error::Map { map, cause };
-        let bytes = self.map(map)?.lookup(bytemuck::bytes_of(key), MapFlags::ANY).map_err(failed)?;
-        let bytes = bytes.ok_or(Error::Missing(map))?;
-        bytemuck::try_pod_read_unaligned(&bytes).map_err(|_| Error::Missing(map))
-    }
-
-    fn read_percpu<V: bytemuck::Pod>(&self, map: &'static str, key: u32) -> Result<Vec<V>> {
-        let failed = |cause| Error::Map { map, cause };
-        let cpus = self.map(map)?.lookup_percpu(&key.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
-        let cpus = cpus.ok_or(Error::Missing(map))?;
-        cpus.iter()
-            .map(|bytes| {
-                let bytes = bytes.get(..size_of::<V>()).ok_or(Error::Missing(map))?;
-                bytemuck::try_pod_read_unaligned(bytes).map_err(|_| Error::Missing(map))
-            })
-            .collect()
+        self.map(map)?.read(key)
     }
 
     fn delete<K: bytemuck::Pod>(&self, map: &'static str, key: &K) -> Result<()> {
-        match self.map(map)?.delete(bytemuck::bytes_of(key)) {
-            Err(cause) if cause.kind() != libbpf_rs::ErrorKind::NotFound => Err(Error::Map { map, cause }),
-            _ => Ok(()),
-        }
+        self.map(map)?.delete(key)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Count, within};
 use crate::{
     DataPath,
-    error::{Error, Result},
+    error::Result,
     intf::{
         CLASSES_MAX, LB_CONFIG_SECOND_RULES, LB_RULE_CGROUP, LB_RULE_DSCP, LB_RULE_ETHERTYPE, LB_RULE_HOST,
         LB_RULE_MARK, LB_RULE_PORT, LB_RULE_PRIORITY, MEMBERS_MAX, PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX,
@@ -11,7 +11,6 @@ use crate::{
     },
 };
 use bytemuck::Zeroable as _;
-use libbpf_rs::{MapCore as _, MapFlags};
 use std::{net::IpAddr, ops::RangeInclusive};
 
 /// The greatest DSCP.
@@ -70,14 +69,14 @@ impl DataPath {
         if old.iter().map(|row| &row.0).eq(&rows) {
             return Ok(());
         }
+        let counters = self.map("lb_rule_counters")?;
         config.flags ^= LB_CONFIG_SECOND_RULES;
         for (row, rule) in (first_row(&config)..).zip(&rows) {
             let before = old.iter().position(|old| old.0 == *rule).map(|at| old.remove(at).1);
-            let counts: Vec<lb_count> = match before {
-                Some(before) => self.read_percpu("lb_rule_counters", before)?,
-                None => vec![lb_count::zeroed(); libbpf_rs::num_possible_cpus().map_err(Error::Load)?],
-            };
-            self.write_percpu("lb_rule_counters", row, &counts)?;
+            match before {
+                Some(before) => counters.write_percpu(row, &counters.read_percpu::<lb_count>(before)?)?,
+                None => counters.clear_percpu::<lb_count>(row)?,
+            }
             self.write("lb_rules", &row, rule)?;
         }
         // Both fields are read by one frame at different times; it may see too many rules of a set, which are old ones, or
@@ -111,8 +110,7 @@ impl DataPath {
     /// The kernel refuses, or there is no such class.
     pub fn clear_class_counts(&self, class: u8) -> Result<()> {
         within("class", class.into(), CLASSES_MAX as u64 - 1)?;
-        let zero = vec![lb_count::zeroed(); libbpf_rs::num_possible_cpus().map_err(Error::Load)?];
-        self.write_percpu("lb_class_counters", class.into(), &zero)
+        self.map("lb_class_counters")?.clear_percpu::<lb_count>(class.into())
     }
 
     /// Writes a class: its own members, a bit a slot, and whether others borrow them. If they do, what the class sends
@@ -156,13 +154,6 @@ impl DataPath {
             all.extend(numbers.map(|(class, number)| (base, class, u32::from(number))));
         }
         Ok(all)
-    }
-
-    fn write_percpu<V: bytemuck::Pod>(&self, map: &'static str, key: u32, cpus: &[V]) -> Result<()> {
-        let cpus: Vec<Vec<u8>> = cpus.iter().map(|cpu| bytemuck::bytes_of(cpu).to_vec()).collect();
-        self.map(map)?
-            .update_percpu(&key.to_ne_bytes(), &cpus, MapFlags::ANY)
-            .map_err(|cause| Error::Map { map, cause })
     }
 }
 

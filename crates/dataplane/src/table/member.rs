@@ -3,11 +3,10 @@
 use super::{Member, MemberCounts, key, total, within};
 use crate::{
     DataPath,
-    error::{Error, Result},
+    error::Result,
     intf::{LB_NEAR_INTERFACES, MEMBERS_MAX, lb_member, lb_member_counts},
 };
 use bytemuck::Zeroable as _;
-use libbpf_rs::{MapCore as _, MapFlags};
 
 impl DataPath {
     /// Writes a member, or frees its slot.
@@ -60,7 +59,7 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn member_counts(&self, slot: u8) -> Result<MemberCounts> {
-        let cpus: Vec<lb_member_counts> = self.read_percpu("lb_member_counters", u32::from(slot))?;
+        let cpus: Vec<lb_member_counts> = self.map("lb_member_counters")?.read_percpu(slot.into())?;
         Ok(MemberCounts { tx: total(cpus.iter().map(|c| c.tx)), rx: total(cpus.iter().map(|c| c.rx)) })
     }
 
@@ -69,13 +68,7 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn clear_member_counts(&self, slot: u8) -> Result<()> {
-        let map = self.map("lb_member_counters")?;
-        let zero = vec![
-            vec![0u8; size_of::<lb_member_counts>()];
-            libbpf_rs::num_possible_cpus().map_err(Error::Load)?
-        ];
-        map.update_percpu(&u32::from(slot).to_ne_bytes(), &zero, MapFlags::ANY)
-            .map_err(|cause| Error::Map { map: "lb_member_counters", cause })
+        self.map("lb_member_counters")?.clear_percpu::<lb_member_counts>(slot.into())
     }
 
     /// Tells the way in the slot of an interface without a hash, if its index is small enough.
