@@ -10,7 +10,7 @@ use serde_json::Value;
 const PLAIN: Style = Style { colour: false, width: None };
 
 fn bonds(records: &[BondRecord], style: &Style) -> String {
-    super::bonds(records, style, &Clock::fixed(samples::NOON_MS, |_| 0))
+    super::bonds(records, style, &Clock::fixed(samples::NOON_MS, jiff::tz::TimeZone::UTC))
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn json_is_one_array_that_reads_back() {
 
 #[test]
 fn fabrics_tell_their_nodes_and_why_one_is_not_up() {
-    let clock = Clock::fixed(samples::NOON_MS, |_| 0);
+    let clock = Clock::fixed(samples::NOON_MS, jiff::tz::TimeZone::UTC);
     let text = super::fabrics(&[samples::fabric()], &PLAIN, &clock);
     assert_eq!(text, include_str!("tests/golden/fabrics.txt"));
     assert!(text.lines().skip(1).all(|line| line.chars().count() <= 80), "{text}");
@@ -372,7 +372,7 @@ fn fabrics_tell_their_nodes_and_why_one_is_not_up() {
 
 #[test]
 fn a_fabric_tells_whether_frames_go_by_vxlan_and_why_not() {
-    let clock = Clock::fixed(samples::NOON_MS, |_| 0);
+    let clock = Clock::fixed(samples::NOON_MS, jiff::tz::TimeZone::UTC);
     let mut fabric = samples::fabric();
     let way = |taken, reason: &str| FabricPeerVxlanRecord {
         taken,

@@ -5,7 +5,7 @@ use linkbraid_api::{EventKind, EventRecord};
 const PLAIN: Style = Style { colour: false, width: None };
 
 fn clock() -> Clock {
-    Clock::fixed(samples::NOON_MS, |_| 0)
+    Clock::fixed(samples::NOON_MS, jiff::tz::TimeZone::UTC)
 }
 
 fn line(record: &EventRecord) -> String {
@@ -37,7 +37,7 @@ fn what_happened_on_another_day_is_dated() {
     let mut bond = samples::bond();
     bond.events = samples::events();
     bond.events.truncate(5);
-    let later = Clock::fixed(samples::NOON_MS + 86_400_000, |_| 0);
+    let later = Clock::fixed(samples::NOON_MS + 86_400_000, jiff::tz::TimeZone::UTC);
     let text = bonds(&[bond], &PLAIN, &later);
     assert!(text.contains("\n  2026-11-20 12:00:01.234  member eth1 "), "{text}");
     for line in text.lines() {
