@@ -98,6 +98,9 @@ pub struct BondRecord {
     pub peers: u32,
     /// The members, in order.
     pub members: Vec<MemberRecord>,
+    /// Members whose interfaces are gone; each joins again when it is back.
+    #[serde(default)]
+    pub absent: Vec<String>,
     /// Addresses and routes that came from a member and go back to it.
     pub moved: Vec<AddressMove>,
     /// Conflicts seen: another host claims our address or MAC. One sentence each.

@@ -180,7 +180,7 @@ fn a_bond_tells_its_settings_under_the_names_of_the_options() {
         r#"{"name":"bond0","health":"ok","reason":"","mac":"02:00:00:00:00:01","mtu":1500,"addresses":[],"#,
         r#""policy":"spread","stripe":"auto","damping":true,"latency":false,"probes":true,"#,
         r#""probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"hold_max_ms":60000,"stripe_bytes":4400,"hook":"tcx","#,
-        r#""host_id":"","arp_plus_state":"S1","peers":0,"members":[],"moved":[],"conflicts":[],"events":[]}"#
+        r#""host_id":"","arp_plus_state":"S1","peers":0,"members":[],"absent":[],"moved":[],"conflicts":[],"events":[]}"#
     );
     let bond: BondRecord = serde_json::from_str(text).unwrap();
     assert_eq!(line(&bond), text);

@@ -1,6 +1,12 @@
 //! What a daemon finds at its start: bonds of an earlier one, whole or half made.
 
-use crate::{bond::Bond, error::About as _, member, setup, state::SavedBond, world::World};
+use crate::{
+    bond::Bond,
+    error::About as _,
+    member, setup,
+    state::{SavedAbsent, SavedBond, SavedMember},
+    world::World,
+};
 use linkbraid_api::Error;
 use linkbraid_link::LinkInfo;
 
@@ -81,7 +87,13 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
                 continue;
             }
             Ok(found) => format!("somebody else took '{}'", found.name),
-            Err(error) => format!("a member is gone: {error}"),
+            Err(error) => {
+                let is_it = |member: &&SavedMember| member.before.link.index == index;
+                let gone = saved.members.iter().find(is_it);
+                let gone = gone.map(|member| SavedAbsent::of(member, &member.before.link.name));
+                saved.absent.extend(gone);
+                format!("a member is gone, and joins again when it is back: {error}")
+            }
         };
         tracing::warn!(bond = %name, "{why}");
         if let Err(error) = linkbraid_dataplane::remove_member_pin(&saved.pins, index) {

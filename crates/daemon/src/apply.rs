@@ -84,6 +84,13 @@ impl Applies {
         }
     }
 
+    /// A user asks for something.
+    pub(crate) fn heed(&mut self, request: &Request) {
+        if let Some(start) = &mut self.start {
+            start.heed(request);
+        }
+    }
+
     /// An interface is there.
     pub(crate) fn link_came(&mut self, name: &str, now: Time) {
         if let Some(start) = &mut self.start {

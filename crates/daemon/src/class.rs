@@ -21,10 +21,12 @@ pub(crate) use check::of_bond_add;
 pub(crate) use rules::{Written, class_group};
 
 /// The classes of a bond, in the order in which their rules are tried, and the class of each member, by index.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Classes {
     pub list: Vec<SavedClass>,
     pub members: BTreeMap<u32, u8>,
+    /// The same of members that are to come back, by name.
+    pub absent: BTreeMap<String, u8>,
 }
 
 impl Classes {
@@ -32,16 +34,20 @@ impl Classes {
         Self {
             list: bond.saved.classes.clone(),
             members: bond.members.iter().map(|member| (member.ifindex, member.class)).collect(),
+            absent: bond.saved.absent.iter().map(|absent| (absent.name.clone(), absent.class)).collect(),
         }
+    }
+
+    /// Takes all members from a class.
+    fn release(&mut self, number: u8) {
+        let all = self.members.values_mut().chain(self.absent.values_mut());
+        all.filter(|of| **of == number).for_each(|of| *of = 0);
     }
 
     /// Gives the members named, and no others, to a class.
     fn give(&mut self, bond: &Bond, class: &SavedClass, names: &[String], what: &str) -> Result<(), Error> {
-        for (_, of) in self.members.iter_mut().filter(|(_, of)| **of == class.number) {
-            *of = 0;
-        }
+        self.release(class.number);
         for (i, name) in names.iter().enumerate() {
-            let member = find(bond, name)?;
             let refuse = |cause: String, hint: String| {
                 Err(Error::new(&bond.saved.name, format!("{what}: member '{name}'"), cause).hint(hint))
             };
@@ -49,7 +55,10 @@ impl Classes {
                 let hint = format!("linkbraid class show {}", bond.saved.name);
                 return refuse("it is named twice".into(), hint);
             }
-            let of = self.members.entry(member.ifindex).or_default();
+            let of = match self.absent.get_mut(name).filter(|_| bond.member(name).is_none()) {
+                Some(of) => of,
+                None => self.members.entry(find(bond, name)?.ifindex).or_default(),
+            };
             if let Some(other) = self.list.iter().find(|other| other.number == *of && *of != 0) {
                 let cause = format!("it is in class '{}' already", other.name);
                 return refuse(
@@ -121,9 +130,7 @@ pub(crate) async fn delete(world: &mut World, del: ClassDel) -> Result<Vec<Strin
             return Err(no_class(bond, &del.name));
         };
         let gone = classes.list.remove(at);
-        for of in classes.members.values_mut().filter(|of| **of == gone.number) {
-            *of = 0;
-        }
+        classes.release(gone.number);
         Ok((classes, format!("cannot remove class '{}'", del.name)))
     })
     .await
@@ -178,6 +185,9 @@ pub(crate) async fn apply(world: &mut World, bond: &mut Bond, classes: &Classes)
     for saved in &mut bond.saved.members {
         saved.class = classes.members.get(&saved.before.link.index).copied().unwrap_or(0);
     }
+    for absent in &mut bond.saved.absent {
+        absent.class = classes.absent.get(&absent.name).copied().unwrap_or(0);
+    }
     bond.make_groups();
     // Rules before plans: what is of a class without a plan goes where the rest goes, and no plan outlives its rules.
     let rules = bond.write_rules();
@@ -214,7 +224,7 @@ fn tell(bond: &mut Bond, old: &Classes, new: &Classes) {
 
 /// What the user should know of the classes that a bond comes with.
 pub(crate) fn first_warnings(bond: &Bond) -> Vec<String> {
-    check::warnings(bond, &Classes::of(bond), &Classes { list: Vec::new(), members: BTreeMap::new() })
+    check::warnings(bond, &Classes::of(bond), &Classes::default())
 }
 
 pub(crate) fn no_class(bond: &Bond, name: &str) -> Error {

@@ -79,7 +79,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     fabric::adopt_all(&mut control.world, &mut news).await;
     adopt::all(&mut control.world).await;
     control.inherit_until = Some(control.world.clock.now() + INHERIT);
-    control.operations.at_start(&control.world, options.config.as_deref());
+    control.operations.at_start(&control.world, options.config.as_deref()).await;
     let mut ready = false;
     let served = server.serve(calls, control.world.feed.clone());
     tokio::pin!(served);
@@ -106,7 +106,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             Some(call) = requests.recv() => match call.is_gone() {
                 // It was given up while the loop was busy, and may have been replaced by another one since.
                 true => tracing::debug!(request = ?call.request, "the client has gone, not carried out"),
-                false => operations.begin(world, call.request, call.pid, call.answer).await,
+                false => operations.ask(world, call.request, call.pid, call.answer).await,
             },
             Some(done) = news.recv() => fabric::done(world, done).await,
             () = tokio::time::sleep_until(wake) => {

@@ -1,6 +1,6 @@
 //! What follows from what the kernel tells of interfaces and addresses.
 
-use crate::{bond::Bond, fabric, member, request::Operations, setup, world::World};
+use crate::{bond::Bond, fabric, member, rejoin, request::Operations, setup, world::World};
 use linkbraid_link::{LinkEvent, PortFlags};
 
 /// Something changed.
@@ -19,7 +19,7 @@ pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, e
 }
 
 async fn link_changed(world: &mut World, operations: &mut Operations, link: &linkbraid_link::LinkInfo) {
-    operations.link_came(&link.name, world.clock.now());
+    operations.link_came(world, link);
     fabric::link_changed(world, link.index).await;
     let clock = world.clock;
     // What an event says may be over: it waited while the loop did something else.
@@ -75,8 +75,11 @@ async fn link_gone(world: &mut World, index: u32) {
     let Some(name) = bond_of(world, index) else { return };
     let Some(mut bond) = world.bonds.remove(&name) else { return };
     let gone = bond.members.iter().find(|member| member.ifindex == index).map(|m| m.name.clone());
-    let text = "deleted, or moved to another network namespace, by somebody else";
-    bond.history.member(&gone.unwrap_or_default(), "gone", text);
+    let gone = gone.unwrap_or_default();
+    let text =
+        "deleted, or moved to another network namespace, by somebody else; it joins again when it is back";
+    bond.history.member(&gone, "gone", text);
+    rejoin::lost(&mut bond, &gone, index);
     bond.members.retain(|member| member.ifindex != index);
     member::disinherit(&mut bond.saved, index);
     if let Err(error) = bond.path.detach_member(index) {

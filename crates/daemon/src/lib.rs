@@ -25,6 +25,7 @@ mod member;
 mod pending;
 mod plain;
 mod record;
+mod rejoin;
 mod request;
 mod server;
 mod setup;

@@ -200,6 +200,10 @@ pub(crate) async fn admit(world: &mut World, name: &str, ifindex: u32) -> Result
     }
     for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
         member.joining = false;
+        // It is there again, or for the first time; a file that wanted it once still does.
+        let name = &member.before.link.name;
+        member.applied |= bond.saved.absent.iter().any(|absent| absent.applied && absent.name == *name);
+        bond.saved.absent.retain(|absent| absent.name != *name);
         // Not before: a member that is withdrawn would leave behind a class that is blocked for want of members.
         for own in bond.saved.classes.iter_mut().filter(|own| own.number == member.class) {
             own.has_members = true;
@@ -255,6 +259,13 @@ pub(crate) async fn set(world: &mut World, set: &MemberSet) -> Result<Vec<String
 }
 
 async fn reweigh(world: &mut World, bond: &mut Bond, set: &MemberSet) -> Result<(), Error> {
+    let absent = bond.saved.absent.iter_mut().find(|absent| absent.name == set.interface);
+    if let Some(absent) = absent {
+        absent.settings = absent.settings.with(&set.options);
+        if bond.member(&set.interface).is_none() {
+            return world.state.write(&bond.saved);
+        }
+    }
     let slot = find(bond, &set.interface)?.slot;
     for saved in bond.saved.members.iter_mut().filter(|saved| saved.slot == slot) {
         saved.settings = saved.settings.with(&set.options);

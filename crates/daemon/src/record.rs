@@ -42,10 +42,12 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
     let used = slots_to_peers(bond);
     let reasons = bond.members.iter().map(|member| (member, reason(bond, member, &used)));
     let mut idle = reasons.filter(|(_, reason)| !reason.is_empty());
-    let (health, why) = match idle.next() {
-        None => (Health::Ok, String::new()),
-        Some(_) if live == 0 => (Health::Down, "no member carries traffic".to_owned()),
-        Some((member, reason)) => (Health::Degraded, format!("'{}': {reason}", member.name)),
+    let absent = bond.absent().map(|absent| absent.name.clone()).collect::<Vec<_>>();
+    let (health, why) = match (idle.next(), absent.first()) {
+        (None, None) => (Health::Ok, String::new()),
+        _ if live == 0 => (Health::Down, "no member carries traffic".to_owned()),
+        (Some((member, reason)), _) => (Health::Degraded, format!("'{}': {reason}", member.name)),
+        (None, Some(name)) => (Health::Degraded, format!("'{name}': its interface is gone")),
     };
     let saved = &bond.saved;
     Ok(BondRecord {
@@ -66,6 +68,7 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
             .iter()
             .map(|member| one_member(bond, member, &used))
             .collect::<Result<_, _>>()?,
+        absent,
         moved: saved
             .members
             .iter()

@@ -8,10 +8,13 @@ use crate::{
     fabric::{self, Fabric},
     member,
     pending::{self, Outcome},
-    record, setup,
+    record,
+    rejoin::Rejoins,
+    setup,
     world::World,
 };
 use linkbraid_api::{BondSet, Error, Records, Reply, Request};
+use linkbraid_link::LinkInfo;
 use linkbraid_proto::Time;
 use std::path::Path;
 use tokio::sync::oneshot;
@@ -21,11 +24,13 @@ use tokio::sync::oneshot;
 pub(crate) struct Operations {
     pending: pending::Queue,
     applies: Applies,
+    rejoins: Rejoins,
 }
 
 impl Operations {
-    /// Begins with the file that the daemon was started with.
-    pub(crate) fn at_start(&mut self, world: &World, path: Option<&Path>) {
+    /// Begins with members that came back while no daemon ran, and with the file that the daemon was started with.
+    pub(crate) async fn at_start(&mut self, world: &World, path: Option<&Path>) {
+        self.rejoins.look(world).await;
         apply::at_start(&mut self.applies, world, path);
     }
 
@@ -36,17 +41,22 @@ impl Operations {
 
     /// When there is something to do next.
     pub(crate) fn wake(&self, now: Time) -> Option<Time> {
-        [self.pending.wake(now), self.applies.wake(now)].into_iter().flatten().min()
+        [self.pending.wake(now), self.rejoins.wake(), self.applies.wake(now)].into_iter().flatten().min()
     }
 
     /// An interface is there.
-    pub(crate) fn link_came(&mut self, name: &str, now: Time) {
-        self.applies.link_came(name, now);
+    pub(crate) fn link_came(&mut self, world: &World, link: &LinkInfo) {
+        self.rejoins.link_came(world, link);
+        self.applies.link_came(&link.name, world.clock.now());
     }
 
     /// Takes one step of each that is under way.
     pub(crate) async fn advance(&mut self, world: &mut World) {
         pending::advance(&mut self.pending, world).await;
+        // Before the file, which may want the same.
+        if let Some((request, answer)) = self.rejoins.next(world).await {
+            self.begin(world, request, None, answer).await;
+        }
         if let Some((request, answer)) = self.applies.next(world).await {
             self.begin(world, request, None, answer).await;
             // Most are answered at once, and then nothing else wakes the loop.
@@ -54,8 +64,20 @@ impl Operations {
         }
     }
 
+    /// Carries out what a user asks for.
+    pub(crate) async fn ask(
+        &mut self,
+        world: &mut World,
+        request: Request,
+        pid: Option<i32>,
+        answer: oneshot::Sender<Reply>,
+    ) {
+        self.applies.heed(&request);
+        self.begin(world, request, pid, answer).await;
+    }
+
     /// Carries a request out, and answers at once or when that is done.
-    pub(crate) async fn begin(
+    async fn begin(
         &mut self,
         world: &mut World,
         request: Request,
@@ -71,7 +93,7 @@ impl Operations {
             Request::FabricDel(request) => fabric::delete(world, &request.name).await,
             Request::MemberAdd(request) => member::add(world, request).await.map(Outcome::Waits),
             Request::MemberSet(request) => member::set(world, &request).await.map(Outcome::Done),
-            Request::MemberDel(request) => member::delete(world, &request).await.map(Outcome::Waits),
+            Request::MemberDel(request) => member::delete(world, &request).await,
             Request::ClassAdd(request) => class::add(world, request).await.map(Outcome::Done),
             Request::ClassSet(request) => class::set(world, request).await.map(Outcome::Done),
             Request::ClassDel(request) => class::delete(world, request).await.map(Outcome::Done),

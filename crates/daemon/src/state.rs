@@ -5,7 +5,7 @@
 
 use crate::error::About as _;
 use linkbraid_api::{BondSettings, ClassSettings, Error, MemberSettings, Rule};
-use linkbraid_link::Saved;
+use linkbraid_link::{Route, Saved};
 use linkbraid_proto::inspector::Timing;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -35,6 +35,9 @@ pub(crate) struct SavedBond {
     pub pins: PathBuf,
     /// Its members, in order.
     pub members: Vec<SavedMember>,
+    /// Members that are to come back: their interfaces are gone.
+    #[serde(default)]
+    pub absent: Vec<SavedAbsent>,
     /// Its classes, in the order in which their rules are tried.
     #[serde(default)]
     pub classes: Vec<SavedClass>,
@@ -97,6 +100,33 @@ pub(crate) struct SavedMember {
     pub applied: bool,
     /// What it was like before it joined.
     pub before: Saved,
+}
+
+/// A member whose interface is gone, as it is to be when it is back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SavedAbsent {
+    pub name: String,
+    #[serde(flatten)]
+    pub settings: MemberSettings,
+    /// The number of its class; 0 for none.
+    pub class: u8,
+    /// Its default route and its addresses moved to the bond when it was added.
+    pub move_address: bool,
+    /// Whether a configuration file added it.
+    pub applied: bool,
+}
+
+impl SavedAbsent {
+    /// A member that is gone, by the name that it had at last.
+    pub(crate) fn of(member: &SavedMember, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            settings: member.settings,
+            class: member.class,
+            move_address: member.before.routes.iter().any(Route::is_default),
+            applied: member.applied,
+        }
+    }
 }
 
 impl SavedMember {
@@ -217,6 +247,7 @@ mod tests {
             boot_id: super::boot_id(),
             pins: "/nowhere".into(),
             members: Vec::new(),
+            absent: Vec::new(),
             classes: Vec::new(),
             applied: false,
             applied_addresses: Vec::new(),

@@ -46,6 +46,9 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
             out.push_str(&format!("  moved     {} from {}\n", addresses.join(", "), member.interface));
         }
     }
+    for member in &record.absent {
+        out.push_str(&format!("  absent    {member}, joins again when it is back\n"));
+    }
     out + "\n" + &members(record) + &lately(&record.events, style, clock)
 }
 
@@ -59,13 +62,14 @@ fn headline(record: &BondRecord, style: &Style) -> String {
     // One that is ready and has no proven lane carries none either, and has its reason.
     let carries = |member: &&MemberRecord| member.live && member.reason.is_empty();
     let live = record.members.iter().filter(carries).count();
+    let all = record.members.len() + record.absent.len();
     let reason = if record.reason.is_empty() { String::new() } else { format!(": {}", record.reason) };
     format!(
         "{}: {}, {live} of {} carr{} traffic, {}{reason}\n",
         record.name,
         style.paint(tone, word),
-        human::count(record.members.len(), "member"),
-        if record.members.len() == 1 { "ies" } else { "y" },
+        human::count(all, "member"),
+        if all == 1 { "ies" } else { "y" },
         human::count(record.peers as usize, "peer"),
     )
 }

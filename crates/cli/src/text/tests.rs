@@ -38,7 +38,15 @@ fn show_says_what_is_wrong_in_its_first_line() {
     let below = text.lines().skip_while(|line| !line.starts_with("  eth2 ")).nth(1);
     assert_eq!(below, Some("          no carrier"), "{text}");
 
+    bond.health = Health::Degraded;
+    bond.members.remove(1);
+    bond.absent = vec!["eth2".into()];
+    let text = bonds(&[bond.clone()], &PLAIN);
+    assert!(text.starts_with("bond0: degraded, 3 of 4 members carry traffic, 1 peer: "), "{text}");
+    assert!(text.contains("\n  absent    eth2, joins again when it is back\n"), "{text}");
+
     bond.health = Health::Down;
+    bond.absent.clear();
     bond.members.truncate(1);
     bond.members[0].live = false;
     assert!(bonds(&[bond], &PLAIN).starts_with("bond0: down, 0 of 1 member carries traffic, 1 peer: "));
@@ -311,7 +319,7 @@ fn json_keys_are_never_renamed() {
     bond.events = samples::events();
     assert_eq!(
         keys_of(&bond),
-        "addresses arp_plus_state conflicts damping events events[].bond events[].kind events[].new \
+        "absent addresses arp_plus_state conflicts damping events events[].bond events[].kind events[].new \
 events[].object events[].old events[].reason events[].text events[].time_ms events[].took_us \
 health hold_max_ms hook host_id latency mac members \
 members[].elected members[].interface members[].live members[].mac members[].reason \

@@ -82,8 +82,15 @@ fn of_bond(bond: &Bond) -> BondConfig {
         rules: class.rules.clone(),
         settings: class.settings,
     };
+    // What is to come back has its place.
+    let absent = bond.absent().map(|absent| MemberConfig {
+        interface: absent.name.clone(),
+        settings: absent.settings,
+        class: bond.class_name(absent.class),
+        force: true,
+    });
     BondConfig {
-        members: bond.members.iter().filter(|member| !member.leaving).map(member).collect(),
+        members: bond.members.iter().filter(|member| !member.leaving).map(member).chain(absent).collect(),
         addresses: addresses(bond),
         settings: BondSettings { latency: bond.latency.is_some(), ..saved.settings },
         mtu: Some(saved.mtu),
@@ -107,7 +114,10 @@ fn made_of(bond: &Bond) -> MadeOfBond {
     let classes = saved.classes.iter().filter(|class| class.applied);
     MadeOfBond {
         whole: saved.applied,
-        members: members.map(|member| member.name.clone()).collect(),
+        members: members
+            .map(|member| member.name.clone())
+            .chain(saved.absent.iter().filter(|absent| absent.applied).map(|absent| absent.name.clone()))
+            .collect(),
         classes: classes.map(|class| class.name.clone()).collect(),
         addresses: saved.applied_addresses.iter().cloned().collect(),
     }

@@ -7,7 +7,7 @@
 use super::{Applies, Job, Mode, current::current, plan::plan, wanted::wanted};
 use crate::world::World;
 use linkbraid_api::{
-    Error,
+    Error, Request,
     config::{BondConfig, Config, Document},
 };
 use linkbraid_proto::Time;
@@ -68,6 +68,21 @@ impl Start {
             self.came = true;
             self.delay = RETRY_MIN;
         }
+    }
+
+    /// What a user removes is no longer wanted, whatever the file says.
+    pub(super) fn heed(&mut self, request: &Request) {
+        let Config { bonds, fabrics } = &mut self.document.config;
+        match request {
+            Request::MemberDel(del) => {
+                let members = bonds.get_mut(&del.bond).map(|bond| &mut bond.members);
+                members.into_iter().for_each(|all| all.retain(|member| member.interface != del.interface));
+            }
+            Request::BondDel(del) => drop(bonds.remove(&del.name)),
+            Request::FabricDel(del) => drop(fabrics.remove(&del.name)),
+            _ => return,
+        }
+        self.open.retain(|name| bonds.contains_key(name) || fabrics.contains_key(name));
     }
 
     /// Says something once.

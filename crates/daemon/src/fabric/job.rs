@@ -145,7 +145,7 @@ impl Jobs {
     }
 
     /// What is under way with one of them that has this name, as half a sentence.
-    pub(super) fn busy(&self, name: &str) -> Option<&'static str> {
+    pub(crate) fn busy(&self, name: &str) -> Option<&'static str> {
         let job = self.unlisted().find(|job| job.saved.name == name)?;
         Some(if matches!(job.work, Work::Add) { "it is being added" } else { "it is being deleted" })
     }

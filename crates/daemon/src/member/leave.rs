@@ -5,7 +5,8 @@ use super::{find, keep_mac, settle};
 use crate::{
     bond::{Bond, Member},
     error::About as _,
-    pending::Pending,
+    pending::{Outcome, Pending},
+    rejoin,
     state::{SavedBond, SavedMember},
     world::World,
 };
@@ -23,9 +24,13 @@ pub(super) enum Addresses {
 }
 
 /// `member del`: the peers are told, and the member leaves when nothing comes in over it any more.
-pub(crate) async fn delete(world: &mut World, del: &MemberDel) -> Result<Pending, Error> {
+pub(crate) async fn delete(world: &mut World, del: &MemberDel) -> Result<Outcome, Error> {
+    let was_absent = rejoin::give_up(world, &del.bond, &del.interface)?;
     let mut bond = world.bonds.remove(&del.bond).ok_or_else(|| world.no_bond(&del.bond))?;
-    let result = leave(world, &mut bond, del).await;
+    let result = match bond.member(&del.interface) {
+        None if was_absent => Ok(Outcome::Done(Vec::new())),
+        _ => leave(world, &mut bond, del).await.map(Outcome::Waits),
+    };
     world.bonds.insert(del.bond.clone(), bond);
     result
 }

@@ -23,6 +23,7 @@ pub fn bond() -> BondRecord {
         arp_plus_state: "S2".into(),
         peers: 2,
         members: (1..=4).map(member).collect(),
+        absent: vec![],
         moved: [("198.18.0.1/24", "eth1"), ("2001:db8::1/64", "eth1"), ("198.18.1.1/24", "eth2")]
             .map(|(address, member)| AddressMove { address: address.into(), member: member.into() })
             .to_vec(),
