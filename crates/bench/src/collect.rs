@@ -1,7 +1,7 @@
 //! Finds the reports that a page is made of: of each experiment the newest in a folder.
 
 use crate::experiments::EXPERIMENTS;
-use crate::report::{Reason, Report, SCHEMA};
+use crate::report::{Reason, Report};
 use linkbraid_api::Error;
 use serde::Serialize;
 use std::fs;
@@ -78,11 +78,7 @@ fn read(path: &Path) -> Result<Report, String> {
         return Err(format!("it is longer than {FILE_MAX} bytes"));
     }
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
-    let report: Report = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-    match report.schema {
-        SCHEMA => Ok(report),
-        other => Err(format!("it has layout {other}, this program reads {SCHEMA}")),
-    }
+    Report::parse(&text)
 }
 
 #[cfg(test)]

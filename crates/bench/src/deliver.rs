@@ -2,9 +2,9 @@
 
 use crate::bed::{BOND, Bed};
 use crate::flow::enlarge;
-use crate::report::Delivery;
 use linkbraid_api::Error;
 use linkbraid_lab::{Host, wait_until};
+use serde::Serialize;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +23,25 @@ const PAUSE: Duration = Duration::from_millis(1);
 const QUIET: Duration = Duration::from_millis(500);
 /// Payload bytes: the number, and as much again as a small datagram has.
 const BYTES: usize = 64;
+
+/// One way of reaching many: who got what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Delivery {
+    /// `broadcast`, `multicast` or `multicast ipv6`.
+    pub kind: &'static str,
+    /// The host that sent.
+    pub from: String,
+    /// The host that listened.
+    pub to: String,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Of these, those that arrived exactly once.
+    pub once: u64,
+    /// Those that arrived more than once.
+    pub more: u64,
+    /// Those that never arrived.
+    pub never: u64,
+}
 
 /// A way of reaching many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +96,7 @@ pub fn send(bed: &Bed, kind: Kind, from: &str, to: &[&str], datagrams: u32) -> R
         let once = seen.iter().filter(|times| **times == 1).count() as u64;
         let more = seen.iter().filter(|times| **times > 1).count() as u64;
         Delivery {
-            kind: kind.name().into(),
+            kind: kind.name(),
             from: from.into(),
             to: (*to).into(),
             sent: u64::from(datagrams),

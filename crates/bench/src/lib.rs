@@ -30,12 +30,8 @@ pub use experiments::{EXPERIMENTS, Experiment, find};
 pub use machine::Machine;
 pub use progress::{Progress, Step};
 pub use report::{
-    Bin, Bound, Broken, Bulk, Case, Comparison, Cut, CutCase, CutTrace, Delivery, Failover, FailoverMedians,
-    Flood, Goal, Incident, LabRecord, MachineLoss, Measure, Medians, MessageCase, MessageMedians,
-    MessageRatio, MessageSettings, MessageTrace, Metric, Outcome, Parameters, Ratio, Reason, Report, Return,
-    RoundTrips, SCHEMA, Settings, Soak, Trace,
+    Bound, Comparison, Curve, Goal, Kind, LabRecord, Measure, Reason, Report, SCHEMA, Settings,
 };
-pub use sample::Sample;
 pub use save::{Saved, SavedPage, save, save_page};
 pub use stats::Spread;
 pub use table::text;

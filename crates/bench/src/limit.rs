@@ -1,6 +1,6 @@
 //! What links can carry at most: their rate less the framing.
 
-use crate::report::Parameters;
+use crate::sample::Parameters;
 
 /// Bytes of a full-size frame, Ethernet header and all, as a token bucket counts them (no preamble, no FCS).
 const FRAME: f64 = 1514.0;

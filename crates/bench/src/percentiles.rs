@@ -1,8 +1,8 @@
 //! Percentiles of many times, from a histogram: HdrHistogram, exact to a thousandth.
 
-use crate::report::Bin;
 use hdrhistogram::Histogram;
 use linkbraid_api::Error;
+use serde::Serialize;
 use std::time::Duration;
 
 /// The longest time that is told from longer ones.
@@ -12,6 +12,15 @@ const DIGITS: u8 = 3;
 /// Bars for people: the first ends at 1 us, each next one a tenth later.
 const FIRST_BIN_NS: u64 = 1000;
 const BIN_GROWTH: f64 = 1.1;
+
+/// One bar of a histogram; bars that have none are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bin {
+    /// The longest time that it has, microseconds; the next bar ends a tenth later.
+    pub up_to_us: f64,
+    /// How many it has.
+    pub count: u64,
+}
 
 /// Many times.
 #[derive(Debug, Clone)]

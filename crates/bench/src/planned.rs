@@ -1,10 +1,9 @@
 //! What is to be measured, and what it is compared with.
 
 use crate::bed::Bed;
-use crate::report::{Metric, Parameters, Ratio, Report};
-use crate::sample::Rival;
+use crate::report::Report;
+use crate::sample::{Parameters, Rival};
 use crate::share::Share;
-use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::LinkSpec;
 use linkbraid_lab::iperf::{Direction, Load, Traffic};
@@ -40,7 +39,7 @@ pub struct Against {
     /// The name of the ratio.
     pub name: &'static str,
     /// What is compared.
-    pub metric: Metric,
+    pub metric: &'static str,
     /// The cases whose sum is the base.
     pub bases: Vec<String>,
     /// What a perfect bond would reach.
@@ -50,12 +49,12 @@ pub struct Against {
 impl Against {
     /// Goodput against the sum of other cases' goodput.
     pub fn mbit(name: &'static str, bases: impl IntoIterator<Item = String>, ideal: f64) -> Self {
-        Self { name, metric: Metric::Mbit, bases: bases.into_iter().collect(), ideal }
+        Self { name, metric: "mbit", bases: bases.into_iter().collect(), ideal }
     }
 
     /// CPU per byte against that of another case.
     pub fn cpu(base: String) -> Self {
-        Self { name: "cpu", metric: Metric::CpuPerByte, bases: vec![base], ideal: 1.0 }
+        Self { name: "cpu", metric: "cpu_s_per_gb", bases: vec![base], ideal: 1.0 }
     }
 }
 
@@ -119,27 +118,11 @@ pub fn load_name(load: Load) -> String {
     }
 }
 
-/// A case over the sum of its bases, in each repeat that all of them have.
-pub fn ratio(report: &Report, case: usize, against: &Against) -> Ratio {
-    let value = |id: &str, repeat| {
-        let sample = report.case(id)?.samples.iter().find(|sample| sample.repeat == repeat)?;
-        against.metric.of(sample)
-    };
-    let pairs: Vec<f64> = report.cases[case]
-        .samples
-        .iter()
-        .filter_map(|sample| {
-            let base: f64 = against.bases.iter().map(|id| value(id, sample.repeat)).sum::<Option<f64>>()?;
-            (base > 0.0).then_some(against.metric.of(sample)? / base)
-        })
-        .collect();
-    Ratio {
-        name: against.name.into(),
-        metric: against.metric,
-        bases: against.bases.clone(),
-        ideal: against.ideal,
-        spread: Spread::of(pairs.iter().copied()),
-        pairs,
+/// Adds a case over the sum of its bases, in each repeat that all of them have.
+pub fn compare(report: &mut Report, id: &str, against: &Against) {
+    let bases: Vec<(&str, &str)> = against.bases.iter().map(|id| (id.as_str(), against.metric)).collect();
+    if let Some(comparison) = report.compare((id, against.metric), against.name, &bases) {
+        (comparison.bases, comparison.ideal) = (against.bases.clone(), Some(against.ideal));
     }
 }
 

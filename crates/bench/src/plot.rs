@@ -66,14 +66,116 @@ pub struct Reference {
     pub points: Vec<(f64, f64)>,
 }
 
+/// Bars in groups, while a panel is put together: each group has a key that values are found by.
+pub struct Groups<K> {
+    groups: Vec<(String, K)>,
+    series: Vec<(String, Vec<Option<Spread>>)>,
+    flats: Vec<(String, f64)>,
+    labels: [String; 3],
+}
+
+impl<K: Clone> Groups<K> {
+    /// The same with a bar for each group that has a value.
+    #[must_use]
+    pub fn bar(mut self, name: impl Into<String>, value: impl Fn(K) -> Option<Spread>) -> Self {
+        self.series.push((name.into(), self.groups.iter().map(|(_, key)| value(key.clone())).collect()));
+        self
+    }
+
+    /// The same with a line across all groups.
+    #[must_use]
+    pub fn flat(mut self, name: impl Into<String>, y: f64) -> Self {
+        self.flats.push((name.into(), y));
+        self
+    }
+
+    /// The same with a title, and what the axes show.
+    #[must_use]
+    pub fn titled(mut self, title: impl Into<String>, x: &str, y: &str) -> Self {
+        self.labels = [title.into(), x.into(), y.into()];
+        self
+    }
+
+    /// The same without groups in which nothing was measured.
+    #[must_use]
+    pub fn measured(mut self) -> Self {
+        let is_measured = |group: usize| self.series.iter().any(|(_, values)| values[group].is_some());
+        let keep: Vec<bool> = (0..self.groups.len()).map(is_measured).collect();
+        let mut kept = keep.iter();
+        self.groups.retain(|_| kept.next() == Some(&true));
+        for (_, values) in &mut self.series {
+            let mut kept = keep.iter();
+            values.retain(|_| kept.next() == Some(&true));
+        }
+        self
+    }
+
+    /// The panel.
+    pub fn panel(self) -> Panel {
+        let last = self.groups.len().max(1) as f64 - 0.5;
+        let series = self.series.into_iter().map(|(name, values)| {
+            let points = values.into_iter().enumerate();
+            Series { name, points: points.filter_map(|(i, value)| Some((i as f64, value?))).collect() }
+        });
+        let panel = Panel::bars(self.groups.into_iter().map(|(name, _)| name).collect(), series.collect());
+        let [title, x_label, y_label] = self.labels;
+        let flats = self.flats.into_iter();
+        let references =
+            flats.map(|(name, y)| Reference { name, points: vec![(-0.5, y), (last, y)] }).collect();
+        Panel { title, x_label, y_label, references, ..panel }
+    }
+}
+
 impl Panel {
-    /// Lines over numbers; the axis is labelled where there are values.
-    pub fn lines(series: Vec<Series>) -> Self {
-        let mut at: Vec<f64> = series.iter().flat_map(|s| &s.points).map(|(x, _)| *x).collect();
-        at.sort_by(f64::total_cmp);
-        at.dedup();
-        let ticks = at.into_iter().map(|x| (x, x.to_string())).collect();
-        Self::new(Style::Lines, ticks, series)
+    /// Bars in these groups.
+    pub fn groups<K>(groups: impl IntoIterator<Item = (String, K)>) -> Groups<K> {
+        let labels = Default::default();
+        Groups { groups: groups.into_iter().collect(), series: Vec::new(), flats: Vec::new(), labels }
+    }
+
+    /// Lines over these numbers.
+    pub fn over(numbers: impl IntoIterator<Item = f64>) -> Self {
+        let ticks = numbers.into_iter().map(|x| (x, x.to_string())).collect();
+        Self::new(Style::Lines, ticks, Vec::new())
+    }
+
+    /// The same with a line through the numbers that have a value; one without any is left out.
+    #[must_use]
+    pub fn line(self, name: impl Into<String>, value: impl Fn(f64) -> Option<Spread>) -> Self {
+        let points: Vec<_> = self.ticks.iter().filter_map(|(x, _)| Some((*x, value(*x)?))).collect();
+        self.curve(name, points)
+    }
+
+    /// The same with a line through these points; one without any is left out.
+    #[must_use]
+    pub fn curve(mut self, name: impl Into<String>, points: Vec<(f64, Spread)>) -> Self {
+        if !points.is_empty() {
+            self.series.push(Series { name: name.into(), points });
+        }
+        self
+    }
+
+    /// The same with a dashed line.
+    #[must_use]
+    pub fn reference(mut self, name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        self.references.push(Reference { name: name.into(), points });
+        self
+    }
+
+    /// The same with a title, and what the axes show; a number without any value has no label.
+    #[must_use]
+    pub fn titled(mut self, title: impl Into<String>, x: &str, y: &str) -> Self {
+        if self.style == Style::Lines {
+            let is_there = |at: f64| self.series.iter().any(|s| s.points.iter().any(|(x, _)| *x == at));
+            self.ticks.retain(|(x, _)| is_there(*x));
+        }
+        Self { title: title.into(), x_label: x.into(), y_label: y.into(), ..self }
+    }
+
+    /// The same with decades on its y axis.
+    #[must_use]
+    pub fn in_decades(self) -> Self {
+        Self { decades: true, ..self }
     }
 
     /// Curves over numbers, the axis labelled at these.

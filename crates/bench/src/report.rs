@@ -1,27 +1,21 @@
 //! What one run of one experiment comes to: the JSON file. Keys are never renamed; a golden test guards them.
 
-mod fabric;
-mod failover;
-mod soak;
-mod urgent;
+mod measure;
+mod record;
 
 use crate::machine::Machine;
-use crate::sample::Sample;
-use crate::stats::{Spread, imbalance};
+use crate::stats::Spread;
+use linkbraid_api::Error;
 use linkbraid_lab::Topology;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub use fabric::{Comparison, Measure};
-pub use failover::{Failover, FailoverMedians, Incident, MachineLoss, Return, Trace};
-pub use soak::{Broken, Soak};
-pub use urgent::{
-    Bin, Bulk, Cut, CutCase, CutTrace, MessageCase, MessageMedians, MessageRatio, MessageSettings,
-    MessageTrace, Outcome, RoundTrips,
-};
+pub use measure::{Comparison, Measure};
+pub use record::{CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, Kind, MESSAGES, SOAK};
 
-/// The version of the layout; grows when a key changes its meaning.
-pub const SCHEMA: u32 = 1;
+/// The version of the layout; grows when a key changes its meaning. Layout 1 had a list for each kind of record; it is
+/// read, too.
+pub const SCHEMA: u32 = 2;
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,28 +41,13 @@ pub struct Report {
     /// The labs that were up.
     pub labs: Vec<LabRecord>,
     /// What was measured, with the bases.
-    pub cases: Vec<Case>,
-    /// Broadcast and multicast that was sent, and what arrived.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub deliveries: Vec<Delivery>,
-    /// What the switch flooded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub floods: Vec<Flood>,
-    /// Failures and changes under traffic.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failovers: Vec<Failover>,
-    /// A long run of random failures and changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub soak: Option<Soak>,
-    /// Round trips of small messages beside bulk traffic.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub messages: Vec<MessageCase>,
-    /// The same while links are cut.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cuts: Vec<CutCase>,
-    /// What was measured of a fabric.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<Measure>,
+    /// What is drawn as a line and is no number: goodput around a failure, messages one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
+    /// What was found and is told in words, such as a connection that was lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Reason>,
     /// Cases that were left out on purpose, each with its reason.
     pub skipped: Vec<Reason>,
     /// Cases that failed to run, each with its error.
@@ -103,158 +82,20 @@ pub struct LabRecord {
     pub commands: Vec<String>,
 }
 
-/// What a case is, beside its name.
+/// A line through points.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Parameters {
-    /// Members of the sending host's bond; 0 is a bare link without linkbraid.
-    pub members: u32,
-    /// The rate of each link in Mbit/s; empty where links are as fast as the machine.
-    pub rate_mbit: Vec<u32>,
-    /// The same of the receiving host's links.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub far_rate_mbit: Vec<u32>,
-    /// `tcp cubic`, `tcp bbr` or `udp`.
-    pub load: String,
-    /// Flows each way.
-    pub flows: u32,
-    /// `forward`, `reverse` or `both`.
-    pub direction: String,
-    /// Whether duplicate ACKs were damped; absent on a bare link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub damping: Option<bool>,
-    /// What else was done to the links, such as `loss 0.1 %`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub condition: String,
-}
-
-/// One thing that was measured several times.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Case {
-    /// Its name in this report.
+pub struct Curve {
+    /// What it is of.
     pub id: String,
-    /// The lab it ran in.
-    pub lab: String,
-    /// What it is.
-    pub parameters: Parameters,
-    /// What came out each time.
-    pub samples: Vec<Sample>,
-    /// The middle of that.
-    pub medians: Medians,
-    /// It against its bases.
-    pub ratios: Vec<Ratio>,
-}
-
-/// The medians of a case, with the smallest and the largest value.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Medians {
-    /// Goodput of all directions, Mbit/s.
-    pub mbit: Option<Spread>,
-    /// Segments sent again, of 10,000 sent. TCP only.
-    pub again_per_10k: Option<Spread>,
-    /// UDP datagrams lost, as a share.
-    pub lost_share: Option<Spread>,
-    /// CPU seconds of the whole machine for each GB on the sender's wires.
-    pub cpu_s_per_gb: Option<Spread>,
-    /// The share of the machine's CPU that was busy.
-    pub cpu_share: Option<Spread>,
-    /// How far the members' shares of what was sent are from those their rates call for; 0.02 is 2 %.
-    pub tx_imbalance: Option<Spread>,
-    /// The same of what was received.
-    pub rx_imbalance: Option<Spread>,
-    /// Goodput of the competing flow, Mbit/s, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rival_mbit: Option<Spread>,
-}
-
-impl Medians {
-    /// Of some samples; `rates` are those of the sender's links.
-    pub fn of(samples: &[Sample], rates: &[u32]) -> Self {
-        let over = |value: &dyn Fn(&Sample) -> Option<f64>| Spread::of(samples.iter().filter_map(value));
-        Self {
-            mbit: over(&|s| Some(s.mbit)),
-            again_per_10k: over(&Sample::again_per_10k),
-            lost_share: over(&Sample::lost_share),
-            cpu_s_per_gb: over(&Sample::cpu_s_per_gb),
-            cpu_share: over(&|s| Some(s.cpu_share)),
-            tx_imbalance: over(&|s| imbalance(&s.tx_shares, rates)),
-            rx_imbalance: over(&|s| imbalance(&s.rx_shares, rates)),
-            rival_mbit: over(&|s| s.rival_mbit),
-        }
-    }
-}
-
-/// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Goodput of all directions.
-    Mbit,
-    /// CPU for each byte.
-    CpuPerByte,
-}
-
-impl Metric {
-    /// Its value in one sample.
-    pub fn of(self, sample: &Sample) -> Option<f64> {
-        match self {
-            Self::Mbit => Some(sample.mbit),
-            Self::CpuPerByte => sample.cpu_s_per_gb(),
-        }
-    }
-}
-
-/// A case over the sum of its bases, repeat by repeat.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ratio {
-    /// Its name: `single`, `sum`, `faster`, `undamped` or `cpu`.
+    /// What it shows of it: `trace`, `histogram`, or the kind of a cut.
     pub name: String,
-    /// What is compared.
-    pub metric: Metric,
-    /// The cases it is divided by: their sum in the same repeat.
-    pub bases: Vec<String>,
-    /// What a perfect bond would reach.
-    pub ideal: f64,
-    /// One ratio a repeat.
-    pub pairs: Vec<f64>,
-    /// The middle of them.
-    pub spread: Option<Spread>,
+    /// Where the points are: milliseconds, or microseconds of a histogram.
+    pub x: Vec<f64>,
+    /// Their values: Mbit/s, microseconds, or a count; null for a message that was lost.
+    pub y: Vec<Option<f64>>,
 }
 
-/// One way of reaching many: who got what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delivery {
-    /// `broadcast`, `multicast` or `multicast ipv6`.
-    pub kind: String,
-    /// The host that sent.
-    pub from: String,
-    /// The host that listened.
-    pub to: String,
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Of these, those that arrived exactly once.
-    pub once: u64,
-    /// Those that arrived more than once.
-    pub more: u64,
-    /// Those that never arrived.
-    pub never: u64,
-}
-
-/// Frames that the switch flooded during one traffic.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Flood {
-    /// The traffic.
-    pub traffic: String,
-    /// What was typed to make it.
-    pub command: String,
-    /// Frames that entered the switch meanwhile.
-    pub frames: u64,
-    /// Unicast frames that left by a port where their receiver had not been seen.
-    pub flooded: u64,
-    /// After how many seconds without a frame from it the switch forgot a MAC.
-    pub ageing_s: u64,
-}
-
-/// A case that has no numbers.
+/// Words about a case: why it has no numbers, or what was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The case.
@@ -318,24 +159,109 @@ impl Goal {
 }
 
 impl Report {
-    /// A case by name.
-    pub fn case(&self, id: &str) -> Option<&Case> {
-        self.cases.iter().find(|case| case.id == id)
+    /// Reads a file, of layout 1 too.
+    ///
+    /// # Errors
+    /// It is no report, or one of a later layout.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut file: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        match file["schema"].as_u64() {
+            Some(layout @ 1..=2) => {
+                if layout == 1 && file["measures"].is_null() {
+                    file["measures"] = serde_json::Value::Array(Vec::new());
+                }
+                let mut report: Self = serde::Deserialize::deserialize(&file).map_err(|e| e.to_string())?;
+                if layout == 1 {
+                    report.schema = SCHEMA;
+                    report.take_layout_1(&file).map_err(|e| e.to_string())?;
+                }
+                Ok(report)
+            }
+            Some(other) => Err(format!("it has layout {other}, this program reads 1 to {SCHEMA}")),
+            None => Err("it has no layout".into()),
+        }
     }
 
-    /// A failover by name.
-    pub fn failover(&self, id: &str) -> Option<&Failover> {
-        self.failovers.iter().find(|failover| failover.id == id)
-    }
-
-    /// Round trips by name.
-    pub fn message_case(&self, id: &str) -> Option<&MessageCase> {
-        self.messages.iter().find(|case| case.id == id)
+    /// Takes the numbers of what an experiment has measured.
+    pub fn record(&mut self, kind: Kind, record: &impl Serialize) -> Result<(), Error> {
+        let taken = serde_json::to_value(record).and_then(|value| self.take(kind, &value));
+        taken.map_err(|e| Error::new("report", "cannot take a record", e.to_string()))
     }
 
     /// A measure by name and metric.
     pub fn measure(&self, id: &str, metric: &str) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.id == id && measure.metric == metric)
+    }
+
+    /// The middle of a measure, with the smallest and the largest value.
+    pub fn spread(&self, id: &str, metric: &str) -> Option<Spread> {
+        self.measure(id, metric)?.spread
+    }
+
+    /// The middle of a measure.
+    pub fn median(&self, id: &str, metric: &str) -> Option<f64> {
+        Some(self.spread(id, metric)?.median)
+    }
+
+    /// All values of a measure together.
+    pub fn sum(&self, id: &str, metric: &str) -> Option<f64> {
+        Some(self.measure(id, metric)?.values.iter().sum())
+    }
+
+    /// A measure over another one.
+    pub fn beside(&self, id: &str, metric: &str, base: &str) -> Option<Spread> {
+        self.measure(id, metric)?.beside(base)?.ratio
+    }
+
+    /// A ratio of whichever measure of a thing has one of this name.
+    pub fn ratio(&self, id: &str, name: &str) -> Option<Spread> {
+        self.measures
+            .iter()
+            .filter(|measure| measure.id == id)
+            .find_map(|measure| measure.beside(name)?.ratio)
+    }
+
+    /// Adds how one metric of a thing is beside that of another thing, or of the sum of several.
+    pub fn compare(
+        &mut self,
+        (id, metric): (&str, &str),
+        name: &str,
+        bases: &[(&str, &str)],
+    ) -> Option<&mut Comparison> {
+        let bases: Vec<Measure> =
+            bases.iter().map(|(id, metric)| self.measure(id, metric).cloned()).collect::<Option<_>>()?;
+        let measure =
+            self.measures.iter_mut().find(|measure| measure.id == id && measure.metric == metric)?;
+        measure.compare_sum(name, &bases.iter().collect::<Vec<_>>())
+    }
+
+    /// What records of a kind are of, in their order.
+    pub fn ids(&self, kind: Kind) -> Vec<&str> {
+        let mut ids: Vec<&str> = Vec::new();
+        for measure in self.measures.iter().filter(|measure| measure.kind == kind.key) {
+            if ids.last() != Some(&measure.id.as_str()) && !ids.contains(&measure.id.as_str()) {
+                ids.push(&measure.id);
+            }
+        }
+        ids
+    }
+
+    /// How a thing was set up.
+    pub fn parameter(&self, id: &str, key: &str) -> Option<&serde_json::Value> {
+        self.measures
+            .iter()
+            .filter(|measure| measure.id == id)
+            .find_map(|measure| measure.parameters.get(key))
+    }
+
+    /// The same where it is words; nothing where it is not known.
+    pub fn word(&self, id: &str, key: &str) -> &str {
+        self.parameter(id, key).and_then(serde_json::Value::as_str).unwrap_or_default()
+    }
+
+    /// A curve of a thing.
+    pub fn curve(&self, id: &str, name: &str) -> Option<&Curve> {
+        self.curves.iter().find(|curve| curve.id == id && curve.name == name)
     }
 
     /// Whether all that was to be measured was.
@@ -346,18 +272,6 @@ impl Report {
     /// Whether no goal was missed.
     pub fn all_met(&self) -> bool {
         self.goals.iter().all(|goal| goal.met != Some(false))
-    }
-}
-
-impl Case {
-    /// The median of one of its ratios.
-    pub fn ratio(&self, name: &str) -> Option<f64> {
-        self.ratio_spread(name).map(|spread| spread.median)
-    }
-
-    /// One of its ratios.
-    pub fn ratio_spread(&self, name: &str) -> Option<Spread> {
-        self.ratios.iter().find(|ratio| ratio.name == name)?.spread
     }
 }
 

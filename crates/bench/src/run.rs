@@ -3,10 +3,10 @@
 use crate::activity::Activity;
 use crate::bed::{Bed, Class};
 use crate::machine::{self, Machine};
-use crate::planned::{Planned, ratio};
+use crate::planned::{Planned, compare};
 use crate::progress::{Progress, Step};
-use crate::report::{Case, Delivery, Flood, Goal, Medians, Reason, Report, SCHEMA, Settings};
-use crate::sample::{self, Sample};
+use crate::report::{CASES, Goal, Reason, Report, SCHEMA, Settings};
+use crate::sample::{self, Parameters, Sample};
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{Host, Interrupt, Topology, wait_until};
@@ -20,7 +20,7 @@ const BACKGROUND: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// From this share of busy CPU on, a result says how fast the machine is.
-pub const CPU_LIMITED: f64 = 0.9;
+const CPU_LIMITED: f64 = 0.9;
 
 /// One experiment under way.
 pub struct Run<'a> {
@@ -55,14 +55,9 @@ impl<'a> Run<'a> {
             sysctls: BTreeMap::new(),
             background_cpu_share: background()?,
             labs: Vec::new(),
-            cases: Vec::new(),
-            deliveries: Vec::new(),
-            floods: Vec::new(),
-            failovers: Vec::new(),
-            soak: None,
-            messages: Vec::new(),
-            cuts: Vec::new(),
             measures: Vec::new(),
+            curves: Vec::new(),
+            remarks: Vec::new(),
             skipped: Vec::new(),
             failed: Vec::new(),
             goals: Vec::new(),
@@ -190,14 +185,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Adds what became of broadcasts.
-    pub fn delivery(&mut self, delivery: Delivery) {
-        self.report.deliveries.push(delivery);
-    }
-
-    /// Adds what a switch flooded.
-    pub fn flood(&mut self, flood: Flood) {
-        self.report.floods.push(flood);
+    /// Takes samples of a case into the report.
+    pub fn samples(
+        &mut self,
+        id: &str,
+        bed: &Bed,
+        parameters: &Parameters,
+        samples: &[Sample],
+    ) -> Result<(), Error> {
+        let lab = bed.name();
+        self.report.record(
+            CASES,
+            &serde_json::json!({ "id": id, "lab": lab, "parameters": parameters, "samples": samples }),
+        )
     }
 
     /// The traffic of a TCP case.
@@ -243,24 +243,12 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        let first = self.report.cases.len();
-        for (case, samples) in cases.iter().zip(samples).filter(|(_, samples)| !samples.is_empty()) {
-            let parameters = case.parameters();
-            self.report.cases.push(Case {
-                id: case.id.clone(),
-                lab: case.bed.name().into(),
-                medians: Medians::of(&samples, &parameters.rate_mbit),
-                parameters,
-                samples,
-                ratios: Vec::new(),
-            });
+        let measured = || cases.iter().zip(&samples).filter(|(_, samples)| !samples.is_empty());
+        for (case, samples) in measured() {
+            self.samples(&case.id, case.bed, &case.parameters(), samples)?;
         }
-        for index in first..self.report.cases.len() {
-            let Some(case) = cases.iter().find(|case| case.id == self.report.cases[index].id) else {
-                continue;
-            };
-            let ratios = case.ratios.iter().map(|against| ratio(&self.report, index, against)).collect();
-            self.report.cases[index].ratios = ratios;
+        for (case, _) in measured() {
+            case.ratios.iter().for_each(|against| compare(&mut self.report, &case.id, against));
         }
         Ok(())
     }
@@ -306,12 +294,8 @@ fn background() -> Result<f64, Error> {
 }
 
 /// Why a missed goal of this case tells nothing: the machine had no CPU left, whatever took it.
-pub fn cpu_limited(case: &Case) -> Option<String> {
-    at_its_limit(case.medians.cpu_share?.median)
-}
-
-/// The same of any busy share of the CPU.
-pub fn at_its_limit(share: f64) -> Option<String> {
+pub fn cpu_limited(report: &Report, id: &str) -> Option<String> {
+    let share = report.median(id, "cpu_share")?;
     (share > CPU_LIMITED).then(|| format!("the machine was at its limit: CPU {:.0} % busy", share * 100.0))
 }
 

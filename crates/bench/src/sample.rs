@@ -2,20 +2,22 @@
 
 use crate::activity::Activity;
 use crate::bed::Bed;
+use crate::limit;
 use crate::share::Share;
-use crate::stats::shares;
+use crate::stats::{imbalance, shares};
 use linkbraid_api::Error;
 use linkbraid_lab::counters::{LinkCount, NicCount};
 use linkbraid_lab::iperf::{self, Direction, Iperf, Load, Traffic};
 use linkbraid_lab::{Host, Interrupt, wait_until};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// How often a running measurement looks for its end, and for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What one measurement came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Which repeat it belongs to, from 0: ratios are made within a repeat.
     pub repeat: u32,
@@ -61,6 +63,30 @@ pub struct Sample {
     pub rival_mbit: Option<f64>,
 }
 
+/// What a case is, beside its name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// Members of the sending host's bond; 0 is a bare link without linkbraid.
+    pub members: u32,
+    /// The rate of each link in Mbit/s; empty where links are as fast as the machine.
+    pub rate_mbit: Vec<u32>,
+    /// The same of the receiving host's links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub far_rate_mbit: Vec<u32>,
+    /// `tcp cubic`, `tcp bbr` or `udp`.
+    pub load: String,
+    /// Flows each way.
+    pub flows: u32,
+    /// `forward`, `reverse` or `both`.
+    pub direction: String,
+    /// Whether duplicate ACKs were damped; absent on a bare link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damping: Option<bool>,
+    /// What else was done to the links, such as `loss 0.1 %`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub condition: String,
+}
+
 impl Sample {
     /// Segments sent again, of 10,000; only TCP has them.
     pub fn again_per_10k(&self) -> Option<f64> {
@@ -76,6 +102,25 @@ impl Sample {
     /// CPU seconds for each GB (10^9 bytes) on the senders' wires.
     pub fn cpu_s_per_gb(&self) -> Option<f64> {
         (self.wire_bytes > 0).then(|| self.cpu_s * 1e9 / self.wire_bytes as f64)
+    }
+
+    /// All numbers, those too that follow from others.
+    pub fn numbers(&self, parameters: &Parameters) -> Value {
+        let rates = &parameters.rate_mbit;
+        let mut numbers = serde_json::to_value(self).unwrap_or_default();
+        for (key, value) in [
+            ("again_per_10k", self.again_per_10k()),
+            ("lost_share", self.lost_share()),
+            ("cpu_s_per_gb", self.cpu_s_per_gb()),
+            ("tx_imbalance", imbalance(&self.tx_shares, rates)),
+            ("rx_imbalance", imbalance(&self.rx_shares, rates)),
+            ("of_limit", limit::goodput_mbit(parameters).map(|limit| self.mbit / limit)),
+        ] {
+            if let Some(value) = value {
+                numbers[key] = value.into();
+            }
+        }
+        numbers
     }
 }
 

@@ -4,7 +4,7 @@ use crate::collect::Collected;
 use crate::experiments;
 use crate::page::page;
 use crate::plot;
-use crate::report::Report;
+use crate::report::{FAILOVERS, Report};
 use linkbraid_api::Error;
 use std::path::{Path, PathBuf};
 
@@ -86,10 +86,11 @@ pub(crate) fn svg(report: &Report) -> Result<String, Error> {
 fn what_was_run(report: &Report) -> String {
     let settings = report.settings;
     let run = if settings.quick { "quick run" } else { "runs" };
-    if let Some(soak) = &report.soak {
-        return format!("{run} of {} steps, seed {}", soak.steps, soak.seed);
+    if let (Some(steps), Some(seed)) = (report.sum("soak", "steps"), report.parameter("soak", "seed")) {
+        return format!("{run} of {steps} steps, seed {seed}");
     }
-    match report.failovers.iter().map(|failover| failover.incidents.len()).max() {
+    let times = |id: &&str| Some(report.measure(id, "gap_ms")?.values.len());
+    match report.ids(FAILOVERS).iter().filter_map(times).max() {
         Some(times) => format!("{run}, medians of up to {times}"),
         None => format!("{run} of {} s, medians of {}", settings.seconds, settings.repeat),
     }

@@ -1,12 +1,9 @@
 //! The tables of a report: what a terminal shows and what a page shows are the same.
 
 mod fabric;
-mod failover;
 mod peers;
-mod urgent;
 
-use crate::limit;
-use crate::report::{Bound, Case, Delivery, Flood, Goal, Report};
+use crate::report::{Bound, CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, Goal, Kind, MESSAGES, Report, SOAK};
 use crate::stats::Spread;
 use std::fmt::Write;
 
@@ -65,27 +62,11 @@ impl Table {
 
 /// The tables that a report has.
 pub(crate) fn tables(report: &Report) -> Vec<Table> {
-    let mut tables = peers::tables(report);
-    if !report.cases.is_empty() {
-        tables.push(Table::new(HEADINGS, &[0, 3], report.cases.iter().map(row)));
-    }
-    if !report.failovers.is_empty() {
-        tables.push(failover::table(&report.failovers));
-    }
-    if !report.messages.is_empty() {
-        tables.push(urgent::table(&report.messages));
-    }
-    if !report.cuts.is_empty() {
-        tables.push(urgent::cuts(&report.cuts));
-    }
-    tables.extend(fabric::tables(report));
-    if !report.deliveries.is_empty() {
-        tables.push(Table::new(DELIVERY_HEADINGS, &[0, 1, 2], report.deliveries.iter().map(delivery)));
-    }
-    if !report.floods.is_empty() {
-        tables.push(Table::new(FLOOD_HEADINGS, &[0], report.floods.iter().map(flood)));
-    }
-    tables
+    let of = |records_of: &[Records]| -> Vec<Table> {
+        records_of.iter().filter_map(|spec| records(report, spec)).collect()
+    };
+    let all = [peers::tables(report), of(&RECORDS), fabric::tables(report), of(&LAST_RECORDS)];
+    all.into_iter().flatten().collect()
 }
 
 /// All of a report that fits a terminal: one line a case, then what was left out, then the goals.
@@ -112,12 +93,8 @@ pub fn text(report: &Report) -> String {
 
 /// What there is to say beside tables, a line each.
 pub(crate) fn notes(report: &Report) -> Vec<String> {
-    report
-        .soak
-        .iter()
-        .flat_map(|soak| failover::soak(soak).lines().map(ToOwned::to_owned).collect::<Vec<_>>())
-        .chain(peers::notes(report))
-        .collect()
+    let remarks = report.remarks.iter().map(|remark| format!("{}: {}", remark.id, remark.reason));
+    soak(report).into_iter().chain(remarks).chain(peers::notes(report)).collect()
 }
 
 /// That the machine did other things too, if it did.
@@ -128,66 +105,225 @@ pub(crate) fn busy(report: &Report) -> Option<String> {
     })
 }
 
-const HEADINGS: [&str; 9] = [
-    "case",
-    "Mbit/s (min to max)",
-    "of what links allow",
-    "ratios",
-    "again/10k",
-    "TX diff",
-    "RX diff",
-    "CPU",
-    "CPU s/GB",
+/// A column: its heading, and the cell of a thing.
+type Column = (&'static str, fn(&Report, &str) -> String);
+
+/// A table with a line for each record of a kind.
+struct Records {
+    kind: Kind,
+    /// Columns of words.
+    words: &'static [usize],
+    columns: &'static [Column],
+    /// A line below it, about the first record.
+    note: fn(&Report, &str) -> Option<String>,
+}
+
+const RECORDS: [Records; 4] = [
+    Records {
+        kind: CASES,
+        words: &[0, 3],
+        columns: &[
+            ("case", |_, id| id.to_owned()),
+            ("Mbit/s (min to max)", |r, id| cell(r.spread(id, "mbit"), |s| range(s, one_digit))),
+            ("of what links allow", |r, id| {
+                let of = r.median(id, "mbit").zip(r.median(id, "of_limit"));
+                cell(of, |(mbit, of)| format!("{} of {:.1}", percent(of), mbit / of))
+            }),
+            ("ratios", |r, id| {
+                let mut ratios = ratios(r, id, |base, ratio| Some(format!("{ratio:.3} {base}")));
+                ratios.extend(r.median(id, "rival_mbit").map(|mbit| format!("rival {mbit:.1} Mbit/s")));
+                ratios.join(", ")
+            }),
+            ("again/10k", |r, id| match r.median(id, "lost_share") {
+                Some(lost) => format!("{} lost", percent(lost)),
+                None => cell(r.median(id, "again_per_10k"), one_digit),
+            }),
+            ("TX diff", |r, id| cell(r.median(id, "tx_imbalance"), percent)),
+            ("RX diff", |r, id| cell(r.median(id, "rx_imbalance"), percent)),
+            ("CPU", |r, id| cell(r.median(id, "cpu_share"), |share| format!("{:.0} %", share * 100.0))),
+            ("CPU s/GB", |r, id| cell(r.median(id, "cpu_s_per_gb"), |value| format!("{value:.2}"))),
+        ],
+        note: |_, _| None,
+    },
+    Records {
+        kind: FAILOVERS,
+        words: &[0],
+        columns: &[
+            ("case", |_, id| id.to_owned()),
+            ("times", |r, id| count(r, id, "gap_ms")),
+            ("gap ms (min to max)", |r, id| cell(r.spread(id, "gap_ms"), |s| range(s, whole))),
+            ("before", |r, id| cell(r.median(id, "quiet_gap_ms"), whole)),
+            ("known ms", |r, id| cell(r.median(id, "detected_ms"), whole)),
+            ("back ms", |r, id| cell(r.median(id, "back_ms"), whole)),
+            ("lost", |r, id| match r.measure(id, "restored.lost") {
+                Some(_) => cell(r.median(id, "lost"), whole),
+                None => cell(r.sum(id, "lost"), whole),
+            }),
+            ("twice", |r, id| cell(r.sum(id, "duplicated"), whole)),
+            ("used again ms", |r, id| cell(r.median(id, "restored.used_ms"), whole)),
+        ],
+        note: |_, _| None,
+    },
+    Records {
+        kind: MESSAGES,
+        words: &[0, 1, 6],
+        columns: &[
+            ("case", |_, id| id.to_owned()),
+            ("queue", |r, id| r.word(id, "queue").to_owned()),
+            ("median us (min to max)", |r, id| cell(r.spread(id, "median_us"), |s| range(s, whole))),
+            ("99 % us", |r, id| cell(r.median(id, "p99_us"), whole)),
+            ("max us", |r, id| cell(r.spread(id, "max_us"), |longest| whole(longest.max))),
+            ("lost", |r, id| cell(r.sum(id, "lost"), whole)),
+            ("ratios to", message_ratios),
+            ("bulk Mbit/s", |r, id| cell(r.median(id, "bulk.mbit"), one_digit)),
+        ],
+        note: |r, id| {
+            let real_time = r.parameter(id, "real_time")?.as_bool()?;
+            Some(format!(
+                "messages of {} bytes, one each {:.0} us, sent and answered by {}",
+                r.parameter(id, "bytes")?,
+                r.parameter(id, "period_us")?.as_f64()?,
+                if real_time { "real-time threads" } else { "ordinary threads" },
+            ))
+        },
+    },
+    Records {
+        kind: CUTS,
+        words: &[0],
+        columns: &[
+            ("case", |_, id| id.to_owned()),
+            ("cuts", |r, id| count(r, id, "during.lost")),
+            ("normal us", |r, id| cell(r.median(id, "normal_us"), whole)),
+            ("late from us", |r, id| cell(r.median(id, "late_us"), whole)),
+            ("lost", |r, id| format!("{} of {}", total(r, id, "during.lost"), total(r, id, "during.sent"))),
+            ("late", |r, id| total(r, id, "during.late")),
+            ("before: lost, late", |r, id| lost_and_late(r, id, "before")),
+            ("as it came back", |r, id| lost_and_late(r, id, "after")),
+            ("twice", |r, id| total(r, id, "twice")),
+        ],
+        note: |_, _| None,
+    },
 ];
-const DELIVERY_HEADINGS: [&str; 7] = ["frames", "from", "to", "sent", "once", "more than once", "never"];
-const FLOOD_HEADINGS: [&str; 3] = ["traffic", "frames into the switch", "flooded"];
 
-fn delivery(delivery: &Delivery) -> [String; 7] {
-    let Delivery { kind, from, to, sent, once, more, never } = delivery;
-    [
-        kind.clone(),
-        from.clone(),
-        to.clone(),
-        sent.to_string(),
-        once.to_string(),
-        more.to_string(),
-        never.to_string(),
-    ]
+/// Those that come after what was measured otherwise.
+const LAST_RECORDS: [Records; 2] = [
+    Records {
+        kind: DELIVERIES,
+        words: &[0, 1, 2],
+        columns: &[
+            ("frames", |r, id| r.word(id, "kind").to_owned()),
+            ("from", |r, id| r.word(id, "from").to_owned()),
+            ("to", |r, id| r.word(id, "to").to_owned()),
+            ("sent", |r, id| total(r, id, "sent")),
+            ("once", |r, id| total(r, id, "once")),
+            ("more than once", |r, id| total(r, id, "more")),
+            ("never", |r, id| total(r, id, "never")),
+        ],
+        note: |_, _| None,
+    },
+    Records {
+        kind: FLOODS,
+        words: &[0],
+        columns: &[
+            ("traffic", |_, id| id.to_owned()),
+            ("frames into the switch", |r, id| total(r, id, "frames")),
+            ("flooded", |r, id| total(r, id, "flooded")),
+        ],
+        note: |_, _| None,
+    },
+];
+
+fn records(report: &Report, Records { kind, words, columns, note }: &Records) -> Option<Table> {
+    let ids = report.ids(*kind);
+    let first = *ids.first()?;
+    Some(Table {
+        headings: columns.iter().map(|(heading, _)| (*heading).to_owned()).collect(),
+        words,
+        rows: ids.iter().map(|id| columns.iter().map(|(_, cell)| cell(report, id)).collect()).collect(),
+        notes: note(report, first).into_iter().collect(),
+    })
 }
 
-fn flood(flood: &Flood) -> [String; 3] {
-    [flood.traffic.clone(), flood.frames.to_string(), flood.flooded.to_string()]
+/// A cell, or a dash where nothing was measured.
+fn cell<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), text)
 }
 
-fn row(case: &Case) -> [String; 9] {
-    let median = |spread: Option<Spread>, format: fn(f64) -> String| {
-        spread.map_or_else(|| "-".to_owned(), |spread| format(spread.median))
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+fn one_digit(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `140 (120 to 150)`.
+fn range(spread: Spread, text: impl Fn(f64) -> String) -> String {
+    format!("{} ({} to {})", text(spread.median), text(spread.min), text(spread.max))
+}
+
+fn count(report: &Report, id: &str, metric: &str) -> String {
+    report.measure(id, metric).map_or(0, |measure| measure.values.len()).to_string()
+}
+
+fn total(report: &Report, id: &str, metric: &str) -> String {
+    whole(report.sum(id, metric).unwrap_or(0.0))
+}
+
+fn lost_and_late(report: &Report, id: &str, when: &str) -> String {
+    let [lost, late, sent] =
+        ["lost", "late", "sent"].map(|what| total(report, id, &format!("{when}.{what}")));
+    format!("{lost}, {late} of {sent}")
+}
+
+/// Each ratio of a thing in words.
+fn ratios(report: &Report, id: &str, text: impl Fn(&str, f64) -> Option<String>) -> Vec<String> {
+    let of_thing = report.measures.iter().filter(|measure| measure.id == id && !measure.kind.is_empty());
+    let all = of_thing.flat_map(|measure| &measure.against);
+    all.filter_map(|beside| text(&beside.base, beside.ratio?.median)).collect()
+}
+
+/// Percentiles only of the case that is judged by them.
+fn message_ratios(report: &Report, id: &str) -> String {
+    let short = |base: &str| base.rsplit('/').next().unwrap_or_default().to_owned();
+    let of = |metric: &str, text: &dyn Fn(&str, f64) -> String| {
+        let against = report.measure(id, metric).map(|measure| &measure.against).into_iter().flatten();
+        against
+            .filter_map(|beside| Some(text(&short(&beside.base), beside.ratio?.median)))
+            .collect::<Vec<_>>()
     };
-    let percent = |x: f64| format!("{:.1} %", x * 100.0);
-    let medians = &case.medians;
-    let of_limit = limit::goodput_mbit(&case.parameters).zip(medians.mbit).map_or_else(
-        || "-".to_owned(),
-        |(limit, mbit)| format!("{} of {limit:.1}", percent(mbit.median / limit)),
-    );
-    let mut ratios: Vec<String> = case
-        .ratios
-        .iter()
-        .filter_map(|ratio| Some(format!("{:.3} {}", ratio.spread?.median, ratio.name)))
-        .collect();
-    ratios.extend(medians.rival_mbit.map(|rival| format!("rival {:.1} Mbit/s", rival.median)));
-    [
-        case.id.clone(),
-        medians.mbit.map_or_else(String::new, |s| format!("{:.1} ({:.1} to {:.1})", s.median, s.min, s.max)),
-        of_limit,
-        ratios.join(", "),
-        medians.lost_share.map_or_else(
-            || median(medians.again_per_10k, |x| format!("{x:.1}")),
-            |lost| format!("{} lost", percent(lost.median)),
+    let mut all = of("median_us", &|base, ratio| format!("{ratio:.2} {base}"));
+    if report.word(id, "scenario") == "two" {
+        all.extend(of("p99_us", &|base, ratio| format!("99 % {ratio:.2} {base}")));
+    }
+    all.extend(of("bulk.mbit", &|_, ratio| format!("{ratio:.2} links")));
+    all.join(", ")
+}
+
+/// Sums of the long run of random failures, if there was one.
+fn soak(report: &Report) -> Vec<String> {
+    let number = |metric: &str| total(report, "soak", metric);
+    if report.ids(SOAK).is_empty() {
+        return Vec::new();
+    }
+    let kinds = report.measures.iter().filter_map(|measure| {
+        Some(format!("{} {}", number(&measure.metric), measure.metric.strip_prefix("kinds.")?))
+    });
+    vec![
+        format!(
+            "seed {}: {} steps in {} s; {} exchanges demanded, {} failed; slowest after {} ms",
+            report.parameter("soak", "seed").map(ToString::to_string).unwrap_or_default(),
+            number("steps"),
+            number("seconds"),
+            number("demanded"),
+            number("broken"),
+            number("slowest_ms"),
         ),
-        median(medians.tx_imbalance, percent),
-        median(medians.rx_imbalance, percent),
-        median(medians.cpu_share, |x| format!("{:.0} %", x * 100.0)),
-        median(medians.cpu_s_per_gb, |x| format!("{x:.2}")),
+        format!("  {}", kinds.collect::<Vec<_>>().join(", ")),
     ]
 }
 

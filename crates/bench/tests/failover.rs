@@ -15,20 +15,28 @@ fn report(name: &str, only: &str) -> (Report, String) {
 fn a_lost_carrier_under_tcp_is_measured_from_failure_to_return() {
     let (report, progress) = report("failover", "carrier-ours/cubic/n2");
     assert_eq!(report.failed, [], "{progress}");
-    let [failover] = &report.failovers[..] else { panic!("one case: {progress}") };
-    assert_eq!(failover.connections_lost, Vec::<String>::new());
-    assert_eq!(failover.incidents.len(), 2, "two links of one bond: {progress}");
-    for incident in &failover.incidents {
-        // Far more than the goal: what is tested is that both the failure and the return are seen.
-        assert!(incident.gap_ms < incident.watched_ms, "the flow stood still: {incident:?}");
-        assert!(incident.detected_ms.is_some(), "the daemon says nothing: {incident:?}");
-        let restored = incident.restored.as_ref().expect("it was mended");
-        assert!(restored.used_ms < restored.watched_ms, "the link is not used again: {incident:?}");
-    }
-    let trace = failover.trace.as_ref().expect("there is a curve");
+    let id = "carrier-ours/cubic/n2";
+    let values = |metric: &str| {
+        let found = report.measure(id, metric).unwrap_or_else(|| panic!("no {metric}: {progress}"));
+        assert_eq!(found.values.len(), 2, "two links of one bond: {progress}");
+        found.values.clone()
+    };
+    assert_eq!(report.sum(id, "connections_lost"), Some(0.0));
+    let below = |metric: &str, limit: &str| {
+        let (values, limits) = (values(metric), values(limit));
+        assert!(
+            values.iter().zip(limits).all(|(value, limit)| *value < limit),
+            "{metric} {values:?}: {progress}"
+        );
+    };
+    // Far more than the goal: what is tested is that both the failure and the return are seen.
+    below("gap_ms", "watched_ms");
+    below("detected_ms", "watched_ms");
+    below("restored.used_ms", "restored.watched_ms");
+    let trace = report.curve(id, "trace").expect("there is a curve");
     let part = |from: f64, to: f64| {
-        let bin = |ms: f64| ((ms - trace.from_ms) / trace.bin_ms) as usize;
-        let bins = &trace.mbit[bin(from)..bin(to)];
+        let bins = trace.x.iter().zip(&trace.y).filter(|(x, _)| (from..to).contains(x));
+        let bins: Vec<f64> = bins.filter_map(|(_, mbit)| *mbit).collect();
         bins.iter().sum::<f64>() / bins.len() as f64
     };
     let (before, after) = (part(-200.0, 0.0), part(600.0, 1000.0));
@@ -42,12 +50,11 @@ fn a_lost_carrier_under_tcp_is_measured_from_failure_to_return() {
 fn changes_under_datagrams_lose_and_double_none() {
     let (report, progress) = report("failover", "member-");
     assert_eq!(report.failed, [], "{progress}");
-    let kinds: Vec<&str> = report.failovers.iter().map(|failover| failover.kind.as_str()).collect();
-    assert_eq!(kinds, ["member-del", "member-add"], "{progress}");
-    for failover in &report.failovers {
-        assert_eq!(failover.incidents.len(), 2, "{progress}");
-        let sent: u64 = failover.incidents.iter().filter_map(|incident| incident.sent).sum();
-        assert!(sent > 10_000, "only {sent} datagrams were sent: {progress}");
+    for id in ["member-del/udp/n2", "member-add/udp/n2"] {
+        let sent = report.measure(id, "sent").unwrap_or_else(|| panic!("no {id}: {progress}"));
+        assert_eq!(sent.values.len(), 2, "{progress}");
+        let sent: f64 = sent.values.iter().sum();
+        assert!(sent > 10_000.0, "only {sent} datagrams were sent: {progress}");
     }
     let missed: Vec<_> = report.goals.iter().filter(|goal| goal.met == Some(false)).collect();
     assert!(missed.is_empty(), "{missed:?}\n{progress}");
@@ -57,10 +64,11 @@ fn changes_under_datagrams_lose_and_double_none() {
 fn a_short_soak_loses_no_lane_and_leaves_nothing_behind() {
     let (report, progress) = report("soak", "");
     assert_eq!(report.failed, [], "{progress}");
-    let soak = report.soak.expect("there");
-    assert_eq!((soak.steps, soak.seed), (20, 1), "{progress}");
-    assert!(soak.demanded > 5, "{progress}");
-    assert_eq!(soak.broken, [], "{progress}");
-    assert!(soak.tables_equal, "{progress}");
-    assert_eq!(soak.left_behind, Vec::<String>::new(), "{progress}");
+    let number = |metric| report.sum("soak", metric).unwrap_or_else(|| panic!("no {metric}: {progress}"));
+    assert_eq!(number("steps"), 20.0, "{progress}");
+    assert!(report.parameter("soak", "seed").is_some_and(|seed| *seed == 1), "{progress}");
+    assert!(number("demanded") > 5.0, "{progress}");
+    assert_eq!(number("broken"), 0.0, "{:?} {progress}", report.remarks);
+    assert_eq!(number("tables_equal"), 1.0, "{progress}");
+    assert_eq!(number("left_behind"), 0.0, "{:?} {progress}", report.remarks);
 }

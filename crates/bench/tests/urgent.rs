@@ -1,7 +1,7 @@
 //! Messages beside bulk traffic and cuts, on real namespaces; needs root, and the command (see
 //! `linkbraid_lab::daemon::binary`). Round trips of a machine with other work say little, so the limits are far from the goals.
 
-use linkbraid_bench::{CutCase, Guard, MessageCase, Options, Report, find, run};
+use linkbraid_bench::{Guard, Options, Report, find, run};
 
 fn report(only: &str) -> (Report, String) {
     let guard = Guard::new().expect("holds signals back");
@@ -12,52 +12,48 @@ fn report(only: &str) -> (Report, String) {
     (report.unwrap_or_else(|error| panic!("{error}\n{progress}")), progress)
 }
 
-fn median(case: &MessageCase) -> f64 {
-    case.medians.median_us.expect("measured").median
-}
-
 #[test]
 fn messages_wait_behind_bulk_in_one_channel_and_not_in_two() {
     let (report, progress) = report("udp/");
     assert_eq!(report.failed, [], "{progress}");
-    let case = |word: &str| {
-        let id = format!("udp/{word}");
-        report.message_case(&id).unwrap_or_else(|| panic!("no '{id}': {progress}"))
+    let number = |word: &str, metric: &str| {
+        let found = report.median(&format!("udp/{word}"), metric);
+        found.unwrap_or_else(|| panic!("no {metric} of '{word}': {progress}"))
     };
-    let [bare, idle, one, prior, two] = ["bare", "idle", "one-0", "one-6", "two"].map(case);
-    for case in [bare, idle, one, prior, two] {
-        let sample = &case.samples[0];
-        assert!(sample.sent > 500, "{}: {sample:?}", case.id);
-        assert_eq!(sample.twice, 0, "{}", case.id);
-        assert!(sample.min_us > 0.0 && sample.min_us <= sample.median_us, "{}: {sample:?}", case.id);
+    for word in ["bare", "idle", "one-0", "one-6", "two"] {
+        assert!(number(word, "sent") > 500.0, "{word}: {progress}");
+        assert_eq!(number(word, "twice"), 0.0, "{word}: {progress}");
+        let (least, median) = (number(word, "min_us"), number(word, "median_us"));
+        assert!(least > 0.0 && least <= median, "{word}: {least} {median}");
     }
-    assert!(median(one) > median(bare) * 4.0, "one channel: {progress}");
-    assert!(median(prior) < median(one) / 2.0, "one channel, by priority: {progress}");
-    assert!(median(two) < median(one) / 4.0, "two channels: {progress}");
+    let [bare, one, prior, two] = ["bare", "one-0", "one-6", "two"].map(|word| number(word, "median_us"));
+    assert!(one > bare * 4.0, "one channel: {progress}");
+    assert!(prior < one / 2.0, "one channel, by priority: {progress}");
+    assert!(two < one / 4.0, "two channels: {progress}");
     // The class has the last link to itself: nothing but small messages is on it.
-    let shares = &two.samples[0].tx_shares;
+    let shares = [0, 1, 2].map(|link| number("two", &format!("tx_shares.{link}")));
     assert!(shares[2] < 0.05 && shares[..2].iter().all(|share| *share > 0.3), "{shares:?}");
-    let queues: Vec<&str> = [one, two, prior].map(|case| case.queue.as_str()).into();
+    let queues = ["one-0", "two", "one-6"].map(|word| report.word(&format!("udp/{word}"), "queue"));
     assert_eq!(queues[..2], ["tbf, bfifo"; 2]);
     assert!(["tbf, prio", "tbf, pfifo_fast"].contains(&queues[2]), "{queues:?}");
 }
 
-fn cuts(only: &str) -> (CutCase, String) {
-    let (report, progress) = report(only);
+/// Messages lost while a link was cut, and as it came back.
+fn lost(id: &str) -> (f64, f64, String) {
+    let (report, progress) = report(id);
     assert_eq!(report.failed, [], "{progress}");
-    let [case] = &report.cuts[..] else { panic!("one case: {progress}") };
-    assert_eq!(case.cuts.len(), 8, "two links, two ways, two bonds: {progress}");
-    assert_eq!(case.twice, 0, "{progress}");
-    let lost_before = case.sum(|cut| cut.before.lost);
-    assert_eq!(lost_before, 0, "no link was cut: {progress}");
-    (case.clone(), progress)
+    let cuts = report.measure(id, "during.lost").unwrap_or_else(|| panic!("not measured: {progress}"));
+    assert_eq!(cuts.values.len(), 8, "two links, two ways, two bonds: {progress}");
+    let sum = |metric| report.sum(id, metric).unwrap_or_else(|| panic!("no {metric}: {progress}"));
+    assert_eq!(sum("twice"), 0.0, "{progress}");
+    assert_eq!(sum("before.lost"), 0.0, "no link was cut: {progress}");
+    (sum("during.lost"), sum("after.lost"), progress)
 }
 
 #[test]
 fn a_cut_loses_messages_unless_they_are_mirrored() {
-    let (plain, progress) = cuts("unmirrored/udp");
-    let lost = plain.sum(|cut| cut.during.lost);
-    assert!(lost > 100, "a silent cut alone swallows 150 ms of one link: {lost} {progress}");
-    let (mirrored, progress) = cuts("mirror/udp");
-    assert_eq!(mirrored.sum(|cut| cut.during.lost + cut.after.lost), 0, "{progress}");
+    let (during, _, progress) = lost("unmirrored/udp");
+    assert!(during > 100.0, "a silent cut alone swallows 150 ms of one link: {during} {progress}");
+    let (during, after, progress) = lost("mirror/udp");
+    assert_eq!(during + after, 0.0, "{progress}");
 }

@@ -4,7 +4,7 @@ use super::Experiment;
 use super::note::{self, What};
 use crate::bed::Bed;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel, Reference, Series};
+use crate::plot::{Figure, Panel};
 use crate::report::{Bound, Goal, LabRecord, Report};
 use crate::run::{Run, cpu_limited};
 use crate::share::{Periods, Share};
@@ -154,10 +154,8 @@ fn goals(run: &mut Run<'_>, shares: &[Option<u32>]) {
     let [_, two] = KINDS;
     for permille in shares {
         let id = id(two, *permille);
-        let case = run.report.case(&id);
-        let (full, same) =
-            (case.and_then(|case| case.ratio("full")), case.and_then(|case| case.ratio("same")));
-        let busy = case.and_then(cpu_limited);
+        let [full, same] = ["full", "same"].map(|name| run.report.ratio(&id, name).map(|ratio| ratio.median));
+        let busy = cpu_limited(&run.report, &id);
         if permille.is_none() {
             let what = "times one bare link, two links with a whole CPU (the paper's fastest machine)";
             run.goal(Goal::new(&id, what, Bound::AtLeast, PAPER_GAIN, full).unless(busy.clone()));
@@ -168,38 +166,22 @@ fn goals(run: &mut Run<'_>, shares: &[Option<u32>]) {
 }
 
 fn figure(report: &Report) -> Figure {
-    let measured = |share: &Option<u32>| KINDS.iter().any(|kind| report.case(&id(kind, *share)).is_some());
+    let measured =
+        |share: &Option<u32>| KINDS.iter().any(|kind| report.measure(&id(kind, *share), "mbit").is_some());
     let shares: Vec<Option<u32>> = SHARES.into_iter().filter(measured).collect();
-    let names: Vec<String> = shares.iter().map(|share| word(*share)).collect();
-    let points = |value: &dyn Fn(Option<u32>) -> Option<Spread>| -> Vec<(f64, Spread)> {
-        let places = shares.iter().enumerate();
-        places.filter_map(|(place, share)| Some((place as f64, value(*share)?))).collect()
+    let pair = |title: &str, y: &str, value: &dyn Fn(&str) -> Option<Spread>| {
+        Panel::groups(shares.iter().map(|share| (word(*share), *share)))
+            .bar("one bare link", |share| value(&id(KINDS[0], share)))
+            .bar("two links, bonded", |share| value(&id(KINDS[1], share)))
+            .titled(title, "share of one core that the sender's processes may use", y)
     };
-    let mbit = |kind: &str| points(&|share| report.case(&id(kind, share))?.medians.mbit);
-    let full = |kind: &str| points(&|share| report.case(&id(kind, share))?.ratio_spread("full"));
-    let throttled = |kind: &str| points(&|share| report.measure(&id(kind, share), METRIC)?.spread);
-    let pair = |value: &dyn Fn(&str) -> Vec<(f64, Spread)>| {
-        vec![
-            Series { name: "one bare link".into(), points: value(KINDS[0]) },
-            Series { name: "two links, bonded".into(), points: value(KINDS[1]) },
-        ]
-    };
-    let bars = |title: &str, y: &str, series| Panel {
-        title: title.into(),
-        x_label: "share of one core that the sender's processes may use".into(),
-        y_label: y.into(),
-        ..Panel::bars(names.clone(), series)
-    };
+    let over = "Over the bare link of a host without a limit";
     let panels = vec![
-        bars(&format!("Goodput, links of {RATE} Mbit/s"), "Mbit/s", pair(&mbit)),
-        Panel {
-            references: vec![Reference {
-                name: format!("the paper, its fastest machine: {PAPER_GAIN}"),
-                points: vec![(-0.5, PAPER_GAIN), (shares.len() as f64 - 0.5, PAPER_GAIN)],
-            }],
-            ..bars("Over the bare link of a host without a limit", "ratio", pair(&full))
-        },
-        bars("Periods in which the quota was used up", "of all", pair(&throttled)),
+        pair(&format!("Goodput, links of {RATE} Mbit/s"), "Mbit/s", &|id| report.spread(id, "mbit")).panel(),
+        pair(over, "ratio", &|id| report.ratio(id, "full"))
+            .flat(format!("the paper, its fastest machine: {PAPER_GAIN}"), PAPER_GAIN)
+            .panel(),
+        pair("Periods in which the quota was used up", "of all", &|id| report.spread(id, METRIC)).panel(),
     ];
     Figure { title: "cpu-limit: two links and a slow CPU".into(), panels }
 }

@@ -7,12 +7,14 @@ mod goals;
 
 use super::Experiment;
 use crate::bed::Bed;
-use crate::report::{Failover, FailoverMedians, Incident, MachineLoss, Trace};
+use crate::report::FAILOVERS;
 use crate::run::Run;
 use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::Topology;
 use linkbraid_lab::counters::parse_snmp;
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -36,6 +38,86 @@ const QUICK_ROUNDS: u32 = 1;
 
 /// A sender that was late for longer in all is worth a word.
 const SLIPPED_MS: f64 = 100.0;
+
+/// One failure or change. Times are in milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+struct Incident {
+    /// What it was done to: `HOST/NIC`, or the host.
+    object: String,
+    /// When, since the flow began.
+    at_ms: f64,
+    /// How long the flow was watched from then on; a gap that is as long did not end.
+    watched_ms: f64,
+    /// The longest time without new data in a window as long just before: the base.
+    quiet_gap_ms: f64,
+    /// The longest time without new data after it.
+    gap_ms: f64,
+    /// The longest time in which the sender itself sent nothing after it, because the machine had no time for it; UDP only.
+    sender_gap_ms: Option<f64>,
+    /// Until goodput was back at 80 % of what the remaining links can carry; TCP only. `watched_ms` if it was not.
+    back_ms: Option<f64>,
+    /// Until the daemon of the host that sends the data knew; absent if it did not, or tells no events.
+    detected_ms: Option<f64>,
+    /// The same of the host that receives them. It does not send data, and probes such lanes less often.
+    detected_far_ms: Option<f64>,
+    /// The reason that the first of them gave.
+    reason: Option<String>,
+    /// Datagrams sent from then on until the end was watched; UDP only, as are those below.
+    sent: Option<u64>,
+    /// Of these, lost.
+    lost: Option<u64>,
+    /// Until the last of these was sent.
+    last_lost_ms: Option<f64>,
+    /// Of these, arrived more than once.
+    duplicated: Option<u64>,
+    /// Of these, arrived after one that was sent later.
+    reordered: Option<u64>,
+    /// How long the command took, for changes.
+    command_ms: Option<f64>,
+    /// What came after the link was mended, for failures.
+    restored: Option<Return>,
+}
+
+/// A link that is good again.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+struct Return {
+    /// When it was mended, since the flow began.
+    at_ms: f64,
+    /// Until it carried data again; `watched_ms` if it did not.
+    used_ms: f64,
+    /// How long that was waited for at most.
+    watched_ms: f64,
+    /// The longest time without new data meanwhile, and a while on.
+    gap_ms: f64,
+    /// Datagrams lost meanwhile; UDP only.
+    lost: Option<u64>,
+    /// Datagrams that arrived more than once meanwhile; UDP only.
+    duplicated: Option<u64>,
+}
+
+/// Losses and delays that are the machine's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+struct MachineLoss {
+    /// Frames that the machine's backlog was too full for.
+    backlog_drops: u64,
+    /// Frames that queues of NICs and of the switch were too full for; TCP fills them on purpose.
+    queue_drops: u64,
+    /// Datagrams that the receiver's socket had no room for.
+    receiver_drops: u64,
+    /// Datagrams that the sender's kernel did not take.
+    refused: u64,
+    /// Milliseconds that the sender was late, and did not make up for.
+    slipped_ms: f64,
+}
+
+/// Goodput around one incident, in Mbit/s of payload: when the first bin begins, in milliseconds after the incident (so it is
+/// negative), and how long a bin is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Trace {
+    from_ms: f64,
+    bin_ms: f64,
+    mbit: Vec<f64>,
+}
 
 /// What one round of one case came to.
 struct Part {
@@ -97,12 +179,13 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
             ids.push(&part.id);
         }
     }
-    let whole = |id: &&str| join(parts.iter().filter(|part| part.id == *id));
-    let found: Vec<Failover> = ids.iter().filter_map(whole).collect();
-    for goal in found.iter().flat_map(goals::of) {
-        run.goal(goal);
+    for id in ids {
+        let Some(record) = join(parts.iter().filter(|part| part.id == id)) else { continue };
+        run.report.record(FAILOVERS, &record)?;
+        for goal in goals::of(&run.report, id) {
+            run.goal(goal);
+        }
     }
-    run.report.failovers = found;
     Ok(())
 }
 
@@ -154,17 +237,17 @@ fn line(part: &Part) -> String {
     line
 }
 
-/// All rounds of one case.
-fn join<'a>(parts: impl Iterator<Item = &'a Part>) -> Option<Failover> {
+/// The record of all rounds of one case; its curve is that of the incident whose gap is the median one.
+fn join<'a>(parts: impl Iterator<Item = &'a Part>) -> Option<Value> {
     let parts: Vec<&Part> = parts.collect();
     let first = parts.first()?;
     let (incidents, traces): (Vec<Incident>, Vec<Option<Trace>>) =
         parts.iter().flat_map(|part| part.incidents.iter().cloned()).unzip();
-    let medians = FailoverMedians::of(&incidents);
-    let middle = medians.gap_ms?.median;
-    let distance = |trace: &Trace| (incidents[trace.incident as usize].gap_ms - middle).abs();
-    let numbered = (0..).zip(traces).filter_map(|(incident, trace)| Some(Trace { incident, ..trace? }));
-    let trace = numbered.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let middle = Spread::of(incidents.iter().map(|incident| incident.gap_ms))?.median;
+    let distance = |index: &usize| (incidents[*index].gap_ms - middle).abs();
+    let drawn = (0..traces.len()).filter(|index| traces[*index].is_some());
+    let trace =
+        drawn.min_by(|a, b| distance(a).total_cmp(&distance(b))).and_then(|index| traces[index].as_ref());
     let mut machine = MachineLoss::default();
     for part in &parts {
         machine.backlog_drops += part.machine.backlog_drops;
@@ -173,20 +256,19 @@ fn join<'a>(parts: impl Iterator<Item = &'a Part>) -> Option<Failover> {
         machine.refused += part.machine.refused;
         machine.slipped_ms += part.machine.slipped_ms;
     }
-    Some(Failover {
-        id: first.id.clone(),
-        lab: format!("n{}", first.links),
-        kind: first.kind.into(),
-        load: first.load.clone(),
-        links: u32::try_from(first.links).unwrap_or(0),
-        rate_mbit: RATE,
-        medians,
-        incidents,
-        connections_lost: parts.iter().filter_map(|part| part.connection_lost.clone()).collect(),
-        datagrams_per_s: Spread::of(parts.iter().filter_map(|part| part.per_second)),
-        machine,
-        trace,
-    })
+    Some(json!({
+        "id": first.id,
+        "lab": format!("n{}", first.links),
+        "kind": first.kind,
+        "load": first.load,
+        "links": first.links,
+        "rate_mbit": RATE,
+        "incidents": incidents,
+        "connections_lost": parts.iter().filter_map(|part| part.connection_lost.as_ref()).collect::<Vec<_>>(),
+        "datagrams_per_s": parts.iter().filter_map(|part| part.per_second).collect::<Vec<_>>(),
+        "machine": machine,
+        "trace": trace,
+    }))
 }
 
 /// Frames that the machine and full queues have dropped so far: backlog, queues, and the receiver's socket.

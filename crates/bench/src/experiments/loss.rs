@@ -3,7 +3,7 @@
 use super::Experiment;
 use crate::bed::Bed;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel, Reference, Series};
+use crate::plot::{Figure, Panel};
 use crate::report::{Bound, Goal, Report};
 use crate::run::{Run, set_sysctl};
 use crate::sample::Rival;
@@ -91,7 +91,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
                     1.0,
                 )),
             ])?;
-            let value = run.report.case(&id("damped")).and_then(|case| case.ratio("undamped"));
+            let value = run.report.ratio(&id("damped"), "undamped").map(|ratio| ratio.median);
             let what = format!("of the same without damping ({})", trouble.name);
             run.goal(Goal::new(&id("damped"), what, Bound::AtLeast, GOAL, value));
         }
@@ -118,30 +118,17 @@ fn set(bed: &Bed, trouble: &Trouble, on: bool) -> Result<(), Error> {
 }
 
 fn figure(report: &Report) -> Figure {
-    let names: Vec<String> = TROUBLES.iter().map(|trouble| trouble.name.to_owned()).collect();
-    let bars = |word: &str, row: &str| {
-        let points = TROUBLES.iter().enumerate().filter_map(|(i, trouble)| {
-            let case = report.case(&format!("{}/{word}/{row}", trouble.word))?;
-            Some((i as f64, case.medians.mbit?))
-        });
-        points.collect::<Vec<_>>()
-    };
-    let panels = CCS.iter().map(|(word, _)| {
-        let base = report.case(&format!("none/{word}/single")).and_then(|case| case.medians.mbit);
-        let last = TROUBLES.len() as f64 - 0.5;
-        let four = |base: f64| base * LINKS as f64;
-        let references = base.map(|base| Reference {
-            name: format!("{LINKS} x good bare link"),
-            points: vec![(-0.5, four(base.median)), (last, four(base.median))],
-        });
-        let series = ROWS.iter().map(|(row, name)| Series { name: (*name).into(), points: bars(word, row) });
-        Panel {
-            title: format!("TCP {word}, {LINKS} links of {RATE} Mbit/s"),
-            x_label: "what is wrong with the links".into(),
-            y_label: "Mbit/s".into(),
-            references: references.into_iter().collect(),
-            ..Panel::bars(names.clone(), series.collect())
+    let panel = |(word, _): (&str, Cc)| {
+        let mut panel = Panel::groups(TROUBLES.iter().map(|trouble| (trouble.name.to_owned(), trouble.word)));
+        for (row, name) in ROWS {
+            panel = panel.bar(name, |trouble| report.spread(&format!("{trouble}/{word}/{row}"), "mbit"));
         }
-    });
+        if let Some(base) = report.median(&format!("none/{word}/single"), "mbit") {
+            panel = panel.flat(format!("{LINKS} x good bare link"), base * LINKS as f64);
+        }
+        let title = format!("TCP {word}, {LINKS} links of {RATE} Mbit/s");
+        panel.titled(title, "what is wrong with the links", "Mbit/s").panel()
+    };
+    let panels = CCS.map(panel).into_iter();
     Figure { title: "loss: damping under loss, marks and competition".into(), panels: panels.collect() }
 }

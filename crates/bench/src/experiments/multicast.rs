@@ -2,9 +2,9 @@
 
 use super::Experiment;
 use crate::bed::{BOND, Bed};
-use crate::deliver::{self, Kind};
-use crate::plot::{Figure, Panel, Series};
-use crate::report::{Bound, Delivery, Flood, Goal, Report};
+use crate::deliver::{self, Delivery, Kind};
+use crate::plot::{Figure, Panel};
+use crate::report::{Bound, DELIVERIES, FLOODS, Goal, Report};
 use crate::run::Run;
 use crate::stats::Spread;
 use linkbraid_api::Error;
@@ -48,16 +48,11 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
             match deliver::send(&bed, kind, from, &to, datagrams) {
                 Ok(deliveries) => {
                     for delivery in deliveries {
+                        let Delivery { kind, to, sent, once, more, never, .. } = &delivery;
                         run.say(&format!(
-                            "  {} {from} -> {}: {} sent, {} once, {} more than once, {} never",
-                            kind.name(),
-                            delivery.to,
-                            delivery.sent,
-                            delivery.once,
-                            delivery.more,
-                            delivery.never,
+                            "  {kind} {from} -> {to}: {sent} sent, {once} once, {more} more than once, {never} never"
                         ))?;
-                        run.delivery(delivery);
+                        run.report.record(DELIVERIES, &delivery)?;
                     }
                 }
                 Err(error) => run.fail(id, error)?,
@@ -97,15 +92,15 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
             }
         };
         let after = ports(bed)?;
-        let flood = Flood {
-            traffic: name.into(),
-            command,
-            frames: after.in_frames.saturating_sub(before.in_frames),
-            flooded: after.flooded.saturating_sub(before.flooded),
-            ageing_s: AGEING_S,
-        };
-        run.say(&format!("  {name}: {} frames into the switch, {} flooded", flood.frames, flood.flooded))?;
-        run.flood(flood);
+        let frames = after.in_frames.saturating_sub(before.in_frames);
+        let flooded = after.flooded.saturating_sub(before.flooded);
+        run.say(&format!("  {name}: {frames} frames into the switch, {flooded} flooded"))?;
+        run.report.record(
+            FLOODS,
+            &serde_json::json!({
+                "traffic": name, "command": command, "frames": frames, "flooded": flooded, "ageing_s": AGEING_S
+            }),
+        )?;
     }
     Ok(())
 }
@@ -125,51 +120,40 @@ fn ports(bed: &Bed) -> Result<PortCount, Error> {
 
 fn goals(run: &mut Run<'_>) {
     let mut goals = Vec::new();
-    for delivery in &run.report.deliveries {
-        let case = format!("{} {} -> {}", delivery.kind, delivery.from, delivery.to);
-        let wrong = (delivery.more + delivery.never) as f64;
-        goals.push(Goal::new(&case, "datagrams not exactly once", Bound::AtMost, 0.0, Some(wrong)));
+    for id in run.report.ids(DELIVERIES) {
+        let wrong =
+            run.report.sum(id, "more").zip(run.report.sum(id, "never")).map(|(more, never)| more + never);
+        goals.push(Goal::new(id, "datagrams not exactly once", Bound::AtMost, 0.0, wrong));
     }
-    for flood in &run.report.floods {
-        let flooded = Some(flood.flooded as f64);
-        goals.push(Goal::new(&flood.traffic, "frames flooded by the switch", Bound::AtMost, 0.0, flooded));
+    for id in run.report.ids(FLOODS) {
+        let flooded = run.report.sum(id, "flooded");
+        goals.push(Goal::new(id, "frames flooded by the switch", Bound::AtMost, 0.0, flooded));
     }
     goals.into_iter().for_each(|goal| run.goal(goal));
 }
 
 fn figure(report: &Report) -> Figure {
-    let way = |delivery: &Delivery| format!("{} to {}", delivery.from, delivery.to);
-    let mut ways: Vec<String> = report.deliveries.iter().map(way).collect();
+    let way = |id: &str| format!("{} to {}", report.word(id, "from"), report.word(id, "to"));
+    let mut ways: Vec<String> = report.ids(DELIVERIES).into_iter().map(way).collect();
     ways.sort();
     ways.dedup();
-    let once = |kind: Kind| {
-        let of_way = |way: &String| {
-            let mut all = report.deliveries.iter();
-            let found = all.find(|d| d.kind == kind.name() && format!("{} to {}", d.from, d.to) == *way)?;
-            Spread::of([found.once as f64 * 100.0 / found.sent.max(1) as f64])
-        };
-        let points = ways.iter().enumerate().filter_map(|(i, way)| Some((i as f64, of_way(way)?)));
-        Series { name: kind.name().into(), points: points.collect() }
+    let share = |id: &str, part: &str, of: &str, all: f64| {
+        Some(Spread::one(report.sum(id, part)? * all / report.sum(id, of)?.max(1.0)))
     };
-    let series = KINDS.map(once).into();
-    let traffics: Vec<String> = report.floods.iter().map(|flood| flood.traffic.clone()).collect();
-    let flooded = report.floods.iter().enumerate().filter_map(|(i, flood)| {
-        let share = flood.flooded as f64 * 1e6 / flood.frames.max(1) as f64;
-        Some((i as f64, Spread::of([share])?))
+    let all = Panel::groups(ways.into_iter().map(|way| (way.clone(), way)));
+    let exactly = KINDS.into_iter().fold(all, |panel, kind| {
+        panel.bar(kind.name(), |way| {
+            let id = format!("{} {}", kind.name(), way.replace(" to ", " -> "));
+            share(&id, "once", "sent", 100.0)
+        })
     });
+    let title = format!("Datagrams over {BOND}, {LINKS} members on one switch");
+    let flooded = Panel::groups(report.ids(FLOODS).into_iter().map(|id| (id.to_owned(), id)))
+        .bar("flooded", |id| share(id, "flooded", "frames", 1e6));
+    let forgets = format!("Flooded by a switch that forgets in {AGEING_S} s");
     let panels = vec![
-        Panel {
-            title: format!("Datagrams over {BOND}, {LINKS} members on one switch"),
-            x_label: "from host to host (c is plain)".into(),
-            y_label: "% that came exactly once".into(),
-            ..Panel::bars(ways, series)
-        },
-        Panel {
-            title: format!("Flooded by a switch that forgets in {AGEING_S} s"),
-            x_label: "traffic".into(),
-            y_label: "of a million frames".into(),
-            ..Panel::bars(traffics, vec![Series { name: "flooded".into(), points: flooded.collect() }])
-        },
+        exactly.titled(title, "from host to host (c is plain)", "% that came exactly once").panel(),
+        flooded.titled(forgets, "traffic", "of a million frames").panel(),
     ];
     Figure { title: "multicast: exactly once, and no flooding".into(), panels }
 }

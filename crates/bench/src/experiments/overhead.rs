@@ -2,10 +2,9 @@
 
 use super::Experiment;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel, Reference, Series};
-use crate::report::{Bound, Case, Goal, Metric, Report};
+use crate::plot::{Figure, Panel};
+use crate::report::{Bound, Goal, Report};
 use crate::run::Run;
-use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::Topology;
 use linkbraid_lab::iperf::{Cc, Traffic};
@@ -46,7 +45,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     }
     for (word, _) in CCS {
         let id = format!("{word}/bond");
-        let ratio = |name| run.report.case(&id).and_then(|case| case.ratio(name));
+        let ratio = |name| run.report.ratio(&id, name).map(|ratio| ratio.median);
         let (mbit, cpu) = (ratio("single"), ratio("cpu"));
         run.goal(Goal::new(&id, "of the bare link's throughput", Bound::AtLeast, MBIT_GOAL, mbit));
         run.goal(Goal::new(&id, "of the bare link's CPU for each byte", Bound::AtMost, CPU_GOAL, cpu));
@@ -68,54 +67,23 @@ fn traffic(run: &Run<'_>, cc: Cc) -> Traffic {
 }
 
 fn figure(report: &Report) -> Figure {
-    let names: Vec<String> = CCS.iter().map(|(word, _)| format!("TCP {word}")).collect();
-    let bars = |kind: &str, value: fn(&Case) -> Option<Spread>| {
-        let points = CCS.iter().enumerate().filter_map(|(i, (word, _))| {
-            Some((i as f64, report.case(&format!("{word}/{kind}")).and_then(value)?))
-        });
-        points.collect::<Vec<_>>()
+    let groups = || Panel::groups(CCS.map(|(word, _)| (format!("TCP {word}"), word)));
+    let pair = |metric: &'static str| {
+        groups()
+            .bar("bare link", move |word| report.spread(&format!("{word}/bare"), metric))
+            .bar("bond of one", move |word| report.spread(&format!("{word}/bond"), metric))
     };
-    let pair = |value: fn(&Case) -> Option<Spread>| {
-        vec![
-            Series { name: "bare link".into(), points: bars("bare", value) },
-            Series { name: "bond of one".into(), points: bars("bond", value) },
-        ]
-    };
-    let ratio = |metric: Metric| {
-        let points = CCS.iter().enumerate().filter_map(|(i, (word, _))| {
-            let case = report.case(&format!("{word}/bond"))?;
-            Some((i as f64, case.ratios.iter().find(|ratio| ratio.metric == metric)?.spread?))
-        });
-        points.collect::<Vec<_>>()
-    };
-    let flat =
-        |name: &str, y| Reference { name: name.into(), points: vec![(-0.5, y), (CCS.len() as f64 - 0.5, y)] };
+    let ratio = |name: &'static str| move |word| report.ratio(&format!("{word}/bond"), name);
     let panels = vec![
-        Panel {
-            title: "Throughput of one flow".into(),
-            y_label: "Mbit/s".into(),
-            ..Panel::bars(names.clone(), pair(|case| case.medians.mbit))
-        },
-        Panel {
-            title: "CPU of both hosts and the switch".into(),
-            y_label: "seconds per GB".into(),
-            ..Panel::bars(names.clone(), pair(|case| case.medians.cpu_s_per_gb))
-        },
-        Panel {
-            title: "Bond over bare link, pair by pair".into(),
-            y_label: "ratio".into(),
-            references: vec![
-                flat(&format!("throughput: at least {MBIT_GOAL}"), MBIT_GOAL),
-                flat(&format!("CPU: at most {CPU_GOAL}"), CPU_GOAL),
-            ],
-            ..Panel::bars(
-                names,
-                vec![
-                    Series { name: "throughput".into(), points: ratio(Metric::Mbit) },
-                    Series { name: "CPU per byte".into(), points: ratio(Metric::CpuPerByte) },
-                ],
-            )
-        },
+        pair("mbit").titled("Throughput of one flow", "", "Mbit/s").panel(),
+        pair("cpu_s_per_gb").titled("CPU of both hosts and the switch", "", "seconds per GB").panel(),
+        groups()
+            .bar("throughput", ratio("single"))
+            .bar("CPU per byte", ratio("cpu"))
+            .flat(format!("throughput: at least {MBIT_GOAL}"), MBIT_GOAL)
+            .flat(format!("CPU: at most {CPU_GOAL}"), CPU_GOAL)
+            .titled("Bond over bare link, pair by pair", "", "ratio")
+            .panel(),
     ];
     Figure { title: "overhead: one member without a rate limit".into(), panels }
 }

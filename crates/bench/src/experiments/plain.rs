@@ -3,10 +3,9 @@
 use super::Experiment;
 use crate::bed::Bed;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel, Series};
-use crate::report::{Bound, Case, Goal, Report};
+use crate::plot::{Figure, Panel};
+use crate::report::{Bound, Goal, Report};
 use crate::run::Run;
-use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Direction, Traffic};
 use linkbraid_lab::{LinkSpec, Topology};
@@ -83,42 +82,28 @@ fn goals(run: &mut Run<'_>, ccs: &[(&str, Cc)]) {
             ("from-plain/two", "of one NIC, from the plain host", BACK_GOAL),
         ] {
             let id = format!("{word}/{row}");
-            let value = run.report.case(&id).and_then(|case| case.ratio("single"));
+            let value = run.report.ratio(&id, "single").map(|ratio| ratio.median);
             run.goal(Goal::new(&id, what, Bound::AtLeast, limit, value));
         }
     }
 }
 
 fn figure(report: &Report) -> Figure {
-    let names: Vec<String> = ROWS.iter().map(|(_, name)| (*name).to_owned()).collect();
-    let bars = |word: &str, way: &str, value: fn(&Case) -> Option<Spread>| {
-        let points = ROWS.iter().enumerate().filter_map(|(i, (row, _))| {
-            Some((i as f64, report.case(&format!("{word}/{way}/{row}")).and_then(value)?))
-        });
-        points.collect::<Vec<_>>()
-    };
-    let all = |value: fn(&Case) -> Option<Spread>| {
-        let mut series = Vec::new();
+    let all = |metric: &'static str| {
+        let mut panel = Panel::groups(ROWS.map(|(row, name)| (name.to_owned(), row)));
         for (word, _) in CCS {
             for (way, name) in [("to-plain", "to plain host"), ("from-plain", "from plain host")] {
-                series.push(Series { name: format!("{word}, {name}"), points: bars(word, way, value) });
+                panel = panel.bar(format!("{word}, {name}"), |row| {
+                    report.spread(&format!("{word}/{way}/{row}"), metric)
+                });
             }
         }
-        series
+        panel
     };
+    let links = "links of the server";
     let panels = vec![
-        Panel {
-            title: format!("Goodput, server links of {SLOW} Mbit/s"),
-            x_label: "links of the server".into(),
-            y_label: "Mbit/s".into(),
-            ..Panel::bars(names.clone(), all(|case| case.medians.mbit))
-        },
-        Panel {
-            title: "CPU of both hosts and the switch".into(),
-            x_label: "links of the server".into(),
-            y_label: "seconds per GB".into(),
-            ..Panel::bars(names, all(|case| case.medians.cpu_s_per_gb))
-        },
+        all("mbit").titled(format!("Goodput, server links of {SLOW} Mbit/s"), links, "Mbit/s").panel(),
+        all("cpu_s_per_gb").titled("CPU of both hosts and the switch", links, "seconds per GB").panel(),
     ];
     Figure { title: "plain: a bonded server and one plain host with a faster link".into(), panels }
 }

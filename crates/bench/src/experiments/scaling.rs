@@ -5,7 +5,7 @@ mod figure;
 use super::Experiment;
 use crate::bed::Bed;
 use crate::planned::{Against, Planned, load_name};
-use crate::report::{Bound, Case, Goal, Report};
+use crate::report::{Bound, CASES, Goal, Report};
 use crate::run::{Run, cpu_limited};
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Direction, Traffic};
@@ -28,7 +28,7 @@ const QUICK_MEMBERS: [usize; 2] = [2, 4];
 /// The number of members that is also measured without damping.
 const UNDAMPED: usize = 4;
 /// Goals hold for these.
-const GOAL_MEMBERS: std::ops::RangeInclusive<u32> = 2..=4;
+const GOAL_MEMBERS: std::ops::RangeInclusive<u64> = 2..=4;
 
 /// One TCP flow, and UDP: shares of N single links.
 const TCP_GOAL: f64 = 0.97;
@@ -148,41 +148,53 @@ fn too_much(total: u32, traffic: &Traffic, [tcp, udp]: [f64; 2]) -> Option<Strin
 
 fn goals(report: &Report) -> Vec<Goal> {
     let mut goals = Vec::new();
-    for case in report.cases.iter().filter(|case| is_goal(case)) {
-        let n = f64::from(case.parameters.members);
-        let base = weak_base(report, case);
-        let goal = |what: &str, bound, limit, value| Goal::new(&case.id, what, bound, limit, value);
-        let share_of_n = case.ratio("single").map(|ratio| ratio / n);
-        if case.parameters.load == "udp" {
+    for id in report.ids(CASES).into_iter().filter(|id| is_goal(report, id)) {
+        let base = weak_base(report, id);
+        let goal = |what: &str, bound, limit, value| Goal::new(id, what, bound, limit, value);
+        let share_of_n = report.ratio(id, "single").map(|ratio| ratio.median / members(report, id) as f64);
+        if report.word(id, "load") == "udp" {
             let reached = goal("of N single links, UDP", Bound::AtLeast, UDP_GOAL, share_of_n);
-            goals.push(reached.unless(base).unless(cpu_limited(case)));
+            goals.push(reached.unless(base).unless(cpu_limited(report, id)));
         } else {
             goals.push(
                 goal("of N single links, one TCP flow", Bound::AtLeast, TCP_GOAL, share_of_n).unless(base),
             );
-            let again = case.medians.again_per_10k.map(|spread| spread.median);
+            let again = report.median(id, "again_per_10k");
             goals.push(goal("segments sent again of 10,000", Bound::Below, AGAIN_GOAL, again));
         }
-        for (what, spread) in [
-            ("difference of the members' shares, TX", case.medians.tx_imbalance),
-            ("difference of the members' shares, RX", case.medians.rx_imbalance),
+        for (what, metric) in [
+            ("difference of the members' shares, TX", "tx_imbalance"),
+            ("difference of the members' shares, RX", "rx_imbalance"),
         ] {
-            goals.push(goal(what, Bound::AtMost, SHARE_GOAL, spread.map(|spread| spread.median)));
+            goals.push(goal(what, Bound::AtMost, SHARE_GOAL, report.median(id, metric)));
         }
     }
     goals
 }
 
 /// One flow one way over 2 to 4 members, damped.
-fn is_goal(case: &Case) -> bool {
-    let p = &case.parameters;
-    p.flows == 1 && p.direction == "forward" && p.damping == Some(true) && GOAL_MEMBERS.contains(&p.members)
+fn is_goal(report: &Report, id: &str) -> bool {
+    report.parameter(id, "flows").is_some_and(|flows| *flows == 1)
+        && report.word(id, "direction") == "forward"
+        && report.parameter(id, "damping").is_some_and(|damping| *damping == true)
+        && GOAL_MEMBERS.contains(&members(report, id))
+}
+
+/// Members of the sender's bond; 0 of a bare link.
+fn members(report: &Report, id: &str) -> u64 {
+    report.parameter(id, "members").and_then(serde_json::Value::as_u64).unwrap_or(0)
+}
+
+/// The rate of the sender's first link, Mbit/s.
+fn rate(report: &Report, id: &str) -> Option<u64> {
+    report.parameter(id, "rate_mbit")?.get(0)?.as_u64()
 }
 
 /// Why a case says little: its own base, the bare link, does not reach its rate.
-fn weak_base(report: &Report, case: &Case) -> Option<String> {
-    let base = report.case(case.ratios.first()?.bases.first()?)?;
-    let rate = f64::from(*base.parameters.rate_mbit.first()?);
-    let share = base.medians.mbit?.median / rate / shape::tcp_share(linkbraid_lab::DEFAULT_MTU, false);
+fn weak_base(report: &Report, id: &str) -> Option<String> {
+    let base = report.measure(id, "mbit")?.against.first()?.bases.first()?;
+    let share = report.median(base, "mbit")?
+        / rate(report, base)? as f64
+        / shape::tcp_share(linkbraid_lab::DEFAULT_MTU, false);
     (share < BASE_SHARE).then(|| format!("the bare link itself carries only {share:.2} of its rate"))
 }

@@ -7,8 +7,8 @@ mod schedule;
 
 use super::Experiment;
 use crate::bed::{self, BOND, Bed};
-use crate::plot::{Figure, Panel, Series};
-use crate::report::{Bound, Broken, Goal, Report, Soak};
+use crate::plot::{Figure, Panel};
+use crate::report::{Bound, Goal, Report, SOAK};
 use crate::run::Run;
 use crate::stats::Spread;
 use exchange::Exchange;
@@ -16,6 +16,8 @@ use leftovers::Leftovers;
 use linkbraid_api::Error;
 use linkbraid_lab::Topology;
 use schedule::{Action, HOSTS, LINKS, Schedule};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -51,6 +53,35 @@ const LOG_LINES: usize = 20;
 /// How often the progress is told.
 const TELL: u32 = 50;
 
+/// What a soak came to.
+#[derive(Debug, Default, Serialize)]
+struct Soak {
+    /// Runs the same steps again.
+    seed: u64,
+    /// Steps done, how long they took, and how often each kind of them was done.
+    steps: u32,
+    seconds: f64,
+    kinds: BTreeMap<&'static str, u32>,
+    /// After how many steps a lane existed, so that the hosts had to reach each other; how long that took.
+    demanded: u32,
+    slowest_ms: f64,
+    median_ms: f64,
+    /// Steps after which something was wrong.
+    broken: Vec<Broken>,
+    /// Whether each host's table had at the end what the other host has.
+    tables_equal: bool,
+    /// What was there after the bonds were gone and had not been there before, or the other way round.
+    left_behind: Vec<String>,
+}
+
+/// Something that was wrong after a step, counted from 1.
+#[derive(Debug, Serialize)]
+struct Broken {
+    step: u32,
+    action: String,
+    what: String,
+}
+
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let seed = number(SEED_ENV)?.unwrap_or_else(|| if run.settings.quick { QUICK_SEED } else { clock() });
     let usual = if run.settings.quick {
@@ -80,8 +111,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     for goal in goals(&soak, steps) {
         run.goal(goal);
     }
-    run.report.soak = Some(soak);
-    Ok(())
+    run.report.record(SOAK, &soak)
 }
 
 fn clock() -> u64 {
@@ -107,7 +137,7 @@ fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> R
     for step in 1..=steps {
         let action = schedule.next_action();
         run.step(&action.to_string());
-        *soak.kinds.entry(action.kind().into()).or_default() += 1;
+        *soak.kinds.entry(action.kind()).or_default() += 1;
         let since = Instant::now();
         let mut wrong = act(bed, action).err().map(|error| error.to_string());
         if wrong.is_none() && schedule.lane_is_left() {
@@ -242,15 +272,10 @@ fn goals(soak: &Soak, steps: u32) -> Vec<Goal> {
 }
 
 fn figure(report: &Report) -> Figure {
-    let kinds = report.soak.iter().flat_map(|soak| &soak.kinds);
-    let (names, points): (Vec<String>, Vec<(f64, Spread)>) = kinds
-        .enumerate()
-        .map(|(i, (kind, count))| (kind.clone(), (i as f64, Spread::one(f64::from(*count)))))
-        .unzip();
-    let panel = Panel {
-        title: "Steps of each kind".into(),
-        y_label: "steps".into(),
-        ..Panel::bars(names, vec![Series { name: "steps".into(), points }])
-    };
+    let kinds = report.measures.iter().filter_map(|measure| measure.metric.strip_prefix("kinds."));
+    let panel = Panel::groups(kinds.map(|kind| (kind.to_owned(), kind)))
+        .bar("steps", |kind| report.spread("soak", &format!("kinds.{kind}")))
+        .titled("Steps of each kind", "", "steps")
+        .panel();
     Figure { title: "soak: random failures and changes".into(), panels: vec![panel] }
 }

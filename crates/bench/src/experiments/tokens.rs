@@ -3,7 +3,7 @@
 use super::{Experiment, note};
 use crate::bed::Bed;
 use crate::flow::rounds;
-use crate::plot::{Figure, Panel, Series};
+use crate::plot::{Figure, Panel};
 use crate::report::{Bound, Goal, Report};
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -144,31 +144,20 @@ fn goals(run: &mut Run<'_>, sizes: &[usize], counts: &[usize]) {
 }
 
 fn figure(report: &Report) -> Figure {
-    let at = |bytes: usize| (bytes as f64).log2();
-    let panel = |links: &str, title: &str| {
-        let series = PAIRS.map(|pairs| Series {
-            name: if pairs == 1 { "1 pair".into() } else { format!("{pairs} pairs") },
-            points: BYTES
-                .iter()
-                .filter_map(|bytes| {
-                    Some((at(*bytes), report.measure(&id(links, pairs, *bytes), METRIC)?.spread?))
-                })
-                .collect(),
+    let panel = |links: &str, title: String| {
+        let all = Panel::over(BYTES.map(|bytes| (bytes as f64).log2()));
+        let mut panel = PAIRS.into_iter().fold(all, |panel, pairs| {
+            let name = if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
+            panel.line(name, |x| report.spread(&id(links, pairs, x.exp2().round() as usize), METRIC))
         });
-        let series: Vec<Series> = series.into_iter().filter(|series| !series.points.is_empty()).collect();
-        Panel {
-            title: title.into(),
-            x_label: "bytes in a token".into(),
-            y_label: "MB/s".into(),
-            ticks: BYTES.map(|bytes| (at(bytes), bytes.to_string())).into(),
-            ..Panel::lines(series)
-        }
+        panel.ticks = BYTES.map(|bytes| ((bytes as f64).log2(), bytes.to_string())).into();
+        Panel { title, x_label: "bytes in a token".into(), y_label: "MB/s".into(), ..panel }
     };
     let panels = vec![
-        panel("one", &format!("One link of {SLOW} Mbit/s, a plain host")),
-        panel("two", &format!("Two links of {SLOW} Mbit/s, a plain host")),
-        panel("peer-one", &format!("One link of {SLOW} Mbit/s")),
-        panel("peer-two", &format!("Two links of {SLOW} Mbit/s, both hosts bond")),
+        panel("one", format!("One link of {SLOW} Mbit/s, a plain host")),
+        panel("two", format!("Two links of {SLOW} Mbit/s, a plain host")),
+        panel("peer-one", format!("One link of {SLOW} Mbit/s")),
+        panel("peer-two", format!("Two links of {SLOW} Mbit/s, both hosts bond")),
     ];
     Figure { title: "tokens: bounced by pairs of programs".into(), panels }
 }

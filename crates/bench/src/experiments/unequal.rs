@@ -2,7 +2,7 @@
 
 use super::Experiment;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel, Reference, Series};
+use crate::plot::{Figure, Panel};
 use crate::report::{Bound, Goal, Report};
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -69,7 +69,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
                     .against(Against::mbit("sum", [faster.clone(), slower], 1.0))
                     .against(Against::mbit("faster", [faster], ideal)),
             ])?;
-            let ratio = |name| run.report.case(&id).and_then(|case| case.ratio(name));
+            let ratio = |name| run.report.ratio(&id, name).map(|ratio| ratio.median);
             let (sum, alone) = (ratio("sum"), ratio("faster"));
             if fast == 5 * slow {
                 run.goal(Goal::new(&id, "of the sum of both links", Bound::AtLeast, SUM_GOAL, sum));
@@ -81,51 +81,29 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
 }
 
 fn figure(report: &Report) -> Figure {
-    let measured: Vec<(u32, u32)> =
-        PAIRS.into_iter().filter(|(f, s)| report.case(&case_id(*f, *s, "cubic")).is_some()).collect();
-    let names: Vec<String> = measured.iter().map(|(fast, slow)| format!("{fast} + {slow}")).collect();
-    let ratio = |word: &str, name: &str| {
-        let points = measured.iter().enumerate().filter_map(|(i, (fast, slow))| {
-            Some((i as f64, report.case(&case_id(*fast, *slow, word))?.ratio_spread(name)?))
-        });
-        points.collect::<Vec<_>>()
-    };
-    let mbit = |word: &str, end: &str| {
-        let points = measured.iter().enumerate().filter_map(|(i, (fast, slow))| {
-            let id = format!("{}{end}", case_id(*fast, *slow, word));
-            Some((i as f64, report.case(&id)?.medians.mbit?))
-        });
-        points.collect::<Vec<_>>()
-    };
-    let last = measured.len().max(1) as f64 - 0.5;
-    let mut goodput = Vec::new();
+    let measured =
+        PAIRS.into_iter().filter(|(f, s)| report.measure(&case_id(*f, *s, "cubic"), "mbit").is_some());
+    let pairs: Vec<(u32, u32)> = measured.collect();
+    let groups =
+        || Panel::groups(pairs.iter().map(|(fast, slow)| (format!("{fast} + {slow}"), (*fast, *slow))));
+    let (mut goodput, mut ratios) = (groups(), groups());
     for (word, _) in CCS {
         for (name, end) in [("slower alone", "/slower"), ("faster alone", "/faster"), ("bonded", "")] {
-            goodput.push(Series { name: format!("{word}, {name}"), points: mbit(word, end) });
+            goodput = goodput.bar(format!("{word}, {name}"), |(fast, slow)| {
+                report.spread(&format!("{}{end}", case_id(fast, slow, word)), "mbit")
+            });
+        }
+        for (name, key) in [("sum", "sum"), ("faster alone", "faster")] {
+            ratios = ratios.bar(format!("{word}, of {name}"), |(fast, slow)| {
+                report.ratio(&case_id(fast, slow, word), key)
+            });
         }
     }
-    let ratios = CCS
-        .iter()
-        .flat_map(|(word, _)| {
-            [("sum", "sum"), ("faster alone", "faster")]
-                .map(|(name, key)| Series { name: format!("{word}, of {name}"), points: ratio(word, key) })
-        })
-        .collect();
-    let flat = |name: &str, y| Reference { name: name.into(), points: vec![(-0.5, y), (last, y)] };
+    let rates = "rates of the two links, Mbit/s";
+    let ratios = ratios.flat("all of it", 1.0).flat("goal at 5:1, of the sum", SUM_GOAL);
     let panels = vec![
-        Panel {
-            title: "Goodput of one flow".into(),
-            x_label: "rates of the two links, Mbit/s".into(),
-            y_label: "Mbit/s".into(),
-            ..Panel::bars(names.clone(), goodput)
-        },
-        Panel {
-            title: "Bonded over the links alone".into(),
-            x_label: "rates of the two links, Mbit/s".into(),
-            y_label: "ratio".into(),
-            references: vec![flat("all of it", 1.0), flat("goal at 5:1, of the sum", SUM_GOAL)],
-            ..Panel::bars(names, ratios)
-        },
+        goodput.titled("Goodput of one flow", rates, "Mbit/s").panel(),
+        ratios.titled("Bonded over the links alone", rates, "ratio").panel(),
     ];
     Figure { title: "unequal: two links of different rates".into(), panels }
 }

@@ -3,6 +3,7 @@
 mod cuts;
 mod figure;
 mod goals;
+mod record;
 mod scenario;
 
 use super::Experiment;

@@ -4,7 +4,7 @@ mod bonding_plus;
 mod elt;
 mod ethom;
 
-use crate::report::{Case, Report};
+use crate::report::{CASES, Report};
 use maud::{Markup, html};
 
 /// One value of a paper.
@@ -52,8 +52,8 @@ const PAPERS: [Paper; 6] = [
                 what: "how far the shares of four NICs are apart, TCP",
                 paper: "almost equal",
                 ours: |report| {
-                    let spread = report.case("100mbit/cubic-1/n4")?.medians.tx_imbalance?;
-                    Some(format!("{:.1} %", spread.median * 100.0))
+                    let apart = report.median("100mbit/cubic-1/n4", "tx_imbalance")?;
+                    Some(format!("{:.1} %", apart * 100.0))
                 },
             },
         ],
@@ -67,13 +67,13 @@ const PAPERS: [Paper; 6] = [
                 figure: "BondingPlus, Table 2",
                 what: "throughput with one NIC, with over without",
                 paper: "0.9996 (94.01 of 94.05 Mbit/s)",
-                ours: |report| ratio(report, |case| case.ratio("single")),
+                ours: |report| ratio(report, "single"),
             },
             Row {
                 figure: "BondingPlus, Table 2",
                 what: "CPU, with over without",
                 paper: "1.066 (2.40 of 2.25 s)",
-                ours: |report| ratio(report, |case| case.ratio("cpu")),
+                ours: |report| ratio(report, "cpu"),
             },
         ],
     },
@@ -86,20 +86,20 @@ const PAPERS: [Paper; 6] = [
                 what: "two NICs, one of them off, over one NIC",
                 paper: "0.952 (89.40 of 93.91 Mbit/s)",
                 ours: |report| {
-                    Some(format!("{:.3}", report.case("cubic/to-plain/two-one-off")?.ratio("single")?))
+                    Some(format!("{:.3}", report.ratio("cubic/to-plain/two-one-off", "single")?.median))
                 },
             },
             Row {
                 figure: "ELT, Table 1",
                 what: "two NICs over one NIC",
                 paper: "1.878 (176.35 of 93.91 Mbit/s)",
-                ours: |report| Some(format!("{:.3}", report.case("cubic/to-plain/two")?.ratio("single")?)),
+                ours: |report| Some(format!("{:.3}", report.ratio("cubic/to-plain/two", "single")?.median)),
             },
             Row {
                 figure: "ELT, Table 1",
                 what: "CPU for each byte, two NICs over one",
                 paper: "0.53 (38 % at both rates)",
-                ours: |report| Some(format!("{:.3}", report.case("cubic/to-plain/two")?.ratio("cpu")?)),
+                ours: |report| Some(format!("{:.3}", report.ratio("cubic/to-plain/two", "cpu")?.median)),
             },
         ],
     },
@@ -112,8 +112,7 @@ const PAPERS: [Paper; 6] = [
             paper: "very long, much shorter but jittery, shortest",
             ours: |report| {
                 let of = |load: &str, row: &str| {
-                    let case = report.messages.iter().find(|case| case.id == format!("{load}/{row}"))?;
-                    Some(format!("{:.0} us", case.medians.median_us?.median))
+                    Some(format!("{:.0} us", report.median(&format!("{load}/{row}"), "median_us")?))
                 };
                 let all = |load: &str| {
                     let [bulk, first, own] = ["one-0", "one-6", "two"].map(|row| of(load, row));
@@ -230,17 +229,14 @@ pub(super) fn beside(report: &Report) -> Markup {
 
 /// Goodput with two, three and four members over that of one bare link.
 fn multiples(report: &Report, load: &str) -> Option<String> {
-    let of = |n: u32| report.case(&format!("{load}/n{n}")).and_then(|case| case.ratio("single"));
-    let found: Vec<String> = (2..=4).filter_map(|n| Some(format!("{:.2} with {n}", of(n)?))).collect();
+    let of = |n: u32| report.ratio(&format!("{load}/n{n}"), "single");
+    let found: Vec<String> = (2..=4).filter_map(|n| Some(format!("{:.2} with {n}", of(n)?.median))).collect();
     (!found.is_empty()).then(|| found.join(", "))
 }
 
 /// A ratio of each bonded case, with the load's name.
-fn ratio(report: &Report, value: fn(&Case) -> Option<f64>) -> Option<String> {
-    let found: Vec<String> = report
-        .cases
-        .iter()
-        .filter_map(|case| Some(format!("{:.3} ({})", value(case)?, case.parameters.load)))
-        .collect();
+fn ratio(report: &Report, name: &str) -> Option<String> {
+    let of = |id: &&str| Some(format!("{:.3} ({})", report.ratio(id, name)?.median, report.word(id, "load")));
+    let found: Vec<String> = report.ids(CASES).iter().filter_map(of).collect();
     (!found.is_empty()).then(|| found.join(", "))
 }

@@ -3,7 +3,7 @@
 use super::{claims, papers};
 use crate::experiments;
 use crate::plot;
-use crate::report::{Goal, Report};
+use crate::report::{CASES, Goal, Report};
 use crate::table::{self, Table};
 use linkbraid_api::Error;
 use maud::{Markup, PreEscaped, html};
@@ -90,8 +90,9 @@ fn left_out(report: &Report) -> Markup {
 /// The commands and settings.
 fn how(report: &Report) -> Markup {
     let settings = &report.settings;
-    let mut traffic: Vec<&str> =
-        report.cases.iter().filter_map(|case| Some(case.samples.first()?.command.as_str())).collect();
+    let of_cases = report.measures.iter().filter(|measure| measure.kind == CASES.key);
+    let mut traffic: Vec<&str> = of_cases.map(|measure| measure.command.as_str()).collect();
+    traffic.retain(|command| !command.is_empty());
     traffic.sort_unstable();
     traffic.dedup();
     html! {

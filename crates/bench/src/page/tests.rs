@@ -65,7 +65,7 @@ fn a_claim_that_is_met_or_unknown_is_not_said_to_be_missed() {
 fn what_a_result_says_is_text_and_never_markup() {
     let mut report = Report { experiment: "scaling".into(), ..report() };
     report.about = "<script>alert(1)</script>".into();
-    report.cases[0].id = "<b>&\"".into();
+    report.measures.iter_mut().for_each(|measure| measure.id = "<b>&\"".into());
     let page = of(vec![report]);
     assert!(!page.contains("<script>") && !page.contains("<b>&\""));
     assert!(page.contains("&lt;script&gt;"));

@@ -1,27 +1,30 @@
 use super::*;
-use crate::report::tests::{case, report};
+use crate::report::tests::{case, empty};
+use crate::stats::Spread;
 
 #[test]
 fn ratios_are_made_within_a_repeat() {
-    let mut report = report();
-    report.cases = vec![
-        case("fast", 0, &[100.0, 50.0, 80.0]),
-        case("slow", 0, &[20.0, 50.0, 20.0]),
-        case("both", 2, &[60.0, 100.0, 100.0]),
-    ];
-    let sum = ratio(&report, 2, &Against::mbit("sum", ["fast".into(), "slow".into()], 1.0));
-    assert_eq!(sum.pairs, [0.5, 1.0, 1.0]);
-    assert_eq!(sum.spread, Some(Spread { median: 1.0, min: 0.5, max: 1.0 }));
-    let cpu = ratio(&report, 2, &Against::cpu("fast".into()));
-    assert_eq!(cpu.pairs, [1.0, 1.0, 1.0]);
+    let mut report = empty();
+    case(&mut report, "fast", 0, &[100.0, 50.0, 80.0], &[]);
+    case(&mut report, "slow", 0, &[20.0, 50.0, 20.0], &[]);
+    case(&mut report, "both", 2, &[60.0, 100.0, 100.0], &[]);
+    compare(&mut report, "both", &Against::mbit("sum", ["fast".into(), "slow".into()], 1.0));
+    let sum = report.measure("both", "mbit").and_then(|mbit| mbit.beside("sum")).expect("compared");
+    assert_eq!(sum.ratios, [0.5, 1.0, 1.0]);
+    assert_eq!(sum.ratio, Some(Spread { median: 1.0, min: 0.5, max: 1.0 }));
+    assert_eq!((&sum.bases[..], sum.ideal), (&["fast".to_owned(), "slow".into()][..], Some(1.0)));
+    compare(&mut report, "both", &Against::cpu("fast".into()));
+    assert_eq!(report.ratio("both", "cpu"), Some(Spread::one(1.0)));
 }
 
 #[test]
 fn a_repeat_without_its_base_has_no_ratio() {
-    let mut report = report();
-    report.cases = vec![case("base", 0, &[100.0]), case("bond", 2, &[200.0, 300.0])];
-    let against = |base: &str| Against::mbit("single", [base.to_owned()], 2.0);
-    assert_eq!(ratio(&report, 1, &against("base")).pairs, [2.0]);
-    let none = ratio(&report, 1, &against("gone"));
-    assert_eq!((none.pairs.len(), none.spread), (0, None));
+    let mut report = empty();
+    case(&mut report, "base", 0, &[100.0], &[]);
+    case(&mut report, "bond", 2, &[200.0, 300.0], &[]);
+    compare(&mut report, "bond", &Against::mbit("gone", ["gone".into()], 2.0));
+    assert_eq!(report.ratio("bond", "gone"), None);
+    compare(&mut report, "bond", &Against::mbit("single", ["base".into()], 2.0));
+    let single = report.measure("bond", "mbit").and_then(|mbit| mbit.beside("single"));
+    assert_eq!(single.map(|single| &single.ratios[..]), Some(&[2.0][..]));
 }

@@ -11,13 +11,11 @@ fn figure() -> Figure {
         points: vec![(1.0, spread(10.0, 9.0, 11.0)), (4.0, spread(40.0, 30.0, 44.0))],
     };
     let two = Series { name: "udp".into(), points: vec![(2.0, spread(20.0, 20.0, 20.0))] };
-    let lines = Panel {
-        title: "left".into(),
-        x_label: "members N".into(),
-        y_label: "Mbit/s".into(),
-        references: vec![Reference { name: "N x one".into(), points: vec![(1.0, 10.0), (4.0, 40.0)] }],
-        ..Panel::lines(vec![one.clone(), two])
-    };
+    let lines = Panel::over([1.0, 2.0, 3.0, 4.0])
+        .curve(&one.name, one.points.clone())
+        .curve(&two.name, two.points)
+        .reference("N x one", vec![(1.0, 10.0), (4.0, 40.0)])
+        .titled("left", "members N", "Mbit/s");
     let bars = Panel {
         title: "right".into(),
         ..Panel::bars(
@@ -92,8 +90,7 @@ fn error_bars_are_drawn_where_values_differ() {
 
 #[test]
 fn nothing_measured_is_still_a_picture() {
-    let empty =
-        Figure { title: "none".into(), panels: vec![Panel::lines(Vec::new()), Panel::bars(vec![], vec![])] };
+    let empty = Figure { title: "none".into(), panels: vec![Panel::over([]), Panel::bars(vec![], vec![])] };
     let text = svg(&empty, "").expect("draws");
     Document::parse(&text).expect("well-formed XML");
     Document::parse(&svg(&Figure { title: "t".into(), panels: vec![] }, "").expect("draws"))

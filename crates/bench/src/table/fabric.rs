@@ -43,9 +43,11 @@ pub(super) fn tables(report: &Report) -> Vec<Table> {
             tables.push(Table::new(head.each_ref().map(String::as_str), &[0], rows.into_iter()));
         }
     }
-    let rest =
-        report.measures.iter().filter(|m| m.bytes.is_none() && !FILE_ONLY.contains(&m.metric.as_str()));
-    let rest = rest.filter(|m| !ELSEWHERE.contains(&m.metric.as_str()));
+    let is_shown = |m: &&Measure| {
+        let metric = m.metric.as_str();
+        m.kind.is_empty() && m.bytes.is_none() && !FILE_ONLY.contains(&metric) && !ELSEWHERE.contains(&metric)
+    };
+    let rest = report.measures.iter().filter(is_shown);
     let rest: Vec<_> = rest.map(row).collect();
     if !rest.is_empty() {
         let head = ["measure", "what", "median (min to max)", "unit", "beside"];

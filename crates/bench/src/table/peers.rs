@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::experiments::peers::{KINDS, LOADS, NAME, PINGS, SYSTEMS, System, failure_id, rate_id};
-use crate::report::{Case, Report};
+use crate::report::Report;
 use crate::stats::Spread;
 
 /// Numbers of links that have a table.
@@ -36,7 +36,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
                 .into(),
         );
     }
-    if !report.cases.is_empty() || !report.measures.is_empty() {
+    if !report.measures.is_empty() {
         notes.push(
             "LACP is measured over cables from host to host, since a Linux bridge does not speak it; all else over switches without \
              any configuration. balance-xor and balance-rr would want a trunk set up in a real switch: the bridge relearns \
@@ -49,7 +49,10 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
 
 /// A table of all loads with so many links.
 fn rates(report: &Report, links: usize) -> Option<Table> {
-    let case = |system: &System, load: &str| report.case(&rate_id(load, links, system.word));
+    let case = |system: &System, load: &str| {
+        let id = rate_id(load, links, system.word);
+        report.measure(&id, "mbit").is_some().then_some(id)
+    };
     let systems: Vec<&System> =
         SYSTEMS.iter().filter(|system| LOADS.iter().any(|load| case(system, load.word).is_some())).collect();
     if systems.is_empty() {
@@ -61,7 +64,7 @@ fn rates(report: &Report, links: usize) -> Option<Table> {
     headings.extend(loads.iter().map(|load| format!("{}, of one bare link", load.title)));
     let rows = systems.iter().map(|system| {
         let seconds = report.settings.seconds;
-        let cell = |case: Option<&Case>| case.map_or_else(|| "-".to_owned(), |case| rate(case, seconds));
+        let cell = |id: Option<String>| id.map_or_else(|| "-".to_owned(), |id| rate(report, &id, seconds));
         let cells = loads.iter().map(|load| cell(case(system, load.word)));
         [system.word.to_owned()].into_iter().chain(cells).collect()
     });
@@ -74,26 +77,25 @@ fn rates(report: &Report, links: usize) -> Option<Table> {
 }
 
 /// What did not arrive of the datagrams sent. iperf3 counts losses of the seconds that it does not measure, too.
-fn lost(case: &Case, seconds: u32) -> Option<Spread> {
-    let of = case.samples.iter().filter(|sample| sample.datagrams > 0);
-    Spread::of(of.map(|sample| {
-        let arrived = sample.mbit * 1e6 / 8.0 / DATAGRAM * f64::from(seconds);
-        (1.0 - arrived / sample.datagrams as f64).max(0.0)
+fn lost(report: &Report, id: &str, seconds: u32) -> Option<Spread> {
+    let all = report.measure(id, "mbit")?.values.iter().zip(&report.measure(id, "datagrams")?.values);
+    Spread::of(all.filter(|(_, sent)| **sent > 0.0).map(|(mbit, sent)| {
+        let arrived = mbit * 1e6 / 8.0 / DATAGRAM * f64::from(seconds);
+        (1.0 - arrived / sent).max(0.0)
     }))
 }
 
 /// `1.99 (1.98 to 2.00), 0.3 again`.
-fn rate(case: &Case, seconds: u32) -> String {
-    let Some(ratio) = case.ratio_spread("single") else { return "-".into() };
+fn rate(report: &Report, id: &str, seconds: u32) -> String {
+    let Some(ratio) = report.ratio(id, "single") else { return "-".into() };
     let spread = if ratio.max > ratio.min {
         format!(" ({:.2} to {:.2})", ratio.min, ratio.max)
     } else {
         String::new()
     };
-    let medians = &case.medians;
-    let cost = match (lost(case, seconds), medians.again_per_10k) {
+    let cost = match (lost(report, id, seconds), report.median(id, "again_per_10k")) {
         (Some(lost), _) => format!(", {:.1} % lost", lost.median * 100.0),
-        (None, Some(again)) => format!(", {:.1} again", again.median),
+        (None, Some(again)) => format!(", {again:.1} again"),
         (None, None) => String::new(),
     };
     format!("{:.3}{spread}{cost}", ratio.median)
@@ -154,8 +156,7 @@ fn failure(stall: Spread, left: Option<Spread>, pings: Option<Spread>) -> String
 fn needs(report: &Report) -> Option<Table> {
     let seen = |system: &&System| {
         let end = format!("/{}", system.word);
-        report.cases.iter().any(|case| case.id.ends_with(&end))
-            || report.measures.iter().any(|m| m.id.ends_with(&end))
+        report.measures.iter().any(|m| m.id.ends_with(&end))
     };
     let rows: Vec<[String; 2]> =
         SYSTEMS.iter().filter(seen).map(|system| [system.word.into(), system.needs.into()]).collect();

@@ -2,7 +2,7 @@
 
 use super::subject::{FABRICS, OFI_NET, OFI_TCP, SHM, SHM_LARGE, Subject, UDP, UDP_VXLAN, VETH, VXLAN};
 use super::{idle, latency, limited, netpipe, nodes, restart, sockperf, throughput};
-use crate::plot::{Figure, Panel, Reference, Series};
+use crate::plot::{Figure, Groups, Panel};
 use crate::report::Report;
 use crate::stats::Spread;
 
@@ -31,67 +31,39 @@ pub(super) fn draw(report: &Report) -> Figure {
         restarts(report),
         memory(report),
     ];
-    panels.retain(|panel| panel.series.iter().any(|series| !series.points.is_empty()));
+    panels.retain(|panel| !panel.is_empty());
     Figure { title: "fabric: beside what the kernel has".into(), panels }
 }
 
-fn spread(report: &Report, id: &str, metric: &str) -> Option<Spread> {
-    report.measure(id, metric)?.spread
-}
-
-/// Groups that have a value, and a series of bars for each of `names`, `of` being the value of a group and a name.
-fn bars(
-    groups: &[String],
-    names: &[&str],
-    of: impl Fn(&str, &str) -> Option<Spread>,
-) -> (Vec<String>, Vec<Series>) {
-    let there = groups.iter().filter(|group| names.iter().any(|name| of(group, name).is_some()));
-    let groups: Vec<String> = there.cloned().collect();
-    let series = names.iter().map(|name| Series {
-        name: (*name).to_owned(),
-        points: groups
-            .iter()
-            .enumerate()
-            .filter_map(|(i, group)| Some((i as f64, of(group, name)?)))
-            .collect(),
-    });
-    let series = series.filter(|series| !series.points.is_empty()).collect();
-    (groups, series)
-}
-
-fn words(subjects: &[Subject]) -> Vec<String> {
-    subjects.iter().map(|subject| subject.word.to_owned()).collect()
+/// A group for each network, and a bar in it for each name.
+fn by_subject<'a>(
+    subjects: &[Subject],
+    names: &[&'a str],
+    value: impl Fn(&str, &'a str) -> Option<Spread>,
+) -> Groups<&'static str> {
+    let all = Panel::groups(subjects.iter().map(|subject| (subject.word.to_owned(), subject.word)));
+    names.iter().fold(all, |panel, name| panel.bar(*name, |subject| value(subject, name))).measured()
 }
 
 fn throughput(report: &Report) -> Panel {
-    let names = throughput::CCS.map(|(word, _)| word);
     let of = |subject: &str, cc: &str| {
-        Some(spread(report, &format!("throughput/{subject}/{cc}"), "mbit")?.over(1000.0))
+        Some(report.spread(&format!("throughput/{subject}/{cc}"), "mbit")?.over(1000.0))
     };
-    let (groups, series) = bars(&words(&FLOWS), &names, of);
-    Panel {
-        title: "Throughput of one TCP flow".into(),
-        y_label: "Gbit/s".into(),
-        ..Panel::bars(groups, series)
-    }
+    let panel = by_subject(&FLOWS, &throughput::CCS.map(|(word, _)| word), of);
+    panel.titled("Throughput of one TCP flow", "", "Gbit/s").panel()
 }
 
 /// In parts of the link, so that all rates have room beside each other.
 fn limited(report: &Report) -> Panel {
-    let of = |group: &str, subject: &str| {
-        let (rate, cc) = group.split_once(' ')?;
-        let rate: u32 = rate.parse().ok()?;
-        Some(spread(report, &limited::id(rate, subject, cc), "mbit")?.over(f64::from(rate) / 100.0))
-    };
-    let of_rate = |rate: &u32| throughput::CCS.map(|(cc, _)| format!("{rate} {cc}"));
-    let groups: Vec<String> = limited::RATES.iter().flat_map(of_rate).collect();
-    let (groups, series) = bars(&groups, &limited::SUBJECTS.map(|subject| subject.word), of);
-    Panel {
-        title: "Throughput of one TCP flow over a link with a rate".into(),
-        x_label: "rate in Mbit/s, congestion control".into(),
-        y_label: "% of the rate".into(),
-        ..Panel::bars(groups, series)
-    }
+    let of_rate = |rate: u32| throughput::CCS.map(|(cc, _)| (format!("{rate} {cc}"), (rate, cc)));
+    let all = Panel::groups(limited::RATES.into_iter().flat_map(of_rate));
+    let panel = limited::SUBJECTS.into_iter().fold(all, |panel, subject| {
+        panel.bar(subject.word, |(rate, cc)| {
+            Some(report.spread(&limited::id(rate, subject.word, cc), "mbit")?.over(f64::from(rate) / 100.0))
+        })
+    });
+    let title = "Throughput of one TCP flow over a link with a rate";
+    panel.measured().titled(title, "rate in Mbit/s, congestion control", "% of the rate").panel()
 }
 
 /// Lines over the logarithm of the message size, decades upwards.
@@ -103,29 +75,14 @@ pub(in crate::experiments) fn sized(
     id: impl Fn(&str, usize) -> String,
     metric: &str,
 ) -> Panel {
-    let at = |bytes: usize| (bytes as f64).log2();
-    let series: Vec<Series> = subjects
-        .iter()
-        .map(|subject| Series {
-            name: (*subject).to_owned(),
-            points: sizes
-                .iter()
-                .filter_map(|bytes| Some((at(*bytes), spread(report, &id(subject, *bytes), metric)?)))
-                .collect(),
-        })
-        .filter(|series| !series.points.is_empty())
-        .collect();
-    let measured = |bytes: &usize| series.iter().any(|s| s.points.iter().any(|(x, _)| *x == at(*bytes)));
-    let ticks =
-        sizes.iter().filter(|bytes| measured(bytes)).map(|bytes| (at(*bytes), size(*bytes))).collect();
-    Panel {
-        title: title.into(),
-        x_label: "bytes in a message".into(),
-        y_label: if metric.ends_with("mbit") { "Mbit/s" } else { "us" }.into(),
-        decades: true,
-        ticks,
-        ..Panel::lines(series)
+    let at = |bytes: &usize| (*bytes as f64).log2();
+    let mut panel = Panel::over(sizes.iter().map(at));
+    for subject in subjects {
+        panel = panel.line(*subject, |x| report.spread(&id(subject, x.exp2().round() as usize), metric));
     }
+    panel.ticks = sizes.iter().map(|bytes| (at(bytes), size(*bytes))).collect();
+    let unit = if metric.ends_with("mbit") { "Mbit/s" } else { "us" };
+    panel.titled(title, "bytes in a message", unit).in_decades()
 }
 
 fn size(bytes: usize) -> String {
@@ -133,81 +90,51 @@ fn size(bytes: usize) -> String {
 }
 
 fn cost(report: &Report) -> Panel {
-    let of = |subject: &str, metric: &str| spread(report, &format!("throughput/{subject}/cubic"), metric);
-    let (groups, series) = bars(&words(&FLOWS), &["user", "system", "interrupt"], of);
-    Panel {
-        title: "Time of all processors during the flow, cubic (Fig. 8)".into(),
-        y_label: "seconds a second".into(),
-        ..Panel::bars(groups, series)
-    }
+    let of = |subject: &str, metric: &str| report.spread(&format!("throughput/{subject}/cubic"), metric);
+    let panel = by_subject(&FLOWS, &["user", "system", "interrupt"], of);
+    let title = "Time of all processors during the flow, cubic (Fig. 8)";
+    panel.titled(title, "", "seconds a second").panel()
 }
 
 fn happenings(report: &Report) -> Panel {
-    let of = |subject: &str, metric: &str| spread(report, &format!("throughput/{subject}/cubic"), metric);
-    let (groups, series) = bars(&words(&FLOWS), &["interrupts", "switches"], of);
-    Panel {
-        title: "Interrupts and context switches during the flow, cubic (Fig. 7)".into(),
-        y_label: "a second".into(),
-        decades: true,
-        ..Panel::bars(groups, series)
-    }
+    let of = |subject: &str, metric: &str| report.spread(&format!("throughput/{subject}/cubic"), metric);
+    let panel = by_subject(&FLOWS, &["interrupts", "switches"], of);
+    let title = "Interrupts and context switches during the flow, cubic (Fig. 7)";
+    panel.titled(title, "", "a second").panel().in_decades()
 }
 
 fn idle(report: &Report) -> Panel {
     // What took nothing at all has no place on an axis of decades.
     let of = |subject: &str, poll: &str| {
-        spread(report, &idle::id(subject, poll), "percent").filter(|spread| spread.min > 0.0)
+        report.spread(&idle::id(subject, poll), "percent").filter(|spread| spread.min > 0.0)
     };
-    let (groups, series) = bars(&words(&FABRICS), &idle::POLLS, of);
-    let line = |name: &str, y: f64| Reference {
-        name: name.into(),
-        points: vec![(-0.5, y), (groups.len() as f64 - 0.5, y)],
-    };
-    let mut references = vec![line("goal of adaptive", 1.0)];
-    let none = spread(report, idle::NONE, "percent").filter(|spread| spread.median > 0.0);
-    references.extend(none.map(|spread| line("daemon without a fabric", spread.median)));
-    Panel {
-        title: "Idle: what a node's daemon takes".into(),
-        y_label: "% of a core".into(),
-        decades: true,
-        references,
-        ..Panel::bars(groups, series)
+    let mut panel = by_subject(&FABRICS, &idle::POLLS, of).flat("goal of adaptive", 1.0);
+    if let Some(none) = report.median(idle::NONE, "percent").filter(|percent| *percent > 0.0) {
+        panel = panel.flat("daemon without a fabric", none);
     }
+    panel.titled("Idle: what a node's daemon takes", "", "% of a core").panel().in_decades()
 }
 
 fn restarts(report: &Report) -> Panel {
-    let of = |subject: &str, way: &str| spread(report, &restart::id(subject, way), "ms");
-    let (groups, series) = bars(&words(&FABRICS), &restart::WAYS, of);
-    let goal =
-        Reference { name: "goal".into(), points: vec![(-0.5, 500.0), (groups.len() as f64 - 0.5, 500.0)] };
-    Panel {
-        title: "From a killed node's start until frames go both ways".into(),
-        y_label: "ms".into(),
-        references: vec![goal],
-        ..Panel::bars(groups, series)
-    }
+    let of = |subject: &str, way: &str| report.spread(&restart::id(subject, way), "ms");
+    let panel = by_subject(&FABRICS, &restart::WAYS, of).flat("goal", 500.0);
+    panel.titled("From a killed node's start until frames go both ways", "", "ms").panel()
 }
 
 fn memory(report: &Report) -> Panel {
-    let groups = nodes::COUNTS.map(|nodes| nodes.to_string());
-    let of = |nodes: &str, what: &str| {
-        let count = nodes.parse().unwrap_or(0);
-        let (subject, metric, each) = match what {
-            "shared, formula" => ("shm", "formula_kib", count as f64),
-            "shared, measured" => ("shm", "held_kib", count as f64),
-            "own, shm" => ("shm", "own_kib", 1.0),
-            _ => ("udp", "own_kib", 1.0),
-        };
-        Some(spread(report, &nodes::id(subject, count), metric)?.over(1024.0 * each))
-    };
-    let (groups, series) =
-        bars(&groups, &["shared, formula", "shared, measured", "own, shm", "own, udp"], of);
-    Panel {
-        title: "Memory of a node".into(),
-        x_label: "nodes".into(),
-        y_label: "MiB a node".into(),
-        ..Panel::bars(groups, series)
+    let mut panel = Panel::groups(nodes::COUNTS.map(|nodes| (nodes.to_string(), nodes)));
+    for (name, subject, metric, is_shared) in [
+        ("shared, formula", "shm", "formula_kib", true),
+        ("shared, measured", "shm", "held_kib", true),
+        ("own, shm", "shm", "own_kib", false),
+        ("own, udp", "udp", "own_kib", false),
+    ] {
+        panel = panel.bar(name, |count| {
+            let each = if is_shared { count as f64 } else { 1.0 };
+            Some(report.spread(&nodes::id(subject, count), metric)?.over(1024.0 * each))
+        });
     }
+    panel.measured().titled("Memory of a node", "nodes", "MiB a node").panel()
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! What an administrator does, and daemons that die or are replaced, under datagrams: nothing may be lost.
 
-use super::{DATAGRAMS, Part, drops, machine_loss, ms};
+use super::{DATAGRAMS, Incident, Part, drops, machine_loss, ms};
 use crate::bed::{BOND, Bed};
 use crate::flow::{UdpFlow, UdpRecord};
-use crate::report::Incident;
 use crate::run::Run;
 use linkbraid_api::Error;
 use std::time::{Duration, Instant};

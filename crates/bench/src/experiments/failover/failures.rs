@@ -1,10 +1,9 @@
 //! Links that fail and are mended under traffic.
 
-use super::{DATAGRAMS, Part, RATE, drops, machine_loss, ms};
+use super::{DATAGRAMS, Incident, Part, RATE, Return, Trace, drops, machine_loss, ms};
 use crate::bed::Bed;
 use crate::events::{self, Event};
 use crate::flow::{TcpFlow, TcpRecord, UdpFlow, UdpRecord};
-use crate::report::{Incident, Return, Trace};
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::Cc;
@@ -259,7 +258,6 @@ fn tcp_incident(case: &Case, done: &Done, record: &TcpRecord) -> (Incident, Opti
     let bins = u32::try_from(whole).map_or(TRACE_BINS, |bins| bins.min(TRACE_BINS));
     let mbit = |bytes: u64| bytes as f64 * 8.0 / 1e6 / TRACE_BIN.as_secs_f64();
     let trace = Trace {
-        incident: 0,
         from_ms: ms(from) - ms(failed),
         bin_ms: ms(TRACE_BIN),
         mbit: progress.bins(from, TRACE_BIN, bins).into_iter().map(mbit).collect(),

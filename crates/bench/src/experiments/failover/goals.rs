@@ -1,8 +1,7 @@
 //! What failures and changes may cost at most.
 
 use super::DATAGRAMS;
-use crate::report::{Bound, Failover, Goal};
-use crate::stats::Spread;
+use crate::report::{Bound, Goal, Report};
 
 /// The longest time without new data of one TCP flow, milliseconds.
 const OURS_GAP: f64 = 50.0;
@@ -16,57 +15,57 @@ const RESTORED: f64 = 1000.0;
 const NOISY_SHARE: f64 = 0.5;
 
 /// The goals of one case.
-pub(super) fn of(failover: &Failover) -> Vec<Goal> {
-    let medians = &failover.medians;
-    let middle = |spread: Option<Spread>| spread.map(|spread| spread.median);
-    let worst = |spread: Option<Spread>| spread.map(|spread| spread.max);
-    let goal = |what: &str, bound, limit, value| Goal::new(&failover.id, what, bound, limit, value);
-    let silent = failover.kind.starts_with("silent");
-    let failure = failover.incidents.iter().any(|incident| incident.restored.is_some());
+pub(super) fn of(report: &Report, id: &str) -> Vec<Goal> {
+    let middle = |metric: &str| report.median(id, metric);
+    let worst = |metric: &str| report.spread(id, metric).map(|spread| spread.max);
+    let goal = |what: &str, bound, limit, value| Goal::new(id, what, bound, limit, value);
+    let kind = report.word(id, "kind");
+    let udp = report.word(id, "load") == "udp";
+    let failure = report.measure(id, "restored.used_ms").is_some();
     let mut goals = Vec::new();
-    if failover.load != "udp" {
-        let limit = match failover.kind.as_str() {
+    if !udp {
+        let limit = match kind {
             "carrier-ours" => OURS_GAP,
             "carrier-theirs" => THEIRS_GAP,
             _ => SILENT_GAP,
         };
-        let gap = goal("ms without new data, TCP", Bound::AtMost, limit, middle(medians.gap_ms));
-        goals.push(gap.unless(noisy(failover, limit)));
-        let lost = failover.connections_lost.len() as f64;
-        goals.push(goal("connections lost", Bound::AtMost, 0.0, Some(lost)));
+        let gap = goal("ms without new data, TCP", Bound::AtMost, limit, middle("gap_ms"));
+        goals.push(gap.unless(noisy(report, id, limit)));
+        goals.push(goal("connections lost", Bound::AtMost, 0.0, report.sum(id, "connections_lost")));
     }
-    if silent {
-        goals.push(goal("ms until the sender knew", Bound::AtMost, DETECTED, middle(medians.detected_ms)));
+    if kind.starts_with("silent") {
+        goals.push(goal("ms until the sender knew", Bound::AtMost, DETECTED, middle("detected_ms")));
     }
     if failure {
-        let used = middle(medians.used_again_ms);
+        let used = middle("restored.used_ms");
         goals.push(goal("ms until the mended link was used", Bound::AtMost, RESTORED, used));
     }
-    if failover.load == "udp" && failure {
+    if udp && failure {
         // The lane's share of what is sent while nobody knows.
-        let window = f64::from(DATAGRAMS) / f64::from(failover.links) * DETECTED / 1e3;
-        goals.push(goal("datagrams lost with the link", Bound::AtMost, window, middle(medians.lost)));
-        let lost = worst(medians.return_lost);
-        goals
-            .push(goal("datagrams lost as it came back", Bound::AtMost, 0.0, lost).unless(machine(failover)));
+        let links = report.parameter(id, "links").and_then(serde_json::Value::as_f64).unwrap_or(1.0);
+        let window = f64::from(DATAGRAMS) / links * DETECTED / 1e3;
+        goals.push(goal("datagrams lost with the link", Bound::AtMost, window, middle("lost")));
+        let lost = goal("datagrams lost as it came back", Bound::AtMost, 0.0, worst("restored.lost"));
+        goals.push(lost.unless(machine(report, id)));
     }
-    if failover.load == "udp" && !failure {
-        let lost = goal("datagrams lost", Bound::AtMost, 0.0, worst(medians.lost));
-        goals.push(lost.unless(machine(failover)));
-        goals.push(goal("datagrams twice", Bound::AtMost, 0.0, worst(medians.duplicated)));
+    if udp && !failure {
+        let lost = goal("datagrams lost", Bound::AtMost, 0.0, worst("lost"));
+        goals.push(lost.unless(machine(report, id)));
+        goals.push(goal("datagrams twice", Bound::AtMost, 0.0, worst("duplicated")));
     }
     goals
 }
 
 /// Why a long gap says little.
-fn noisy(failover: &Failover, limit: f64) -> Option<String> {
-    let quiet = failover.medians.quiet_gap_ms?.median;
+fn noisy(report: &Report, id: &str, limit: f64) -> Option<String> {
+    let quiet = report.median(id, "quiet_gap_ms")?;
     (quiet > limit * NOISY_SHARE)
         .then(|| format!("with no failure the flow stood still for {quiet:.0} ms as well"))
 }
 
 /// Why a lost datagram may be the machine's fault.
-fn machine(failover: &Failover) -> Option<String> {
-    let drops = failover.machine.backlog_drops + failover.machine.receiver_drops;
-    (drops > 0).then(|| format!("the machine itself dropped {drops} frames"))
+fn machine(report: &Report, id: &str) -> Option<String> {
+    let drops = |what: &str| report.sum(id, &format!("machine.{what}")).unwrap_or(0.0);
+    let drops = drops("backlog_drops") + drops("receiver_drops");
+    (drops > 0.0).then(|| format!("the machine itself dropped {drops} frames"))
 }

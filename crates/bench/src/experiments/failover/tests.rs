@@ -1,12 +1,24 @@
 use super::*;
-use crate::report::{Bound, Return};
+use crate::report::tests::empty;
+use crate::report::{Bound, Report};
 
 fn incident(gap_ms: f64, lost: Option<u64>) -> Incident {
     Incident { gap_ms, watched_ms: 1000.0, lost, duplicated: lost.map(|_| 0), ..Incident::default() }
 }
 
-fn trace() -> Trace {
-    Trace { incident: 0, from_ms: -300.0, bin_ms: 5.0, mbit: vec![180.0] }
+fn trace(incident: &Incident) -> Trace {
+    Trace { from_ms: -300.0, bin_ms: 5.0, mbit: vec![incident.gap_ms] }
+}
+
+fn taken(parts: &[Part]) -> Report {
+    let mut report = empty();
+    report.record(FAILOVERS, &join(parts.iter()).expect("there are some")).expect("a record");
+    report
+}
+
+fn goals_of(part: Part) -> Vec<crate::report::Goal> {
+    let id = part.id.clone();
+    goals::of(&taken(&[part]), &id)
 }
 
 fn part(kind: &'static str, load: &str, incidents: Vec<Incident>) -> Part {
@@ -15,7 +27,7 @@ fn part(kind: &'static str, load: &str, incidents: Vec<Incident>) -> Part {
         kind,
         load: load.into(),
         links: 2,
-        incidents: incidents.into_iter().map(|incident| (incident, Some(trace()))).collect(),
+        incidents: incidents.into_iter().map(|incident| (incident.clone(), Some(trace(&incident)))).collect(),
         connection_lost: None,
         per_second: None,
         machine: MachineLoss { backlog_drops: 1, ..MachineLoss::default() },
@@ -29,19 +41,19 @@ fn rounds_are_joined_and_the_typical_failure_is_the_one_drawn() {
         part("silent-out", "tcp cubic", gaps(&[200.0, 10.0])),
         part("silent-out", "tcp cubic", gaps(&[150.0])),
     ];
-    let whole = join(parts.iter()).expect("there are some");
-    assert_eq!(whole.incidents.len(), 3);
-    assert_eq!(whole.medians.gap_ms.map(|gap| gap.median), Some(150.0));
-    assert_eq!(whole.trace.map(|trace| trace.incident), Some(2));
-    assert_eq!(whole.machine.backlog_drops, 2);
+    let report = taken(&parts);
+    let id = "silent-out/tcp cubic/n2";
+    assert_eq!(report.measure(id, "gap_ms").map(|gaps| gaps.values.len()), Some(3));
+    assert_eq!(report.median(id, "gap_ms"), Some(150.0));
+    assert_eq!(report.curve(id, "trace").map(|curve| curve.y[0]), Some(Some(150.0)));
+    assert_eq!(report.sum(id, "machine.backlog_drops"), Some(2.0));
     assert_eq!(join([].iter()), None);
 }
 
 #[test]
 fn failures_and_changes_have_the_goals_that_were_set() {
     let limits = |part: Part| {
-        let goals = goals::of(&join([&part].into_iter()).expect("there"));
-        goals.into_iter().map(|goal| (goal.what, goal.limit, goal.met)).collect::<Vec<_>>()
+        goals_of(part).into_iter().map(|goal| (goal.what, goal.limit, goal.met)).collect::<Vec<_>>()
     };
     let failed = |gap| Incident {
         restored: Some(Return { used_ms: 600.0, ..Return::default() }),
@@ -72,7 +84,7 @@ fn one_lost_datagram_misses_the_goal_unless_the_machine_dropped_it() {
     let whole = |machine| {
         let mut part = part("weight", "udp", vec![incident(1.0, Some(0)), incident(1.0, Some(1))]);
         part.machine = machine;
-        goals::of(&join([&part].into_iter()).expect("there")).remove(0)
+        goals_of(part).remove(0)
     };
     assert_eq!(
         (whole(MachineLoss::default()).bound, whole(MachineLoss::default()).met),

@@ -3,7 +3,7 @@
 use super::failures::{self, KINDS};
 use super::rates::{self, LOADS};
 use super::system::{SYSTEMS, System};
-use crate::plot::{Figure, Panel, Reference, Series};
+use crate::plot::{Figure, Groups, Panel};
 use crate::report::Report;
 use crate::stats::Spread;
 
@@ -20,87 +20,47 @@ pub(super) fn draw(report: &Report) -> Figure {
     Figure { title: "peers: what people would use otherwise, in a stock kernel".into(), panels }
 }
 
-/// Those of which something was measured.
-fn there(value: impl Fn(&System) -> bool) -> Vec<&'static System> {
-    SYSTEMS.iter().filter(|system| value(system)).collect()
-}
-
-fn groups(systems: &[&System]) -> Vec<String> {
-    systems.iter().map(|system| system.short.to_owned()).collect()
-}
-
-/// The bars of a series: one for each system that has a value.
-fn points(systems: &[&System], value: impl Fn(&System) -> Option<Spread>) -> Vec<(f64, Spread)> {
-    systems.iter().enumerate().filter_map(|(i, system)| Some((i as f64, value(system)?))).collect()
+fn systems() -> Groups<&'static System> {
+    Panel::groups(SYSTEMS.iter().map(|system| (system.short.to_owned(), system)))
 }
 
 fn load_panel(report: &Report, load: &str, title: &str) -> Panel {
-    let ratio = |system: &System, links: usize| {
-        report.case(&rates::id(load, links, system.word))?.ratio_spread("single")
-    };
-    let systems = there(|system| LINKS.iter().any(|links| ratio(system, *links).is_some()));
-    let series = LINKS.map(|links| Series {
-        name: format!("N = {links}"),
-        points: points(&systems, |system| ratio(system, links)),
-    });
-    let series: Vec<Series> = series.into_iter().filter(|series| !series.points.is_empty()).collect();
-    let ends = |y: f64| vec![(-0.5, y), (systems.len() as f64 - 0.5, y)];
-    let references = series.iter().filter_map(|series| series.name.strip_prefix("N = ")?.parse::<f64>().ok());
-    let references = references
-        .map(|links| Reference { name: format!("{links} bare links"), points: ends(links) })
-        .collect();
-    Panel {
-        title: format!("{}{}", title[..1].to_uppercase(), &title[1..]),
-        y_label: "times one bare link".into(),
-        references,
-        ..Panel::bars(groups(&systems), series)
+    let ratio =
+        |links: usize| move |system: &System| report.ratio(&rates::id(load, links, system.word), "single");
+    let mut panel = systems();
+    for links in LINKS {
+        panel = panel.bar(format!("N = {links}"), ratio(links));
+        if SYSTEMS.iter().any(|system| ratio(links)(system).is_some()) {
+            panel = panel.flat(format!("{links} bare links"), links as f64);
+        }
     }
+    let title = format!("{}{}", title[..1].to_uppercase(), &title[1..]);
+    panel.measured().titled(title, "", "times one bare link").panel()
 }
 
 fn stalls(report: &Report, fault: &str, title: &str) -> Panel {
-    let kinds: Vec<_> = KINDS.iter().filter(|kind| kind.word.starts_with(fault)).collect();
-    let stall = |system: &System, kind: &str| {
-        let spread = report.measure(&failures::id(kind, system.word), "stall_ms")?.spread?;
-        let shown = |ms: f64| ms.max(SHORTEST_MS);
-        Some(Spread { median: shown(spread.median), min: shown(spread.min), max: shown(spread.max) })
-    };
-    let systems = there(|system| kinds.iter().any(|kind| stall(system, kind.word).is_some()));
-    let series = kinds.iter().map(|kind| Series {
-        name: kind.title.into(),
-        points: points(&systems, |system| stall(system, kind.word)),
+    let kinds = KINDS.iter().filter(|kind| kind.word.starts_with(fault));
+    let panel = kinds.fold(systems(), |panel, kind| {
+        panel.bar(kind.title, |system| {
+            let spread = report.spread(&failures::id(kind.word, system.word), "stall_ms")?;
+            let shown = |ms: f64| ms.max(SHORTEST_MS);
+            Some(Spread { median: shown(spread.median), min: shown(spread.min), max: shown(spread.max) })
+        })
     });
-    Panel {
-        title: title.into(),
-        y_label: "ms".into(),
-        decades: true,
-        ..Panel::bars(groups(&systems), series.filter(|series| !series.points.is_empty()).collect())
-    }
+    panel.measured().titled(title, "", "ms").panel().in_decades()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::{case, report};
-    use crate::report::{Measure, Metric, Ratio};
+    use crate::report::tests::{case, empty, measure};
 
     #[test]
     fn only_what_was_measured_is_drawn() {
-        let mut ours = case("cubic-1/n2/linkbraid", 2, &[38.0]);
-        ours.ratios.push(Ratio {
-            name: "single".into(),
-            metric: Metric::Mbit,
-            bases: vec![],
-            ideal: 2.0,
-            pairs: vec![1.99],
-            spread: Some(Spread::one(1.99)),
-        });
-        let stall = Measure {
-            id: "failover/silent-ours/mptcp".into(),
-            metric: "stall_ms".into(),
-            spread: Some(Spread::one(0.2)),
-            ..Measure::default()
-        };
-        let figure = draw(&Report { cases: vec![ours], measures: vec![stall], ..report() });
+        let mut report = empty();
+        case(&mut report, "cubic-1/n2/linkbraid", 2, &[38.0], &[("single", 1.99)]);
+        report.measures.push(measure("failover/silent-ours/mptcp", "stall_ms", 0.2, None));
+        let figure = draw(&report);
         let titles: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
         assert_eq!(titles, ["One TCP flow, cubic", "Silent failure: time without new data"]);
         assert_eq!(figure.panels[0].ticks, [(0.0, "ours".to_owned())]);

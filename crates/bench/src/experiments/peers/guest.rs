@@ -2,7 +2,7 @@
 //! the source tree boots it, and its report becomes this one's.
 
 use super::super::guest;
-use crate::report::{Report, SCHEMA};
+use crate::report::Report;
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::daemon;
@@ -74,9 +74,9 @@ fn newest(folder: &Path) -> Result<Option<Report>, Error> {
         return Err(cannot(format!("it is longer than {FILE_MAX} bytes")));
     }
     let text = std::fs::read_to_string(&path).map_err(|e| cannot(e.to_string()))?;
-    let report: Report = serde_json::from_str(&text).map_err(|e| cannot(e.to_string()))?;
-    if report.experiment != super::NAME || report.schema != SCHEMA {
-        return Err(cannot(format!("it is of '{}', layout {}", report.experiment, report.schema)));
+    let report = Report::parse(&text).map_err(cannot)?;
+    if report.experiment != super::NAME {
+        return Err(cannot(format!("it is of '{}'", report.experiment)));
     }
     Ok(Some(report))
 }

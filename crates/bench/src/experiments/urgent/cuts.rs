@@ -1,13 +1,15 @@
 //! Messages while one of their two links is cut, silently and by its carrier, again and again.
 
+use super::record::{Cut, MessageSettings, MessageTrace, Outcome};
 use super::{LINKS, Load, MIRRORED, RATE, classed, loads, ms, scenario, topology, us};
 use crate::bed::Bed;
 use crate::flow::{MessageFlow, Messages, Trips};
 use crate::percentiles::Percentiles;
-use crate::report::{Cut, CutCase, CutTrace, MessageSettings, MessageTrace, Outcome};
+use crate::report::CUTS;
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::Fault;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// How long messages find their lanes before anything happens.
@@ -112,8 +114,10 @@ fn all(run: &mut Run<'_>, bed: &Bed, kind: &Kind, messages: Messages, rounds: u3
         }
         let settings = scenario::settings(&messages, real_time);
         let drops = bed.backlog_drops()?.saturating_sub(drops);
-        let case = join(&id, kind, load, bed.name(), settings, &found)?;
-        run.report.cuts.extend(case.map(|case| CutCase { backlog_drops: drops, ..case }));
+        if let Some(mut record) = join(&id, kind, load, bed.name(), &settings, &found)? {
+            record["backlog_drops"] = drops.into();
+            run.report.record(CUTS, &record)?;
+        }
     }
     Ok(())
 }
@@ -171,15 +175,15 @@ fn one_cut(
     })
 }
 
-/// All rounds of one case; `None` if there are none.
+/// The record of all rounds of one case; `None` if there are none.
 pub(super) fn join(
     id: &str,
     kind: &Kind,
     load: Load,
     lab: &str,
-    messages: MessageSettings,
+    messages: &MessageSettings,
     rounds: &[Round],
-) -> Result<Option<CutCase>, Error> {
+) -> Result<Option<Value>, Error> {
     let Some(normal) = normal(rounds)? else { return Ok(None) };
     let limit = normal * 2;
     let (mut cuts, mut traces) = (Vec::new(), Vec::new());
@@ -189,20 +193,19 @@ pub(super) fn join(
             traces.push(trace(&round.trips, done.cut));
         }
     }
-    Ok(Some(CutCase {
-        id: id.into(),
-        lab: lab.into(),
-        policy: kind.policy.into(),
-        load: load.word.into(),
-        rate_mbit: RATE,
-        messages,
-        normal_us: us(normal),
-        late_us: us(limit),
-        traces: worst(&cuts, &traces),
-        cuts,
-        twice: rounds.iter().map(|round| round.trips.twice).sum(),
-        backlog_drops: 0,
-    }))
+    Ok(Some(json!({
+        "id": id,
+        "lab": lab,
+        "policy": kind.policy,
+        "load": load.word,
+        "rate_mbit": RATE,
+        "messages": messages,
+        "normal_us": us(normal),
+        "late_us": us(limit),
+        "traces": worst(&cuts, &traces),
+        "cuts": cuts,
+        "twice": rounds.iter().map(|round| round.trips.twice).sum::<u64>(),
+    })))
 }
 
 /// The median round trip of what was sent just before the cuts.
@@ -252,22 +255,17 @@ fn since(time: Duration, from: Duration) -> f64 {
 }
 
 /// Of each kind of cut, the one with the most messages lost or late.
-fn worst(cuts: &[Cut], traces: &[MessageTrace]) -> Vec<CutTrace> {
+fn worst(cuts: &[Cut], traces: &[MessageTrace]) -> Vec<Value> {
     let mut kinds: Vec<&str> = cuts.iter().map(|cut| cut.kind.as_str()).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let of_kind = |kind: &str| {
         let of_kind = cuts.iter().enumerate().filter(|(_, cut)| cut.kind == kind);
         // The first of several that are alike.
-        of_kind.rev().max_by_key(|(_, cut)| cut.during.bad()).map(|(index, _)| index)
+        of_kind.rev().max_by_key(|(_, cut)| cut.during.lost + cut.during.late).map(|(index, _)| index)
     };
     let chosen = kinds.into_iter().filter_map(of_kind);
-    chosen
-        .map(|index| CutTrace {
-            cut: u32::try_from(index).unwrap_or(u32::MAX),
-            messages: traces[index].clone(),
-        })
-        .collect()
+    chosen.map(|index| json!({ "cut": index, "messages": traces[index] })).collect()
 }
 
 /// One round, for whoever watches.

@@ -1,9 +1,9 @@
 //! Round trips over time, and how many took how long, as in the papers; and around cuts.
 
-use super::scenario::{SCENARIOS, id};
+use super::scenario::{BULK, SCENARIOS, Scenario, id};
 use super::{LINKS, LOADS, Load};
-use crate::plot::{Figure, Panel, Reference, Series};
-use crate::report::{CutCase, MessageCase, MessageTrace, Report};
+use crate::plot::{Figure, Groups, Panel};
+use crate::report::{CUTS, Curve, Report};
 use crate::stats::Spread;
 
 /// What is shown of a trace, milliseconds.
@@ -16,14 +16,11 @@ const CUT_TICKS: [f64; 7] = [-50.0, 0.0, 50.0, 100.0, 150.0, 200.0, 250.0];
 
 /// Draws a report.
 pub(super) fn draw(report: &Report) -> Figure {
-    let mut panels = Vec::new();
-    for load in LOADS {
-        panels.extend(over_time(report, load));
-        panels.extend(shares(report, load));
-    }
-    panels.extend(bars(report));
-    panels.extend(bulk(report));
-    panels.extend(report.cuts.iter().filter_map(cuts));
+    let mut panels: Vec<Panel> =
+        LOADS.iter().flat_map(|load| [over_time(report, *load), shares(report, *load)]).collect();
+    panels.extend([bars(report), bulk(report)]);
+    panels.extend(report.ids(CUTS).into_iter().map(|id| cuts(report, id)));
+    panels.retain(|panel| !panel.is_empty());
     Figure { title: "urgent: round trips of small messages".into(), panels }
 }
 
@@ -31,145 +28,96 @@ fn name(load: Load) -> String {
     load.word.to_uppercase()
 }
 
-/// The cases of a load in the order they are drawn, with a title each.
-fn cases(report: &Report, load: Load) -> impl Iterator<Item = (&'static str, &MessageCase)> {
-    SCENARIOS.iter().filter_map(move |scenario| {
-        Some((scenario.title, report.message_case(&id(load.word, scenario.word))?))
-    })
+/// A curve of each case of a load.
+fn each(
+    report: &Report,
+    load: Load,
+    curve: &str,
+    mut panel: Panel,
+    points: impl Fn(&Curve) -> Points,
+) -> Panel {
+    for Scenario { word, title, .. } in SCENARIOS {
+        if let Some(curve) = report.curve(&id(load.word, word), curve) {
+            panel = panel.curve(title, points(curve));
+        }
+    }
+    panel
 }
 
-fn over_time(report: &Report, load: Load) -> Option<Panel> {
-    let series: Vec<Series> = cases(report, load)
-        .map(|(title, case)| Series { name: title.into(), points: points(&case.trace, 0.0, SHOWN_MS) })
-        .filter(|series| !series.points.is_empty())
-        .collect();
-    (!series.is_empty()).then(|| Panel {
-        title: format!("{}: round trips one after the other", name(load)),
-        x_label: "ms".into(),
-        y_label: "round trip, us".into(),
-        decades: true,
-        ..Panel::curves(vec![0.0, 50.0, 100.0, 150.0, 200.0], series)
-    })
+fn over_time(report: &Report, load: Load) -> Panel {
+    let panel = Panel::curves(vec![0.0, 50.0, 100.0, 150.0, 200.0], Vec::new());
+    let panel = each(report, load, "trace", panel, |curve| points(curve, 0.0, SHOWN_MS));
+    let title = format!("{}: round trips one after the other", name(load));
+    panel.titled(title, "ms", "round trip, us").in_decades()
 }
+
+type Points = Vec<(f64, Spread)>;
 
 /// Messages that came back.
-fn points(trace: &MessageTrace, from: f64, to: f64) -> Vec<(f64, Spread)> {
-    let all = trace.at_ms.iter().zip(&trace.took_us).filter_map(|(at, took)| Some((*at, (*took)?)));
+fn points(trace: &Curve, from: f64, to: f64) -> Points {
+    let all = trace.x.iter().zip(&trace.y).filter_map(|(at, took)| Some((*at, (*took)?)));
     all.filter(|(at, took)| (from..=to).contains(at) && *took > 0.0)
         .map(|(at, took)| (at, Spread::one(took)))
         .collect()
 }
 
-fn shares(report: &Report, load: Load) -> Option<Panel> {
-    let series: Vec<Series> = cases(report, load)
-        .map(|(title, case)| Series { name: title.into(), points: share_up_to(case) })
-        .filter(|series| !series.points.is_empty())
-        .collect();
-    let longest = series.iter().flat_map(|s| &s.points).map(|(x, _)| *x).fold(0.0, f64::max);
+fn shares(report: &Report, load: Load) -> Panel {
+    let mut panel = each(report, load, "histogram", Panel::curves(Vec::new(), Vec::new()), share_up_to);
+    let longest = panel.series.iter().flat_map(|s| &s.points).map(|(x, _)| *x).fold(0.0, f64::max);
     let shown = DECADES.iter().filter(|(x, _)| *x <= longest.ceil());
-    (!series.is_empty()).then(|| Panel {
-        title: format!("{}: share of messages that took at most so long", name(load)),
-        x_label: "round trip".into(),
-        y_label: "%".into(),
-        ticks: shown.map(|(x, label)| (*x, (*label).to_owned())).collect(),
-        ..Panel::curves(Vec::new(), series)
-    })
+    panel.ticks = shown.map(|(x, label)| (*x, (*label).to_owned())).collect();
+    panel.titled(format!("{}: share of messages that took at most so long", name(load)), "round trip", "%")
 }
 
 /// A step where each bar of the histogram ends.
-fn share_up_to(case: &MessageCase) -> Vec<(f64, Spread)> {
-    let all: u64 = case.histogram.iter().map(|bin| bin.count).sum();
-    let mut so_far = 0;
-    let mut points = Vec::new();
-    for bin in case.histogram.iter().filter(|bin| bin.up_to_us > 0.0) {
-        so_far += bin.count;
-        points.push((bin.up_to_us.log10(), Spread::one(so_far as f64 * 100.0 / all as f64)));
-    }
-    points
+fn share_up_to(histogram: &Curve) -> Points {
+    let all: f64 = histogram.y.iter().flatten().sum();
+    let bars = histogram.x.iter().zip(&histogram.y).filter(|(up_to_us, _)| **up_to_us > 0.0);
+    let sums = bars.scan(0.0, |so_far, (up_to_us, count)| {
+        *so_far += count.unwrap_or(0.0);
+        Some((up_to_us.log10(), Spread::one(*so_far * 100.0 / all)))
+    });
+    sums.collect()
+}
+
+/// One group a scenario.
+fn scenarios() -> Groups<&'static str> {
+    Panel::groups(SCENARIOS.map(|scenario| (scenario.word.to_owned(), scenario.word)))
 }
 
 /// Median and 99th percentile of each scenario.
-fn bars(report: &Report) -> Option<Panel> {
-    let mut series = Vec::new();
+fn bars(report: &Report) -> Panel {
+    let mut panel = scenarios();
     for load in LOADS {
-        let value = |what: &str, pick: fn(&MessageCase) -> Option<Spread>| Series {
-            name: format!("{}, {what}", name(load)),
-            points: per_scenario(report, load, pick),
-        };
-        series.push(value("median", |case| case.medians.median_us));
-        series.push(value("99 %", |case| case.medians.p99_us));
+        for (what, metric) in [("median", "median_us"), ("99 %", "p99_us")] {
+            panel = panel
+                .bar(format!("{}, {what}", name(load)), |word| report.spread(&id(load.word, word), metric));
+        }
     }
-    series.retain(|series| !series.points.is_empty());
-    (!series.is_empty()).then(|| Panel {
-        title: "Round trips by scenario".into(),
-        y_label: "us".into(),
-        decades: true,
-        ..Panel::bars(groups(), series)
-    })
-}
-
-fn groups() -> Vec<String> {
-    SCENARIOS.iter().map(|scenario| scenario.word.to_owned()).collect()
-}
-
-fn per_scenario(
-    report: &Report,
-    load: Load,
-    value: impl Fn(&MessageCase) -> Option<Spread>,
-) -> Vec<(f64, Spread)> {
-    let found = SCENARIOS.iter().enumerate().filter_map(|(index, scenario)| {
-        Some((index as f64, value(report.message_case(&id(load.word, scenario.word))?)?))
-    });
-    found.collect()
+    panel.titled("Round trips by scenario", "", "us").panel().in_decades()
 }
 
 /// What was left to the traffic in the way, in links.
-fn bulk(report: &Report) -> Option<Panel> {
-    let links = |case: &MessageCase| case.ratios.iter().find(|ratio| ratio.name == "bulk")?.spread;
-    let series: Vec<Series> = LOADS
-        .into_iter()
-        .map(|load| Series { name: name(load), points: per_scenario(report, load, links) })
-        .filter(|series| !series.points.is_empty())
-        .collect();
-    let last = SCENARIOS.len() as f64 - 0.5;
-    let flat = |links: usize| Reference {
-        name: format!("{links} links"),
-        points: vec![(-0.5, links as f64), (last, links as f64)],
-    };
-    (!series.is_empty()).then(|| Panel {
-        title: "Bulk traffic, in goodput of a bare link".into(),
-        y_label: "links".into(),
-        references: vec![flat(LINKS - 1), flat(LINKS)],
-        ..Panel::bars(groups(), series)
-    })
+fn bulk(report: &Report) -> Panel {
+    let panel = LOADS.into_iter().fold(scenarios(), |panel, load| {
+        let base = id(load.word, BULK);
+        panel.bar(name(load), move |word| report.beside(&id(load.word, word), "bulk.mbit", &base))
+    });
+    let panel =
+        [LINKS - 1, LINKS].into_iter().fold(panel, |panel, n| panel.flat(format!("{n} links"), n as f64));
+    panel.titled("Bulk traffic, in goodput of a bare link", "", "links").panel()
 }
 
 /// The worst cut of each kind.
-fn cuts(case: &CutCase) -> Option<Panel> {
+fn cuts(report: &Report, id: &str) -> Panel {
     let (first, last) = (CUT_TICKS[0], CUT_TICKS[CUT_TICKS.len() - 1]);
-    let series: Vec<Series> = case
-        .traces
-        .iter()
-        .filter_map(|trace| {
-            let cut = case.cuts.get(trace.cut as usize)?;
-            let lost = cut.during.lost;
-            let points = points(&trace.messages, first, last);
-            Some(Series { name: format!("{}: {lost} lost", cut.kind), points })
-        })
-        .filter(|series| !series.points.is_empty())
-        .collect();
-    let late = Reference { name: "late".into(), points: vec![(first, case.late_us), (last, case.late_us)] };
-    (!series.is_empty() && case.late_us > 0.0).then(|| Panel {
-        title: format!(
-            "{} ({}): the worst of {} cuts",
-            case.policy,
-            case.load.to_uppercase(),
-            case.cuts.len()
-        ),
-        x_label: "ms after the cut".into(),
-        y_label: "round trip, us".into(),
-        decades: true,
-        references: vec![late],
-        ..Panel::curves(CUT_TICKS.to_vec(), series)
-    })
+    let panel = Panel::curves(CUT_TICKS.to_vec(), Vec::new());
+    let traces = report.curves.iter().filter(|curve| curve.id == id);
+    let panel = traces.fold(panel, |panel, curve| panel.curve(&curve.name, points(curve, first, last)));
+    let late = report.median(id, "late_us").unwrap_or(0.0);
+    let count = report.measure(id, "during.lost").map_or(0, |lost| lost.values.len());
+    let load = report.word(id, "load").to_uppercase();
+    let title = format!("{} ({load}): the worst of {count} cuts", report.word(id, "policy"));
+    let panel = panel.reference("late", vec![(first, late), (last, late)]);
+    panel.titled(title, "ms after the cut", "round trip, us").in_decades()
 }

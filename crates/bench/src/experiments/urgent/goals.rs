@@ -1,9 +1,9 @@
 //! What messages that cannot wait shall get.
 
-use super::scenario::id;
+use super::scenario::{self, id};
 use super::{LINKS, loads};
-use crate::report::{Bound, Cut, CutCase, Goal, MessageCase};
-use crate::run::{CPU_LIMITED, Run};
+use crate::report::{Bound, Goal, Report};
+use crate::run::{Run, cpu_limited};
 
 /// Of the same link idle.
 const MEDIAN: f64 = 1.2;
@@ -18,85 +18,65 @@ const CHANCE: f64 = 3.0;
 
 /// Adds all goals to the report.
 pub(super) fn judge(run: &mut Run<'_>) {
-    let mut goals = Vec::new();
-    for load in loads(run) {
-        let case = |word: &str| run.report.message_case(&id(load.word, word));
-        goals.extend(of_load(load.word, case("two"), case("one-0")));
-    }
-    for load in loads(run) {
-        let id = format!("mirror/{}", load.word);
-        goals.extend(of_cuts(&id, run.report.cuts.iter().find(|case| case.id == id)));
-    }
+    let all = loads(run);
+    let mut goals: Vec<Goal> = all.iter().flat_map(|load| of_load(&run.report, load.word)).collect();
+    goals.extend(all.iter().flat_map(|load| of_cuts(&run.report, &format!("mirror/{}", load.word))));
     goals.into_iter().for_each(|goal| run.goal(goal));
 }
 
-pub(super) fn of_load(load: &str, two: Option<&MessageCase>, one: Option<&MessageCase>) -> Vec<Goal> {
-    let idle = id(load, "idle");
-    let (name, one_name) = (id(load, "two"), id(load, "one-0"));
-    let ratio = |name: &str, base: &str| two?.ratio(name, base);
+pub(super) fn of_load(report: &Report, load: &str) -> Vec<Goal> {
+    let [idle, two, one, bulk] = ["idle", "two", "one-0", scenario::BULK].map(|word| id(load, word));
+    let ratio =
+        |id: &str, metric: &str, base: &str| report.beside(id, metric, base).map(|ratio| ratio.median);
     let links = (LINKS - 1) as f64;
-    let lost = two.and_then(|case| case.medians.lost).map(|lost| lost.max);
-    let busy = two.and_then(cpu_limited);
+    let lost = report.spread(&two, "lost").map(|lost| lost.max);
+    let busy = cpu_limited(report, &two);
+    let (most, least) = (Bound::AtMost, Bound::AtLeast);
+    let of_links = format!("of {links} bare links' goodput for bulk traffic");
+    let bulk = ratio(&two, "bulk.mbit", &bulk).map(|ratio| ratio / links);
+    let better = ratio(&one, "median_us", &two);
     [
         Goal::new(
-            &name,
+            &two,
             "of the idle link's median round trip",
-            Bound::AtMost,
+            most,
             MEDIAN,
-            ratio("median", &idle),
+            ratio(&two, "median_us", &idle),
         ),
-        Goal::new(&name, "of the idle link's 99th percentile", Bound::AtMost, P99, ratio("p99", &idle)),
-        Goal::new(&name, "messages lost", Bound::AtMost, 0.0, lost),
-        Goal::new(
-            &name,
-            format!("of {links} bare links' goodput for bulk traffic"),
-            Bound::AtLeast,
-            BULK,
-            ratio("bulk", &id(load, super::scenario::BULK)).map(|ratio| ratio / links),
-        ),
-        Goal::new(
-            &one_name,
-            "times the median round trip of two channels",
-            Bound::AtLeast,
-            BETTER,
-            one.and_then(|one| one.ratio("median", &name)),
-        ),
+        Goal::new(&two, "of the idle link's 99th percentile", most, P99, ratio(&two, "p99_us", &idle)),
+        Goal::new(&two, "messages lost", most, 0.0, lost),
+        Goal::new(&two, of_links, least, BULK, bulk),
+        Goal::new(&one, "times the median round trip of two channels", least, BETTER, better),
     ]
     .map(|goal| goal.unless(busy.clone()))
     .into()
 }
 
-pub(super) fn of_cuts(id: &str, case: Option<&CutCase>) -> Vec<Goal> {
-    let sum = |value: fn(&Cut) -> u64| case.map(|case| case.sum(value) as f64);
-    let dropped = case.filter(|case| case.backlog_drops > 0);
-    let dropped = dropped.map(|case| format!("the machine itself dropped {} frames", case.backlog_drops));
-    let lost = |what: &str, value| Goal::new(id, what, Bound::AtMost, 0.0, value).unless(dropped.clone());
+pub(super) fn of_cuts(report: &Report, id: &str) -> Vec<Goal> {
+    let sum = |metric: &str| report.sum(id, metric);
+    let dropped = sum("backlog_drops").filter(|frames| *frames > 0.0);
+    let dropped = dropped.map(|frames| format!("the machine itself dropped {frames} frames"));
+    let none = |what: &str, metric: &str| Goal::new(id, what, Bound::AtMost, 0.0, sum(metric));
     vec![
-        lost("messages lost while a link was cut", sum(|cut| cut.during.lost)),
-        lost("messages lost as it came back", sum(|cut| cut.after.lost)),
-        Goal::new(id, "messages late while a link was cut", Bound::AtMost, 0.0, sum(|cut| cut.during.late))
-            .unless(case.and_then(late_anyway)),
-        Goal::new(id, "messages twice", Bound::AtMost, 0.0, case.map(|case| case.twice as f64)),
+        none("messages lost while a link was cut", "during.lost").unless(dropped.clone()),
+        none("messages lost as it came back", "after.lost").unless(dropped),
+        none("messages late while a link was cut", "during.late").unless(late_anyway(report, id)),
+        none("messages twice", "twice"),
     ]
 }
 
 /// Why late messages tell nothing: without a cut messages were late as well, for the machine had no time for them, and
 /// from one cut to the next the difference varies more than it is. Late messages come in bursts, so they are compared
 /// cut by cut and not as counts of independent things.
-fn late_anyway(case: &CutCase) -> Option<String> {
+fn late_anyway(report: &Report, id: &str) -> Option<String> {
+    let [during, late] = ["during.late", "before.late"].map(|metric| report.measure(id, metric));
     let more: Vec<f64> =
-        case.cuts.iter().map(|cut| cut.during.late as f64 - cut.before.late as f64).collect();
+        during?.values.iter().zip(&late?.values).map(|(during, before)| during - before).collect();
     let count = more.len() as f64;
     let mean = more.iter().sum::<f64>() / count;
     let variance = more.iter().map(|more| (more - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let (before, of) = (case.sum(|cut| cut.before.late), case.sum(|cut| cut.before.sent));
+    let (before, of) = (report.sum(id, "before.late")?, report.sum(id, "before.sent")?);
     let chance = CHANCE * (variance / count).sqrt();
-    (before > 0 && mean <= chance)
+    (before > 0.0 && mean <= chance)
         .then(|| format!("with no link cut {before} of {of} messages were late as well"))
-}
-
-/// Why a missed goal of this case tells nothing: the machine had no CPU left, whatever took it.
-fn cpu_limited(case: &MessageCase) -> Option<String> {
-    let share = case.medians.cpu_share?.median;
-    (share > CPU_LIMITED).then(|| format!("the machine was at its limit: CPU {:.0} % busy", share * 100.0))
 }

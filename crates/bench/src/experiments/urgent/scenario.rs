@@ -1,22 +1,23 @@
 //! Round trips beside bulk traffic: on an idle link, in one channel with it, and in a channel of their own.
 
 mod measure;
-mod ratios;
 
 pub(super) use measure::settings;
-pub(super) use ratios::ratios;
 
+use super::record::{MessageTrace, RoundTrips};
 use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads, topology};
 use crate::bed::Bed;
 use crate::flow::Messages;
 use crate::percentiles::Percentiles;
 use crate::planned::Planned;
-use crate::report::{Case, Medians, MessageCase, MessageMedians, MessageTrace, RoundTrips};
+use crate::report::{MESSAGES, Report};
 use crate::run::Run;
 use crate::sample::Sample;
+use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::Order;
 use measure::Found;
+use serde_json::json;
 
 /// Which lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +68,10 @@ pub(super) fn id(load: &str, word: &str) -> String {
 
 /// What has been measured of one case.
 struct Measured {
-    case: MessageCase,
+    id: String,
+    /// How it was set up.
+    record: serde_json::Value,
+    samples: Vec<RoundTrips>,
     all: Percentiles,
     traces: Vec<MessageTrace>,
 }
@@ -136,16 +140,32 @@ fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> R
     }
     if !bulk.is_empty() {
         let parameters = Planned::new("", &beds.bare, load.bulk(run, 1)).parameters();
-        let medians = Medians::of(&bulk, &parameters.rate_mbit);
-        let (id, lab) = (id(load.word, BULK), beds.bare.name().to_owned());
-        run.report.cases.push(Case { id, lab, parameters, medians, samples: bulk, ratios: Vec::new() });
+        run.samples(&id(load.word, BULK), &beds.bare, &parameters, &bulk)?;
     }
-    let first = run.report.messages.len();
-    run.report.messages.extend(measured.into_iter().map(finish));
-    for index in first..run.report.messages.len() {
-        run.report.messages[index].ratios = ratios(&run.report, &run.report.messages[index]);
+    for one in measured {
+        run.report.record(MESSAGES, &finish(one))?;
     }
+    compare(&mut run.report, load.word);
     Ok(())
+}
+
+/// Puts each scenario beside those of the same run that it is compared with.
+pub(super) fn compare(report: &mut Report, load: &str) {
+    for scenario in SCENARIOS {
+        let own = id(load, scenario.word);
+        let bases = [
+            (scenario.word != "idle", "idle"),
+            (scenario.word.starts_with("one"), "two"),
+            (scenario.word == "two", "busy"),
+        ];
+        for base in bases.into_iter().filter(|(is, _)| *is).map(|(_, word)| id(load, word)) {
+            for metric in ["median_us", "p99_us"] {
+                report.compare((&own, metric), &base, &[(&base, metric)]);
+            }
+        }
+        let base = id(load, BULK);
+        report.compare((&own, "bulk.mbit"), &base, &[(&base, "mbit")]);
+    }
 }
 
 fn take_in(
@@ -157,47 +177,42 @@ fn take_in(
     Found { settings, sample, percentiles, trace, queue }: Found,
 ) -> Result<(), Error> {
     let id = id(load.word, scenario.word);
-    let index = match measured.iter().position(|one| one.case.id == id) {
+    let index = match measured.iter().position(|one| one.id == id) {
         Some(index) => index,
         None => {
-            let bonded = if bed.is_bonded("a") { LINKS } else { 0 };
-            let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-            let case = MessageCase {
-                id,
-                lab: bed.name().into(),
-                scenario: scenario.word.into(),
-                load: load.word.into(),
-                members: number(bonded),
-                bulk_links: number(scenario.bulk_links),
-                rate_mbit: RATE,
-                messages: settings,
-                queue: format!("tbf, {queue}"),
-                samples: Vec::new(),
-                medians: MessageMedians::default(),
-                ratios: Vec::new(),
-                histogram: Vec::new(),
-                trace: MessageTrace::default(),
-            };
-            measured.push(Measured { case, all: Percentiles::new()?, traces: Vec::new() });
+            let record = json!({
+                "lab": bed.name(),
+                "scenario": scenario.word,
+                "load": load.word,
+                "members": if bed.is_bonded("a") { LINKS } else { 0 },
+                "bulk_links": scenario.bulk_links,
+                "rate_mbit": RATE,
+                "messages": settings,
+                "queue": format!("tbf, {queue}"),
+            });
+            let (samples, traces) = (Vec::new(), Vec::new());
+            measured.push(Measured { id, record, samples, all: Percentiles::new()?, traces });
             measured.len() - 1
         }
     };
     let one = &mut measured[index];
     one.all.join(&percentiles)?;
-    one.case.samples.push(RoundTrips { repeat, ..sample });
+    one.samples.push(RoundTrips { repeat, ..sample });
     one.traces.push(trace);
     Ok(())
 }
 
-fn finish(measured: Measured) -> MessageCase {
-    let Measured { case, all, mut traces } = measured;
-    let medians = MessageMedians::of(&case.samples);
-    let middle = medians.median_us.map_or(0.0, |spread| spread.median);
+/// The record of a case, with the trace of the typical sample.
+fn finish(Measured { id, mut record, samples, all, traces }: Measured) -> serde_json::Value {
+    let middle =
+        Spread::of(samples.iter().map(|sample| sample.median_us)).map_or(0.0, |spread| spread.median);
     let distance = |sample: &RoundTrips| (sample.median_us - middle).abs();
-    let typical = (0..case.samples.len())
-        .min_by(|x, y| distance(&case.samples[*x]).total_cmp(&distance(&case.samples[*y])))
-        .unwrap_or(0);
-    MessageCase { medians, histogram: all.bins(), trace: traces.swap_remove(typical), ..case }
+    let typical = (0..samples.len()).min_by(|x, y| distance(&samples[*x]).total_cmp(&distance(&samples[*y])));
+    record["id"] = id.into();
+    record["trace"] = json!(typical.map(|typical| &traces[typical]));
+    record["samples"] = json!(samples);
+    record["histogram"] = json!(all.bins());
+    record
 }
 
 /// One measurement, for whoever watches.

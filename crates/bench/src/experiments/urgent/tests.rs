@@ -1,10 +1,11 @@
 use super::cuts::{Done, Round, cut, join};
 use super::goals::{of_cuts, of_load};
+use super::record::{MessageSettings, Outcome};
 use super::*;
 use crate::flow::Trips;
-use crate::report::tests::{cut_case, message_case, report};
-use crate::report::{CutCase, MessageRatio, MessageSettings, Report};
-use crate::stats::Spread;
+use crate::report::tests::{case, empty, measure};
+use crate::report::{CUTS, MESSAGES, Report};
+use serde_json::json;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -31,7 +32,7 @@ fn done() -> Done {
 fn messages_are_counted_before_during_and_after_a_cut() {
     let trips = trips(1600, &[150, 400, 401, 699], &[300, 500, 900]);
     let cut = cut(&trips, &done(), Duration::from_micros(200));
-    let bad = |outcome: crate::report::Outcome| (outcome.lost, outcome.late);
+    let bad = |outcome: Outcome| (outcome.lost, outcome.late);
     assert_eq!((bad(cut.before), bad(cut.during), bad(cut.after)), ((1, 1), (3, 1), (0, 1)));
     assert_eq!(cut.during.last_bad_ms, Some(299.1), "counted from a round trip before the cut");
     assert!((cut.cut_ms, cut.again_ms) == (300.0, 800.0) && cut.during.sent == 300, "{cut:?}");
@@ -41,77 +42,92 @@ fn messages_are_counted_before_during_and_after_a_cut() {
 fn what_is_late_follows_from_the_normal_round_trip_and_the_worst_cut_is_drawn() {
     let round = |lost: &[u64]| Round { trips: trips(1600, lost, &[500]), cuts: vec![done()] };
     let rounds = [round(&[410]), round(&[420, 430]), round(&[])];
-    let case = join("mirror/udp", &cuts::MIRROR, LOADS[1], "mirror", MessageSettings::default(), &rounds);
-    let case = case.expect("joins").expect("there");
-    assert!((case.normal_us - 100.0).abs() < 0.2 && (case.late_us - 200.0).abs() < 0.4, "{}", case.normal_us);
-    assert_eq!(case.sum(|cut| cut.during.lost), 3);
-    assert_eq!(case.sum(|cut| cut.during.late), 3);
-    assert_eq!(case.traces.iter().map(|trace| trace.cut).collect::<Vec<_>>(), [1]);
-    let messages = &case.traces[0].messages;
-    assert_eq!(messages.at_ms.first().zip(messages.at_ms.last()), Some((&-50.0, &249.0)));
-    assert_eq!(messages.took_us.iter().filter(|took| took.is_none()).count(), 2);
+    let settings = MessageSettings::default();
+    let record = join("mirror/udp", &cuts::MIRROR, LOADS[1], "mirror", &settings, &rounds);
+    let mut report = empty();
+    report.record(CUTS, &record.expect("joins").expect("there")).expect("a record");
+    let [normal, late] =
+        ["normal_us", "late_us"].map(|metric| report.median("mirror/udp", metric).expect("there"));
+    assert!((normal - 100.0).abs() < 0.2 && (late - 200.0).abs() < 0.4, "{normal} {late}");
+    let sums = ["during.lost", "during.late"].map(|metric| report.sum("mirror/udp", metric));
+    assert_eq!(sums, [Some(3.0), Some(3.0)]);
+    let [worst] = &report.curves[..] else { panic!("one kind of cut: {:?}", report.curves) };
+    assert_eq!(worst.name, "silent: 2 lost");
+    assert_eq!(worst.x.first().zip(worst.x.last()), Some((&-50.0, &249.0)));
+    assert_eq!(worst.y.iter().filter(|took| took.is_none()).count(), 2);
 }
 
-fn ratio(name: &str, base: &str, value: f64) -> MessageRatio {
-    MessageRatio {
-        name: name.into(),
-        base: base.into(),
-        pairs: vec![value],
-        spread: Some(Spread::one(value)),
-    }
+/// Messages with these medians, the 99th percentile at twice as much, beside bulk traffic.
+fn messages(report: &mut Report, word: &str, medians_us: &[f64]) {
+    let sample = |(repeat, median_us): (u32, &f64)| {
+        json!({
+            "repeat": repeat, "lost": 0, "median_us": median_us, "p99_us": median_us * 2.0, "cpu_share": 0.4,
+            "bulk": { "mbit": 190.0 },
+        })
+    };
+    let samples: Vec<_> = (0..).zip(medians_us).map(sample).collect();
+    let trace = json!({ "at_ms": [0.0, 1.0], "took_us": [70.0, null] });
+    let histogram = json!([{ "up_to_us": 70.0, "count": 2900 }, { "up_to_us": 1000.0, "count": 100 }]);
+    let record = json!({ "id": word, "samples": samples, "trace": trace, "histogram": histogram });
+    report.record(MESSAGES, &record).expect("a record");
 }
 
 #[test]
 fn scenarios_are_compared_with_the_same_repeat_of_their_bases() {
-    let bulk = crate::report::tests::case("udp/bulk", 0, &[100.0, 95.0]);
-    let report = Report {
-        cases: vec![bulk],
-        messages: vec![
-            message_case("udp/idle", "idle", &[50.0, 100.0]),
-            message_case("udp/one-0", "one-0", &[2000.0, 3000.0]),
-            message_case("udp/two", "two", &[60.0, 110.0]),
-        ],
-        ..report()
+    let mut report = empty();
+    case(&mut report, "udp/bulk", 0, &[100.0, 95.0], &[]);
+    messages(&mut report, "udp/idle", &[50.0, 100.0]);
+    messages(&mut report, "udp/one-0", &[2000.0, 3000.0]);
+    messages(&mut report, "udp/two", &[60.0, 110.0]);
+    scenario::compare(&mut report, "udp");
+    let pairs = |id: &str, metric: &str, base: &str| {
+        report.measure(id, metric).expect("there").beside(base).map(|beside| beside.ratios.clone())
     };
-    let pairs = |id: &str, name: &str, base: &str| {
-        let found = scenario::ratios(&report, report.message_case(id).expect("there"));
-        let base = format!("udp/{base}");
-        found.into_iter().find(|ratio| ratio.name == name && ratio.base == base).map(|ratio| ratio.pairs)
-    };
-    assert_eq!(pairs("udp/two", "median", "idle"), Some(vec![1.2, 1.1]));
-    assert_eq!(pairs("udp/two", "bulk", "bulk"), Some(vec![1.9, 2.0]));
-    assert_eq!(pairs("udp/two", "median", "two"), None);
-    assert_eq!(pairs("udp/one-0", "p99", "idle"), Some(vec![40.0, 30.0]));
-    assert_eq!(pairs("udp/one-0", "median", "two"), Some(vec![2000.0 / 60.0, 3000.0 / 110.0]));
+    assert_eq!(pairs("udp/two", "median_us", "udp/idle"), Some(vec![1.2, 1.1]));
+    assert_eq!(pairs("udp/two", "bulk.mbit", "udp/bulk"), Some(vec![1.9, 2.0]));
+    assert_eq!(pairs("udp/two", "median_us", "udp/two"), None);
+    assert_eq!(pairs("udp/one-0", "p99_us", "udp/idle"), Some(vec![40.0, 30.0]));
+    assert_eq!(pairs("udp/one-0", "median_us", "udp/two"), Some(vec![2000.0 / 60.0, 3000.0 / 110.0]));
 }
 
 #[test]
 fn two_channels_are_judged_against_the_idle_link_and_one_against_two() {
-    let verdicts = |median, p99, better, bulk| {
-        let mut two = message_case("udp/two", "two", &[70.0]);
-        two.ratios = vec![
-            ratio("median", "udp/idle", median),
-            ratio("p99", "udp/idle", p99),
-            ratio("bulk", "udp/bulk", bulk),
-        ];
-        let mut one = message_case("udp/one-0", "one-0", &[2000.0]);
-        one.ratios = vec![ratio("median", "udp/idle", 1.0), ratio("median", "udp/two", better)];
-        of_load("udp", Some(&two), Some(&one)).iter().map(|goal| goal.met).collect::<Vec<_>>()
+    let verdicts = |median: f64, p99: f64, better: f64, links: f64| {
+        let mut report = empty();
+        case(&mut report, "udp/bulk", 0, &[190.0 / links], &[]);
+        messages(&mut report, "udp/idle", &[100.0]);
+        messages(&mut report, "udp/two", &[100.0 * median]);
+        messages(&mut report, "udp/one-0", &[100.0 * median * better]);
+        let idle = report.measures.iter_mut().find(|m| m.id == "udp/idle" && m.metric == "p99_us");
+        idle.expect("there").values[0] = 200.0 * median / p99;
+        scenario::compare(&mut report, "udp");
+        of_load(&report, "udp").iter().map(|goal| goal.met).collect::<Vec<_>>()
     };
-    assert_eq!(verdicts(1.2, 2.0, 20.0, 1.94), [Some(true); 5]);
+    assert_eq!(verdicts(1.2, 2.0, 20.0, 1.9401), [Some(true); 5]);
     assert_eq!(
         verdicts(1.21, 2.1, 19.0, 1.93),
         [Some(false), Some(false), Some(true), Some(false), Some(false)]
     );
-    assert!(of_load("udp", None, None).iter().all(|goal| goal.met.is_none()));
+    assert!(of_load(&empty(), "udp").iter().all(|goal| goal.met.is_none()));
+}
+
+/// Cuts with so many messages late before each and during it.
+fn cut_late(report: &mut Report, id: &str, cuts: &[(u64, u64)]) {
+    let outcome = |late: u64| json!({ "sent": 600, "lost": 0, "late": late });
+    let cut = |(before, during): &(u64, u64)| json!({ "kind": "silent", "before": outcome(*before), "during": outcome(*during), "after": outcome(0) });
+    let cuts: Vec<_> = cuts.iter().map(cut).collect();
+    let messages = json!({ "at_ms": [-1.0, 1.0], "took_us": [70.0, 200.0] });
+    let traces = json!([{ "cut": 0, "messages": messages }]);
+    let record = json!({ "id": id, "late_us": 140.0, "twice": 0, "cuts": cuts, "traces": traces });
+    report.record(CUTS, &record).expect("a record");
 }
 
 #[test]
 fn a_late_message_counts_unless_the_machine_makes_them_late_anyway() {
     let met = |cuts: &[(u64, u64)]| {
-        let each = |&(before, during): &(u64, u64)| cut_case("mirror/udp", before, during).cuts.remove(0);
-        let case = CutCase { cuts: cuts.iter().map(each).collect(), ..cut_case("mirror/udp", 0, 0) };
-        let goals = of_cuts("mirror/udp", Some(&case));
+        let mut report = empty();
+        cut_late(&mut report, "mirror/udp", cuts);
+        let goals = of_cuts(&report, "mirror/udp");
         assert!(goals.iter().all(|goal| goal.what.contains("late") || goal.met == Some(true)), "{goals:?}");
         goals.iter().find(|goal| goal.what.contains("late")).expect("there").met
     };
@@ -124,17 +140,16 @@ fn a_late_message_counts_unless_the_machine_makes_them_late_anyway() {
 
 #[test]
 fn the_figure_has_a_panel_for_each_thing_that_was_measured() {
-    let panels = |report: &Report| figure::draw(report).panels.len();
-    let whole = Report {
-        messages: LOADS
-            .iter()
-            .flat_map(|load| ["idle", "two"].map(|word| (load, word)))
-            .map(|(load, word)| message_case(&format!("{}/{word}", load.word), word, &[70.0]))
-            .collect(),
-        ..report()
-    };
-    assert_eq!(panels(&whole), 6, "no goodput of a bare link to compare with");
-    assert_eq!(panels(&Report { messages: Vec::new(), cuts: Vec::new(), ..report() }), 0);
+    let mut report = empty();
+    for word in ["tcp/idle", "tcp/two", "udp/idle", "udp/two"] {
+        messages(&mut report, word, &[70.0]);
+    }
+    cut_late(&mut report, "mirror/udp", &[(0, 1)]);
+    assert_eq!(figure::draw(&report).panels.len(), 6, "no goodput of a bare link to compare with");
+    report.measures.push(measure("udp/bulk", "mbit", 95.0, None));
+    scenario::compare(&mut report, "udp");
+    assert_eq!(figure::draw(&report).panels.len(), 7);
+    assert!(figure::draw(&empty()).panels.is_empty());
 }
 
 #[test]

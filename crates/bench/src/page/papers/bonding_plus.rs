@@ -28,7 +28,7 @@ pub(super) const PAPERS: [Paper; 1] = [Paper {
 /// A ratio of the bond with each share, the least share first.
 fn shares(report: &Report, name: &str) -> Option<String> {
     let of = |share: &str| {
-        let ratio = report.case(&format!("two/{share}"))?.ratio(name)?;
+        let ratio = report.ratio(&format!("two/{share}"), name)?.median;
         Some(format!("{ratio:.2} ({share})"))
     };
     let all = ["0.5%", "1%", "2%", "3%", "5%", "20%", "100%", "full"];

@@ -1,7 +1,7 @@
 //! ELT's copies, its failing wires, and its broadcasts.
 
 use super::{Paper, Row};
-use crate::report::Report;
+use crate::report::{DELIVERIES, FAILOVERS, Report};
 
 /// MB in a file, and the number of copies, as `copies` names them.
 const SIZES: [u32; 5] = [1, 2, 4, 6, 8];
@@ -51,9 +51,9 @@ pub(super) const PAPERS: [Paper; 3] = [
                 what: "FTP, web and SMB transfers while a wire is pulled; connections lost here",
                 paper: "transfers go on",
                 ours: |report| {
-                    let lost: usize = report.failovers.iter().map(|case| case.connections_lost.len()).sum();
-                    (!report.failovers.is_empty())
-                        .then(|| format!("{lost} lost in {} cases", report.failovers.len()))
+                    let cases = report.ids(FAILOVERS);
+                    let lost: f64 = cases.iter().filter_map(|id| report.sum(id, "connections_lost")).sum();
+                    (!cases.is_empty()).then(|| format!("{lost} lost in {} cases", cases.len()))
                 },
             },
             Row {
@@ -61,7 +61,7 @@ pub(super) const PAPERS: [Paper; 3] = [
                 what: "how long TCP stands still when the sender's link loses its carrier",
                 paper: "so short that applications do not notice",
                 ours: |report| {
-                    let gap = report.failover("carrier-ours/cubic/n2")?.medians.gap_ms?;
+                    let gap = report.spread("carrier-ours/cubic/n2", "gap_ms")?;
                     Some(format!("{:.0} ms ({:.0} to {:.0})", gap.median, gap.min, gap.max))
                 },
             },
@@ -75,11 +75,10 @@ pub(super) const PAPERS: [Paper; 3] = [
             what: "broadcast and multicast to a host with several links",
             paper: "spread evenly over the links",
             ours: |report| {
-                let sum =
-                    |of: fn(&crate::report::Delivery) -> u64| report.deliveries.iter().map(of).sum::<u64>();
-                let (once, more, never) = (sum(|d| d.once), sum(|d| d.more), sum(|d| d.never));
-                (!report.deliveries.is_empty())
-                    .then(|| format!("{once} came once, {more} more than once, {never} never"))
+                let ways = report.ids(DELIVERIES);
+                let sum = |metric| ways.iter().filter_map(|id| report.sum(id, metric)).sum::<f64>();
+                let (once, more, never) = (sum("once"), sum("more"), sum("never"));
+                (!ways.is_empty()).then(|| format!("{once} came once, {more} more than once, {never} never"))
             },
         }],
     },

@@ -1,36 +1,18 @@
 use super::super::text;
 use super::*;
-use crate::report::tests::{case, report};
-use crate::report::{Measure, Metric, Ratio};
+use crate::report::tests::{case, empty, measure};
 
 fn peers() -> Report {
-    let rated = |id: &str, ratios: &[f64]| {
-        let mut case = case(id, 2, &[38.0]);
-        case.ratios = vec![Ratio {
-            name: "single".into(),
-            metric: Metric::Mbit,
-            bases: vec!["cubic-1/single".into()],
-            ideal: 2.0,
-            pairs: ratios.to_vec(),
-            spread: Spread::of(ratios.iter().copied()),
-        }];
-        case
-    };
-    let measure = |metric: &str, value: f64| Measure {
-        id: "failover/silent-ours/balance-alb".into(),
-        metric: metric.into(),
-        spread: Some(Spread::one(value)),
-        ..Measure::default()
-    };
-    let mut report = Report { experiment: NAME.into(), ..report() };
+    let mut report = Report { experiment: NAME.into(), ..empty() };
     report.machine.cpu = "QEMU TCG CPU version 2.5+".into();
-    report.cases = vec![
-        rated("cubic-1/n2/linkbraid", &[1.98, 1.99, 2.0]),
-        rated("cubic-1/n2/balance-rr", &[1.5]),
-        rated("udp/n2/balance-rr", &[1.0]),
-    ];
-    report.measures =
-        vec![measure("stall_ms", 4000.0), measure("left_share", 0.0), measure("pings_lost", 150.0)];
+    case(&mut report, "cubic-1/n2/linkbraid", 2, &[38.0], &[("single", 1.99)]);
+    let first = report.measures.iter_mut().find(|measure| measure.metric == "mbit").expect("there");
+    first.against[0].ratio = Spread::of([1.98, 1.99, 2.0]);
+    case(&mut report, "cubic-1/n2/balance-rr", 2, &[38.0], &[("single", 1.5)]);
+    case(&mut report, "udp/n2/balance-rr", 2, &[38.0], &[("single", 1.0)]);
+    for (metric, value) in [("stall_ms", 4000.0), ("left_share", 0.0), ("pings_lost", 150.0)] {
+        report.measures.push(measure("failover/silent-ours/balance-alb", metric, value, None));
+    }
     report
 }
 
@@ -63,9 +45,10 @@ fn other_experiments_have_none_of_this() {
 
 #[test]
 fn losses_of_unmeasured_seconds_are_none() {
-    let mut case = case("udp/n2/balance-rr", 2, &[19.45]);
     // 6603 datagrams in 2 s, half of which arrived; iperf3 adds the losses of the second before.
-    (case.samples[0].datagrams, case.samples[0].datagrams_lost) = (6603, 4890);
-    let lost = lost(&case, 2).expect("datagrams").median;
+    let mut report = empty();
+    let sent = [("mbit", 19.45), ("datagrams", 6603.0), ("datagrams_lost", 4890.0)];
+    report.measures = sent.map(|(metric, value)| measure("udp", metric, value, None)).into();
+    let lost = lost(&report, "udp", 2).expect("datagrams").median;
     assert!((lost - 0.5).abs() < 0.01, "{lost}");
 }

@@ -1,12 +1,12 @@
 //! One measurement of round trips, with or without traffic beside them.
 
+use super::super::record::{Bulk, MessageSettings, MessageTrace, RoundTrips};
 use super::super::{Load, ms, us};
 use super::Scenario;
 use crate::activity::Activity;
 use crate::bed::Bed;
 use crate::flow::{MessageFlow, Messages, Trip, Trips};
 use crate::percentiles::Percentiles;
-use crate::report::{Bulk, MessageSettings, MessageTrace, RoundTrips};
 use crate::run::Run;
 use crate::stats::shares;
 use linkbraid_api::Error;

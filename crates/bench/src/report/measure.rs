@@ -1,10 +1,12 @@
-//! What was measured of a fabric, one number a turn, and beside what.
+//! The one kind of result: a number of a thing, measured several times, and beside what.
 
 use crate::stats::Spread;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One number of one thing, measured several times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Measure {
     /// What was measured, as `STAGE/.../SUBJECT`.
     pub id: String,
@@ -12,11 +14,21 @@ pub struct Measure {
     pub metric: String,
     /// Its unit.
     pub unit: String,
+    /// The kind of record it was taken from, where one record has many numbers; see [`Kind`](super::Kind).
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
     /// Payload bytes of each message, where there are messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// What was typed, or done.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub command: String,
+    /// How the thing was set up; of a record's numbers the first one has it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, serde_json::Value>,
+    /// What was said of each turn, where words were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
     /// The turn of each value: values of one turn belong together.
     pub turns: Vec<u32>,
     /// What came out each time.
@@ -24,14 +36,22 @@ pub struct Measure {
     /// The middle of that.
     pub spread: Option<Spread>,
     /// It beside others, turn by turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<Comparison>,
 }
 
-/// A measure beside another one.
+/// A measure beside another one, or beside the sum of several.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Comparison {
-    /// The other one's name.
+    /// The other one's name, or the name of the comparison where there are `bases`.
     pub base: String,
+    /// Those whose sum it was compared with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bases: Vec<String>,
+    /// What a perfect bond would reach, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ideal: Option<f64>,
     /// It over the other, one a turn.
     pub ratios: Vec<f64>,
     /// The middle of them.
@@ -43,6 +63,13 @@ pub struct Comparison {
 }
 
 impl Measure {
+    /// One more value.
+    pub fn add(&mut self, turn: u32, value: f64) {
+        self.turns.push(turn);
+        self.values.push(value);
+        self.spread = Spread::of(self.values.iter().copied());
+    }
+
     /// The value of a turn.
     pub fn at(&self, turn: u32) -> Option<f64> {
         self.turns.iter().position(|at| *at == turn).and_then(|index| self.values.get(index).copied())
@@ -55,53 +82,27 @@ impl Measure {
 
     /// Adds how it is beside another one, if they have a turn in common.
     pub fn compare(&mut self, base: &Self) {
-        let pairs: Vec<(f64, f64)> = self
-            .turns
-            .iter()
-            .zip(&self.values)
-            .filter_map(|(turn, value)| Some((*value, base.at(*turn)?)))
-            .collect();
+        self.compare_sum(&base.id, &[base]);
+    }
+
+    /// The same beside the sum of several, in each turn that all of them have.
+    pub fn compare_sum(&mut self, name: &str, bases: &[&Self]) -> Option<&mut Comparison> {
+        let sum = |turn: u32| bases.iter().map(|base| base.at(turn)).sum::<Option<f64>>();
+        let values = self.turns.iter().zip(&self.values);
+        let pairs: Vec<(f64, f64)> = values.filter_map(|(turn, value)| Some((*value, sum(*turn)?))).collect();
         if pairs.is_empty() {
-            return;
+            return None;
         }
         let ratios: Vec<f64> = pairs.iter().filter(|(_, b)| *b > 0.0).map(|(a, b)| a / b).collect();
         let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
         self.against.push(Comparison {
-            base: base.id.clone(),
+            base: name.into(),
             ratio: Spread::of(ratios.iter().copied()),
             ratios,
             difference: Spread::of(differences.iter().copied()),
             differences,
+            ..Comparison::default()
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn measure(id: &str, turns: &[u32], values: &[f64]) -> Measure {
-        Measure { id: id.into(), turns: turns.into(), values: values.into(), ..Measure::default() }
-    }
-
-    #[test]
-    fn only_values_of_one_turn_are_compared() {
-        let base = measure("veth", &[0, 2], &[10.0, 40.0]);
-        let mut other = measure("shm", &[0, 1, 2], &[20.0, 1.0, 60.0]);
-        other.compare(&base);
-        let beside = other.beside("veth").expect("compared");
-        assert_eq!(beside.ratios, [2.0, 1.5]);
-        assert_eq!(beside.differences, [10.0, 20.0]);
-        assert_eq!(beside.ratio.map(|ratio| ratio.median), Some(1.75));
-        other.compare(&measure("late", &[7], &[1.0]));
-        assert_eq!(other.beside("late"), None);
-    }
-
-    #[test]
-    fn nothing_is_divided_by_nothing() {
-        let mut idle = measure("idle", &[0], &[1.0]);
-        idle.compare(&measure("none", &[0], &[0.0]));
-        let beside = idle.beside("none").expect("compared");
-        assert_eq!((beside.ratio, beside.differences.as_slice()), (None, &[1.0][..]));
+        self.against.last_mut()
     }
 }
