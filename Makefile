@@ -15,9 +15,12 @@ ZSHDIR     := $(PREFIX)/share/zsh/site-functions
 FISHDIR    := $(PREFIX)/share/fish/vendor_completions.d
 DOCDIR     := $(PREFIX)/share/doc/linkbraid
 UNITDIR    := $(PREFIX)/lib/systemd/system
+# Programs that the command runs and nobody else does.
+LIBEXECDIR := $(PREFIX)/libexec/linkbraid
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 BIN        := $(TARGET_DIR)/release/linkbraid
+PROGRAMS   := linkbraid-lab linkbraid-bench
 
 # rustup puts cargo here; a root shell often lacks it in its PATH.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -33,12 +36,12 @@ deps: ## install the Debian packages that are missing
 
 build: ## build the command with optimisations
 	@scripts/deps.sh build
-	$(CARGO) build --release --locked --bin linkbraid
+	$(CARGO) build --release --locked --bin linkbraid $(PROGRAMS:%=--bin %)
 
 demo: ## install what is missing, build, and show one TCP flow over four links
 	@scripts/deps.sh build run
 	@scripts/need-root.sh demo
-	$(CARGO) build --release --locked --bin linkbraid
+	$(CARGO) build --release --locked --bin linkbraid --bin linkbraid-lab
 	$(BIN) lab demo
 
 test: ## install what is missing and run every test (as root)
@@ -54,7 +57,7 @@ test-bare: ## try 'make demo', and what 'make test' installs, in a minimal Debia
 bench: ## run the benchmarks BENCH="NAME..." (as root); results go to results/
 	@scripts/deps.sh build run
 	@scripts/need-root.sh bench
-	$(CARGO) build --release --locked --bin linkbraid
+	$(CARGO) build --release --locked --bin linkbraid --bin linkbraid-bench
 	$(BIN) bench run $(BENCH)
 
 fmt: ## format the code
@@ -72,6 +75,7 @@ $(BIN):
 
 install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	install -D -m 755 $(BIN) $(DESTDIR)$(BINDIR)/linkbraid
+	install -D -m 755 -t $(DESTDIR)$(LIBEXECDIR) $(PROGRAMS:%=$(dir $(BIN))%)
 	install -d $(DESTDIR)$(MANDIR) $(DESTDIR)$(UNITDIR)
 	sed 's|/usr/local/bin/|$(BINDIR)/|' dist/linkbraid.service > $(DESTDIR)$(UNITDIR)/linkbraid.service
 	chmod 644 $(DESTDIR)$(UNITDIR)/linkbraid.service
@@ -85,5 +89,6 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 
 uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service $(DESTDIR)$(DOCDIR)/linkbraid.toml
+	rm -f $(PROGRAMS:%=$(DESTDIR)$(LIBEXECDIR)/%)
 	rm -f $(DESTDIR)$(MANDIR)/linkbraid.8 $(DESTDIR)$(MANDIR)/linkbraid-*.8
 	rm -f $(DESTDIR)$(BASHDIR)/linkbraid $(DESTDIR)$(ZSHDIR)/_linkbraid $(DESTDIR)$(FISHDIR)/linkbraid.fish

@@ -12,6 +12,8 @@ trap 'rm -rf "$root"' EXIT
 make --no-print-directory --silent install BIN="$1" DESTDIR="$root" PREFIX=/opt/lb
 
 "$root/opt/lb/bin/linkbraid" --version >/dev/null
+"$root/opt/lb/bin/linkbraid" bench list >/dev/null
+"$root/opt/lb/libexec/linkbraid/linkbraid-lab" --version >/dev/null
 grep -q '^ExecStart=/opt/lb/bin/linkbraid daemon' "$root/opt/lb/lib/systemd/system/linkbraid.service" ||
 	fail "install" "the systemd unit" "it does not start the binary that was installed" "make install"
 for family in AF_UNIX AF_NETLINK AF_PACKET AF_INET AF_INET6 AF_XDP; do

@@ -51,7 +51,7 @@ step "protocol" "$CARGO" test --locked --quiet "${chosen[@]}"
 # Its own folder: another RUSTFLAGS would have everything built anew. Without them loom's memory is not there.
 step "orders of memory accesses" env RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom" \
 	"$CARGO" test --release --locked --quiet -p linkbraid-fabric --lib ring::orders
-step "build" "$CARGO" build --release --locked --quiet --bin linkbraid
+step "build" "$CARGO" build --release --locked --quiet --bins
 step "data path and namespaces" scripts/test-lanes.sh "${pure[@]}"
 step "install" scripts/test-install.sh "$LINKBRAID_BIN"
 step "demo" "$LINKBRAID_BIN" lab demo

@@ -1,15 +1,16 @@
 # shellcheck shell=bash
 # Sourced by what runs in the guest: a lab of two hosts, a and b, with linkbraid on both, and one flow between them.
 
-: "${LINKBRAID_BIN:?}"
+: "${here:?}"
 # A guest in virtual time that waits for one of this machine's files has nothing to do, and so skips ahead, by minutes: no
 # deadline could be met. A loop at idle priority keeps it from that; it stops only while traffic is measured, when nothing
 # is read. What the measured programs need is brought into memory first.
 chrt --idle 0 bash -c 'while :; do :; done' &
 spinner=$!
 trap 'kill -KILL "$spinner"' EXIT
-cp "$LINKBRAID_BIN" /run/vm/linkbraid
-LINKBRAID_BIN=/run/vm/linkbraid
+# shellcheck source=tests/vm/programs.sh
+. "$here/programs.sh"
+bring linkbraid-lab
 modprobe -a veth bridge sch_tbf sch_netem sch_fq_codel sch_ingress cls_bpf 8021q tcp_bbr
 iperf3 --version >/dev/null
 

@@ -38,11 +38,8 @@ pub use table::text;
 
 use linkbraid_api::Error;
 use linkbraid_lab::Interrupt;
+use linkbraid_terminal::limits::REPEATS;
 use run::Run;
-use std::ops::RangeInclusive;
-
-/// How often each case can be repeated.
-pub const REPEATS: RangeInclusive<u32> = 1..=100;
 
 /// Repeats, measured seconds and unmeasured ones: of a whole run, and of a quick one.
 const WHOLE: (u32, u32, u32) = (3, 4, 1);

@@ -1,10 +1,10 @@
 //! `linkbraid apply`: the file goes to the daemon, which tells what it has done.
 
 use crate::args::ApplyArgs;
-use crate::client::{self, plain};
-use crate::report::{self, Failed};
+use crate::client;
 use crate::text;
 use linkbraid_api::{Apply, ApplyRecord, Error, Records, Reply, Request, limits::CONFIG_BYTES_MAX};
+use linkbraid_terminal::report::{self, Failed, plain};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

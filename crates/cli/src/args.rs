@@ -1,36 +1,26 @@
 //! The words and options of the command, once: parsing, help, man pages and completions all come from here.
 
 mod apply;
-mod bench;
 mod bond;
 mod class;
 mod fabric;
-mod lab;
 mod member;
 mod records;
 mod run;
 
 pub use apply::ApplyArgs;
-pub use bench::{ALL as ALL_EXPERIMENTS, BenchReportArgs, BenchRunArgs, BenchVerb};
 pub use bond::BondVerb;
 pub use class::ClassVerb;
 pub use fabric::FabricVerb;
-pub use lab::{CcArg, DEFAULT_LAB, LabDemoArgs, LabExecArgs, LabUpArgs, LabVerb};
 pub use member::MemberVerb;
 pub use records::StatsArgs;
 pub use run::RunArgs;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use linkbraid_terminal::args::bench::{self, BenchVerb};
+use linkbraid_terminal::args::lab::{self, LabVerb};
+use linkbraid_terminal::args::{Anywhere, STATE_ENV};
 use std::path::PathBuf;
-
-/// The environment variable that `--socket` defaults to.
-pub const SOCKET_ENV: &str = "LINKBRAID_SOCKET";
-
-/// The environment variable that `daemon --state` defaults to.
-pub const STATE_ENV: &str = "LINKBRAID_STATE";
-
-/// The heading of the options that every word takes.
-const ANYWHERE: &str = "Options anywhere";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,22 +50,9 @@ Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon.";
     max_term_width = 100
 )]
 pub struct Cli {
-    /// The daemon's socket
-    #[arg(
-        long,
-        global = true,
-        value_name = "PATH",
-        env = SOCKET_ENV,
-        default_value = linkbraid_api::DEFAULT_SOCKET,
-        value_hint = ValueHint::FilePath,
-        hide_env_values = true,
-        help_heading = ANYWHERE
-    )]
-    pub socket: PathBuf,
-
-    /// Print JSON instead of text
-    #[arg(long, global = true, help_heading = ANYWHERE)]
-    pub json: bool,
+    /// What stands anywhere.
+    #[command(flatten)]
+    pub anywhere: Anywhere,
 
     /// What to do.
     #[command(subcommand)]

@@ -4,7 +4,8 @@ mod events;
 
 pub use events::{Events, follow};
 
-use linkbraid_api::{DEFAULT_SOCKET, Error, LINE_BYTES_MAX, Reply, Request};
+use linkbraid_api::{DEFAULT_SOCKET, Error, ExitCode, LINE_BYTES_MAX, Reply, Request};
+use linkbraid_terminal::{Failed, report::plain};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,15 @@ pub enum Failure {
     NoDaemon(Error),
     /// Somebody does, but the exchange failed.
     Broken(Error),
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Broken(error) => Self::refused(error),
+            Failure::NoDaemon(error) => Self { error, code: ExitCode::NoDaemon },
+        }
+    }
 }
 
 /// Sends `request` to the daemon on `socket` and waits for its reply, `timeout` at most.
@@ -148,13 +158,6 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// The error's words in lower case, without its number.
-pub fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    text.to_lowercase()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! `linkbraid daemon`.
 
 use crate::args::{DaemonArgs, HookArg};
-use crate::report::Failed;
-use linkbraid_api::{Error, ExitCode};
+use linkbraid_api::Error;
 use linkbraid_daemon::{ENVIRONMENT, Hook, HookChoice, Options};
+use linkbraid_terminal::Failed;
 use std::io;
 use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
@@ -12,8 +12,7 @@ use tracing_subscriber::EnvFilter;
 pub fn run(socket: PathBuf, args: DaemonArgs) -> Result<(), Failed> {
     let filter = EnvFilter::try_new(&args.log).map_err(|error| {
         let cause = format!("'{}' is no filter: {error}; allowed are LEVEL or MODULE=LEVEL,...", args.log);
-        let error = Error::new("daemon", "option '--log'", cause).hint("linkbraid daemon --log debug");
-        Failed { error, code: ExitCode::Usage }
+        Failed::usage(Error::new("daemon", "option '--log'", cause).hint("linkbraid daemon --log debug"))
     })?;
     for (name, value) in ENVIRONMENT {
         if std::env::var_os(name).is_none() {

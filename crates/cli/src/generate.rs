@@ -1,11 +1,12 @@
 //! Man pages and completions, from the same definitions as parsing and help; `make install` calls this.
 
 use crate::args::Cli;
-use crate::report::{self, Failed};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::{Man, roff};
 use linkbraid_api::Error;
+use linkbraid_terminal::args::{SOCKET_ENV, STATE_ENV};
+use linkbraid_terminal::report::{self, Failed, plain};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -46,7 +47,7 @@ pub fn completions(target: &str) -> Result<(), Failed> {
 
 fn cannot_write(dir: &Path, error: &io::Error) -> Failed {
     let object = dir.display().to_string();
-    Failed::refused(Error::new(object, "cannot write files", crate::client::plain(error)))
+    Failed::refused(Error::new(object, "cannot write files", plain(error)))
 }
 
 fn script(shell: Shell) -> Vec<u8> {
@@ -129,8 +130,8 @@ fn examples(command: &Command) -> roff::Roff {
     })]);
     out.control("SH", ["ENVIRONMENT"]);
     for (name, meaning) in [
-        (crate::args::SOCKET_ENV, "The daemon's socket, where --socket does not name one."),
-        (crate::args::STATE_ENV, "The daemon's state directory, where --state does not name one."),
+        (SOCKET_ENV, "The daemon's socket, where --socket does not name one."),
+        (STATE_ENV, "The daemon's state directory, where --state does not name one."),
         ("NO_COLOR", "No colour in the output, if it is not empty."),
     ] {
         out.control("TP", []).text([roff::bold(name)]).text([roff::roman(meaning)]);

@@ -2,56 +2,43 @@
 
 mod apply;
 mod args;
-mod bench;
 mod client;
 mod daemon;
 mod generate;
-mod lab;
 mod monitor;
-mod report;
+mod programs;
 mod run;
 mod text;
-mod units;
-mod usage;
 
 use args::{Cli, Word};
-use clap::Parser;
 use linkbraid_api::{
     BondRecord, Error, ExitCode, FabricRecord, FabricStatsRecord, Records, Reply, Request, Severity,
     StatsRecord,
 };
-use report::Failed;
+use linkbraid_terminal::args::Anywhere;
+use linkbraid_terminal::report::{self, Failed};
 use serde::Serialize;
 use std::path::Path;
 use std::process;
 use text::Clock;
 
 fn main() -> process::ExitCode {
-    let outcome = match Cli::try_parse() {
-        Ok(cli) => run(cli),
-        Err(error) => usage::report(error).map(|()| ExitCode::Done),
-    };
-    match outcome {
-        Ok(code) => process::ExitCode::from(code as u8),
-        Err(failed) => {
-            report::error(&failed.error);
-            process::ExitCode::from(failed.code as u8)
-        }
-    }
+    linkbraid_terminal::program(run)
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failed> {
+    let Anywhere { socket, json } = cli.anywhere;
     let mut all_counters = false;
     let done_here = |outcome: Result<(), Failed>| outcome.map(|()| ExitCode::Done);
     let request = match cli.word {
-        Word::Daemon(args) => return done_here(daemon::run(cli.socket, args)),
-        Word::Lab(verb) => return done_here(lab::run(verb, cli.json)),
-        Word::Bench(verb) => return done_here(bench::run(verb, cli.json)),
+        Word::Daemon(args) => return done_here(daemon::run(socket, args)),
+        Word::Lab(_) => return Err(programs::become_program("lab")),
+        Word::Bench(_) => return Err(programs::become_program("bench")),
         Word::Man { dir } => return done_here(generate::man(&dir)),
         Word::Completions { target } => return done_here(generate::completions(&target)),
-        Word::Monitor { bond } => return done_here(monitor::run(&cli.socket, bond, cli.json)),
-        Word::Run(args) => return done_here(run::run(&cli.socket, args)),
-        Word::Apply(args) => return done_here(apply::run(&cli.socket, args, cli.json)),
+        Word::Monitor { bond } => return done_here(monitor::run(&socket, bond, json)),
+        Word::Run(args) => return done_here(run::run(&socket, args)),
+        Word::Apply(args) => return done_here(apply::run(&socket, args, json)),
         Word::Bond(verb) => verb.into(),
         Word::Class(verb) => verb.into(),
         Word::Fabric(verb) => verb.into(),
@@ -66,21 +53,21 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         }
         Word::Check { interfaces } => Request::Check { interfaces },
     };
-    match client::ask(&cli.socket, &request, client::REPLY_TIMEOUT)? {
-        Reply::Done { warnings } => done_here(done(&warnings, cli.json)),
+    match client::ask(&socket, &request, client::REPLY_TIMEOUT)? {
+        Reply::Done { warnings } => done_here(done(&warnings, json)),
         Reply::Records(records) => {
-            let fabrics = also_fabrics(&cli.socket, &request);
+            let fabrics = also_fabrics(&socket, &request);
             match (&records, fabrics) {
                 (Records::Bonds(_) | Records::Stats(_), Some(fabrics)) => {
-                    show_both(&records, &fabrics, cli.json, all_counters)?;
+                    show_both(&records, &fabrics, json, all_counters)?;
                 }
-                _ => show(&records, cli.json, all_counters)?,
+                _ => show(&records, json, all_counters)?,
             }
             Ok(verdict(&records))
         }
         Reply::Error(error) => Err(Failed::refused(error)),
         Reply::Event(_) => {
-            let object = cli.socket.display().to_string();
+            let object = socket.display().to_string();
             let cause = "an event came where a reply was due";
             Err(Failed::refused(Error::new(object, "cannot understand the reply", cause)))
         }

@@ -1,9 +1,9 @@
 //! `linkbraid monitor`: events as they happen, until somebody ends it.
 
 use crate::client::{self, Events};
-use crate::report::{self, Failed};
 use crate::text::{self, Clock};
 use linkbraid_api::{Error, EventRecord, ExitCode, Reply, Request};
+use linkbraid_terminal::report::{self, Failed};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};

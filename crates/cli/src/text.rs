@@ -6,12 +6,10 @@ mod clock;
 mod events;
 mod fabrics;
 mod findings;
-mod human;
 mod lanes;
 mod latency;
 mod peers;
 mod stats;
-mod table;
 
 pub use bonds::bonds;
 pub use classes::classes;
@@ -19,13 +17,12 @@ pub use clock::Clock;
 pub use events::event;
 pub use fabrics::{fabric_stats, fabrics};
 pub use findings::findings;
-pub use human::{count, rate};
 pub use lanes::lanes;
 pub use latency::latency;
 pub use peers::peers;
 pub use stats::stats;
 
-use serde::Serialize;
+pub use linkbraid_terminal::{json, json_line};
 
 /// How text is dressed: colours, or nothing.
 #[derive(Debug, Clone, Copy)]
@@ -64,18 +61,6 @@ impl Style {
         };
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
-}
-
-/// A value as indented JSON, with a final line feed.
-pub fn json(value: &impl Serialize) -> String {
-    // Only maps with keys that are not strings cannot be written, and the records have none.
-    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
-}
-
-/// A value as one line of JSON, for records that never end.
-pub fn json_line(value: &impl Serialize) -> String {
-    // As above.
-    serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
 #[cfg(test)]

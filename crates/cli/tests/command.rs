@@ -2,6 +2,7 @@
 //! answers what the test tells it to.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -287,4 +288,72 @@ fn classes_and_latency_are_asked_for_and_shown() {
     let (code, out, err) = run(&socket, &["stats", "--latency", "bond0"]);
     assert_eq!(handle.join().unwrap(), "{\"latency\":{\"name\":\"bond0\"}}\n");
     assert_eq!((code, out.as_str(), err.as_str()), (0, "nothing measured yet\n", ""));
+}
+
+/// A folder in which `bin/linkbraid` is the command.
+struct Installed(PathBuf);
+
+impl Installed {
+    fn new(test: &str) -> Self {
+        let folder =
+            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("bin")).unwrap();
+        std::fs::create_dir_all(folder.join("libexec/linkbraid")).unwrap();
+        std::fs::hard_link(env!("CARGO_BIN_EXE_linkbraid"), folder.join("bin/linkbraid")).unwrap();
+        Self(folder)
+    }
+
+    fn script(&self, path: &str, text: &str) {
+        let path = self.0.join(path);
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn run(&self, words: &[&str]) -> (i32, String, String) {
+        let Output { status, stdout, stderr } =
+            Command::new(self.0.join("bin/linkbraid")).args(words).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (status.code().expect("no signal ended it"), text(stdout), text(stderr))
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn lab_and_bench_are_done_by_the_programs_that_come_with_the_command() {
+    let installed = Installed::new("programs");
+    installed.script("libexec/linkbraid/linkbraid-lab", "echo \"lab: $*\"; exit 7");
+    installed.script("libexec/linkbraid/linkbraid-bench", "echo \"bench: $*\"");
+    let done = installed.run(&["--json", "lab", "exec", "a", "--", "ls", "--json"]);
+    assert_eq!(done, (7, "lab: --json lab exec a -- ls --json\n".to_owned(), String::new()));
+    assert_eq!(installed.run(&["bench", "list"]).1, "bench: bench list\n");
+    installed.script("bin/linkbraid-bench", "echo \"beside: $*\"");
+    assert_eq!(installed.run(&["bench", "list"]).1, "beside: bench list\n");
+
+    // What is wrong or only asks for help is said without them.
+    let (code, _, err) = installed.run(&["lab", "up", "--hosts", "0"]);
+    assert_eq!(code, 2, "{err}");
+    let (code, out, _) = installed.run(&["bench", "run", "--help"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("Usage: linkbraid bench run [OPTIONS] <NAME>..."), "{out}");
+}
+
+#[test]
+fn a_program_that_is_missing_is_said_so() {
+    let installed = Installed::new("no-program");
+    let folder = installed.0.join("bin");
+    let (code, out, err) = installed.run(&["lab", "demo"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    let folder = folder.display();
+    assert_eq!(
+        err,
+        format!(
+            "linkbraid: error: lab: cannot run 'linkbraid-lab': it is neither in {folder} nor in \
+             {folder}/../libexec/linkbraid\n  hint: make install\n"
+        )
+    );
 }

@@ -4,7 +4,9 @@ use crate::child::Running;
 use crate::host::Host;
 use crate::{tool, wait};
 use linkbraid_api::{Error, Request};
+use linkbraid_terminal::args::{SOCKET_ENV, STATE_ENV};
 use nix::sys::signal::Signal;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -14,10 +16,6 @@ use std::time::Duration;
 
 /// Names the binary to run, before any other rule of [`binary`].
 pub const BINARY_ENV: &str = "LINKBRAID_BIN";
-/// How the command finds its daemon's socket.
-pub const SOCKET_ENV: &str = "LINKBRAID_SOCKET";
-/// Where the daemon keeps what outlives it.
-pub const STATE_ENV: &str = "LINKBRAID_STATE";
 
 /// How long a daemon may take until it answers: the kernel's verifier takes a second of CPU time for each bond that is
 /// taken over, and the machine may have other work.
@@ -29,8 +27,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// How many lines of a log an error shows.
 const LOG_LINES: usize = 5;
 
-/// The `linkbraid` to run: `LINKBRAID_BIN`; or this process itself, if that is its name; or what cargo has built beside
-/// this test or benchmark, in its own profile first.
+/// The `linkbraid` to run: the one that `LINKBRAID_BIN` names, or [`beside`] this program.
 pub fn binary() -> Result<PathBuf, Error> {
     if let Some(path) = std::env::var_os(BINARY_ENV).map(PathBuf::from) {
         let missing = || {
@@ -39,21 +36,22 @@ pub fn binary() -> Result<PathBuf, Error> {
         };
         return if path.is_file() { Ok(path) } else { Err(missing()) };
     }
-    let own =
-        std::env::current_exe().map_err(|e| Error::new("lab", "cannot find 'linkbraid'", e.to_string()))?;
-    find_beside(&own).ok_or_else(|| {
+    beside().ok_or_else(|| {
         Error::new("lab", "cannot find 'linkbraid'", "it is not built beside this program")
             .hint("cargo build")
     })
 }
 
+/// The `linkbraid` that was installed with this program, or that cargo has built beside this program or test, in its own
+/// profile first.
+pub fn beside() -> Option<PathBuf> {
+    find_beside(&std::env::current_exe().ok()?)
+}
+
 fn find_beside(own: &Path) -> Option<PathBuf> {
-    if own.file_name().is_some_and(|name| name == "linkbraid") {
-        return Some(own.to_owned());
-    }
-    // target/PROFILE/deps/TEST and target/PROFILE/PROGRAM.
-    let profiles = own.ancestors().skip(1).take(3);
-    let folders = profiles.flat_map(|f| [f.to_owned(), f.join("release"), f.join("debug")]);
+    // target/PROFILE/PROGRAM, target/PROFILE/deps/TEST and PREFIX/libexec/linkbraid/PROGRAM.
+    let above = own.ancestors().skip(1).take(3);
+    let folders = above.flat_map(|f| [f.to_owned(), f.join("release"), f.join("debug"), f.join("bin")]);
     folders.map(|f| f.join("linkbraid")).find(|path| path.is_file())
 }
 
@@ -108,12 +106,12 @@ impl<'lab> Host<'lab> {
 
     /// Runs one `linkbraid` command line (split at spaces) against this host's daemon; its standard output.
     pub fn linkbraid(&self, line: &str) -> Result<String, Error> {
-        let mut command = self.linkbraid_command(&binary()?);
+        let mut command = self.linkbraid_command(binary()?);
         tool::run(command.args(line.split_whitespace()))
     }
 
-    /// The `linkbraid` command for this host's daemon, without words yet.
-    pub fn linkbraid_command(&self, binary: &Path) -> Command {
+    /// The `linkbraid` command for this host's daemon, or another that runs it, without words yet.
+    pub fn linkbraid_command(&self, binary: impl AsRef<OsStr>) -> Command {
         let mut command = self.command(binary);
         command.env(SOCKET_ENV, self.socket()).env(STATE_ENV, self.state_dir());
         command

@@ -10,18 +10,11 @@ use crate::lab::Lab;
 use crate::spec::Topology;
 use crate::{daemon, tool, wait};
 use linkbraid_api::Error;
+use linkbraid_terminal::limits::{DEMO_LINKS, DEMO_RATES, DEMO_SECONDS};
 use screen::Screen;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
-
-/// How many links the demo can have.
-pub const LINKS: RangeInclusive<u32> = 1..=16;
-/// How fast each can be, Mbit/s; the machine's own speed is the limit in practice.
-pub const RATES: RangeInclusive<u32> = 1..=10_000;
-/// How long each of the two flows can run, seconds.
-pub const SECONDS: RangeInclusive<u32> = 1..=3600;
 
 /// The bond on both hosts.
 const BOND: &str = "bond0";
@@ -118,9 +111,9 @@ pub fn run(demo: Demo, out: &mut dyn Write) -> Result<Summary, Error> {
 impl Demo {
     fn check(&self) -> Result<(), Error> {
         for (option, value, allowed) in [
-            ("--links", self.links, LINKS),
-            ("--rate", self.rate_mbit, RATES),
-            ("--seconds", self.seconds, SECONDS),
+            ("--links", self.links, DEMO_LINKS),
+            ("--rate", self.rate_mbit, DEMO_RATES),
+            ("--seconds", self.seconds, DEMO_SECONDS),
         ] {
             if !allowed.contains(&value) {
                 let cause = format!(

@@ -39,8 +39,8 @@ pub use link::{Fault, Link, Way};
 pub use port::{PortConf, PortCount};
 pub use queue::Order;
 pub use spec::{
-    DEFAULT_MTU, End, HOSTS_MAX, HostSpec, LINKS_MAX, LinkSpec, NAME_BYTES_MAX, Options, PORT_MARGIN_MAX,
-    RATE_MBIT, SWITCHES_MAX, Switch, Topology,
+    DEFAULT_MTU, End, HostSpec, LinkSpec, NAME_BYTES_MAX, Options, PORT_MARGIN_MAX, SWITCHES_MAX, Switch,
+    Topology,
 };
 pub use state::names;
 pub use wait::{wait_for, wait_until};

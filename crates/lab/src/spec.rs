@@ -2,13 +2,10 @@
 
 use crate::shape;
 use linkbraid_api::Error;
+use linkbraid_terminal::limits::{HOSTS_MAX, LINKS_MAX, RATE_MBIT};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// The most hosts of one lab; also what fits the default addresses.
-pub const HOSTS_MAX: usize = 200;
-/// The most links of one host.
-pub const LINKS_MAX: usize = 64;
 /// The most switches of one lab.
 pub const SWITCHES_MAX: usize = 64;
 /// How much faster than its link a switch port may be, in percent: more would be another link.
@@ -17,8 +14,6 @@ pub const PORT_MARGIN_MAX: u32 = 10;
 pub const NAME_BYTES_MAX: usize = 8;
 /// The MTU of a link unless the topology says otherwise, in bytes.
 pub const DEFAULT_MTU: u32 = 1500;
-/// The rates that a link can have, in Mbit/s.
-pub const RATE_MBIT: std::ops::RangeInclusive<u32> = 1..=100_000;
 
 /// A whole lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -334,7 +334,7 @@ fn a_user_who_is_not_root() {
     fs::copy(daemon::binary().expect("built"), &copy).expect("copies");
     let socket = net.host("a").socket();
     let as_nobody = |words: &[&str]| {
-        let mut command: Command = net.host("a").linkbraid_command("setpriv".as_ref());
+        let mut command: Command = net.host("a").linkbraid_command("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).args(words);
         Said::by(&mut command)
     };

@@ -88,7 +88,7 @@ impl Clock {
         assert!(compiler.status().expect("there is a C compiler: Rust links with it").success());
         fs::write(&wishes, [0; 16]).expect("writes");
         let host = nodes.net.host(&nodes.names[0]);
-        let mut command = host.linkbraid_command(&daemon::binary().expect("linkbraid is built"));
+        let mut command = host.linkbraid_command(daemon::binary().expect("linkbraid is built"));
         command.arg("daemon").env("LD_PRELOAD", &library).env("CLOCK_WISHES", &wishes);
         let log = File::options().create(true).append(true).open(host.log()).expect("opens");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

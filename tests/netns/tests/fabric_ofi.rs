@@ -1,11 +1,7 @@
 //! Fabrics over libfabric between hosts of a lab. Its providers `tcp` and `net` need no hardware.
 
 use linkbraid_api::{FabricRecord, NodeState};
-use linkbraid_lab::{
-    Running, Topology,
-    daemon::{self, SOCKET_ENV, STATE_ENV},
-    wait_for, wait_until,
-};
+use linkbraid_lab::{Running, Topology, daemon, wait_for, wait_until};
 use linkbraid_netns_tests::{Net, SOON, check_hint, machine, traffic};
 use std::{
     fs,
@@ -172,8 +168,8 @@ fn a_machine_without_libfabric_says_which_package_has_it() {
     let a = net.host("a");
     let binary = daemon::binary().expect("linkbraid is built");
     let hidden = format!("mount --bind /dev/null {library} && exec {} daemon", binary.display());
-    let mut command = a.command("unshare");
-    command.args(["--mount", "sh", "-c", &hidden]).env(SOCKET_ENV, a.socket()).env(STATE_ENV, a.state_dir());
+    let mut command = a.linkbraid_command("unshare");
+    command.args(["--mount", "sh", "-c", &hidden]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let _daemon = Running::start(command).expect("starts");
     wait_for(SOON, "the daemon", || UnixStream::connect(a.socket()).map_err(|error| error.to_string()))

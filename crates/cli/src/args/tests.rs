@@ -1,3 +1,5 @@
+mod refusals;
+
 use super::{Cli, HookArg, Word};
 use clap::{CommandFactory, Parser};
 use linkbraid_api::{
@@ -6,6 +8,7 @@ use linkbraid_api::{
     Weight,
     value::{Millis, Number},
 };
+use linkbraid_terminal::args::lab::{CcArg, LabVerb};
 use std::path::Path;
 
 fn parse(line: &str) -> Cli {
@@ -274,10 +277,10 @@ fn global_options_stand_anywhere() {
         "bond del --socket=/tmp/s bond0 --json",
     ] {
         let cli = parse(line);
-        assert_eq!(cli.socket, Path::new("/tmp/s"), "{line}");
-        assert!(cli.json, "{line}");
+        assert_eq!(cli.anywhere.socket, Path::new("/tmp/s"), "{line}");
+        assert!(cli.anywhere.json, "{line}");
     }
-    assert!(!parse("show").json);
+    assert!(!parse("show").anywhere.json);
 }
 
 #[test]
@@ -352,13 +355,12 @@ fn commands_in_the_pages_for_users_are_valid() {
 
 #[test]
 fn lab_words() {
-    use super::LabVerb;
     let Word::Lab(LabVerb::Exec(args)) = parse("lab exec a --lab mine -- ls --json -l").word else {
         panic!("no exec")
     };
     assert_eq!((args.host.as_str(), args.lab.as_str()), ("a", "mine"));
     assert_eq!(args.command, ["ls", "--json", "-l"]);
-    assert!(!parse("lab exec a -- ls --json").json, "what follows -- is not ours");
+    assert!(!parse("lab exec a -- ls --json").anywhere.json, "what follows -- is not ours");
     assert!(refused("lab exec a"));
     assert!(refused("lab exec a ls"));
     assert!(matches!(parse("lab down").word, Word::Lab(LabVerb::Down { name }) if name == "lab"));
@@ -373,7 +375,6 @@ fn lab_words() {
 
 #[test]
 fn demo_options() {
-    use super::{CcArg, LabVerb};
     let demo = |line: &str| match parse(line).word {
         Word::Lab(LabVerb::Demo(args)) => (args.links, args.rate, args.seconds, args.cc),
         other => panic!("{other:?}"),

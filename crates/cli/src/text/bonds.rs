@@ -1,10 +1,9 @@
 //! `show`
 
 use super::events::Words;
-use super::human;
-use super::table::{Align, Table};
 use super::{Clock, Style, Tone};
 use linkbraid_api::{BondRecord, EventRecord, Health, MemberRecord, Stripe, value::Value as _};
+use linkbraid_terminal::{Align, Table, human};
 
 /// How many of the last events are shown.
 const LATELY: usize = 8;

@@ -1,9 +1,8 @@
 //! `class show`
 
-use super::human;
-use super::table::{Align, Table};
 use super::{Style, Tone};
 use linkbraid_api::{ClassRecord, ClassSettings, Fallback, value::Value as _};
+use linkbraid_terminal::{Align, Table, human};
 
 /// Classes, an empty line between two; the first line of each says what carries it.
 pub fn classes(records: &[ClassRecord], style: &Style) -> String {

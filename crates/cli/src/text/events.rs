@@ -1,8 +1,8 @@
 //! `monitor`, and what happened lately in `show`.
 
-use super::{Clock, Style, Tone, human};
-use crate::report::one_line;
+use super::{Clock, Style, Tone};
 use linkbraid_api::{EventKind, EventRecord};
+use linkbraid_terminal::{human, report::one_line};
 
 /// Room for `member eth1`, so that what is next stands in a column where names are short, as they mostly are.
 const OBJECT_WIDTH: usize = 12;

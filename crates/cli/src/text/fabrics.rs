@@ -1,14 +1,13 @@
 //! `fabric show`, and `stats` of fabrics.
 
 use super::bonds::lately;
-use super::human;
 use super::stats;
-use super::table::{Align, Table};
 use super::{Clock, Style, Tone};
 use linkbraid_api::{
     FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, FabricVxlanRecord, Health, NodeState,
     value::Value as _,
 };
+use linkbraid_terminal::{Align, Table, human};
 
 /// What a terminal has at least.
 const WIDTH: usize = 80;

@@ -1,8 +1,8 @@
 //! `check`
 
-use super::{Style, Tone, human};
-use crate::report::one_line;
+use super::{Style, Tone};
 use linkbraid_api::{FindingRecord, Severity};
+use linkbraid_terminal::{human, report::one_line};
 
 /// Narrower than this, text is left to the terminal.
 const TEXT_WIDTH_MIN: usize = 20;

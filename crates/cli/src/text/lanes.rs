@@ -1,9 +1,8 @@
 //! `lanes`
 
 use super::Style;
-use super::human;
-use super::table::{Align, Table};
 use linkbraid_api::LaneRecord;
+use linkbraid_terminal::{Align, Table, human};
 
 /// Lanes, one a line, as the daemon orders them; a peer's name, which may be long, stands above those to it.
 pub fn lanes(records: &[LaneRecord], _style: &Style) -> String {

@@ -1,8 +1,7 @@
 //! `stats --latency`
 
-use super::human;
-use super::table::{Align, Table};
 use linkbraid_api::LatencyRecord;
+use linkbraid_terminal::{Align, Table, human};
 
 /// A table a bond, its classes as titles: microseconds, two stages.
 pub fn latency(records: &[LatencyRecord]) -> String {

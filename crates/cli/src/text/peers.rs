@@ -1,9 +1,8 @@
 //! `peers`
 
 use super::Style;
-use super::human;
-use super::table::{Align, Table};
 use linkbraid_api::{PeerRecord, PeerState};
+use linkbraid_terminal::{Align, Table, human};
 
 /// The peer's members, one a line; the peer itself, whose address may be long, stands above its members.
 pub fn peers(records: &[PeerRecord], _style: &Style) -> String {

@@ -1,9 +1,8 @@
 //! `stats`
 
 use super::Style;
-use super::human;
-use super::table::{Align, Table};
 use linkbraid_api::{CounterRecord, StatsRecord};
+use linkbraid_terminal::{Align, Table, human};
 
 /// Counters, a table a bond; those at zero only with `all`.
 pub fn stats(records: &[StatsRecord], all: bool, _style: &Style) -> String {

@@ -1,6 +1,6 @@
 pub mod samples;
 
-use super::{Clock, Style, classes, findings, human, json, lanes, latency, peers, stats};
+use super::{Clock, Style, classes, findings, json, lanes, latency, peers, stats};
 use linkbraid_api::{
     BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, Health, Policy, Stripe,
     value::{Millis, Number},
@@ -241,47 +241,6 @@ fn no_line_is_wider_than_a_terminal_or_ends_in_spaces() {
         assert!(line.chars().count() <= 80, "{line}");
         assert_eq!(line, line.trim_end());
     }
-}
-
-#[test]
-fn numbers_have_readable_units() {
-    assert_eq!(
-        [0, 20, 999, 1000, 2500, 100_000].map(human::rate),
-        ["0 Mbit/s", "20 Mbit/s", "999 Mbit/s", "1 Gbit/s", "2.5 Gbit/s", "100 Gbit/s"]
-    );
-    assert_eq!(
-        [0, 999, 1000, 999_949, 999_950, 1_500_000_000, u64::MAX].map(human::bytes),
-        ["0 B", "999 B", "1.0 kB", "999.9 kB", "1.0 MB", "1.5 GB", "18.4 EB"]
-    );
-    assert_eq!([0, 99_999, 100_000, 12_345_678].map(human::frames), ["0", "99999", "100.0 k", "12.3 M"]);
-    assert_eq!(
-        [0, 1023, 1024, 4400, 65_536].map(human::buffer),
-        ["0 B", "1023 B", "1 KiB", "4400 B", "64 KiB"]
-    );
-    assert_eq!(
-        [0, 999, 1000, 119_999, 120_000, 7_199_999, 7_200_000].map(human::span),
-        ["0 ms", "999 ms", "1 s", "119 s", "2 min", "119 min", "2 h"]
-    );
-    assert_eq!(
-        [0, 50, 999, 1000, 1500, 60_000].map(human::setting),
-        ["0 ms", "50 ms", "999 ms", "1 s", "1500 ms", "60 s"]
-    );
-    assert_eq!(
-        [0, 999, 1000, 3249, 9949, 9950, 128_400, 999_499, 999_500].map(human::took),
-        ["0 us", "999 us", "1.0 ms", "3.2 ms", "9.9 ms", "10 ms", "128 ms", "999 ms", "1.0 s"]
-    );
-    assert_eq!(
-        [0, 250, 9_994, 9_995, 99_949, 99_950, 1_234_567, 4_000_000_000].map(human::microseconds),
-        ["0.00", "0.25", "9.99", "10.0", "99.9", "100", "1235", "4000000"]
-    );
-    assert_eq!(
-        [9_949_999, 9_950_000, 42_400_000, 119_999_999, 120_000_000].map(human::took),
-        ["9.9 s", "10 s", "42 s", "120 s", "2 min"]
-    );
-    assert_eq!(
-        [0, 250_000, 833_333, 1_000_000].map(human::percent),
-        ["0.0 %", "25.0 %", "83.3 %", "100.0 %"]
-    );
 }
 
 /// All keys of a value, as `members[].mac`, in order.

@@ -16,6 +16,8 @@ fn a_test_finds_the_binary_of_its_own_profile_first() {
     assert_eq!(find_beside(&test), Some(debug.clone()));
     assert_eq!(find_beside(&release), Some(release));
     assert_eq!(find_beside(&folder.join("elsewhere/a/b/c/d")), None);
+    let installed = make("prefix/bin/linkbraid");
+    assert_eq!(find_beside(&folder.join("prefix/libexec/linkbraid/linkbraid-lab")), Some(installed));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

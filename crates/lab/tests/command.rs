@@ -13,7 +13,7 @@ impl Lab {
 
     fn linkbraid(&self, words: &str) -> (i32, String, String) {
         let words = words.replace("LAB", &self.0);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_linkbraid"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_linkbraid-lab"));
         let Output { status, stdout, stderr } = command.args(words.split(' ')).output().unwrap();
         (
             status.code().expect("no signal ended it"),

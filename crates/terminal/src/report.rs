@@ -1,6 +1,5 @@
 //! What goes to standard error and to standard output, and the exit status.
 
-use crate::client::Failure;
 use linkbraid_api::{Error, ExitCode};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process;
@@ -19,14 +18,10 @@ impl Failed {
     pub fn refused(error: Error) -> Self {
         Self { error, code: ExitCode::Failed }
     }
-}
 
-impl From<Failure> for Failed {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Broken(error) => Self::refused(error),
-            Failure::NoDaemon(error) => Self { error, code: ExitCode::NoDaemon },
-        }
+    /// The command line was wrong.
+    pub fn usage(error: Error) -> Self {
+        Self { error, code: ExitCode::Usage }
     }
 }
 
@@ -77,8 +72,13 @@ pub fn print(text: &str) -> Result<(), Failed> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => process::exit(ExitCode::Done as i32),
-        Err(error) => {
-            Err(Failed::refused(Error::new("standard output", "cannot write", crate::client::plain(&error))))
-        }
+        Err(error) => Err(Failed::refused(Error::new("standard output", "cannot write", plain(&error)))),
     }
+}
+
+/// An error's words in lower case, without its number.
+pub fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    text.to_lowercase()
 }

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 fn linkbraid(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_linkbraid")).args(words).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_linkbraid-bench")).args(words).output().unwrap()
 }
 
 #[test]
@@ -51,7 +51,11 @@ fn what_cannot_be_measured_is_named_and_does_not_stop_the_rest() {
     let out = folder.to_str().unwrap();
     let nowhere = folder.join("nowhere");
     let without_tools = |words: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_linkbraid")).args(words).env("PATH", &nowhere).output().unwrap()
+        Command::new(env!("CARGO_BIN_EXE_linkbraid-bench"))
+            .args(words)
+            .env("PATH", &nowhere)
+            .output()
+            .unwrap()
     };
     let output = without_tools(&["bench", "run", "copies", "plain", "unequal", "--quick", "--out", out]);
     let error = String::from_utf8(output.stderr).unwrap();

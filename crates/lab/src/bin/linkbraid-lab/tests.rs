@@ -1,11 +1,10 @@
-use super::{summary, topology};
-use crate::args::{Cli, LabUpArgs, LabVerb, Word};
+use super::{Cli, LabUpArgs, LabVerb, Word, summary, topology};
 use clap::Parser;
 
 fn args(line: &str) -> LabUpArgs {
     match Cli::try_parse_from(line.split(' ')).unwrap().word {
         Word::Lab(LabVerb::Up(args)) => args,
-        other => panic!("{other:?}"),
+        Word::Lab(other) => panic!("{other:?}"),
     }
 }
 

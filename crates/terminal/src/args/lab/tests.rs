@@ -1,4 +1,4 @@
-use super::{Rate, demo_links, demo_rate, demo_seconds, lab_hosts, lab_links, lab_plain, rate};
+use super::*;
 
 #[test]
 fn rates_carry_a_unit() {

@@ -1,12 +1,12 @@
-use super::{Asked, refusal};
 use crate::args::Cli;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use linkbraid_terminal::refusal;
 
 /// The error line and the hint for a wrong command line.
 fn said(words: &[&str]) -> (String, String) {
     let line = std::iter::once("linkbraid").chain(words.iter().copied());
     let error = Cli::try_parse_from(line).expect_err("the command line is right");
-    let refusal = refusal(&error, &Asked::find(words.iter().map(|word| (*word).to_owned())));
+    let refusal = refusal(&error, Cli::command(), words.iter().map(|word| (*word).to_owned()));
     (refusal.to_string(), refusal.hint.expect("a usage error has a hint"))
 }
 
@@ -163,12 +163,4 @@ fn no_words_at_all() {
     );
     assert!(!line.contains("completions"), "hidden words stay hidden: {line}");
     assert_eq!(hint, "linkbraid --help");
-}
-
-#[test]
-fn the_object_is_found_between_options() {
-    let find = |line: &str| Asked::find(line.split(' ').map(str::to_owned)).object();
-    assert_eq!(find("--json bond --socket /x add bond0"), "bond add");
-    assert_eq!(find("--nonsense"), "linkbraid");
-    assert_eq!(find("show -- bond"), "show");
 }

@@ -1,5 +1,6 @@
 //! `bench list`, `bench run`, `bench report`.
 
+use crate::limits::REPEATS;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -63,7 +64,7 @@ pub struct BenchReportArgs {
 #[derive(Debug, Args)]
 pub struct BenchRunArgs {
     /// An experiment (see bench list), or all
-    #[arg(value_name = "NAME", required = true, value_parser = name)]
+    #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
 
     /// Fewer cases and less time: a first look
@@ -87,16 +88,8 @@ pub struct BenchRunArgs {
     pub strict: bool,
 }
 
-fn name(text: &str) -> Result<String, String> {
-    if text == ALL || linkbraid_bench::find(text).is_some() {
-        return Ok(text.to_owned());
-    }
-    let known: Vec<&str> = linkbraid_bench::EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-    Err(format!("no such experiment; there are {} and {ALL}", known.join(", ")))
-}
-
 fn repeat(text: &str) -> Result<u32, String> {
-    let range = linkbraid_bench::REPEATS;
+    let range = REPEATS;
     text.parse()
         .ok()
         .filter(|n| range.contains(n))

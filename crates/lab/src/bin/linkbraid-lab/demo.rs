@@ -1,10 +1,9 @@
 //! `linkbraid lab demo`.
 
-use crate::args::{CcArg, LabDemoArgs};
-use crate::report::{self, Failed};
-use crate::text;
 use linkbraid_lab::demo::{Demo, run as play};
 use linkbraid_lab::iperf::Cc;
+use linkbraid_terminal::args::lab::{CcArg, LabDemoArgs};
+use linkbraid_terminal::report::{self, Failed};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Plays the demo on standard output; with `json`, on standard error, and its summary on standard output.
@@ -21,7 +20,7 @@ pub fn run(args: &LabDemoArgs, json: bool) -> Result<(), Failed> {
     };
     if json {
         let summary = play(demo, &mut io::stderr()).map_err(Failed::refused)?;
-        return report::print(&text::json(&summary));
+        return report::print(&linkbraid_terminal::json(&summary));
     }
     let mut out = Watched { out: io::stdout(), gone: false };
     match play(demo, &mut out) {

@@ -2,18 +2,49 @@
 
 mod demo;
 
-use crate::args::{LabExecArgs, LabUpArgs, LabVerb, SOCKET_ENV, STATE_ENV};
-use crate::client::plain;
-use crate::report::{self, Failed};
-use crate::text;
+use clap::{Parser, Subcommand};
 use linkbraid_api::{Error, ExitCode};
-use linkbraid_lab::{Lab, LinkSpec, Topology};
+use linkbraid_lab::{Lab, LinkSpec, Topology, daemon};
+use linkbraid_terminal::args::Anywhere;
+use linkbraid_terminal::args::lab::{DEFAULT_LAB, LabExecArgs, LabUpArgs, LabVerb};
+use linkbraid_terminal::report::{self, Failed, plain};
+use linkbraid_terminal::{human, json as to_json};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::Path;
+use std::process;
+
+/// The command line of `linkbraid`, of which this program knows its own word.
+#[derive(Debug, Parser)]
+#[command(
+    name = "linkbraid",
+    bin_name = "linkbraid",
+    version,
+    disable_help_subcommand = true,
+    subcommand_required = true
+)]
+struct Cli {
+    #[command(flatten)]
+    anywhere: Anywhere,
+
+    #[command(subcommand)]
+    word: Word,
+}
+
+#[derive(Debug, Subcommand)]
+enum Word {
+    #[command(subcommand)]
+    Lab(LabVerb),
+}
+
+fn main() -> process::ExitCode {
+    linkbraid_terminal::program(|Cli { anywhere, word: Word::Lab(verb) }| {
+        run(verb, anywhere.json).map(|()| ExitCode::Done)
+    })
+}
 
 /// Does what the verb says.
-pub fn run(verb: LabVerb, json: bool) -> Result<(), Failed> {
+fn run(verb: LabVerb, json: bool) -> Result<(), Failed> {
     match verb {
         LabVerb::Demo(args) => demo::run(&args, json),
         LabVerb::Up(args) => up(&args, json),
@@ -26,7 +57,7 @@ fn up(args: &LabUpArgs, json: bool) -> Result<(), Failed> {
     let topology = topology(args)?;
     let lab = Lab::up_to_stay(topology).map_err(Failed::refused)?;
     if json {
-        return report::print(&text::json(lab.topology()));
+        return report::print(&to_json(lab.topology()));
     }
     report::print(&summary(args, lab.topology()))
 }
@@ -36,7 +67,7 @@ fn topology(args: &LabUpArgs) -> Result<Topology, Failed> {
     if args.plain > args.hosts {
         let cause = format!("'{}' is more than the {} hosts of the lab", args.plain, args.hosts);
         let error = Error::new("lab up", "option '--plain'", cause).hint("linkbraid lab up --help");
-        return Err(Failed { error, code: ExitCode::Usage });
+        return Err(Failed::usage(error));
     }
     let link = || LinkSpec::switch(0, args.rate.0);
     let mut topology = Topology::empty(&args.name, 1);
@@ -52,20 +83,19 @@ fn topology(args: &LabUpArgs) -> Result<Topology, Failed> {
 
 /// What is there, and what to do with it.
 fn summary(args: &LabUpArgs, topology: &Topology) -> String {
-    let rate = args.rate.0.map_or_else(|| "unlimited".to_owned(), text::rate);
+    let rate = args.rate.0.map_or_else(|| "unlimited".to_owned(), human::rate);
     let mut out = format!(
         "lab {}: {} on one switch, each link {rate}\n",
         args.name,
-        text::count(topology.hosts.len(), "host")
+        human::count(topology.hosts.len(), "host")
     );
     for host in &topology.hosts {
-        let links = text::count(host.links.len(), "link");
+        let links = human::count(host.links.len(), "link");
         let kind = if host.plain { ", plain" } else { "" };
         out.push_str(&format!("  {}  {links}{kind}, {}\n", host.name, host.addresses.join(", ")));
     }
     let Some(first) = topology.hosts.first() else { return out };
-    let of =
-        if args.name == crate::args::DEFAULT_LAB { String::new() } else { format!(" --lab {}", args.name) };
+    let of = if args.name == DEFAULT_LAB { String::new() } else { format!(" --lab {}", args.name) };
     let members = (0..first.links.len()).map(|number| format!("eth{number}")).collect::<Vec<_>>().join(",");
     out.push_str(&format!(
         "next:\n  linkbraid lab exec {0}{of} -- linkbraid daemon &\n  \
@@ -83,22 +113,15 @@ fn exec(args: &LabExecArgs) -> Result<(), Failed> {
         // clap requires one word at least.
         return Ok(());
     };
-    let folder = lab.folder();
-    let error = host
-        .command(program)
-        .args(words)
-        .env(SOCKET_ENV, folder.join(format!("{}.sock", args.host)))
-        .env(STATE_ENV, folder.join(format!("{}.state", args.host)))
-        .env("PATH", search_path())
-        .exec();
+    let error = host.linkbraid_command(program).args(words).env("PATH", search_path()).exec();
     let object = format!("lab {}", args.lab);
     let what = format!("cannot run '{}' on host '{}'", program.display(), args.host);
     Err(Failed::refused(Error::new(object, what, plain(&error))))
 }
 
-/// The caller's `PATH` with the folder of this very binary in front, so that `linkbraid` on a host is the same one.
+/// The caller's `PATH` with the folder of the `linkbraid` beside this program in front, so that a host runs the same one.
 fn search_path() -> OsString {
-    let own = std::env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from));
+    let own = daemon::beside().and_then(|path| path.parent().map(Path::to_owned));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = own.into_iter().chain(std::env::split_paths(&path));
     // A folder with a colon in its name cannot be part of a PATH.

@@ -2,24 +2,21 @@
 
 use crate::report::{self, Failed};
 use clap::{
-    Command, CommandFactory as _,
+    Command,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use linkbraid_api::{Error, ExitCode};
+use linkbraid_api::Error;
 use std::error::Error as _;
 
 /// Prints help or version where that is what was asked for; otherwise the refusal.
-pub fn report(error: clap::Error) -> Result<(), Failed> {
+pub fn report(error: &clap::Error, command: Command) -> Result<(), Failed> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let styled = error.render();
             let text = if report::colour() { styled.ansi().to_string() } else { styled.to_string() };
             report::print(&text)
         }
-        _ => {
-            let asked = Asked::find(std::env::args().skip(1));
-            Err(Failed { error: refusal(&error, &asked), code: ExitCode::Usage })
-        }
+        _ => Err(Failed::usage(refusal(error, command, std::env::args().skip(1)))),
     }
 }
 
@@ -33,8 +30,8 @@ struct Asked {
 
 impl Asked {
     /// Follows the words; options and their values in between are skipped.
-    fn find(args: impl Iterator<Item = String>) -> Self {
-        let mut asked = Self { words: Vec::new(), command: crate::args::Cli::command() };
+    fn find(command: Command, args: impl Iterator<Item = String>) -> Self {
+        let mut asked = Self { words: Vec::new(), command };
         for arg in args.take_while(|arg| arg != "--") {
             if let Some(found) = asked.command.find_subcommand(&arg).cloned() {
                 asked.words.push(arg);
@@ -71,7 +68,8 @@ impl Asked {
 }
 
 /// Turns clap's error into ours.
-fn refusal(error: &clap::Error, asked: &Asked) -> Error {
+pub fn refusal(error: &clap::Error, command: Command, args: impl Iterator<Item = String>) -> Error {
+    let asked = Asked::find(command, args);
     // A value that has said all itself, such as a rule, which has parts of its own.
     if let Some(told) = error.source().and_then(|source| source.downcast_ref::<Error>()) {
         return told.clone();
@@ -168,4 +166,19 @@ fn options_of(group: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use clap::Arg;
+
+    #[test]
+    fn the_object_is_found_between_options() {
+        let add = Command::new("add").arg(Arg::new("NAME"));
+        let root = Command::new("linkbraid")
+            .subcommand(Command::new("bond").subcommand(add))
+            .subcommand(Command::new("show"));
+        let find = |line: &str| Asked::find(root.clone(), line.split(' ').map(str::to_owned)).object();
+        assert_eq!(find("--json bond --socket /x add bond0"), "bond add");
+        assert_eq!(find("--nonsense"), "linkbraid");
+        assert_eq!(find("show -- bond"), "show");
+    }
+}

@@ -1,8 +1,10 @@
-//! `lab up`, `lab exec`, `lab down`.
+//! `lab demo`, `lab up`, `lab exec`, `lab down`.
 
-use crate::units;
+use crate::limits::{DEMO_LINKS, DEMO_RATES, DEMO_SECONDS, HOSTS_MAX, LINKS_MAX, RATE_MBIT};
 use clap::{Args, Subcommand, ValueEnum};
+use linkbraid_api::value::{ranged, with_unit};
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 
 /// The lab that is meant where none is named.
 pub const DEFAULT_LAB: &str = "lab";
@@ -65,15 +67,15 @@ Example:
 #[derive(Debug, Args)]
 pub struct LabDemoArgs {
     /// How many links each host has, 1 to 16
-    #[arg(long, value_name = "N", default_value = "4", value_parser = units::demo_links)]
+    #[arg(long, value_name = "N", default_value = "4", value_parser = demo_links)]
     pub links: u32,
 
     /// The rate of each link, 1mbit to 10gbit
-    #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = units::demo_rate)]
+    #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = demo_rate)]
     pub rate: u32,
 
     /// How long each flow runs, 1 to 3600 seconds
-    #[arg(long, value_name = "N", default_value = "8", value_parser = units::demo_seconds)]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = demo_seconds)]
     pub seconds: u32,
 
     /// TCP's congestion control: cubic or bbr
@@ -98,19 +100,19 @@ pub struct LabUpArgs {
     pub name: String,
 
     /// How many hosts, 1 to 200
-    #[arg(long, value_name = "N", default_value = "2", value_parser = units::lab_hosts)]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = lab_hosts)]
     pub hosts: u32,
 
     /// How many links each host has, 1 to 64
-    #[arg(long, value_name = "N", default_value = "4", value_parser = units::lab_links)]
+    #[arg(long, value_name = "N", default_value = "4", value_parser = lab_links)]
     pub links: u32,
 
     /// The rate of each link, such as 20mbit or 1gbit, or none for as fast as the machine is
-    #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = units::rate)]
-    pub rate: units::Rate,
+    #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = rate)]
+    pub rate: Rate,
 
     /// How many of the hosts, from the last, have one link only and are meant to run no linkbraid
-    #[arg(long, value_name = "N", default_value = "0", value_parser = units::lab_plain)]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = lab_plain)]
     pub plain: u32,
 }
 
@@ -128,3 +130,57 @@ pub struct LabExecArgs {
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 }
+
+/// The rate of a lab's links in Mbit/s; nothing where they are not shaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate(pub Option<u32>);
+
+/// The rate of a lab's links: `none`, or with a unit.
+fn rate(text: &str) -> Result<Rate, String> {
+    if text == "none" {
+        return Ok(Rate(None));
+    }
+    mbit(text, &RATE_MBIT, "none and ").map(|mbit| Rate(Some(mbit)))
+}
+
+/// The rate of the demo's links in Mbit/s.
+fn demo_rate(text: &str) -> Result<u32, String> {
+    mbit(text, &DEMO_RATES, "")
+}
+
+/// Whole numbers of `mbit` or `gbit`, as tc(8) writes them; `besides` names what else is allowed.
+fn mbit(text: &str, range: &RangeInclusive<u32>, besides: &str) -> Result<u32, String> {
+    let allowed = format!("{besides}{}mbit to {}gbit", range.start(), range.end() / 1000);
+    match with_unit(text, &[("mbit", 1), ("gbit", 1000)], "a rate", &allowed)? {
+        Some(mbit) if range.contains(&mbit) => Ok(mbit),
+        _ => Err(format!("'{text}' is outside the allowed range; allowed are {allowed}")),
+    }
+}
+
+/// How many links a host of the demo has.
+fn demo_links(text: &str) -> Result<u32, String> {
+    ranged(text, *DEMO_LINKS.start(), *DEMO_LINKS.end(), "links")
+}
+
+/// How long a flow of the demo runs.
+fn demo_seconds(text: &str) -> Result<u32, String> {
+    ranged(text, *DEMO_SECONDS.start(), *DEMO_SECONDS.end(), "seconds")
+}
+
+/// How many hosts a lab has.
+fn lab_hosts(text: &str) -> Result<u32, String> {
+    ranged(text, 1, HOSTS_MAX as u32, "hosts")
+}
+
+/// How many links a host of a lab has.
+fn lab_links(text: &str) -> Result<u32, String> {
+    ranged(text, 1, LINKS_MAX as u32, "links")
+}
+
+/// How many hosts of a lab are plain ones.
+fn lab_plain(text: &str) -> Result<u32, String> {
+    ranged(text, 0, HOSTS_MAX as u32, "hosts")
+}
+
+#[cfg(test)]
+mod tests;

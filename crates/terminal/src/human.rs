@@ -105,3 +105,6 @@ fn scaled(count: u64, units: &[&str]) -> String {
     }
     format!("{value:.1} {}", units[step])
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,16 +2,48 @@
 
 mod bar;
 
-use crate::args::{ALL_EXPERIMENTS, BenchReportArgs, BenchRunArgs, BenchVerb};
-use crate::report::{self, Failed};
-use crate::text;
 use bar::Bar;
-use linkbraid_api::Error;
+use clap::{Parser, Subcommand};
+use linkbraid_api::{Error, ExitCode};
 use linkbraid_bench::{Collected, EXPERIMENTS, Experiment, Guard, Options, Report};
+use linkbraid_terminal::args::Anywhere;
+use linkbraid_terminal::args::bench::{ALL, BenchReportArgs, BenchRunArgs, BenchVerb};
+use linkbraid_terminal::json as to_json;
+use linkbraid_terminal::report::{self, Failed};
 use std::io::{self, Write};
+use std::process;
+
+/// The command line of `linkbraid`, of which this program knows its own word.
+#[derive(Debug, Parser)]
+#[command(
+    name = "linkbraid",
+    bin_name = "linkbraid",
+    version,
+    disable_help_subcommand = true,
+    subcommand_required = true
+)]
+struct Cli {
+    #[command(flatten)]
+    anywhere: Anywhere,
+
+    #[command(subcommand)]
+    word: Word,
+}
+
+#[derive(Debug, Subcommand)]
+enum Word {
+    #[command(subcommand)]
+    Bench(BenchVerb),
+}
+
+fn main() -> process::ExitCode {
+    linkbraid_terminal::program(|Cli { anywhere, word: Word::Bench(verb) }| {
+        run(verb, anywhere.json).map(|()| ExitCode::Done)
+    })
+}
 
 /// Does what the verb says.
-pub fn run(verb: BenchVerb, json: bool) -> Result<(), Failed> {
+fn run(verb: BenchVerb, json: bool) -> Result<(), Failed> {
     match verb {
         BenchVerb::List => list(json),
         BenchVerb::Run(args) => run_all(&args, json),
@@ -24,7 +56,7 @@ fn list(json: bool) -> Result<(), Failed> {
         let record =
             |e: &Experiment| serde_json::json!({ "name": e.name, "about": e.about, "paper": e.paper });
         let records: Vec<_> = EXPERIMENTS.into_iter().map(record).collect();
-        return report::print(&text::json(&records));
+        return report::print(&to_json(&records));
     }
     let mut out = String::new();
     for Experiment { name, about, paper, .. } in EXPERIMENTS {
@@ -35,8 +67,7 @@ fn list(json: bool) -> Result<(), Failed> {
 }
 
 fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
-    let chosen = |e: &&Experiment| args.names.iter().any(|name| name == e.name || name == ALL_EXPERIMENTS);
-    let experiments: Vec<&Experiment> = EXPERIMENTS.into_iter().filter(chosen).collect();
+    let experiments = chosen(&args.names)?;
     let options = Options { quick: args.quick, repeat: args.repeat, only: args.only.clone(), seconds: None };
     let guard = Guard::new().map_err(Failed::refused)?;
     let mut reports = Vec::new();
@@ -81,9 +112,22 @@ fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
         }
     }
     if json {
-        report::print(&text::json(&reports))?;
+        report::print(&to_json(&reports))?;
     }
     verdict(args.strict, &reports, &not_run)
+}
+
+/// The experiments of these names, each once.
+fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failed> {
+    if let Some(name) = names.iter().find(|name| *name != ALL && linkbraid_bench::find(name).is_none()) {
+        let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+        let cause = format!("no such experiment; there are {} and {ALL}", known.join(", "));
+        let error =
+            Error::new("bench run", format!("word '{name}'"), cause).hint("linkbraid bench run --help");
+        return Err(Failed::usage(error));
+    }
+    let is_chosen = |e: &&Experiment| names.iter().any(|name| name == e.name || name == ALL);
+    Ok(EXPERIMENTS.into_iter().filter(is_chosen).collect())
 }
 
 fn make_report(args: &BenchReportArgs, json: bool) -> Result<(), Failed> {
@@ -94,7 +138,7 @@ fn make_report(args: &BenchReportArgs, json: bool) -> Result<(), Failed> {
     });
     let (collected, saved) = made.map_err(Failed::refused)?;
     if json {
-        return report::print(&text::json(&collected));
+        return report::print(&to_json(&collected));
     }
     for reason in collected.missing.iter().chain(&collected.unread) {
         report::print(&format!("not measured: {}: {}\n", reason.id, reason.reason))?;
@@ -117,3 +161,6 @@ fn verdict(strict: bool, reports: &[Report], not_run: &[&str]) -> Result<(), Fai
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! Options: those that stand anywhere, and those of `lab` and `bench`, which `linkbraid` knows for its help and the programs
+//! of these names carry out.
+
+pub mod bench;
+pub mod lab;
+
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+/// The environment variable that `--socket` defaults to.
+pub const SOCKET_ENV: &str = "LINKBRAID_SOCKET";
+
+/// The environment variable that `daemon --state` defaults to.
+pub const STATE_ENV: &str = "LINKBRAID_STATE";
+
+/// The heading of the options that every word takes.
+const ANYWHERE: &str = "Options anywhere";
+
+/// The options that every word takes.
+#[derive(Debug, Args)]
+pub struct Anywhere {
+    /// The daemon's socket
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = SOCKET_ENV,
+        default_value = linkbraid_api::DEFAULT_SOCKET,
+        value_hint = ValueHint::FilePath,
+        hide_env_values = true,
+        help_heading = ANYWHERE
+    )]
+    pub socket: PathBuf,
+
+    /// Print JSON instead of text
+    #[arg(long, global = true, help_heading = ANYWHERE)]
+    pub json: bool,
+}
