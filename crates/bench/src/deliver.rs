@@ -1,11 +1,11 @@
 //! Sends numbered datagrams to all, and counts at each listener what came once, more than once, or never.
 
 use crate::bed::{BOND, Bed};
-use crate::flow::enlarge;
+use crate::flow::{self, LOOK, enlarge};
 use linkbraid_api::Error;
-use linkbraid_lab::{Host, wait_until};
+use linkbraid_lab::Host;
 use serde::Serialize;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,14 +16,10 @@ const PORT: u16 = 9;
 const GROUP: Ipv4Addr = Ipv4Addr::new(233, 252, 0, 1);
 /// For documentation (RFC 6676, section 3), on the link.
 const GROUP_IPV6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xdb8, 0, 1);
-/// Datagrams sent at once, and the pause before the next ones: about 10,000 a second, which no listener is too slow for.
+/// Datagrams sent at once, a millisecond from one time to the next: 10,000 a second, which no listener is too slow for.
 const BURST: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(1);
 /// How long a listener waits for copies that are still on their way.
 const QUIET: Duration = Duration::from_millis(500);
-/// Payload bytes: the number, and as much again as a small datagram has.
-const BYTES: usize = 64;
-
 /// One way of reaching many: who got what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Delivery {
@@ -73,7 +69,7 @@ impl Kind {
     }
 }
 
-/// Sends from one host; what each listener got.
+/// Sends datagrams, a multiple of [`BURST`], from one host; what each listener got.
 pub fn send(bed: &Bed, kind: Kind, from: &str, to: &[&str], datagrams: u32) -> Result<Vec<Delivery>, Error> {
     let sockets = to
         .iter()
@@ -81,31 +77,37 @@ pub fn send(bed: &Bed, kind: Kind, from: &str, to: &[&str], datagrams: u32) -> R
         .collect::<Result<Vec<_>, _>>()?;
     let sender = bed.host(from)?;
     let target = target(kind, sender, interface(bed, from)?)?;
-    let socket = socket(bed, from, "send", |address, _| sending(kind, address))?;
-    let sent_all = AtomicBool::new(false);
-    let (sent, counts) = std::thread::scope(|scope| {
+    let cannot =
+        |cause: String| Error::new(format!("host {from}"), format!("cannot send to {target}"), cause);
+    let sending = socket(bed, from, "send", |address, _| sending(kind, address))?;
+    sending.connect(target).map_err(|e| cannot(e.to_string()))?;
+    let (zero, over) = (Instant::now(), AtomicBool::new(false));
+    let bursts = (datagrams / BURST) as usize;
+    let (sent, heard) = std::thread::scope(|scope| {
         let listeners: Vec<_> =
-            sockets.iter().map(|s| scope.spawn(|| listen(s, datagrams, &sent_all))).collect();
-        let sent = burst(&socket, target, datagrams);
-        sent_all.store(true, Ordering::Release);
-        let counts: Vec<_> = listeners.into_iter().map(|l| l.join().unwrap_or_default()).collect();
-        (sent, counts)
+            sockets.iter().map(|socket| scope.spawn(|| flow::receive(socket, zero, &over))).collect();
+        let sent = flow::send(&sending, zero, u64::from(BURST), |sent| sent >= bursts);
+        // Copies may still be on their way.
+        std::thread::sleep(QUIET);
+        over.store(true, Ordering::Release);
+        let gone = || Err(io::Error::other("its thread ended early"));
+        let heard: Vec<_> =
+            listeners.into_iter().map(|listener| listener.join().unwrap_or_else(|_| gone())).collect();
+        (sent, heard)
     });
-    sent.map_err(|e| Error::new(format!("host {from}"), format!("cannot send to {target}"), e.to_string()))?;
-    let deliveries = to.iter().zip(counts).map(|(to, seen)| {
-        let once = seen.iter().filter(|times| **times == 1).count() as u64;
-        let more = seen.iter().filter(|times| **times > 1).count() as u64;
-        Delivery {
-            kind: kind.name(),
-            from: from.into(),
-            to: (*to).into(),
-            sent: u64::from(datagrams),
-            once,
-            more,
-            never: u64::from(datagrams).saturating_sub(once + more),
-        }
-    });
-    Ok(deliveries.collect())
+    if sent.refused > 0 {
+        return Err(cannot(format!("the kernel refused {} datagrams", sent.refused)));
+    }
+    let delivery = |(to, heard): (&&str, io::Result<_>)| {
+        let failed = |e: io::Error| Error::new(format!("host {to}"), "cannot listen", e.to_string());
+        let (_, heard): (_, flow::Datagrams) = heard.map_err(failed)?;
+        let count = heard.count(0..u64::from(BURST) * bursts as u64);
+        let kind = kind.name();
+        let once = count.sent - count.lost - count.duplicated;
+        let (from, to) = (from.into(), (*to).into());
+        Ok(Delivery { kind, from, to, sent: count.sent, once, more: count.duplicated, never: count.lost })
+    };
+    to.iter().zip(heard).map(delivery).collect()
 }
 
 /// The interface that has a host's addresses.
@@ -140,7 +142,7 @@ fn listener(kind: Kind, address: Ipv4Addr, index: u32) -> io::Result<UdpSocket> 
         Kind::MulticastIpv6 => socket.join_multicast_v6(&GROUP_IPV6, index)?,
     }
     enlarge(&socket)?;
-    socket.set_read_timeout(Some(QUIET))?;
+    socket.set_read_timeout(Some(LOOK))?;
     Ok(socket)
 }
 
@@ -173,44 +175,6 @@ fn broadcast_of(text: &str) -> Option<Ipv4Addr> {
     let (address, prefix): (Ipv4Addr, u32) = (address.parse().ok()?, prefix.parse().ok()?);
     let host_bits = u32::MAX.checked_shr(prefix).unwrap_or(0);
     Some((u32::from(address) | host_bits).into())
-}
-
-fn burst(socket: &UdpSocket, target: SocketAddr, datagrams: u32) -> io::Result<()> {
-    let mut payload = [0_u8; BYTES];
-    for number in 0..datagrams {
-        payload[..4].copy_from_slice(&number.to_be_bytes());
-        socket.send_to(&payload, target)?;
-        if number % BURST == BURST - 1 {
-            let due = Instant::now() + PAUSE;
-            // Reaching the time is the point.
-            let _ = wait_until(PAUSE, "the next datagrams", || Instant::now() >= due, |due| *due);
-        }
-    }
-    Ok(())
-}
-
-/// How often each datagram came, until it has been quiet for a while after the last was sent.
-fn listen(socket: &UdpSocket, datagrams: u32, sent_all: &AtomicBool) -> Vec<u32> {
-    let mut seen = vec![0; datagrams as usize];
-    let mut payload = [0; BYTES];
-    loop {
-        let over = sent_all.load(Ordering::Acquire);
-        match socket.recv(&mut payload) {
-            Ok(_) => {
-                let number = u32::from_be_bytes([payload[0], payload[1], payload[2], payload[3]]);
-                if let Some(times) = seen.get_mut(number as usize) {
-                    *times += 1;
-                }
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                if over {
-                    return seen;
-                }
-            }
-            // Anything else would show as datagrams that never came.
-            Err(_) => return seen,
-        }
-    }
 }
 
 #[cfg(test)]

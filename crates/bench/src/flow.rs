@@ -13,6 +13,7 @@ mod steady;
 mod tcp;
 mod udp;
 
+pub(crate) use datagrams::Datagrams;
 pub use mesh::{Mesh, MeshRecord};
 pub use messages::{BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, Trips};
 pub use progress::Progress;
@@ -20,6 +21,7 @@ pub use rounds::rounds;
 pub use steady::SteadyFlow;
 pub use tcp::{TcpFlow, TcpRecord};
 pub use udp::{UdpFlow, UdpRecord};
+pub(crate) use udp::{receive, send};
 
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
@@ -30,7 +32,7 @@ use std::net::UdpSocket;
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 /// How long a socket blocks before its thread looks whether the flow is over.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
+pub(crate) const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// What the socket of datagrams may hold each way, in bytes.
 const BUFFER: usize = 8 << 20;

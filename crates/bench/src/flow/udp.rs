@@ -32,12 +32,13 @@ pub struct UdpFlow {
     receiver: Option<JoinHandle<io::Result<(Progress, Datagrams)>>>,
 }
 
+/// What was sent.
 #[derive(Debug, Default)]
-struct Sent {
+pub(crate) struct Sent {
     /// When each burst left.
     bursts: Vec<Duration>,
     /// Datagrams that the kernel did not take.
-    refused: u64,
+    pub refused: u64,
     /// Time that the sender was late, and did not make up for.
     slipped: Duration,
 }
@@ -80,7 +81,9 @@ impl UdpFlow {
             per_burst,
             sent_all,
             heard_all,
-            sender: Some(std::thread::spawn(move || send(&sender, zero, per_burst, &send_over))),
+            sender: Some(std::thread::spawn(move || {
+                send(&sender, zero, per_burst, |_| send_over.load(Ordering::Acquire))
+            })),
             receiver: Some(std::thread::spawn(move || receive(&receiver, zero, &receive_over))),
         })
     }
@@ -149,11 +152,12 @@ impl UdpRecord {
     }
 }
 
-fn send(socket: &UdpSocket, zero: Instant, per_burst: u64, over: &AtomicBool) -> Sent {
+/// Sends numbered datagrams in bursts to where the socket is connected, until `over` of the bursts so far.
+pub(crate) fn send(socket: &UdpSocket, zero: Instant, per_burst: u64, over: impl Fn(usize) -> bool) -> Sent {
     let mut sent = Sent::default();
     let mut payload = [0; BYTES];
     let mut due = zero;
-    while !over.load(Ordering::Acquire) {
+    while !over(sent.bursts.len()) {
         let now = Instant::now();
         if let Some(wait) = due.checked_duration_since(now) {
             std::thread::sleep(wait);
@@ -173,10 +177,16 @@ fn send(socket: &UdpSocket, zero: Instant, per_burst: u64, over: &AtomicBool) ->
     sent
 }
 
-fn receive(socket: &UdpSocket, zero: Instant, over: &AtomicBool) -> io::Result<(Progress, Datagrams)> {
+/// Receives until it is over and nothing is left; the socket's time-out is how soon that is seen.
+pub(crate) fn receive(
+    socket: &UdpSocket,
+    zero: Instant,
+    over: &AtomicBool,
+) -> io::Result<(Progress, Datagrams)> {
     let (mut progress, mut datagrams) = (Progress::default(), Datagrams::default());
     let mut payload = [0; BYTES];
-    while !over.load(Ordering::Acquire) {
+    loop {
+        let was_over = over.load(Ordering::Acquire);
         match socket.recv(&mut payload) {
             Ok(bytes) if bytes >= 8 => {
                 progress.add(zero.elapsed(), 1);
@@ -184,13 +194,13 @@ fn receive(socket: &UdpSocket, zero: Instant, over: &AtomicBool) -> io::Result<(
                 datagrams.arrived(number);
             }
             Ok(_) => {}
-            Err(e)
-                if matches!(
-                    e.kind(),
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                ) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                if was_over {
+                    return Ok((progress, datagrams));
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    Ok((progress, datagrams))
 }
