@@ -1,27 +1,20 @@
 //! One bond as the daemon holds it.
 
 use crate::{
-    activity::Activity,
-    answers::Written,
     class,
     clock::{Clock, epoch},
+    drive,
     error::About as _,
     history::{Feed, History},
     identity,
-    plain::PlainHosts,
     state::SavedBond,
-    stripe,
-    tables::{Ready, Tables},
+    stripe, tables,
     world::Event,
 };
 use linkbraid_api::{Error, Weight};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, announcements};
-use linkbraid_proto::{
-    answers::{self, Answers},
-    arp_plus::{self, ArpPlus, Input},
-    inspector::{self, Inspector},
-};
+use linkbraid_proto::host::{self, Host};
 use linkbraid_wire::{HostId, MacAddr};
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf};
 use tokio::{
@@ -47,10 +40,6 @@ pub(crate) struct Member {
     pub polled: Option<bool>,
     /// In the bond; somebody may take it out by hand.
     pub ours: bool,
-    /// Fit to carry traffic, as the inspector says of its own link.
-    pub alive: bool,
-    /// No lane says otherwise; a member whose switch port is dead keeps its carrier.
-    pub sound: bool,
     /// Added just now, and not yet known to reach anybody.
     pub joining: bool,
     /// Peers were told that it leaves; it still takes frames in.
@@ -64,21 +53,20 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Whether it carries traffic.
-    pub(crate) const fn live(&self) -> bool {
-        self.alive && !self.joining && !self.leaving
+    /// Whether it has carrier.
+    pub(crate) fn has_carrier(&self) -> bool {
+        self.polled.unwrap_or(self.carrier)
     }
 
-    /// Why it does not, in words.
-    pub(crate) fn reason(&self) -> &'static str {
-        let carrier = self.polled.unwrap_or(self.carrier);
-        match (self.ours, self.admin_up, carrier) {
-            _ if self.live() => "",
+    /// Why it carries no traffic, in words; `known` is what the machine knows of it.
+    pub(crate) fn reason(&self, known: Option<&host::Member>) -> &'static str {
+        match (self.ours, self.admin_up, self.has_carrier()) {
+            _ if known.is_some_and(host::Member::live) => "",
             _ if self.leaving => "leaving",
             (false, ..) => "taken out of the bond by hand",
             (_, false, _) => "set down",
             (_, true, false) => "no carrier",
-            _ if self.alive => "joining: no peer has answered through it yet",
+            _ if known.is_some_and(|known| known.alive) => "joining: no peer has answered through it yet",
             _ => "carrier is back, waiting until it lasts",
         }
     }
@@ -103,19 +91,18 @@ pub(crate) struct Bond {
     pub members: Vec<Member>,
     /// Names of members by slot, of those that are gone too: their last events come later.
     pub names: BTreeMap<u8, String>,
-    pub arp_plus: ArpPlus,
-    pub inspector: Inspector,
+    /// The machine that knows its peers and lanes, and what the data path is to hold.
+    pub host: Host,
     pub path: DataPath,
     /// Members that are fabrics of this daemon, a bit a slot, as the data path was told.
     held: Option<u32>,
     pub history: History,
-    pub activity: Activity,
-    pub plain: PlainHosts,
-    pub answers: Answers,
-    pub written: Written,
+    /// The neighbour table is to be asked for.
+    pub wants_neighbours: bool,
+    /// Questions that the kernel had asked everyone when they were counted last.
+    pub asked_all: u64,
     /// What `gso_max_size` was set to.
     pub stripe_bytes: u32,
-    pub tables: Tables,
     /// Other members carry traffic than when the stripe length was set.
     pub stripe_stale: bool,
     /// What measures where the time goes, while it does.
@@ -123,7 +110,7 @@ pub(crate) struct Bond {
     /// Where the control groups of its classes are.
     pub group: PathBuf,
     /// What tells mirrored frames of this daemon from those of others before it.
-    epoch: u32,
+    pub epoch: u32,
     /// What the data path was told of its classes.
     pub classes: class::Written,
     reader: JoinHandle<()>,
@@ -140,23 +127,18 @@ impl Bond {
         feed: Feed,
     ) -> Result<Self, Error> {
         let mut path = DataPath::load(&saved.pins, hook).about(&saved.name, "cannot load the data path")?;
-        let tables = Tables::adopt(&path).about(&saved.name, "cannot read the data path's tables")?;
+        let left = tables::adopt(&path).about(&saved.name, "cannot read the data path's tables")?;
         path.attach_bond(ifindex).about(&saved.name, "cannot attach the data path")?;
         let reader = read_frames(&saved.name, ifindex, &path, events)?;
-        let written = path.answers().about(&saved.name, "cannot read the data path's tables")?;
-        let written = Written::adopt(written);
         let group = class::class_group(&saved.pins);
-        let (host_id, epoch) = (HostId(saved.host_id), epoch());
-        let probing = inspector::Config { host_id, epoch, timing: saved.timing() };
+        let seed = identity::new_seed()?;
+        let config = host::Config { host_id: HostId(saved.host_id), epoch: epoch(), seed };
         Ok(Self {
             names: BTreeMap::new(),
-            arp_plus: ArpPlus::new(arp_plus::Config::new(host_id, epoch), identity::new_seed()?),
-            inspector: Inspector::new(probing, identity::new_seed()?),
+            host: Host::new(config, drive::settings(&saved), left),
             history: History::new(&saved.name, feed),
-            activity: Activity::default(),
-            plain: PlainHosts::default(),
-            answers: Answers::default(),
-            written,
+            wants_neighbours: false,
+            asked_all: 0,
             interface: saved.name.clone(),
             saved,
             ifindex,
@@ -171,7 +153,6 @@ impl Bond {
             latency: None,
             group,
             classes: class::Written::default(),
-            tables,
             reader,
         })
     }
@@ -190,15 +171,7 @@ impl Bond {
         let addresses =
             netlink.addresses(self.ifindex).await.about(&self.saved.name, "cannot read its addresses")?;
         self.addresses = addresses.iter().map(|address| (address.ip, address.prefix)).collect();
-        let mut ips: Vec<IpAddr> = self.addresses.iter().map(|(ip, _)| *ip).collect();
-        // The one that others list us by: IPv4 first, then global IPv6, then link-local.
-        ips.sort_by_key(|ip| match ip {
-            IpAddr::V4(_) => 0,
-            IpAddr::V6(ip) if !ip.is_unicast_link_local() => 1,
-            IpAddr::V6(_) => 2,
-        });
-        self.inspector.handle(clock.now(), inspector::Input::Address(ips.first().copied()));
-        self.arp_plus.handle(clock.now(), Input::Addresses(ips));
+        self.tell_own(clock);
         Ok(())
     }
 
@@ -230,29 +203,6 @@ impl Bond {
         of(&before) != of(member)
     }
 
-    /// Writes everything the data path follows, from the members and from the protocol's table.
-    pub(crate) fn write_tables(&mut self, clock: Clock) -> Result<(), Error> {
-        let name = self.saved.name.clone();
-        let striped = self.spreads().iter().any(|weights| weights.len() > 1);
-        let damping = (self.saved.settings.damping && striped).then_some(dataplane::DAMPING);
-        let row = dataplane::Bond {
-            ifindex: self.ifindex,
-            mac: self.mac.0,
-            epoch: self.epoch,
-            damping,
-            dead_slots: self.dead_slots(),
-            elected: Vec::new(),
-        };
-        self.write_classes()?;
-        let ready = Ready { members: &self.members, own: &self.own_side(), alive: &self.inspector };
-        self.tables
-            .write(&self.path, row, &ready, &self.arp_plus)
-            .about(&name, "cannot write the data path's tables")?;
-        self.tell_plan(clock);
-        self.tell_answers(clock);
-        Ok(())
-    }
-
     /// Tells the data path which members go with this daemon: the interfaces of its fabrics.
     pub(crate) fn hold(&mut self, fabrics: &[u32]) -> Result<(), Error> {
         let held = self.members.iter().filter(|member| fabrics.contains(&member.ifindex));
@@ -268,7 +218,7 @@ impl Bond {
     pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
         self.stripe_stale = false;
         // The shortest that any traffic wants: a buffer does not know its class yet.
-        let wanted = self.spreads().into_iter();
+        let wanted = self.host.spreads().into_iter();
         let bytes = wanted
             .map(|weights| stripe::gso_max_size(self.saved.settings.stripe, &weights, self.saved.mtu))
             .min();
@@ -311,11 +261,6 @@ impl Bond {
         }
     }
 
-    /// Peers of an earlier daemon that have not spoken are plain hosts from now on.
-    pub(crate) fn drop_inherited(&mut self) -> Result<(), Error> {
-        self.tables.drop_inherited(&self.path).about(&self.saved.name, "cannot write the data path's tables")
-    }
-
     /// Measures where the time goes, or does not any more.
     pub(crate) fn measure_latency(&mut self, on: bool) -> Result<(), Error> {
         let name = &self.saved.name;
@@ -343,8 +288,8 @@ impl Bond {
         let ips: Vec<IpAddr> = self.addresses.iter().map(|(ip, _)| *ip).collect();
         let router = self.is_router();
         // Each segment must hear it, and the frame's source must be the member's own MAC.
-        for member in self.members.iter().filter(|member| member.live()) {
-            for mut frame in announcements(self.mac_for(member), &ips, router) {
+        for member in self.host.members().iter().filter(|member| member.live()) {
+            for mut frame in announcements(self.host.mac_for(member), &ips, router) {
                 if let Some(source) = frame.get_mut(6..12) {
                     source.copy_from_slice(&member.mac.0);
                 }
@@ -352,20 +297,7 @@ impl Bond {
             }
         }
         // All plain hosts have the same MAC now.
-        self.answers.handle(clock.now(), answers::Input::Broadcast);
-    }
-
-    /// The MAC that hosts on a member's segment reach the bond at.
-    fn mac_for(&self, member: &Member) -> MacAddr {
-        let segments = self.arp_plus.segments();
-        let own = self.members.iter().find(|own| own.mac == self.mac).map(|own| own.slot);
-        match segments.iter().find(|segment| segment.slots.contains(&member.slot)) {
-            Some(segment) if own.is_some_and(|own| !segment.slots.contains(&own)) => {
-                let elected = self.members.iter().find(|other| segment.elected == Some(other.slot));
-                elected.map_or(member.mac, |elected| elected.mac)
-            }
-            _ => self.mac,
-        }
+        self.host.handle(clock.now(), host::Input::Broadcast);
     }
 }
 

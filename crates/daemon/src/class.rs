@@ -1,17 +1,14 @@
 //! `class add`, `class set`, `class del` and `run`: everything done, or everything as it was.
 
 use crate::{
-    bond::{Bond, Member},
+    bond::Bond,
     error::About as _,
     group::Groups,
     member::{find, settle},
     state::SavedClass,
-    tables::plain_lanes,
     world::World,
 };
-use linkbraid_api::{
-    Borrow, ClassAdd, ClassDel, ClassSet, ClassSettings, Error, Policy, Run, limits::CLASSES_MAX,
-};
+use linkbraid_api::{ClassAdd, ClassDel, ClassSet, ClassSettings, Error, Run, limits::CLASSES_MAX};
 use std::collections::BTreeMap;
 
 mod check;
@@ -299,19 +296,9 @@ impl Bond {
         self.saved.classes.iter().find(|class| class.name == name).map(|class| class.number)
     }
 
-    /// The classes as peers are told of them.
-    pub(crate) fn told_classes(&self) -> Vec<linkbraid_wire::Class> {
-        let told = |class: &SavedClass| linkbraid_wire::Class {
-            number: class.number,
-            may_borrow: class.settings.borrow == Borrow::Idle,
-            name: class.name.clone(),
-        };
-        self.saved.classes.iter().map(told).collect()
-    }
-
     /// The members that a class's frames to plain hosts leave by.
     pub(crate) fn class_slots(&self, number: u8) -> Vec<u8> {
-        let lanes = plain_lanes(&self.own_side(), &self.members, None, number).lanes;
+        let lanes = self.host.own_side().plain_lanes(None, number).lanes;
         lanes.iter().map(|lane| lane.slot).collect()
     }
 
@@ -319,32 +306,4 @@ impl Bond {
     pub(crate) fn class_name(&self, number: u8) -> Option<String> {
         self.saved.classes.iter().find(|class| class.number == number).map(|class| class.name.clone())
     }
-
-    /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over.
-    pub(crate) fn spreads(&self) -> Vec<Vec<u32>> {
-        spreads(&self.members, &self.saved.classes, self.saved.settings.policy)
-    }
 }
-
-fn spreads(members: &[Member], classes: &[SavedClass], policy: Policy) -> Vec<Vec<u32>> {
-    let live = || members.iter().filter(|member| member.live());
-    let has = |number: u8| live().any(|member| member.class == number);
-    let lends = |number: u8| {
-        classes.iter().any(|class| class.number == number && class.settings.borrow == Borrow::Idle)
-    };
-    let of = |number: u8| -> Vec<u32> {
-        // Without members of its own it takes those of the rest, and the rest takes any.
-        let own = if has(number) { number } else { 0 };
-        let any = own == 0 && !has(0);
-        let taken = live()
-            .filter(|member| any || member.class == own || (number == 0 && lends(member.class)))
-            .map(Member::weight_mbit);
-        taken.collect()
-    };
-    let kinds = classes.iter().map(|class| (class.number, class.settings.policy));
-    let striped = std::iter::once((0, policy)).chain(kinds).filter(|(_, policy)| *policy == Policy::Spread);
-    striped.map(|(number, _)| of(number)).collect()
-}
-
-#[cfg(test)]
-mod tests;

@@ -229,7 +229,6 @@ impl Control {
     /// What takes the kernel longer, and may wait.
     async fn catch_up(&mut self) {
         let world = &mut self.world;
-        let now = world.clock.now();
         fabric::retry(world);
         for bond in world.bonds.values_mut() {
             if bond.stripe_stale
@@ -237,7 +236,7 @@ impl Control {
             {
                 tracing::error!(%error, "stripe length not set");
             }
-            bond.plain.ask(now, bond.ifindex, &self.neighbours);
+            bond.ask_neighbours(&self.neighbours);
         }
     }
 }

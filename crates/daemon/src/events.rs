@@ -110,11 +110,13 @@ impl Bond {
     fn name_of_lane(&self, lane: LaneId) -> String {
         let member = self.name_of(lane.slot);
         if let PeerKey::Plain(mac) = lane.peer {
-            let ip = self.plain.find(mac).and_then(|host| host.ips.first());
+            let ip = self.host.plain_host(mac).and_then(|host| host.ips.first());
             let name = ip.map_or_else(|| mac.to_string(), |ip| format!("{ip} ({mac})"));
             return format!("{member} > {name}");
         }
-        let Some(peer) = self.arp_plus.peer(&lane.peer) else { return format!("{member} > {}", lane.peer) };
+        let Some(peer) = self.host.arp_plus().peer(&lane.peer) else {
+            return format!("{member} > {}", lane.peer);
+        };
         let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
         let mac = peer.members.iter().find(|theirs| theirs.index == lane.index).map(|theirs| theirs.mac);
         match mac {

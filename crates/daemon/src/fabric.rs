@@ -31,7 +31,7 @@ pub(crate) use record::{records, stats};
 pub(crate) use told::Told;
 
 use crate::{
-    answers::forwards_ipv6, error::About as _, history::History, pending::Outcome, setup::replace_addresses,
+    drive::forwards_ipv6, error::About as _, history::History, pending::Outcome, setup::replace_addresses,
     state::boot_id, world::World,
 };
 use ends::Ends;

@@ -2,6 +2,7 @@
 
 use crate::{bond::Bond, fabric, member, rejoin, request::Operations, setup, world::World};
 use linkbraid_link::{LinkEvent, PortFlags};
+use linkbraid_proto::host::Input;
 
 /// Something changed.
 pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, event: LinkEvent) {
@@ -11,7 +12,7 @@ pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, e
         LinkEvent::AddressesChanged { index } => addresses_changed(world, index).await,
         LinkEvent::NeighbourChanged { index, .. } => {
             for bond in world.bonds.values_mut().filter(|bond| bond.ifindex == index) {
-                bond.plain.touch();
+                bond.host.handle(world.clock.now(), Input::NeighboursChanged);
             }
         }
         LinkEvent::Resync => resync(world, operations).await,
@@ -47,10 +48,7 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
                 tracing::error!(%error, "the bond has the MAC of no member");
             }
             bond.tell_members(clock);
-            bond.act(&mut world.sender, clock);
-            if let Err(error) = bond.write_tables(clock) {
-                tracing::error!(%error, "the data path is behind");
-            }
+            bond.act(&mut world.sender);
             if let Err(error) = bond.write_stripe(&world.netlink).await {
                 tracing::error!(%error, "stripe length not set");
             }

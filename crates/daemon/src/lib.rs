@@ -4,15 +4,14 @@
 //! from the data path, changes of interfaces from netlink, timers, signals. The daemon writes the tables that the
 //! data path follows and never touches a frame of the user's; what it sets up goes on without it.
 
-mod activity;
 mod adopt;
-mod answers;
 mod apply;
 mod bond;
 mod check;
 mod class;
 mod clock;
 mod control;
+mod drive;
 mod error;
 mod events;
 mod fabric;
@@ -20,10 +19,8 @@ mod follow;
 mod group;
 mod history;
 mod identity;
-mod inspect;
 mod member;
 mod pending;
-mod plain;
 mod record;
 mod rejoin;
 mod request;

@@ -115,8 +115,6 @@ pub(crate) async fn enslave(
         carrier: false,
         polled: None,
         ours: false,
-        alive: false,
-        sound: true,
         joining,
         leaving: false,
         speed_mbit: None,
@@ -218,10 +216,10 @@ pub(crate) async fn admit(world: &mut World, name: &str, ifindex: u32) -> Result
 
 /// After the members changed: protocol, tables, stripe.
 pub(crate) async fn settle(world: &mut World, bond: &mut Bond) -> Result<(), Error> {
-    bond.tell_members(world.clock);
     bond.read_addresses(&world.netlink, world.clock).await?;
-    bond.act(&mut world.sender, world.clock);
-    bond.write_tables(world.clock)?;
+    let written = bond.write_tables(world.clock);
+    bond.act(&mut world.sender);
+    written?;
     bond.write_stripe(&world.netlink).await
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct Pending {
 impl Pending {
     /// `member add`, once the member is in the bond.
     pub(crate) fn join(bond: &Bond, member: &Member, now: Time, force: bool) -> Self {
-        let alone = !bond.has_witness(member.slot);
+        let alone = !bond.host.has_witness(member.slot);
         let wait = Wait::Join { force, warnings: Vec::new(), alone, carrier_since: None };
         Self::new(bond, member, now, JOIN_TIMEOUT, wait)
     }
@@ -171,7 +171,7 @@ async fn look(world: &mut World, pending: &mut Pending) -> Option<Result<Vec<Str
             Wait::Leave { .. } => Ok(Vec::new()),
         });
     };
-    let carrier = member.polled.unwrap_or(member.carrier) && member.admin_up;
+    let carrier = member.has_carrier() && member.admin_up;
     let patience = patience(&bond.saved.timing());
     pending.follow_carrier(now, carrier, patience);
     let over = now >= pending.until;
@@ -182,8 +182,10 @@ async fn look(world: &mut World, pending: &mut Pending) -> Option<Result<Vec<Str
         Wait::Join { force, warnings, alone, .. } => {
             let mut lines = std::mem::take(warnings);
             // Whoever was there at the beginning may be gone for no other reason than that another member left.
-            let alone = *alone && !bond.has_witness(pending.slot);
-            if bond.is_proven(pending.slot) || (member.alive && alone) {
+            let alone = *alone && !bond.host.has_witness(pending.slot);
+            if bond.host.is_proven(pending.slot)
+                || (bond.host.member(pending.slot).is_some_and(|known| known.alive) && alone)
+            {
                 // Nobody to try it with: plain hosts are all there is, or nobody at all.
                 return Some(member::admit(world, &pending.bond, pending.ifindex).await.map(|()| lines));
             }

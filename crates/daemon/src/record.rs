@@ -4,7 +4,6 @@ use crate::{
     bond::{Bond, Member},
     error::About as _,
     identity::hex,
-    tables::peer_lanes,
 };
 use linkbraid_api::{
     AddressMove, BondRecord, BondSettings, CounterRecord, Error, Health, MemberRecord, PeerMemberRecord,
@@ -14,6 +13,7 @@ use linkbraid_dataplane::Count;
 use linkbraid_proto::{
     Time,
     arp_plus::{self, Peer, PeerClass, PeerKey},
+    host::DEFAULT_CLASS,
     inspector::Verdict,
 };
 use linkbraid_wire::Refusal;
@@ -38,7 +38,7 @@ pub(crate) fn bonds(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
 }
 
 fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
-    let live = bond.members.iter().filter(|member| member.live()).count();
+    let live = bond.host.members().iter().filter(|member| member.live()).count();
     let used = slots_to_peers(bond);
     let reasons = bond.members.iter().map(|member| (member, reason(bond, member, &used)));
     let mut idle = reasons.filter(|(_, reason)| !reason.is_empty());
@@ -61,8 +61,8 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
         stripe_bytes: bond.stripe_bytes,
         hook: bond.path.hook().map_or_else(String::new, |hook| hook.to_string()),
         host_id: hex(&saved.host_id),
-        arp_plus_state: bond.arp_plus.state().to_string(),
-        peers: bond.arp_plus.peers().len() as u32,
+        arp_plus_state: bond.host.arp_plus().state().to_string(),
+        peers: bond.host.arp_plus().peers().len() as u32,
         members: bond
             .members
             .iter()
@@ -81,17 +81,18 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
                 })
             })
             .collect(),
-        conflicts: bond.arp_plus.conflicts().iter().map(|open| open.conflict.to_string()).collect(),
+        conflicts: bond.host.arp_plus().conflicts().iter().map(|open| open.conflict.to_string()).collect(),
         events: bond.history.events().cloned().collect(),
     })
 }
 
 /// The members that some plan to a peer uses.
 fn slots_to_peers(bond: &Bond) -> BTreeSet<u8> {
-    let own = bond.own_side();
-    let lanes = bond.arp_plus.peers().flat_map(|peer| {
-        own.numbers()
-            .flat_map(|class| peer_lanes(&own, peer, &bond.inspector, class).lanes)
+    let own = bond.host.own_side();
+    let lanes = bond.host.arp_plus().peers().flat_map(|peer| {
+        own.class_numbers()
+            .chain([DEFAULT_CLASS])
+            .flat_map(|class| own.peer_lanes(peer, bond.host.inspector(), class).lanes)
             .collect::<Vec<_>>()
     });
     lanes.map(|lane| lane.slot).collect()
@@ -100,21 +101,22 @@ fn slots_to_peers(bond: &Bond) -> BTreeSet<u8> {
 /// Why a member carries no traffic, in words. `used` are those that plans to peers use: where there is no peer to prove a
 /// member with, nothing speaks against it.
 fn reason(bond: &Bond, member: &Member, used: &BTreeSet<u8>) -> &'static str {
-    let proven = || bond.inspector.member_sound(member.slot) == Verdict::Alive;
+    let proven = || bond.host.inspector().member_sound(member.slot) == Verdict::Alive;
     let unused = !used.is_empty() && !used.contains(&member.slot) && !proven();
-    match member.reason() {
-        "" if !member.sound || unused => "no lane of it is proven",
+    let known = bond.host.member(member.slot);
+    match member.reason(known) {
+        "" if known.is_some_and(|known| !known.sound) || unused => "no lane of it is proven",
         reason => reason,
     }
 }
 
 fn one_member(bond: &Bond, member: &Member, used: &BTreeSet<u8>) -> Result<MemberRecord, Error> {
     let counts = bond.path.member_counts(member.slot).about(&bond.saved.name, "cannot read counters")?;
-    let segment = bond.arp_plus.segments().iter().find(|segment| segment.slots.contains(&member.slot));
+    let segment = bond.host.arp_plus().segments().iter().find(|segment| segment.slots.contains(&member.slot));
     Ok(MemberRecord {
         interface: member.name.clone(),
         mac: member.mac.to_string(),
-        live: member.live(),
+        live: bond.host.member(member.slot).is_some_and(|known| known.live()),
         reason: reason(bond, member, used).to_owned(),
         speed_mbit: member.speed_mbit,
         weight_mbit: member.weight_mbit(),
@@ -130,7 +132,8 @@ fn one_member(bond: &Bond, member: &Member, used: &BTreeSet<u8>) -> Result<Membe
 
 /// `peers`
 pub(crate) fn peers(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
-    let all = bonds.iter().flat_map(|bond| bond.arp_plus.peers().map(|peer| one_peer(bond, peer, now)));
+    let all =
+        bonds.iter().flat_map(|bond| bond.host.arp_plus().peers().map(|peer| one_peer(bond, peer, now)));
     Ok(Records::Peers(all.collect()))
 }
 
@@ -188,11 +191,11 @@ pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
         let mut protocol = |from: u32, number: u32, name: &str, text: &str, frames: u64| {
             counters.push(counter(from + number, name, text, "protocol", Count { frames, bytes: 0 }));
         };
-        let probes = bond.inspector.counters();
+        let probes = bond.host.inspector().counters();
         // One counter a reason, whichever protocol the refused frame was for.
         let refused: HashMap<arp_plus::Counter, u64> =
             Refusal::ALL.iter().map(|refusal| ((*refusal).into(), probes.refused(*refusal))).collect();
-        for (c, frames) in bond.arp_plus.counters().iter() {
+        for (c, frames) in bond.host.arp_plus().counters().iter() {
             let frames = frames + refused.get(&c).copied().unwrap_or(0);
             protocol(PROTOCOL_NUMBERS_FROM, c.number(), c.name(), c.description(), frames);
         }
@@ -200,7 +203,7 @@ pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
             let name = format!("probe_{}", c.name());
             protocol(INSPECTOR_NUMBERS_FROM, c.number(), &name, c.description(), frames);
         }
-        for (c, frames) in bond.answers.counters().iter() {
+        for (c, frames) in bond.host.answers().counters().iter() {
             let name = format!("answer_{}", c.name());
             protocol(ANSWER_NUMBERS_FROM, c.number(), &name, c.description(), frames);
         }

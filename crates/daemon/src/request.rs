@@ -176,7 +176,6 @@ async fn bond_set(world: &mut World, set: BondSet) -> Result<Vec<String>, Error>
     }
     bond.saved.settings = bond.saved.settings.with(&set.options);
     bond.read_addresses(&world.netlink, world.clock).await?;
-    bond.tell_timing(world.clock);
     bond.write_tables(world.clock)?;
     bond.write_stripe(&world.netlink).await?;
     world.state.write(&bond.saved)?;

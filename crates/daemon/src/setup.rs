@@ -12,6 +12,7 @@ use crate::{
 use linkbraid_api::{BondAdd, BondSettings, Error, MemberSettings, value};
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Route};
+use linkbraid_proto::host::Input;
 use std::{collections::HashSet, net::IpAddr, path::PathBuf};
 
 mod addresses;
@@ -209,7 +210,6 @@ async fn build(
         for link in links {
             member::enslave(netlink, &mut bond, link, true).await?;
             // From the first member on, what the kernel sends by itself finds its way.
-            bond.tell_members(world.clock);
             bond.write_tables(world.clock)?;
             // Now, not at the end: the kernel takes up to a second from here until IPv6 works on it.
             if bond.members.len() == 1 {
@@ -245,7 +245,6 @@ async fn build(
 /// Starts the protocol and writes the first tables.
 pub(crate) async fn start(world: &World, bond: &mut Bond) -> Result<(), Error> {
     bond.make_groups();
-    bond.tell_members(world.clock);
     bond.read_addresses(&world.netlink, world.clock).await?;
     bond.write_tables(world.clock)?;
     bond.write_rules()?;
@@ -254,7 +253,7 @@ pub(crate) async fn start(world: &World, bond: &mut Bond) -> Result<(), Error> {
         tracing::error!(%error, "latency is not measured");
     }
     bond.write_stripe(&world.netlink).await?;
-    bond.arp_plus.handle(world.clock.now(), linkbraid_proto::arp_plus::Input::Start);
+    bond.host.handle(world.clock.now(), Input::Start);
     Ok(())
 }
 
@@ -278,9 +277,9 @@ pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Vec<String>,
         let saved = left.ok_or_else(|| world.no_bond(name))?;
         return end(world, saved).await.map(|()| Vec::new());
     };
-    bond.arp_plus.handle(world.clock.now(), linkbraid_proto::arp_plus::Input::Stop);
+    bond.host.handle(world.clock.now(), Input::Stop);
     bond.history.bond(None, "deleted", "deleted; its members are as they were");
-    bond.act(&mut world.sender, world.clock);
+    bond.act(&mut world.sender);
     let saved = bond.saved.clone();
     unload(bond);
     end(world, saved).await.map(|()| Vec::new())

@@ -118,7 +118,7 @@ impl World {
     /// Carries out what the protocols want.
     pub(crate) fn act(&mut self) {
         for bond in self.bonds.values_mut() {
-            bond.act(&mut self.sender, self.clock);
+            bond.act(&mut self.sender);
         }
     }
 
@@ -133,10 +133,9 @@ impl World {
     pub(crate) fn look(&mut self) {
         let fabrics: Vec<u32> = self.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
         for bond in self.bonds.values_mut() {
-            let looked = bond.look_at_lanes(self.clock).and_then(|()| bond.hold(&fabrics));
+            let looked = bond.look_at_counters(self.clock).and_then(|()| bond.hold(&fabrics));
             // Control groups that rules name come and go with their services.
-            let looked = looked.and_then(|()| bond.write_rules());
-            if let Err(error) = looked.and_then(|()| bond.look_at_questions(self.clock)) {
+            if let Err(error) = looked.and_then(|()| bond.write_rules()) {
                 tracing::error!(%error, "what the data path does is not known");
             }
         }
@@ -144,12 +143,8 @@ impl World {
 
     /// Forgets the peers of an earlier daemon that have not spoken.
     pub(crate) fn drop_inherited(&mut self) {
-        for (name, bond) in &mut self.bonds {
-            // Peers for which there was no number get one now.
-            let dropped = bond.drop_inherited();
-            if let Err(error) = dropped.and_then(|()| bond.write_tables(self.clock)) {
-                tracing::error!(bond = %name, %error, "cannot forget peers");
-            }
+        for bond in self.bonds.values_mut() {
+            bond.drop_inherited(self.clock);
         }
     }
 }

@@ -8,6 +8,7 @@
 pub mod answers;
 pub mod arp_plus;
 mod counter;
+pub mod host;
 pub mod inspector;
 pub mod limits;
 pub mod plan;

@@ -1,7 +1,7 @@
 //! From a bond's classes to the rules that the data path follows, and the control groups that they name.
 
 use crate::{bond::Bond, error::About as _, group::Groups, state::SavedClass};
-use linkbraid_api::{Borrow, Error, Rule};
+use linkbraid_api::{Error, Rule};
 use linkbraid_dataplane as dataplane;
 use std::{
     collections::BTreeSet,
@@ -21,8 +21,6 @@ pub(crate) struct Written {
     of: Vec<(u8, Option<usize>)>,
     /// Names of the classes whose control groups were made.
     groups: BTreeSet<String>,
-    /// Rows of classes: members of their own, and whether they lend them.
-    rows: [Option<(u32, bool)>; dataplane::CLASSES_MAX],
 }
 
 impl Written {
@@ -129,26 +127,6 @@ impl Bond {
         if self.classes.rules.as_ref() != Some(&rules) || of != self.classes.of {
             self.path.set_rules(&rules).about(&self.saved.name, "cannot write its rules")?;
             (self.classes.rules, self.classes.of) = (Some(rules), of);
-        }
-        Ok(())
-    }
-
-    /// Tells the data path which members each class owns and lends.
-    pub(crate) fn write_classes(&mut self) -> Result<(), Error> {
-        for number in 1..dataplane::CLASSES_MAX as u8 {
-            let slots = self
-                .members
-                .iter()
-                .filter(|member| member.class == number)
-                .fold(0u32, |mask, member| mask | 1 << member.slot);
-            let class = self.saved.classes.iter().find(|class| class.number == number);
-            let row = (slots, class.is_some_and(|class| class.settings.borrow == Borrow::Idle));
-            if self.classes.rows[usize::from(number)] != Some(row) {
-                self.path
-                    .set_class(number, row.0, row.1)
-                    .about(&self.saved.name, "cannot write the data path's tables")?;
-                self.classes.rows[usize::from(number)] = Some(row);
-            }
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Records for `class show` and `stats --latency`.
 
-use crate::{bond::Bond, error::About as _, group::Groups, tables::REST};
+use crate::{bond::Bond, error::About as _, group::Groups};
 use linkbraid_api::{ClassRecord, Error, LatencyRecord, Records, RuleRecord};
 use linkbraid_dataplane::{Count, Latency, Stage};
-use linkbraid_proto::Time;
+use linkbraid_proto::{Time, host::DEFAULT_CLASS};
 use std::time::Duration;
 
 /// `class show`
@@ -61,7 +61,7 @@ pub(crate) fn latency(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
 fn one_latency(bond: &Bond, row: &Latency) -> Option<LatencyRecord> {
     Some(LatencyRecord {
         bond: bond.saved.name.clone(),
-        class: if row.class == REST { "rest".to_owned() } else { bond.class_name(row.class)? },
+        class: if row.class == DEFAULT_CLASS { "rest".to_owned() } else { bond.class_name(row.class)? },
         stage: match row.stage {
             Stage::Application => "application".to_owned(),
             Stage::Driver => "driver".to_owned(),

@@ -1,32 +1,33 @@
 //! Records for `lanes`.
 
-use crate::{
-    bond::Bond,
-    error::About as _,
-    events::lane_state,
-    tables::{REST, lane_index, peer_lanes, plain_lanes},
-};
+use crate::{bond::Bond, error::About as _, events::lane_state};
 use linkbraid_api::{Error, LaneRecord, Records};
-use linkbraid_proto::{Time, arp_plus::Peer, inspector::LaneSnapshot, plan::Lane};
+use linkbraid_proto::{
+    Time,
+    arp_plus::Peer,
+    host::{DEFAULT_CLASS, PLAIN_PLAN, lane_index},
+    inspector::LaneSnapshot,
+    plan::Lane,
+};
 
 /// `lanes`
 pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
     let mut records = Vec::new();
     for bond in bonds {
-        let own = bond.own_side();
-        let known = bond.inspector.snapshot(now).lanes;
-        for peer in bond.arp_plus.peers() {
-            let Some(base) = bond.tables.plan_of(&peer.key) else { continue };
+        let own = bond.host.own_side();
+        let known = bond.host.inspector().snapshot(now).lanes;
+        for peer in bond.host.arp_plus().peers() {
+            let Some(base) = bond.host.plan_of(&peer.key) else { continue };
             let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
             let known: Vec<&LaneSnapshot> =
                 known.iter().filter(|known| known.lane.peer == peer.key).collect();
-            let plans: Vec<(u8, Vec<Lane>)> = own
-                .numbers()
-                .map(|class| (class, peer_lanes(&own, peer, &bond.inspector, class).lanes))
+            let plans: Vec<(u8, Vec<Lane>)> = std::iter::once(DEFAULT_CLASS)
+                .chain(own.class_numbers())
+                .map(|class| (class, own.peer_lanes(peer, bond.host.inspector(), class).lanes))
                 .collect();
             for (class, lanes) in &plans {
                 let (class, lanes) = (*class, &lanes[..]);
-                let plan = Plan { peer: &name, class, number: bond.tables.class_plan(base, class), lanes };
+                let plan = Plan { peer: &name, class, number: bond.host.class_plan(base, class), lanes };
                 add(&mut records, bond, &plan, |lane| {
                     let index = lane_index(peer, lane);
                     let is_it = |known: &&&LaneSnapshot| {
@@ -34,16 +35,20 @@ pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
                     };
                     known.iter().find(is_it).map_or("heard", |known| lane_state(known.state))
                 })?;
-                if class == REST {
+                if class == DEFAULT_CLASS {
                     let used: Vec<&Lane> = plans.iter().flat_map(|(_, lanes)| lanes).collect();
                     records.extend(unused(bond, peer, &name, &known, &used));
                 }
             }
         }
-        for class in own.numbers() {
-            let lanes = plain_lanes(&own, &bond.members, None, class).lanes;
-            let plan =
-                Plan { peer: "plain hosts", class, number: bond.tables.class_plan(0, class), lanes: &lanes };
+        for class in std::iter::once(DEFAULT_CLASS).chain(own.class_numbers()) {
+            let lanes = own.plain_lanes(None, class).lanes;
+            let plan = Plan {
+                peer: "plain hosts",
+                class,
+                number: bond.host.class_plan(PLAIN_PLAN, class),
+                lanes: &lanes,
+            };
             add(&mut records, bond, &plan, |_| "heard")?;
         }
     }
@@ -68,7 +73,7 @@ fn add(
     let counts = bond.path.lane_counts(plan.number).about(&bond.saved.name, "cannot read counters")?;
     // Borrowed lanes take no weight off the others.
     let sum: u64 =
-        plan.lanes.iter().filter(|lane| lane.class == REST).map(|lane| u64::from(lane.weight)).sum();
+        plan.lanes.iter().filter(|lane| lane.class == DEFAULT_CLASS).map(|lane| u64::from(lane.weight)).sum();
     for (i, lane) in plan.lanes.iter().enumerate() {
         let count = counts.get(i).copied().unwrap_or_default();
         let share = u64::from(lane.weight) * 1_000_000 / sum.max(1);
@@ -78,7 +83,7 @@ fn add(
             member: bond.name_of(lane.slot),
             peer_mac: lane.peer_mac.map(|mac| mac.to_string()),
             state: state(lane).to_owned(),
-            share_ppm: if lane.class == REST { u32::try_from(share).unwrap_or(u32::MAX) } else { 0 },
+            share_ppm: if lane.class == DEFAULT_CLASS { u32::try_from(share).unwrap_or(u32::MAX) } else { 0 },
             tx_frames: count.frames,
             tx_bytes: count.bytes,
             class: bond.class_name(plan.class),

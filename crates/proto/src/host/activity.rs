@@ -1,6 +1,6 @@
 //! Which lanes carry data: only those are probed at the full rate.
 
-use linkbraid_dataplane::{Count, LANES_MAX};
+use crate::limits::LANES_MAX;
 use std::collections::HashMap;
 
 /// A lane that was busy counts as busy for so many looks more: pauses of a flow must not slow its probes down.
@@ -16,83 +16,81 @@ struct Lanes {
 
 /// What the counters were when last looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Activity {
+pub(super) struct Activity {
     plans: HashMap<u32, Lanes>,
     next: usize,
 }
 
 impl Activity {
     /// The lanes of a plan that carry data: bit i is lane i.
-    pub(crate) fn busy(&self, number: u32) -> u32 {
+    pub fn busy(&self, number: u32) -> u32 {
         let Some(lanes) = self.plans.get(&number) else { return 0 };
         let bits = lanes.looks_left.iter().enumerate().filter(|(_, left)| **left > 0);
         bits.fold(0, |bits, (i, _)| bits | 1 << i)
     }
 
-    /// Reads the counters of these plans, ascending, some in each call; those of which a lane began or ended to be busy.
-    pub(crate) fn look<E>(
-        &mut self,
-        numbers: &[u32],
-        read: impl Fn(u32) -> Result<Vec<Count>, E>,
-    ) -> Result<Vec<u32>, E> {
+    /// Of these plans, ascending, those whose counters are to be read now.
+    pub fn turn(&mut self, numbers: &[u32]) -> Vec<u32> {
         self.plans.retain(|number, _| numbers.binary_search(number).is_ok());
-        let mut changed = Vec::new();
         let start = if self.next < numbers.len() { self.next } else { 0 };
-        let turn = numbers.iter().cycle().skip(start).take(numbers.len().min(PLANS_AT_ONCE));
-        for number in turn {
-            let counts = read(*number)?;
-            let before = self.busy(*number);
-            let lanes = self.plans.entry(*number).or_default();
-            for (i, count) in counts.iter().take(LANES_MAX).enumerate() {
-                // Counters begin at zero again when the plan is another one.
-                let moved = count.bytes != lanes.bytes[i] && count.bytes > 0;
-                lanes.bytes[i] = count.bytes;
-                lanes.looks_left[i] = if moved { LOOKS_MAX } else { lanes.looks_left[i].saturating_sub(1) };
-            }
-            for left in lanes.looks_left.iter_mut().skip(counts.len()) {
-                *left = 0;
-            }
-            if self.busy(*number) != before {
-                changed.push(*number);
-            }
-        }
         self.next = if numbers.len() > PLANS_AT_ONCE { start + PLANS_AT_ONCE } else { 0 };
-        Ok(changed)
+        numbers.iter().cycle().skip(start).take(numbers.len().min(PLANS_AT_ONCE)).copied().collect()
+    }
+
+    /// Takes the counters of a plan, in bytes; whether a lane began or ended to be busy.
+    pub fn take(&mut self, number: u32, bytes: &[u64]) -> bool {
+        let before = self.busy(number);
+        let lanes = self.plans.entry(number).or_default();
+        for (i, bytes) in bytes.iter().take(LANES_MAX).enumerate() {
+            // Counters begin at zero again when the plan is another one.
+            let moved = *bytes != lanes.bytes[i] && *bytes > 0;
+            lanes.bytes[i] = *bytes;
+            lanes.looks_left[i] = if moved { LOOKS_MAX } else { lanes.looks_left[i].saturating_sub(1) };
+        }
+        for left in lanes.looks_left.iter_mut().skip(bytes.len()) {
+            *left = 0;
+        }
+        self.busy(number) != before
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Activity, LOOKS_MAX, PLANS_AT_ONCE};
-    use linkbraid_dataplane::Count;
     use std::time::{Duration, Instant};
-
-    fn look(activity: &mut Activity, bytes: &[u64]) -> bool {
-        let counts: Vec<Count> = bytes.iter().map(|bytes| Count { frames: 0, bytes: *bytes }).collect();
-        !activity.look(&[7], |_| Ok::<_, ()>(counts.clone())).unwrap().is_empty()
-    }
 
     #[test]
     fn a_lane_is_busy_while_its_counter_moves_and_a_little_longer() {
         let mut activity = Activity::default();
-        assert!(!look(&mut activity, &[0, 0]));
-        assert!(look(&mut activity, &[0, 60]));
+        assert!(!activity.take(7, &[0, 0]));
+        assert!(activity.take(7, &[0, 60]));
         assert_eq!(activity.busy(7), 0b10);
         for _ in 1..LOOKS_MAX {
-            assert!(!look(&mut activity, &[0, 60]));
+            assert!(!activity.take(7, &[0, 60]));
         }
-        assert!(look(&mut activity, &[0, 60]));
+        assert!(activity.take(7, &[0, 60]));
         assert_eq!(activity.busy(7), 0);
     }
 
     #[test]
     fn a_new_plan_starts_from_zero_and_a_gone_one_is_forgotten() {
         let mut activity = Activity::default();
-        look(&mut activity, &[100]);
-        assert!(!look(&mut activity, &[40]), "still busy");
+        activity.take(7, &[100]);
+        assert!(!activity.take(7, &[40]), "still busy");
         assert_eq!(activity.busy(7), 1);
-        activity.look(&[], |_| Ok::<_, ()>(Vec::new())).unwrap();
+        assert_eq!(activity.turn(&[]), []);
         assert_eq!(activity.busy(7), 0);
+    }
+
+    #[test]
+    fn each_of_many_plans_has_its_turn() {
+        let numbers: Vec<u32> = (1..=PLANS_AT_ONCE as u32 * 2 + 10).collect();
+        let mut activity = Activity::default();
+        let mut seen: Vec<u32> = (0..3).flat_map(|_| activity.turn(&numbers)).collect();
+        assert_eq!(seen.len(), PLANS_AT_ONCE * 3);
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, numbers);
     }
 
     /// The shortest of several looks at so many plans, some of which are read in each.
@@ -101,7 +99,9 @@ mod tests {
         let mut activity = Activity::default();
         let mut look = || {
             let began = Instant::now();
-            activity.look(&numbers, |_| Ok::<_, ()>(Vec::new())).unwrap();
+            for number in activity.turn(&numbers) {
+                activity.take(number, &[]);
+            }
             began.elapsed()
         };
         // All have been read once, then.

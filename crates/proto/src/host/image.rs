@@ -1,0 +1,115 @@
+//! What the data path is to hold, as plain values.
+
+use crate::plan::Lane;
+use linkbraid_wire::MacAddr;
+use std::collections::BTreeMap;
+
+/// The number of the plan for plain hosts where the bond has one segment, and for all that has no plan of its own.
+pub const PLAIN_PLAN: u32 = 0;
+/// Numbers from here on are the plans for plain hosts of one segment each; those of peers and classes are between.
+pub const PLAIN_PLAN_FIRST: u32 = 4097;
+
+/// The plan for the plain hosts of the segment where that member is elected.
+pub const fn plain_plan(elected: u8) -> u32 {
+    PLAIN_PLAN_FIRST + elected as u32
+}
+
+/// How frames spread over the lanes of a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Byte-fair weighted round robin.
+    #[default]
+    Spread,
+    /// One flow, one lane.
+    Flow,
+    /// Two lanes at a time, the first copy counts; in a plan only towards peers that can put it together again.
+    Mirror,
+    /// The first lane that lives takes all.
+    ActiveBackup,
+}
+
+/// The bond as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BondRow {
+    /// Its MAC.
+    pub mac: MacAddr,
+    /// Whether duplicate ACKs are damped.
+    pub damping: bool,
+    /// The elected member of each segment that has a live member.
+    pub elected: Vec<u8>,
+    /// Members that no frame is to leave by, a bit a slot.
+    pub dead_slots: u32,
+}
+
+/// One member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberRow {
+    /// Its interface.
+    pub ifindex: u32,
+    /// Its own MAC.
+    pub mac: MacAddr,
+    /// Whether it carries traffic.
+    pub live: bool,
+    /// The member that takes in the broadcasts of its segment; none where no live one does.
+    pub elected: Option<u8>,
+}
+
+/// The lanes to use now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// In the order in which the data path numbers them.
+    pub lanes: Vec<Lane>,
+    /// How frames spread over them.
+    pub policy: Policy,
+    /// Of the plan of a class: without a live lane the class takes the plan that it stands in place of; else its frames
+    /// are lost.
+    pub shares: bool,
+}
+
+/// One MAC of a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerMac {
+    /// The number of the peer's plan, from 1.
+    pub plan: u32,
+    /// The MAC that neighbours know it by.
+    pub primary: MacAddr,
+    /// The member that takes in its broadcasts.
+    pub broadcast_slot: Option<u8>,
+}
+
+/// What one plain host is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// The member that it is to send to.
+    pub slot: u8,
+    /// Whether its replies to ARP probes are wanted.
+    pub probed: bool,
+}
+
+/// The members of one class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClassRow {
+    /// Its own, a bit a slot.
+    pub slots: u32,
+    /// Whether others may use them while it sends nothing.
+    pub lends: bool,
+}
+
+/// All tables of the data path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableImage {
+    /// The bond as a whole.
+    pub bond: BondRow,
+    /// Members by slot.
+    pub members: BTreeMap<u8, MemberRow>,
+    /// Classes by number, from 1.
+    pub classes: BTreeMap<u8, ClassRow>,
+    /// Plans by number: [`PLAIN_PLAN`], those of peers and classes, and those of segments ([`plain_plan`]).
+    pub plans: BTreeMap<u32, Plan>,
+    /// The number of the plan that a class follows where all other traffic follows the plan `base`, by (base, class).
+    pub class_plans: BTreeMap<(u32, u8), u32>,
+    /// Every MAC that leads to a peer.
+    pub peer_macs: BTreeMap<MacAddr, PeerMac>,
+    /// What plain hosts are told.
+    pub answers: BTreeMap<MacAddr, Answer>,
+}

@@ -1,0 +1,38 @@
+//! What is striped over which members.
+
+use super::*;
+use crate::host::tables::tests::{class, member, settings};
+
+fn of(classes: &[u8]) -> Vec<Member> {
+    let member = |(slot, class): (u8, &u8)| Member {
+        class: *class,
+        weight_mbit: 100 + u32::from(slot),
+        ..member(slot)
+    };
+    (0..).zip(classes).map(member).collect()
+}
+
+#[test]
+fn what_is_striped_is_known_by_the_members_that_it_may_take() {
+    let spread = |number| class(number, Policy::Spread);
+    let all = |members: &[Member], classes: &[Class]| {
+        let settings = Settings { classes: classes.to_vec(), ..settings() };
+        OwnSide::new(members, &settings).spreads(members)
+    };
+    assert_eq!(all(&of(&[0, 0, 1]), &[spread(1)]), [vec![100, 101], vec![102]]);
+    // What is lent, other traffic is striped over; not the other way round.
+    let mut lent = spread(1);
+    lent.terms.lends = true;
+    assert_eq!(all(&of(&[0, 1, 2]), &[lent, spread(2)]), [vec![100, 101], vec![101], vec![102]]);
+    let mut members = of(&[0, 1, 2]);
+    // A class without live members is striped over those of no class, and other traffic over any.
+    members[1].alive = false;
+    assert_eq!(all(&members, &[spread(1), spread(2)]), [vec![100], vec![100], vec![102]]);
+    members[1].alive = true;
+    members[0].alive = false;
+    assert_eq!(all(&members, &[spread(1), spread(2)]), [vec![101, 102], vec![101], vec![102]]);
+    // Other policies stripe nothing.
+    let settings =
+        Settings { policy: Policy::ActiveBackup, classes: vec![class(1, Policy::Flow)], ..settings() };
+    assert_eq!(OwnSide::new(&members, &settings).spreads(&members), Vec::<Vec<u32>>::new());
+}

@@ -1,0 +1,450 @@
+//! What is written, in which order, and what is not.
+
+use super::*;
+use crate::{
+    Time,
+    arp_plus::{Config, Input, OwnMember},
+    host::{BondRow, Class, Policy, Settings},
+    inspector::Timing,
+    plan::ClassTerms,
+};
+use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Message, VERSION, emit_frame};
+use std::net::IpAddr;
+
+/// One row that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Row {
+    Member(u8, Option<MemberRow>),
+    Bond(BondRow),
+    Plan(u32, Option<Plan>),
+    ClassPlan(u32, u8, Option<u32>),
+    PeerMac(MacAddr, Option<PeerMac>),
+    Other,
+}
+
+impl From<Write<'_>> for Row {
+    fn from(write: Write<'_>) -> Row {
+        match write {
+            Write::Member(slot, row) => Row::Member(slot, row.copied()),
+            Write::Bond(row) => Row::Bond(row.clone()),
+            Write::Plan(number, plan) => Row::Plan(number, plan.cloned()),
+            Write::ClassPlan(base, class, number) => Row::ClassPlan(base, class, number),
+            Write::PeerMac(mac, row) => Row::PeerMac(mac, row.copied()),
+            Write::Class(..) | Write::Answer(..) => Row::Other,
+        }
+    }
+}
+
+/// What is heard decides.
+struct Heard;
+
+impl Usable for Heard {
+    fn usable(&self, peer: &Peer, slot: u8, index: u8) -> bool {
+        peer.heard(slot, index)
+    }
+}
+
+/// A bond of so many members without a kernel.
+struct Bench {
+    members: Vec<Member>,
+    arp_plus: ArpPlus,
+    settings: Settings,
+    tables: Tables,
+}
+
+/// One that lives.
+pub fn member(slot: u8) -> Member {
+    Member {
+        slot,
+        ifindex: 10 + u32::from(slot),
+        mac: MacAddr([2, 0, 0, 0, 1, slot]),
+        admin_up: true,
+        carrier: true,
+        speed_mbit: Some(1000),
+        full_duplex: Some(true),
+        joining: false,
+        leaving: false,
+        weight_mbit: 1000,
+        class: 0,
+        alive: true,
+        sound: true,
+    }
+}
+
+pub fn settings() -> Settings {
+    Settings {
+        probes: true,
+        timing: Timing::default(),
+        damping: true,
+        policy: Policy::Spread,
+        classes: Vec::new(),
+    }
+}
+
+pub fn class(number: u8, policy: Policy) -> Class {
+    let terms = ClassTerms { number, has_members: true, block: false, lends: false };
+    Class { name: format!("class{number}"), terms, policy }
+}
+
+fn key(host: u8) -> PeerKey {
+    PeerKey::Host(HostId([host; 16]))
+}
+
+fn mac(host: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, host, 0])
+}
+
+/// What a host with one member says.
+fn says(kind: Kind, host: u8, sequence: u32) -> Vec<u8> {
+    let extension = Extension {
+        version: VERSION,
+        host: HostId([host; 16]),
+        epoch: 1,
+        sequence,
+        members: vec![linkbraid_wire::Member { index: 0, up: true, weight_mbit: 100, class: 0 }],
+        classes: Vec::new(),
+        features: 0,
+        addresses: Vec::new(),
+        digest: None,
+        auth: None,
+    };
+    let address = Some(IpAddr::from([198, 18, 0, host]));
+    let message = Message { kind, address, hardware: vec![mac(host)], extension: Some(extension) };
+    emit_frame(MacAddr::BROADCAST, mac(host), &message).expect("keeps the rules")
+}
+
+impl Bench {
+    fn new(members: u8, left: TableImage) -> Self {
+        let mut bench = Self {
+            members: (0..members).map(member).collect(),
+            arp_plus: ArpPlus::new(Config::new(HostId([1; 16]), 1), 7),
+            settings: settings(),
+            tables: Tables::adopt(left),
+        };
+        bench.tell_members();
+        bench.arp_plus.handle(Time::ZERO, Input::Start);
+        bench
+    }
+
+    fn tell_members(&mut self) {
+        let own = self.members.iter().map(|member| OwnMember {
+            slot: member.slot,
+            mac: member.mac,
+            up: member.alive,
+            sound: true,
+            joining: member.joining,
+            weight_mbit: 1000,
+            class: 0,
+        });
+        let own = own.collect();
+        self.arp_plus.handle(Time::ZERO, Input::Members(own));
+    }
+
+    fn hear(&mut self, kind: Kind, host: u8, sequence: u32) {
+        let bytes = says(kind, host, sequence);
+        self.arp_plus.handle(Time::from_millis(1), Input::Frame { slot: 0, bytes: &bytes });
+    }
+
+    /// Makes all anew; what there is to write for that.
+    fn write(&mut self) -> Vec<Row> {
+        let bond = BondRow { mac: member(0).mac, ..BondRow::default() };
+        let own = OwnSide::new(&self.members, &self.settings);
+        let sources = Sources { members: &self.members, own: &own, arp_plus: &self.arp_plus, usable: &Heard };
+        self.tables.remake(bond, &sources);
+        self.difference()
+    }
+
+    /// Makes these peers anew; what there is to write for that.
+    fn update(&mut self, hosts: &[u8]) -> Vec<Row> {
+        let own = OwnSide::new(&self.members, &self.settings);
+        let sources = Sources { members: &self.members, own: &own, arp_plus: &self.arp_plus, usable: &Heard };
+        self.tables.update(&sources, hosts.iter().map(|host| key(*host)));
+        self.difference()
+    }
+
+    fn difference(&mut self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let written = self.tables.write(|write| {
+            rows.push(Row::from(write));
+            Ok::<_, ()>(())
+        });
+        assert_eq!(written, Ok(()));
+        self.tables.free_numbers();
+        assert!(!self.tables.is_behind());
+        rows
+    }
+}
+
+#[test]
+fn what_has_not_changed_is_not_written() {
+    let mut bench = Bench::new(2, TableImage::default());
+    (2..=60).for_each(|host| bench.hear(Kind::Change, host, 1));
+    assert!(bench.write().len() > 2 * 59);
+    assert_eq!(bench.write(), []);
+    assert_eq!(bench.update(&[2, 3, 4]), []);
+}
+
+#[test]
+fn a_peer_that_comes_changes_or_goes_costs_its_own_rows_alone() {
+    let mut bench = Bench::new(2, TableImage::default());
+    (2..=60).for_each(|host| bench.hear(Kind::Change, host, 1));
+    bench.write();
+    bench.hear(Kind::Change, 61, 1);
+    let written = bench.update(&[61]);
+    let lane = Lane { slot: 0, peer_mac: Some(mac(61)), weight: 100_000, class: 0 };
+    let plan = Plan { lanes: vec![lane], ..Plan::default() };
+    let row = PeerMac { plan: 60, primary: mac(61), broadcast_slot: Some(0) };
+    let expected = [Row::Plan(60, Some(plan)), Row::PeerMac(mac(61), Some(row))];
+    assert_eq!(written, expected, "the MAC after its plan");
+    assert_eq!(bench.tables.lanes_of(&key(61)), Some((60, &[(0, Some(0))][..])));
+    bench.hear(Kind::Clear, 30, 2);
+    let written = bench.update(&[30]);
+    assert_eq!(written, [Row::PeerMac(mac(30), None), Row::Plan(29, None)]);
+    assert_eq!((bench.tables.plan_of(&key(30)), bench.tables.peer_of(29)), (None, None));
+    // Its number is the next one's.
+    bench.hear(Kind::Change, 62, 1);
+    bench.update(&[62]);
+    assert_eq!((bench.tables.plan_of(&key(62)), bench.tables.peer_of(29)), (Some(29), Some(key(62))));
+}
+
+#[test]
+fn a_number_is_not_given_again_while_rows_may_point_at_its_plan() {
+    let mut bench = Bench::new(1, TableImage::default());
+    bench.hear(Kind::Change, 2, 1);
+    bench.write();
+    bench.hear(Kind::Clear, 2, 2);
+    bench.hear(Kind::Change, 3, 1);
+    bench.update(&[2, 3]);
+    assert_eq!(bench.tables.plan_of(&key(3)), Some(2));
+}
+
+/// Tables of an earlier daemon with these peers, each with a MAC and a number.
+fn left(peers: impl IntoIterator<Item = (MacAddr, u32)>) -> TableImage {
+    let row = |(mac, plan)| (mac, PeerMac { plan, primary: mac, broadcast_slot: Some(0) });
+    TableImage { peer_macs: peers.into_iter().map(row).collect(), ..TableImage::default() }
+}
+
+#[test]
+fn a_peer_of_an_earlier_daemon_keeps_its_number_and_nobody_else_gets_it() {
+    let mut bench = Bench::new(1, left([(mac(2), 2), (mac(3), 3)]));
+    for host in [40, 41, 42, 3] {
+        bench.hear(Kind::Change, host, 1);
+    }
+    bench.write();
+    let plans = [40, 41, 42, 3].map(|host| bench.tables.plan_of(&key(host)));
+    assert_eq!(plans, [Some(1), Some(4), Some(5), Some(3)]);
+    // The other one has not spoken, and makes room.
+    bench.tables.drop_inherited();
+    assert_eq!(bench.difference(), [Row::PeerMac(mac(2), None), Row::Plan(2, None)]);
+    bench.hear(Kind::Change, 43, 1);
+    bench.update(&[43]);
+    assert_eq!(bench.tables.plan_of(&key(43)), Some(2));
+}
+
+#[test]
+fn a_member_goes_last() {
+    let mut bench = Bench::new(3, TableImage::default());
+    bench.write();
+    bench.members.remove(1);
+    bench.tell_members();
+    let written = bench.write();
+    assert_eq!(written.last(), Some(&Row::Member(1, None)), "{written:?}");
+}
+
+#[test]
+fn segments_of_an_earlier_daemon_are_those_of_the_members_that_are_still_there() {
+    let row = |slot: u8, elected| {
+        let (ifindex, mac) = (10 + u32::from(slot), member(slot).mac);
+        (slot, MemberRow { ifindex, mac, live: true, elected })
+    };
+    let former = [row(0, Some(1)), row(1, Some(1)), row(2, Some(2)), row(3, Some(2)), row(4, None)];
+    let left = TableImage { members: former.into_iter().collect(), ..TableImage::default() };
+    let mut tables = Tables::adopt(left);
+    let mut members: Vec<Member> = (0..5).map(member).collect();
+    // Another interface has the slot now.
+    members[3].ifindex = 99;
+    assert_eq!(tables.take_former_segments(&members), [vec![0, 1], vec![2]]);
+    assert_eq!(tables.former_elected().iter().collect::<Vec<_>>(), [&1, &2]);
+    assert!(tables.take_former_segments(&members).is_empty(), "asked for once");
+    tables.drop_inherited();
+    assert!(tables.former_elected().is_empty());
+}
+
+/// What the data path finds at each instant of these writes, after those before: no member names a segment without a
+/// plan while there are several segments, and no plan a member that is not there.
+#[derive(Default)]
+struct Instants {
+    members: BTreeMap<u8, MemberRow>,
+    plans: BTreeMap<u32, Plan>,
+    several: bool,
+}
+
+impl Instants {
+    #[track_caller]
+    fn run(&mut self, written: &[Row]) {
+        for (at, row) in written.iter().enumerate() {
+            match row {
+                Row::Member(slot, Some(member)) => _ = self.members.insert(*slot, *member),
+                Row::Member(slot, None) => _ = self.members.remove(slot),
+                Row::Plan(number, Some(plan)) => _ = self.plans.insert(*number, plan.clone()),
+                Row::Plan(number, None) => _ = self.plans.remove(number),
+                Row::Bond(bond) => self.several = bond.elected.len() > 1,
+                _ => {}
+            }
+            let elected = self.members.values().filter_map(|member| member.elected);
+            for slot in elected.filter(|_| self.several) {
+                let plan = self.plans.get(&plain_plan(slot));
+                assert!(plan.is_some_and(|plan| !plan.lanes.is_empty()), "{slot} after {at}: {written:#?}");
+            }
+            let lanes = self.plans.values().flat_map(|plan| &plan.lanes);
+            for lane in lanes {
+                assert!(self.members.contains_key(&lane.slot), "{lane:?} after {at}: {written:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn at_no_instant_does_a_row_name_one_that_is_not_there() {
+    let mut bench = Bench::new(4, TableImage::default());
+    let mut instants = Instants::default();
+    bench.arp_plus.handle(Time::ZERO, Input::Segments(vec![vec![0, 1], vec![2, 3]]));
+    let step = |bench: &mut Bench, instants: &mut Instants| {
+        bench.tell_members();
+        let written = bench.write();
+        instants.run(&written);
+    };
+    step(&mut bench, &mut instants);
+    assert!(instants.several);
+    // The elected ones die, and the others take their places.
+    bench.members[2].alive = false;
+    step(&mut bench, &mut instants);
+    bench.members[0].alive = false;
+    step(&mut bench, &mut instants);
+    bench.members[0].alive = true;
+    bench.members[2].alive = true;
+    step(&mut bench, &mut instants);
+    // One leaves, and another interface comes in its place.
+    let leaver = bench.members.remove(0);
+    step(&mut bench, &mut instants);
+    bench.members.insert(0, Member { ifindex: 77, mac: MacAddr([2, 0, 0, 0, 1, 77]), ..leaver });
+    step(&mut bench, &mut instants);
+    // The second switch is unplugged.
+    bench.members.truncate(2);
+    step(&mut bench, &mut instants);
+}
+
+/// What was written of classes, but for plain hosts of single segments.
+fn of_classes(written: &[Row]) -> Vec<(u32, u8, Option<u32>)> {
+    let of = |row: &Row| match row {
+        Row::ClassPlan(base, class, number) if *base < plain_plan(0) => Some((*base, *class, *number)),
+        _ => None,
+    };
+    let mut found: Vec<_> = written.iter().filter_map(of).collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn a_class_has_a_plan_beside_each_other_one_and_it_goes_with_the_class() {
+    let mut bench = Bench::new(3, TableImage::default());
+    bench.hear(Kind::Change, 2, 1);
+    bench.write();
+    bench.members[2].class = 3;
+    bench.settings.classes = vec![class(3, Policy::Flow)];
+    let written = bench.write();
+    let pointers = of_classes(&written);
+    // Beside plain hosts and beside the peer.
+    let [(0, 3, Some(plain)), (1, 3, Some(peer))] = pointers[..] else { panic!("{pointers:?}") };
+    let plan = |number: u32| bench.tables.image().plans[&number].clone();
+    let slots = |number: u32| plan(number).lanes.iter().map(|lane| lane.slot).collect::<Vec<_>>();
+    // The peer was heard on the first member alone.
+    assert_eq!((slots(0), slots(plain), slots(peer)), (vec![0, 1], vec![2], vec![0]));
+    assert_eq!((plan(plain).policy, plan(plain).shares), (Policy::Flow, true));
+    let first = |wanted: &dyn Fn(&Row) -> bool| written.iter().position(wanted).expect("written");
+    let pointed = first(&|row| *row == Row::ClassPlan(0, 3, Some(plain)));
+    let planned = first(&|row| matches!(row, Row::Plan(number, _) if *number == plain));
+    assert!(planned < pointed, "the plan comes first");
+    assert_eq!(bench.tables.peer_of(peer), Some(key(2)));
+    bench.members[2].alive = false;
+    bench.settings.classes[0].terms.block = true;
+    let blocked = Plan { policy: Policy::Flow, ..Plan::default() };
+    assert!(bench.write().contains(&Row::Plan(plain, Some(blocked))), "not blocked");
+    bench.settings.classes.clear();
+    bench.members[2].class = 0;
+    assert_eq!(of_classes(&bench.write()), [(0, 3, None), (1, 3, None)]);
+    assert_eq!(bench.tables.peer_of(peer), None);
+}
+
+#[test]
+fn class_plans_of_an_earlier_daemon_are_taken_over_or_forgotten() {
+    let class_plans = [((0, 3), 2), ((1, 3), 3), ((7, 3), 8), ((0, 4), 9)].into_iter().collect();
+    let mut bench = Bench::new(3, TableImage { class_plans, ..left([(mac(2), 1)]) });
+    bench.members[2].class = 3;
+    bench.settings.classes = vec![class(3, Policy::Flow)];
+    let written = bench.write();
+    assert_eq!(of_classes(&written), [(0, 4, None)], "the other one points there already");
+    assert!(written.iter().any(|row| matches!(row, Row::Plan(2, Some(_)))));
+    bench.hear(Kind::Change, 2, 1);
+    let written = bench.update(&[2]);
+    assert!(written.iter().any(|row| matches!(row, Row::Plan(3, Some(_)))), "{written:?}");
+    assert_eq!(bench.tables.class_plan(1, 3), 3);
+    bench.tables.drop_inherited();
+    assert_eq!(of_classes(&bench.difference()), [(7, 3, None)]);
+}
+
+#[test]
+fn a_peer_takes_the_number_of_a_class_rather_than_none() {
+    // Hosts that an earlier daemon knew leave six numbers: three for the class towards plain hosts of each segment.
+    let numbers = 7..super::super::PLAIN_PLAN_FIRST;
+    let known = numbers.map(|plan| (MacAddr([2, 9, 0, 0, (plan >> 8) as u8, plan as u8]), plan));
+    let mut bench = Bench::new(3, left(known));
+    bench.members[2].class = 3;
+    bench.settings.classes = vec![class(3, Policy::Flow)];
+    bench.hear(Kind::Change, 2, 1);
+    let pointers = of_classes(&bench.write());
+    let [(0, 3, Some(_)), (peer, 3, Some(taken))] = pointers[..] else { panic!("{pointers:?}") };
+    assert_eq!(bench.tables.plan_of(&key(2)), Some(peer));
+    bench.hear(Kind::Change, 3, 1);
+    let written = bench.update(&[3]);
+    assert_eq!(bench.tables.plan_of(&key(3)), Some(taken));
+    assert_eq!((bench.tables.class_plan(peer, 3), bench.tables.peer_of(taken)), (peer, Some(key(3))));
+    let gone = written.iter().position(|row| *row == Row::ClassPlan(peer, 3, None));
+    let another = written.iter().position(|row| matches!(row, Row::Plan(number, _) if *number == taken));
+    assert!(gone < another, "nothing points at a plan that becomes another's: {written:?}");
+    assert!(bench.tables.take_short() && !bench.tables.take_short(), "said once");
+    // The next write finds none to give it back.
+    assert!(of_classes(&bench.write()).is_empty());
+    bench.hear(Kind::Clear, 3, 2);
+    bench.update(&[3]);
+    assert_eq!(of_classes(&bench.write()), [(peer, 3, Some(taken))]);
+}
+
+#[test]
+fn a_row_that_is_refused_keeps_no_other_out_but_what_points_at_it_and_is_tried_again() {
+    let mut bench = Bench::new(1, TableImage::default());
+    bench.write();
+    (2..=9).for_each(|host| bench.hear(Kind::Change, host, 1));
+    let own = OwnSide::new(&bench.members, &bench.settings);
+    let sources = Sources { members: &bench.members, own: &own, arp_plus: &bench.arp_plus, usable: &Heard };
+    bench.tables.update(&sources, (2..=9).map(key));
+    let mut macs = Vec::new();
+    let refused = bench.tables.write(|write| match write {
+        Write::Plan(3, _) => Err("no room"),
+        Write::PeerMac(mac, _) if mac.0[4] == 6 => Err("full"),
+        Write::PeerMac(mac, _) => {
+            macs.push(mac.0[4]);
+            Ok(())
+        }
+        _ => Ok(()),
+    });
+    assert_eq!((refused, macs), (Err("no room"), vec![2, 3, 5, 7, 8, 9]), "host 4 would have plan 3");
+    assert!(bench.tables.is_behind());
+    let again: Vec<Row> = bench.difference();
+    let of = |row: &Row| match row {
+        Row::Plan(number, _) => *number,
+        Row::PeerMac(mac, _) => u32::from(mac.0[4]),
+        _ => 0,
+    };
+    assert_eq!(again.iter().map(of).collect::<Vec<_>>(), [3, 4, 6]);
+}
