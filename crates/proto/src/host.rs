@@ -322,7 +322,7 @@ impl Host {
         if !former.is_empty() {
             self.arp_plus.handle(self.now, arp_plus::Input::Segments(former));
         }
-        let live = self.live_slots();
+        let (live, dead) = (self.live_slots(), self.dead_slots());
         let judged = |member: Member| {
             let same = |old: &&Member| (old.slot, old.ifindex) == (member.slot, member.ifindex);
             let old = self.members.iter().find(same);
@@ -336,17 +336,16 @@ impl Host {
         }
         let reports = self.members.iter().map(Member::report).collect();
         self.inspector.handle(self.now, inspector::Input::Members(reports));
-        self.judge_members(live);
+        self.judge_members(live, dead);
     }
 
     /// Takes the inspector's word on the members, and says it to ARP+, so that peers stop sending to those that are down.
     fn follow_members(&mut self) {
-        self.judge_members(self.live_slots());
+        self.judge_members(self.live_slots(), self.dead_slots());
     }
 
-    /// The same; `live` carried traffic before.
-    fn judge_members(&mut self, live: u32) {
-        let dead = self.dead_slots();
+    /// The same; `live` carried traffic before, and `dead` were known to be dead.
+    fn judge_members(&mut self, live: u32, dead: u32) {
         let alive = |slot| self.inspector.member_alive(slot) == Verdict::Alive;
         let sound = |slot| self.inspector.member_sound(slot) != Verdict::Dead;
         let any_sound = self.members.iter().any(|member| alive(member.slot) && sound(member.slot));

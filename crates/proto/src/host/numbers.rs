@@ -38,6 +38,11 @@ impl Numbers {
         !gone.is_empty()
     }
 
+    /// Whether no plan is left of an earlier daemon, nor one that is to go.
+    pub fn are_settled(&self) -> bool {
+        self.inherited.is_empty() && self.returned.is_empty()
+    }
+
     /// What was inherited and has not been asked for is given back: these numbers.
     pub fn drop_inherited(&mut self) -> BTreeSet<u32> {
         let dropped = std::mem::take(&mut self.inherited);

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     arp_plus::{ArpPlus, Peer, PeerKey, Segment},
+    limits,
     plan::Lane,
 };
 use linkbraid_wire::MacAddr;
@@ -63,8 +64,12 @@ pub(super) struct Tables {
     former: Vec<(u8, MemberRow)>,
     /// Who was elected then, while the members have not proven themselves anew.
     former_elected: BTreeSet<u8>,
+    /// The interface that was in each slot then, while there are plans of then that nobody has made anew.
+    former_slots: Option<BTreeMap<u8, u32>>,
     /// Somebody found no number.
     wanting: bool,
+    /// The image is whole: before it is made for the first time nothing is written.
+    made: bool,
 }
 
 impl Tables {
@@ -75,6 +80,8 @@ impl Tables {
         let numbers = inherited.values().chain(left.class_plans.values()).copied();
         let numbers = Numbers::new(numbers.collect());
         let former = left.members.iter().map(|(slot, row)| (*slot, *row)).collect();
+        let former_slots = left.members.iter().map(|(slot, row)| (*slot, row.ifindex)).collect();
+        let former_slots = (!inherited.is_empty()).then_some(former_slots);
         let (classes, written) = (ClassPlans::adopt(&left), Written::adopt(&left));
         let image = TableImage { bond: BondRow::default(), plans: BTreeMap::new(), ..left };
         Tables {
@@ -87,7 +94,9 @@ impl Tables {
             classes,
             former,
             former_elected: BTreeSet::new(),
+            former_slots,
             wanting: false,
+            made: false,
         }
     }
 
@@ -98,17 +107,20 @@ impl Tables {
 
     /// Whether the data path may hold something else.
     pub fn is_behind(&self) -> bool {
-        self.written.is_behind()
+        self.made && self.written.is_behind()
     }
 
     /// Writes the difference.
     pub fn write<E>(&mut self, write: impl FnMut(Write<'_>) -> Result<(), E>) -> Result<(), E> {
-        self.written.follow(&self.image, write)
+        if self.made { self.written.follow(&self.image, write) } else { Ok(()) }
     }
 
-    /// Numbers whose plans are gone are free; whether somebody waits for them.
+    /// Numbers whose plans are gone are free; whether anything follows from that.
     pub fn free_numbers(&mut self) -> bool {
-        self.numbers.settle(|number| self.written.has_plan(number)) && self.wanting
+        let freed = self.numbers.settle(|number| self.written.has_plan(number));
+        let all_made_anew = self.inherited.is_empty() && self.numbers.are_settled();
+        let forgotten = all_made_anew && self.former_slots.take().is_some();
+        forgotten || freed && self.wanting
     }
 
     /// The plan number of a peer.
@@ -151,6 +163,17 @@ impl Tables {
         &self.former_elected
     }
 
+    /// Slots that plans of an earlier daemon may name though their member is gone, a bit each.
+    pub fn abandoned_slots(&self, members: &[Member]) -> u32 {
+        let Some(former) = &self.former_slots else { return 0 };
+        let is_there = |slot: &u8| {
+            let member = members.iter().find(|member| member.slot == *slot);
+            member.is_some_and(|member| former.get(slot).is_none_or(|ifindex| *ifindex == member.ifindex))
+        };
+        let gone = (0..limits::MEMBERS_MAX as u8).filter(|slot| !is_there(slot));
+        gone.fold(0, |mask, slot| mask | 1 << slot)
+    }
+
     /// Peers that were inherited have had their time to be heard: forget them.
     pub fn drop_inherited(&mut self) {
         self.former_elected.clear();
@@ -174,7 +197,7 @@ impl Tables {
 
     /// The members and classes, the bond and the plans for plain hosts are to be these, and all peers' rows follow.
     pub fn remake(&mut self, mut bond: BondRow, sources: &Sources<'_, impl Usable>) {
-        self.wanting = false;
+        (self.made, self.wanting) = (true, false);
         let segments = sources.arp_plus.segments();
         bond.elected = segments.iter().filter_map(|segment| segment.elected).collect();
         self.set_bond(bond);

@@ -270,6 +270,37 @@ fn segments_of_an_earlier_daemon_are_those_of_the_members_that_are_still_there()
     assert!(tables.former_elected().is_empty());
 }
 
+#[test]
+fn a_slot_whose_member_is_gone_is_dead_while_plans_of_an_earlier_daemon_may_name_it() {
+    let row = |slot: u8| MemberRow {
+        ifindex: 10 + u32::from(slot),
+        mac: member(slot).mac,
+        live: true,
+        elected: None,
+    };
+    let members = (0..3).map(|slot| (slot, row(slot))).collect();
+    let mut bench = Bench::new(3, TableImage { members, ..left([(mac(2), 1), (mac(3), 2)]) });
+    let abandoned = |bench: &Bench| bench.tables.abandoned_slots(&bench.members) & 0b111;
+    assert_eq!(abandoned(&bench), 0);
+    bench.members[1].ifindex = 99;
+    bench.members.remove(2);
+    assert_eq!(abandoned(&bench), 0b110);
+    bench.hear(Kind::Change, 2, 1);
+    bench.write();
+    assert_eq!(abandoned(&bench), 0b110, "the other peer has not spoken yet");
+    bench.tables.drop_inherited();
+    assert_eq!(abandoned(&bench), 0b110, "its rows are still there");
+    bench.difference();
+    assert_eq!(abandoned(&bench), 0);
+}
+
+#[test]
+fn nothing_is_written_before_the_tables_are_whole() {
+    let mut tables = Tables::adopt(TableImage::default());
+    assert!(!tables.is_behind());
+    assert_eq!(tables.write(|_| Err("too early")), Ok(()));
+}
+
 /// What the data path finds at each instant of these writes, after those before: no member names a segment without a
 /// plan while there are several segments, and no plan a member that is not there.
 #[derive(Default)]
