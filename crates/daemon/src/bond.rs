@@ -5,11 +5,11 @@ use crate::{
     clock::{Clock, epoch},
     drive,
     error::About as _,
+    event::Event,
     history::{Feed, History},
     identity,
     state::SavedBond,
     stripe, tables,
-    world::Event,
 };
 use linkbraid_api::{Error, Weight};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, LatencyMeter};
@@ -22,6 +22,8 @@ use tokio::{
     sync::mpsc,
     task::JoinHandle,
 };
+
+mod find;
 
 /// A member whose link does not tell its speed gets this weight, in Mbit/s.
 const WEIGHT_MBIT_UNKNOWN: u32 = 1000;

@@ -1,16 +1,17 @@
 //! The loop: every input of the daemon comes through here, one at a time.
 
 use crate::{
-    Options, adopt,
+    Options,
     bond::Bond,
     clock::Clock,
     error::About as _,
-    fabric, follow,
+    event::Event,
+    fabric::Jobs,
     history::new_feed,
-    request::Operations,
+    operations::{Operations, adopt, fabric, follow},
     server::{Call, Server},
     state::StateDir,
-    world::{Event, World},
+    world::World,
 };
 use linkbraid_api::Error;
 use linkbraid_link::{ArpPlusSender, CarrierPoll, NeighbourReader, Netlink, Watch};
@@ -68,7 +69,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let (events, inbox) = mpsc::channel(WAITING_MAX);
     let (calls, mut requests) = mpsc::channel::<Call>(WAITING_MAX);
     let mut watch = Watch::with_neighbours().about("daemon", "cannot watch interfaces")?;
-    let (jobs, mut news) = fabric::Jobs::new(options.hook);
+    let (jobs, mut news) = Jobs::new(options.hook);
     let mut control = Control::new(&options, events, jobs)?;
     // It ends before the threads that send to it, or one that waits for room would never end.
     let mut inbox = inbox;
@@ -139,7 +140,7 @@ fn take_in(world: &mut World, first: Event, inbox: &mut mpsc::Receiver<Event>) {
 }
 
 impl Control {
-    fn new(options: &Options, events: mpsc::Sender<Event>, jobs: fabric::Jobs) -> Result<Self, Error> {
+    fn new(options: &Options, events: mpsc::Sender<Event>, jobs: Jobs) -> Result<Self, Error> {
         let tell = events.clone();
         let carrier = CarrierPoll::start(CARRIER_POLL, move |ifindex, carrier| {
             // It ends with the loop, and waits while the loop is busy.

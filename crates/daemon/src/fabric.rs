@@ -1,44 +1,32 @@
 //! Fabrics: an Ethernet interface each, whose frames threads of this daemon carry to the other nodes.
 //!
 //! The interface is a TAP device that the kernel keeps while no daemon runs: without a carrier, but with its addresses, its
-//! routes and its place in a bridge or a bond. So a daemon that comes back takes it over ([`adopt`]) and only what was on
+//! routes and its place in a bridge or a bond. So a daemon that comes back takes it over and only what was on
 //! the way is lost. Threads of its own ([`node`]) move the frames and speak with the other nodes; the loop of the daemon
-//! hears what they have to tell ([`told`]).
+//! hears what they have to tell ([`Told`]).
 
-mod adopt;
 mod beat;
-mod check;
 mod cpu;
-mod done;
-mod ends;
-mod follow;
-mod job;
+pub(crate) mod ends;
+pub(crate) mod job;
 mod limited;
-mod node;
+pub(crate) mod node;
 mod record;
-mod saved;
+pub(crate) mod saved;
 mod short_cut;
 mod slice;
-mod told;
 mod trips;
 
-pub(crate) use adopt::{addresses_changed, all as adopt_all, link_gone, next_try, read_addresses, retry};
-pub(crate) use check::add as check_add;
-pub(crate) use done::{done, stop_all};
-pub(crate) use follow::link_changed;
 pub(crate) use job::{Jobs, Ticket};
 pub(crate) use record::{records, stats};
-pub(crate) use told::Told;
+pub(crate) use short_cut::sweep;
 
-use crate::{
-    drive::forwards_ipv6, error::About as _, history::History, pending::Outcome, setup::replace_addresses,
-    state::boot_id, world::World,
-};
+use crate::{drive::forwards_ipv6, history::History, told::Told};
 use ends::Ends;
 use job::{Why, Work};
-use linkbraid_api::{Error, FabricAdd, FabricSet};
-use linkbraid_fabric::{Loss, engine::derive_mac};
-use linkbraid_link::{ArpPlusSender, TapConfig, TapError, TapOffloads};
+use linkbraid_api::Error;
+use linkbraid_fabric::Loss;
+use linkbraid_link::{ArpPlusSender, Netlink, TapConfig, TapError, TapOffloads};
 use linkbraid_proto::{Time, session::Verdict};
 use linkbraid_wire::MacAddr;
 use node::Node;
@@ -46,20 +34,20 @@ use saved::SavedFabric;
 use std::{net::IpAddr, time::Duration};
 
 /// How long until a fabric that cannot join is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// One fabric.
 pub(crate) struct Fabric {
     pub saved: SavedFabric,
     /// Addresses of the interface, `ADDRESS/PREFIX`.
     pub addresses: Vec<String>,
-    history: History,
-    state: State,
+    pub history: History,
+    pub state: State,
     /// How often it ended against its will.
-    ends: Ends,
+    pub ends: Ends,
 }
 
-enum State {
+pub(crate) enum State {
     Runs(Node),
     /// A thread takes its place.
     Joins {
@@ -76,7 +64,7 @@ enum State {
 }
 
 impl State {
-    fn waits_for(&self, ticket: Ticket) -> bool {
+    pub(crate) fn waits_for(&self, ticket: Ticket) -> bool {
         matches!(self, Self::Joins { ticket: mine, .. } if *mine == ticket)
     }
 }
@@ -163,160 +151,36 @@ fn of_tap(error: &TapError) -> Error {
     }
 }
 
+/// The refusal of a transport. What it hints at is a whole command for the user.
+pub(crate) fn of_transport(error: linkbraid_fabric::Error, name: &str, node: u16, nodes: u16) -> Error {
+    let told = Error::new(error.object, error.what, error.cause);
+    let hint = match error.hint {
+        Some(hint) if hint.starts_with("--") => {
+            format!("linkbraid fabric add {name} --node {node} --nodes {nodes} {hint}")
+        }
+        Some(hint) => hint,
+        None => "linkbraid fabric add --help".to_owned(),
+    };
+    told.hint(hint)
+}
+
 /// A number for the addresses of a fabric, the same on all nodes that give it the same name: names that differ in the last
 /// byte alone have different ones (FNV-1a).
-fn number_of(name: &str) -> u8 {
+pub(crate) fn number_of(name: &str) -> u8 {
     let hash =
         name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     hash.to_le_bytes()[0]
 }
 
-/// `fabric add`: everything done, or everything as it was.
-pub(crate) async fn add(world: &mut World, add: FabricAdd) -> Result<Outcome, Error> {
-    let mac = check::add(world, &add).await?;
-    let addresses = check::addresses(&add.name, &add.addresses)?;
-    let (number, settings) = (number_of(&add.name), add.settings());
-    let saved = SavedFabric {
-        name: add.name,
-        ifindex: 0,
-        node: add.node,
-        nodes: add.nodes,
-        transport: add.transport,
-        queues: add.queues.unwrap_or(1),
-        mac: mac.unwrap_or_else(|| derive_mac(number, add.node)),
-        number,
-        settings,
-        boot_id: boot_id(),
-        namespace: saved::namespace(),
-        applied: false,
-        addresses,
-        applied_addresses: Vec::new(),
-    };
-    check::mac(world, &saved)?;
-    world.jobs.join(&saved, Work::Add, None).map(Outcome::Fabric)
-}
-
-/// `fabric del`
-pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Outcome, Error> {
-    let ifindex = world.fabrics.get(name).ok_or_else(|| world.no_fabric(name))?.saved.ifindex;
-    check::is_free(world, name, ifindex).await?;
-    let Some(fabric) = world.fabrics.remove(name) else { return Ok(Outcome::Done(Vec::new())) };
-    let ticket = end(world, fabric, "deleted", "deleted, and its interface with it").await;
-    Ok(ticket.map_or_else(|| Outcome::Done(Vec::new()), Outcome::Fabric))
-}
-
-/// Ends a fabric for good; its interface goes, if it is still there. What of that is still under way.
-async fn end(world: &mut World, mut fabric: Fabric, reason: &'static str, text: &str) -> Option<Ticket> {
-    let name = fabric.saved.name.clone();
-    fabric.history.tell(told::fabric(&name, reason, text.to_owned()));
-    let ticket = match fabric.state {
-        State::Runs(node) => {
-            node.let_go();
-            Some(world.jobs.end(&fabric.saved, Ok(()), None, move || node.stop()))
+/// Reads the addresses of the interface.
+pub(crate) async fn read_addresses(netlink: &Netlink, fabric: &mut Fabric) {
+    match netlink.addresses(fabric.saved.ifindex).await {
+        Ok(found) => {
+            fabric.addresses = found.iter().map(|found| format!("{}/{}", found.ip, found.prefix)).collect();
         }
-        // The kernel keeps its interface.
-        State::Joins { .. } | State::Waits { .. } => {
-            if let Err(error) = world.netlink.delete_link(fabric.saved.ifindex).await {
-                tracing::debug!(%error, "the interface is gone already");
-            }
-            match fabric.state {
-                State::Joins { ticket, .. } => {
-                    world.jobs.cancel(ticket);
-                    Some(ticket)
-                }
-                _ => None,
-            }
-        }
-    };
-    if let Err(error) = world.state.remove_fabric(&name) {
-        tracing::error!(%error, "the next daemon will try to bring it back");
-    }
-    ticket
-}
-
-/// `fabric set`
-pub(crate) async fn set(world: &mut World, set: FabricSet) -> Result<Outcome, Error> {
-    let fabric = world.fabrics.get(&set.name).ok_or_else(|| world.no_fabric(&set.name))?;
-    check::set(&fabric.saved, &set)?;
-    let (ifindex, old) = (fabric.saved.ifindex, fabric.saved.clone());
-    let nodes = set.nodes.filter(|nodes| *nodes != old.nodes);
-    if nodes.is_some() && matches!(fabric.state, State::Joins { .. }) {
-        let cause = "it is taking its place on the transport just now";
-        return Err(Error::new(&set.name, "cannot change the fabric", cause)
-            .hint(format!("linkbraid fabric show {}", set.name)));
-    }
-    let settings = old.settings.with(&set.options);
-    let mtu = settings.mtu.0;
-    let resized = settings.mtu != old.settings.mtu;
-    if resized {
-        check::is_free(world, &set.name, ifindex).await?;
-        let what = format!("cannot set MTU {mtu}");
-        if let State::Runs(node) = &fabric.state {
-            node::fits(node.room, mtu).map_err(|(cause, mtu)| {
-                let hint = format!("linkbraid fabric set {} --mtu {mtu}", set.name);
-                Error::new(&set.name, &what, cause).hint(hint)
-            })?;
-        }
-        world.netlink.set_mtu(ifindex, mtu).await.about(&set.name, what)?;
-    }
-    let addresses = match set_addresses(world, &set, &old).await {
-        Ok(addresses) => addresses,
-        Err(error) => {
-            if resized {
-                let _ = world.netlink.set_mtu(ifindex, old.settings.mtu.0).await;
-            }
-            return Err(error);
-        }
-    };
-    let Some(fabric) = world.fabrics.get_mut(&set.name) else { return Ok(Outcome::Done(Vec::new())) };
-    fabric.saved.applied_addresses.retain(|address| addresses.contains(address));
-    fabric.saved.addresses = addresses;
-    fabric.saved.settings = settings;
-    if let Some(nodes) = nodes {
-        return start_anew(world, &set.name, nodes, old).map(Outcome::Fabric);
-    }
-    if let State::Runs(node) = &fabric.state {
-        node.set(&fabric.saved, world.clock.now())?;
-    }
-    world.state.write_fabric(&fabric.saved).map(|()| Outcome::Done(Vec::new()))
-}
-
-/// Changes the addresses that a fabric was given, if that is asked for. Those that it has been given then.
-async fn set_addresses(world: &World, set: &FabricSet, old: &SavedFabric) -> Result<Vec<String>, Error> {
-    let Some(wanted) = &set.addresses else { return Ok(old.addresses.clone()) };
-    check::is_free(world, &set.name, old.ifindex).await?;
-    let interface = (set.name.as_str(), old.ifindex);
-    replace_addresses(&world.netlink, interface, &old.addresses, wanted, |_| false).await
-}
-
-/// Ends this start of a node and begins another one with so many nodes; if that fails, one as it was before.
-fn start_anew(world: &mut World, name: &str, nodes: u16, old: SavedFabric) -> Result<Ticket, Error> {
-    let Some(fabric) = world.fabrics.get_mut(name) else { return Err(world.no_fabric(name)) };
-    let error = Error::new(name, "not ready", "it is started anew");
-    let now = world.clock.now();
-    let before = std::mem::replace(&mut fabric.state, State::Waits { error: error.clone(), until: now });
-    let node = match before {
-        State::Runs(node) => Some(node),
-        State::Joins { .. } | State::Waits { .. } => None,
-    };
-    let wanted = SavedFabric { nodes, ..fabric.saved.clone() };
-    let ticket = world.jobs.join(&wanted, Work::Join(Why::Anew(Box::new(old))), node)?;
-    fabric.state = State::Joins { ticket, error };
-    Ok(ticket)
-}
-
-impl World {
-    pub(crate) fn no_fabric(&self, name: &str) -> Error {
-        let names = self.fabrics.keys().cloned().collect::<Vec<_>>().join(", ");
-        let cause = match (self.jobs.busy(name), self.bonds.contains_key(name), self.fabrics.is_empty()) {
-            (Some(words), _, _) => words.to_owned(),
-            (None, true, _) => "it is a bond".to_owned(),
-            (None, false, true) => "there are no fabrics".to_owned(),
-            (None, false, false) => format!("the fabrics are {names}"),
-        };
-        Error::new(name, "no such fabric", cause).hint("linkbraid fabric show")
+        Err(error) => tracing::debug!(%error, "addresses not read"),
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

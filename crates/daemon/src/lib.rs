@@ -4,32 +4,33 @@
 //! from the data path, changes of interfaces from netlink, timers, signals. The daemon writes the tables that the
 //! data path follows and never touches a frame of the user's; what it sets up goes on without it.
 
-mod adopt;
-mod apply;
-mod bond;
-mod check;
-mod class;
+// I/O with the kernel and with files.
 mod clock;
-mod control;
-mod drive;
 mod error;
+mod group;
+mod identity;
+mod state;
+
+// What is known: bonds, fabrics, and what has happened to them.
+mod bond;
+mod class;
+mod drive;
+mod event;
 mod events;
 mod fabric;
-mod follow;
-mod group;
 mod history;
-mod identity;
-mod member;
-mod pending;
 mod record;
-mod rejoin;
-mod request;
-mod server;
-mod setup;
-mod state;
 mod stripe;
 mod tables;
+mod told;
 mod world;
+
+// Operations: what becomes of requests, and of what the kernel tells.
+mod operations;
+
+// The loop, and the socket.
+mod control;
+mod server;
 
 pub use linkbraid_dataplane::{Hook, HookChoice};
 pub use linkbraid_fabric::ENVIRONMENT;

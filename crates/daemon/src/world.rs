@@ -3,50 +3,17 @@
 use crate::{
     bond::Bond,
     clock::Clock,
-    fabric::{Fabric, Jobs, Told},
+    event::Event,
+    fabric::{Fabric, Jobs},
     history::Feed,
     state::StateDir,
 };
 use linkbraid_api::Error;
 use linkbraid_dataplane::HookChoice;
-use linkbraid_link::{ArpPlusSender, Neighbour, Netlink};
+use linkbraid_link::{ArpPlusSender, Netlink};
 use linkbraid_proto::Time;
 use std::{collections::BTreeMap, path::PathBuf};
 use tokio::sync::mpsc;
-
-/// What the tasks of the bonds send to the loop.
-pub(crate) enum Event {
-    /// An ARP+ frame came in.
-    Frame {
-        /// The bond.
-        ifindex: u32,
-        /// The member.
-        slot: u8,
-        /// Whole, with its Ethernet header.
-        frame: Vec<u8>,
-    },
-    /// A member has carrier, or has none any more.
-    Carrier {
-        /// The member.
-        ifindex: u32,
-        /// Whether it has.
-        carrier: bool,
-    },
-    /// The threads of a fabric tell something.
-    Fabric {
-        /// Which start of it.
-        start: u64,
-        /// What.
-        told: Told,
-    },
-    /// The neighbours of a bond, as they were asked for.
-    Neighbours {
-        /// The bond.
-        ifindex: u32,
-        /// All of them.
-        list: linkbraid_link::Result<Vec<Neighbour>>,
-    },
-}
 
 /// The bonds and the fabrics, and what they are made with.
 pub(crate) struct World {
@@ -72,6 +39,17 @@ impl World {
             false => format!("the bonds are {}", self.bonds.keys().cloned().collect::<Vec<_>>().join(", ")),
         };
         Error::new(name, "no such bond", cause).hint("linkbraid show")
+    }
+
+    pub(crate) fn no_fabric(&self, name: &str) -> Error {
+        let names = self.fabrics.keys().cloned().collect::<Vec<_>>().join(", ");
+        let cause = match (self.jobs.busy(name), self.bonds.contains_key(name), self.fabrics.is_empty()) {
+            (Some(words), _, _) => words.to_owned(),
+            (None, true, _) => "it is a bond".to_owned(),
+            (None, false, true) => "there are no fabrics".to_owned(),
+            (None, false, false) => format!("the fabrics are {names}"),
+        };
+        Error::new(name, "no such fabric", cause).hint("linkbraid fabric show")
     }
 
     /// Whether it is a bond or a fabric.

@@ -1,17 +1,11 @@
 //! The session of a fabric on its thread: who is there, and what follows from that.
 
-use super::{
-    cpu::Cpu,
-    limited::Limited,
-    saved::SavedFabric,
-    short_cut::ShortCut,
-    told::{Told, word},
-    trips::Trips,
-};
+use super::{cpu::Cpu, limited::Limited, saved::SavedFabric, short_cut::ShortCut, trips::Trips};
 use crate::{
     clock::Clock,
+    event::Event,
     identity::{new_secret, new_seed},
-    world::Event,
+    told::{Told, word},
 };
 use linkbraid_api::Error;
 use linkbraid_fabric::engine::{Control, ControlMessage, Counter};

@@ -6,7 +6,7 @@ use linkbraid_fabric::Loss;
 
 /// How often, by what it was.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ends {
+pub(crate) struct Ends {
     /// A thread failed.
     pub failed: u64,
     cut: u64,
@@ -16,7 +16,7 @@ pub(super) struct Ends {
 
 impl Ends {
     /// One more.
-    pub(super) fn lost(&mut self, loss: Loss) {
+    pub(crate) fn lost(&mut self, loss: Loss) {
         *match loss {
             Loss::Cut => &mut self.cut,
             Loss::Overwritten => &mut self.overwritten,
@@ -25,7 +25,7 @@ impl Ends {
     }
 
     /// In the order of their numbers.
-    pub(super) fn records(&self) -> Vec<CounterRecord> {
+    pub(crate) fn records(&self) -> Vec<CounterRecord> {
         let rows = [
             ("end_failed", "times it was started anew because a thread of it failed", self.failed),
             ("end_memory_cut", "times its shared memory was cut short under it", self.cut),

@@ -3,8 +3,8 @@
 //! is silent for 150 ms is dead to the inspectors of his peers.
 
 use super::{
-    check::of_transport,
     node::{self, Node, Transports},
+    of_transport,
     saved::SavedFabric,
     short_cut::ShortCut,
 };
@@ -27,7 +27,7 @@ const THREAD_NAME: &str = "lb-fabric";
 pub(crate) struct Ticket(u64);
 
 /// A node's place: all that its threads need.
-pub(super) struct Place {
+pub(crate) struct Place {
     /// As it was asked for, with the index of the interface.
     pub saved: SavedFabric,
     pub transports: Transports,
@@ -36,7 +36,7 @@ pub(super) struct Place {
 }
 
 /// What a thread has come to.
-pub(super) enum Output {
+pub(crate) enum Output {
     /// It took a place, or why it could not. `refused` says why it is not the one asked for first.
     Joined { place: Result<Box<Place>, Error>, refused: Option<Error> },
     /// It gave one up.
@@ -47,7 +47,7 @@ pub(super) enum Output {
 
 impl Output {
     /// What it joined, if that was its work.
-    pub(super) fn joined(self, name: &str) -> (Result<Box<Place>, Error>, Option<Error>) {
+    pub(crate) fn joined(self, name: &str) -> (Result<Box<Place>, Error>, Option<Error>) {
         match self {
             Self::Joined { place, refused } => (place, refused),
             Self::Ended | Self::Panicked => (Err(Error::new(name, "cannot join", "a thread failed")), None),
@@ -57,12 +57,12 @@ impl Output {
 
 /// News of a thread.
 pub(crate) struct Done {
-    pub(super) ticket: Ticket,
-    pub(super) output: Output,
+    pub(crate) ticket: Ticket,
+    pub(crate) output: Output,
 }
 
 /// Why a fabric that is known joins.
-pub(super) enum Why {
+pub(crate) enum Why {
     /// A daemon before this one had it.
     Adopt,
     /// It could not before.
@@ -74,7 +74,7 @@ pub(super) enum Why {
 }
 
 /// What a piece of work is for.
-pub(super) enum Work {
+pub(crate) enum Work {
     /// A new fabric.
     Add,
     /// A fabric that is known: the one that waits for this ticket.
@@ -86,7 +86,7 @@ pub(super) enum Work {
 }
 
 /// A piece of work under way.
-pub(super) struct Job {
+pub(crate) struct Job {
     ticket: Ticket,
     /// Its name, its number and its MAC are not free.
     pub saved: SavedFabric,
@@ -96,17 +96,17 @@ pub(super) struct Job {
 
 impl Job {
     /// Takes the client that waits for it, if one does.
-    pub(super) fn take_answer(&mut self) -> Option<oneshot::Sender<Reply>> {
+    pub(crate) fn take_answer(&mut self) -> Option<oneshot::Sender<Reply>> {
         self.answer.take()
     }
 
     /// Tells the client that waits for it, if one does; it may have hung up.
-    pub(super) fn tell(self, result: Result<(), Error>) {
+    pub(crate) fn tell(self, result: Result<(), Error>) {
         self.warn(result, Vec::new());
     }
 
     /// The same, with what is not as it was wished.
-    pub(super) fn warn(self, result: Result<(), Error>, warnings: Vec<String>) {
+    pub(crate) fn warn(self, result: Result<(), Error>, warnings: Vec<String>) {
         if let Some(answer) = self.answer {
             let done = |()| Reply::Done { warnings };
             let _ = answer.send(result.map_or_else(Reply::Error, done));
@@ -130,7 +130,7 @@ impl Jobs {
         (Self { next: 0, tell, list: Vec::new(), hook }, done)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
@@ -140,7 +140,7 @@ impl Jobs {
     }
 
     /// Their fabrics.
-    pub(super) fn saved(&self) -> impl Iterator<Item = &SavedFabric> {
+    pub(crate) fn saved(&self) -> impl Iterator<Item = &SavedFabric> {
         self.unlisted().map(|job| &job.saved)
     }
 
@@ -151,7 +151,7 @@ impl Jobs {
     }
 
     /// Whether one that is known joins: one at a time is tried again.
-    pub(super) fn tries(&self) -> bool {
+    pub(crate) fn tries(&self) -> bool {
         self.list.iter().any(|job| matches!(job.work, Work::Join(_)))
     }
 
@@ -163,7 +163,7 @@ impl Jobs {
     }
 
     /// What it joins is not wanted any more: its fabric was deleted.
-    pub(super) fn cancel(&mut self, ticket: Ticket) {
+    pub(crate) fn cancel(&mut self, ticket: Ticket) {
         if let Some(job) = self.list.iter_mut().find(|job| job.ticket == ticket) {
             job.work = Work::Cancelled;
             if let Some(answer) = job.answer.take() {
@@ -175,7 +175,7 @@ impl Jobs {
     }
 
     /// Nothing that they join is wanted any more: the daemon stops.
-    pub(super) fn cancel_all(&mut self) {
+    pub(crate) fn cancel_all(&mut self) {
         for job in self.list.iter_mut().filter(|job| matches!(job.work, Work::Add | Work::Join(_))) {
             job.work = Work::Cancelled;
             job.answer = None;
@@ -183,7 +183,7 @@ impl Jobs {
     }
 
     /// Takes out what is done.
-    pub(super) fn take(&mut self, ticket: Ticket) -> Option<Job> {
+    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Job> {
         let at = self.list.iter().position(|job| job.ticket == ticket)?;
         Some(self.list.swap_remove(at))
     }
@@ -192,7 +192,7 @@ impl Jobs {
     ///
     /// # Errors
     /// There can be no more threads.
-    pub(super) fn join(
+    pub(crate) fn join(
         &mut self,
         saved: &SavedFabric,
         work: Work,
@@ -225,7 +225,7 @@ impl Jobs {
     }
 
     /// Gives something up; `reply` is for the client that waits for it, if one does.
-    pub(super) fn end(
+    pub(crate) fn end(
         &mut self,
         saved: &SavedFabric,
         reply: Result<(), Error>,

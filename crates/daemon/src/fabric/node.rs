@@ -2,15 +2,13 @@
 
 use super::{
     beat::Heart,
-    check::of_transport,
     cpu::{Cpu, Thread},
-    of_tap,
+    of_tap, of_transport,
     saved::SavedFabric,
     short_cut::ShortCut,
     tap_config,
-    told::Told,
 };
-use crate::{clock::Clock, identity::new_seed, world::Event};
+use crate::{clock::Clock, event::Event, identity::new_seed, told::Told};
 use linkbraid_api::{Error, Poll};
 use linkbraid_fabric::{
     Address, Join, Transport,
@@ -36,7 +34,7 @@ const TELL_MAX: Duration = Duration::from_secs(1);
 const ETHERNET_MAX: usize = 14 + 2 * 4;
 
 /// Queues of the transport.
-pub(super) type Transports = Vec<Box<dyn Transport>>;
+pub(crate) type Transports = Vec<Box<dyn Transport>>;
 
 /// The threads of a fabric. They end when it is dropped, without a word to the other nodes.
 pub(crate) struct Node {
@@ -50,13 +48,13 @@ pub(crate) struct Node {
 }
 
 /// Takes this node's place on the transport.
-pub(super) fn join(saved: &SavedFabric, address: &Address) -> Result<Transports, Error> {
+pub(crate) fn join(saved: &SavedFabric, address: &Address) -> Result<Transports, Error> {
     let SavedFabric { node, nodes, queues, .. } = *saved;
     address.open(&Join { node, nodes, queues }).map_err(|error| of_transport(error, &saved.name, node, nodes))
 }
 
 /// Makes the interface, or takes over the one that the kernel kept.
-pub(super) fn tap(saved: &SavedFabric, transports: &Transports, new: bool) -> Result<Tap, Error> {
+pub(crate) fn tap(saved: &SavedFabric, transports: &Transports, new: bool) -> Result<Tap, Error> {
     let room = room(transports);
     fits(room, saved.settings.mtu.0).map_err(|(cause, mtu)| {
         Error::new(&saved.transport, "cannot use this transport", cause).hint(format!(
@@ -80,7 +78,7 @@ fn room(transports: &Transports) -> usize {
 }
 
 /// Refuses an MTU whose frames have no room, and says which one has.
-pub(super) fn fits(room: usize, mtu: u32) -> Result<(), (String, usize)> {
+pub(crate) fn fits(room: usize, mtu: u32) -> Result<(), (String, usize)> {
     let frame = mtu as usize + ETHERNET_MAX;
     if frame <= room {
         return Ok(());
@@ -92,7 +90,7 @@ pub(super) fn fits(room: usize, mtu: u32) -> Result<(), (String, usize)> {
 const _: () = assert!(FRAME_MAX >= HEADER_LEN + VIRTIO_LEN + TAP_FRAME_MAX);
 
 /// As the engine has it.
-pub(super) fn poll_of(poll: Poll) -> engine::Poll {
+pub(crate) fn poll_of(poll: Poll) -> engine::Poll {
     match poll {
         Poll::Adaptive => engine::Poll::Adaptive,
         Poll::Busy => engine::Poll::Busy,
@@ -102,7 +100,7 @@ pub(super) fn poll_of(poll: Poll) -> engine::Poll {
 
 impl Node {
     /// Starts the threads. The interface stays down, and goes when they end, until [`Node::finish_add`].
-    pub(super) fn start(
+    pub(crate) fn start(
         saved: &SavedFabric,
         (mut tap, transports, short_cut): (Tap, Transports, Option<ShortCut>),
         clock: Clock,
@@ -155,23 +153,28 @@ impl Node {
         Ok(())
     }
 
+    /// Why frames do not go by the short cut, where there is one.
+    pub(crate) fn short_cut_is_off(&self) -> Option<String> {
+        self.heart().short_cut.as_ref().and_then(|short_cut| short_cut.off().map(str::to_owned))
+    }
+
     pub(super) fn heart(&self) -> MutexGuard<'_, Heart> {
         self.heart.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }
 
     /// Sets the new interface up, and makes the kernel keep it.
-    pub(super) fn finish_add(&self) -> Result<(), Error> {
+    pub(crate) fn finish_add(&self) -> Result<(), Error> {
         let heart = self.heart();
         let done = heart.tap.set_up(true).and_then(|()| heart.tap.keep(true));
         done.map_err(|error| of_tap(&error))
     }
 
     /// Takes over settings that can change while it runs.
-    pub(super) fn set(&self, saved: &SavedFabric, now: Time) -> Result<(), Error> {
+    pub(crate) fn set(&self, saved: &SavedFabric, now: Time) -> Result<(), Error> {
         let mut heart = self.heart();
         if let Some(short_cut) = &mut heart.short_cut {
             short_cut.follow(saved);
@@ -190,7 +193,7 @@ impl Node {
     }
 
     /// Says goodbye to the other nodes and ends the threads. The interface stays, if the kernel keeps it.
-    pub(super) fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         let said = self.heart().say_goodbye();
         let gone = |shared: &Shared| -> u64 {
             let counters = [Counter::ControlOut, Counter::ControlDropSend, Counter::ControlReplaced];
@@ -206,7 +209,7 @@ impl Node {
     }
 
     /// The interface goes with the threads.
-    pub(super) fn let_go(&self) {
+    pub(crate) fn let_go(&self) {
         if let Err(error) = self.heart().tap.keep(false) {
             tracing::debug!(%error, "the interface is gone already");
         }
@@ -229,7 +232,7 @@ impl Drop for Node {
 }
 
 /// Works, and tells the loop if that fails: threads that go on without it would hold a carrier for nothing.
-pub(super) fn watched(start: u64, tell: &mpsc::Sender<Event>, work: impl FnOnce()) {
+pub(crate) fn watched(start: u64, tell: &mpsc::Sender<Event>, work: impl FnOnce()) {
     // What it worked on is not looked at any more.
     if catch_unwind(AssertUnwindSafe(work)).is_ok() {
         return;

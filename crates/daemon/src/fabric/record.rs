@@ -1,6 +1,7 @@
 //! Records for `fabric show`, and for `show` and `stats` where they are about fabrics.
 
-use super::{Fabric, State, beat::Heart, node::Node, short_cut::ShortCut, told};
+use super::{Fabric, State, beat::Heart, node::Node, short_cut::ShortCut};
+use crate::told;
 use linkbraid_api::{
     CounterRecord, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricStatsRecord,
     FabricVxlanRecord, Health, NodeState, Records,

@@ -4,7 +4,8 @@ use crate::{
     error::About as _,
     state::{StateDir, boot_id},
 };
-use linkbraid_api::{Error, FabricSettings};
+use linkbraid_api::{Error, FabricSettings, value::Number};
+use linkbraid_link::LinkInfo;
 use serde::{Deserialize, Serialize};
 use std::{fs, os::unix::fs::MetadataExt as _, path::PathBuf};
 
@@ -36,6 +37,15 @@ pub(crate) struct SavedFabric {
     /// Those of them that a configuration file gave it.
     #[serde(default)]
     pub applied_addresses: Vec<String>,
+}
+
+impl SavedFabric {
+    /// What somebody changed of the interface is how it is.
+    pub(crate) fn follow(&mut self, link: &LinkInfo) {
+        self.name.clone_from(&link.name);
+        self.settings.mtu = Number(link.mtu);
+        self.mac = link.mac.0;
+    }
 }
 
 /// The number of this thread's network namespace; 0 where the kernel does not tell.

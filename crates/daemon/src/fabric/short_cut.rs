@@ -9,7 +9,7 @@ mod early;
 mod probe;
 mod retry;
 
-pub(super) use device::sweep;
+pub(crate) use device::sweep;
 
 use super::saved::SavedFabric;
 use device::Device;
@@ -33,7 +33,7 @@ const EARLY: Duration = Duration::from_secs(2);
 const LATELY: Duration = Duration::from_secs(3);
 
 /// The short cut of one start of a node.
-pub(super) struct ShortCut {
+pub(crate) struct ShortCut {
     port: u16,
     state: State,
     /// None where the wish itself makes no sense.

@@ -1,22 +1,21 @@
 //! What needs neither a kernel nor threads.
 
 use super::{
-    check::{of_transport, set},
     node::{fits, watched},
-    number_of,
+    number_of, of_transport,
     saved::{SavedFabric, namespace},
-    told::Told,
 };
 use crate::{
+    event::Event,
     state::{StateDir, boot_id},
-    world::Event,
+    told::Told,
 };
-use linkbraid_api::{EventKind, FabricSet, FabricSettings, Poll};
+use linkbraid_api::{EventKind, FabricSettings, Poll};
 use linkbraid_fabric::Address;
 use linkbraid_proto::session::{Down, Mismatch, Side, Verdict};
 use std::{collections::BTreeSet, env, fs, process};
 
-pub(super) fn saved(name: &str) -> SavedFabric {
+pub(crate) fn saved(name: &str) -> SavedFabric {
     SavedFabric {
         name: name.into(),
         ifindex: 7,
@@ -58,17 +57,6 @@ fn what_is_written_is_read_back_and_what_an_earlier_boot_left_is_not() {
     state.remove_fabric("a").unwrap();
     assert_eq!(state.read_fabrics(), [saved("b.1")]);
     fs::remove_dir_all(folder).unwrap();
-}
-
-#[test]
-fn nodes_are_added_and_never_taken_away() {
-    let to = |nodes| FabricSet { name: "fab0".into(), nodes: Some(nodes), ..FabricSet::default() };
-    set(&saved("fab0"), &to(5)).unwrap();
-    let error = set(&saved("fab0"), &to(3)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "fab0: option '--nodes': 3 is less than the 4 there are; nodes can only be added"
-    );
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Drop for Device {
 }
 
 /// Removes the devices that daemons left which were killed: that of this interface, and those whose interface is no more.
-pub(in crate::fabric) async fn sweep(netlink: &Netlink, tap: Option<u32>) {
+pub(crate) async fn sweep(netlink: &Netlink, tap: Option<u32>) {
     let Ok(links) = netlink.links().await else { return };
     for link in &links {
         let Some(serves) = vxlan_serves(link) else { continue };

@@ -1,0 +1,118 @@
+//! What a daemon finds at its start: bonds of an earlier one, whole or half made.
+
+use crate::{
+    bond::Bond,
+    error::About as _,
+    operations::settle::keep_mac,
+    operations::{member, setup},
+    state::{SavedAbsent, SavedBond, SavedMember},
+    world::World,
+};
+use linkbraid_api::Error;
+use linkbraid_link::LinkInfo;
+
+/// Takes over every bond on file; what was half made is undone, and so is what somebody took away by hand.
+pub(crate) async fn all(world: &mut World) {
+    for saved in world.state.read_all() {
+        let name = saved.name.clone();
+        if saved.pins.parent() != Some(&world.pins) {
+            tracing::warn!(bond = %name, "belongs to another network namespace, left alone");
+            continue;
+        }
+        let index = saved.ifindex;
+        if let Some(bond) = world.bonds.values().find(|bond| Some(bond.ifindex) == index) {
+            // A daemon that died while it renamed a bond left two files of it.
+            if bond.saved.name != name
+                && let Err(error) = world.state.remove(&name)
+            {
+                tracing::error!(%error, "the bond is on file twice");
+            }
+            continue;
+        }
+        let found = setup::interface(&world.netlink, &saved).await;
+        let gone = matches!(found, Ok(None));
+        if !saved.complete || gone {
+            let why = if gone { "its interface is gone" } else { "an earlier daemon died while it added it" };
+            tracing::warn!(bond = %name, why, "putting the bond's members back");
+            setup::undo(world, &saved).await;
+            continue;
+        }
+        let adopted = match found.about(&name, "cannot find the bond's interface") {
+            Ok(Some(link)) => one(world, saved, &link).await,
+            Ok(None) => continue,
+            Err(error) => Err(error),
+        };
+        match adopted {
+            Ok(mut bond) => {
+                bond.announce(&mut world.sender, world.clock);
+                bond.history.bond(Some("up"), "adopted", "taken over from an earlier daemon");
+                if bond.saved.name != name {
+                    let text = format!("its interface was called '{name}', and so was the bond");
+                    bond.history.bond(None, "renamed", text);
+                }
+                world.bonds.insert(bond.saved.name.clone(), bond);
+            }
+            Err(error) => tracing::error!(%error, "cannot adopt the bond; it goes on as it is"),
+        }
+    }
+}
+
+/// The bond goes by the name of its interface, which somebody changed.
+fn rename(world: &World, saved: &mut SavedBond, name: &str) -> Result<(), Error> {
+    let is_other = |other: &SavedBond| other.name == name && other.pins != saved.pins;
+    if world.state.read_all().iter().any(is_other) {
+        let cause = format!("its interface is called '{name}' now, which is the name of another bond");
+        return Err(Error::new(&saved.name, "cannot adopt", cause)
+            .hint(format!("ip link set {name} name {}", saved.name)));
+    }
+    let old = std::mem::replace(&mut saved.name, name.to_owned());
+    world.state.write(saved)?;
+    world.state.remove(&old)
+}
+
+async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result<Bond, Error> {
+    if link.name != saved.name {
+        rename(world, &mut saved, &link.name)?;
+    }
+    let name = saved.name.clone();
+    for member in saved.members.clone().iter().filter(|member| !member.stays()) {
+        let doing = if member.joining { "added" } else { "removed" };
+        tracing::warn!(bond = %name, member = %member.before.link.name, doing, "an earlier daemon died at it");
+        member::finish(world, &mut saved, member.before.link.index).await;
+    }
+    let mut members = Vec::new();
+    for index in saved.members.iter().map(|member| member.before.link.index).collect::<Vec<_>>() {
+        let why = match world.netlink.link_by_index(index).await {
+            Ok(found) if found.controller.is_none_or(|controller| controller == link.index) => {
+                members.push(found);
+                continue;
+            }
+            Ok(found) => format!("somebody else took '{}'", found.name),
+            Err(error) => {
+                let is_it = |member: &&SavedMember| member.before.link.index == index;
+                let gone = saved.members.iter().find(is_it);
+                let gone = gone.map(|member| SavedAbsent::of(member, &member.before.link.name));
+                saved.absent.extend(gone);
+                format!("a member is gone, and joins again when it is back: {error}")
+            }
+        };
+        tracing::warn!(bond = %name, "{why}");
+        if let Err(error) = linkbraid_dataplane::remove_member_pin(&saved.pins, index) {
+            tracing::error!(%error, "its program stays on");
+        }
+        member::disinherit(&mut saved, index);
+    }
+    // Now, or the next daemon would do all this again to interfaces that are in use for something else by then.
+    if let Err(error) = world.state.write(&saved) {
+        tracing::error!(%error, "the next daemon will not know");
+    }
+    let mut bond =
+        Bond::new(saved, link.index, link.mac, world.hook, world.events.clone(), world.feed.clone())?;
+    for link in &members {
+        member::enslave(&world.netlink, &mut bond, link, false).await?;
+    }
+    // The member that gave the bond its MAC may have gone meanwhile.
+    keep_mac(&world.netlink, &mut bond).await?;
+    setup::start(world, &mut bond).await?;
+    Ok(bond)
+}

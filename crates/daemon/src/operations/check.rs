@@ -1,0 +1,67 @@
+//! `check`: can this machine do it, and what will get in the way.
+//!
+//! Facts are gathered first ([`facts`]), from the kernel and from what managers of interfaces leave in `/run`; what
+//! they mean is decided after that by functions of the facts alone ([`findings`]). Nothing is changed: whether the
+//! kernel takes the programs is tried in a network namespace that is gone afterwards ([`trial`]).
+
+mod between;
+mod facts;
+mod findings;
+mod interface;
+mod machine;
+mod manager;
+mod trial;
+
+use crate::{error::About as _, world::World};
+use facts::{Bond, Facts};
+use linkbraid_api::{Error, FindingRecord};
+
+/// Interfaces that one request may name.
+const INTERFACES_MAX: usize = 256;
+
+/// Looks at the machine and at these interfaces (a bond stands for its members); without any at the members of all
+/// bonds, and without bonds at every Ethernet interface. What is found comes in the order machine, interfaces,
+/// bonds. Takes milliseconds where there is a bond, and as long as `bond add` where there is none.
+///
+/// # Errors
+/// More interfaces than it looks at in one go, or a kernel that does not list them.
+pub(crate) async fn run(world: &World, interfaces: Vec<String>) -> Result<Vec<FindingRecord>, Error> {
+    if interfaces.len() > INTERFACES_MAX {
+        let cause = format!("{} interfaces; allowed are up to {INTERFACES_MAX}", interfaces.len());
+        return Err(Error::new("check", "too many at once", cause).hint("linkbraid check"));
+    }
+    let bonds: Vec<Bond> = world.bonds.values().map(facts::bond).collect();
+    // Loading the programs takes long enough to be felt by a bond, and a bond proves that they load.
+    let works = match world.bonds.values().next() {
+        Some(bond) => Ok(bond.path.hook().map(|hook| hook.to_string()).unwrap_or_default()),
+        None => trial::run(&world.pins, world.hook).await,
+    };
+    let roots = manager::Roots::default();
+    let machine = machine::Machine::look(&roots, &world.pins, works);
+    let netlink = &world.netlink;
+    let interfaces = facts::interfaces(netlink, &bonds, interfaces, &roots)
+        .await
+        .about("check", "cannot look at the interfaces")?;
+    Ok(all(&Facts { machine, interfaces, bonds }))
+}
+
+/// All findings: the machine, each interface, each bond.
+fn all(facts: &Facts) -> Vec<FindingRecord> {
+    let mut all = facts.machine.report().finish();
+    for interface in &facts.interfaces {
+        let mut report = interface.report();
+        between::compare(interface, facts, &mut report);
+        all.extend(report.finish());
+    }
+    // Bonds whose members nobody asked for are left out.
+    let is_asked = |bond: &&Bond| {
+        bond.members.is_empty() || facts.interfaces.iter().any(|of| of.bond.as_ref() == Some(&bond.name))
+    };
+    for bond in facts.bonds.iter().filter(is_asked) {
+        all.extend(bond.report().finish());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! What is refused before anything is touched.
+
+use crate::{
+    fabric::{of_transport, saved::SavedFabric},
+    operations::setup,
+    world::World,
+};
+use linkbraid_api::{Error, FabricAdd, FabricSet};
+use linkbraid_fabric::Address;
+use linkbraid_wire::MacAddr;
+
+const WHAT: &str = "cannot add the fabric";
+
+/// Refuses what `fabric add` cannot do. The MAC that it asks for.
+pub(crate) async fn add(world: &World, add: &FabricAdd) -> Result<Option<[u8; 6]>, Error> {
+    let name = &add.name;
+    let command = |node: u16| format!("linkbraid fabric add {name} --node {node} --nodes {}", add.nodes);
+    if add.node >= add.nodes {
+        let cause =
+            format!("{} is outside the range 0 to {} of {} nodes", add.node, add.nodes - 1, add.nodes);
+        let hint = format!("{} --transport {}", command(add.nodes - 1), add.transport);
+        return Err(Error::new(name, "option '--node'", cause).hint(hint));
+    }
+    addresses(name, &add.addresses)?;
+    let mac = add.mac.as_deref().map(|text| host_mac(name, text)).transpose()?;
+    if world.fabrics.contains_key(name) {
+        let cause = "a fabric of this name is there already";
+        return Err(Error::new(name, WHAT, cause).hint(format!("linkbraid fabric show {name}")));
+    }
+    if let Ok(link) = world.netlink.link(name).await {
+        let cause = format!("an interface of this name exists (a {})", link.kind.as_deref().unwrap_or("NIC"));
+        return Err(Error::new(name, WHAT, cause).hint(format!("ip -d link show {name}")));
+    }
+    if let Some(words) = world.jobs.busy(name) {
+        return Err(Error::new(name, WHAT, words).hint("linkbraid fabric show"));
+    }
+    let taken = |other: &&SavedFabric| other.transport == add.transport && other.node == add.node;
+    if let Some(other) = all(world).find(taken) {
+        let cause = format!("'{}' is node {} of {} already", other.name, other.node, other.transport);
+        return Err(Error::new(name, WHAT, cause).hint(format!("linkbraid fabric show {}", other.name)));
+    }
+    let address = add.transport.parse::<Address>();
+    address.map_err(|error| of_transport(error, name, add.node, add.nodes))?;
+    Ok(mac)
+}
+
+/// All that there are, come or go.
+fn all(world: &World) -> impl Iterator<Item = &SavedFabric> {
+    world.fabrics.values().map(|fabric| &fabric.saved).chain(world.jobs.saved())
+}
+
+/// Refuses what cannot be addresses. Those, each once, as the kernel writes them.
+pub(super) fn addresses(name: &str, texts: &[String]) -> Result<Vec<String>, Error> {
+    let read = setup::cidrs(name, texts).map_err(|error| error.hint("linkbraid fabric add --help"))?;
+    Ok(read.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect())
+}
+
+/// Refuses what `fabric set` cannot do.
+pub(super) fn set(saved: &SavedFabric, set: &FabricSet) -> Result<(), Error> {
+    if let Some(given) = &set.addresses {
+        addresses(&saved.name, given)?;
+        // A node that cannot start anew is as it was before, and by then others may have changed addresses.
+        if set.nodes.is_some() {
+            let cause = "the number of nodes and addresses change one after the other";
+            return Err(Error::new(&saved.name, "option '--address'", cause).hint(format!(
+                "linkbraid fabric set {} --nodes {}",
+                saved.name,
+                set.nodes.unwrap_or_default()
+            )));
+        }
+    }
+    if let Some(new) = set.nodes.filter(|new| *new < saved.nodes) {
+        let cause = format!("{new} is less than the {} there are; nodes can only be added", saved.nodes);
+        return Err(Error::new(&saved.name, "option '--nodes'", cause)
+            .hint(format!("linkbraid fabric del {}", saved.name)));
+    }
+    Ok(())
+}
+
+fn host_mac(name: &str, text: &str) -> Result<[u8; 6], Error> {
+    let mac = text.parse::<MacAddr>().ok().filter(|mac| mac.is_host());
+    mac.map(|mac| mac.0).ok_or_else(|| {
+        Error::new(name, "option '--mac'", format!("'{text}' is not the MAC of one interface"))
+            .hint("linkbraid fabric add --help")
+    })
+}
+
+/// Refuses the MAC of another fabric: both may meet in one bond.
+pub(super) fn mac(world: &World, saved: &SavedFabric) -> Result<(), Error> {
+    let Some(other) = all(world).find(|other| other.mac == saved.mac) else { return Ok(()) };
+    let cause = format!("its MAC {} is that of '{}' too", MacAddr(saved.mac), other.name);
+    Err(Error::new(&saved.name, WHAT, cause).hint(format!(
+        "linkbraid fabric add {} --node {} --nodes {} --transport {} --mac 02:00:00:00:00:01",
+        saved.name, saved.node, saved.nodes, saved.transport
+    )))
+}
+
+/// Refuses an interface that is a member of a bond: it is the bond's to change.
+pub(super) async fn is_free(world: &World, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Ok(link) = world.netlink.link_by_index(ifindex).await else { return Ok(()) };
+    let of = world.bonds.values().find(|bond| Some(bond.ifindex) == link.controller);
+    let Some(bond) = of.map(|bond| &bond.saved.name) else { return Ok(()) };
+    let cause = format!("it is a member of bond '{bond}'");
+    Err(Error::new(name, "cannot change the fabric", cause)
+        .hint(format!("linkbraid member del {bond} {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::set;
+    use crate::fabric::tests::saved;
+    use linkbraid_api::FabricSet;
+
+    #[test]
+    fn nodes_are_added_and_never_taken_away() {
+        let to = |nodes| FabricSet { name: "fab0".into(), nodes: Some(nodes), ..FabricSet::default() };
+        set(&saved("fab0"), &to(5)).unwrap();
+        let error = set(&saved("fab0"), &to(3)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "fab0: option '--nodes': 3 is less than the 4 there are; nodes can only be added"
+        );
+    }
+}

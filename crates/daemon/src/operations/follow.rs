@@ -1,0 +1,132 @@
+//! What follows from what the kernel tells of interfaces and addresses.
+
+use crate::{
+    bond::Bond,
+    operations::settle::{keep_mac, settle},
+    operations::{Operations, fabric, member, rejoin, setup},
+    world::World,
+};
+use linkbraid_link::{LinkEvent, PortFlags};
+use linkbraid_proto::host::Input;
+
+/// Something changed.
+pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, event: LinkEvent) {
+    match event {
+        LinkEvent::LinkChanged(link) => link_changed(world, operations, &link).await,
+        LinkEvent::LinkGone { index, .. } => link_gone(world, index).await,
+        LinkEvent::AddressesChanged { index } => addresses_changed(world, index).await,
+        LinkEvent::NeighbourChanged { index, .. } => {
+            for bond in world.bonds.values_mut().filter(|bond| bond.ifindex == index) {
+                bond.host.handle(world.clock.now(), Input::NeighboursChanged);
+            }
+        }
+        LinkEvent::Resync => resync(world, operations).await,
+    }
+}
+
+async fn link_changed(world: &mut World, operations: &mut Operations, link: &linkbraid_link::LinkInfo) {
+    operations.link_came(world, link);
+    fabric::link_changed(world, link.index).await;
+    let clock = world.clock;
+    // What an event says may be over: it waited while the loop did something else.
+    let fresh = match bond_of(world, link.index) {
+        Some(_) => world.netlink.link_by_index(link.index).await.ok(),
+        None => None,
+    };
+    let link = fresh.as_ref().unwrap_or(link);
+    for bond in world.bonds.values_mut() {
+        if let Err(error) = bond.write_stripe_above(&world.netlink, link).await {
+            tracing::warn!(%error, "TCP over it may be slow");
+        }
+        // Somebody took it out and put it back: the bridge has given it the flags of an ordinary port.
+        let is_ours = link.controller == Some(bond.ifindex)
+            && bond.members.iter().any(|member| member.ifindex == link.index);
+        if is_ours
+            && link.port.is_some_and(|flags| flags != PortFlags::MEMBER)
+            && let Err(error) = world.netlink.set_port_flags(link.index, PortFlags::MEMBER).await
+        {
+            tracing::error!(member = %link.name, %error, "port flags not set");
+        }
+        if bond.refresh_member(link) {
+            let mac = bond.mac;
+            if let Err(error) = keep_mac(&world.netlink, bond).await {
+                tracing::error!(%error, "the bond has the MAC of no member");
+            }
+            bond.tell_members(clock);
+            bond.act(&mut world.sender);
+            if let Err(error) = bond.write_stripe(&world.netlink).await {
+                tracing::error!(%error, "stripe length not set");
+            }
+            if bond.mac != mac {
+                bond.announce(&mut world.sender, clock);
+            }
+        }
+    }
+}
+
+/// A bond or a member was deleted, or a member moved to another namespace, under us.
+async fn link_gone(world: &mut World, index: u32) {
+    fabric::link_gone(world, index).await;
+    if let Some(name) = world.bonds.values().find(|bond| bond.ifindex == index).map(|b| b.saved.name.clone())
+    {
+        tracing::warn!(bond = %name, "somebody deleted the bond's interface, putting its members back");
+        if let Err(error) = setup::delete(world, &name).await {
+            tracing::error!(%error, "not everything could be put back");
+        }
+        return;
+    }
+    let Some(name) = bond_of(world, index) else { return };
+    let Some(mut bond) = world.bonds.remove(&name) else { return };
+    let gone = bond.members.iter().find(|member| member.ifindex == index).map(|m| m.name.clone());
+    let gone = gone.unwrap_or_default();
+    let text =
+        "deleted, or moved to another network namespace, by somebody else; it joins again when it is back";
+    bond.history.member(&gone, "gone", text);
+    rejoin::lost(&mut bond, &gone, index);
+    bond.members.retain(|member| member.ifindex != index);
+    member::disinherit(&mut bond.saved, index);
+    if let Err(error) = bond.path.detach_member(index) {
+        tracing::debug!(%error, "nothing to detach");
+    }
+    let kept = keep_mac(&world.netlink, &mut bond).await;
+    let settled = settle(world, &mut bond).await;
+    let saved = world.state.write(&bond.saved);
+    bond.announce(&mut world.sender, world.clock);
+    if let Err(error) = kept.and(settled).and(saved) {
+        tracing::error!(%error, "the bond is behind");
+    }
+    world.bonds.insert(name, bond);
+}
+
+/// The bond that has a member of that index.
+fn bond_of(world: &World, index: u32) -> Option<String> {
+    let has = |bond: &&Bond| bond.members.iter().any(|member| member.ifindex == index);
+    world.bonds.values().find(has).map(|bond| bond.saved.name.clone())
+}
+
+async fn addresses_changed(world: &mut World, index: u32) {
+    fabric::addresses_changed(world, index).await;
+    for bond in world.bonds.values_mut().filter(|bond| bond.ifindex == index) {
+        if let Err(error) = bond.read_addresses(&world.netlink, world.clock).await {
+            tracing::warn!(%error, "addresses not read");
+        }
+    }
+}
+
+/// Events were lost: read everything anew.
+async fn resync(world: &mut World, operations: &mut Operations) {
+    let links = match world.netlink.links().await {
+        Ok(links) => links,
+        Err(error) => return tracing::error!(%error, "cannot read the interfaces"),
+    };
+    let members = world.bonds.values().flat_map(|bond| bond.members.iter().map(|member| member.ifindex));
+    let members = members.chain(world.fabrics.values().map(|fabric| fabric.saved.ifindex));
+    let gone: Vec<u32> = members.filter(|index| links.iter().all(|link| link.index != *index)).collect();
+    for index in gone {
+        link_gone(world, index).await;
+    }
+    for link in &links {
+        link_changed(world, operations, link).await;
+        addresses_changed(world, link.index).await;
+    }
+}

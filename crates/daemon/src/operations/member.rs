@@ -1,0 +1,278 @@
+//! `member add`, `member set` and `member del`.
+
+use crate::{
+    bond::{Bond, Member, read_link},
+    error::About as _,
+    operations::settle::{keep_mac, settle},
+    operations::wait::Pending,
+    state::SavedMember,
+    world::World,
+};
+use linkbraid_api::{Error, MemberAdd, MemberSet, MemberSettings, Weight};
+use linkbraid_dataplane::MEMBERS_MAX;
+use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags, Saved};
+
+mod leave;
+
+use leave::{Addresses, release};
+pub(crate) use leave::{delete, detach, disinherit, finish, withdraw};
+
+/// Refuses an interface that can't be a member. `command` is what the user gave, for the hint.
+pub(crate) async fn check(
+    world: &World,
+    bond: &str,
+    name: &str,
+    move_address: bool,
+    command: &str,
+) -> Result<LinkInfo, Error> {
+    let refuse = |cause: String| Error::new(bond, format!("cannot add member '{name}'"), cause);
+    let link = match world.netlink.link(name).await {
+        Err(error) if error.kind == Kind::NoDevice => {
+            return Err(refuse("no such interface".into()).hint("ip -br link"));
+        }
+        other => other.about(bond, format!("cannot add member '{name}'"))?,
+    };
+    if link.loopback {
+        return Err(refuse("it is the loopback interface".into()).hint("ip -br link"));
+    }
+    if !link.ethernet {
+        return Err(refuse("it is not an Ethernet interface".into()).hint("ip -br link"));
+    }
+    if link.wireless {
+        return Err(refuse("a wireless station cannot send from other interfaces' addresses".into())
+            .hint("ip -br link"));
+    }
+    if let Some(controller) = link.controller {
+        let of = world.netlink.link_by_index(controller).await.map_or_else(|_| "another".into(), |l| l.name);
+        let hint = match world.bonds.contains_key(&of) {
+            true => format!("linkbraid member del {of} {name}"),
+            false => format!("ip link set {name} nomaster"),
+        };
+        return Err(refuse(format!("it is already in '{of}'")).hint(hint));
+    }
+    if world.bonds.contains_key(name) || matches!(link.kind.as_deref(), Some("bridge" | "bond" | "team")) {
+        let kind = link.kind.as_deref().unwrap_or("bond");
+        return Err(refuse(format!("it is itself a {kind}")).hint(format!("ip -d link show {name}")));
+    }
+    let default = world
+        .netlink
+        .carries_default_route(link.index)
+        .await
+        .about(bond, format!("cannot read the routes of '{name}'"))?;
+    if default && !move_address {
+        return Err(refuse("it carries the default route, and its addresses would move to the bond".into())
+            .hint(format!("{command} --move-address")));
+    }
+    Ok(link)
+}
+
+/// Makes an interface a member: addresses to the bond, programs on, then into the bridge.
+pub(crate) async fn enslave(
+    netlink: &Netlink,
+    bond: &mut Bond,
+    link: &LinkInfo,
+    is_new: bool,
+) -> Result<(), Error> {
+    let name = &link.name;
+    let saved = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
+    let joining = saved.is_some_and(|saved| saved.joining);
+    let (slot, weight, class) =
+        saved.map_or((0, Weight::Auto, 0), |saved| (saved.slot, saved.settings.weight, saved.class));
+    if link.mtu != bond.saved.mtu {
+        netlink
+            .set_mtu(link.index, bond.saved.mtu)
+            .await
+            .about(name, format!("cannot set MTU {}", bond.saved.mtu))?;
+    }
+    if is_new {
+        netlink
+            .move_addresses(link.index, bond.ifindex)
+            .await
+            .about(name, "cannot move its addresses to the bond")?;
+    }
+    // A member speaks for the bond only: no addresses of its own, no router solicitations.
+    if netlink.ipv6(link.index).await.about(name, "cannot read its IPv6 setting")? == Some(true) {
+        netlink.set_ipv6(link.index, false).await.about(name, "cannot turn its IPv6 off")?;
+    }
+    bond.path.attach_member(link.index).about(name, "cannot attach the data path")?;
+    if link.controller != Some(bond.ifindex) {
+        netlink.set_master(link.index, bond.ifindex).await.about(name, "cannot join the bond")?;
+    }
+    netlink
+        .set_port_flags(link.index, PortFlags::MEMBER)
+        .await
+        .about(name, "cannot set its bridge port flags")?;
+    // One that was adopted and is down was set down by somebody.
+    if is_new {
+        netlink.set_up(link.index).await.about(name, "cannot set it up")?;
+    }
+    let mut member = Member {
+        slot,
+        ifindex: link.index,
+        name: name.clone(),
+        mac: link.mac,
+        admin_up: false,
+        carrier: false,
+        polled: None,
+        ours: false,
+        joining,
+        leaving: false,
+        speed_mbit: None,
+        full_duplex: None,
+        weight,
+        class,
+    };
+    let now = netlink.link_by_index(link.index).await.about(name, "cannot read the interface")?;
+    read_link(&mut member, &now, bond.ifindex);
+    bond.members.push(member);
+    Ok(())
+}
+
+/// `member add`: in the bond, but without traffic until a peer answers through it.
+pub(crate) async fn add(world: &mut World, add: MemberAdd) -> Result<Pending, Error> {
+    let command = format!("linkbraid member add {} {}", add.bond, add.interface);
+    let link = check(world, &add.bond, &add.interface, add.move_address, &command).await?;
+    let mut bond = world.bonds.remove(&add.bond).ok_or_else(|| world.no_bond(&add.bond))?;
+    let result = join(world, &mut bond, &add, &link).await;
+    let joined = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
+    let warning = joined.and_then(|member| lease_warning(&add.bond, &member.before));
+    let member = bond.members.iter().find(|member| member.ifindex == link.index);
+    let pending = member.map(|member| Pending::join(&bond, member, world.clock.now(), add.force));
+    world.bonds.insert(add.bond.clone(), bond);
+    result?;
+    let gone = || Error::new(&add.bond, format!("cannot add member '{}'", add.interface), "it is gone again");
+    Ok(pending.ok_or_else(gone)?.warn(warning))
+}
+
+async fn join(world: &mut World, bond: &mut Bond, add: &MemberAdd, link: &LinkInfo) -> Result<(), Error> {
+    let what = format!("cannot add member '{}'", add.interface);
+    let class = match &add.class {
+        Some(name) => bond.class_number(name).ok_or_else(|| bond.no_class(name))?,
+        None => 0,
+    };
+    let Some(slot) = bond.free_slot() else {
+        return Err(Error::new(&add.bond, what, format!("it has {MEMBERS_MAX} members already"))
+            .hint(format!("linkbraid show {}", add.bond)));
+    };
+    if let Some(other) = bond.members.iter().find(|member| member.mac == link.mac) {
+        let cause = format!("its MAC {} is that of '{}' too", link.mac, other.name);
+        return Err(Error::new(&add.bond, what, cause)
+            .hint(format!("ip link set {} address 02:00:00:00:00:01", add.interface)));
+    }
+    let before = world.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
+    bond.saved.members.push(SavedMember {
+        slot,
+        settings: MemberSettings::default().with(&add.options),
+        class,
+        joining: true,
+        leaving: false,
+        applied: false,
+        before,
+    });
+    if let Err(error) = world.state.write(&bond.saved) {
+        bond.saved.members.pop();
+        return Err(error);
+    }
+    let joined = async {
+        enslave(&world.netlink, bond, link, true).await?;
+        // A bond that had lost its last member has the MAC of nobody.
+        keep_mac(&world.netlink, bond).await
+    };
+    let outcome = match joined.await {
+        Ok(()) => settle(world, bond).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = outcome {
+        release(world, bond, link.index, Addresses::GoBack).await?;
+        settle(world, bond).await?;
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// A member that joined is in from now on.
+pub(crate) async fn admit(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
+    for member in bond.members.iter_mut().filter(|member| member.ifindex == ifindex) {
+        member.joining = false;
+    }
+    for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
+        member.joining = false;
+        // It is there again, or for the first time; a file that wanted it once still does.
+        let name = &member.before.link.name;
+        member.applied |= bond.saved.absent.iter().any(|absent| absent.applied && absent.name == *name);
+        bond.saved.absent.retain(|absent| absent.name != *name);
+        // Not before: a member that is withdrawn would leave behind a class that is blocked for want of members.
+        for own in bond.saved.classes.iter_mut().filter(|own| own.number == member.class) {
+            own.has_members = true;
+        }
+    }
+    let settled = settle(world, &mut bond).await;
+    bond.announce(&mut world.sender, world.clock);
+    let saved = world.state.write(&bond.saved);
+    world.bonds.insert(name.to_owned(), bond);
+    settled.and(saved)
+}
+
+/// What the user should know of the addresses that a member brings.
+pub(crate) fn lease_warning(bond: &str, before: &Saved) -> Option<String> {
+    let leased = before.addresses.iter().find(|address| address.is_leased())?;
+    let name = &before.link.name;
+    Some(format!(
+        "{bond}: {} came to '{name}' by DHCP and ends with its lease: stop the client on '{name}', run it on '{bond}'",
+        leased.ip
+    ))
+}
+
+/// `member set`
+pub(crate) async fn set(world: &mut World, set: &MemberSet) -> Result<Vec<String>, Error> {
+    let mut bond = world.bonds.remove(&set.bond).ok_or_else(|| world.no_bond(&set.bond))?;
+    let result = reweigh(world, &mut bond, set).await;
+    world.bonds.insert(set.bond.clone(), bond);
+    result.map(|()| Vec::new())
+}
+
+async fn reweigh(world: &mut World, bond: &mut Bond, set: &MemberSet) -> Result<(), Error> {
+    let absent = bond.saved.absent.iter_mut().find(|absent| absent.name == set.interface);
+    if let Some(absent) = absent {
+        absent.settings = absent.settings.with(&set.options);
+        if bond.member(&set.interface).is_none() {
+            return world.state.write(&bond.saved);
+        }
+    }
+    let slot = bond.find(&set.interface)?.slot;
+    for saved in bond.saved.members.iter_mut().filter(|saved| saved.slot == slot) {
+        saved.settings = saved.settings.with(&set.options);
+        for member in bond.members.iter_mut().filter(|member| member.slot == slot) {
+            member.weight = saved.settings.weight;
+        }
+    }
+    settle(world, bond).await?;
+    world.state.write(&bond.saved)
+}
+
+/// `bond set --mtu`: the members first, so that the bond never promises what they can't carry.
+pub(crate) async fn set_mtu(netlink: &Netlink, bond: &mut Bond, mtu: u32) -> Result<(), Error> {
+    let old = bond.saved.mtu;
+    let shrink = mtu < old;
+    if shrink {
+        netlink.set_mtu(bond.ifindex, mtu).await.about(&bond.saved.name, format!("cannot set MTU {mtu}"))?;
+    }
+    for (done, member) in bond.members.iter().enumerate() {
+        let result = netlink.set_mtu(member.ifindex, mtu).await;
+        if let Err(error) = result.about(&member.name, format!("cannot set MTU {mtu}")) {
+            for member in &bond.members[..done] {
+                let _ = netlink.set_mtu(member.ifindex, old).await;
+            }
+            if shrink {
+                let _ = netlink.set_mtu(bond.ifindex, old).await;
+            }
+            return Err(error);
+        }
+    }
+    if !shrink {
+        netlink.set_mtu(bond.ifindex, mtu).await.about(&bond.saved.name, format!("cannot set MTU {mtu}"))?;
+    }
+    bond.saved.mtu = mtu;
+    Ok(())
+}

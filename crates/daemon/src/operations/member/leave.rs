@@ -1,0 +1,266 @@
+//! How a member leaves: by `member del`, because it could not join, because it is gone, or because the daemon that was
+//! at it died.
+
+use crate::{
+    bond::{Bond, Member},
+    error::About as _,
+    operations::{
+        outcome::Outcome,
+        rejoin,
+        settle::{keep_mac, settle},
+        wait::Pending,
+    },
+    state::{SavedBond, SavedMember},
+    world::World,
+};
+use linkbraid_api::{Error, MemberDel};
+use linkbraid_link::{Address, Kind, Moved, Netlink, Route, Saved};
+
+/// What becomes of the addresses that a member brought with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Addresses {
+    /// The bond is reached by them: they stay with it, and `bond del` gives them to its first member. Those that a fabric was
+    /// given, and the bond was not, go back.
+    Stay,
+    /// They go back with the member.
+    GoBack,
+}
+
+/// `member del`: the peers are told, and the member leaves when nothing comes in over it any more.
+pub(crate) async fn delete(world: &mut World, del: &MemberDel) -> Result<Outcome, Error> {
+    let was_absent = rejoin::give_up(world, &del.bond, &del.interface)?;
+    let mut bond = world.bonds.remove(&del.bond).ok_or_else(|| world.no_bond(&del.bond))?;
+    let result = match bond.member(&del.interface) {
+        None if was_absent => Ok(Outcome::Done(Vec::new())),
+        _ => leave(world, &mut bond, del).await.map(Outcome::Waits),
+    };
+    world.bonds.insert(del.bond.clone(), bond);
+    result
+}
+
+async fn leave(world: &mut World, bond: &mut Bond, del: &MemberDel) -> Result<Pending, Error> {
+    let what = || format!("cannot remove member '{}'", del.interface);
+    let member = bond.find(&del.interface)?.clone();
+    if member.leaving {
+        return Err(Error::new(&del.bond, what(), "it is leaving already")
+            .hint(format!("linkbraid show {}", del.bond)));
+    }
+    let mut others = bond.members.iter().filter(|other| other.slot != member.slot && !other.leaving);
+    if !del.force && others.clone().next().is_none() {
+        return Err(Error::new(&del.bond, what(), "it is the last one")
+            .hint(format!("linkbraid bond del {}", del.bond)));
+    }
+    let of_rest = |other: &&Member| other.class == 0;
+    if !del.force
+        && member.class == 0
+        && others.clone().next().is_some()
+        && !others.clone().any(|o| of_rest(&o))
+    {
+        let class = others.clone().next().and_then(|other| bond.class_name(other.class)).unwrap_or_default();
+        return Err(Error::new(&del.bond, what(), "it is the last one that is in no class")
+            .hint(format!("linkbraid class set {} {class} --no-members", del.bond)));
+    }
+    // One that is still to prove itself may be withdrawn again.
+    if !del.force && others.all(|other| other.joining) {
+        return Err(Error::new(&del.bond, what(), "the others are still joining")
+            .hint(format!("linkbraid show {}", del.bond)));
+    }
+    // First of all: a daemon that dies on the way leaves a member that is half in and half out.
+    set_leaving(&mut bond.saved, member.ifindex, true);
+    if let Err(error) = world.state.write(&bond.saved) {
+        set_leaving(&mut bond.saved, member.ifindex, false);
+        return Err(error);
+    }
+    // Off the plans, here and (through CHANGE) at the peers, while it still takes frames in.
+    for other in bond.members.iter_mut().filter(|other| other.slot == member.slot) {
+        other.leaving = true;
+    }
+    let kept = keep_mac(&world.netlink, bond).await;
+    let settled = settle(world, bond).await;
+    bond.announce(&mut world.sender, world.clock);
+    if let Err(error) = kept.and(settled) {
+        tracing::error!(%error, "the bond is behind");
+    }
+    Ok(Pending::leave(bond, &member, world.clock.now()))
+}
+
+fn set_leaving(saved: &mut SavedBond, ifindex: u32, leaving: bool) {
+    for member in saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
+        member.leaving = leaving;
+    }
+}
+
+/// A member that has left the plans leaves the bond.
+pub(crate) async fn detach(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
+    let addresses = without(&bond.saved, ifindex);
+    // Whatever failed: a member that is half in and half out could neither be added nor removed.
+    let released = release(world, &mut bond, ifindex, addresses).await;
+    let settled = settle(world, &mut bond).await;
+    world.bonds.insert(name.to_owned(), bond);
+    released.and(settled)
+}
+
+/// Addresses that go back with a member that leaves, whoever stays: those that a fabric was given.
+fn given(world: &World, ifindex: u32) -> Vec<String> {
+    let fabric = world.fabrics.values().find(|fabric| fabric.saved.ifindex == ifindex);
+    fabric.map(|fabric| fabric.saved.addresses.clone()).unwrap_or_default()
+}
+
+/// A member that joined is not wanted after all: everything as it was.
+pub(crate) async fn withdraw(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
+    let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
+    let released = release(world, &mut bond, ifindex, Addresses::GoBack).await;
+    let settled = settle(world, &mut bond).await;
+    world.bonds.insert(name.to_owned(), bond);
+    released.and(settled)
+}
+
+/// A member that an earlier daemon was adding or removing when it died leaves the bond, as far as that can be. Once:
+/// what it is used for afterwards is none of the bond's business.
+pub(crate) async fn finish(world: &World, saved: &mut SavedBond, ifindex: u32) {
+    let Some(member) = saved.members.iter().find(|member| member.before.link.index == ifindex).cloned()
+    else {
+        return;
+    };
+    let name = member.before.link.name.clone();
+    let found = world.netlink.link_by_index(ifindex).await;
+    let is_taken = |other: u32| Some(other) != saved.ifindex;
+    let lost = match &found {
+        Ok(link) => link.controller.is_some_and(is_taken),
+        Err(error) => error.kind == Kind::NoDevice,
+    };
+    let cleared = match saved.ifindex {
+        Some(bond) if !lost => leave_bridge(&world.netlink, bond, ifindex, &name).await,
+        _ => Ok(()),
+    };
+    let unpinned = linkbraid_dataplane::remove_member_pin(&saved.pins, ifindex)
+        .about(&name, "cannot take its program off");
+    let back = if lost {
+        disinherit(saved, ifindex);
+        Ok(())
+    } else {
+        let addresses = if member.joining { Addresses::GoBack } else { without(saved, ifindex) };
+        saved.members.retain(|member| member.before.link.index != ifindex);
+        give_back(&world.netlink, saved, member.before, addresses, &given(world, ifindex)).await
+    };
+    if let Err(error) = cleared.and(unpinned).and(back) {
+        tracing::error!(%error, "not everything could be put back");
+    }
+}
+
+/// What becomes of the addresses of a member that leaves: with nobody left to reach the bond by, they are of use on the
+/// member alone.
+fn without(saved: &SavedBond, ifindex: u32) -> Addresses {
+    let stays = |member: &SavedMember| member.stays() && member.before.link.index != ifindex;
+    if saved.members.iter().any(stays) { Addresses::Stay } else { Addresses::GoBack }
+}
+
+/// Takes a member out of everything and puts it back as it was, except for addresses that the bond keeps.
+pub(super) async fn release(
+    world: &mut World,
+    bond: &mut Bond,
+    ifindex: u32,
+    addresses: Addresses,
+) -> Result<(), Error> {
+    bond.members.retain(|member| member.ifindex != ifindex);
+    let Some(at) = bond.saved.members.iter().position(|member| member.before.link.index == ifindex) else {
+        return Ok(());
+    };
+    let before = bond.saved.members.remove(at).before;
+    let name = before.link.name.clone();
+    // In this order: a port without its program hands the bond what another member takes in, too.
+    let cleared = leave_bridge(&world.netlink, bond.ifindex, ifindex, &name).await;
+    let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
+    let given = given(world, ifindex);
+    let back = give_back(&world.netlink, &mut bond.saved, before, addresses, &given).await;
+    world.state.write(&bond.saved)?;
+    cleared.and(detached).and(back)
+}
+
+async fn leave_bridge(netlink: &Netlink, bond: u32, ifindex: u32, name: &str) -> Result<(), Error> {
+    match netlink.link_by_index(ifindex).await {
+        Ok(link) if link.controller == Some(bond) => {
+            netlink.clear_master(ifindex).await.about(name, "cannot leave the bond")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes an interface that is no longer a member what it was, except for addresses that the bond keeps: those become
+/// the first one's that is left.
+async fn give_back(
+    netlink: &Netlink,
+    saved: &mut SavedBond,
+    mut before: Saved,
+    addresses: Addresses,
+    given: &[String],
+) -> Result<(), Error> {
+    let (index, name) = (before.link.index, before.link.name.clone());
+    // Those that the kernel makes itself never moved.
+    let (automatic, own): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut before.addresses).into_iter().partition(|address| address.automatic);
+    let routes = std::mem::take(&mut before.routes);
+    let is_given = |address: &Address| {
+        let text = format!("{}/{}", address.ip, address.prefix);
+        given.contains(&text) && !saved.addresses.contains(&text)
+    };
+    let (back, stay) = match (addresses, saved.ifindex) {
+        (Addresses::GoBack, Some(_)) => ((own, routes), (Vec::new(), Vec::new())),
+        (Addresses::Stay, Some(_)) => {
+            let (back, stay) = own.into_iter().partition(is_given);
+            ((back, Vec::new()), (stay, routes))
+        }
+        (_, None) => ((Vec::new(), Vec::new()), (own, routes)),
+    };
+    let mut moved_back = Ok(());
+    if let Some(bond) = saved.ifindex {
+        let moved = Moved {
+            from: index,
+            from_name: name.clone(),
+            to: bond,
+            to_name: saved.name.clone(),
+            addresses: back.0.clone(),
+            routes: back.1.clone(),
+        };
+        moved_back = match netlink.move_back(&moved).await {
+            Err(error) if error.kind == Kind::NoDevice => Ok(()),
+            result => result.about(&name, "cannot move its addresses back"),
+        };
+    }
+    before.addresses = automatic.into_iter().chain(back.0).collect();
+    before.routes = back.1;
+    hand_over(saved, index, stay.0, stay.1);
+    let restored = match netlink.restore(&before).await {
+        Err(error) if error.kind == Kind::NoDevice => Ok(()),
+        result => result.about(&name, "cannot put the interface back"),
+    };
+    moved_back.and(restored)
+}
+
+/// Gives what `bond del` is to put back to the first member that is left: the bond is reached by it.
+fn hand_over(saved: &mut SavedBond, from: u32, addresses: Vec<Address>, routes: Vec<Route>) {
+    let staying = saved.members.iter().position(SavedMember::stays).unwrap_or(0);
+    let Some(heir) = saved.members.get_mut(staying) else { return };
+    if addresses.is_empty() && routes.is_empty() {
+        return;
+    }
+    let before = &mut heir.before;
+    before.addresses.extend(addresses);
+    before.routes.extend(routes.into_iter().map(|mut route| {
+        route.rebind(from, before.link.index);
+        route
+    }));
+    // Addresses are of use on an interface that is up only.
+    before.link.up = true;
+}
+
+/// Forgets a member that is gone; what it brought goes to the first one that is left.
+pub(crate) fn disinherit(saved: &mut SavedBond, ifindex: u32) {
+    let Some(at) = saved.members.iter().position(|member| member.before.link.index == ifindex) else {
+        return;
+    };
+    let gone = saved.members.remove(at).before;
+    let own = gone.addresses.into_iter().filter(|address| !address.automatic).collect();
+    hand_over(saved, ifindex, own, gone.routes);
+}

@@ -1,0 +1,142 @@
+//! What happens to a fabric, in words.
+
+use crate::history::Change;
+use linkbraid_api::EventKind;
+use linkbraid_fabric::Loss;
+use linkbraid_proto::session::{self, Down, Mismatch, Side, Verdict};
+
+/// What the threads of a fabric tell the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// A link to another node is another one.
+    Link { node: u16, old: Verdict, new: Verdict },
+    /// Something that changes no link.
+    Event(session::Event),
+    /// The carrier of the interface came or went.
+    Carrier(bool),
+    /// One of its threads failed.
+    Fell,
+    /// What its frames travelled through is gone.
+    Memory(Loss),
+    /// Of a node, or of the fabric, there were so many more events than are told; its state now.
+    Limited { node: Option<u16>, count: u64, state: &'static str },
+    /// So many things were not told because the loop was behind.
+    Lost(u64),
+}
+
+impl Told {
+    /// As an event of the fabric.
+    pub(crate) fn change(&self, fabric: &str) -> Change<'static> {
+        match *self {
+            Told::Link { node, old, new } => Change {
+                kind: EventKind::Node,
+                object: node.to_string(),
+                old: Some(word(old)),
+                new: Some(word(new)),
+                reason: reason(new),
+                text: text(new),
+                took: None,
+            },
+            Told::Event(event) => {
+                let (object, reason) = match event {
+                    session::Event::Duplicate { node, .. } => (format!("node {node}"), "duplicate"),
+                    session::Event::OwnNumber { .. } => (fabric.to_owned(), "own_number"),
+                };
+                let text = event.to_string();
+                Change { kind: EventKind::Conflict, object, old: None, new: None, reason, text, took: None }
+            }
+            Told::Carrier(true) => Change {
+                old: Some("down"),
+                new: Some("up"),
+                ..self::fabric(fabric, "carrier", "a node is up".to_owned())
+            },
+            Told::Carrier(false) => Change {
+                old: Some("up"),
+                new: Some("down"),
+                ..self::fabric(fabric, "no_carrier", "no node is up".to_owned())
+            },
+            Told::Fell => {
+                let text = "a thread of it failed; it is started anew".to_owned();
+                self::fabric(fabric, "failed", text)
+            }
+            Told::Memory(loss) => {
+                let text = format!("{loss}; it is started anew");
+                self::fabric(fabric, loss_reason(loss), text)
+            }
+            Told::Limited { node, count, state } => Change {
+                kind: node.map_or(EventKind::Fabric, |_| EventKind::Node),
+                object: node.map_or_else(|| fabric.to_owned(), |node| node.to_string()),
+                old: None,
+                new: Some(state),
+                reason: "limited",
+                text: format!("{count} events were not told, there were too many"),
+                took: None,
+            },
+            Told::Lost(count) => {
+                let text = format!("{count} events were not told: the daemon was busy");
+                self::fabric(fabric, "lost", text)
+            }
+        }
+    }
+}
+
+/// Something about a fabric as a whole.
+pub(crate) fn fabric(name: &str, reason: &'static str, text: String) -> Change<'static> {
+    Change {
+        kind: EventKind::Fabric,
+        object: name.to_owned(),
+        old: None,
+        new: None,
+        reason,
+        text,
+        took: None,
+    }
+}
+
+/// The state in one word.
+pub(crate) const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Up { .. } => "up",
+        Verdict::Down(_) => "down",
+        Verdict::Refused { .. } => "refused",
+    }
+}
+
+const fn loss_reason(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Cut => "memory_cut",
+        Loss::Overwritten => "memory_overwritten",
+        Loss::Removed => "memory_removed",
+    }
+}
+
+const fn reason(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Up { .. } => "connected",
+        Verdict::Down(down) => match down {
+            Down::Unheard => "unheard",
+            Down::Silent => "silent",
+            Down::Deaf => "deaf",
+            Down::Left => "left",
+            Down::Restarted => "restarted",
+            Down::Gone => "gone",
+            Down::Stopped => "stopped",
+        },
+        Verdict::Refused { why, .. } => match why {
+            Mismatch::Nodes { .. } => "nodes_differ",
+            Mismatch::Mtu { .. } => "mtu_differs",
+            Mismatch::Queues { .. } => "queues_differ",
+            Mismatch::Taken => "taken",
+        },
+    }
+}
+
+/// Why it is so, as half a sentence.
+pub(crate) fn text(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Up { epoch } => format!("connected, epoch {epoch:016x}"),
+        Verdict::Down(down) => down.to_string(),
+        Verdict::Refused { by: Side::Local, why } => why.to_string(),
+        Verdict::Refused { by: Side::Peer, why } => format!("refused by it: {why}"),
+    }
+}

@@ -1,0 +1,168 @@
+//! The order of the daemon's parts, read from its sources: whoever imports, imports from the same layer or from one below, and
+//! no two files import each other, by whatever way round. `lib.rs` lists the layers, the lowest one first, each under a comment.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+/// Files that are one module with `bond`: they hold methods of a bond, each about one thing.
+const OF_BOND: [&str; 3] = ["class", "drive", "events"];
+
+/// Modules by their path, such as `operations::apply::plan`, with what they import.
+type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// All sources but those of tests, by the path of their module.
+fn sources(folder: &Path, module: &str, found: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).expect("the sources are there").flatten() {
+        let path = entry.path();
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let inside = if module.is_empty() { name.clone() } else { format!("{module}::{name}") };
+        if path.is_dir() {
+            sources(&path, &inside, found);
+        } else if name != "tests" && inside != "lib" {
+            let text = fs::read_to_string(&path).expect("reads");
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            found.insert(inside, code.to_owned());
+        }
+    }
+}
+
+/// The paths that `a::{b, c::{d, e}}` stands for.
+fn paths(tree: &str) -> Vec<String> {
+    let Some((before, group)) = tree.split_once('{') else { return vec![tree.to_owned()] };
+    let (mut all, mut depth, mut item) = (Vec::new(), 0, String::new());
+    for c in group.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if c == ',' && depth == 0 {
+            all.push(std::mem::take(&mut item));
+        } else {
+            item.push(c);
+        }
+    }
+    all.push(item);
+    let of =
+        |item: &String| paths(item).into_iter().map(|path| format!("{before}{path}")).collect::<Vec<_>>();
+    all.iter().filter(|item| !item.is_empty()).flat_map(of).collect()
+}
+
+/// What one module names of others, by `use` or in the middle of its code. What it takes from its own parts counts as its own.
+fn named(module: &str, code: &str) -> Vec<String> {
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code: String = lines.collect::<Vec<_>>().join("\n");
+    let mut found = Vec::new();
+    for start in ["crate::", "super::"] {
+        for (at, _) in code.match_indices(start) {
+            let is_use = code[..at].trim_end().ends_with("use");
+            let rest = &code[at..];
+            let end = match is_use {
+                true => rest.find(';'),
+                false => rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')),
+            };
+            let tree: String = rest[..end.unwrap_or(rest.len())].replace(" as ", "@");
+            let tree: String = tree.split_whitespace().collect();
+            found.extend(paths(&tree));
+        }
+    }
+    let absolute = |path: String| match path.strip_prefix("crate::") {
+        Some(path) => path.to_owned(),
+        None => {
+            let mut parts: Vec<&str> = module.split("::").collect();
+            let mut path = path.as_str();
+            while let Some(rest) = path.strip_prefix("super::") {
+                parts.pop();
+                path = rest;
+            }
+            parts.push(path);
+            parts.join("::")
+        }
+    };
+    found.into_iter().map(absolute).collect()
+}
+
+fn imports() -> Imports {
+    let mut code = BTreeMap::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut code);
+    let module_of = |path: &str| {
+        let parts: Vec<&str> = path.split("::").collect();
+        (1..=parts.len()).rev().map(|n| parts[..n].join("::")).find(|path| code.contains_key(path))
+    };
+    let of = |module: &String, text: &String| {
+        let all = named(module, text).into_iter().filter_map(|path| module_of(&path));
+        all.filter(|other| other != module).collect()
+    };
+    code.iter().map(|(module, text)| (module.clone(), of(module, text))).collect()
+}
+
+/// The layer of each module of `lib.rs`, from 0 for the lowest.
+fn layers() -> BTreeMap<String, usize> {
+    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).expect("reads");
+    let mut layers = BTreeMap::new();
+    let mut layer = 0;
+    for line in lib.lines() {
+        if line.starts_with("// ") {
+            layer += 1;
+        }
+        if let Some(module) = line.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';')) {
+            layers.insert(module.to_owned(), layer);
+        }
+    }
+    layers
+}
+
+/// A way from `module` back to itself.
+fn circle<'i>(imports: &'i Imports, way: &mut Vec<&'i str>, done: &mut BTreeSet<&'i str>) -> Option<String> {
+    let module = way.last().copied()?;
+    for next in imports.get(module).into_iter().flatten() {
+        if let Some(at) = way.iter().position(|earlier| earlier == next) {
+            return Some(format!("{} -> {next}", way[at..].join(" -> ")));
+        }
+        if !done.contains(next.as_str()) {
+            way.push(next);
+            if let Some(found) = circle(imports, way, done) {
+                return Some(found);
+            }
+            way.pop();
+        }
+    }
+    done.insert(module);
+    None
+}
+
+#[test]
+fn no_layer_imports_from_one_above_it() {
+    let layers = layers();
+    assert_eq!(layers.values().max(), Some(&4), "{layers:?}");
+    let layer = |module: &str| layers[module.split("::").next().unwrap_or_default()];
+    let mut wrong = Vec::new();
+    for (module, others) in imports() {
+        let above = others.iter().filter(|other| layer(other) > layer(&module));
+        wrong.extend(above.map(|other| format!("{module} -> {other}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn no_file_imports_itself_by_way_of_others() {
+    let unit = |module: String| match module.split("::").next() {
+        Some(first) if OF_BOND.contains(&first) => "bond".to_owned(),
+        _ => module,
+    };
+    let mut imports = Imports::new();
+    for (module, others) in self::imports() {
+        let module = unit(module);
+        let others = others.into_iter().map(unit).filter(|other| *other != module);
+        imports.entry(module.clone()).or_default().extend(others.collect::<Vec<_>>());
+    }
+    assert!(imports["operations::apply::start"].contains("world"), "imports are found: {imports:?}");
+    let mut done = BTreeSet::new();
+    let circles: Vec<String> =
+        imports.keys().filter_map(|module| circle(&imports, &mut vec![module], &mut done)).collect();
+    assert!(circles.is_empty(), "{circles:#?}");
+}
