@@ -51,8 +51,10 @@ in_bare() {
 
 make_system() {
 	mmdebstrap --quiet --variant=minbase --include="$PACKAGES" "$SUITE" "$root"
-	# The network is this machine's.
+	# The network is this machine's, and so are the certificates that its administrator added for it.
 	cp /etc/resolv.conf "$root/etc/resolv.conf"
+	find /usr/local/share/ca-certificates -name '*.crt' -exec cp {} "$root/usr/local/share/ca-certificates/" \;
+	chroot "$root" update-ca-certificates >/dev/null
 	mkdir "$root/root/linkbraid"
 	git ls-files --cached --others --exclude-standard -z | tar --null --ignore-failed-read -cf - -T - |
 		tar -xf - -C "$root/root/linkbraid"
