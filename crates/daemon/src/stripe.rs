@@ -1,7 +1,7 @@
 //! How long a piece of a flow stays on one lane.
 //!
 //! A stripe that takes about 100 to 300 us of a lane's rate reorders little and still lets GRO merge; see
-//! docs/performance.md for what was measured. TCP cuts its buffers to the bond's `gso_max_size`, so that is where a
+//! docs/design/striping.md for what was measured. TCP cuts its buffers to the bond's `gso_max_size`, so that is where a
 //! stripe's length is set; the kernel takes room for headers off it.
 
 use linkbraid_api::Stripe;

@@ -49,7 +49,7 @@ pub struct Bond {
 }
 
 /// Least and greatest age at which TCP is told of a hole that is no proven loss, for [`Bond::damping`]. Patience costs
-/// little, since a loss is proven as soon as later data of its lane arrives (docs/performance.md).
+/// little, since a loss is proven as soon as later data of its lane arrives (docs/design/striping.md).
 pub const DAMPING: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
 /// The greatest age of a hole that the programs can tell.

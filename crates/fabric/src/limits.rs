@@ -21,7 +21,7 @@ pub const NAP_MIN: Duration = Duration::from_micros(20);
 pub const NAP_MAX: Duration = Duration::from_millis(2);
 
 /// Least and most bytes of a ring in shared memory unless asked otherwise: 8 and 32 of the longest frames. TCP has more than
-/// eight on their way, and whoever finds the ring full waits on the processor of whoever empties it (docs/performance.md);
+/// eight on their way, and whoever finds the ring full waits on the processor of whoever empties it (docs/design/fabric-throughput.md);
 /// longer ones leave the processor's cache.
 pub const RING_MIN_BYTES: u64 = 512 << 10;
 /// See [`RING_MIN_BYTES`].
