@@ -1,7 +1,5 @@
 //! What the command can ask the daemon for.
 
-mod check;
-
 use crate::bond::{BondAdd, BondDel, BondSet};
 use crate::class::{ClassAdd, ClassDel, ClassSet, Run};
 use crate::fabric::{FabricAdd, FabricDel, FabricSet};
