@@ -34,7 +34,7 @@ pub enum Error {
         /// The kernel's answer.
         cause: std::io::Error,
     },
-    /// The object lacks something the loader needs: loader and programs are of different versions.
+    /// Something that the loader needs is missing in the object: loader and programs are of different versions.
     #[error("the BPF object has no '{0}'")]
     Missing(&'static str),
     /// Latency cannot be measured on this kernel.

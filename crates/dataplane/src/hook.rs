@@ -66,28 +66,14 @@ impl Side {
 pub(crate) struct Attachment {
     ifindex: u32,
     side: Side,
-    how: How,
-}
-
-#[derive(Debug)]
-enum How {
-    Tcx {
-        link: Link,
-        pin: PathBuf,
-    },
-    Clsact {
-        pin: PathBuf,
-    },
-    /// Goes with this process.
-    BareTcx {
-        link: Link,
-    },
-    /// The same on an interface of ours, and nothing remembers it.
-    BareClsact,
+    /// None: a clsact filter.
+    link: Option<Link>,
+    /// None: nothing remembers it. A tcx link then goes with this process.
+    pin: Option<PathBuf>,
 }
 
 impl Attachment {
-    /// Puts `program` on the interface, in place of an older one that this name left there.
+    /// Puts `program` on the interface, in place of an older one that is pinned there.
     pub(crate) fn new(
         program: &ProgramMut<'_>,
         ifindex: u32,
@@ -95,14 +81,10 @@ impl Attachment {
         choice: HookChoice,
         pin: &Path,
     ) -> Result<Self> {
-        choose(
-            choice,
-            || Self::tcx(program, ifindex, side, pin),
-            || Self::clsact(program, ifindex, side, pin),
-        )
+        Self::attach(program, ifindex, side, choice, Some(pin))
     }
 
-    /// The same without a pin, for an interface that is ours: a tcx link goes with this process, a clsact filter stays until
+    /// The same without a pin, for an interface of ours: a tcx link goes with this process, a clsact filter stays until
     /// [`remove_bare`] or the end of the interface, and so does its queueing discipline.
     pub(crate) fn bare(
         program: &ProgramMut<'_>,
@@ -110,76 +92,77 @@ impl Attachment {
         side: Side,
         choice: HookChoice,
     ) -> Result<Self> {
-        let failed = |what, cause| Error::Attach { what, ifindex, cause };
-        let tcx = || {
-            let link = attach_tcx(program, ifindex).map_err(|cause| failed("attach the program", cause))?;
-            Ok(Self { ifindex, side, how: How::BareTcx { link } })
-        };
-        let clsact = || {
-            create_clsact(ifindex).map_err(|cause| failed("create the clsact hook", cause))?;
-            let mut hook = clsact_hook(program, ifindex, side);
-            hook.replace(true).attach().map_err(|cause| failed("attach the program", cause))?;
-            Ok(Self { ifindex, side, how: How::BareClsact })
-        };
-        choose(choice, tcx, clsact)
+        Self::attach(program, ifindex, side, choice, None)
+    }
+
+    fn attach(
+        program: &ProgramMut<'_>,
+        ifindex: u32,
+        side: Side,
+        choice: HookChoice,
+        pin: Option<&Path>,
+    ) -> Result<Self> {
+        let link = choose(
+            choice,
+            || tcx(program, ifindex, pin).map(Some),
+            || clsact(program, ifindex, side, pin).map(|()| None),
+        )?;
+        Ok(Self { ifindex, side, link, pin: pin.map(Path::to_owned) })
     }
 
     pub(crate) fn hook(&self) -> Hook {
-        match self.how {
-            How::Tcx { .. } | How::BareTcx { .. } => Hook::Tcx,
-            How::Clsact { .. } | How::BareClsact => Hook::Clsact,
-        }
-    }
-
-    fn tcx(program: &ProgramMut<'_>, ifindex: u32, side: Side, pin: &Path) -> Result<Self> {
-        let failed = |what, cause| Error::Attach { what, ifindex, cause };
-        if pin.exists() {
-            let mut link = Link::open(pin).map_err(|cause| failed("adopt the program", cause))?;
-            if link.update_prog(program).is_ok() {
-                return Ok(Self { ifindex, side, how: How::Tcx { link, pin: pin.to_owned() } });
-            }
-            // The interface of that link is gone, so the link is dead: make a new one.
-            drop(link);
-            fs::remove_file(pin).map_err(|cause| Error::Pin { path: pin.to_owned(), cause })?;
-        }
-        let mut link = attach_tcx(program, ifindex).map_err(|cause| failed("attach the program", cause))?;
-        link.pin(pin).map_err(|cause| failed("pin the program", cause))?;
-        Ok(Self { ifindex, side, how: How::Tcx { link, pin: pin.to_owned() } })
-    }
-
-    fn clsact(program: &ProgramMut<'_>, ifindex: u32, side: Side, pin: &Path) -> Result<Self> {
-        let failed = |what, cause| Error::Attach { what, ifindex, cause };
-        // Marks remember, beyond this process, what is ours to remove: the queueing discipline, and the filter.
-        let mark = |kind| {
-            let path = mark(pin, kind);
-            fs::create_dir_all(&path).map_err(|cause| Error::Pin { path, cause })
-        };
-        if create_clsact(ifindex).map_err(|cause| failed("create the clsact hook", cause))? {
-            mark(QDISC)?;
-        }
-        mark(FILTER)?;
-        let mut hook = clsact_hook(program, ifindex, side);
-        hook.replace(true).attach().map_err(|cause| failed("attach the program", cause))?;
-        Ok(Self { ifindex, side, how: How::Clsact { pin: pin.to_owned() } })
+        if self.link.is_some() { Hook::Tcx } else { Hook::Clsact }
     }
 
     /// Takes the program off again. An interface that is gone took it along.
     pub(crate) fn detach(self) -> Result<()> {
-        match self.how {
-            How::Tcx { link, pin } => {
-                remove(&pin, fs::remove_file(&pin))?;
+        match (self.link, self.pin) {
+            (Some(link), pin) => {
+                if let Some(pin) = pin {
+                    remove(&pin, fs::remove_file(&pin))?;
+                }
                 // A link whose interface is gone is detached already; dropping it frees it either way.
                 let _ = link.detach();
                 Ok(())
             }
-            How::Clsact { pin } => remove_clsact(&pin, self.ifindex, self.side),
-            How::BareTcx { link } => {
-                let _ = link.detach();
-                Ok(())
-            }
-            How::BareClsact => remove_bare(self.ifindex, self.side),
+            (None, Some(pin)) => remove_clsact(&pin, self.ifindex, self.side),
+            (None, None) => remove_bare(self.ifindex, self.side),
         }
     }
+}
+
+fn tcx(program: &ProgramMut<'_>, ifindex: u32, pin: Option<&Path>) -> Result<Link> {
+    let failed = |what, cause| Error::Attach { what, ifindex, cause };
+    if let Some(pin) = pin.filter(|pin| pin.exists()) {
+        let mut link = Link::open(pin).map_err(|cause| failed("adopt the program", cause))?;
+        if link.update_prog(program).is_ok() {
+            return Ok(link);
+        }
+        // The interface of that link is gone, so the link is dead: make a new one.
+        drop(link);
+        fs::remove_file(pin).map_err(|cause| Error::Pin { path: pin.to_owned(), cause })?;
+    }
+    let mut link = attach_tcx(program, ifindex).map_err(|cause| failed("attach the program", cause))?;
+    if let Some(pin) = pin {
+        link.pin(pin).map_err(|cause| failed("pin the program", cause))?;
+    }
+    Ok(link)
+}
+
+fn clsact(program: &ProgramMut<'_>, ifindex: u32, side: Side, pin: Option<&Path>) -> Result<()> {
+    let failed = |what, cause| Error::Attach { what, ifindex, cause };
+    // Marks remember, beyond this process, what is ours to remove: the queueing discipline, and the filter.
+    let mark = |kind| match pin.map(|pin| mark(pin, kind)) {
+        Some(path) => fs::create_dir_all(&path).map_err(|cause| Error::Pin { path, cause }),
+        None => Ok(()),
+    };
+    if create_clsact(ifindex).map_err(|cause| failed("create the clsact hook", cause))? {
+        mark(QDISC)?;
+    }
+    mark(FILTER)?;
+    let mut hook = clsact_hook(program, ifindex, side);
+    hook.replace(true).attach().map_err(|cause| failed("attach the program", cause))?;
+    Ok(())
 }
 
 /// A tcx link of a program alone, without the object that it came from: may move between threads.
@@ -219,9 +202,9 @@ impl Drop for BareLink {
 /// Attaches one way or the other.
 fn choose(
     choice: HookChoice,
-    tcx: impl Fn() -> Result<Attachment>,
-    clsact: impl Fn() -> Result<Attachment>,
-) -> Result<Attachment> {
+    tcx: impl Fn() -> Result<Option<Link>>,
+    clsact: impl Fn() -> Result<Option<Link>>,
+) -> Result<Option<Link>> {
     match choice {
         HookChoice::Only(Hook::Tcx) => tcx(),
         HookChoice::Only(Hook::Clsact) => clsact(),
@@ -387,7 +370,7 @@ fn gone_or(error: i32) -> libbpf_rs::Result<()> {
     }
 }
 
-/// `bpf_program__attach_tcx`, which libbpf-rs lacks.
+/// `bpf_program__attach_tcx`, which libbpf-rs does not have.
 fn attach_tcx(program: &ProgramMut<'_>, ifindex: u32) -> libbpf_rs::Result<Link> {
     // SAFETY: the program is loaded and outlives the call; no options are given. The returned link is ours.
     let link = unsafe {

@@ -11,13 +11,13 @@ pub(crate) use layouts::*;
 pub const MEMBERS_MAX: usize = LB_MEMBERS_MAX as usize;
 /// Lanes of one plan.
 pub const LANES_MAX: usize = LB_LANES_MAX as usize;
-/// Plain hosts that are told a member of their own to send to, and four more that are probed.
+/// Plain hosts that get a member of their own to send to, and four more that are probed.
 pub const ANSWERS_MAX: usize = LB_ANSWERS_MAX as usize;
 /// The first plan for the plain hosts of one segment; those before belong to peers, number 0 to plain hosts.
 pub const PLAIN_PLAN_FIRST: u32 = LB_PLAIN_PLAN_FIRST;
 /// Plans.
 pub const PLANS_MAX: u32 = LB_PLANS_MAX;
-/// Classes of one bond, number 0 among them: all traffic that no rule chooses.
+/// Classes of one bond, with number 0, the default class: all traffic that no rule matches.
 pub const CLASSES_MAX: usize = LB_CLASSES_MAX as usize;
 /// Rules of one bond.
 pub const RULES_MAX: usize = LB_RULES_MAX as usize;

@@ -38,7 +38,7 @@ pub enum Stage {
 /// when its last segment is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latency {
-    /// The class; 0 is the rest.
+    /// The class; 0 is the default class.
     pub class: u8,
     /// The stage.
     pub stage: Stage,
@@ -149,7 +149,7 @@ impl LatencyMeter {
     }
 
     /// Stops measuring. Dropping the meter does too, but then frames go on being stamped until
-    /// [`DataPath::set_latency`] is told.
+    /// [`DataPath::set_latency`] switches that off.
     ///
     /// # Errors
     /// The kernel refuses to change the bond's row; the programs are gone all the same.

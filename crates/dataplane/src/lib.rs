@@ -210,7 +210,7 @@ pub fn remove_pins(pins: &Path) -> Result<()> {
     forget_pins(pins)
 }
 
-/// Removes pins that are of nobody, whose marks therefore say nothing of the interfaces that are here.
+/// Removes pins that no bond uses, whose marks therefore say nothing about the interfaces that are here.
 ///
 /// # Errors
 /// A pin cannot be removed.
@@ -237,7 +237,7 @@ pub fn remove_member_pin(pins: &Path, ifindex: u32) -> Result<()> {
     }
 }
 
-/// A socket that is good for nothing but to go when this process does; none where the kernel lacks AF_XDP.
+/// An unused socket, which the kernel closes when this process ends; none where the kernel has no AF_XDP.
 fn holder() -> Option<OwnedFd> {
     // SAFETY: it takes numbers, and gives a descriptor that nobody else has or -1.
     unsafe {

@@ -65,7 +65,7 @@ impl ArpPlusRing {
     }
 
     /// Throws away all frames that wait now; how many. The ring outlives daemons and keeps the oldest frames once it is
-    /// full, so after a time without a reader they tell what was, and not what is.
+    /// full, so after a time without a reader they describe the past.
     pub fn discard(&mut self) -> usize {
         self.ring.consume_raw_n(PENDING_MAX);
         std::mem::take(&mut *self.pending.borrow_mut()).len()

@@ -37,18 +37,18 @@ pub struct Bond {
     pub ifindex: u32,
     /// Its MAC.
     pub mac: [u8; 6],
-    /// Whether duplicate ACKs are damped, and the least and greatest age at which TCP is told of a hole.
+    /// Whether duplicate ACKs are damped, and the least and greatest age from which on a hole is reported to TCP as a loss.
     pub damping: Option<(Duration, Duration)>,
     /// The elected member of each segment that has a live member.
     pub elected: Vec<u8>,
     /// Members found dead since the plans were written, a bit a slot; see [`DataPath::set_dead_slots`].
     pub dead_slots: u32,
-    /// What tells mirrored frames from those of an earlier life: another number each time the data path is loaded, at
+    /// Distinguishes mirrored frames from those of an earlier run: another number each time the data path is loaded, at
     /// random.
     pub epoch: u32,
 }
 
-/// Least and greatest age at which TCP is told of a hole that is no proven loss, for [`Bond::damping`]. Patience costs
+/// Least and greatest age from which on a hole that is no proven loss is reported to TCP, for [`Bond::damping`]. Patience costs
 /// little, since a loss is proven as soon as later data of its lane arrives (docs/design/striping.md).
 pub const DAMPING: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
@@ -175,7 +175,7 @@ impl DataPath {
     }
 
     /// Says which members carry nothing while this process is dead, a bit a slot: then they count as dead, at once and without
-    /// anybody having to say so. Where the kernel lacks AF_XDP they count as live.
+    /// anybody having to say so. Where the kernel has no AF_XDP they count as live.
     ///
     /// # Errors
     /// The kernel refuses, or the mask names slots that do not exist.

@@ -1,4 +1,4 @@
-//! What the programs know of plain hosts, and are told about them.
+//! The rows of plain hosts: where each was heard, and the member that it is to send to.
 
 use super::{key, within};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     intf::{LB_ANSWER_PROBED, MEMBERS_MAX, lb_answer},
 };
 
-/// What one plain host is told.
+/// The member whose MAC a plain host gets as the bond's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
     /// The member that it is to send to.
@@ -55,7 +55,7 @@ impl DataPath {
         self.write("lb_answers", &key(mac), &lb_answer { slot, flags, pad: [0; 2] })
     }
 
-    /// The plain host `mac` is told the bond's MAC again.
+    /// The plain host `mac` gets the bond's own MAC again.
     ///
     /// # Errors
     /// The kernel refuses; a host without an answer is no error.
