@@ -296,7 +296,10 @@ impl Tables {
         }
         stale.into_iter().for_each(|(mac, number)| self.delete_mac(mac, number));
         for rows in gone.into_iter().filter_map(|key| self.peers.remove(&key)).collect::<Vec<_>>() {
-            rows.macs.into_iter().for_each(|mac| self.delete_mac(mac, rows.number));
+            // Those too that an earlier daemon gave it: nothing is to point at a plan that is gone.
+            let left = self.inherited.extract_if(|_, number| *number == rows.number).map(|(mac, _)| mac);
+            let left: Vec<MacAddr> = left.collect();
+            rows.macs.into_iter().chain(left).for_each(|mac| self.delete_mac(mac, rows.number));
             self.set_class_plans(rows.number, None, Vec::new());
             self.set_plan(rows.number, None);
             self.keys.remove(&rows.number);

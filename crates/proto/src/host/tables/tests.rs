@@ -295,6 +295,16 @@ fn a_slot_whose_member_is_gone_is_dead_while_plans_of_an_earlier_daemon_may_name
 }
 
 #[test]
+fn no_mac_of_an_earlier_daemon_leads_to_the_plan_of_a_peer_that_left() {
+    let mut bench = Bench::new(1, left([(mac(2), 1), (mac(99), 1)]));
+    bench.hear(Kind::Change, 2, 1);
+    bench.write();
+    bench.hear(Kind::Clear, 2, 2);
+    let gone = [Row::PeerMac(mac(2), None), Row::PeerMac(mac(99), None), Row::Plan(1, None)];
+    assert_eq!(bench.update(&[2]), gone);
+}
+
+#[test]
 fn nothing_is_written_before_the_tables_are_whole() {
     let mut tables = Tables::adopt(TableImage::default());
     assert!(!tables.is_behind());
