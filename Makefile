@@ -15,12 +15,12 @@ ZSHDIR     := $(PREFIX)/share/zsh/site-functions
 FISHDIR    := $(PREFIX)/share/fish/vendor_completions.d
 DOCDIR     := $(PREFIX)/share/doc/linkbraid
 UNITDIR    := $(PREFIX)/lib/systemd/system
-# Programs that the command runs and nobody else does.
+# Programs that the command and the daemon run, and nobody else does.
 LIBEXECDIR := $(PREFIX)/libexec/linkbraid
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 BIN        := $(TARGET_DIR)/release/linkbraid
-PROGRAMS   := linkbraid-lab linkbraid-bench
+PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 
 # rustup puts cargo here; a root shell often lacks it in its PATH.
 export PATH := $(PATH):$(HOME)/.cargo/bin

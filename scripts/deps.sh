@@ -57,7 +57,7 @@ packages() {
 			echo "mptcpize command:mptcpize"
 		fi
 		# The fabric finds libfabric at run time; its headers are compared with what the program declares of them.
-		if [ -e crates/fabric/src/ofi ]; then
+		if [ -e crates/ofi ]; then
 			echo "libfabric1 library:libfabric.so.1"
 			echo "libfabric-dev header:rdma/fabric.h"
 		fi

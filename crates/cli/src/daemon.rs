@@ -2,7 +2,7 @@
 
 use crate::args::{DaemonArgs, HookArg};
 use linkbraid_api::Error;
-use linkbraid_daemon::{ENVIRONMENT, Hook, HookChoice, Options};
+use linkbraid_daemon::{Hook, HookChoice, Options};
 use linkbraid_terminal::Failed;
 use std::io;
 use std::path::PathBuf;
@@ -14,12 +14,6 @@ pub fn run(socket: PathBuf, args: DaemonArgs) -> Result<(), Failed> {
         let cause = format!("'{}' is no filter: {error}; allowed are LEVEL or MODULE=LEVEL,...", args.log);
         Failed::usage(Error::new("daemon", "option '--log'", cause).hint("linkbraid daemon --log debug"))
     })?;
-    for (name, value) in ENVIRONMENT {
-        if std::env::var_os(name).is_none() {
-            // SAFETY: nothing has started a thread yet, so nobody reads the environment meanwhile.
-            unsafe { std::env::set_var(name, value) };
-        }
-    }
     // The journal adds its own time stamps.
     let journal = std::env::var_os("JOURNAL_STREAM").is_some();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false);

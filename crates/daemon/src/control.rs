@@ -73,8 +73,6 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let mut control = Control::new(&options, events, jobs)?;
     // It ends before the threads that send to it, or one that waits for room would never end.
     let mut inbox = inbox;
-    // Before any fabric: libfabric puts handlers of its own in place when a thread loads it, and that thread puts back the
-    // ones that it found.
     let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
     let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
     fabric::adopt_all(&mut control.world, &mut news).await;

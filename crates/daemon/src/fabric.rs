@@ -14,14 +14,17 @@ pub(crate) mod node;
 mod record;
 pub(crate) mod saved;
 mod short_cut;
-mod slice;
 mod trips;
 
 pub(crate) use job::{Jobs, Ticket};
 pub(crate) use record::{records, stats};
 pub(crate) use short_cut::sweep;
 
-use crate::{drive::forwards_ipv6, history::History, told::Told};
+use crate::{
+    drive::forwards_ipv6,
+    history::History,
+    told::{Told, fell},
+};
 use ends::Ends;
 use job::{Why, Work};
 use linkbraid_api::Error;
@@ -31,7 +34,7 @@ use linkbraid_proto::{Time, session::Verdict};
 use linkbraid_wire::MacAddr;
 use node::Node;
 use saved::SavedFabric;
-use std::{net::IpAddr, time::Duration};
+use std::{net::IpAddr, process::ExitStatus, time::Duration};
 
 /// How long until a fabric that cannot join is tried again.
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
@@ -85,18 +88,17 @@ impl Fabric {
         }
         self.history.tell(told.change(&self.saved.name));
         match told {
-            Told::Fell => self.fell(now),
+            Told::Fell(how) => self.fell(now, how),
             Told::Memory(loss) => self.lost(now, loss, jobs),
             Told::Link { new: Verdict::Up { .. }, .. } => self.announce(sender),
             _ => {}
         }
     }
 
-    /// One of its threads is no more, so none goes on: the interface loses its carrier, and the other nodes hear of it at once.
-    fn fell(&mut self, now: Time) {
+    /// One of its threads, or the program that carries its frames, is no more, so none goes on: the interface loses its carrier, and the other nodes hear of it at once.
+    fn fell(&mut self, now: Time, how: Option<ExitStatus>) {
         self.ends.failed += 1;
-        let error = Error::new(&self.saved.name, "does not run", "a thread of it failed; it is started anew")
-            .hint("journalctl -u linkbraid");
+        let error = Error::new(&self.saved.name, "does not run", fell(how)).hint("journalctl -u linkbraid");
         let waits = State::Waits { error, until: now + RETRY };
         if let State::Runs(node) = std::mem::replace(&mut self.state, waits) {
             node.stop();

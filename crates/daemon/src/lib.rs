@@ -9,6 +9,7 @@ mod clock;
 mod error;
 mod group;
 mod identity;
+mod programs;
 mod state;
 
 // What is known: bonds, fabrics, and what has happened to them.
@@ -33,7 +34,7 @@ mod control;
 mod server;
 
 pub use linkbraid_dataplane::{Hook, HookChoice};
-pub use linkbraid_fabric::ENVIRONMENT;
+pub use programs::program;
 
 use linkbraid_api::Error;
 use std::path::PathBuf;

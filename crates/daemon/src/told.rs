@@ -4,6 +4,7 @@ use crate::history::Change;
 use linkbraid_api::EventKind;
 use linkbraid_fabric::Loss;
 use linkbraid_proto::session::{self, Down, Mismatch, Side, Verdict};
+use std::process::ExitStatus;
 
 /// What the threads of a fabric tell the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +15,8 @@ pub(crate) enum Told {
     Event(session::Event),
     /// The carrier of the interface came or went.
     Carrier(bool),
-    /// One of its threads failed.
-    Fell,
+    /// One of its threads failed, or the program that carries its frames, which ended like this.
+    Fell(Option<ExitStatus>),
     /// What its frames travelled through is gone.
     Memory(Loss),
     /// Of a node, or of the fabric, there were so many more events than are told; its state now.
@@ -55,10 +56,7 @@ impl Told {
                 new: Some("down"),
                 ..self::fabric(fabric, "no_carrier", "no node is up".to_owned())
             },
-            Told::Fell => {
-                let text = "a thread of it failed; it is started anew".to_owned();
-                self::fabric(fabric, "failed", text)
-            }
+            Told::Fell(how) => self::fabric(fabric, "failed", fell(how)),
             Told::Memory(loss) => {
                 let text = format!("{loss}; it is started anew");
                 self::fabric(fabric, loss_reason(loss), text)
@@ -78,6 +76,15 @@ impl Told {
             }
         }
     }
+}
+
+/// What ended a start of a fabric, in words.
+pub(crate) fn fell(how: Option<ExitStatus>) -> String {
+    let what = how.map_or_else(
+        || "a thread of it failed".to_owned(),
+        |status| format!("the program that carries its frames ended ({status})"),
+    );
+    format!("{what}; it is started anew")
 }
 
 /// Something about a fabric as a whole.

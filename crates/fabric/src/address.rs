@@ -3,7 +3,8 @@
 use crate::{
     Error, Result, Transport,
     limits::{NODES_MAX, QUEUES_MAX},
-    ofi, shm,
+    ofi::Ofi,
+    shm,
     udp::{self, ShortCut},
 };
 use std::str::FromStr;
@@ -30,7 +31,7 @@ pub struct Address {
 enum Place {
     Shm(shm::Place),
     Udp(udp::Place),
-    Ofi(ofi::Place),
+    Ofi(Ofi),
 }
 
 impl FromStr for Address {
@@ -41,7 +42,7 @@ impl FromStr for Address {
         let place = match transport {
             "shm" => Place::Shm(shm::Place::parse(text, place)?),
             "udp" => Place::Udp(udp::Place::parse(text, place)?),
-            "ofi" => Place::Ofi(ofi::Place::parse(text, place)?),
+            "ofi" => Place::Ofi(Ofi::parse(text, place)?),
             other => {
                 let cause = format!("there is no transport '{other}'; there are 'shm', 'udp' and 'ofi'");
                 let error = Error::new(text, "cannot use this transport", cause);
@@ -76,6 +77,15 @@ impl Address {
         Some(Memory { node: layout.node_bytes(), total: layout.total_bytes() })
     }
 
+    /// What stands behind `ofi:`, if this is such an address.
+    #[must_use]
+    pub fn ofi(&self) -> Option<&Ofi> {
+        match &self.place {
+            Place::Ofi(ofi) => Some(ofi),
+            Place::Shm(_) | Place::Udp(_) => None,
+        }
+    }
+
     /// What the kernel needs to carry frames past the daemon, where the address asks for that.
     ///
     /// # Errors
@@ -93,8 +103,27 @@ impl Address {
     /// # Errors
     /// A number is out of range, the place is taken, what is there does not fit, or the system refuses; each in words.
     pub fn open(&self, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
-        let refuse = |cause: String| Err(Error::new(&self.text, "cannot join", cause));
-        let Join { node, nodes, queues } = *join;
+        join.check(&self.text)?;
+        match &self.place {
+            Place::Shm(place) => place.open(&self.text, join),
+            Place::Udp(place) => place.open(&self.text, join),
+            Place::Ofi(_) => Err(Error::new(
+                &self.text,
+                "cannot join",
+                "a program of its own, linkbraid-ofi, opens libfabric",
+            )),
+        }
+    }
+}
+
+impl Join {
+    /// Refuses numbers that no fabric has; `address` names it.
+    ///
+    /// # Errors
+    /// Which number is outside of its range.
+    pub fn check(&self, address: &str) -> Result<()> {
+        let refuse = |cause: String| Err(Error::new(address, "cannot join", cause));
+        let Self { node, nodes, queues } = *self;
         if !(2..=NODES_MAX).contains(&nodes) {
             return refuse(format!("node count {nodes} is outside the allowed range 2 to {NODES_MAX}"));
         }
@@ -104,10 +133,6 @@ impl Address {
         if !(1..=QUEUES_MAX).contains(&queues) {
             return refuse(format!("queue count {queues} is outside the allowed range 1 to {QUEUES_MAX}"));
         }
-        match &self.place {
-            Place::Shm(place) => place.open(&self.text, join),
-            Place::Udp(place) => place.open(&self.text, join),
-            Place::Ofi(place) => place.open(&self.text, join),
-        }
+        Ok(())
     }
 }

@@ -29,19 +29,17 @@ mod vnet;
 mod window;
 
 pub use bucket::Bucket;
-pub use control::{
-    CONTROL_BURST, CONTROL_MESSAGE_MAX, CONTROL_RATE, CONTROL_WAITING_MAX, Control, ControlMessage,
-};
+pub use control::{CONTROL_BURST, CONTROL_MESSAGE_MAX, CONTROL_RATE, Control, ControlMessage, Ends};
 pub use counter::{Counter, Counters};
 pub use credit::{Credit, HOLD_MAX};
 pub use mac_table::{Learned, MAC_AGE_SECONDS, MACS_MAX, Mac, MacTable, derive_mac, derived_node, is_group};
 pub use port::{Port, PortRefusal, TapPort};
-pub use shared::Shared;
+pub use shared::{Identity, Shared};
 pub use spin::{Idle, Poll, SPIN_MAX, Spin};
 pub use vnet::{LOOK_LEN, judge};
 pub use window::{WINDOW, Window};
 
-use crate::{Error, Result, Shape, Transport};
+use crate::{Error, Result, Shape, Transport, limits::QUEUES_MAX};
 use control::Outlet;
 use linkbraid_wire::fabric::DATA_MAX;
 use outgoing::Held;
@@ -150,25 +148,49 @@ pub struct Engine<T, P> {
 /// `epoch` is another one each time it starts, and not 0.
 ///
 /// # Errors
-/// When the transports are not the queues of one node in order, or the kernel has no descriptors left.
+/// As [`ends`] and [`engines_at`].
 pub fn engines<T: Transport, P: Port>(
     config: Config,
     epoch: u64,
     queues: Vec<(T, P)>,
 ) -> Result<(Control, Vec<Engine<T, P>>)> {
-    let refused = |cause: &str| Error::new("fabric", "cannot start its queues", cause);
     let shape =
         queues.first().map(|(transport, _)| transport.shape()).ok_or_else(|| refused("there are none"))?;
-    let in_order = |(number, (transport, _)): (usize, &(T, P))| {
-        let other = transport.shape();
-        usize::from(other.queue) == number && (other.node, other.nodes) == (shape.node, shape.nodes)
-    };
-    if !queues.iter().enumerate().all(in_order) || shape.node >= shape.nodes || epoch == 0 {
-        return Err(refused("the transports are not the queues of one node"));
+    let (control, ends) = ends(config, (shape.node, shape.nodes), queues.len(), epoch)?;
+    Ok((control, engines_at(config, ends, queues)?))
+}
+
+/// The end of the session of `node` among `nodes`, and that of its queues, which [`engines_at`] starts.
+///
+/// # Errors
+/// The numbers are those of no node, or the kernel has no descriptors left.
+pub fn ends(config: Config, (node, nodes): (u16, u16), queues: usize, epoch: u64) -> Result<(Control, Ends)> {
+    let queues = u16::try_from(queues).ok().filter(|queues| (1..=QUEUES_MAX).contains(queues));
+    match queues.filter(|_| node < nodes && epoch != 0) {
+        Some(queues) => Ends::pair(Identity::now(node, nodes, queues, epoch), config.poll)
+            .map_err(|errno| Error::system(OBJECT, CANNOT_START, errno)),
+        None => Err(refused(OTHER_NODE)),
     }
-    let shared = Arc::new(Shared::new(shape.node, shape.nodes, epoch, queues.len(), config.poll));
-    let (control, outlets) = control::pair(&shared, queues.len())
-        .map_err(|errno| Error::system("fabric", "cannot start its queues", errno))?;
+}
+
+/// The engines at these ends.
+///
+/// # Errors
+/// When the transports are not the queues of that node in order, or the memory cannot be mapped.
+pub fn engines_at<T: Transport, P: Port>(
+    config: Config,
+    ends: Ends,
+    queues: Vec<(T, P)>,
+) -> Result<Vec<Engine<T, P>>> {
+    let identity = ends.identity();
+    let in_order = |(number, (transport, _)): (usize, &(T, P))| {
+        let shape = transport.shape();
+        usize::from(shape.queue) == number && (shape.node, shape.nodes) == (identity.node, identity.nodes)
+    };
+    if !queues.iter().enumerate().all(in_order) || queues.len() != usize::from(identity.queues) {
+        return Err(refused(OTHER_NODE));
+    }
+    let (shared, outlets) = ends.open().map_err(|errno| Error::system(OBJECT, CANNOT_START, errno))?;
     let storm = Bucket::new(config.storm_rate, config.storm_burst);
     let engine = |(row, ((transport, port), outlet)): (usize, ((T, P), Outlet))| Engine {
         shape: transport.shape(),
@@ -179,7 +201,7 @@ pub fn engines<T: Transport, P: Port>(
         shared: shared.clone(),
         outlet,
         changes: 0,
-        peers: (0..shape.nodes).map(|_| Peer::new(storm)).collect(),
+        peers: (0..identity.nodes).map(|_| Peer::new(storm)).collect(),
         connected: 0,
         controls: 0,
         spin: Spin::new(config.poll),
@@ -187,13 +209,21 @@ pub fn engines<T: Transport, P: Port>(
         held: None,
         buffer: vec![0; DATA_MAX].into_boxed_slice(),
         publish_at: 0,
-        full: Vec::with_capacity(usize::from(shape.nodes) + 1),
+        full: Vec::with_capacity(usize::from(identity.nodes) + 1),
         gone: false,
         drained: false,
         rounds: 0,
     };
-    let engines = queues.into_iter().zip(outlets).enumerate().map(engine).collect();
-    Ok((control, engines))
+    Ok(queues.into_iter().zip(outlets).enumerate().map(engine).collect())
+}
+
+/// What an error is about.
+const OBJECT: &str = "fabric";
+const CANNOT_START: &str = "cannot start its queues";
+const OTHER_NODE: &str = "the transports are not the queues of one node";
+
+fn refused(cause: &str) -> Error {
+    Error::new(OBJECT, CANNOT_START, cause)
 }
 
 impl Peer {

@@ -8,18 +8,21 @@
 #[cfg(not(loom))]
 mod address;
 mod bytes;
-#[cfg(all(test, not(loom)))]
-mod children;
 #[cfg(not(loom))]
 mod directory;
+#[cfg(not(loom))]
 pub mod engine;
 mod error;
 pub mod limits;
 #[cfg(not(loom))]
 mod ofi;
+#[cfg(not(loom))]
+mod remote;
 pub mod ring;
 #[cfg(not(loom))]
 mod shm;
+#[cfg(not(loom))]
+mod slice;
 mod transport;
 #[cfg(not(loom))]
 mod udp;
@@ -27,11 +30,17 @@ mod udp;
 #[cfg(not(loom))]
 pub use address::{Address, Join, Memory};
 pub use bytes::Bytes;
+#[cfg(not(loom))]
+pub use directory::Directory;
 pub use error::{Error, Result};
 #[cfg(not(loom))]
-pub use ofi::ENVIRONMENT;
+pub use ofi::Ofi;
+#[cfg(not(loom))]
+pub use remote::{Program, Remote, serve};
 #[cfg(not(loom))]
 pub use shm::Layout;
+#[cfg(not(loom))]
+pub use slice::shorten_slices;
 pub use transport::{Armed, Loss, Refused, Shape, Stats, Taken, Transport};
 #[cfg(not(loom))]
 pub use udp::{Assembly, Outcome, PIECE_HEAD, Piece, ShortCut, piece_head};

@@ -26,11 +26,9 @@ mod producer;
 mod tests;
 
 pub use consumer::Consumer;
-#[cfg(not(loom))]
-pub use memory::Map;
-#[cfg(not(loom))]
-pub(crate) use memory::catch_bus_errors;
 pub use memory::{Data, Place, ToConsumer, ToProducer, full_fence};
+#[cfg(not(loom))]
+pub use memory::{Map, Shareable};
 pub use producer::Producer;
 
 /// What records and positions are multiples of, in bytes: a cache line.

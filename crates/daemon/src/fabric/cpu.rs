@@ -25,15 +25,28 @@ impl Thread {
 
     /// Nanoseconds that it ran; none while it does not.
     fn ran(&self) -> Option<u64> {
-        let text = fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.0.load(Relaxed))).ok()?;
-        text.split_whitespace().next()?.parse().ok()
+        ran(&format!("/proc/self/task/{}/schedstat", self.0.load(Relaxed)))
     }
+}
+
+/// Nanoseconds that all threads of a process ran; none once it is gone.
+fn process_ran(process: u32) -> Option<u64> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let ran = |task: fs::DirEntry| ran(&format!("{}/schedstat", task.path().display()));
+    Some(tasks.filter_map(Result::ok).filter_map(ran).sum())
+}
+
+/// The nanoseconds that a file says its thread ran.
+fn ran(path: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
 
 /// What they used.
 #[derive(Debug)]
 pub(super) struct Cpu {
     threads: Vec<Thread>,
+    /// A process that works for the same fabric.
+    process: Option<u32>,
     at: Time,
     ran: u64,
     /// Their share of one processor between the last two looks, in parts of a million.
@@ -41,13 +54,14 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    pub(super) fn new(threads: Vec<Thread>, now: Time) -> Self {
-        Self { threads, at: now, ran: 0, ppm: 0 }
+    pub(super) fn new(threads: Vec<Thread>, process: Option<u32>, now: Time) -> Self {
+        Self { threads, process, at: now, ran: 0, ppm: 0 }
     }
 
     /// All that they ran since they started, in nanoseconds.
     pub(super) fn total(&self) -> u64 {
-        self.threads.iter().filter_map(Thread::ran).sum()
+        let process = self.process.and_then(process_ran);
+        self.threads.iter().filter_map(Thread::ran).chain(process).sum()
     }
 
     /// Takes their share, if it is time.
@@ -71,7 +85,7 @@ mod tests {
         let thread = Thread::default();
         assert_eq!(thread.ran(), None);
         thread.begin();
-        let mut cpu = Cpu::new(vec![thread], Time::ZERO);
+        let mut cpu = Cpu::new(vec![thread], None, Time::ZERO);
         let before = cpu.total();
         let mut sum = 0_u64;
         while cpu.total() < before + 2_000_000 {

@@ -7,7 +7,7 @@ use linkbraid_fabric::Loss;
 /// How often, by what it was.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ends {
-    /// A thread failed.
+    /// A thread or a program failed.
     pub failed: u64,
     cut: u64,
     overwritten: u64,
@@ -27,7 +27,11 @@ impl Ends {
     /// In the order of their numbers.
     pub(crate) fn records(&self) -> Vec<CounterRecord> {
         let rows = [
-            ("end_failed", "times it was started anew because a thread of it failed", self.failed),
+            (
+                "end_failed",
+                "times it was started anew because a thread or the program of it failed",
+                self.failed,
+            ),
             ("end_memory_cut", "times its shared memory was cut short under it", self.cut),
             ("end_memory_overwritten", "times its shared memory was overwritten under it", self.overwritten),
             ("end_memory_removed", "times its shared memory was removed or replaced under it", self.removed),

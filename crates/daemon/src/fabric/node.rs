@@ -8,18 +8,26 @@ use super::{
     short_cut::ShortCut,
     tap_config,
 };
-use crate::{clock::Clock, event::Event, identity::new_seed, told::Told};
+use crate::{
+    clock::Clock,
+    event::Event,
+    identity::new_seed,
+    told::{Told, fell},
+};
 use linkbraid_api::{Error, Poll};
 use linkbraid_fabric::{
-    Address, Join, Transport,
+    Address, Join, Program, Remote, Transport,
     engine::{self, Config, Counter, End, Engine, Shared, TapPort, engines},
     limits::FRAME_MAX,
+    shorten_slices,
 };
 use linkbraid_link::{TAP_FRAME_MAX, Tap, TapOffloads, TapQueue};
 use linkbraid_proto::{Time, session::Settings};
 use linkbraid_wire::fabric::{HEADER_LEN, VIRTIO_LEN};
 use std::{
+    os::fd::OwnedFd,
     panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitStatus,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{Builder, JoinHandle},
     time::{Duration, Instant},
@@ -33,8 +41,16 @@ const TELL_MAX: Duration = Duration::from_secs(1);
 /// An Ethernet header and two VLAN tags.
 const ETHERNET_MAX: usize = 14 + 2 * 4;
 
+/// The program that carries frames by libfabric.
+const OFI: &str = "linkbraid-ofi";
+
 /// Queues of the transport.
-pub(crate) type Transports = Vec<Box<dyn Transport>>;
+pub(crate) enum Transports {
+    /// For threads of this process.
+    Own(Vec<Box<dyn Transport>>),
+    /// In a program that was started for them.
+    Remote(Remote),
+}
 
 /// The threads of a fabric. They end when it is dropped, without a word to the other nodes.
 pub(crate) struct Node {
@@ -44,13 +60,29 @@ pub(crate) struct Node {
     pub room: usize,
     heart: Arc<Mutex<Heart>>,
     shared: Arc<Shared>,
+    /// What carries its frames, if that is no thread of ours.
+    program: Option<Arc<Program>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// Takes this node's place on the transport.
 pub(crate) fn join(saved: &SavedFabric, address: &Address) -> Result<Transports, Error> {
     let SavedFabric { node, nodes, queues, .. } = *saved;
-    address.open(&Join { node, nodes, queues }).map_err(|error| of_transport(error, &saved.name, node, nodes))
+    let join = Join { node, nodes, queues };
+    let opened = match address.ofi() {
+        Some(_) => remote(address, &join).map(Transports::Remote),
+        None => address.open(&join).map(Transports::Own),
+    };
+    opened.map_err(|error| of_transport(error, &saved.name, node, nodes))
+}
+
+/// Has a program take the place.
+fn remote(address: &Address, join: &Join) -> linkbraid_fabric::Result<Remote> {
+    let program = crate::program(OFI).map_err(|cause| {
+        linkbraid_fabric::Error::new(address.to_string(), format!("cannot run '{OFI}'"), cause)
+            .hint("make install")
+    })?;
+    Remote::start(&program, address, join)
 }
 
 /// Makes the interface, or takes over the one that the kernel kept.
@@ -73,7 +105,10 @@ pub(crate) fn tap(saved: &SavedFabric, transports: &Transports, new: bool) -> Re
 
 /// The longest frame of the interface that crosses, in bytes.
 fn room(transports: &Transports) -> usize {
-    let frame_max = transports.iter().map(|transport| transport.shape().frame_max).min().unwrap_or(0);
+    let frame_max = match transports {
+        Transports::Own(all) => all.iter().map(|transport| transport.shape().frame_max).min().unwrap_or(0),
+        Transports::Remote(remote) => remote.frame_max(),
+    };
     frame_max.saturating_sub(HEADER_LEN + VIRTIO_LEN)
 }
 
@@ -110,17 +145,25 @@ impl Node {
         let epoch = new_seed()?.max(1);
         let config = Config { poll: poll_of(saved.settings.poll), fabric: saved.number, ..Config::default() };
         let room = room(&transports);
-        let ports = tap.take_queues().into_iter().map(TapPort::new);
-        let queues = transports.into_iter().zip(ports).collect();
-        let (control, engines) =
-            engines(config, epoch, queues).map_err(|error| refused(error.to_string()))?;
+        let queues = tap.take_queues().into_iter();
+        let begun = match transports {
+            Transports::Own(transports) => {
+                let queues = transports.into_iter().zip(queues.map(TapPort::new)).collect();
+                engines(config, epoch, queues).map(|(control, engines)| (control, engines, None))
+            }
+            Transports::Remote(remote) => remote
+                .run(config, epoch, queues.map(OwnedFd::from).collect())
+                .map(|(control, program)| (control, Vec::new(), Some(Arc::new(program)))),
+        };
+        let (control, engines, program) = begun.map_err(|error| refused(error.to_string()))?;
         control.set_mac(saved.mac);
         let shared = control.shared().clone();
         let marks: Vec<Thread> = (0..=engines.len()).map(|_| Thread::default()).collect();
-        let cpu = Cpu::new(marks.clone(), clock.now());
+        let cpu = Cpu::new(marks.clone(), program.as_ref().map(|program| program.id()), clock.now());
         let heart = Heart::new(saved, epoch, control, (tap, short_cut), cpu, tell.clone(), clock.now())?;
         let start = heart.start();
-        let mut node = Self { start, room, heart: Arc::new(Mutex::new(heart)), shared, threads: Vec::new() };
+        let heart = Arc::new(Mutex::new(heart));
+        let mut node = Self { start, room, heart, shared, program, threads: Vec::new() };
         let mut marks = marks.into_iter();
         let mut next = || marks.next().unwrap_or_default();
         for (number, engine) in engines.into_iter().enumerate() {
@@ -131,10 +174,16 @@ impl Node {
         let wake = node.heart().wake_fd().map_err(|cause| refused(cause.desc().to_lowercase()))?;
         let beat = move || {
             mark.begin();
-            super::slice::shorten();
+            shorten_slices();
             super::beat::run(&heart, &wake, clock);
+            None
         };
-        node.spawn(format!("{}-s", saved.name), tell, beat).map_err(refused)?;
+        node.spawn(format!("{}-s", saved.name), tell.clone(), beat).map_err(&refused)?;
+        if let Some(program) = node.program.clone() {
+            let shared = node.shared.clone();
+            node.spawn(format!("{}-p", saved.name), tell, move || end_of(&program, &shared))
+                .map_err(refused)?;
+        }
         Ok(node)
     }
 
@@ -142,7 +191,7 @@ impl Node {
         &mut self,
         name: String,
         tell: mpsc::Sender<Event>,
-        work: impl FnOnce() + Send + 'static,
+        work: impl FnOnce() -> Option<ExitStatus> + Send + 'static,
     ) -> Result<(), String> {
         // The kernel keeps 15 bytes of a thread's name; the end tells which one it is.
         let name = name.get(name.len().saturating_sub(15)..).unwrap_or_default().to_owned();
@@ -217,6 +266,9 @@ impl Node {
 
     fn halt(&mut self) {
         self.heart().halt();
+        if let Some(program) = &self.program {
+            program.end();
+        }
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the fabric panicked");
@@ -231,27 +283,46 @@ impl Drop for Node {
     }
 }
 
-/// Works, and tells the loop if that fails: threads that go on without it would hold a carrier for nothing.
-pub(crate) fn watched(start: u64, tell: &mpsc::Sender<Event>, work: impl FnOnce()) {
+/// Works, and tells the loop if that fails, or how the program ended that it watched: threads that go on without it would hold
+/// a carrier for nothing.
+pub(crate) fn watched(start: u64, tell: &mpsc::Sender<Event>, work: impl FnOnce() -> Option<ExitStatus>) {
     // What it worked on is not looked at any more.
-    if catch_unwind(AssertUnwindSafe(work)).is_ok() {
-        return;
-    }
-    tracing::error!("a thread of a fabric failed; the fabric is started anew");
+    let how = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(None) => return,
+        Ok(how) => how,
+        Err(_) => None,
+    };
+    tracing::error!("{}", fell(how));
     let begin = Instant::now();
     // The loop may be busy, or wait for this very thread to end.
-    while tell.try_send(Event::Fabric { start, told: Told::Fell }).is_err() && begin.elapsed() < TELL_MAX {
+    while tell.try_send(Event::Fabric { start, told: Told::Fell(how) }).is_err() && begin.elapsed() < TELL_MAX
+    {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
+/// Waits for the end of a program: how it came, if nobody had wanted it. It ends well where the interface is gone.
+fn end_of(program: &Program, shared: &Shared) -> Option<ExitStatus> {
+    match program.wait() {
+        Ok(status) => Some(status).filter(|status| !status.success() && !shared.stopped()),
+        Err(error) => {
+            tracing::error!(%error, "the end of a program cannot be waited for");
+            None
+        }
+    }
+}
+
 /// What the thread of a queue does.
-fn queue(engine: Engine<Box<dyn Transport>, TapPort<TapQueue>>, mark: Thread) -> impl FnOnce() + Send {
+fn queue(
+    engine: Engine<Box<dyn Transport>, TapPort<TapQueue>>,
+    mark: Thread,
+) -> impl FnOnce() -> Option<ExitStatus> + Send {
     move || {
         mark.begin();
-        super::slice::shorten();
+        shorten_slices();
         if engine.run() == End::PortGone {
             tracing::debug!("the interface is gone");
         }
+        None
     }
 }

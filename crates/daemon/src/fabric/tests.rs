@@ -100,11 +100,11 @@ fn what_happens_is_told_with_both_sides() {
 #[test]
 fn a_thread_that_fails_is_told_to_the_loop_and_one_that_ends_is_not() {
     let (tell, mut told) = tokio::sync::mpsc::channel(1);
-    watched(7, &tell, || {});
+    watched(7, &tell, || None);
     assert!(told.try_recv().is_err());
     watched(7, &tell, || panic!("as a thread might"));
-    assert!(matches!(told.try_recv(), Ok(Event::Fabric { start: 7, told: Told::Fell })));
-    let change = Told::Fell.change("fab0");
+    assert!(matches!(told.try_recv(), Ok(Event::Fabric { start: 7, told: Told::Fell(None) })));
+    let change = Told::Fell(None).change("fab0");
     assert_eq!((change.kind, change.reason), (EventKind::Fabric, "failed"));
 }
 

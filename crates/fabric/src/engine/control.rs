@@ -1,21 +1,25 @@
 //! Control messages between the session's thread and the queue that carries them, and the session's verdicts.
 
-use super::{Mac, Poll, Shared};
+use super::{Identity, Mac, Poll, Shared};
+use crate::ring::Map;
 use linkbraid_wire::fabric::{CONTROL_MAX, HEADER_LEN};
 use nix::{
     errno::Errno,
     sys::eventfd::{EfdFlags, EventFd},
+    sys::memfd::{MFdFlags, memfd_create},
+    sys::socket::{
+        AddressFamily, MsgFlags, SockFlag, SockType, recv, send, setsockopt, socketpair,
+        sockopt::{SndBuf, SndBufForce},
+    },
+    unistd::{ftruncate, read, write},
 };
 use std::{
-    os::fd::{AsFd, BorrowedFd},
-    sync::{
-        Arc,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    sync::Arc,
 };
 
-/// Control messages that may wait in each direction.
-pub const CONTROL_WAITING_MAX: usize = 1024;
+/// What control messages that wait in one direction may take in the kernel: more than one for each node.
+const CONTROL_WAITING_BYTES: usize = 1 << 20;
 /// Control messages that are taken from one peer in a second: one that sends more must not crowd out the others.
 pub const CONTROL_RATE: u32 = 2_000;
 /// The same at once after a silence.
@@ -23,52 +27,57 @@ pub const CONTROL_BURST: u32 = 64;
 /// Longest control message with its header, in bytes.
 pub const CONTROL_MESSAGE_MAX: usize = HEADER_LEN + CONTROL_MAX;
 
+/// Bytes of the peer's number before those of a message.
+const PEER: usize = size_of::<u16>();
+
 /// A control message from a peer or for it, header first.
 #[derive(Debug, Clone, Copy)]
 pub struct ControlMessage {
-    peer: u16,
     len: u16,
-    bytes: [u8; CONTROL_MESSAGE_MAX],
+    /// The peer, then the message.
+    bytes: [u8; PEER + CONTROL_MESSAGE_MAX],
 }
 
 impl ControlMessage {
     /// A message; none if it is empty or longer than [`CONTROL_MESSAGE_MAX`].
     #[must_use]
     pub fn new(peer: u16, message: &[u8]) -> Option<Self> {
-        let mut bytes = [0; CONTROL_MESSAGE_MAX];
-        bytes.get_mut(..message.len()).filter(|_| !message.is_empty())?.copy_from_slice(message);
-        Some(Self { peer, len: message.len() as u16, bytes })
+        let mut bytes = [0; PEER + CONTROL_MESSAGE_MAX];
+        bytes[..PEER].copy_from_slice(&peer.to_ne_bytes());
+        let place = bytes.get_mut(PEER..PEER + message.len()).filter(|_| !message.is_empty())?;
+        place.copy_from_slice(message);
+        Some(Self { len: message.len() as u16, bytes })
     }
 
     /// Who sent it, or is to get it.
     #[must_use]
     pub fn peer(&self) -> u16 {
-        self.peer
+        u16::from_ne_bytes([self.bytes[0], self.bytes[1]])
     }
 
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
+        &self.bytes[PEER..PEER + usize::from(self.len)]
     }
 }
 
 /// A wake-up that is not lost when nobody waits yet.
 #[derive(Debug)]
-pub(super) struct Bell(EventFd);
+pub(super) struct Bell(OwnedFd);
 
 impl Bell {
-    pub fn new() -> Result<Self, Errno> {
-        EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).map(Self)
+    fn new() -> Result<Self, Errno> {
+        EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).map(|fd| Self(fd.into()))
     }
 
     pub fn ring(&self) {
         // The only refusal is a counter that is full, which wakes as well.
-        let _ = self.0.write(1);
+        let _ = write(&self.0, &1_u64.to_ne_bytes());
     }
 
     pub fn quiet(&self) {
-        let _ = self.0.read();
+        let _ = read(&self.0, &mut [0; size_of::<u64>()]);
     }
 }
 
@@ -78,16 +87,46 @@ impl AsFd for Bell {
     }
 }
 
+/// An end of what carries control messages between the session and the queues.
+#[derive(Debug)]
+pub(super) struct Line(OwnedFd);
+
+impl Line {
+    fn pair() -> Result<(Self, Self), Errno> {
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let (one, other) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
+        for end in [&one, &other] {
+            // Without the privilege as much as the machine allows.
+            setsockopt(end, SndBufForce, &CONTROL_WAITING_BYTES)
+                .or_else(|_| setsockopt(end, SndBuf, &CONTROL_WAITING_BYTES))?;
+        }
+        Ok((Self(one), Self(other)))
+    }
+
+    /// Whether there was room for it.
+    pub fn send(&self, message: &ControlMessage) -> bool {
+        let bytes = &message.bytes[..PEER + usize::from(message.len)];
+        send(self.0.as_raw_fd(), bytes, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL).is_ok()
+    }
+
+    /// The next one; none where none waits.
+    pub fn receive(&self) -> Option<ControlMessage> {
+        let mut bytes = [0; PEER + CONTROL_MESSAGE_MAX];
+        let len = recv(self.0.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT).ok()?;
+        let len = len.checked_sub(PEER).filter(|len| *len > 0)?;
+        Some(ControlMessage { len: len as u16, bytes })
+    }
+}
+
 /// The session's end: one for all queues of a node.
 #[derive(Debug)]
 pub struct Control {
-    pub(super) shared: Arc<Shared>,
-    pub(super) from_peers: Receiver<ControlMessage>,
-    pub(super) to_peers: SyncSender<ControlMessage>,
+    shared: Arc<Shared>,
+    line: Line,
     /// Rings for the session.
-    pub(super) session: Arc<Bell>,
+    session: Bell,
     /// One a queue.
-    pub(super) queues: Vec<Arc<Bell>>,
+    queues: Vec<Bell>,
 }
 
 impl Control {
@@ -117,12 +156,15 @@ impl Control {
     /// The next control message that came in.
     #[must_use]
     pub fn receive(&self) -> Option<ControlMessage> {
-        self.from_peers.try_recv().ok()
+        self.line.receive()
     }
 
     /// Sends a control message; whether there was room for it. It may be lost.
     pub fn send(&self, message: ControlMessage) -> bool {
-        let taken = self.to_peers.try_send(message).is_ok();
+        let taken = self.line.send(&message);
+        if taken {
+            self.shared.add_control();
+        }
         if let Some(first) = self.queues.first() {
             first.ring();
         }
@@ -160,29 +202,96 @@ impl Drop for Control {
     }
 }
 
-/// The queue's end.
+/// A queue's end.
 #[derive(Debug)]
 pub(super) struct Outlet {
-    /// Only the first queue carries control messages out.
-    pub to_peers: Option<Receiver<ControlMessage>>,
-    pub from_peers: SyncSender<ControlMessage>,
+    line: Arc<Line>,
+    /// Control messages taken off the line; only the first queue does that.
+    taken: Option<u64>,
     pub session: Arc<Bell>,
-    pub bell: Arc<Bell>,
+    pub bell: Bell,
 }
 
-/// Both ends, for a node with so many queues.
-pub(super) fn pair(shared: &Arc<Shared>, queues: usize) -> Result<(Control, Vec<Outlet>), Errno> {
-    let (to_session, from_peers) = sync_channel(CONTROL_WAITING_MAX);
-    let (to_peers, from_session) = sync_channel(CONTROL_WAITING_MAX);
-    let session = Arc::new(Bell::new()?);
-    let bells: Vec<Arc<Bell>> = (0..queues).map(|_| Bell::new().map(Arc::new)).collect::<Result<_, _>>()?;
-    let mut first = Some(from_session);
-    let outlets = bells.iter().map(|bell| Outlet {
-        to_peers: first.take(),
-        from_peers: to_session.clone(),
-        session: session.clone(),
-        bell: bell.clone(),
-    });
-    let outlets = outlets.collect();
-    Ok((Control { shared: shared.clone(), from_peers, to_peers, session, queues: bells }, outlets))
+impl Outlet {
+    /// The next control message of the session.
+    pub fn receive(&mut self, shared: &Shared) -> Option<ControlMessage> {
+        let taken = self.taken.as_mut()?;
+        // Looked at in every round, so that no system call is made for nothing.
+        if *taken == shared.controls() {
+            return None;
+        }
+        let message = self.line.receive()?;
+        *taken = taken.wrapping_add(1);
+        Some(message)
+    }
+
+    /// Hands a control message to the session; whether there was room for it.
+    pub fn send(&self, message: &ControlMessage) -> bool {
+        self.line.send(message)
+    }
+}
+
+/// What the queues of a node need besides transports and the interface. As files, it can be another process's.
+#[derive(Debug)]
+pub struct Ends {
+    identity: Identity,
+    memory: OwnedFd,
+    line: OwnedFd,
+    session: OwnedFd,
+    bells: Vec<OwnedFd>,
+}
+
+impl Ends {
+    /// The two ends: the session's, and that of the queues.
+    pub(super) fn pair(identity: Identity, poll: Poll) -> Result<(Control, Self), Errno> {
+        let memory = memfd_create(c"linkbraid-fabric", MFdFlags::MFD_CLOEXEC)?;
+        ftruncate(&memory, i64::try_from(identity.bytes()).map_err(|_| Errno::EFBIG)?)?;
+        let shared = Arc::new(open(&memory, identity)?);
+        shared.set_poll(poll);
+        let (line, other) = Line::pair()?;
+        let session = Bell::new()?;
+        let queues = (0..identity.queues).map(|_| Bell::new()).collect::<Result<Vec<_>, _>>()?;
+        let clone = |bell: &Bell| bell.0.try_clone().map_err(|_| Errno::EMFILE);
+        let bells = queues.iter().map(clone).collect::<Result<_, _>>()?;
+        let ends = Self { identity, memory, line: other.0, session: clone(&session)?, bells };
+        Ok((Control { shared, line, session, queues }, ends))
+    }
+
+    /// From the files of [`Ends::into_files`], in their order; none if there are not as many.
+    #[must_use]
+    pub fn from_files(identity: Identity, files: Vec<OwnedFd>) -> Option<Self> {
+        let mut files = files.into_iter();
+        let (memory, line, session) = (files.next()?, files.next()?, files.next()?);
+        let bells: Vec<OwnedFd> = files.collect();
+        (bells.len() == identity.queues.into()).then_some(Self { identity, memory, line, session, bells })
+    }
+
+    /// The files that make it up.
+    #[must_use]
+    pub fn into_files(self) -> Vec<OwnedFd> {
+        [self.memory, self.line, self.session].into_iter().chain(self.bells).collect()
+    }
+
+    pub(super) fn open(self) -> Result<(Arc<Shared>, Vec<Outlet>), Errno> {
+        let shared = Arc::new(open(&self.memory, self.identity)?);
+        let (line, session) = (Arc::new(Line(self.line)), Arc::new(Bell(self.session)));
+        let mut taken = Some(0);
+        let outlet = |bell| Outlet {
+            line: line.clone(),
+            taken: taken.take(),
+            session: session.clone(),
+            bell: Bell(bell),
+        };
+        Ok((shared, self.bells.into_iter().map(outlet).collect()))
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        self.identity
+    }
+}
+
+/// The state in this memory.
+fn open(memory: &OwnedFd, identity: Identity) -> Result<Shared, Errno> {
+    let map = Map::file(memory.as_fd(), identity.bytes())?;
+    Shared::new(&map, identity).ok_or(Errno::EINVAL)
 }

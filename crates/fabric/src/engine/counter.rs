@@ -1,5 +1,6 @@
 //! What a queue counts for each peer: a number, a name, a sentence, and how often.
 
+use crate::ring::Shareable;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 macro_rules! counters {
@@ -75,14 +76,11 @@ counters! {
 
 /// The counters of one queue for one peer. One thread writes them, anybody reads them.
 #[derive(Debug)]
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub struct Counters([AtomicU64; Counter::ALL.len()]);
 
-impl Default for Counters {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| AtomicU64::new(0)))
-    }
-}
+// SAFETY: atomics and padding.
+unsafe impl Shareable for Counters {}
 
 impl Counters {
     /// How often.

@@ -139,7 +139,9 @@ impl<P: Port> Incoming<'_, P> {
         let mut message = [0; HEADER_LEN + CONTROL_MAX];
         let len = bytes.copy_to(&mut message);
         let message = ControlMessage::new(peer, &message[..len]).ok_or(Counter::RxDropHeader)?;
-        self.outlet.from_peers.try_send(message).map_err(|_| Counter::ControlDropFull)?;
+        if !self.outlet.send(&message) {
+            return Err(Counter::ControlDropFull);
+        }
         self.controls += 1;
         counters.one(Counter::ControlIn);
         Ok(())

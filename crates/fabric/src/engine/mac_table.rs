@@ -4,6 +4,7 @@
 //! mixture, and nobody waits. Two queues that learn at the same moment may overwrite each other; the next frame puts
 //! that right.
 
+use crate::ring::{Place, Shareable};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Entries of the table; a power of two.
@@ -52,25 +53,28 @@ pub enum Learned {
     Full,
 }
 
-#[derive(Debug, Default)]
-struct Entry {
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Entry {
     /// The address in the upper 48 bits, the node in the lower 16; 0 where there is none.
     key: AtomicU64,
     /// When it was last seen, in seconds.
     seen: AtomicU32,
 }
 
+// SAFETY: atomics and padding.
+unsafe impl Shareable for Entry {}
+
 /// The table. Time is in seconds since some start.
 #[derive(Debug)]
-pub struct MacTable(Box<[Entry]>);
-
-impl Default for MacTable {
-    fn default() -> Self {
-        Self((0..MACS_MAX).map(|_| Entry::default()).collect())
-    }
-}
+pub struct MacTable(Place<[Entry]>);
 
 impl MacTable {
+    /// The table in this memory, of [`MACS_MAX`] entries.
+    pub(super) fn new(entries: Place<[Entry]>) -> Self {
+        Self(entries)
+    }
+
     /// The node that has `mac`.
     #[must_use]
     pub fn node_of(&self, mac: Mac, now: u32) -> Option<u16> {
@@ -111,7 +115,7 @@ impl MacTable {
 
     /// Forgets everything learned from `node`.
     pub fn forget_node(&self, node: u16) {
-        for entry in &self.0 {
+        for entry in self.0.iter() {
             let key = entry.key.load(Relaxed);
             if key != 0 && key as u16 == node {
                 let _ = entry.key.compare_exchange(key, 0, Relaxed, Relaxed);

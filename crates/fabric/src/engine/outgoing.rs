@@ -178,10 +178,7 @@ impl<T: Transport, P: Port> Engine<T, P> {
             }
         }
         for _ in 0..BATCH {
-            let Some(message) = self.outlet.to_peers.as_ref().and_then(|waiting| waiting.try_recv().ok())
-            else {
-                break;
-            };
+            let Some(message) = self.outlet.receive(&self.shared) else { break };
             done += 1;
             self.send_control(message);
         }

@@ -1,7 +1,7 @@
 //! What the transport of a queue knows, where others can read it.
 
 use super::{Engine, Port};
-use crate::{Stats, Transport};
+use crate::{Stats, Transport, ring::Shareable};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Nanoseconds between two looks at the transport; longer while the queue sleeps, up to
@@ -12,7 +12,11 @@ const NUMBERS: usize = 9;
 
 /// What one queue's transport told of one peer. One thread writes it, anybody reads it.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Published([AtomicU64; NUMBERS]);
+
+// SAFETY: atomics.
+unsafe impl Shareable for Published {}
 
 impl Published {
     pub fn set(&self, stats: Stats) {

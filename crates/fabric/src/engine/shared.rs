@@ -1,14 +1,24 @@
 //! What the queues of a node share with each other and with the session.
+//!
+//! All of it lies in one piece of memory, so that the queues can be those of another process.
 
-use super::{Counter, Counters, Mac, MacTable, Poll, Published, mac_table::number};
-use crate::{Loss, Stats};
-use std::{
-    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*},
-    time::Instant,
+use super::{
+    Counter, Counters, Mac, MacTable, Poll, Published,
+    mac_table::{Entry, MACS_MAX, number},
+};
+use crate::{
+    Loss, Stats,
+    ring::{Map, Place, Shareable},
+};
+use nix::time::{ClockId, clock_gettime};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::*},
 };
 
 /// What the session says of one peer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
+#[repr(C)]
 struct Link {
     /// The peer's epoch; 0 while it is not connected.
     epoch: AtomicU64,
@@ -16,65 +26,142 @@ struct Link {
     resets: AtomicU64,
 }
 
+// SAFETY: atomics.
+unsafe impl Shareable for Link {}
+
+/// What concerns all peers.
+#[derive(Debug)]
+#[repr(C, align(128))]
+struct All {
+    /// Grows after every change of links and of `poll`.
+    changes: AtomicU64,
+    /// Control messages that the session has sent.
+    controls: AtomicU64,
+    poll: AtomicU64,
+    stop: AtomicU64,
+    /// What became of the transport: a place in [`Loss::ALL`] counted from 1, 0 while nothing did.
+    loss: AtomicU64,
+    /// The address of our interface, as a number; 0 while nobody said it.
+    own: AtomicU64,
+}
+
+// SAFETY: atomics and padding.
+unsafe impl Shareable for All {}
+
+/// Which node it is that shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Its number.
+    pub node: u16,
+    /// How many nodes there are.
+    pub nodes: u16,
+    /// How many queues each has.
+    pub queues: u16,
+    /// This start's epoch.
+    pub epoch: u64,
+    /// When it began, in nanoseconds of the machine's monotonic clock.
+    pub began: u64,
+}
+
+impl Identity {
+    /// The node that starts now.
+    pub(super) fn now(node: u16, nodes: u16, queues: u16, epoch: u64) -> Self {
+        Self { node, nodes, queues, epoch, began: monotonic() }
+    }
+
+    fn rows(self) -> usize {
+        usize::from(self.nodes) * usize::from(self.queues)
+    }
+
+    /// Bytes of memory that is shared.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        let at = after::<All>(0, 1);
+        let at = after::<Link>(at, self.nodes.into());
+        let at = after::<Entry>(at, MACS_MAX);
+        let at = after::<Counters>(at, self.rows());
+        after::<Published>(at, self.rows())
+    }
+}
+
+/// Where `count` values end that follow what ends at `at`.
+fn after<T>(at: usize, count: usize) -> usize {
+    at.next_multiple_of(align_of::<T>()) + size_of::<T>() * count
+}
+
+/// Nanoseconds since the machine started.
+fn monotonic() -> u64 {
+    // The clock is always there, and 500 years fit.
+    clock_gettime(ClockId::CLOCK_MONOTONIC)
+        .map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
 /// The state that threads share. Nobody waits for anybody.
 #[derive(Debug)]
 pub struct Shared {
-    node: u16,
-    epoch: u64,
-    start: Instant,
-    /// Grows after every change below it.
-    changes: AtomicU64,
-    links: Box<[Link]>,
-    poll: AtomicU8,
-    stop: AtomicBool,
-    /// What became of the transport: a place in [`Loss::ALL`] counted from 1, 0 while nothing did.
-    loss: AtomicU8,
+    identity: Identity,
+    all: Place<[All]>,
+    links: Place<[Link]>,
     macs: MacTable,
-    /// The address of our interface, as a number; 0 while nobody said it.
-    own: AtomicU64,
     /// A row for each queue, in it one for each node; this node's own is for what concerns no peer.
-    counters: Box<[Box<[Counters]>]>,
+    counters: Place<[Counters]>,
     /// The same for what the transports tell.
-    transports: Box<[Box<[Published]>]>,
+    transports: Place<[Published]>,
 }
 
 impl Shared {
-    pub(super) fn new(node: u16, nodes: u16, epoch: u64, queues: usize, poll: Poll) -> Self {
-        let rows = (0..queues).map(|_| (0..nodes).map(|_| Counters::default()).collect());
-        let transports = (0..queues).map(|_| (0..nodes).map(|_| Published::default()).collect());
-        Self {
-            node,
-            epoch,
-            start: Instant::now(),
-            changes: AtomicU64::new(0),
-            links: (0..nodes).map(|_| Link::default()).collect(),
-            poll: AtomicU8::new(poll.number()),
-            stop: AtomicBool::new(false),
-            loss: AtomicU8::new(0),
-            macs: MacTable::default(),
-            own: AtomicU64::new(0),
-            counters: rows.collect(),
-            transports: transports.collect(),
+    /// What lies in this memory, which is zeroed at first; none if it has another length.
+    pub(super) fn new(map: &Arc<Map>, identity: Identity) -> Option<Self> {
+        fn next<T: Shareable>(map: &Arc<Map>, at: &mut usize, count: usize) -> Option<Place<[T]>> {
+            let row = map.row(at.next_multiple_of(align_of::<T>()), count);
+            *at = after::<T>(*at, count);
+            row
         }
+        let mut at = 0;
+        let at = &mut at;
+        let shared = Self {
+            identity,
+            all: next(map, at, 1)?,
+            links: next(map, at, identity.nodes.into())?,
+            macs: MacTable::new(next(map, at, MACS_MAX)?),
+            counters: next(map, at, identity.rows())?,
+            transports: next(map, at, identity.rows())?,
+        };
+        (map.len() == identity.bytes()).then_some(shared)
+    }
+
+    fn all(&self) -> &All {
+        &self.all[0]
+    }
+
+    /// Which node this is.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Its place in a row for each queue with one for each node.
+    fn place(&self, queue: usize, peer: u16) -> Option<usize> {
+        let Identity { nodes, queues, .. } = self.identity;
+        (queue < queues.into() && peer < nodes).then(|| queue * usize::from(nodes) + usize::from(peer))
     }
 
     /// This node.
     #[must_use]
     pub fn node(&self) -> u16 {
-        self.node
+        self.identity.node
     }
 
     /// How many nodes there are.
     #[must_use]
     pub fn nodes(&self) -> u16 {
-        // As many as one could number.
-        self.links.len() as u16
+        self.identity.nodes
     }
 
     /// This node's epoch.
     #[must_use]
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        self.identity.epoch
     }
 
     /// The learned addresses.
@@ -86,43 +173,42 @@ impl Shared {
     /// The counters of one queue for one peer; for this node itself: what concerns no peer.
     #[must_use]
     pub fn counters(&self, queue: usize, peer: u16) -> Option<&Counters> {
-        self.counters.get(queue)?.get(usize::from(peer))
+        self.counters.get(self.place(queue, peer)?)
     }
 
     /// One counter over all queues.
     #[must_use]
     pub fn total(&self, peer: u16, counter: Counter) -> u64 {
-        let of = |row: &[Counters]| row.get(usize::from(peer)).map_or(0, |counters| counters.get(counter));
-        self.counters.iter().map(|row| of(row)).sum()
+        let of = |queue| self.counters(queue, peer).map_or(0, |counters| counters.get(counter));
+        (0..self.identity.queues.into()).map(of).sum()
     }
 
     /// What the transports of all queues told of `peer` lately, in sum; some 10 ms old.
     #[must_use]
     pub fn transport(&self, peer: u16) -> Stats {
-        let of = |row: &[Published]| row.get(usize::from(peer)).map_or_else(Stats::default, Published::get);
-        self.transports.iter().map(|row| of(row)).fold(Stats::default(), Stats::and)
+        let of = |queue| self.published(queue, peer).map_or_else(Stats::default, Published::get);
+        (0..self.identity.queues.into()).map(of).fold(Stats::default(), Stats::and)
     }
 
     pub(super) fn published(&self, queue: usize, peer: u16) -> Option<&Published> {
-        self.transports.get(queue)?.get(usize::from(peer))
+        self.transports.get(self.place(queue, peer)?)
     }
 
     /// How the queues wait.
     #[must_use]
     pub fn poll(&self) -> Poll {
-        Poll::of_number(self.poll.load(Relaxed))
+        Poll::of_number(self.all().poll.load(Relaxed) as u8)
     }
 
     pub(super) fn set_poll(&self, poll: Poll) {
-        self.poll.store(poll.number(), Relaxed);
-        self.changes.fetch_add(1, Release);
+        self.all().poll.store(poll.number().into(), Relaxed);
+        self.all().changes.fetch_add(1, Release);
     }
 
     /// Nanoseconds since the engines were made.
     #[must_use]
     pub fn now(&self) -> u64 {
-        // 500 years fit.
-        self.start.elapsed().as_nanos() as u64
+        monotonic().saturating_sub(self.identity.began)
     }
 
     /// Connects `peer` under `epoch`, or with none disconnects it; whatever of it waits in a queue is forgotten.
@@ -133,11 +219,11 @@ impl Shared {
             link.resets.fetch_add(1, Relaxed);
             self.macs.forget_node(peer);
         }
-        self.changes.fetch_add(1, Release);
+        self.all().changes.fetch_add(1, Release);
     }
 
     pub(super) fn changes(&self) -> u64 {
-        self.changes.load(Acquire)
+        self.all().changes.load(Acquire)
     }
 
     /// The peer's epoch (0: not connected), and how often it was to be forgotten.
@@ -146,32 +232,44 @@ impl Shared {
         (link.epoch.load(Relaxed), link.resets.load(Relaxed))
     }
 
+    /// One more control message waits for the first queue.
+    pub(super) fn add_control(&self) {
+        self.all().controls.fetch_add(1, Release);
+    }
+
+    /// How many there were.
+    pub(super) fn controls(&self) -> u64 {
+        self.all().controls.load(Acquire)
+    }
+
     pub(super) fn set_mac(&self, mac: Mac) {
-        self.own.store(number(mac), Relaxed);
+        self.all().own.store(number(mac), Relaxed);
         self.macs.forget(mac);
     }
 
     /// Whether our interface has that address.
     pub(super) fn is_own(&self, mac: Mac) -> bool {
-        self.own.load(Relaxed) == number(mac)
+        self.all().own.load(Relaxed) == number(mac)
     }
 
     /// What became of the transport, if it reaches nobody any more or not everybody: all that is left to do is to stop.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
-        Loss::ALL.get(usize::from(self.loss.load(Relaxed)).wrapping_sub(1)).copied()
+        Loss::ALL.get((self.all().loss.load(Relaxed) as usize).wrapping_sub(1)).copied()
     }
 
     /// Whether that is news.
     pub(super) fn set_loss(&self, loss: Loss) -> bool {
-        self.loss.compare_exchange(0, loss as u8 + 1, Relaxed, Relaxed).is_ok()
+        self.all().loss.compare_exchange(0, loss as u64 + 1, Relaxed, Relaxed).is_ok()
     }
 
     pub(super) fn stop(&self) {
-        self.stop.store(true, Relaxed);
+        self.all().stop.store(1, Relaxed);
     }
 
-    pub(super) fn stopped(&self) -> bool {
-        self.stop.load(Relaxed)
+    /// Whether the queues were told to end.
+    #[must_use]
+    pub fn stopped(&self) -> bool {
+        self.all().stop.load(Relaxed) != 0
     }
 }

@@ -15,7 +15,7 @@ pub enum Poll {
 
 impl Poll {
     /// As a number that fits into an atomic.
-    pub(super) const fn number(self) -> u8 {
+    pub(crate) const fn number(self) -> u8 {
         match self {
             Self::Busy => 0,
             Self::Adaptive => 1,
@@ -24,7 +24,7 @@ impl Poll {
     }
 
     /// Back again.
-    pub(super) const fn of_number(number: u8) -> Self {
+    pub(crate) const fn of_number(number: u8) -> Self {
         match number {
             0 => Self::Busy,
             1 => Self::Adaptive,

@@ -3,12 +3,10 @@
 
 #[cfg(loom)]
 pub use checked::{Data, Place};
-#[cfg(not(loom))]
-pub(crate) use fault::catch_bus_errors;
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
-pub use plain::{Data, Map, Place};
+pub use plain::{Data, Map, Place, Shareable};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 

@@ -1,6 +1,12 @@
 use super::*;
+use crate::ring::Map;
 use proptest::prelude::*;
 use std::collections::HashMap;
+
+fn table() -> MacTable {
+    let map = Map::anonymous(MACS_MAX * size_of::<Entry>()).unwrap();
+    MacTable::new(map.row(0, MACS_MAX).unwrap())
+}
 
 fn mac(number: u32) -> Mac {
     let [a, b, c, d] = number.to_be_bytes();
@@ -21,7 +27,7 @@ fn derived_addresses_name_their_node_and_fabric() {
 
 #[test]
 fn an_address_is_learned_moves_ages_and_is_forgotten() {
-    let table = MacTable::default();
+    let table = table();
     assert_eq!(table.node_of(mac(1), 10), None);
     assert_eq!(table.learn(mac(1), 0, 10), Learned::New);
     assert_eq!(table.learn(mac(1), 0, 11), Learned::Known);
@@ -40,7 +46,7 @@ fn an_address_is_learned_moves_ages_and_is_forgotten() {
 
 #[test]
 fn a_flood_of_addresses_stays_bounded_and_leaves_what_is_in_use() {
-    let table = MacTable::default();
+    let table = table();
     for number in 0..100 {
         table.learn(mac(number), 1, 0);
     }
@@ -61,7 +67,7 @@ fn a_flood_of_addresses_stays_bounded_and_leaves_what_is_in_use() {
 proptest! {
     #[test]
     fn it_says_what_a_map_says(steps in proptest::collection::vec((0u32..64, 0u16..4, 0u8..4), 0..200)) {
-        let (table, mut map) = (MacTable::default(), HashMap::new());
+        let (table, mut map) = (table(), HashMap::new());
         for (number, node, what) in steps {
             match what {
                 0 => { table.forget(mac(number)); map.remove(&number); }

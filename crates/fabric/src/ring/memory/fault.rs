@@ -90,16 +90,6 @@ impl Drop for Region {
     }
 }
 
-/// Sets the handler, once, before any mapping needs it: for who is about to keep the handlers of this process, and to set them
-/// again as they were.
-///
-/// # Errors
-/// Those of `sigaction(2)`.
-pub(crate) fn catch_bus_errors() -> Result<(), Errno> {
-    let _writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
-    install()
-}
-
 fn install() -> Result<(), Errno> {
     if BEFORE.get().is_some() {
         return Ok(());

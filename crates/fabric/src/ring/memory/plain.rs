@@ -113,6 +113,19 @@ impl Map {
         at.is_aligned().then(|| Place { at, _map: Arc::clone(self) })
     }
 
+    /// The `count` values from `at` on. None if they do not fit there or are not aligned.
+    #[must_use]
+    pub fn row<T: Shareable>(self: &Arc<Self>, at: usize, count: usize) -> Option<Place<[T]>> {
+        let bytes = size_of::<T>().checked_mul(count)?;
+        if at > self.len || bytes > self.len - at {
+            return None;
+        }
+        // SAFETY: within the mapping, as just checked.
+        let first = unsafe { self.start.add(at) }.cast::<T>();
+        let row = NonNull::slice_from_raw_parts(first, count);
+        first.is_aligned().then(|| Place { at: row, _map: Arc::clone(self) })
+    }
+
     /// The `len` bytes at `at` for records. None if they do not fit there, or are not aligned, or not a power of two.
     #[must_use]
     pub fn data(self: &Arc<Self>, at: usize, len: usize) -> Option<Data> {
@@ -136,15 +149,17 @@ impl Drop for Map {
 
 /// A value in shared memory.
 #[derive(Debug)]
-pub struct Place<T> {
+pub struct Place<T: ?Sized> {
     at: NonNull<T>,
     _map: Arc<Map>,
 }
 
 // SAFETY: made for `Shareable` types only, which are atomics; the mapping lives as long as this.
-unsafe impl<T> Send for Place<T> {}
+unsafe impl<T: ?Sized> Send for Place<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized> Sync for Place<T> {}
 
-impl<T> Deref for Place<T> {
+impl<T: ?Sized> Deref for Place<T> {
     type Target = T;
 
     fn deref(&self) -> &T {

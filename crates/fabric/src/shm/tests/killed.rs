@@ -1,5 +1,5 @@
 use super::{DEADLINE, Name, node};
-use crate::{Taken, children};
+use crate::Taken;
 use std::{
     process::{Child, Command, Stdio},
     time::Instant,
@@ -38,13 +38,13 @@ fn a_killed_node_harms_nobody() {
     let name = Name::new();
     let mut port = node(&name.address(), 0, 2);
     for epoch in 0..20u8 {
-        let child = children::start(
-            Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "shm::tests::killed::node_that_is_killed", "--ignored"])
-                .env("LINKBRAID_TEST_ADDRESS", name.address())
-                .env("LINKBRAID_TEST_EPOCH", epoch.to_string())
-                .stdout(Stdio::null()),
-        );
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "shm::tests::killed::node_that_is_killed", "--ignored"])
+            .env("LINKBRAID_TEST_ADDRESS", name.address())
+            .env("LINKBRAID_TEST_EPOCH", epoch.to_string())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts");
         let child = Killed(child);
         let begun = Instant::now();
         let mut next = 0u32;

@@ -1,5 +1,4 @@
 use super::super::{AtomicU64, Map, Place};
-use crate::children;
 use nix::{
     libc,
     sys::{
@@ -117,12 +116,11 @@ fn process_with_a_bus_error() {
 fn any_other_bus_error_ends_the_process() {
     for how in ["faulted", "sent"] {
         let program = std::env::current_exe().expect("this one");
-        let status = children::run(
-            Command::new(program)
-                .args(["--exact", "ring::memory::fault::tests::process_with_a_bus_error", "--ignored"])
-                .env("LINKBRAID_TEST_HOW", how),
-        )
-        .status;
+        let output = Command::new(program)
+            .args(["--exact", "ring::memory::fault::tests::process_with_a_bus_error", "--ignored"])
+            .env("LINKBRAID_TEST_HOW", how)
+            .output();
+        let status = output.expect("it runs").status;
         assert_eq!(status.signal(), Some(libc::SIGBUS), "{how}: {status}");
     }
 }

@@ -1,7 +1,8 @@
 mod killed;
 mod pure;
 
-use crate::{Address, Armed, Bytes, Join, Refused, Taken, Transport, children, limits::*};
+use crate::{children, limits::*, open};
+use linkbraid_fabric::{Address, Armed, Bytes, Join, Refused, Taken, Transport, limits::*};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sched::{CloneFlags, unshare},
@@ -43,11 +44,11 @@ impl Net {
         Self { provider, directory, nodes }
     }
 
-    fn try_node(&self, node: u16, queues: u16) -> crate::Result<Vec<Port>> {
+    fn try_node(&self, node: u16, queues: u16) -> linkbraid_fabric::Result<Vec<Port>> {
         let address: Address =
             format!("ofi:{},{}", self.provider, self.directory.display()).parse().expect("well formed");
         let _no_child = children::none_starting();
-        address.open(&Join { node, nodes: self.nodes, queues })
+        open(&address, &Join { node, nodes: self.nodes, queues })
     }
 
     fn node(&self, node: u16) -> Port {
@@ -181,7 +182,7 @@ fn a_peer_that_takes_nothing_fills_its_queue_and_loses_nothing() {
             a.arm(&[1]);
             a.disarm();
         }
-        let window = usize::from(OFI_WINDOW);
+        let window = usize::from(WINDOW);
         assert!((window..=2 * window).contains(&sent), "{sent} frames of {provider}");
         assert_eq!(b.arm(&[]), Armed::Ready);
         let mut came = Vec::new();
@@ -308,7 +309,7 @@ fn used() -> Duration {
 fn what_cannot_be_is_refused_in_words() {
     let refusal = |text: &str| match text.parse::<Address>() {
         Err(error) => error.to_string(),
-        Ok(address) => match address.open(&Join { node: 0, nodes: 2, queues: 1 }) {
+        Ok(address) => match open(&address, &Join { node: 0, nodes: 2, queues: 1 }) {
             Err(error) => format!("{error}; {}", error.hint.as_deref().unwrap_or_default()),
             Ok(_) => panic!("not refused"),
         },

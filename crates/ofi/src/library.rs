@@ -1,7 +1,7 @@
 //! libfabric, found when it is first needed: nothing is linked to it, so where it is absent only this transport is.
 
 use super::abi::{FabricAttr, Info, VERSION};
-use crate::{Error, Result};
+use linkbraid_fabric::{Error, Result};
 use nix::libc;
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -133,8 +133,6 @@ unsafe fn symbol<F: Copy>(handle: *mut c_void, name: &CStr, version: &CStr) -> R
 /// Runs something and gives the process its signal handlers back: the provider `shm` takes some of them, and would end
 /// the process itself.
 fn keeping_signals<T>(run: impl FnOnce() -> T) -> T {
-    // Else another thread might set ours meanwhile, for a mapping that then has none. Where it cannot be, no mapping is made.
-    let _ = crate::ring::catch_bus_errors();
     let mut before = [MaybeUninit::<libc::sigaction>::uninit(); SIGNALS.len()];
     for (signal, before) in SIGNALS.iter().zip(&mut before) {
         // SAFETY: without a new action the call only writes the present one.

@@ -1,4 +1,4 @@
-use crate::ofi::{
+use crate::{
     message::{HEAD, Head, Kind, WINDOW_MAX, frame_at},
     talk::{Heard, Talk},
 };

@@ -1,10 +1,7 @@
 //! What a queue keeps of one peer.
 
-use crate::{
-    Stats,
-    limits::OFI_HELLO_MIN,
-    ofi::{message::HEAD, talk::Talk},
-};
+use crate::{limits::HELLO_MIN, message::HEAD, talk::Talk};
+use linkbraid_fabric::Stats;
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -77,7 +74,7 @@ impl Link {
             heard: false,
             wants_hello: false,
             due: now,
-            pause: OFI_HELLO_MIN,
+            pause: HELLO_MIN,
             hellos: 0,
             stats: Stats::default(),
         }
@@ -115,7 +112,7 @@ impl Link {
 
     /// Says hello at once, and then again and again.
     pub fn start_hellos(&mut self) {
-        (self.due, self.pause, self.hellos) = (Instant::now(), OFI_HELLO_MIN, 0);
+        (self.due, self.pause, self.hellos) = (Instant::now(), HELLO_MIN, 0);
     }
 
     /// What there is to know.

@@ -1,5 +1,6 @@
 use super::{DEADLINE, Net, PROVIDERS, frame, take};
-use crate::{Address, Join, Taken, children};
+use crate::{children, open};
+use linkbraid_fabric::{Address, Join, Taken};
 use std::{
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -12,7 +13,7 @@ fn node_that_is_killed() {
     let address = std::env::var("LINKBRAID_TEST_ADDRESS").expect("set by the other test");
     let epoch: u8 = std::env::var("LINKBRAID_TEST_EPOCH").expect("set by the other test").parse().unwrap();
     let join = Join { node: 1, nodes: 3, queues: 1 };
-    let mut port = address.parse::<Address>().unwrap().open(&join).expect("it opens").remove(0);
+    let mut port = open(&address.parse::<Address>().unwrap(), &join).expect("it opens").remove(0);
     let mut number = 0u32;
     loop {
         let body = frame(number as usize, number as usize * 7919 % 9000);
@@ -43,7 +44,7 @@ fn a_killed_node_harms_nobody_and_is_heard_again() {
         for epoch in 0..12u8 {
             let child = children::start(
                 Command::new(std::env::current_exe().unwrap())
-                    .args(["--exact", "ofi::tests::killed::node_that_is_killed", "--ignored"])
+                    .args(["--exact", "tests::killed::node_that_is_killed", "--ignored"])
                     .env("LINKBRAID_TEST_ADDRESS", format!("ofi:{provider},{}", net.directory.display()))
                     .env("LINKBRAID_TEST_EPOCH", epoch.to_string())
                     .stdout(Stdio::null()),

@@ -4,7 +4,7 @@ use super::{
     abi::{self, Info},
     library::Library,
 };
-use crate::{Error, Result};
+use linkbraid_fabric::{Error, Result};
 use nix::{libc, sys::socket::SockaddrStorage};
 use std::{
     ffi::{CStr, CString, c_int},

@@ -14,7 +14,7 @@
 //! at random and count them up. *Number* counts the messages with frames of one life to one life, from 0. *Taken* says
 //! how many of the receiver's messages the sender is done with, and *window* how many more than that it has room for.
 
-use crate::limits::FRAME_MAX;
+use linkbraid_fabric::limits::FRAME_MAX;
 
 /// Bytes of a head.
 pub const HEAD: usize = 32;

@@ -28,17 +28,14 @@ const SIZE: u32 = size_of::<SchedAttr>() as u32;
 const _: () = assert!(SIZE == 48);
 
 /// Gives the calling thread short slices. Kernels that know none of that leave it as it is.
-pub(super) fn shorten() {
+pub fn shorten_slices() {
     let Some(attr) = own() else { return };
     if attr.policy != libc::SCHED_OTHER.cast_unsigned() {
         return;
     }
     let attr = SchedAttr { size: SIZE, flags: 0, runtime_ns: SLICE_NS, ..attr };
     // SAFETY: the kernel reads `size` bytes of `attr`, which lives until it returns; 0 is the calling thread.
-    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
-    if done != 0 {
-        tracing::debug!(error = %std::io::Error::last_os_error(), "slices stay as long as they are");
-    }
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
 }
 
 /// What the calling thread has.
@@ -58,7 +55,7 @@ mod tests {
         // On a thread of its own: the test's runner keeps what it has.
         std::thread::spawn(|| {
             let before = own().expect("told");
-            shorten();
+            shorten_slices();
             let after = own().expect("told");
             assert_eq!((after.policy, after.nice), (before.policy, before.nice));
             // Kernels before 6.12 leave it at what they have.

@@ -9,7 +9,7 @@ use super::{
     Port, Purpose,
     link::Waiting,
 };
-use crate::limits::{OFI_HELLO_MAX, OFI_HELLO_MIN, OFI_LOOK_UP};
+use crate::limits::{HELLO_MAX, HELLO_MIN, LOOK_UP};
 use std::time::Instant;
 
 /// Times that the library is asked for more within one call.
@@ -108,9 +108,9 @@ impl Port {
             {
                 link.wants_hello = true;
                 link.due = now + link.pause;
-                link.pause = (link.pause * 2).min(OFI_HELLO_MAX);
+                link.pause = (link.pause * 2).min(HELLO_MAX);
                 link.hellos += 1;
-                if link.hellos.is_multiple_of(OFI_LOOK_UP) || link.address.is_none() {
+                if link.hellos.is_multiple_of(LOOK_UP) || link.address.is_none() {
                     self.look_up(index);
                 }
             }
@@ -212,7 +212,7 @@ impl Port {
             Heard::Nothing | Heard::Old => {}
             Heard::Hello { anew, answer } => {
                 link.wants_hello |= answer;
-                link.pause = OFI_HELLO_MIN;
+                link.pause = HELLO_MIN;
                 if anew {
                     self.void(index);
                     if self.by_name {

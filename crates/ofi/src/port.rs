@@ -9,14 +9,12 @@ use super::{
     message::{HEAD, LENGTH, MESSAGE_MAX},
     pool::Sizes,
 };
-use crate::{
-    Armed, Bytes, Refused, Shape, Stats, Taken, Transport,
-    limits::{
-        FRAME_MAX, NAP_MIN, OFI_BACKLOG_SLEEP, OFI_DRAIN, OFI_FALSE_ALARMS, OFI_NAP_MAX, OFI_SLEEP_MAX,
-        OFI_WINDOW, PEER_BURST, SLEEP_MAX,
-    },
-};
+use crate::limits::{BACKLOG_SLEEP, DRAIN, FALSE_ALARMS, NAP_MAX, WAIT_MAX, WINDOW};
 use link::Link;
+use linkbraid_fabric::{
+    Armed, Bytes, Refused, Shape, Stats, Taken, Transport,
+    limits::{FRAME_MAX, NAP_MIN, PEER_BURST, SLEEP_MAX},
+};
 use std::{
     os::fd::BorrowedFd,
     time::{Duration, Instant},
@@ -44,7 +42,7 @@ enum Purpose {
 
 /// The window of every peer where there are so many of them.
 pub fn window(peers: usize) -> u16 {
-    OFI_WINDOW / (peers / 32 + 1).next_power_of_two().min(OFI_WINDOW as usize / 2) as u16
+    WINDOW / (peers / 32 + 1).next_power_of_two().min(WINDOW as usize / 2) as u16
 }
 
 /// The memory of a queue.
@@ -241,7 +239,7 @@ impl Transport for Port {
         if self.links.iter().any(Link::has_frames) || full.iter().any(has_room) {
             return Armed::Ready;
         }
-        let mut sleep = if self.waits { OFI_SLEEP_MAX } else { SLEEP_MAX };
+        let mut sleep = if self.waits { WAIT_MAX } else { SLEEP_MAX };
         if self.connecting > 0 {
             sleep = SLEEP_MAX;
             let due = self.links.iter().filter_map(Link::hello_due).min();
@@ -250,15 +248,15 @@ impl Transport for Port {
         if self.waits {
             if self.endpoint.may_sleep() {
                 let backlog = !self.unposted.is_empty() || self.links.iter().any(Link::is_held_up);
-                return Armed::Sleep(if backlog { sleep.min(OFI_BACKLOG_SLEEP) } else { sleep });
+                return Armed::Sleep(if backlog { sleep.min(BACKLOG_SLEEP) } else { sleep });
             }
             self.alarms += 1;
-            if self.alarms < OFI_FALSE_ALARMS {
+            if self.alarms < FALSE_ALARMS {
                 return Armed::Ready;
             }
         }
         let nap = self.nap;
-        self.nap = (nap * 2).min(OFI_NAP_MAX);
+        self.nap = (nap * 2).min(NAP_MAX);
         Armed::Sleep(nap.min(sleep))
     }
 
@@ -288,7 +286,7 @@ impl Drop for Port {
     fn drop(&mut self) {
         self.flush();
         let begun = Instant::now();
-        while self.links.iter().any(Link::is_sending) && begun.elapsed() < OFI_DRAIN {
+        while self.links.iter().any(Link::is_sending) && begun.elapsed() < DRAIN {
             self.progress();
             self.pump();
             std::thread::yield_now();

@@ -1,0 +1,20 @@
+//! `linkbraid-ofi`: the queues of a fabric over libfabric, for the daemon that starts this program. libfabric runs here alone, without the
+//! daemon's files and privileges.
+
+mod confine;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Err(error) = confine::confine() {
+        eprintln!("cannot give up privileges: {error}");
+        return ExitCode::FAILURE;
+    }
+    for (name, value) in linkbraid_ofi::ENVIRONMENT {
+        if std::env::var_os(name).is_none() {
+            // SAFETY: nothing has started a thread yet, so nobody reads the environment meanwhile.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
+    linkbraid_fabric::serve(linkbraid_ofi::open)
+}
