@@ -95,7 +95,7 @@ fn a_refusal_is_status_1_with_the_daemons_words() {
     );
     assert_eq!(
         handle.join().unwrap(),
-        "{\"member_add\":{\"bond\":\"bond0\",\"interface\":\"eth9\",\"weight\":\"auto\",\"move_address\":false,\"force\":false}}\n"
+        "{\"member_add\":{\"bond\":\"bond0\",\"interface\":\"eth9\",\"move_address\":false,\"force\":false}}\n"
     );
 }
 
