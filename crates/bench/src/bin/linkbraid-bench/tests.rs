@@ -21,7 +21,8 @@ fn examples_name_experiments_that_are_there() {
     let command = Cli::command();
     let bench = command.find_subcommand("bench").expect("its word");
     let helps = std::iter::once(bench).chain(bench.get_subcommands());
-    let help: String = helps.filter_map(|word| word.get_after_help()).map(ToString::to_string).collect();
+    let help: Vec<String> = helps.filter_map(|word| word.get_after_help()).map(ToString::to_string).collect();
+    let help = help.join("\n");
     let pages = [help.as_str(), include_str!("../../../../../docs/benchmarks.md")];
     for page in pages {
         let lines = page.lines().map(str::trim_start).filter(|line| line.starts_with("linkbraid bench "));
