@@ -1,0 +1,125 @@
+//! Daemons start and die, members leave and join, and what a daemon asks for is done.
+
+use super::{Due, Frame, World, key, member, settings};
+use crate::events::millis;
+use linkbraid_proto::{
+    answers,
+    arp_plus::{self, PeerKey},
+    host::*,
+};
+use std::{collections::BTreeMap, net::IpAddr};
+
+impl World {
+    /// A daemon starts and takes over what the one before left.
+    pub fn start(&mut self, host: usize) {
+        let seed = self.random(u64::MAX);
+        let now = self.now();
+        let machine = &mut self.machines[host];
+        machine.epoch += 1;
+        let PeerKey::Host(host_id) = key(host) else { unreachable!("keys of hosts are host ids") };
+        let left = TableImage { plans: BTreeMap::new(), ..machine.path.rows.clone() };
+        let config = Config { host_id, epoch: machine.epoch, seed };
+        let mut daemon = Host::new(config, settings(), left);
+        let addresses = vec![(IpAddr::from([198, 18, 0, host as u8 + 1]), 24)];
+        let own = answers::Own { mac: machine.mac, addresses, router: false };
+        daemon.handle(now, Input::Own(own));
+        machine.daemon = Some(daemon);
+        self.input(host, Input::Members(self.machines[host].members.clone()));
+        self.input(host, Input::Start);
+    }
+
+    /// A daemon dies without a word; the tables stay.
+    pub fn kill(&mut self, host: usize) {
+        let machine = &mut self.machines[host];
+        (machine.daemon, machine.wake, machine.rows_left) = (None, None, None);
+    }
+
+    /// The same, while it writes its tables: after so many rows.
+    pub fn kill_after(&mut self, host: usize, rows: u64) {
+        self.machines[host].rows_left = Some(rows);
+    }
+
+    pub fn drop_inherited(&mut self, host: usize) {
+        self.input(host, Input::DropInherited);
+    }
+
+    /// Members are other ones, or leave or join.
+    pub fn set_members(&mut self, host: usize, members: Vec<Member>) {
+        self.machines[host].members = members;
+        // The bond's MAC is that of one of its members.
+        let own = self.machines[host].mac;
+        let staying = || self.machines[host].members.iter().filter(|member| !member.leaving);
+        if !staying().any(|member| member.mac == own)
+            && let Some(mac) = staying().next().map(|member| member.mac)
+        {
+            self.machines[host].mac = mac;
+            let addresses = vec![(IpAddr::from([198, 18, 0, host as u8 + 1]), 24)];
+            self.input(host, Input::Own(answers::Own { mac, addresses, router: false }));
+        }
+        self.input(host, Input::Members(self.machines[host].members.clone()));
+    }
+
+    /// `member add` of one that left: it joins, and is admitted when a lane of it is proven or time is over.
+    pub fn rejoin(&mut self, host: usize) {
+        let slots: Vec<u8> = self.cables.keys().filter(|port| port.0 == host).map(|port| port.1).collect();
+        let mut members = self.machines[host].members.clone();
+        let Some(slot) = slots.into_iter().find(|slot| members.iter().all(|m| m.slot != *slot)) else {
+            return;
+        };
+        let carrier = !self.unplugged.contains(&(host, slot));
+        members.push(Member { joining: true, carrier, ..member(host, slot) });
+        self.set_members(host, members);
+        for _ in 0..50 {
+            self.run(millis(100));
+            let daemon = self.machines[host].daemon.as_ref();
+            if daemon.is_none_or(|daemon| daemon.is_proven(slot)) {
+                break;
+            }
+        }
+        let mut members = self.machines[host].members.clone();
+        members.iter_mut().for_each(|member| member.joining = false);
+        self.set_members(host, members);
+    }
+
+    pub(super) fn input(&mut self, host: usize, input: Input<'_>) {
+        let now = self.now();
+        let machine = &mut self.machines[host];
+        let Some(daemon) = &mut machine.daemon else { return };
+        daemon.handle(now, input);
+        let mut frames = Vec::new();
+        while let Some(action) = daemon.poll_action() {
+            match action {
+                Action::Send { slot, frame } => frames.push((slot, frame)),
+                Action::DeadSlots(slots) => machine.path.dead_slots = slots,
+                Action::Tables => {
+                    let (path, left) = (&mut machine.path, &mut machine.rows_left);
+                    let written = daemon.write(|write| {
+                        if let Some(left) = left {
+                            *left = left.checked_sub(1).ok_or(())?;
+                        }
+                        path.write(&write);
+                        Ok::<_, ()>(())
+                    });
+                    if written.is_err() {
+                        return self.kill(host);
+                    }
+                }
+                Action::AskNeighbours => daemon.handle(now, Input::Neighbours(Some(Vec::new()), Vec::new())),
+                Action::ArpPlus(arp_plus::Event::Conflict(conflict)) => {
+                    panic!("{host} at {now:?}: {conflict}")
+                }
+                Action::LiveMembers | Action::PlansShort | Action::Inspector(_) | Action::ArpPlus(_) => {}
+            }
+        }
+        let wake = daemon.poll_timeout();
+        if wake != machine.wake {
+            machine.wake = wake;
+            if let Some(at) = wake {
+                self.queue.at(at.max(now), Due::Wake(host));
+            }
+        }
+        for (slot, frame) in frames {
+            self.carry((host, slot), Frame::Daemon(frame.into()));
+        }
+    }
+}

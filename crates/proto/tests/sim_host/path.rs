@@ -1,0 +1,175 @@
+//! What the programs of the data path do with a table image (`crates/dataplane/src/bpf/steer.bpf.h` and `take.bpf.h`), as
+//! far as frames without a class go.
+
+use linkbraid_proto::host::*;
+use linkbraid_wire::MacAddr;
+use std::collections::BTreeMap;
+
+/// The tables as they were written, row by row, and what the programs note themselves.
+#[derive(Debug, Default, Clone)]
+pub struct Path {
+    pub rows: TableImage,
+    pub dead_slots: u32,
+    /// The slot that each plain host was heard on (`lb_plain_hosts`).
+    heard: BTreeMap<MacAddr, u8>,
+}
+
+/// What becomes of a frame that came in on a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// The bond has it.
+    Accepted,
+    /// Its source is the bond's own.
+    Own,
+    Dropped,
+}
+
+impl Path {
+    /// Does what `DataPath` does with one row.
+    pub fn write(&mut self, write: &Write<'_>) {
+        fn set<K: Ord, R: Clone>(rows: &mut BTreeMap<K, R>, key: K, row: Option<&R>) {
+            match row {
+                Some(row) => _ = rows.insert(key, row.clone()),
+                None => _ = rows.remove(&key),
+            }
+        }
+        let rows = &mut self.rows;
+        match *write {
+            Write::Bond(bond) => {
+                rows.bond = bond.clone();
+                self.dead_slots = bond.dead_slots;
+            }
+            Write::Member(slot, row) => {
+                set(&mut rows.members, slot, row);
+                if row.is_none() {
+                    self.heard.retain(|_, heard| *heard != slot);
+                }
+            }
+            Write::Class(number, row) => _ = rows.classes.insert(number, *row),
+            Write::Plan(number, plan) => set(&mut rows.plans, number, plan),
+            Write::ClassPlan(base, class, number) => {
+                set(&mut rows.class_plans, (base, class), number.as_ref());
+            }
+            Write::PeerMac(mac, row) => set(&mut rows.peer_macs, mac, row),
+            Write::Answer(mac, row) => set(&mut rows.answers, mac, row),
+        }
+        self.check();
+    }
+
+    /// No row points at one that is not there, at any instant, unless what is there is known to be dead.
+    fn check(&self) {
+        let rows = &self.rows;
+        let elected = rows.bond.elected.iter().filter(|_| rows.bond.elected.len() > 1);
+        let used = rows.peer_macs.values().map(|row| row.plan).chain(rows.class_plans.values().copied());
+        let used = used.chain(elected.map(|slot| plain_plan(*slot))).chain([PLAIN_PLAN]);
+        for (number, plan) in used.filter_map(|number| rows.plans.get_key_value(&number)) {
+            let is_there = |slot: u8| rows.members.contains_key(&slot) || self.is_dead(slot);
+            let gone = plan.lanes.iter().find(|lane| !is_there(lane.slot));
+            assert!(gone.is_none(), "plan {number} names a member that is not there: {gone:?}");
+        }
+        for (mac, row) in &rows.peer_macs {
+            assert!(
+                rows.plans.contains_key(&row.plan),
+                "{mac} leads to plan {}, which is not there",
+                row.plan
+            );
+        }
+        for (at, number) in &rows.class_plans {
+            assert!(rows.plans.contains_key(number), "{at:?} leads to plan {number}, which is not there");
+        }
+    }
+
+    /// Whether the bond has such a member and it carries traffic.
+    pub fn lives(&self, mac: MacAddr) -> bool {
+        let owner = self.rows.members.iter().find(|(_, row)| row.mac == mac);
+        owner.is_some_and(|(slot, row)| row.live && !self.is_dead(*slot))
+    }
+
+    fn is_dead(&self, slot: u8) -> bool {
+        self.dead_slots >> slot & 1 != 0
+    }
+
+    /// `steer()`: the frames that leave, each with the member, its source and its destination. `choice` stands for hashes
+    /// and for what lanes carried before.
+    pub fn steer(&self, to: MacAddr, choice: u64) -> Vec<(u8, MacAddr, MacAddr)> {
+        let bond = &self.rows.bond;
+        let several = bond.elected.len() > 1;
+        let mut number = PLAIN_PLAN;
+        if to.is_multicast() {
+            if bond.elected.is_empty() || several {
+                return self.to_segments(to);
+            }
+        } else if let Some(peer) = self.rows.peer_macs.get(&to) {
+            number = peer.plan;
+        } else if several {
+            // As a switch does with an address that it has not learned.
+            let Some(elected) = self.segment_of(to) else { return self.to_segments(to) };
+            let plan = self.rows.plans.get(&plain_plan(elected));
+            number = plan.filter(|plan| !plan.lanes.is_empty()).map_or(PLAIN_PLAN, |_| plain_plan(elected));
+        }
+        let lanes = self.rows.plans.get(&number).map_or(&[][..], |plan| &plan.lanes[..]);
+        if lanes.is_empty() {
+            return Vec::new();
+        }
+        // The lane itself, or the next one whose member lives; itself again if none does.
+        let start = choice as usize % lanes.len();
+        let turn = || (0..lanes.len()).map(|i| &lanes[(start + i) % lanes.len()]);
+        let lane = turn().find(|lane| lanes.len() > 1 && !self.is_dead(lane.slot)).unwrap_or(&lanes[start]);
+        let to = lane.peer_mac.unwrap_or(to);
+        let member = self.rows.members.get(&lane.slot);
+        member.map(|member| (lane.slot, member.mac, to)).into_iter().collect()
+    }
+
+    fn to_segments(&self, to: MacAddr) -> Vec<(u8, MacAddr, MacAddr)> {
+        let members = self.rows.bond.elected.iter().filter_map(|slot| {
+            let member = self.rows.members.get(slot)?;
+            Some((*slot, member.mac, to))
+        });
+        members.collect()
+    }
+
+    fn segment_of(&self, host: MacAddr) -> Option<u8> {
+        self.rows.members.get(self.heard.get(&host)?)?.elected
+    }
+
+    /// `take()`
+    pub fn take(&mut self, slot: u8, source: MacAddr, destination: MacAddr) -> Taken {
+        let rows = &self.rows;
+        let Some(member) = rows.members.get(&slot).copied() else { return Taken::Dropped };
+        let peer = rows.peer_macs.get(&source).copied();
+        let owner = |mac: MacAddr| rows.members.iter().find(|(_, row)| row.mac == mac);
+        if peer.is_none() && owner(source).is_some() {
+            return Taken::Own;
+        }
+        if destination.is_multicast() {
+            let accepts = peer.map_or(member.elected, |peer| peer.broadcast_slot);
+            self.hear(peer.is_some(), source, slot, member);
+            return if accepts == Some(slot) { Taken::Accepted } else { Taken::Dropped };
+        }
+        let taken = match owner(destination) {
+            None => Taken::Dropped,
+            Some((at, _)) if *at == slot => Taken::Accepted,
+            Some((at, owner)) => {
+                // `is_flooded()`
+                let lives = owner.live && !self.is_dead(*at);
+                match member.elected != Some(slot) || owner.elected == member.elected && lives {
+                    true => Taken::Dropped,
+                    false => Taken::Accepted,
+                }
+            }
+        };
+        self.hear(peer.is_some(), source, slot, member);
+        taken
+    }
+
+    /// `hear_plain_host()`
+    fn hear(&mut self, is_peer: bool, source: MacAddr, slot: u8, member: MemberRow) {
+        if is_peer || self.rows.bond.elected.len() < 2 {
+            return;
+        }
+        let there = self.heard.get(&source).and_then(|slot| self.rows.members.get(slot));
+        if there.is_none_or(|there| there.elected != member.elected) {
+            self.heard.insert(source, slot);
+        }
+    }
+}

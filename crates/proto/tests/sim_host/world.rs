@@ -1,0 +1,388 @@
+//! Whole hosts on switches that learn, fail and forget, on a fake clock: daemons that speak, die and start again, and
+//! frames that the tables they wrote forward. One seed, one course of events.
+
+mod accept;
+mod daemons;
+
+use super::{
+    events::{Queue, millis},
+    path::{Path, Taken},
+};
+use accept::{Excuse, Intake};
+use linkbraid_proto::{Time, arp_plus::PeerKey, host::*, inspector::Timing};
+use linkbraid_wire::{HostId, MacAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    time::Duration,
+};
+
+/// What forwards nothing although every carrier stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// Frames that leave by that port of that host.
+    From(usize, u8),
+    /// Frames to that port of that host.
+    To(usize, u8),
+    /// Every frame through that switch.
+    Switch(u8),
+}
+
+/// A port: host and slot.
+pub type Port = (usize, u8);
+
+/// One host.
+pub struct Machine {
+    pub daemon: Option<Host>,
+    pub path: Path,
+    pub members: Vec<Member>,
+    pub mac: MacAddr,
+    /// The daemon dies after so many more rows.
+    pub rows_left: Option<u64>,
+    epoch: u64,
+    wake: Option<Time>,
+}
+
+/// A frame on the wire.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Frame {
+    /// For a daemon.
+    Daemon(Rc<[u8]>),
+    /// An application's, with its number.
+    Data { number: u64, source: MacAddr, destination: MacAddr },
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Wake(usize),
+    Deliver(Port, Frame),
+    /// Counters are read.
+    Look(usize),
+    /// The carrier poll sees that.
+    Carrier(Port, bool),
+}
+
+/// An application's frame.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    from: usize,
+    /// None: a broadcast.
+    to: Option<usize>,
+    /// What in the tables of the sender, as they were then, allows it to come twice.
+    excuse: Option<Excuse>,
+}
+
+pub struct World {
+    queue: Queue<Due>,
+    pub machines: Vec<Machine>,
+    /// The switch of each port.
+    pub cables: BTreeMap<Port, u8>,
+    /// Where each switch has learned a MAC.
+    learned: BTreeMap<(u8, MacAddr), Port>,
+    pub faults: BTreeSet<Fault>,
+    /// Ports without carrier.
+    pub unplugged: BTreeSet<Port>,
+    /// Percent of daemons' frames that get lost, and that come twice.
+    pub loss: u64,
+    pub duplicates: u64,
+    sent: Vec<Sent>,
+    /// Which frames have come to whom, and how that host took in frames then.
+    delivered: BTreeMap<(u64, usize), Intake>,
+    /// Since when a host could know that two segments are one, and does not.
+    hearable: BTreeMap<usize, Time>,
+    /// The last fault and change are long enough ago: no frame may come twice.
+    pub settled: bool,
+    /// How many frames came twice, by what excuses them.
+    pub twice: BTreeMap<Excuse, u64>,
+    /// A hash of everything that was sent, by whom and when.
+    pub trace: u64,
+    pub frames: u64,
+}
+
+const LOOK: Duration = millis(100);
+
+/// How long frames take from port to port, in nanoseconds.
+const DELAY_MIN: u64 = 20_000;
+const DELAY_MAX: u64 = 200_000;
+
+pub fn mac(host: usize, slot: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, host as u8, slot])
+}
+
+pub fn key(host: usize) -> PeerKey {
+    PeerKey::Host(HostId([host as u8 + 1; 16]))
+}
+
+fn member(host: usize, slot: u8) -> Member {
+    Member {
+        slot,
+        ifindex: 10 + u32::from(slot),
+        mac: mac(host, slot),
+        admin_up: true,
+        carrier: true,
+        speed_mbit: Some(1000),
+        full_duplex: Some(true),
+        joining: false,
+        leaving: false,
+        weight_mbit: 1000,
+        class: 0,
+        alive: false,
+        sound: true,
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        probes: true,
+        timing: Timing::default(),
+        damping: true,
+        policy: Policy::Spread,
+        classes: Vec::new(),
+    }
+}
+
+impl World {
+    /// Hosts with a member on each of these switches; their daemons start within the first 100 ms.
+    pub fn new(seed: u64, hosts: &[Vec<u8>]) -> World {
+        let mut world = World {
+            queue: Queue::new(seed),
+            machines: Vec::new(),
+            cables: BTreeMap::new(),
+            learned: BTreeMap::new(),
+            faults: BTreeSet::new(),
+            unplugged: BTreeSet::new(),
+            loss: 0,
+            duplicates: 0,
+            sent: Vec::new(),
+            delivered: BTreeMap::new(),
+            hearable: BTreeMap::new(),
+            settled: false,
+            twice: BTreeMap::new(),
+            trace: 0,
+            frames: 0,
+        };
+        for (host, switches) in hosts.iter().enumerate() {
+            let slots = 0..switches.len() as u8;
+            world.cables.extend(slots.clone().zip(switches).map(|(slot, switch)| ((host, slot), *switch)));
+            world.machines.push(Machine {
+                daemon: None,
+                path: Path::default(),
+                members: slots.map(|slot| member(host, slot)).collect(),
+                mac: mac(host, 0),
+                rows_left: None,
+                epoch: 0,
+                wake: None,
+            });
+        }
+        for host in 0..hosts.len() {
+            world.start(host);
+            world.queue.after(LOOK, Due::Look(host));
+            let pause = world.random(100 / hosts.len() as u64);
+            world.run(millis(pause));
+        }
+        world
+    }
+
+    pub fn now(&self) -> Time {
+        self.queue.now
+    }
+
+    pub fn random(&mut self, limit: u64) -> u64 {
+        self.queue.random(limit)
+    }
+
+    /// A cable is pulled or put in again; the daemon sees it within 10 ms.
+    pub fn plug(&mut self, port: Port, plugged: bool) {
+        match plugged {
+            true => self.unplugged.remove(&port),
+            false => self.unplugged.insert(port),
+        };
+        if !plugged {
+            // Switches forget what they learned on a port that is down.
+            self.learned.retain(|_, at| *at != port);
+        }
+        let delay = self.random(10);
+        self.queue.after(millis(delay), Due::Carrier(port, plugged));
+    }
+
+    /// A switch forgets what it learned, and floods.
+    pub fn forget(&mut self, switch: u8) {
+        self.learned.retain(|(at, _), _| *at != switch);
+    }
+
+    pub fn fail(&mut self, fault: Fault) {
+        self.faults.insert(fault);
+    }
+
+    pub fn repair(&mut self) {
+        self.faults.clear();
+        for port in self.unplugged.clone() {
+            self.plug(port, true);
+        }
+    }
+
+    fn is_cut(&self, port: Port, fault: Fault) -> bool {
+        self.unplugged.contains(&port) || self.faults.contains(&fault)
+    }
+
+    /// A frame leaves by a port, and its switch forwards it.
+    fn carry(&mut self, from: Port, frame: Frame) {
+        let (source, destination) = match &frame {
+            Frame::Daemon(bytes) => {
+                let at = |at: usize| MacAddr(bytes[at..at + 6].try_into().expect("six bytes"));
+                (at(6), at(0))
+            }
+            Frame::Data { source, destination, .. } => (*source, *destination),
+        };
+        let word =
+            u64::from_be_bytes([0, 0, source.0[4], source.0[5], destination.0[4], destination.0[5], 0, 0]);
+        self.trace = (self.trace ^ word ^ self.now().0).wrapping_mul(0x0100_0000_01b3);
+        self.frames += 1;
+        let Some(switch) = self.cables.get(&from).copied() else { return };
+        if self.is_cut(from, Fault::From(from.0, from.1)) || self.faults.contains(&Fault::Switch(switch)) {
+            return;
+        }
+        self.learned.insert((switch, source), from);
+        let learned = self.learned.get(&(switch, destination)).copied();
+        let ports = match learned.filter(|_| !destination.is_multicast()) {
+            Some(port) => vec![port],
+            None => self.cables.iter().filter(|(_, at)| **at == switch).map(|(port, _)| *port).collect(),
+        };
+        for to in ports.into_iter().filter(|to| *to != from) {
+            let copies = match (&frame, self.random(100)) {
+                (Frame::Data { .. }, _) => 1,
+                (_, roll) if roll < self.loss => 0,
+                (_, roll) if roll < self.loss + self.duplicates => 2,
+                _ => 1,
+            };
+            for _ in 0..copies {
+                let delay = Duration::from_nanos(DELAY_MIN + self.random(DELAY_MAX - DELAY_MIN));
+                self.queue.after(delay, Due::Deliver(to, frame.clone()));
+            }
+        }
+    }
+
+    /// An application's frame to a host, or to all.
+    pub fn send(&mut self, from: usize, to: Option<usize>) {
+        self.note_hearable();
+        let excuse = self.excuse_at_sender(from, to);
+        let number = self.sent.len() as u64;
+        self.sent.push(Sent { from, to, excuse });
+        let choice = self.random(u64::MAX);
+        let destination = to.map_or(MacAddr::BROADCAST, |to| self.machines[to].mac);
+        for (slot, source, destination) in self.machines[from].path.steer(destination, choice) {
+            // Plans that an earlier daemon wrote stay as they are until their peers speak.
+            let machine = &self.machines[from];
+            let plan = to.and_then(|to| machine.path.rows.peer_macs.get(&self.machines[to].mac));
+            let is_ours =
+                |daemon: &&Host| plan.is_none_or(|row| daemon.image().plans.contains_key(&row.plan));
+            if let Some(daemon) = machine.daemon.as_ref().filter(is_ours) {
+                let known = daemon.member(slot);
+                assert!(
+                    known.is_some_and(|member| member.alive),
+                    "host {from} sends by member {slot}, which it knows to be dead, at {:?}",
+                    self.now()
+                );
+            }
+            self.carry((from, slot), Frame::Data { number, source, destination });
+        }
+    }
+
+    /// Whether a frame of that number has come to that host.
+    pub fn has_come(&self, number: u64, host: usize) -> bool {
+        self.delivered.contains_key(&(number, host))
+    }
+
+    pub fn last_sent(&self) -> u64 {
+        self.sent.len() as u64 - 1
+    }
+
+    fn deliver(&mut self, (host, slot): Port, frame: Frame) {
+        let switch = self.cables[&(host, slot)];
+        let cut =
+            self.is_cut((host, slot), Fault::To(host, slot)) || self.faults.contains(&Fault::Switch(switch));
+        if cut || !self.machines[host].members.iter().any(|member| member.slot == slot) {
+            return;
+        }
+        match frame {
+            Frame::Daemon(bytes) => self.input(host, Input::Frame { slot, bytes: &bytes }),
+            Frame::Data { number, source, destination } => {
+                if self.machines[host].path.take(slot, source, destination) == Taken::Accepted {
+                    self.accept(number, host, slot, destination);
+                }
+            }
+        }
+    }
+
+    /// Lets everything happen that is due until then.
+    pub fn run(&mut self, duration: Duration) {
+        let end = self.now() + duration;
+        while let Some(due) = self.queue.next(end) {
+            match due {
+                Due::Wake(host) if self.machines[host].wake.is_some_and(|at| at <= self.now()) => {
+                    self.machines[host].wake = None;
+                    self.input(host, Input::Timeout);
+                }
+                Due::Wake(_) => {}
+                Due::Deliver(port, frame) => self.deliver(port, frame),
+                Due::Look(host) => {
+                    self.queue.after(LOOK, Due::Look(host));
+                    self.look(host);
+                }
+                Due::Carrier((host, slot), carrier) => {
+                    let members = &mut self.machines[host].members;
+                    members.iter_mut().filter(|member| member.slot == slot).for_each(|member| {
+                        member.carrier = carrier;
+                    });
+                    self.input(host, Input::Members(self.machines[host].members.clone()));
+                }
+            }
+        }
+    }
+
+    /// Counters are read: every lane carried something.
+    fn look(&mut self, host: usize) {
+        let bytes = self.now().0 / 1000;
+        let Some(daemon) = &mut self.machines[host].daemon else { return };
+        let plans: Vec<u32> = daemon.plans_to_read();
+        let lanes = |number: u32| daemon.image().plans.get(&number).map_or(0, |plan| plan.lanes.len());
+        let plans = plans.into_iter().map(|number| (number, vec![bytes; lanes(number)])).collect();
+        self.input(host, Input::LaneBytes(plans));
+    }
+
+    /// Whether two hosts have ports on one switch that forward both ways.
+    pub fn have_sound_lane(&self, one: usize, other: usize) -> bool {
+        let sound = |(host, slot): Port, switch: u8| {
+            !self.is_cut((host, slot), Fault::From(host, slot))
+                && !self.is_cut((host, slot), Fault::To(host, slot))
+                && !self.faults.contains(&Fault::Switch(switch))
+                && self.machines[host].members.iter().any(|m| m.slot == slot && !m.leaving)
+        };
+        let ports = |host: usize| self.cables.iter().filter(move |((at, _), _)| *at == host);
+        ports(one).any(|(here, switch)| {
+            ports(other).any(|(there, at)| at == switch && sound(*here, *switch) && sound(*there, *at))
+        })
+    }
+
+    pub fn describe(&self) -> String {
+        let host = |(number, machine): (usize, &Machine)| {
+            let rows = &machine.path.rows;
+            let lanes = machine.daemon.as_ref().map(|daemon| {
+                let lanes = daemon.inspector().snapshot(self.now()).lanes.into_iter();
+                lanes.map(|lane| format!("{} {:?}", lane.lane, lane.state)).collect::<Vec<_>>()
+            });
+            format!(
+                "{number}: {:?} {:?} {:?} {:?} {lanes:?}",
+                rows.bond, rows.members, rows.plans, rows.peer_macs
+            )
+        };
+        let hosts: Vec<String> = self.machines.iter().enumerate().map(host).collect();
+        format!(
+            "faults {:?}, unplugged {:?}, cables {:?}\n{}",
+            self.faults,
+            self.unplugged,
+            self.cables,
+            hosts.join("\n")
+        )
+    }
+}
