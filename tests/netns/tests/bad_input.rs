@@ -331,7 +331,10 @@ fn a_user_who_is_not_root() {
     let net = one_host();
     // Where nobody may read and run it, whatever the rights of the build's folder.
     let copy = net.lab().folder().join("linkbraid");
-    fs::copy(daemon::binary().expect("built"), &copy).expect("copies");
+    let built = daemon::binary().expect("built");
+    for name in ["linkbraid", "linkbraid-lab"] {
+        fs::copy(built.with_file_name(name), copy.with_file_name(name)).expect("copies");
+    }
     let socket = net.host("a").socket();
     let as_nobody = |words: &[&str]| {
         let mut command: Command = net.host("a").linkbraid_command("setpriv");
