@@ -11,15 +11,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Objects, each from a source of its own: the data path, the latency meter, and the short cut of a fabric.
-const OBJECTS: &[&str] = &["bond", "latency", "shortcut"];
+/// Objects, each from a source of its own: the data path, the latency meter, and the fast path of a fabric.
+const OBJECTS: &[&str] = &["bond", "latency", "fast_path"];
 const INTERFACE: &str = "src/bpf/intf.h";
-const SHORTCUT: &str = "src/bpf/shortcut.h";
+const FAST_PATH: &str = "src/bpf/fast_path.h";
 /// Headers whose structs and limits are generated.
-const HEADERS: &[&str] = &[INTERFACE, "src/bpf/latency.h", SHORTCUT];
+const HEADERS: &[&str] = &[INTERFACE, "src/bpf/latency.h", FAST_PATH];
 /// Structs of them that this side reads or writes, with all that they contain.
 const SHARED: &str = "lb_(config|member|mac_key|peer_mac|near_peer|answer|plan|rule|class|class_plans|count|lane_counts\
-                      |member_counts|arp_plus_record|meter|latency|way_config|way_out|way_in|way_counts)";
+                      |member_counts|arp_plus_record|meter|latency|path_config|path_out|path_in|path_counts)";
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -33,7 +33,7 @@ fn main() {
             .expect("clang compiles the BPF programs (Debian packages clang and linux-libc-dev)");
     }
     layouts().write_to_file(out.join("layouts.rs")).expect("OUT_DIR is writable");
-    for header in [INTERFACE, SHORTCUT] {
+    for header in [INTERFACE, FAST_PATH] {
         let table =
             out.join(Path::new(header).file_stem().expect("a file's name")).with_extension("reasons.rs");
         let header = fs::read_to_string(header).expect("the header is there");
@@ -46,7 +46,7 @@ fn layouts() -> bindgen::Bindings {
     bindgen::builder()
         .headers(HEADERS.iter().copied())
         .allowlist_type(SHARED)
-        .allowlist_type("lb_policy|lb_stage|lb_reason|lb_way_reason")
+        .allowlist_type("lb_policy|lb_stage|lb_reason|lb_path_reason")
         .allowlist_var("LB_.*")
         .prepend_enum_name(false)
         .blocklist_type("lb_mac")

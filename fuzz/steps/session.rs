@@ -6,7 +6,7 @@
 
 use linkbraid_proto::{Time, session::*};
 use linkbraid_wire::fabric::{
-    Control, ControlKind, Offer, RefuseReason, STREAMS_MAX, ShortCut, Tag, emit_control, parse_control,
+    Control, ControlKind, FastPath, Offer, RefuseReason, STREAMS_MAX, Tag, emit_control, parse_control,
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -90,7 +90,7 @@ impl Course {
             cookie: u64::from(what) + 1,
             number: u32::from(what >> 5),
             echo: asked.map_or(1, |asked| asked.cookie) + u64::from(how >> 5 & 1),
-            short_cut: (how & 16 != 0 && how & 8 == 0).then(|| ShortCut {
+            fast_path: (how & 16 != 0 && how & 8 == 0).then(|| FastPath {
                 port: u16::from(what) + 1,
                 tag: Tag::of_random(u64::from(how)),
                 heard: how & 1 == 0,
@@ -111,13 +111,13 @@ impl Course {
             assert_eq!(gate.is_some(), peer.verdict.is_up());
             assert_eq!(peer.offer.is_some(), peer.verdict.is_up());
             assert!(peer.rival.is_none() || peer.verdict.is_up());
-            let takes = snapshot.settings.short_cut.is_some() && peer.verdict.is_up();
+            let takes = snapshot.settings.fast_path.is_some() && peer.verdict.is_up();
             assert_eq!(
                 self.session.tag(peer.node).is_some(),
                 takes,
                 "a tag while the link is up, and no longer"
             );
-            assert!(peer.verdict.is_up() || self.session.short_cut(peer.node).is_none());
+            assert!(peer.verdict.is_up() || self.session.fast_path(peer.node).is_none());
             assert!(takes || !self.session.hears(peer.node));
             if let Some(gate) = gate {
                 let back = Gate {
@@ -136,7 +136,7 @@ impl Course {
 
 /// Panics where a rule is broken. How often a link came up.
 pub fn run(bytes: &[u8]) -> usize {
-    let settings = Settings { short_cut: Some(PORT), ..Settings::new(4, 1500) };
+    let settings = Settings { fast_path: Some(PORT), ..Settings::new(4, 1500) };
     let config = Config { node: HERE.0, epoch: HERE.1, settings };
     let session = Session::new(config, 7, Secret::new([7; 16])).expect("good settings");
     let mut course =
@@ -157,8 +157,8 @@ pub fn run(bytes: &[u8]) -> usize {
             2 if *what == 2 && *amount == 255 => course.handle(Input::Stop),
             2 => {
                 let mtu = if amount & 1 == 0 { 1500 } else { 9000 };
-                let short_cut = (amount & 2 == 0).then_some(PORT);
-                let settings = Settings { short_cut, ..Settings::new(u16::from(amount >> 4), mtu) };
+                let fast_path = (amount & 2 == 0).then_some(PORT);
+                let settings = Settings { fast_path, ..Settings::new(u16::from(amount >> 4), mtu) };
                 let _ = course.session.set(course.now, settings);
                 course.drain();
             }

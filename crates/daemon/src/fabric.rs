@@ -5,20 +5,20 @@
 //! the way is lost. Threads of its own ([`node`]) move the frames and speak with the other nodes; the loop of the daemon
 //! hears what they have to tell ([`Told`]).
 
-mod beat;
 mod cpu;
 pub(crate) mod ends;
+mod fast_path;
 pub(crate) mod job;
 mod limited;
 pub(crate) mod node;
 mod record;
 pub(crate) mod saved;
-mod short_cut;
 mod trips;
+mod worker;
 
+pub(crate) use fast_path::sweep;
 pub(crate) use job::{Jobs, Ticket};
 pub(crate) use record::{records, stats};
-pub(crate) use short_cut::sweep;
 
 use crate::{
     drive::forwards_ipv6,

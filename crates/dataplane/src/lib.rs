@@ -1,21 +1,22 @@
-//! The BPF programs of a bond, their loader and typed maps; and those of a fabric's short cut ([`ShortCut`]).
+//! The BPF programs of a bond, their loader and typed maps; and those of a fabric's fast path ([`FastPath`]).
 //!
 //! [`DataPath`] loads the programs of `bpf/bond.bpf.c`, or adopts the maps that an earlier daemon pinned, puts
 //! the programs on interfaces and writes the tables they follow. It knows no protocol.
 
 mod error;
+mod fast_path;
 mod hook;
 mod intf;
 mod latency;
 mod map;
 mod reason;
 mod ring;
-mod short_cut;
 mod table;
 mod trial;
 
 use error::Error as E;
 pub use error::{Error, Refusal, Result};
+pub use fast_path::{Early, EarlyAt, FastPath, PathCounts, PathEnds, PathIn, PathOut};
 use hook::{Attachment, Side};
 pub use hook::{Hook, HookChoice};
 pub use intf::{
@@ -25,9 +26,8 @@ pub use intf::{
 pub use latency::{CallHook, Latency, LatencyMeter, Stage};
 use libbpf_rs::{MapType, Object, ObjectBuilder, ProgramMut};
 use map::Map;
-pub use reason::{REASONS, Reason, WAY_REASONS};
+pub use reason::{PATH_REASONS, REASONS, Reason};
 pub use ring::ArpPlusRing;
-pub use short_cut::{Early, EarlyAt, ShortCut, WayCounts, WayEnds, WayIn, WayOut};
 use std::{
     collections::HashMap,
     ffi::OsStr,

@@ -5,7 +5,7 @@ use crate::{
     limits::{NODES_MAX, QUEUES_MAX},
     ofi::Ofi,
     shm,
-    udp::{self, ShortCut},
+    udp::{self, FastPath},
 };
 use std::str::FromStr;
 
@@ -90,9 +90,9 @@ impl Address {
     ///
     /// # Errors
     /// As [`Address::open`].
-    pub fn short_cut(&self, join: &Join) -> Result<Option<ShortCut>> {
+    pub fn fast_path(&self, join: &Join) -> Result<Option<FastPath>> {
         match &self.place {
-            Place::Udp(place) => place.short_cut(&self.text, join),
+            Place::Udp(place) => place.fast_path(&self.text, join),
             Place::Shm(_) | Place::Ofi(_) => Ok(None),
         }
     }

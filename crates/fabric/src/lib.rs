@@ -43,4 +43,4 @@ pub use shm::Layout;
 pub use slice::shorten_slices;
 pub use transport::{Armed, Loss, Refused, Shape, Stats, Taken, Transport};
 #[cfg(not(loom))]
-pub use udp::{Assembly, Outcome, PIECE_HEAD, Piece, ShortCut, piece_head};
+pub use udp::{Assembly, FastPath, Outcome, PIECE_HEAD, Piece, piece_head};

@@ -5,10 +5,10 @@
 //! beyond the own socket: a frame may be lost, but none comes twice, and none comes in part.
 
 mod assembly;
+mod fast_path;
 mod outbox;
 mod piece;
 mod port;
-mod short_cut;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ mod tests;
 pub use assembly::{Assembly, Outcome};
 pub use piece::{HEAD as PIECE_HEAD, Piece, head as piece_head};
 
-pub use short_cut::ShortCut;
+pub use fast_path::FastPath;
 
 use crate::{Error, Join, Result, Transport, directory::Directory};
 use std::path::PathBuf;
@@ -71,15 +71,15 @@ impl Place {
     pub(crate) fn open(&self, address: &str, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
         let directory = Directory::read(&self.file, join)?;
         if let Some(port) = self.vxlan {
-            ShortCut::new(address, &directory, join, port, self.mtu)?;
+            FastPath::new(address, &directory, join, port, self.mtu)?;
         }
         (0..join.queues).map(|queue| port::open(&directory, address, join, queue, self.mtu)).collect()
     }
 
     /// What the kernel needs to carry frames itself, if it is to.
-    pub(crate) fn short_cut(&self, address: &str, join: &Join) -> Result<Option<ShortCut>> {
+    pub(crate) fn fast_path(&self, address: &str, join: &Join) -> Result<Option<FastPath>> {
         let Some(port) = self.vxlan else { return Ok(None) };
         let directory = Directory::read(&self.file, join)?;
-        ShortCut::new(address, &directory, join, port, self.mtu).map(Some)
+        FastPath::new(address, &directory, join, port, self.mtu).map(Some)
     }
 }

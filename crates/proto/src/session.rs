@@ -23,11 +23,11 @@ use std::{
 mod cookies;
 mod counter;
 mod event;
+mod fast_path;
 mod gate;
 pub mod link;
 mod peer;
 mod queue;
-mod short_cut;
 mod snapshot;
 mod timing;
 mod window;
@@ -119,7 +119,7 @@ impl Session {
             own: Own {
                 epoch: config.epoch,
                 offer: config.settings.offer(),
-                short_cut: config.settings.short_cut,
+                fast_path: config.settings.fast_path,
             },
             settings: config.settings,
             phase: Phase::Idle,
@@ -174,7 +174,7 @@ impl Session {
             let allowed = format!("{} to {}", self.settings.nodes, linkbraid_wire::fabric::NODES_MAX);
             return Err(OutOfRange { setting: "nodes", value: settings.nodes.to_string(), allowed });
         }
-        let own = Own { offer: settings.offer(), short_cut: settings.short_cut, epoch: self.own.epoch };
+        let own = Own { offer: settings.offer(), fast_path: settings.fast_path, epoch: self.own.epoch };
         let before = std::mem::replace(&mut self.own, own);
         self.settings = settings;
         if self.own != before && self.phase == Phase::Running {

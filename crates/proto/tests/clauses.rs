@@ -37,7 +37,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where clauses are obeyed and tested. What the kernel and the daemon do for the short cut stands in the last three.
+/// Where clauses are obeyed and tested. What the kernel and the daemon do for the fast path stands in the last three.
 const FOLDERS: [&str; 7] = [
     "crates/wire/src",
     "crates/wire/tests",

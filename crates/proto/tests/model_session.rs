@@ -44,21 +44,21 @@ fn explore(name: &str, fabric: Fabric) -> usize {
 }
 
 /// Two nodes, with so many ends and false deaths.
-fn two_nodes(short_cut: bool) {
+fn two_nodes(fast_path: bool) {
     for (ends, expiries) in [(1, 0), (0, 2), (1, 1), (2, 0)] {
         let fabric = Fabric {
             numbers: 2,
             twins: false,
             ends,
             enders: 2,
-            // A goodbye beside two crashes, and frames by the queues beside the short cut, would only take longer.
-            stops: !short_cut || ends < 2,
+            // A goodbye beside two crashes, and frames by the queues beside the fast path, would only take longer.
+            stops: !fast_path || ends < 2,
             expiries,
-            frames: if short_cut { 0 } else { 2 },
+            frames: if fast_path { 0 } else { 2 },
             streams: 1,
-            short_cut,
+            fast_path,
         };
-        let name = format!("two nodes, short cut {short_cut}, {ends} end, {expiries} are taken for dead");
+        let name = format!("two nodes, fast path {fast_path}, {ends} end, {expiries} are taken for dead");
         assert!(explore(&name, fabric) > 10);
     }
 }
@@ -74,7 +74,7 @@ fn two_nodes_that_crash_stop_and_doubt_each_other() {
 //= docs/fabric.md#7.3 type=test
 //= docs/fabric.md#7.6 type=test
 #[test]
-fn two_nodes_with_a_short_cut_that_crash_stop_and_doubt_each_other() {
+fn two_nodes_with_a_fast_path_that_crash_stop_and_doubt_each_other() {
     two_nodes(true);
 }
 
@@ -91,7 +91,7 @@ fn three_nodes_that_connect_in_any_order() {
         expiries: 0,
         frames: 1,
         streams: 2,
-        short_cut: false,
+        fast_path: false,
     };
     assert!(explore("three nodes", fabric) > 100);
 }
@@ -108,7 +108,7 @@ fn two_live_nodes_with_one_number_beside_another() {
         expiries: 0,
         frames: 1,
         streams: 2,
-        short_cut: false,
+        fast_path: false,
     };
     assert!(explore("twins", fabric) > 100);
 }
@@ -125,7 +125,7 @@ fn one_of_three_nodes_crashes() {
         expiries: 0,
         frames: 1,
         streams: 2,
-        short_cut: false,
+        fast_path: false,
     };
     // Each pair is a course of its own, so there are more states than two nodes have, cubed: deep courses are followed first, and as many as
     // fit into some seconds.

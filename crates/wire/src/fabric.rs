@@ -4,9 +4,9 @@
 //! Ethernet frame ([`Kind::Data`]) or a [`Control`] ([`Kind::Control`]). All numbers are big-endian.
 
 mod control;
+mod fast_path;
 mod header;
 mod refusal;
-mod short_cut;
 
 #[cfg(test)]
 mod tests;
@@ -14,9 +14,9 @@ mod tests;
 pub use control::{
     CONTROL_LEN, Control, ControlBytes, ControlKind, Offer, RefuseReason, emit_control, parse_control,
 };
+pub use fast_path::{FAST_PATH_FEATURE, FAST_PATH_LEN, FastPath, Tag};
 pub use header::{HEADER_LEN, Header, Kind, parse_message};
 pub use refusal::FabricRefusal;
-pub use short_cut::{SHORT_CUT_FEATURE, SHORT_CUT_LEN, ShortCut, Tag};
 
 /// Version of the layouts here.
 pub const VERSION: u8 = 1;

@@ -1,8 +1,8 @@
 //! The decoder of fabric messages against arbitrary, almost right, and right ones.
 
 use linkbraid_wire::fabric::{
-    CONTROL_LEN, Control, ControlKind, DATA_MAX, DATA_MIN, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN,
-    NODES_MAX, NODES_MIN, Offer, RefuseReason, SHORT_CUT_FEATURE, STREAMS_MAX, ShortCut, Tag, emit_control,
+    CONTROL_LEN, Control, ControlKind, DATA_MAX, DATA_MIN, FAST_PATH_FEATURE, FastPath, HEADER_LEN, Header,
+    Kind, MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, Offer, RefuseReason, STREAMS_MAX, Tag, emit_control,
     parse_control, parse_message,
 };
 use proptest::prelude::*;
@@ -12,14 +12,14 @@ prop_compose! {
         nodes in NODES_MIN..=NODES_MAX, mtu in MTU_MIN..=MTU_MAX,
         interval_us in 1u32.., multiplier in 1u8.., queues in 1..=STREAMS_MAX as u8, features: u16,
     ) -> Offer {
-        let features = features & !SHORT_CUT_FEATURE;
+        let features = features & !FAST_PATH_FEATURE;
         Offer { nodes, mtu, interval_us, multiplier, queues, features }
     }
 }
 
 prop_compose! {
-    fn short_cut()(port in 1u16.., random: u64, heard: bool) -> ShortCut {
-        ShortCut { port, tag: Tag::of_random(random), heard }
+    fn fast_path()(port in 1u16.., random: u64, heard: bool) -> FastPath {
+        FastPath { port, tag: Tag::of_random(random), heard }
     }
 }
 
@@ -28,10 +28,10 @@ prop_compose! {
         kind in prop::sample::select(&ControlKind::ALL[..]),
         reason in prop::sample::select(&RefuseReason::ALL[..]),
         offer in offer(), cookie in 1u64.., number: u32, echo in 1u64..,
-        short_cut in prop::option::of(short_cut()),
+        fast_path in prop::option::of(fast_path()),
     ) -> Control {
         let reason = (kind == ControlKind::Refuse).then_some(reason);
-        Control { kind, reason, offer, cookie, number, echo, short_cut }
+        Control { kind, reason, offer, cookie, number, echo, fast_path }
     }
 }
 
@@ -89,8 +89,8 @@ proptest! {
             let again = emit_control(
                 (header.sender, header.sender_epoch), (header.receiver, header.receiver_epoch), &read,
             ).expect("what was read keeps the rules");
-            // What a receiver must ignore is written as 0, the stream, or not at all: a short cut without its bit.
-            let cut = read.short_cut != control.short_cut;
+            // What a receiver must ignore is written as 0, the stream, or not at all: a fast path without its bit.
+            let cut = read.fast_path != control.fast_path;
             let ignored = |at: usize| matches!(at, 6..8 | 45) || (cut && at == 31);
             for (at, (was, is)) in bytes.iter().zip(again.iter()).enumerate() {
                 prop_assert!(was == is || ignored(at), "byte {} is {} and was {}", at, is, was);

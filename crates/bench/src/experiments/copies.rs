@@ -2,14 +2,14 @@
 
 mod figure;
 mod goals;
-mod ground;
+mod testbed;
 
 use super::Experiment;
 use super::note::{self, What};
 use crate::run::Run;
-use ground::{Copied, Ground};
 use linkbraid_api::Error;
 use linkbraid_lab::{LinkSpec, Topology};
+use testbed::{Copied, Testbed};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "copies",
@@ -47,8 +47,8 @@ fn id(kind: &str, size: usize, remote: usize) -> String {
 }
 
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    let ground = match Ground::make(&SIZES) {
-        Ok(ground) => ground,
+    let testbed = match Testbed::make(&SIZES) {
+        Ok(testbed) => testbed,
         Err(error) => {
             run.skip(EXPERIMENT.name, with_hint(&error));
             return Ok(());
@@ -57,16 +57,16 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let quick = run.settings.quick;
     let sizes = if quick { &QUICK_SIZES[..] } else { &SIZES[..] };
     let remotes: Vec<usize> = if quick { QUICK_REMOTE.to_vec() } else { (0..=COPIES).collect() };
-    let rate = rate(run, &ground)?;
+    let rate = rate(run, &testbed)?;
     let lab = |links: usize| {
         let links = vec![LinkSpec::switch(0, Some(rate)); links];
         Topology::empty("lab", 1).host(links).plain_host([LinkSpec::switch(0, Some(rate * FAST))])
     };
     let beds = [run.bare(KINDS[0], lab(1))?, run.bonded(KINDS[1], lab(2))?];
     for lab in &mut run.report.labs {
-        lab.commands.extend(ground.commands());
+        lab.commands.extend(testbed.commands());
     }
-    let servers = beds.iter().map(|bed| ground.serve(bed)).collect::<Result<Vec<_>, _>>()?;
+    let servers = beds.iter().map(|bed| testbed.serve(bed)).collect::<Result<Vec<_>, _>>()?;
     run.plan(KINDS.len() * sizes.len() * remotes.len());
     for turn in 0..run.settings.repeat {
         for size in sizes {
@@ -74,7 +74,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
                 for (kind, server) in KINDS.into_iter().zip(&servers) {
                     let id = id(kind, *size, *remote);
                     if wanted(run, (kind, *size, *remote), &remotes) {
-                        measure(run, &id, turn, || ground.copy(server, *size, *remote))?;
+                        measure(run, &id, turn, || testbed.copy(server, *size, *remote))?;
                     }
                 }
             }
@@ -106,18 +106,18 @@ fn wanted(run: &Run<'_>, (kind, size, remote): (&str, usize, usize), remotes: &[
 }
 
 /// Mbit/s of a link such that local copies are as many times as fast as its bytes as they were in the paper.
-fn rate(run: &mut Run<'_>, ground: &Ground) -> Result<u32, Error> {
+fn rate(run: &mut Run<'_>, testbed: &Testbed) -> Result<u32, Error> {
     let largest = SIZES[SIZES.len() - 1];
     let mut local = Vec::new();
     for _ in 0..LOOKS {
         run.check()?;
-        local.push(ground.copy_here(largest)?);
+        local.push(testbed.copy_here(largest)?);
     }
     local.sort_by(f64::total_cmp);
     let middle = local[local.len() / 2];
     let wanted = middle * 8.0 / PAPER_LOCAL;
     let rate = (wanted as u32).clamp(*RATES.start(), *RATES.end());
-    run.say(&format!("  local copies: {middle:.1} MB/s on {}; links of {rate} Mbit/s", ground.place()))?;
+    run.say(&format!("  local copies: {middle:.1} MB/s on {}; links of {rate} Mbit/s", testbed.place()))?;
     Ok(rate)
 }
 

@@ -2,7 +2,6 @@
 //! grows, and what its nodes' deaths do to the others.
 
 mod figure;
-mod ground;
 mod idle;
 mod kills;
 mod latency;
@@ -12,12 +11,13 @@ mod nodes;
 mod restart;
 mod sockperf;
 mod subject;
+mod testbed;
 mod throughput;
 
 use super::Experiment;
 use crate::run::Run;
-use ground::Ground;
 use linkbraid_api::Error;
+use testbed::Testbed;
 
 pub(super) use figure::sized;
 
@@ -42,12 +42,12 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let steps: usize = steps.iter().map(|steps| steps(run)).sum();
     run.plan_steps(u32::try_from(steps).unwrap_or(u32::MAX));
     if ["throughput", "limited", "latency", "idle", "restart"].iter().any(|stage| run.wants(stage)) {
-        let mut ground = Ground::up(run, "pair", 2)?;
-        throughput::run(run, &ground)?;
-        limited::run(run, &ground)?;
-        latency::run(run, &ground)?;
-        idle::run(run, &ground)?;
-        restart::run(run, &mut ground)?;
+        let mut testbed = Testbed::up(run, "pair", 2)?;
+        throughput::run(run, &testbed)?;
+        limited::run(run, &testbed)?;
+        latency::run(run, &testbed)?;
+        idle::run(run, &testbed)?;
+        restart::run(run, &mut testbed)?;
     }
     nodes::run(run)?;
     kills::run(run)

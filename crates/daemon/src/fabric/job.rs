@@ -3,10 +3,10 @@
 //! is silent for 150 ms is dead to the inspectors of his peers.
 
 use super::{
+    fast_path::FastPath,
     node::{self, Node, Transports},
     of_transport,
     saved::SavedFabric,
-    short_cut::ShortCut,
 };
 use linkbraid_api::{Error, Reply};
 use linkbraid_dataplane::HookChoice;
@@ -32,7 +32,7 @@ pub(crate) struct Place {
     pub saved: SavedFabric,
     pub transports: Transports,
     pub tap: Tap,
-    pub short_cut: Option<ShortCut>,
+    pub fast_path: Option<FastPath>,
 }
 
 /// What a thread has come to.
@@ -273,8 +273,8 @@ fn take_place(mut saved: SavedFabric, new: bool, hook: HookChoice) -> Result<Pla
     if new {
         let tap = node::tap(&saved, &transports, true)?;
         saved.ifindex = tap.index();
-        let short_cut = ShortCut::make(&saved, &address, tap.index(), hook);
-        return Ok(Place { saved, transports, tap, short_cut });
+        let fast_path = FastPath::make(&saved, &address, tap.index(), hook);
+        return Ok(Place { saved, transports, tap, fast_path });
     }
     // By its name, which may be that of another one by now, or of none: the kernel would make one.
     let is_named = |index| index == saved.ifindex;
@@ -289,8 +289,8 @@ fn take_place(mut saved: SavedFabric, new: bool, hook: HookChoice) -> Result<Pla
     if !is_named(tap.index()) {
         return Err(renamed());
     }
-    let short_cut = ShortCut::make(&saved, &address, tap.index(), hook);
-    Ok(Place { saved, transports, tap, short_cut })
+    let fast_path = FastPath::make(&saved, &address, tap.index(), hook);
+    Ok(Place { saved, transports, tap, fast_path })
 }
 
 #[cfg(test)]

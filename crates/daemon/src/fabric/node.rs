@@ -1,12 +1,12 @@
 //! A node that runs: a thread for each queue, one for the session, and what they share.
 
 use super::{
-    beat::Heart,
     cpu::{Cpu, Thread},
+    fast_path::FastPath,
     of_tap, of_transport,
     saved::SavedFabric,
-    short_cut::ShortCut,
     tap_config,
+    worker::Worker,
 };
 use crate::{
     clock::Clock,
@@ -58,7 +58,7 @@ pub(crate) struct Node {
     pub start: u64,
     /// The longest frame of the interface that crosses, in bytes.
     pub room: usize,
-    heart: Arc<Mutex<Heart>>,
+    worker: Arc<Mutex<Worker>>,
     shared: Arc<Shared>,
     /// What carries its frames, if that is no thread of ours.
     program: Option<Arc<Program>>,
@@ -137,7 +137,7 @@ impl Node {
     /// Starts the threads. The interface stays down, and goes when they end, until [`Node::finish_add`].
     pub(crate) fn start(
         saved: &SavedFabric,
-        (mut tap, transports, short_cut): (Tap, Transports, Option<ShortCut>),
+        (mut tap, transports, fast_path): (Tap, Transports, Option<FastPath>),
         clock: Clock,
         tell: mpsc::Sender<Event>,
     ) -> Result<Self, Error> {
@@ -160,25 +160,25 @@ impl Node {
         let shared = control.shared().clone();
         let marks: Vec<Thread> = (0..=engines.len()).map(|_| Thread::default()).collect();
         let cpu = Cpu::new(marks.clone(), program.as_ref().map(|program| program.id()), clock.now());
-        let heart = Heart::new(saved, epoch, control, (tap, short_cut), cpu, tell.clone(), clock.now())?;
-        let start = heart.start();
-        let heart = Arc::new(Mutex::new(heart));
-        let mut node = Self { start, room, heart, shared, program, threads: Vec::new() };
+        let worker = Worker::new(saved, epoch, control, (tap, fast_path), cpu, tell.clone(), clock.now())?;
+        let start = worker.start();
+        let worker = Arc::new(Mutex::new(worker));
+        let mut node = Self { start, room, worker, shared, program, threads: Vec::new() };
         let mut marks = marks.into_iter();
         let mut next = || marks.next().unwrap_or_default();
         for (number, engine) in engines.into_iter().enumerate() {
             let name = format!("{}-{number}", saved.name);
             node.spawn(name, tell.clone(), queue(engine, next())).map_err(&refused)?;
         }
-        let (heart, mark) = (node.heart.clone(), next());
-        let wake = node.heart().wake_fd().map_err(|cause| refused(cause.desc().to_lowercase()))?;
-        let beat = move || {
+        let (worker, mark) = (node.worker.clone(), next());
+        let wake = node.worker().wake_fd().map_err(|cause| refused(cause.desc().to_lowercase()))?;
+        let work = move || {
             mark.begin();
             shorten_slices();
-            super::beat::run(&heart, &wake, clock);
+            super::worker::run(&worker, &wake, clock);
             None
         };
-        node.spawn(format!("{}-s", saved.name), tell.clone(), beat).map_err(&refused)?;
+        node.spawn(format!("{}-s", saved.name), tell.clone(), work).map_err(&refused)?;
         if let Some(program) = node.program.clone() {
             let shared = node.shared.clone();
             node.spawn(format!("{}-p", saved.name), tell, move || end_of(&program, &shared))
@@ -202,13 +202,13 @@ impl Node {
         Ok(())
     }
 
-    /// Why frames do not go by the short cut, where there is one.
-    pub(crate) fn short_cut_is_off(&self) -> Option<String> {
-        self.heart().short_cut.as_ref().and_then(|short_cut| short_cut.off().map(str::to_owned))
+    /// Why frames do not go over the fast path, where there is one.
+    pub(crate) fn fast_path_is_off(&self) -> Option<String> {
+        self.worker().fast_path.as_ref().and_then(|fast_path| fast_path.off().map(str::to_owned))
     }
 
-    pub(super) fn heart(&self) -> MutexGuard<'_, Heart> {
-        self.heart.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn worker(&self) -> MutexGuard<'_, Worker> {
+        self.worker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -217,33 +217,33 @@ impl Node {
 
     /// Sets the new interface up, and makes the kernel keep it.
     pub(crate) fn finish_add(&self) -> Result<(), Error> {
-        let heart = self.heart();
-        let done = heart.tap.set_up(true).and_then(|()| heart.tap.keep(true));
+        let worker = self.worker();
+        let done = worker.tap.set_up(true).and_then(|()| worker.tap.keep(true));
         done.map_err(|error| of_tap(&error))
     }
 
     /// Takes over settings that can change while it runs.
     pub(crate) fn set(&self, saved: &SavedFabric, now: Time) -> Result<(), Error> {
-        let mut heart = self.heart();
-        if let Some(short_cut) = &mut heart.short_cut {
-            short_cut.follow(saved);
+        let mut worker = self.worker();
+        if let Some(fast_path) = &mut worker.fast_path {
+            fast_path.follow(saved);
         }
-        let settings = Settings { mtu: saved.settings.mtu.0, ..heart.session.snapshot(now).settings };
-        heart.session.set(now, settings).map_err(|error| {
+        let settings = Settings { mtu: saved.settings.mtu.0, ..worker.session.snapshot(now).settings };
+        worker.session.set(now, settings).map_err(|error| {
             let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);
             Error::new(&saved.name, format!("option '--{}'", error.setting), cause)
         })?;
-        heart.control.set_mac(saved.mac);
-        heart.control.set_poll(poll_of(saved.settings.poll));
-        heart.follow();
-        heart.fit_ways();
-        heart.nudge();
+        worker.control.set_mac(saved.mac);
+        worker.control.set_poll(poll_of(saved.settings.poll));
+        worker.follow();
+        worker.fit_paths();
+        worker.nudge();
         Ok(())
     }
 
     /// Says goodbye to the other nodes and ends the threads. The interface stays, if the kernel keeps it.
     pub(crate) fn stop(mut self) {
-        let said = self.heart().say_goodbye();
+        let said = self.worker().say_goodbye();
         let gone = |shared: &Shared| -> u64 {
             let counters = [Counter::ControlOut, Counter::ControlDropSend, Counter::ControlReplaced];
             (0..shared.nodes()).flat_map(|peer| counters.map(|counter| shared.total(peer, counter))).sum()
@@ -259,13 +259,13 @@ impl Node {
 
     /// The interface goes with the threads.
     pub(crate) fn let_go(&self) {
-        if let Err(error) = self.heart().tap.keep(false) {
+        if let Err(error) = self.worker().tap.keep(false) {
             tracing::debug!(%error, "the interface is gone already");
         }
     }
 
     fn halt(&mut self) {
-        self.heart().halt();
+        self.worker().halt();
         if let Some(program) = &self.program {
             program.end();
         }

@@ -1,12 +1,12 @@
 //! Records for `fabric show`, and for `show` and `stats` where they are about fabrics.
 
-use super::{Fabric, State, beat::Heart, node::Node, short_cut::ShortCut};
+use super::{Fabric, State, fast_path::FastPath, node::Node, worker::Worker};
 use crate::told;
 use linkbraid_api::{
     CounterRecord, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricStatsRecord,
     FabricVxlanRecord, Health, NodeState, Records,
 };
-use linkbraid_dataplane::WayCounts;
+use linkbraid_dataplane::PathCounts;
 use linkbraid_fabric::{
     Address, Join, Stats,
     engine::{Counter, Shared},
@@ -24,9 +24,9 @@ use std::time::Duration;
 const SESSION_NUMBERS_FROM: u32 = 100;
 const TRANSPORT_NUMBERS_FROM: u32 = 200;
 pub(super) const END_NUMBERS_FROM: u32 = 300;
-/// What went by the short cut, and, after that, why frames did not.
-const SHORT_CUT_NUMBERS_FROM: u32 = 400;
-const SHORT_CUT_REASONS_FROM: u32 = 410;
+/// What went over the fast path, and, after that, why frames did not.
+const FAST_PATH_NUMBERS_FROM: u32 = 400;
+const FAST_PATH_REASONS_FROM: u32 = 410;
 
 /// `fabric show`
 pub(crate) fn records(fabrics: &[&Fabric], now: Time) -> Records {
@@ -67,22 +67,22 @@ fn one(fabric: &Fabric, now: Time) -> FabricRecord {
 }
 
 fn running(record: &mut FabricRecord, node: &Node, now: Time) {
-    let mut heart = node.heart();
-    let snapshot = heart.session.snapshot(now);
-    heart.cpu.look(now);
+    let mut worker = node.worker();
+    let snapshot = worker.session.snapshot(now);
+    worker.cpu.look(now);
     record.epoch = Some(snapshot.epoch);
-    record.offloads = words(heart.tap.offloads());
-    record.cpu_ms = heart.cpu.total() / 1_000_000;
-    record.cpu_ppm = heart.cpu.ppm;
-    record.vxlan = heart.short_cut.as_ref().map(|short_cut| FabricVxlanRecord {
-        port: short_cut.wanted(),
-        hook: short_cut.hook().map(|hook| hook.to_string()),
-        reason: short_cut.off().unwrap_or_default().to_owned(),
+    record.offloads = words(worker.tap.offloads());
+    record.cpu_ms = worker.cpu.total() / 1_000_000;
+    record.cpu_ppm = worker.cpu.ppm;
+    record.vxlan = worker.fast_path.as_ref().map(|fast_path| FabricVxlanRecord {
+        port: fast_path.wanted(),
+        hook: fast_path.hook().map(|hook| hook.to_string()),
+        reason: fast_path.off().unwrap_or_default().to_owned(),
     });
-    let ways: Vec<_> = snapshot.peers.iter().map(|seen| way(&heart, seen.node)).collect();
-    drop(heart);
-    let peers = snapshot.peers.iter().zip(ways);
-    record.peers = peers.map(|(seen, way)| peer(seen, node.shared(), way, now)).collect();
+    let paths: Vec<_> = snapshot.peers.iter().map(|seen| path(&worker, seen.node)).collect();
+    drop(worker);
+    let peers = snapshot.peers.iter().zip(paths);
+    record.peers = peers.map(|(seen, path)| peer(seen, node.shared(), path, now)).collect();
     let bad: Vec<&FabricPeerRecord> =
         record.peers.iter().filter(|peer| peer.state != NodeState::Up).collect();
     record.health = match bad.len() {
@@ -95,11 +95,11 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
     record.reason = worst.map_or_else(String::new, |peer| format!("node {}: {}", peer.node, peer.reason));
 }
 
-/// What goes by the short cut between this node and another one.
-fn way(heart: &Heart, node: u16) -> Option<FabricPeerVxlanRecord> {
-    let short_cut = heart.short_cut.as_ref()?;
-    let (taken, reason) = short_cut.says(&heart.session, node);
-    let WayCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes: _ } = short_cut.counts(node);
+/// What goes over the fast path between this node and another one.
+fn path(worker: &Worker, node: u16) -> Option<FabricPeerVxlanRecord> {
+    let fast_path = worker.fast_path.as_ref()?;
+    let (taken, reason) = fast_path.says(&worker.session, node);
+    let PathCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes: _ } = fast_path.counts(node);
     Some(FabricPeerVxlanRecord { taken, reason, tx_frames, tx_bytes, rx_frames, rx_bytes })
 }
 
@@ -134,10 +134,10 @@ fn peer(
         heard_ms: seen.heard.map(|heard| millis(now.since(heard))),
         send_queue: seen.queues.send,
         receive_queue: seen.queues.receive,
-        tx_frames: total(Counter::TxFrames) + by_vxlan(|way| way.tx_frames),
-        tx_bytes: total(Counter::TxBytes) + by_vxlan(|way| way.tx_bytes),
-        rx_frames: total(Counter::RxFrames) + by_vxlan(|way| way.rx_frames),
-        rx_bytes: total(Counter::RxBytes) + by_vxlan(|way| way.rx_bytes),
+        tx_frames: total(Counter::TxFrames) + by_vxlan(|path| path.tx_frames),
+        tx_bytes: total(Counter::TxBytes) + by_vxlan(|path| path.tx_bytes),
+        rx_frames: total(Counter::RxFrames) + by_vxlan(|path| path.rx_frames),
+        rx_bytes: total(Counter::RxBytes) + by_vxlan(|path| path.rx_bytes),
         dropped_frames: dropped.sum(),
         queued_bytes: shared.transport(seen.node).queued,
         vxlan,
@@ -169,10 +169,10 @@ fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     let shared = node.shared();
     let all = |counter| (0..shared.nodes()).map(|node| shared.total(node, counter)).sum();
     let mut counters = of_queues(all);
-    let mut heart = node.heart();
-    heart.cpu.look(now);
-    let (cpu_ms, cpu_ppm) = (heart.cpu.total() / 1_000_000, heart.cpu.ppm);
-    for (counter, count) in heart.session.snapshot(now).counters {
+    let mut worker = node.worker();
+    worker.cpu.look(now);
+    let (cpu_ms, cpu_ppm) = (worker.cpu.total() / 1_000_000, worker.cpu.ppm);
+    for (counter, count) in worker.session.snapshot(now).counters {
         let number = SESSION_NUMBERS_FROM + counter.number();
         let name = format!("session_{}", counter.name());
         counters.push(record(number, name, counter.description(), "protocol", count, 0));
@@ -180,23 +180,23 @@ fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     let told = (0..shared.nodes()).map(|node| shared.transport(node)).fold(Stats::default(), Stats::and);
     counters.extend(of_transport(told));
     counters.extend(fabric.ends.records());
-    if let Some(short_cut) = &heart.short_cut {
-        let counts = (0..shared.nodes()).map(|node| short_cut.counts(node));
-        counters.extend(of_short_cut(counts.fold(WayCounts::default(), WayCounts::and)));
-        counters.extend(reasons_of(short_cut));
+    if let Some(fast_path) = &worker.fast_path {
+        let counts = (0..shared.nodes()).map(|node| fast_path.counts(node));
+        counters.extend(of_fast_path(counts.fold(PathCounts::default(), PathCounts::and)));
+        counters.extend(reasons_of(fast_path));
     }
     let others = (0..shared.nodes()).filter(|node| *node != shared.node());
     let peers = others.map(|node| {
         let mut counters = of_queues(|counter| shared.total(node, counter));
         counters.extend(of_transport(shared.transport(node)));
-        if let Some(short_cut) = &heart.short_cut {
-            counters.extend(of_short_cut(short_cut.counts(node)));
+        if let Some(fast_path) = &worker.fast_path {
+            counters.extend(of_fast_path(fast_path.counts(node)));
         }
         let queued_bytes = shared.transport(node).queued;
-        FabricPeerStats { node, queued_bytes, round_trip: heart.trips.of(node), counters }
+        FabricPeerStats { node, queued_bytes, round_trip: worker.trips.of(node), counters }
     });
     let peers = peers.collect();
-    drop(heart);
+    drop(worker);
     FabricStatsRecord { fabric: name, cpu_ms, cpu_ppm, counters, peers }
 }
 
@@ -246,14 +246,14 @@ fn of_transport(stats: Stats) -> Vec<CounterRecord> {
         .collect()
 }
 
-fn of_short_cut(counts: WayCounts) -> Vec<CounterRecord> {
-    let WayCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = counts;
+fn of_fast_path(counts: PathCounts) -> Vec<CounterRecord> {
+    let PathCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = counts;
     let rows = [
         ("tx_frames", "frames sent past the daemon, by VXLAN", "sent", tx_frames, tx_bytes),
         ("rx_frames", "frames received past the daemon, by VXLAN", "pass", rx_frames, rx_bytes),
         ("probes", "questions received whether frames by VXLAN arrive", "protocol", probes, 0),
     ];
-    (SHORT_CUT_NUMBERS_FROM..)
+    (FAST_PATH_NUMBERS_FROM..)
         .zip(rows)
         .map(|(number, (name, text, verdict, frames, bytes))| {
             record(number, format!("vxlan_{name}"), text, verdict, frames, bytes)
@@ -261,9 +261,9 @@ fn of_short_cut(counts: WayCounts) -> Vec<CounterRecord> {
         .collect()
 }
 
-fn reasons_of(short_cut: &ShortCut) -> Vec<CounterRecord> {
-    (SHORT_CUT_REASONS_FROM..)
-        .zip(short_cut.reasons())
+fn reasons_of(fast_path: &FastPath) -> Vec<CounterRecord> {
+    (FAST_PATH_REASONS_FROM..)
+        .zip(fast_path.reasons())
         .map(|(number, (name, drops, text, count))| {
             let verdict = if drops { "drop" } else { "protocol" };
             record(number, format!("vxlan_{name}"), text, verdict, count, 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Decapsulates frames on the interface where their packets arrive. Without it they pass IP, UDP, VXLAN and a queue of the VXLAN
- * device before lb_way_in puts them into the queue of the fabric's interface; here they go there at once.
+ * device before lb_path_in puts them into the queue of the fabric's interface; here they go there at once.
  *
  * Only for TCP connections that end in a socket of this network namespace: no program can remove the marks of a tunnel from a
  * buffer (encapsulation, SKB_GSO_UDP_TUNNEL), and a NIC that forwarded it would take it for one. A socket ignores them.
@@ -69,8 +69,8 @@ static __always_inline int sum_holds(const struct lb_packet *packet)
 static __always_inline int is_vxlan(const struct __sk_buff *skb, const struct lb_packet *packet)
 {
 	return packet->eth.h_proto == bpf_htons(ETH_P_IP) && packet->ip.version == 4 && packet->ip.ihl == 5 &&
-	       packet->ip.protocol == IPPROTO_UDP && packet->udp.dest == bpf_htons(way.port) &&
-	       bpf_ntohl(packet->ip.daddr) == way.local[0] && !(packet->ip.frag_off & bpf_htons(0x3fff)) &&
+	       packet->ip.protocol == IPPROTO_UDP && packet->udp.dest == bpf_htons(path.port) &&
+	       bpf_ntohl(packet->ip.daddr) == path.local[0] && !(packet->ip.frag_off & bpf_htons(0x3fff)) &&
 	       (packet->ip.tos & LB_ECN) != LB_ECN && bpf_ntohs(packet->ip.tot_len) + ETH_HLEN == skb->len &&
 	       bpf_ntohs(packet->udp.len) + sizeof(packet->ip) == bpf_ntohs(packet->ip.tot_len) &&
 	       !packet->udp.check && packet->vxlan.flags == LB_VXLAN_FLAGS && !packet->vxlan.policy &&
@@ -135,10 +135,10 @@ static __always_inline int is_for_socket_v6(struct __sk_buff *skb)
 }
 
 SEC("tcx/ingress")
-int lb_way_early(struct __sk_buff *skb)
+int lb_path_early(struct __sk_buff *skb)
 {
-	struct lb_way_counts *counts;
-	const struct lb_way_in *in;
+	struct lb_path_counts *counts;
+	const struct lb_path_in *in;
 	struct lb_packet *packet;
 	struct ethhdr frame;
 	__u64 verified;
@@ -150,7 +150,7 @@ int lb_way_early(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	packet = (void *)(long)skb->data;
 	if ((void *)(&packet->udp + 1) <= (void *)(long)skb->data_end &&
-	    (packet->ip.protocol != IPPROTO_UDP || packet->udp.dest != bpf_htons(way.port)))
+	    (packet->ip.protocol != IPPROTO_UDP || packet->udp.dest != bpf_htons(path.port)))
 		return TC_ACT_UNSPEC;
 	packet = readable(skb, sizeof(*packet));
 	if (!packet || !is_vxlan(skb, packet))
@@ -159,8 +159,8 @@ int lb_way_early(struct __sk_buff *skb)
 	node = node_of(packet->frame.h_source);
 	if (node == LB_NODES_MAX || !is_own(packet->frame.h_dest) || !lives())
 		return TC_ACT_UNSPEC;
-	in = bpf_map_lookup_elem(&lb_ways_in, &node);
-	counts = bpf_map_lookup_elem(&lb_way_counts, &node);
+	in = bpf_map_lookup_elem(&lb_paths_in, &node);
+	counts = bpf_map_lookup_elem(&lb_path_counts, &node);
 	if (!in || !counts || bpf_ntohl(packet->ip.saddr) != in->remote[0] ||
 	    bpf_ntohl(packet->vxlan.network) != in->network << 8 || bpf_ntohs(packet->vxlan.group) != in->group)
 		return TC_ACT_UNSPEC;
@@ -178,13 +178,13 @@ int lb_way_early(struct __sk_buff *skb)
 	if (verified)
 		bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
 	if (bpf_skb_store_bytes(skb, 0, &frame, sizeof(frame), 0))
-		return count(LB_WAY_DROP_SHORT);
+		return count(LB_PATH_DROP_SHORT);
 	/* The NIC's queue means nothing on the fabric's interface; the usual path resets it, too. */
 	skb->queue_mapping = 0;
-	count(LB_WAY_EARLY);
+	count(LB_PATH_EARLY);
 	counts->rx_frames++;
 	counts->rx_bytes += skb->len;
-	return bpf_redirect(way.tap, BPF_F_INGRESS);
+	return bpf_redirect(path.tap, BPF_F_INGRESS);
 }
 
 #endif

@@ -1,5 +1,5 @@
+mod fast_path;
 mod net;
-mod short_cut;
 
 use super::{
     assembly::{Assembly, Outcome},

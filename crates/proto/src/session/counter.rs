@@ -53,7 +53,7 @@ counters! {
     Stale = 45, "stale", "messages ignored that were sent before what is known of the peer";
     Late = 46, "late", "times this node did not run for an interval or longer, and gave its peers more time";
     RefusedQueues = 47, "refused_queues", "messages refused: the number of queues is not 1 to 64";
-    RefusedShortCut = 48, "refused_short_cut", "messages refused: the port or a part of the tag of the short cut is 0";
+    RefusedFastPath = 48, "refused_short_cut", "messages refused: the port or a part of the tag of the fast path is 0";
 }
 
 impl Counter {
@@ -99,7 +99,7 @@ impl From<FabricRefusal> for Counter {
             FabricRefusal::Queues => Counter::RefusedQueues,
             FabricRefusal::Timing => Counter::RefusedTiming,
             FabricRefusal::Cookie => Counter::RefusedCookie,
-            FabricRefusal::ShortCut => Counter::RefusedShortCut,
+            FabricRefusal::FastPath => Counter::RefusedFastPath,
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::limits::PAST_EPOCHS_MAX;
 use linkbraid_wire::fabric::{Control, ControlKind, Tag};
 
 mod event;
-mod short_cut;
+mod fast_path;
 
 #[cfg(test)]
 mod tests;
@@ -60,7 +60,7 @@ pub struct Link {
     last: u64,
     /// Those that were up before another one was, newest first; 0 is none.
     past: [u64; PAST_EPOCHS_MAX],
-    /// What frames of the start that is up must carry by the short cut.
+    /// What frames of the start that is up must carry over the fast path.
     tag: Option<Tag>,
     /// Some came.
     heard: bool,
@@ -198,8 +198,8 @@ impl Link {
         if known {
             self.peer_speaks(call, from, control);
         } else {
-            let Control { cookie, number, offer, short_cut, .. } = *control;
-            self.stranger_speaks(call, Known { epoch: from, cookie, number, offer, short_cut }, control);
+            let Control { cookie, number, offer, fast_path, .. } = *control;
+            self.stranger_speaks(call, Known { epoch: from, cookie, number, offer, fast_path }, control);
         }
     }
 
@@ -221,7 +221,7 @@ impl Link {
             return;
         }
         //= docs/fabric.md#7.4
-        peer.short_cut = control.short_cut;
+        peer.fast_path = control.fast_path;
         if let Some(rival) = rival.take() {
             //= docs/fabric.md#5.6
             call.out.push(Effect::Duplicate { rival: rival.epoch });
@@ -406,7 +406,7 @@ impl Link {
             cookie: self.cookie,
             number: self.number,
             echo,
-            short_cut: self.short_cut(call, kind, to),
+            fast_path: self.fast_path(call, kind, to),
         };
         call.out.push(Effect::Send(to, control));
     }
@@ -421,7 +421,7 @@ impl Link {
             cookie: self.cookie,
             number: self.number,
             echo,
-            short_cut: None,
+            fast_path: None,
         };
         call.out.push(Effect::Send(to, control));
     }

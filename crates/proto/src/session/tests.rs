@@ -77,7 +77,7 @@ impl Node {
 fn answer(kind: ControlKind, asked: &Control) -> Control {
     let offer = Settings::new(4, 1500).offer();
     let reason = (kind == ControlKind::Refuse).then_some(RefuseReason::Taken);
-    Control { kind, reason, offer, cookie: 77, number: 1, echo: asked.cookie, short_cut: None }
+    Control { kind, reason, offer, cookie: 77, number: 1, echo: asked.cookie, fast_path: None }
 }
 
 fn sent(actions: &[Action], to: u16) -> Vec<Control> {
@@ -159,7 +159,7 @@ const NOTHING: Control = Control {
     cookie: 1,
     number: 0,
     echo: 0,
-    short_cut: None,
+    fast_path: None,
 };
 
 /// The state that [`Random`] is in after it gave this number.

@@ -45,7 +45,7 @@ pub struct Settings {
     /// What the data path is capable of, a bit each; peers are told.
     pub features: u16,
     /// The UDP port, not 0, at which this node takes frames past the daemons, if it does.
-    pub short_cut: Option<u16>,
+    pub fast_path: Option<u16>,
     /// When things happen.
     pub timing: Timing,
 }
@@ -74,7 +74,7 @@ fn duration(value: &Duration) -> String {
 impl Settings {
     /// Of a fabric of so many nodes, with that MTU, one queue and the default timing.
     pub fn new(nodes: u16, mtu: u32) -> Settings {
-        Settings { nodes, mtu, queues: 1, features: 0, short_cut: None, timing: Timing::default() }
+        Settings { nodes, mtu, queues: 1, features: 0, fast_path: None, timing: Timing::default() }
     }
 
     /// Whether every setting is in its range.
@@ -89,7 +89,7 @@ impl Settings {
         within("nodes", self.nodes, NODES_MIN..=NODES_MAX, plain)?;
         within("mtu", self.mtu, MTU_MIN..=MTU_MAX, plain)?;
         within("queues", self.queues, 1..=STREAMS_MAX as u8, plain)?;
-        within("short_cut", self.short_cut.unwrap_or(1), 1..=u16::MAX, plain)?;
+        within("short_cut", self.fast_path.unwrap_or(1), 1..=u16::MAX, plain)?;
         within("interval", interval, intervals, duration)?;
         within("multiplier", multiplier, multipliers, plain)?;
         within("retry_min", retry_min, Duration::from_millis(1)..=retry_max, duration)?;

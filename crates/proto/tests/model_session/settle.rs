@@ -61,7 +61,7 @@ impl World {
         };
         self.live.iter().all(|node| {
             node.ends.iter().all(|end| {
-                let told = end.link.peer().and_then(|peer| peer.short_cut).map(|cut| cut.tag);
+                let told = end.link.peer().and_then(|peer| peer.fast_path).map(|cut| cut.tag);
                 told == tag_of(end.peer, node.number)
             })
         })

@@ -33,11 +33,11 @@ pub struct Fabric {
     pub frames: u32,
     /// Queues of a node, each with a stream of its own.
     pub streams: u16,
-    /// Whether nodes take frames by the short cut, too.
-    pub short_cut: bool,
+    /// Whether nodes take frames over the fast path, too.
+    pub fast_path: bool,
 }
 
-/// UDP port of the short cut.
+/// UDP port of the fast path.
 const PORT: u16 = 4789;
 
 /// A message on its way, for ever.
@@ -47,9 +47,9 @@ pub enum Message {
     Control { from: (u16, u64), to: (u16, u64), control: Control },
     /// A frame.
     Data(Header),
-    /// A frame by the short cut, between two numbers. It carries the tag and nothing else; by which start it was sent, and for which, is
+    /// A frame over the fast path, between two numbers. It carries the tag and nothing else; by which start it was sent, and for which, is
     /// known to the model alone.
-    ShortCut { from: (u16, u64), to: (u16, u64), tag: Tag },
+    FastPath { from: (u16, u64), to: (u16, u64), tag: Tag },
 }
 
 /// A link, and what it has been.
@@ -121,7 +121,7 @@ pub struct World {
     pub expiries: u8,
     pub broken: Broken,
     pub duplicate_found: bool,
-    /// A frame was taken by the short cut.
+    /// A frame was taken over the fast path.
     pub cut_short: bool,
 }
 
@@ -153,7 +153,7 @@ impl Node {
             End { peer, link, cookies, epochs: Vec::new(), windows, proven: false }
         };
         let ends = (0..fabric.numbers).filter(|peer| *peer != number).map(end).collect();
-        Node { number, own: Own { epoch, offer, short_cut: fabric.short_cut.then_some(PORT) }, ends }
+        Node { number, own: Own { epoch, offer, fast_path: fabric.fast_path.then_some(PORT) }, ends }
     }
 
     pub fn gate(&self, at: usize) -> Option<Gate> {
@@ -214,11 +214,11 @@ impl World {
                 self.drive(twins, node, at, input);
             }
             Message::Data(header) => self.frame(node, at, header),
-            Message::ShortCut { from, to, tag } => self.cut_short(node, at, from.1, to.1, *tag),
+            Message::FastPath { from, to, tag } => self.cut_short(node, at, from.1, to.1, *tag),
         }
     }
 
-    /// A frame comes by the short cut. Unlike one of a queue it may come twice.
+    /// A frame comes over the fast path. Unlike one of a queue it may come twice.
     fn cut_short(&mut self, node: usize, at: usize, from: u64, to: u64, tag: Tag) {
         let Node { own, ends, .. } = &self.live[node];
         let end = &ends[at];
@@ -251,7 +251,7 @@ impl World {
         match message {
             Message::Control { from, to, .. } => to.0 == node.number && from.0 == node.ends[at].peer,
             // That the addresses are those of the two is looked at before the tag.
-            Message::ShortCut { from, to, .. } => to.0 == node.number && from.0 == node.ends[at].peer,
+            Message::FastPath { from, to, .. } => to.0 == node.number && from.0 == node.ends[at].peer,
             // A frame may come out of any queue of any node.
             Message::Data(_) => true,
         }
@@ -287,9 +287,9 @@ impl World {
                 self.network.extend((0..fabric.streams).flat_map(frames).map(Message::Data));
                 // Whether the peer has heard a question (7.7) or not: that can only send fewer.
                 let peer = self.live[place].ends[at].link.peer();
-                let short_cut = peer.and_then(|peer| peer.short_cut);
+                let fast_path = peer.and_then(|peer| peer.fast_path);
                 let (from, to) = ((gate.local, gate.local_epoch), (gate.peer, gate.peer_epoch));
-                self.network.extend(short_cut.map(|cut| Message::ShortCut { from, to, tag: cut.tag }));
+                self.network.extend(fast_path.map(|cut| Message::FastPath { from, to, tag: cut.tag }));
             }
         }
         // What is for a start that has ended is ignored for ever, and a HELLO of one only answered. Frames stay: that they
@@ -297,7 +297,7 @@ impl World {
         let live: Vec<u64> = self.live.iter().map(|node| node.own.epoch).collect();
         self.network.retain(|message| match message {
             Message::Control { from, to, .. } => live.contains(&if to.1 == 0 { from.1 } else { to.1 }),
-            Message::Data(_) | Message::ShortCut { .. } => true,
+            Message::Data(_) | Message::FastPath { .. } => true,
         });
         let mut heard = BTreeSet::new();
         while heard.len() < self.network.len() {
@@ -438,8 +438,8 @@ impl Model for Fabric {
             properties
                 .push(Property::<Self>::sometimes("frames arrive", |_, world| !world.delivered.is_empty()));
         }
-        if self.short_cut {
-            properties.push(Property::<Self>::sometimes("frames arrive by the short cut", |_, world| {
+        if self.fast_path {
+            properties.push(Property::<Self>::sometimes("frames arrive over the fast path", |_, world| {
                 world.cut_short
             }));
         }

@@ -1,8 +1,8 @@
 //! Control messages: what two nodes say to connect, to stay connected, and to part.
 
 use super::{
-    FabricRefusal, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, SHORT_CUT_FEATURE,
-    SHORT_CUT_LEN, STREAMS_MAX, ShortCut, header::parse_message,
+    FAST_PATH_FEATURE, FAST_PATH_LEN, FabricRefusal, FastPath, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN,
+    NODES_MAX, NODES_MIN, STREAMS_MAX, header::parse_message,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ pub struct Offer {
     pub multiplier: u8,
     /// Its queues, and so the streams that it sends and hears, 1 to [`STREAMS_MAX`].
     pub queues: u8,
-    /// What its data path is capable of, a bit each; unknown bits say nothing. Without [`SHORT_CUT_FEATURE`].
+    /// What its data path is capable of, a bit each; unknown bits say nothing. Without [`FAST_PATH_FEATURE`].
     pub features: u16,
 }
 
@@ -85,13 +85,13 @@ pub struct Control {
     /// The cookie that came from the receiver's present epoch; 0 if none did, which only HELLO and BYE may say.
     pub echo: u64,
     /// How frames may travel to the sender past the daemons, if they may.
-    pub short_cut: Option<ShortCut>,
+    pub fast_path: Option<FastPath>,
 }
 
 /// A whole control message, header first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ControlBytes {
-    bytes: [u8; HEADER_LEN + CONTROL_LEN + SHORT_CUT_LEN],
+    bytes: [u8; HEADER_LEN + CONTROL_LEN + FAST_PATH_LEN],
     len: usize,
 }
 
@@ -131,7 +131,7 @@ impl Control {
         if self.cookie == 0 || (answers && self.echo == 0) {
             return Err(FabricRefusal::Cookie);
         }
-        self.short_cut.map_or(Ok(()), ShortCut::check)
+        self.fast_path.map_or(Ok(()), FastPath::check)
     }
 
     fn emit(&self) -> [u8; CONTROL_LEN] {
@@ -143,8 +143,8 @@ impl Control {
         bytes[8..12].copy_from_slice(&self.offer.interval_us.to_be_bytes());
         bytes[12] = self.offer.multiplier;
         bytes[13] = self.offer.queues;
-        let short_cut = if self.short_cut.is_some() { SHORT_CUT_FEATURE } else { 0 };
-        let features = self.offer.features & !SHORT_CUT_FEATURE | short_cut;
+        let fast_path = if self.fast_path.is_some() { FAST_PATH_FEATURE } else { 0 };
+        let features = self.offer.features & !FAST_PATH_FEATURE | fast_path;
         bytes[14..16].copy_from_slice(&features.to_be_bytes());
         bytes[16..24].copy_from_slice(&self.cookie.to_be_bytes());
         bytes[24..32].copy_from_slice(&self.echo.to_be_bytes());
@@ -166,11 +166,11 @@ impl Control {
         };
         let features = u16::from_be_bytes([*f0, *f1]);
         //= docs/fabric.md#7.1
-        let short_cut = if features & SHORT_CUT_FEATURE == 0 {
+        let fast_path = if features & FAST_PATH_FEATURE == 0 {
             None
         } else {
-            let bytes = rest.first_chunk::<SHORT_CUT_LEN>().ok_or(FabricRefusal::Truncated)?;
-            Some(ShortCut::parse(bytes)?)
+            let bytes = rest.first_chunk::<FAST_PATH_LEN>().ok_or(FabricRefusal::Truncated)?;
+            Some(FastPath::parse(bytes)?)
         };
         let control = Control {
             kind: kind.ok_or(FabricRefusal::ControlType)?,
@@ -181,12 +181,12 @@ impl Control {
                 interval_us: u32::from_be_bytes([*i0, *i1, *i2, *i3]),
                 multiplier: *multiplier,
                 queues: *queues,
-                features: features & !SHORT_CUT_FEATURE,
+                features: features & !FAST_PATH_FEATURE,
             },
             cookie: u64::from_be_bytes([*c0, *c1, *c2, *c3, *c4, *c5, *c6, *c7]),
             number,
             echo: u64::from_be_bytes([*e0, *e1, *e2, *e3, *e4, *e5, *e6, *e7]),
-            short_cut,
+            fast_path,
         };
         control.check()?;
         Ok(control)
@@ -217,7 +217,7 @@ pub fn emit_control(
     receiver: (u16, u64),
     control: &Control,
 ) -> Result<ControlBytes, FabricRefusal> {
-    let length = CONTROL_LEN + control.short_cut.map_or(0, |_| SHORT_CUT_LEN);
+    let length = CONTROL_LEN + control.fast_path.map_or(0, |_| FAST_PATH_LEN);
     let header = header(sender, receiver, control.number, length);
     header.check()?;
     control.check()?;
@@ -225,12 +225,12 @@ pub fn emit_control(
     if control.kind != ControlKind::Hello && header.receiver_epoch == 0 {
         return Err(FabricRefusal::Epoch);
     }
-    let mut bytes = [0; HEADER_LEN + CONTROL_LEN + SHORT_CUT_LEN];
+    let mut bytes = [0; HEADER_LEN + CONTROL_LEN + FAST_PATH_LEN];
     bytes[..HEADER_LEN].copy_from_slice(&header.emit());
     bytes[HEADER_LEN..HEADER_LEN + CONTROL_LEN].copy_from_slice(&control.emit());
     //= docs/fabric.md#7.1
-    if let Some(short_cut) = control.short_cut {
-        bytes[HEADER_LEN + CONTROL_LEN..].copy_from_slice(&short_cut.emit());
+    if let Some(fast_path) = control.fast_path {
+        bytes[HEADER_LEN + CONTROL_LEN..].copy_from_slice(&fast_path.emit());
     }
     Ok(ControlBytes { bytes, len: HEADER_LEN + length })
 }

@@ -36,6 +36,6 @@ refusals! {
     Timing = "timing", "the interval or the multiplier is 0";
     /// No cookie, or nothing echoed where something must be.
     Cookie = "cookie", "the cookie is 0, or the echo where it must not be";
-    /// A port or a part of the tag of the short cut is 0.
-    ShortCut = "short_cut", "the port or a part of the tag of the short cut is 0";
+    /// A port or a part of the tag of the fast path is 0.
+    FastPath = "short_cut", "the port or a part of the tag of the fast path is 0";
 }

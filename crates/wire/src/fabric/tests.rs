@@ -30,7 +30,7 @@ const CONTROL: Control = Control {
     cookie: 0x4142_4344_4546_4748,
     number: 0x6162_6364,
     echo: 0x5152_5354_5556_5758,
-    short_cut: None,
+    fast_path: None,
 };
 
 const CONTROL_BYTES: [u8; CONTROL_LEN] = [
@@ -218,10 +218,10 @@ fn only_a_hello_may_not_know_whom_it_is_for() {
 //= docs/fabric.md#7.1 type=test
 //= docs/fabric.md#7.2 type=test
 #[test]
-fn a_short_cut_follows_where_its_bit_says_so() {
+fn a_fast_path_follows_where_its_bit_says_so() {
     let tag = Tag::new(0x7172, 0x0073_7475).expect("a tag");
-    let short_cut = ShortCut { port: 4789, tag, heard: true };
-    let control = Control { short_cut: Some(short_cut), ..CONTROL };
+    let fast_path = FastPath { port: 4789, tag, heard: true };
+    let control = Control { fast_path: Some(fast_path), ..CONTROL };
     let mut bytes = emit_control((1, 7), (2, 9), &control).expect("a good message").to_vec();
     let end = HEADER_LEN + CONTROL_LEN;
     assert_eq!(bytes[end..], [0x12, 0xB5, 1, 0x71, 0x72, 0x73, 0x74, 0x75]);
@@ -232,11 +232,11 @@ fn a_short_cut_follows_where_its_bit_says_so() {
     bytes.push(9);
     bytes[31] = 41;
     let read = parse_control(&bytes).expect("a good message").1;
-    assert_eq!(read.short_cut, Some(ShortCut { heard: false, ..short_cut }));
+    assert_eq!(read.fast_path, Some(FastPath { heard: false, ..fast_path }));
     for zero in [end..end + 2, end + 3..end + 5, end + 5..end + 8] {
         let mut bytes = bytes.clone();
         bytes[zero].fill(0);
-        assert_eq!(parse_control(&bytes).err(), Some(FabricRefusal::ShortCut));
+        assert_eq!(parse_control(&bytes).err(), Some(FabricRefusal::FastPath));
     }
     bytes.truncate(end + 7);
     bytes[31] = 39;
@@ -245,8 +245,8 @@ fn a_short_cut_follows_where_its_bit_says_so() {
     bytes[HEADER_LEN + 14] = 0x80;
     assert_eq!(parse_control(&bytes).map(|(_, read)| read), Ok(CONTROL));
     assert_eq!(
-        refused(|control| control.short_cut = Some(ShortCut { port: 0, ..short_cut })),
-        Some(FabricRefusal::ShortCut)
+        refused(|control| control.fast_path = Some(FastPath { port: 0, ..fast_path })),
+        Some(FabricRefusal::FastPath)
     );
 }
 

@@ -1,7 +1,7 @@
 //! What a fabric takes of a processor while nothing is sent over it.
 
-use super::ground::Ground;
 use super::subject::{FABRICS, SHM, Subject};
+use super::testbed::Testbed;
 use super::throughput::give_up;
 use crate::activity::ProcessActivity;
 use crate::experiments::note::{self, What};
@@ -28,7 +28,7 @@ pub(super) fn id(subject: &str, poll: &str) -> String {
     format!("idle/{subject}/{poll}")
 }
 
-pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, testbed: &Testbed) -> Result<(), Error> {
     if !run.wants("idle") {
         return Ok(());
     }
@@ -36,15 +36,15 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
     let mut given_up: Vec<Subject> = Vec::new();
     for turn in 0..run.settings.repeat {
         run.step(NONE);
-        watch(run, ground, NONE, "linkbraid daemon", turn)?;
+        watch(run, testbed, NONE, "linkbraid daemon", turn)?;
         for (subject, poll) in &cases {
             // The goal is about one of the three.
             if given_up.contains(subject) || (*poll != "adaptive" && turn > 0) {
                 continue;
             }
             run.step(&id(subject.word, poll));
-            if let Err(error) = measure(run, ground, subject.poll(poll), &id(subject.word, poll), turn) {
-                ground.del(*subject);
+            if let Err(error) = measure(run, testbed, subject.poll(poll), &id(subject.word, poll), turn) {
+                testbed.del(*subject);
                 given_up.push(*subject);
                 give_up(run, "idle", *subject, error)?;
             }
@@ -83,19 +83,19 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     cases.len() + 1 + again * (run.settings.repeat as usize).saturating_sub(1)
 }
 
-fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, id: &str, turn: u32) -> Result<(), Error> {
+fn measure(run: &mut Run<'_>, testbed: &Testbed, subject: Subject, id: &str, turn: u32) -> Result<(), Error> {
     run.check()?;
-    let typed = ground.add(subject)?.join("; ");
-    watch(run, ground, id, &typed, turn)?;
-    ground.del(subject);
+    let typed = testbed.add(subject)?.join("; ");
+    watch(run, testbed, id, &typed, turn)?;
+    testbed.del(subject);
     Ok(())
 }
 
 /// Both nodes are watched; what is noted is their mean.
-fn watch(run: &mut Run<'_>, ground: &Ground, id: &str, typed: &str, turn: u32) -> Result<(), Error> {
+fn watch(run: &mut Run<'_>, testbed: &Testbed, id: &str, typed: &str, turn: u32) -> Result<(), Error> {
     run.pause(SETTLE)?;
     let look = || {
-        let pids = ground.names.iter().map(|name| ground.bed.daemon_id(name));
+        let pids = testbed.names.iter().map(|name| testbed.bed.daemon_id(name));
         pids.map(|pid| ProcessActivity::of(pid?)).collect::<Result<Vec<_>, Error>>()
     };
     let before = look()?;

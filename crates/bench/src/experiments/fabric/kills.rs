@@ -1,8 +1,8 @@
 //! Four nodes under load, and one after the other, at random, is killed and started again: what the others send each
 //! other arrives.
 
-use super::ground::Ground;
 use super::subject::{OFI_NET, SHM, Subject, UDP};
+use super::testbed::Testbed;
 use super::throughput::give_up;
 use crate::experiments::note::{self, What};
 use crate::flow::{Mesh, MeshRecord, SteadyFlow};
@@ -55,14 +55,14 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut ground = Ground::up(run, "kills", NODES)?;
+    let mut testbed = Testbed::up(run, "kills", NODES)?;
     for (subject, kills) in wanted {
         let kills = if run.settings.quick { QUICK_KILLS.min(kills) } else { kills };
-        if let Err(error) = measure(run, &mut ground, subject, kills) {
-            ground.del(subject);
+        if let Err(error) = measure(run, &mut testbed, subject, kills) {
+            testbed.del(subject);
             give_up(run, "kills", subject, error)?;
-            drop(ground);
-            ground = Ground::up(run, "kills", NODES)?;
+            drop(testbed);
+            testbed = Testbed::up(run, "kills", NODES)?;
         }
     }
     Ok(())
@@ -74,19 +74,19 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     kills(run).iter().map(|(_, kills)| most.min(*kills) as usize).sum()
 }
 
-fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject, kills: u32) -> Result<(), Error> {
-    let typed = ground.add(subject)?.join("; ");
-    ground.fix_neighbours(subject)?;
-    let mesh = Mesh::start(&ground.addressed(subject)?, PERIOD)?;
+fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, kills: u32) -> Result<(), Error> {
+    let typed = testbed.add(subject)?.join("; ");
+    testbed.fix_neighbours(subject)?;
+    let mesh = Mesh::start(&testbed.addressed(subject)?, PERIOD)?;
     mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
     let mut seen = vec![0; NODES];
-    taken_for_dead(ground, &mut seen, NODES)?;
+    taken_for_dead(testbed, &mut seen, NODES)?;
     let zero = Instant::now();
     let offset = mesh.now();
     let mut flows = Vec::new();
     for (from, to) in pairs() {
-        let address = ground.address(subject, to);
-        flows.push((from, to, SteadyFlow::start(ground.host(from)?, ground.host(to)?, &address, zero)?));
+        let address = testbed.address(subject, to);
+        flows.push((from, to, SteadyFlow::start(testbed.host(from)?, testbed.host(to)?, &address, zero)?));
     }
     let mut deaths: Vec<Death> = Vec::new();
     let mut random = SEED;
@@ -96,14 +96,14 @@ fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject, kills: u32)
         run.pause(BETWEEN)?;
         let node = usize::try_from(next(&mut random) % NODES as u64).unwrap_or(0);
         let dead = Duration::from_millis(next(&mut random) % DEAD_MAX_MS);
-        let name = ground.names[node].clone();
+        let name = testbed.names[node].clone();
         let from = mesh.now();
-        ground.bed.kill_daemon(&name);
+        testbed.bed.kill_daemon(&name);
         run.pause(dead)?;
         let mark = mesh.mark();
-        ground.bed.start_daemon(&name)?;
+        testbed.bed.start_daemon(&name)?;
         let to = mesh.wait_fresh(&mark, LIMIT, |from, to| from == node || to == node)?;
-        missed += taken_for_dead(ground, &mut seen, node)?;
+        missed += taken_for_dead(testbed, &mut seen, node)?;
         deaths.push(Death { node, from, to });
         if (kill + 1) % 10 == 0 {
             run.say(&format!("  kills/{:<26} {} of {kills}", subject.word, kill + 1))?;
@@ -166,7 +166,7 @@ fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject, kills: u32)
         });
         note::goal(run, Goal::new(&id, what, Bound::AtMost, 0.0, Some(value)).unless(busy));
     }
-    ground.del(subject);
+    testbed.del(subject);
     Ok(())
 }
 
@@ -211,10 +211,10 @@ fn survivors(record: &MeshRecord, deaths: &[Death], end: Duration) -> (u64, Vec<
 
 /// How often nodes said since the last look (`seen`, by the time of their last event) that another one than the dead one
 /// is down.
-fn taken_for_dead(ground: &Ground, seen: &mut [u64], dead: usize) -> Result<u32, Error> {
+fn taken_for_dead(testbed: &Testbed, seen: &mut [u64], dead: usize) -> Result<u32, Error> {
     let mut count = 0;
     for (node, seen) in seen.iter_mut().enumerate().filter(|(node, _)| *node != dead) {
-        let events = ground.record(node)?.events;
+        let events = testbed.record(node)?.events;
         let fresh = events.iter().filter(|event| event.time_ms > *seen);
         let down = fresh.filter(|event| {
             let other = event.object.parse::<usize>().ok();

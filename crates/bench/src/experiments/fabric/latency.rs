@@ -1,10 +1,10 @@
 //! Half round trips of messages from a byte to many KiB over each network, by programs that block; and what that is
 //! in throughput, as NetPIPE tells it.
 
-use super::ground::Ground;
 use super::subject::{
     OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, UDP_VXLAN, VETH, VXLAN,
 };
+use super::testbed::Testbed;
 use super::throughput::give_up;
 use super::{netpipe, sockperf};
 use crate::experiments::note::{self, What};
@@ -33,7 +33,7 @@ pub(super) fn id(subject: &str, bytes: usize) -> String {
     format!("latency/{subject}/{bytes}")
 }
 
-pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, testbed: &Testbed) -> Result<(), Error> {
     if !run.wants("latency") {
         return Ok(());
     }
@@ -45,9 +45,9 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
                 continue;
             }
             run.step(&format!("latency/{}", subject.word));
-            if let Err(error) = measure(run, ground, subject, turn, others) {
+            if let Err(error) = measure(run, testbed, subject, turn, others) {
                 given_up.push(subject.word);
-                ground.del(subject);
+                testbed.del(subject);
                 give_up(run, "latency", subject, error)?;
             }
         }
@@ -95,17 +95,17 @@ struct Others {
 
 fn measure(
     run: &mut Run<'_>,
-    ground: &Ground,
+    testbed: &Testbed,
     subject: Subject,
     turn: u32,
     others: Others,
 ) -> Result<(), Error> {
     run.check()?;
-    let typed = ground.add(subject)?.join("; ");
+    let typed = testbed.add(subject)?.join("; ");
     let time = if run.settings.quick { QUICK_TIME } else { TIME };
     let mut line = format!("  {:<32} #{}", format!("latency/{}", subject.word), turn + 1);
     for bytes in sizes(run) {
-        let half = rounds(ground.host(0)?, ground.host(1)?, &ground.address(subject, 1), *bytes, time)?;
+        let half = rounds(testbed.host(0)?, testbed.host(1)?, &testbed.address(subject, 1), *bytes, time)?;
         let id = id(subject.word, *bytes);
         let median = half.at_us(0.5);
         let mut note = |metric, unit, value| {
@@ -123,15 +123,15 @@ fn measure(
         run.check()?;
     }
     if others.netpipe
-        && let Err(error) = netpipe::measure(run, ground, subject, turn)
+        && let Err(error) = netpipe::measure(run, testbed, subject, turn)
     {
         run.fail(format!("netpipe/{}", subject.word), error)?;
     }
     if others.sockperf
-        && let Err(error) = sockperf::measure(run, ground, subject, turn)
+        && let Err(error) = sockperf::measure(run, testbed, subject, turn)
     {
         run.fail(format!("sockperf/{}", subject.word), error)?;
     }
-    ground.del(subject);
+    testbed.del(subject);
     run.say(&(line + " us"))
 }

@@ -1,7 +1,7 @@
 //! One TCP flow over UDP and over VXLAN where the link is the limit, as it is between machines: what is left of it.
 
-use super::ground::Ground;
 use super::subject::{Subject, UDP, UDP_VXLAN, VETH, VXLAN};
+use super::testbed::Testbed;
 use super::throughput::{self, CCS, UDP_FIRST, UDP_THEN};
 use crate::experiments::note;
 use crate::report::{Bound, Goal};
@@ -36,18 +36,18 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     rates(run).len() * SUBJECTS.len() * run.settings.repeat as usize
 }
 
-pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, testbed: &Testbed) -> Result<(), Error> {
     for rate in rates(run) {
-        ground.limit(Some(rate))?;
-        let done = measure(run, ground, rate);
-        ground.limit(None)?;
+        testbed.limit(Some(rate))?;
+        let done = measure(run, testbed, rate);
+        testbed.limit(None)?;
         done?;
         judge(run, rate);
     }
     Ok(())
 }
 
-fn measure(run: &mut Run<'_>, ground: &Ground, rate: u32) -> Result<(), Error> {
+fn measure(run: &mut Run<'_>, testbed: &Testbed, rate: u32) -> Result<(), Error> {
     let stage = format!("limited-{rate}mbit");
     let mut given_up: Vec<&str> = Vec::new();
     for turn in 0..run.settings.repeat {
@@ -57,10 +57,10 @@ fn measure(run: &mut Run<'_>, ground: &Ground, rate: u32) -> Result<(), Error> {
             }
             run.step(&format!("{stage}/{}", subject.word));
             let done =
-                throughput::measure(run, ground, subject, turn, ccs(run), |cc| id(rate, subject.word, cc));
+                throughput::measure(run, testbed, subject, turn, ccs(run), |cc| id(rate, subject.word, cc));
             if let Err(error) = done {
                 given_up.push(subject.word);
-                ground.del(subject);
+                testbed.del(subject);
                 throughput::give_up(run, &stage, subject, error)?;
             }
         }

@@ -1,8 +1,8 @@
 //! NetPIPE (`NPtcp`) over each network: the program of the papers, where it is installed. What it tells of a size is the best
 //! of seven tries.
 
-use super::ground::Ground;
 use super::subject::Subject;
+use super::testbed::Testbed;
 use crate::experiments::note::{self, What};
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -37,20 +37,25 @@ pub(super) fn is_there(run: &mut Run<'_>) -> bool {
 }
 
 /// Runs it over a subject that is up.
-pub(super) fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn: u32) -> Result<(), Error> {
-    let (client, server) = (ground.host(0)?, ground.host(1)?);
-    let output = ground.bed.lab().folder().join("netpipe");
+pub(super) fn measure(
+    run: &mut Run<'_>,
+    testbed: &Testbed,
+    subject: Subject,
+    turn: u32,
+) -> Result<(), Error> {
+    let (client, server) = (testbed.host(0)?, testbed.host(1)?);
+    let output = testbed.bed.lab().folder().join("netpipe");
     let words = [OPTIONS[0], OPTIONS[1], "-u", &BYTES_MAX.to_string(), "-n", &MESSAGES.to_string()]
         .map(ToOwned::to_owned);
     let mut listening = server.command(PROGRAM);
-    listening.args(&words).current_dir(ground.bed.lab().folder());
+    listening.args(&words).current_dir(testbed.bed.lab().folder());
     listening.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let listening = Running::start(listening)?;
     wait_for(LISTEN_LIMIT, "NPtcp to listen", || {
         if server.listens(PORT) { Ok(()) } else { Err("it does not yet") }
     })?;
     let mut command = client.command(PROGRAM);
-    command.args(["-h", &ground.address(subject, 1)]).args(&words).arg("-o").arg(&output);
+    command.args(["-h", &testbed.address(subject, 1)]).args(&words).arg("-o").arg(&output);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut running = Running::start(command)?;
     let typed = running.words().to_owned();

@@ -1,7 +1,7 @@
 //! Two to sixteen nodes on one machine: all reach all, and what a node takes of memory.
 
-use super::ground::Ground;
 use super::subject::{SHM, Subject, UDP};
+use super::testbed::Testbed;
 use crate::activity::anonymous_bytes;
 use crate::experiments::note::{self, What};
 use crate::flow::Mesh;
@@ -40,8 +40,8 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         if wanted.is_empty() {
             continue;
         }
-        let ground = match Ground::up(run, &format!("nodes-{nodes}"), nodes) {
-            Ok(ground) => ground,
+        let testbed = match Testbed::up(run, &format!("nodes-{nodes}"), nodes) {
+            Ok(testbed) => testbed,
             Err(error) => {
                 run.fail(format!("nodes/{nodes}"), error)?;
                 continue;
@@ -49,10 +49,10 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         };
         for subject in wanted {
             run.step(&id(subject.word, nodes));
-            if let Err(error) = measure(run, &ground, subject) {
+            if let Err(error) = measure(run, &testbed, subject) {
                 run.fail(id(subject.word, nodes), error)?;
             }
-            ground.del(subject);
+            testbed.del(subject);
         }
     }
     Ok(())
@@ -79,25 +79,25 @@ fn formula(nodes: usize) -> u64 {
 }
 
 /// Pages without a file of all daemons together.
-fn own(ground: &Ground) -> Result<u64, Error> {
-    ground.names.iter().map(|name| anonymous_bytes(ground.bed.daemon_id(name)?)).sum()
+fn own(testbed: &Testbed) -> Result<u64, Error> {
+    testbed.names.iter().map(|name| anonymous_bytes(testbed.bed.daemon_id(name)?)).sum()
 }
 
-fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject) -> Result<(), Error> {
+fn measure(run: &mut Run<'_>, testbed: &Testbed, subject: Subject) -> Result<(), Error> {
     run.check()?;
-    let nodes = ground.names.len();
+    let nodes = testbed.names.len();
     let id = id(subject.word, nodes);
-    let before = own(ground)?;
-    let typed = ground.add(subject)?.join("; ");
-    ground.fix_neighbours(subject)?;
-    let mesh = Mesh::start(&ground.addressed(subject)?, PERIOD)?;
+    let before = own(testbed)?;
+    let typed = testbed.add(subject)?.join("; ");
+    testbed.fix_neighbours(subject)?;
+    let mesh = Mesh::start(&testbed.addressed(subject)?, PERIOD)?;
     let begin = mesh.now();
     let all = mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?.saturating_sub(begin);
     let record = mesh.stop()?;
     let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
     let heard =
         pairs.filter(|(from, to)| from != to && record.first(*from, *to, Duration::ZERO).is_some()).count();
-    let own_kib = own(ground)?.saturating_sub(before) as f64 / 1024.0 / nodes as f64;
+    let own_kib = own(testbed)?.saturating_sub(before) as f64 / 1024.0 / nodes as f64;
     let mut note = |metric, unit, value| note::value(run, What { id: &id, metric, unit }, &typed, 0, value);
     note("pairs", "pairs", heard as f64);
     note("all_ms", "ms", all.as_secs_f64() * 1e3);
@@ -108,8 +108,8 @@ fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject) -> Result<(), E
         all.as_secs_f64() * 1e3
     );
     if subject == SHM {
-        let file = std::fs::metadata(ground.memory()).map_err(|e| {
-            Error::new(ground.memory().display().to_string(), "cannot look at it", e.to_string())
+        let file = std::fs::metadata(testbed.memory()).map_err(|e| {
+            Error::new(testbed.memory().display().to_string(), "cannot look at it", e.to_string())
         })?;
         let held = file.blocks() * BLOCK;
         let off = (held as f64 / formula(nodes) as f64 - 1.0).abs();

@@ -1,8 +1,8 @@
 //! A node's daemon is killed and started again: how long until frames go both ways, and whether one of its earlier
 //! life comes.
 
-use super::ground::Ground;
 use super::subject::{FABRICS, Subject};
+use super::testbed::Testbed;
 use super::throughput::give_up;
 use crate::experiments::note::{self, What};
 use crate::flow::Mesh;
@@ -30,17 +30,17 @@ pub(super) fn id(subject: &str, dead: &str) -> String {
 
 pub(super) const WAYS: [&str; 2] = [DEAD[0].0, DEAD[1].0];
 
-pub(super) fn run(run: &mut Run<'_>, ground: &mut Ground) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error> {
     let quick = run.settings.quick;
     for subject in FABRICS.into_iter().filter(|subject| subject.quick || !quick) {
         if !run.wants(&format!("restart/{}", subject.word)) {
             continue;
         }
-        if let Err(error) = measure(run, ground, subject) {
-            ground.del(subject);
+        if let Err(error) = measure(run, testbed, subject) {
+            testbed.del(subject);
             give_up(run, "restart", subject, error)?;
-            if !ground.bed.has_daemon("b") {
-                ground.bed.start_daemon("b")?;
+            if !testbed.bed.has_daemon("b") {
+                testbed.bed.start_daemon("b")?;
             }
         }
         for way in WAYS {
@@ -61,10 +61,10 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     FABRICS.into_iter().filter(|subject| subject.quick || !quick).count() * times * DEAD.len()
 }
 
-fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject) -> Result<(), Error> {
-    let typed = ground.add(subject)?.join("; ");
-    ground.fix_neighbours(subject)?;
-    let mesh = Mesh::start(&ground.addressed(subject)?, PERIOD)?;
+fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject) -> Result<(), Error> {
+    let typed = testbed.add(subject)?.join("; ");
+    testbed.fix_neighbours(subject)?;
+    let mesh = Mesh::start(&testbed.addressed(subject)?, PERIOD)?;
     mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
     let times = if run.settings.quick { QUICK_TIMES } else { TIMES };
     let mut starts = Vec::new();
@@ -72,10 +72,10 @@ fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject) -> Result<(
         for (way, dead) in DEAD {
             run.check()?;
             run.step(&id(subject.word, way));
-            ground.bed.kill_daemon("b");
+            testbed.bed.kill_daemon("b");
             run.pause(dead)?;
             let (start, mark) = (mesh.now(), mesh.mark());
-            ground.bed.start_daemon("b")?;
+            testbed.bed.start_daemon("b")?;
             mesh.wait_fresh(&mark, LIMIT, |_, _| true)?;
             starts.push((way, turn, start));
         }
@@ -92,6 +92,6 @@ fn measure(run: &mut Run<'_>, ground: &mut Ground, subject: Subject) -> Result<(
         note("old", "frames", old as f64);
         run.say(&format!("  {id:<32} #{} {ms:7.1} ms, {old} frames of an earlier life", turn + 1))?;
     }
-    ground.del(subject);
+    testbed.del(subject);
     Ok(())
 }

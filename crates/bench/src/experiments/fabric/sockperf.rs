@@ -1,8 +1,8 @@
 //! sockperf over each network: the other program that ETHOM's authors measured latency with, where it is installed. Its
 //! messages are datagrams of UDP.
 
-use super::ground::Ground;
 use super::subject::Subject;
+use super::testbed::Testbed;
 use crate::experiments::note::{self, What};
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -39,9 +39,14 @@ pub(super) fn is_wanted(run: &mut Run<'_>) -> bool {
 }
 
 /// Runs it over a subject that is up.
-pub(super) fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn: u32) -> Result<(), Error> {
-    let (client, server) = (ground.host(0)?, ground.host(1)?);
-    let (address, port) = (ground.address(subject, 1), PORT.to_string());
+pub(super) fn measure(
+    run: &mut Run<'_>,
+    testbed: &Testbed,
+    subject: Subject,
+    turn: u32,
+) -> Result<(), Error> {
+    let (client, server) = (testbed.host(0)?, testbed.host(1)?);
+    let (address, port) = (testbed.address(subject, 1), PORT.to_string());
     let mut listening = server.command(PROGRAM);
     listening.args(["server", "-i", &address, "-p", &port]);
     listening.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -49,7 +54,7 @@ pub(super) fn measure(run: &mut Run<'_>, ground: &Ground, subject: Subject, turn
     wait_for(LISTEN_LIMIT, "sockperf to listen", || {
         if server.receives(PORT) { Ok(()) } else { Err("it does not yet") }
     })?;
-    let output = ground.bed.lab().folder().join(PROGRAM);
+    let output = testbed.bed.lab().folder().join(PROGRAM);
     for bytes in BYTES {
         let file = std::fs::File::create(&output)
             .map_err(|e| Error::new(output.display().to_string(), "cannot make the file", e.to_string()))?;

@@ -1,9 +1,9 @@
 //! One TCP flow over each network, in turns, and what the machine does meanwhile.
 
-use super::ground::Ground;
 use super::subject::{
     OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_VXLAN, VETH, VXLAN,
 };
+use super::testbed::Testbed;
 use crate::activity::{Activity, Work};
 use crate::experiments::note::{self, What};
 use crate::report::{Bound, Goal};
@@ -37,7 +37,7 @@ const OFI_MBIT: f64 = 5000.0;
 pub(super) const UDP_FIRST: f64 = 0.8;
 pub(super) const UDP_THEN: f64 = 1.0;
 
-pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, testbed: &Testbed) -> Result<(), Error> {
     if !run.wants("throughput") {
         return Ok(());
     }
@@ -49,9 +49,9 @@ pub(super) fn run(run: &mut Run<'_>, ground: &Ground) -> Result<(), Error> {
             }
             run.step(&format!("throughput/{}", subject.word));
             let ccs = &CCS[..ccs(run, subject)];
-            if let Err(error) = measure(run, ground, subject, turn, ccs, |cc| id(subject, cc)) {
+            if let Err(error) = measure(run, testbed, subject, turn, ccs, |cc| id(subject, cc)) {
                 given_up.push(subject.word);
-                ground.del(subject);
+                testbed.del(subject);
                 give_up(run, "throughput", subject, error)?;
             }
         }
@@ -98,18 +98,18 @@ fn ccs(run: &Run<'_>, subject: Subject) -> usize {
 /// One flow over a subject for each of `ccs`, noted under its `id`.
 pub(super) fn measure(
     run: &mut Run<'_>,
-    ground: &Ground,
+    testbed: &Testbed,
     subject: Subject,
     turn: u32,
     ccs: &[(&str, Cc)],
     id: impl Fn(&str) -> String,
 ) -> Result<(), Error> {
     run.check()?;
-    ground.add(subject)?;
+    testbed.add(subject)?;
     for (word, cc) in ccs {
-        let traffic = run.tcp(*cc).to(&ground.address(subject, 1));
+        let traffic = run.tcp(*cc).to(&testbed.address(subject, 1));
         let before = Activity::now()?;
-        let mut flow = iperf::start(ground.host(0)?, ground.host(1)?, &traffic)?;
+        let mut flow = iperf::start(testbed.host(0)?, testbed.host(1)?, &traffic)?;
         while !flow.ended() {
             run.pause(LOOK)?;
         }
@@ -134,7 +134,7 @@ pub(super) fn measure(
             rates.switches
         ))?;
     }
-    ground.del(subject);
+    testbed.del(subject);
     Ok(())
 }
 

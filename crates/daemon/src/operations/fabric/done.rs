@@ -64,7 +64,7 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
     }
     let begun = Node::start(
         &saved,
-        (place.tap, place.transports, place.short_cut),
+        (place.tap, place.transports, place.fast_path),
         world.clock,
         world.events.clone(),
     );
@@ -84,7 +84,7 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
     let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
     history.tell(told::fabric(&saved.name, "added", text));
     let warning =
-        node.short_cut_is_off().map(|cause| format!("{}: frames do not go by VXLAN: {cause}", saved.name));
+        node.fast_path_is_off().map(|cause| format!("{}: frames do not go by VXLAN: {cause}", saved.name));
     let mut fabric =
         Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node), ends: Ends::default() };
     read_addresses(&world.netlink, &mut fabric).await;
@@ -116,8 +116,8 @@ async fn join(
     }
     let begun = place.and_then(|place| {
         fabric.saved.nodes = place.saved.nodes;
-        let Place { tap, transports, short_cut, .. } = *place;
-        Node::start(&fabric.saved, (tap, transports, short_cut), world.clock, world.events.clone())
+        let Place { tap, transports, fast_path, .. } = *place;
+        Node::start(&fabric.saved, (tap, transports, fast_path), world.clock, world.events.clone())
     });
     let (reason, text) = match why {
         Why::Adopt => ("adopted", "taken over from an earlier daemon, with its interface".to_owned()),

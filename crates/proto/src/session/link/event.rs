@@ -1,7 +1,7 @@
 //! What goes into a link and what comes out.
 
 use crate::session::{Counter, Verdict};
-use linkbraid_wire::fabric::{Control, Offer, ShortCut};
+use linkbraid_wire::fabric::{Control, FastPath, Offer};
 
 /// What this node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -11,7 +11,7 @@ pub struct Own {
     /// What it says of itself.
     pub offer: Offer,
     /// The port at which it takes frames past the daemons, if it does.
-    pub short_cut: Option<u16>,
+    pub fast_path: Option<u16>,
 }
 
 /// What is known of a start of a peer that has proven that it lives.
@@ -26,7 +26,7 @@ pub struct Known {
     /// What it says of itself.
     pub offer: Offer,
     /// How it takes frames past the daemons, if it does.
-    pub short_cut: Option<ShortCut>,
+    pub fast_path: Option<FastPath>,
 }
 
 impl Known {
@@ -65,7 +65,7 @@ pub enum LinkInput {
     Gone,
     /// This node's offer is another one.
     Changed,
-    /// Whether frames come by the short cut.
+    /// Whether frames come over the fast path.
     Heard {
         /// They do.
         heard: bool,

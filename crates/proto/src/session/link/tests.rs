@@ -19,7 +19,7 @@ impl End {
     fn new(epoch: u64) -> End {
         let mut cookies = epoch * 100;
         let link = Link::new(&mut || draw(&mut cookies));
-        End { own: Own { epoch, offer: OFFER, short_cut: None }, link, cookies }
+        End { own: Own { epoch, offer: OFFER, fast_path: None }, link, cookies }
     }
 
     fn handle(&mut self, input: LinkInput) -> Vec<Effect> {
@@ -132,7 +132,7 @@ impl End {
         let Link { cookie, number, .. } = self.link;
         let echo = self.link.peer().map_or(0, |peer| peer.cookie);
         let (kind, offer) = (ControlKind::Alive, self.own.offer);
-        Control { kind, reason: None, offer, cookie, number, echo, short_cut: None }
+        Control { kind, reason: None, offer, cookie, number, echo, fast_path: None }
     }
 }
 
@@ -427,4 +427,4 @@ fn a_start_that_another_one_followed_does_not_come_back() {
     assert_eq!(verdicts(&a.hears(&c, accept)), [Verdict::Up { epoch: 3 }]);
 }
 
-mod short_cut;
+mod fast_path;

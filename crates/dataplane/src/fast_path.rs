@@ -1,4 +1,4 @@
-//! The short cut of a fabric: frames between its interface and a VXLAN device, moved by `bpf/shortcut.bpf.c`.
+//! The fast path of a fabric: frames between its interface and a VXLAN device, moved by `bpf/fast_path.bpf.c`.
 //!
 //! An object of its own for each start of a node. Nothing of it is pinned: what the programs follow goes with the process. The
 //! filter on the VXLAN device stays, and drops all from then on. On a tcx hook the program on the interface goes, too; a
@@ -8,10 +8,10 @@ use crate::{
     HookChoice,
     error::{Error, Result},
     hook::{Attachment, BareLink, Hook, Side, remove_bare},
-    intf::{lb_way_config, lb_way_counts, lb_way_in, lb_way_out},
+    intf::{lb_path_config, lb_path_counts, lb_path_in, lb_path_out},
     load_patiently_with,
     map::Map,
-    reason::WAY_REASONS,
+    reason::PATH_REASONS,
 };
 use bytemuck::Pod;
 use libbpf_rs::{Object, ObjectBuilder};
@@ -20,20 +20,20 @@ use std::{
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
 };
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shortcut.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fast_path.bpf.o"));
 
-/// The section that holds `way`.
-const CONFIG: &str = ".rodata.way";
-const HOLDER: &str = "lb_way_holder";
-const EARLY: &str = "lb_way_early";
-const OUT: &str = "lb_ways_out";
-const IN: &str = "lb_ways_in";
-const COUNTS: &str = "lb_way_counts";
-const REASONS: &str = "lb_way_reasons";
+/// The section that holds `path`.
+const CONFIG: &str = ".rodata.path";
+const HOLDER: &str = "lb_path_holder";
+const EARLY: &str = "lb_path_early";
+const OUT: &str = "lb_paths_out";
+const IN: &str = "lb_paths_in";
+const COUNTS: &str = "lb_path_counts";
+const REASONS: &str = "lb_path_reasons";
 
-/// What a node's short cut stands between.
+/// What a node's fast path stands between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WayEnds {
+pub struct PathEnds {
     /// The fabric's interface.
     pub tap: u32,
     /// The VXLAN device.
@@ -46,9 +46,9 @@ pub struct WayEnds {
     pub port: u16,
 }
 
-/// The way to a peer.
+/// The path to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WayOut {
+pub struct PathOut {
     /// Its address.
     pub remote: IpAddr,
     /// The VXLAN network and the group that its frames must carry.
@@ -59,18 +59,18 @@ pub struct WayOut {
     pub frame: u32,
 }
 
-/// The way from a peer.
+/// The path from a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WayIn {
+pub struct PathIn {
     /// Its address.
     pub remote: IpAddr,
     /// The VXLAN network and the group that its frames must carry.
     pub tag: (u32, u16),
 }
 
-/// What went by the short cut to one peer and from it: frames as the interface has them, bytes with Ethernet headers.
+/// What went over the fast path to one peer and from it: frames as the interface has them, bytes with Ethernet headers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WayCounts {
+pub struct PathCounts {
     /// Frames sent.
     pub tx_frames: u64,
     /// Bytes of them.
@@ -83,7 +83,7 @@ pub struct WayCounts {
     pub probes: u64,
 }
 
-impl WayCounts {
+impl PathCounts {
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -98,7 +98,7 @@ impl WayCounts {
 }
 
 /// The programs in their places. They leave them when it is dropped.
-pub struct ShortCut {
+pub struct FastPath {
     // Links go before their programs.
     attached: Vec<Attachment>,
     outward: Map,
@@ -112,12 +112,12 @@ pub struct ShortCut {
     _holder: OwnedFd,
 }
 
-impl ShortCut {
-    /// Loads the programs and attaches them. No frame goes by them before [`ShortCut::set_out`] and [`ShortCut::set_in`].
+impl FastPath {
+    /// Loads the programs and attaches them. No frame goes by them before [`FastPath::set_out`] and [`FastPath::set_in`].
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn new(ends: &WayEnds, choice: HookChoice) -> Result<Self> {
+    pub fn new(ends: &PathEnds, choice: HookChoice) -> Result<Self> {
         // Nothing else would tell a filter that this process is dead.
         let holder = crate::holder().ok_or(Error::NoHolder)?;
         // Where the program that takes frames early cannot be used, or cannot be had, the others work without it.
@@ -136,8 +136,8 @@ impl ShortCut {
         // What receives stays when this process is killed, as a filter does and a link does not: it drops all then, and nothing
         // comes to the device's own stack.
         let stays = HookChoice::Only(Hook::Clsact);
-        let receives = attach("lb_way_in", ends.vxlan, Side::Ingress, stays)?;
-        let sends = attach("lb_way_out", ends.tap, Side::Egress, choice)?;
+        let receives = attach("lb_path_in", ends.vxlan, Side::Ingress, stays)?;
+        let sends = attach("lb_path_out", ends.tap, Side::Egress, choice)?;
         let hook = sends.hook();
         let attached = vec![sends, receives];
         let early = early && hook == Hook::Tcx;
@@ -164,30 +164,30 @@ impl ShortCut {
         self.hook
     }
 
-    /// Opens or closes the way to a peer.
+    /// Opens or closes the path to a peer.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn set_out(&self, node: u16, way: Option<&WayOut>) -> Result<()> {
-        let raw = way.map(|way| lb_way_out {
-            remote: words(way.remote),
-            network: way.tag.0,
-            group: way.tag.1.into(),
-            room: way.room,
-            frame: way.frame,
+    pub fn set_out(&self, node: u16, path: Option<&PathOut>) -> Result<()> {
+        let raw = path.map(|path| lb_path_out {
+            remote: words(path.remote),
+            network: path.tag.0,
+            group: path.tag.1.into(),
+            room: path.room,
+            frame: path.frame,
         });
         set(&self.outward, node, raw)
     }
 
-    /// Opens or closes the way from a peer.
+    /// Opens or closes the path from a peer.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn set_in(&self, node: u16, way: Option<&WayIn>) -> Result<()> {
-        let raw = way.map(|way| lb_way_in {
-            remote: words(way.remote),
-            network: way.tag.0,
-            group: way.tag.1.into(),
+    pub fn set_in(&self, node: u16, path: Option<&PathIn>) -> Result<()> {
+        let raw = path.map(|path| lb_path_in {
+            remote: words(path.remote),
+            network: path.tag.0,
+            group: path.tag.1.into(),
         });
         set(&self.inward, node, raw)
     }
@@ -196,20 +196,20 @@ impl ShortCut {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn counts(&self, node: u16) -> Result<WayCounts> {
-        let cpus: Vec<lb_way_counts> = self.counts.read_percpu(node.into())?;
-        Ok(cpus.iter().fold(WayCounts::default(), |sum, cpu| {
-            let lb_way_counts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = *cpu;
-            sum.and(WayCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes })
+    pub fn counts(&self, node: u16) -> Result<PathCounts> {
+        let cpus: Vec<lb_path_counts> = self.counts.read_percpu(node.into())?;
+        Ok(cpus.iter().fold(PathCounts::default(), |sum, cpu| {
+            let lb_path_counts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = *cpu;
+            sum.and(PathCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes })
         }))
     }
 
-    /// How often each of [`WAY_REASONS`] was met.
+    /// How often each of [`PATH_REASONS`] was met.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn reasons(&self) -> Result<[u64; WAY_REASONS.len()]> {
-        let mut all = [0; WAY_REASONS.len()];
+    pub fn reasons(&self) -> Result<[u64; PATH_REASONS.len()]> {
+        let mut all = [0; PATH_REASONS.len()];
         for (number, count) in (0..).zip(&mut all) {
             *count = self.reasons.read_percpu::<u64>(number)?.iter().sum();
         }
@@ -246,7 +246,7 @@ impl Early {
     }
 }
 
-impl Drop for ShortCut {
+impl Drop for FastPath {
     fn drop(&mut self) {
         for attached in self.attached.drain(..) {
             // An interface that is gone took its program along, and what stays there lets everything pass.
@@ -263,12 +263,12 @@ fn set<V: Pod>(map: &Map, node: u16, row: Option<V>) -> Result<()> {
     }
 }
 
-fn load(ends: &WayEnds, early: bool) -> Result<Object> {
+fn load(ends: &PathEnds, early: bool) -> Result<Object> {
     let mut open = ObjectBuilder::default()
-        .name("lb_shortcut")
+        .name("lb_fast_path")
         .and_then(|builder| builder.open_memory(OBJECT))
         .map_err(Error::Load)?;
-    let raw = lb_way_config {
+    let raw = lb_path_config {
         mac: ends.mac,
         v6: ends.local.is_ipv6().into(),
         pad: 0,

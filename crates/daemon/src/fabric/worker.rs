@@ -1,6 +1,6 @@
 //! The session of a fabric on its thread: who is there, and what follows from that.
 
-use super::{cpu::Cpu, limited::Limited, saved::SavedFabric, short_cut::ShortCut, trips::Trips};
+use super::{cpu::Cpu, fast_path::FastPath, limited::Limited, saved::SavedFabric, trips::Trips};
 use crate::{
     clock::Clock,
     event::Event,
@@ -41,12 +41,12 @@ const TOLD_MAX: usize = 1024;
 static STARTS: AtomicU64 = AtomicU64::new(0);
 
 /// All that a fabric's thread works on; the loop of the daemon looks in, too.
-pub(super) struct Heart {
+pub(super) struct Worker {
     start: u64,
     pub session: Session,
     pub control: Control,
     pub tap: Tap,
-    pub short_cut: Option<ShortCut>,
+    pub fast_path: Option<FastPath>,
     pub cpu: Cpu,
     pub trips: Trips,
     /// What our kernel takes and can do.
@@ -66,12 +66,12 @@ pub(super) struct Heart {
     at: Time,
 }
 
-impl Heart {
+impl Worker {
     pub(super) fn new(
         saved: &SavedFabric,
         epoch: u64,
         control: Control,
-        (tap, short_cut): (Tap, Option<ShortCut>),
+        (tap, fast_path): (Tap, Option<FastPath>),
         cpu: Cpu,
         tell: mpsc::Sender<Event>,
         now: Time,
@@ -82,7 +82,7 @@ impl Heart {
         let settings = Settings {
             queues,
             features: able.features(),
-            short_cut: short_cut.as_ref().and_then(ShortCut::port),
+            fast_path: fast_path.as_ref().and_then(FastPath::port),
             ..Settings::new(saved.nodes, saved.settings.mtu.0)
         };
         let config = Config { node: saved.node, epoch, settings };
@@ -91,12 +91,12 @@ impl Heart {
             Error::new(&saved.name, format!("option '--{}'", error.setting), cause)
         })?;
         session.handle(now, Input::Start);
-        let mut heart = Self {
+        let mut worker = Self {
             start: STARTS.fetch_add(1, Relaxed),
             session,
             control,
             tap,
-            short_cut,
+            fast_path,
             cpu,
             trips: Trips::default(),
             able,
@@ -111,8 +111,8 @@ impl Heart {
             over: false,
             at: now,
         };
-        heart.follow();
-        Ok(heart)
+        worker.follow();
+        Ok(worker)
     }
 
     /// Which start of a fabric this is.
@@ -132,7 +132,7 @@ impl Heart {
     }
 
     /// Does what there is to do; how long until there is more.
-    fn beat(&mut self, now: Time) -> Duration {
+    fn step(&mut self, now: Time) -> Duration {
         self.at = now;
         self.control.quiet();
         while let Some(message) = self.control.receive() {
@@ -160,12 +160,12 @@ impl Heart {
         next.map_or(SLEEP_MAX, |time| time.since(now).min(SLEEP_MAX))
     }
 
-    /// Frames that came prove that their sender lives, by whichever way: none leaves by either once it does not.
+    /// Frames that came, over either path, prove that their sender lives: none leaves over either once it does not.
     fn look(&mut self, now: Time) {
         for (node, seen) in (0..).zip(&mut self.seen) {
             let Some(Verdict::Up { epoch }) = self.session.verdict(node) else { continue };
-            let by_short_cut = self.short_cut.as_ref().map_or(0, |way| way.counts(node).rx_frames);
-            let frames = self.control.shared().total(node, Counter::RxFrames).wrapping_add(by_short_cut);
+            let by_fast_path = self.fast_path.as_ref().map_or(0, |path| path.counts(node).rx_frames);
+            let frames = self.control.shared().total(node, Counter::RxFrames).wrapping_add(by_fast_path);
             if frames != *seen {
                 self.session.handle(now, Input::Traffic { node, epoch });
             }
@@ -173,33 +173,33 @@ impl Heart {
         }
     }
 
-    /// Looks whether frames come by the short cut, and tells the session.
+    /// Looks whether frames come over the fast path, and tells the session.
     fn look_at_ways(&mut self, now: Time) {
-        let Some(short_cut) = &mut self.short_cut else { return };
-        for (node, heard) in short_cut.look(&self.session, now) {
+        let Some(fast_path) = &mut self.fast_path else { return };
+        for (node, heard) in fast_path.look(&self.session, now) {
             self.session.set_heard(now, node, heard);
         }
         let settings = self.session.snapshot(now).settings;
-        let port = short_cut.port();
-        if settings.short_cut == port {
+        let port = fast_path.port();
+        if settings.fast_path == port {
             return;
         }
-        match self.session.set(now, Settings { short_cut: port, ..settings }) {
+        match self.session.set(now, Settings { fast_path: port, ..settings }) {
             // Before anybody hears of the new tags.
-            Ok(()) => self.fit_ways(),
-            Err(error) => tracing::error!(%error, "the session keeps its short cut"),
+            Ok(()) => self.fit_paths(),
+            Err(error) => tracing::error!(%error, "the session keeps its fast path"),
         }
     }
 
-    /// Opens and closes the ways of a node by the short cut.
+    /// Opens and closes the paths of a node over the fast path.
     fn fit_way(&mut self, node: u16) {
-        if let Some(short_cut) = &mut self.short_cut {
-            short_cut.fit(&self.session, node, self.at);
+        if let Some(fast_path) = &mut self.fast_path {
+            fast_path.fit(&self.session, node, self.at);
         }
     }
 
     /// The same for all.
-    pub(super) fn fit_ways(&mut self) {
+    pub(super) fn fit_paths(&mut self) {
         (0..self.control.shared().nodes()).for_each(|node| self.fit_way(node));
     }
 
@@ -323,11 +323,11 @@ impl Heart {
         let out = [Counter::ControlOut, Counter::ControlDropSend, Counter::ControlReplaced];
         let before =
             (0..shared.nodes()).flat_map(|node| out.map(|counter| shared.total(node, counter))).sum();
-        // No beat comes any more that could deal with what the session holds of its links by now.
+        // No step comes any more that could deal with what the session holds of its links by now.
         self.over = true;
         self.session.handle(self.at, Input::Stop);
-        if let Some(short_cut) = &mut self.short_cut {
-            short_cut.close();
+        if let Some(fast_path) = &mut self.fast_path {
+            fast_path.close();
         }
         let mut words = 0;
         while let Some(action) = self.session.poll_action() {
@@ -347,14 +347,14 @@ impl Heart {
 }
 
 /// Beats until it is over.
-pub(super) fn run(heart: &Mutex<Heart>, wake: &OwnedFd, clock: Clock) {
+pub(super) fn run(worker: &Mutex<Worker>, wake: &OwnedFd, clock: Clock) {
     loop {
         let wait = {
-            let mut heart = heart.lock().unwrap_or_else(PoisonError::into_inner);
-            if heart.over {
+            let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);
+            if worker.over {
                 return;
             }
-            heart.beat(clock.now())
+            worker.step(clock.now())
         };
         let mut fds = [PollFd::new(wake.as_fd(), PollFlags::POLLIN)];
         // Interrupted or not: it looks what there is to do.

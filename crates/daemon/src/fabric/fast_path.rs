@@ -1,7 +1,7 @@
-//! The short cut of a fabric over UDP: the kernel's VXLAN carries frames past the daemon, where both ends want that
+//! The fast path of a fabric over UDP: the kernel's VXLAN carries frames past the daemon, where both ends want that
 //! (`docs/fabric.md`, section 7).
 //!
-//! It is made and removed on threads that may wait ([`super::job`], [`retry`]); what opens and closes the ways is the session's
+//! It is made and removed on threads that may wait ([`super::job`], [`retry`]); what opens and closes the paths is the session's
 //! thread. A node that cannot have it works as without it, says why, and tries again.
 
 mod device;
@@ -14,8 +14,10 @@ pub(crate) use device::sweep;
 use super::saved::SavedFabric;
 use device::Device;
 use early::KeepsEarly;
-use linkbraid_dataplane::{self as dataplane, HookChoice, WAY_REASONS, WayCounts, WayEnds, WayIn, WayOut};
-use linkbraid_fabric::{Address, Join, ShortCut as Plan, engine::derive_mac};
+use linkbraid_dataplane::{
+    self as dataplane, HookChoice, PATH_REASONS, PathCounts, PathEnds, PathIn, PathOut,
+};
+use linkbraid_fabric::{Address, FastPath as Plan, Join, engine::derive_mac};
 use linkbraid_proto::{Time, session::Session};
 use linkbraid_wire::fabric::Tag;
 use probe::Prober;
@@ -32,8 +34,8 @@ const EARLY: Duration = Duration::from_secs(2);
 /// Frames have come lately if one did in this time.
 const LATELY: Duration = Duration::from_secs(3);
 
-/// The short cut of one start of a node.
-pub(crate) struct ShortCut {
+/// The fast path of one start of a node.
+pub(crate) struct FastPath {
     port: u16,
     state: State,
     /// None where the wish itself makes no sense.
@@ -56,8 +58,8 @@ enum State {
 /// What programs that are gone have counted.
 #[derive(Debug, Clone, Default)]
 struct Before {
-    counts: Vec<WayCounts>,
-    reasons: [u64; WAY_REASONS.len()],
+    counts: Vec<PathCounts>,
+    reasons: [u64; PATH_REASONS.len()],
 }
 
 struct On {
@@ -66,7 +68,7 @@ struct On {
     _early: Option<KeepsEarly>,
     // The device goes first: what comes without the programs would be its own stack's.
     device: Device,
-    programs: dataplane::ShortCut,
+    programs: dataplane::FastPath,
 }
 
 /// What is held of one node.
@@ -74,8 +76,8 @@ struct On {
 struct Peer {
     /// What its frames must carry, as the kernel knows.
     tag: Option<Tag>,
-    /// The way to it, as the kernel knows.
-    out: Option<WayOut>,
+    /// The path to it, as the kernel knows.
+    out: Option<PathOut>,
     /// The longest frame that the path takes.
     room: usize,
     /// Since when it has a tag.
@@ -87,14 +89,14 @@ struct Peer {
     probe_at: Time,
 }
 
-/// Why a way cannot be had: `CAUSE` of a line.
+/// Why a path cannot be had: `CAUSE` of a line.
 type Off = String;
 
-impl ShortCut {
+impl FastPath {
     /// Makes what the transport asks for; none where it asks for none. Takes some milliseconds.
     pub(super) fn make(saved: &SavedFabric, address: &Address, tap: u32, hook: HookChoice) -> Option<Self> {
         let join = Join { node: saved.node, nodes: saved.nodes, queues: saved.queues };
-        let plan = match address.short_cut(&join) {
+        let plan = match address.fast_path(&join) {
             Ok(plan) => plan?,
             Err(error) => return Some(Self::with(saved, 0, State::Off(error.cause), None)),
         };
@@ -107,7 +109,7 @@ impl ShortCut {
         let state = made.map_or_else(State::Off, |on| State::On(Box::new(on)));
         if let State::Off(cause) = &state {
             // A killed daemon may have left its program.
-            let _ = dataplane::ShortCut::clean(tap);
+            let _ = dataplane::FastPath::clean(tap);
             tracing::warn!(fabric = %saved.name, %cause, "frames do not go by VXLAN");
         }
         Some(Self::with(saved, port, state, Some(retry)))
@@ -156,7 +158,7 @@ impl ShortCut {
         }
     }
 
-    /// Opens and closes the ways of a node as the session wants it. Before a link that went down counts as down, and before a
+    /// Opens and closes the paths of a node as the session wants it. Before a link that went down counts as down, and before a
     /// node hears of its tag.
     pub(super) fn fit(&mut self, session: &Session, node: u16, now: Time) {
         let mtu = self.mtu as usize;
@@ -165,11 +167,11 @@ impl ShortCut {
         };
         let fitted = on.fit(peer, session, node, mtu, now);
         if let Err(error) = fitted {
-            self.fail(format!("the kernel refuses a way: {error}"));
+            self.fail(format!("the kernel refuses a path: {error}"));
         }
     }
 
-    /// Closes all ways.
+    /// Closes all paths.
     pub(super) fn close(&mut self) {
         if let State::On(on) = &self.state {
             for node in 0..self.peers.len() as u16 {
@@ -185,7 +187,7 @@ impl ShortCut {
     fn fail(&mut self, cause: String) {
         tracing::warn!(%cause, "frames do not go by VXLAN any more");
         let nodes = self.peers.len() as u16;
-        let mut reasons = [0; WAY_REASONS.len()];
+        let mut reasons = [0; PATH_REASONS.len()];
         for (last, (_, _, _, count)) in reasons.iter_mut().zip(self.reasons()) {
             *last = count;
         }
@@ -218,7 +220,7 @@ impl ShortCut {
                     news.push((node, heard));
                 }
             }
-            let theirs = session.short_cut(node).filter(|theirs| theirs.port == self.port);
+            let theirs = session.fast_path(node).filter(|theirs| theirs.port == self.port);
             if let Some(theirs) = theirs.filter(|_| peer.tag.is_some() && peer.probe_at <= now) {
                 peer.probe_at = now + if theirs.heard { EVERY } else { peer.patience(now) };
                 peer.room = on.plan.room(node);
@@ -232,7 +234,7 @@ impl ShortCut {
             }
         }
         if let Some(error) = refused {
-            self.fail(format!("the kernel refuses a way: {error}"));
+            self.fail(format!("the kernel refuses a path: {error}"));
             return Vec::new();
         }
         news
@@ -254,7 +256,7 @@ impl ShortCut {
     }
 
     /// What went by it to a node and came from it.
-    pub(super) fn counts(&self, node: u16) -> WayCounts {
+    pub(super) fn counts(&self, node: u16) -> PathCounts {
         let before = self.before.counts.get(usize::from(node)).copied().unwrap_or_default();
         match &self.state {
             State::On(on) => before.and(on.programs.counts(node).unwrap_or_default()),
@@ -266,10 +268,10 @@ impl ShortCut {
     pub(super) fn reasons(&self) -> impl Iterator<Item = (&'static str, bool, &'static str, u64)> {
         let now = match &self.state {
             State::On(on) => on.programs.reasons().unwrap_or_default(),
-            State::Off(_) => [0; WAY_REASONS.len()],
+            State::Off(_) => [0; PATH_REASONS.len()],
         };
         let counts = now.into_iter().zip(self.before.reasons).map(|(now, before)| now + before);
-        WAY_REASONS
+        PATH_REASONS
             .iter()
             .zip(counts)
             .map(|(reason, count)| (reason.name, reason.verdict == "drop", reason.sentence, count))
@@ -281,7 +283,7 @@ impl ShortCut {
             return (false, String::new());
         };
         let frame = self.mtu as usize + ETHERNET;
-        match session.short_cut(node) {
+        match session.fast_path(node) {
             _ if session.tag(node).is_none() => (false, String::new()),
             None => (false, "it takes no frames by VXLAN".into()),
             Some(_) if !self.derived => {
@@ -315,27 +317,27 @@ impl On {
         let tag = session.tag(node).filter(|_| address.is_some());
         //= docs/fabric.md#7.3
         if tag != peer.tag {
-            let way = |(tag, remote): (Tag, _)| WayIn { remote, tag: (tag.network(), tag.group()) };
-            self.programs.set_in(node, tag.zip(address).map(way).as_ref())?;
+            let path = |(tag, remote): (Tag, _)| PathIn { remote, tag: (tag.network(), tag.group()) };
+            self.programs.set_in(node, tag.zip(address).map(path).as_ref())?;
             let came = self.programs.counts(node).map_or(0, |counts| counts.probes);
             let room = if tag.is_some() { self.plan.room(node) } else { 0 };
             *peer =
                 Peer { tag, out: peer.out, room, since: now, came, look_at: now, probe_at: now, heard: None };
         }
         //= docs/fabric.md#7.5
-        let theirs = session.short_cut(node);
+        let theirs = session.fast_path(node);
         let open = theirs.filter(|theirs| theirs.heard && theirs.port == self.plan.port() && tag.is_some());
-        let way = |(theirs, remote): (linkbraid_wire::fabric::ShortCut, _)| WayOut {
+        let path = |(theirs, remote): (linkbraid_wire::fabric::FastPath, _)| PathOut {
             remote,
             tag: (theirs.tag.network(), theirs.tag.group()),
             room: peer.room as u32,
             frame: (mtu + ETHERNET) as u32,
         };
-        let out = open.zip(address).map(way);
+        let out = open.zip(address).map(path);
         if out != peer.out {
             self.programs.set_out(node, out.as_ref())?;
             if out.is_some() != peer.out.is_some() {
-                tracing::debug!(node, open = out.is_some(), "the way by VXLAN");
+                tracing::debug!(node, open = out.is_some(), "the path by VXLAN");
             }
             peer.out = out;
         }
@@ -345,7 +347,7 @@ impl On {
 
 impl Peer {
     /// Takes note of the questions that have come; how many. Other frames are shorter, and say less of the path.
-    fn count(&mut self, counts: &WayCounts, now: Time) -> u64 {
+    fn count(&mut self, counts: &PathCounts, now: Time) -> u64 {
         if counts.probes != self.came {
             self.heard = Some(now);
         }
@@ -365,11 +367,11 @@ impl Peer {
 fn on(saved: &SavedFabric, plan: Plan, tap: u32, hook: HookChoice) -> Result<On, Off> {
     let device = Device::make(&saved.name, tap, plan.port(), plan.own().is_ipv6())?;
     let mac = derive_mac(saved.number, saved.node);
-    let ends = WayEnds { tap, vxlan: device.index(), mac, local: plan.own(), port: plan.port() };
+    let ends = PathEnds { tap, vxlan: device.index(), mac, local: plan.own(), port: plan.port() };
     let prober = Prober::new(&plan, mac)?;
-    let programs = dataplane::ShortCut::new(&ends, hook).map_err(|error| error.to_string())?;
+    let programs = dataplane::FastPath::new(&ends, hook).map_err(|error| error.to_string())?;
     device.set_up()?;
-    // Without it the way is only longer.
+    // Without it the path is only longer.
     let early = programs.early().ok().flatten();
     let early = early.and_then(|early| KeepsEarly::start(early, plan.own()));
     Ok(On { plan, prober, _early: early, device, programs })

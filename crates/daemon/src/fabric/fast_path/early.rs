@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-/// How often it is looked where the address is. Until then frames go the long way.
+/// How often it is looked where the address is. Until then frames take the normal path.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// A thread of its own, for the kernel takes its time. The program leaves with it.

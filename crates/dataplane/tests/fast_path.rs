@@ -1,8 +1,8 @@
-//! The short cut's programs on real frames: one node in a network namespace of its own, its peer played by sockets.
+//! The fast path's programs on real frames: one node in a network namespace of its own, its peer played by sockets.
 //!
 //! Needs root, as the other tests of the data path do.
 
-use linkbraid_dataplane::{Hook, HookChoice, ShortCut, WAY_REASONS, WayCounts, WayEnds, WayIn, WayOut};
+use linkbraid_dataplane::{FastPath, Hook, HookChoice, PATH_REASONS, PathCounts, PathEnds, PathIn, PathOut};
 use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage, sendto, socket,
 };
@@ -28,7 +28,7 @@ fn ip(line: &str) {
 
 /// The node, with a socket that sends from its peer's address and one that sends frames from its interface.
 struct Rig {
-    short_cut: ShortCut,
+    fast_path: FastPath,
     /// This node's address, the peer's, and that of nobody.
     addresses: [IpAddr; 3],
     raw: OwnedFd,
@@ -51,24 +51,24 @@ impl Rig {
         let index = |name| nix::net::if_::if_nametoindex(name).expect("the interface is there");
         let addresses = addresses.map(|text| text.parse().expect("an address"));
         let ends =
-            WayEnds { tap: index("tap0"), vxlan: index("vx0"), mac: HERE, local: addresses[0], port: PORT };
-        let short_cut = ShortCut::new(&ends, hook).expect("the kernel takes the programs");
+            PathEnds { tap: index("tap0"), vxlan: index("vx0"), mac: HERE, local: addresses[0], port: PORT };
+        let fast_path = FastPath::new(&ends, hook).expect("the kernel takes the programs");
         let raw =
             socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
-        Self { short_cut, addresses, raw, link: link(ends.tap) }
+        Self { fast_path, addresses, raw, link: link(ends.tap) }
     }
 
     /// How often each reason was met, by name, and what went.
-    fn counted(&self) -> (Vec<(&'static str, u64)>, WayCounts) {
+    fn counted(&self) -> (Vec<(&'static str, u64)>, PathCounts) {
         // In this order: what is received has its reason by then.
-        let went = self.short_cut.counts(PEER_NODE).expect("reads");
-        let counts = self.short_cut.reasons().expect("reads");
-        let met = WAY_REASONS.iter().zip(counts).map(|(reason, count)| (reason.name, count));
+        let went = self.fast_path.counts(PEER_NODE).expect("reads");
+        let counts = self.fast_path.reasons().expect("reads");
+        let met = PATH_REASONS.iter().zip(counts).map(|(reason, count)| (reason.name, count));
         (met.filter(|(_, count)| *count > 0).collect(), went)
     }
 
     /// Waits until so many frames came to something.
-    fn wait(&self, frames: u64) -> (Vec<(&'static str, u64)>, WayCounts) {
+    fn wait(&self, frames: u64) -> (Vec<(&'static str, u64)>, PathCounts) {
         let begin = Instant::now();
         loop {
             let (met, counts) = self.counted();
@@ -128,7 +128,7 @@ fn frame(to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
 
 const GROUP: u8 = 0x88;
 
-fn ways() -> [(HookChoice, bool); 4] {
+fn paths() -> [(HookChoice, bool); 4] {
     let [tcx, clsact] = [HookChoice::Auto, HookChoice::Only(Hook::Clsact)];
     [(tcx, false), (clsact, false), (tcx, true), (clsact, true)]
 }
@@ -137,13 +137,13 @@ fn ways() -> [(HookChoice, bool); 4] {
 //= docs/fabric.md#7.7 type=test
 #[test]
 fn only_what_a_peer_sends_with_its_tag_comes_in() {
-    for (hook, v6) in ways() {
+    for (hook, v6) in paths() {
         let rig = Rig::new(hook, v6);
         let good = || rig.comes(1, GROUP, TAG, HERE, PEER);
         good();
         assert_eq!(rig.wait(1).0, [("drop_tag", 1)], "it is not up");
-        let way = WayIn { remote: rig.addresses[1], tag: TAG };
-        rig.short_cut.set_in(PEER_NODE, Some(&way)).expect("sets");
+        let path = PathIn { remote: rig.addresses[1], tag: TAG };
+        rig.fast_path.set_in(PEER_NODE, Some(&path)).expect("sets");
         good();
         let (met, counts) = rig.wait(2);
         assert_eq!(
@@ -169,17 +169,17 @@ fn only_what_a_peer_sends_with_its_tag_comes_in() {
         // Another node, which is not up.
         rig.comes(1, GROUP, TAG, HERE, [2, 0x6c, 0x62, 9, 0, 3]);
         assert_eq!(rig.wait(13).0, [("drop_mac", 4), ("drop_tag", 6), ("drop_address", 1)]);
-        rig.short_cut.set_in(PEER_NODE, None).expect("closes");
-        rig.short_cut.set_in(PEER_NODE, None).expect("it is closed already");
+        rig.fast_path.set_in(PEER_NODE, None).expect("closes");
+        rig.fast_path.set_in(PEER_NODE, None).expect("it is closed already");
         good();
         let (met, counts) = rig.wait(14);
         assert_eq!((met[1], counts.rx_frames, counts.probes), (("drop_tag", 7), 1, 1));
         // The link is up again, under another tag: what still comes under the former one is of no use.
-        let way = WayIn { tag: (TAG.0, TAG.1 + 1), ..way };
-        rig.short_cut.set_in(PEER_NODE, Some(&way)).expect("sets");
+        let path = PathIn { tag: (TAG.0, TAG.1 + 1), ..path };
+        rig.fast_path.set_in(PEER_NODE, Some(&path)).expect("sets");
         good();
         assert_eq!(rig.wait(15).0[1], ("drop_tag", 8));
-        rig.comes(1, GROUP, way.tag, HERE, PEER);
+        rig.comes(1, GROUP, path.tag, HERE, PEER);
         assert_eq!(rig.wait(16).1.rx_frames, 2);
     }
 }
@@ -187,18 +187,18 @@ fn only_what_a_peer_sends_with_its_tag_comes_in() {
 //= docs/fabric.md#7.5 type=test
 #[test]
 fn only_frames_between_nodes_that_the_path_takes_leave_by_it() {
-    for (hook, v6) in ways() {
+    for (hook, v6) in paths() {
         let rig = Rig::new(hook, v6);
         let good = frame(PEER, HERE);
         rig.leaves(&good);
-        let way = WayOut { remote: rig.addresses[1], tag: TAG, room: 100, frame: 1514 };
-        rig.short_cut.set_out(PEER_NODE, Some(&way)).expect("sets");
+        let path = PathOut { remote: rig.addresses[1], tag: TAG, room: 100, frame: 1514 };
+        rig.fast_path.set_out(PEER_NODE, Some(&path)).expect("sets");
         let mut tagged = good.clone();
         tagged[12..14].copy_from_slice(&[0x81, 0]);
         for other in [frame([0xff; 6], HERE), frame(HERE, PEER), frame(PEER, [2, 0, 0, 0, 1, 1]), tagged] {
             rig.leaves(&other);
         }
-        assert_eq!(rig.counted(), (vec![], WayCounts::default()), "all of them go by the queues");
+        assert_eq!(rig.counted(), (vec![], PathCounts::default()), "all of them go by the queues");
         rig.leaves(&good);
         // It comes back, from who is no peer of this node.
         let (met, counts) = rig.wait(2);
@@ -211,11 +211,11 @@ fn only_frames_between_nodes_that_the_path_takes_leave_by_it() {
         long.push(0);
         rig.leaves(&long);
         assert_eq!(rig.wait(3).0, [("long", 1), ("drop_mac", 1)]);
-        rig.short_cut.set_out(PEER_NODE, None).expect("closes");
+        rig.fast_path.set_out(PEER_NODE, None).expect("closes");
         rig.leaves(&good);
         assert_eq!(rig.counted().1.tx_frames, 1);
         // Nothing stays.
-        drop(rig.short_cut);
+        drop(rig.fast_path);
         let filters =
             Command::new("tc").args(["filter", "show", "dev", "tap0", "egress"]).output().expect("runs");
         assert_eq!(String::from_utf8_lossy(&filters.stdout), "");
@@ -271,10 +271,10 @@ fn marked(socket: &UdpSocket, ecn: i32) {
 #[test]
 fn frames_of_connections_that_end_here_are_taken_early_and_no_others() {
     let rig = Rig::new(HookChoice::Auto, false);
-    let early = rig.short_cut.early().expect("asks").expect("tcx and IPv4");
+    let early = rig.fast_path.early().expect("asks").expect("tcx and IPv4");
     let lo = nix::net::if_::if_nametoindex("lo").expect("lo is there");
     let at = early.attach(lo).expect("the kernel takes it");
-    rig.short_cut.set_in(PEER_NODE, Some(&WayIn { remote: rig.addresses[1], tag: TAG })).expect("sets");
+    rig.fast_path.set_in(PEER_NODE, Some(&PathIn { remote: rig.addresses[1], tag: TAG })).expect("sets");
     let listeners = ["127.0.0.1:0", "[::1]:0"].map(|at| TcpListener::bind(at).expect("listens"));
     let connections = listeners.each_ref().map(|listener| {
         let here = listener.local_addr().expect("bound");
@@ -298,7 +298,7 @@ fn frames_of_connections_that_end_here_are_taken_early_and_no_others() {
         let there = connection.local_addr().expect("bound");
         let frame = segment(there, *here);
         assert_eq!(taken(1, good, TAG, &frame, no_checksum), (1, 1), "{here}");
-        // What says something that IP, UDP or VXLAN must look at goes the long way...
+        // What says something that IP, UDP or VXLAN must look at goes the long path...
         assert_eq!(taken(1, good, TAG, &frame, |_| ()), (0, 1), "{here}: a checksum");
         assert_eq!(taken(1, good, TAG, &frame, |socket| marked(socket, 1)), (0, 1), "{here}: ECN");
         assert_eq!(taken(1, [GROUP, 0x40], TAG, &frame, no_checksum), (0, 1), "{here}: a policy bit");
@@ -341,6 +341,6 @@ fn frames_of_connections_that_end_here_are_taken_early_and_no_others() {
     let frame = segment(connections[0].0.local_addr().expect("bound"), connections[0].1);
     assert_eq!(taken(1, good, TAG, &frame, no_checksum), (0, 1), "it is off");
     for (hook, v6) in [(HookChoice::Only(Hook::Clsact), false), (HookChoice::Auto, true)] {
-        assert!(Rig::new(hook, v6).short_cut.early().expect("asks").is_none());
+        assert!(Rig::new(hook, v6).fast_path.early().expect("asks").is_none());
     }
 }

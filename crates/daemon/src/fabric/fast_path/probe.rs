@@ -1,6 +1,6 @@
 //! Frames that ask whether frames arrive: as long as those that are to follow, to the address zero, which is nobody's.
 
-use linkbraid_fabric::ShortCut;
+use linkbraid_fabric::FastPath;
 use linkbraid_wire::fabric::Tag;
 use std::net::{IpAddr, UdpSocket};
 
@@ -20,7 +20,7 @@ pub(super) struct Prober {
 
 impl Prober {
     /// From the node with that address. Why not otherwise.
-    pub(super) fn new(plan: &ShortCut, mac: [u8; 6]) -> Result<Self, String> {
+    pub(super) fn new(plan: &FastPath, mac: [u8; 6]) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("cannot open a socket: {}", error.kind());
         Ok(Self { socket: plan.socket().map_err(failed)?, mac })
     }

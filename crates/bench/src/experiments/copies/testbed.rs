@@ -26,7 +26,7 @@ const COPY_LIMIT: u32 = 60;
 const MB: usize = 1_000_000;
 
 /// A folder with files of each size; it goes with the value.
-pub(super) struct Ground {
+pub(super) struct Testbed {
     folder: PathBuf,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Server<'a> {
     _nginx: Running,
 }
 
-impl Ground {
+impl Testbed {
     /// Writes eight files of each size, all of them different.
     ///
     /// # Errors
@@ -65,21 +65,21 @@ impl Ground {
                 "it is in memory (tmpfs), and copies go to a disk",
             ));
         }
-        let ground = Self { folder: disk.join(format!("linkbraid-copies-{}", std::process::id())) };
-        fs::create_dir_all(ground.folder.join("files")).map_err(|e| fail(&e))?;
+        let testbed = Self { folder: disk.join(format!("linkbraid-copies-{}", std::process::id())) };
+        fs::create_dir_all(testbed.folder.join("files")).map_err(|e| fail(&e))?;
         let mut random = fs::File::open("/dev/urandom").map_err(|e| fail(&e))?;
         for size in sizes {
             for copy in 0..COPIES {
                 let mut content = vec![0; size * MB];
                 let written = random
                     .read_exact(&mut content)
-                    .and_then(|()| fs::write(ground.source(*size, copy), &content));
+                    .and_then(|()| fs::write(testbed.source(*size, copy), &content));
                 written.map_err(|e| fail(&e))?;
             }
         }
         // What is still to be written would be written during the first copies.
         nix::unistd::sync();
-        Ok(ground)
+        Ok(testbed)
     }
 
     /// The file system, for people.
@@ -179,7 +179,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Testbed {
     fn drop(&mut self) {
         // Nothing else is in it.
         let _ = fs::remove_dir_all(&self.folder);

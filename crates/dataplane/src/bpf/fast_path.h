@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the programs of a fabric's short cut and the daemon share; the daemon's side is generated from this file. Numbers are in host byte order, MACs and IPv6 addresses in wire order.
+ * What the programs of a fabric's fast path and the daemon share; the daemon's side is generated from this file. Numbers are in host byte order, MACs and IPv6 addresses in wire order.
  */
-#ifndef LB_SHORTCUT_H
-#define LB_SHORTCUT_H
+#ifndef LB_FAST_PATH_H
+#define LB_FAST_PATH_H
 
 #include <linux/types.h>
 
@@ -13,7 +13,7 @@
 #define LB_SEGMENT_HEADERS 200
 
 /* What does not change while the node runs. */
-struct lb_way_config {
+struct lb_path_config {
 	/* The address that is derived for this node. */
 	__u8 mac[6];
 	/* Whether nodes have IPv6 addresses. */
@@ -30,9 +30,9 @@ struct lb_way_config {
 	__u32 local[4];
 };
 
-/* The way to a peer. */
-struct lb_way_out {
-	/* As in lb_way_config. */
+/* The path to a peer. */
+struct lb_path_out {
+	/* As in lb_path_config. */
 	__u32 remote[4];
 	/* What the peer wants its frames to carry. */
 	__u32 network;
@@ -42,9 +42,9 @@ struct lb_way_out {
 	__u32 frame;
 };
 
-/* The way from a peer. */
-struct lb_way_in {
-	/* As in lb_way_config. */
+/* The path from a peer. */
+struct lb_path_in {
+	/* As in lb_path_config. */
 	__u32 remote[4];
 	/* What its frames must carry. */
 	__u32 network;
@@ -52,7 +52,7 @@ struct lb_way_in {
 };
 
 /* What went by it, for each peer. */
-struct lb_way_counts {
+struct lb_path_counts {
 	__u64 tx_frames;
 	__u64 tx_bytes;
 	__u64 rx_frames;
@@ -65,7 +65,7 @@ struct lb_way_counts {
  * Why a frame did not go by it, or was dropped. Numbers are never reused; X as in LB_REASONS (intf.h): what passes goes
  * on to the queues, or came early to the interface.
  */
-#define LB_WAY_REASONS(X) \
+#define LB_PATH_REASONS(X) \
 	X(0, LONG, PASS, "frames that went by the queues because the path takes less") \
 	X(1, REFUSED, PASS, "frames that went by the queues because the kernel did not take their tag") \
 	X(2, DROP_SHORT, DROP, "what came to the VXLAN device and was no frame in VXLAN") \
@@ -75,8 +75,8 @@ struct lb_way_counts {
 	X(6, DROP_DEAD, DROP, "frames that came while no daemon ran") \
 	X(7, EARLY, PASS, "frames received by VXLAN that were taken from their packets before IP and UDP")
 
-#define LB_WAY_REASON_ENUM(number, name, verdict, sentence) LB_WAY_##name = number,
-enum lb_way_reason { LB_WAY_REASONS(LB_WAY_REASON_ENUM) LB_WAY_REASONS_END };
-#undef LB_WAY_REASON_ENUM
+#define LB_PATH_REASON_ENUM(number, name, verdict, sentence) LB_PATH_##name = number,
+enum lb_path_reason { LB_PATH_REASONS(LB_PATH_REASON_ENUM) LB_PATH_REASONS_END };
+#undef LB_PATH_REASON_ENUM
 
 #endif

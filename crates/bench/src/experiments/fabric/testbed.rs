@@ -23,7 +23,7 @@ const REACH_LIMIT: Duration = Duration::from_secs(20);
 const SHARED: &str = "/dev/shm";
 
 /// Hosts with a daemon each. Two of them have a pair of veth between them.
-pub(super) struct Ground {
+pub(super) struct Testbed {
     /// The lab.
     pub bed: Bed,
     /// The hosts' names, by node.
@@ -31,7 +31,7 @@ pub(super) struct Ground {
     memory: PathBuf,
 }
 
-impl Ground {
+impl Testbed {
     /// Brings hosts up, with daemons that have nothing to do.
     pub fn up(run: &mut Run<'_>, name: &str, hosts: usize) -> Result<Self, Error> {
         let mut bed = run.bare(name, Topology::symmetric(hosts, 1, None))?;
@@ -40,11 +40,11 @@ impl Ground {
             bed.start_daemon(name)?;
         }
         let memory = Path::new(SHARED).join(format!("linkbraid-bench-{}", bed.lab().id()));
-        let ground = Self { bed, names, memory };
+        let testbed = Self { bed, names, memory };
         if hosts == 2 {
-            ground.join_pair()?;
+            testbed.join_pair()?;
         }
-        Ok(ground)
+        Ok(testbed)
     }
 
     /// A host by node.
@@ -223,7 +223,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Testbed {
     fn drop(&mut self) {
         // A daemon that is killed with the lab leaves the memory behind.
         let _ = std::fs::remove_file(&self.memory);

@@ -1,14 +1,14 @@
 //! Options of the transport, and who may be met by VXLAN.
 
-use crate::{Address, Join, directory::Directory, udp::ShortCut};
+use crate::{Address, Join, directory::Directory, udp::FastPath};
 use std::net::IpAddr;
 
 const JOIN: Join = Join { node: 0, nodes: 2, queues: 2 };
 
-fn plan(lines: &str, port: u16) -> Result<ShortCut, (String, String)> {
+fn plan(lines: &str, port: u16) -> Result<FastPath, (String, String)> {
     let directory = Directory::parse(lines, &JOIN).expect("a directory");
     let name = format!("udp:/etc/f,mtu=1400,vxlan={port}");
-    ShortCut::new(&name, &directory, &JOIN, port, Some(1400))
+    FastPath::new(&name, &directory, &JOIN, port, Some(1400))
         .map_err(|error| (error.cause, error.hint.unwrap_or_default()))
 }
 

@@ -1,10 +1,10 @@
-//! Makes the short cut, and makes it again from time to time where it could not be had or was taken away: somebody may have given
+//! Makes the fast path, and makes it again from time to time where it could not be had or was taken away: somebody may have given
 //! the port up.
 
 use super::{Off, On, on};
 use crate::fabric::saved::SavedFabric;
 use linkbraid_dataplane::HookChoice;
-use linkbraid_fabric::ShortCut as Plan;
+use linkbraid_fabric::FastPath as Plan;
 use linkbraid_proto::Time;
 use std::{
     io::ErrorKind,

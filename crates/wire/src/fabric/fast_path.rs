@@ -1,13 +1,13 @@
-//! What a node says of its end of the short cut: a way beside the queues, past both daemons.
+//! What a node says of its end of the fast path: a way beside the queues, past both daemons.
 
 use super::FabricRefusal;
 
 /// Bytes of it behind a control message.
-pub const SHORT_CUT_LEN: usize = 8;
+pub const FAST_PATH_LEN: usize = 8;
 
-/// The bit of an offer's features that says that a [`ShortCut`] follows. Offers here never have it: it is written and taken off
+/// The bit of an offer's features that says that a [`FastPath`] follows. Offers here never have it: it is written and taken off
 /// with what follows.
-pub const SHORT_CUT_FEATURE: u16 = 0x4000;
+pub const FAST_PATH_FEATURE: u16 = 0x4000;
 
 /// Set: frames with this tag have come lately.
 const HEARD: u8 = 1;
@@ -48,9 +48,9 @@ impl Tag {
     }
 }
 
-/// One node's end of the short cut, as it tells it a peer.
+/// One node's end of the fast path, as it tells it a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ShortCut {
+pub struct FastPath {
     /// The UDP port of its VXLAN, not 0.
     pub port: u16,
     /// What the peer's frames must carry.
@@ -59,8 +59,8 @@ pub struct ShortCut {
     pub heard: bool,
 }
 
-impl ShortCut {
-    pub(super) fn emit(self) -> [u8; SHORT_CUT_LEN] {
+impl FastPath {
+    pub(super) fn emit(self) -> [u8; FAST_PATH_LEN] {
         let [p, q] = self.port.to_be_bytes();
         let [g, h] = self.tag.group.to_be_bytes();
         let [_, a, b, c] = self.tag.network.to_be_bytes();
@@ -68,12 +68,12 @@ impl ShortCut {
     }
 
     //= docs/fabric.md#7.2
-    pub(super) fn parse(bytes: &[u8; SHORT_CUT_LEN]) -> Result<Self, FabricRefusal> {
+    pub(super) fn parse(bytes: &[u8; FAST_PATH_LEN]) -> Result<Self, FabricRefusal> {
         let [p, q, flags, g, h, a, b, c] = *bytes;
         let tag = Tag::new(u16::from_be_bytes([g, h]), u32::from_be_bytes([0, a, b, c]));
         let read = Self {
             port: u16::from_be_bytes([p, q]),
-            tag: tag.ok_or(FabricRefusal::ShortCut)?,
+            tag: tag.ok_or(FabricRefusal::FastPath)?,
             heard: flags & HEARD != 0,
         };
         read.check()?;
@@ -81,6 +81,6 @@ impl ShortCut {
     }
 
     pub(super) fn check(self) -> Result<(), FabricRefusal> {
-        if self.port == 0 { Err(FabricRefusal::ShortCut) } else { Ok(()) }
+        if self.port == 0 { Err(FabricRefusal::FastPath) } else { Ok(()) }
     }
 }

@@ -13,14 +13,14 @@ const USUAL: u16 = 4789;
 
 /// Where the kernels of the nodes meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShortCut {
+pub struct FastPath {
     port: u16,
     node: u16,
     mtu: Option<usize>,
     addresses: Vec<SocketAddr>,
 }
 
-impl ShortCut {
+impl FastPath {
     pub(super) fn new(
         name: &str,
         directory: &Directory,
