@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every function, file and section that the documents name exists.
+# Every function, file and section that the documents name exists, and no document holds an unfinished merge.
 #
 # Functions are looked for in the pages that describe the code: `name()` or `Type::name()` in backquotes is one of ours, in
 # Rust, or in C (static or not, whatever it returns). docs/reference is generated.
@@ -34,6 +34,8 @@ anchors() {
 }
 
 for page in "${pages[@]}"; do
+	! grep -qE '^(<{7}|>{7}) ' "$page" ||
+		fail "$page" "a merge" "it has both sides of a conflict" "grep -nE '^(<|>){7}' $page"
 	folder=$(dirname "$page")
 	{ grep -oE '`(crates|docs|scripts|tests|fuzz|dist)/[A-Za-z0-9_./-]+`' "$page" || true; } | tr -d '`' | sort -u |
 		while read -r file; do
