@@ -18,11 +18,10 @@
 use crate::{
     Time,
     answers::{self, Answers},
-    arp_plus::{self, ArpPlus, Changed, OwnMember, Peer, PeerKey},
-    inspector::{self, Inspector, LaneId, LaneUse, PeerReport, Verdict},
-    plan::ClassTerms,
+    arp_plus::{self, ArpPlus, Changed, Peer, PeerKey},
+    inspector::{self, Inspector, Verdict},
 };
-use linkbraid_wire::{HostId, MacAddr};
+use linkbraid_wire::MacAddr;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     net::IpAddr,
@@ -30,12 +29,15 @@ use std::{
 
 mod activity;
 mod image;
+mod interface;
 mod lanes;
 mod member;
 mod numbers;
 mod plain;
+mod reports;
 mod tables;
 mod told;
+mod verdicts;
 mod view;
 mod written;
 
@@ -43,6 +45,7 @@ pub use image::{
     Answer, BondRow, ClassRow, MemberRow, PLAIN_PLAN, PLAIN_PLAN_FIRST, PeerMac, Plan, Policy, TableImage,
     plain_plan,
 };
+pub use interface::{Action, Class, Config, Input, Settings};
 pub use lanes::{DEFAULT_CLASS, OwnSide, lane_index};
 pub use member::Member;
 pub use plain::{Neighbour, PlainHost};
@@ -51,107 +54,10 @@ pub use written::Write;
 
 use activity::Activity;
 use plain::PlainHosts;
-use tables::{LaneAt, Sources, Tables};
+use tables::{Sources, Tables};
 
 /// Rounds of questions and answers between the machines after one input; more than two are not needed.
 const ROUNDS_MAX: usize = 8;
-
-/// What a host is made with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
-    /// Identity of this host: the same after every start, another one on every other host.
-    pub host_id: HostId,
-    /// Grows with every start.
-    pub epoch: u64,
-    /// Makes jitter and nonces: another one on each host.
-    pub seed: u64,
-}
-
-/// An own class.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Class {
-    /// Its name, by which peers know it.
-    pub name: String,
-    /// Where its frames may go.
-    pub terms: ClassTerms,
-    /// How they spread.
-    pub policy: Policy,
-}
-
-/// What the user may set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Whether lanes are probed.
-    pub probes: bool,
-    /// When.
-    pub timing: inspector::Timing,
-    /// Whether duplicate ACKs are damped where a flow is striped.
-    pub damping: bool,
-    /// How traffic of no class spreads.
-    pub policy: Policy,
-    /// The classes.
-    pub classes: Vec<Class>,
-}
-
-/// What the host can be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input<'a> {
-    /// Join: from here on the host speaks.
-    Start,
-    /// Leave. Drain the actions afterwards.
-    Stop,
-    /// The settings now.
-    Settings(Settings),
-    /// The own members now, all of them, the primary one first.
-    Members(Vec<Member>),
-    /// What this host is to others.
-    Own(answers::Own),
-    /// A frame for the daemon came in on a member.
-    Frame {
-        /// The member.
-        slot: u8,
-        /// Whole, with its Ethernet header.
-        bytes: &'a [u8],
-    },
-    /// The neighbour table has changed.
-    NeighboursChanged,
-    /// The neighbour table that was asked for ([`Action::AskNeighbours`]); none: it could not be read.
-    Neighbours(Option<Vec<Neighbour>>, Vec<(MacAddr, u8)>),
-    /// Bytes that each lane of some plans has carried ([`Host::plans_to_read`]), by plan.
-    LaneBytes(Vec<(u32, Vec<u64>)>),
-    /// The kernel has told everyone the bond's MAC, or the daemon has.
-    Broadcast,
-    /// Peers of an earlier daemon that have not spoken are plain hosts from now on.
-    DropInherited,
-    /// The time that `poll_timeout` named has come. Too early or once too often does no harm.
-    Timeout,
-}
-
-/// What is to be done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Send these bytes, a whole Ethernet frame, out of that member as they are.
-    Send {
-        /// The member.
-        slot: u8,
-        /// The frame.
-        frame: Vec<u8>,
-    },
-    /// No frame is to leave by these members, a bit a slot: one row, before all plans, which follow.
-    DeadSlots(u32),
-    /// The tables are other ones: write the difference ([`Host::write`]).
-    Tables,
-    /// Read the kernel's neighbour table ([`Input::Neighbours`]), and, with several segments, where plain hosts were heard.
-    AskNeighbours,
-    /// Other members carry traffic than before.
-    LiveMembers,
-    /// There are more plans than numbers: some classes go where all other traffic goes. Once.
-    PlansShort,
-    /// Something of the inspector worth telling people.
-    Inspector(inspector::Event),
-    /// Something of ARP+ worth telling people.
-    ArpPlus(arp_plus::Event),
-}
 
 /// What of the tables is to be made anew.
 #[derive(Debug, Default)]
@@ -317,90 +223,6 @@ impl Host {
         self.answers.handle(now, answers::Input::Own(self.own.clone()));
     }
 
-    fn set_members(&mut self, members: Vec<Member>) {
-        let former = self.tables.take_former_segments(&members);
-        if !former.is_empty() {
-            self.arp_plus.handle(self.now, arp_plus::Input::Segments(former));
-        }
-        let (live, dead) = (self.live_slots(), self.dead_slots());
-        let judged = |member: Member| {
-            let same = |old: &&Member| (old.slot, old.ifindex) == (member.slot, member.ifindex);
-            let old = self.members.iter().find(same);
-            let (alive, sound) = old.map_or((false, true), |old| (old.alive, old.sound));
-            Member { alive, sound, ..member }
-        };
-        let members: Vec<Member> = members.into_iter().map(judged).collect();
-        if members != self.members {
-            self.members = members;
-            self.differ.all = true;
-        }
-        let reports = self.members.iter().map(Member::report).collect();
-        self.inspector.handle(self.now, inspector::Input::Members(reports));
-        self.judge_members(live, dead);
-    }
-
-    /// Takes the inspector's word on the members, and says it to ARP+, so that peers stop sending to those that are down.
-    fn follow_members(&mut self) {
-        self.judge_members(self.live_slots(), self.dead_slots());
-    }
-
-    /// The same; `live` carried traffic before, and `dead` were known to be dead.
-    fn judge_members(&mut self, live: u32, dead: u32) {
-        let alive = |slot| self.inspector.member_alive(slot) == Verdict::Alive;
-        let sound = |slot| self.inspector.member_sound(slot) != Verdict::Dead;
-        let any_sound = self.members.iter().any(|member| alive(member.slot) && sound(member.slot));
-        for member in &mut self.members {
-            member.alive = alive(member.slot);
-            // The last ones are never given up on suspicion.
-            member.sound = sound(member.slot) || !any_sound;
-        }
-        // Before anything else: the plans, one for each peer, follow.
-        if self.dead_slots() != dead {
-            self.actions.push_back(Action::DeadSlots(self.dead_slots()));
-        }
-        if self.live_slots() != live {
-            self.actions.push_back(Action::LiveMembers);
-        }
-        self.announce_members();
-    }
-
-    fn announce_members(&mut self) {
-        let sound = |slot| self.inspector.member_sound(slot) != Verdict::Dead;
-        // Broadcasts come in on a member that is proven, if any is: what nobody knows of may be deaf.
-        let proven = |slot| self.inspector.member_sound(slot) == Verdict::Alive;
-        let any_proven = self.members.iter().any(|member| member.alive && proven(member.slot));
-        // After a restart they go on coming in where they did, until that is found wrong or the others had their time.
-        let former = self.tables.former_elected();
-        let keeps = |slot| match former.is_empty() {
-            true => !any_proven,
-            false => former.contains(&slot) && sound(slot),
-        };
-        let members = self.members.iter().map(|member| OwnMember {
-            slot: member.slot,
-            mac: member.mac,
-            up: member.alive && !member.leaving,
-            sound: !member.joining && (proven(member.slot) || keeps(member.slot)),
-            joining: member.joining,
-            weight_mbit: member.weight_mbit,
-            class: member.class,
-        });
-        let members = members.collect();
-        // Names before those who go by them.
-        self.announce_classes();
-        self.arp_plus.handle(self.now, arp_plus::Input::Members(members));
-    }
-
-    fn announce_classes(&mut self) {
-        let class = |class: &Class| linkbraid_wire::Class {
-            number: class.terms.number,
-            may_borrow: class.terms.lends,
-            name: class.name.clone(),
-        };
-        let classes = self.settings.classes.iter().map(class).collect();
-        self.arp_plus.handle(self.now, arp_plus::Input::Features(linkbraid_wire::FEATURE_MIRROR));
-        self.arp_plus.handle(self.now, arp_plus::Input::Classes(classes));
-    }
-
     /// Hands a frame from the data path to the machine that it belongs to.
     fn frame(&mut self, slot: u8, bytes: &[u8]) {
         if linkbraid_wire::is_probe(bytes) || linkbraid_wire::is_arp_reply_to_probe(bytes) {
@@ -420,18 +242,6 @@ impl Host {
         self.report_answering_members();
         self.report_plain_hosts();
         self.set_answers();
-    }
-
-    /// Takes counters of lanes, and says to the inspector where other lanes carry data than before.
-    fn take_lane_bytes(&mut self, plans: Vec<(u32, Vec<u64>)>) {
-        let changed = plans.into_iter().filter(|(number, bytes)| self.activity.take(*number, bytes));
-        let changed: Vec<u32> = changed.map(|(number, _)| number).collect();
-        let plain = || self.plain.probed().iter().map(|report| PeerKey::Plain(report.mac));
-        let peers = changed.into_iter().flat_map(|number| match self.tables.peer_of(number) {
-            Some(peer) => vec![peer],
-            None => plain().collect(),
-        });
-        peers.collect::<BTreeSet<_>>().into_iter().for_each(|peer| self.report_plan_of(peer));
     }
 
     /// Takes what the machines want; whether there was anything.
@@ -537,113 +347,6 @@ impl Host {
         }
         self.tables.set_answers(rows);
         self.written_or_not();
-    }
-
-    /// Says to the inspector what these peers are now.
-    fn report_changed(&mut self, peers: &[PeerKey]) {
-        for key in peers {
-            let peer = self.arp_plus.peer(key);
-            // Who is a peer is no plain host.
-            self.plain.stale |= peer.is_some() != self.tables.plan_of(key).is_some();
-            let report = peer.filter(|_| self.settings.probes).map(PeerReport::from);
-            self.inspector.handle(self.now, inspector::Input::Peer(*key, report));
-        }
-    }
-
-    /// Says to the inspector who the peers are.
-    fn report_peers(&mut self) {
-        let reports = match self.settings.probes {
-            true => self.arp_plus.peers().map(PeerReport::from).collect(),
-            false => Vec::new(),
-        };
-        self.inspector.handle(self.now, inspector::Input::Peers(reports));
-    }
-
-    /// Says to the inspector which lanes the plans have now, and which of them carry data.
-    fn report_plans(&mut self) {
-        let peers = self.arp_plus.peers().flat_map(|peer| self.lanes_in_use(peer.key));
-        let lanes = peers.chain(self.plain_lanes_in_use()).collect();
-        self.inspector.handle(self.now, inspector::Input::Plan(lanes));
-    }
-
-    /// The same of one peer or plain host.
-    fn report_plan_of(&mut self, peer: PeerKey) {
-        let lanes = match peer {
-            PeerKey::Plain(_) => {
-                self.plain_lanes_in_use().into_iter().filter(|used| used.lane.peer == peer).collect()
-            }
-            PeerKey::Host(_) | PeerKey::Address(_) => self.lanes_in_use(peer),
-        };
-        self.inspector.handle(self.now, inspector::Input::PlanOf(peer, lanes));
-    }
-
-    /// Says which members plain hosts may be told of.
-    fn report_answering_members(&mut self) {
-        let members = told::told(&self.members, self.arp_plus.segments());
-        self.answers.handle(self.now, answers::Input::Members(members));
-    }
-
-    /// Says who the plain hosts are.
-    fn report_plain_hosts(&mut self) {
-        let members = told::told(&self.members, self.arp_plus.segments());
-        let hosts = self.plain.hosts().iter().map(|host| answers::PlainHost {
-            mac: host.mac,
-            ips: host.ips.clone(),
-            heard_slot: host.heard_slot.map(|slot| told::in_place_of(slot, &members)),
-        });
-        let hosts = hosts.collect();
-        self.answers.handle(self.now, answers::Input::Hosts(hosts));
-    }
-
-    /// The lanes of a peer's plans.
-    fn lanes_in_use(&self, peer: PeerKey) -> Vec<LaneUse> {
-        let Some((number, lanes)) = self.tables.lanes_of(&peer) else { return Vec::new() };
-        // Classes may share lanes: one is busy if it is in any plan.
-        let mut used: BTreeMap<LaneAt, bool> = BTreeMap::new();
-        let classes = self.tables.class_plans_of(number).map(|(_, number, lanes)| (number, lanes));
-        for (number, lanes) in std::iter::once((number, lanes)).chain(classes) {
-            let busy = self.activity.busy(number);
-            for (i, at) in lanes.iter().enumerate() {
-                *used.entry(*at).or_default() |= busy & 1 << i != 0;
-            }
-        }
-        let lane = |((slot, index), busy): (LaneAt, bool)| {
-            Some(LaneUse { lane: LaneId { peer, slot, index: index? }, busy })
-        };
-        used.into_iter().filter_map(lane).collect()
-    }
-
-    /// The lanes that plain hosts' plans use, for those that are probed.
-    fn plain_lanes_in_use(&self) -> Vec<LaneUse> {
-        let mut lanes = Vec::new();
-        for report in self.plain.probed() {
-            let base = self.plan_of_plain(report.mac);
-            let plan = self.tables.image().plans.get(&base);
-            let mut used: BTreeMap<u8, bool> = BTreeMap::new();
-            let mut add = |number: u32, slots: &mut dyn Iterator<Item = u8>| {
-                let busy = self.activity.busy(number);
-                for (i, slot) in slots.enumerate() {
-                    *used.entry(slot).or_default() |= busy & 1 << i != 0;
-                }
-            };
-            add(base, &mut plan.into_iter().flat_map(|plan| &plan.lanes).map(|lane| lane.slot));
-            for (_, number, lanes) in self.tables.class_plans_of(base) {
-                add(number, &mut lanes.iter().map(|(slot, _)| *slot));
-            }
-            lanes.extend(used.into_iter().map(|(slot, busy)| LaneUse {
-                lane: LaneId { peer: PeerKey::Plain(report.mac), slot, index: 0 },
-                busy,
-            }));
-        }
-        lanes
-    }
-
-    /// The number of the plan that frames to a plain host follow.
-    fn plan_of_plain(&self, mac: MacAddr) -> u32 {
-        let segments = self.arp_plus.segments();
-        let slot = self.plain.find(mac).and_then(|host| host.heard_slot).filter(|_| segments.len() > 1);
-        let segment = slot.and_then(|slot| segments.iter().find(|segment| segment.slots.contains(&slot)));
-        segment.and_then(|segment| segment.elected).map_or(PLAIN_PLAN, plain_plan)
     }
 }
 

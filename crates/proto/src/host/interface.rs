@@ -1,0 +1,102 @@
+//! What goes into a host, and what comes out.
+
+use super::{Neighbour, Policy, member::Member};
+use crate::{answers, arp_plus, inspector, plan::ClassTerms};
+use linkbraid_wire::{HostId, MacAddr};
+
+/// What a host is made with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Identity of this host: the same after every start, another one on every other host.
+    pub host_id: HostId,
+    /// Grows with every start.
+    pub epoch: u64,
+    /// Makes jitter and nonces: another one on each host.
+    pub seed: u64,
+}
+
+/// An own class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Class {
+    /// Its name, by which peers know it.
+    pub name: String,
+    /// Where its frames may go.
+    pub terms: ClassTerms,
+    /// How they spread.
+    pub policy: Policy,
+}
+
+/// What the user may set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether lanes are probed.
+    pub probes: bool,
+    /// When.
+    pub timing: inspector::Timing,
+    /// Whether duplicate ACKs are damped where a flow is striped.
+    pub damping: bool,
+    /// How traffic of no class spreads.
+    pub policy: Policy,
+    /// The classes.
+    pub classes: Vec<Class>,
+}
+
+/// What the host can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// Join: from here on the host speaks.
+    Start,
+    /// Leave. Drain the actions afterwards.
+    Stop,
+    /// The settings now.
+    Settings(Settings),
+    /// The own members now, all of them, the primary one first.
+    Members(Vec<Member>),
+    /// What this host is to others.
+    Own(answers::Own),
+    /// A frame for the daemon came in on a member.
+    Frame {
+        /// The member.
+        slot: u8,
+        /// Whole, with its Ethernet header.
+        bytes: &'a [u8],
+    },
+    /// The neighbour table has changed.
+    NeighboursChanged,
+    /// The neighbour table that was asked for ([`Action::AskNeighbours`]); none: it could not be read.
+    Neighbours(Option<Vec<Neighbour>>, Vec<(MacAddr, u8)>),
+    /// Bytes that each lane of some plans has carried ([`Host::plans_to_read`]), by plan.
+    LaneBytes(Vec<(u32, Vec<u64>)>),
+    /// The kernel has told everyone the bond's MAC, or the daemon has.
+    Broadcast,
+    /// Peers of an earlier daemon that have not spoken are plain hosts from now on.
+    DropInherited,
+    /// The time that `poll_timeout` named has come. Too early or once too often does no harm.
+    Timeout,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Send these bytes, a whole Ethernet frame, out of that member as they are.
+    Send {
+        /// The member.
+        slot: u8,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// No frame is to leave by these members, a bit a slot: one row, before all plans, which follow.
+    DeadSlots(u32),
+    /// The tables are other ones: write the difference ([`Host::write`]).
+    Tables,
+    /// Read the kernel's neighbour table ([`Input::Neighbours`]), and, with several segments, where plain hosts were heard.
+    AskNeighbours,
+    /// Other members carry traffic than before.
+    LiveMembers,
+    /// There are more plans than numbers: some classes go where all other traffic goes. Once.
+    PlansShort,
+    /// Something of the inspector worth telling people.
+    Inspector(inspector::Event),
+    /// Something of ARP+ worth telling people.
+    ArpPlus(arp_plus::Event),
+}

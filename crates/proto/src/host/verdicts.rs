@@ -1,0 +1,93 @@
+//! What the inspector says of the own members, and what ARP+ announces of them.
+
+use super::{Action, Class, Host, Member};
+use crate::{
+    arp_plus::{self, OwnMember},
+    inspector::{self, Verdict},
+};
+
+impl Host {
+    pub(super) fn set_members(&mut self, members: Vec<Member>) {
+        let former = self.tables.take_former_segments(&members);
+        if !former.is_empty() {
+            self.arp_plus.handle(self.now, arp_plus::Input::Segments(former));
+        }
+        let (live, dead) = (self.live_slots(), self.dead_slots());
+        let judged = |member: Member| {
+            let same = |old: &&Member| (old.slot, old.ifindex) == (member.slot, member.ifindex);
+            let old = self.members.iter().find(same);
+            let (alive, sound) = old.map_or((false, true), |old| (old.alive, old.sound));
+            Member { alive, sound, ..member }
+        };
+        let members: Vec<Member> = members.into_iter().map(judged).collect();
+        if members != self.members {
+            self.members = members;
+            self.differ.all = true;
+        }
+        let reports = self.members.iter().map(Member::report).collect();
+        self.inspector.handle(self.now, inspector::Input::Members(reports));
+        self.judge_members(live, dead);
+    }
+
+    /// Takes the inspector's word on the members, and says it to ARP+, so that peers stop sending to those that are down.
+    pub(super) fn follow_members(&mut self) {
+        self.judge_members(self.live_slots(), self.dead_slots());
+    }
+
+    /// The same; `live` carried traffic before, and `dead` were known to be dead.
+    fn judge_members(&mut self, live: u32, dead: u32) {
+        let alive = |slot| self.inspector.member_alive(slot) == Verdict::Alive;
+        let sound = |slot| self.inspector.member_sound(slot) != Verdict::Dead;
+        let any_sound = self.members.iter().any(|member| alive(member.slot) && sound(member.slot));
+        for member in &mut self.members {
+            member.alive = alive(member.slot);
+            // The last ones are never given up on suspicion.
+            member.sound = sound(member.slot) || !any_sound;
+        }
+        // Before anything else: the plans, one for each peer, follow.
+        if self.dead_slots() != dead {
+            self.actions.push_back(Action::DeadSlots(self.dead_slots()));
+        }
+        if self.live_slots() != live {
+            self.actions.push_back(Action::LiveMembers);
+        }
+        self.announce_members();
+    }
+
+    fn announce_members(&mut self) {
+        let sound = |slot| self.inspector.member_sound(slot) != Verdict::Dead;
+        // Broadcasts come in on a member that is proven, if any is: what nobody knows of may be deaf.
+        let proven = |slot| self.inspector.member_sound(slot) == Verdict::Alive;
+        let any_proven = self.members.iter().any(|member| member.alive && proven(member.slot));
+        // After a restart they go on coming in where they did, until that is found wrong or the others had their time.
+        let former = self.tables.former_elected();
+        let keeps = |slot| match former.is_empty() {
+            true => !any_proven,
+            false => former.contains(&slot) && sound(slot),
+        };
+        let members = self.members.iter().map(|member| OwnMember {
+            slot: member.slot,
+            mac: member.mac,
+            up: member.alive && !member.leaving,
+            sound: !member.joining && (proven(member.slot) || keeps(member.slot)),
+            joining: member.joining,
+            weight_mbit: member.weight_mbit,
+            class: member.class,
+        });
+        let members = members.collect();
+        // Names before those who go by them.
+        self.announce_classes();
+        self.arp_plus.handle(self.now, arp_plus::Input::Members(members));
+    }
+
+    pub(super) fn announce_classes(&mut self) {
+        let class = |class: &Class| linkbraid_wire::Class {
+            number: class.terms.number,
+            may_borrow: class.terms.lends,
+            name: class.name.clone(),
+        };
+        let classes = self.settings.classes.iter().map(class).collect();
+        self.arp_plus.handle(self.now, arp_plus::Input::Features(linkbraid_wire::FEATURE_MIRROR));
+        self.arp_plus.handle(self.now, arp_plus::Input::Classes(classes));
+    }
+}
