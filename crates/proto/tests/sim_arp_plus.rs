@@ -2,12 +2,14 @@
 
 #[path = "sim_arp_plus/classes.rs"]
 mod classes;
+mod events;
 mod sim;
 
+use events::millis;
 use linkbraid_proto::arp_plus::{Counter, OwnMember};
 use linkbraid_proto::plan::{Lane, PlanMember, PlanPeerMember, plan};
 use linkbraid_wire::Kind;
-use sim::{Weather, World, key, mac, millis};
+use sim::{Weather, World, key, mac};
 use std::net::IpAddr;
 
 /// A life of 16 hosts in bad weather: each step one of them starts, stops, dies, or changes.
@@ -94,7 +96,7 @@ fn one_seed_is_one_course_of_events() {
     assert_eq!((one.trace, &one.sent), (again.trace, &again.sent));
     assert_ne!(one.trace, other.trace);
     for (host, same) in one.hosts.iter().zip(&again.hosts) {
-        assert_eq!(host.arp.snapshot(one.now), same.arp.snapshot(again.now));
+        assert_eq!(host.arp.snapshot(one.now()), same.arp.snapshot(again.now()));
         assert_eq!(host.events, same.events);
     }
 }

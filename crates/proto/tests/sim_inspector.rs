@@ -2,6 +2,7 @@
 
 #[path = "sim_inspector/cost.rs"]
 mod cost;
+mod events;
 #[path = "sim_inspector/look.rs"]
 mod look;
 #[path = "sim_inspector/plain.rs"]
@@ -11,9 +12,10 @@ mod sound;
 #[path = "sim_inspector/world.rs"]
 mod world;
 
+use events::millis;
 use linkbraid_proto::{Time, inspector::*};
 use std::{collections::BTreeSet, time::Duration};
-use world::{Fault, World, key, millis};
+use world::{Fault, World, key};
 
 /// How long each end keeps the lane 0-0 in its plan after the faults set in.
 fn detection(seed: u64, faults: &[Fault]) -> [Duration; 2] {
@@ -21,7 +23,7 @@ fn detection(seed: u64, faults: &[Fault]) -> [Duration; 2] {
     assert_eq!(world.lanes(0, 1), [(0, 0), (1, 1)]);
     let pause = world.random(100);
     world.run(millis(pause));
-    let began = world.now;
+    let began = world.now();
     world.faults.extend(faults);
     world.run(millis(1000));
     for host in 0..2 {
@@ -64,7 +66,7 @@ fn silent_failure_is_found_within_three_intervals_and_one_at_both_ends() {
 fn carrier_loss_counts_at_once_here_and_as_soon_as_told_there() {
     for seed in 0..RUNS {
         let mut world = World::pair(seed, &[0, 0], &[0, 0]);
-        let began = world.now;
+        let began = world.now();
         world.carrier(0, 0, false);
         for host in 0..2 {
             let dead = |(slot, index): &(u8, u8)| [*slot, *index][host] == 0;
@@ -91,7 +93,7 @@ fn what_is_restored_is_back_within_a_second_and_proven_first() {
         world.run(millis(outage));
         assert_eq!(back(&world), [false, false]);
         world.faults.clear();
-        let began = world.now;
+        let began = world.now();
         silent.push(world.until(millis(1000), |world| back(world) == [true, true]));
         for host in 0..2 {
             let took = world.hosts[host].events.iter().rev().find_map(|(at, event)| match event {
@@ -168,7 +170,7 @@ fn host_without_its_first_nic_and_host_without_its_second_still_talk() {
 #[test]
 fn last_lanes_are_suspects_and_stay_in_use() {
     let mut world = World::pair(7, &[0, 1], &[0, 1]);
-    let began = world.now;
+    let began = world.now();
     world.faults.extend([Fault::Switch(0), Fault::Switch(1)]);
     world.run(millis(5000));
     for host in 0..2 {
@@ -206,7 +208,7 @@ fn one_dead_after_the_other_leaves_the_last() {
 fn daemon_that_dies_and_starts_anew_costs_its_peers_no_lane() {
     for seed in 0..20 {
         let mut world = World::pair(seed, &[0, 0], &[0, 0]);
-        let before = world.now;
+        let before = world.now();
         world.hosts[1].running = false;
         world.run(millis(3000));
         assert_eq!(world.lanes(0, 1), [(0, 0), (1, 1)], "a dead daemon is no dead lane");
@@ -257,7 +259,7 @@ fn flapping_lane_is_held_down_longer_each_time() {
 #[test]
 fn host_that_was_late_itself_gives_nothing_up() {
     let mut world = World::pair(17, &[0, 0], &[0, 0]);
-    let began = world.now;
+    let began = world.now();
     world.lateness = millis(120);
     world.run(millis(120));
     world.lateness = Duration::ZERO;
@@ -287,7 +289,7 @@ fn one_seed_is_one_course_of_events() {
     assert_eq!(one.trace, again.trace);
     assert_ne!(one.trace, other.trace);
     for (host, same) in one.hosts.iter().zip(&again.hosts) {
-        assert_eq!(host.inspector.snapshot(one.now), same.inspector.snapshot(again.now));
+        assert_eq!(host.inspector.snapshot(one.now()), same.inspector.snapshot(again.now()));
         assert_eq!(host.events, same.events);
     }
 }
@@ -341,5 +343,5 @@ fn member_verdicts_follow_reports() {
     world.carrier(0, 1, false);
     assert_eq!(verdict(&world, 0), Verdict::Alive, "no up-delay for the only one");
     world.run(millis(50));
-    assert_eq!(world.now.since(Time::ZERO), millis(2050));
+    assert_eq!(world.now().since(Time::ZERO), millis(2050));
 }

@@ -1,12 +1,14 @@
 //! What many nodes of a fabric do together: starts in any order, crashes, restarts, departures and growth, under loss,
 //! reordering and duplication.
 
+mod events;
 #[path = "sim_session/world.rs"]
 mod world;
 
+use events::millis;
 use linkbraid_proto::session::{Counter, Down, Event, Mismatch, Settings, Side, Verdict};
 use std::time::Duration;
-use world::{Weather, World, millis};
+use world::{Weather, World};
 
 fn together(seed: u64, weather: Weather, nodes: u16) -> World {
     let mut world = World::new(seed, weather, Settings::new(nodes, 9000));
@@ -64,7 +66,7 @@ fn one_seed_is_one_course_of_events() {
     assert_eq!((one.trace, one.said, one.taken), (again.trace, again.said, again.taken));
     assert_ne!(one.trace, other.trace);
     for (node, same) in one.live.values().zip(again.live.values()) {
-        assert_eq!(node.session.snapshot(one.now), same.session.snapshot(again.now));
+        assert_eq!(node.session.snapshot(one.now()), same.session.snapshot(again.now()));
         assert_eq!(node.links, same.links);
     }
 }
@@ -127,7 +129,10 @@ fn a_killed_and_restarted_node_exchanges_frames_within_half_a_second() {
         world.run(millis(pause));
         let epoch = world.start(2);
         while exchange(&world, epoch).is_none() {
-            assert!(world.now.since(world.live[&epoch].started) < millis(500), "after a pause of {pause} ms");
+            assert!(
+                world.now().since(world.live[&epoch].started) < millis(500),
+                "after a pause of {pause} ms"
+            );
             world.run(millis(1));
         }
         let took = exchange(&world, epoch).expect("just now");

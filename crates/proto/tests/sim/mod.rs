@@ -1,14 +1,9 @@
 //! Hosts on switches that lose, delay and duplicate, on a fake clock. One seed, one course of events.
 
+use super::events::{Queue, millis};
 use linkbraid_proto::{Time, arp_plus::*};
 use linkbraid_wire::{Class, HostId, Kind, MacAddr, parse_frame};
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap},
-    net::IpAddr,
-    rc::Rc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::IpAddr, rc::Rc, time::Duration};
 
 /// What the cables and switches do to a frame on its way to one receiver.
 #[derive(Debug, Clone, Copy)]
@@ -48,22 +43,15 @@ enum Due {
 }
 
 pub struct World {
-    pub now: Time,
+    queue: Queue<Due>,
     pub hosts: Vec<Host>,
     pub weather: Weather,
     /// Switches that forward nothing.
     pub dead: Vec<u8>,
     /// Frames sent by kind.
     pub sent: BTreeMap<Kind, u64>,
-    due: BinaryHeap<Reverse<(Time, u64, Due)>>,
-    order: u64,
-    seed: u64,
     /// A hash of everything that was sent, by whom and when.
     pub trace: u64,
-}
-
-pub fn millis(millis: u64) -> Duration {
-    Duration::from_millis(millis)
 }
 
 pub fn mac(host: usize, slot: u8) -> MacAddr {
@@ -80,22 +68,22 @@ pub fn key(host: usize) -> PeerKey {
 impl World {
     pub fn new(seed: u64, weather: Weather) -> World {
         World {
-            now: Time::ZERO,
+            queue: Queue::new(seed),
             hosts: Vec::new(),
             weather,
             dead: Vec::new(),
             sent: BTreeMap::new(),
-            due: BinaryHeap::new(),
-            order: 0,
-            seed,
             trace: 0,
         }
     }
 
+    pub fn now(&self) -> Time {
+        self.queue.now
+    }
+
     /// A number below `limit`.
     pub fn random(&mut self, limit: u64) -> u64 {
-        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.seed >> 33) % limit.max(1)
+        self.queue.random(limit)
     }
 
     /// A host that does not run yet, with a member on each of these switches.
@@ -123,8 +111,8 @@ impl World {
             wake: None,
             events: Vec::new(),
         };
-        host.arp.handle(self.now, Input::Members(host.members.clone()));
-        host.arp.handle(self.now, Input::Addresses(host.addresses.clone()));
+        host.arp.handle(self.queue.now, Input::Members(host.members.clone()));
+        host.arp.handle(self.queue.now, Input::Addresses(host.addresses.clone()));
         self.hosts.push(host);
         number
     }
@@ -147,10 +135,10 @@ impl World {
         dead.wake = None;
         dead.epoch += 1;
         dead.arp = machine(host, dead.epoch, seed);
-        dead.arp.handle(self.now, Input::Classes(dead.classes.clone()));
-        dead.arp.handle(self.now, Input::Features(dead.features));
-        dead.arp.handle(self.now, Input::Members(dead.members.clone()));
-        dead.arp.handle(self.now, Input::Addresses(dead.addresses.clone()));
+        dead.arp.handle(self.queue.now, Input::Classes(dead.classes.clone()));
+        dead.arp.handle(self.queue.now, Input::Features(dead.features));
+        dead.arp.handle(self.queue.now, Input::Members(dead.members.clone()));
+        dead.arp.handle(self.queue.now, Input::Addresses(dead.addresses.clone()));
     }
 
     pub fn set_members(&mut self, host: usize, members: Vec<OwnMember>) {
@@ -173,7 +161,7 @@ impl World {
     }
 
     fn input(&mut self, host: usize, input: Input<'_>) {
-        self.hosts[host].arp.handle(self.now, input);
+        self.hosts[host].arp.handle(self.queue.now, input);
         while let Some(action) = self.hosts[host].arp.poll_action() {
             match action {
                 Action::Send { slot, frame } => self.carry(host, slot, &frame.into()),
@@ -185,21 +173,16 @@ impl World {
         if wake != self.hosts[host].wake {
             self.hosts[host].wake = wake;
             if let Some(at) = wake {
-                self.at(at, Due::Wake(host));
+                self.queue.at(at, Due::Wake(host));
             }
         }
-    }
-
-    fn at(&mut self, at: Time, due: Due) {
-        self.order += 1;
-        self.due.push(Reverse((at, self.order, due)));
     }
 
     /// A switch: to the owner of the MAC, or to every port but the one it came from.
     fn carry(&mut self, from: usize, slot: u8, bytes: &Rc<[u8]>) {
         let frame = parse_frame(bytes).expect("a machine sends good frames");
         *self.sent.entry(frame.parsed.message.kind).or_default() += 1;
-        for byte in bytes.iter().chain(&self.now.0.to_be_bytes()).chain(&[from as u8, slot]) {
+        for byte in bytes.iter().chain(&self.queue.now.0.to_be_bytes()).chain(&[from as u8, slot]) {
             self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
         let switch = self.hosts[from].switches[&slot];
@@ -227,19 +210,17 @@ impl World {
         };
         for _ in 0..copies {
             let delay = 5_000 + self.random(weather.delay_max.as_nanos() as u64);
-            let at = self.now + Duration::from_nanos(delay);
-            self.at(at, Due::Deliver { host, slot, frame: bytes.clone() });
+            let due = Due::Deliver { host, slot, frame: bytes.clone() };
+            self.queue.after(Duration::from_nanos(delay), due);
         }
     }
 
     /// Lets everything happen that is due until then.
     pub fn run(&mut self, duration: Duration) {
-        let end = self.now + duration;
-        while self.due.peek().is_some_and(|Reverse((at, ..))| *at <= end) {
-            let Some(Reverse((at, _, due))) = self.due.pop() else { break };
-            self.now = at;
+        let end = self.now() + duration;
+        while let Some(due) = self.queue.next(end) {
             match due {
-                Due::Wake(host) if self.hosts[host].wake == Some(at) => {
+                Due::Wake(host) if self.hosts[host].wake == Some(self.now()) => {
                     self.hosts[host].wake = None;
                     self.input(host, Input::Timeout);
                 }
@@ -249,17 +230,20 @@ impl World {
                 Due::Wake(_) | Due::Deliver { .. } => {}
             }
         }
-        self.now = end;
     }
 
     /// Runs until all tables are true; how long it took.
     pub fn run_until_true(&mut self, deadline: Duration) -> Duration {
-        let began = self.now;
+        let began = self.queue.now;
         while let Err(wrong) = self.check() {
-            assert!(self.now.since(began) < deadline, "after {:?}: {wrong}", self.now.since(began));
+            assert!(
+                self.queue.now.since(began) < deadline,
+                "after {:?}: {wrong}",
+                self.queue.now.since(began)
+            );
             self.run(millis(50));
         }
-        self.now.since(began)
+        self.queue.now.since(began)
     }
 
     /// Whether every running host knows every other one as it is, and nobody else.

@@ -1,7 +1,10 @@
 //! Hosts with and without classes, each with numbers of its own, under loss, reordering and duplication: what they know of
 //! one another is true in the end, and what they make of it fits at both ends.
 
-use super::sim::{self, Weather, World, key, mac, millis};
+use super::{
+    events::millis,
+    sim::{self, Weather, World, key, mac},
+};
 use linkbraid_proto::{
     arp_plus::OwnMember,
     plan::{ClassTerms, Lane, OwnEnd, PeerEnd, PlanMember, Source, class_lanes, peer_ends, rest_lanes},
@@ -195,6 +198,6 @@ fn one_seed_is_one_course_of_events() {
     let (one, again) = (troubled_life(2), troubled_life(2));
     assert_eq!((one.trace, &one.sent), (again.trace, &again.sent));
     for (host, same) in one.hosts.iter().zip(&again.hosts) {
-        assert_eq!(host.arp.snapshot(one.now), same.arp.snapshot(again.now));
+        assert_eq!(host.arp.snapshot(one.now()), same.arp.snapshot(again.now()));
     }
 }

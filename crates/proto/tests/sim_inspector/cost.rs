@@ -1,8 +1,9 @@
 //! What probing costs, and what that buys.
 
 use super::{
+    events::millis,
     spread,
-    world::{Fault, World, key, millis},
+    world::{Fault, World, key},
 };
 use linkbraid_proto::{inspector::*, limits};
 use linkbraid_wire::ProbeKind;
@@ -108,14 +109,14 @@ fn hundred_peers_of_eight_members_stay_within_the_limit() {
         world.run(millis(1000));
         let sent = world.total_sent(0) - before.0;
         worst = worst.max(sent);
-        let lanes = world.hosts[0].inspector.snapshot(world.now).lanes;
+        let lanes = world.hosts[0].inspector.snapshot(world.now()).lanes;
         let proven = lanes.iter().filter(|lane| lane.state == LaneState::Up).count();
         if took.is_none() && proven == 6400 {
             took = Some(second);
         }
         assert!(sent <= 2 * (limits::PROBE_RATE_MAX + limits::PROBE_BURST), "{sent} in second {second}");
     }
-    let snapshot = world.hosts[0].inspector.snapshot(world.now);
+    let snapshot = world.hosts[0].inspector.snapshot(world.now());
     world.sent.clear();
     world.run(millis(3000));
     let of = |kind| world.sent.get(&(0, kind)).copied().unwrap_or(0) / 3;
@@ -131,7 +132,7 @@ fn hundred_peers_of_eight_members_stay_within_the_limit() {
     assert!(took.is_some());
     assert!(probes + replies <= 2 * limits::PROBE_RATE);
     assert_eq!(world.count(0, Counter::LaneLost) + world.count(0, Counter::LaneSuspect), 0);
-    let began = world.now;
+    let began = world.now();
     world.faults.insert(Fault::From(0, 3));
     world.run(millis(5000));
     let mut times = Vec::new();

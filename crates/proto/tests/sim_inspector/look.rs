@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 impl World {
     pub fn describe(&self) -> String {
         let lanes = self.hosts.iter().map(|host| {
-            let lanes = host.inspector.snapshot(self.now).lanes.into_iter();
+            let lanes = host.inspector.snapshot(self.now()).lanes.into_iter();
             let lane = |lane: LaneSnapshot| {
                 format!("{}-{} {:?} ({:?})", lane.lane.slot, lane.lane.index, lane.state, lane.reason)
             };
@@ -24,7 +24,7 @@ impl World {
 
     /// All lanes that are proven, used or not.
     pub fn proven(&self, at: usize, towards: usize) -> BTreeSet<(u8, u8)> {
-        let lanes = self.hosts[at].inspector.snapshot(self.now).lanes.into_iter();
+        let lanes = self.hosts[at].inspector.snapshot(self.now()).lanes.into_iter();
         let proven = lanes.filter(|lane| lane.lane.peer == key(towards) && lane.state == LaneState::Up);
         proven.map(|lane| (lane.lane.slot, lane.lane.index)).collect()
     }

@@ -1,8 +1,9 @@
 //! Hosts that speak ARP only, next to one that probes them.
 
 use super::{
+    events::millis,
     spread,
-    world::{Fault, PLAIN, Planned, World, key, mac, millis},
+    world::{Fault, PLAIN, Planned, World, key, mac},
 };
 use linkbraid_proto::{Time, inspector::*};
 use linkbraid_wire::MacAddr;
@@ -88,7 +89,7 @@ fn silent_failure_of_a_member_is_found_by_one_plain_host_and_its_end_too() {
             assert_eq!((world.sound(), world.lanes(0, PLAIN)), (ALIVE.to_vec(), vec![(0, 0), (1, 0)]));
             let pause = world.random(100);
             world.run(millis(pause));
-            let began = world.now;
+            let began = world.now();
             world.faults.insert(fault);
             found.push(world.until(millis(500), |world| world.lanes(0, PLAIN) == [(1, 0)]));
             assert_eq!(world.sound(), [Verdict::Dead, Verdict::Alive], "seed {seed}");
@@ -114,7 +115,7 @@ fn silent_failure_of_a_member_is_found_by_one_plain_host_and_its_end_too() {
 #[test]
 fn plain_host_that_dies_is_no_fault_of_any_member() {
     let mut world = World::beside(5, &[0, 0], &[0, 0]);
-    let began = world.now;
+    let began = world.now();
     world.plain.insert(PLAIN, None);
     world.run(millis(5000));
     assert_eq!(world.sound(), ALIVE, "the other plain host answers on both");

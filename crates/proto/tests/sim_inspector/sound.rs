@@ -1,8 +1,9 @@
 //! What a failure without loss of carrier makes of a member at each end.
 
 use super::{
+    events::millis,
     spread,
-    world::{Fault, World, millis},
+    world::{Fault, World},
 };
 use linkbraid_proto::inspector::*;
 use std::{collections::BTreeSet, time::Duration};

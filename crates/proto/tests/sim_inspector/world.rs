@@ -1,6 +1,7 @@
 //! Hosts with an inspector each on switches and cables that fail in every way, on a fake clock. One seed, one course
 //! of events. Each host makes its plans with the real `plan`, fed as the daemon feeds it.
 
+use super::events::{Queue, millis};
 use linkbraid_proto::{
     Time,
     arp_plus::PeerKey,
@@ -9,8 +10,7 @@ use linkbraid_proto::{
 };
 use linkbraid_wire::{HostId, MacAddr, ProbeKind, parse_probe};
 use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, BinaryHeap},
+    collections::{BTreeMap, BTreeSet},
     rc::Rc,
     time::Duration,
 };
@@ -57,7 +57,7 @@ enum Due {
 }
 
 pub struct World {
-    pub now: Time,
+    queue: Queue<Due>,
     pub hosts: Vec<Host>,
     pub faults: BTreeSet<Fault>,
     /// Percent of frames that get lost on each crossing.
@@ -70,15 +70,8 @@ pub struct World {
     pub plain: BTreeMap<usize, Option<u8>>,
     /// ARP probes sent.
     pub asked: u64,
-    due: BinaryHeap<Reverse<(Time, u64, Due)>>,
-    order: u64,
-    seed: u64,
     /// A hash of everything that was sent, by whom and when.
     pub trace: u64,
-}
-
-pub fn millis(millis: u64) -> Duration {
-    Duration::from_millis(millis)
 }
 
 pub fn mac(host: usize, slot: u8) -> MacAddr {
@@ -105,7 +98,7 @@ impl Host {
 impl World {
     pub fn new(seed: u64) -> World {
         World {
-            now: Time::ZERO,
+            queue: Queue::new(seed),
             hosts: Vec::new(),
             faults: BTreeSet::new(),
             loss: 0,
@@ -113,9 +106,6 @@ impl World {
             sent: BTreeMap::new(),
             plain: BTreeMap::new(),
             asked: 0,
-            due: BinaryHeap::new(),
-            order: 0,
-            seed,
             trace: 0,
         }
     }
@@ -130,9 +120,12 @@ impl World {
         world
     }
 
+    pub fn now(&self) -> Time {
+        self.queue.now
+    }
+
     pub fn random(&mut self, limit: u64) -> u64 {
-        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.seed >> 33) % limit.max(1)
+        self.queue.random(limit)
     }
 
     pub fn add(&mut self, switches: &[u8]) -> usize {
@@ -229,7 +222,7 @@ impl World {
         let sound =
             |world: &World| (0..16).map(|slot| world.hosts[host].inspector.member_sound(slot)).collect();
         let before: Vec<Verdict> = sound(self);
-        self.hosts[host].inspector.handle(self.now, input);
+        self.hosts[host].inspector.handle(self.queue.now, input);
         let mut told = false;
         let mut unsaid = before != sound(self);
         while let Some(action) = self.hosts[host].inspector.poll_action() {
@@ -241,7 +234,7 @@ impl World {
                 Action::Send { slot, frame } => self.carry(host, slot, &frame.into()),
                 Action::Event(event) => {
                     told |= matches!(event, Event::Member { .. });
-                    self.hosts[host].events.push((self.now, event));
+                    self.hosts[host].events.push((self.queue.now, event));
                 }
             }
         }
@@ -250,7 +243,7 @@ impl World {
         if wake != self.hosts[host].wake {
             self.hosts[host].wake = wake;
             if let Some(at) = wake {
-                self.at(at.max(self.now) + self.lateness, Due::Wake(host));
+                self.queue.at(at.max(self.now()) + self.lateness, Due::Wake(host));
             }
         }
         if told {
@@ -298,7 +291,7 @@ impl World {
         planned.extend(self.plan_plain(at));
         let host = &mut self.hosts[at];
         for lane in planned.symmetric_difference(&host.planned) {
-            host.changed.insert(*lane, self.now);
+            host.changed.insert(*lane, self.queue.now);
         }
         if planned == host.planned {
             return;
@@ -318,18 +311,13 @@ impl World {
         self.input(at, Input::Plan(used));
     }
 
-    fn at(&mut self, at: Time, due: Due) {
-        self.order += 1;
-        self.due.push(Reverse((at, self.order, due)));
-    }
-
     fn carry(&mut self, from: usize, slot: u8, bytes: &Rc<[u8]>) {
         if linkbraid_wire::is_arp(bytes) {
             return self.carry_arp(from, slot, bytes);
         }
         let frame = parse_probe(bytes).expect("a machine sends good frames");
         *self.sent.entry((from, frame.probe.kind)).or_default() += 1;
-        for byte in bytes.iter().chain(&self.now.0.to_be_bytes()).chain(&[from as u8, slot]) {
+        for byte in bytes.iter().chain(&self.queue.now.0.to_be_bytes()).chain(&[from as u8, slot]) {
             self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
         assert_eq!(frame.src, mac(from, slot), "a member speaks for itself");
@@ -353,18 +341,15 @@ impl World {
     /// Hands a frame to a member after it crossed that many wires.
     pub fn deliver(&mut self, host: usize, slot: u8, frame: Rc<[u8]>, crossings: u64) {
         let delay = crossings * (20_000 + self.random(180_000));
-        let at = self.now + Duration::from_nanos(delay);
-        self.at(at, Due::Deliver { host, slot, frame });
+        self.queue.after(Duration::from_nanos(delay), Due::Deliver { host, slot, frame });
     }
 
     /// Lets everything happen that is due until then.
     pub fn run(&mut self, duration: Duration) {
-        let end = self.now + duration;
-        while self.due.peek().is_some_and(|Reverse((at, ..))| *at <= end) {
-            let Some(Reverse((at, _, due))) = self.due.pop() else { break };
-            self.now = at;
+        let end = self.now() + duration;
+        while let Some(due) = self.queue.next(end) {
             match due {
-                Due::Wake(host) if self.hosts[host].wake.is_some_and(|wake| wake <= at) => {
+                Due::Wake(host) if self.hosts[host].wake.is_some_and(|wake| wake <= self.now()) => {
                     self.hosts[host].wake = None;
                     self.input(host, Input::Timeout);
                 }
@@ -374,17 +359,16 @@ impl World {
                 Due::Wake(_) => {}
             }
         }
-        self.now = end;
     }
 
     /// Runs until it holds; how long it took.
     pub fn until(&mut self, deadline: Duration, holds: impl Fn(&World) -> bool) -> Duration {
-        let began = self.now;
+        let began = self.queue.now;
         while !holds(self) {
-            assert!(self.now.since(began) < deadline, "not after {deadline:?}: {}", self.describe());
+            assert!(self.queue.now.since(began) < deadline, "not after {deadline:?}: {}", self.describe());
             self.run(Duration::from_micros(100));
         }
-        self.now.since(began)
+        self.queue.now.since(began)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Nodes of a fabric over a network that loses, delays, reorders and duplicates, on a fake clock. One seed, one course of
 //! events. Frames flow over every link that is up, and each one that is delivered is checked.
 
+use super::events::{Queue, millis};
 use linkbraid_proto::{Time, session::*};
 use linkbraid_wire::fabric::Header;
 use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, BinaryHeap},
+    collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
@@ -60,7 +60,7 @@ enum Due {
 }
 
 pub struct World {
-    pub now: Time,
+    queue: Queue<Due>,
     pub weather: Weather,
     /// Live starts by epoch.
     pub live: BTreeMap<u64, Node>,
@@ -72,20 +72,13 @@ pub struct World {
     pub sent: u64,
     pub taken: u64,
     epochs: u64,
-    due: BinaryHeap<Reverse<(Time, u64, Due)>>,
-    order: u64,
-    seed: u64,
     pub trace: u64,
-}
-
-pub fn millis(millis: u64) -> Duration {
-    Duration::from_millis(millis)
 }
 
 impl World {
     pub fn new(seed: u64, weather: Weather, settings: Settings) -> World {
         World {
-            now: Time::ZERO,
+            queue: Queue::new(seed),
             weather,
             live: BTreeMap::new(),
             settings,
@@ -95,16 +88,16 @@ impl World {
             taken: 0,
             // Epochs get smaller: clocks go back.
             epochs: 1 << 40,
-            due: BinaryHeap::new(),
-            order: 0,
-            seed,
             trace: 0,
         }
     }
 
+    pub fn now(&self) -> Time {
+        self.queue.now
+    }
+
     pub fn random(&mut self, limit: u64) -> u64 {
-        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.seed >> 33) % limit.max(1)
+        self.queue.random(limit)
     }
 
     /// Starts a node; its epoch.
@@ -112,12 +105,13 @@ impl World {
         self.epochs -= 1 + self.random(100);
         let epoch = self.epochs;
         let config = Config { node: number, epoch, settings: self.settings };
-        let secret = Secret::new(u128::from(epoch ^ self.seed).to_be_bytes());
-        let session = Session::new(config, epoch ^ self.seed, secret).expect("good settings");
+        let seed = self.random(u64::MAX);
+        let secret = Secret::new(u128::from(epoch ^ seed).to_be_bytes());
+        let session = Session::new(config, epoch ^ seed, secret).expect("good settings");
         let node = Node {
             number,
             session,
-            started: self.now,
+            started: self.queue.now,
             first_frame: BTreeMap::new(),
             links: Vec::new(),
             events: Vec::new(),
@@ -129,7 +123,7 @@ impl World {
         };
         self.live.insert(epoch, node);
         self.input(epoch, Input::Start);
-        self.at(self.now, Due::Frames(epoch));
+        self.queue.after(Duration::ZERO, Due::Frames(epoch));
         epoch
     }
 
@@ -150,19 +144,19 @@ impl World {
 
     pub fn input(&mut self, epoch: u64, input: Input<'_>) {
         let Some(node) = self.live.get_mut(&epoch) else { return };
-        node.session.handle(self.now, input);
+        node.session.handle(self.queue.now, input);
         self.drain(epoch);
     }
 
     pub fn set(&mut self, epoch: u64, settings: Settings) {
-        let now = self.now;
+        let now = self.queue.now;
         let node = self.live.get_mut(&epoch).expect("it lives");
         node.session.set(now, settings).expect("good settings");
         self.drain(epoch);
     }
 
     fn drain(&mut self, epoch: u64) {
-        let now = self.now;
+        let now = self.queue.now;
         let node = self.live.get_mut(&epoch).expect("it lives");
         let from = node.number;
         let mut out = Vec::new();
@@ -186,7 +180,7 @@ impl World {
         if wake != node.wake {
             node.wake = wake;
             if let Some(at) = wake {
-                self.at(at, Due::Wake(epoch));
+                self.queue.at(at, Due::Wake(epoch));
             }
         }
         for (to, bytes) in out {
@@ -196,11 +190,6 @@ impl World {
             }
             self.carry(from, to, Due::Control { from, to, bytes });
         }
-    }
-
-    fn at(&mut self, at: Time, due: Due) {
-        self.order += 1;
-        self.due.push(Reverse((at, self.order, due)));
     }
 
     fn carry(&mut self, from: u16, to: u16, due: Due) {
@@ -213,7 +202,7 @@ impl World {
         };
         for _ in 0..copies {
             let delay = 5_000 + self.random(weather.delay_max.as_nanos() as u64);
-            self.at(self.now + Duration::from_nanos(delay), due);
+            self.queue.after(Duration::from_nanos(delay), due);
         }
     }
 
@@ -232,11 +221,11 @@ impl World {
             self.sent += 1;
             self.carry(from, to, Due::Frame { to, header });
         }
-        self.at(self.now + millis(10), Due::Frames(epoch));
+        self.queue.after(millis(10), Due::Frames(epoch));
     }
 
     fn frame(&mut self, epoch: u64, header: &Header) {
-        let now = self.now;
+        let now = self.queue.now;
         let Some(node) = self.live.get_mut(&epoch) else { return };
         let Some(gate) = node.session.gate(header.sender) else { return };
         if gate.admit(header).is_err() {
@@ -261,13 +250,12 @@ impl World {
 
     /// Lets everything happen that is due until then.
     pub fn run(&mut self, duration: Duration) {
-        let end = self.now + duration;
-        while self.due.peek().is_some_and(|Reverse((at, ..))| *at <= end) {
-            let Some(Reverse((at, _, due))) = self.due.pop() else { break };
-            self.now = at;
+        let end = self.now() + duration;
+        while let Some(due) = self.queue.next(end) {
             match due {
                 Due::Wake(epoch) => {
-                    if let Some(node) = self.live.get_mut(&epoch).filter(|node| node.wake == Some(at)) {
+                    let now = self.now();
+                    if let Some(node) = self.live.get_mut(&epoch).filter(|node| node.wake == Some(now)) {
                         node.wake = None;
                         self.input(epoch, Input::Timeout);
                     }
@@ -283,7 +271,6 @@ impl World {
                 }
             }
         }
-        self.now = end;
     }
 
     /// Whether every live pair is up, and nobody else.
@@ -306,11 +293,15 @@ impl World {
 
     /// Runs until all links are true; how long it took.
     pub fn run_until_true(&mut self, deadline: Duration) -> Duration {
-        let began = self.now;
+        let began = self.queue.now;
         while let Err(wrong) = self.check() {
-            assert!(self.now.since(began) < deadline, "after {:?}: {wrong}", self.now.since(began));
+            assert!(
+                self.queue.now.since(began) < deadline,
+                "after {:?}: {wrong}",
+                self.queue.now.since(began)
+            );
             self.run(millis(1));
         }
-        self.now.since(began)
+        self.queue.now.since(began)
     }
 }
