@@ -1,22 +1,18 @@
 //! The loop: every input of the daemon comes through here, one at a time.
 
+mod server;
+
 use crate::{
     Options,
-    bond::Bond,
-    clock::Clock,
-    error::About as _,
-    event::Event,
-    fabric::Jobs,
-    history::new_feed,
+    io::{clock::Clock, error::About as _, state::StateDir},
     operations::{Operations, adopt, fabric, follow},
-    server::{Call, Server},
-    state::StateDir,
-    world::World,
+    world::{World, bond::Bond, event::Event, fabric::Jobs, history::new_feed},
 };
 use linkbraid_api::Error;
 use linkbraid_link::{ArpPlusSender, CarrierPoll, NeighbourReader, Netlink, Watch};
 use linkbraid_proto::Time;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use server::{Call, Server};
 use std::{
     collections::BTreeMap,
     fs,

@@ -4,37 +4,15 @@
 //! from the data path, changes of interfaces from netlink, timers, signals. The daemon writes the tables that the
 //! data path follows and never touches a frame of the user's; what it sets up goes on without it.
 
-// I/O with the kernel and with files.
-mod clock;
-mod error;
-mod group;
-mod identity;
-mod programs;
-mod state;
-
-// What is known: bonds, fabrics, and what has happened to them.
-mod bond;
-mod class;
-mod drive;
-mod event;
-mod events;
-mod fabric;
-mod history;
-mod record;
-mod stripe;
-mod tables;
-mod told;
+// Four layers, the lowest one first: I/O with the kernel and with files; what is known (bonds, fabrics, and what has happened to
+// them); operations (what becomes of requests, and of what the kernel tells); the loop, and the socket.
+mod control;
+mod io;
+mod operations;
 mod world;
 
-// Operations: what becomes of requests, and of what the kernel tells.
-mod operations;
-
-// The loop, and the socket.
-mod control;
-mod server;
-
+pub use io::programs::program;
 pub use linkbraid_dataplane::{Hook, HookChoice};
-pub use programs::program;
 
 use linkbraid_api::Error;
 use std::path::PathBuf;

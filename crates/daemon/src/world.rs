@@ -1,12 +1,22 @@
 //! What the daemon knows: the bonds and fabrics of its network namespace, and what it reaches the machine by.
 
+pub(crate) mod bond;
+pub(crate) mod event;
+pub(crate) mod fabric;
+pub(crate) mod history;
+pub(crate) mod record;
+mod stripe;
+mod tables;
+pub(crate) mod told;
+
 use crate::{
-    bond::Bond,
-    clock::Clock,
-    event::Event,
-    fabric::{Fabric, Jobs},
-    history::Feed,
-    state::StateDir,
+    io::{clock::Clock, state::StateDir},
+    world::{
+        bond::Bond,
+        event::Event,
+        fabric::{Fabric, Jobs},
+        history::Feed,
+    },
 };
 use linkbraid_api::Error;
 use linkbraid_dataplane::HookChoice;

@@ -14,6 +14,13 @@ fn path(name: &str) -> String {
     format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6")
 }
 
+/// Whether this host forwards IPv6 that comes in on that interface.
+#[must_use]
+pub fn forwards_ipv6(name: &str) -> bool {
+    let forwarding = format!("/proc/sys/net/ipv6/conf/{name}/forwarding");
+    std::fs::read_to_string(forwarding).is_ok_and(|text| text.trim() == "1")
+}
+
 impl Netlink {
     /// Whether the interface does IPv6; none where it cannot (a kernel without IPv6, an MTU below 1280 bytes).
     ///

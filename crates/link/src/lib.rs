@@ -33,6 +33,7 @@ pub use carrier::CarrierPoll;
 pub use control::{Offloads, Speed, driver, eee, offloads, speed};
 pub use error::{Error, Kind, Result};
 pub use filters::has_filters;
+pub use ipv6::forwards_ipv6;
 pub use link::{LinkInfo, OperState, PortFlags};
 pub use linkbraid_wire::MacAddr;
 pub use moved::Moved;

@@ -45,7 +45,7 @@ const FOLDERS: [&str; 7] = [
     "crates/proto/tests",
     "crates/dataplane/src",
     "crates/dataplane/tests",
-    "crates/daemon/src/fabric",
+    "crates/daemon/src/world/fabric",
 ];
 
 /// Clauses cited by code, and by tests.

@@ -1,12 +1,15 @@
 //! What a daemon finds at its start: bonds of an earlier one, whole or half made.
 
 use crate::{
-    bond::Bond,
-    error::About as _,
-    operations::settle::keep_mac,
-    operations::{member, setup},
-    state::{SavedAbsent, SavedBond, SavedMember},
-    world::World,
+    io::{
+        error::About as _,
+        state::{SavedAbsent, SavedBond, SavedMember},
+    },
+    operations::{
+        settle::keep_mac,
+        {member, setup},
+    },
+    world::{World, bond::Bond},
 };
 use linkbraid_api::Error;
 use linkbraid_link::LinkInfo;

@@ -12,7 +12,7 @@ mod machine;
 mod manager;
 mod trial;
 
-use crate::{error::About as _, world::World};
+use crate::{io::error::About as _, world::World};
 use facts::{Bond, Facts};
 use linkbraid_api::{Error, FindingRecord};
 

@@ -1,7 +1,9 @@
 //! `class add`, `class set`, `class del` and `run`: everything done, or everything as it was.
 
 use crate::{
-    bond::Bond, error::About as _, group::Groups, operations::settle::settle, state::SavedClass, world::World,
+    io::{error::About as _, group::Groups, state::SavedClass},
+    operations::settle::settle,
+    world::{World, bond::Bond},
 };
 use linkbraid_api::{ClassAdd, ClassDel, ClassSet, ClassSettings, Error, Run, limits::CLASSES_MAX};
 use std::collections::BTreeMap;

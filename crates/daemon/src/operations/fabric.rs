@@ -11,17 +11,18 @@ pub(crate) use done::{done, stop_all};
 pub(crate) use follow::link_changed;
 
 use crate::{
-    error::About as _,
-    fabric::{
-        Fabric, State, Ticket,
-        job::{Why, Work},
-        node, number_of,
-        saved::{self, SavedFabric},
-    },
+    io::{error::About as _, state::boot_id},
     operations::{outcome::Outcome, setup::replace_addresses},
-    state::boot_id,
-    told,
-    world::World,
+    world::{
+        World,
+        fabric::{
+            Fabric, State, Ticket,
+            job::{Why, Work},
+            node, number_of,
+            saved::{self, SavedFabric},
+        },
+        told,
+    },
 };
 use linkbraid_api::{Error, FabricAdd, FabricSet};
 use linkbraid_fabric::engine::derive_mac;

@@ -1,10 +1,11 @@
 //! What follows from what the kernel tells of interfaces and addresses.
 
 use crate::{
-    bond::Bond,
-    operations::settle::{keep_mac, settle},
-    operations::{Operations, fabric, member, rejoin, setup},
-    world::World,
+    operations::{
+        settle::{keep_mac, settle},
+        {Operations, fabric, member, rejoin, setup},
+    },
+    world::{World, bond::Bond},
 };
 use linkbraid_link::{LinkEvent, PortFlags};
 use linkbraid_proto::host::Input;

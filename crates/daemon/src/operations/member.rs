@@ -1,12 +1,15 @@
 //! `member add`, `member set` and `member del`.
 
 use crate::{
-    bond::{Bond, Member, read_link},
-    error::About as _,
-    operations::settle::{keep_mac, settle},
-    operations::wait::Pending,
-    state::SavedMember,
-    world::World,
+    io::{error::About as _, state::SavedMember},
+    operations::{
+        settle::{keep_mac, settle},
+        wait::Pending,
+    },
+    world::{
+        World,
+        bond::{Bond, Member, read_link},
+    },
 };
 use linkbraid_api::{Error, MemberAdd, MemberSet, MemberSettings, Weight};
 use linkbraid_dataplane::MEMBERS_MAX;

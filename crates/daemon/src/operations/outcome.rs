@@ -1,7 +1,7 @@
 //! What has come of a request when it is begun.
 
 use super::wait::Pending;
-use crate::fabric::Ticket;
+use crate::world::fabric::Ticket;
 
 /// What has come of a request.
 pub(crate) enum Outcome {

@@ -2,9 +2,12 @@
 //! as soon as an interface of its name is there, whatever its index and its MAC are by then; until then, or until `member del`,
 //! the bond's file keeps it ([`SavedBond::absent`]).
 //!
-//! [`SavedBond::absent`]: crate::state::SavedBond::absent
+//! [`SavedBond::absent`]: crate::io::state::SavedBond::absent
 
-use crate::{bond::Bond, state::SavedAbsent, world::World};
+use crate::{
+    io::state::SavedAbsent,
+    world::{World, bond::Bond},
+};
 use linkbraid_api::{Error, MemberAdd, MemberSettings, Reply, Request};
 use linkbraid_link::{Kind, LinkInfo};
 use linkbraid_proto::Time;

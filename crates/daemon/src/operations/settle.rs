@@ -1,6 +1,9 @@
 //! What follows for a bond from a change of its members.
 
-use crate::{bond::Bond, error::About as _, world::World};
+use crate::{
+    io::error::About as _,
+    world::{World, bond::Bond},
+};
 use linkbraid_api::Error;
 use linkbraid_link::Netlink;
 

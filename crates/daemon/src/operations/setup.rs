@@ -1,14 +1,14 @@
 //! `bond add` and `bond del`: everything done, or everything as it was.
 
 use crate::{
-    bond::Bond,
-    class::class_group,
-    error::About as _,
-    group::Groups,
-    identity,
+    io::{
+        error::About as _,
+        group::Groups,
+        identity,
+        state::{SavedBond, SavedMember, boot_id},
+    },
     operations::{class, member},
-    state::{SavedBond, SavedMember, boot_id},
-    world::World,
+    world::{World, bond::Bond, bond::class::class_group},
 };
 use linkbraid_api::{BondAdd, BondSettings, Error, MemberSettings, value};
 use linkbraid_dataplane::MEMBERS_MAX;

@@ -1,8 +1,8 @@
 //! Members that join and leave: what is waited for, and what follows from what there is.
 
 use crate::{
-    bond::{Bond, Member},
-    state::SavedBond,
+    io::state::SavedBond,
+    world::bond::{Bond, Member},
 };
 use linkbraid_api::Error;
 use linkbraid_proto::{Time, inspector::Timing};

@@ -2,10 +2,12 @@
 
 use super::wanted::{Current, Held, Made, MadeOfBond, MadeOfFabric};
 use crate::{
-    bond::Bond,
-    fabric::{Fabric, read_addresses},
     operations::setup,
-    world::World,
+    world::{
+        World,
+        bond::Bond,
+        fabric::{Fabric, read_addresses},
+    },
 };
 use linkbraid_api::{
     BondSettings, Error, FabricAdd, FabricSettings, MemberSettings, Request,
@@ -70,14 +72,14 @@ fn made_of_fabric(fabric: &Fabric) -> MadeOfFabric {
 
 fn of_bond(bond: &Bond) -> BondConfig {
     let saved = &bond.saved;
-    let member = |member: &crate::bond::Member| MemberConfig {
+    let member = |member: &crate::world::bond::Member| MemberConfig {
         interface: member.name.clone(),
         settings: MemberSettings { weight: member.weight },
         class: bond.class_name(member.class),
         // One that was in the bond before is put back whoever answers through it.
         force: true,
     };
-    let class = |class: &crate::state::SavedClass| ClassConfig {
+    let class = |class: &crate::io::state::SavedClass| ClassConfig {
         name: class.name.clone(),
         rules: class.rules.clone(),
         settings: class.settings,

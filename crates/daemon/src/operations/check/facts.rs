@@ -5,7 +5,7 @@ use super::{
     machine::Machine,
     manager::{Managers, Roots},
 };
-use crate::bond;
+use crate::world::bond;
 use linkbraid_api::Weight;
 use linkbraid_link::{LinkInfo, MacAddr, Netlink, Result, Route, driver, eee, speed};
 use linkbraid_proto::arp_plus::{Conflict, PeerMember, Segment};

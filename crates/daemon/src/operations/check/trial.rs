@@ -1,7 +1,7 @@
 //! Whether the kernel takes what a bond is made of: tried with a bond in a network namespace of its own.
 
 use super::machine::Lack;
-use crate::error::About as _;
+use crate::io::error::About as _;
 use linkbraid_api::Error;
 use linkbraid_dataplane::{DataPath, HookChoice, remove_pins};
 use linkbraid_link::{Kind, MacAddr, Netlink};

@@ -2,9 +2,8 @@
 
 use super::Classes;
 use crate::{
-    bond::{Bond, Member},
-    group::Groups,
-    state::SavedClass,
+    io::{group::Groups, state::SavedClass},
+    world::bond::{Bond, Member},
 };
 use linkbraid_api::{BondAdd, ClassSettings, Error, Policy, Rule, default_rules, limits::RULES_MAX};
 use std::collections::HashMap;

@@ -1,7 +1,8 @@
 //! Fabrics of an earlier daemon, those that cannot join, and the end of their interfaces.
 
 use super::{done::done, end};
-use crate::{
+use crate::world::{
+    World,
     fabric::{
         Fabric, RETRY, State,
         ends::Ends,
@@ -11,7 +12,6 @@ use crate::{
         sweep,
     },
     history::History,
-    world::World,
 };
 use linkbraid_api::Error;
 use linkbraid_link::Kind;

@@ -1,9 +1,11 @@
 //! What is refused before anything is touched.
 
 use crate::{
-    fabric::{of_transport, saved::SavedFabric},
     operations::setup,
-    world::World,
+    world::{
+        World,
+        fabric::{of_transport, saved::SavedFabric},
+    },
 };
 use linkbraid_api::{Error, FabricAdd, FabricSet};
 use linkbraid_fabric::Address;
@@ -108,7 +110,7 @@ pub(super) async fn is_free(world: &World, name: &str, ifindex: u32) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::set;
-    use crate::fabric::tests::saved;
+    use crate::world::fabric::tests::saved;
     use linkbraid_api::FabricSet;
 
     #[test]

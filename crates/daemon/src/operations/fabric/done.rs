@@ -1,18 +1,20 @@
-//! What follows from the news of the threads that join and end ([`crate::fabric::job`]).
+//! What follows from the news of the threads that join and end ([`crate::world::fabric::job`]).
 
 use crate::{
-    error::About as _,
-    fabric::{
-        Fabric, RETRY, State, Ticket,
-        ends::Ends,
-        job::{Done, Job, Place, Why, Work},
-        node::Node,
-        read_addresses,
-    },
-    history::History,
+    io::error::About as _,
     operations::setup::replace_addresses,
-    told,
-    world::World,
+    world::{
+        World,
+        fabric::{
+            Fabric, RETRY, State, Ticket,
+            ends::Ends,
+            job::{Done, Job, Place, Why, Work},
+            node::Node,
+            read_addresses,
+        },
+        history::History,
+        told,
+    },
 };
 use linkbraid_api::Error;
 use std::time::Duration;

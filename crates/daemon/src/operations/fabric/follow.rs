@@ -1,11 +1,11 @@
 //! What others change of the interfaces of fabrics.
 
 use super::adopt::{link_gone, write};
-use crate::{
+use crate::world::{
+    World,
     fabric::{Fabric, State, saved::SavedFabric},
     history::History,
     told,
-    world::World,
 };
 use linkbraid_link::LinkInfo;
 use std::collections::{BTreeMap, BTreeSet};

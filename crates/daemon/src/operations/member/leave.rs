@@ -2,16 +2,20 @@
 //! at it died.
 
 use crate::{
-    bond::{Bond, Member},
-    error::About as _,
+    io::{
+        error::About as _,
+        state::{SavedBond, SavedMember},
+    },
     operations::{
         outcome::Outcome,
         rejoin,
         settle::{keep_mac, settle},
         wait::Pending,
     },
-    state::{SavedBond, SavedMember},
-    world::World,
+    world::{
+        World,
+        bond::{Bond, Member},
+    },
 };
 use linkbraid_api::{Error, MemberDel};
 use linkbraid_link::{Address, Kind, Moved, Netlink, Route, Saved};

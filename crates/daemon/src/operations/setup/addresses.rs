@@ -2,7 +2,7 @@
 //! are not touched.
 
 use super::{cidrs, parse_cidr};
-use crate::{bond::Bond, error::About as _};
+use crate::{io::error::About as _, world::bond::Bond};
 use linkbraid_api::Error;
 use linkbraid_link::{Kind, Netlink};
 use std::net::IpAddr;

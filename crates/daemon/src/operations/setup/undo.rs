@@ -1,6 +1,9 @@
 //! The machine as it was before a bond: at its end, or where it came to nothing.
 
-use crate::{class::class_group, error::About as _, group::Groups, state::SavedBond, world::World};
+use crate::{
+    io::{error::About as _, group::Groups, state::SavedBond},
+    world::{World, bond::class::class_group},
+};
 use linkbraid_api::Error;
 use linkbraid_link::{Kind, LinkInfo, Netlink};
 use std::{collections::HashSet, fs};

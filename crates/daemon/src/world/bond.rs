@@ -1,15 +1,17 @@
 //! One bond as the daemon holds it.
 
 use crate::{
-    class,
-    clock::{Clock, epoch},
-    drive,
-    error::About as _,
-    event::Event,
-    history::{Feed, History},
-    identity,
-    state::SavedBond,
-    stripe, tables,
+    io::{
+        clock::{Clock, epoch},
+        error::About as _,
+        identity,
+        state::SavedBond,
+    },
+    world::{
+        event::Event,
+        history::{Feed, History},
+        stripe, tables,
+    },
 };
 use linkbraid_api::{Error, Weight};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, LatencyMeter};
@@ -23,6 +25,9 @@ use tokio::{
     task::JoinHandle,
 };
 
+pub(crate) mod class;
+mod drive;
+pub(crate) mod events;
 mod find;
 
 /// A member whose link does not tell its speed gets this weight, in Mbit/s.

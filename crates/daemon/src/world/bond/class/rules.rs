@@ -1,6 +1,9 @@
 //! From a bond's classes to the rules that the data path follows, and the control groups that they name.
 
-use crate::{bond::Bond, error::About as _, group::Groups, state::SavedClass};
+use crate::{
+    io::{error::About as _, group::Groups, state::SavedClass},
+    world::bond::Bond,
+};
 use linkbraid_api::{Error, Rule};
 use linkbraid_dataplane as dataplane;
 use std::{

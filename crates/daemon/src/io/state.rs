@@ -3,7 +3,7 @@
 //! The file is written before the machine is changed and removed after it is as it was, so a daemon that died half
 //! way finds here what to put back.
 
-use crate::error::About as _;
+use crate::io::error::About as _;
 use linkbraid_api::{BondSettings, ClassSettings, Error, MemberSettings, Rule};
 use linkbraid_link::{Route, Saved};
 use linkbraid_proto::inspector::Timing;

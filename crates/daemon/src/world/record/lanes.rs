@@ -1,6 +1,9 @@
 //! Records for `lanes`.
 
-use crate::{bond::Bond, error::About as _, events::lane_state};
+use crate::{
+    io::error::About as _,
+    world::{bond::Bond, bond::events::lane_state},
+};
 use linkbraid_api::{Error, LaneRecord, Records};
 use linkbraid_proto::{
     Time,

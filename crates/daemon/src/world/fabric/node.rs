@@ -9,10 +9,11 @@ use super::{
     worker::Worker,
 };
 use crate::{
-    clock::Clock,
-    event::Event,
-    identity::new_seed,
-    told::{Told, fell},
+    io::{clock::Clock, identity::new_seed},
+    world::{
+        event::Event,
+        told::{Told, fell},
+    },
 };
 use linkbraid_api::{Error, Poll};
 use linkbraid_fabric::{

@@ -1,6 +1,6 @@
 //! What happens to a fabric, in words.
 
-use crate::history::Change;
+use crate::world::history::Change;
 use linkbraid_api::EventKind;
 use linkbraid_fabric::Loss;
 use linkbraid_proto::session::{self, Down, Mismatch, Side, Verdict};

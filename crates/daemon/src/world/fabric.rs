@@ -20,8 +20,7 @@ pub(crate) use fast_path::sweep;
 pub(crate) use job::{Jobs, Ticket};
 pub(crate) use record::{records, stats};
 
-use crate::{
-    drive::forwards_ipv6,
+use crate::world::{
     history::History,
     told::{Told, fell},
 };
@@ -124,7 +123,7 @@ impl Fabric {
     fn announce(&self, sender: &mut ArpPlusSender) {
         let addresses = self.addresses.iter().filter_map(|text| text.split_once('/')?.0.parse().ok());
         let addresses: Vec<IpAddr> = addresses.collect();
-        let router = forwards_ipv6(&self.saved.name);
+        let router = linkbraid_link::forwards_ipv6(&self.saved.name);
         for frame in linkbraid_link::announcements(MacAddr(self.saved.mac), &addresses, router) {
             if let Err(error) = sender.send(self.saved.ifindex, &frame) {
                 tracing::debug!(fabric = %self.saved.name, %error, "not announced");

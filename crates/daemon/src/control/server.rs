@@ -1,8 +1,8 @@
 //! The socket: JSON lines in, JSON lines out, one request at a time from each client.
 
 use crate::{
-    error::About as _,
-    history::{Change, Feed, record},
+    io::error::About as _,
+    world::history::{Change, Feed, record},
 };
 use linkbraid_api::{Error, EventKind, EventRecord, LINE_BYTES_MAX, Reply, Request};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -2,7 +2,7 @@
 //! the port up.
 
 use super::{Off, On, on};
-use crate::fabric::saved::SavedFabric;
+use crate::world::fabric::saved::SavedFabric;
 use linkbraid_dataplane::HookChoice;
 use linkbraid_fabric::FastPath as Plan;
 use linkbraid_proto::Time;

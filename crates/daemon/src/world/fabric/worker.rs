@@ -2,10 +2,14 @@
 
 use super::{cpu::Cpu, fast_path::FastPath, limited::Limited, saved::SavedFabric, trips::Trips};
 use crate::{
-    clock::Clock,
-    event::Event,
-    identity::{new_secret, new_seed},
-    told::{Told, word},
+    io::{
+        clock::Clock,
+        identity::{new_secret, new_seed},
+    },
+    world::{
+        event::Event,
+        told::{Told, word},
+    },
 };
 use linkbraid_api::Error;
 use linkbraid_fabric::engine::{Control, ControlMessage, Counter};

@@ -1,6 +1,6 @@
 //! What tasks and threads have to tell the loop.
 
-use crate::told::Told;
+use crate::world::told::Told;
 use linkbraid_link::Neighbour;
 
 /// What the tasks of the bonds send to the loop.

@@ -1,21 +1,24 @@
 //! A bond and the machine of its host: what the kernel and the user say goes in, what is to be done comes out.
 
 use crate::{
-    bond::{Bond, Member},
-    clock::Clock,
-    error::About as _,
-    state::{SavedBond, SavedClass},
-    tables,
+    io::{
+        clock::Clock,
+        error::About as _,
+        state::{SavedBond, SavedClass},
+    },
+    world::{
+        bond::{Bond, Member},
+        tables,
+    },
 };
 use linkbraid_api::{Borrow, Error, Fallback, Policy};
-use linkbraid_link::{ArpPlusSender, Neighbour, NeighbourReader, NeighbourState};
+use linkbraid_link::{ArpPlusSender, Neighbour, NeighbourReader, NeighbourState, forwards_ipv6};
 use linkbraid_proto::{
     Time, answers,
     host::{self, Action, Input, Settings},
     plan::ClassTerms,
 };
 use linkbraid_wire::MacAddr;
-use std::fs;
 
 /// The counter of questions that the kernel asked everyone (`TX_ASKED_ALL`): each names the bond's MAC.
 const ASKED_ALL: &str = "tx_asked_all";
@@ -168,12 +171,6 @@ impl Bond {
     pub(crate) fn drop_inherited(&mut self, clock: Clock) {
         self.host.handle(clock.now(), Input::DropInherited);
     }
-}
-
-/// Whether this host forwards IPv6 that comes in on that interface.
-pub(crate) fn forwards_ipv6(name: &str) -> bool {
-    let forwarding = format!("/proc/sys/net/ipv6/conf/{name}/forwarding");
-    fs::read_to_string(forwarding).is_ok_and(|text| text.trim() == "1")
 }
 
 fn to_host(member: &Member) -> host::Member {

@@ -1,7 +1,7 @@
 //! Clients that crowd, and clients that go.
 
 use super::*;
-use crate::history::new_feed;
+use crate::world::history::new_feed;
 use std::{
     io::{BufRead as _, BufReader as StdReader, Write as _},
     net::Shutdown,

@@ -1,7 +1,7 @@
 //! What a bond has by its names, and what it has not.
 
 use super::{Bond, Member};
-use crate::state::SavedAbsent;
+use crate::io::state::SavedAbsent;
 use linkbraid_api::Error;
 
 impl Bond {

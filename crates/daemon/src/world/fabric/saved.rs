@@ -1,6 +1,6 @@
 //! What must survive a restart of the daemon: one JSON file a fabric, beside those of the bonds.
 
-use crate::{
+use crate::io::{
     error::About as _,
     state::{StateDir, boot_id},
 };

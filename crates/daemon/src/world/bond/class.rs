@@ -1,6 +1,6 @@
 //! The classes of a bond: who is in which, and the rules that choose them.
 
-use crate::bond::Bond;
+use crate::world::bond::Bond;
 
 mod rules;
 

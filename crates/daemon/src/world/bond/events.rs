@@ -1,6 +1,6 @@
 //! What the protocols tell, in words.
 
-use crate::{bond::Bond, history::Change};
+use crate::world::{bond::Bond, history::Change};
 use linkbraid_api::EventKind;
 use linkbraid_proto::{
     arp_plus::{self, PeerKey},

@@ -6,9 +6,8 @@ use super::{
     saved::{SavedFabric, namespace},
 };
 use crate::{
-    event::Event,
-    state::{StateDir, boot_id},
-    told::Told,
+    io::state::{StateDir, boot_id},
+    world::{event::Event, told::Told},
 };
 use linkbraid_api::{EventKind, FabricSettings, Poll};
 use linkbraid_fabric::Address;

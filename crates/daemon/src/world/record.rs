@@ -1,9 +1,8 @@
 //! Records for `show`, `peers`, `lanes`, `class show` and `stats`.
 
 use crate::{
-    bond::{Bond, Member},
-    error::About as _,
-    identity::hex,
+    io::{error::About as _, identity::hex},
+    world::bond::{Bond, Member},
 };
 use linkbraid_api::{
     AddressMove, BondRecord, BondSettings, CounterRecord, Error, Health, MemberRecord, PeerMemberRecord,

@@ -1,6 +1,9 @@
 //! Records for `class show` and `stats --latency`.
 
-use crate::{bond::Bond, error::About as _, group::Groups};
+use crate::{
+    io::{error::About as _, group::Groups},
+    world::bond::Bond,
+};
 use linkbraid_api::{ClassRecord, Error, LatencyRecord, Records, RuleRecord};
 use linkbraid_dataplane::{Count, Latency, Stage};
 use linkbraid_proto::{Time, host::DEFAULT_CLASS};

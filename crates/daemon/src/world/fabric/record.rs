@@ -1,7 +1,7 @@
 //! Records for `fabric show`, and for `show` and `stats` where they are about fabrics.
 
 use super::{Fabric, State, fast_path::FastPath, node::Node, worker::Worker};
-use crate::told;
+use crate::world::told;
 use linkbraid_api::{
     CounterRecord, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricStatsRecord,
     FabricVxlanRecord, Health, NodeState, Records,

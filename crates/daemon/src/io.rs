@@ -1,0 +1,8 @@
+//! The kernel, files, and whatever else is not known without asking.
+
+pub(crate) mod clock;
+pub(crate) mod error;
+pub(crate) mod group;
+pub(crate) mod identity;
+pub(crate) mod programs;
+pub(crate) mod state;
