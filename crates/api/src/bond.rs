@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 options! {
     /// How a bond carries traffic.
     BondOptions / BondSettings of "bond";
-    /// How traffic spreads: spread (all links, even one flow), flow (a flow keeps to one link), active-backup (one link at a
-    /// time)
+    /// How traffic is distributed: spread (over all links, also one flow), flow (each flow over one link), active-backup
+    /// (over one link at a time)
     policy ("policy"): Policy = Policy::Spread, by bond_policy;
-    /// How much of a flow one link takes before the next: auto, a time (200us) or a size (16KiB, 4400B)
+    /// How much of a flow one link carries before the next one: auto, a time (200us) or a size (16KiB, 4400B)
     stripe ("stripe"): Stripe = Stripe::Auto;
-    /// Hold back duplicate ACKs of spread flows that only tell of reordering
+    /// Hold back duplicate ACKs of striped flows that only report reordering
     damping ("damping"): bool = true;
-    /// Measure where the time goes, for 'linkbraid stats --latency'
+    /// Measure how long frames take on their way out, for 'linkbraid stats --latency'
     latency ("latency"): bool = false;
     given {
         /// The MTU in bytes of the bond and all its members
-        mtu ("mtu"): Mtu = "that of the members, if it is the same,";
+        mtu ("mtu"): Mtu = "that of the members, if all have the same";
     }
     group {
         /// When links are probed and trusted.
@@ -34,16 +34,16 @@ options! {
 options! {
     /// When links are probed and trusted (docs/arp-plus.md, section 11).
     InspectorOptions / InspectorSettings of "bond";
-    /// Probe every lane, so that one whose carrier stays but that forwards nothing is found
+    /// Probe every lane, to detect failures that do not change the carrier
     probes ("probes"): bool = true;
-    /// Time between two proofs of a lane that carries data
+    /// Time between two probes of a lane that carries data
     probe_interval ("probe_interval_ms"): Millis<10, 10_000> = Millis(50);
-    /// A lane is lost after this many intervals without proof
+    /// A lane is lost after this many intervals without an answer
     // With 1, a single lost probe would cost the lane.
     probe_multiplier ("probe_multiplier"): Number<2, 50> = Number(3);
-    /// How long a member whose carrier is back waits before it is used
+    /// How long a member waits before it is used after its carrier is back
     up_delay ("up_delay_ms"): Millis<0, 60_000> = Millis(100);
-    /// How long at most a link or lane that fails again and again is kept out, each time for longer
+    /// The longest time for which a link or lane that fails again and again is held down; each time is longer
     hold_max ("hold_max_ms"): Millis<0, 3_600_000> = Millis(60_000);
 }
 
@@ -129,7 +129,7 @@ pub struct BondAdd {
     /// The name of the new interface, such as bond0
     #[arg(value_parser = value::interface)]
     pub name: String,
-    /// The links that join; the first one gives the bond its MAC. May be repeated
+    /// The links that become members; the bond has the MAC of the first one. May be repeated
     #[arg(
         long = "member",
         value_name = "IF[,IF...]",
@@ -139,7 +139,7 @@ pub struct BondAdd {
         value_parser = value::interface
     )]
     pub members: Vec<String>,
-    /// An address for the bond, IPv4 or IPv6, besides those that move from the links. May be repeated
+    /// An IPv4 or IPv6 address for the bond, besides those that move from the links. May be repeated
     #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
     #[serde(default)]
     pub addresses: Vec<String>,
@@ -147,12 +147,11 @@ pub struct BondAdd {
     #[command(flatten)]
     #[serde(flatten)]
     pub options: BondOptions,
-    /// Take a link that carries the default route too; its addresses and routes move to the bond
+    /// Also accept a link that carries the default route; its addresses and routes move to the bond
     #[arg(long)]
     #[serde(default)]
     pub move_address: bool,
-    /// A class with members of its own, of those that --member names; frames of socket priority 6 or with the DSCP ef
-    /// belong to it
+    /// A class with members of its own, which --member names too; frames with socket priority 6 or DSCP ef belong to it
     #[arg(
         long = "class",
         value_name = "NAME=IF[,IF...]",
@@ -177,7 +176,7 @@ pub struct BondSet {
     #[command(flatten)]
     #[serde(flatten)]
     pub options: BondOptions,
-    /// An address for the bond instead of those that it was given with this option before; others stay. May be repeated
+    /// An address for the bond; replaces those given with this option before, others stay. May be repeated
     #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,

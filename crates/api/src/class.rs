@@ -1,4 +1,4 @@
-//! Classes: kinds of traffic, the rules that choose them, and what the daemon tells of them.
+//! Classes: kinds of traffic, the rules that choose them, and the records about them.
 
 use crate::{
     Policy, Rule,
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 options! {
     /// How a class uses its members.
     ClassOptions / ClassSettings of "class";
-    /// How it uses its members: spread (all, even for one flow), flow (a flow keeps to one), active-backup (one at a time),
-    /// mirror (each frame over two, the peer takes the first copy)
+    /// How the class uses its members: spread (all, also for one flow), flow (each flow over one), active-backup (one at a
+    /// time), mirror (each frame over two; the peer delivers the first copy)
     policy ("policy"): Policy = Policy::Spread;
-    /// What it does when none of its members works: share (uses those of all other traffic) or block (is not sent)
+    /// When no member of the class works: share (use members of the default class) or block (drop its frames)
     fallback ("fallback"): Fallback = Fallback::Share;
-    /// When all other traffic may use its members: never, or idle (while it sends nothing)
+    /// When the default class may use its members: never, or idle (while the class sends nothing)
     borrow ("borrow"): Borrow = Borrow::Never;
 }
 
-/// What all other traffic is called; no class can have this name.
+/// The name of the default class in output; no other class can have it.
 pub const REST: &str = "rest";
 
 /// The rules of a class that `bond add --class` makes: what applications call interactive (`SO_PRIORITY` 6, the most that
@@ -38,7 +38,7 @@ pub fn default_rules() -> Vec<Rule> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fallback {
-    /// It takes the members of all other traffic.
+    /// It uses the members of the default class.
     #[default]
     Share,
     /// Its frames are dropped, and counted.
@@ -47,7 +47,7 @@ pub enum Fallback {
 
 words!(Fallback, "WHAT");
 
-/// Whether all other traffic may use the class's members.
+/// Whether the default class may use the class's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Borrow {
@@ -74,7 +74,7 @@ impl BondClass {
     /// `NAME=IF[,IF...]`
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let Some((name, members)) = text.split_once('=') else {
-            return Err(format!("'{text}' lacks its members; write NAME=IF[,IF...], such as urgent=eth3"));
+            return Err(format!("'{text}' has no members; write NAME=IF[,IF...], such as urgent=eth3"));
         };
         let members = members.split(',').map(value::interface).collect::<Result<_, _>>()?;
         Ok(Self { name: value::class(name)?, members })
@@ -96,8 +96,7 @@ pub struct ClassAdd {
     /// The name of the class, the same on all hosts: 1 to 15 of a-z, 0-9, '-' and '_'
     #[arg(value_parser = value::class)]
     pub name: String,
-    /// Members of the bond that are for this class from now on; without any it shares those of all other traffic.
-    /// May be repeated
+    /// Members of the bond to reserve for this class; without any it uses those of the default class. May be repeated
     #[arg(
         long = "member",
         value_name = "IF[,IF...]",
@@ -107,7 +106,7 @@ pub struct ClassAdd {
     )]
     #[serde(default)]
     pub members: Vec<String>,
-    /// What belongs to the class: a rule, see below. May be repeated
+    /// A rule for what belongs to the class, see below. May be repeated
     // A frame is of the first class, in the order in which classes were added, that has a rule for it.
     #[arg(long = "match", value_name = "RULE", required = true, num_args = 1, value_parser = value::rule)]
     pub rules: Vec<Rule>,
@@ -135,7 +134,7 @@ pub struct ClassSet {
     /// The class
     #[arg(value_parser = value::class)]
     pub name: String,
-    /// The members that are for this class from now on, instead of those it had. May be repeated
+    /// Members of the bond to reserve for this class, instead of those it has. May be repeated
     #[arg(
         long = "member",
         value_name = "IF[,IF...]",
@@ -145,7 +144,7 @@ pub struct ClassSet {
     )]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<Vec<String>>,
-    /// What belongs to it from now on, instead of what did: a rule. May be repeated
+    /// A rule for what belongs to the class; replaces all rules it has. May be repeated
     #[arg(long = "match", value_name = "RULE", num_args = 1, value_parser = value::rule)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<Rule>>,
@@ -167,8 +166,8 @@ pub struct ClassDel {
     pub name: String,
 }
 
-/// `run --class NAME -- CMD`: the client's process, whose identity the kernel tells the daemon, goes into the class's
-/// control group; then the client becomes CMD.
+/// `run --class NAME -- CMD`: the daemon moves the client's process into the class's control group; then the client executes
+/// CMD. The kernel reports to the daemon which process that is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
@@ -188,7 +187,7 @@ pub struct ClassRecord {
     pub name: String,
     /// Members of its own.
     pub members: Vec<String>,
-    /// Members that its frames to plain hosts leave by now: its own, or those of all other traffic.
+    /// Members that its frames to plain hosts leave by now: its own, or those of the default class.
     pub uses: Vec<String>,
     /// How it uses its members.
     #[serde(flatten)]
@@ -220,7 +219,7 @@ pub struct RuleRecord {
 pub struct LatencyRecord {
     /// The bond.
     pub bond: String,
-    /// The class; `rest` for all other traffic.
+    /// The class; `rest` is the default class.
     pub class: String,
     /// `application` (from the application's send call to the bond) or `driver` (from the bond to the member's driver).
     pub stage: String,

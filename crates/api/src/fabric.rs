@@ -14,7 +14,7 @@ options! {
     /// MTU in bytes, the same on all nodes
     // That of other Ethernet interfaces, which it may be bridged with.
     mtu ("mtu"): FabricMtu = Number(1500);
-    /// How its threads wait: adaptive, busy or sleep
+    /// How its threads wait for frames: adaptive, busy or sleep
     poll ("poll"): Poll = Poll::Adaptive;
 }
 
@@ -25,10 +25,10 @@ pub type FabricMtu = Number<1280, 65_521>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Poll {
-    /// They look for as long as that has paid off lately, then sleep.
+    /// They spin for as long as that has been worthwhile lately, then sleep.
     #[default]
     Adaptive,
-    /// They always look: a processor a queue.
+    /// They always spin, which takes one processor for each queue.
     Busy,
     /// They sleep whenever there is nothing to do.
     Sleep,
@@ -40,13 +40,13 @@ words!(Poll, "HOW");
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct FabricAdd {
-    /// Name of the interface to make
+    /// The name of the new interface, such as fab0
     #[arg(value_parser = value::interface)]
     pub name: String,
     /// The number of this node, from 0
     #[arg(long, value_name = "N", value_parser = value::node)]
     pub node: u16,
-    /// How many nodes there are, 2 to 512
+    /// The number of nodes, 2 to 512, the same on all nodes
     #[arg(long, value_name = "M", value_parser = value::nodes)]
     pub nodes: u16,
     /// What carries the frames: shm:PATH, udp:FILE or ofi:PROVIDER,FILE
@@ -56,7 +56,7 @@ pub struct FabricAdd {
     #[command(flatten)]
     #[serde(flatten)]
     pub options: FabricOptions,
-    /// Its MAC [default: made from the fabric's name and the node's number]
+    /// Its MAC [default: derived from the fabric's name and the node's number]
     #[arg(long, value_name = "MAC")]
     #[serde(default)]
     pub mac: Option<String>,
@@ -64,7 +64,7 @@ pub struct FabricAdd {
     #[arg(long, value_name = "N", value_parser = value::queues)]
     #[serde(default)]
     pub queues: Option<u16>,
-    /// An address for the interface, IPv4 or IPv6. May be repeated
+    /// An IPv4 or IPv6 address for the interface. May be repeated
     #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
     #[serde(default)]
     pub addresses: Vec<String>,
@@ -96,11 +96,11 @@ pub struct FabricSet {
     #[command(flatten)]
     #[serde(flatten)]
     pub options: FabricOptions,
-    /// More nodes than before, up to 512; this node starts anew with them
+    /// A higher number of nodes, up to 512; this node restarts its session
     #[arg(long, value_name = "M", value_parser = value::nodes, conflicts_with = "addresses")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u16>,
-    /// An address instead of those that it was given with this option before; others stay. May be repeated
+    /// An address for the interface; replaces those given with this option before, others stay. May be repeated
     #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,
@@ -115,15 +115,15 @@ pub struct FabricDel {
     pub name: String,
 }
 
-/// What is held of another node of a fabric.
+/// The state of another node of a fabric, as this node sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeState {
     /// Frames flow.
     Up,
-    /// Nothing is heard of it.
+    /// Nothing is received from it.
     Down,
-    /// It lives, but one of the two does not want the other.
+    /// It answers, but one of the two refuses the other.
     Refused,
 }
 
@@ -161,7 +161,7 @@ pub struct FabricRecord {
     pub memory_bytes: Option<u64>,
     /// What the kernel leaves to the receiver: `checksum`, `tso`, `uso`.
     pub offloads: Vec<String>,
-    /// The kernel's VXLAN that carries frames past the daemon; absent where the transport asks for none.
+    /// The VXLAN fast path; absent where the transport asks for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vxlan: Option<FabricVxlanRecord>,
     /// Processor time of its threads since it started, in milliseconds.
@@ -174,7 +174,7 @@ pub struct FabricRecord {
     pub events: Vec<EventRecord>,
 }
 
-/// The kernel's VXLAN that carries frames of a fabric past the daemon.
+/// The VXLAN fast path of a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FabricVxlanRecord {
     /// Its UDP port.
@@ -185,18 +185,18 @@ pub struct FabricVxlanRecord {
     pub reason: String,
 }
 
-/// What the kernel's VXLAN carries between this node and another one.
+/// What the VXLAN fast path carries between this node and another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FabricPeerVxlanRecord {
-    /// Whether frames to the node go by it.
+    /// Whether frames to the node take it.
     pub taken: bool,
-    /// Why they do not, or not all, or an empty string.
+    /// Why they do not, or not all of them; an empty string if all do.
     pub reason: String,
-    /// Frames sent by it, which are among all that were sent.
+    /// Frames sent over it, which are included in all that were sent.
     pub tx_frames: u64,
     /// Bytes of those.
     pub tx_bytes: u64,
-    /// Frames received by it, which are among all that were received.
+    /// Frames received over it, which are included in all that were received.
     pub rx_frames: u64,
     /// Bytes of those.
     pub rx_bytes: u64,
@@ -207,13 +207,13 @@ pub struct FabricPeerVxlanRecord {
 pub struct FabricPeerRecord {
     /// Its number.
     pub node: u16,
-    /// What is held of it.
+    /// Its state, as this node sees it.
     pub state: NodeState,
     /// Why it is not up, or an empty string.
     pub reason: String,
     /// Its epoch, while it is up.
     pub epoch: Option<u64>,
-    /// Milliseconds since it is so.
+    /// Milliseconds since it entered this state.
     pub since_ms: u64,
     /// Milliseconds since it was last heard; absent if it never was.
     pub heard_ms: Option<u64>,
@@ -233,7 +233,7 @@ pub struct FabricPeerRecord {
     pub dropped_frames: u64,
     /// Bytes that wait for it in the transport.
     pub queued_bytes: u64,
-    /// What the kernel's VXLAN carries; absent where the transport asks for none.
+    /// What the VXLAN fast path carries; absent where the transport asks for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vxlan: Option<FabricPeerVxlanRecord>,
 }
@@ -263,16 +263,18 @@ pub struct FabricPeerStats {
     /// Bytes that wait for it in the transport.
     #[serde(default)]
     pub queued_bytes: u64,
-    /// How long messages took there and back; absent before the first.
+    /// Round-trip times; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<RoundTripRecord>,
     /// In the order of their numbers.
     pub counters: Vec<CounterRecord>,
 }
 
-/// How long messages of the session took to another node and back, in nanoseconds, since this node started: some times a
-/// second, under load and without, through the queues that the frames take, with the time in which both ends take them up. So
-/// both clocks are this node's own. The quantiles are right to one part in a hundred.
+/// Round-trip times of session messages to another node, in nanoseconds, since this node started.
+///
+/// They are measured some times a second, under load and without, through the queues that frames use. They include the time
+/// until both ends read the message, and one clock, this node's own, measures both ends of the interval. The quantiles are
+/// right to one part in a hundred.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTripRecord {
     /// How many.
@@ -295,10 +297,10 @@ pub struct RoundTripRecord {
     pub histogram: Vec<LatencyBucket>,
 }
 
-/// So many took less than `below_ns`, a power of two, and at least half of it.
+/// The number of those that took less than `below_ns`, a power of two, and at least half of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyBucket {
-    /// Longer than all of them, in nanoseconds.
+    /// The upper limit, in nanoseconds, which none of them reaches.
     pub below_ns: u64,
     /// How many.
     pub count: u64,

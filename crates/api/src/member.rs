@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 options! {
     /// How a member takes part.
     MemberOptions / MemberSettings of "member";
-    /// Its share of the traffic in Mbit/s, 1 to 1000000; auto is the link's own speed
+    /// Its share of the traffic in Mbit/s, 1 to 1000000; auto: the link's own speed
     weight ("weight"): Weight = Weight::Auto;
 }
 
@@ -35,7 +35,7 @@ impl Value for Weight {
             return Ok(Self::Auto);
         }
         let (low, high) = (WEIGHT_MBIT_MIN, WEIGHT_MBIT_MAX);
-        // Who writes 0 means "no traffic there", which is not a matter of shares.
+        // 0 means "no traffic there", which is no share.
         if !text.is_empty() && text.bytes().all(|byte| byte == b'0') {
             return Err(format!(
                 "'{text}' would leave the member without traffic; allowed are {low} to {high} Mbit/s, or auto"
@@ -59,22 +59,22 @@ pub struct MemberAdd {
     /// The bond
     #[arg(value_parser = value::interface)]
     pub bond: String,
-    /// The link that joins
+    /// The link to add
     #[arg(value_name = "IF", value_parser = value::interface)]
     pub interface: String,
     /// Its options.
     #[command(flatten)]
     #[serde(flatten)]
     pub options: MemberOptions,
-    /// Take a link that carries the default route too; its addresses and routes move to the bond
+    /// Also accept a link that carries the default route; its addresses and routes move to the bond
     #[arg(long)]
     #[serde(default)]
     pub move_address: bool,
-    /// Admit it though no peer answers through it
+    /// Add it even if no peer answers through it
     #[arg(long)]
     #[serde(default)]
     pub force: bool,
-    /// The class that it is for; if left out it carries all other traffic
+    /// The class that the member is for; without this option it carries the default class
     #[arg(long, value_name = "NAME", value_parser = value::class)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
@@ -105,10 +105,10 @@ pub struct MemberDel {
     /// The bond
     #[arg(value_parser = value::interface)]
     pub bond: String,
-    /// The link that leaves
+    /// The member to remove
     #[arg(value_name = "IF", value_parser = value::interface)]
     pub interface: String,
-    /// Remove the last member, too; the bond stays, without any link
+    /// Remove even the last member; the bond stays, without any link
     #[arg(long)]
     #[serde(default)]
     pub force: bool,

@@ -32,10 +32,10 @@ pub fn key(field: &str) -> String {
     field.replace('_', "-")
 }
 
-/// The help of an option: its sentence, its range, and what it is unless it is given.
+/// The help of an option: its sentence, its range and its default.
 pub fn help(sentence: &str, range: &str, default: &str, object: &str) -> String {
     let range = if range.is_empty() { String::new() } else { format!(", {range}") };
-    format!("{}{range}; {default} in a new {object}", sentence.trim())
+    format!("{}{range}; default in a new {object}: {default}", sentence.trim())
 }
 
 /// The value of an option in a table of a file.
@@ -52,12 +52,12 @@ pub fn in_table<T>(
 ///
 /// ```text
 /// options! {
-///     /// What they are about.
+///     /// What the options are about.
 ///     Given / InForce of "object";
-///     /// The sentence of the help, which names the default and the range besides
+///     /// The sentence of the help; range and default are added to it
 ///     field ("json_key"): Type = default;
 ///     another ("json_key"): Type = default, by function_that_reads_text;
-///     given { what has no default ("json_key"): Type = "what it is unless it is given"; }
+///     given { has_no_constant_default ("json_key"): Type = "the default in words"; }
 ///     group { field: Given / InForce; }
 /// }
 /// ```

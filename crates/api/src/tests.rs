@@ -390,11 +390,7 @@ fn names_and_values_that_cannot_be_are_refused_at_the_door() {
             "b",
             "'../x' is not a name for a class",
         ),
-        (
-            r#"{"bond_add":{"name":"b","members":["a"],"addresses":["1.2.3.4"]}}"#,
-            "b",
-            "lacks a prefix length",
-        ),
+        (r#"{"bond_add":{"name":"b","members":["a"],"addresses":["1.2.3.4"]}}"#, "b", "has no prefix length"),
         (r#"{"bond_add":{"name":"b","members":["a"],"policy":"mirror"}}"#, "b", "of classes only"),
         (r#"{"bond_set":{"name":"b","mtu":9}}"#, "b", "'9' is outside the allowed range 1280 to 65535"),
         (r#"{"bond_set":{"name":"b","stripe":{"us":1}}}"#, "b", "'1us' is outside the allowed range"),

@@ -148,7 +148,7 @@ pub fn with_unit(
     let (number, unit) = text.split_at(split);
     let cause = match (digits(number), unit) {
         (None, _) => format!("is not {what}"),
-        (_, "") => "lacks a unit".to_owned(),
+        (_, "") => "has no unit".to_owned(),
         (Some(number), _) => match units.iter().find(|(name, _)| *name == unit) {
             Some((_, times)) => return Ok(number.ok().and_then(|number| number.checked_mul(*times))),
             None => format!("has the unknown unit '{unit}'"),
@@ -222,7 +222,7 @@ pub fn class(text: &str) -> Result<String, String> {
 pub fn address(text: &str) -> Result<(IpAddr, u8), String> {
     let allowed = "write ADDRESS/PREFIX, such as 198.18.0.1/24 or 2001:db8::1/64";
     let Some((address, prefix)) = text.split_once('/') else {
-        return Err(format!("'{text}' lacks a prefix length; {allowed}"));
+        return Err(format!("'{text}' has no prefix length; {allowed}"));
     };
     let Ok(address) = address.parse::<IpAddr>() else {
         return Err(format!("'{text}' is not an IP address; {allowed}"));

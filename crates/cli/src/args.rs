@@ -27,11 +27,11 @@ Examples:
   linkbraid lab demo                                 see it work, in namespaces
   systemctl start linkbraid                          or: linkbraid daemon
   linkbraid bond add bond0 --member eth1,eth2        one interface over two NICs
-  linkbraid class show                               what has links of its own
-  linkbraid show                                     is it well?
+  linkbraid class show                               classes and their links
+  linkbraid show                                     is everything well?
   linkbraid monitor                                  what changes, and why
-  linkbraid bond del bond0                           everything as it was before
-  linkbraid apply /etc/linkbraid.toml                all of it, from a file
+  linkbraid bond del bond0                           restore what was before
+  linkbraid apply /etc/linkbraid.toml                configuration from a file
 
 Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon.";
 
@@ -42,19 +42,19 @@ Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon.";
     version,
     about = "Many cheap links, one fast Ethernet interface",
     long_about = "Many cheap links, one fast Ethernet interface.\n\n\
-        linkbraid puts several NICs on ordinary switches under one interface with one IP and one MAC, and spreads \
-        even a single TCP flow over all of them. A daemon sets it up; every other word here asks the daemon.",
+        linkbraid joins several NICs on ordinary switches to one interface with one IP address and one MAC. It \
+        distributes even a single TCP flow over all of them. A daemon does the work; the other commands talk to it.",
     after_help = EXAMPLES,
     disable_help_subcommand = true,
     subcommand_required = true,
     max_term_width = 100
 )]
 pub struct Cli {
-    /// What stands anywhere.
+    /// Options that may stand anywhere.
     #[command(flatten)]
     pub anywhere: Anywhere,
 
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub word: Word,
 }
@@ -69,93 +69,92 @@ Examples:
   linkbraid daemon --config /etc/linkbraid.toml
   linkbraid daemon --socket /run/lab.sock --log debug
 
-Several daemons can run on one machine, one in each network namespace; give
-each its own socket. A daemon that stops or restarts interrupts no traffic.")]
+Several daemons can run on one machine, one in each network namespace. Give
+each its own socket. Bonds carry traffic while a daemon stops or restarts.")]
     Daemon(DaemonArgs),
 
-    /// Make, change and remove bonds
+    /// Add, change and remove bonds
     #[command(subcommand, after_help = bond::EXAMPLES)]
     Bond(BondVerb),
 
-    /// Add, change and remove the links under a bond
+    /// Add, change and remove members of a bond
     #[command(subcommand, after_help = member::EXAMPLES)]
     Member(MemberVerb),
 
-    /// Give traffic that cannot wait members of its own
+    /// Choose traffic by rules, and reserve members of a bond for it
     #[command(subcommand, after_help = class::EXAMPLES)]
     Class(ClassVerb),
 
-    /// Make, change and remove fabrics: Ethernet over shared memory or any network
+    /// Add, change and remove fabrics: Ethernet over shared memory or any network
     #[command(subcommand, after_help = fabric::EXAMPLES)]
     Fabric(FabricVerb),
 
-    /// Make bonds and fabrics what a file says
+    /// Apply a configuration file of bonds and fabrics
     #[command(after_help = apply::EXAMPLES)]
     Apply(ApplyArgs),
 
-    /// Run a command whose traffic is of a class
+    /// Run a command whose traffic belongs to a class
     #[command(after_help = "\
 Examples:
   linkbraid run --class voice -- baresip
   linkbraid run --class voice -- runuser -u ann -- baresip
   linkbraid run --bond bond0 --class backup -- rsync -a /srv 198.18.0.7:/srv
 
-All that the command sends is of the class, and so is what its children send,
-whatever other rules say. The exit status is the command's; nothing is run if
-the daemon refuses. Only root may ask the daemon; runuser and the like give
-that up again. A service is better chosen by a rule, such as
+All that the command and its children send belongs to the class, whatever
+other rules say. The exit status is the command's. If the daemon refuses, the
+command is not run. Only root may ask the daemon; use runuser to run the
+command as another user. For a service use a rule instead, such as
 cgroup=/system.slice/nginx.service.")]
     Run(RunArgs),
 
-    /// Show bonds and fabrics, and what is in them; the first line says whether all is well
+    /// Show bonds and fabrics; the first line says whether all is well
     #[command(after_help = "\
 Examples:
   linkbraid show
   linkbraid show bond0
   linkbraid show bond0 --json")]
     Show {
-        /// One bond or fabric; all of them if left out
+        /// One bond or fabric [default: all]
         #[arg(value_parser = linkbraid_api::value::interface)]
         name: Option<String>,
     },
 
-    /// Show the hosts that speak ARP+
+    /// Show the other hosts that run linkbraid
     #[command(after_help = "\
 Examples:
   linkbraid peers
   linkbraid peers bond0 --json
 
-A host that is not listed is a plain host. It works too: frames to it leave
-over all members.")]
+A host that is not listed is a plain host. Frames to it leave over all members,
+too.")]
     Peers {
-        /// One bond; all of them if left out
+        /// One bond [default: all]
         #[arg(value_parser = linkbraid_api::value::interface)]
         bond: Option<String>,
     },
 
-    /// Show the (own member, peer's member) pairs, their states and shares
+    /// Show the lanes: pairs of an own member and a peer's member, with state and share
     #[command(after_help = "\
 Examples:
   linkbraid lanes
   linkbraid lanes bond0 --json
 
 up       probes are answered
-suspect  they are no longer, but no other lane of the peer is any better
-init     they are, but not long enough yet
-down     they are not
+suspect  probes are not answered, but no other lane of the peer is better; used
+init     probes are answered again, but not long enough to use the lane
+down     probes are not answered
 cut      the member at one end is down
-heard    not probed: frames of the peer's member arrive
+heard    not probed; frames of the peer's member arrive
 
-A lane that is not used now has '-' as its share. A class has lanes of its own
-where it has members of its own; lanes without a class are those of all other
-traffic.")]
+A lane that is not used now has '-' as its share. A class with members of its
+own has lanes of its own. Lanes without a class are those of the default class.")]
     Lanes {
-        /// One bond; all of them if left out
+        /// One bond [default: all]
         #[arg(value_parser = linkbraid_api::value::interface)]
         bond: Option<String>,
     },
 
-    /// Show the counters: every frame passed or dropped, by numbered reason
+    /// Show the counters: frames passed and dropped, by reason
     #[command(after_help = "\
 Examples:
   linkbraid stats bond0
@@ -163,49 +162,49 @@ Examples:
   linkbraid stats --json
   linkbraid stats --latency bond0
 
---latency tells where the time goes, class by class, once it is measured:
-'linkbraid bond set bond0 --latency on'. Two stages are told apart:
+--latency shows how long frames took on their way out, by class. Switch the
+measurement on with 'linkbraid bond set bond0 --latency on'. It has two stages:
 
 application  from the application's send call to the bond
-driver       from the bond to the member's driver: what waits in queues")]
+driver       from the bond to the member's driver, which includes queueing")]
     Stats(StatsArgs),
 
-    /// Show what changes as it happens, and why, until Ctrl-C
+    /// Show events as they happen, with their reasons, until Ctrl-C
     #[command(after_help = "\
 Examples:
   linkbraid monitor
   linkbraid monitor bond0
   linkbraid monitor --json
 
-Each event is one line, or with --json one JSON object a line. Ctrl-C ends it
-with status 0, the end of the daemon with status 3. 'linkbraid show' tells the
+Each event is one line, with --json one JSON object. Ctrl-C ends the command
+with status 0, the end of the daemon with status 3. 'linkbraid show' shows the
 last events, too.")]
     Monitor {
-        /// One bond or fabric; all of them if left out
+        /// One bond or fabric [default: all]
         #[arg(value_parser = linkbraid_api::value::interface)]
         bond: Option<String>,
     },
 
-    /// Look for what will get in the way, on this machine and its links
+    /// Check this machine and its links for problems
     #[command(after_help = "\
 Examples:
   linkbraid check
   linkbraid check eth1 eth2
   linkbraid check eth1 --json
 
-Each line begins with ok, warning (works, but will hurt) or error (will not
-work). One error or more make exit status 1.")]
+Each line begins with ok, warning (works, but badly) or error (does not work).
+The exit status is 1 if there is at least one error.")]
     Check {
-        /// Links to look at, in a bond or not; the members of all bonds if left out
+        /// Links to check, in a bond or not [default: the members of all bonds]
         #[arg(value_name = "IF", value_parser = linkbraid_api::value::interface)]
         interfaces: Vec<String>,
     },
 
-    /// Try it: hosts in network namespaces, with shaped links and a switch
+    /// Try linkbraid: hosts in network namespaces, with shaped links and a switch
     #[command(subcommand, after_help = lab::EXAMPLES)]
     Lab(LabVerb),
 
-    /// Measure it: experiments in namespaces, results as JSON and SVG
+    /// Measure linkbraid: experiments in namespaces, results as JSON and SVG
     #[command(subcommand, after_help = bench::EXAMPLES)]
     Bench(BenchVerb),
 
@@ -224,15 +223,15 @@ work). One error or more make exit status 1.")]
     },
 }
 
-/// `bond set` and `fabric set`: a request writes addresses that are all taken away as an empty list.
+/// `bond set` and `fabric set`. In the request, `--no-addresses` is an empty list of addresses.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Change<S: clap::Args> {
-    /// What is given.
+    /// The other options.
     #[command(flatten)]
     pub set: S,
 
-    /// Take all addresses that it was given with --address away
+    /// Remove all addresses that were given with --address
     #[arg(long, conflicts_with = "addresses", group = "change")]
     pub no_addresses: bool,
 }
@@ -240,12 +239,12 @@ pub struct Change<S: clap::Args> {
 /// `daemon`
 #[derive(Debug, clap::Args)]
 pub struct DaemonArgs {
-    /// A file to apply at the start, as 'linkbraid apply' does, but that nothing is removed; what is missing is waited
-    /// for, and a file that is bad or not there changes nothing
+    /// A file to apply at the start, as 'linkbraid apply' does, except that nothing is removed. The daemon waits for
+    /// links that are missing. A file that is missing or invalid changes nothing
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 
-    /// Where to keep what must outlive a restart of the daemon [default: the socket's path with .state]
+    /// Directory for the state that outlives a restart of the daemon [default: the socket's path with .state]
     #[arg(long, value_name = "DIR", env = STATE_ENV, hide_env_values = true, value_hint = ValueHint::DirPath)]
     pub state: Option<PathBuf>,
 
@@ -253,19 +252,19 @@ pub struct DaemonArgs {
     #[arg(long, value_name = "FILTER", default_value = "info")]
     pub log: String,
 
-    /// The kernel hook for the programs: auto (tcx where the kernel has it), tcx or clsact
+    /// The kernel hook for the BPF programs: auto (tcx if the kernel has it), tcx or clsact
     #[arg(long, value_name = "HOOK", default_value = "auto", value_enum, hide_possible_values = true)]
     pub hook: HookArg,
 }
 
-/// A choice of the kernel's hooks.
+/// The kernel hook for the BPF programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HookArg {
-    /// The best one the kernel has
+    /// tcx if the kernel has it, else clsact
     Auto,
-    /// Links of kernel 6.6 and newer
+    /// tcx links, from kernel 6.6 on
     Tcx,
-    /// Filters of any kernel
+    /// Filters on a clsact qdisc, on any kernel
     Clsact,
 }
 

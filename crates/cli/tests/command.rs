@@ -63,7 +63,7 @@ fn wrong_usage_is_status_2_with_one_line_and_one_hint() {
     assert_eq!((code, out.as_str()), (2, ""));
     assert_eq!(
         err,
-        "linkbraid: error: bond set: option '--stripe': '200' lacks a unit; allowed are auto, 10us to 10ms and \
+        "linkbraid: error: bond set: option '--stripe': '200' has no unit; allowed are auto, 10us to 10ms and \
          1024B to 64KiB\n  hint: linkbraid bond set --help\n"
     );
 }

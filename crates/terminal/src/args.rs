@@ -1,5 +1,5 @@
-//! Options: those that stand anywhere, and those of `lab` and `bench`, which `linkbraid` knows for its help and the programs
-//! of these names carry out.
+//! The global options, and those of `lab` and `bench`. `linkbraid` needs the latter for its help, and the programs
+//! `linkbraid-lab` and `linkbraid-bench` carry them out.
 
 pub mod bench;
 pub mod lab;
@@ -13,10 +13,10 @@ pub const SOCKET_ENV: &str = "LINKBRAID_SOCKET";
 /// The environment variable that `daemon --state` defaults to.
 pub const STATE_ENV: &str = "LINKBRAID_STATE";
 
-/// The heading of the options that every word takes.
-const ANYWHERE: &str = "Options anywhere";
+/// The heading of the global options in the help.
+const ANYWHERE: &str = "Global options";
 
-/// The options that every word takes.
+/// The global options.
 #[derive(Debug, Args)]
 pub struct Anywhere {
     /// The daemon's socket

@@ -1,4 +1,4 @@
-//! What goes to standard error and to standard output, and the exit status.
+//! Writes to standard output and standard error, and decides the exit status.
 
 use linkbraid_api::{Error, ExitCode};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -7,7 +7,7 @@ use std::process;
 /// Why the command did not succeed.
 #[derive(Debug)]
 pub struct Failed {
-    /// What to say.
+    /// The error to print.
     pub error: Error,
     /// The exit status.
     pub code: ExitCode,
@@ -47,7 +47,7 @@ pub fn width() -> Option<usize> {
 /// One warning line on standard error.
 pub fn warn(line: &str) {
     let (on, off) = if coloured(io::stderr().is_terminal()) { ("\x1b[33m", "\x1b[0m") } else { ("", "") };
-    // Nothing can be told to a closed standard error.
+    // If standard error is closed, nothing can be reported.
     let _ = writeln!(io::stderr(), "linkbraid: {on}warning:{off} {}", one_line(line));
 }
 
@@ -61,7 +61,7 @@ pub fn error(error: &Error) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Keeps the shape: one line and no escape sequence, whatever a name or a cause brings in.
+/// Removes line breaks and escape sequences that a name or a cause may contain.
 pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Wrong usage in our own shape: one line that says what is wrong and one hint, never the whole help.
+//! Errors in the command line, in the same form as other errors: one line that says what is wrong, and one hint.
 
 use crate::report::{self, Failed};
 use clap::{
@@ -8,7 +8,7 @@ use clap::{
 use linkbraid_api::Error;
 use std::error::Error as _;
 
-/// Prints help or version where that is what was asked for; otherwise the refusal.
+/// Prints help or version if the user asked for it, otherwise the refusal.
 pub fn report(error: &clap::Error, command: Command) -> Result<(), Failed> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -20,16 +20,16 @@ pub fn report(error: &clap::Error, command: Command) -> Result<(), Failed> {
     }
 }
 
-/// What a command line asks for.
+/// The command and subcommand of a command line.
 struct Asked {
-    /// Its words, as far as they are known: `bond add`.
+    /// Their names, as far as they are known: `bond add`.
     words: Vec<String>,
-    /// What they lead to.
+    /// The last one of them.
     command: Command,
 }
 
 impl Asked {
-    /// Follows the words; options and their values in between are skipped.
+    /// Follows the names of commands, and skips options and their values in between.
     fn find(command: Command, args: impl Iterator<Item = String>) -> Self {
         let mut asked = Self { words: Vec::new(), command };
         for arg in args.take_while(|arg| arg != "--") {
@@ -55,13 +55,13 @@ impl Asked {
             .join(" ")
     }
 
-    /// The words that may come next.
+    /// The subcommands that may come next.
     fn known_words(&self) -> String {
         let known = self.command.get_subcommands().filter(|word| !word.is_hide_set());
         known.map(Command::get_name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether what stands behind `--` is a command line of its own.
+    /// Whether what follows `--` is a command line of its own.
     fn runs_a_command(&self) -> bool {
         self.command.get_arguments().any(clap::Arg::is_last_set)
     }
@@ -70,38 +70,38 @@ impl Asked {
 /// Turns clap's error into ours.
 pub fn refusal(error: &clap::Error, command: Command, args: impl Iterator<Item = String>) -> Error {
     let asked = Asked::find(command, args);
-    // A value that has said all itself, such as a rule, which has parts of its own.
-    if let Some(told) = error.source().and_then(|source| source.downcast_ref::<Error>()) {
-        return told.clone();
+    // Some values have errors of their own, such as a rule, which has several parts.
+    if let Some(complete) = error.source().and_then(|source| source.downcast_ref::<Error>()) {
+        return complete.clone();
     }
     let text = |kind| error.get(kind).map(words_of).unwrap_or_default();
     let argument = option_name(&text(ContextKind::InvalidArg));
     let value = text(ContextKind::InvalidValue);
     let is_option = argument.starts_with('-');
-    let named = format!("{} '{argument}'", if is_option { "option" } else { "word" });
+    let named = format!("{} '{argument}'", if is_option { "option" } else { "argument" });
     let near = |cause: &str, kind| match text(kind) {
         near if near.is_empty() => cause.to_owned(),
         near => format!("{cause}; did you mean '{near}'"),
     };
     let (what, cause) = match error.kind() {
         ErrorKind::InvalidSubcommand => (
-            format!("word '{}'", text(ContextKind::InvalidSubcommand)),
-            near("no such word", ContextKind::SuggestedSubcommand),
+            format!("command '{}'", text(ContextKind::InvalidSubcommand)),
+            near("no such command", ContextKind::SuggestedSubcommand),
         ),
         ErrorKind::UnknownArgument if is_option => (named, near("no such option", ContextKind::SuggestedArg)),
         ErrorKind::UnknownArgument if asked.runs_a_command() => {
             (named, "write '--' before the command".to_owned())
         }
-        ErrorKind::UnknownArgument => (named, "one word too many".to_owned()),
+        ErrorKind::UnknownArgument => (named, "one argument too many".to_owned()),
         ErrorKind::ValueValidation => (named, error.source().map_or(value, ToString::to_string)),
-        ErrorKind::InvalidValue if value.is_empty() => (named, "it lacks its value".to_owned()),
+        ErrorKind::InvalidValue if value.is_empty() => (named, "its value is missing".to_owned()),
         ErrorKind::InvalidValue => {
             let allowed = text(ContextKind::ValidValue);
             (named, format!("'{value}' is not allowed; allowed are {allowed}"))
         }
         ErrorKind::MissingRequiredArgument => ("missing".to_owned(), missing(error)),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            ("a word is missing".to_owned(), format!("allowed are {}", asked.known_words()))
+            ("a command is missing".to_owned(), format!("allowed are {}", asked.known_words()))
         }
         ErrorKind::ArgumentConflict => match option_name(&text(ContextKind::PriorArg)) {
             other if other.is_empty() || other == argument => {
@@ -128,7 +128,7 @@ pub fn refusal(error: &clap::Error, command: Command, args: impl Iterator<Item =
     Error::new(asked.object(), what, cause).hint(asked.help())
 }
 
-/// `--mtu <BYTES>` is the option `--mtu`; `<NAME>` is the word `NAME`.
+/// `--mtu <BYTES>` is the option `--mtu`; `<NAME>` is the argument `NAME`.
 fn option_name(argument: &str) -> String {
     let first = argument.split_whitespace().next().unwrap_or_default();
     first.trim_matches(['<', '>', '[', ']']).trim_end_matches("...").trim_end_matches(['>', ']']).to_owned()
@@ -145,7 +145,7 @@ fn words_of(value: &ContextValue) -> String {
 /// What is missing, in words: `--member IF[,IF...], NAME`.
 fn missing(error: &clap::Error) -> String {
     let Some(ContextValue::Strings(many)) = error.get(ContextKind::InvalidArg) else {
-        return "a word or option".to_owned();
+        return "an argument or option".to_owned();
     };
     let in_words = |one: &String| {
         let one = one.trim_end_matches("...");

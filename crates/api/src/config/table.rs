@@ -122,7 +122,7 @@ impl<'a> Table<'a> {
         key: &str,
         read: impl FnOnce(&'a DeValue<'a>) -> Result<T, String>,
     ) -> Result<T, Error> {
-        self.get(key, read)?.ok_or_else(|| self.refuse_whole(format!("it lacks the key '{key}'")))
+        self.get(key, read)?.ok_or_else(|| self.refuse_whole(format!("the key '{key}' is missing")))
     }
 
     /// The values of a key that is a list, or a single value, with the place of each.

@@ -139,7 +139,7 @@ const REFUSED: [(&str, &str, &str, &str); 32] = [
         "[bond.b]\nmember = ['a']\naddress = '198.18.0.1'\n",
         "f:3",
         "bond 'b': key 'address'",
-        "lacks a prefix length",
+        "has no prefix length",
     ),
     (
         "[bond.b]\nmember = ['a']\naddress = ['198.18.0.1/8', '198.18.0.1/8']\n",
@@ -156,7 +156,7 @@ const REFUSED: [(&str, &str, &str, &str); 32] = [
     ("[bond.b]\n", "f:1", "bond 'b'", "0 members; allowed are 1 to 16"),
     ("[bond.b]\nmember = [\n'a',\n7]\n", "f:4", "bond 'b': key 'member'", "it is a number; write a string"),
     ("[bond.b]\nmember = [\n'a',\n'a']\n", "f:4", "bond 'b': member 'a'", "it is named twice"),
-    ("[bond.b]\nmember = [{ weight = 1 }]\n", "f:2", "bond 'b': member", "it lacks the key 'name'"),
+    ("[bond.b]\nmember = [{ weight = 1 }]\n", "f:2", "bond 'b': member", "the key 'name' is missing"),
     (
         "[bond.b]\nmember = [{ name = 'a', weight = 0 }]\n",
         "f:2",
@@ -187,7 +187,7 @@ const REFUSED: [(&str, &str, &str, &str); 32] = [
         "fabric 'f'",
         "outside the range 0 to 1 of 2 nodes",
     ),
-    ("[fabric.f]\nnode = 0\nnodes = 2\n", "f:1", "fabric 'f'", "it lacks the key 'transport'"),
+    ("[fabric.f]\nnode = 0\nnodes = 2\n", "f:1", "fabric 'f'", "the key 'transport' is missing"),
     (
         "[bond.b]\nmember = ['a','c']\n[bond.b.class.v]\nmember = ['c']\n",
         "f:3",

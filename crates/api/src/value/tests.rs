@@ -42,8 +42,8 @@ fn stripes_carry_a_unit() {
 fn stripes_without_a_unit_or_out_of_range_are_refused_with_the_range() {
     let range = "allowed are auto, 10us to 10ms and 1024B to 64KiB";
     let cases = [
-        ("200", "lacks a unit"),
-        ("0", "lacks a unit"),
+        ("200", "has no unit"),
+        ("0", "has no unit"),
         ("9us", "is outside the allowed range"),
         ("10001us", "is outside the allowed range"),
         ("11ms", "is outside the allowed range"),
@@ -111,8 +111,8 @@ fn times_carry_a_unit() {
         (Ok(Millis(0)), Ok(Millis(0)), Ok(Millis(60_000)))
     );
     for (text, cause) in [
-        ("50", "lacks a unit"),
-        ("0", "lacks a unit"),
+        ("50", "has no unit"),
+        ("0", "has no unit"),
         ("9ms", "is outside the allowed range"),
         ("0s", "is outside the allowed range"),
         ("10001ms", "is outside the allowed range"),
@@ -161,14 +161,14 @@ fn addresses_carry_a_prefix() {
     assert_eq!(cidr("198.18.0.1/0").as_deref(), Ok("198.18.0.1/0"));
     assert_eq!(cidr("2001:0db8::1/128").as_deref(), Ok("2001:db8::1/128"));
     for (text, cause) in [
-        ("198.18.0.1", "lacks a prefix length"),
+        ("198.18.0.1", "has no prefix length"),
         ("198.18.0.1/33", "is outside the allowed prefix lengths 0 to 32"),
         ("198.18.0.1/+4", "is outside the allowed prefix lengths 0 to 32"),
         ("198.18.0.1/", "is outside the allowed prefix lengths 0 to 32"),
         ("2001:db8::1/129", "is outside the allowed prefix lengths 0 to 128"),
         ("host/24", "is not an IP address"),
         ("198.18.0.256/24", "is not an IP address"),
-        ("", "lacks a prefix length"),
+        ("", "has no prefix length"),
     ] {
         let refused = cidr(text).unwrap_err();
         assert!(refused.starts_with(&format!("'{text}' {cause}")), "{refused}");

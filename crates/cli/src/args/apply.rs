@@ -9,7 +9,7 @@ Examples:
   linkbraid apply /etc/linkbraid.toml --dry-run
   linkbraid apply /etc/linkbraid.toml
 
-The file is TOML, with the options of the other words under the same names:
+The file is TOML, with the options of the other commands under the same names:
 
   [fabric.fab0]
   node = 0
@@ -25,12 +25,11 @@ The file is TOML, with the options of the other words under the same names:
   member = [\"eth2\"]
   match = [\"dscp=ef\"]
 
-A bond or fabric that the file names becomes as the file says: an option that
-it leaves out gets its default, only an MTU and a MAC stay as they are. What
+A bond or fabric that the file names becomes as the file says. An option that
+it leaves out gets its default, except that MTU and MAC stay as they are. What
 the file does not name stays if it was added by hand, and is removed if an
-earlier file added it. Each step is printed as the command that does the same;
-a second time there is nothing to do. All of it is done or, if a step fails,
-nothing.";
+earlier file added it. Each step is printed as the command that does the same.
+If a step fails, the steps before it are undone. A second run has nothing to do.";
 
 /// `apply`
 #[derive(Debug, Args)]
@@ -39,7 +38,7 @@ pub struct ApplyArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Only tell what would be done
+    /// Only print what would be done
     #[arg(long)]
     pub dry_run: bool,
 }

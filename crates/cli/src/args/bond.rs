@@ -15,7 +15,7 @@ Examples:
 /// What to do with a bond.
 #[derive(Debug, Subcommand)]
 pub enum BondVerb {
-    /// Make a bond: one interface over several links
+    /// Add a bond: one interface over several links
     #[command(after_help = "\
 Examples:
   linkbraid bond add bond0 --member eth1,eth2,eth3,eth4
@@ -23,12 +23,12 @@ Examples:
   linkbraid bond add bond0 --member eth0,eth1 --move-address
   linkbraid bond add bond0 --member eth1,eth2,eth3 --class urgent=eth3
 
-Addresses on a link that joins move to the bond, and back when it leaves.
-A bond that cannot be made whole leaves nothing behind. 'linkbraid class add'
-makes classes with other rules, and more than one.")]
+Addresses of a link move to the bond when it joins, and back when it leaves. If
+a step fails, everything is undone. 'linkbraid class add' adds classes with
+other rules, and more than one.")]
     Add(BondAdd),
 
-    /// Change a bond that is up; what is not named stays
+    /// Change options of a bond; options that are not given stay
     #[command(
         override_usage = "linkbraid bond set [OPTIONS] <NAME>",
         after_help = "\
@@ -41,7 +41,7 @@ Examples:
     )]
     Set(Change<BondSet>),
 
-    /// Remove a bond and put its links back as they were
+    /// Remove a bond and restore its links
     #[command(after_help = "\
 Example:
   linkbraid bond del bond0")]

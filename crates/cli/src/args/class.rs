@@ -11,14 +11,14 @@ Examples:
   linkbraid class show
   linkbraid class del bond0 voice
 
-A class is traffic that its rules choose. It has members of its own, at both
-hosts where both have a class of that name; all other traffic, called rest,
-uses the other members.";
+A class is traffic that rules choose. It can have members of its own, at both
+hosts if both have a class of that name. All other traffic is the default
+class, called rest in output. It uses the members that are in no class.";
 
 /// What to do with a class.
 #[derive(Debug, Subcommand)]
 pub enum ClassVerb {
-    /// Choose traffic by rules, and give it members of its own
+    /// Add a class: traffic that rules choose, with members of its own
     #[command(after_help = "\
 Examples:
   linkbraid class add bond0 voice --member eth4 --match dscp=ef
@@ -26,29 +26,28 @@ Examples:
   linkbraid class add bond0 game --match udp-port=27015-27020,host=198.18.0.7
   linkbraid class add bond0 web --match cgroup=/system.slice/nginx.service
 
-A frame belongs to the first class, in the order in which classes were added,
-that has a rule for it. A rule is one condition, or several joined by commas,
-which must all hold; several rules are several --match:
+Classes are tried in the order in which they were added. A frame belongs to the
+first one that has a matching rule. A rule is one condition, or several that
+are separated by commas and must all hold. For several rules repeat --match.
 
   priority=6                 the socket's SO_PRIORITY
   dscp=46                    or by name: cs0 to cs7, af11 to af43, ef, le
-  fwmark=0x1/0xff            as nftables sets it; value and, if any, mask
+  fwmark=0x1/0xff            the mark that nftables sets; the mask is optional
   tcp-port=22                source or destination
   udp-port=5000-5010         likewise
   host=198.18.0.0/24         source or destination, IPv4 or IPv6
-  ethertype=0x88f7           behind a VLAN tag, if there is one
+  ethertype=0x88f7           if there is a VLAN tag, the type behind it
   cgroup=/system.slice/ssh.service
                              sent by a process in this control group or below
 
-A mirrored frame has 16 bytes more: it must be that much shorter than the MTU.
-Larger ones, those that the NIC is to cut, and those to hosts without linkbraid
-leave once.
+A mirrored frame has 16 more bytes. Frames that are too long for that, frames
+that the NIC segments, and frames to plain hosts are sent once.
 
-The first member of a bond is no good one to give to a class: hosts without
-linkbraid send to its MAC.")]
+Do not give the first member of a bond to a class: plain hosts (hosts without
+linkbraid) send to its MAC.")]
     Add(ClassAdd),
 
-    /// Change a class; what is not named stays, a list that is named replaces the old one
+    /// Change a class; what is not given stays, a list that is given replaces the old one
     #[command(
         override_usage = "linkbraid class set [OPTIONS] <BOND> <NAME>",
         after_help = "\
@@ -57,25 +56,25 @@ Examples:
   linkbraid class set bond0 voice --match dscp=ef --match udp-port=5004
   linkbraid class set bond0 voice --no-members
 
-'linkbraid class add --help' tells what a rule can say."
+'linkbraid class add --help' explains rules."
     )]
     Set(ClassChange),
 
-    /// Remove a class; its traffic and its members join all others
+    /// Remove a class; its traffic and its members return to the default class
     #[command(after_help = "\
 Example:
   linkbraid class del bond0 voice")]
     Del(ClassDel),
 
-    /// Show classes: what carries them, and what each of their rules matched
+    /// Show classes: their members, and what each of their rules matched
     #[command(after_help = "\
 Examples:
   linkbraid class show
   linkbraid class show bond0 --json
 
-Rules are numbered in the order in which the bond tries them; the first that
-matches decides. The rule for a class's own control group, the one that
-'linkbraid run' uses, comes before all others.")]
+Rules are numbered in the order in which they are tried. The first that matches
+decides. The rule for a class's own control group, which 'linkbraid run' uses,
+comes before all others.")]
     Show {
         /// One bond; all of them if left out
         #[arg(value_parser = value::interface)]
@@ -83,15 +82,15 @@ matches decides. The rule for a class's own control group, the one that
     },
 }
 
-/// `class set`: the request writes members that are all taken away as an empty list.
+/// `class set`. In the request, `--no-members` is an empty list of members.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub struct ClassChange {
-    /// What is given.
+    /// The other options.
     #[command(flatten)]
     pub set: ClassSet,
 
-    /// Take all its members away: it shares those of all other traffic
+    /// Remove all its members: it then uses those of the default class
     #[arg(long, conflicts_with = "members", group = "change")]
     pub no_members: bool,
 }

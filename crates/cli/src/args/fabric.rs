@@ -12,14 +12,14 @@ Examples:
   linkbraid fabric show
   linkbraid fabric del fab0
 
-A fabric is an Ethernet interface whose frames travel over whatever its nodes
-share: memory, or any network. It can be given addresses, be bridged, carry
-VLANs, and be a member of a bond.";
+A fabric is an Ethernet interface whose frames travel over what its nodes share:
+memory, or any network. It can have addresses and VLANs, be a port of a bridge,
+and be a member of a bond.";
 
 /// What to do with a fabric.
 #[derive(Debug, Subcommand)]
 pub enum FabricVerb {
-    /// Make an Ethernet interface over what the nodes share
+    /// Add a fabric: an Ethernet interface over memory or a network
     #[command(after_help = "\
 Examples:
   linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:/dev/shm/fab0
@@ -27,31 +27,32 @@ Examples:
   linkbraid fabric add fab1 --node 3 --nodes 16 --transport udp:/etc/fab1
   linkbraid fabric add fab2 --node 0 --nodes 4 --transport ofi:tcp,/etc/fab2
 
-Each node gives its own number; all give the same count, MTU and queues, and
-should give the fabric the same name. They may be started in any order.
+Each node has its own number. All nodes need the same number of nodes, MTU and
+number of queues, and should use the same name. They may start in any order.
 
-  shm:PATH[,ring=SIZE]  memory that the nodes share: a file that the first one
-                        makes, below /dev/shm or on huge pages
-  shm:PATH,fixed        memory that is there, such as an ivshmem device's
+  shm:PATH[,ring=SIZE]  shared memory: a file below /dev/shm or on huge pages,
+                        which the first node makes
+  shm:PATH,fixed        memory that exists, such as an ivshmem device's
                         /sys/bus/pci/devices/.../resource2
   udp:FILE[,mtu=BYTES][,vxlan=PORT]
                         any network; FILE has a line 'NODE ADDRESS:PORT' for
                         each node. With vxlan= the kernel's own VXLAN, on
                         this UDP port, carries frames between nodes that have
-                        the option: nearly as fast as VXLAN alone. Take an
-                        MTU that leaves room, 1450 where the path takes 1500
+                        the option: nearly as fast as VXLAN alone. Use an MTU
+                        that leaves room, 1450 if that of the path is 1500
   ofi:PROVIDER,FILE     a provider of libfabric (fi_info -t FI_EP_RDM prints
                         them), FILE as above; needs package libfabric1. Over
-                        TCP 'tcp' takes less of an idle processor and answers
-                        sooner, 'net' carries more. Quote 'verbs;ofi_rxm'
+                        TCP, 'tcp' needs less processor time when idle and
+                        answers sooner, 'net' carries more. Quote
+                        'verbs;ofi_rxm'
 
-The interface outlives the daemon: without a daemon it has no carrier, but
-keeps its addresses, its routes and its place in a bridge or bond. A restart
-of the daemon costs the frames that are on the way. After a reboot it is gone,
-unless it is in the configuration file.")]
+The interface outlives the daemon. Without a daemon it has no carrier, but keeps
+its addresses, its routes and its place in a bridge or bond. A restart of the
+daemon loses the frames in transit. A reboot removes the fabric, unless it is in
+the configuration file.")]
     Add(FabricAdd),
 
-    /// Change a fabric; what is not named stays
+    /// Change options of a fabric; options that are not given stay
     #[command(
         override_usage = "linkbraid fabric set [OPTIONS] <NAME>",
         after_help = "\
@@ -61,9 +62,9 @@ Examples:
   linkbraid fabric set fab1 --nodes 17
   linkbraid fabric set fab0 --address 198.18.0.1/24 --address 2001:db8::1/64
 
-Nodes with different MTUs are not connected until all have the new one. With
-more nodes than before this node starts anew; over udp: the file must have a
-line for each of them, over shm: all nodes must leave first."
+Nodes with different MTUs are not connected until all have the new one. A new
+number of nodes restarts this node's session. Over udp: the file must have a
+line for each node. Over shm: all nodes must leave first."
     )]
     Set(Change<FabricSet>),
 
@@ -80,11 +81,11 @@ Examples:
   linkbraid fabric show fab0 --json
 
 up       frames flow
-down     nothing is heard of the node
-refused  it lives, but one of the two does not want the other; the reason
+down     nothing is received from the node
+refused  the node answers, but one of the two refuses the other; the reason
          names what each has")]
     Show {
-        /// One fabric; all of them if left out
+        /// One fabric [default: all]
         #[arg(value_parser = value::interface)]
         name: Option<String>,
     },

@@ -13,18 +13,18 @@ Examples:
 /// What to do with a member.
 #[derive(Debug, Subcommand)]
 pub enum MemberVerb {
-    /// Put one more link under a bond
+    /// Add a link to a bond
     #[command(after_help = "\
 Examples:
   linkbraid member add bond0 eth3
   linkbraid member add bond0 eth3 --weight 100
   linkbraid member add bond0 eth4 --class voice
 
-The link carries traffic only once peers have answered through it; the command
-waits for that: a few seconds, or as long as rare probes take, 27 s at most.")]
+The link carries traffic once peers have answered through it. The command waits
+for that: a few seconds, or as long as infrequent probes need, 27 s at most.")]
     Add(MemberAdd),
 
-    /// Change a member
+    /// Change options of a member
     #[command(
         override_usage = "linkbraid member set [OPTIONS] <BOND> <IF>",
         after_help = "\
@@ -34,12 +34,13 @@ Examples:
     )]
     Set(MemberSet),
 
-    /// Take a link out of a bond and put it back as it was
+    /// Remove a member from a bond and restore the link
     #[command(after_help = "\
 Example:
   linkbraid member del bond0 eth3
 
-The peers are told first, so no frame is lost while other members are left.")]
+The removal is announced to peers first, so no frame is lost while the bond has
+other members.")]
     Del(MemberDel),
 }
 

@@ -6,15 +6,15 @@ use linkbraid_api::value;
 /// `stats`
 #[derive(Debug, Args)]
 pub struct StatsArgs {
-    /// One bond or fabric; all of them if left out
+    /// One bond or fabric [default: all]
     #[arg(value_parser = value::interface)]
     pub name: Option<String>,
 
-    /// Show counters that are zero too
+    /// Also show counters that are zero
     #[arg(long)]
     pub all: bool,
 
-    /// Show how long frames took on their way out instead, by class and stage
+    /// Instead show how long frames took on their way out, by class and stage
     #[arg(long, conflicts_with = "all")]
     pub latency: bool,
 }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 /// `run`
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// The bond; if left out, the only one that has such a class
+    /// The bond [default: the only one that has such a class]
     #[arg(long, value_name = "BOND", value_parser = value::interface)]
     pub bond: Option<String>,
 

@@ -25,7 +25,7 @@ Examples:
   linkbraid bench list --json")]
     List,
 
-    /// Measure in namespaces, each figure beside the bare link in the same run
+    /// Run experiments in namespaces, each compared with the bare link in the same run
     #[command(after_help = "\
 Examples:
   linkbraid bench run scaling --quick
@@ -33,29 +33,29 @@ Examples:
   linkbraid bench run scaling --only 100mbit/cubic-1
   linkbraid bench run all --out results --strict
 
-Each experiment leaves a JSON file with every sample, and a plot as SVG. A goal
-that is not met is reported; it is an error only with --strict.")]
+Each experiment writes a JSON file with every sample, and a plot as SVG. A goal
+that is not met is reported. It is an error only with --strict.")]
     Run(BenchRunArgs),
 
-    /// Make one page of HTML of the newest results, with the papers' values beside them
+    /// Write one HTML page of the newest results, with the papers' values beside them
     #[command(after_help = "\
 Examples:
   linkbraid bench report
   linkbraid bench report --in results --out report.html
 
-The page needs nothing but itself. Beside it goes a JSON file with everything
-that it was made of.")]
+The page needs no other file. A JSON file beside it has everything that it was
+made from.")]
     Report(BenchReportArgs),
 }
 
 /// `bench report`
 #[derive(Debug, Args)]
 pub struct BenchReportArgs {
-    /// Where the results are
+    /// The folder of the results
     #[arg(long = "in", value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
 
-    /// The page; the JSON file beside it has the same name and ends in .json [default: report.html in that folder]
+    /// The HTML file; a JSON file of the same name is written beside it [default: report.html in the folder of the results]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
 }
@@ -63,7 +63,7 @@ pub struct BenchReportArgs {
 /// `bench run`
 #[derive(Debug, Args)]
 pub struct BenchRunArgs {
-    /// An experiment (see bench list), or all
+    /// An experiment (see 'linkbraid bench list'), or all
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
 
@@ -71,7 +71,7 @@ pub struct BenchRunArgs {
     #[arg(long)]
     pub quick: bool,
 
-    /// Where the results go; made if it is not there
+    /// The folder for results, made if it does not exist
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
     pub out: PathBuf,
 
@@ -79,11 +79,11 @@ pub struct BenchRunArgs {
     #[arg(long, value_name = "N", value_parser = repeat)]
     pub repeat: Option<u32>,
 
-    /// Measure only cases whose names begin with this, and what they are compared with
+    /// Only cases whose names begin with this, and the cases that they are compared with
     #[arg(long, value_name = "CASE")]
     pub only: Option<String>,
 
-    /// Exit with 1 if a goal is not met
+    /// Exit with status 1 if a goal is not met
     #[arg(long)]
     pub strict: bool,
 }

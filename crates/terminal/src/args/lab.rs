@@ -6,7 +6,7 @@ use linkbraid_api::value::{ranged, with_unit};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 
-/// The lab that is meant where none is named.
+/// The name of the lab, unless another one is given.
 pub const DEFAULT_LAB: &str = "lab";
 
 /// Shown below the help of the object.
@@ -26,11 +26,11 @@ Examples:
   linkbraid lab demo
   linkbraid lab demo --links 2 --rate 1gbit --cc bbr
 
-Two hosts and a switch come up in network namespaces, and go when it is over.
+Two hosts and a switch are set up in network namespaces, and removed at the end.
 The rate of each link is shown while the flow runs.")]
     Demo(LabDemoArgs),
 
-    /// Bring up hosts with shaped links into one switch, all in network namespaces
+    /// Set up hosts in network namespaces, with shaped links to one switch
     #[command(after_help = "\
 Examples:
   linkbraid lab up
@@ -48,11 +48,11 @@ Examples:
   linkbraid lab exec a -- linkbraid daemon
   linkbraid lab exec a -- linkbraid show
 
-Each host has a socket and a state directory of its own, so that linkbraid run
-on it finds the daemon of this host.")]
+Each host has its own socket and state directory, so that a linkbraid command on
+a host finds the daemon of that host.")]
     Exec(LabExecArgs),
 
-    /// Take a lab down, with all that runs on its hosts
+    /// Remove a lab, and end all that runs on its hosts
     #[command(after_help = "\
 Example:
   linkbraid lab down")]
@@ -66,7 +66,7 @@ Example:
 /// `lab demo`
 #[derive(Debug, Args)]
 pub struct LabDemoArgs {
-    /// How many links each host has, 1 to 16
+    /// The number of links of each host, 1 to 16
     #[arg(long, value_name = "N", default_value = "4", value_parser = demo_links)]
     pub links: u32,
 
@@ -95,23 +95,23 @@ pub enum CcArg {
 /// `lab up`
 #[derive(Debug, Args)]
 pub struct LabUpArgs {
-    /// The lab; several can be up at once
+    /// The name of the lab; several can be up at once
     #[arg(default_value = DEFAULT_LAB)]
     pub name: String,
 
-    /// How many hosts, 1 to 200
+    /// The number of hosts, 1 to 200
     #[arg(long, value_name = "N", default_value = "2", value_parser = lab_hosts)]
     pub hosts: u32,
 
-    /// How many links each host has, 1 to 64
+    /// The number of links of each host, 1 to 64
     #[arg(long, value_name = "N", default_value = "4", value_parser = lab_links)]
     pub links: u32,
 
-    /// The rate of each link, such as 20mbit or 1gbit, or none for as fast as the machine is
+    /// The rate of each link, such as 20mbit or 1gbit, or none for no limit
     #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = rate)]
     pub rate: Rate,
 
-    /// How many of the hosts, from the last, have one link only and are meant to run no linkbraid
+    /// How many hosts, counted from the last, are plain: they have one link, and are to run no linkbraid
     #[arg(long, value_name = "N", default_value = "0", value_parser = lab_plain)]
     pub plain: u32,
 }

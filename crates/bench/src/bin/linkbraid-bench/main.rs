@@ -123,7 +123,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failed> {
         let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
         let cause = format!("no such experiment; there are {} and {ALL}", known.join(", "));
         let error =
-            Error::new("bench run", format!("word '{name}'"), cause).hint("linkbraid bench run --help");
+            Error::new("bench run", format!("argument '{name}'"), cause).hint("linkbraid bench run --help");
         return Err(Failed::usage(error));
     }
     let is_chosen = |e: &&Experiment| names.iter().any(|name| name == e.name || name == ALL);

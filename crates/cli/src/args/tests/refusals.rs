@@ -13,10 +13,10 @@ fn said(words: &[&str]) -> (String, String) {
 #[test]
 fn each_mistake_has_one_line_that_names_it() {
     let cases: &[(&[&str], &str, &str)] = &[
-        (&["bnod"], "linkbraid: word 'bnod': no such word; did you mean 'bond'", "linkbraid --help"),
-        (&["zzz"], "linkbraid: word 'zzz': no such word", "linkbraid --help"),
-        (&["bond"], "bond: a word is missing: allowed are add, set, del", "linkbraid bond --help"),
-        (&["bond", "ad"], "bond: word 'ad': no such word; did you mean 'add'", "linkbraid bond --help"),
+        (&["bnod"], "linkbraid: command 'bnod': no such command; did you mean 'bond'", "linkbraid --help"),
+        (&["zzz"], "linkbraid: command 'zzz': no such command", "linkbraid --help"),
+        (&["bond"], "bond: a command is missing: allowed are add, set, del", "linkbraid bond --help"),
+        (&["bond", "ad"], "bond: command 'ad': no such command; did you mean 'add'", "linkbraid bond --help"),
         (&["bond", "add", "bond0"], "bond add: missing: --member IF[,IF...]", "linkbraid bond add --help"),
         (&["bond", "add", "--member", "a"], "bond add: missing: NAME", "linkbraid bond add --help"),
         (
@@ -27,14 +27,14 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (&["member", "set", "b", "e"], "member set: missing: --weight", "linkbraid member set --help"),
         (&["member", "add", "b"], "member add: missing: IF", "linkbraid member add --help"),
-        (&["show", "a", "b"], "show: word 'b': one word too many", "linkbraid show --help"),
+        (&["show", "a", "b"], "show: argument 'b': one argument too many", "linkbraid show --help"),
         (
             &["bond", "set", "b", "--polic", "flow"],
             "bond set: option '--polic': no such option; did you mean '--policy'",
             "linkbraid bond set --help",
         ),
         (&["show", "-x"], "show: option '-x': no such option", "linkbraid show --help"),
-        (&["show", "--socket"], "show: option '--socket': it lacks its value", "linkbraid show --help"),
+        (&["show", "--socket"], "show: option '--socket': its value is missing", "linkbraid show --help"),
         (&["show", "--json=1"], "show: option '--json': it takes no value", "linkbraid show --help"),
         (
             &["bond", "set", "b", "--mtu", "9000", "--mtu", "1500"],
@@ -43,12 +43,12 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["bond", "set", "b", "--stripe", "200"],
-            "bond set: option '--stripe': '200' lacks a unit; allowed are auto, 10us to 10ms and 1024B to 64KiB",
+            "bond set: option '--stripe': '200' has no unit; allowed are auto, 10us to 10ms and 1024B to 64KiB",
             "linkbraid bond set --help",
         ),
         (
             &["bond", "set", "b", "--probe-interval", "50"],
-            "bond set: option '--probe-interval': '50' lacks a unit; allowed are 10ms to 10s",
+            "bond set: option '--probe-interval': '50' has no unit; allowed are 10ms to 10s",
             "linkbraid bond set --help",
         ),
         (
@@ -95,12 +95,12 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["class", "del", "b", "rest"],
-            "class del: word 'NAME': 'rest' is not a name for a class; it is what all other traffic is called",
+            "class del: argument 'NAME': 'rest' is not a name for a class; it is what all other traffic is called",
             "linkbraid class del --help",
         ),
         (
             &["class", "del", "b", "A"],
-            "class del: word 'NAME': 'A' is not a name for a class; 1 to 15 of a-z, 0-9, '-' and '_'",
+            "class del: argument 'NAME': 'A' is not a name for a class; 1 to 15 of a-z, 0-9, '-' and '_'",
             "linkbraid class del --help",
         ),
         (
@@ -115,7 +115,7 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["bond", "add", "b", "--member", "e,f", "--class", "urgent"],
-            "bond add: option '--class': 'urgent' lacks its members; write NAME=IF[,IF...], such as urgent=eth3",
+            "bond add: option '--class': 'urgent' has no members; write NAME=IF[,IF...], such as urgent=eth3",
             "linkbraid bond add --help",
         ),
         (
@@ -127,13 +127,13 @@ fn each_mistake_has_one_line_that_names_it() {
         (&["run", "--", "ls"], "run: missing: --class NAME", "linkbraid run --help"),
         (
             &["run", "--class", "c", "ls"],
-            "run: word 'ls': write '--' before the command",
+            "run: argument 'ls': write '--' before the command",
             "linkbraid run --help",
         ),
-        (&["monitor", "a", "b"], "monitor: word 'b': one word too many", "linkbraid monitor --help"),
+        (&["monitor", "a", "b"], "monitor: argument 'b': one argument too many", "linkbraid monitor --help"),
         (
             &["check", "a/b"],
-            "check: word 'IF': 'a/b' cannot be an interface name; a name has 1 to 15 bytes, no space, '/', ':' or '%'",
+            "check: argument 'IF': 'a/b' cannot be an interface name; a name has 1 to 15 bytes, no space, '/', ':' or '%'",
             "linkbraid check --help",
         ),
         (
@@ -143,7 +143,7 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["show", "a/b"],
-            "show: word 'NAME': 'a/b' cannot be an interface name; a name has 1 to 15 bytes, no space, '/', ':' or '%'",
+            "show: argument 'NAME': 'a/b' cannot be an interface name; a name has 1 to 15 bytes, no space, '/', ':' or '%'",
             "linkbraid show --help",
         ),
     ];
@@ -157,7 +157,7 @@ fn no_words_at_all() {
     let (line, hint) = said(&[]);
     assert!(
         line.starts_with(
-            "linkbraid: a word is missing: allowed are daemon, bond, member, class, fabric, apply, run, show"
+            "linkbraid: a command is missing: allowed are daemon, bond, member, class, fabric, apply, run, show"
         ),
         "{line}"
     );

@@ -8,7 +8,7 @@ fn rates_carry_a_unit() {
     assert_eq!(rate("100gbit"), Ok(Rate(Some(100_000))));
     let range = "allowed are none and 1mbit to 100gbit";
     for (text, cause) in [
-        ("100", "lacks a unit"),
+        ("100", "has no unit"),
         ("0mbit", "is outside the allowed range"),
         ("101gbit", "is outside the allowed range"),
         ("4294968gbit", "is outside the allowed range"),
