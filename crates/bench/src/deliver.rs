@@ -1,14 +1,13 @@
 //! Sends numbered datagrams to all, and counts at each listener what came once, more than once, or never.
 
 use crate::bed::{BOND, Bed};
-use crate::flow::{self, LOOK, enlarge};
+use crate::flow::{Datagrams, End, Pace};
 use linkbraid_api::Error;
-use linkbraid_lab::Host;
+use linkbraid_lab::{Host, wait_until};
 use serde::Serialize;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::time::Duration;
 
 /// The port of the discard service: nothing else listens there.
 const PORT: u16 = 9;
@@ -16,10 +15,12 @@ const PORT: u16 = 9;
 const GROUP: Ipv4Addr = Ipv4Addr::new(233, 252, 0, 1);
 /// For documentation (RFC 6676, section 3), on the link.
 const GROUP_IPV6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xdb8, 0, 1);
-/// Datagrams sent at once, a millisecond from one time to the next: 10,000 a second, which no listener is too slow for.
-const BURST: u32 = 10;
-/// How long a listener waits for copies that are still on their way.
-const QUIET: Duration = Duration::from_millis(500);
+/// Datagrams sent at once, and from one time to the next: 10,000 a second, which no listener is too slow for.
+const BURST: u64 = 10;
+const PERIOD: Duration = Duration::from_millis(1);
+/// How long sending may take.
+const SEND_LIMIT: Duration = Duration::from_secs(60);
+
 /// One way of reaching many: who got what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Delivery {
@@ -70,88 +71,67 @@ impl Kind {
 }
 
 /// Sends datagrams, a multiple of [`BURST`], from one host; what each listener got.
-pub fn send(bed: &Bed, kind: Kind, from: &str, to: &[&str], datagrams: u32) -> Result<Vec<Delivery>, Error> {
-    let sockets = to
-        .iter()
-        .map(|name| socket(bed, name, "listen", |address, index| listener(kind, address, index)))
-        .collect::<Result<Vec<_>, _>>()?;
+pub fn send(bed: &Bed, kind: Kind, from: &str, to: &[&str], datagrams: u64) -> Result<Vec<Delivery>, Error> {
     let sender = bed.host(from)?;
-    let target = target(kind, sender, interface(bed, from)?)?;
-    let cannot =
-        |cause: String| Error::new(format!("host {from}"), format!("cannot send to {target}"), cause);
-    let sending = socket(bed, from, "send", |address, _| sending(kind, address))?;
-    sending.connect(target).map_err(|e| cannot(e.to_string()))?;
-    let (zero, over) = (Instant::now(), AtomicBool::new(false));
-    let bursts = (datagrams / BURST) as usize;
-    let (sent, heard) = std::thread::scope(|scope| {
-        let listeners: Vec<_> =
-            sockets.iter().map(|socket| scope.spawn(|| flow::receive(socket, zero, &over))).collect();
-        let sent = flow::send(&sending, zero, u64::from(BURST), |sent| sent >= bursts);
-        // Copies may still be on their way.
-        std::thread::sleep(QUIET);
-        over.store(true, Ordering::Release);
-        let gone = || Err(io::Error::other("its thread ended early"));
-        let heard: Vec<_> =
-            listeners.into_iter().map(|listener| listener.join().unwrap_or_else(|_| gone())).collect();
-        (sent, heard)
-    });
-    if sent.refused > 0 {
-        return Err(cannot(format!("the kernel refused {} datagrams", sent.refused)));
+    let index = interface(bed, from)?;
+    let target = target(kind, sender, index)?;
+    let sending = || End::new(sending(kind, address(sender))?)?.to(0, target);
+    let sending = sender.make(&format!("send to {target}"), sending)?;
+    // The sender is the first of all, and its datagrams are for every other one.
+    let mut ends = vec![sending];
+    for name in to {
+        let (host, index) = (bed.host(name)?, interface(bed, name)?);
+        ends.push(host.make("listen", || End::new(listener(kind, address(host), index)?))?);
     }
-    let delivery = |(to, heard): (&&str, io::Result<_>)| {
-        let failed = |e: io::Error| Error::new(format!("host {to}"), "cannot listen", e.to_string());
-        let (_, heard): (_, flow::Datagrams) = heard.map_err(failed)?;
-        let count = heard.count(0..u64::from(BURST) * bursts as u64);
-        let kind = kind.name();
+    let flow = Datagrams::start(ends, Pace { burst: BURST, period: PERIOD, last: datagrams });
+    wait_until(SEND_LIMIT, "all datagrams to be sent", || flow.mark()[0], |sent| *sent >= datagrams)?;
+    let record = flow.stop()?;
+    let refused = record.way(0, 0).count(|_| true).refused;
+    if refused > 0 {
+        let cause = format!("the kernel refused {refused} datagrams");
+        return Err(Error::new(format!("host {from}"), format!("cannot send to {target}"), cause));
+    }
+    let delivery = |(place, to): (usize, &&str)| {
+        let count = record.way(0, place).count(|_| true);
         let once = count.sent - count.lost - count.duplicated;
-        let (from, to) = (from.into(), (*to).into());
-        Ok(Delivery { kind, from, to, sent: count.sent, once, more: count.duplicated, never: count.lost })
+        let (kind, from, to) = (kind.name(), from.into(), (*to).into());
+        Delivery { kind, from, to, sent: count.sent, once, more: count.duplicated, never: count.lost }
     };
-    to.iter().zip(heard).map(delivery).collect()
+    Ok((1..).zip(to).map(delivery).collect())
 }
 
 /// The interface that has a host's addresses.
 fn interface(bed: &Bed, name: &str) -> Result<u32, Error> {
     let interface = if bed.is_bonded(name) { BOND } else { "eth0" };
-    let index = bed.host(name)?.run(|| nix::net::if_::if_nametoindex(interface))?;
-    index.map_err(|e| Error::new(format!("host {name}"), format!("no interface '{interface}'"), e.desc()))
+    let find = || nix::net::if_::if_nametoindex(interface).map_err(Into::into);
+    bed.host(name)?.make(&format!("find '{interface}'"), find)
 }
 
-/// A socket made inside a host; it stays there.
-fn socket(
-    bed: &Bed,
-    name: &str,
-    what: &str,
-    make: impl FnOnce(Ipv4Addr, u32) -> io::Result<UdpSocket> + Send,
-) -> Result<UdpSocket, Error> {
-    let index = interface(bed, name)?;
-    let host = bed.host(name)?;
-    let address = host.ipv4().parse().unwrap_or(Ipv4Addr::UNSPECIFIED);
-    let made = host.run(|| make(address, index))?;
-    made.map_err(|e| Error::new(format!("host {name}"), format!("cannot {what}"), e.to_string()))
+fn address(host: Host<'_>) -> Ipv4Addr {
+    host.ipv4().parse().unwrap_or(Ipv4Addr::UNSPECIFIED)
 }
 
 fn listener(kind: Kind, address: Ipv4Addr, index: u32) -> io::Result<UdpSocket> {
-    let socket = match kind {
-        Kind::Broadcast | Kind::Multicast => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?,
-        Kind::MulticastIpv6 => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, PORT))?,
+    let any: IpAddr = match kind {
+        Kind::Broadcast | Kind::Multicast => Ipv4Addr::UNSPECIFIED.into(),
+        Kind::MulticastIpv6 => Ipv6Addr::UNSPECIFIED.into(),
     };
+    let socket = UdpSocket::bind((any, PORT))?;
     match kind {
         Kind::Broadcast => {}
         Kind::Multicast => socket.join_multicast_v4(&GROUP, &address)?,
         Kind::MulticastIpv6 => socket.join_multicast_v6(&GROUP_IPV6, index)?,
     }
-    enlarge(&socket)?;
-    socket.set_read_timeout(Some(LOOK))?;
     Ok(socket)
 }
 
 fn sending(kind: Kind, address: Ipv4Addr) -> io::Result<UdpSocket> {
-    let socket = match kind {
-        // A multicast from a bound address leaves by the interface that has it.
-        Kind::Broadcast | Kind::Multicast => UdpSocket::bind((address, 0))?,
-        Kind::MulticastIpv6 => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?,
+    // A multicast from a bound address leaves by the interface that has it.
+    let from: IpAddr = match kind {
+        Kind::Broadcast | Kind::Multicast => address.into(),
+        Kind::MulticastIpv6 => Ipv6Addr::UNSPECIFIED.into(),
     };
+    let socket = UdpSocket::bind((from, 0))?;
     socket.set_broadcast(kind == Kind::Broadcast)?;
     Ok(socket)
 }

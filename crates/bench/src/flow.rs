@@ -4,51 +4,65 @@
 //! served by threads of this process, so that what they see and what is done to the links has one clock.
 
 mod datagrams;
-mod mesh;
 mod messages;
 mod mptcp;
 mod progress;
 mod rounds;
-mod steady;
+mod task;
 mod tcp;
-mod udp;
 
-pub(crate) use datagrams::Datagrams;
-pub use mesh::{Mesh, MeshRecord};
-pub use messages::{BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, Trips};
+pub use datagrams::{DatagramRecord, Datagrams, End, Pace, Way};
+pub use messages::{BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, Trips, answered};
 pub use progress::Progress;
 pub use rounds::rounds;
-pub use steady::SteadyFlow;
+pub use task::Task;
 pub use tcp::{TcpFlow, TcpRecord};
-pub use udp::{UdpFlow, UdpRecord};
-pub(crate) use udp::{receive, send};
 
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use nix::sys::socket::{setsockopt, sockopt};
-use std::io;
-use std::net::UdpSocket;
+use std::io::{self, ErrorKind};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
 
-/// How long a connection may take to be made.
-const CONNECT_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
+/// How long a connection may take to be made, also over links that are full.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long a socket blocks before its thread looks whether the flow is over.
-pub(crate) const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What the socket of datagrams may hold each way, in bytes.
 const BUFFER: usize = 8 << 20;
 
 /// Makes room in a socket, so that a thread without a CPU for some milliseconds is not taken for a loss.
-pub(crate) fn enlarge(socket: &UdpSocket) -> io::Result<()> {
+fn enlarge(socket: &UdpSocket) -> io::Result<()> {
     setsockopt(socket, sockopt::RcvBufForce, &BUFFER)?;
     setsockopt(socket, sockopt::SndBufForce, &BUFFER)?;
     Ok(())
 }
 
-fn failed(host: Host<'_>, what: &str, error: &io::Error) -> Error {
-    Error::new(format!("host {}", host.name()), format!("cannot {what}"), error.to_string())
+/// A connection from one host to an address of another: what listens, the client's end, and the server's. `ready` makes the
+/// listening socket ready, whose settings the server's end inherits.
+fn connect(
+    (from, to): (Host<'_>, Host<'_>),
+    address: &str,
+    ready: impl Fn(&TcpListener) -> io::Result<()> + Sync,
+) -> Result<(TcpListener, TcpStream, TcpStream), Error> {
+    let listener = to.make("listen", || {
+        let listener = TcpListener::bind((address, 0))?;
+        ready(&listener).map(|()| listener)
+    })?;
+    let at = listener.local_addr().map_err(|e| failed(to, "listen", &e))?;
+    let what = format!("connect to {at}");
+    let client = from.make(&what, || TcpStream::connect_timeout(&at, CONNECT_LIMIT))?;
+    let (server, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
+    Ok((listener, client, server))
 }
 
-/// A thread of this process that panicked has printed why.
-fn panicked() -> io::Error {
-    io::Error::other("its thread ended early")
+/// Whether nothing happened for as long as a socket blocks.
+fn is_wait(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+fn failed(host: Host<'_>, what: &str, error: &io::Error) -> Error {
+    Error::new(format!("host {}", host.name()), format!("cannot {what}"), error.to_string())
 }

@@ -9,6 +9,7 @@ use crate::spec::HostSpec;
 use crate::tool;
 use linkbraid_api::Error;
 use std::ffi::OsStr;
+use std::io;
 use std::process::Command;
 
 /// A host of a lab that is up.
@@ -88,6 +89,13 @@ impl<'lab> Host<'lab> {
     /// Runs `work` inside; see [`Netns::run`].
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
         self.netns().run(work)
+    }
+
+    /// Makes something inside that takes system calls, such as a socket, which stays there; an error says that the host
+    /// cannot do `what`.
+    pub fn make<T: Send>(&self, what: &str, make: impl FnOnce() -> io::Result<T> + Send) -> Result<T, Error> {
+        let object = || format!("host {}", self.name());
+        self.run(make)?.map_err(|e| Error::new(object(), format!("cannot {what}"), e.to_string()))
     }
 
     /// Starts a command (made by [`Host::command`]) that ends with the value returned.

@@ -7,6 +7,7 @@ mod goals;
 
 use super::Experiment;
 use crate::bed::Bed;
+use crate::flow::Way;
 use crate::report::FAILOVERS;
 use crate::run::Run;
 use crate::stats::Spread;
@@ -285,10 +286,13 @@ fn drops(bed: &Bed) -> Result<[u64; 3], Error> {
     Ok(drops)
 }
 
-fn machine_loss(before: [u64; 3], after: [u64; 3], refused: u64, slipped: Duration) -> MachineLoss {
+/// What the machine lost itself between two looks, and the sender of a flow of datagrams.
+fn machine_loss(before: [u64; 3], after: [u64; 3], flow: Option<Way<'_>>) -> MachineLoss {
     let [backlog_drops, queue_drops, receiver_drops] =
         std::array::from_fn(|i| after[i].saturating_sub(before[i]));
-    MachineLoss { backlog_drops, queue_drops, receiver_drops, refused, slipped_ms: ms(slipped) }
+    let refused = flow.map_or(0, |way| way.count(|_| true).refused);
+    let slipped_ms = flow.map_or(0.0, |way| ms(way.slipped()));
+    MachineLoss { backlog_drops, queue_drops, receiver_drops, refused, slipped_ms }
 }
 
 fn ms(time: Duration) -> f64 {

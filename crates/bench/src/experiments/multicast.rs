@@ -24,8 +24,8 @@ const RATE: u32 = 100;
 const LINKS: usize = 4;
 const KINDS: [Kind; 3] = [Kind::Broadcast, Kind::Multicast, Kind::MulticastIpv6];
 /// Datagrams of each kind and way.
-const DATAGRAMS: u32 = 10_000;
-const QUICK_DATAGRAMS: u32 = 1_000;
+const DATAGRAMS: u64 = 10_000;
+const QUICK_DATAGRAMS: u64 = 1_000;
 /// After this many seconds the switch forgets a MAC it has not heard: short, so that steady state is reached in a
 /// short run. Real ones take 300.
 const AGEING_S: u64 = 3;

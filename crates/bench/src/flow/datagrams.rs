@@ -1,17 +1,144 @@
-//! Numbered datagrams: which came, which came twice, which came late.
+//! Numbered datagrams at a fixed pace, from one host to another, from each to each, or from one to all: what came when,
+//! what came twice or late, and what never came.
 
+use super::{LOOK, Progress, Task, enlarge, is_wait};
+use linkbraid_api::Error;
+use linkbraid_lab::{Host, wait_until};
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-/// The highest number that is counted, which bounds the memory: ten minutes of 50,000 a second.
+/// The port of all hosts of a mesh.
+const PORT: u16 = 7777;
+/// Payload bytes of a datagram: its number, who sent it, and as much again as a small datagram has.
+const BYTES: usize = 64;
+/// Datagrams of a flow leave in bursts, one each such time: a timer for each alone would keep a core busy.
+const BURST: Duration = Duration::from_millis(1);
+/// A sender that is this late, because the machine had no time for it, does not catch up: that would be a flood.
+const LATE: Duration = Duration::from_millis(5);
+/// How long receivers listen on after the last datagram was sent.
+const LINGER: Duration = Duration::from_millis(500);
+/// The most datagrams of a sender, which bounds the memory: ten minutes of 50,000 a second.
 const NUMBERS_MAX: u64 = 30_000_000;
 
-/// Set in a mark if the datagram came after one with a higher number; the other bits count how often it came.
-const LATE: u8 = 0x80;
+/// How each sender sends.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Datagrams sent at once.
+    pub burst: u64,
+    /// From one burst to the next.
+    pub period: Duration,
+    /// Datagrams in all; none are sent after them.
+    pub last: u64,
+}
 
-/// What has arrived.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// A socket that receives, and sends to whoever is named: the receiver's place, and an address, if the socket is not connected
+/// to it.
+#[derive(Debug)]
+pub struct End {
+    socket: UdpSocket,
+    to: Vec<(usize, Option<SocketAddr>)>,
+}
+
+impl End {
+    /// A socket that was made inside a host, ready for datagrams.
+    pub fn new(socket: UdpSocket) -> io::Result<Self> {
+        enlarge(&socket)?;
+        socket.set_read_timeout(Some(LOOK))?;
+        Ok(Self { socket, to: Vec::new() })
+    }
+
+    /// A socket at an address of a host.
+    fn at(host: Host<'_>, address: &str, port: u16) -> Result<Self, Error> {
+        host.make("listen", || Self::new(UdpSocket::bind((address, port))?))
+    }
+
+    /// The same, sending to one address alone.
+    pub fn to(self, receiver: usize, address: SocketAddr) -> io::Result<Self> {
+        self.socket.connect(address)?;
+        Ok(Self { to: vec![(receiver, None)], ..self })
+    }
+}
+
+/// What all threads share. Datagrams of a sender are numbered from 0; each number goes to all it sends to.
+#[derive(Debug)]
+struct Shared {
+    zero: Instant,
+    pace: Pace,
+    /// By sender: how many it has begun to send.
+    sent: Vec<AtomicU64>,
+    /// By receiver, then by sender: one more than the highest number that came.
+    heard: Vec<Vec<AtomicU64>>,
+}
+
+/// Datagrams that are sent until they are stopped.
+#[derive(Debug)]
 pub struct Datagrams {
-    marks: Vec<u8>,
+    /// The zero of all times.
+    pub zero: Instant,
+    shared: Arc<Shared>,
+    senders: Vec<Task<Sent>>,
+    receivers: Vec<Task<Heard>>,
+}
+
+/// What one sender sent.
+#[derive(Debug, Default)]
+struct Sent {
+    /// When each burst left.
+    bursts: Vec<Duration>,
+    /// Numbers and receivers that the kernel did not take; they were never under way.
+    refused: BTreeSet<(u64, usize)>,
+    /// Time that the sender was late, and did not make up for.
+    slipped: Duration,
+}
+
+/// What one receiver heard.
+#[derive(Debug, Default)]
+struct Heard {
+    /// All datagrams, copies too.
+    progress: Progress,
+    /// By sender, then by number.
+    from: Vec<Arrivals>,
+}
+
+/// Datagrams of one sender, by number.
+#[derive(Debug, Clone, Default)]
+struct Arrivals(Vec<Arrival>);
+
+/// One datagram at one receiver.
+#[derive(Debug, Clone, Copy, Default)]
+struct Arrival {
+    /// When it came first.
+    at: Option<Duration>,
+    /// How often it came.
+    times: u32,
+    /// Whether it came after one with a higher number.
+    late: bool,
+}
+
+/// What all of them came to.
+#[derive(Debug)]
+pub struct DatagramRecord {
+    /// The zero of all times.
+    pub zero: Instant,
+    burst: u64,
+    sent: Vec<Sent>,
+    heard: Vec<Heard>,
+}
+
+/// What became of what one sent another.
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'a> {
+    /// All that the receiver got.
+    pub progress: &'a Progress,
+    burst: u64,
+    to: usize,
+    sent: &'a Sent,
+    came: &'a Arrivals,
 }
 
 /// What became of some of them.
@@ -21,6 +148,8 @@ pub struct Count {
     pub sent: u64,
     /// Of these, never arrived.
     pub lost: u64,
+    /// Of these, not taken by the sender's kernel.
+    pub refused: u64,
     /// Arrived more than once.
     pub duplicated: u64,
     /// Arrived after one that was sent later.
@@ -28,44 +157,270 @@ pub struct Count {
 }
 
 impl Datagrams {
-    /// One has arrived. Numbers beyond the limit are none of ours.
-    pub fn arrived(&mut self, number: u64) {
-        if number >= NUMBERS_MAX {
-            return;
-        }
-        let Ok(index) = usize::try_from(number) else { return };
-        let late = index < self.marks.len();
-        if !late {
-            self.marks.resize(index + 1, 0);
-        }
-        let mark = &mut self.marks[index];
-        let times = *mark & !LATE;
-        let is_late = *mark & LATE != 0 || (late && times == 0);
-        *mark = (times + 1).min(!LATE) | if is_late { LATE } else { 0 };
+    /// From one host to another, this many a second, a multiple of 1,000.
+    pub fn flow(from: Host<'_>, to: Host<'_>, per_second: u32) -> Result<Self, Error> {
+        let receiver = End::at(to, to.ipv4(), 0)?;
+        let address = receiver.socket.local_addr();
+        let address = to.make("listen", || address)?;
+        let sender = End::at(from, from.ipv4(), 0)?;
+        let sender = from.make(&format!("send to {address}"), || sender.to(1, address))?;
+        let burst = u64::from(per_second / 1000).max(1);
+        Ok(Self::start(vec![sender, receiver], Pace { burst, period: BURST, last: NUMBERS_MAX }))
     }
 
-    /// What became of those with these numbers, all of which were sent.
-    pub fn count(&self, numbers: Range<u64>) -> Count {
-        let place =
-            |number: u64| usize::try_from(number).map_or(self.marks.len(), |n| n.min(self.marks.len()));
-        let sent = numbers.end.saturating_sub(numbers.start);
-        let mut count = Count { sent, lost: sent, ..Count::default() };
-        for mark in &self.marks[place(numbers.start)..place(numbers.end).max(place(numbers.start))] {
-            let times = mark & !LATE;
-            count.lost -= u64::from(times > 0);
-            count.duplicated += u64::from(times > 1);
-            count.reordered += u64::from(mark & LATE != 0);
+    /// From each of these hosts, at these addresses, to each other one: a datagram each `period`.
+    pub fn mesh(hosts: &[(Host<'_>, String)], period: Duration) -> Result<Self, Error> {
+        let mut ends = Vec::new();
+        for (host, address) in hosts {
+            ends.push(End::at(*host, address, PORT)?);
+        }
+        let addresses: Vec<_> = ends.iter().flat_map(|end| end.socket.local_addr()).collect();
+        for (own, end) in ends.iter_mut().enumerate() {
+            end.to =
+                addresses.iter().copied().map(Some).enumerate().filter(|(other, _)| *other != own).collect();
+        }
+        Ok(Self::start(ends, Pace { burst: 1, period, last: NUMBERS_MAX }))
+    }
+
+    /// Starts to send.
+    pub fn start(ends: Vec<End>, pace: Pace) -> Self {
+        let zeros = || ends.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        let zero = Instant::now();
+        let (sent, heard) = (zeros(), ends.iter().map(|_| zeros()).collect());
+        let shared = Arc::new(Shared { zero, pace, sent, heard });
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for (own, End { socket, to }) in ends.into_iter().enumerate() {
+            let (socket, all) = (Arc::new(socket), Arc::clone(&shared));
+            let (sending, its) = (Arc::clone(&socket), Arc::clone(&shared));
+            receivers.push(Task::start(move |over| all.receive(own, &socket, over)));
+            senders.push(Task::start(move |over| its.send(own, &sending, &to, over)));
+        }
+        Self { zero, shared, senders, receivers }
+    }
+
+    /// Time since it began.
+    pub fn now(&self) -> Duration {
+        self.zero.elapsed()
+    }
+
+    /// How many each has sent so far.
+    pub fn mark(&self) -> Vec<u64> {
+        self.shared.sent.iter().map(|sent| sent.load(Ordering::Acquire)).collect()
+    }
+
+    /// Waits until each pair that `wanted` holds for, as sender and receiver, has exchanged a datagram that was sent after
+    /// a mark; when it was seen.
+    pub fn wait_fresh(
+        &self,
+        before: &[u64],
+        limit: Duration,
+        wanted: impl Fn(usize, usize) -> bool,
+    ) -> Result<Duration, Error> {
+        let heard = |from: usize, to: usize| self.shared.heard[to][from].load(Ordering::Acquire);
+        let missing = || {
+            let pairs = (0..before.len()).flat_map(|from| (0..before.len()).map(move |to| (from, to)));
+            let pairs = pairs.filter(|(from, to)| from != to && wanted(*from, *to));
+            pairs.filter(|(from, to)| heard(*from, *to) <= before[*from]).collect::<Vec<_>>()
+        };
+        wait_until(limit, "hosts to hear each other", missing, Vec::is_empty)?;
+        Ok(self.now())
+    }
+
+    /// Ends it, once what is under way has arrived.
+    pub fn stop(self) -> Result<DatagramRecord, Error> {
+        let Self { zero, shared, senders, receivers } = self;
+        let failed = |e: io::Error| Error::new("datagrams", "a host failed", e.to_string());
+        let sent = senders.into_iter().map(Task::join).collect::<Result<_, _>>().map_err(failed)?;
+        std::thread::sleep(LINGER);
+        receivers.iter().for_each(Task::end);
+        let heard = receivers.into_iter().map(Task::join).collect::<Result<_, _>>().map_err(failed)?;
+        Ok(DatagramRecord { zero, burst: shared.pace.burst, sent, heard })
+    }
+}
+
+impl Shared {
+    fn send(
+        &self,
+        own: usize,
+        socket: &UdpSocket,
+        to: &[(usize, Option<SocketAddr>)],
+        over: &AtomicBool,
+    ) -> Sent {
+        let mut sent = Sent::default();
+        let mut payload = [0x5a; BYTES];
+        payload[8..16].copy_from_slice(&(own as u64).to_be_bytes());
+        let (mut due, mut first) = (self.zero, 0);
+        while !to.is_empty() && first < self.pace.last && !over.load(Ordering::Acquire) {
+            let now = Instant::now();
+            if let Some(wait) = due.checked_duration_since(now) {
+                std::thread::sleep(wait);
+            } else if now - due > LATE {
+                sent.slipped += now - due;
+                due = now;
+            }
+            due += self.pace.period;
+            let next = first + self.pace.burst;
+            sent.bursts.push(self.zero.elapsed());
+            self.sent[own].store(next, Ordering::Release);
+            for number in first..next {
+                payload[..8].copy_from_slice(&number.to_be_bytes());
+                for (receiver, address) in to {
+                    let taken = match address {
+                        Some(address) => socket.send_to(&payload, address),
+                        None => socket.send(&payload),
+                    };
+                    if taken.is_err() {
+                        sent.refused.insert((number, *receiver));
+                    }
+                }
+            }
+            first = next;
+        }
+        sent
+    }
+
+    /// Receives until it is over and nothing is left; the socket's time-out is how soon that is seen.
+    fn receive(&self, own: usize, socket: &UdpSocket, over: &AtomicBool) -> Heard {
+        let from = vec![Arrivals::default(); self.sent.len()];
+        let mut heard = Heard { progress: Progress::default(), from };
+        let mut payload = [0; BYTES];
+        loop {
+            let was_over = over.load(Ordering::Acquire);
+            let length = match socket.recv(&mut payload) {
+                Ok(length) => length,
+                Err(error) if was_over && is_wait(&error) => return heard,
+                // One that is told here is that of an earlier datagram.
+                Err(_) => continue,
+            };
+            let word = |at: usize| payload[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            let (number, from) = (word(0), usize::try_from(word(8)).unwrap_or(usize::MAX));
+            let sent = self.sent.get(from).map_or(0, |sent| sent.load(Ordering::Acquire));
+            // What nobody has sent is none of ours.
+            if length == BYTES && number < sent {
+                let now = self.zero.elapsed();
+                heard.progress.add(now, 1);
+                heard.from[from].add(number, now);
+                self.heard[own][from].fetch_max(number + 1, Ordering::AcqRel);
+            }
+        }
+    }
+}
+
+impl Arrivals {
+    fn add(&mut self, number: u64, at: Duration) {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        let late = index < self.0.len();
+        if !late {
+            self.0.resize(index + 1, Arrival::default());
+        }
+        let arrival = &mut self.0[index];
+        arrival.late |= late && arrival.times == 0;
+        arrival.times = arrival.times.saturating_add(1);
+        arrival.at.get_or_insert(at);
+    }
+
+    fn get(&self, number: u64) -> Arrival {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        self.0.get(index).copied().unwrap_or_default()
+    }
+}
+
+impl DatagramRecord {
+    /// What one sent another, by their places.
+    pub fn way(&self, from: usize, to: usize) -> Way<'_> {
+        let heard = &self.heard[to];
+        let (sent, came) = (&self.sent[from], &heard.from[from]);
+        Way { progress: &heard.progress, burst: self.burst, to, sent, came }
+    }
+
+    /// The longest time that a sender had no processor: they send all the time.
+    pub fn longest_stall(&self) -> Duration {
+        self.sent.iter().map(|sent| sent.gap(Duration::ZERO..Duration::MAX)).max().unwrap_or_default()
+    }
+
+    /// Datagrams that came again, between whichever hosts.
+    pub fn twice(&self) -> u64 {
+        let all = self.heard.iter().flat_map(|heard| &heard.from).flat_map(|came| &came.0);
+        all.map(|arrival| u64::from(arrival.times.saturating_sub(1))).sum()
+    }
+
+    /// Datagrams between two hosts, either way, that left before one time and came after another.
+    pub fn straddling(&self, pair: [usize; 2], left_before: Duration, came_after: Duration) -> u64 {
+        let old = |(_, left, came): &(u64, Duration, Arrival)| {
+            *left < left_before && came.at.is_some_and(|at| at > came_after)
+        };
+        let count = |[from, to]: [usize; 2]| self.way(from, to).all().filter(old).count() as u64;
+        count(pair) + count([pair[1], pair[0]])
+    }
+}
+
+impl Sent {
+    /// The longest time between two bursts that is at least in part inside a time.
+    fn gap(&self, window: Range<Duration>) -> Duration {
+        let inside = self.bursts.windows(2).filter(|pair| pair[1] >= window.start && pair[0] < window.end);
+        inside.map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap_or_default()
+    }
+}
+
+impl<'a> Way<'a> {
+    /// Each number, when it left, and how it came.
+    fn all(self) -> impl Iterator<Item = (u64, Duration, Arrival)> + 'a {
+        let bursts = (0..).zip(&self.sent.bursts);
+        let numbers = bursts.flat_map(move |(burst, left)| {
+            (burst * self.burst..(burst + 1) * self.burst).map(|number| (number, *left))
+        });
+        numbers.map(|(number, left)| (number, left, self.came.get(number)))
+    }
+
+    fn is_refused(self, number: u64) -> bool {
+        self.sent.refused.contains(&(number, self.to))
+    }
+
+    /// What became of those that left at times that `counts` holds for.
+    pub fn count(self, counts: impl Fn(Duration) -> bool) -> Count {
+        let mut count = Count::default();
+        for (number, _, came) in self.all().filter(|(_, left, _)| counts(*left)) {
+            count.sent += 1;
+            count.lost += u64::from(came.times == 0);
+            count.refused += u64::from(self.is_refused(number));
+            count.duplicated += u64::from(came.times > 1);
+            count.reordered += u64::from(came.late);
         }
         count
     }
 
-    /// The highest of these numbers that never arrived.
-    pub fn last_lost(&self, numbers: Range<u64>) -> Option<u64> {
-        let came = |number: u64| {
-            let mark = usize::try_from(number).ok().and_then(|index| self.marks.get(index));
-            mark.is_some_and(|mark| mark & !LATE > 0)
-        };
-        numbers.rev().find(|number| !came(*number))
+    /// What became of those that left inside a time.
+    pub fn between(self, window: Range<Duration>) -> Count {
+        self.count(|left| window.contains(&left))
+    }
+
+    /// When those left, of which `counts` holds, that never came; with those that the kernel refused, or without.
+    pub fn lost(self, refused: bool, counts: impl Fn(Duration) -> bool) -> impl Iterator<Item = Duration> {
+        let lost = self.all().filter(move |(number, left, came)| {
+            came.times == 0 && counts(*left) && (refused || !self.is_refused(*number))
+        });
+        lost.map(|(_, left, _)| left)
+    }
+
+    /// When the first datagram came that left at this time or later.
+    pub fn first(self, left_from: Duration) -> Option<Duration> {
+        self.all().filter(|(_, left, _)| *left >= left_from).filter_map(|(.., came)| came.at).min()
+    }
+
+    /// The longest time between two bursts of the sender: a gap at the receiver that is no longer is the sender's.
+    pub fn sender_gap(self, window: Range<Duration>) -> Duration {
+        self.sent.gap(window)
+    }
+
+    /// Time that the sender was late, and did not make up for: the machine is too slow for the pace.
+    pub fn slipped(self) -> Duration {
+        self.sent.slipped
+    }
+
+    /// Datagrams sent in a second, from the first to the last.
+    pub fn per_second(self) -> f64 {
+        let seconds = self.sent.bursts.last().map_or(0.0, Duration::as_secs_f64);
+        (self.sent.bursts.len() as u64 * self.burst) as f64 / seconds.max(1e-9)
     }
 }
 

@@ -9,7 +9,7 @@ mod trips;
 
 pub use trips::{Trip, Trips};
 
-use super::{LOOK, enlarge, failed, panicked};
+use super::{LOOK, Task, connect, enlarge, failed, is_wait};
 use ends::Ends;
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
@@ -17,10 +17,9 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The least size of a message: its number.
@@ -66,10 +65,8 @@ pub struct MessageFlow {
     pub zero: Instant,
     /// Whether both ends run before all ordinary threads, so that waiting for a CPU is not what is measured.
     pub real_time: bool,
-    sent_all: Arc<AtomicBool>,
-    echo_over: Arc<AtomicBool>,
-    client: Option<JoinHandle<io::Result<Trips>>>,
-    echo: Option<JoinHandle<io::Result<()>>>,
+    client: Task<io::Result<Trips>>,
+    echo: Task<io::Result<()>>,
 }
 
 impl MessageFlow {
@@ -78,51 +75,36 @@ impl MessageFlow {
         let bytes = messages.bytes.clamp(BYTES_MIN, BYTES_MAX);
         let messages = Messages { bytes, ..messages };
         let Ends { client, echo } = Ends::connect(from, to, &messages)?;
-        let (sent_all, echo_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let (send_over, return_over) = (Arc::clone(&sent_all), Arc::clone(&echo_over));
         let (ready, told) = std::sync::mpsc::channel();
         let echo_ready = ready.clone();
         let zero = Instant::now();
-        let mut flow = Self {
-            zero,
-            real_time: false,
-            sent_all,
-            echo_over,
-            echo: Some(std::thread::spawn(move || {
-                // Whoever started it may be gone.
-                let _ = echo_ready.send(before_others());
-                echo::serve(echo, &return_over)
-            })),
-            client: Some(std::thread::spawn(move || {
-                let _ = ready.send(before_others());
-                run(client, &messages, zero, &send_over)
-            })),
-        };
+        let echo = Task::start(move |over| {
+            // Whoever started it may be gone.
+            let _ = echo_ready.send(before_others());
+            echo::serve(echo, over)
+        });
+        let client = Task::start(move |over| {
+            let _ = ready.send(before_others());
+            run(client, &messages, zero, over)
+        });
         // Both threads send one word before anything else, or are gone.
-        flow.real_time = told.iter().take(2).filter(|is| *is).count() == 2;
-        Ok(flow)
+        let real_time = told.iter().take(2).filter(|is| *is).count() == 2;
+        Ok(Self { zero, real_time, client, echo })
     }
 
     /// Ends it, once all messages are back, or were given enough time.
-    pub fn stop(mut self) -> Result<Trips, Error> {
-        self.sent_all.store(true, Ordering::Release);
-        let gone = || Err(panicked());
-        let trips = self.client.take().map_or_else(gone, |thread| thread.join().unwrap_or_else(|_| gone()));
-        self.echo_over.store(true, Ordering::Release);
-        let echo =
-            self.echo.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(|_| Err(panicked())));
-        let fail = |e: io::Error| Error::new("messages", "an end failed", e.to_string());
-        let trips = trips.map_err(fail)?;
-        echo.map_err(fail).map(|()| trips)
+    pub fn stop(self) -> Result<Trips, Error> {
+        let trips = self.client.join().unwrap_or_else(Err);
+        let echo = self.echo.join().unwrap_or_else(Err);
+        let trips = trips.and_then(|trips| echo.map(|()| trips));
+        trips.map_err(|e| Error::new("messages", "an end failed", e.to_string()))
     }
 }
 
-impl Drop for MessageFlow {
-    fn drop(&mut self) {
-        // Its threads end by themselves; nobody waits for them.
-        self.sent_all.store(true, Ordering::Release);
-        self.echo_over.store(true, Ordering::Release);
-    }
+/// A socket of a host whose datagrams another host sends back, and what does that.
+pub fn answered(from: Host<'_>, to: Host<'_>) -> Result<(UdpSocket, Task<io::Result<()>>), Error> {
+    let (client, echo) = ends::udp(from, to, 0)?;
+    Ok((client, Task::start(move |over| echo::serve(ends::Echo::Udp(echo), over))))
 }
 
 /// Puts the calling thread before all ordinary ones; whether it may.

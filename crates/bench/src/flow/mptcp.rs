@@ -1,12 +1,12 @@
 //! A connection by MPTCP: std has no sockets of that protocol.
 
-use super::CONNECT_LIMIT;
 use nix::libc;
 use nix::sys::socket::{self, Backlog, SockaddrIn, setsockopt, sockopt};
 use nix::sys::time::TimeVal;
 use std::io;
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 /// A socket that listens at an address, on the host whose namespace the caller is in.
 pub(super) fn listen(at: SocketAddrV4) -> io::Result<TcpListener> {
@@ -16,11 +16,11 @@ pub(super) fn listen(at: SocketAddrV4) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// A socket that is connected to an address, likewise.
-pub(super) fn connect(to: SocketAddrV4) -> io::Result<TcpStream> {
+/// A socket that is connected to an address within a limit of whole seconds, likewise.
+pub(super) fn connect(to: SocketAddrV4, limit: Duration) -> io::Result<TcpStream> {
     let socket = socket()?;
     // connect(2) of a blocking socket waits for no longer than this.
-    setsockopt(&socket, sockopt::SendTimeout, &TimeVal::new(CONNECT_LIMIT.as_secs().cast_signed(), 0))?;
+    setsockopt(&socket, sockopt::SendTimeout, &TimeVal::new(limit.as_secs().cast_signed(), 0))?;
     socket::connect(socket.as_raw_fd(), &SockaddrIn::from(to))?;
     Ok(socket.into())
 }

@@ -1,11 +1,11 @@
 //! Messages that go to and fro over TCP, one at a time, by programs that block: what NetPIPE does.
 
-use super::{failed, panicked};
+use super::{Task, connect, failed};
 use crate::percentiles::Percentiles;
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// Rounds before those that count: TCP's window has to open, and routes and neighbours to be found.
@@ -22,21 +22,15 @@ pub fn rounds(
     bytes: usize,
     time: Duration,
 ) -> Result<Percentiles, Error> {
-    let ip = address.parse().map_err(|e| Error::new(address, "cannot use the address", format!("{e}")))?;
-    let at = SocketAddr::new(ip, 0);
-    let listener = to.run(|| TcpListener::bind(at))?.map_err(|e| failed(to, "listen", &e))?;
-    let at = listener.local_addr().map_err(|e| failed(to, "listen", &e))?;
-    let client = from.run(|| TcpStream::connect_timeout(&at, ROUND_LIMIT))?;
-    let client = client.map_err(|e| failed(from, &format!("connect to {at}"), &e))?;
-    let (server, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
+    let (_, client, server) = connect((from, to), address, |_| Ok(()))?;
     for socket in [&client, &server] {
         let ready = socket.set_nodelay(true).and_then(|()| socket.set_read_timeout(Some(ROUND_LIMIT)));
         ready.map_err(|e| failed(from, "set up a connection", &e))?;
     }
     let bytes = bytes.max(1);
-    let echo = std::thread::spawn(move || serve(server, bytes));
+    let echo = Task::start(move |_| serve(server, bytes));
     let half = drive(client, bytes, time)?;
-    let served = echo.join().unwrap_or_else(|_| Err(panicked()));
+    let served = echo.join().unwrap_or_else(Err);
     served.map_err(|e| failed(to, "send messages back", &e))?;
     half.map_err(|e| failed(from, "send messages", &e))
 }
@@ -62,17 +56,13 @@ fn drive(mut socket: TcpStream, bytes: usize, time: Duration) -> Result<io::Resu
         socket.read_exact(&mut message)?;
         Ok(begin.elapsed() / 2)
     };
-    for _ in 0..WARM_UP {
-        if let Err(error) = round() {
-            return Ok(Err(error));
+    let mut all = || -> io::Result<()> {
+        (0..WARM_UP).try_for_each(|_| round().map(drop))?;
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            half.add(round()?);
         }
-    }
-    let end = Instant::now() + time;
-    while Instant::now() < end {
-        match round() {
-            Ok(took) => half.add(took),
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-    Ok(Ok(half))
+        Ok(())
+    };
+    Ok(all().map(|()| half))
 }

@@ -1,6 +1,6 @@
-//! One TCP flow, as its receiver sees it.
+//! One TCP flow, as its receiver sees it: as fast as it goes, or with a moderate load for as long as it is wanted.
 
-use super::{CONNECT_LIMIT, LOOK, Progress, failed, mptcp, panicked};
+use super::{CONNECT_LIMIT, LOOK, Progress, Task, connect, failed, is_wait, mptcp};
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use linkbraid_lab::iperf::Cc;
@@ -8,23 +8,28 @@ use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Bytes given to TCP at once, and taken from it.
 const PIECE: usize = 128 << 10;
+/// The same of a moderate load, and the time from one to the next: 100 Mbit/s, so that several of them leave a small machine
+/// time for all else.
+const STEADY_PIECE: usize = 64 << 10;
+const STEADY_PERIOD: Duration = Duration::from_millis(5);
+/// How long what was sent of a moderate load may take to arrive after the last byte was given to TCP, which pauses for longer
+/// and longer while it hears nothing.
+const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 
 /// A flow that runs until it is stopped.
 #[derive(Debug)]
 pub struct TcpFlow {
     zero: Instant,
-    over: Arc<AtomicBool>,
+    steady: bool,
     // More paths of MPTCP find the connection only while somebody listens at its port.
     _listener: TcpListener,
-    sender: Option<JoinHandle<io::Result<()>>>,
-    receiver: Option<JoinHandle<(Progress, io::Result<()>)>>,
+    sender: Task<io::Result<u64>>,
+    receiver: Task<(Progress, io::Result<()>)>,
 }
 
 /// What a flow came to.
@@ -34,111 +39,135 @@ pub struct TcpRecord {
     pub zero: Instant,
     /// Payload bytes at the receiver, in order.
     pub progress: Progress,
-    /// Why the connection ended before it was to, if it did.
+    /// Why the connection ended before it was to, or which bytes of a moderate load are missing, if so.
     pub lost: Option<String>,
 }
 
 impl TcpFlow {
     /// Starts to send from one host to another, as much as TCP lets through.
     pub fn start(from: Host<'_>, to: Host<'_>, cc: Cc) -> Result<Self, Error> {
-        let listener = to.run(|| TcpListener::bind((to.ipv4(), 0)))?.map_err(|e| failed(to, "listen", &e))?;
-        let address = listener.local_addr().map_err(|e| failed(to, "listen", &e))?;
-        let client = from.run(|| TcpStream::connect_timeout(&address, CONNECT_LIMIT))?;
-        let client = client.map_err(|e| failed(from, &format!("connect to {address}"), &e))?;
-        Self::between((from, client), (to, listener), cc)
+        let (listener, client, server) = connect((from, to), to.ipv4(), |_| Ok(()))?;
+        choose(from, &client, cc)?;
+        Self::between((from, client), (to, server), listener, None)
     }
 
     /// The same over MPTCP; more than one path is taken only if the hosts were told of more.
     pub fn start_mptcp(from: Host<'_>, to: Host<'_>, cc: Cc) -> Result<Self, Error> {
-        let cannot = |cause: String| Error::new(format!("host {}", to.name()), "cannot use MPTCP", cause);
-        let ip = to.ipv4().parse().map_err(|e| cannot(format!("its address: {e}")))?;
         // Other paths end at other addresses of the host.
         let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
-        let listener = to.run(|| mptcp::listen(any))?.map_err(|e| cannot(e.to_string()))?;
+        let listener = to.make("use MPTCP", || mptcp::listen(any))?;
         let port = listener.local_addr().map_err(|e| failed(to, "listen", &e))?.port();
-        let client = from.run(|| mptcp::connect(SocketAddrV4::new(ip, port)))?;
-        let client = client.map_err(|e| failed(from, &format!("connect to {ip} by MPTCP"), &e))?;
-        Self::between((from, client), (to, listener), cc)
+        let ip = to.ipv4().parse().unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let what = format!("connect to {ip} by MPTCP");
+        let client = from.make(&what, || mptcp::connect(SocketAddrV4::new(ip, port), CONNECT_LIMIT))?;
+        let (server, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
+        choose(from, &client, cc)?;
+        Self::between((from, client), (to, server), listener, None)
+    }
+
+    /// A moderate load to an address of a host; all of it is to arrive. `zero` is the zero of its times.
+    pub fn steady(from: Host<'_>, to: Host<'_>, address: &str, zero: Instant) -> Result<Self, Error> {
+        let (listener, client, server) = connect((from, to), address, |_| Ok(()))?;
+        Self::between((from, client), (to, server), listener, Some(zero))
     }
 
     fn between(
         (from, client): (Host<'_>, TcpStream),
-        (to, listener): (Host<'_>, TcpListener),
-        cc: Cc,
+        (to, server): (Host<'_>, TcpStream),
+        listener: TcpListener,
+        steady: Option<Instant>,
     ) -> Result<Self, Error> {
-        let (server, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
-        setsockopt(&client, TcpCongestion, &OsString::from(cc.name()))
-            .map_err(|e| failed(from, &format!("use {}", cc.name()), &e.into()))?;
         client.set_write_timeout(Some(LOOK)).map_err(|e| failed(from, "send", &e))?;
         server.set_read_timeout(Some(LOOK)).map_err(|e| failed(to, "receive", &e))?;
-        let (zero, over) = (Instant::now(), Arc::new(AtomicBool::new(false)));
-        let (send_over, receive_over) = (Arc::clone(&over), Arc::clone(&over));
+        let (zero, steady) = (steady.unwrap_or_else(Instant::now), steady.is_some());
         Ok(Self {
             zero,
-            over,
+            steady,
             _listener: listener,
-            sender: Some(std::thread::spawn(move || send(client, &send_over))),
-            receiver: Some(std::thread::spawn(move || receive(server, zero, &receive_over))),
+            sender: Task::start(move |over| send(client, steady, over)),
+            receiver: Task::start(move |over| receive(server, steady, zero, over)),
         })
     }
 
-    /// Ends it.
-    pub fn stop(mut self) -> TcpRecord {
-        self.over.store(true, Ordering::Release);
-        let sent =
-            self.sender.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(|_| Err(panicked())));
-        let received = self.receiver.take().map(JoinHandle::join);
+    /// Ends it; a moderate load, once all that was sent is there.
+    pub fn stop(self) -> TcpRecord {
+        self.sender.end();
+        self.receiver.end();
+        let sent = self.sender.join().unwrap_or_else(Err);
         let (progress, received) =
-            received.and_then(Result::ok).unwrap_or_else(|| (Progress::default(), Err(panicked())));
-        let lost = [sent, received].into_iter().find_map(Result::err).map(|error| error.to_string());
+            self.receiver.join().unwrap_or_else(|gone| (Progress::default(), Err(gone)));
+        let lost = match (&sent, received) {
+            (Err(error), _) => Some(error.to_string()),
+            (_, Err(error)) => Some(error.to_string()),
+            (Ok(sent), Ok(())) if self.steady && progress.total() < *sent => {
+                Some(format!("{} of {sent} bytes did not arrive", sent - progress.total()))
+            }
+            _ => None,
+        };
         TcpRecord { zero: self.zero, progress, lost }
     }
 }
 
-impl Drop for TcpFlow {
-    fn drop(&mut self) {
-        // Its threads end by themselves; nobody waits for them.
-        self.over.store(true, Ordering::Release);
-    }
+fn choose(host: Host<'_>, client: &TcpStream, cc: Cc) -> Result<(), Error> {
+    let chosen = setsockopt(client, TcpCongestion, &OsString::from(cc.name()));
+    chosen.map_err(|e| failed(host, &format!("use {}", cc.name()), &e.into()))
 }
 
-fn is_wait(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-fn send(mut stream: TcpStream, over: &AtomicBool) -> io::Result<()> {
-    let piece = vec![0x5a; PIECE];
+/// Bytes that were given to TCP.
+fn send(mut stream: TcpStream, steady: bool, over: &AtomicBool) -> io::Result<u64> {
+    let piece = vec![0x5a; if steady { STEADY_PIECE } else { PIECE }];
+    let mut sent = 0;
     while !over.load(Ordering::Acquire) {
         match stream.write(&piece) {
-            Ok(_) => {}
+            Ok(bytes) => sent += bytes as u64,
             Err(error) if is_wait(&error) => {}
-            Err(error) if over.load(Ordering::Acquire) => {
-                // The other end was the first to stop.
-                drop(error);
-                break;
-            }
+            // The other end was the first to stop.
+            Err(_) if !steady && over.load(Ordering::Acquire) => break,
             Err(error) => return Err(error),
         }
+        if steady {
+            std::thread::sleep(STEADY_PERIOD);
+        }
     }
-    // The other end may be gone by now.
-    let _ = stream.shutdown(Shutdown::Both);
-    Ok(())
+    if steady {
+        stream.shutdown(Shutdown::Write)?;
+        // The receiver closes once it has all; until then this end has to stay.
+        stream.set_read_timeout(Some(DRAIN_LIMIT))?;
+        stream.read_to_end(&mut Vec::new())?;
+    } else {
+        // The other end may be gone by now.
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    Ok(sent)
 }
 
-fn receive(mut stream: TcpStream, zero: Instant, over: &AtomicBool) -> (Progress, io::Result<()>) {
+fn receive(
+    mut stream: TcpStream,
+    steady: bool,
+    zero: Instant,
+    over: &AtomicBool,
+) -> (Progress, io::Result<()>) {
     let mut progress = Progress::default();
     let mut piece = vec![0; PIECE];
+    let mut quiet_since: Option<Instant> = None;
     loop {
         let ended = match stream.read(&mut piece) {
+            // The sender of a moderate load ends it.
+            Ok(0) if steady => return (progress, Ok(())),
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             Ok(bytes) => {
                 progress.add(zero.elapsed(), bytes as u64);
+                quiet_since = None;
                 Ok(())
             }
-            Err(error) if is_wait(&error) => Ok(()),
+            Err(error) if is_wait(&error) => {
+                let since = *quiet_since.get_or_insert_with(Instant::now);
+                let drained = steady && over.load(Ordering::Acquire) && since.elapsed() > DRAIN_LIMIT;
+                if drained { Err(ErrorKind::TimedOut.into()) } else { Ok(()) }
+            }
             Err(error) => Err(error),
         };
-        if over.load(Ordering::Acquire) {
+        if !steady && over.load(Ordering::Acquire) {
             return (progress, Ok(()));
         }
         if ended.is_err() {

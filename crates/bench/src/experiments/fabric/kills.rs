@@ -5,11 +5,11 @@ use super::subject::{OFI_NET, SHM, Subject, UDP};
 use super::testbed::Testbed;
 use super::throughput::give_up;
 use crate::experiments::note::{self, What};
-use crate::flow::{Mesh, MeshRecord, SteadyFlow};
+use crate::flow::{DatagramRecord, Datagrams, TcpFlow};
 use crate::report::{Bound, Goal};
 use crate::run::Run;
 use linkbraid_api::{Error, EventKind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const NODES: usize = 4;
 /// Kills of a whole run with each transport, and of a quick one with the first of them.
@@ -77,16 +77,14 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
 fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, kills: u32) -> Result<(), Error> {
     let typed = testbed.add(subject)?.join("; ");
     testbed.fix_neighbours(subject)?;
-    let mesh = Mesh::start(&testbed.addressed(subject)?, PERIOD)?;
+    let mesh = Datagrams::mesh(&testbed.addressed(subject)?, PERIOD)?;
     mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
     let mut seen = vec![0; NODES];
     taken_for_dead(testbed, &mut seen, NODES)?;
-    let zero = Instant::now();
-    let offset = mesh.now();
     let mut flows = Vec::new();
     for (from, to) in pairs() {
         let address = testbed.address(subject, to);
-        flows.push((from, to, SteadyFlow::start(testbed.host(from)?, testbed.host(to)?, &address, zero)?));
+        flows.push((from, to, TcpFlow::steady(testbed.host(from)?, testbed.host(to)?, &address, mesh.zero)?));
     }
     let mut deaths: Vec<Death> = Vec::new();
     let mut random = SEED;
@@ -122,8 +120,7 @@ fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, kills: u3
         // Only while both ends have lived for a while: TCP itself pauses after an end's death.
         for death in deaths.iter().filter(|death| death.node != from && death.node != to) {
             if quiet(&deaths, death, from, to) {
-                let window = [death.from, death.to].map(|at| at.saturating_sub(offset));
-                pause = pause.max(record.progress.longest_gap(window[0], window[1]));
+                pause = pause.max(record.progress.longest_gap(death.from, death.to));
             }
         }
     }
@@ -182,7 +179,7 @@ fn quiet(deaths: &[Death], of: &Death, from: usize, to: usize) -> bool {
 }
 
 /// Datagrams sent between nodes that were both alive, and a line for each that was lost.
-fn survivors(record: &MeshRecord, deaths: &[Death], end: Duration) -> (u64, Vec<String>) {
+fn survivors(record: &DatagramRecord, deaths: &[Death], end: Duration) -> (u64, Vec<String>) {
     let (mut sent, mut lines) = (0, Vec::new());
     for from in 0..NODES {
         for to in (0..NODES).filter(|to| *to != from) {
@@ -191,8 +188,10 @@ fn survivors(record: &MeshRecord, deaths: &[Death], end: Duration) -> (u64, Vec<
             let alive = |left: Duration| {
                 left < end && !theirs.iter().any(|d| left + UNDER_WAY >= d.from && left <= d.to)
             };
-            sent += record.fate(from, to, alive).sent;
-            for left in record.losses(from, to, alive) {
+            let way = record.way(from, to);
+            let count = way.count(alive);
+            sent += count.sent - count.refused;
+            for left in way.lost(false, alive) {
                 let last = deaths.iter().rev().find(|death| death.from <= left);
                 let after = last.map_or_else(String::new, |death| {
                     let ms = |at: Duration| left.as_secs_f64() * 1e3 - at.as_secs_f64() * 1e3;

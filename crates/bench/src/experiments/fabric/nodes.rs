@@ -4,7 +4,7 @@ use super::subject::{SHM, Subject, UDP};
 use super::testbed::Testbed;
 use crate::activity::anonymous_bytes;
 use crate::experiments::note::{self, What};
-use crate::flow::Mesh;
+use crate::flow::Datagrams;
 use crate::report::{Bound, Goal};
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -90,13 +90,14 @@ fn measure(run: &mut Run<'_>, testbed: &Testbed, subject: Subject) -> Result<(),
     let before = own(testbed)?;
     let typed = testbed.add(subject)?.join("; ");
     testbed.fix_neighbours(subject)?;
-    let mesh = Mesh::start(&testbed.addressed(subject)?, PERIOD)?;
+    let mesh = Datagrams::mesh(&testbed.addressed(subject)?, PERIOD)?;
     let begin = mesh.now();
     let all = mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?.saturating_sub(begin);
     let record = mesh.stop()?;
     let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
-    let heard =
-        pairs.filter(|(from, to)| from != to && record.first(*from, *to, Duration::ZERO).is_some()).count();
+    let heard = pairs
+        .filter(|(from, to)| from != to && record.way(*from, *to).first(Duration::ZERO).is_some())
+        .count();
     let own_kib = own(testbed)?.saturating_sub(before) as f64 / 1024.0 / nodes as f64;
     let mut note = |metric, unit, value| note::value(run, What { id: &id, metric, unit }, &typed, 0, value);
     note("pairs", "pairs", heard as f64);

@@ -5,7 +5,7 @@ use super::subject::{FABRICS, Subject};
 use super::testbed::Testbed;
 use super::throughput::give_up;
 use crate::experiments::note::{self, What};
-use crate::flow::Mesh;
+use crate::flow::Datagrams;
 use crate::report::{Bound, Goal};
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -64,7 +64,7 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
 fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject) -> Result<(), Error> {
     let typed = testbed.add(subject)?.join("; ");
     testbed.fix_neighbours(subject)?;
-    let mesh = Mesh::start(&testbed.addressed(subject)?, PERIOD)?;
+    let mesh = Datagrams::mesh(&testbed.addressed(subject)?, PERIOD)?;
     mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
     let times = if run.settings.quick { QUICK_TIMES } else { TIMES };
     let mut starts = Vec::new();
@@ -83,7 +83,7 @@ fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject) -> Result
     let record = mesh.stop()?;
     for (way, turn, start) in starts {
         let id = id(subject.word, way);
-        let first = |from, to| record.first(from, to, start).unwrap_or(start + LIMIT);
+        let first = |from, to| record.way(from, to).first(start).unwrap_or(start + LIMIT);
         let ms = (first(0, 1).max(first(1, 0)).saturating_sub(start)).as_secs_f64() * 1e3;
         let old = record.straddling([0, 1], start, start);
         let mut note =

@@ -2,7 +2,7 @@
 
 use super::{DATAGRAMS, Incident, Part, drops, machine_loss, ms};
 use crate::bed::{BOND, Bed};
-use crate::flow::{UdpFlow, UdpRecord};
+use crate::flow::{DatagramRecord, Datagrams};
 use crate::run::Run;
 use linkbraid_api::Error;
 use std::time::{Duration, Instant};
@@ -69,10 +69,10 @@ struct Done {
 pub(super) fn round(run: &mut Run<'_>, bed: &mut Bed) -> Result<Vec<Part>, Error> {
     bed.make_again()?;
     let before = drops(bed)?;
-    let flow = UdpFlow::start(bed.host("a")?, bed.host("b")?, DATAGRAMS)?;
+    let flow = Datagrams::flow(bed.host("a")?, bed.host("b")?, DATAGRAMS)?;
     let done = all(run, bed);
     let record = flow.stop()?;
-    let machine = machine_loss(before, drops(bed)?, record.refused, record.slipped);
+    let machine = machine_loss(before, drops(bed)?, Some(record.way(0, 1)));
     let done = done?;
     let part = |kind: &&'static str| Part {
         id: id(kind),
@@ -85,7 +85,7 @@ pub(super) fn round(run: &mut Run<'_>, bed: &mut Bed) -> Result<Vec<Part>, Error
             .map(|done| (incident(done, &record), None))
             .collect(),
         connection_lost: None,
-        per_second: Some(record.per_second()),
+        per_second: Some(record.way(0, 1).per_second()),
         machine,
     };
     let wanted = |kind: &&&'static str| run.wants(&id(kind));
@@ -128,11 +128,12 @@ fn make(run: &Run<'_>, bed: &mut Bed, name: &str, change: Change) -> Result<(), 
     }
 }
 
-fn incident(done: &Done, record: &UdpRecord) -> Incident {
+fn incident(done: &Done, record: &DatagramRecord) -> Incident {
     let at = |instant: Instant| instant.saturating_duration_since(record.zero);
     let (begun, over) = (at(done.begun), at(done.over));
     let watched = over.saturating_sub(begun);
-    let count = record.sent_between(begun, over);
+    let way = record.way(0, 1);
+    let count = way.between(begun..over);
     let object = match done.change {
         Change::DaemonKill | Change::DaemonReplace => done.host.to_owned(),
         _ => format!("{}/{MEMBER}", done.host),
@@ -141,9 +142,9 @@ fn incident(done: &Done, record: &UdpRecord) -> Incident {
         object,
         at_ms: ms(begun),
         watched_ms: ms(watched),
-        quiet_gap_ms: ms(record.progress.longest_gap(begun.saturating_sub(WATCH), begun)),
-        gap_ms: ms(record.progress.longest_gap(begun, over)),
-        sender_gap_ms: Some(ms(record.sender_gap(begun, over))),
+        quiet_gap_ms: ms(way.progress.longest_gap(begun.saturating_sub(WATCH), begun)),
+        gap_ms: ms(way.progress.longest_gap(begun, over)),
+        sender_gap_ms: Some(ms(way.sender_gap(begun..over))),
         sent: Some(count.sent),
         lost: Some(count.lost),
         duplicated: Some(count.duplicated),

@@ -3,7 +3,7 @@
 use super::{DATAGRAMS, Incident, Part, RATE, Return, Trace, drops, machine_loss, ms};
 use crate::bed::Bed;
 use crate::events::{self, Event};
-use crate::flow::{TcpFlow, TcpRecord, UdpFlow, UdpRecord};
+use crate::flow::{DatagramRecord, Datagrams, TcpFlow, TcpRecord};
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::Cc;
@@ -125,7 +125,7 @@ pub(super) fn round(run: &mut Run<'_>, bed: &Bed, case: &Case) -> Result<Part, E
         incidents: Vec::new(),
         connection_lost: None,
         per_second: None,
-        machine: machine_loss(before, before, 0, Duration::ZERO),
+        machine: machine_loss(before, before, None),
     };
     match case.load {
         Load::Tcp(cc) => {
@@ -134,17 +134,17 @@ pub(super) fn round(run: &mut Run<'_>, bed: &Bed, case: &Case) -> Result<Part, E
             let record = flow.stop();
             part.load = format!("tcp {}", cc.name());
             part.incidents = done?.iter().map(|done| tcp_incident(case, done, &record)).collect();
-            part.machine = machine_loss(before, drops(bed)?, 0, Duration::ZERO);
+            part.machine = machine_loss(before, drops(bed)?, None);
             part.connection_lost = record.lost;
         }
         Load::Udp => {
-            let flow = UdpFlow::start(a, b, DATAGRAMS)?;
+            let flow = Datagrams::flow(a, b, DATAGRAMS)?;
             let done = both_links(run, bed, case);
             let record = flow.stop()?;
             part.load = "udp".into();
             part.incidents = done?.iter().map(|done| (udp_incident(case, done, &record), None)).collect();
-            part.machine = machine_loss(before, drops(bed)?, record.refused, record.slipped);
-            part.per_second = Some(record.per_second());
+            part.machine = machine_loss(before, drops(bed)?, Some(record.way(0, 1)));
+            part.per_second = Some(record.way(0, 1).per_second());
         }
     }
     Ok(part)
@@ -265,18 +265,19 @@ fn tcp_incident(case: &Case, done: &Done, record: &TcpRecord) -> (Incident, Opti
     (incident, Some(trace))
 }
 
-fn udp_incident(case: &Case, done: &Done, record: &UdpRecord) -> Incident {
-    let progress = &record.progress;
-    let mut incident = incident(case, done, record.zero, |from, to| progress.longest_gap(from, to));
+fn udp_incident(case: &Case, done: &Done, record: &DatagramRecord) -> Incident {
+    let way = record.way(0, 1);
+    let mut incident = incident(case, done, record.zero, |from, to| way.progress.longest_gap(from, to));
     let at = |instant: Instant| instant.saturating_duration_since(record.zero);
     let (failed, mended, over) = (at(done.failed), at(done.mended), at(done.over));
     // What was under way when the link failed may be lost with it.
-    let count = record.sent_between(failed.saturating_sub(Duration::from_millis(10)), mended);
-    let back = record.sent_between(mended, over);
-    incident.sender_gap_ms = Some(ms(record.sender_gap(failed, mended)));
+    let count = way.between(failed.saturating_sub(Duration::from_millis(10))..mended);
+    let back = way.between(mended..over);
+    incident.sender_gap_ms = Some(ms(way.sender_gap(failed..mended)));
     incident.sent = Some(count.sent);
     incident.lost = Some(count.lost);
-    incident.last_lost_ms = record.last_lost(failed, mended).map(|at| ms(at.saturating_sub(failed)));
+    let lost = way.lost(true, |left| (failed..mended).contains(&left));
+    incident.last_lost_ms = lost.last().map(|at| ms(at.saturating_sub(failed)));
     incident.duplicated = Some(count.duplicated);
     incident.reordered = Some(count.reordered);
     if let Some(restored) = &mut incident.restored {

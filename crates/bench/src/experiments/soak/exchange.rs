@@ -1,49 +1,30 @@
 //! A question and its answer, over UDP: whether two hosts reach each other now.
 
+use crate::flow::{Task, answered};
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use std::io;
 use std::net::UdpSocket;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long one answer is waited for.
 const ANSWER: Duration = Duration::from_millis(20);
 /// So many answers in a row make it good: more than there are lanes, which take turns.
 const IN_A_ROW: u32 = 12;
-/// How often the answering thread looks whether it is over.
-const LOOK: Duration = Duration::from_millis(50);
 
-/// Two sockets, and a thread that answers.
+/// A socket that asks, and what answers.
 #[derive(Debug)]
 pub(super) struct Exchange {
     asks: UdpSocket,
-    over: Arc<AtomicBool>,
-    answers: Option<JoinHandle<()>>,
+    _answers: Task<io::Result<()>>,
 }
 
 impl Exchange {
     /// Makes `there` answer what `here` asks.
     pub fn start(here: Host<'_>, there: Host<'_>) -> Result<Self, Error> {
-        let failed = |host: Host<'_>, e: io::Error| {
-            Error::new(format!("host {}", host.name()), "cannot open a socket", e.to_string())
-        };
-        let answering = there.run(|| UdpSocket::bind((there.ipv4(), 0)))?.map_err(|e| failed(there, e))?;
-        answering.set_read_timeout(Some(LOOK)).map_err(|e| failed(there, e))?;
-        let address = answering.local_addr().map_err(|e| failed(there, e))?;
-        let asks = here.run(|| {
-            let socket = UdpSocket::bind((here.ipv4(), 0))?;
-            socket.connect(address)?;
-            Ok::<_, io::Error>(socket)
-        })?;
-        let asks = asks.map_err(|e| failed(here, e))?;
-        asks.set_read_timeout(Some(ANSWER)).map_err(|e| failed(here, e))?;
-        let over = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&over);
-        let answers = std::thread::spawn(move || answer(&answering, &ends));
-        Ok(Self { asks, over, answers: Some(answers) })
+        let (asks, answers) = answered(here, there)?;
+        here.make("ask", || asks.set_read_timeout(Some(ANSWER)))?;
+        Ok(Self { asks, _answers: answers })
     }
 
     /// Asks until many answers in a row have come; how long that took, or what was seen instead.
@@ -85,25 +66,5 @@ impl Exchange {
             }
         }
         Ok(false)
-    }
-}
-
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
-        if let Some(thread) = self.answers.take() {
-            // One that panicked has printed why.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn answer(socket: &UdpSocket, over: &AtomicBool) {
-    let mut question = [0; 8];
-    while !over.load(Ordering::Acquire) {
-        if let Ok((length, from)) = socket.recv_from(&mut question) {
-            // An answer that cannot be sent is one that does not come.
-            let _ = socket.send_to(&question[..length], from);
-        }
     }
 }

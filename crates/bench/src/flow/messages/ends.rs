@@ -1,16 +1,12 @@
 //! Both ends of a flow of messages: sockets that are made inside their hosts.
 
-use super::{BYTES_MAX, LOOK, Messages, Over, enlarge, failed};
+use super::{BYTES_MAX, LOOK, Messages, Over, connect, enlarge, failed};
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
-
-/// How long a connection may take to be made, also over links that are full.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// Both, connected.
 pub struct Ends {
@@ -41,7 +37,11 @@ impl Ends {
     pub fn connect(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<Self, Error> {
         match messages.over {
             Over::Tcp => tcp(from, to, messages),
-            Over::Udp => udp(from, to, messages.priority),
+            Over::Udp => {
+                let (client, echo) = udp(from, to, messages.priority)?;
+                client.set_nonblocking(true).map_err(|e| failed(from, "send", &e))?;
+                Ok(Self { client: Client::Udp(client), echo: Echo::Udp(echo) })
+            }
         }
     }
 }
@@ -51,13 +51,9 @@ fn prioritize(socket: &impl AsFd, priority: i32) -> io::Result<()> {
 }
 
 fn tcp(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<Ends, Error> {
-    let listener = to.run(|| TcpListener::bind((to.ipv4(), 0)))?.map_err(|e| failed(to, "listen", &e))?;
     // What it accepts answers with its priority from the first segment on.
-    prioritize(&listener, messages.priority).map_err(|e| failed(to, "set a priority", &e))?;
-    let address = listener.local_addr().map_err(|e| failed(to, "listen", &e))?;
-    let stream = from.run(|| TcpStream::connect_timeout(&address, CONNECT_LIMIT))?;
-    let stream = stream.map_err(|e| failed(from, &format!("connect to {address}"), &e))?;
-    let (echo, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
+    let ready = |listener: &TcpListener| prioritize(listener, messages.priority);
+    let (_, stream, echo) = connect((from, to), to.ipv4(), ready)?;
     for (host, end) in [(from, &stream), (to, &echo)] {
         prioritize(end, messages.priority)
             .and_then(|()| end.set_nodelay(true))
@@ -70,23 +66,21 @@ fn tcp(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<Ends, Error>
     Ok(Ends { client, echo: Echo::Tcp(echo) })
 }
 
-fn udp(from: Host<'_>, to: Host<'_>, priority: i32) -> Result<Ends, Error> {
-    let bound = |host: Host<'_>| -> Result<(UdpSocket, SocketAddr), Error> {
-        let made = host.run(|| {
+/// Two sockets that are connected to each other; both block for [`LOOK`].
+pub fn udp(from: Host<'_>, to: Host<'_>, priority: i32) -> Result<(UdpSocket, UdpSocket), Error> {
+    let bound = |host: Host<'_>| {
+        host.make("make a socket", || {
             let socket = UdpSocket::bind((host.ipv4(), 0))?;
-            let address = socket.local_addr()?;
             prioritize(&socket, priority)?;
             enlarge(&socket)?;
-            Ok::<_, io::Error>((socket, address))
-        })?;
-        made.map_err(|e| failed(host, "make a socket", &e))
+            socket.set_read_timeout(Some(LOOK))?;
+            Ok((socket.local_addr()?, socket))
+        })
     };
-    let ((client, near), (echo, far)) = (bound(from)?, bound(to)?);
-    let connected = client.connect(far).and_then(|()| client.set_nonblocking(true));
-    connected.map_err(|e| failed(from, &format!("send to {far}"), &e))?;
-    let connected = echo.connect(near).and_then(|()| echo.set_read_timeout(Some(LOOK)));
-    connected.map_err(|e| failed(to, &format!("answer to {near}"), &e))?;
-    Ok(Ends { client: Client::Udp(client), echo: Echo::Udp(echo) })
+    let ((near, client), (far, echo)) = (bound(from)?, bound(to)?);
+    client.connect(far).map_err(|e| failed(from, &format!("send to {far}"), &e))?;
+    echo.connect(near).map_err(|e| failed(to, &format!("answer to {near}"), &e))?;
+    Ok((client, echo))
 }
 
 impl Client {
