@@ -160,7 +160,7 @@ impl Bed {
             let others = self.bonded.iter().filter(|other| *other != name);
             let wanted = others.map(|other| links(other)).collect::<Result<Vec<_>, _>>()?;
             wait_for(limit, &format!("host '{name}' to know all members of its peers"), || {
-                let peers = peers(host)?;
+                let peers = peers(host).map_err(|e| e.to_string())?;
                 if known(&peers, &wanted) { Ok(()) } else { Err(format!("{peers:?}")) }
             })?;
         }
@@ -180,8 +180,7 @@ impl Bed {
         }
         let nic = format!("eth{link}");
         wait_for(SETTLE_LIMIT, &format!("member '{nic}' of host '{name}' to follow its carrier"), || {
-            let text = host.linkbraid(&format!("show {BOND} --json")).map_err(|e| e.to_string())?;
-            let bonds: Vec<BondRecord> = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+            let bonds: Vec<BondRecord> = host.ask(&format!("show {BOND}")).map_err(|e| e.to_string())?;
             let members = bonds.iter().flat_map(|bond| &bond.members);
             match members.into_iter().find(|member| member.interface == nic) {
                 Some(member) if member.live == up => Ok(()),
@@ -206,9 +205,8 @@ fn set_up(spec: &HostSpec) -> Vec<String> {
 }
 
 /// The table of a host, as `linkbraid peers` tells it.
-pub(crate) fn peers(host: Host<'_>) -> Result<Vec<PeerRecord>, String> {
-    let text = host.linkbraid(&format!("peers {BOND} --json")).map_err(|e| e.to_string())?;
-    serde_json::from_str(&text).map_err(|e| format!("{e} in {text}"))
+pub(crate) fn peers(host: Host<'_>) -> Result<Vec<PeerRecord>, Error> {
+    host.ask(&format!("peers {BOND}"))
 }
 
 /// Whether the peers are alive with members of these rates (any rate where none was set).

@@ -22,19 +22,14 @@ pub struct Event {
 
 /// The latest events of a host's bond, oldest first; none from a daemon that tells none.
 pub fn read(host: Host<'_>) -> Result<Vec<Event>, Error> {
-    let text = host.linkbraid(&format!("show {BOND} --json"))?;
-    parse(&text)
-        .map_err(|e| Error::new(format!("host {}", host.name()), "cannot read its events", e.to_string()))
+    let bonds: Vec<Bond> = host.ask(&format!("show {BOND}"))?;
+    Ok(bonds.into_iter().flat_map(|bond| bond.events).collect())
 }
 
-fn parse(text: &str) -> Result<Vec<Event>, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct Bond {
-        #[serde(default)]
-        events: Vec<Event>,
-    }
-    let bonds: Vec<Bond> = serde_json::from_str(text)?;
-    Ok(bonds.into_iter().flat_map(|bond| bond.events).collect())
+#[derive(Debug, Deserialize)]
+struct Bond {
+    #[serde(default)]
+    events: Vec<Event>,
 }
 
 /// The first event from `since_ms` on that says that a link is lost: of this member, or of a lane that ends at this
@@ -73,8 +68,9 @@ mod tests {
 
     #[test]
     fn the_loss_of_a_link_is_found_by_member_and_by_the_peers_mac() {
-        let events = parse(SHOW).expect("parses");
-        let at = |since, member, mac| first_loss(&events, since, member, mac).map(|event| event.time_ms);
+        let bonds: Vec<Bond> = serde_json::from_str(SHOW).expect("parses");
+        let events = &bonds[0].events;
+        let at = |since, member, mac| first_loss(events, since, member, mac).map(|event| event.time_ms);
         assert_eq!(at(0, Some("eth0"), ""), Some(100));
         assert_eq!(at(101, Some("eth0"), ""), None, "what was before is not this failure");
         assert_eq!(at(0, Some("eth1"), ""), Some(200), "coming back is no loss");
@@ -84,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_daemon_without_events_has_none() {
-        assert_eq!(parse(r#"[{"name": "bond0"}]"#).expect("parses"), []);
-        assert!(parse("{}").is_err());
+        let bond: Bond = serde_json::from_str(r#"{"name": "bond0"}"#).expect("parses");
+        assert_eq!(bond.events, []);
     }
 }

@@ -7,7 +7,6 @@ mod failover;
 mod guest;
 mod loss;
 mod multicast;
-mod note;
 mod overhead;
 pub(crate) mod peers;
 mod plain;

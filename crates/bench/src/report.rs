@@ -188,6 +188,30 @@ impl Report {
         taken.map_err(|e| Error::new("report", "cannot take a record", e.to_string()))
     }
 
+    /// Adds the values of a turn to the measures of a thing, each with its metric and its unit.
+    pub fn note(&mut self, id: &str, command: &str, turn: u32, values: &[(&str, &str, f64)]) {
+        for (metric, unit, value) in values {
+            let new = || Measure { unit: (*unit).into(), command: command.into(), ..Measure::default() };
+            self.slot(0, id, metric, new).add(turn, *value);
+        }
+    }
+
+    /// The measure of this name and metric, from a place on; made if it is not there.
+    fn slot(&mut self, from: usize, id: &str, metric: &str, new: impl FnOnce() -> Measure) -> &mut Measure {
+        let found = self.measures[from..].iter().position(|m| m.metric == metric && m.id == id);
+        let index = found.map_or(self.measures.len(), |index| from + index);
+        if found.is_none() {
+            self.measures.push(Measure { id: id.into(), metric: metric.into(), ..new() });
+        }
+        &mut self.measures[index]
+    }
+
+    /// Says how many bytes the messages of a thing have.
+    pub fn note_bytes(&mut self, id: &str, bytes: usize) {
+        let own = self.measures.iter_mut().filter(|measure| measure.id == id);
+        own.for_each(|measure| measure.bytes = Some(bytes as u64));
+    }
+
     /// A measure by name and metric.
     pub fn measure(&self, id: &str, metric: &str) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.id == id && measure.metric == metric)
@@ -213,12 +237,29 @@ impl Report {
         self.measure(id, metric)?.beside(base)?.ratio
     }
 
+    /// The middle of it.
+    pub fn times(&self, id: &str, metric: &str, base: &str) -> Option<f64> {
+        Some(self.beside(id, metric, base)?.median)
+    }
+
+    /// Puts metrics of a thing beside those of another one, where both were measured.
+    pub fn put_beside(&mut self, id: &str, base: &str, metrics: &[&str]) {
+        for metric in metrics {
+            self.compare((id, metric), base, &[(base, metric)]);
+        }
+    }
+
     /// A ratio of whichever measure of a thing has one of this name.
     pub fn ratio(&self, id: &str, name: &str) -> Option<Spread> {
         self.measures
             .iter()
             .filter(|measure| measure.id == id)
             .find_map(|measure| measure.beside(name)?.ratio)
+    }
+
+    /// The middle of it.
+    pub fn mid_ratio(&self, id: &str, name: &str) -> Option<f64> {
+        Some(self.ratio(id, name)?.median)
     }
 
     /// Adds how one metric of a thing is beside that of another thing, or of the sum of several.

@@ -5,7 +5,7 @@ use crate::bed::{Bed, Class};
 use crate::machine::{self, Machine};
 use crate::planned::{Planned, compare};
 use crate::progress::{Progress, Step};
-use crate::report::{CASES, Goal, Reason, Report, SCHEMA, Settings};
+use crate::report::{Bound, CASES, Goal, Reason, Report, SCHEMA, Settings};
 use crate::sample::{self, Parameters, Sample};
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
@@ -178,11 +178,22 @@ impl<'a> Run<'a> {
         self.report.failed.push(Reason { id: self.report.experiment.clone(), reason });
     }
 
-    /// Adds a goal, if its case is one that is wanted.
+    /// Adds a goal, if its case is one that is wanted; one that was left out with a reason has none.
     pub fn goal(&mut self, goal: Goal) {
-        if goal.case.starts_with(&self.only) {
+        let left_out = self.report.skipped.iter().any(|reason| goal.case.starts_with(&reason.id));
+        if goal.case.starts_with(&self.only) && !left_out {
             self.report.goals.push(goal);
         }
+    }
+
+    /// Judges a value of a case, and adds that as a goal.
+    pub fn judge(&mut self, case: &str, what: &str, bound: Bound, limit: f64, value: Option<f64>) {
+        self.goal(Goal::new(case, what, bound, limit, value));
+    }
+
+    /// Notes the numbers of a turn.
+    pub fn note(&mut self, id: &str, typed: &str, turn: u32, values: &[(&str, &str, f64)]) {
+        self.report.note(id, typed, turn, values);
     }
 
     /// Takes samples of a case into the report.

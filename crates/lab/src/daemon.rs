@@ -6,6 +6,7 @@ use crate::{tool, wait};
 use linkbraid_api::{Error, Request};
 use linkbraid_terminal::args::{SOCKET_ENV, STATE_ENV};
 use nix::sys::signal::Signal;
+use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -108,6 +109,14 @@ impl<'lab> Host<'lab> {
     pub fn linkbraid(&self, line: &str) -> Result<String, Error> {
         let mut command = self.linkbraid_command(binary()?);
         tool::run(command.args(line.split_whitespace()))
+    }
+
+    /// What one `linkbraid` command line says as JSON.
+    pub fn ask<T: DeserializeOwned>(&self, line: &str) -> Result<T, Error> {
+        let text = self.linkbraid(&format!("{line} --json"))?;
+        let object = format!("host {}", self.name());
+        let bad = |e: serde_json::Error| Error::new(object, format!("cannot read '{line}'"), e.to_string());
+        serde_json::from_str(&text).map_err(bad)
     }
 
     /// The `linkbraid` command for this host's daemon, or another that runs it, without words yet.

@@ -2,7 +2,7 @@
 
 use super::{BOND, Bed, SETTLE_LIMIT};
 use linkbraid_api::{Error, PeerState};
-use linkbraid_lab::{Host, wait_for};
+use linkbraid_lab::wait_for;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -79,9 +79,8 @@ impl Bed {
     fn unsettled(&self) -> Result<Option<String>, Error> {
         for name in &self.bonded {
             let host = self.host(name)?;
-            let fail = |cause| Error::new(format!("host {name}"), "cannot read its lanes", cause);
-            let lanes = lanes(host).map_err(fail)?;
-            let peers = super::peers(host).map_err(fail)?;
+            let lanes: Vec<Lane> = host.ask(&format!("lanes {BOND}"))?;
+            let peers = super::peers(host)?;
             let peers = peers.iter().filter(|peer| peer.state == PeerState::Alive).count();
             let all: Vec<String> = (0..host.spec().links.len()).map(|link| format!("eth{link}")).collect();
             if !settled(&lanes, &all, self.class.as_ref(), peers) {
@@ -111,11 +110,6 @@ fn settled(lanes: &[Lane], members: &[String], class: Option<&Class>, peers: usi
 
 /// What stands for the peer of lanes to hosts without linkbraid.
 const PLAIN: &str = "plain hosts";
-
-fn lanes(host: Host<'_>) -> Result<Vec<Lane>, String> {
-    let text = host.linkbraid(&format!("lanes {BOND} --json")).map_err(|e| e.to_string())?;
-    serde_json::from_str(&text).map_err(|e| format!("{e} in {text}"))
-}
 
 #[cfg(test)]
 mod tests {

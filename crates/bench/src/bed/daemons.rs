@@ -32,9 +32,7 @@ impl Bed {
 
     /// The members that the bond of a host has.
     pub fn members(&self, name: &str) -> Result<Vec<String>, Error> {
-        let text = self.host(name)?.linkbraid(&format!("show {BOND} --json"))?;
-        let bonds: Vec<BondRecord> = serde_json::from_str(&text)
-            .map_err(|e| Error::new(format!("host {name}"), "cannot read its bond", e.to_string()))?;
+        let bonds: Vec<BondRecord> = self.host(name)?.ask(&format!("show {BOND}"))?;
         Ok(bonds.into_iter().flat_map(|bond| bond.members).map(|member| member.interface).collect())
     }
 

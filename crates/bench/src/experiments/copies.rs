@@ -1,12 +1,11 @@
 //! Files that are copied at once, some of them from another host: Fig. 6 and Table 2 of the ELT paper.
 
 mod figure;
-mod goals;
 mod testbed;
 
 use super::Experiment;
-use super::note::{self, What};
-use crate::run::Run;
+use crate::report::{Bound, Goal};
+use crate::run::{Run, cpu_limited};
 use linkbraid_api::Error;
 use linkbraid_lab::{LinkSpec, Topology};
 use testbed::{Copied, Testbed};
@@ -34,6 +33,9 @@ const CPU: &str = "cpu_share";
 
 /// Local copies were this many times as fast as those over one link: a rate that drops by 67 to 71 % (the middle of them).
 const PAPER_LOCAL: f64 = 3.2;
+/// What two links gain at least where all copies are remote and files are large: two links cannot carry more than twice
+/// what one does, and the copies begin one by one.
+const GAIN: f64 = 1.8;
 /// What the links may be set to, Mbit/s: where a disk is faster than the paper's relation allows, the machine's
 /// CPU would be what limits a link.
 const RATES: std::ops::RangeInclusive<u32> = 20..=300;
@@ -83,14 +85,25 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     for size in sizes {
         for remote in &remotes {
             let [one, two] = KINDS.map(|kind| id(kind, *size, *remote));
-            note::compare(run, &two, &one, METRIC);
+            run.report.put_beside(&two, &one, &[METRIC]);
             for kind in KINDS.into_iter().filter(|_| *remote > 0) {
-                note::compare(run, &id(kind, *size, *remote), &id(kind, *size, 0), METRIC);
+                let [own, local] = [*remote, 0].map(|remote| id(kind, *size, remote));
+                run.report.put_beside(&own, &local, &[METRIC]);
             }
         }
     }
-    goals::judge(run, sizes);
+    judge(run, sizes);
     Ok(())
+}
+
+/// Two links against one, with all copies remote and the largest files.
+fn judge(run: &mut Run<'_>, sizes: &[usize]) {
+    let Some(largest) = sizes.last() else { return };
+    let [one, two] = KINDS.map(|kind| id(kind, *largest, COPIES));
+    let gain = run.report.times(&two, METRIC, &one);
+    let what = "times the rate over one link, two links, all eight copies remote";
+    let busy = cpu_limited(&run.report, &two);
+    run.goal(Goal::new(&two, what, Bound::AtLeast, GAIN, gain).unless(busy));
 }
 
 fn with_hint(error: &Error) -> String {
@@ -131,8 +144,8 @@ fn measure(
     run.step(id);
     match copy() {
         Ok(Copied { mbyte, cpu_share, typed }) => {
-            note::value(run, What { id, metric: METRIC, unit: "MB/s" }, &typed, turn, mbyte);
-            note::value(run, What { id, metric: CPU, unit: "of the machine" }, &typed, turn, cpu_share);
+            let values = [(METRIC, "MB/s", mbyte), (CPU, "of the machine", cpu_share)];
+            run.note(id, &typed, turn, &values);
             let percent = cpu_share * 100.0;
             run.say(&format!("  {id:<20} #{} {mbyte:>7.2} MB/s  CPU {percent:3.0} %", turn + 1))
         }

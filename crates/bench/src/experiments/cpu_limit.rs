@@ -1,7 +1,6 @@
 //! What two links are worth to a host whose CPU is slow: Table 1 of BondingPlus.
 
 use super::Experiment;
-use super::note::{self, What};
 use crate::bed::Bed;
 use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel};
@@ -120,8 +119,8 @@ fn measure(run: &mut Run<'_>, shares: &[Option<u32>], share: &Share, beds: [&Bed
     share.limit(None)?;
     for (id, values) in seen.into_inner() {
         for (turn, value) in (0..).zip(values) {
-            let what = What { id: &id, metric: METRIC, unit: "of all periods" };
-            note::value(run, what, "nr_throttled and nr_periods of cpu.stat", turn, value);
+            let typed = "nr_throttled and nr_periods of cpu.stat";
+            run.note(&id, typed, turn, &[(METRIC, "of all periods", value)]);
         }
     }
     done
@@ -154,7 +153,7 @@ fn goals(run: &mut Run<'_>, shares: &[Option<u32>]) {
     let [_, two] = KINDS;
     for permille in shares {
         let id = id(two, *permille);
-        let [full, same] = ["full", "same"].map(|name| run.report.ratio(&id, name).map(|ratio| ratio.median));
+        let [full, same] = ["full", "same"].map(|name| run.report.mid_ratio(&id, name));
         let busy = cpu_limited(&run.report, &id);
         if permille.is_none() {
             let what = "times one bare link, two links with a whole CPU (the paper's fastest machine)";

@@ -6,10 +6,10 @@ mod idle;
 mod kills;
 mod latency;
 mod limited;
-mod netpipe;
 mod nodes;
+mod programs;
 mod restart;
-mod sockperf;
+mod stage;
 mod subject;
 mod testbed;
 mod throughput;
@@ -43,10 +43,10 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     run.plan_steps(u32::try_from(steps).unwrap_or(u32::MAX));
     if ["throughput", "limited", "latency", "idle", "restart"].iter().any(|stage| run.wants(stage)) {
         let mut testbed = Testbed::up(run, "pair", 2)?;
-        throughput::run(run, &testbed)?;
-        limited::run(run, &testbed)?;
-        latency::run(run, &testbed)?;
-        idle::run(run, &testbed)?;
+        throughput::run(run, &mut testbed)?;
+        limited::run(run, &mut testbed)?;
+        latency::run(run, &mut testbed)?;
+        idle::run(run, &mut testbed)?;
         restart::run(run, &mut testbed)?;
     }
     nodes::run(run)?;

@@ -4,7 +4,7 @@ use super::Experiment;
 use crate::bed::Bed;
 use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Goal, Report};
+use crate::report::{Bound, Report};
 use crate::run::{Run, set_sysctl};
 use crate::sample::Rival;
 use linkbraid_api::Error;
@@ -91,9 +91,9 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
                     1.0,
                 )),
             ])?;
-            let value = run.report.ratio(&id("damped"), "undamped").map(|ratio| ratio.median);
+            let value = run.report.mid_ratio(&id("damped"), "undamped");
             let what = format!("of the same without damping ({})", trouble.name);
-            run.goal(Goal::new(&id("damped"), what, Bound::AtLeast, GOAL, value));
+            run.judge(&id("damped"), &what, Bound::AtLeast, GOAL, value);
         }
     }
     Ok(())

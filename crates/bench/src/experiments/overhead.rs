@@ -3,7 +3,7 @@
 use super::Experiment;
 use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Goal, Report};
+use crate::report::{Bound, Report};
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::Topology;
@@ -45,10 +45,9 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     }
     for (word, _) in CCS {
         let id = format!("{word}/bond");
-        let ratio = |name| run.report.ratio(&id, name).map(|ratio| ratio.median);
-        let (mbit, cpu) = (ratio("single"), ratio("cpu"));
-        run.goal(Goal::new(&id, "of the bare link's throughput", Bound::AtLeast, MBIT_GOAL, mbit));
-        run.goal(Goal::new(&id, "of the bare link's CPU for each byte", Bound::AtMost, CPU_GOAL, cpu));
+        let [mbit, cpu] = ["single", "cpu"].map(|name| run.report.mid_ratio(&id, name));
+        run.judge(&id, "of the bare link's throughput", Bound::AtLeast, MBIT_GOAL, mbit);
+        run.judge(&id, "of the bare link's CPU for each byte", Bound::AtMost, CPU_GOAL, cpu);
     }
     Ok(())
 }

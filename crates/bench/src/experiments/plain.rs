@@ -4,7 +4,7 @@ use super::Experiment;
 use crate::bed::Bed;
 use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Goal, Report};
+use crate::report::{Bound, Report};
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Direction, Traffic};
@@ -82,8 +82,8 @@ fn goals(run: &mut Run<'_>, ccs: &[(&str, Cc)]) {
             ("from-plain/two", "of one NIC, from the plain host", BACK_GOAL),
         ] {
             let id = format!("{word}/{row}");
-            let value = run.report.ratio(&id, "single").map(|ratio| ratio.median);
-            run.goal(Goal::new(&id, what, Bound::AtLeast, limit, value));
+            let value = run.report.mid_ratio(&id, "single");
+            run.judge(&id, what, Bound::AtLeast, limit, value);
         }
     }
 }

@@ -151,7 +151,7 @@ fn goals(report: &Report) -> Vec<Goal> {
     for id in report.ids(CASES).into_iter().filter(|id| is_goal(report, id)) {
         let base = weak_base(report, id);
         let goal = |what: &str, bound, limit, value| Goal::new(id, what, bound, limit, value);
-        let share_of_n = report.ratio(id, "single").map(|ratio| ratio.median / members(report, id) as f64);
+        let share_of_n = report.mid_ratio(id, "single").map(|ratio| ratio / members(report, id) as f64);
         if report.word(id, "load") == "udp" {
             let reached = goal("of N single links, UDP", Bound::AtLeast, UDP_GOAL, share_of_n);
             goals.push(reached.unless(base).unless(cpu_limited(report, id)));

@@ -247,8 +247,7 @@ fn mend_all(run: &mut Run<'_>, bed: &mut Bed) -> Result<(), Error> {
 fn tables_equal(bed: &Bed) -> Result<bool, Error> {
     let mut equal = true;
     for (here, there) in [("a", "b"), ("b", "a")] {
-        let failed = |cause| Error::new(format!("host {here}"), "cannot read its table", cause);
-        let table = bed::peers(bed.host(here)?).map_err(failed)?;
+        let table = bed::peers(bed.host(here)?)?;
         let there = bed.host(there)?;
         let mut have: Vec<(String, bool)> =
             table.iter().flat_map(|peer| &peer.members).map(|m| (m.mac.to_lowercase(), m.live)).collect();

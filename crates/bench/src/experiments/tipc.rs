@@ -2,7 +2,6 @@
 //! both see as a PCI device. Between two namespaces of one kernel TIPC goes around the interface; so two guests are booted.
 
 use super::guest::{self, CASE};
-use super::note::{self, What};
 use super::{Experiment, fabric};
 use crate::plot::Figure;
 use crate::report::Report;
@@ -97,9 +96,9 @@ fn take(run: &mut Run<'_>, said: &Said) {
     let Some(value) = said.value else { return };
     let turn = run.report.measure(&said.id, said.metric).map_or(0, |measure| measure.values.len());
     let command = "tests/vm/messages.c in both guests";
-    let what = What { id: &said.id, metric: said.metric, unit: said.unit };
-    note::value(run, what, command, u32::try_from(turn).unwrap_or(u32::MAX), value);
-    note::bytes(run, &said.id, said.bytes);
+    let turn = u32::try_from(turn).unwrap_or(u32::MAX);
+    run.note(&said.id, command, turn, &[(said.metric, said.unit, value)]);
+    run.report.note_bytes(&said.id, said.bytes);
 }
 
 /// Names what the guests did not come to.
@@ -119,9 +118,8 @@ fn beside_the_cable(run: &mut Run<'_>) {
     for method in METHODS {
         for bytes in BYTES {
             for (_, way) in fabrics {
-                for (_, metric, _) in METRICS {
-                    note::compare(run, &id(method, way, bytes), &id(method, cable, bytes), metric);
-                }
+                let [own, base] = [way, cable].map(|way| id(method, way, bytes));
+                run.report.put_beside(&own, &base, &[HALF, MBIT]);
             }
         }
     }

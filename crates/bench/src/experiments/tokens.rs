@@ -1,6 +1,6 @@
 //! A token that pairs of programs bounce: Fig. 5 of the ELT paper.
 
-use super::{Experiment, note};
+use super::Experiment;
 use crate::bed::Bed;
 use crate::flow::rounds;
 use crate::plot::{Figure, Panel};
@@ -8,7 +8,6 @@ use crate::report::{Bound, Goal, Report};
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::{LinkSpec, Topology};
-use note::What;
 use std::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -73,7 +72,8 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     for pairs in counts {
         for bytes in sizes {
             for [one, two] in [PLAIN, PEERS] {
-                note::compare(run, &id(two, *pairs, *bytes), &id(one, *pairs, *bytes), METRIC);
+                let [one, two] = [one, two].map(|links| id(links, *pairs, *bytes));
+                run.report.put_beside(&two, &one, &[METRIC]);
             }
         }
     }
@@ -112,8 +112,8 @@ fn measure(
         Ok(counts) => {
             let mbyte = counts.iter().sum::<u64>() as f64 * bytes as f64 / time.as_secs_f64() / 1e6;
             let typed = format!("{pairs} pairs, {bytes} bytes to and fro");
-            note::value(run, What { id: &id, metric: METRIC, unit: "MB/s" }, &typed, turn, mbyte);
-            note::bytes(run, &id, bytes);
+            run.note(&id, &typed, turn, &[(METRIC, "MB/s", mbyte)]);
+            run.report.note_bytes(&id, bytes);
             run.say(&format!("  {id:<32} #{} {mbyte:>9.3} MB/s", turn + 1))
         }
         Err(error) => run.fail(&id, error),
@@ -123,7 +123,7 @@ fn measure(
 fn goals(run: &mut Run<'_>, sizes: &[usize], counts: &[usize]) {
     let best = |links: &str| {
         let all = counts.iter().flat_map(|pairs| sizes.iter().map(|bytes| id(links, *pairs, *bytes)));
-        all.filter_map(|id| note::median(run, &id, METRIC)).max_by(f64::total_cmp)
+        all.filter_map(|id| run.report.median(&id, METRIC)).max_by(f64::total_cmp)
     };
     let mut goals = Vec::new();
     for [one, two] in [PLAIN, PEERS] {
@@ -134,13 +134,13 @@ fn goals(run: &mut Run<'_>, sizes: &[usize], counts: &[usize]) {
         let small = all.filter(|(_, bytes)| *bytes < SMALL);
         let least = small
             .filter_map(|(pairs, bytes)| {
-                note::ratio(run, &id(two, pairs, bytes), &id(one, pairs, bytes), METRIC)
+                run.report.times(&id(two, pairs, bytes), METRIC, &id(one, pairs, bytes))
             })
             .min_by(f64::total_cmp);
         let what = "of one link, two links with tokens below 512 bytes, the least";
         goals.push(Goal::new(&format!("tokens/{two}"), what, Bound::AtLeast, SMALL_GOAL, least));
     }
-    goals.into_iter().for_each(|goal| note::goal(run, goal));
+    goals.into_iter().for_each(|goal| run.goal(goal));
 }
 
 fn figure(report: &Report) -> Figure {

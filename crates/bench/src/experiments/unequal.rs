@@ -3,7 +3,7 @@
 use super::Experiment;
 use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Goal, Report};
+use crate::report::{Bound, Report};
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::Cc;
@@ -69,12 +69,11 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
                     .against(Against::mbit("sum", [faster.clone(), slower], 1.0))
                     .against(Against::mbit("faster", [faster], ideal)),
             ])?;
-            let ratio = |name| run.report.ratio(&id, name).map(|ratio| ratio.median);
-            let (sum, alone) = (ratio("sum"), ratio("faster"));
+            let [sum, alone] = ["sum", "faster"].map(|name| run.report.mid_ratio(&id, name));
             if fast == 5 * slow {
-                run.goal(Goal::new(&id, "of the sum of both links", Bound::AtLeast, SUM_GOAL, sum));
+                run.judge(&id, "of the sum of both links", Bound::AtLeast, SUM_GOAL, sum);
             }
-            run.goal(Goal::new(&id, "of the faster link alone", Bound::AtLeast, FASTER_GOAL, alone));
+            run.judge(&id, "of the faster link alone", Bound::AtLeast, FASTER_GOAL, alone);
         }
     }
     Ok(())

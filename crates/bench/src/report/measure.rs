@@ -80,12 +80,7 @@ impl Measure {
         self.against.iter().find(|comparison| comparison.base == base)
     }
 
-    /// Adds how it is beside another one, if they have a turn in common.
-    pub fn compare(&mut self, base: &Self) {
-        self.compare_sum(&base.id, &[base]);
-    }
-
-    /// The same beside the sum of several, in each turn that all of them have.
+    /// Adds how it is beside the sum of others, in each turn that all of them have, if there is one.
     pub fn compare_sum(&mut self, name: &str, bases: &[&Self]) -> Option<&mut Comparison> {
         let sum = |turn: u32| bases.iter().map(|base| base.at(turn)).sum::<Option<f64>>();
         let values = self.turns.iter().zip(&self.values);

@@ -175,13 +175,8 @@ impl Report {
     }
 
     fn number(&mut self, kind: Kind, id: &str, turn: u32, metric: &str, value: f64, start: usize) {
-        let found = self.measures[start..].iter().position(|measure| measure.metric == metric);
-        let index = found.map_or(self.measures.len(), |index| start + index);
-        if found.is_none() {
-            let (id, metric, unit) = (id.into(), metric.into(), unit(metric).into());
-            self.measures.push(Measure { id, metric, unit, kind: kind.key.into(), ..Measure::default() });
-        }
-        self.measures[index].add(turn, value);
+        let (unit, kind) = (unit(metric).into(), kind.key.into());
+        self.slot(start, id, metric, || Measure { unit, kind, ..Measure::default() }).add(turn, value);
     }
 
     /// What is told in words, and how much of it there is.

@@ -153,16 +153,16 @@ fn only_values_of_one_turn_are_compared() {
     };
     let base = of("veth", &[(0, 10.0), (2, 40.0)]);
     let mut other = of("shm", &[(0, 20.0), (1, 1.0), (2, 60.0)]);
-    other.compare(&base);
+    other.compare_sum("veth", &[&base]);
     let beside = other.beside("veth").expect("compared");
     assert_eq!((&beside.ratios[..], &beside.differences[..]), (&[2.0, 1.5][..], &[10.0, 20.0][..]));
     assert_eq!(beside.ratio.map(|ratio| ratio.median), Some(1.75));
-    other.compare(&of("late", &[(7, 1.0)]));
+    other.compare_sum("late", &[&of("late", &[(7, 1.0)])]);
     assert_eq!(other.beside("late"), None);
     other.compare_sum("both", &[&base, &base]);
     assert_eq!(other.beside("both").map(|both| &both.ratios[..]), Some(&[1.0, 0.75][..]));
     let mut idle = of("idle", &[(0, 1.0)]);
-    idle.compare(&of("none", &[(0, 0.0)]));
+    idle.compare_sum("none", &[&of("none", &[(0, 0.0)])]);
     let beside = idle.beside("none").expect("compared");
     assert_eq!((beside.ratio, &beside.differences[..]), (None, &[1.0][..]), "nothing is divided by nothing");
 }

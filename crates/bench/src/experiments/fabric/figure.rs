@@ -1,7 +1,8 @@
 //! The panels of a run; those of stages that were not measured are left out.
 
+use super::programs::{self, SOCKPERF_BYTES};
 use super::subject::{FABRICS, OFI_NET, OFI_TCP, SHM, SHM_LARGE, Subject, UDP, UDP_VXLAN, VETH, VXLAN};
-use super::{idle, latency, limited, netpipe, nodes, restart, sockperf, throughput};
+use super::{idle, latency, limited, nodes, restart, throughput};
 use crate::plot::{Figure, Groups, Panel};
 use crate::report::Report;
 use crate::stats::Spread;
@@ -14,17 +15,19 @@ const FLOWS: [Subject; 8] = [VETH, SHM, SHM_LARGE, VXLAN, UDP_VXLAN, UDP, OFI_NE
 const WAITING: [&str; 6] = ["veth", "shm", "shm-busy", "shm-sleep", "udp", "udp-busy"];
 
 pub(super) fn draw(report: &Report) -> Figure {
-    let of = |title: &str, subjects: &[&str], id: fn(&str, usize) -> String, metric: &str| {
+    let of = |title: &str, subjects: &[&str], id: &dyn Fn(&str, usize) -> String, metric: &str| {
         sized(report, title, subjects, &latency::BYTES, id, metric)
     };
+    let [netpipe, sockperf] =
+        ["netpipe", "sockperf"].map(|word| move |subject: &str, bytes| programs::id(word, subject, bytes));
     let mut panels = vec![
         throughput(report),
         limited(report),
-        of("RTT/2 over message size (Fig. 5)", &SIZED, latency::id, "half_us"),
-        of("Throughput over message size, one at a time (Fig. 6)", &SIZED, latency::id, "mbit"),
-        of("RTT/2 by how a fabric's threads wait", &WAITING, latency::id, "half_us"),
-        of("RTT/2 as NPtcp tells it, the best of seven", &SIZED, netpipe::id, "half_us"),
-        sized(report, "RTT/2 of UDP as sockperf tells it", &SIZED, &sockperf::BYTES, sockperf::id, "half_us"),
+        of("RTT/2 over message size (Fig. 5)", &SIZED, &latency::id, "half_us"),
+        of("Throughput over message size, one at a time (Fig. 6)", &SIZED, &latency::id, "mbit"),
+        of("RTT/2 by how a fabric's threads wait", &WAITING, &latency::id, "half_us"),
+        of("RTT/2 as NPtcp tells it, the best of seven", &SIZED, &netpipe, "half_us"),
+        sized(report, "RTT/2 of UDP as sockperf tells it", &SIZED, &SOCKPERF_BYTES, sockperf, "half_us"),
         cost(report),
         happenings(report),
         idle(report),

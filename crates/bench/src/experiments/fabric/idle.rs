@@ -1,11 +1,10 @@
 //! What a fabric takes of a processor while nothing is sent over it.
 
+use super::stage::give_up;
 use super::subject::{FABRICS, SHM, Subject};
 use super::testbed::Testbed;
-use super::throughput::give_up;
 use crate::activity::ProcessActivity;
-use crate::experiments::note::{self, What};
-use crate::report::{Bound, Goal};
+use crate::report::Bound;
 use crate::run::Run;
 use linkbraid_api::Error;
 use std::time::Duration;
@@ -28,7 +27,7 @@ pub(super) fn id(subject: &str, poll: &str) -> String {
     format!("idle/{subject}/{poll}")
 }
 
-pub(super) fn run(run: &mut Run<'_>, testbed: &Testbed) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error> {
     if !run.wants("idle") {
         return Ok(());
     }
@@ -42,9 +41,12 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &Testbed) -> Result<(), Error> {
             if given_up.contains(subject) || (*poll != "adaptive" && turn > 0) {
                 continue;
             }
-            run.step(&id(subject.word, poll));
-            if let Err(error) = measure(run, testbed, subject.poll(poll), &id(subject.word, poll), turn) {
-                testbed.del(*subject);
+            let id = id(subject.word, poll);
+            run.step(&id);
+            run.check()?;
+            let polled = subject.poll(poll);
+            let done = testbed.with(polled, |testbed, typed| watch(run, testbed, &id, typed, turn));
+            if let Err(error) = done {
                 given_up.push(*subject);
                 give_up(run, "idle", *subject, error)?;
             }
@@ -52,11 +54,11 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &Testbed) -> Result<(), Error> {
     }
     for (subject, poll) in cases {
         let id = id(subject.word, poll);
-        note::compare(run, &id, NONE, "percent");
+        run.report.put_beside(&id, NONE, &["percent"]);
         if poll == "adaptive" {
-            let value = note::median(run, &id, "percent");
+            let value = run.report.median(&id, "percent");
             let what = "percent of a core while idle, each node";
-            note::goal(run, Goal::new(&id, what, Bound::Below, GOAL_PERCENT, value));
+            run.judge(&id, what, Bound::Below, GOAL_PERCENT, value);
         }
     }
     Ok(())
@@ -83,14 +85,6 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     cases.len() + 1 + again * (run.settings.repeat as usize).saturating_sub(1)
 }
 
-fn measure(run: &mut Run<'_>, testbed: &Testbed, subject: Subject, id: &str, turn: u32) -> Result<(), Error> {
-    run.check()?;
-    let typed = testbed.add(subject)?.join("; ");
-    watch(run, testbed, id, &typed, turn)?;
-    testbed.del(subject);
-    Ok(())
-}
-
 /// Both nodes are watched; what is noted is their mean.
 fn watch(run: &mut Run<'_>, testbed: &Testbed, id: &str, typed: &str, turn: u32) -> Result<(), Error> {
     run.pause(SETTLE)?;
@@ -104,7 +98,6 @@ fn watch(run: &mut Run<'_>, testbed: &Testbed, id: &str, typed: &str, turn: u32)
     let each: Vec<(f64, f64)> = after.iter().zip(before).map(|(now, then)| now.since(then)).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| each.iter().map(of).sum::<f64>() / each.len() as f64;
     let (percent, switches) = (mean(|e| e.0), mean(|e| e.1));
-    note::value(run, What { id, metric: "percent", unit: "% of a core" }, typed, turn, percent);
-    note::value(run, What { id, metric: "switches", unit: "1/s" }, typed, turn, switches);
+    run.note(id, typed, turn, &[("percent", "% of a core", percent), ("switches", "1/s", switches)]);
     run.say(&format!("  {id:<32} #{} {percent:7.3} % of a core  {switches:.0} switches/s", turn + 1))
 }

@@ -1,10 +1,9 @@
 //! Four nodes under load, and one after the other, at random, is killed and started again: what the others send each
 //! other arrives.
 
+use super::stage::give_up;
 use super::subject::{OFI_NET, SHM, Subject, UDP};
 use super::testbed::Testbed;
-use super::throughput::give_up;
-use crate::experiments::note::{self, What};
 use crate::flow::{DatagramRecord, Datagrams, TcpFlow};
 use crate::report::{Bound, Goal};
 use crate::run::Run;
@@ -58,8 +57,8 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let mut testbed = Testbed::up(run, "kills", NODES)?;
     for (subject, kills) in wanted {
         let kills = if run.settings.quick { QUICK_KILLS.min(kills) } else { kills };
-        if let Err(error) = measure(run, &mut testbed, subject, kills) {
-            testbed.del(subject);
+        let done = testbed.with(subject, |testbed, typed| measure(run, testbed, (subject, kills), typed));
+        if let Err(error) = done {
             give_up(run, "kills", subject, error)?;
             drop(testbed);
             testbed = Testbed::up(run, "kills", NODES)?;
@@ -74,8 +73,12 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     kills(run).iter().map(|(_, kills)| most.min(*kills) as usize).sum()
 }
 
-fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, kills: u32) -> Result<(), Error> {
-    let typed = testbed.add(subject)?.join("; ");
+fn measure(
+    run: &mut Run<'_>,
+    testbed: &mut Testbed,
+    (subject, kills): (Subject, u32),
+    typed: &str,
+) -> Result<(), Error> {
     testbed.fix_neighbours(subject)?;
     let mesh = Datagrams::mesh(&testbed.addressed(subject)?, PERIOD)?;
     mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
@@ -132,18 +135,20 @@ fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, kills: u3
     }
     let lost = lost.len();
     let id = format!("kills/{}", subject.word);
-    let mut note = |metric, unit, value| note::value(run, What { id: &id, metric, unit }, &typed, 0, value);
-    note("kills", "", deaths.len() as f64);
-    note("sent", "datagrams", sent as f64);
-    note("lost", "datagrams", lost as f64);
-    note("twice", "datagrams", record.twice() as f64);
-    note("torn", "connections", f64::from(torn));
-    note("pause", "ms", pause.as_secs_f64() * 1e3);
-    note("missed", "times", f64::from(missed));
-    note("stall", "ms", stall.as_secs_f64() * 1e3);
+    let values = [
+        ("kills", "", deaths.len() as f64),
+        ("sent", "datagrams", sent as f64),
+        ("lost", "datagrams", lost as f64),
+        ("twice", "datagrams", record.twice() as f64),
+        ("torn", "connections", f64::from(torn)),
+        ("pause", "ms", pause.as_secs_f64() * 1e3),
+        ("missed", "times", f64::from(missed)),
+        ("stall", "ms", stall.as_secs_f64() * 1e3),
+    ];
+    run.note(&id, typed, 0, &values);
     for (turn, death) in (0..).zip(&deaths) {
         let away = death.to.saturating_sub(death.from).as_secs_f64() * 1e3;
-        note::value(run, What { id: &id, metric: "away", unit: "ms" }, &typed, turn, away);
+        run.note(&id, typed, turn, &[("away", "ms", away)]);
     }
     run.say(&format!(
         "  {id:<32} {} kills; survivors lost {lost} of {sent} datagrams, {} came twice, {torn} connections torn, longest pause {:.0} ms; the living taken for dead {missed} times, longest stall {:.0} ms {}",
@@ -161,9 +166,8 @@ fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, kills: u3
         let busy = (stall > STALL).then(|| {
             format!("the machine was too busy: for {} ms a sender had no processor", stall.as_millis())
         });
-        note::goal(run, Goal::new(&id, what, Bound::AtMost, 0.0, Some(value)).unless(busy));
+        run.goal(Goal::new(&id, what, Bound::AtMost, 0.0, Some(value)).unless(busy));
     }
-    testbed.del(subject);
     Ok(())
 }
 

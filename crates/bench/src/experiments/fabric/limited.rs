@@ -1,10 +1,10 @@
 //! One TCP flow over UDP and over VXLAN where the link is the limit, as it is between machines: what is left of it.
 
+use super::stage::{in_turns, put_beside};
 use super::subject::{Subject, UDP, UDP_VXLAN, VETH, VXLAN};
 use super::testbed::Testbed;
-use super::throughput::{self, CCS, UDP_FIRST, UDP_THEN};
-use crate::experiments::note;
-use crate::report::{Bound, Goal};
+use super::throughput::{self, CCS, UDP_GOALS};
+use crate::report::Bound;
 use crate::run::Run;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::Cc;
@@ -36,49 +36,23 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     rates(run).len() * SUBJECTS.len() * run.settings.repeat as usize
 }
 
-pub(super) fn run(run: &mut Run<'_>, testbed: &Testbed) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error> {
     for rate in rates(run) {
         testbed.limit(Some(rate))?;
-        let done = measure(run, testbed, rate);
+        let stage = format!("limited-{rate}mbit");
+        let done = in_turns(run, testbed, &stage, &SUBJECTS, |run, testbed, subject, turn, _| {
+            throughput::measure(run, testbed, subject, turn, ccs(run), |cc| id(rate, subject.word, cc))
+        });
         testbed.limit(None)?;
         done?;
-        judge(run, rate);
-    }
-    Ok(())
-}
-
-fn measure(run: &mut Run<'_>, testbed: &Testbed, rate: u32) -> Result<(), Error> {
-    let stage = format!("limited-{rate}mbit");
-    let mut given_up: Vec<&str> = Vec::new();
-    for turn in 0..run.settings.repeat {
-        for subject in SUBJECTS {
-            if given_up.contains(&subject.word) {
-                continue;
-            }
-            run.step(&format!("{stage}/{}", subject.word));
-            let done =
-                throughput::measure(run, testbed, subject, turn, ccs(run), |cc| id(rate, subject.word, cc));
-            if let Err(error) = done {
-                given_up.push(subject.word);
-                testbed.del(subject);
-                throughput::give_up(run, &stage, subject, error)?;
+        for (cc, _) in ccs(run) {
+            put_beside(run, &SUBJECTS, |subject| id(rate, subject, cc), &["mbit"]);
+            let case = id(rate, UDP.word, cc);
+            let value = run.report.times(&case, "mbit", &id(rate, VXLAN.word, cc));
+            for limit in UDP_GOALS {
+                run.judge(&case, "of VXLAN's throughput", Bound::AtLeast, limit, value);
             }
         }
     }
     Ok(())
-}
-
-fn judge(run: &mut Run<'_>, rate: u32) {
-    for (cc, _) in ccs(run) {
-        for subject in SUBJECTS {
-            for base in subject.bases() {
-                note::compare(run, &id(rate, subject.word, cc), &id(rate, base, cc), "mbit");
-            }
-        }
-        let case = id(rate, UDP.word, cc);
-        let value = note::ratio(run, &case, &id(rate, VXLAN.word, cc), "mbit");
-        for limit in [UDP_FIRST, UDP_THEN] {
-            note::goal(run, Goal::new(&case, "of VXLAN's throughput", Bound::AtLeast, limit, value));
-        }
-    }
 }

@@ -3,9 +3,8 @@
 use super::subject::{SHM, Subject, UDP};
 use super::testbed::Testbed;
 use crate::activity::anonymous_bytes;
-use crate::experiments::note::{self, What};
 use crate::flow::Datagrams;
-use crate::report::{Bound, Goal};
+use crate::report::Bound;
 use crate::run::Run;
 use linkbraid_api::Error;
 use std::os::unix::fs::MetadataExt;
@@ -40,7 +39,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         if wanted.is_empty() {
             continue;
         }
-        let testbed = match Testbed::up(run, &format!("nodes-{nodes}"), nodes) {
+        let mut testbed = match Testbed::up(run, &format!("nodes-{nodes}"), nodes) {
             Ok(testbed) => testbed,
             Err(error) => {
                 run.fail(format!("nodes/{nodes}"), error)?;
@@ -49,10 +48,9 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         };
         for subject in wanted {
             run.step(&id(subject.word, nodes));
-            if let Err(error) = measure(run, &testbed, subject) {
+            if let Err(error) = measure(run, &mut testbed, subject) {
                 run.fail(id(subject.word, nodes), error)?;
             }
-            testbed.del(subject);
         }
     }
     Ok(())
@@ -83,54 +81,60 @@ fn own(testbed: &Testbed) -> Result<u64, Error> {
     testbed.names.iter().map(|name| anonymous_bytes(testbed.bed.daemon_id(name)?)).sum()
 }
 
-fn measure(run: &mut Run<'_>, testbed: &Testbed, subject: Subject) -> Result<(), Error> {
+fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject) -> Result<(), Error> {
     run.check()?;
+    let before = own(testbed)?;
+    testbed.with(subject, |testbed, typed| look(run, testbed, subject, before, typed))
+}
+
+fn look(
+    run: &mut Run<'_>,
+    testbed: &Testbed,
+    subject: Subject,
+    before: u64,
+    typed: &str,
+) -> Result<(), Error> {
     let nodes = testbed.names.len();
     let id = id(subject.word, nodes);
-    let before = own(testbed)?;
-    let typed = testbed.add(subject)?.join("; ");
     testbed.fix_neighbours(subject)?;
     let mesh = Datagrams::mesh(&testbed.addressed(subject)?, PERIOD)?;
     let begin = mesh.now();
     let all = mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?.saturating_sub(begin);
     let record = mesh.stop()?;
     let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
-    let heard = pairs
-        .filter(|(from, to)| from != to && record.way(*from, *to).first(Duration::ZERO).is_some())
-        .count();
-    let own_kib = own(testbed)?.saturating_sub(before) as f64 / 1024.0 / nodes as f64;
-    let mut note = |metric, unit, value| note::value(run, What { id: &id, metric, unit }, &typed, 0, value);
-    note("pairs", "pairs", heard as f64);
-    note("all_ms", "ms", all.as_secs_f64() * 1e3);
-    note("own_kib", "KiB a node", own_kib);
-    let wanted = (nodes * (nodes - 1)) as f64;
-    let mut line = format!(
-        "  {id:<32} {heard} of {wanted} pairs in {:.0} ms, {own_kib:.0} KiB of its own a node",
-        all.as_secs_f64() * 1e3
-    );
+    let is_heard =
+        |(from, to): &(usize, usize)| from != to && record.way(*from, *to).first(Duration::ZERO).is_some();
+    let heard = pairs.filter(is_heard).count();
+    let own_kib = kib(own(testbed)?.saturating_sub(before)) / nodes as f64;
+    let ms = all.as_secs_f64() * 1e3;
+    let values = [("pairs", "pairs", heard as f64), ("all_ms", "ms", ms), ("own_kib", "KiB a node", own_kib)];
+    run.note(&id, typed, 0, &values);
+    let wanted = nodes * (nodes - 1);
+    let mut line =
+        format!("  {id:<32} {heard} of {wanted} pairs in {ms:.0} ms, {own_kib:.0} KiB of its own a node");
     if subject == SHM {
-        let file = std::fs::metadata(testbed.memory()).map_err(|e| {
+        let cannot = |e: std::io::Error| {
             Error::new(testbed.memory().display().to_string(), "cannot look at it", e.to_string())
-        })?;
-        let held = file.blocks() * BLOCK;
-        let off = (held as f64 / formula(nodes) as f64 - 1.0).abs();
-        note("file_kib", "KiB", file.len() as f64 / 1024.0);
-        note("held_kib", "KiB", held as f64 / 1024.0);
-        note("formula_kib", "KiB", formula(nodes) as f64 / 1024.0);
-        note("off", "", off);
-        line += &format!(", {} KiB shared, formula {} KiB", held / 1024, formula(nodes) / 1024);
+        };
+        let file = std::fs::metadata(testbed.memory()).map_err(cannot)?;
+        let (held, formula) = (file.blocks() * BLOCK, formula(nodes));
+        let off = (held as f64 / formula as f64 - 1.0).abs();
+        let values = [
+            ("file_kib", "KiB", kib(file.len())),
+            ("held_kib", "KiB", kib(held)),
+            ("formula_kib", "KiB", kib(formula)),
+            ("off", "", off),
+        ];
+        run.note(&id, typed, 0, &values);
+        line += &format!(", {} KiB shared, formula {} KiB", held / 1024, formula / 1024);
         let what = "off the formula nodes x (nodes - 1) x queues x ring";
-        note::goal(run, Goal::new(&id, what, Bound::AtMost, GOAL_OFF, Some(off)));
+        run.judge(&id, what, Bound::AtMost, GOAL_OFF, Some(off));
     }
-    note::goal(
-        run,
-        Goal::new(
-            &id,
-            "ordered pairs of nodes that reach each other",
-            Bound::AtLeast,
-            wanted,
-            Some(heard as f64),
-        ),
-    );
+    let what = "ordered pairs of nodes that reach each other";
+    run.judge(&id, what, Bound::AtLeast, wanted as f64, Some(heard as f64));
     run.say(&line)
+}
+
+fn kib(bytes: u64) -> f64 {
+    bytes as f64 / 1024.0
 }

@@ -1,12 +1,11 @@
 //! A node's daemon is killed and started again: how long until frames go both ways, and whether one of its earlier
 //! life comes.
 
+use super::stage::give_up;
 use super::subject::{FABRICS, Subject};
 use super::testbed::Testbed;
-use super::throughput::give_up;
-use crate::experiments::note::{self, What};
 use crate::flow::Datagrams;
-use crate::report::{Bound, Goal};
+use crate::report::Bound;
 use crate::run::Run;
 use linkbraid_api::Error;
 use std::time::Duration;
@@ -36,8 +35,8 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
         if !run.wants(&format!("restart/{}", subject.word)) {
             continue;
         }
-        if let Err(error) = measure(run, testbed, subject) {
-            testbed.del(subject);
+        let done = testbed.with(subject, |testbed, typed| measure(run, testbed, subject, typed));
+        if let Err(error) = done {
             give_up(run, "restart", subject, error)?;
             if !testbed.bed.has_daemon("b") {
                 testbed.bed.start_daemon("b")?;
@@ -45,10 +44,11 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
         }
         for way in WAYS {
             let id = id(subject.word, way);
-            let (slowest, old) = (note::largest(run, &id, "ms"), note::largest(run, &id, "old"));
+            let most = |run: &Run<'_>, metric| run.report.spread(&id, metric).map(|spread| spread.max);
             let what = "ms from a daemon's start until frames go both ways, the longest";
-            note::goal(run, Goal::new(&id, what, Bound::AtMost, GOAL_MS, slowest));
-            note::goal(run, Goal::new(&id, "frames of an earlier life, the most", Bound::AtMost, 0.0, old));
+            run.judge(&id, what, Bound::AtMost, GOAL_MS, most(run, "ms"));
+            let what = "frames of an earlier life, the most";
+            run.judge(&id, what, Bound::AtMost, 0.0, most(run, "old"));
         }
     }
     Ok(())
@@ -61,8 +61,7 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     FABRICS.into_iter().filter(|subject| subject.quick || !quick).count() * times * DEAD.len()
 }
 
-fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject) -> Result<(), Error> {
-    let typed = testbed.add(subject)?.join("; ");
+fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, typed: &str) -> Result<(), Error> {
     testbed.fix_neighbours(subject)?;
     let mesh = Datagrams::mesh(&testbed.addressed(subject)?, PERIOD)?;
     mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
@@ -86,12 +85,8 @@ fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject) -> Result
         let first = |from, to| record.way(from, to).first(start).unwrap_or(start + LIMIT);
         let ms = (first(0, 1).max(first(1, 0)).saturating_sub(start)).as_secs_f64() * 1e3;
         let old = record.straddling([0, 1], start, start);
-        let mut note =
-            |metric, unit, value| note::value(run, What { id: &id, metric, unit }, &typed, turn, value);
-        note("ms", "ms", ms);
-        note("old", "frames", old as f64);
+        run.note(&id, typed, turn, &[("ms", "ms", ms), ("old", "frames", old as f64)]);
         run.say(&format!("  {id:<32} #{} {ms:7.1} ms, {old} frames of an earlier life", turn + 1))?;
     }
-    testbed.del(subject);
     Ok(())
 }

@@ -91,16 +91,19 @@ impl Testbed {
         &self.memory
     }
 
-    /// Brings a subject up between all hosts; what was typed on the first. Half of one is taken down again.
-    pub fn add(&self, subject: Subject) -> Result<Vec<String>, Error> {
-        let added = self.try_add(subject);
-        if added.is_err() {
-            self.del(subject);
-        }
-        added
+    /// Does something while a subject is up between all hosts; it is told what was typed on the first.
+    pub fn with<T>(
+        &mut self,
+        subject: Subject,
+        work: impl FnOnce(&mut Self, &str) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let done = self.add(subject).and_then(|typed| work(self, &typed.join("; ")));
+        self.del(subject);
+        done
     }
 
-    fn try_add(&self, subject: Subject) -> Result<Vec<String>, Error> {
+    /// Brings a subject up; what was typed.
+    fn add(&self, subject: Subject) -> Result<Vec<String>, Error> {
         let mut typed = Vec::new();
         for node in 0..self.names.len() {
             let host = self.host(node)?;
@@ -177,7 +180,7 @@ impl Testbed {
     }
 
     /// Takes a subject down. What is not there is fine.
-    pub fn del(&self, subject: Subject) {
+    fn del(&self, subject: Subject) {
         for host in self.bed.lab().hosts() {
             // Half of one may be up.
             let _ = match subject.kind {
@@ -210,11 +213,9 @@ impl Testbed {
     /// What a node says of its fabric.
     pub fn record(&self, node: usize) -> Result<FabricRecord, Error> {
         let host = self.host(node)?;
-        let text = host.linkbraid(&format!("fabric show {FABRIC} --json"))?;
-        let bad =
-            |cause: String| Error::new(format!("host {}", host.name()), "cannot read its fabric", cause);
-        let mut all: Vec<FabricRecord> = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
-        all.pop().ok_or_else(|| bad("there is none".into()))
+        let mut all: Vec<FabricRecord> = host.ask(&format!("fabric show {FABRIC}"))?;
+        let none = || Error::new(format!("host {}", host.name()), "cannot read its fabric", "there is none");
+        all.pop().ok_or_else(none)
     }
 
     /// All hosts with their addresses on a subject.

@@ -5,7 +5,6 @@ use super::here::Lacks;
 use super::rates::all_paths;
 use super::system::{SYSTEMS, System};
 use crate::bed::Bed;
-use crate::experiments::note::{self, What};
 use crate::flow::{TcpFlow, TcpRecord};
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -144,14 +143,13 @@ fn one(
     let seen = look(&record, failed, lost);
     let id = id(kind.word, system.word);
     let did = format!("the busiest link of host {} fails: {}", kind.host, kind.fault.word());
-    for (metric, unit, value) in [
+    let values = [
         ("stall_ms", "ms", seen.stall.as_secs_f64() * 1e3),
         ("quiet_ms", "ms", seen.quiet.as_secs_f64() * 1e3),
         ("left_share", "of the rate before", seen.left),
         ("pings_lost", "pings", f64::from(seen.lost)),
-    ] {
-        note::value(run, What { id: &id, metric, unit }, &did, turn, value);
-    }
+    ];
+    run.note(&id, &did, turn, &values);
     run.say(&format!(
         "  {id:<42} #{} {:>6.0} ms without data, then {:.2} of the rate; {} of {PINGS} pings lost",
         turn + 1,

@@ -65,14 +65,15 @@ fn of_case(report: &Report, case: &str, load: &Load, links: usize) -> Vec<Goal> 
     let weak = weak_base(report, load.word);
     let goal =
         |what: String, bound, limit, value| Goal::new(case, what, bound, limit, value).unless(weak.clone());
-    let ratio = |name| report.ratio(case, name).map(|ratio| ratio.median);
+    let ratio = |name| report.mid_ratio(case, name);
     let flow = report.parameter(case, "flows").is_some_and(|flows| *flows == 1)
         && report.word(case, "load") != "udp";
     if !flow {
         // The other system whose median is the highest, wherever it was measured.
         let others = SYSTEMS.iter().filter(|system| !system.word.starts_with(OURS));
-        let others = others.filter_map(|system| report.ratio(&id(load.word, links, system.word), "single"));
-        let best = others.map(|ratio| ratio.median).max_by(f64::total_cmp);
+        let others =
+            others.filter_map(|system| report.mid_ratio(&id(load.word, links, system.word), "single"));
+        let best = others.max_by(f64::total_cmp);
         let value = best.zip(ratio("single")).map(|(best, ours)| ours / best);
         let what = format!("of the best other system in the same run, {}", load.title);
         return vec![goal(what, Bound::AtLeast, OF_BEST, value)];

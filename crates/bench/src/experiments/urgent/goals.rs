@@ -26,8 +26,7 @@ pub(super) fn judge(run: &mut Run<'_>) {
 
 pub(super) fn of_load(report: &Report, load: &str) -> Vec<Goal> {
     let [idle, two, one, bulk] = ["idle", "two", "one-0", scenario::BULK].map(|word| id(load, word));
-    let ratio =
-        |id: &str, metric: &str, base: &str| report.beside(id, metric, base).map(|ratio| ratio.median);
+    let ratio = |id: &str, metric: &str, base: &str| report.times(id, metric, base);
     let links = (LINKS - 1) as f64;
     let lost = report.spread(&two, "lost").map(|lost| lost.max);
     let busy = cpu_limited(report, &two);

@@ -1,0 +1,190 @@
+//! Programs of others over each network, where they are installed: NetPIPE (`NPtcp`), the program of the papers, and sockperf,
+//! the other one that ETHOM's authors measured latency with, whose messages are datagrams of UDP.
+
+use super::subject::Subject;
+use super::testbed::Testbed;
+use crate::run::Run;
+use linkbraid_api::Error;
+use linkbraid_lab::{Host, Running, tool, wait_for};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// How long one may take to listen.
+const LISTEN_LIMIT: Duration = Duration::from_secs(10);
+
+/// Bytes of sockperf's messages: those that one frame takes, and more than that.
+pub(super) const SOCKPERF_BYTES: [usize; 3] = [64, 1024, 8192];
+
+/// What a program says of messages of a size: the bytes, and what it measured.
+type Said = (usize, Vec<(&'static str, &'static str, f64)>);
+
+/// A program that measures between two hosts.
+pub(super) struct Program {
+    /// Its name in results.
+    word: &'static str,
+    program: &'static str,
+    /// Whether a quick run has time for it.
+    quick: bool,
+    /// Whether it listens on a port, and the words that make it do so: `ADDRESS` is the server's.
+    listens: fn(Host<'_>) -> bool,
+    server: &'static str,
+    /// The words of a client, with `BYTES` and `FILE` too, and the sizes that it is run with.
+    client: &'static str,
+    sizes: &'static [usize],
+    /// Whether it writes to `FILE` itself; otherwise what it says goes there.
+    writes: bool,
+    limit: Duration,
+    parse: fn(&str, usize) -> Vec<Said>,
+}
+
+pub(super) const PROGRAMS: [Program; 2] = [
+    // Sizes are powers of two and half as much more, as they are without a perturbation; a hundred messages a try, of which
+    // the best of seven counts.
+    Program {
+        word: "netpipe",
+        program: "NPtcp",
+        quick: true,
+        listens: |host| host.listens(5002),
+        server: "-p 0 -u 65536 -n 100",
+        client: "-h ADDRESS -p 0 -u 65536 -n 100 -o FILE",
+        sizes: &[0],
+        writes: true,
+        limit: Duration::from_secs(60),
+        parse: netpipe,
+    },
+    // A second is the least that it takes for a size.
+    Program {
+        word: "sockperf",
+        program: "sockperf",
+        quick: false,
+        listens: |host| host.receives(5003),
+        server: "server -i ADDRESS -p 5003",
+        client: "ping-pong -i ADDRESS -p 5003 -m BYTES -t 1",
+        sizes: &SOCKPERF_BYTES,
+        writes: false,
+        limit: Duration::from_secs(30),
+        parse: |text, bytes| sockperf(text).map(|values| (bytes, values)).into_iter().collect(),
+    },
+];
+
+/// Its name in results.
+pub(super) fn id(program: &str, subject: &str, bytes: usize) -> String {
+    format!("{program}/{subject}/{bytes}")
+}
+
+impl Program {
+    /// Whether it is there and there is time for it; if it is not there, that is said once.
+    pub fn is_wanted(&self, run: &mut Run<'_>) -> bool {
+        if run.settings.quick && !self.quick {
+            return false;
+        }
+        let there = tool::require(&[self.program]);
+        if let Err(error) = &there {
+            run.lacks(self.word, error);
+        }
+        there.is_ok()
+    }
+}
+
+/// Runs a program over a subject that is up.
+pub(super) fn measure(
+    run: &mut Run<'_>,
+    testbed: &Testbed,
+    subject: Subject,
+    turn: u32,
+    program: &Program,
+) -> Result<(), Error> {
+    match try_measure(run, testbed, subject, turn, program) {
+        Ok(()) => Ok(()),
+        Err(error) => run.fail(format!("{}/{}", program.word, subject.word), error),
+    }
+}
+
+fn try_measure(
+    run: &mut Run<'_>,
+    testbed: &Testbed,
+    subject: Subject,
+    turn: u32,
+    program: &Program,
+) -> Result<(), Error> {
+    let Program { word, program, listens, server, client, sizes, writes, limit, parse, .. } = program;
+    let (near, far) = (testbed.host(0)?, testbed.host(1)?);
+    let file = testbed.bed.lab().folder().join(word);
+    let cannot = |what, e: std::io::Error| {
+        Error::new(file.display().to_string(), format!("cannot {what}"), e.to_string())
+    };
+    let begin = |host: Host<'_>, words: &str, bytes: usize, out: Stdio| {
+        let words = words.replace("ADDRESS", &testbed.address(subject, 1));
+        let words = words.replace("BYTES", &bytes.to_string()).replace("FILE", &file.to_string_lossy());
+        let mut command = host.command(program);
+        command.args(words.split(' ')).current_dir(testbed.bed.lab().folder());
+        command.stdin(Stdio::null()).stdout(out).stderr(Stdio::null());
+        Running::start(command)
+    };
+    let _listening = begin(far, server, 0, Stdio::null())?;
+    let is_ready = || if listens(far) { Ok(()) } else { Err("it does not yet") };
+    wait_for(LISTEN_LIMIT, &format!("{program} to listen"), is_ready)?;
+    for bytes in *sizes {
+        let made = std::fs::File::create(&file).map_err(|e| cannot("make the file", e))?;
+        let out = if *writes { Stdio::null() } else { made.into() };
+        let mut running = begin(near, client, *bytes, out)?;
+        let typed = running.words().to_owned();
+        wait_for(*limit, &format!("'{typed}' to end"), || running.ended().ok_or("it still runs"))?;
+        let text = std::fs::read_to_string(&file).map_err(|e| cannot("read what a program wrote", e))?;
+        let said = parse(&text, *bytes);
+        if said.is_empty() {
+            return Err(Error::new(id(word, subject.word, *bytes), "not measured", "no figures in it"));
+        }
+        for (bytes, values) in said {
+            let id = id(word, subject.word, bytes);
+            run.note(&id, &typed, turn, &values);
+            run.report.note_bytes(&id, bytes);
+        }
+        run.check()?;
+    }
+    Ok(())
+}
+
+/// Bytes, half a round trip and Mbit/s of each line `BYTES MBPS SECONDS`.
+fn netpipe(text: &str, _: usize) -> Vec<Said> {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (bytes, mbit, seconds) = (words.next()?, words.next()?, words.next()?);
+        let (mbit, half) = (mbit.parse().ok()?, seconds.parse::<f64>().ok()? * 1e6);
+        Some((bytes.parse().ok()?, vec![("half_us", "us", half), ("mbit", "Mbit/s", mbit)]))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Half a round trip in microseconds, the median and the 99th percentile: `sockperf: ---> percentile 50.000 =    6.094`.
+fn sockperf(text: &str) -> Option<Vec<(&'static str, &'static str, f64)>> {
+    let at = |percentile: &str| {
+        let values = text.lines().filter_map(|line| line.split_once("---> percentile "));
+        let mut values = values.filter_map(|(_, value)| value.split_once('='));
+        values.find(|(name, _)| name.trim() == percentile)?.1.trim().parse::<f64>().ok()
+    };
+    Some(vec![("half_us", "us", at("50.000")?), ("half_p99_us", "us", at("99.000")?)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nptcp_writes_is_read() {
+        let found = netpipe("       1 0.631070   0.00001209\n   65536 36402.568998   0.00001374\n\n", 0);
+        assert_eq!(found.len(), 2);
+        let (bytes, values) = &found[1];
+        assert_eq!((*bytes, values[1].2), (65_536, 36_402.568_998));
+        assert!((values[0].2 - 13.74).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn what_sockperf_writes_is_read() {
+        let text = "sockperf: Summary: Latency is 6.233 usec\nsockperf: ---> percentile 99.990 =   23.785\n\
+                    sockperf: ---> percentile 99.000 =    6.489\nsockperf: ---> percentile 50.000 =    6.094\n";
+        let values = sockperf(text).map(|values| values.iter().map(|value| value.2).collect::<Vec<_>>());
+        assert_eq!(values, Some(vec![6.094, 6.489]));
+        assert_eq!(sockperf("sockperf: No messages were received from the server.\n"), None);
+    }
+}

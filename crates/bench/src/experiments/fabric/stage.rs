@@ -1,0 +1,66 @@
+//! What all stages do: networks in turns, each up for its own measurement only, and each beside what it is compared with.
+
+use super::subject::Subject;
+use super::testbed::Testbed;
+use crate::run::Run;
+use linkbraid_api::Error;
+
+/// The subjects of a stage that a run has: those that are named, and what they are compared with.
+pub(super) fn wanted(run: &Run<'_>, all: &[Subject], named: impl Fn(&Subject) -> bool) -> Vec<Subject> {
+    let is_wanted = |subject: &Subject| {
+        let is_base = |other: &&Subject| *other == subject || other.bases().contains(&subject.word);
+        (subject.quick || !run.settings.quick) && all.iter().filter(is_base).any(&named)
+    };
+    all.iter().copied().filter(is_wanted).collect()
+}
+
+/// Measures subjects in turns; `measure` is told the turn and what was typed. One that fails is left out from then on.
+pub(super) fn in_turns(
+    run: &mut Run<'_>,
+    testbed: &mut Testbed,
+    stage: &str,
+    subjects: &[Subject],
+    mut measure: impl FnMut(&mut Run<'_>, &Testbed, Subject, u32, &str) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut given_up: Vec<Subject> = Vec::new();
+    for turn in 0..run.settings.repeat {
+        for subject in subjects.iter().copied() {
+            if given_up.contains(&subject) {
+                continue;
+            }
+            run.step(&format!("{stage}/{}", subject.word));
+            run.check()?;
+            let done = testbed.with(subject, |testbed, typed| measure(run, testbed, subject, turn, typed));
+            if let Err(error) = done {
+                given_up.push(subject);
+                give_up(run, stage, subject, error)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A subject that cannot be measured is left out, if the machine lacks what it needs, or has failed.
+pub(super) fn give_up(run: &mut Run<'_>, stage: &str, subject: Subject, error: Error) -> Result<(), Error> {
+    let id = format!("{stage}/{}", subject.word);
+    let text = error.to_string();
+    if subject.is_optional() && text.contains("cannot join") && text.contains("libfabric") {
+        run.skip(id, text);
+        return Ok(());
+    }
+    run.fail(id, error)
+}
+
+/// Puts subjects beside what they are compared with.
+pub(super) fn put_beside(
+    run: &mut Run<'_>,
+    subjects: &[Subject],
+    id: impl Fn(&str) -> String,
+    metrics: &[&str],
+) {
+    for subject in subjects {
+        for base in subject.bases() {
+            run.report.put_beside(&id(subject.word), &id(base), metrics);
+        }
+    }
+}
