@@ -7,7 +7,7 @@ pub use class::Class;
 
 use crate::report::LabRecord;
 use linkbraid_api::{BondRecord, Error, PeerRecord, PeerState};
-use linkbraid_lab::{Daemon, Host, HostSpec, Lab, Topology, tool, wait_for};
+use linkbraid_lab::{Daemon, Host, Lab, Topology, tool, wait_for};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -54,7 +54,8 @@ impl Bed {
             self.daemons.insert(spec.name.clone(), daemon);
             self.bonded.push(spec.name.clone());
             self.bond(&spec.name)?;
-            self.commands.extend(set_up(spec).iter().map(|line| format!("{}# linkbraid {line}", spec.name)));
+            let lines = self.host(&spec.name)?.bond_lines(BOND);
+            self.commands.extend(lines.iter().map(|line| format!("{}# linkbraid {line}", spec.name)));
         }
         self.meet()
     }
@@ -188,20 +189,6 @@ impl Bed {
             }
         })
     }
-}
-
-/// What is typed on a host to make its bond.
-fn set_up(spec: &HostSpec) -> Vec<String> {
-    let members: Vec<String> = (0..spec.links.len()).map(|link| format!("eth{link}")).collect();
-    let mut lines = vec![format!("bond add {BOND} --member {}", members.join(","))];
-    // A veth claims 10 Gbit/s whatever its token bucket lets through; a real NIC tells its speed itself.
-    lines.extend(
-        spec.links
-            .iter()
-            .zip(&members)
-            .filter_map(|(link, nic)| Some(format!("member set {BOND} {nic} --weight {}", link.rate_mbit?))),
-    );
-    lines
 }
 
 /// The table of a host, as `linkbraid peers` tells it.

@@ -31,25 +31,13 @@ impl Collected {
         let hint = |error: Error| error.hint(format!("linkbraid bench run all --out {shown}"));
         let entries = fs::read_dir(folder)
             .map_err(|e| hint(Error::new(&shown, "cannot read results", e.to_string())))?;
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.ends_with(".json"))
-            .collect();
-        // The time in a name makes the newest the last.
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
         let mut found = Self::default();
         for experiment in EXPERIMENTS {
-            let own = names.iter().rev().filter(|name| is_of(name, experiment.name));
-            let mut report = None;
-            for name in own {
-                match read(&folder.join(name)) {
-                    Ok(read) => {
-                        report = Some(read);
-                        break;
-                    }
-                    Err(reason) => found.unread.push(Reason { id: name.clone(), reason }),
-                }
-            }
+            let (report, unread) = newest(folder, &names, experiment.name);
+            found.unread.extend(unread);
             match report {
                 Some(report) => found.reports.push(report),
                 None => found.missing.push(Reason {
@@ -65,6 +53,19 @@ impl Collected {
     }
 }
 
+/// The newest report of an experiment among the files of a folder, and newer ones that could not be read. The time in their
+/// sorted names makes the newest the last.
+fn newest(folder: &Path, names: &[String], experiment: &str) -> (Option<Report>, Vec<Reason>) {
+    let mut unread = Vec::new();
+    for name in names.iter().rev().filter(|name| is_of(name, experiment)) {
+        match read(&folder.join(name)) {
+            Ok(report) => return (Some(report), unread),
+            Err(reason) => unread.push(Reason { id: name.clone(), reason }),
+        }
+    }
+    (None, unread)
+}
+
 /// Whether a file's name is `EXPERIMENT-TIME.json`.
 fn is_of(name: &str, experiment: &str) -> bool {
     let time = name.strip_prefix(experiment).and_then(|rest| rest.strip_prefix('-'));
@@ -72,7 +73,8 @@ fn is_of(name: &str, experiment: &str) -> bool {
         .is_some_and(|time| time.len() == 15 && time.bytes().all(|b| b.is_ascii_digit() || b == b'T'))
 }
 
-fn read(path: &Path) -> Result<Report, String> {
+/// The report in a file.
+pub(crate) fn read(path: &Path) -> Result<Report, String> {
     let length = fs::metadata(path).map_err(|e| e.to_string())?.len();
     if length > FILE_MAX {
         return Err(format!("it is longer than {FILE_MAX} bytes"));

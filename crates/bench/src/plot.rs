@@ -71,7 +71,6 @@ pub struct Groups<K> {
     groups: Vec<(String, K)>,
     series: Vec<(String, Vec<Option<Spread>>)>,
     flats: Vec<(String, f64)>,
-    labels: [String; 3],
 }
 
 impl<K: Clone> Groups<K> {
@@ -89,13 +88,6 @@ impl<K: Clone> Groups<K> {
         self
     }
 
-    /// The same with a title, and what the axes show.
-    #[must_use]
-    pub fn titled(mut self, title: impl Into<String>, x: &str, y: &str) -> Self {
-        self.labels = [title.into(), x.into(), y.into()];
-        self
-    }
-
     /// The same without groups in which nothing was measured.
     #[must_use]
     pub fn measured(mut self) -> Self {
@@ -110,27 +102,25 @@ impl<K: Clone> Groups<K> {
         self
     }
 
-    /// The panel.
-    pub fn panel(self) -> Panel {
+    /// The panel, with a title, and what the axes show.
+    pub fn panel(self, title: impl Into<String>, x: &str, y: &str) -> Panel {
         let last = self.groups.len().max(1) as f64 - 0.5;
         let series = self.series.into_iter().map(|(name, values)| {
             let points = values.into_iter().enumerate();
             Series { name, points: points.filter_map(|(i, value)| Some((i as f64, value?))).collect() }
         });
         let panel = Panel::bars(self.groups.into_iter().map(|(name, _)| name).collect(), series.collect());
-        let [title, x_label, y_label] = self.labels;
         let flats = self.flats.into_iter();
         let references =
             flats.map(|(name, y)| Reference { name, points: vec![(-0.5, y), (last, y)] }).collect();
-        Panel { title, x_label, y_label, references, ..panel }
+        Panel { references, ..panel }.titled(title, x, y)
     }
 }
 
 impl Panel {
     /// Bars in these groups.
     pub fn groups<K>(groups: impl IntoIterator<Item = (String, K)>) -> Groups<K> {
-        let labels = Default::default();
-        Groups { groups: groups.into_iter().collect(), series: Vec::new(), flats: Vec::new(), labels }
+        Groups { groups: groups.into_iter().collect(), series: Vec::new(), flats: Vec::new() }
     }
 
     /// Lines over these numbers.

@@ -22,6 +22,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// From this share of busy CPU on, a result says how fast the machine is.
 const CPU_LIMITED: f64 = 0.9;
 
+/// The ways of congestion control that TCP is measured with, by their names; a quick run that wants one has the first.
+pub static CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
+
 /// One experiment under way.
 pub struct Run<'a> {
     /// How to run it.
@@ -209,6 +212,11 @@ impl<'a> Run<'a> {
             CASES,
             &serde_json::json!({ "id": id, "lab": lab, "parameters": parameters, "samples": samples }),
         )
+    }
+
+    /// The ways of congestion control; a quick run has one.
+    pub fn ccs(&self) -> &'static [(&'static str, Cc)] {
+        if self.settings.quick { &CCS[..1] } else { &CCS }
     }
 
     /// The traffic of a TCP case.

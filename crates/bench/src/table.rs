@@ -24,18 +24,37 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table of these rows.
-    fn new<const N: usize>(
-        headings: [&str; N],
-        words: &'static [usize],
-        rows: impl Iterator<Item = [String; N]>,
-    ) -> Self {
-        Self {
-            headings: headings.map(ToOwned::to_owned).into(),
-            words,
-            rows: rows.map(Into::into).collect(),
-            notes: Vec::new(),
-        }
+    /// A table of things, by their names: a column for each heading. Of what was not measured there is no line and no column,
+    /// unless all are wanted; without a line there is no table.
+    fn matrix<R, C>(
+        name: &str,
+        things: impl IntoIterator<Item = (String, R)>,
+        columns: impl IntoIterator<Item = (String, C)>,
+        all: bool,
+        cell: impl Fn(&R, &C) -> Option<String>,
+    ) -> Option<Self> {
+        let (mut headings, columns): (Vec<String>, Vec<C>) = columns.into_iter().unzip();
+        let cells = |(name, thing): (String, R)| {
+            let cells: Vec<_> = columns.iter().map(|column| cell(&thing, column)).collect();
+            (all || cells.iter().any(Option::is_some)).then_some((name, cells))
+        };
+        let rows: Vec<(String, Vec<Option<String>>)> = things.into_iter().filter_map(cells).collect();
+        let kept = |column: &usize| all || rows.iter().any(|(_, cells)| cells[*column].is_some());
+        let kept: Vec<usize> = (0..columns.len()).filter(kept).collect();
+        headings = kept.iter().map(|column| headings[*column].clone()).collect();
+        headings.insert(0, name.to_owned());
+        let row = |(name, cells): &(String, Vec<Option<String>>)| {
+            let cells = kept.iter().map(|column| self::cell(cells[*column].as_ref(), String::clone));
+            [name.clone()].into_iter().chain(cells).collect()
+        };
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        (!rows.is_empty()).then_some(Self { headings, words: &[0], rows, notes: Vec::new() })
+    }
+
+    /// The same with a line below it.
+    fn noted(mut self, note: String) -> Self {
+        self.notes.push(note);
+        self
     }
 
     /// The columns under each other, as a terminal shows them.

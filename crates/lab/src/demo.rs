@@ -9,7 +9,7 @@ use crate::iperf::{self, Cc, Outcome, Traffic};
 use crate::lab::Lab;
 use crate::spec::Topology;
 use crate::{daemon, tool, wait};
-use linkbraid_api::Error;
+use linkbraid_api::{Error, PeerRecord, PeerState};
 use linkbraid_terminal::limits::{DEMO_LINKS, DEMO_RATES, DEMO_SECONDS};
 use screen::Screen;
 use serde::{Deserialize, Serialize};
@@ -154,20 +154,11 @@ impl Stage<'_> {
 
     /// Makes the bond of one host, as its user would.
     fn bond(&mut self, host: Host<'_>) -> Result<(), Error> {
-        let members = self.members();
-        let mut lines = vec![format!("bond add {BOND} --member {}", members.join(","))];
-        // A veth claims 10 Gbit/s whatever its token bucket lets through; a real NIC tells its speed itself.
-        let rate = self.demo.rate_mbit;
-        lines.extend(members.iter().map(|nic| format!("member set {BOND} {nic} --weight {rate}")));
-        for line in lines {
+        for line in host.bond_lines(BOND) {
             self.say(&format!("  {}# linkbraid {line}", host.name()))?;
             host.linkbraid(&line)?;
         }
         Ok(())
-    }
-
-    fn members(&self) -> Vec<String> {
-        (0..self.demo.links).map(|link| format!("eth{link}")).collect()
     }
 
     /// Waits until both hosts have found each other.
@@ -175,8 +166,10 @@ impl Stage<'_> {
         for host in [a, b] {
             wait::wait_for(PEERS_LIMIT, &format!("host '{}' to find its peer", host.name()), || {
                 self.interrupt.check().map_err(|e| e.to_string())?;
-                let text = host.linkbraid(&format!("peers {BOND} --json")).map_err(|e| e.to_string())?;
-                if has_live_peer(&text) { Ok(()) } else { Err(text) }
+                let peers =
+                    host.ask::<Vec<PeerRecord>>(&format!("peers {BOND}")).map_err(|e| e.to_string())?;
+                let is_there = peers.iter().any(|peer| peer.state == PeerState::Alive);
+                if is_there { Ok(()) } else { Err(format!("{peers:?}")) }
             })?;
         }
         Ok(())
@@ -187,7 +180,8 @@ impl Stage<'_> {
         let traffic = Traffic::tcp(self.demo.cc, self.demo.seconds);
         let mut iperf = iperf::start(a, b, &traffic)?;
         self.say(&format!("  a# {}", iperf.command()))?;
-        let mut screen = Screen::new(self.members(), self.demo.rate_mbit, self.demo.terminal);
+        let links = (0..self.demo.links).map(|link| format!("eth{link}")).collect();
+        let mut screen = Screen::new(links, self.demo.rate_mbit, self.demo.terminal);
         let every = if self.demo.terminal { REDRAW[0] } else { REDRAW[1] };
         // What the flow does while it finds its speed is shown, but is not in the mean.
         let begin = Instant::now();
@@ -227,20 +221,6 @@ fn wait_a_moment(every: Duration, iperf: &mut iperf::Iperf<'_>) {
         || iperf.ended() || Instant::now() >= due,
         |done| *done,
     );
-}
-
-/// Whether the output of `linkbraid peers --json` has a peer that is alive.
-fn has_live_peer(json: &str) -> bool {
-    fn find(value: &serde_json::Value) -> bool {
-        match value {
-            serde_json::Value::Object(map) => {
-                map.get("state").is_some_and(|s| s == "alive") || map.values().any(find)
-            }
-            serde_json::Value::Array(list) => list.iter().any(find),
-            _ => false,
-        }
-    }
-    serde_json::from_str(json).is_ok_and(|value| find(&value))
 }
 
 #[cfg(test)]

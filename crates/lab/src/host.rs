@@ -98,6 +98,17 @@ impl<'lab> Host<'lab> {
         self.run(make)?.map_err(|e| Error::new(object(), format!("cannot {what}"), e.to_string()))
     }
 
+    /// What is typed on it to make a bond over all its links.
+    pub fn bond_lines(&self, bond: &str) -> Vec<String> {
+        let links = &self.spec().links;
+        let members: Vec<String> = (0..links.len()).map(|link| format!("eth{link}")).collect();
+        let mut lines = vec![format!("bond add {bond} --member {}", members.join(","))];
+        // A veth claims 10 Gbit/s whatever its token bucket lets through; a real NIC tells its speed itself.
+        let rates = members.iter().zip(links).filter_map(|(nic, link)| Some((nic, link.rate_mbit?)));
+        lines.extend(rates.map(|(nic, rate)| format!("member set {bond} {nic} --weight {rate}")));
+        lines
+    }
+
     /// Starts a command (made by [`Host::command`]) that ends with the value returned.
     pub fn spawn(&self, command: Command) -> Result<Running, Error> {
         Running::start(command)

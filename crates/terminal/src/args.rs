@@ -4,7 +4,7 @@
 pub mod bench;
 pub mod lab;
 
-use clap::{Args, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use std::path::PathBuf;
 
 /// The environment variable that `--socket` defaults to.
@@ -12,6 +12,25 @@ pub const SOCKET_ENV: &str = "LINKBRAID_SOCKET";
 
 /// The environment variable that `daemon --state` defaults to.
 pub const STATE_ENV: &str = "LINKBRAID_STATE";
+
+/// The command line of `linkbraid` for a program that carries out some of its words.
+#[derive(Debug, Parser)]
+#[command(
+    name = "linkbraid",
+    bin_name = "linkbraid",
+    version,
+    disable_help_subcommand = true,
+    subcommand_required = true
+)]
+pub struct Words<W: Subcommand> {
+    /// The global options.
+    #[command(flatten)]
+    pub anywhere: Anywhere,
+
+    /// A word that the program knows.
+    #[command(subcommand)]
+    pub word: W,
+}
 
 /// The heading of the global options in the help.
 const ANYWHERE: &str = "Global options";

@@ -1,13 +1,13 @@
 //! Daemons that come and go, and bonds that are made anew.
 
-use super::{BOND, Bed, set_up};
+use super::{BOND, Bed};
 use linkbraid_api::{BondRecord, Error};
 
 impl Bed {
     /// Makes the bond of a host as its user would.
     pub(super) fn bond(&self, name: &str) -> Result<(), Error> {
         let host = self.host(name)?;
-        set_up(host.spec()).iter().try_for_each(|line| host.linkbraid(line).map(drop))
+        host.bond_lines(BOND).iter().try_for_each(|line| host.linkbraid(line).map(drop))
     }
 
     /// Removes the bonds of all hosts and makes them again: nothing is remembered of what failed before, such as the

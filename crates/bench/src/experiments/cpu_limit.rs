@@ -168,19 +168,19 @@ fn figure(report: &Report) -> Figure {
     let measured =
         |share: &Option<u32>| KINDS.iter().any(|kind| report.measure(&id(kind, *share), "mbit").is_some());
     let shares: Vec<Option<u32>> = SHARES.into_iter().filter(measured).collect();
-    let pair = |title: &str, y: &str, value: &dyn Fn(&str) -> Option<Spread>| {
+    let pair = |value: &dyn Fn(&str) -> Option<Spread>| {
         Panel::groups(shares.iter().map(|share| (word(*share), *share)))
             .bar("one bare link", |share| value(&id(KINDS[0], share)))
             .bar("two links, bonded", |share| value(&id(KINDS[1], share)))
-            .titled(title, "share of one core that the sender's processes may use", y)
     };
-    let over = "Over the bare link of a host without a limit";
+    let paper = format!("the paper, its fastest machine: {PAPER_GAIN}");
+    let (goodput, over) = (pair(&|id| report.spread(id, "mbit")), pair(&|id| report.ratio(id, "full")));
+    let throttled = pair(&|id| report.spread(id, METRIC));
+    let share = "share of one core that the sender's processes may use";
     let panels = vec![
-        pair(&format!("Goodput, links of {RATE} Mbit/s"), "Mbit/s", &|id| report.spread(id, "mbit")).panel(),
-        pair(over, "ratio", &|id| report.ratio(id, "full"))
-            .flat(format!("the paper, its fastest machine: {PAPER_GAIN}"), PAPER_GAIN)
-            .panel(),
-        pair("Periods in which the quota was used up", "of all", &|id| report.spread(id, METRIC)).panel(),
+        goodput.panel(format!("Goodput, links of {RATE} Mbit/s"), share, "Mbit/s"),
+        over.flat(paper, PAPER_GAIN).panel("Over the bare link of a host without a limit", share, "ratio"),
+        throttled.panel("Periods in which the quota was used up", share, "of all"),
     ];
     Figure { title: "cpu-limit: two links and a slow CPU".into(), panels }
 }

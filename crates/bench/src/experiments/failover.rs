@@ -139,7 +139,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let mut parts: Vec<Part> = Vec::new();
     let rounds = if run.settings.quick { QUICK_ROUNDS } else { ROUNDS };
     // Changes are a step of each round, too.
-    let cases = failures::CASES.iter().filter(|case| case.is_in(run)).count();
+    let cases = failures::cases().filter(|case| case.is_in(run)).count();
     run.plan((cases + 1) * rounds as usize);
     for links in LINKS {
         if !wanted(run, links) {
@@ -149,10 +149,10 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
         let mut bed = run.bonded(&name, Topology::symmetric(2, links, Some(RATE)))?;
         // In turns, so that whatever else the machine does meets all kinds alike.
         for round in 1..=run.settings.repeat * rounds {
-            for case in failures::CASES.iter().filter(|case| case.links == links) {
+            for case in failures::cases().filter(|case| case.links == links) {
                 if case.is_in(run) {
                     run.step(&case.id());
-                    match failures::round(run, &bed, case) {
+                    match failures::round(run, &bed, &case) {
                         Ok(part) => take_in(run, &mut parts, round, part)?,
                         Err(error) => run.fail(format!("{} #{round}", case.id()), error)?,
                     }
@@ -191,7 +191,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
 }
 
 fn wanted(run: &Run<'_>, links: usize) -> bool {
-    let failures = failures::CASES.iter().any(|case| case.links == links && case.is_in(run));
+    let failures = failures::cases().any(|case| case.links == links && case.is_in(run));
     failures || (links == LINKS[0] && changes::ids().any(|id| run.wants(&id)))
 }
 

@@ -5,7 +5,7 @@ use crate::bed::Bed;
 use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel};
 use crate::report::{Bound, Report};
-use crate::run::{Run, set_sysctl};
+use crate::run::{CCS, Run, set_sysctl};
 use crate::sample::Rival;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
@@ -21,7 +21,6 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 const RATE: u32 = 20;
 const LINKS: usize = 4;
-const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 /// Pairs of medians this far below 1 are within what repeated runs differ by.
 const GOAL: f64 = 0.98;
 
@@ -63,7 +62,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let quick = run.settings.quick;
     let troubles: Vec<&Trouble> =
         if quick { QUICK_TROUBLES.map(|place| &TROUBLES[place]).into() } else { TROUBLES.iter().collect() };
-    let ccs = if quick { &CCS[..1] } else { &CCS[..] };
+    let ccs = run.ccs();
     run.plan(troubles.len() * ccs.len() * ROWS.len());
     let single = run.bare("single", lab(1))?;
     let bond = run.bonded("bond", lab(LINKS))?;
@@ -127,7 +126,7 @@ fn figure(report: &Report) -> Figure {
             panel = panel.flat(format!("{LINKS} x good bare link"), base * LINKS as f64);
         }
         let title = format!("TCP {word}, {LINKS} links of {RATE} Mbit/s");
-        panel.titled(title, "what is wrong with the links", "Mbit/s").panel()
+        panel.panel(title, "what is wrong with the links", "Mbit/s")
     };
     let panels = CCS.map(panel).into_iter();
     Figure { title: "loss: damping under loss, marks and competition".into(), panels: panels.collect() }

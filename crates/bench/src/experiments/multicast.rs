@@ -152,8 +152,8 @@ fn figure(report: &Report) -> Figure {
         .bar("flooded", |id| share(id, "flooded", "frames", 1e6));
     let forgets = format!("Flooded by a switch that forgets in {AGEING_S} s");
     let panels = vec![
-        exactly.titled(title, "from host to host (c is plain)", "% that came exactly once").panel(),
-        flooded.titled(forgets, "traffic", "of a million frames").panel(),
+        exactly.panel(title, "from host to host (c is plain)", "% that came exactly once"),
+        flooded.panel(forgets, "traffic", "of a million frames"),
     ];
     Figure { title: "multicast: exactly once, and no flooding".into(), panels }
 }

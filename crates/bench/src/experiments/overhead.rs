@@ -4,7 +4,7 @@ use super::Experiment;
 use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel};
 use crate::report::{Bound, Report};
-use crate::run::Run;
+use crate::run::{CCS, Run};
 use linkbraid_api::Error;
 use linkbraid_lab::Topology;
 use linkbraid_lab::iperf::{Cc, Traffic};
@@ -21,7 +21,6 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     figure,
 };
 
-const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 /// Repeats are cheap here, and the CPU's noise is what is measured: this many times as many.
 const MORE: u32 = 4;
 const QUICK_MORE: u32 = 1;
@@ -74,15 +73,14 @@ fn figure(report: &Report) -> Figure {
     };
     let ratio = |name: &'static str| move |word| report.ratio(&format!("{word}/bond"), name);
     let panels = vec![
-        pair("mbit").titled("Throughput of one flow", "", "Mbit/s").panel(),
-        pair("cpu_s_per_gb").titled("CPU of both hosts and the switch", "", "seconds per GB").panel(),
+        pair("mbit").panel("Throughput of one flow", "", "Mbit/s"),
+        pair("cpu_s_per_gb").panel("CPU of both hosts and the switch", "", "seconds per GB"),
         groups()
             .bar("throughput", ratio("single"))
             .bar("CPU per byte", ratio("cpu"))
             .flat(format!("throughput: at least {MBIT_GOAL}"), MBIT_GOAL)
             .flat(format!("CPU: at most {CPU_GOAL}"), CPU_GOAL)
-            .titled("Bond over bare link, pair by pair", "", "ratio")
-            .panel(),
+            .panel("Bond over bare link, pair by pair", "", "ratio"),
     ];
     Figure { title: "overhead: one member without a rate limit".into(), panels }
 }

@@ -5,7 +5,7 @@ use crate::bed::Bed;
 use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel};
 use crate::report::{Bound, Report};
-use crate::run::Run;
+use crate::run::{CCS, Run};
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Direction, Traffic};
 use linkbraid_lab::{LinkSpec, Topology};
@@ -20,7 +20,6 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 const SLOW: u32 = 100;
 const FAST: u32 = 1000;
-const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 /// The link that is taken off.
 const OFF: usize = 1;
 /// What the paper reached against one NIC: two NICs with one off (89.40 over 93.91), and two (176.35 over 93.91).
@@ -38,7 +37,7 @@ const ROWS: [(&str, &str); 4] = [
 
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
     // The paper's systems had nothing like bbr.
-    let ccs = if run.settings.quick { &CCS[..1] } else { &CCS[..] };
+    let ccs = run.ccs();
     run.plan(ccs.len() * (ROWS.len() + 3));
     let host = |links: usize| vec![LinkSpec::switch(0, Some(SLOW)); links];
     let lab =
@@ -102,8 +101,8 @@ fn figure(report: &Report) -> Figure {
     };
     let links = "links of the server";
     let panels = vec![
-        all("mbit").titled(format!("Goodput, server links of {SLOW} Mbit/s"), links, "Mbit/s").panel(),
-        all("cpu_s_per_gb").titled("CPU of both hosts and the switch", links, "seconds per GB").panel(),
+        all("mbit").panel(format!("Goodput, server links of {SLOW} Mbit/s"), links, "Mbit/s"),
+        all("cpu_s_per_gb").panel("CPU of both hosts and the switch", links, "seconds per GB"),
     ];
     Figure { title: "plain: a bonded server and one plain host with a faster link".into(), panels }
 }

@@ -274,7 +274,6 @@ fn figure(report: &Report) -> Figure {
     let kinds = report.measures.iter().filter_map(|measure| measure.metric.strip_prefix("kinds."));
     let panel = Panel::groups(kinds.map(|kind| (kind.to_owned(), kind)))
         .bar("steps", |kind| report.spread("soak", &format!("kinds.{kind}")))
-        .titled("Steps of each kind", "", "steps")
-        .panel();
+        .panel("Steps of each kind", "", "steps");
     Figure { title: "soak: random failures and changes".into(), panels: vec![panel] }
 }

@@ -4,9 +4,8 @@ use super::Experiment;
 use crate::planned::{Against, Planned};
 use crate::plot::{Figure, Panel};
 use crate::report::{Bound, Report};
-use crate::run::Run;
+use crate::run::{CCS, Run};
 use linkbraid_api::Error;
-use linkbraid_lab::iperf::Cc;
 use linkbraid_lab::{LinkSpec, Topology};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -20,27 +19,18 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 /// Pairs of rates in Mbit/s, faster first; the slowest alone in a quick run.
 const PAIRS: [(u32, u32); 4] = [(100, 20), (100, 50), (500, 100), (500, 250)];
 const QUICK_PAIRS: usize = 1;
-const CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 /// Of the sum of both, at 5:1.
 const SUM_GOAL: f64 = 0.90;
 /// Of the faster link alone.
 const FASTER_GOAL: f64 = 1.0;
-
-fn pairs(quick: bool) -> &'static [(u32, u32)] {
-    if quick { &PAIRS[..QUICK_PAIRS] } else { &PAIRS }
-}
-
-fn ccs(quick: bool) -> &'static [(&'static str, Cc)] {
-    if quick { &CCS[..1] } else { &CCS }
-}
 
 fn case_id(fast: u32, slow: u32, word: &str) -> String {
     format!("{fast}+{slow}/{word}")
 }
 
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    let pairs = pairs(run.settings.quick);
-    let ccs = ccs(run.settings.quick);
+    let pairs = if run.settings.quick { &PAIRS[..QUICK_PAIRS] } else { &PAIRS };
+    let ccs = run.ccs();
     run.plan(pairs.len() * ccs.len() * 3);
     for &(fast, slow) in pairs {
         if !run.wants(&format!("{fast}+{slow}/")) {
@@ -101,8 +91,8 @@ fn figure(report: &Report) -> Figure {
     let rates = "rates of the two links, Mbit/s";
     let ratios = ratios.flat("all of it", 1.0).flat("goal at 5:1, of the sum", SUM_GOAL);
     let panels = vec![
-        goodput.titled("Goodput of one flow", rates, "Mbit/s").panel(),
-        ratios.titled("Bonded over the links alone", rates, "ratio").panel(),
+        goodput.panel("Goodput of one flow", rates, "Mbit/s"),
+        ratios.panel("Bonded over the links alone", rates, "ratio"),
     ];
     Figure { title: "unequal: two links of different rates".into(), panels }
 }

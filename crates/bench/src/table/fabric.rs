@@ -28,58 +28,37 @@ const ELSEWHERE: [&str; 4] = ["stall_ms", "quiet_ms", "left_share", "pings_lost"
 
 /// The measures of a report.
 pub(super) fn tables(report: &Report) -> Vec<Table> {
-    let mut tables = Vec::new();
-    for (metric, title, sizes) in [
+    let sized = [
         ("half_us", "RTT/2, median, us", SIZES),
         ("half_p99_us", "RTT/2, 99th percentile, us", SIZES),
         ("mbit", "one message at a time, Mbit/s", SIZES),
         ("token_mbyte", "tokens of all pairs, MB/s", TOKEN_SIZES),
         ("guest_half_us", "RTT/2, emulated processors, us", GUEST_SIZES),
         ("guest_mbit", "one way, emulated processors, Mbit/s", GUEST_SIZES),
-    ] {
-        let rows = sized(report, metric, sizes);
-        let head = row_of([title.to_owned()].into_iter().chain(sizes.map(|bytes| format!("{bytes} B"))));
-        if !rows.is_empty() {
-            tables.push(Table::new(head.each_ref().map(String::as_str), &[0], rows.into_iter()));
+    ];
+    let sized = sized.into_iter().filter_map(|(metric, title, sizes)| {
+        let measures = report.measures.iter().filter(|m| m.metric == metric && m.bytes.is_some());
+        let mut names: Vec<&str> = Vec::new();
+        for name in measures.filter_map(|m| m.id.rsplit_once('/').map(|(name, _)| name)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
         }
-    }
+        let names = names.into_iter().map(|name| (name.to_owned(), name));
+        let sizes = sizes.map(|bytes| (format!("{bytes} B"), bytes));
+        Table::matrix(title, names, sizes, true, |name, bytes| {
+            report.median(&format!("{name}/{bytes}"), metric).map(number)
+        })
+    });
     let is_shown = |m: &&Measure| {
         let metric = m.metric.as_str();
         m.kind.is_empty() && m.bytes.is_none() && !FILE_ONLY.contains(&metric) && !ELSEWHERE.contains(&metric)
     };
-    let rest = report.measures.iter().filter(is_shown);
-    let rest: Vec<_> = rest.map(row).collect();
-    if !rest.is_empty() {
-        let head = ["measure", "what", "median (min to max)", "unit", "beside"];
-        tables.push(Table::new(head, &[0, 1, 3, 4], rest.into_iter()));
-    }
-    tables
-}
-
-fn sized(report: &Report, metric: &str, sizes: [u64; 5]) -> Vec<[String; 6]> {
-    let mut rows = Vec::new();
-    let measures = || report.measures.iter().filter(|m| m.metric == metric && m.bytes.is_some());
-    let mut names: Vec<&str> = Vec::new();
-    for name in measures().filter_map(|m| m.id.rsplit_once('/').map(|(name, _)| name)) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    for name in names {
-        let cell = |bytes: u64| {
-            let id = format!("{name}/{bytes}");
-            let found = measures().find(|m| m.id == id).and_then(|m| m.spread);
-            found.map_or_else(|| "-".to_owned(), |spread| number(spread.median))
-        };
-        rows.push(row_of([name.to_owned()].into_iter().chain(sizes.map(cell))));
-    }
-    rows
-}
-
-fn row_of(cells: impl Iterator<Item = String>) -> [String; 6] {
-    let mut row: [String; 6] = Default::default();
-    row.iter_mut().zip(cells).for_each(|(place, cell)| *place = cell);
-    row
+    let rows: Vec<_> = report.measures.iter().filter(is_shown).map(|measure| row(measure).into()).collect();
+    let headings = ["measure", "what", "median (min to max)", "unit", "beside"].map(ToOwned::to_owned).into();
+    let others =
+        (!rows.is_empty()).then_some(Table { headings, words: &[0, 1, 3, 4], rows, notes: Vec::new() });
+    sized.chain(others).collect()
 }
 
 fn row(measure: &Measure) -> [String; 5] {

@@ -47,33 +47,21 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     notes
 }
 
+fn systems() -> impl Iterator<Item = (String, &'static System)> {
+    SYSTEMS.iter().map(|system| (system.word.to_owned(), system))
+}
+
 /// A table of all loads with so many links.
 fn rates(report: &Report, links: usize) -> Option<Table> {
-    let case = |system: &System, load: &str| {
+    let name = if links == 1 { "1 link".to_owned() } else { format!("{links} links") };
+    let loads = LOADS.iter().map(|load| (format!("{}, of one bare link", load.title), load.word));
+    let table = Table::matrix(&name, systems(), loads, false, |system, load| {
         let id = rate_id(load, links, system.word);
-        report.measure(&id, "mbit").is_some().then_some(id)
-    };
-    let systems: Vec<&System> =
-        SYSTEMS.iter().filter(|system| LOADS.iter().any(|load| case(system, load.word).is_some())).collect();
-    if systems.is_empty() {
-        return None;
-    }
-    let loads: Vec<_> =
-        LOADS.iter().filter(|load| systems.iter().any(|system| case(system, load.word).is_some())).collect();
-    let mut headings = vec![if links == 1 { "1 link".into() } else { format!("{links} links") }];
-    headings.extend(loads.iter().map(|load| format!("{}, of one bare link", load.title)));
-    let rows = systems.iter().map(|system| {
-        let seconds = report.settings.seconds;
-        let cell = |id: Option<String>| id.map_or_else(|| "-".to_owned(), |id| rate(report, &id, seconds));
-        let cells = loads.iter().map(|load| cell(case(system, load.word)));
-        [system.word.to_owned()].into_iter().chain(cells).collect()
+        report.measure(&id, "mbit").map(|_| rate(report, &id, report.settings.seconds))
     });
-    Some(Table {
-        headings,
-        words: &[0],
-        rows: rows.collect(),
-        notes: vec!["In brackets: the smallest and the largest ratio; segments sent again of 10,000, or datagrams lost.".into()],
-    })
+    let note =
+        "In brackets: the smallest and the largest ratio; segments sent again of 10,000, or datagrams lost.";
+    Some(table?.noted(note.into()))
 }
 
 /// What did not arrive of the datagrams sent. iperf3 counts losses of the seconds that it does not measure, too.
@@ -102,38 +90,19 @@ fn rate(report: &Report, id: &str, seconds: u32) -> String {
 }
 
 fn failures(report: &Report) -> Option<Table> {
-    let value = |system: &System, kind: &str, metric: &str| {
-        report.measure(&failure_id(kind, system.word), metric)?.spread
-    };
-    let kinds: Vec<_> = KINDS
-        .iter()
-        .filter(|kind| SYSTEMS.iter().any(|s| value(s, kind.word, "stall_ms").is_some()))
-        .collect();
-    let rows: Vec<Vec<String>> = SYSTEMS
-        .iter()
-        .filter(|system| kinds.iter().any(|kind| value(system, kind.word, "stall_ms").is_some()))
-        .map(|system| {
-            let cells = kinds.iter().map(|kind| {
-                let of = |metric| value(system, kind.word, metric);
-                of("stall_ms").map_or_else(
-                    || "-".to_owned(),
-                    |stall| failure(stall, of("left_share"), of("pings_lost")),
-                )
-            });
-            [system.word.to_owned()].into_iter().chain(cells).collect()
-        })
-        .collect();
-    let mut headings = vec!["one of 2 links fails".to_owned()];
-    headings.extend(kinds.iter().map(|kind| kind.title.to_owned()));
+    let kinds = KINDS.iter().map(|kind| (kind.title.to_owned(), kind.word));
+    let table = Table::matrix("one of 2 links fails", systems(), kinds, false, |system, kind| {
+        let of = |metric| report.spread(&failure_id(kind, system.word), metric);
+        of("stall_ms").map(|stall| failure(stall, of("left_share"), of("pings_lost")))
+    });
     let quiet = report.measures.iter().filter(|m| m.metric == "quiet_ms").filter_map(|m| m.spread);
     let quiet = Spread::of(quiet.map(|spread| spread.max)).map_or(0.0, |spread| spread.max);
-    let notes = vec![format!(
+    Some(table?.noted(format!(
         "The longest time without new data at the receiver of one TCP flow (cubic), in ms; what is left of its rate in the fourth \
          second, while the link is still out; pings lost of {PINGS}, 20 ms apart. The link is the one that carried most. In the \
          second before, the longest time without data was {quiet:.0} ms at most. MPTCP does not carry pings: they take \
          the address of the first link."
-    )];
-    (!rows.is_empty()).then_some(Table { headings, words: &[0], rows, notes })
+    )))
 }
 
 /// `120 (110 to 130) ms, 0.99 left, 3 pings`.
@@ -154,13 +123,12 @@ fn failure(stall: Spread, left: Option<Spread>, pings: Option<Spread>) -> String
 
 /// What each needs that the others do not.
 fn needs(report: &Report) -> Option<Table> {
-    let seen = |system: &&System| {
+    let needs = [("what it needs".to_owned(), ())];
+    let table = Table::matrix("system", systems(), needs, false, |system, ()| {
         let end = format!("/{}", system.word);
-        report.measures.iter().any(|m| m.id.ends_with(&end))
-    };
-    let rows: Vec<[String; 2]> =
-        SYSTEMS.iter().filter(seen).map(|system| [system.word.into(), system.needs.into()]).collect();
-    (!rows.is_empty()).then(|| Table::new(["system", "what it needs"], &[0, 1], rows.into_iter()))
+        report.measures.iter().any(|m| m.id.ends_with(&end)).then(|| system.needs.to_owned())
+    });
+    Some(Table { words: &[0, 1], ..table? })
 }
 
 #[cfg(test)]

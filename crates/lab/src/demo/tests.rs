@@ -30,11 +30,3 @@ fn refuses_options_that_are_out_of_range() {
     let error = Demo { links: 0, ..Demo::default() }.check().expect_err("refused").to_string();
     assert_eq!(error, "lab demo: option '--links': '0' is outside the allowed range 1 to 16");
 }
-
-#[test]
-fn a_peer_counts_only_when_alive() {
-    assert!(has_live_peer(r#"{"peers": [{"bond": "bond0", "state": "alive"}]}"#));
-    assert!(has_live_peer(r#"[{"state": "alive"}]"#));
-    assert!(!has_live_peer(r#"{"peers": [{"bond": "bond0", "state": "silent"}]}"#));
-    assert!(!has_live_peer("{\"peers\": []}") && !has_live_peer(""));
-}

@@ -3,32 +3,18 @@
 mod bar;
 
 use bar::Bar;
-use clap::{Parser, Subcommand};
+use clap::Subcommand;
 use linkbraid_api::{Error, ExitCode};
 use linkbraid_bench::{Collected, EXPERIMENTS, Experiment, Guard, Options, Report};
-use linkbraid_terminal::args::Anywhere;
+use linkbraid_terminal::args::Words;
 use linkbraid_terminal::args::bench::{ALL, BenchReportArgs, BenchRunArgs, BenchVerb};
 use linkbraid_terminal::json as to_json;
 use linkbraid_terminal::report::{self, Failed};
 use std::io::{self, Write};
 use std::process;
 
-/// The command line of `linkbraid`, of which this program knows its own word.
-#[derive(Debug, Parser)]
-#[command(
-    name = "linkbraid",
-    bin_name = "linkbraid",
-    version,
-    disable_help_subcommand = true,
-    subcommand_required = true
-)]
-struct Cli {
-    #[command(flatten)]
-    anywhere: Anywhere,
-
-    #[command(subcommand)]
-    word: Word,
-}
+/// The command line: of all words the one that this program carries out.
+type Cli = Words<Word>;
 
 #[derive(Debug, Subcommand)]
 enum Word {

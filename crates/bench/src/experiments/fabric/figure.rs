@@ -2,9 +2,10 @@
 
 use super::programs::{self, SOCKPERF_BYTES};
 use super::subject::{FABRICS, OFI_NET, OFI_TCP, SHM, SHM_LARGE, Subject, UDP, UDP_VXLAN, VETH, VXLAN};
-use super::{idle, latency, limited, nodes, restart, throughput};
+use super::{idle, latency, limited, nodes, restart};
 use crate::plot::{Figure, Groups, Panel};
 use crate::report::Report;
+use crate::run::CCS;
 use crate::stats::Spread;
 
 /// The networks whose latency and throughput over message size are drawn, as in the paper's Figs. 5 and 6.
@@ -52,13 +53,13 @@ fn throughput(report: &Report) -> Panel {
     let of = |subject: &str, cc: &str| {
         Some(report.spread(&format!("throughput/{subject}/{cc}"), "mbit")?.over(1000.0))
     };
-    let panel = by_subject(&FLOWS, &throughput::CCS.map(|(word, _)| word), of);
-    panel.titled("Throughput of one TCP flow", "", "Gbit/s").panel()
+    let panel = by_subject(&FLOWS, &CCS.map(|(word, _)| word), of);
+    panel.panel("Throughput of one TCP flow", "", "Gbit/s")
 }
 
 /// In parts of the link, so that all rates have room beside each other.
 fn limited(report: &Report) -> Panel {
-    let of_rate = |rate: u32| throughput::CCS.map(|(cc, _)| (format!("{rate} {cc}"), (rate, cc)));
+    let of_rate = |rate: u32| CCS.map(|(cc, _)| (format!("{rate} {cc}"), (rate, cc)));
     let all = Panel::groups(limited::RATES.into_iter().flat_map(of_rate));
     let panel = limited::SUBJECTS.into_iter().fold(all, |panel, subject| {
         panel.bar(subject.word, |(rate, cc)| {
@@ -66,7 +67,7 @@ fn limited(report: &Report) -> Panel {
         })
     });
     let title = "Throughput of one TCP flow over a link with a rate";
-    panel.measured().titled(title, "rate in Mbit/s, congestion control", "% of the rate").panel()
+    panel.measured().panel(title, "rate in Mbit/s, congestion control", "% of the rate")
 }
 
 /// Lines over the logarithm of the message size, decades upwards.
@@ -96,14 +97,14 @@ fn cost(report: &Report) -> Panel {
     let of = |subject: &str, metric: &str| report.spread(&format!("throughput/{subject}/cubic"), metric);
     let panel = by_subject(&FLOWS, &["user", "system", "interrupt"], of);
     let title = "Time of all processors during the flow, cubic (Fig. 8)";
-    panel.titled(title, "", "seconds a second").panel()
+    panel.panel(title, "", "seconds a second")
 }
 
 fn happenings(report: &Report) -> Panel {
     let of = |subject: &str, metric: &str| report.spread(&format!("throughput/{subject}/cubic"), metric);
     let panel = by_subject(&FLOWS, &["interrupts", "switches"], of);
     let title = "Interrupts and context switches during the flow, cubic (Fig. 7)";
-    panel.titled(title, "", "a second").panel().in_decades()
+    panel.panel(title, "", "a second").in_decades()
 }
 
 fn idle(report: &Report) -> Panel {
@@ -115,13 +116,13 @@ fn idle(report: &Report) -> Panel {
     if let Some(none) = report.median(idle::NONE, "percent").filter(|percent| *percent > 0.0) {
         panel = panel.flat("daemon without a fabric", none);
     }
-    panel.titled("Idle: what a node's daemon takes", "", "% of a core").panel().in_decades()
+    panel.panel("Idle: what a node's daemon takes", "", "% of a core").in_decades()
 }
 
 fn restarts(report: &Report) -> Panel {
     let of = |subject: &str, way: &str| report.spread(&restart::id(subject, way), "ms");
     let panel = by_subject(&FABRICS, &restart::WAYS, of).flat("goal", 500.0);
-    panel.titled("From a killed node's start until frames go both ways", "", "ms").panel()
+    panel.panel("From a killed node's start until frames go both ways", "", "ms")
 }
 
 fn memory(report: &Report) -> Panel {
@@ -137,7 +138,7 @@ fn memory(report: &Report) -> Panel {
             Some(report.spread(&nodes::id(subject, count), metric)?.over(1024.0 * each))
         });
     }
-    panel.measured().titled("Memory of a node", "nodes", "MiB a node").panel()
+    panel.measured().panel("Memory of a node", "nodes", "MiB a node")
 }
 
 #[cfg(test)]

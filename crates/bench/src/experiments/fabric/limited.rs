@@ -3,11 +3,10 @@
 use super::stage::{in_turns, put_beside};
 use super::subject::{Subject, UDP, UDP_VXLAN, VETH, VXLAN};
 use super::testbed::Testbed;
-use super::throughput::{self, CCS, UDP_GOALS};
+use super::throughput::{self, UDP_GOALS};
 use crate::report::Bound;
-use crate::run::Run;
+use crate::run::{CCS, Run};
 use linkbraid_api::Error;
-use linkbraid_lab::iperf::Cc;
 
 /// Rates of the link, Mbit/s. A quick run has the first.
 pub(super) const RATES: [u32; 3] = [1000, 2500, 10_000];
@@ -26,11 +25,6 @@ fn rates(run: &Run<'_>) -> Vec<u32> {
     all.iter().copied().filter(named).collect()
 }
 
-/// The ways of congestion control; a quick run has one.
-fn ccs(run: &Run<'_>) -> &'static [(&'static str, Cc)] {
-    if run.settings.quick { &CCS[..1] } else { &CCS }
-}
-
 /// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
     rates(run).len() * SUBJECTS.len() * run.settings.repeat as usize
@@ -41,11 +35,11 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
         testbed.limit(Some(rate))?;
         let stage = format!("limited-{rate}mbit");
         let done = in_turns(run, testbed, &stage, &SUBJECTS, |run, testbed, subject, turn, _| {
-            throughput::measure(run, testbed, subject, turn, ccs(run), |cc| id(rate, subject.word, cc))
+            throughput::measure(run, testbed, subject, turn, run.ccs(), |cc| id(rate, subject.word, cc))
         });
         testbed.limit(None)?;
         done?;
-        for (cc, _) in ccs(run) {
+        for (cc, _) in run.ccs() {
             put_beside(run, &SUBJECTS, |subject| id(rate, subject, cc), &["mbit"]);
             let case = id(rate, UDP.word, cc);
             let value = run.report.times(&case, "mbit", &id(rate, VXLAN.word, cc));

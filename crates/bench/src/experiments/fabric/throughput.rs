@@ -7,14 +7,13 @@ use super::subject::{
 use super::testbed::Testbed;
 use crate::activity::Activity;
 use crate::report::Bound;
-use crate::run::Run;
+use crate::run::{CCS, Run};
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{self, Cc};
 use std::time::Duration;
 
 pub(super) const SUBJECTS: [Subject; 10] =
     [VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, OFI_NET, OFI_TCP];
-pub(super) static CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 
 /// How often the end of a flow is looked for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -48,8 +47,7 @@ fn subjects(run: &Run<'_>) -> Vec<Subject> {
 
 /// The ways of congestion control that a subject is measured with.
 fn ccs(run: &Run<'_>, subject: Subject) -> &'static [(&'static str, Cc)] {
-    let one = run.settings.quick || [SHM_BUSY, SHM_SLEEP].contains(&subject);
-    if one { &CCS[..1] } else { &CCS }
+    if [SHM_BUSY, SHM_SLEEP].contains(&subject) { &CCS[..1] } else { run.ccs() }
 }
 
 /// One flow over a subject that is up for each of `ccs`, noted under its `id`.

@@ -25,29 +25,17 @@ enum Change {
 }
 
 /// In this order on each host: the member that goes comes back, the weight that falls rises again.
-const CHANGES: [Change; 6] = [
-    Change::MemberDel,
-    Change::MemberAdd,
-    Change::WeightDown,
-    Change::WeightUp,
-    Change::DaemonKill,
-    Change::DaemonReplace,
+const CHANGES: [(Change, &str); 6] = [
+    (Change::MemberDel, KINDS[0]),
+    (Change::MemberAdd, KINDS[1]),
+    (Change::WeightDown, KINDS[2]),
+    (Change::WeightUp, KINDS[2]),
+    (Change::DaemonKill, KINDS[3]),
+    (Change::DaemonReplace, KINDS[4]),
 ];
 const KINDS: [&str; 5] = ["member-del", "member-add", "weight", "daemon-kill", "daemon-replace"];
 /// The member that goes, comes and gets another weight; not the first one, whose MAC is the bond's.
 const MEMBER: &str = "eth1";
-
-impl Change {
-    fn kind(self) -> &'static str {
-        match self {
-            Self::MemberDel => KINDS[0],
-            Self::MemberAdd => KINDS[1],
-            Self::WeightDown | Self::WeightUp => KINDS[2],
-            Self::DaemonKill => KINDS[3],
-            Self::DaemonReplace => KINDS[4],
-        }
-    }
-}
 
 pub(super) fn ids() -> impl Iterator<Item = String> {
     KINDS.iter().map(|kind| id(kind))
@@ -59,6 +47,7 @@ fn id(kind: &str) -> String {
 
 struct Done {
     change: Change,
+    kind: &'static str,
     host: &'static str,
     begun: Instant,
     command: Duration,
@@ -81,7 +70,7 @@ pub(super) fn round(run: &mut Run<'_>, bed: &mut Bed) -> Result<Vec<Part>, Error
         links: super::LINKS[0],
         incidents: done
             .iter()
-            .filter(|done| done.change.kind() == *kind)
+            .filter(|done| done.kind == *kind)
             .map(|done| (incident(done, &record), None))
             .collect(),
         connection_lost: None,
@@ -96,13 +85,13 @@ fn all(run: &Run<'_>, bed: &mut Bed) -> Result<Vec<Done>, Error> {
     run.pause(WARM)?;
     let mut all = Vec::new();
     for host in ["a", "b"] {
-        for change in CHANGES {
+        for (change, kind) in CHANGES {
             run.pause(WATCH)?;
             let begun = Instant::now();
             make(run, bed, host, change)?;
             let command = begun.elapsed();
             run.pause(WATCH)?;
-            all.push(Done { change, host, begun, command, over: Instant::now() });
+            all.push(Done { change, kind, host, begun, command, over: Instant::now() });
         }
     }
     Ok(all)

@@ -1,6 +1,6 @@
 //! Links that fail and are mended under traffic.
 
-use super::{DATAGRAMS, Incident, Part, RATE, Return, Trace, drops, machine_loss, ms};
+use super::{DATAGRAMS, Incident, LINKS, Part, RATE, Return, Trace, drops, machine_loss, ms};
 use crate::bed::Bed;
 use crate::events::{self, Event};
 use crate::flow::{DatagramRecord, Datagrams, TcpFlow, TcpRecord};
@@ -49,38 +49,25 @@ enum Load {
     Udp,
 }
 
-const fn case(kind: (&'static str, &'static str, Fault), load: Load, links: usize) -> Case {
-    let (kind, host, fault) = kind;
-    Case { kind, host, fault, load, links }
-}
-
-const OURS: (&str, &str, Fault) = ("carrier-ours", "a", Fault::Carrier);
-const THEIRS: (&str, &str, Fault) = ("carrier-theirs", "b", Fault::Carrier);
-const BOTH: (&str, &str, Fault) = ("silent-both", "a", Fault::Silent);
-const OUT: (&str, &str, Fault) = ("silent-out", "a", Fault::SilentOut);
-const IN: (&str, &str, Fault) = ("silent-in", "a", Fault::SilentIn);
-const CUBIC: Load = Load::Tcp(Cc::Cubic);
-const BBR: Load = Load::Tcp(Cc::Bbr);
-
-pub(super) const CASES: [Case; 17] = [
-    case(OURS, CUBIC, 2),
-    case(OURS, BBR, 2),
-    case(OURS, Load::Udp, 2),
-    case(THEIRS, CUBIC, 2),
-    case(THEIRS, BBR, 2),
-    case(THEIRS, Load::Udp, 2),
-    case(BOTH, CUBIC, 2),
-    case(BOTH, BBR, 2),
-    case(BOTH, Load::Udp, 2),
-    case(OUT, CUBIC, 2),
-    case(OUT, BBR, 2),
-    case(OUT, Load::Udp, 2),
-    case(IN, CUBIC, 2),
-    case(IN, BBR, 2),
-    case(IN, Load::Udp, 2),
-    case(OURS, CUBIC, 4),
-    case(BOTH, CUBIC, 4),
+/// The failures, each by its name, the host whose link it is, and what is done to it.
+const FAILURES: [(&str, &str, Fault); 5] = [
+    ("carrier-ours", "a", Fault::Carrier),
+    ("carrier-theirs", "b", Fault::Carrier),
+    ("silent-both", "a", Fault::Silent),
+    ("silent-out", "a", Fault::SilentOut),
+    ("silent-in", "a", Fault::SilentIn),
 ];
+const LOADS: [Load; 3] = [Load::Tcp(Cc::Cubic), Load::Tcp(Cc::Bbr), Load::Udp];
+/// The places of the failures that one flow sees with more links, too.
+const WITH_MORE: [usize; 2] = [0, 2];
+
+/// All of them under all loads with the least links, and some with more.
+pub(super) fn cases() -> impl Iterator<Item = Case> {
+    let case = |(kind, host, fault), load, links| Case { kind, host, fault, load, links };
+    let [least, more] = LINKS;
+    let all = FAILURES.into_iter().flat_map(move |failure| LOADS.map(|load| case(failure, load, least)));
+    all.chain(WITH_MORE.into_iter().map(move |place| case(FAILURES[place], LOADS[0], more)))
+}
 
 /// When things were done to one link, and what the daemons said of it.
 struct Done {

@@ -35,7 +35,7 @@ pub(super) fn draw(report: &Report) -> Figure {
         for (load, name) in LOADS {
             bars = bars.bar(name, |kind| report.spread(&format!("{kind}/{load}/n{}", LINKS[0]), metric));
         }
-        panels.push(bars.titled(format!("{title}, {} links", LINKS[0]), "", "ms").panel());
+        panels.push(bars.panel(format!("{title}, {} links", LINKS[0]), "", "ms"));
     }
     panels.retain(|panel| !panel.is_empty());
     Figure { title: "failover: what traffic sees of a link that fails".into(), panels }

@@ -27,36 +27,22 @@ pub(crate) struct Kind {
     quick: bool,
 }
 
+const fn kind(
+    word: &'static str,
+    title: &'static str,
+    host: &'static str,
+    fault: Fault,
+    quick: bool,
+) -> Kind {
+    Kind { word, title, host, fault, quick }
+}
+
 /// All ways.
 pub(crate) const KINDS: [Kind; 4] = [
-    Kind {
-        word: "carrier-ours",
-        title: "carrier, sender's link",
-        host: "a",
-        fault: Fault::Carrier,
-        quick: false,
-    },
-    Kind {
-        word: "carrier-theirs",
-        title: "carrier, receiver's link",
-        host: "b",
-        fault: Fault::Carrier,
-        quick: true,
-    },
-    Kind {
-        word: "silent-ours",
-        title: "silent, sender's link",
-        host: "a",
-        fault: Fault::Silent,
-        quick: true,
-    },
-    Kind {
-        word: "silent-theirs",
-        title: "silent, receiver's link",
-        host: "b",
-        fault: Fault::Silent,
-        quick: false,
-    },
+    kind("carrier-ours", "carrier, sender's link", "a", Fault::Carrier, false),
+    kind("carrier-theirs", "carrier, receiver's link", "b", Fault::Carrier, true),
+    kind("silent-ours", "silent, sender's link", "a", Fault::Silent, true),
+    kind("silent-theirs", "silent, receiver's link", "b", Fault::Silent, false),
 ];
 
 /// Links of each host.

@@ -35,7 +35,7 @@ fn load_panel(report: &Report, load: &str, title: &str) -> Panel {
         }
     }
     let title = format!("{}{}", title[..1].to_uppercase(), &title[1..]);
-    panel.measured().titled(title, "", "times one bare link").panel()
+    panel.measured().panel(title, "", "times one bare link")
 }
 
 fn stalls(report: &Report, fault: &str, title: &str) -> Panel {
@@ -47,7 +47,7 @@ fn stalls(report: &Report, fault: &str, title: &str) -> Panel {
             Some(Spread { median: shown(spread.median), min: shown(spread.min), max: shown(spread.max) })
         })
     });
-    panel.measured().titled(title, "", "ms").panel().in_decades()
+    panel.measured().panel(title, "", "ms").in_decades()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! the source tree boots it, and its report becomes this one's.
 
 use super::super::guest;
+use crate::collect;
 use crate::report::Report;
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -13,8 +14,6 @@ use std::time::Duration;
 
 /// How long a guest may take, in real time.
 const LIMIT: Duration = Duration::from_secs(2 * 3600);
-/// The longest report that is read.
-const FILE_MAX: u64 = 64 << 20;
 
 /// Boots a guest; what prevents that is said in the report.
 pub(super) fn run(run: &mut Run<'_>, lacks: &str) -> Result<(), Error> {
@@ -70,11 +69,7 @@ fn newest(folder: &Path) -> Result<Option<Report>, Error> {
     let Some(path) = paths.filter(|path| path.extension().is_some_and(|end| end == "json")).max() else {
         return Ok(None);
     };
-    if std::fs::metadata(&path).map_err(|e| cannot(e.to_string()))?.len() > FILE_MAX {
-        return Err(cannot(format!("it is longer than {FILE_MAX} bytes")));
-    }
-    let text = std::fs::read_to_string(&path).map_err(|e| cannot(e.to_string()))?;
-    let report = Report::parse(&text).map_err(cannot)?;
+    let report = collect::read(&path).map_err(cannot)?;
     if report.experiment != super::NAME {
         return Err(cannot(format!("it is of '{}'", report.experiment)));
     }

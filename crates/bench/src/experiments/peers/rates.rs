@@ -30,30 +30,21 @@ pub(crate) struct Load {
     quick: bool,
 }
 
+const fn load(
+    word: &'static str,
+    title: &'static str,
+    quick: bool,
+    traffic: fn(&Run<'_>, u32) -> Traffic,
+) -> Load {
+    Load { word, title, traffic, alone: false, quick }
+}
+
 /// All loads.
 pub(crate) const LOADS: [Load; 4] = [
-    Load {
-        word: "cubic-1",
-        title: "one TCP flow, cubic",
-        traffic: |run, _| run.tcp(Cc::Cubic),
-        alone: true,
-        quick: true,
-    },
-    Load {
-        word: "bbr-1",
-        title: "one TCP flow, bbr",
-        traffic: |run, _| run.tcp(Cc::Bbr),
-        alone: false,
-        quick: false,
-    },
-    Load {
-        word: "cubic-8",
-        title: "eight TCP flows, cubic",
-        traffic: |run, _| run.tcp(Cc::Cubic).flows(8),
-        alone: false,
-        quick: true,
-    },
-    Load { word: "udp", title: "UDP", traffic: |run, mbit| run.udp(mbit), alone: false, quick: true },
+    Load { alone: true, ..load("cubic-1", "one TCP flow, cubic", true, |run, _| run.tcp(Cc::Cubic)) },
+    load("bbr-1", "one TCP flow, bbr", false, |run, _| run.tcp(Cc::Bbr)),
+    load("cubic-8", "eight TCP flows, cubic", true, |run, _| run.tcp(Cc::Cubic).flows(8)),
+    load("udp", "UDP", true, |run, mbit| run.udp(mbit)),
 ];
 
 /// The name of a case.

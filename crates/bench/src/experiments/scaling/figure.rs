@@ -54,7 +54,7 @@ fn shares(report: &Report, most: u64, word: &str, key: &str) -> Panel {
     }
     let even = 100.0 / most.max(1) as f64;
     let panel = panel.flat("even", even);
-    panel.titled(format!("Share of each of {most} members, {word}"), "member", "% of bytes").panel()
+    panel.panel(format!("Share of each of {most} members, {word}"), "member", "% of bytes")
 }
 
 /// Groups of bars, one a rate.
@@ -74,7 +74,7 @@ fn reached(report: &Report, rates: &[u32], most: u64) -> Panel {
         }
     }
     let panel = panel.flat(format!("goal, one TCP flow: {TCP_GOAL}"), TCP_GOAL);
-    panel.titled(format!("{most} members over {most} x the bare link"), "rate of a link", "ratio").panel()
+    panel.panel(format!("{most} members over {most} x the bare link"), "rate of a link", "ratio")
 }
 
 /// What TCP sent again.
@@ -91,5 +91,5 @@ fn again(report: &Report, rates: &[u32], most: u64) -> Panel {
             });
         }
     }
-    panel.titled("Segments sent again", "rate of a link", "of 10,000").panel()
+    panel.panel("Segments sent again", "rate of a link", "of 10,000")
 }

@@ -94,7 +94,7 @@ fn bars(report: &Report) -> Panel {
                 .bar(format!("{}, {what}", name(load)), |word| report.spread(&id(load.word, word), metric));
         }
     }
-    panel.titled("Round trips by scenario", "", "us").panel().in_decades()
+    panel.panel("Round trips by scenario", "", "us").in_decades()
 }
 
 /// What was left to the traffic in the way, in links.
@@ -105,7 +105,7 @@ fn bulk(report: &Report) -> Panel {
     });
     let panel =
         [LINKS - 1, LINKS].into_iter().fold(panel, |panel, n| panel.flat(format!("{n} links"), n as f64));
-    panel.titled("Bulk traffic, in goodput of a bare link", "", "links").panel()
+    panel.panel("Bulk traffic, in goodput of a bare link", "", "links")
 }
 
 /// The worst cut of each kind.

@@ -4,7 +4,7 @@ mod measure;
 
 pub(super) use measure::settings;
 
-use super::record::{MessageTrace, RoundTrips};
+use super::record::MessageTrace;
 use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads, topology};
 use crate::bed::Bed;
 use crate::flow::Messages;
@@ -17,7 +17,7 @@ use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::Order;
 use measure::Found;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Which lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +70,8 @@ pub(super) fn id(load: &str, word: &str) -> String {
 struct Measured {
     id: String,
     /// How it was set up.
-    record: serde_json::Value,
-    samples: Vec<RoundTrips>,
+    record: Value,
+    samples: Vec<Value>,
     all: Percentiles,
     traces: Vec<MessageTrace>,
 }
@@ -174,7 +174,7 @@ fn take_in(
     load: Load,
     scenario: Scenario,
     repeat: u32,
-    Found { settings, sample, percentiles, trace, queue }: Found,
+    Found { settings, mut sample, percentiles, trace, queue }: Found,
 ) -> Result<(), Error> {
     let id = id(load.word, scenario.word);
     let index = match measured.iter().position(|one| one.id == id) {
@@ -197,17 +197,18 @@ fn take_in(
     };
     let one = &mut measured[index];
     one.all.join(&percentiles)?;
-    one.samples.push(RoundTrips { repeat, ..sample });
+    sample["repeat"] = repeat.into();
+    one.samples.push(sample);
     one.traces.push(trace);
     Ok(())
 }
 
 /// The record of a case, with the trace of the typical sample.
-fn finish(Measured { id, mut record, samples, all, traces }: Measured) -> serde_json::Value {
-    let middle =
-        Spread::of(samples.iter().map(|sample| sample.median_us)).map_or(0.0, |spread| spread.median);
-    let distance = |sample: &RoundTrips| (sample.median_us - middle).abs();
-    let typical = (0..samples.len()).min_by(|x, y| distance(&samples[*x]).total_cmp(&distance(&samples[*y])));
+fn finish(Measured { id, mut record, samples, all, traces }: Measured) -> Value {
+    let medians: Vec<f64> = samples.iter().filter_map(|sample| sample["median_us"].as_f64()).collect();
+    let middle = Spread::of(medians.iter().copied()).map_or(0.0, |spread| spread.median);
+    let distance = |place: &usize| (medians[*place] - middle).abs();
+    let typical = (0..medians.len()).min_by(|x, y| distance(x).total_cmp(&distance(y)));
     record["id"] = id.into();
     record["trace"] = json!(typical.map(|typical| &traces[typical]));
     record["samples"] = json!(samples);
@@ -216,17 +217,18 @@ fn finish(Measured { id, mut record, samples, all, traces }: Measured) -> serde_
 }
 
 /// One measurement, for whoever watches.
-fn line(id: &str, repeat: u32, sample: &RoundTrips) -> String {
-    let bulk =
-        sample.bulk.as_ref().map_or_else(String::new, |bulk| format!("  bulk {:.1} Mbit/s", bulk.mbit));
-    let lost = if sample.lost > 0 { format!("  {} lost", sample.lost) } else { String::new() };
+fn line(id: &str, repeat: u32, sample: &Value) -> String {
+    let of = |key: &str| sample[key].as_f64().unwrap_or(0.0);
+    let bulk = sample["bulk"]["mbit"].as_f64();
+    let bulk = bulk.map_or_else(String::new, |mbit| format!("  bulk {mbit:.1} Mbit/s"));
+    let lost = if of("lost") > 0.0 { format!("  {} lost", of("lost")) } else { String::new() };
     format!(
         "  #{} {id:<10} {:>9.0} us, 99 % {:>9.0} us, max {:>9.0} us of {}{lost}{bulk}  CPU {:.0} %",
         repeat + 1,
-        sample.median_us,
-        sample.p99_us,
-        sample.max_us,
-        sample.sent,
-        sample.cpu_share * 100.0,
+        of("median_us"),
+        of("p99_us"),
+        of("max_us"),
+        of("sent"),
+        of("cpu_share") * 100.0,
     )
 }

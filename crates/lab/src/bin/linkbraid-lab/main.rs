@@ -2,10 +2,10 @@
 
 mod demo;
 
-use clap::{Parser, Subcommand};
+use clap::Subcommand;
 use linkbraid_api::{Error, ExitCode};
 use linkbraid_lab::{Lab, LinkSpec, Topology, daemon};
-use linkbraid_terminal::args::Anywhere;
+use linkbraid_terminal::args::Words;
 use linkbraid_terminal::args::lab::{DEFAULT_LAB, LabExecArgs, LabUpArgs, LabVerb};
 use linkbraid_terminal::report::{self, Failed, plain};
 use linkbraid_terminal::{human, json as to_json};
@@ -14,22 +14,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process;
 
-/// The command line of `linkbraid`, of which this program knows its own word.
-#[derive(Debug, Parser)]
-#[command(
-    name = "linkbraid",
-    bin_name = "linkbraid",
-    version,
-    disable_help_subcommand = true,
-    subcommand_required = true
-)]
-struct Cli {
-    #[command(flatten)]
-    anywhere: Anywhere,
-
-    #[command(subcommand)]
-    word: Word,
-}
+/// The command line: of all words the one that this program carries out.
+type Cli = Words<Word>;
 
 #[derive(Debug, Subcommand)]
 enum Word {

@@ -1,6 +1,6 @@
 //! One measurement of round trips, with or without traffic beside them.
 
-use super::super::record::{Bulk, MessageSettings, MessageTrace, RoundTrips};
+use super::super::record::{MessageSettings, MessageTrace};
 use super::super::{Load, ms, us};
 use super::Scenario;
 use crate::activity::Activity;
@@ -11,6 +11,7 @@ use crate::run::Run;
 use crate::stats::shares;
 use linkbraid_api::Error;
 use linkbraid_lab::{Order, iperf};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// How long bulk traffic may be on its way up, beyond the seconds that are not measured, before round trips count.
@@ -25,7 +26,7 @@ pub struct Found {
     /// What was sent.
     pub settings: MessageSettings,
     /// Its figures.
-    pub sample: RoundTrips,
+    pub sample: Value,
     /// All round trips.
     pub percentiles: Percentiles,
     /// The first of them.
@@ -86,14 +87,13 @@ fn under_load(
     let outcome = bulk.map(iperf::Iperf::finish).transpose()?;
     let bytes: Vec<u64> =
         nics.iter().zip(&nics_after).map(|(b, a)| a.tx_bytes.saturating_sub(b.tx_bytes)).collect();
-    let (sample, percentiles) = figures(&trips, from, to)?;
-    let sample = RoundTrips {
-        bulk: outcome.map(|outcome| Bulk { mbit: outcome.mbit(), command: outcome.command }),
-        tx_shares: shares(&bytes),
-        cpu_share: clock_after.since(&clock).share,
-        backlog_drops: drops_after.saturating_sub(drops),
-        ..sample
-    };
+    let (mut sample, percentiles) = figures(&trips, from, to)?;
+    sample["bulk"] =
+        outcome.map(|outcome| json!({ "mbit": outcome.mbit(), "command": outcome.command })).into();
+    // Of what the sender's NICs sent meanwhile, in bytes.
+    sample["tx_shares"] = shares(&bytes).into();
+    sample["cpu_share"] = clock_after.since(&clock).share.into();
+    sample["backlog_drops"] = drops_after.saturating_sub(drops).into();
     let (settings, trace) = (settings(&messages, real_time), trace(trips.between(from, to), from));
     Ok(Found { settings, sample, percentiles, trace, queue: "" })
 }
@@ -108,29 +108,30 @@ pub fn settings(messages: &Messages, real_time: bool) -> MessageSettings {
     }
 }
 
-/// What the messages sent between two times come to.
-fn figures(trips: &Trips, from: Duration, to: Duration) -> Result<(RoundTrips, Percentiles), Error> {
+/// What the messages sent between two times come to: round trips from the call that sends a message until its answer is read.
+fn figures(trips: &Trips, from: Duration, to: Duration) -> Result<(Value, Percentiles), Error> {
     let inside = trips.between(from, to);
     let all = Percentiles::of(inside.iter().filter_map(|trip| trip.took))?;
     let sent = inside.len() as u64;
     if all.count() == 0 {
         return Err(Error::new("messages", "cannot tell a round trip", format!("none of {sent} came back")));
     }
-    let sample = RoundTrips {
-        sent,
-        lost: sent - all.count(),
-        twice: trips.twice,
-        min_us: all.min_us(),
-        mean_us: all.mean_us(),
-        stddev_us: all.stddev_us(),
-        median_us: all.at_us(0.5),
-        p90_us: all.at_us(0.9),
-        p99_us: all.at_us(0.99),
-        p999_us: all.at_us(0.999),
-        max_us: all.max_us(),
-        slipped_ms: ms(trips.slipped),
-        ..RoundTrips::default()
-    };
+    let sample = json!({
+        "sent": sent,
+        "lost": sent - all.count(),
+        // In the whole flow.
+        "twice": trips.twice,
+        "min_us": all.min_us(),
+        "mean_us": all.mean_us(),
+        "stddev_us": all.stddev_us(),
+        "median_us": all.at_us(0.5),
+        "p90_us": all.at_us(0.9),
+        "p99_us": all.at_us(0.99),
+        "p999_us": all.at_us(0.999),
+        "max_us": all.max_us(),
+        // That the sender was late, and did not make up for.
+        "slipped_ms": ms(trips.slipped),
+    });
     Ok((sample, all))
 }
 
