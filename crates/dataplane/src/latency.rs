@@ -7,7 +7,7 @@ mod histogram;
 mod load;
 
 use crate::{
-    DataPath,
+    DataPath, Tables,
     error::Result,
     intf::{
         CLASSES_MAX, LB_CONFIG_LATENCY, LB_STAGE_APPLICATION, LB_STAGE_DRIVER, LB_STAGES, lb_config,
@@ -149,7 +149,7 @@ impl LatencyMeter {
     }
 
     /// Stops measuring. Dropping the meter does too, but then frames go on being stamped until
-    /// [`DataPath::set_latency`] switches that off.
+    /// [`Tables::set_latency`] switches that off.
     ///
     /// # Errors
     /// The kernel refuses to change the bond's row; the programs are gone all the same.
@@ -159,18 +159,16 @@ impl LatencyMeter {
     }
 }
 
-impl DataPath {
+impl Tables {
     /// Whether frames leave with a stamp for the meter, which costs one look at the clock each; [`LatencyMeter`] does
     /// this itself.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn set_latency(&self, on: bool) -> Result<()> {
-        let mut raw: lb_config = self.read("lb_bond", &0u32)?;
-        if (raw.flags & LB_CONFIG_LATENCY != 0) == on {
-            return Ok(());
-        }
-        raw.flags ^= LB_CONFIG_LATENCY;
-        self.write("lb_bond", &0u32, &raw)
+        self.change_bond(|bond| {
+            bond.flags = if on { bond.flags | LB_CONFIG_LATENCY } else { bond.flags & !LB_CONFIG_LATENCY };
+            Ok(())
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! The BPF programs of a bond, their loader and typed maps; and those of a fabric's fast path ([`FastPath`]).
 //!
-//! [`DataPath`] loads the programs of `bpf/bond.bpf.c`, or adopts the maps that an earlier daemon pinned, puts
-//! the programs on interfaces and writes the tables they follow. It knows no protocol.
+//! [`DataPath`] loads the programs of `bpf/bond.bpf.c`, or adopts the maps that an earlier daemon pinned, and puts the programs
+//! on interfaces, which may wait for the kernel; [`Tables`] writes what they follow, and never waits. They know no protocol.
 
 mod error;
 mod fast_path;
@@ -32,12 +32,14 @@ use std::{
     collections::HashMap,
     ffi::OsStr,
     fs,
+    ops::Deref,
     os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 pub use table::{
-    Answer, Bond, Cgroup, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy, Rule,
+    Answer, Bond, Cgroup, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy, Rule, Tables,
 };
 pub use trial::{Beside, Trial, Verdict, Way};
 
@@ -55,7 +57,7 @@ const HOLDER: &str = "lb_holder";
 /// The data path of one bond.
 pub struct DataPath {
     object: Object,
-    maps: HashMap<&'static str, Map>,
+    tables: Arc<Tables>,
     pins: PathBuf,
     choice: HookChoice,
     bond: Option<Attachment>,
@@ -119,7 +121,8 @@ impl DataPath {
         }
         let pins = pins.to_owned();
         let (bond, members) = (None, HashMap::new());
-        let path = Self { object, maps, pins, choice, bond, members, _holder: holder };
+        let tables = Arc::new(Tables::new(maps));
+        let path = Self { object, tables, pins, choice, bond, members, _holder: holder };
         // A daemon that died while it measured could not switch the stamps off.
         path.set_latency(false)?;
         Ok(path)
@@ -194,8 +197,18 @@ impl DataPath {
         detached.and(removed)
     }
 
-    fn map(&self, name: &'static str) -> Result<&Map> {
-        self.maps.get(name).ok_or(E::Missing(name))
+    /// The tables, for another thread; it may outlive the programs.
+    #[must_use]
+    pub fn tables(&self) -> Arc<Tables> {
+        self.tables.clone()
+    }
+}
+
+impl Deref for DataPath {
+    type Target = Tables;
+
+    fn deref(&self) -> &Tables {
+        &self.tables
     }
 }
 

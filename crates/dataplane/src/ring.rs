@@ -1,7 +1,7 @@
 //! ARP+ frames, and replies to ARP probes, on their way from the ingress program to the daemon.
 
 use crate::{
-    DataPath,
+    Tables,
     error::{Error, Result},
     intf::lb_arp_plus_record,
 };
@@ -25,7 +25,7 @@ pub struct ArpPlusRing {
     pending: Pending,
 }
 
-impl DataPath {
+impl Tables {
     /// Opens the reading end. One reader at a time.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ fn parse(record: &[u8]) -> Option<(u8, Vec<u8>)> {
 
 impl ArpPlusRing {
     /// The next frame, whole with its Ethernet header, and the slot it arrived on. Its EtherType tells ARP+ from ARP, of
-    /// which only replies to probes come here ([`DataPath::set_answer`]).
+    /// which only replies to probes come here ([`Tables::set_answer`]).
     pub fn next_frame(&mut self) -> Option<(u8, Vec<u8>)> {
         if self.pending.borrow().is_empty() {
             self.ring.consume_raw_n(PENDING_MAX);

@@ -1,17 +1,21 @@
 //! The tables that the programs follow, as typed values, and the counters they keep.
 
 use crate::{
-    DataPath,
     error::{Error, Result},
     intf::{
         CLASSES_MAX, LANES_MAX, LB_ACTIVE_BACKUP, LB_CONFIG_DAMPING, LB_CONFIG_HELD_SHIFT, LB_FLOW,
         LB_MIRROR, LB_PLAN_BORROWS, LB_PLAN_SHARES, LB_SPREAD, MEMBERS_MAX, PLANS_MAX, lb_config, lb_count,
         lb_lane, lb_lane_counts, lb_mac_key, lb_plan,
     },
+    map::Map,
     reason::{REASONS, Reason},
 };
 use bytemuck::Zeroable as _;
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 /// How frames spread over the lanes of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,7 +45,7 @@ pub struct Bond {
     pub damping: Option<(Duration, Duration)>,
     /// The elected member of each segment that has a live member.
     pub elected: Vec<u8>,
-    /// Members found dead since the plans were written, a bit a slot; see [`DataPath::set_dead_slots`].
+    /// Members found dead since the plans were written, a bit a slot; see [`Tables::set_dead_slots`].
     pub dead_slots: u32,
     /// Distinguishes mirrored frames from those of an earlier run: another number each time the data path is loaded, at
     /// random.
@@ -126,7 +130,19 @@ pub struct MemberCounts {
     pub rx: Count,
 }
 
-impl DataPath {
+/// The tables that the programs of one bond follow, and their counters. They may be written and read by any thread: no call
+/// waits for the kernel's network lock.
+pub struct Tables {
+    pub(crate) maps: HashMap<&'static str, Map>,
+    /// Held while the bond's row is changed.
+    bond_row: Mutex<()>,
+}
+
+impl Tables {
+    pub(crate) fn new(maps: HashMap<&'static str, Map>) -> Self {
+        Self { maps, bond_row: Mutex::default() }
+    }
+
     /// Writes the bond's own row; its rules stay, and whether it measures latency.
     ///
     /// # Errors
@@ -145,21 +161,23 @@ impl DataPath {
             Some((least, greatest)) => (LB_CONFIG_DAMPING, nanoseconds(least), nanoseconds(greatest)),
             None => (0, 0, 0),
         };
-        let old: lb_config = self.read("lb_bond", &0u32)?;
-        let mut raw = lb_config {
-            bond_ifindex: bond.ifindex,
-            flags: old.flags & !LB_CONFIG_DAMPING | flags,
-            damp_ns_min: least,
-            damp_ns_max: greatest,
-            mac: bond.mac,
-            n_rules: old.n_rules,
-            n_segments: bond.elected.len() as u8,
-            elected: [0; MEMBERS_MAX],
-            dead_slots: bond.dead_slots,
-            epoch: bond.epoch,
-        };
-        raw.elected[..bond.elected.len()].copy_from_slice(&bond.elected);
-        self.write("lb_bond", &0u32, &raw)
+        let mut elected = [0; MEMBERS_MAX];
+        elected[..bond.elected.len()].copy_from_slice(&bond.elected);
+        self.change_bond(|old| {
+            *old = lb_config {
+                bond_ifindex: bond.ifindex,
+                flags: old.flags & !LB_CONFIG_DAMPING | flags,
+                damp_ns_min: least,
+                damp_ns_max: greatest,
+                mac: bond.mac,
+                n_rules: old.n_rules,
+                n_segments: bond.elected.len() as u8,
+                elected,
+                dead_slots: bond.dead_slots,
+                epoch: bond.epoch,
+            };
+            Ok(())
+        })
     }
 
     /// Takes members out of every plan at once, a bit a slot, by one write: no frame leaves by a lane of theirs if its
@@ -169,9 +187,10 @@ impl DataPath {
     /// The kernel refuses, or the mask names slots that do not exist.
     pub fn set_dead_slots(&self, mask: u32) -> Result<()> {
         within("dead slots", mask.into(), SLOTS)?;
-        let mut raw: lb_config = self.read("lb_bond", &0u32)?;
-        raw.dead_slots = mask;
-        self.write("lb_bond", &0u32, &raw)
+        self.change_bond(|bond| {
+            bond.dead_slots = mask;
+            Ok(())
+        })
     }
 
     /// Says which members carry nothing while this process is dead, a bit a slot: then they count as dead, at once and without
@@ -181,9 +200,10 @@ impl DataPath {
     /// The kernel refuses, or the mask names slots that do not exist.
     pub fn set_held_slots(&self, mask: u32) -> Result<()> {
         within("held slots", mask.into(), SLOTS)?;
-        let mut raw: lb_config = self.read("lb_bond", &0u32)?;
-        raw.flags = raw.flags & ((1 << LB_CONFIG_HELD_SHIFT) - 1) | mask << LB_CONFIG_HELD_SHIFT;
-        self.write("lb_bond", &0u32, &raw)
+        self.change_bond(|bond| {
+            bond.flags = bond.flags & ((1 << LB_CONFIG_HELD_SHIFT) - 1) | mask << LB_CONFIG_HELD_SHIFT;
+            Ok(())
+        })
     }
 
     /// Replaces a plan as a whole; progress and lane counters start anew if the lanes differ.
@@ -241,6 +261,19 @@ impl DataPath {
         rows.sort_unstable_by_key(|row| row.0.mac);
         rows.dedup_by_key(|row| row.0.mac);
         Ok(rows.into_iter().map(|(key, row)| (key.mac, row)).collect())
+    }
+
+    /// Changes the bond's own row. One thread at a time: others change other fields of it.
+    pub(crate) fn change_bond(&self, change: impl FnOnce(&mut lb_config) -> Result<()>) -> Result<()> {
+        // Nothing is left half done by a panic: the row is written whole.
+        let _one = self.bond_row.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut row: lb_config = self.read("lb_bond", &0u32)?;
+        change(&mut row)?;
+        self.write("lb_bond", &0u32, &row)
+    }
+
+    pub(crate) fn map(&self, name: &'static str) -> Result<&Map> {
+        self.maps.get(name).ok_or(Error::Missing(name))
     }
 
     fn sum(&self, map: &'static str, key: u32) -> Result<Count> {

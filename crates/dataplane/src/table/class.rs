@@ -2,7 +2,7 @@
 
 use super::{Count, within};
 use crate::{
-    DataPath,
+    Tables,
     error::Result,
     intf::{
         CLASSES_MAX, LB_CONFIG_SECOND_RULES, LB_RULE_CGROUP, LB_RULE_DSCP, LB_RULE_ETHERTYPE, LB_RULE_HOST,
@@ -50,7 +50,7 @@ pub struct Cgroup {
     pub level: u32,
 }
 
-impl DataPath {
+impl Tables {
     /// Replaces all rules at once; the first one that a frame fulfils counts. A rule that was there before keeps its
     /// count (less what it chooses during this call).
     ///
@@ -60,18 +60,21 @@ impl DataPath {
     pub fn set_rules(&self, rules: &[Rule]) -> Result<()> {
         within("rules", rules.len() as u64, RULES_MAX as u64)?;
         let rows = rules.iter().map(raw_rule).collect::<Result<Vec<_>>>()?;
-        let mut config: lb_config = self.read("lb_bond", &0u32)?;
-        let first = first_row(&config);
+        self.change_bond(|config| self.write_rules(config, &rows))
+    }
+
+    fn write_rules(&self, config: &mut lb_config, rows: &[lb_rule]) -> Result<()> {
+        let first = first_row(config);
         let mut old = Vec::new();
         for row in first..first + u32::from(config.n_rules) {
             old.push((self.read::<_, lb_rule>("lb_rules", &row)?, row));
         }
-        if old.iter().map(|row| &row.0).eq(&rows) {
+        if old.iter().map(|row| &row.0).eq(rows) {
             return Ok(());
         }
         let counters = self.map("lb_rule_counters")?;
         config.flags ^= LB_CONFIG_SECOND_RULES;
-        for (row, rule) in (first_row(&config)..).zip(&rows) {
+        for (row, rule) in (first_row(config)..).zip(rows) {
             let before = old.iter().position(|old| old.0 == *rule).map(|at| old.remove(at).1);
             match before {
                 Some(before) => counters.write_percpu(row, &counters.read_percpu::<lb_count>(before)?)?,
@@ -82,7 +85,7 @@ impl DataPath {
         // Both fields are read by one frame at different times; it may see too many rules of a set, which are old ones, or
         // too few, but never one that is half written.
         config.n_rules = rows.len() as u8;
-        self.write("lb_bond", &0u32, &config)
+        Ok(())
     }
 
     /// What each rule chose, in their order.

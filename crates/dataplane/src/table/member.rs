@@ -2,13 +2,13 @@
 
 use super::{Member, MemberCounts, key, total, within};
 use crate::{
-    DataPath,
+    Tables,
     error::Result,
     intf::{LB_NEAR_INTERFACES, MEMBERS_MAX, lb_member, lb_member_counts},
 };
 use bytemuck::Zeroable as _;
 
-impl DataPath {
+impl Tables {
     /// Writes a member, or frees its slot.
     ///
     /// # Errors

@@ -2,13 +2,13 @@
 
 use super::{PeerMac, key, within};
 use crate::{
-    DataPath,
+    Tables,
     error::Result,
     intf::{LB_NEAR_PEERS, PLAIN_PLAN_FIRST, lb_near_peer, lb_peer_mac},
 };
 use bytemuck::Zeroable as _;
 
-impl DataPath {
+impl Tables {
     /// Writes one MAC of a peer; with plan 0 it counts as a plain host's.
     ///
     /// # Errors

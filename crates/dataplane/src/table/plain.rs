@@ -2,7 +2,7 @@
 
 use super::{key, within};
 use crate::{
-    DataPath,
+    Tables,
     error::Result,
     intf::{LB_ANSWER_PROBED, MEMBERS_MAX, lb_answer},
 };
@@ -16,7 +16,7 @@ pub struct Answer {
     pub probed: bool,
 }
 
-impl DataPath {
+impl Tables {
     /// The plain hosts heard while the bond had several segments, each with a slot of the segment it was heard on; at
     /// most 8192, those heard or sent to most recently. One heard before the segments changed stays until it is heard
     /// again.
