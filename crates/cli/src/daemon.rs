@@ -1,9 +1,12 @@
 //! `linkbraid daemon`.
 
+mod log;
+
 use crate::args::{DaemonArgs, HookArg};
 use linkbraid_api::Error;
 use linkbraid_daemon::{Hook, HookChoice, Options};
 use linkbraid_terminal::Failed;
+use log::Log;
 use std::io;
 use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
@@ -16,7 +19,10 @@ pub fn run(socket: PathBuf, args: DaemonArgs) -> Result<(), Failed> {
     })?;
     // The journal adds its own time stamps.
     let journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false);
+    let (lines, _written) = Log::start(io::stderr()).map_err(|error| {
+        Failed::refused(Error::new("daemon", "cannot start the thread of its log", error.to_string()))
+    })?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines).with_ansi(false);
     if journal {
         log.without_time().init()
     } else {
