@@ -1,15 +1,20 @@
-//! The loop: every input of the daemon comes through here, one at a time.
+//! The control thread: requests, and what the kernel reports, come through its loop, one at a time. It may wait for the kernel;
+//! the bonds are driven by a thread that does not ([`drive`]).
 
+mod drive;
 mod server;
 
 use crate::{
     Options,
     io::{clock::Clock, error::About as _, state::StateDir},
     operations::{Operations, adopt, fabric, follow},
-    world::{World, bond::Bond, event::Event, fabric::Jobs, history::new_feed},
+    world::{World, bond::Bond, driving::Driving, fabric::Jobs, history::new_feed, told::Event},
 };
+use drive::Driver;
 use linkbraid_api::Error;
-use linkbraid_link::{ArpPlusSender, CarrierPoll, NeighbourReader, Netlink, Watch};
+use linkbraid_link::{
+    ArpPlusSender, CarrierPoll, LinkEvent, Neighbour, NeighbourReader, Netlink, Watch, forwards_ipv6,
+};
 use linkbraid_proto::Time;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use server::{Call, Server};
@@ -18,6 +23,7 @@ use std::{
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 use tokio::{
@@ -27,15 +33,13 @@ use tokio::{
 
 /// Requests and frames waiting for the loop; senders wait when it is full.
 const WAITING_MAX: usize = 256;
-/// Frames and other events taken in before anything else has its turn.
-const EVENTS_AT_ONCE: usize = 64;
+/// The longest sleep: while the loop goes on, so does what shows that it does.
+const TURN: Duration = Duration::from_secs(30);
 /// How often carrier is looked for: the kernel tells of an ordinary NIC's carrier once a second at most
 /// (net/core/link_watch.c).
 const CARRIER_POLL: Duration = Duration::from_millis(10);
-/// How often counters are read to see which lanes carry data.
+/// How often it is looked for what the data path is to know of this machine.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a restarted daemon waits for the peers of its predecessor to speak.
-const INHERIT: Duration = Duration::from_secs(5);
 /// Where the BPF file system usually is, and where it is mounted otherwise.
 const BPF_DIR: &str = "/sys/fs/bpf";
 const BPF_DIR_OWN: &str = "/run/linkbraid/bpf";
@@ -44,16 +48,11 @@ const BPF_DIR_OWN: &str = "/run/linkbraid/bpf";
 struct Control {
     world: World,
     operations: Operations,
-    neighbours: NeighbourReader,
     carrier: CarrierPoll,
     /// What it watches.
     watched: Vec<(u32, String)>,
-    /// When counters are to be read next.
+    /// When to look next.
     look_at: Time,
-    /// systemd wants a sign of life this often, the next one then.
-    watchdog: Option<(Duration, Time)>,
-    /// When inherited peers that have not spoken are forgotten.
-    inherit_until: Option<Time>,
 }
 
 /// Runs the daemon until it is told to stop.
@@ -62,24 +61,28 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         return Err(Error::new("daemon", "cannot start", "needs root").hint("sudo linkbraid daemon"));
     }
     let server = Server::bind(&options.socket)?;
-    let (events, inbox) = mpsc::channel(WAITING_MAX);
+    let (events, mut inbox) = mpsc::channel(WAITING_MAX);
     let (calls, mut requests) = mpsc::channel::<Call>(WAITING_MAX);
-    let mut watch = Watch::with_neighbours().about("daemon", "cannot watch interfaces")?;
+    let mut watch = Watch::new().about("daemon", "cannot watch interfaces")?;
     let (jobs, mut news) = Jobs::new(options.hook);
-    let mut control = Control::new(&options, events, jobs)?;
-    // It ends before the threads that send to it, or one that waits for room would never end.
-    let mut inbox = inbox;
+    let clock = Clock::new();
+    let (driving, added) = Driving::new(clock);
+    let tell = driving.clone();
+    let neighbours = NeighbourReader::start(move |index, list| neighbours_read(&tell, clock, index, &list));
+    let neighbours = neighbours.about("daemon", "cannot read neighbours")?;
+    let mut driver = Driver::start((driving.clone(), added), neighbours, clock, watchdog())?;
+    let mut control = Control::new(&options, (clock, driving.clone()), events, jobs)?;
     let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
     let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
     fabric::adopt_all(&mut control.world, &mut news).await;
     adopt::all(&mut control.world).await;
-    control.inherit_until = Some(control.world.clock.now() + INHERIT);
     control.operations.at_start(&control.world, options.config.as_deref()).await;
     let mut ready = false;
     let served = server.serve(calls, control.world.feed.clone());
     tokio::pin!(served);
     loop {
-        control.act();
+        driving.turn();
+        control.watch_carrier();
         control.operations.advance(&mut control.world).await;
         control.catch_up().await;
         // What waits for the network waits for what the file says, as far as that can be done now.
@@ -104,46 +107,32 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
                 false => operations.ask(world, call.request, call.pid, call.answer).await,
             },
             Some(done) = news.recv() => fabric::done(world, done).await,
-            () = tokio::time::sleep_until(wake) => {
-                // What waits has arrived in time.
-                if let Ok(event) = inbox.try_recv() {
-                    take_in(world, event, &mut inbox);
-                }
-                control.timeout();
-            }
+            Some(event) = inbox.recv() => world.event(event),
+            () = driving.news() => if driving.has_lost() {
+                follow::link_event(world, operations, LinkEvent::Resync).await;
+            },
+            () = tokio::time::sleep_until(wake) => control.timeout(),
             () = &mut served => break,
-            // Last, for anybody on the wire can send as many as he likes.
-            Some(event) = inbox.recv() => take_in(world, event, &mut inbox),
+            error = driver.failed() => return Err(error),
         }
     }
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     tracing::info!("stopping; the bonds stay as they are, and the interfaces of fabrics without a carrier");
     fabric::stop_all(&mut control.world, &mut news).await;
+    // While the bonds are there.
+    drop(driver);
     Ok(())
 }
 
-/// Takes in this event and those that wait behind it, so that the tables are written once for all of them.
-fn take_in(world: &mut World, first: Event, inbox: &mut mpsc::Receiver<Event>) {
-    world.event(first);
-    for _ in 1..EVENTS_AT_ONCE {
-        match inbox.try_recv() {
-            Ok(event) => world.event(event),
-            Err(_) => return,
-        }
-    }
-}
-
 impl Control {
-    fn new(options: &Options, events: mpsc::Sender<Event>, jobs: Jobs) -> Result<Self, Error> {
-        let tell = events.clone();
-        let carrier = CarrierPoll::start(CARRIER_POLL, move |ifindex, carrier| {
-            // It ends with the loop, and waits while the loop is busy.
-            let _ = tell.blocking_send(Event::Carrier { ifindex, carrier });
-        });
-        let tell = events.clone();
-        let neighbours = NeighbourReader::start(move |ifindex, list| {
-            let _ = tell.blocking_send(Event::Neighbours { ifindex, list });
-        });
+    fn new(
+        options: &Options,
+        (clock, driving): (Clock, Arc<Driving>),
+        events: mpsc::Sender<Event>,
+        jobs: Jobs,
+    ) -> Result<Self, Error> {
+        let tell = driving.clone();
+        let carrier = CarrierPoll::start(CARRIER_POLL, move |index, carrier| tell.carrier(index, carrier));
         let state_dir = options.state_dir.clone().unwrap_or_else(|| {
             let mut path = options.socket.clone().into_os_string();
             path.push(".state");
@@ -155,8 +144,9 @@ impl Control {
             state: StateDir::open(state_dir)?,
             pins: bpf_dir()?,
             hook: options.hook,
-            clock: Clock::new(),
+            clock,
             events,
+            driving,
             feed: new_feed(),
             bonds: BTreeMap::new(),
             fabrics: BTreeMap::new(),
@@ -165,59 +155,40 @@ impl Control {
         Ok(Self {
             world,
             operations: Operations::default(),
-            neighbours: neighbours.about("daemon", "cannot read neighbours")?,
             carrier: carrier.about("daemon", "cannot watch carrier")?,
             watched: Vec::new(),
             look_at: Time::ZERO,
-            watchdog: watchdog(),
-            inherit_until: None,
         })
     }
 
     /// When something wants to be woken next.
     fn wake(&self) -> tokio::time::Instant {
         let world = &self.world;
-        let others = [
+        let times = [
             fabric::next_try(world),
-            self.inherit_until,
             self.operations.wake(world.clock.now()),
             (!world.bonds.is_empty()).then_some(self.look_at),
-            self.watchdog.map(|(_, next)| next),
+            Some(world.clock.now() + TURN),
         ];
-        let times = world.bonds.values().filter_map(Bond::poll_timeout);
-        match times.chain(others.into_iter().flatten()).min() {
-            Some(time) => world.clock.instant(time),
-            None => tokio::time::Instant::now() + Duration::from_secs(3600),
-        }
+        let next = times.into_iter().flatten().min();
+        world.clock.instant(next.unwrap_or_default())
     }
 
     fn timeout(&mut self) {
         let now = self.world.clock.now();
-        self.world.timeout(now);
         if self.look_at <= now {
             self.look_at = now + LOOK;
             self.world.look();
         }
-        if let Some((period, next)) = &mut self.watchdog
-            && *next <= now
-        {
-            *next = now + *period;
-            let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
-        }
-        if self.inherit_until.is_some_and(|until| until <= now) {
-            self.inherit_until = None;
-            self.world.drop_inherited();
-        }
     }
 
-    /// Carries out what the protocols want.
-    fn act(&mut self) {
-        self.world.act();
-        let members = self.world.bonds.values().flat_map(|bond| &bond.members);
-        let members = members.map(|member| (member.ifindex, &member.name));
-        if !members.clone().eq(self.watched.iter().map(|(ifindex, name)| (*ifindex, name))) {
-            self.watched = members.map(|(ifindex, name)| (ifindex, name.clone())).collect();
-            self.carrier.watch(self.watched.clone());
+    /// Has the carrier of all members watched.
+    fn watch_carrier(&mut self) {
+        let members = self.world.bonds.values().flat_map(Bond::members);
+        let members: Vec<(u32, String)> = members.map(|member| (member.ifindex, member.name)).collect();
+        if members != self.watched {
+            self.watched.clone_from(&members);
+            self.carrier.watch(members);
         }
     }
 
@@ -226,20 +197,44 @@ impl Control {
         let world = &mut self.world;
         fabric::retry(world);
         for bond in world.bonds.values_mut() {
-            if bond.stripe_stale
+            if bond.is_stripe_stale()
                 && let Err(error) = bond.write_stripe(&world.netlink).await
             {
                 tracing::error!(%error, "stripe length not set");
             }
-            bond.ask_neighbours(&self.neighbours);
         }
     }
 }
 
+/// The thread that reads neighbours has read those of a bond.
+fn neighbours_read(
+    driving: &Driving,
+    clock: Clock,
+    index: u32,
+    list: &linkbraid_link::Result<Vec<Neighbour>>,
+) {
+    for bond in driving.all() {
+        let (name, heard) = {
+            let driven = bond.lock();
+            if driven.ifindex != index {
+                continue;
+            }
+            (driven.name.clone(), driven.heard())
+        };
+        // Many rows may have to be read.
+        let heard = heard.map_or(Ok(Vec::new()), |tables| tables.plain_hosts());
+        let heard = heard.about(&name, "cannot read the plain hosts");
+        let read = list.clone().about(&name, "cannot read its neighbours");
+        let read = read.and_then(|list| Ok((list, heard?)));
+        let read = read.inspect_err(|error| tracing::error!(%error, "plain hosts are not known"));
+        let router = forwards_ipv6(&name);
+        bond.lock().take_neighbours(clock.now(), read.ok(), router);
+    }
+}
+
 /// How often systemd wants a sign of life, if it does: half of its patience.
-fn watchdog() -> Option<(Duration, Time)> {
-    let patience = sd_notify::watchdog_enabled()?;
-    Some((patience / 2, Time::ZERO))
+fn watchdog() -> Option<Duration> {
+    sd_notify::watchdog_enabled().map(|patience| patience / 2)
 }
 
 /// The directory of this namespace's pins, in a BPF file system that is mounted if none is.

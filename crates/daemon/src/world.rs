@@ -1,10 +1,13 @@
 //! What the daemon knows: the bonds and fabrics of its network namespace, and what it reaches the machine by.
 
 pub(crate) mod bond;
-pub(crate) mod event;
+pub(crate) mod driven;
+pub(crate) mod driving;
 pub(crate) mod fabric;
 pub(crate) mod history;
+pub(crate) mod member;
 pub(crate) mod record;
+pub(crate) mod rules;
 mod stripe;
 mod tables;
 pub(crate) mod told;
@@ -13,16 +16,16 @@ use crate::{
     io::{clock::Clock, state::StateDir},
     world::{
         bond::Bond,
-        event::Event,
+        driving::Driving,
         fabric::{Fabric, Jobs},
         history::Feed,
+        told::Event,
     },
 };
 use linkbraid_api::Error;
 use linkbraid_dataplane::HookChoice;
 use linkbraid_link::{ArpPlusSender, Netlink};
-use linkbraid_proto::Time;
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use tokio::sync::mpsc;
 
 /// The bonds and the fabrics, and what they are made with.
@@ -35,6 +38,8 @@ pub(crate) struct World {
     pub hook: HookChoice,
     pub clock: Clock,
     pub events: mpsc::Sender<Event>,
+    /// The thread that drives the bonds.
+    pub driving: Arc<Driving>,
     pub feed: Feed,
     pub bonds: BTreeMap<String, Bond>,
     pub fabrics: BTreeMap<String, Fabric>,
@@ -67,72 +72,22 @@ impl World {
         self.bonds.contains_key(name) || self.fabrics.contains_key(name)
     }
 
-    /// Takes in what a task or a thread has to tell.
-    pub(crate) fn event(&mut self, event: Event) {
+    /// Takes in what the threads of a fabric have to tell.
+    pub(crate) fn event(&mut self, Event { start, told }: Event) {
         let now = self.clock.now();
-        match event {
-            Event::Frame { ifindex, slot, frame } => {
-                if let Some(bond) = self.bonds.values_mut().find(|bond| bond.ifindex == ifindex) {
-                    bond.frame(now, slot, &frame);
-                }
-            }
-            Event::Carrier { ifindex, carrier } => self.carrier(ifindex, carrier),
-            Event::Fabric { start, told } => {
-                for fabric in self.fabrics.values_mut() {
-                    fabric.told(now, start, told, &mut self.jobs, &mut self.sender);
-                }
-            }
-            Event::Neighbours { ifindex, list } => {
-                for bond in self.bonds.values_mut().filter(|bond| bond.ifindex == ifindex) {
-                    if let Err(error) = bond.take_neighbours(list.clone(), self.clock) {
-                        tracing::error!(%error, "plain hosts are not known");
-                    }
-                }
-            }
+        for fabric in self.fabrics.values_mut() {
+            fabric.told(now, start, told, &mut self.jobs, &mut self.sender);
         }
     }
 
-    /// The poll has seen a member's carrier come or go.
-    pub(crate) fn carrier(&mut self, ifindex: u32, carrier: bool) {
-        for bond in self.bonds.values_mut() {
-            let member = bond.members.iter_mut().find(|member| member.ifindex == ifindex);
-            if let Some(member) = member.filter(|member| member.polled != Some(carrier)) {
-                member.polled = Some(carrier);
-                bond.tell_members(self.clock);
-            }
-        }
-    }
-
-    /// Carries out what the protocols want.
-    pub(crate) fn act(&mut self) {
-        for bond in self.bonds.values_mut() {
-            bond.act(&mut self.sender);
-        }
-    }
-
-    /// Lets the protocols know what time it is.
-    pub(crate) fn timeout(&mut self, now: Time) {
-        for bond in self.bonds.values_mut() {
-            bond.timeout(now);
-        }
-    }
-
-    /// Looks at what the data path counts, and at what it is to know of this machine.
+    /// Looks at what the data path is to know of this machine.
     pub(crate) fn look(&mut self) {
         let fabrics: Vec<u32> = self.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
         for bond in self.bonds.values_mut() {
-            let looked = bond.look_at_counters(self.clock).and_then(|()| bond.hold(&fabrics));
             // Control groups that rules name come and go with their services.
-            if let Err(error) = looked.and_then(|()| bond.write_rules()) {
-                tracing::error!(%error, "what the data path does is not known");
+            if let Err(error) = bond.hold(&fabrics).and_then(|()| bond.write_rules()) {
+                tracing::error!(%error, "the data path is behind");
             }
-        }
-    }
-
-    /// Forgets the peers of an earlier daemon that have not spoken.
-    pub(crate) fn drop_inherited(&mut self) {
-        for bond in self.bonds.values_mut() {
-            bond.drop_inherited(self.clock);
         }
     }
 }

@@ -10,6 +10,37 @@ use std::{
 /// The layers, the lowest one first.
 const LAYERS: [&str; 4] = ["io", "world", "operations", "control"];
 
+/// What runs on the thread that drives the bonds.
+const DRIVEN: [&str; 8] = [
+    "control::drive",
+    "world::driven",
+    "world::driven::events",
+    "world::driven::links",
+    "world::driving",
+    "world::history",
+    "world::member",
+    "world::tables",
+];
+/// What else of the daemon it may use.
+const DRIVEN_USES: [&str; 2] = ["io::clock", "io::error"];
+/// What it may use of the crates that can wait for the kernel: reading what was announced, asking another thread, sending frames,
+/// and tables.
+const NEVER_WAITS: [&str; 11] = [
+    "linkbraid_link::ArpPlusSender",
+    "linkbraid_link::LinkEvent",
+    "linkbraid_link::LinkInfo",
+    "linkbraid_link::Neighbour",
+    "linkbraid_link::NeighbourReader",
+    "linkbraid_link::NeighbourState",
+    "linkbraid_link::Speed",
+    "linkbraid_link::Watch",
+    "linkbraid_link::announcements",
+    "linkbraid_dataplane::ArpPlusRing",
+    "linkbraid_dataplane::Tables",
+];
+/// What waits for files, for other programs, or for the kernel.
+const WAITS: [&str; 7] = ["fs", "File", "Command", "Netlink", "DataPath", "LatencyMeter", "Groups"];
+
 /// Modules by their path, such as `operations::apply::plan`, with what they import.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
@@ -52,12 +83,12 @@ fn paths(tree: &str) -> Vec<String> {
     all.iter().filter(|item| !item.is_empty()).flat_map(of).collect()
 }
 
-/// What one module names of others, by `use` or in the middle of its code. What it takes from its own parts counts as its own.
-fn named(module: &str, code: &str) -> Vec<String> {
+/// What some code names of what begins with one of `starts`, by `use` or in the middle.
+fn named(code: &str, starts: &[&str]) -> Vec<String> {
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code: String = lines.collect::<Vec<_>>().join("\n");
     let mut found = Vec::new();
-    for start in ["crate::", "super::"] {
+    for start in starts {
         for (at, _) in code.match_indices(start) {
             let is_use = code[..at].trim_end().ends_with("use");
             let rest = &code[at..];
@@ -70,6 +101,11 @@ fn named(module: &str, code: &str) -> Vec<String> {
             found.extend(paths(&tree));
         }
     }
+    found
+}
+
+/// What one module names of others. What it takes from its own parts counts as its own.
+fn others(module: &str, code: &str) -> Vec<String> {
     let absolute = |path: String| match path.strip_prefix("crate::") {
         Some(path) => path.to_owned(),
         None => {
@@ -83,18 +119,23 @@ fn named(module: &str, code: &str) -> Vec<String> {
             parts.join("::")
         }
     };
-    found.into_iter().map(absolute).collect()
+    named(code, &["crate::", "super::"]).into_iter().map(absolute).collect()
+}
+
+fn all_sources() -> BTreeMap<String, String> {
+    let mut code = BTreeMap::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut code);
+    code
 }
 
 fn imports() -> Imports {
-    let mut code = BTreeMap::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut code);
+    let code = all_sources();
     let module_of = |path: &str| {
         let parts: Vec<&str> = path.split("::").collect();
         (1..=parts.len()).rev().map(|n| parts[..n].join("::")).find(|path| code.contains_key(path))
     };
     let of = |module: &String, text: &String| {
-        let all = named(module, text).into_iter().filter_map(|path| module_of(&path));
+        let all = others(module, text).into_iter().filter_map(|path| module_of(&path));
         all.filter(|other| other != module).collect()
     };
     code.iter().map(|(module, text)| (module.clone(), of(module, text))).collect()
@@ -146,4 +187,25 @@ fn no_file_imports_itself_by_way_of_others() {
     let circles: Vec<String> =
         imports.keys().filter_map(|module| circle(&imports, &mut vec![module], &mut done)).collect();
     assert!(circles.is_empty(), "{circles:#?}");
+}
+
+#[test]
+fn the_thread_that_drives_bonds_waits_for_nothing_else() {
+    let (code, imports) = (all_sources(), imports());
+    let mut wrong = Vec::new();
+    for module in DRIVEN {
+        let own = imports[module].iter().map(String::as_str);
+        let own = own.filter(|other| !DRIVEN.contains(other) && !DRIVEN_USES.contains(other));
+        wrong.extend(own.map(|other| format!("{module} -> {other}")));
+        let crates = named(&code[module], &["linkbraid_link::", "linkbraid_dataplane::"]);
+        // Types and numbers of the tables' rows, by the name of the crate.
+        let is_row = |path: &String| module == "world::tables" && path.starts_with("linkbraid_dataplane::");
+        let foreign =
+            crates.into_iter().filter(|path| !is_row(path) && !NEVER_WAITS.contains(&path.as_str()));
+        wrong.extend(foreign.map(|path| format!("{module} -> {path}")));
+        let words = code[module].lines().filter(|line| !line.trim_start().starts_with("//"));
+        let words = words.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
+        wrong.extend(words.filter(|word| WAITS.contains(word)).map(|word| format!("{module}: {word}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

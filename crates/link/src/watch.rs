@@ -117,6 +117,11 @@ impl Watch {
         }
     }
 
+    /// The next change, if it has been announced already.
+    pub fn try_next(&mut self) -> Option<Result<LinkEvent>> {
+        unconstrained(self.next()).now_or_never()
+    }
+
     /// Empties the queue after an overrun. The kernel drops further changes without another word until the queue is
     /// empty (`netlink_overrun`, net/netlink/af_netlink.c), so only what is read after that is complete.
     fn drain(&self) -> Result<()> {

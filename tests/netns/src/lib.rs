@@ -1,6 +1,6 @@
 //! What the tests of the whole system share: labs with daemons on their hosts ([`Net`]), what a user's command said
 //! ([`Said`]), flows of numbered datagrams ([`flow`]), real servers and downloads from them ([`server`]), frames as
-//! they are on the wire ([`packet`]), and a machine's state to compare ([`machine`]).
+//! they are on the wire ([`packet`]), the kernel's network lock ([`HeldRtnl`]), and a machine's state to compare ([`machine`]).
 //!
 //! Every test needs root and a built `linkbraid` (see [`linkbraid_lab::daemon::binary`]). All it makes lies in
 //! namespaces with names of its own, so tests run beside each other and beside those of another checkout.
@@ -9,11 +9,13 @@ pub mod flow;
 pub mod machine;
 mod net;
 pub mod packet;
+mod rtnl;
 mod said;
 pub mod server;
 pub mod traffic;
 
 pub use net::{BOND, Net, View};
+pub use rtnl::HeldRtnl;
 pub use said::{Said, check_hint};
 
 use std::time::Duration;

@@ -85,10 +85,15 @@ impl Net {
     /// Starts a daemon with `options` and waits until it answers.
     #[track_caller]
     pub fn start(&self, name: &str, options: &[&str]) {
+        let log = File::options().create(true).append(true).open(self.host(name).log());
+        self.start_logging_to(name, options, log.expect("the lab's folder is there"));
+    }
+
+    /// The same, with its log to somewhere else than its file.
+    #[track_caller]
+    pub fn start_logging_to(&self, name: &str, options: &[&str], log: File) {
         let host = self.host(name);
         let binary = daemon::binary().unwrap_or_else(|error| panic!("{error}; hint: {:?}", error.hint));
-        let log =
-            File::options().create(true).append(true).open(host.log()).expect("the lab's folder is there");
         let mut command = host.linkbraid_command(&binary);
         command.arg("daemon").args(options).stdin(Stdio::null());
         command.stdout(log.try_clone().expect("an open file")).stderr(log);

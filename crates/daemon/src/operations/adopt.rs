@@ -46,12 +46,12 @@ pub(crate) async fn all(world: &mut World) {
             Err(error) => Err(error),
         };
         match adopted {
-            Ok(mut bond) => {
+            Ok(bond) => {
                 bond.announce(&mut world.sender, world.clock);
-                bond.history.bond(Some("up"), "adopted", "taken over from an earlier daemon");
+                bond.tell(Some("up"), "adopted", "taken over from an earlier daemon");
                 if bond.saved.name != name {
                     let text = format!("its interface was called '{name}', and so was the bond");
-                    bond.history.bond(None, "renamed", text);
+                    bond.tell(None, "renamed", text);
                 }
                 world.bonds.insert(bond.saved.name.clone(), bond);
             }
@@ -110,7 +110,7 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
         tracing::error!(%error, "the next daemon will not know");
     }
     let mut bond =
-        Bond::new(saved, link.index, link.mac, world.hook, world.events.clone(), world.feed.clone())?;
+        Bond::new(saved, link.index, link.mac, world.hook, world.driving.clone(), world.feed.clone())?;
     for link in &members {
         member::enslave(&world.netlink, &mut bond, link, false).await?;
     }

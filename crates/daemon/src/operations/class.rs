@@ -25,7 +25,7 @@ impl Classes {
     pub(crate) fn of(bond: &Bond) -> Self {
         Self {
             list: bond.saved.classes.clone(),
-            members: bond.members.iter().map(|member| (member.ifindex, member.class)).collect(),
+            members: bond.members().iter().map(|member| (member.ifindex, member.class)).collect(),
             absent: bond.saved.absent.iter().map(|absent| (absent.name.clone(), absent.class)).collect(),
         }
     }
@@ -171,7 +171,7 @@ async fn replace(
 /// nobody has been put out of one if this fails.
 pub(crate) async fn apply(world: &mut World, bond: &mut Bond, classes: &Classes) -> Result<(), Error> {
     bond.saved.classes.clone_from(&classes.list);
-    for member in &mut bond.members {
+    for member in &mut bond.driven().members {
         member.class = classes.members.get(&member.ifindex).copied().unwrap_or(0);
     }
     for saved in &mut bond.saved.members {
@@ -190,7 +190,7 @@ pub(crate) async fn apply(world: &mut World, bond: &mut Bond, classes: &Classes)
     Ok(())
 }
 
-fn tell(bond: &mut Bond, old: &Classes, new: &Classes) {
+fn tell(bond: &Bond, old: &Classes, new: &Classes) {
     let has = |classes: &Classes, name: &str| classes.list.iter().any(|class| class.name == name);
     for class in &new.list {
         let (reason, text) = match has(old, &class.name) {
@@ -206,11 +206,11 @@ fn tell(bond: &mut Bond, old: &Classes, new: &Classes) {
             before == class && members(old) == members(new)
         });
         if !same {
-            bond.history.bond(None, reason, text);
+            bond.tell(None, reason, text);
         }
     }
     for class in old.list.iter().filter(|class| !has(new, &class.name)) {
-        bond.history.bond(None, "class_removed", format!("class '{}' removed", class.name));
+        bond.tell(None, "class_removed", format!("class '{}' removed", class.name));
     }
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn run(world: &mut World, run: &Run, pid: Option<i32>) -> Result<Vec<
     // Somebody may have removed it; one that is made anew is another one to the rules.
     bond.make_groups();
     bond.write_rules()?;
-    let entered = groups.enter(&bond.group, &run.class, pid).about(&name, what);
+    let entered = groups.enter(&bond.rules.group, &run.class, pid).about(&name, what);
     entered.map_err(|error| error.hint(format!("linkbraid class show {name}")))?;
     Ok(Vec::new())
 }

@@ -8,7 +8,6 @@ use crate::{
     world::{World, bond::Bond},
 };
 use linkbraid_link::{LinkEvent, PortFlags};
-use linkbraid_proto::host::Input;
 
 /// Something changed.
 pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, event: LinkEvent) {
@@ -16,11 +15,8 @@ pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, e
         LinkEvent::LinkChanged(link) => link_changed(world, operations, &link).await,
         LinkEvent::LinkGone { index, .. } => link_gone(world, index).await,
         LinkEvent::AddressesChanged { index } => addresses_changed(world, index).await,
-        LinkEvent::NeighbourChanged { index, .. } => {
-            for bond in world.bonds.values_mut().filter(|bond| bond.ifindex == index) {
-                bond.host.handle(world.clock.now(), Input::NeighboursChanged);
-            }
-        }
+        // The thread that drives the bonds follows it.
+        LinkEvent::NeighbourChanged { .. } => {}
         LinkEvent::Resync => resync(world, operations).await,
     }
 }
@@ -29,32 +25,26 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
     operations.link_came(world, link);
     fabric::link_changed(world, link.index).await;
     let clock = world.clock;
-    // What an event says may be over: it waited while the loop did something else.
-    let fresh = match bond_of(world, link.index) {
-        Some(_) => world.netlink.link_by_index(link.index).await.ok(),
-        None => None,
-    };
-    let link = fresh.as_ref().unwrap_or(link);
     for bond in world.bonds.values_mut() {
+        // What an event says may be over: it waited while the loop did something else.
+        let fresh = bond.read_member(&world.netlink, link.index, clock).await;
+        let link = fresh.as_ref().unwrap_or(link);
         if let Err(error) = bond.write_stripe_above(&world.netlink, link).await {
             tracing::warn!(%error, "TCP over it may be slow");
         }
         // Somebody took it out and put it back: the bridge has given it the flags of an ordinary port.
-        let is_ours = link.controller == Some(bond.ifindex)
-            && bond.members.iter().any(|member| member.ifindex == link.index);
-        if is_ours
+        if fresh.is_some()
+            && link.controller == Some(bond.ifindex)
             && link.port.is_some_and(|flags| flags != PortFlags::MEMBER)
             && let Err(error) = world.netlink.set_port_flags(link.index, PortFlags::MEMBER).await
         {
             tracing::error!(member = %link.name, %error, "port flags not set");
         }
-        if bond.refresh_member(link) {
+        if fresh.is_some() {
             let mac = bond.mac;
             if let Err(error) = keep_mac(&world.netlink, bond).await {
                 tracing::error!(%error, "the bond has the MAC of no member");
             }
-            bond.tell_members(clock);
-            bond.act(&mut world.sender);
             if let Err(error) = bond.write_stripe(&world.netlink).await {
                 tracing::error!(%error, "stripe length not set");
             }
@@ -78,13 +68,13 @@ async fn link_gone(world: &mut World, index: u32) {
     }
     let Some(name) = bond_of(world, index) else { return };
     let Some(mut bond) = world.bonds.remove(&name) else { return };
-    let gone = bond.members.iter().find(|member| member.ifindex == index).map(|m| m.name.clone());
+    let gone = bond.members().into_iter().find(|member| member.ifindex == index).map(|member| member.name);
     let gone = gone.unwrap_or_default();
     let text =
         "deleted, or moved to another network namespace, by somebody else; it joins again when it is back";
-    bond.history.member(&gone, "gone", text);
+    bond.tell_of(&gone, "gone", text);
     rejoin::lost(&mut bond, &gone, index);
-    bond.members.retain(|member| member.ifindex != index);
+    bond.driven().members.retain(|member| member.ifindex != index);
     member::disinherit(&mut bond.saved, index);
     if let Err(error) = bond.path.detach_member(index) {
         tracing::debug!(%error, "nothing to detach");
@@ -101,7 +91,7 @@ async fn link_gone(world: &mut World, index: u32) {
 
 /// The bond that has a member of that index.
 fn bond_of(world: &World, index: u32) -> Option<String> {
-    let has = |bond: &&Bond| bond.members.iter().any(|member| member.ifindex == index);
+    let has = |bond: &&Bond| bond.driven().announced(index).is_some();
     world.bonds.values().find(has).map(|bond| bond.saved.name.clone())
 }
 
@@ -120,7 +110,7 @@ async fn resync(world: &mut World, operations: &mut Operations) {
         Ok(links) => links,
         Err(error) => return tracing::error!(%error, "cannot read the interfaces"),
     };
-    let members = world.bonds.values().flat_map(|bond| bond.members.iter().map(|member| member.ifindex));
+    let members = world.bonds.values().flat_map(Bond::members).map(|member| member.ifindex);
     let members = members.chain(world.fabrics.values().map(|fabric| fabric.saved.ifindex));
     let gone: Vec<u32> = members.filter(|index| links.iter().all(|link| link.index != *index)).collect();
     for index in gone {

@@ -6,10 +6,7 @@ use crate::{
         settle::{keep_mac, settle},
         wait::Pending,
     },
-    world::{
-        World,
-        bond::{Bond, Member, read_link},
-    },
+    world::{World, bond::Bond, member::Member},
 };
 use linkbraid_api::{Error, MemberAdd, MemberSet, MemberSettings, Weight};
 use linkbraid_dataplane::MEMBERS_MAX;
@@ -124,10 +121,12 @@ pub(crate) async fn enslave(
         full_duplex: None,
         weight,
         class,
+        announced: 0,
     };
     let now = netlink.link_by_index(link.index).await.about(name, "cannot read the interface")?;
-    read_link(&mut member, &now, bond.ifindex);
-    bond.members.push(member);
+    member.read_link(&now, bond.ifindex);
+    member.read_speed(linkbraid_link::speed(&now.name));
+    bond.driven().members.push(member);
     Ok(())
 }
 
@@ -139,8 +138,8 @@ pub(crate) async fn add(world: &mut World, add: MemberAdd) -> Result<Pending, Er
     let result = join(world, &mut bond, &add, &link).await;
     let joined = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
     let warning = joined.and_then(|member| lease_warning(&add.bond, &member.before));
-    let member = bond.members.iter().find(|member| member.ifindex == link.index);
-    let pending = member.map(|member| Pending::join(&bond, member, world.clock.now(), add.force));
+    let member = bond.members().into_iter().find(|member| member.ifindex == link.index);
+    let pending = member.map(|member| Pending::join(&bond, &member, world.clock.now(), add.force));
     world.bonds.insert(add.bond.clone(), bond);
     result?;
     let gone = || Error::new(&add.bond, format!("cannot add member '{}'", add.interface), "it is gone again");
@@ -157,7 +156,7 @@ async fn join(world: &mut World, bond: &mut Bond, add: &MemberAdd, link: &LinkIn
         return Err(Error::new(&add.bond, what, format!("it has {MEMBERS_MAX} members already"))
             .hint(format!("linkbraid show {}", add.bond)));
     };
-    if let Some(other) = bond.members.iter().find(|member| member.mac == link.mac) {
+    if let Some(other) = bond.members().iter().find(|member| member.mac == link.mac) {
         let cause = format!("its MAC {} is that of '{}' too", link.mac, other.name);
         return Err(Error::new(&add.bond, what, cause)
             .hint(format!("ip link set {} address 02:00:00:00:00:01", add.interface)));
@@ -196,7 +195,7 @@ async fn join(world: &mut World, bond: &mut Bond, add: &MemberAdd, link: &LinkIn
 /// A member that joined is in from now on.
 pub(crate) async fn admit(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
     let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
-    for member in bond.members.iter_mut().filter(|member| member.ifindex == ifindex) {
+    for member in bond.driven().members.iter_mut().filter(|member| member.ifindex == ifindex) {
         member.joining = false;
     }
     for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
@@ -244,11 +243,13 @@ async fn reweigh(world: &mut World, bond: &mut Bond, set: &MemberSet) -> Result<
         }
     }
     let slot = bond.find(&set.interface)?.slot;
+    let mut weight = None;
     for saved in bond.saved.members.iter_mut().filter(|saved| saved.slot == slot) {
         saved.settings = saved.settings.with(&set.options);
-        for member in bond.members.iter_mut().filter(|member| member.slot == slot) {
-            member.weight = saved.settings.weight;
-        }
+        weight = Some(saved.settings.weight);
+    }
+    for member in bond.driven().members.iter_mut().filter(|member| member.slot == slot) {
+        member.weight = weight.unwrap_or(member.weight);
     }
     settle(world, bond).await?;
     world.state.write(&bond.saved)
@@ -261,10 +262,11 @@ pub(crate) async fn set_mtu(netlink: &Netlink, bond: &mut Bond, mtu: u32) -> Res
     if shrink {
         netlink.set_mtu(bond.ifindex, mtu).await.about(&bond.saved.name, format!("cannot set MTU {mtu}"))?;
     }
-    for (done, member) in bond.members.iter().enumerate() {
+    let members = bond.members();
+    for (done, member) in members.iter().enumerate() {
         let result = netlink.set_mtu(member.ifindex, mtu).await;
         if let Err(error) = result.about(&member.name, format!("cannot set MTU {mtu}")) {
-            for member in &bond.members[..done] {
+            for member in &members[..done] {
                 let _ = netlink.set_mtu(member.ifindex, old).await;
             }
             if shrink {

@@ -96,7 +96,7 @@ impl Rejoins {
             class: bond.class_name(absent.class),
         });
         if rejoin.said.is_none() {
-            bond.history.member(&name, "returned", "it is there again and joins");
+            bond.tell_of(&name, "returned", "it is there again and joins");
         }
         let (sender, answer) = oneshot::channel();
         rejoin.under_way = Some(answer);
@@ -151,7 +151,7 @@ pub(crate) fn give_up(world: &mut World, bond: &str, name: &str) -> Result<bool,
         return Ok(false);
     }
     if bond.member(name).is_none() {
-        bond.history.member(name, "removed", "removed; it was not there");
+        bond.tell_of(name, "removed", "removed; it was not there");
     }
     world.state.write(&bond.saved)?;
     Ok(true)

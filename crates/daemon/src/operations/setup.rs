@@ -8,12 +8,11 @@ use crate::{
         state::{SavedBond, SavedMember, boot_id},
     },
     operations::{class, member},
-    world::{World, bond::Bond, bond::class::class_group},
+    world::{World, bond::Bond, rules::class_group},
 };
 use linkbraid_api::{BondAdd, BondSettings, Error, MemberSettings, value};
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Route};
-use linkbraid_proto::host::Input;
 use std::{collections::HashSet, net::IpAddr, path::PathBuf};
 
 mod addresses;
@@ -156,7 +155,7 @@ pub(crate) async fn add(world: &mut World, add: BondAdd) -> Result<Vec<String>, 
                 return Err(error);
             }
             bond.announce(&mut world.sender, world.clock);
-            bond.history.bond(Some("up"), "added", format!("added with {}", add.members.join(", ")));
+            bond.tell(Some("up"), "added", format!("added with {}", add.members.join(", ")));
             warnings.extend(class::first_warnings(&bond));
             world.bonds.insert(add.name, bond);
             Ok(warnings)
@@ -204,7 +203,7 @@ async fn build(
         ifindex,
         links[0].mac,
         world.hook,
-        world.events.clone(),
+        world.driving.clone(),
         world.feed.clone(),
     )?;
     let outcome = async {
@@ -213,7 +212,7 @@ async fn build(
             // From the first member on, what the kernel sends by itself finds its way.
             bond.write_tables(world.clock)?;
             // Now, not at the end: the kernel takes up to a second from here until IPv6 works on it.
-            if bond.members.len() == 1 {
+            if bond.members().len() == 1 {
                 netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
             }
         }
@@ -254,8 +253,7 @@ pub(crate) async fn start(world: &World, bond: &mut Bond) -> Result<(), Error> {
         tracing::error!(%error, "latency is not measured");
     }
     bond.write_stripe(&world.netlink).await?;
-    bond.host.handle(world.clock.now(), Input::Start);
-    Ok(())
+    bond.start(world.clock).await
 }
 
 /// Takes the programs off and removes the pins.
@@ -268,7 +266,7 @@ fn unload(bond: Bond) {
 
 /// `bond del`
 pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Vec<String>, Error> {
-    let Some(mut bond) = world.bonds.remove(name) else {
+    let Some(bond) = world.bonds.remove(name) else {
         // What an earlier attempt could not put back.
         let left = world
             .state
@@ -278,9 +276,8 @@ pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Vec<String>,
         let saved = left.ok_or_else(|| world.no_bond(name))?;
         return end(world, saved).await.map(|()| Vec::new());
     };
-    bond.host.handle(world.clock.now(), Input::Stop);
-    bond.history.bond(None, "deleted", "deleted; its members are as they were");
-    bond.act(&mut world.sender);
+    bond.driven().stop(&mut world.sender, world.clock.now());
+    bond.tell(None, "deleted", "deleted; its members are as they were");
     let saved = bond.saved.clone();
     unload(bond);
     end(world, saved).await.map(|()| Vec::new())

@@ -2,7 +2,7 @@
 
 use crate::{
     io::state::SavedBond,
-    world::bond::{Bond, Member},
+    world::{bond::Bond, member::Member},
 };
 use linkbraid_api::Error;
 use linkbraid_proto::{Time, inspector::Timing};
@@ -70,7 +70,7 @@ pub(super) enum Decision {
 impl Pending {
     /// `member add`, once the member is in the bond.
     pub(crate) fn join(bond: &Bond, member: &Member, now: Time, force: bool) -> Self {
-        let alone = !bond.host.has_witness(member.slot);
+        let alone = !bond.driven().host.has_witness(member.slot);
         let wait = Wait::Join { force, warnings: Vec::new(), alone, carrier_since: None };
         Self::new(bond, member, now, JOIN_TIMEOUT, wait)
     }
@@ -115,12 +115,12 @@ impl Pending {
     /// What is to be done, with the bond as it is now.
     pub(super) fn decide(&mut self, now: Time, bond: Option<&Bond>) -> Decision {
         let found = bond.and_then(|bond| {
-            let member = bond.members.iter().find(|member| member.ifindex == self.ifindex)?;
+            let member = bond.members().into_iter().find(|member| member.ifindex == self.ifindex)?;
             Some((bond, member))
         });
         let joins = matches!(self.wait, Wait::Join { .. });
         match found {
-            Some((bond, member)) if joins => self.decide_join(now, bond, member),
+            Some((bond, member)) if joins => self.decide_join(now, bond, &member),
             Some((bond, _)) => self.decide_leave(now, bond),
             None if joins => Decision::End(Err(self.cannot_add("it was taken away meanwhile"))),
             None => Decision::End(Ok(Vec::new())),
@@ -141,10 +141,12 @@ impl Pending {
         let (name, is_over) = (&self.name, now >= self.until);
         let Wait::Join { force, warnings, alone, .. } = &mut self.wait else { return Decision::Wait };
         // Whoever was there at the beginning may be gone for no other reason than that another member left.
-        let alone = *alone && !bond.host.has_witness(self.slot);
+        let driven = bond.driven();
+        let host = &driven.host;
+        let alone = *alone && !host.has_witness(self.slot);
         // Nobody to try it with: plain hosts are all there is, or nobody at all.
-        let is_alive = || bond.host.member(self.slot).is_some_and(|known| known.alive);
-        let is_fit = bond.host.is_proven(self.slot) || (alone && is_alive());
+        let is_alive = || host.member(self.slot).is_some_and(|known| known.alive);
+        let is_fit = host.is_proven(self.slot) || (alone && is_alive());
         if !is_fit {
             if !is_over {
                 return Decision::Wait;

@@ -1,218 +1,167 @@
 //! One bond as the daemon holds it.
 
+mod find;
+
 use crate::{
     io::{
         clock::{Clock, epoch},
         error::About as _,
         identity,
-        state::SavedBond,
+        state::{SavedBond, SavedClass},
     },
     world::{
-        event::Event,
+        driven::{Driven, Guard, Shared},
+        driving::Driving,
         history::{Feed, History},
-        stripe, tables,
+        member::Member,
+        rules::Rules,
+        stripe,
     },
 };
-use linkbraid_api::{Error, Weight};
+use linkbraid_api::{Borrow, Error, Fallback, Policy};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, LatencyMeter};
-use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, announcements};
-use linkbraid_proto::host::{self, Host};
+use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
+use linkbraid_proto::{answers, host, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
-use std::{collections::BTreeMap, net::IpAddr, path::PathBuf};
-use tokio::{
-    io::{Interest, unix::AsyncFd},
-    sync::mpsc,
-    task::JoinHandle,
-};
-
-pub(crate) mod class;
-mod drive;
-pub(crate) mod events;
-mod find;
-
-/// A member whose link does not tell its speed gets this weight, in Mbit/s.
-const WEIGHT_MBIT_UNKNOWN: u32 = 1000;
-/// One member.
-#[derive(Debug, Clone)]
-pub(crate) struct Member {
-    pub slot: u8,
-    pub ifindex: u32,
-    pub name: String,
-    pub mac: MacAddr,
-    /// Set up by the administrator.
-    pub admin_up: bool,
-    /// With carrier, as netlink told last.
-    pub carrier: bool,
-    /// With carrier, as the poll told last: it is earlier, where the driver has an answer.
-    pub polled: Option<bool>,
-    /// In the bond; somebody may take it out by hand.
-    pub ours: bool,
-    /// Added just now, and not yet known to reach anybody.
-    pub joining: bool,
-    /// Peers were told that it leaves; it still takes frames in.
-    pub leaving: bool,
-    /// The link's own speed, if it tells one.
-    pub speed_mbit: Option<u32>,
-    pub full_duplex: Option<bool>,
-    pub weight: Weight,
-    /// The number of its class; 0 for none.
-    pub class: u8,
-}
-
-impl Member {
-    /// Whether it has carrier.
-    pub(crate) fn has_carrier(&self) -> bool {
-        self.polled.unwrap_or(self.carrier)
-    }
-
-    /// Why it carries no traffic, in words; `known` is what the machine knows of it.
-    pub(crate) fn reason(&self, known: Option<&host::Member>) -> &'static str {
-        match (self.ours, self.admin_up, self.has_carrier()) {
-            _ if known.is_some_and(host::Member::live) => "",
-            _ if self.leaving => "leaving",
-            (false, ..) => "taken out of the bond by hand",
-            (_, false, _) => "set down",
-            (_, true, false) => "no carrier",
-            _ if known.is_some_and(|known| known.alive) => "joining: no peer has answered through it yet",
-            _ => "carrier is back, waiting until it lasts",
-        }
-    }
-
-    /// Its share.
-    pub(crate) fn weight_mbit(&self) -> u32 {
-        match self.weight {
-            Weight::Mbit(mbit) => mbit,
-            Weight::Auto => self.speed_mbit.filter(|mbit| *mbit > 0).unwrap_or(WEIGHT_MBIT_UNKNOWN),
-        }
-    }
-}
+use std::{net::IpAddr, sync::Arc};
 
 /// One bond.
 pub(crate) struct Bond {
     pub saved: SavedBond,
     pub ifindex: u32,
-    /// What its interface is called; somebody may rename it.
-    interface: String,
     pub mac: MacAddr,
     pub addresses: Vec<(IpAddr, u8)>,
-    pub members: Vec<Member>,
-    /// Names of members by slot, of those that are gone too: their last events come later.
-    pub names: BTreeMap<u8, String>,
-    /// The machine that knows its peers and lanes, and what the data path is to hold.
-    pub host: Host,
+    /// Its programs; the tables are written by the thread that drives it, too.
     pub path: DataPath,
     /// Members that are fabrics of this daemon, a bit a slot, as the data path was told.
     held: Option<u32>,
-    pub history: History,
-    /// The neighbour table is to be asked for.
-    pub wants_neighbours: bool,
-    /// Questions that the kernel had asked everyone when they were counted last.
-    pub asked_all: u64,
     /// What `gso_max_size` was set to.
     pub stripe_bytes: u32,
-    /// Other members carry traffic than when the stripe length was set.
-    pub stripe_stale: bool,
     /// What measures where the time goes, while it does.
     pub latency: Option<LatencyMeter>,
-    /// Where the control groups of its classes are.
-    pub group: PathBuf,
-    /// What tells mirrored frames of this daemon from those of others before it.
-    pub epoch: u32,
-    /// What the data path was told of its classes.
-    pub classes: class::Written,
-    reader: JoinHandle<()>,
+    /// The rules of its classes.
+    pub rules: Rules,
+    drive: Drive,
+}
+
+/// A bond's share of the thread that drives all; it ends with it.
+struct Drive {
+    bond: Arc<Shared>,
+    driving: Arc<Driving>,
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        self.driving.remove(&self.bond);
+    }
 }
 
 impl Bond {
-    /// Loads the data path and the protocol of a bond whose interface is there. Members come later.
+    /// Loads the data path of a bond whose interface is there. Members come later.
     pub(crate) fn new(
         saved: SavedBond,
         ifindex: u32,
         mac: MacAddr,
         hook: HookChoice,
-        events: mpsc::Sender<Event>,
+        driving: Arc<Driving>,
         feed: Feed,
     ) -> Result<Self, Error> {
         let mut path = DataPath::load(&saved.pins, hook).about(&saved.name, "cannot load the data path")?;
-        let left = tables::adopt(&path).about(&saved.name, "cannot read the data path's tables")?;
+        let config =
+            host::Config { host_id: HostId(saved.host_id), epoch: epoch(), seed: identity::new_seed()? };
+        let tables = (path.tables(), identity::new_seed()? as u32);
+        let history = History::new(&saved.name, feed);
+        let driven = Driven::new((&saved.name, ifindex), settings(&saved), config, tables, history)?;
         path.attach_bond(ifindex).about(&saved.name, "cannot attach the data path")?;
-        let reader = read_frames(&saved.name, ifindex, &path, events)?;
-        let group = class::class_group(&saved.pins);
-        let seed = identity::new_seed()?;
-        let config = host::Config { host_id: HostId(saved.host_id), epoch: epoch(), seed };
         Ok(Self {
-            names: BTreeMap::new(),
-            host: Host::new(config, drive::settings(&saved), left),
-            history: History::new(&saved.name, feed),
-            wants_neighbours: false,
-            asked_all: 0,
-            interface: saved.name.clone(),
+            rules: Rules::new(&saved.name, &saved.pins),
             saved,
             ifindex,
             mac,
             addresses: Vec::new(),
-            members: Vec::new(),
             path,
             held: None,
             stripe_bytes: 0,
-            stripe_stale: false,
-            epoch: identity::new_seed()? as u32,
             latency: None,
-            group,
-            classes: class::Written::default(),
-            reader,
+            drive: Drive { bond: Arc::new(Shared::new(driven)), driving },
         })
     }
 
-    pub(crate) fn member(&self, name: &str) -> Option<&Member> {
-        self.members.iter().find(|member| member.name == name)
+    /// Begins to speak to peers; the thread that drives bonds goes on with it.
+    pub(crate) async fn start(&self, clock: Clock) -> Result<(), Error> {
+        self.driven().start(clock.now());
+        self.drive.driving.add(self.drive.bond.clone()).await
+    }
+
+    /// What another thread drives. It waits while this is held.
+    pub(crate) fn driven(&self) -> Guard<'_> {
+        self.drive.bond.lock()
+    }
+
+    /// The members as they are now.
+    pub(crate) fn members(&self) -> Vec<Member> {
+        self.driven().members.clone()
+    }
+
+    pub(crate) fn member(&self, name: &str) -> Option<Member> {
+        self.driven().members.iter().find(|member| member.name == name).cloned()
+    }
+
+    /// Something about the bond as a whole.
+    pub(crate) fn tell(&self, new: Option<&str>, reason: &str, text: impl Into<String>) {
+        self.driven().history.bond(new, reason, text);
+    }
+
+    /// Something about a member.
+    pub(crate) fn tell_of(&self, member: &str, reason: &str, text: impl Into<String>) {
+        self.driven().history.member(member, reason, text);
     }
 
     /// The lowest slot that is free.
     pub(crate) fn free_slot(&self) -> Option<u8> {
-        (0..dataplane::MEMBERS_MAX as u8).find(|slot| self.members.iter().all(|member| member.slot != *slot))
+        let driven = self.driven();
+        (0..dataplane::MEMBERS_MAX as u8)
+            .find(|slot| driven.members.iter().all(|member| member.slot != *slot))
     }
 
-    /// Reads the bond's addresses from the kernel and tells the protocol.
+    /// Brings machine and tables up to date with members, settings and addresses.
+    pub(crate) fn write_tables(&self, clock: Clock) -> Result<(), Error> {
+        self.report_own(clock);
+        let mut driven = self.driven();
+        driven.settings = settings(&self.saved);
+        driven.write_tables(clock.now())
+    }
+
+    /// Reads the bond's addresses from the kernel and hands them to the machine.
     pub(crate) async fn read_addresses(&mut self, netlink: &Netlink, clock: Clock) -> Result<(), Error> {
         let addresses =
             netlink.addresses(self.ifindex).await.about(&self.saved.name, "cannot read its addresses")?;
         self.addresses = addresses.iter().map(|address| (address.ip, address.prefix)).collect();
-        self.tell_own(clock);
+        self.report_own(clock);
         Ok(())
     }
 
-    /// Reads what a link is like now; whether anything about the member changed.
-    pub(crate) fn refresh_member(&mut self, link: &LinkInfo) -> bool {
-        if link.index == self.ifindex && link.name != self.interface {
-            self.interface.clone_from(&link.name);
-            let text = format!(
-                "its interface is called '{}' now; the bond is, when the daemon starts anew",
-                link.name
-            );
-            self.history.bond(None, "renamed", text);
-        }
-        let Some(member) = self.members.iter_mut().find(|member| member.ifindex == link.index) else {
-            return false;
-        };
-        let before = member.clone();
-        read_link(member, link, self.ifindex);
-        if before.name != member.name {
-            let text = format!("renamed: it was '{}'", before.name);
-            let name = member.name.clone();
-            self.history.member(&name, "renamed", text);
-            return true;
-        }
-        let of = |member: &Member| {
-            let link = (member.admin_up, member.carrier, member.ours, member.mac);
-            (link, member.weight_mbit(), member.full_duplex)
-        };
-        of(&before) != of(member)
+    /// Hands in the bond's MAC and addresses, and whether the kernel forwards IPv6 for others, as its own advertisements tell:
+    /// without that flag hosts would drop us as their router.
+    fn report_own(&self, clock: Clock) {
+        let router = forwards_ipv6(&self.saved.name);
+        let own = answers::Own { mac: self.mac, addresses: self.addresses.clone(), router };
+        self.driven().report_own(clock.now(), own);
+    }
+
+    /// Reads what a member's link is like now, as the kernel may not announce it; the link, if that is a member.
+    pub(crate) async fn read_member(&self, netlink: &Netlink, index: u32, clock: Clock) -> Option<LinkInfo> {
+        let since = self.driven().announced(index)?;
+        let link = netlink.link_by_index(index).await.ok()?;
+        let speed = linkbraid_link::speed(&link.name);
+        self.driven().link_read(clock.now(), since, &link, speed);
+        Some(link)
     }
 
     /// Tells the data path which members go with this daemon: the interfaces of its fabrics.
     pub(crate) fn hold(&mut self, fabrics: &[u32]) -> Result<(), Error> {
-        let held = self.members.iter().filter(|member| fabrics.contains(&member.ifindex));
+        let members = self.members();
+        let held = members.iter().filter(|member| fabrics.contains(&member.ifindex));
         let mask = held.fold(0, |mask, member| mask | 1 << member.slot);
         if self.held != Some(mask) {
             self.path.set_held_slots(mask).about(&self.saved.name, "cannot write the data path's tables")?;
@@ -221,11 +170,19 @@ impl Bond {
         Ok(())
     }
 
+    /// Whether other members carry traffic than when the stripe length was set.
+    pub(crate) fn is_stripe_stale(&self) -> bool {
+        self.driven().stripe_stale
+    }
+
     /// Sets the stripe length from the live members' rates.
     pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
-        self.stripe_stale = false;
         // The shortest that any traffic wants: a buffer does not know its class yet.
-        let wanted = self.host.spreads().into_iter();
+        let wanted = {
+            let mut driven = self.driven();
+            driven.stripe_stale = false;
+            driven.host.spreads().into_iter()
+        };
         let bytes = wanted
             .map(|weights| stripe::gso_max_size(self.saved.settings.stripe, &weights, self.saved.mtu))
             .min();
@@ -261,13 +218,6 @@ impl Bond {
         Ok(())
     }
 
-    pub(crate) fn send(&self, sender: &mut ArpPlusSender, slot: u8, frame: &[u8]) {
-        let Some(member) = self.members.iter().find(|member| member.slot == slot) else { return };
-        if let Err(error) = sender.send(member.ifindex, frame) {
-            tracing::debug!(bond = %self.saved.name, member = %member.name, %error, "ARP+ frame not sent");
-        }
-    }
-
     /// Measures where the time goes, or does not any more.
     pub(crate) fn measure_latency(&mut self, on: bool) -> Result<(), Error> {
         let name = &self.saved.name;
@@ -284,69 +234,59 @@ impl Bond {
         Ok(())
     }
 
+    /// Makes the control groups of classes that have none.
+    pub(crate) fn make_groups(&mut self) {
+        self.rules.make_groups(&self.saved.classes);
+    }
+
+    /// Removes the control groups of classes that are gone.
+    pub(crate) fn remove_groups(&mut self) {
+        self.rules.remove_groups(&self.saved.classes);
+    }
+
+    /// Writes the rules of its classes, if they differ from those written last.
+    pub(crate) fn write_rules(&mut self) -> Result<(), Error> {
+        self.rules.write(&self.saved.classes, &self.path)
+    }
+
     /// The data path alone; the protocol ends without a word.
     pub(crate) fn into_path(self) -> DataPath {
-        self.reader.abort();
         self.path
     }
 
     /// Tells plain hosts which MAC the bond's addresses are at now.
-    pub(crate) fn announce(&mut self, sender: &mut ArpPlusSender, clock: Clock) {
-        let ips: Vec<IpAddr> = self.addresses.iter().map(|(ip, _)| *ip).collect();
-        let router = self.is_router();
-        // Each segment must hear it, and the frame's source must be the member's own MAC.
-        for member in self.host.members().iter().filter(|member| member.live()) {
-            for mut frame in announcements(self.host.mac_for(member), &ips, router) {
-                if let Some(source) = frame.get_mut(6..12) {
-                    source.copy_from_slice(&member.mac.0);
-                }
-                self.send(sender, member.slot, &frame);
-            }
-        }
-        // All plain hosts have the same MAC now.
-        self.host.handle(clock.now(), host::Input::Broadcast);
+    pub(crate) fn announce(&self, sender: &mut ArpPlusSender, clock: Clock) {
+        self.report_own(clock);
+        self.driven().announce(sender, clock.now());
     }
 }
 
-/// Reads name, MAC, carrier and speed of a link into a member.
-pub(crate) fn read_link(member: &mut Member, link: &LinkInfo, bond: u32) {
-    member.name.clone_from(&link.name);
-    member.ours = link.controller == Some(bond);
-    member.mac = link.mac;
-    (member.admin_up, member.carrier) = (link.up, link.carrier);
-    if link.up && link.carrier {
-        let speed = linkbraid_link::speed(&link.name);
-        member.speed_mbit = speed.map(|speed| speed.mbit);
-        member.full_duplex = speed.and_then(|speed| speed.full_duplex);
+/// The settings as the machine has them.
+fn settings(saved: &SavedBond) -> host::Settings {
+    let class = |class: &SavedClass| host::Class {
+        name: class.name.clone(),
+        terms: ClassTerms {
+            number: class.number,
+            has_members: class.has_members,
+            block: class.settings.fallback == Fallback::Block,
+            lends: class.settings.borrow == Borrow::Idle,
+        },
+        policy: policy(class.settings.policy),
+    };
+    host::Settings {
+        probes: saved.settings.inspector.probes,
+        timing: saved.timing(),
+        damping: saved.settings.damping,
+        policy: policy(saved.settings.policy),
+        classes: saved.classes.iter().map(class).collect(),
     }
 }
 
-/// A task that hands ARP+ frames from the ring buffer to the loop.
-fn read_frames(
-    name: &str,
-    ifindex: u32,
-    path: &DataPath,
-    events: mpsc::Sender<Event>,
-) -> Result<JoinHandle<()>, Error> {
-    let mut ring = path.arp_plus_ring().about(name, "cannot read ARP+ frames")?;
-    // What came while no daemon ran would be taken for news: members heard that have failed since, hosts that have left.
-    let stale = ring.discard();
-    if stale > 0 {
-        tracing::info!(bond = name, frames = stale, "ARP+ frames from before this daemon are thrown away");
+const fn policy(policy: Policy) -> host::Policy {
+    match policy {
+        Policy::Spread => host::Policy::Spread,
+        Policy::Flow => host::Policy::Flow,
+        Policy::Mirror => host::Policy::Mirror,
+        Policy::ActiveBackup => host::Policy::ActiveBackup,
     }
-    // SAFETY: the ring owns its descriptor, gives the same one at every call, and lives in the AsyncFd.
-    let registered = unsafe { AsyncFd::register_with_interest(ring, Interest::READABLE) };
-    let mut ring = registered.map_err(std::io::Error::from).about(name, "cannot wait for ARP+ frames")?;
-    Ok(tokio::task::spawn_local(async move {
-        loop {
-            let Ok(mut ready) = ring.readable_mut().await else { return };
-            while let Some((slot, frame)) = ready.get_inner_mut().next_frame() {
-                // A full channel leaves frames in the kernel's ring, which counts what it cannot take.
-                if events.send(Event::Frame { ifindex, slot, frame }).await.is_err() {
-                    return;
-                }
-            }
-            ready.clear_ready();
-        }
-    }))
 }

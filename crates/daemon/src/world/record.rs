@@ -2,7 +2,7 @@
 
 use crate::{
     io::{error::About as _, identity::hex},
-    world::bond::{Bond, Member},
+    world::{bond::Bond, member::Member},
 };
 use linkbraid_api::{
     AddressMove, BondRecord, BondSettings, CounterRecord, Error, Health, MemberRecord, PeerMemberRecord,
@@ -12,7 +12,7 @@ use linkbraid_dataplane::Count;
 use linkbraid_proto::{
     Time,
     arp_plus::{self, Peer, PeerClass, PeerKey},
-    host::DEFAULT_CLASS,
+    host::{DEFAULT_CLASS, Host},
     inspector::Verdict,
 };
 use linkbraid_wire::Refusal;
@@ -37,11 +37,12 @@ pub(crate) fn bonds(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
 }
 
 fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
-    let live = bond.host.members().iter().filter(|member| member.live()).count();
-    let used = slots_to_peers(bond);
-    let reasons = bond.members.iter().map(|member| (member, reason(bond, member, &used)));
-    let mut idle = reasons.filter(|(_, reason)| !reason.is_empty());
     let absent = bond.absent().map(|absent| absent.name.clone()).collect::<Vec<_>>();
+    let driven = bond.driven();
+    let live = driven.host.members().iter().filter(|member| member.live()).count();
+    let used = slots_to_peers(&driven.host);
+    let reasons = driven.members.iter().map(|member| (member, reason(&driven.host, member, &used)));
+    let mut idle = reasons.filter(|(_, reason)| !reason.is_empty());
     let (health, why) = match (idle.next(), absent.first()) {
         (None, None) => (Health::Ok, String::new()),
         _ if live == 0 => (Health::Down, "no member carries traffic".to_owned()),
@@ -60,12 +61,12 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
         stripe_bytes: bond.stripe_bytes,
         hook: bond.path.hook().map_or_else(String::new, |hook| hook.to_string()),
         host_id: hex(&saved.host_id),
-        arp_plus_state: bond.host.arp_plus().state().to_string(),
-        peers: bond.host.arp_plus().peers().len() as u32,
-        members: bond
+        arp_plus_state: driven.host.arp_plus().state().to_string(),
+        peers: driven.host.arp_plus().peers().len() as u32,
+        members: driven
             .members
             .iter()
-            .map(|member| one_member(bond, member, &used))
+            .map(|member| one_member(bond, &driven.host, member, &used))
             .collect::<Result<_, _>>()?,
         absent,
         moved: saved
@@ -80,18 +81,18 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
                 })
             })
             .collect(),
-        conflicts: bond.host.arp_plus().conflicts().iter().map(|open| open.conflict.to_string()).collect(),
-        events: bond.history.events().cloned().collect(),
+        conflicts: driven.host.arp_plus().conflicts().iter().map(|open| open.conflict.to_string()).collect(),
+        events: driven.history.events().cloned().collect(),
     })
 }
 
 /// The members that some plan to a peer uses.
-fn slots_to_peers(bond: &Bond) -> BTreeSet<u8> {
-    let own = bond.host.own_side();
-    let lanes = bond.host.arp_plus().peers().flat_map(|peer| {
+fn slots_to_peers(host: &Host) -> BTreeSet<u8> {
+    let own = host.own_side();
+    let lanes = host.arp_plus().peers().flat_map(|peer| {
         own.class_numbers()
             .chain([DEFAULT_CLASS])
-            .flat_map(|class| own.peer_lanes(peer, bond.host.inspector(), class).lanes)
+            .flat_map(|class| own.peer_lanes(peer, host.inspector(), class).lanes)
             .collect::<Vec<_>>()
     });
     lanes.map(|lane| lane.slot).collect()
@@ -99,24 +100,24 @@ fn slots_to_peers(bond: &Bond) -> BTreeSet<u8> {
 
 /// Why a member carries no traffic, in words. `used` are those that plans to peers use: where there is no peer to prove a
 /// member with, nothing speaks against it.
-fn reason(bond: &Bond, member: &Member, used: &BTreeSet<u8>) -> &'static str {
-    let proven = || bond.host.inspector().member_sound(member.slot) == Verdict::Alive;
+fn reason(host: &Host, member: &Member, used: &BTreeSet<u8>) -> &'static str {
+    let proven = || host.inspector().member_sound(member.slot) == Verdict::Alive;
     let unused = !used.is_empty() && !used.contains(&member.slot) && !proven();
-    let known = bond.host.member(member.slot);
+    let known = host.member(member.slot);
     match member.reason(known) {
         "" if known.is_some_and(|known| !known.sound) || unused => "no lane of it is proven",
         reason => reason,
     }
 }
 
-fn one_member(bond: &Bond, member: &Member, used: &BTreeSet<u8>) -> Result<MemberRecord, Error> {
+fn one_member(bond: &Bond, host: &Host, member: &Member, used: &BTreeSet<u8>) -> Result<MemberRecord, Error> {
     let counts = bond.path.member_counts(member.slot).about(&bond.saved.name, "cannot read counters")?;
-    let segment = bond.host.arp_plus().segments().iter().find(|segment| segment.slots.contains(&member.slot));
+    let segment = host.arp_plus().segments().iter().find(|segment| segment.slots.contains(&member.slot));
     Ok(MemberRecord {
         interface: member.name.clone(),
         mac: member.mac.to_string(),
-        live: bond.host.member(member.slot).is_some_and(|known| known.live()),
-        reason: reason(bond, member, used).to_owned(),
+        live: host.member(member.slot).is_some_and(|known| known.live()),
+        reason: reason(host, member, used).to_owned(),
         speed_mbit: member.speed_mbit,
         weight_mbit: member.weight_mbit(),
         segment: segment.map_or(0, |segment| segment.number),
@@ -131,9 +132,11 @@ fn one_member(bond: &Bond, member: &Member, used: &BTreeSet<u8>) -> Result<Membe
 
 /// `peers`
 pub(crate) fn peers(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
-    let all =
-        bonds.iter().flat_map(|bond| bond.host.arp_plus().peers().map(|peer| one_peer(bond, peer, now)));
-    Ok(Records::Peers(all.collect()))
+    let mut all = Vec::new();
+    for bond in bonds {
+        all.extend(bond.driven().host.arp_plus().peers().map(|peer| one_peer(bond, peer, now)));
+    }
+    Ok(Records::Peers(all))
 }
 
 fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
@@ -190,11 +193,12 @@ pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
         let mut protocol = |from: u32, number: u32, name: &str, text: &str, frames: u64| {
             counters.push(counter(from + number, name, text, "protocol", Count { frames, bytes: 0 }));
         };
-        let probes = bond.host.inspector().counters();
+        let driven = bond.driven();
+        let probes = driven.host.inspector().counters();
         // One counter a reason, whichever protocol the refused frame was for.
         let refused: HashMap<arp_plus::Counter, u64> =
             Refusal::ALL.iter().map(|refusal| ((*refusal).into(), probes.refused(*refusal))).collect();
-        for (c, frames) in bond.host.arp_plus().counters().iter() {
+        for (c, frames) in driven.host.arp_plus().counters().iter() {
             let frames = frames + refused.get(&c).copied().unwrap_or(0);
             protocol(PROTOCOL_NUMBERS_FROM, c.number(), c.name(), c.description(), frames);
         }
@@ -202,7 +206,7 @@ pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
             let name = format!("probe_{}", c.name());
             protocol(INSPECTOR_NUMBERS_FROM, c.number(), &name, c.description(), frames);
         }
-        for (c, frames) in bond.host.answers().counters().iter() {
+        for (c, frames) in driven.host.answers().counters().iter() {
             let name = format!("answer_{}", c.name());
             protocol(ANSWER_NUMBERS_FROM, c.number(), &name, c.description(), frames);
         }

@@ -1,6 +1,6 @@
 //! Writes what a host's machine wants into the data path's tables.
 
-use linkbraid_dataplane::{self as dataplane, DataPath, Result};
+use linkbraid_dataplane::{self as dataplane, Result, Tables};
 use linkbraid_proto::{host, limits, plan::Lane};
 use linkbraid_wire::MacAddr;
 
@@ -12,7 +12,7 @@ const _: () = assert!(dataplane::CLASSES_MAX == linkbraid_wire::CLASSES_MAX + 1)
 const _: () = assert!(dataplane::PLAIN_PLAN_FIRST == host::PLAIN_PLAN_FIRST);
 
 /// What an earlier daemon left; what its plans hold is not read.
-pub(crate) fn adopt(path: &DataPath) -> Result<host::TableImage> {
+pub(crate) fn adopt(path: &Tables) -> Result<host::TableImage> {
     let member = |(slot, row): (u8, dataplane::Member)| {
         let dataplane::Member { ifindex, mac, live, elected } = row;
         (slot, host::MemberRow { ifindex, mac: MacAddr(mac), live, elected: slot_of(elected) })
@@ -44,7 +44,7 @@ pub(crate) struct Bond {
 }
 
 /// Writes one row.
-pub(crate) fn write(path: &DataPath, bond: Bond, write: &host::Write<'_>) -> Result<()> {
+pub(crate) fn write(path: &Tables, bond: Bond, write: &host::Write<'_>) -> Result<()> {
     match *write {
         host::Write::Bond(row) => path.set_bond(&dataplane::Bond {
             ifindex: bond.ifindex,

@@ -6,6 +6,12 @@ use linkbraid_fabric::Loss;
 use linkbraid_proto::session::{self, Down, Mismatch, Side, Verdict};
 use std::process::ExitStatus;
 
+/// What the threads of a fabric report, and which start of it.
+pub(crate) struct Event {
+    pub start: u64,
+    pub told: Told,
+}
+
 /// What the threads of a fabric tell the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {

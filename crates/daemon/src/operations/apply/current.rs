@@ -31,7 +31,7 @@ pub(super) async fn current(world: &mut World) -> Result<Current, Error> {
     }
     let bonds = world.bonds.iter().map(|(name, bond)| (name.clone(), of_bond(bond))).collect();
     let is_member = |fabric: &Fabric| {
-        let mut members = world.bonds.values().flat_map(|bond| &bond.members);
+        let mut members = world.bonds.values().flat_map(Bond::members);
         members.any(|member| member.ifindex == fabric.saved.ifindex)
     };
     let of_fabric = |fabric: &Fabric| of_fabric(fabric, is_member(fabric));
@@ -72,7 +72,7 @@ fn made_of_fabric(fabric: &Fabric) -> MadeOfFabric {
 
 fn of_bond(bond: &Bond) -> BondConfig {
     let saved = &bond.saved;
-    let member = |member: &crate::world::bond::Member| MemberConfig {
+    let member = |member: &crate::world::member::Member| MemberConfig {
         interface: member.name.clone(),
         settings: MemberSettings { weight: member.weight },
         class: bond.class_name(member.class),
@@ -92,7 +92,7 @@ fn of_bond(bond: &Bond) -> BondConfig {
         force: true,
     });
     BondConfig {
-        members: bond.members.iter().filter(|member| !member.leaving).map(member).chain(absent).collect(),
+        members: bond.members().iter().filter(|member| !member.leaving).map(member).chain(absent).collect(),
         addresses: addresses(bond),
         settings: BondSettings { latency: bond.latency.is_some(), ..saved.settings },
         mtu: Some(saved.mtu),
@@ -112,12 +112,12 @@ fn made_of(bond: &Bond) -> MadeOfBond {
     let saved = &bond.saved;
     let made =
         |index: u32| saved.members.iter().any(|member| member.before.link.index == index && member.applied);
-    let members = bond.members.iter().filter(|member| made(member.ifindex));
+    let members = bond.members().into_iter().filter(|member| made(member.ifindex));
     let classes = saved.classes.iter().filter(|class| class.applied);
     MadeOfBond {
         whole: saved.applied,
         members: members
-            .map(|member| member.name.clone())
+            .map(|member| member.name)
             .chain(saved.absent.iter().filter(|absent| absent.applied).map(|absent| absent.name.clone()))
             .collect(),
         classes: classes.map(|class| class.name.clone()).collect(),

@@ -48,8 +48,9 @@ pub(super) struct Member {
 
 /// A bond as the daemon knows it.
 pub(super) fn bond(bond: &bond::Bond) -> Bond {
-    let segments = bond.host.arp_plus().segments();
-    let members: BTreeMap<u8, Member> = bond
+    let driven = bond.driven();
+    let segments = driven.host.arp_plus().segments();
+    let members: BTreeMap<u8, Member> = driven
         .members
         .iter()
         .map(|member| {
@@ -59,11 +60,11 @@ pub(super) fn bond(bond: &bond::Bond) -> Bond {
             (member.slot, Member { name, index, segment, weighted })
         })
         .collect();
-    let claimed = bond.host.arp_plus().conflicts().into_iter().filter_map(|open| match open.conflict {
+    let claimed = driven.host.arp_plus().conflicts().into_iter().filter_map(|open| match open.conflict {
         Conflict::OwnMac { mac, by } => Some((mac, by)),
         _ => None,
     });
-    let heard = bond.host.arp_plus().peers().flat_map(|peer| {
+    let heard = driven.host.arp_plus().peers().flat_map(|peer| {
         let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
         let slots = |theirs: &PeerMember| theirs.heard.iter().map(|(slot, _)| *slot).collect();
         peer.members.iter().map(move |theirs| (name.clone(), slots(theirs)))

@@ -3,7 +3,7 @@
 use super::Classes;
 use crate::{
     io::{group::Groups, state::SavedClass},
-    world::bond::{Bond, Member},
+    world::{bond::Bond, member::Member},
 };
 use linkbraid_api::{BondAdd, ClassSettings, Error, Policy, Rule, default_rules, limits::RULES_MAX};
 use std::collections::HashMap;
@@ -74,7 +74,9 @@ pub(super) fn check(bond: &Bond, classes: &Classes, old: &Classes, what: &str) -
     if groups(classes).iter().any(|group| !known.contains(group)) {
         Groups::find()?;
     }
-    let staying = || bond.members.iter().filter(|member| !member.leaving);
+    let mut staying = bond.members();
+    staying.retain(|member| !member.leaving);
+    let staying = || staying.iter();
     let count = |classes: &Classes, number: u8| {
         let of = |member: &&Member| classes.members.get(&member.ifindex).copied().unwrap_or(0) == number;
         staying().filter(of).count()
@@ -114,7 +116,8 @@ fn shadowed(classes: &[SavedClass]) -> Option<(&Rule, (&str, &Rule))> {
 pub(super) fn warnings(bond: &Bond, classes: &Classes, old: &Classes) -> Vec<String> {
     let name = &bond.saved.name;
     let mut warnings = Vec::new();
-    let first = bond.members.iter().find(|member| member.mac == bond.mac);
+    let members = bond.members();
+    let first = members.iter().find(|member| member.mac == bond.mac);
     let moved =
         first.filter(|member| member.class != 0 && old.members.get(&member.ifindex) != Some(&member.class));
     if let Some(member) = moved {

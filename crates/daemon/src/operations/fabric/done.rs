@@ -155,9 +155,8 @@ pub(crate) async fn stop_all(world: &mut World, news: &mut UnboundedReceiver<Don
         if let State::Runs(node) = fabric.state {
             world.jobs.end(&fabric.saved, Ok(()), None, move || node.stop());
         }
-        world.carrier(fabric.saved.ifindex, false);
+        world.driving.carrier(fabric.saved.ifindex, false);
     }
-    world.act();
     let ends = async {
         while !world.jobs.is_empty()
             && let Some(news) = news.recv().await

@@ -12,10 +12,7 @@ use crate::{
         settle::{keep_mac, settle},
         wait::Pending,
     },
-    world::{
-        World,
-        bond::{Bond, Member},
-    },
+    world::{World, bond::Bond, member::Member},
 };
 use linkbraid_api::{Error, MemberDel};
 use linkbraid_link::{Address, Kind, Moved, Netlink, Route, Saved};
@@ -44,12 +41,13 @@ pub(crate) async fn delete(world: &mut World, del: &MemberDel) -> Result<Outcome
 
 async fn leave(world: &mut World, bond: &mut Bond, del: &MemberDel) -> Result<Pending, Error> {
     let what = || format!("cannot remove member '{}'", del.interface);
-    let member = bond.find(&del.interface)?.clone();
+    let member = bond.find(&del.interface)?;
     if member.leaving {
         return Err(Error::new(&del.bond, what(), "it is leaving already")
             .hint(format!("linkbraid show {}", del.bond)));
     }
-    let mut others = bond.members.iter().filter(|other| other.slot != member.slot && !other.leaving);
+    let members = bond.members();
+    let mut others = members.iter().filter(|other| other.slot != member.slot && !other.leaving);
     if !del.force && others.clone().next().is_none() {
         return Err(Error::new(&del.bond, what(), "it is the last one")
             .hint(format!("linkbraid bond del {}", del.bond)));
@@ -76,7 +74,7 @@ async fn leave(world: &mut World, bond: &mut Bond, del: &MemberDel) -> Result<Pe
         return Err(error);
     }
     // Off the plans, here and (through CHANGE) at the peers, while it still takes frames in.
-    for other in bond.members.iter_mut().filter(|other| other.slot == member.slot) {
+    for other in bond.driven().members.iter_mut().filter(|other| other.slot == member.slot) {
         other.leaving = true;
     }
     let kept = keep_mac(&world.netlink, bond).await;
@@ -167,7 +165,7 @@ pub(super) async fn release(
     ifindex: u32,
     addresses: Addresses,
 ) -> Result<(), Error> {
-    bond.members.retain(|member| member.ifindex != ifindex);
+    bond.driven().members.retain(|member| member.ifindex != ifindex);
     let Some(at) = bond.saved.members.iter().position(|member| member.before.link.index == ifindex) else {
         return Ok(());
     };

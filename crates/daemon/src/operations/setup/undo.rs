@@ -2,7 +2,7 @@
 
 use crate::{
     io::{error::About as _, group::Groups, state::SavedBond},
-    world::{World, bond::class::class_group},
+    world::{World, rules::class_group},
 };
 use linkbraid_api::Error;
 use linkbraid_link::{Kind, LinkInfo, Netlink};

@@ -11,13 +11,23 @@ impl Bond {
     }
 
     /// A member by its name, or why there is none.
-    pub(crate) fn find(&self, name: &str) -> Result<&Member, Error> {
+    pub(crate) fn find(&self, name: &str) -> Result<Member, Error> {
         self.member(name).ok_or_else(|| {
-            let members: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
+            let members: Vec<String> = self.members().into_iter().map(|member| member.name).collect();
             let cause = format!("its members are {}", members.join(", "));
             Error::new(&self.saved.name, format!("no member '{name}'"), cause)
                 .hint(format!("linkbraid show {}", self.saved.name))
         })
+    }
+
+    /// The number of a class by its name.
+    pub(crate) fn class_number(&self, name: &str) -> Option<u8> {
+        self.saved.classes.iter().find(|class| class.name == name).map(|class| class.number)
+    }
+
+    /// The name of a class by its number; none for 0.
+    pub(crate) fn class_name(&self, number: u8) -> Option<String> {
+        self.saved.classes.iter().find(|class| class.number == number).map(|class| class.name.clone())
     }
 
     /// Says that there is no such class.

@@ -10,10 +10,7 @@ use super::{
 };
 use crate::{
     io::{clock::Clock, identity::new_seed},
-    world::{
-        event::Event,
-        told::{Told, fell},
-    },
+    world::told::{Event, Told, fell},
 };
 use linkbraid_api::{Error, Poll};
 use linkbraid_fabric::{
@@ -296,8 +293,7 @@ pub(crate) fn watched(start: u64, tell: &mpsc::Sender<Event>, work: impl FnOnce(
     tracing::error!("{}", fell(how));
     let begin = Instant::now();
     // The loop may be busy, or wait for this very thread to end.
-    while tell.try_send(Event::Fabric { start, told: Told::Fell(how) }).is_err() && begin.elapsed() < TELL_MAX
-    {
+    while tell.try_send(Event { start, told: Told::Fell(how) }).is_err() && begin.elapsed() < TELL_MAX {
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     io::state::{StateDir, boot_id},
-    world::{event::Event, told::Told},
+    world::told::{Event, Told},
 };
 use linkbraid_api::{EventKind, FabricSettings, Poll};
 use linkbraid_fabric::Address;
@@ -102,7 +102,7 @@ fn a_thread_that_fails_is_told_to_the_loop_and_one_that_ends_is_not() {
     watched(7, &tell, || None);
     assert!(told.try_recv().is_err());
     watched(7, &tell, || panic!("as a thread might"));
-    assert!(matches!(told.try_recv(), Ok(Event::Fabric { start: 7, told: Told::Fell(None) })));
+    assert!(matches!(told.try_recv(), Ok(Event { start: 7, told: Told::Fell(None) })));
     let change = Told::Fell(None).change("fab0");
     assert_eq!((change.kind, change.reason), (EventKind::Fabric, "failed"));
 }

@@ -6,10 +6,7 @@ use crate::{
         clock::Clock,
         identity::{new_secret, new_seed},
     },
-    world::{
-        event::Event,
-        told::{Told, word},
-    },
+    world::told::{Event, Told, word},
 };
 use linkbraid_api::Error;
 use linkbraid_fabric::engine::{Control, ControlMessage, Counter};
@@ -312,7 +309,7 @@ impl Worker {
             self.waiting.push_back(Told::Lost(std::mem::take(&mut self.lost)));
         }
         while let Some(told) = self.waiting.pop_front() {
-            if self.tell.try_send(Event::Fabric { start: self.start, told }).is_err() {
+            if self.tell.try_send(Event { start: self.start, told }).is_err() {
                 return self.waiting.push_front(told);
             }
         }

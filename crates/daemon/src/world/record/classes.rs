@@ -15,26 +15,29 @@ pub(crate) fn classes(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
     for bond in bonds.iter().filter(|bond| !bond.saved.classes.is_empty()) {
         let what = "cannot read counters";
         let counts = bond.path.rule_counts().about(&bond.saved.name, what)?;
-        let order: Vec<(u8, Option<usize>)> = bond.rules_in_order();
+        let driven = bond.driven();
+        let order: Vec<(u8, Option<usize>)> = bond.rules.in_order(&bond.saved.classes);
         for class in &bond.saved.classes {
             let rule = |(at, of): (usize, &(u8, Option<usize>))| {
                 let matches = match of {
                     (number, _) if *number != class.number => return None,
                     (_, Some(place)) => class.rules.get(*place)?.to_string(),
-                    (_, None) => format!("cgroup={}", Groups::path(&bond.group, &class.name)),
+                    (_, None) => format!("cgroup={}", Groups::path(&bond.rules.group, &class.name)),
                 };
                 // None while the control group that it names is not there.
-                let written = bond.classes.place(class.number, of.1).and_then(|at| counts.get(at));
+                let written = bond.rules.place(class.number, of.1).and_then(|at| counts.get(at));
                 let count = written.copied().unwrap_or_default();
                 Some(RuleRecord { number: at as u32 + 1, matches, frames: count.frames, bytes: count.bytes })
             };
-            let own = bond.members.iter().filter(|member| member.class == class.number);
+            let own = driven.members.iter().filter(|member| member.class == class.number);
             let sent: Count = bond.path.class_counts(class.number).about(&bond.saved.name, what)?;
+            // The members that its frames to plain hosts leave by.
+            let uses = driven.host.own_side().plain_lanes(None, class.number);
             records.push(ClassRecord {
                 bond: bond.saved.name.clone(),
                 name: class.name.clone(),
                 members: own.map(|member| member.name.clone()).collect(),
-                uses: bond.class_slots(class.number).into_iter().map(|slot| bond.name_of(slot)).collect(),
+                uses: uses.lanes.iter().map(|lane| driven.name_of(lane.slot)).collect(),
                 settings: class.settings,
                 rules: order.iter().enumerate().filter_map(rule).collect(),
                 tx_frames: sent.frames,

@@ -2,7 +2,10 @@
 
 use crate::{
     io::error::About as _,
-    world::{bond::Bond, bond::events::lane_state},
+    world::{
+        bond::Bond,
+        driven::{Driven, events::lane_state},
+    },
 };
 use linkbraid_api::{Error, LaneRecord, Records};
 use linkbraid_proto::{
@@ -17,21 +20,23 @@ use linkbraid_proto::{
 pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
     let mut records = Vec::new();
     for bond in bonds {
-        let own = bond.host.own_side();
-        let known = bond.host.inspector().snapshot(now).lanes;
-        for peer in bond.host.arp_plus().peers() {
-            let Some(base) = bond.host.plan_of(&peer.key) else { continue };
+        let driven = bond.driven();
+        let host = &driven.host;
+        let own = host.own_side();
+        let known = host.inspector().snapshot(now).lanes;
+        for peer in host.arp_plus().peers() {
+            let Some(base) = host.plan_of(&peer.key) else { continue };
             let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
             let known: Vec<&LaneSnapshot> =
                 known.iter().filter(|known| known.lane.peer == peer.key).collect();
             let plans: Vec<(u8, Vec<Lane>)> = std::iter::once(DEFAULT_CLASS)
                 .chain(own.class_numbers())
-                .map(|class| (class, own.peer_lanes(peer, bond.host.inspector(), class).lanes))
+                .map(|class| (class, own.peer_lanes(peer, host.inspector(), class).lanes))
                 .collect();
             for (class, lanes) in &plans {
                 let (class, lanes) = (*class, &lanes[..]);
-                let plan = Plan { peer: &name, class, number: bond.host.class_plan(base, class), lanes };
-                add(&mut records, bond, &plan, |lane| {
+                let plan = Plan { peer: &name, class, number: host.class_plan(base, class), lanes };
+                add(&mut records, (bond, &driven), &plan, |lane| {
                     let index = lane_index(peer, lane);
                     let is_it = |known: &&&LaneSnapshot| {
                         known.lane.slot == lane.slot && Some(known.lane.index) == index
@@ -40,7 +45,7 @@ pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
                 })?;
                 if class == DEFAULT_CLASS {
                     let used: Vec<&Lane> = plans.iter().flat_map(|(_, lanes)| lanes).collect();
-                    records.extend(unused(bond, peer, &name, &known, &used));
+                    records.extend(unused((bond, &driven), peer, &name, &known, &used));
                 }
             }
         }
@@ -49,10 +54,10 @@ pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
             let plan = Plan {
                 peer: "plain hosts",
                 class,
-                number: bond.host.class_plan(PLAIN_PLAN, class),
+                number: host.class_plan(PLAIN_PLAN, class),
                 lanes: &lanes,
             };
-            add(&mut records, bond, &plan, |_| "heard")?;
+            add(&mut records, (bond, &driven), &plan, |_| "heard")?;
         }
     }
     Ok(Records::Lanes(records))
@@ -69,7 +74,7 @@ struct Plan<'a> {
 
 fn add(
     records: &mut Vec<LaneRecord>,
-    bond: &Bond,
+    (bond, driven): (&Bond, &Driven),
     plan: &Plan<'_>,
     state: impl Fn(&Lane) -> &'static str,
 ) -> Result<(), Error> {
@@ -83,7 +88,7 @@ fn add(
         records.push(LaneRecord {
             bond: bond.saved.name.clone(),
             peer: plan.peer.to_owned(),
-            member: bond.name_of(lane.slot),
+            member: driven.name_of(lane.slot),
             peer_mac: lane.peer_mac.map(|mac| mac.to_string()),
             state: state(lane).to_owned(),
             share_ppm: if lane.class == DEFAULT_CLASS { u32::try_from(share).unwrap_or(u32::MAX) } else { 0 },
@@ -97,7 +102,13 @@ fn add(
 }
 
 /// Lanes that are known and in no plan.
-fn unused(bond: &Bond, peer: &Peer, name: &str, known: &[&LaneSnapshot], used: &[&Lane]) -> Vec<LaneRecord> {
+fn unused(
+    (bond, driven): (&Bond, &Driven),
+    peer: &Peer,
+    name: &str,
+    known: &[&LaneSnapshot],
+    used: &[&Lane],
+) -> Vec<LaneRecord> {
     let in_plan = |other: &LaneSnapshot| {
         used.iter()
             .any(|lane| lane.slot == other.lane.slot && lane_index(peer, lane) == Some(other.lane.index))
@@ -105,7 +116,7 @@ fn unused(bond: &Bond, peer: &Peer, name: &str, known: &[&LaneSnapshot], used: &
     let record = |other: &&LaneSnapshot| LaneRecord {
         bond: bond.saved.name.clone(),
         peer: name.to_owned(),
-        member: bond.name_of(other.lane.slot),
+        member: driven.name_of(other.lane.slot),
         peer_mac: Some(other.mac.to_string()),
         state: lane_state(other.state).to_owned(),
         share_ppm: 0,

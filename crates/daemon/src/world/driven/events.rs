@@ -1,6 +1,7 @@
 //! What the protocols tell, in words.
 
-use crate::world::{bond::Bond, history::Change};
+use super::Driven;
+use crate::world::history::Change;
 use linkbraid_api::EventKind;
 use linkbraid_proto::{
     arp_plus::{self, PeerKey},
@@ -8,7 +9,7 @@ use linkbraid_proto::{
 };
 use std::time::Duration;
 
-impl Bond {
+impl Driven {
     /// An event of the inspector.
     pub(crate) fn told_by_inspector(&mut self, event: &inspector::Event) {
         match *event {
@@ -65,7 +66,7 @@ impl Bond {
     pub(crate) fn told_by_arp_plus(&mut self, event: &arp_plus::Event) {
         match event {
             arp_plus::Event::State { old, new } => {
-                tracing::debug!(bond = %self.saved.name, %old, %new, "ARP+ state");
+                tracing::debug!(bond = %self.name, %old, %new, "ARP+ state");
             }
             arp_plus::Event::Peer { key, address, mac, old, new, reason } => {
                 let address = address.map_or_else(|| mac.to_string(), |address| address.to_string());
@@ -81,7 +82,7 @@ impl Bond {
                 });
             }
             arp_plus::Event::Conflict(conflict) => {
-                let object = self.saved.name.clone();
+                let object = self.name.clone();
                 self.history.tell(Change {
                     kind: EventKind::Conflict,
                     object,

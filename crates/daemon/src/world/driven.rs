@@ -1,0 +1,311 @@
+//! What of a bond goes on whatever the daemon waits for: its host's machine, the links of its members, its tables.
+//!
+//! A thread of its own drives it ([`Driving`]). Others look in and change it, each for a short time: whoever holds it does not
+//! wait for the kernel's network lock, for a file or for a client.
+//!
+//! [`Driving`]: super::driving::Driving
+
+pub(crate) mod events;
+pub(crate) mod links;
+
+use crate::{
+    io::error::About as _,
+    world::{history::History, member::Member, tables},
+};
+use linkbraid_api::Error;
+use linkbraid_dataplane::{ArpPlusRing, Tables};
+use linkbraid_link::{ArpPlusSender, announcements};
+use linkbraid_proto::{
+    Time, answers,
+    host::{self, Action, Host, Input, Settings},
+};
+use linkbraid_wire::MacAddr;
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    ops::{Deref, DerefMut},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::sync::Notify;
+
+/// The counter of questions that the kernel asked everyone (`TX_ASKED_ALL`): each names the bond's MAC.
+const ASKED_ALL: &str = "tx_asked_all";
+/// How often counters are read to see which lanes carry data.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a restarted daemon waits for the peers of its predecessor to speak.
+const INHERIT: Duration = Duration::from_secs(5);
+
+/// One bond, driven.
+pub(crate) struct Driven {
+    pub name: String,
+    /// Of the bond's interface.
+    pub ifindex: u32,
+    /// What its interface is called; somebody may rename it.
+    pub(super) interface: String,
+    /// Its MAC and its addresses, and whether it is a router, as the machine was told.
+    own: answers::Own,
+    pub settings: Settings,
+    pub members: Vec<Member>,
+    /// Names of members by slot, of those that are gone too: their last events come later.
+    names: BTreeMap<u8, String>,
+    /// The machine that knows its peers and lanes, and what the data path is to hold.
+    pub host: Host,
+    tables: Arc<Tables>,
+    /// What tells mirrored frames of this daemon from those of others before it.
+    epoch: u32,
+    pub history: History,
+    /// The neighbour table is to be asked for.
+    pub wants_neighbours: bool,
+    /// Questions that the kernel had asked everyone when they were counted last.
+    asked_all: u64,
+    /// Other members carry traffic than when the stripe length was set.
+    pub stripe_stale: bool,
+    /// When counters are to be read next.
+    look_at: Time,
+    /// When inherited peers that have not spoken are forgotten.
+    inherit_until: Option<Time>,
+    /// The bond is gone: nothing is sent or written any more.
+    pub over: bool,
+}
+
+impl Driven {
+    /// A bond without members, and without what its interface is like.
+    pub(crate) fn new(
+        (name, ifindex): (&str, u32),
+        settings: Settings,
+        config: host::Config,
+        (tables, epoch): (Arc<Tables>, u32),
+        history: History,
+    ) -> Result<Self, Error> {
+        let left = tables::adopt(&tables).about(name, "cannot read the data path's tables")?;
+        Ok(Self {
+            name: name.to_owned(),
+            ifindex,
+            interface: name.to_owned(),
+            own: answers::Own { mac: MacAddr::default(), addresses: Vec::new(), router: false },
+            host: Host::new(config, settings.clone(), left),
+            settings,
+            members: Vec::new(),
+            names: BTreeMap::new(),
+            tables,
+            epoch,
+            history,
+            wants_neighbours: false,
+            asked_all: 0,
+            stripe_stale: false,
+            look_at: Time::ZERO,
+            inherit_until: None,
+            over: false,
+        })
+    }
+
+    /// Begins to speak to peers.
+    pub(crate) fn start(&mut self, now: Time) {
+        self.host.handle(now, Input::Start);
+        self.inherit_until = Some(now + INHERIT);
+    }
+
+    /// Hands in what the members are now.
+    pub(crate) fn report_members(&mut self, now: Time) {
+        self.host.handle(now, Input::Settings(self.settings.clone()));
+        let members = self.members.iter().map(Member::to_host).collect();
+        self.host.handle(now, Input::Members(members));
+        for member in &self.members {
+            self.names.insert(member.slot, member.name.clone());
+        }
+    }
+
+    /// Hands in the bond's MAC and addresses, and whether it is a router.
+    pub(crate) fn report_own(&mut self, now: Time, own: answers::Own) {
+        self.own = own;
+        self.host.handle(now, Input::Own(self.own.clone()));
+    }
+
+    /// Brings the data path's tables up to date with members, settings and addresses.
+    pub(crate) fn write_tables(&mut self, now: Time) -> Result<(), Error> {
+        self.report_members(now);
+        self.host.settle();
+        self.write_difference()
+    }
+
+    fn write_difference(&mut self) -> Result<(), Error> {
+        let bond = tables::Bond { ifindex: self.ifindex, epoch: self.epoch };
+        let tables = &self.tables;
+        let written = self.host.write(|write| tables::write(tables, bond, &write));
+        written.about(&self.name, "cannot write the data path's tables")
+    }
+
+    /// Hands in a frame from the data path.
+    pub(crate) fn frame(&mut self, now: Time, slot: u8, frame: &[u8]) {
+        self.host.handle(now, Input::Frame { slot, bytes: frame });
+    }
+
+    /// When something is to be done next.
+    pub(crate) fn wake(&self) -> Time {
+        let others = [self.host.poll_timeout(), self.inherit_until];
+        others.into_iter().flatten().fold(self.look_at, Time::min)
+    }
+
+    /// A deadline may have come.
+    pub(crate) fn timeout(&mut self, now: Time) {
+        self.host.handle(now, Input::Timeout);
+        if self.inherit_until.is_some_and(|until| until <= now) {
+            self.inherit_until = None;
+            // Peers of an earlier daemon that have not spoken are plain hosts from now on.
+            self.host.handle(now, Input::DropInherited);
+        }
+        if self.look_at <= now {
+            self.look_at = now + LOOK;
+            if let Err(error) = self.look_at_counters(now) {
+                tracing::error!(%error, "what the data path does is not known");
+            }
+        }
+    }
+
+    /// Reads which lanes carry data, and whether the kernel has asked everyone something.
+    fn look_at_counters(&mut self, now: Time) -> Result<(), Error> {
+        let what = "cannot read counters";
+        let mut plans = Vec::new();
+        for number in self.host.plans_to_read() {
+            let counts = self.tables.lane_counts(number).about(&self.name, what)?;
+            plans.push((number, counts.iter().map(|count| count.bytes).collect()));
+        }
+        self.host.handle(now, Input::LaneBytes(plans));
+        let count = self.tables.reason(ASKED_ALL).about(&self.name, what)?;
+        if count.frames != self.asked_all {
+            self.asked_all = count.frames;
+            self.host.handle(now, Input::Broadcast);
+        }
+        Ok(())
+    }
+
+    /// Carries out what the machine wants; whether anything but frames came of it.
+    pub(crate) fn act(&mut self, sender: &mut ArpPlusSender) -> bool {
+        let mut changed = false;
+        while !self.over
+            && let Some(action) = self.host.poll_action()
+        {
+            changed |= !matches!(action, Action::Send { .. });
+            match action {
+                Action::Send { slot, frame } => self.send(sender, slot, &frame),
+                Action::DeadSlots(slots) => {
+                    if let Err(error) = self.tables.set_dead_slots(slots) {
+                        tracing::error!(bond = %self.name, %error, "the data path is behind");
+                    }
+                }
+                Action::Tables => {
+                    if let Err(error) = self.write_difference() {
+                        tracing::error!(%error, "the data path is behind");
+                    }
+                }
+                Action::AskNeighbours => self.wants_neighbours = true,
+                Action::LiveMembers => self.stripe_stale = true,
+                Action::PlansShort => tracing::warn!(
+                    bond = %self.name,
+                    "there are more plans of peers and classes than numbers; some classes go where the rest goes"
+                ),
+                Action::Inspector(event) => self.told_by_inspector(&event),
+                Action::ArpPlus(event) => self.told_by_arp_plus(&event),
+            }
+        }
+        changed
+    }
+
+    fn send(&self, sender: &mut ArpPlusSender, slot: u8, frame: &[u8]) {
+        let Some(member) = self.members.iter().find(|member| member.slot == slot) else { return };
+        if let Err(error) = sender.send(member.ifindex, frame) {
+            tracing::debug!(bond = %self.name, member = %member.name, %error, "ARP+ frame not sent");
+        }
+    }
+
+    /// The reading end of its frames; one reader at a time.
+    pub(crate) fn ring(&self) -> Result<ArpPlusRing, Error> {
+        self.tables.arp_plus_ring().about(&self.name, "cannot read ARP+ frames")
+    }
+
+    /// Where to read which members plain hosts were heard on, where there are several segments.
+    pub(crate) fn heard(&self) -> Option<Arc<Tables>> {
+        (self.host.arp_plus().segments().len() > 1).then(|| self.tables.clone())
+    }
+
+    /// Tells plain hosts which MAC the bond's addresses are at now.
+    pub(crate) fn announce(&mut self, sender: &mut ArpPlusSender, now: Time) {
+        let ips: Vec<IpAddr> = self.own.addresses.iter().map(|(ip, _)| *ip).collect();
+        // Each segment must hear it, and the frame's source must be the member's own MAC.
+        for member in self.host.members().iter().filter(|member| member.live()) {
+            for mut frame in announcements(self.host.mac_for(member), &ips, self.own.router) {
+                if let Some(source) = frame.get_mut(6..12) {
+                    source.copy_from_slice(&member.mac.0);
+                }
+                self.send(sender, member.slot, &frame);
+            }
+        }
+        // All plain hosts have the same MAC now.
+        self.host.handle(now, Input::Broadcast);
+    }
+
+    /// The last words to peers.
+    pub(crate) fn stop(&mut self, sender: &mut ArpPlusSender, now: Time) {
+        self.host.handle(now, Input::Stop);
+        self.act(sender);
+    }
+}
+
+/// A bond, as the thread that drives it and others hold it.
+pub(crate) struct Shared {
+    driven: Mutex<Driven>,
+    changed: Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(driven: Driven) -> Self {
+        Self { driven: Mutex::new(driven), changed: Notify::new() }
+    }
+
+    /// For the thread that drives it.
+    pub(crate) fn drive(&self) -> MutexGuard<'_, Driven> {
+        // A panic of the thread that drives ends the daemon.
+        self.driven.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For all others: if it is changed, the thread that drives it does what follows.
+    pub(crate) fn lock(&self) -> Guard<'_> {
+        Guard { driven: self.drive(), changed: &self.changed, is_changed: false }
+    }
+
+    /// Ends when somebody has changed it.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}
+
+/// A bond that somebody else than its thread looks at.
+pub(crate) struct Guard<'s> {
+    driven: MutexGuard<'s, Driven>,
+    changed: &'s Notify,
+    is_changed: bool,
+}
+
+impl Deref for Guard<'_> {
+    type Target = Driven;
+
+    fn deref(&self) -> &Driven {
+        &self.driven
+    }
+}
+
+impl DerefMut for Guard<'_> {
+    fn deref_mut(&mut self) -> &mut Driven {
+        self.is_changed = true;
+        &mut self.driven
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if self.is_changed {
+            self.changed.notify_one();
+        }
+    }
+}

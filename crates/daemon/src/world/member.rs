@@ -1,0 +1,101 @@
+//! One member of a bond.
+
+use linkbraid_api::Weight;
+use linkbraid_link::{LinkInfo, Speed};
+use linkbraid_proto::host;
+use linkbraid_wire::MacAddr;
+
+/// A member whose link does not tell its speed gets this weight, in Mbit/s.
+const WEIGHT_MBIT_UNKNOWN: u32 = 1000;
+
+/// One member.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub slot: u8,
+    pub ifindex: u32,
+    pub name: String,
+    pub mac: MacAddr,
+    /// Set up by the administrator.
+    pub admin_up: bool,
+    /// With carrier, as netlink reported last.
+    pub carrier: bool,
+    /// With carrier, as the poll reported last: it is earlier, where the driver has an answer.
+    pub polled: Option<bool>,
+    /// In the bond; somebody may take it out by hand.
+    pub ours: bool,
+    /// Added just now, and not yet known to reach anybody.
+    pub joining: bool,
+    /// Peers were told that it leaves; it still takes frames in.
+    pub leaving: bool,
+    /// The link's own speed, if it tells one.
+    pub speed_mbit: Option<u32>,
+    pub full_duplex: Option<bool>,
+    pub weight: Weight,
+    /// The number of its class; 0 for none.
+    pub class: u8,
+    /// How often the kernel has announced something about its link.
+    pub announced: u32,
+}
+
+impl Member {
+    /// Whether it has carrier.
+    pub(crate) fn has_carrier(&self) -> bool {
+        self.polled.unwrap_or(self.carrier)
+    }
+
+    /// Why it carries no traffic, in words; `known` is what the machine knows of it.
+    pub(crate) fn reason(&self, known: Option<&host::Member>) -> &'static str {
+        match (self.ours, self.admin_up, self.has_carrier()) {
+            _ if known.is_some_and(host::Member::live) => "",
+            _ if self.leaving => "leaving",
+            (false, ..) => "taken out of the bond by hand",
+            (_, false, _) => "set down",
+            (_, true, false) => "no carrier",
+            _ if known.is_some_and(|known| known.alive) => "joining: no peer has answered through it yet",
+            _ => "carrier is back, waiting until it lasts",
+        }
+    }
+
+    /// Its share.
+    pub(crate) fn weight_mbit(&self) -> u32 {
+        match self.weight {
+            Weight::Mbit(mbit) => mbit,
+            Weight::Auto => self.speed_mbit.filter(|mbit| *mbit > 0).unwrap_or(WEIGHT_MBIT_UNKNOWN),
+        }
+    }
+
+    /// Takes over name, MAC and carrier of its link, as a member of the bond with that index.
+    pub(crate) fn read_link(&mut self, link: &LinkInfo, bond: u32) {
+        self.name.clone_from(&link.name);
+        self.ours = link.controller == Some(bond);
+        self.mac = link.mac;
+        (self.admin_up, self.carrier) = (link.up, link.carrier);
+    }
+
+    /// Takes over the speed of its link. A driver knows none while there is no carrier: the last one stays.
+    pub(crate) fn read_speed(&mut self, speed: Option<Speed>) {
+        if self.admin_up && self.carrier {
+            self.speed_mbit = speed.map(|speed| speed.mbit);
+            self.full_duplex = speed.and_then(|speed| speed.full_duplex);
+        }
+    }
+
+    /// The same for the machine.
+    pub(crate) fn to_host(&self) -> host::Member {
+        host::Member {
+            slot: self.slot,
+            ifindex: self.ifindex,
+            mac: self.mac,
+            admin_up: self.admin_up && self.ours,
+            carrier: self.has_carrier(),
+            speed_mbit: self.speed_mbit,
+            full_duplex: self.full_duplex,
+            joining: self.joining,
+            leaving: self.leaving,
+            weight_mbit: self.weight_mbit(),
+            class: self.class,
+            alive: false,
+            sound: true,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! From a bond's classes to the rules that the data path follows, and the control groups that they name.
+
+use crate::io::{error::About as _, group::Groups, state::SavedClass};
+use linkbraid_api::{Error, Rule};
+use linkbraid_dataplane::{self as dataplane, Tables};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+/// IP protocol numbers (IANA).
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// The rules of one bond. What the data path holds of them is kept, so that what is the same costs no system call.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    bond: String,
+    /// Where the control groups of its classes are.
+    pub group: PathBuf,
+    /// None before the first time: an earlier daemon may have left others.
+    rules: Option<Vec<dataplane::Rule>>,
+    /// Whose each of them is: a class, and the place of the rule in it; none for the class's own control group.
+    of: Vec<(u8, Option<usize>)>,
+    /// Names of the classes whose control groups were made.
+    groups: BTreeSet<String>,
+}
+
+impl Rules {
+    /// None yet, of the bond with those pins.
+    pub(crate) fn new(bond: &str, pins: &Path) -> Self {
+        let bond = bond.to_owned();
+        Self { bond, group: class_group(pins), rules: None, of: Vec::new(), groups: BTreeSet::new() }
+    }
+
+    /// Where a rule of a class stands in the data path; none while its control group is not there.
+    pub(crate) fn place(&self, class: u8, rule: Option<usize>) -> Option<usize> {
+        self.of.iter().position(|of| *of == (class, rule))
+    }
+
+    /// All rules in the order in which they are tried: each one's class, and its place in it; none for the class's own
+    /// control group, if it has one.
+    pub(crate) fn in_order(&self, classes: &[SavedClass]) -> Vec<(u8, Option<usize>)> {
+        let has_group = |class: &SavedClass| self.groups.contains(&class.name);
+        let all = in_order(classes);
+        let listed = all.filter(|(class, place)| place.is_some() || has_group(class));
+        listed.map(|(class, place)| (class.number, place)).collect()
+    }
+
+    /// Makes the control groups of classes that have none; a machine without them has no `run`.
+    pub(crate) fn make_groups(&mut self, classes: &[SavedClass]) {
+        let Ok(groups) = Groups::find() else { return };
+        for class in classes {
+            match groups.make(&self.group, &class.name) {
+                Ok(()) => _ = self.groups.insert(class.name.clone()),
+                Err(error) => {
+                    tracing::warn!(bond = %self.bond, class = %class.name, %error, "no control group of its own");
+                }
+            }
+        }
+    }
+
+    /// Removes the control groups of classes that are gone.
+    pub(crate) fn remove_groups(&mut self, classes: &[SavedClass]) {
+        let is_there = |name: &String| classes.iter().any(|class| class.name == *name);
+        let gone: Vec<String> = self.groups.iter().filter(|name| !is_there(name)).cloned().collect();
+        let Ok(groups) = Groups::find() else { return };
+        for name in gone {
+            match groups.remove(&self.group, &name) {
+                Ok(()) => _ = self.groups.remove(&name),
+                Err(error) => {
+                    tracing::warn!(bond = %self.bond, class = %name, %error, "its control group stays");
+                }
+            }
+        }
+    }
+
+    /// Writes the rules, if they differ from those written last. Called again and again, for control groups that rules name
+    /// come and go.
+    pub(crate) fn write(&mut self, classes: &[SavedClass], tables: &Tables) -> Result<(), Error> {
+        // Without classes nothing is looked for.
+        let groups = classes.first().and_then(|_| Groups::find().ok());
+        let (mut rules, mut of) = (Vec::new(), Vec::new());
+        for (class, place) in in_order(classes) {
+            let own;
+            let rule = match place {
+                Some(place) => &class.rules[place],
+                None => {
+                    own = Rule { cgroup: Some(Groups::path(&self.group, &class.name)), ..Rule::default() };
+                    &own
+                }
+            };
+            if let Some(rule) = to_table(class.number, rule, groups.as_ref()) {
+                rules.push(rule);
+                of.push((class.number, place));
+            }
+        }
+        if self.rules.as_ref() != Some(&rules) || of != self.of {
+            tables.set_rules(&rules).about(&self.bond, "cannot write its rules")?;
+            (self.rules, self.of) = (Some(rules), of);
+        }
+        Ok(())
+    }
+}
+
+/// The directory of a bond's control groups, from those of all bonds: the same as that of its pins, which no other bond on
+/// this machine has.
+pub(crate) fn class_group(pins: &Path) -> PathBuf {
+    let names: Vec<_> = pins.components().rev().take(2).collect();
+    names.into_iter().rev().collect()
+}
+
+/// All rules in the order in which they are tried: those of the classes' own control groups, then class after class.
+fn in_order(classes: &[SavedClass]) -> impl Iterator<Item = (&SavedClass, Option<usize>)> {
+    let own = classes.iter().map(|class| (class, None));
+    own.chain(classes.iter().flat_map(|class| (0..class.rules.len()).map(move |i| (class, Some(i)))))
+}
+
+/// The rule as the data path has it; none while its control group is not there.
+fn to_table(class: u8, rule: &Rule, groups: Option<&Groups>) -> Option<dataplane::Rule> {
+    let port = match (&rule.tcp_port, &rule.udp_port) {
+        (Some(ports), _) => Some((TCP, ports.clone())),
+        (_, Some(ports)) => Some((UDP, ports.clone())),
+        _ => None,
+    };
+    let cgroup = match &rule.cgroup {
+        Some(path) => Some(groups?.lookup(path)?),
+        None => None,
+    };
+    Some(dataplane::Rule {
+        class,
+        priority: rule.priority,
+        mark: rule.fwmark,
+        dscp: rule.dscp,
+        port,
+        host: rule.host,
+        ethertype: rule.ethertype,
+        cgroup,
+    })
+}

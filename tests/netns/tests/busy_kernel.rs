@@ -1,0 +1,146 @@
+//! Probes leave at their times while the daemon waits for something: the kernel's network lock, the verifier, a full pipe.
+
+use linkbraid_lab::{Topology, wait_until};
+use linkbraid_netns_tests::flow::Flow;
+use linkbraid_netns_tests::packet::Tap;
+use linkbraid_netns_tests::{BOND, HeldRtnl, Net, SOON, packet};
+use linkbraid_wire::is_probe;
+use nix::fcntl::{FcntlArg, fcntl};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// From here on peers take a lane that is silent for failed: three probes were not answered.
+const SILENT: Duration = Duration::from_millis(150);
+/// How long the kernel's network lock is held: a NIC that resets holds it for a second.
+const HELD: Duration = Duration::from_secs(1);
+/// Datagrams after which a lane is known to carry data.
+const BUSY: u64 = 1000;
+
+#[track_caller]
+fn wait_proven(net: &Net, lanes: usize) {
+    for name in ["a", "b"] {
+        let up = || net.lanes(name).iter().filter(|lane| lane.state == "up").count();
+        wait_until(SOON, &format!("{lanes} proven lanes of {name}"), up, |up| *up == lanes)
+            .unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// The longest time without a probe of a's on one link of b while `work` is done and data flows, so that probes are sent every
+/// 50 ms.
+fn longest_pause(net: &Net, work: impl FnOnce()) -> Duration {
+    let flow = Flow::start(net, "a", "b");
+    flow.wait_received(BUSY);
+    let of_a: Vec<[u8; 6]> = net.own_view("a").2.iter().map(|(mac, ..)| packet::mac(mac)).collect();
+    // Before the data path takes it.
+    let taps = ["eth0", "eth1"].map(|link| Tap::open(net.host("b"), link, packet::ALL));
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let listener = scope.spawn(|| {
+            let mut last = [Instant::now(); 2];
+            let mut longest = Duration::ZERO;
+            while !over.load(Relaxed) {
+                for (tap, last) in taps.iter().zip(&mut last) {
+                    let is_ours =
+                        |frame: &Vec<u8>| is_probe(frame) && of_a.iter().any(|mac| frame[6..12] == *mac);
+                    if tap.take().iter().any(is_ours) {
+                        *last = Instant::now();
+                    }
+                    longest = longest.max(last.elapsed());
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+            longest
+        });
+        work();
+        over.store(true, Relaxed);
+        listener.join().expect("listens")
+    })
+}
+
+/// No lane was taken for failed, at either end.
+#[track_caller]
+fn no_lane_was_given_up(net: &Net) {
+    for name in ["a", "b"] {
+        let down = |event: &&linkbraid_api::EventRecord| {
+            matches!(event.new.as_deref(), Some("down" | "suspect")) && event.took_us.is_some()
+        };
+        let events = net.show(name).events;
+        assert_eq!(events.iter().filter(down).count(), 0, "{name}: {events:#?}");
+    }
+}
+
+#[test]
+fn a_driver_that_holds_the_network_lock_delays_no_probe() {
+    let net = Net::bonded(Topology::symmetric(2, 2, None));
+    wait_proven(&net, 4);
+    let idle = longest_pause(&net, || thread::sleep(HELD));
+    let pause = longest_pause(&net, || {
+        let held = HeldRtnl::take();
+        thread::scope(|scope| {
+            let begin = Instant::now();
+            let set = scope.spawn(|| net.ok("a", &format!("bond set {BOND} --mtu 1400")));
+            thread::sleep(HELD);
+            assert!(!set.is_finished(), "the kernel did not want the lock for it");
+            drop(held);
+            set.join().expect("is set");
+            assert!(begin.elapsed() >= HELD);
+        });
+    });
+    println!("the longest pause between probes: {idle:?} before, {pause:?} with the lock held");
+    assert!(pause < SILENT, "no probe for {pause:?}");
+    no_lane_was_given_up(&net);
+    assert_eq!(net.show("a").mtu, 1400);
+}
+
+#[test]
+fn programs_that_are_loaded_delay_no_probe() {
+    let net = Net::bonded(Topology::symmetric(2, 2, None));
+    wait_proven(&net, 4);
+    // In each round the verifier takes longer than peers are patient; a busy machine may delay a probe in some.
+    let rounds = (0..4).map(|_| {
+        longest_pause(&net, || {
+            net.ok("a", &format!("bond set {BOND} --latency on"));
+            net.ok("a", &format!("bond set {BOND} --latency off"));
+        })
+    });
+    let pause = rounds.min().expect("a round");
+    println!("the longest pause between probes while programs are loaded: {pause:?}");
+    assert!(pause < SILENT, "no probe for {pause:?}");
+}
+
+#[test]
+fn a_log_that_nobody_reads_delays_no_probe() {
+    let (mut reader, mut writer) = io::pipe().expect("a pipe");
+    let room = fcntl(&writer, FcntlArg::F_GETPIPE_SZ).expect("a pipe has a size");
+    let fill = vec![b'-'; usize::try_from(room).expect("a size")];
+    writer.write_all(&fill).expect("fills it");
+    let net = Net::up(Topology::symmetric(2, 2, None));
+    net.start_logging_to("a", &["--log", "debug"], File::from(OwnedFd::from(writer)));
+    net.start("b", &[]);
+    net.bond("a");
+    net.bond("b");
+    wait_proven(&net, 4);
+    let pause = longest_pause(&net, || {
+        for damping in ["off", "on"] {
+            net.ok("a", &format!("bond set {BOND} --damping {damping}"));
+        }
+        thread::sleep(HELD);
+    });
+    println!("the longest pause between probes: {pause:?}");
+    assert!(pause < SILENT, "no probe for {pause:?}");
+    // What waited is not lost: whoever reads it later reads all.
+    net.kill("b");
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        reader.read_to_string(&mut text).map(|_| text)
+    });
+    net.stop("a");
+    let text = reader.join().expect("no panic").expect("reads");
+    for line in ["added with eth0, eth1", "stopping"] {
+        assert!(text.contains(line), "{line}: {}", text.trim_start_matches('-'));
+    }
+}
