@@ -302,7 +302,7 @@ fn names_of_classes_have_a_shape() {
         let cause = "is not a name for a class; 1 to 15 of a-z, 0-9, '-' and '_'";
         assert_eq!(value::class(name), Err(format!("'{name}' {cause}")));
     }
-    let cause = "'rest' is not a name for a class; it is what all other traffic is called";
+    let cause = "'rest' is not a name for a class; it is that of the default class";
     assert_eq!(value::class(REST), Err(cause.to_owned()));
 }
 

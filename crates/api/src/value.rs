@@ -209,7 +209,7 @@ pub fn interface(text: &str) -> Result<String, String> {
 pub fn class(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let cause = if text == crate::REST {
-        "it is what all other traffic is called".to_owned()
+        "it is that of the default class".to_owned()
     } else if text.is_empty() || text.len() > limits::CLASS_NAME_MAX || !text.chars().all(allowed) {
         format!("1 to {} of a-z, 0-9, '-' and '_'", limits::CLASS_NAME_MAX)
     } else {

@@ -25,7 +25,8 @@ pub fn run(socket: &Path, args: ApplyArgs, json: bool) -> Result<(), Failed> {
         Reply::Error(error) => Err(Failed::refused(error)),
         Reply::Records(_) | Reply::Done { .. } | Reply::Event(_) => {
             let object = socket.display().to_string();
-            let cause = "the daemon answered something else; it may be of another version than this command";
+            let cause =
+                "the daemon sent an unexpected reply; its version may differ from that of this command";
             Err(Failed::refused(Error::new(object, "cannot apply a file", cause)))
         }
     }

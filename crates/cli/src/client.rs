@@ -61,7 +61,7 @@ fn open(
     let (answer, rest) = match receiver.recv_timeout(timeout) {
         Ok(answer) => answer.map_err(|error| no_answer(socket, &error))?,
         Err(_) => {
-            let cause = format!("the daemon gave none within {} s", timeout.as_secs_f32());
+            let cause = format!("the daemon did not answer within {} s", timeout.as_secs_f32());
             return Err(broken(socket, "no reply", &cause));
         }
     };
@@ -74,7 +74,7 @@ fn open(
 /// One line of the daemon's, without regard to what may be said when.
 fn understand(socket: &Path, line: &[u8]) -> Result<Reply, Failure> {
     serde_json::from_slice(line).map_err(|error| {
-        let cause = format!("{error}; the daemon may be of another version than this command");
+        let cause = format!("{error}; the daemon's version may differ from that of this command");
         broken(socket, "cannot understand the reply", &cause)
     })
 }

@@ -14,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 /// Runs the daemon until it is told to stop; its log goes to standard error.
 pub fn run(socket: PathBuf, args: DaemonArgs) -> Result<(), Failed> {
     let filter = EnvFilter::try_new(&args.log).map_err(|error| {
-        let cause = format!("'{}' is no filter: {error}; allowed are LEVEL or MODULE=LEVEL,...", args.log);
+        let cause = format!("'{}' is not a filter: {error}; allowed are LEVEL or MODULE=LEVEL,...", args.log);
         Failed::usage(Error::new("daemon", "option '--log'", cause).hint("linkbraid daemon --log debug"))
     })?;
     // The journal adds its own time stamps.

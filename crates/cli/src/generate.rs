@@ -125,14 +125,14 @@ fn examples(command: &Command) -> roff::Roff {
     out.control("SH", ["EXIT STATUS"]);
     let own = "1 refused or failed, 2 wrong usage, 3 no daemon.";
     out.text([roff::roman(match command.get_arguments().any(clap::Arg::is_last_set) {
-        true => format!("That of the command; where that is not run, {own}"),
+        true => format!("That of the command; if the command is not run, {own}"),
         false => format!("0 done, {own}"),
     })]);
     out.control("SH", ["ENVIRONMENT"]);
     for (name, meaning) in [
-        (SOCKET_ENV, "The daemon's socket, where --socket does not name one."),
-        (STATE_ENV, "The daemon's state directory, where --state does not name one."),
-        ("NO_COLOR", "No colour in the output, if it is not empty."),
+        (SOCKET_ENV, "The daemon's socket, unless --socket is given."),
+        (STATE_ENV, "The daemon's state directory, unless --state is given."),
+        ("NO_COLOR", "If it is not empty, the output has no colour."),
     ] {
         out.control("TP", []).text([roff::bold(name)]).text([roff::roman(meaning)]);
     }

@@ -68,7 +68,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Reply::Error(error) => Err(Failed::refused(error)),
         Reply::Event(_) => {
             let object = socket.display().to_string();
-            let cause = "an event came where a reply was due";
+            let cause = "it is an event, not the answer to a request";
             Err(Failed::refused(Error::new(object, "cannot understand the reply", cause)))
         }
     }

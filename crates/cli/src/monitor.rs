@@ -24,7 +24,8 @@ pub fn run(socket: &Path, bond: Option<String>, json: bool) -> Result<(), Failed
         (Reply::Error(error), _) => return Err(Failed::refused(error)),
         _ => {
             let object = socket.display().to_string();
-            let cause = "the daemon answered something else; it may be of another version than this command";
+            let cause =
+                "the daemon sent an unexpected reply; its version may differ from that of this command";
             return Err(Failed::refused(Error::new(object, "cannot monitor", cause)));
         }
     };

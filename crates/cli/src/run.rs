@@ -23,7 +23,8 @@ pub fn run(socket: &Path, args: RunArgs) -> Result<(), Failed> {
         Reply::Error(error) => return Err(Failed::refused(error)),
         Reply::Records(_) | Reply::Event(_) => {
             let object = socket.display().to_string();
-            let cause = "the daemon answered something else; it may be of another version than this command";
+            let cause =
+                "the daemon sent an unexpected reply; its version may differ from that of this command";
             return Err(Failed::refused(Error::new(object, "cannot run a command in a class", cause)));
         }
     }

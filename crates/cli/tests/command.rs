@@ -178,7 +178,7 @@ fn a_wrong_log_filter_is_wrong_usage() {
     let (code, _, err) = run("/tmp/linkbraid-nobody.sock", &["daemon", "--log", "linkbraid=loud"]);
     assert_eq!(code, 2);
     assert!(
-        err.starts_with("linkbraid: error: daemon: option '--log': 'linkbraid=loud' is no filter"),
+        err.starts_with("linkbraid: error: daemon: option '--log': 'linkbraid=loud' is not a filter"),
         "{err}"
     );
     assert_eq!(err.lines().count(), 2, "{err}");

@@ -103,7 +103,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             }
             Some(call) = requests.recv() => match call.is_gone() {
                 // It was given up while the loop was busy, and may have been replaced by another one since.
-                true => tracing::debug!(request = ?call.request, "the client has gone, not carried out"),
+                true => tracing::debug!(request = ?call.request, "the client disconnected; not carried out"),
                 false => operations.ask(world, call.request, call.pid, call.answer).await,
             },
             Some(done) = news.recv() => fabric::done(world, done).await,
@@ -117,7 +117,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         }
     }
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-    tracing::info!("stopping; the bonds stay as they are, and the interfaces of fabrics without a carrier");
+    tracing::info!("stopping; bonds stay as they are, and the interfaces of fabrics lose their carrier");
     fabric::stop_all(&mut control.world, &mut news).await;
     // While the bonds are there.
     drop(driver);
@@ -226,7 +226,7 @@ fn neighbours_read(
         let heard = heard.about(&name, "cannot read the plain hosts");
         let read = list.clone().about(&name, "cannot read its neighbours");
         let read = read.and_then(|list| Ok((list, heard?)));
-        let read = read.inspect_err(|error| tracing::error!(%error, "plain hosts are not known"));
+        let read = read.inspect_err(|error| tracing::error!(%error, "cannot update the plain hosts"));
         let router = forwards_ipv6(&name);
         bond.lock().take_neighbours(clock.now(), read.ok(), router);
     }
@@ -258,6 +258,7 @@ fn bpf_dir() -> Result<PathBuf, Error> {
             path
         }
     };
-    let namespace = fs::metadata("/proc/self/ns/net").about("daemon", "cannot tell the network namespace")?;
+    let namespace =
+        fs::metadata("/proc/self/ns/net").about("daemon", "cannot determine the network namespace")?;
     Ok(base.join("linkbraid").join(namespace.ino().to_string()))
 }

@@ -47,7 +47,7 @@ pub enum Error {
     },
     /// No program would notice that this process is dead.
     #[error(
-        "cannot have programs that end with the daemon: no AF_XDP socket, in this kernel or for this service"
+        "BPF programs cannot detect the end of the daemon: AF_XDP sockets are missing in this kernel, or this service may not open them"
     )]
     NoHolder,
     /// A value is outside what the maps can hold.

@@ -269,7 +269,7 @@ pub(crate) fn remove_clsact(pin: &Path, ifindex: u32, side: Side) -> Result<()> 
     }
     if qdisc.exists() {
         let is_used = || linkbraid_link::has_filters(ifindex).map_err(libbpf_rs::Error::from);
-        if here && !is_used().map_err(|cause| failed("look at its filters", cause))? {
+        if here && !is_used().map_err(|cause| failed("list its filters", cause))? {
             destroy_clsact(ifindex).map_err(|cause| failed("remove the clsact hook", cause))?;
         }
         remove(&qdisc, fs::remove_dir(&qdisc))?;

@@ -44,7 +44,7 @@ impl FromStr for Address {
             "udp" => Place::Udp(udp::Place::parse(text, place)?),
             "ofi" => Place::Ofi(Ofi::parse(text, place)?),
             other => {
-                let cause = format!("there is no transport '{other}'; there are 'shm', 'udp' and 'ofi'");
+                let cause = format!("no such transport '{other}'; allowed are shm, udp and ofi");
                 let error = Error::new(text, "cannot use this transport", cause);
                 return Err(error.hint("--transport shm:/dev/shm/NAME"));
             }

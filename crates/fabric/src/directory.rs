@@ -50,7 +50,7 @@ impl Directory {
                 ));
             }
             if found.insert(node, address).is_some() {
-                return Err(format!("line {line}: node {node} is there twice"));
+                return Err(format!("line {line}: node {node} occurs twice"));
             }
         }
         let of = |node| found.get(&node).copied().ok_or_else(|| format!("there is no line for node {node}"));
@@ -75,7 +75,7 @@ impl Directory {
             let ((one, first), (other, second)) = (pair[0], pair[1]);
             if one.ip() == other.ip() && other.port() - one.port() < join.queues {
                 return Err(format!(
-                    "nodes {first} and {second} share ports of {}; each takes {}, one a queue",
+                    "nodes {first} and {second} use the same ports of {}; each needs {}, one for each queue",
                     one.ip(),
                     join.queues
                 ));
@@ -93,7 +93,7 @@ fn entry(text: &str) -> Result<(u16, SocketAddr), String> {
     };
     let address: SocketAddr = address.parse().map_err(|_| wrong())?;
     if address.port() == 0 || address.ip().is_unspecified() || address.ip().is_multicast() {
-        return Err(format!("'{address}' is not the address of one node"));
+        return Err(format!("'{address}' is not the address and port of one node"));
     }
     Ok((node.parse().map_err(|_| wrong())?, address))
 }

@@ -31,7 +31,7 @@ impl Ofi {
         }
         if provider == TAKES_ALONG {
             let cause =
-                format!("libfabric's own '{TAKES_ALONG}' lets a process that dies take the others with it");
+                format!("with libfabric's '{TAKES_ALONG}' a process that is killed can make the others hang");
             return Err(
                 Error::new(address, "cannot use this transport", cause).hint("--transport shm:/dev/shm/NAME")
             );

@@ -52,7 +52,7 @@ impl Place {
                 None if option == "fixed" => place.fixed = true,
                 Some(("ring", size)) => place.ring = Some(ring_size(size).map_err(refuse)?),
                 _ => {
-                    let cause = format!("there is no option '{option}'; there are 'ring=SIZE' and 'fixed'");
+                    let cause = format!("no such option '{option}'; allowed are ring=SIZE and fixed");
                     return Err(refuse(cause).hint("--transport shm:/dev/shm/NAME,ring=1M"));
                 }
             }

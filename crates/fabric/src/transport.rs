@@ -84,9 +84,9 @@ impl Loss {
 impl std::fmt::Display for Loss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Cut => "somebody cut its shared memory short",
-            Self::Overwritten => "somebody wrote something else over its shared memory",
-            Self::Removed => "somebody removed its shared memory",
+            Self::Cut => "its shared memory was truncated",
+            Self::Overwritten => "its shared memory was overwritten",
+            Self::Removed => "its shared memory was removed",
         })
     }
 }

@@ -58,8 +58,7 @@ impl Place {
                     None => return refuse(format!("vxlan '{text}' is outside the allowed range 1 to 65535")),
                 },
                 _ => {
-                    let cause =
-                        format!("there is no option '{option}'; there are 'mtu=BYTES' and 'vxlan=PORT'");
+                    let cause = format!("no such option '{option}'; allowed are mtu=BYTES and vxlan=PORT");
                     return refuse(cause);
                 }
             }

@@ -70,7 +70,7 @@ impl std::fmt::Display for Kind {
             Self::Loop => "it would make a loop of interfaces",
             Self::Down => "the interface is down",
             Self::Unreachable => "the gateway is on no connected network",
-            Self::Full => "the kernel has no room left for it",
+            Self::Full => "the kernel has no space left for it",
             Self::ReadOnly => "/proc/sys is read-only here",
             Self::Connection => "the netlink connection to the kernel failed",
             Self::Other(errno) => return write!(f, "{}", errno.desc().to_lowercase()),

@@ -25,7 +25,7 @@ impl Netlink {
                 Ok(filters) if filters.is_empty() => {}
                 Ok(_) => return Ok(true),
                 Err(refusal) if matches!(refusal.kind, Kind::NotFound | Kind::NoDevice) => {}
-                Err(refusal) => return Err(refusal.about(index.to_string(), "cannot look at its filters")),
+                Err(refusal) => return Err(refusal.about(index.to_string(), "cannot list its filters")),
             }
         }
         Ok(false)
@@ -42,5 +42,5 @@ pub fn has_filters(index: u32) -> std::io::Result<bool> {
         let (runtime, netlink) = Netlink::blocking()?;
         runtime.block_on(netlink.has_filters(index)).map_err(std::io::Error::other)
     })?;
-    asked.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that asks for filters panicked")))
+    asked.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that lists filters panicked")))
 }

@@ -31,7 +31,7 @@ impl Netlink {
         match std::fs::read_to_string(path(&name)) {
             Ok(text) => Ok(Some(text.trim() == "0")),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(name, "cannot read whether it does IPv6", &error)),
+            Err(error) => Err(Error::io(name, "cannot read whether IPv6 is on", &error)),
         }
     }
 

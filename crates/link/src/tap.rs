@@ -206,7 +206,7 @@ impl Tap {
     /// # Errors
     /// [`TapCause::Gone`] when somebody removed the device.
     pub fn keep(&self, on: bool) -> Result<(), TapError> {
-        let what = if on { "cannot keep it" } else { "cannot let it go" };
+        let what = if on { "cannot keep it" } else { "cannot release it" };
         sys::set_kept(&self.device, on).map_err(|errno| TapError::new(&self.name, what, TapCause::of(errno)))
     }
 

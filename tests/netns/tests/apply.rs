@@ -169,7 +169,7 @@ const BAD: [(&str, &str); 6] = [
     ),
     (
         "[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'smoke:x'\n[bond.bond0]\nmember = ['eth0']\n",
-        ":1: smoke:x: cannot use this transport: there is no transport 'smoke'",
+        ":1: smoke:x: cannot use this transport: no such transport 'smoke'",
     ),
     // This one is found when two bonds and a class are there already.
     (

@@ -90,7 +90,7 @@ fn memory_cut_short_under_load_ends_its_fabric_and_nothing_else() {
     nodes.ping_all();
     assert_eq!(daemons, [daemon(&nodes, 0), daemon(&nodes, 1)], "nobody died");
     assert!((0..2).all(|node| nodes.show(node).epoch != before[node]));
-    assert!(net.log(&nodes.names[0]).contains("somebody cut its shared memory short"));
+    assert!(net.log(&nodes.names[0]).contains("its shared memory was truncated"));
     load.finish().expect("a connection lives as long");
     for flow in others {
         flow.loses_nothing_more();
@@ -117,7 +117,8 @@ fn memory_cut_short_that_somebody_keeps_is_said_and_the_fabric_can_be_deleted() 
     cut(&file, 0);
     wait_event(&nodes, 0, "memory_cut");
     let said = || net.ok(a, "fabric show fab0");
-    let why = format!("shm:{}: cannot join: the file has 0 bytes and is no fabric's", file.display());
+    let why =
+        format!("shm:{}: cannot join: the file has 0 bytes and is not that of a fabric", file.display());
     let line = format!("fab0: down, node 0, 0 of 1 other node up: {why}\n");
     wait_until(SOON, &why, said, |text| text.starts_with(&line)).unwrap_or_else(|error| panic!("{error}"));
     assert!(net.host(a).sh("ip -o link show fab0").expect("it is kept").contains("NO-CARRIER"));
@@ -173,8 +174,10 @@ fn nodes_whose_memory_was_removed_meet_again() {
     fs::rename(&empty, &file).expect("replaces");
     for node in 0..3 {
         let down = || nodes.show(node).reason;
-        wait_until(SOON, "a refusal", down, |why| why.contains("the file has 0 bytes and is no fabric's"))
-            .unwrap_or_else(|error| panic!("node {node}: {error}"));
+        wait_until(SOON, "a refusal", down, |why| {
+            why.contains("the file has 0 bytes and is not that of a fabric")
+        })
+        .unwrap_or_else(|error| panic!("node {node}: {error}"));
         let link = net.host(&nodes.names[node]).sh("ip -o link show fab0").expect("the kernel keeps it");
         assert!(link.contains("NO-CARRIER"), "{link}");
     }
@@ -208,7 +211,12 @@ fn a_file_that_is_no_memory_of_this_user_and_version_is_refused_and_left_alone()
         (version, 0o600, Uid::from_raw(0), "the file is of version 9, this is version 1".to_owned()),
         (half.clone(), 0o600, Uid::from_raw(0), sizes(half.len())),
         (long.clone(), 0o600, Uid::from_raw(0), sizes(long.len())),
-        (vec![0; 100], 0o600, Uid::from_raw(0), "the file has 100 bytes and is no fabric's".to_owned()),
+        (
+            vec![0; 100],
+            0o600,
+            Uid::from_raw(0),
+            "the file has 100 bytes and is not that of a fabric".to_owned(),
+        ),
         (good.clone(), 0o600, strange, "the file belongs to user 65534, this is user 0".to_owned()),
         (good.clone(), 0o660, Uid::from_raw(0), "others may write to the file (mode 660)".to_owned()),
     ];

@@ -37,7 +37,7 @@ fn the_memory_of_a_fabric_is_what_the_formula_says() {
             assert_eq!((record.node_memory_bytes, record.memory_bytes), (Some(node), Some(total)));
         }
         let text = nodes.net.ok("a", "fabric show fab0");
-        assert!(text.contains(&format!("a node, {total} bytes in all")), "{text}");
+        assert!(text.contains(&format!("for each node, {total} bytes in total")), "{text}");
     }
 }
 

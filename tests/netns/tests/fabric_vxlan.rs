@@ -217,7 +217,10 @@ fn a_node_without_it_works_with_those_that_have_it() {
     }
     nodes.ping_all();
     let way = of(0, 2).expect("it was asked for");
-    assert_eq!((way.taken, way.reason.as_str(), way.tx_frames), (false, "it takes no frames by VXLAN", 0));
+    assert_eq!(
+        (way.taken, way.reason.as_str(), way.tx_frames),
+        (false, "it accepts no frames over VXLAN", 0)
+    );
     assert!(of(2, 0).is_none() && nodes.show(2).vxlan.is_none());
     let way = of(0, 1).expect("it was asked for");
     assert!(way.tx_frames > 0 && way.rx_frames > 0, "{way:?}");
@@ -241,7 +244,7 @@ fn a_way_that_closes_is_left_and_found_again() {
     let [a, b] = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
     // As a firewall that knows of the session's port alone.
     a.sh("ip rule add ipproto udp dport 4789 blackhole").expect("adds");
-    wait_not_taken(&nodes, 0, "no frame by VXLAN arrives there (UDP port 4789)");
+    wait_not_taken(&nodes, 0, "no VXLAN frame arrives there (UDP port 4789)");
     let begin = Instant::now();
     nodes.ping(0, 1);
     assert!(begin.elapsed() < Duration::from_secs(10));
@@ -258,7 +261,7 @@ fn a_way_that_closes_is_left_and_found_again() {
     wait_until(SOON, "frames taken early", early, |frames| *frames > 1000).expect("come");
     b.sh("ip rule add pref 5 iif eth0 ipproto udp dport 4789 blackhole").expect("adds");
     b.sh("ip rule del pref 0").expect("deletes");
-    wait_not_taken(&nodes, 0, "no frame by VXLAN arrives there (UDP port 4789)");
+    wait_not_taken(&nodes, 0, "no VXLAN frame arrives there (UDP port 4789)");
     let (by_vxlan, bytes) = (ways(&nodes, 0)[0].tx_frames, nodes.show(0).peers[0].tx_bytes);
     let more = || nodes.show(0).peers[0].tx_bytes - bytes;
     wait_until(SOON, "the flow to go on by the queues", more, |more| *more > 4 << 20).expect("goes on");
@@ -268,7 +271,7 @@ fn a_way_that_closes_is_left_and_found_again() {
     wait_taken(&nodes, 0);
     // Somebody deletes the device.
     b.sh(&format!("ip link del {}", devices(&nodes, 1)[0])).expect("deletes");
-    wait_not_taken(&nodes, 0, "it takes no frames by VXLAN");
+    wait_not_taken(&nodes, 0, "it accepts no frames over VXLAN");
     // That lasts for five seconds.
     let vxlan = nodes.show(1).vxlan.expect("it was asked for");
     assert!(vxlan.hook.is_none() && vxlan.reason.starts_with("its VXLAN device was deleted"), "{vxlan:?}");
@@ -403,10 +406,7 @@ fn frames_that_the_network_has_kept_from_an_earlier_start_are_dropped() {
 fn frames_too_long_for_the_path_go_by_the_queues() {
     let nodes = up(2, "");
     let way = ways(&nodes, 0).remove(0);
-    assert_eq!(
-        (way.taken, way.reason.as_str()),
-        (true, "only frames that fit: the path takes those of MTU 1450")
-    );
+    assert_eq!((way.taken, way.reason.as_str()), (true, "only frames that fit: the MTU of the path is 1450"));
     nodes.ping(0, 1);
     let long = || counter(&nodes.stats(0).counters, "vxlan_long");
     let before = long();
@@ -439,7 +439,7 @@ fn what_cannot_be_had_is_said_and_the_fabric_works() {
     let hint = said.refused(
         1,
         &format!(
-            "{transport},vxlan=7000: cannot use this transport: UDP port 7000 is that of node 0 itself, VXLAN needs one of its own"
+            "{transport},vxlan=7000: cannot use this transport: UDP port 7000 is already that of node 0; VXLAN needs another one"
         ),
     );
     check_hint(host, &hint);
@@ -454,7 +454,7 @@ fn what_cannot_be_had_is_said_and_the_fabric_works() {
     let taken = host.run(|| UdpSocket::bind(("0.0.0.0", PORT)).expect("binds")).expect("enters");
     let line = format!("fabric add fab0 --node 0 --nodes 2 --transport {transport},vxlan={PORT} {MTU}");
     let said = nodes.net.say(name, &line);
-    assert!(said.code == 0 && said.err.contains("frames do not go by VXLAN"), "{said:?}");
+    assert!(said.code == 0 && said.err.contains("frames do not use VXLAN"), "{said:?}");
     host.sh(&format!("ip addr add {}/24 dev fab0", Nodes::ip(0))).expect("adds");
     add(&nodes, 1, ",vxlan=4789", MTU);
     nodes.wait_up();
@@ -462,7 +462,7 @@ fn what_cannot_be_had_is_said_and_the_fabric_works() {
     let vxlan = nodes.show(0).vxlan.expect("it was asked for");
     assert!(vxlan.hook.is_none() && vxlan.reason.contains("(UDP port 4789)"), "{vxlan:?}");
     assert_eq!(devices(&nodes, 0), Vec::<String>::new());
-    wait_not_taken(&nodes, 1, "it takes no frames by VXLAN");
+    wait_not_taken(&nodes, 1, "it accepts no frames over VXLAN");
     // It is had as soon as it is free.
     drop(taken);
     wait_taken(&nodes, 0);
@@ -481,7 +481,7 @@ fn what_cannot_be_had_is_said_and_the_fabric_works() {
             file.display()
         );
         let said = nodes.net.say(name, &line);
-        assert_eq!((said.code, said.err.contains("frames do not go by VXLAN")), (0, warns), "{said:?}");
+        assert_eq!((said.code, said.err.contains("frames do not use VXLAN")), (0, warns), "{said:?}");
         nodes.net.ok(name, "fabric del fab1");
     }
     assert!(ways(&nodes, 0)[0].taken);

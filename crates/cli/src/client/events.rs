@@ -61,7 +61,7 @@ impl Events {
             Reply::Event(event) => Ok(Some(event)),
             Reply::Error(error) => Err(Failure::Broken(error)),
             Reply::Done { .. } | Reply::Records(_) => {
-                Err(broken(&self.socket, "cannot understand the daemon", "it answered where events were due"))
+                Err(broken(&self.socket, "cannot understand the reply", "it is not an event"))
             }
         }
     }

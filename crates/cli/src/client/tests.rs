@@ -119,7 +119,7 @@ fn a_silent_daemon_is_not_waited_for_beyond_the_deadline() {
     let error = broken(ask(&path, &del(), Duration::from_millis(50)));
     assert_eq!(
         (error.what.as_str(), error.cause.as_str()),
-        ("no reply", "the daemon gave none within 0.05 s")
+        ("no reply", "the daemon did not answer within 0.05 s")
     );
     handle.join().unwrap();
 }

@@ -21,7 +21,7 @@ fn every_word_has_a_page_and_hidden_words_have_none() {
         assert!(names.iter().any(|found| found == name), "{name} is missing in {names:?}");
     }
     assert!(!names.iter().any(|name| name.contains("completions") || name.contains("-man")), "{names:?}");
-    assert!(page.contains("0 done, 1 refused") && run.contains("That of the command; where"), "{run}");
+    assert!(page.contains("0 done, 1 refused") && run.contains("That of the command; if"), "{run}");
     for heading in ["SYNOPSIS", "OPTIONS", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES"] {
         assert!(
             page.lines().any(|line| line.trim_start_matches(".SH ").trim_matches('"') == heading),

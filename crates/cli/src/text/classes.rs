@@ -50,13 +50,13 @@ fn headline(record: &ClassRecord, style: &Style) -> String {
     let carry = if record.members.len() == 1 { "carries" } else { "carry" };
     let (tone, word, text) = match (record.members.len(), own, record.uses.len()) {
         (0, _, 0) => (Tone::Bad, "down", "no member can carry it".to_owned()),
-        (0, ..) => (Tone::Good, "ok", "it shares the members of all other traffic".to_owned()),
+        (0, ..) => (Tone::Good, "ok", "it uses the members of the default class".to_owned()),
         (_, 0, 0) if record.settings.fallback == Fallback::Block => {
             (Tone::Bad, "down", format!("0 of {of} {carry} it: its frames are dropped"))
         }
-        (_, 0, 0) => (Tone::Bad, "down", format!("0 of {of} {carry} it, and no other can")),
+        (_, 0, 0) => (Tone::Bad, "down", format!("0 of {of} {carry} it, and no other member can")),
         (_, 0, _) => {
-            (Tone::Uneasy, "degraded", format!("0 of {of} {carry} it: it shares those of all other traffic"))
+            (Tone::Uneasy, "degraded", format!("0 of {of} {carry} it: it uses those of the default class"))
         }
         (all, own, _) if own < all => (Tone::Uneasy, "degraded", format!("{own} of {of} {carry} it")),
         (_, own, _) => (Tone::Good, "ok", format!("{own} of {of} {carry} it")),

@@ -68,7 +68,7 @@ fn way(peer: &FabricPeerRecord) -> String {
 /// `525 kB a node, 1,052,672 bytes in all`: what the file must have.
 fn memory(record: &FabricRecord, all: u64) -> String {
     let node = record.node_memory_bytes.unwrap_or(0);
-    format!("{} a node, {all} bytes in all", human::bytes(node))
+    format!("{} for each node, {all} bytes in total", human::bytes(node))
 }
 
 /// `fab0: ok, node 0, 1 of 1 other node up`

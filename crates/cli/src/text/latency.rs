@@ -49,5 +49,5 @@ fn bond(records: &[LatencyRecord]) -> String {
         ]);
     }
     let name = records.first().map(|record| record.bond.as_str()).unwrap_or_default();
-    format!("{name}: where the time goes, in microseconds\n{}", table.render())
+    format!("{name}: time on the way out, in microseconds\n{}", table.render())
 }

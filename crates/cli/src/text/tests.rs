@@ -160,11 +160,11 @@ fn the_first_line_of_a_class_says_whether_its_members_carry_it() {
     assert_eq!(first(&["a", "b"], &["b"], share), "degraded, 1 of 2 members carry it");
     assert_eq!(
         first(&["a", "b"], &["c"], share),
-        "degraded, 0 of 2 members carry it: it shares those of all other traffic"
+        "degraded, 0 of 2 members carry it: it uses those of the default class"
     );
     assert_eq!(first(&["a"], &[], block), "down, 0 of 1 member carries it: its frames are dropped");
-    assert_eq!(first(&["a"], &[], share), "down, 0 of 1 member carries it, and no other can");
-    assert_eq!(first(&[], &["c"], block), "ok, it shares the members of all other traffic");
+    assert_eq!(first(&["a"], &[], share), "down, 0 of 1 member carries it, and no other member can");
+    assert_eq!(first(&[], &["c"], block), "ok, it uses the members of the default class");
     assert_eq!(first(&[], &[], share), "down, no member can carry it");
 }
 
@@ -175,7 +175,7 @@ fn latency_is_told_in_microseconds() {
     let mut two = samples::latency();
     two[3].bond = "bond1".into();
     let text = latency(&two);
-    assert_eq!(text.matches(": where the time goes, in microseconds\n").count(), 2, "{text}");
+    assert_eq!(text.matches(": time on the way out, in microseconds\n").count(), 2, "{text}");
     assert!(text.contains("\n\nbond1: "), "{text}");
 }
 
@@ -360,8 +360,9 @@ fn a_fabric_tells_whether_frames_go_by_vxlan_and_why_not() {
         fabric.peers[1].vxlan = Some(second);
         super::fabrics(std::slice::from_ref(&fabric), &PLAIN, &clock)
     };
-    let text = says(true, way(true, ""), way(false, "it takes no frames by VXLAN"));
-    for line in ["  vxlan     UDP port 4789, by tcx\n", "by VXLAN\n", "not by VXLAN: it takes no frames by\n"]
+    let text = says(true, way(true, ""), way(false, "it accepts no frames over VXLAN"));
+    for line in
+        ["  vxlan     UDP port 4789, by tcx\n", "by VXLAN\n", "not by VXLAN: it accepts no frames over\n"]
     {
         assert!(text.contains(line), "{line:?} in {text}");
     }

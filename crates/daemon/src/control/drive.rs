@@ -158,7 +158,7 @@ fn ring(driven: &MutexGuard<'_, Driven>) -> Result<AsyncFd<ArpPlusRing>, Error> 
         tracing::info!(
             bond = driven.name,
             frames = stale,
-            "ARP+ frames from before this daemon are thrown away"
+            "ARP+ frames from before this daemon are discarded"
         );
     }
     // SAFETY: the ring owns its descriptor, gives the same one at every call, and lives in the AsyncFd.

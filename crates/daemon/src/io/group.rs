@@ -45,7 +45,7 @@ impl Groups {
         // Containers have parts of it mounted elsewhere.
         let is_whole = |root: &PathBuf| fs::metadata(root).is_ok_and(|found| found.ino() == ROOT_INODE);
         roots.find(is_whole).map(|root| Self { root }).ok_or_else(|| {
-            Error::new(object, "cannot be used", "a container sees only a part of their hierarchy")
+            Error::new(object, "cannot be used", "a container sees only a part of the hierarchy")
                 .hint("cat /proc/self/mountinfo")
         })
     }

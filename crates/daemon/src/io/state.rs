@@ -192,7 +192,7 @@ impl StateDir {
         bonds.retain(|bond| {
             let current = bond.boot_id == boot_id();
             if !current {
-                tracing::info!(bond = %bond.name, "made before the last boot, forgotten");
+                tracing::info!(bond = %bond.name, "from before the last boot; discarded");
                 let _ = self.remove(&bond.name);
             }
             current

@@ -158,7 +158,7 @@ impl Driven {
         if self.look_at <= now {
             self.look_at = now + LOOK;
             if let Err(error) = self.look_at_counters(now) {
-                tracing::error!(%error, "what the data path does is not known");
+                tracing::error!(%error, "cannot read the data path's counters");
             }
         }
     }
@@ -203,7 +203,7 @@ impl Driven {
                 Action::LiveMembers => self.stripe_stale = true,
                 Action::PlansShort => tracing::warn!(
                     bond = %self.name,
-                    "there are more plans of peers and classes than numbers; some classes go where the rest goes"
+                    "too few plan numbers for all peers and classes; some classes use the plan of the default class"
                 ),
                 Action::Inspector(event) => self.told_by_inspector(&event),
                 Action::ArpPlus(event) => self.told_by_arp_plus(&event),

@@ -108,7 +108,7 @@ impl Fabric {
     /// meet again in the memory that the first of them to come finds or makes.
     fn lost(&mut self, now: Time, loss: Loss, jobs: &mut Jobs) {
         self.ends.lost(loss);
-        let error = Error::new(&self.saved.name, "does not run", format!("{loss}; it is started anew"))
+        let error = Error::new(&self.saved.name, "does not run", format!("{loss}; it is restarted"))
             .hint(format!("linkbraid fabric show {}", self.saved.name));
         let waits = State::Waits { error: error.clone(), until: now + RETRY };
         if let State::Runs(node) = std::mem::replace(&mut self.state, waits)

@@ -163,7 +163,7 @@ fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
                 class: match peer.class_of(member) {
                     PeerClass::Rest => None,
                     PeerClass::Named(name) => Some(name.to_owned()),
-                    PeerClass::Unknown => Some(format!("{} (no name told)", member.class)),
+                    PeerClass::Unknown => Some(format!("{} (name not announced)", member.class)),
                 },
             })
             .collect(),

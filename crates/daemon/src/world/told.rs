@@ -64,7 +64,7 @@ impl Told {
             },
             Told::Fell(how) => self::fabric(fabric, "failed", fell(how)),
             Told::Memory(loss) => {
-                let text = format!("{loss}; it is started anew");
+                let text = format!("{loss}; it is restarted");
                 self::fabric(fabric, loss_reason(loss), text)
             }
             Told::Limited { node, count, state } => Change {
@@ -73,11 +73,11 @@ impl Told {
                 old: None,
                 new: Some(state),
                 reason: "limited",
-                text: format!("{count} events were not told, there were too many"),
+                text: format!("{count} events were not reported: there were too many"),
                 took: None,
             },
             Told::Lost(count) => {
-                let text = format!("{count} events were not told: the daemon was busy");
+                let text = format!("{count} events were not reported: the daemon was busy");
                 self::fabric(fabric, "lost", text)
             }
         }
@@ -90,7 +90,7 @@ pub(crate) fn fell(how: Option<ExitStatus>) -> String {
         || "a thread of it failed".to_owned(),
         |status| format!("the program that carries its frames ended ({status})"),
     );
-    format!("{what}; it is started anew")
+    format!("{what}; it is restarted")
 }
 
 /// Something about a fabric as a whole.

@@ -40,38 +40,38 @@ macro_rules! counters {
 counters! {
     TxFrames = 0, "tx_frames", "frames sent to the peer";
     TxBytes = 1, "tx_bytes", "bytes of those frames";
-    TxCopies = 2, "tx_copies", "those of them that went to every peer: broadcast, multicast, and addresses nobody is known to have";
+    TxCopies = 2, "tx_copies", "of these, frames sent to every peer: broadcast, multicast, and unknown addresses";
     TxHeld = 3, "tx_held", "frames that waited because the queue to the peer was full";
     TxDropDown = 4, "tx_drop_down", "frames not sent because the peer is not connected";
-    TxDropFull = 5, "tx_drop_full", "frames not sent because the peer takes too little";
+    TxDropFull = 5, "tx_drop_full", "frames not sent because the peer reads too little";
     TxDropLength = 6, "tx_drop_length", "frames not sent because the transport cannot carry them";
     TxDropUnreachable = 7, "tx_drop_unreachable", "frames not sent because the transport lost the peer";
-    TxDropStorm = 8, "tx_drop_storm", "frames to everyone not sent because there were too many a second";
-    TxDropShort = 9, "tx_drop_short", "what the interface sent that was no Ethernet frame";
-    TxDropAlone = 10, "tx_drop_alone", "frames to everyone not sent because no peer is connected";
+    TxDropStorm = 8, "tx_drop_storm", "frames to every peer not sent because there were too many in a second";
+    TxDropShort = 9, "tx_drop_short", "what the interface sent that was not an Ethernet frame";
+    TxDropAlone = 10, "tx_drop_alone", "frames to every peer not sent because no peer is connected";
     RxFrames = 11, "rx_frames", "frames received from the peer";
     RxBytes = 12, "rx_bytes", "bytes of those frames";
-    RxDropHeader = 13, "rx_drop_header", "messages refused because they are none of the fabric";
+    RxDropHeader = 13, "rx_drop_header", "messages refused because their header is not that of a fabric";
     RxDropNode = 14, "rx_drop_node", "messages refused because they name another sender, receiver or stream";
     RxDropEpoch = 15, "rx_drop_epoch", "messages refused because they are of another epoch, or the peer is not connected";
-    RxDropTwice = 16, "rx_drop_twice", "messages refused because they came already, or came very late";
+    RxDropTwice = 16, "rx_drop_twice", "messages refused because they are duplicates, or very late";
     RxDropVirtio = 17, "rx_drop_virtio", "frames refused because the virtio header does not fit the frame";
-    RxDropSource = 18, "rx_drop_source", "frames refused because their source is a group, nobody, this node or a third node";
-    RxDropStorm = 19, "rx_drop_storm", "frames to everyone refused because the peer sent too many a second";
+    RxDropSource = 18, "rx_drop_source", "frames refused because their source is a group address, zero, this node or a third node";
+    RxDropStorm = 19, "rx_drop_storm", "frames to every node refused because the peer sent too many in a second";
     RxDropDown = 20, "rx_drop_down", "frames dropped because the interface is set down";
-    RxDropKernel = 21, "rx_drop_kernel", "frames that the kernel did not take";
+    RxDropKernel = 21, "rx_drop_kernel", "frames that the kernel did not accept";
     ControlIn = 22, "control_in", "control messages received";
     ControlOut = 23, "control_out", "control messages sent";
-    ControlDropFull = 24, "control_drop_full", "control messages dropped because the session was behind";
+    ControlDropFull = 24, "control_drop_full", "control messages dropped because the session was too slow";
     ControlReplaced = 25, "control_replaced", "control messages that a newer one replaced while the queue to the peer was full";
     ControlDropSend = 26, "control_drop_send", "control messages that the transport refused";
     MacLearned = 27, "mac_learned", "addresses learned";
-    MacMoved = 28, "mac_moved", "addresses that moved to the peer from another";
+    MacMoved = 28, "mac_moved", "addresses that moved to the peer from another one";
     MacFull = 29, "mac_full", "addresses not learned because the table was full";
-    Resets = 30, "resets", "times all that waited for the peer or from it was forgotten";
+    Resets = 30, "resets", "times all that was queued to or from the peer was discarded";
     Sleeps = 31, "sleeps", "times the thread slept";
-    Wakes = 32, "wakes", "times something woke it";
-    ControlDropStorm = 33, "control_drop_storm", "control messages dropped because the peer sent too many a second";
+    Wakes = 32, "wakes", "times the thread was woken";
+    ControlDropStorm = 33, "control_drop_storm", "control messages dropped because the peer sent too many in a second";
 }
 
 /// The counters of one queue for one peer. One thread writes them, anybody reads them.

@@ -33,7 +33,7 @@ pub fn serve(open: impl FnOnce(&Address, &Join) -> Result<Vec<Box<dyn Transport>
 
 fn work(open: impl FnOnce(&Address, &Join) -> Result<Vec<Box<dyn Transport>>>) -> io::Result<()> {
     let line = io::stdin().as_fd().try_clone_to_owned()?;
-    let no_sense = || io::Error::other("a daemon of the same version starts this program, and nobody else");
+    let no_sense = || io::Error::other("only a daemon of the same version can start this program");
     let (words, _) = receive(&line).map_err(|_| no_sense())?;
     let order = Order::read(&words).ok_or_else(no_sense)?;
     let opened = order.address.parse::<Address>().and_then(|address| open(&address, &order.join));

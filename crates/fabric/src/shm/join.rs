@@ -111,7 +111,7 @@ pub(super) fn join(place: &Place, address: &str, join: &Join) -> Result<Joined> 
             return Ok(joined);
         }
     }
-    Err(Error::new(address, "cannot join", "other nodes make and remove the file all the time"))
+    Err(Error::new(address, "cannot join", "other nodes keep making and removing the file"))
 }
 
 fn find(path: &Path) -> Result<Option<OwnedFd>, Errno> {
@@ -175,7 +175,7 @@ fn enter(found: Found, place: &Place, address: &str, join: &Join) -> Result<Opti
     while !lock(&file, libc::F_RDLCK, 0).map_err(failed)? {
         if begin.elapsed() > JOIN_LOCK_MAX {
             let seconds = JOIN_LOCK_MAX.as_secs();
-            return Err(refuse(format!("another process has made or removed it for {seconds} s")));
+            return Err(refuse(format!("another process has been making or removing it for {seconds} s")));
         }
         std::thread::sleep(JOIN_LOCK_LOOK);
     }
@@ -203,7 +203,7 @@ fn inspect(file: &OwnedFd, address: &str) -> Result<(Arc<Map>, Layout)> {
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     let bytes = usize::try_from(size).ok().filter(|bytes| *bytes >= HEADER_BYTES);
     let Some(bytes) = bytes else {
-        return Err(refuse(format!("the file has {size} bytes and is no fabric's")));
+        return Err(refuse(format!("the file has {size} bytes and is not that of a fabric")));
     };
     let map = Map::file(file.as_fd(), bytes).map_err(failed)?;
     match read(&map) {
@@ -216,8 +216,8 @@ fn inspect(file: &OwnedFd, address: &str) -> Result<(Arc<Map>, Layout)> {
         Header::Version(version) => {
             Err(refuse(format!("the file is of version {version}, this is version {VERSION}")))
         }
-        Header::Broken => Err(refuse("the header of the file makes no sense".into())),
-        Header::Blank | Header::Foreign => Err(refuse("the file is no fabric's".into())),
+        Header::Broken => Err(refuse("the header of the file is invalid".into())),
+        Header::Blank | Header::Foreign => Err(refuse("the file is not that of a fabric".into())),
     }
 }
 

@@ -38,7 +38,7 @@ impl FastPath {
             })
         };
         if let Some(node) = of(port) {
-            let cause = format!("UDP port {port} is that of node {node} itself, VXLAN needs one of its own");
+            let cause = format!("UDP port {port} is already that of node {node}; VXLAN needs another one");
             let free = (USUAL..=u16::MAX).find(|port| of(*port).is_none()).unwrap_or(USUAL);
             let named = name.replace(&format!("vxlan={port}"), &format!("vxlan={free}"));
             let error = Error::new(name, "cannot use this transport", cause);

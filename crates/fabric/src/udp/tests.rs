@@ -216,14 +216,14 @@ fn directories_are_read_and_refused_by_line() {
         ("0 host:1", "line 1: '0 host:1' is not NODE ADDRESS:PORT"),
         ("x 198.18.0.1:1", "line 1: 'x 198.18.0.1:1' is not NODE ADDRESS:PORT"),
         ("0 198.18.0.1:1 2", "line 1: '0 198.18.0.1:1 2' is not NODE ADDRESS:PORT"),
-        ("0 0.0.0.0:1", "line 1: '0.0.0.0:1' is not the address of one node"),
-        ("0 198.18.0.1:0", "line 1: '198.18.0.1:0' is not the address of one node"),
+        ("0 0.0.0.0:1", "line 1: '0.0.0.0:1' is not the address and port of one node"),
+        ("0 198.18.0.1:0", "line 1: '198.18.0.1:0' is not the address and port of one node"),
         ("2 198.18.0.1:1", "line 1: node 2 is outside the range 0 to 1 of 2 nodes"),
-        ("0 198.18.0.1:1\n0 198.18.0.2:1", "line 2: node 0 is there twice"),
+        ("0 198.18.0.1:1\n0 198.18.0.2:1", "line 2: node 0 occurs twice"),
         ("0 198.18.0.1:65535", "line 1: 2 queues do not fit after port 65535"),
         (
             "0 198.18.0.1:5\n1 198.18.0.1:6",
-            "nodes 0 and 1 share ports of 198.18.0.1; each takes 2, one a queue",
+            "nodes 0 and 1 use the same ports of 198.18.0.1; each needs 2, one for each queue",
         ),
         (
             "0 198.18.0.1:5\n1 [2001:db8::1]:5",
@@ -240,7 +240,7 @@ fn bad_addresses_are_refused() {
     let cases = [
         ("udp:", "'' is not an absolute path"),
         ("udp:/x,mtu=575", "mtu '575' is outside the allowed range 576 to 65535"),
-        ("udp:/x,fast", "there is no option 'fast'"),
+        ("udp:/x,fast", "no such option 'fast'"),
     ];
     for (address, cause) in cases {
         let error = address.parse::<Address>().expect_err(address);

@@ -95,7 +95,7 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["class", "del", "b", "rest"],
-            "class del: argument 'NAME': 'rest' is not a name for a class; it is what all other traffic is called",
+            "class del: argument 'NAME': 'rest' is not a name for a class; it is that of the default class",
             "linkbraid class del --help",
         ),
         (

@@ -133,7 +133,7 @@ fn what_is_no_event_ends_it_after_what_came_before() {
     for (text, what, cause) in [
         ("nonsense\n", "cannot understand the reply", "expected"),
         ("\n", "cannot understand the reply", "EOF"),
-        (DONE, "cannot understand the daemon", "it answered where events were due"),
+        (DONE, "cannot understand the reply", "it is not an event"),
         (
             "{\"error\":{\"object\":\"monitor\",\"what\":\"stopped\",\"cause\":\"too slow\"}}\n",
             "stopped",

@@ -102,7 +102,7 @@ pub fn events() -> Vec<EventRecord> {
         why(
             event(3_665_000, EventKind::Lost, "bond0", None, None),
             "slow",
-            "17 events were not told, for they were read too slowly",
+            "17 events were lost: the client reads too slowly",
             None,
         ),
     ]

@@ -50,13 +50,13 @@ impl Driven {
                     old: Some(&old),
                     new: Some(&new),
                     reason: "speed",
-                    text: "its speed is another one, and so is its share".to_owned(),
+                    text: "its speed has changed, and so has its share".to_owned(),
                     took: None,
                 });
             }
             inspector::Event::HalfDuplex { slot } => {
                 let name = self.name_of(slot);
-                let text = "half duplex: every collision costs; the other end may be set to a fixed speed";
+                let text = "half duplex: collisions cost throughput; the other end may have a fixed speed";
                 self.history.member(&name, "half_duplex", text);
             }
         }
@@ -94,7 +94,9 @@ impl Driven {
                 });
             }
             arp_plus::Event::TableFull { hosts } => {
-                let text = format!("the table of peers is full ({hosts} hosts); others are plain hosts");
+                let text = format!(
+                    "the table of peers is full ({hosts} hosts); further ones are treated as plain hosts"
+                );
                 self.history.bond(None, "table_full", text);
             }
         }
@@ -166,15 +168,15 @@ pub(crate) const fn member_reason(reason: MemberReason) -> (&'static str, &'stat
 
 const fn lane_reason(reason: LaneReason) -> (&'static str, &'static str) {
     match reason {
-        LaneReason::Met => ("met", "met for the first time"),
+        LaneReason::Met => ("met", "seen for the first time"),
         LaneReason::Admitted => ("admitted", "enough probes were answered"),
         LaneReason::ProvenAgain => ("proven_again", "probes are answered again"),
         LaneReason::Answered => ("answered", "a probe was answered"),
-        LaneReason::NoAnswer => ("no_answer", "probes are not answered, while another lane's are"),
-        LaneReason::PeerLost => ("peer_lost", "our frames no longer reach the peer, as it says"),
-        LaneReason::NoneAnswers => ("none_answers", "no lane of the peer is answered; kept in use"),
+        LaneReason::NoAnswer => ("no_answer", "probes are not answered, but those of another lane are"),
+        LaneReason::PeerLost => ("peer_lost", "the peer reports that our frames no longer reach it"),
+        LaneReason::NoneAnswers => ("none_answers", "no lane of the peer answers; kept in use"),
         LaneReason::MemberDown => ("member_down", "our member is down"),
-        LaneReason::PeerMemberDown => ("peer_member_down", "the peer's member is down, as it says"),
+        LaneReason::PeerMemberDown => ("peer_member_down", "the peer reports that its member is down"),
         LaneReason::MembersUp => ("members_up", "both members are up again"),
     }
 }
@@ -182,14 +184,14 @@ const fn lane_reason(reason: LaneReason) -> (&'static str, &'static str) {
 const fn peer_reason(reason: arp_plus::Reason) -> (&'static str, &'static str) {
     use arp_plus::Reason;
     match reason {
-        Reason::Joined => ("joined", "it speaks for the first time"),
-        Reason::Changed => ("changed", "its members or addresses are others"),
-        Reason::Restarted { .. } => ("restarted", "it has started anew"),
-        Reason::HeardAgain => ("heard_again", "it was silent and speaks again"),
+        Reason::Joined => ("joined", "heard for the first time"),
+        Reason::Changed => ("changed", "its members or addresses have changed"),
+        Reason::Restarted { .. } => ("restarted", "it has restarted"),
+        Reason::HeardAgain => ("heard_again", "it was silent and is heard again"),
         Reason::Silent => ("silent", "not heard for a while"),
-        Reason::Expired => ("expired", "not heard for so long that it is a plain host from now on"),
-        Reason::Left => ("left", "it said that it leaves"),
-        Reason::Replaced => ("replaced", "the same machine goes by another name now"),
+        Reason::Expired => ("expired", "not heard for too long; treated as a plain host from now on"),
+        Reason::Left => ("left", "it announced that it leaves"),
+        Reason::Replaced => ("replaced", "the same machine has another identity now"),
         Reason::LostMacs => ("lost_macs", "its MACs went to another host while it was silent"),
     }
 }

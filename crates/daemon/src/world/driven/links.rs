@@ -75,7 +75,7 @@ impl Driven {
         if link.index == self.ifindex && link.name != self.interface {
             self.interface.clone_from(&link.name);
             let text = format!(
-                "its interface is called '{}' now; the bond is, when the daemon starts anew",
+                "its interface is called '{}' now; the bond takes that name when the daemon restarts",
                 link.name
             );
             self.history.bond(None, "renamed", text);

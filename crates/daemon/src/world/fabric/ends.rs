@@ -29,12 +29,12 @@ impl Ends {
         let rows = [
             (
                 "end_failed",
-                "times it was started anew because a thread or the program of it failed",
+                "times it was restarted because one of its threads or its program failed",
                 self.failed,
             ),
-            ("end_memory_cut", "times its shared memory was cut short under it", self.cut),
-            ("end_memory_overwritten", "times its shared memory was overwritten under it", self.overwritten),
-            ("end_memory_removed", "times its shared memory was removed or replaced under it", self.removed),
+            ("end_memory_cut", "times its shared memory was truncated", self.cut),
+            ("end_memory_overwritten", "times its shared memory was overwritten", self.overwritten),
+            ("end_memory_removed", "times its shared memory was removed or replaced", self.removed),
         ];
         let one = |(number, (name, text, count)): (u32, (&str, &str, u64))| {
             record(number, name.to_owned(), text, "protocol", count, 0)

@@ -101,7 +101,7 @@ impl FastPath {
             Err(error) => return Some(Self::with(saved, 0, State::Off(error.cause), None)),
         };
         if plan.address(saved.node).is_none() {
-            let cause = "addresses of one link alone (fe80::/10) cannot be had by VXLAN";
+            let cause = "link-local addresses (fe80::/10) cannot be used with VXLAN";
             return Some(Self::with(saved, 0, State::Off(cause.into()), None));
         }
         let port = plan.port();
@@ -110,7 +110,7 @@ impl FastPath {
         if let State::Off(cause) = &state {
             // A killed daemon may have left its program.
             let _ = dataplane::FastPath::clean(tap);
-            tracing::warn!(fabric = %saved.name, %cause, "frames do not go by VXLAN");
+            tracing::warn!(fabric = %saved.name, %cause, "frames do not use VXLAN");
         }
         Some(Self::with(saved, port, state, Some(retry)))
     }
@@ -185,7 +185,7 @@ impl FastPath {
 
     /// It is over until an attempt to make it anew succeeds.
     fn fail(&mut self, cause: String) {
-        tracing::warn!(%cause, "frames do not go by VXLAN any more");
+        tracing::warn!(%cause, "frames no longer use VXLAN");
         let nodes = self.peers.len() as u16;
         let mut reasons = [0; PATH_REASONS.len()];
         for (last, (_, _, _, count)) in reasons.iter_mut().zip(self.reasons()) {
@@ -206,7 +206,7 @@ impl FastPath {
             return Vec::new();
         };
         if !on.device.is_there() {
-            self.fail("its VXLAN device was deleted or set down; it is made anew".into());
+            self.fail("its VXLAN device was deleted or set down; it is made again".into());
             return Vec::new();
         }
         let (mut news, mut refused) = (Vec::new(), None);
@@ -248,7 +248,7 @@ impl FastPath {
         match self.retry.as_mut().and_then(|retry| retry.look(now)) {
             None => {}
             Some(Ok(on)) => {
-                tracing::info!(port = self.port, "VXLAN can be had now");
+                tracing::info!(port = self.port, "VXLAN is available now");
                 self.state = State::On(Box::new(on));
             }
             Some(Err(cause)) => self.state = State::Off(cause),
@@ -285,7 +285,7 @@ impl FastPath {
         let frame = self.mtu as usize + ETHERNET;
         match session.fast_path(node) {
             _ if session.tag(node).is_none() => (false, String::new()),
-            None => (false, "it takes no frames by VXLAN".into()),
+            None => (false, "it accepts no frames over VXLAN".into()),
             Some(_) if !self.derived => {
                 (false, "the interface has another MAC than the fabric gave it".into())
             }
@@ -293,11 +293,11 @@ impl FastPath {
                 (false, format!("its VXLAN has UDP port {}, this node's {}", theirs.port, self.port))
             }
             Some(theirs) if !theirs.heard => {
-                (false, format!("no frame by VXLAN arrives there (UDP port {})", self.port))
+                (false, format!("no VXLAN frame arrives there (UDP port {})", self.port))
             }
             Some(_) if peer.room < frame => {
                 let mtu = peer.room.saturating_sub(ETHERNET);
-                (true, format!("only frames that fit: the path takes those of MTU {mtu}"))
+                (true, format!("only frames that fit: the MTU of the path is {mtu}"))
             }
             Some(_) => (true, String::new()),
         }

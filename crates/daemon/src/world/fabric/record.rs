@@ -233,10 +233,15 @@ fn of_transport(stats: Stats) -> Vec<CounterRecord> {
         ("full", "messages that had to wait because the transport's queue was full", "protocol", full),
         ("received", "messages taken from the transport", "protocol", received),
         ("wakes", "times a node was woken", "protocol", wakes),
-        ("bad_position", "times a node's position in its queue made no sense", "drop", bad_position),
-        ("bad_record", "messages whose frame in the transport made no sense", "drop", bad_record),
-        ("incomplete", "messages of which a piece was lost on the way", "drop", incomplete),
-        ("lost", "messages that the transport took and could not send", "drop", lost),
+        ("bad_position", "times a node's position in its queue was invalid", "drop", bad_position),
+        ("bad_record", "messages whose frame in the transport was invalid", "drop", bad_record),
+        (
+            "incomplete",
+            "messages that were incomplete because a part was lost on the way",
+            "drop",
+            incomplete,
+        ),
+        ("lost", "messages that the transport accepted and could not send", "drop", lost),
     ];
     (TRANSPORT_NUMBERS_FROM..)
         .zip(rows)
@@ -249,9 +254,9 @@ fn of_transport(stats: Stats) -> Vec<CounterRecord> {
 fn of_fast_path(counts: PathCounts) -> Vec<CounterRecord> {
     let PathCounts { tx_frames, tx_bytes, rx_frames, rx_bytes, probes } = counts;
     let rows = [
-        ("tx_frames", "frames sent past the daemon, by VXLAN", "sent", tx_frames, tx_bytes),
-        ("rx_frames", "frames received past the daemon, by VXLAN", "pass", rx_frames, rx_bytes),
-        ("probes", "questions received whether frames by VXLAN arrive", "protocol", probes, 0),
+        ("tx_frames", "frames sent over the VXLAN fast path", "sent", tx_frames, tx_bytes),
+        ("rx_frames", "frames received over the VXLAN fast path", "pass", rx_frames, rx_bytes),
+        ("probes", "probes of the VXLAN fast path received", "protocol", probes, 0),
     ];
     (FAST_PATH_NUMBERS_FROM..)
         .zip(rows)

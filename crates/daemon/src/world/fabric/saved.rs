@@ -96,7 +96,7 @@ impl StateDir {
         fabrics.retain(|fabric| {
             let current = fabric.boot_id == boot_id();
             if !current {
-                tracing::info!(fabric = %fabric.name, "made before the last boot, forgotten");
+                tracing::info!(fabric = %fabric.name, "from before the last boot; discarded");
                 let _ = self.remove_fabric(&fabric.name);
             }
             current

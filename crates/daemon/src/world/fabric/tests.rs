@@ -62,7 +62,7 @@ fn what_is_written_is_read_back_and_what_an_earlier_boot_left_is_not() {
 fn a_transport_that_is_refused_comes_with_a_command() {
     let refused = "foo:x".parse::<Address>().unwrap_err();
     let error = of_transport(refused, "fab0", 1, 4);
-    assert!(error.to_string().starts_with("foo:x: cannot use this transport: there is no transport 'foo'"));
+    assert!(error.to_string().starts_with("foo:x: cannot use this transport: no such transport 'foo'"));
     let hint = error.hint.unwrap();
     assert!(hint.starts_with("linkbraid fabric add fab0 --node 1 --nodes 4 --transport shm:"), "{hint}");
 }
@@ -89,7 +89,7 @@ fn what_happens_is_told_with_both_sides() {
     }
     let change = Told::Limited { node: Some(3), count: 17, state: "up" }.change("fab0");
     assert_eq!((change.kind, change.object.as_str(), change.new), (EventKind::Node, "3", Some("up")));
-    assert_eq!(change.text, "17 events were not told, there were too many");
+    assert_eq!(change.text, "17 events were not reported: there were too many");
     let change = Told::Limited { node: None, count: 17, state: "down" }.change("fab0");
     assert_eq!((change.kind, change.object.as_str(), change.reason), (EventKind::Fabric, "fab0", "limited"));
     let change = Told::Carrier(false).change("fab0");

@@ -255,7 +255,7 @@ impl Worker {
         if wanted != self.tap.offloads()
             && let Err(error) = self.tap.set_offloads(wanted)
         {
-            tracing::debug!(%error, "offloads do not follow");
+            tracing::debug!(%error, "cannot set the offloads");
         }
     }
 
@@ -266,7 +266,7 @@ impl Worker {
             self.carrier = carrier;
             match self.tap.set_carrier(carrier) {
                 Ok(()) => self.told_of(self.session.node(), Told::Carrier(carrier)),
-                Err(error) => tracing::debug!(%error, "the carrier does not follow"),
+                Err(error) => tracing::debug!(%error, "cannot set the carrier"),
             }
         }
     }

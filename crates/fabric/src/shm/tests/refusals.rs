@@ -29,12 +29,12 @@ fn numbers_out_of_range_are_refused() {
 #[test]
 fn bad_addresses_are_refused() {
     let cases = [
-        ("smoke:/x", "there is no transport 'smoke'"),
+        ("smoke:/x", "no such transport 'smoke'"),
         ("shm", "'' is not an absolute path"),
         ("shm:x", "'x' is not an absolute path"),
         ("shm:/x,ring=5", "ring size '5' is not a power of two from 262144 to 67108864"),
         ("shm:/x,ring=1000k", "ring size '1000k' is not"),
-        ("shm:/x,fast", "there is no option 'fast'"),
+        ("shm:/x,fast", "no such option 'fast'"),
     ];
     for (address, cause) in cases {
         let error = address.parse::<Address>().expect_err(address);
@@ -76,10 +76,10 @@ fn files_that_cannot_be_are_refused_and_left_alone() {
     };
     let file = fs::File::create_new(&name.0).unwrap();
     fs::set_permissions(&name.0, fs::Permissions::from_mode(0o600)).unwrap();
-    refused("the file has 0 bytes and is no fabric's");
+    refused("the file has 0 bytes and is not that of a fabric");
     file.write_all_at(b"a letter", 0).unwrap();
     file.set_len(10_000).unwrap();
-    refused("the file is no fabric's");
+    refused("the file is not that of a fabric");
     file.set_len(0).unwrap();
     file.write_all_at(&original, 0).unwrap();
     file.set_len(8192).unwrap();
@@ -89,7 +89,7 @@ fn files_that_cannot_be_are_refused_and_left_alone() {
     refused("the file is of version 7, this is version 1");
     file.write_all_at(&original, 0).unwrap();
     file.write_all_at(&u64::to_ne_bytes(70_000), 16).unwrap();
-    refused("the header of the file makes no sense");
+    refused("the header of the file is invalid");
     file.write_all_at(&original, 0).unwrap();
     fs::set_permissions(&name.0, fs::Permissions::from_mode(0o620)).unwrap();
     refused("others may write to the file (mode 620)");

@@ -17,7 +17,7 @@ fn a_port_of_the_queues_is_refused() {
     let lines = "0 127.0.0.1:7000\n1 127.0.0.2:7000\n";
     for port in [7000, 7001] {
         let (cause, hint) = plan(lines, port).expect_err("taken");
-        assert_eq!(cause, format!("UDP port {port} is that of node 0 itself, VXLAN needs one of its own"));
+        assert_eq!(cause, format!("UDP port {port} is already that of node 0; VXLAN needs another one"));
         assert_eq!(hint, "--transport udp:/etc/f,mtu=1400,vxlan=4789");
     }
     assert!(plan(lines, 6999).is_ok() && plan(lines, 7002).is_ok());
@@ -51,8 +51,8 @@ fn options_are_read_in_any_order() {
     for (bad, cause) in [
         ("udp:/f,vxlan=0", "vxlan '0' is outside the allowed range 1 to 65535"),
         ("udp:/f,vxlan=65536", "vxlan '65536' is outside the allowed range 1 to 65535"),
-        ("udp:/f,vxlan", "there is no option 'vxlan'; there are 'mtu=BYTES' and 'vxlan=PORT'"),
-        ("udp:/f,geneve=1", "there is no option 'geneve=1'; there are 'mtu=BYTES' and 'vxlan=PORT'"),
+        ("udp:/f,vxlan", "no such option 'vxlan'; allowed are mtu=BYTES and vxlan=PORT"),
+        ("udp:/f,geneve=1", "no such option 'geneve=1'; allowed are mtu=BYTES and vxlan=PORT"),
     ] {
         assert_eq!(bad.parse::<Address>().expect_err("refused").cause, cause);
     }

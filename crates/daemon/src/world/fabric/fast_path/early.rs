@@ -52,12 +52,12 @@ fn keep(early: &Early, address: IpAddr, ended: &Receiver<()>) {
             let attached = holder.map(|index| (index, early.attach(index)));
             at = match attached {
                 Some((index, Ok(attached))) => {
-                    tracing::debug!(index, "frames by VXLAN are taken early");
+                    tracing::debug!(index, "VXLAN frames are taken early");
                     Some((index, attached))
                 }
                 Some((_, Err(error))) => {
                     if !refused {
-                        tracing::warn!(%error, "frames by VXLAN are not taken early");
+                        tracing::warn!(%error, "VXLAN frames are not taken early");
                     }
                     refused = true;
                     None

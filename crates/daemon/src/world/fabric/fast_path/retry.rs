@@ -104,7 +104,7 @@ fn taken(port: u16) -> Option<String> {
     let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     let refusals = any.into_iter().filter_map(|address| UdpSocket::bind((address, port)).err());
     let error = refusals.into_iter().find(|error| error.kind() == ErrorKind::AddrInUse)?;
-    Some(format!("cannot have a VXLAN device: {error} (UDP port {port})"))
+    Some(format!("cannot make a VXLAN device: {error} (UDP port {port})"))
 }
 
 impl Drop for Attempt {
