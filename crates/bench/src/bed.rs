@@ -97,7 +97,6 @@ impl Bed {
         &self.name
     }
 
-    /// One of its hosts.
     pub fn host(&self, name: &str) -> Result<Host<'_>, Error> {
         self.lab.host(name)
     }

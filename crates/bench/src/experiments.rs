@@ -22,7 +22,7 @@ use crate::report::Report;
 use crate::run::Run;
 use linkbraid_api::Error;
 
-/// One experiment.
+/// What `bench run` runs by its name.
 pub struct Experiment {
     /// The word that runs it.
     pub name: &'static str,

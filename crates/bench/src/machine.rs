@@ -26,7 +26,7 @@ const SYSCTLS: [&str; 15] = [
     "net/core/netdev_budget",
 ];
 
-/// The machine.
+/// What was measured on, and what was measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The CPU as it calls itself.

@@ -35,7 +35,6 @@ impl Percentiles {
             .map_err(|e| Error::new("percentiles", "cannot make a histogram", e.to_string()))
     }
 
-    /// Of some times.
     pub fn of(times: impl IntoIterator<Item = Duration>) -> Result<Self, Error> {
         let mut percentiles = Self::new()?;
         times.into_iter().for_each(|time| percentiles.add(time));

@@ -9,7 +9,6 @@ pub use draw::{panel_svg, svg};
 /// Some panels under one title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// The title.
     pub title: String,
     /// The panels, two in a row.
     pub panels: Vec<Panel>,
@@ -29,7 +28,6 @@ pub enum Style {
 /// One pair of axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// The title.
     pub title: String,
     /// What the x axis shows.
     pub x_label: String,

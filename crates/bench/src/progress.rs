@@ -5,9 +5,9 @@ use std::io::Write;
 /// What is about to be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step<'a> {
-    /// The experiment.
+    /// The experiment's name.
     pub experiment: &'a str,
-    /// The case.
+    /// The case's name.
     pub case: &'a str,
     /// Which measurement it is, from 1.
     pub number: u32,

@@ -20,7 +20,7 @@ pub const SCHEMA: u32 = 2;
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// The layout, [`SCHEMA`].
     pub schema: u32,
     /// The experiment's name.
     pub experiment: String,
@@ -74,7 +74,7 @@ pub struct Settings {
 pub struct LabRecord {
     /// What cases call it.
     pub name: String,
-    /// All of it.
+    /// Its hosts, links and switches.
     pub topology: Topology,
     /// The burst of each link rate in it, in bytes, by rate in Mbit/s.
     pub burst_bytes: BTreeMap<u32, u32>,
@@ -85,7 +85,7 @@ pub struct LabRecord {
 /// A line through points.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// What it is of.
+    /// The thing it is of.
     pub id: String,
     /// What it shows of it: `trace`, `histogram`, or the kind of a cut.
     pub name: String,
@@ -125,7 +125,7 @@ pub struct Goal {
     pub what: String,
     /// Which side of `limit` is good.
     pub bound: Bound,
-    /// The limit.
+    /// The value that it is held against.
     pub limit: f64,
     /// What was measured: a median.
     pub value: Option<f64>,

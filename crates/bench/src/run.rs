@@ -7,6 +7,7 @@ use crate::planned::{Planned, compare};
 use crate::progress::{Progress, Step};
 use crate::report::{Bound, CASES, Goal, Reason, Report, SCHEMA, Settings};
 use crate::sample::{self, Parameters, Sample};
+use crate::table::number;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{Host, Interrupt, Topology, wait_until};
@@ -194,9 +195,18 @@ impl<'a> Run<'a> {
         self.goal(Goal::new(case, what, bound, limit, value));
     }
 
-    /// Notes the numbers of a turn.
-    pub fn note(&mut self, id: &str, typed: &str, turn: u32, values: &[(&str, &str, f64)]) {
+    /// Notes the numbers of a turn, and says them.
+    pub fn note(
+        &mut self,
+        id: &str,
+        typed: &str,
+        turn: u32,
+        values: &[(&str, &str, f64)],
+    ) -> Result<(), Error> {
         self.report.note(id, typed, turn, values);
+        let text = |(metric, unit, value): &(&str, &str, f64)| format!("{metric} {} {unit}", number(*value));
+        let texts: Vec<String> = values.iter().map(text).collect();
+        self.say(&format!("  {id:<32} #{} {}", turn + 1, texts.join("  ")))
     }
 
     /// Takes samples of a case into the report.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Where a report went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
-    /// All of it.
+    /// The report itself.
     pub json: PathBuf,
     /// Its figure.
     pub svg: PathBuf,
@@ -32,7 +32,7 @@ pub fn save(report: &Report, folder: &Path) -> Result<Saved, Error> {
 /// Where a page went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedPage {
-    /// The page.
+    /// The HTML.
     pub page: PathBuf,
     /// All that it was made of.
     pub json: PathBuf,

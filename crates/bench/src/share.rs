@@ -16,7 +16,6 @@ const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";
 /// Takes another process in.
 const PROCESSES: &str = "cgroup.procs";
-/// What is counted.
 const COUNTS: &str = "cpu.stat";
 /// The least quota that the kernel takes, us. With it the time for which a throttled host stands still is the shortest.
 const QUOTA_US: u32 = 1000;

@@ -3,6 +3,8 @@
 mod fabric;
 mod peers;
 
+pub(crate) use fabric::number;
+
 use crate::report::{Bound, CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, Goal, Kind, MESSAGES, Report, SOAK};
 use crate::stats::Spread;
 use std::fmt::Write;
@@ -79,7 +81,6 @@ impl Table {
     }
 }
 
-/// The tables that a report has.
 pub(crate) fn tables(report: &Report) -> Vec<Table> {
     let of = |records_of: &[Records]| -> Vec<Table> {
         records_of.iter().filter_map(|spec| records(report, spec)).collect()

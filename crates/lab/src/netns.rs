@@ -15,7 +15,7 @@ pub const FOLDER: &str = "/run/netns";
 
 /// Where a daemon pins what outlives it, in a folder named by its namespace's inode. A namespace that is gone needs none
 /// of it, and a later one may get the same number.
-const PINS: [&str; 2] = ["/sys/fs/bpf/linkbraid", "/run/linkbraid/bpf/linkbraid"];
+pub const PINS: [&str; 2] = ["/sys/fs/bpf/linkbraid", "/run/linkbraid/bpf/linkbraid"];
 
 /// Where a daemon keeps the control groups of classes, likewise: alone, or beside version 1.
 const GROUPS: [&str; 2] = ["/sys/fs/cgroup/linkbraid", "/sys/fs/cgroup/unified/linkbraid"];

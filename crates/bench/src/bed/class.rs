@@ -1,15 +1,13 @@
 //! A class with members of its own on every bond of a lab.
 
 use super::{BOND, Bed, SETTLE_LIMIT};
-use linkbraid_api::{Error, PeerState};
+use linkbraid_api::{Error, LaneRecord, PeerState};
 use linkbraid_lab::wait_for;
-use serde::Deserialize;
 use std::time::Duration;
 
 /// A class, the same on every bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
-    /// Its name.
     pub name: &'static str,
     /// Its members, the same on every host.
     pub members: &'static [&'static str],
@@ -17,22 +15,6 @@ pub struct Class {
     pub rule: &'static str,
     /// How it spreads.
     pub policy: &'static str,
-}
-
-/// One lane, as far as it is looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Lane {
-    /// The peer.
-    peer: String,
-    /// Our member.
-    member: String,
-    /// What is known of it.
-    state: String,
-    /// Its share of its plan.
-    share_ppm: u32,
-    /// The class it is used by; absent for all other traffic.
-    #[serde(default)]
-    class: Option<String>,
 }
 
 impl Class {
@@ -79,7 +61,7 @@ impl Bed {
     fn unsettled(&self) -> Result<Option<String>, Error> {
         for name in &self.bonded {
             let host = self.host(name)?;
-            let lanes: Vec<Lane> = host.ask(&format!("lanes {BOND}"))?;
+            let lanes: Vec<LaneRecord> = host.ask(&format!("lanes {BOND}"))?;
             let peers = super::peers(host)?;
             let peers = peers.iter().filter(|peer| peer.state == PeerState::Alive).count();
             let all: Vec<String> = (0..host.spec().links.len()).map(|link| format!("eth{link}")).collect();
@@ -92,8 +74,8 @@ impl Bed {
 }
 
 /// Whether each member carries something to so many peers, and only what its class says.
-fn settled(lanes: &[Lane], members: &[String], class: Option<&Class>, peers: usize) -> bool {
-    let used: Vec<&Lane> = lanes
+fn settled(lanes: &[LaneRecord], members: &[String], class: Option<&Class>, peers: usize) -> bool {
+    let used: Vec<&LaneRecord> = lanes
         .iter()
         .filter(|lane| lane.share_ppm > 0 && matches!(lane.state.as_str(), "up" | "heard"))
         .filter(|lane| lane.peer != PLAIN)
@@ -117,13 +99,18 @@ mod tests {
 
     const URGENT: Class = Class { name: "urgent", members: &["eth1"], rule: "priority=6", policy: "spread" };
 
-    fn lane(member: &str, share_ppm: u32, class: Option<&str>) -> Lane {
-        Lane {
+    fn lane(member: &str, share_ppm: u32, class: Option<&str>) -> LaneRecord {
+        LaneRecord {
+            bond: BOND.into(),
             peer: "198.18.0.2".into(),
             member: member.into(),
+            peer_mac: None,
             state: "up".into(),
             share_ppm,
+            tx_frames: 0,
+            tx_bytes: 0,
             class: class.map(Into::into),
+            borrowed_from: None,
         }
     }
 

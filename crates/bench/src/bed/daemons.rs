@@ -30,6 +30,12 @@ impl Bed {
         Ok(())
     }
 
+    /// Deletes, adds or sets a member of the bond of a host, with a weight where one is named.
+    pub fn member(&self, name: &str, verb: &str, nic: &str, weight: Option<u32>) -> Result<(), Error> {
+        let weight = weight.map_or_else(String::new, |mbit| format!(" --weight {mbit}"));
+        self.host(name)?.linkbraid(&format!("member {verb} {BOND} {nic}{weight}")).map(drop)
+    }
+
     /// The members that the bond of a host has.
     pub fn members(&self, name: &str) -> Result<Vec<String>, Error> {
         let bonds: Vec<BondRecord> = self.host(name)?.ask(&format!("show {BOND}"))?;

@@ -145,9 +145,7 @@ fn measure(
     match copy() {
         Ok(Copied { mbyte, cpu_share, typed }) => {
             let values = [(METRIC, "MB/s", mbyte), (CPU, "of the machine", cpu_share)];
-            run.note(id, &typed, turn, &values);
-            let percent = cpu_share * 100.0;
-            run.say(&format!("  {id:<20} #{} {mbyte:>7.2} MB/s  CPU {percent:3.0} %", turn + 1))
+            run.note(id, &typed, turn, &values)
         }
         Err(error) => run.fail(format!("{id} #{}", turn + 1), error),
     }

@@ -120,7 +120,7 @@ fn measure(run: &mut Run<'_>, shares: &[Option<u32>], share: &Share, beds: [&Bed
     for (id, values) in seen.into_inner() {
         for (turn, value) in (0..).zip(values) {
             let typed = "nr_throttled and nr_periods of cpu.stat";
-            run.note(&id, typed, turn, &[(METRIC, "of all periods", value)]);
+            run.report.note(&id, typed, turn, &[(METRIC, "of all periods", value)]);
         }
     }
     done

@@ -196,13 +196,9 @@ fn act(bed: &mut Bed, action: Action) -> Result<(), Error> {
     match action {
         Action::Fail { link, fault, .. } => host.link(link)?.fail(fault).map(drop),
         Action::Mend { link, .. } => host.link(link)?.mend().map(drop),
-        Action::MemberDel { link, .. } => host.linkbraid(&format!("member del {BOND} eth{link}")).map(drop),
-        Action::MemberAdd { link, .. } => {
-            host.linkbraid(&format!("member add {BOND} eth{link} --weight {RATE}")).map(drop)
-        }
-        Action::Weight { link, mbit, .. } => {
-            host.linkbraid(&format!("member set {BOND} eth{link} --weight {mbit}")).map(drop)
-        }
+        Action::MemberDel { link, .. } => bed.member(name, "del", &format!("eth{link}"), None),
+        Action::MemberAdd { link, .. } => bed.member(name, "add", &format!("eth{link}"), Some(RATE)),
+        Action::Weight { link, mbit, .. } => bed.member(name, "set", &format!("eth{link}"), Some(mbit)),
         Action::Kill { .. } => {
             bed.kill_daemon(name);
             Ok(())
@@ -224,20 +220,14 @@ fn mend_all(run: &mut Run<'_>, bed: &mut Bed) -> Result<(), Error> {
     }
     run.say("  all links are mended, all daemons run")?;
     for name in ["a", "b"] {
-        let host = bed.host(name)?;
         let members = bed.members(name)?;
         for link in 0..LINKS {
             let nic = format!("eth{link}");
             let verb = if members.contains(&nic) { "set" } else { "add" };
             // A link that has just been mended may be refused until its peers are heard again.
-            linkbraid_lab::wait_for(
-                END_LIMIT,
-                &format!("'member {verb}' of {nic} on host '{name}'"),
-                || {
-                    host.linkbraid(&format!("member {verb} {BOND} {nic} --weight {RATE}"))
-                        .map_err(|e| e.to_string())
-                },
-            )?;
+            let what = format!("'member {verb}' of {nic} on host '{name}'");
+            let set = || bed.member(name, verb, &nic, Some(RATE)).map_err(|e| e.to_string());
+            linkbraid_lab::wait_for(END_LIMIT, &what, set)?;
         }
     }
     bed.meet_within(END_LIMIT)

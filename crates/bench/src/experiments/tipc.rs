@@ -97,7 +97,7 @@ fn take(run: &mut Run<'_>, said: &Said) {
     let turn = run.report.measure(&said.id, said.metric).map_or(0, |measure| measure.values.len());
     let command = "tests/vm/messages.c in both guests";
     let turn = u32::try_from(turn).unwrap_or(u32::MAX);
-    run.note(&said.id, command, turn, &[(said.metric, said.unit, value)]);
+    run.report.note(&said.id, command, turn, &[(said.metric, said.unit, value)]);
     run.report.note_bytes(&said.id, said.bytes);
 }
 

@@ -30,7 +30,6 @@ const QUICK_PAIRS: [usize; 2] = [1, 6];
 /// How long a token is bounced.
 const TIME: Duration = Duration::from_millis(400);
 const QUICK_TIME: Duration = Duration::from_millis(200);
-/// The metric.
 const METRIC: &str = "token_mbyte";
 /// What two links came to against one at their best, in the paper (16.4 and 8.9 MB/s).
 const PAPER_GAIN: f64 = 1.843;
@@ -112,9 +111,9 @@ fn measure(
         Ok(counts) => {
             let mbyte = counts.iter().sum::<u64>() as f64 * bytes as f64 / time.as_secs_f64() / 1e6;
             let typed = format!("{pairs} pairs, {bytes} bytes to and fro");
-            run.note(&id, &typed, turn, &[(METRIC, "MB/s", mbyte)]);
+            run.note(&id, &typed, turn, &[(METRIC, "MB/s", mbyte)])?;
             run.report.note_bytes(&id, bytes);
-            run.say(&format!("  {id:<32} #{} {mbyte:>9.3} MB/s", turn + 1))
+            Ok(())
         }
         Err(error) => run.fail(&id, error),
     }

@@ -144,7 +144,6 @@ pub struct Way<'a> {
 /// What became of some of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Sent.
     pub sent: u64,
     /// Of these, never arrived.
     pub lost: u64,

@@ -48,7 +48,6 @@ pub enum Over {
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Messages {
-    /// How.
     pub over: Over,
     /// Payload bytes of each, [`BYTES_MIN`] to [`BYTES_MAX`].
     pub bytes: usize,

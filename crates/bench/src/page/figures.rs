@@ -3,7 +3,6 @@
 use crate::report::Report;
 use maud::{Markup, html};
 
-/// One of them.
 struct Figure {
     paper: &'static str,
     what: &'static str,

@@ -12,7 +12,7 @@ pub struct Measure {
     pub id: String,
     /// Which number of it: one thing may have several.
     pub metric: String,
-    /// Its unit.
+    /// The unit of its values.
     pub unit: String,
     /// The kind of record it was taken from, where one record has many numbers; see [`Kind`](super::Kind).
     #[serde(skip_serializing_if = "String::is_empty")]

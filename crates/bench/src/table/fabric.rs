@@ -88,7 +88,7 @@ fn range(spread: Spread) -> String {
 }
 
 /// Three digits that matter.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),

@@ -98,6 +98,5 @@ fn watch(run: &mut Run<'_>, testbed: &Testbed, id: &str, typed: &str, turn: u32)
     let each: Vec<(f64, f64)> = after.iter().zip(before).map(|(now, then)| now.since(then)).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| each.iter().map(of).sum::<f64>() / each.len() as f64;
     let (percent, switches) = (mean(|e| e.0), mean(|e| e.1));
-    run.note(id, typed, turn, &[("percent", "% of a core", percent), ("switches", "1/s", switches)]);
-    run.say(&format!("  {id:<32} #{} {percent:7.3} % of a core  {switches:.0} switches/s", turn + 1))
+    run.note(id, typed, turn, &[("percent", "% of a core", percent), ("switches", "1/s", switches)])
 }

@@ -145,19 +145,12 @@ fn measure(
         ("missed", "times", f64::from(missed)),
         ("stall", "ms", stall.as_secs_f64() * 1e3),
     ];
-    run.note(&id, typed, 0, &values);
+    run.note(&id, typed, 0, &values)?;
+    reasons.iter().try_for_each(|reason| run.say(&format!("    torn: {reason}")))?;
     for (turn, death) in (0..).zip(&deaths) {
         let away = death.to.saturating_sub(death.from).as_secs_f64() * 1e3;
-        run.note(&id, typed, turn, &[("away", "ms", away)]);
+        run.report.note(&id, typed, turn, &[("away", "ms", away)]);
     }
-    run.say(&format!(
-        "  {id:<32} {} kills; survivors lost {lost} of {sent} datagrams, {} came twice, {torn} connections torn, longest pause {:.0} ms; the living taken for dead {missed} times, longest stall {:.0} ms {}",
-        deaths.len(),
-        record.twice(),
-        pause.as_secs_f64() * 1e3,
-        stall.as_secs_f64() * 1e3,
-        reasons.join("; ")
-    ))?;
     for (what, value) in [
         ("datagrams between survivors lost", lost as f64),
         ("datagrams that came twice", record.twice() as f64),

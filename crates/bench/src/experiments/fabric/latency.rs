@@ -87,7 +87,7 @@ fn measure(
             // Bits a microsecond are Mbit/s.
             ("mbit", "Mbit/s", *bytes as f64 * 8.0 / median),
         ];
-        run.note(&id, typed, turn, &values);
+        run.report.note(&id, typed, turn, &values);
         run.report.note_bytes(&id, *bytes);
         line += &format!("  {bytes} B {median:.1}");
         run.check()?;

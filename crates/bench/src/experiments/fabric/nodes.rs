@@ -108,10 +108,7 @@ fn look(
     let own_kib = kib(own(testbed)?.saturating_sub(before)) / nodes as f64;
     let ms = all.as_secs_f64() * 1e3;
     let values = [("pairs", "pairs", heard as f64), ("all_ms", "ms", ms), ("own_kib", "KiB a node", own_kib)];
-    run.note(&id, typed, 0, &values);
-    let wanted = nodes * (nodes - 1);
-    let mut line =
-        format!("  {id:<32} {heard} of {wanted} pairs in {ms:.0} ms, {own_kib:.0} KiB of its own a node");
+    run.note(&id, typed, 0, &values)?;
     if subject == SHM {
         let cannot = |e: std::io::Error| {
             Error::new(testbed.memory().display().to_string(), "cannot look at it", e.to_string())
@@ -125,14 +122,13 @@ fn look(
             ("formula_kib", "KiB", kib(formula)),
             ("off", "", off),
         ];
-        run.note(&id, typed, 0, &values);
-        line += &format!(", {} KiB shared, formula {} KiB", held / 1024, formula / 1024);
+        run.note(&id, typed, 0, &values)?;
         let what = "off the formula nodes x (nodes - 1) x queues x ring";
         run.judge(&id, what, Bound::AtMost, GOAL_OFF, Some(off));
     }
     let what = "ordered pairs of nodes that reach each other";
-    run.judge(&id, what, Bound::AtLeast, wanted as f64, Some(heard as f64));
-    run.say(&line)
+    run.judge(&id, what, Bound::AtLeast, (nodes * (nodes - 1)) as f64, Some(heard as f64));
+    Ok(())
 }
 
 fn kib(bytes: u64) -> f64 {

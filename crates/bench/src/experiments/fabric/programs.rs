@@ -137,7 +137,7 @@ fn try_measure(
         }
         for (bytes, values) in said {
             let id = id(word, subject.word, bytes);
-            run.note(&id, &typed, turn, &values);
+            run.report.note(&id, &typed, turn, &values);
             run.report.note_bytes(&id, bytes);
         }
         run.check()?;

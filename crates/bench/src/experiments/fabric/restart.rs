@@ -85,8 +85,7 @@ fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, typed: &s
         let first = |from, to| record.way(from, to).first(start).unwrap_or(start + LIMIT);
         let ms = (first(0, 1).max(first(1, 0)).saturating_sub(start)).as_secs_f64() * 1e3;
         let old = record.straddling([0, 1], start, start);
-        run.note(&id, typed, turn, &[("ms", "ms", ms), ("old", "frames", old as f64)]);
-        run.say(&format!("  {id:<32} #{} {ms:7.1} ms, {old} frames of an earlier life", turn + 1))?;
+        run.note(&id, typed, turn, &[("ms", "ms", ms), ("old", "frames", old as f64)])?;
     }
     Ok(())
 }

@@ -5,7 +5,6 @@
 pub(super) struct Subject {
     /// Its name in results.
     pub word: &'static str,
-    /// What it is.
     pub kind: Kind,
     /// Whether a quick run has it.
     pub quick: bool,
@@ -18,13 +17,11 @@ pub(super) enum Kind {
     Veth,
     /// The kernel's VXLAN over that pair.
     Vxlan,
-    /// A fabric.
     Fabric {
         /// The part of its transport before the file.
         transport: &'static str,
         /// The part behind it.
         more: &'static str,
-        /// Its MTU.
         mtu: u32,
         /// How its threads wait.
         poll: &'static str,

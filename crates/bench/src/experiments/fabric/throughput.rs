@@ -78,16 +78,7 @@ pub(super) fn measure(
             ("interrupts", "1/s", work.interrupts),
             ("switches", "1/s", work.switches),
         ];
-        run.note(&id, &outcome.command, turn, &values);
-        run.say(&format!(
-            "  {id:<32} #{} {:>9.0} Mbit/s  {:.2} user {:.2} system {:.2} interrupt s/s  {:.0} switches/s",
-            turn + 1,
-            outcome.mbit(),
-            work.user_s,
-            work.system_s,
-            work.interrupt_s,
-            work.switches
-        ))?;
+        run.note(&id, &outcome.command, turn, &values)?;
     }
     Ok(())
 }

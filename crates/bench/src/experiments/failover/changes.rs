@@ -1,7 +1,7 @@
 //! What an administrator does, and daemons that die or are replaced, under datagrams: nothing may be lost.
 
 use super::{DATAGRAMS, Incident, Part, drops, machine_loss, ms};
-use crate::bed::{BOND, Bed};
+use crate::bed::Bed;
 use crate::flow::{DatagramRecord, Datagrams};
 use crate::run::Run;
 use linkbraid_api::Error;
@@ -99,12 +99,11 @@ fn all(run: &Run<'_>, bed: &mut Bed) -> Result<Vec<Done>, Error> {
 
 fn make(run: &Run<'_>, bed: &mut Bed, name: &str, change: Change) -> Result<(), Error> {
     let rate = super::RATE;
-    let say = |line: String| bed.host(name)?.linkbraid(&line).map(drop);
     match change {
-        Change::MemberDel => say(format!("member del {BOND} {MEMBER}")),
-        Change::MemberAdd => say(format!("member add {BOND} {MEMBER} --weight {rate}")),
-        Change::WeightDown => say(format!("member set {BOND} {MEMBER} --weight {}", rate / 2)),
-        Change::WeightUp => say(format!("member set {BOND} {MEMBER} --weight {rate}")),
+        Change::MemberDel => bed.member(name, "del", MEMBER, None),
+        Change::MemberAdd => bed.member(name, "add", MEMBER, Some(rate)),
+        Change::WeightDown => bed.member(name, "set", MEMBER, Some(rate / 2)),
+        Change::WeightUp => bed.member(name, "set", MEMBER, Some(rate)),
         Change::DaemonKill => {
             bed.kill_daemon(name);
             run.pause(DEAD)?;

@@ -1,11 +1,11 @@
 //! Links that fail and are mended under traffic.
 
 use super::{DATAGRAMS, Incident, LINKS, Part, RATE, Return, Trace, drops, machine_loss, ms};
-use crate::bed::Bed;
-use crate::events::{self, Event};
+use crate::bed::{BOND, Bed};
+use crate::events;
 use crate::flow::{DatagramRecord, Datagrams, TcpFlow, TcpRecord};
 use crate::run::Run;
-use linkbraid_api::Error;
+use linkbraid_api::{BondRecord, Error, EventRecord};
 use linkbraid_lab::iperf::Cc;
 use linkbraid_lab::{DEFAULT_MTU, Fault, Host, Link, shape};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -189,7 +189,8 @@ fn detection(
     since: SystemTime,
 ) -> Result<Option<(f64, String)>, Error> {
     let since_ms = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1e3;
-    let list: Vec<Event> = events::read(host)?;
+    let bonds: Vec<BondRecord> = host.ask(&format!("show {BOND}"))?;
+    let list: Vec<EventRecord> = bonds.into_iter().flat_map(|bond| bond.events).collect();
     let nic = format!("eth{link}");
     let member = (host.name() == case.host).then_some(nic.as_str());
     let first =

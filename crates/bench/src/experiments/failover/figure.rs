@@ -21,7 +21,6 @@ const SHOWN: (f64, f64) = (-300.0, 2500.0);
 /// This many bins of a curve make one point: the eye wants fewer than the file has.
 const BINS_A_POINT: usize = 4;
 
-/// Draws a report.
 pub(super) fn draw(report: &Report) -> Figure {
     let kinds = KINDS.map(|(kind, _)| kind);
     let mut panels: Vec<Panel> = KINDS.iter().map(|(kind, title)| curves(report, kind, title)).collect();

@@ -135,14 +135,7 @@ fn one(
         ("left_share", "of the rate before", seen.left),
         ("pings_lost", "pings", f64::from(seen.lost)),
     ];
-    run.note(&id, &did, turn, &values);
-    run.say(&format!(
-        "  {id:<42} #{} {:>6.0} ms without data, then {:.2} of the rate; {} of {PINGS} pings lost",
-        turn + 1,
-        seen.stall.as_secs_f64() * 1e3,
-        seen.left,
-        seen.lost,
-    ))
+    run.note(&id, &did, turn, &values)
 }
 
 /// When it failed, and how many pings were lost.

@@ -39,7 +39,6 @@ const fn load(
     Load { word, title, traffic, alone: false, quick }
 }
 
-/// All loads.
 pub(crate) const LOADS: [Load; 4] = [
     Load { alone: true, ..load("cubic-1", "one TCP flow, cubic", true, |run, _| run.tcp(Cc::Cubic)) },
     load("bbr-1", "one TCP flow, bbr", false, |run, _| run.tcp(Cc::Bbr)),

@@ -52,7 +52,6 @@ pub(super) enum TeamWatch {
     Arp,
 }
 
-/// One system.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct System {
     /// What cases and tables call it.
@@ -71,7 +70,6 @@ pub(crate) struct System {
     pub(super) quick: (bool, bool),
 }
 
-/// Ours.
 pub(crate) const OURS: &str = "linkbraid";
 /// The one to beat for a single flow.
 pub(crate) const MPTCP: &str = "mptcp";
@@ -212,7 +210,6 @@ impl System {
         self.rates && (!quick || self.quick.0)
     }
 
-    /// Whether its failures are.
     pub fn has_failures(&self, quick: bool) -> bool {
         self.fails && (!quick || self.quick.1)
     }

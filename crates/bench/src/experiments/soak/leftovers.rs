@@ -9,9 +9,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Where a daemon pins programs and maps, in a folder named by its namespace's inode.
-const PINS: [&str; 2] = ["/sys/fs/bpf/linkbraid", "/run/linkbraid/bpf/linkbraid"];
-
 /// A line for each thing that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Leftovers(BTreeSet<String>);
@@ -112,7 +109,7 @@ fn pins(host: Host<'_>, lines: &mut BTreeSet<String>) -> Result<(), Error> {
     let inode = std::fs::metadata(&path)
         .map_err(|e| Error::new(path.display().to_string(), "cannot read", e.to_string()))?
         .ino();
-    for base in PINS {
+    for base in netns::PINS {
         files(&Path::new(base).join(inode.to_string()), &format!("{}: pin", host.name()), lines);
     }
     files(&host.state_dir(), &format!("{}: state", host.name()), lines);

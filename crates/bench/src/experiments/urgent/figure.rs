@@ -14,7 +14,6 @@ const DECADES: [(f64, &str); 6] =
 /// Times around a cut that are labelled, milliseconds.
 const CUT_TICKS: [f64; 7] = [-50.0, 0.0, 50.0, 100.0, 150.0, 200.0, 250.0];
 
-/// Draws a report.
 pub(super) fn draw(report: &Report) -> Figure {
     let mut panels: Vec<Panel> =
         LOADS.iter().flat_map(|load| [over_time(report, *load), shares(report, *load)]).collect();
@@ -80,7 +79,6 @@ fn share_up_to(histogram: &Curve) -> Points {
     sums.collect()
 }
 
-/// One group a scenario.
 fn scenarios() -> Groups<&'static str> {
     Panel::groups(SCENARIOS.map(|scenario| (scenario.word.to_owned(), scenario.word)))
 }

@@ -46,7 +46,6 @@ pub struct Cut {
 /// What became of some messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Sent.
     pub sent: u64,
     /// Of these, never answered.
     pub lost: u64,

@@ -28,7 +28,6 @@ pub struct Trips {
 /// What became of some messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Sent.
     pub sent: u64,
     /// Of these, never answered.
     pub lost: u64,
