@@ -10,7 +10,6 @@ use crate::lab::Lab;
 use crate::spec::Topology;
 use crate::{daemon, tool, wait};
 use linkbraid_api::{Error, PeerRecord, PeerState};
-use linkbraid_terminal::limits::{DEMO_LINKS, DEMO_RATES, DEMO_SECONDS};
 use screen::Screen;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -79,7 +78,6 @@ impl Summary {
 
 /// Runs the demo, telling `out` what happens. Leaves nothing behind, also when interrupted (SIGINT, SIGTERM).
 pub fn run(demo: Demo, out: &mut dyn Write) -> Result<Summary, Error> {
-    demo.check()?;
     tool::require(&["ip", "tc", "bridge", "ethtool", "iperf3"])?;
     let binary = daemon::binary()?;
     let interrupt = Interrupt::catch("lab demo")?;
@@ -106,28 +104,6 @@ pub fn run(demo: Demo, out: &mut dyn Write) -> Result<Summary, Error> {
     let summary = Summary { demo, single, bonded, links };
     stage.say(&format!("\n{}", summary.sentence()))?;
     Ok(summary)
-}
-
-impl Demo {
-    fn check(&self) -> Result<(), Error> {
-        for (option, value, allowed) in [
-            ("--links", self.links, DEMO_LINKS),
-            ("--rate", self.rate_mbit, DEMO_RATES),
-            ("--seconds", self.seconds, DEMO_SECONDS),
-        ] {
-            if !allowed.contains(&value) {
-                let cause = format!(
-                    "'{value}' is outside the allowed range {} to {}",
-                    allowed.start(),
-                    allowed.end()
-                );
-                return Err(
-                    Error::new("lab demo", format!("option '{option}'"), cause).hint("linkbraid lab demo")
-                );
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Where the demo is told, and what may end it.

@@ -119,31 +119,10 @@ impl Traffic {
         self
     }
 
-    /// The same, another way.
-    #[must_use]
-    pub fn direction(mut self, direction: Direction) -> Self {
-        self.direction = direction;
-        self
-    }
-
     /// The same, to another address.
     #[must_use]
     pub fn to(mut self, address: &str) -> Self {
         self.address = Some(address.into());
-        self
-    }
-
-    /// The same, with client and server on a core of their own each.
-    #[must_use]
-    pub fn pinned(mut self, cores: [u32; 2]) -> Self {
-        self.cores = Some(cores);
-        self
-    }
-
-    /// The same, over MPTCP.
-    #[must_use]
-    pub fn over_mptcp(mut self) -> Self {
-        self.mptcp = true;
         self
     }
 

@@ -259,7 +259,7 @@ fn links_keep_their_rate() {
 fn both_ways_at_once_have_the_full_rate_each() {
     let lab = up(Topology::cables(1, Some(50)));
     let (a, b) = (lab.host("a").expect("there"), lab.host("b").expect("there"));
-    let both = Traffic::tcp(Cc::Cubic, 2).direction(iperf::Direction::Both);
+    let both = Traffic { direction: iperf::Direction::Both, ..Traffic::tcp(Cc::Cubic, 2) };
     let outcome = iperf::run(a, b, &both).expect("runs");
     assert!(outcome.mbit() > 80.0 && outcome.mbit() < 100.0, "{outcome:?}");
     assert!(outcome.segments > 10_000, "{outcome:?}");

@@ -169,7 +169,7 @@ fn tcp_without_timestamps_has_the_rate_of_both_links() {
 #[test]
 fn both_directions_at_once_have_the_rate_of_both_links_each() {
     let (net, single) = two_by_two();
-    let both = traffic::tcp().direction(Direction::Both);
+    let both = Traffic { direction: Direction::Both, ..traffic::tcp() };
     // Each way carries the other's acknowledgements too.
     traffic::reaches(net.host("a"), net.host("b"), &both, |o| {
         let back = o.back.expect("a way back");

@@ -52,7 +52,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let testbed = match Testbed::make(&SIZES) {
         Ok(testbed) => testbed,
         Err(error) => {
-            run.skip(EXPERIMENT.name, with_hint(&error));
+            run.lacks(EXPERIMENT.name, &error);
             return Ok(());
         }
     };
@@ -104,10 +104,6 @@ fn judge(run: &mut Run<'_>, sizes: &[usize]) {
     let what = "times the rate over one link, two links, all eight copies remote";
     let busy = cpu_limited(&run.report, &two);
     run.goal(Goal::new(&two, what, Bound::AtLeast, GAIN, gain).unless(busy));
-}
-
-fn with_hint(error: &Error) -> String {
-    error.hint.as_ref().map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})"))
 }
 
 /// Whether a case is to be measured, or one that is compared with it.

@@ -59,7 +59,7 @@ fn traffic(run: &Run<'_>, cc: Cc) -> Traffic {
     let cores: Vec<usize> =
         (0..CpuSet::count()).filter(|core| mine.is_set(*core) == Ok(true)).take(2).collect();
     match cores[..] {
-        [client, server] => traffic.pinned([client as u32, server as u32]),
+        [client, server] => Traffic { cores: Some([client as u32, server as u32]), ..traffic },
         _ => traffic,
     }
 }

@@ -54,7 +54,10 @@ const KINDS: [Kind; 6] = [
     Kind { word: "cubic-8", traffic: |run, _| run.tcp(Cc::Cubic).flows(8) },
     Kind { word: "bbr-8", traffic: |run, _| run.tcp(Cc::Bbr).flows(8) },
     Kind { word: "udp", traffic: |run, mbit| run.udp(mbit) },
-    Kind { word: "both-ways", traffic: |run, _| run.tcp(Cc::Cubic).direction(Direction::Both) },
+    Kind {
+        word: "both-ways",
+        traffic: |run, _| Traffic { direction: Direction::Both, ..run.tcp(Cc::Cubic) },
+    },
 ];
 /// The places in [`KINDS`] of what a quick run measures: one flow of TCP, and UDP, as the paper did.
 const QUICK_KINDS: [usize; 2] = [0, 4];

@@ -24,9 +24,3 @@ fn the_sentence_has_both_rates_and_their_ratio() {
          4.00 times as much."
     );
 }
-
-#[test]
-fn refuses_options_that_are_out_of_range() {
-    let error = Demo { links: 0, ..Demo::default() }.check().expect_err("refused").to_string();
-    assert_eq!(error, "lab demo: option '--links': '0' is outside the allowed range 1 to 16");
-}

@@ -2,7 +2,8 @@ use super::*;
 
 #[test]
 fn command_line_names_the_congestion_control() {
-    let words = Traffic::tcp(Cc::Cubic, 3).flows(8).direction(Direction::Both).words("198.18.0.2", 5201);
+    let both = Traffic { direction: Direction::Both, ..Traffic::tcp(Cc::Cubic, 3) };
+    let words = both.flows(8).words("198.18.0.2", 5201);
     assert_eq!(words.join(" "), "-c 198.18.0.2 -p 5201 -t 3 -J -C cubic -P 8 -O 1 --bidir");
     let words = Traffic::udp(80, 2).words("198.18.0.2", 5202);
     assert_eq!(words.join(" "), "-c 198.18.0.2 -p 5202 -t 2 -J -u -b 80M -l 1472 -O 1");

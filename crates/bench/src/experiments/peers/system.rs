@@ -226,7 +226,7 @@ impl System {
 
     /// What is sent, as this system wants it to be.
     pub fn traffic(&self, traffic: Traffic) -> Traffic {
-        if self.is_mptcp() { traffic.over_mptcp() } else { traffic }
+        Traffic { mptcp: self.is_mptcp(), ..traffic }
     }
 
     /// A lab of two hosts with so many links each, set up; returns once the hosts reach each other over all of them.

@@ -76,31 +76,16 @@ struct Measured {
     traces: Vec<MessageTrace>,
 }
 
-struct Beds {
-    bare: Bed,
-    one: Bed,
-    two: Option<Bed>,
-}
-
-impl Beds {
-    fn get(&self, place: Place) -> Option<&Bed> {
-        match place {
-            Place::Bare => Some(&self.bare),
-            Place::One => Some(&self.one),
-            Place::Two => self.two.as_ref(),
-        }
-    }
-}
+/// The labs by their place; one that could not be made is none.
+type Beds = [Option<Bed>; 3];
 
 pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
     if !loads(run).iter().any(|load| wanted(run, *load)) {
         return Ok(());
     }
-    let beds = Beds {
-        bare: run.bare("bare", topology(1))?,
-        one: run.bonded("one", topology(LINKS))?,
-        two: classed(run, "two", DEDICATED)?,
-    };
+    let bare = run.bare("bare", topology(1))?;
+    let one = run.bonded("one", topology(LINKS))?;
+    let beds = [Some(bare), Some(one), classed(run, "two", DEDICATED)?];
     for load in loads(run).iter().copied().filter(|load| wanted(run, *load)).collect::<Vec<_>>() {
         one_load(run, &beds, load, messages)?;
     }
@@ -113,16 +98,19 @@ fn wanted(run: &Run<'_>, load: Load) -> bool {
 
 /// All scenarios in turns, so that whatever else the machine does meets them alike.
 fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> Result<(), Error> {
+    let [Some(bare), ..] = beds else { return Ok(()) };
     let mut measured: Vec<Measured> = Vec::new();
     let mut bulk: Vec<Sample> = Vec::new();
     for repeat in 0..run.settings.repeat {
         run.step(&id(load.word, BULK));
-        match run.sample(&beds.bare, &load.bulk(run, 1)) {
+        match run.sample(bare, &load.bulk(run, 1)) {
             Ok(sample) => bulk.push(Sample { repeat, ..sample }),
             Err(error) => run.fail(format!("{} #{}", id(load.word, BULK), repeat + 1), error)?,
         }
         for scenario in SCENARIOS {
-            let (Some(bed), Some(bulk_bed)) = (beds.get(scenario.place), beds.get(scenario.bulk)) else {
+            let [Some(bed), Some(bulk_bed)] =
+                [scenario.place, scenario.bulk].map(|place| beds[place as usize].as_ref())
+            else {
                 continue;
             };
             run.step(&id(load.word, scenario.word));
@@ -139,8 +127,8 @@ fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> R
         }
     }
     if !bulk.is_empty() {
-        let parameters = Planned::new("", &beds.bare, load.bulk(run, 1)).parameters();
-        run.samples(&id(load.word, BULK), &beds.bare, &parameters, &bulk)?;
+        let parameters = Planned::new("", bare, load.bulk(run, 1)).parameters();
+        run.samples(&id(load.word, BULK), bare, &parameters, &bulk)?;
     }
     for one in measured {
         run.report.record(MESSAGES, &finish(one))?;

@@ -27,6 +27,12 @@ fn the_default_lab_is_two_hosts_of_four_links() {
 }
 
 #[test]
+fn a_demo_of_no_links_is_refused_with_the_range() {
+    let refused = Cli::try_parse_from(["linkbraid", "lab", "demo", "--links", "0"]).unwrap_err().to_string();
+    assert!(refused.contains("outside the allowed range 1 to 16"), "{refused}");
+}
+
+#[test]
 fn plain_hosts_come_last_with_one_link() {
     let args = args("linkbraid lab up mine --hosts 3 --links 2 --rate none --plain 1");
     let lab = topology(&args).unwrap();
