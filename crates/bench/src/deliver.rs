@@ -52,20 +52,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// For names of cases.
-    pub fn word(self) -> &'static str {
+    /// For people; names of cases have no space.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Broadcast => "broadcast",
             Self::Multicast => "multicast",
-            Self::MulticastIpv6 => "multicast-ipv6",
-        }
-    }
-
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
             Self::MulticastIpv6 => "multicast ipv6",
-            _ => self.word(),
         }
     }
 }

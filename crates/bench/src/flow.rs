@@ -3,43 +3,25 @@
 //! iperf3 tells a mean of 100 ms at best; a failover is over by then. Sockets are made inside the hosts' namespaces and
 //! served by threads of this process, so that what they see and what is done to the links has one clock.
 
-mod datagrams;
 mod messages;
 mod mptcp;
-mod progress;
 mod rounds;
-mod task;
 mod tcp;
 
-pub use datagrams::{DatagramRecord, Datagrams, End, Pace, Way};
+pub use linkbraid_lab::flow::{DatagramRecord, Datagrams, End, Pace, Progress, Task, Way};
 pub use messages::{BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, Trips, answered};
-pub use progress::Progress;
 pub use rounds::rounds;
-pub use task::Task;
 pub use tcp::{TcpFlow, TcpRecord};
 
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
-use nix::sys::socket::{setsockopt, sockopt};
-use std::io::{self, ErrorKind};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use linkbraid_lab::flow::{LOOK, enlarge, is_wait};
+use std::io;
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 /// How long a connection may take to be made, also over links that are full.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long a socket blocks before its thread looks whether the flow is over.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// What the socket of datagrams may hold each way, in bytes.
-const BUFFER: usize = 8 << 20;
-
-/// Makes room in a socket, so that a thread without a CPU for some milliseconds is not taken for a loss.
-fn enlarge(socket: &UdpSocket) -> io::Result<()> {
-    setsockopt(socket, sockopt::RcvBufForce, &BUFFER)?;
-    setsockopt(socket, sockopt::SndBufForce, &BUFFER)?;
-    Ok(())
-}
-
 /// A connection from one host to an address of another: what listens, the client's end, and the server's. `ready` makes the
 /// listening socket ready, whose settings the server's end inherits.
 fn connect(
@@ -56,11 +38,6 @@ fn connect(
     let client = from.make(&what, || TcpStream::connect_timeout(&at, CONNECT_LIMIT))?;
     let (server, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
     Ok((listener, client, server))
-}
-
-/// Whether nothing happened for as long as a socket blocks.
-fn is_wait(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 fn failed(host: Host<'_>, what: &str, error: &io::Error) -> Error {

@@ -14,6 +14,7 @@ pub mod counters;
 pub mod daemon;
 pub mod demo;
 mod flags;
+pub mod flow;
 mod host;
 mod interrupt;
 pub mod iperf;

@@ -43,7 +43,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     run.plan_steps(STEPS);
     for kind in KINDS {
         for (from, to) in [("a", ["b", "c"]), ("c", ["a", "b"])] {
-            let id = format!("{}/from-{from}", kind.word());
+            let id = format!("{}/from-{from}", kind.name().replace(' ', "-"));
             run.step(&id);
             match deliver::send(&bed, kind, from, &to, datagrams) {
                 Ok(deliveries) => {

@@ -2,14 +2,14 @@
 //! what came twice or late, and what never came.
 
 use super::{LOOK, Progress, Task, enlarge, is_wait};
+use crate::{Host, wait_until};
 use linkbraid_api::Error;
-use linkbraid_lab::{Host, wait_until};
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The port of all hosts of a mesh.
@@ -20,7 +20,8 @@ const BYTES: usize = 64;
 const BURST: Duration = Duration::from_millis(1);
 /// A sender that is this late, because the machine had no time for it, does not catch up: that would be a flood.
 const LATE: Duration = Duration::from_millis(5);
-/// How long receivers listen on after the last datagram was sent.
+/// How long receivers listen on after the last datagram was sent, for copies that are still on their way; and then as long again
+/// for what has not come: it may wait for a processor.
 const LINGER: Duration = Duration::from_millis(500);
 /// The most datagrams of a sender, which bounds the memory: ten minutes of 50,000 a second.
 const NUMBERS_MAX: u64 = 30_000_000;
@@ -70,9 +71,9 @@ struct Shared {
     zero: Instant,
     pace: Pace,
     /// By sender: how many it has begun to send.
-    sent: Vec<AtomicU64>,
-    /// By receiver, then by sender: one more than the highest number that came.
-    heard: Vec<Vec<AtomicU64>>,
+    begun: Vec<AtomicU64>,
+    sent: Vec<Mutex<Sent>>,
+    heard: Vec<Mutex<Heard>>,
 }
 
 /// Datagrams that are sent until they are stopped.
@@ -81,8 +82,8 @@ pub struct Datagrams {
     /// The zero of all times.
     pub zero: Instant,
     shared: Arc<Shared>,
-    senders: Vec<Task<Sent>>,
-    receivers: Vec<Task<Heard>>,
+    senders: Vec<Task<()>>,
+    receivers: Vec<Task<()>>,
 }
 
 /// What one sender sent.
@@ -107,7 +108,11 @@ struct Heard {
 
 /// Datagrams of one sender, by number.
 #[derive(Debug, Clone, Default)]
-struct Arrivals(Vec<Arrival>);
+struct Arrivals {
+    all: Vec<Arrival>,
+    /// How many of them came at least once.
+    different: u64,
+}
 
 /// One datagram at one receiver.
 #[derive(Debug, Clone, Copy, Default)]
@@ -144,6 +149,7 @@ pub struct Way<'a> {
 /// What became of some of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
+    /// Those that left, or were to.
     pub sent: u64,
     /// Of these, never arrived.
     pub lost: u64,
@@ -158,13 +164,22 @@ pub struct Count {
 impl Datagrams {
     /// From one host to another, this many a second, a multiple of 1,000.
     pub fn flow(from: Host<'_>, to: Host<'_>, per_second: u32) -> Result<Self, Error> {
-        let receiver = End::at(to, to.ipv4(), 0)?;
+        let burst = u64::from(per_second / 1000).max(1);
+        Self::between([(from, from.ipv4()), (to, to.ipv4())], burst, BURST)
+    }
+
+    /// From the first host to the second, under addresses that they have: so many at once, a burst each `period`.
+    pub fn between(
+        [(from, near), (to, far)]: [(Host<'_>, &str); 2],
+        burst: u64,
+        period: Duration,
+    ) -> Result<Self, Error> {
+        let receiver = End::at(to, far, 0)?;
         let address = receiver.socket.local_addr();
         let address = to.make("listen", || address)?;
-        let sender = End::at(from, from.ipv4(), 0)?;
+        let sender = End::at(from, near, 0)?;
         let sender = from.make(&format!("send to {address}"), || sender.to(1, address))?;
-        let burst = u64::from(per_second / 1000).max(1);
-        Ok(Self::start(vec![sender, receiver], Pace { burst, period: BURST, last: NUMBERS_MAX }))
+        Ok(Self::start(vec![sender, receiver], Pace { burst, period, last: NUMBERS_MAX }))
     }
 
     /// From each of these hosts, at these addresses, to each other one: a datagram each `period`.
@@ -183,10 +198,15 @@ impl Datagrams {
 
     /// Starts to send.
     pub fn start(ends: Vec<End>, pace: Pace) -> Self {
-        let zeros = || ends.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let zero = Instant::now();
-        let (sent, heard) = (zeros(), ends.iter().map(|_| zeros()).collect());
-        let shared = Arc::new(Shared { zero, pace, sent, heard });
+        let heard = || Heard { progress: Progress::default(), from: vec![Arrivals::default(); ends.len()] };
+        let shared = Arc::new(Shared {
+            zero,
+            pace,
+            begun: ends.iter().map(|_| AtomicU64::new(0)).collect(),
+            sent: ends.iter().map(|_| Mutex::default()).collect(),
+            heard: ends.iter().map(|_| Mutex::new(heard())).collect(),
+        });
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
         for (own, End { socket, to }) in ends.into_iter().enumerate() {
             let (socket, all) = (Arc::new(socket), Arc::clone(&shared));
@@ -204,7 +224,20 @@ impl Datagrams {
 
     /// How many each has sent so far.
     pub fn mark(&self) -> Vec<u64> {
-        self.shared.sent.iter().map(|sent| sent.load(Ordering::Acquire)).collect()
+        self.shared.begun.iter().map(|begun| begun.load(Ordering::Acquire)).collect()
+    }
+
+    /// How many datagrams one has received so far, copies too.
+    pub fn received(&self, to: usize) -> u64 {
+        lock(&self.shared.heard[to]).progress.total()
+    }
+
+    /// How many of these numbers of one that another has not received so far, and that were not refused.
+    pub fn missing(&self, from: usize, to: usize, numbers: Range<u64>) -> u64 {
+        let (heard, sent) = (lock(&self.shared.heard[to]), lock(&self.shared.sent[from]));
+        let is_missing =
+            |number: &u64| heard.from[from].get(*number).times == 0 && !sent.refused.contains(&(*number, to));
+        numbers.filter(is_missing).count() as u64
     }
 
     /// Waits until each pair that `wanted` holds for, as sender and receiver, has exchanged a datagram that was sent after
@@ -215,7 +248,8 @@ impl Datagrams {
         limit: Duration,
         wanted: impl Fn(usize, usize) -> bool,
     ) -> Result<Duration, Error> {
-        let heard = |from: usize, to: usize| self.shared.heard[to][from].load(Ordering::Acquire);
+        // One more than the highest number that came.
+        let heard = |from: usize, to: usize| lock(&self.shared.heard[to]).from[from].all.len() as u64;
         let missing = || {
             let pairs = (0..before.len()).flat_map(|from| (0..before.len()).map(move |to| (from, to)));
             let pairs = pairs.filter(|(from, to)| from != to && wanted(*from, *to));
@@ -229,23 +263,20 @@ impl Datagrams {
     pub fn stop(self) -> Result<DatagramRecord, Error> {
         let Self { zero, shared, senders, receivers } = self;
         let failed = |e: io::Error| Error::new("datagrams", "a host failed", e.to_string());
-        let sent = senders.into_iter().map(Task::join).collect::<Result<_, _>>().map_err(failed)?;
+        senders.into_iter().try_for_each(Task::join).map_err(failed)?;
         std::thread::sleep(LINGER);
+        // What is lost does not come.
+        let _ = wait_until(LINGER, "all datagrams", || shared.is_complete(), |complete| *complete);
         receivers.iter().for_each(Task::end);
-        let heard = receivers.into_iter().map(Task::join).collect::<Result<_, _>>().map_err(failed)?;
+        receivers.into_iter().try_for_each(Task::join).map_err(failed)?;
+        let sent = shared.sent.iter().map(|sent| std::mem::take(&mut *lock(sent))).collect();
+        let heard = shared.heard.iter().map(|heard| std::mem::take(&mut *lock(heard))).collect();
         Ok(DatagramRecord { zero, burst: shared.pace.burst, sent, heard })
     }
 }
 
 impl Shared {
-    fn send(
-        &self,
-        own: usize,
-        socket: &UdpSocket,
-        to: &[(usize, Option<SocketAddr>)],
-        over: &AtomicBool,
-    ) -> Sent {
-        let mut sent = Sent::default();
+    fn send(&self, own: usize, socket: &UdpSocket, to: &[(usize, Option<SocketAddr>)], over: &AtomicBool) {
         let mut payload = [0x5a; BYTES];
         payload[8..16].copy_from_slice(&(own as u64).to_be_bytes());
         let (mut due, mut first) = (self.zero, 0);
@@ -254,13 +285,13 @@ impl Shared {
             if let Some(wait) = due.checked_duration_since(now) {
                 std::thread::sleep(wait);
             } else if now - due > LATE {
-                sent.slipped += now - due;
+                lock(&self.sent[own]).slipped += now - due;
                 due = now;
             }
             due += self.pace.period;
             let next = first + self.pace.burst;
-            sent.bursts.push(self.zero.elapsed());
-            self.sent[own].store(next, Ordering::Release);
+            lock(&self.sent[own]).bursts.push(self.zero.elapsed());
+            self.begun[own].store(next, Ordering::Release);
             for number in first..next {
                 payload[..8].copy_from_slice(&number.to_be_bytes());
                 for (receiver, address) in to {
@@ -269,58 +300,73 @@ impl Shared {
                         None => socket.send(&payload),
                     };
                     if taken.is_err() {
-                        sent.refused.insert((number, *receiver));
+                        lock(&self.sent[own]).refused.insert((number, *receiver));
                     }
                 }
             }
             first = next;
         }
-        sent
+    }
+
+    /// Whether whoever has received something of a sender has received all of it.
+    fn is_complete(&self) -> bool {
+        self.sent.iter().enumerate().all(|(from, sent)| {
+            let (sent, begun) = (lock(sent), self.begun[from].load(Ordering::Acquire));
+            self.heard.iter().map(lock).enumerate().all(|(to, heard)| {
+                let refused = sent.refused.iter().filter(|(_, receiver)| *receiver == to).count();
+                let came = heard.from[from].different;
+                came == 0 || came + refused as u64 >= begun
+            })
+        })
     }
 
     /// Receives until it is over and nothing is left; the socket's time-out is how soon that is seen.
-    fn receive(&self, own: usize, socket: &UdpSocket, over: &AtomicBool) -> Heard {
-        let from = vec![Arrivals::default(); self.sent.len()];
-        let mut heard = Heard { progress: Progress::default(), from };
+    fn receive(&self, own: usize, socket: &UdpSocket, over: &AtomicBool) {
         let mut payload = [0; BYTES];
         loop {
             let was_over = over.load(Ordering::Acquire);
             let length = match socket.recv(&mut payload) {
                 Ok(length) => length,
-                Err(error) if was_over && is_wait(&error) => return heard,
+                Err(error) if was_over && is_wait(&error) => return,
                 // One that is told here is that of an earlier datagram.
                 Err(_) => continue,
             };
             let word = |at: usize| payload[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
             let (number, from) = (word(0), usize::try_from(word(8)).unwrap_or(usize::MAX));
-            let sent = self.sent.get(from).map_or(0, |sent| sent.load(Ordering::Acquire));
+            let begun = self.begun.get(from).map_or(0, |begun| begun.load(Ordering::Acquire));
             // What nobody has sent is none of ours.
-            if length == BYTES && number < sent {
+            if length == BYTES && number < begun {
                 let now = self.zero.elapsed();
+                let mut heard = lock(&self.heard[own]);
                 heard.progress.add(now, 1);
                 heard.from[from].add(number, now);
-                self.heard[own][from].fetch_max(number + 1, Ordering::AcqRel);
             }
         }
     }
 }
 
+/// What a thread that panicked left is as good as before.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Arrivals {
     fn add(&mut self, number: u64, at: Duration) {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
-        let late = index < self.0.len();
+        let late = index < self.all.len();
         if !late {
-            self.0.resize(index + 1, Arrival::default());
+            self.all.resize(index + 1, Arrival::default());
         }
-        let arrival = &mut self.0[index];
+        let arrival = &mut self.all[index];
         arrival.late |= late && arrival.times == 0;
+        self.different += u64::from(arrival.times == 0);
         arrival.times = arrival.times.saturating_add(1);
         arrival.at.get_or_insert(at);
     }
 
     fn get(&self, number: u64) -> Arrival {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
-        self.0.get(index).copied().unwrap_or_default()
+        self.all.get(index).copied().unwrap_or_default()
     }
 }
 
@@ -339,7 +385,7 @@ impl DatagramRecord {
 
     /// Datagrams that came again, between whichever hosts.
     pub fn twice(&self) -> u64 {
-        let all = self.heard.iter().flat_map(|heard| &heard.from).flat_map(|came| &came.0);
+        let all = self.heard.iter().flat_map(|heard| &heard.from).flat_map(|came| &came.all);
         all.map(|arrival| u64::from(arrival.times.saturating_sub(1))).sum()
     }
 
