@@ -1,0 +1,27 @@
+use super::*;
+
+#[test]
+fn percentiles_are_exact_to_a_thousandth() {
+    let all = Percentiles::of((1..=1000).map(|n| Duration::from_micros(n * 10))).expect("makes");
+    for (share, us) in [(0.5, 5000.0), (0.99, 9900.0), (0.999, 9990.0), (1.0, 10_000.0)] {
+        let at = all.at_us(share);
+        assert!((at / us - 1.0).abs() < 0.002, "{share}: {at}");
+    }
+    assert_eq!(all.count(), 1000);
+    assert!((all.mean_us() / 5005.0 - 1.0).abs() < 0.001, "{}", all.mean_us());
+    assert!((all.min_us() / 10.0 - 1.0).abs() < 0.001);
+}
+
+#[test]
+fn bars_have_every_time_once_and_what_is_too_long_is_the_longest() {
+    let mut all = Percentiles::of([3, 40, 40, 900].map(Duration::from_micros)).expect("makes");
+    all.join(&Percentiles::of([Duration::from_secs(600)]).expect("makes")).expect("same bounds");
+    let bins = all.bins();
+    assert_eq!(bins.iter().map(|bin| bin.count).sum::<u64>(), 5);
+    assert_eq!(bins.iter().map(|bin| bin.count).collect::<Vec<_>>(), [1, 2, 1, 1]);
+    let ends: Vec<f64> = bins.iter().map(|bin| bin.up_to_us).collect();
+    for (end, us) in ends.iter().zip([3.0, 40.0, 900.0]) {
+        assert!((us..us * 1.11).contains(end), "{ends:?}");
+    }
+    assert_eq!(Percentiles::new().expect("makes").bins(), []);
+}
