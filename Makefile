@@ -7,6 +7,8 @@ CARGO      ?= cargo
 BENCH      ?= scaling overhead unequal plain
 # How long `make fuzz` gives each target.
 FUZZ_SECONDS ?= 60
+# Options of cargo-mutants for `make mutants`, say --file crates/proto/src/plan.rs; all files take hours.
+MUTANTS    ?=
 
 BINDIR     := $(PREFIX)/bin
 MANDIR     := $(PREFIX)/share/man/man8
@@ -26,7 +28,7 @@ PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare bench fmt lint fuzz install uninstall
+.PHONY: help deps build demo test test-bare bench fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -69,6 +71,9 @@ lint: ## check format and lints
 
 fuzz: ## fuzz every parser, FUZZ_SECONDS each
 	@CARGO="$(CARGO)" scripts/fuzz.sh $(FUZZ_SECONDS)
+
+mutants: ## change the protocol's code place by place; some test must notice each change (takes hours)
+	@CARGO="$(CARGO)" scripts/mutants.sh $(MUTANTS)
 
 $(BIN):
 	@$(MAKE) --no-print-directory build
