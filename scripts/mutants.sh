@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Changes the protocol's code in one place at a time, and names each change that neither the unit tests nor the
-# simulation of whole hosts notices. .cargo/mutants.toml says which files, and which changes no test can notice.
+# simulation of whole hosts notices. .cargo/mutants.toml names the changes that no test can notice.
 #
 # usage: mutants.sh [OPTION OF cargo mutants]...     for example --file crates/proto/src/plan.rs, or --shard 0/8
 #

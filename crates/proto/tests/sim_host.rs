@@ -1,8 +1,10 @@
 //! Whole hosts together: what the tables of each forward, whatever fails, and however often daemons die.
 //!
-//! One seed is one run: 2 to 4 hosts with 1 to 4 members each on 1 to 3 switches. For a second all starts; then 20 times a
-//! link, a direction of a link, a switch or a daemon fails or comes back, a daemon dies while it writes its tables, a
-//! switch forgets where each MAC is, or a member leaves or joins, while 10 % of the daemons' frames are lost and 5 % come twice. Then all is repaired.
+//! One seed is one run: 2 to 4 hosts with 1 to 4 members each, and up to 2 plain hosts, on 1 to 3 switches. Half of the hosts
+//! with a daemon have a class, most of these with members of its own. For a second all starts; then 20 times a link, a
+//! direction of a link, a switch, a plain host or a daemon fails or comes back, a daemon dies while it writes its tables, a
+//! switch forgets where each MAC is, or a member leaves or joins, while 10 % of the daemons' frames are lost and 5 % come
+//! twice. Then all is repaired.
 //!
 //! Safety, for every frame of an application:
 //! - it never leaves by a member that the host knows to be dead;
@@ -12,8 +14,9 @@
 //!
 //! Safety, for every row that is written: it points at nothing that is not there.
 //!
-//! Liveness: [`REACHED`] after the last repair each host reaches each other to which it has a sound lane, by each lane of
-//! the plan, and its broadcasts do, too.
+//! Liveness: [`REACHED`] after the last repair each host, plain or not, reaches each other to which it has a sound lane, with
+//! a class and without, by each lane of the plan, and its broadcasts do, too. Where members meant for it reach the other, a
+//! frame leaves by no other ones.
 //!
 //! `SIM_SEED=N` runs one seed alone; `SIM_SEEDS=N` that many.
 
@@ -24,8 +27,8 @@ mod path;
 mod world;
 
 use events::millis;
-use std::{collections::BTreeMap, env, panic, time::Duration};
-use world::{Fault, World};
+use std::{collections::BTreeMap, env, num::NonZero, panic, thread, time::Duration};
+use world::{Fault, OwnClass, Setup, URGENT, World};
 
 /// Seeds unless told otherwise.
 const SEEDS: u64 = 2000;
@@ -41,10 +44,11 @@ fn of_environment(name: &str) -> Option<u64> {
 fn traffic(world: &mut World, duration: Duration) {
     let end = world.now() + duration;
     while world.now() < end {
-        let hosts = world.machines.len() as u64;
+        let hosts = world.hosts() as u64;
         let (from, to) = (world.random(hosts) as usize, world.random(hosts + 1) as usize);
+        let class = world.random(2) as u8 * URGENT;
         if from != to {
-            world.send(from, (to < hosts as usize).then_some(to));
+            world.send(from, (to < hosts as usize).then_some(to), class);
         }
         let pause = world.random(30);
         world.run(millis(pause));
@@ -60,7 +64,15 @@ fn build(seed: u64) -> World {
     };
     let (hosts, switches) = (2 + random(3), 1 + random(3));
     let host = |_| (0..1 + random(4)).map(|_| random(switches) as u8).collect();
-    World::new(seed, &(0..hosts).map(host).collect::<Vec<_>>())
+    let hosts: Vec<Vec<u8>> = (0..hosts).map(host).collect();
+    let mut class = |switches: &Vec<u8>| {
+        let slots = (0..switches.len() as u8).filter(|_| random(3) == 0).collect();
+        (random(2) == 0).then_some(OwnClass { slots, lends: random(2) == 0 })
+    };
+    let classes: Vec<Option<OwnClass>> = hosts.iter().map(&mut class).collect();
+    let hosts = hosts.into_iter().zip(classes).collect();
+    let plain = (0..random(3)).map(|_| random(switches) as u8).collect();
+    World::new(seed, &Setup { hosts, plain })
 }
 
 /// One thing that goes wrong, or is changed.
@@ -68,7 +80,7 @@ fn happen(world: &mut World) {
     let host = world.random(world.machines.len() as u64) as usize;
     let slot = world.random(world.machines[host].members.len() as u64) as usize;
     let Some(slot) = world.machines[host].members.get(slot).map(|member| member.slot) else { return };
-    match world.random(13) {
+    match world.random(14) {
         0 => world.fail(Fault::From(host, slot)),
         1 => world.fail(Fault::To(host, slot)),
         2 => {
@@ -91,6 +103,13 @@ fn happen(world: &mut World) {
         9 => world.drop_inherited(host),
         10 => leave(world, host, slot),
         11 => world.forget(world.cables[&(host, slot)]),
+        12 => {
+            let (hosts, lives) = (world.hosts() as u64, world.random(2) == 0);
+            let plain = world.random(hosts) as usize;
+            if plain >= world.machines.len() {
+                world.switch_plain(plain, lives);
+            }
+        }
         _ => world.rejoin(host),
     }
 }
@@ -126,24 +145,40 @@ fn live(seed: u64) -> World {
             world.start(host);
         }
     }
+    for host in world.machines.len()..world.hosts() {
+        world.switch_plain(host, true);
+    }
     traffic(&mut world, REACHED);
     world
 }
 
-/// Each pair with a sound lane reaches each other, by every lane of its plan; who is reached hears broadcasts, too.
+/// Each pair with a sound lane reaches each other, with and without a class, by every lane of its plan; who is reached hears
+/// broadcasts, too.
 fn check_reach(world: &mut World) {
-    for from in 0..world.machines.len() {
-        for to in (0..world.machines.len()).filter(|to| *to != from) {
+    for from in 0..world.hosts() {
+        for to in (0..world.hosts()).filter(|to| *to != from) {
             if !world.have_sound_lane(from, to) {
                 continue;
             }
-            for target in [Some(to); 16].into_iter().chain([None]) {
-                world.send(from, target);
+            for (target, class) in
+                [Some(to); 32].into_iter().chain([None; 2]).zip([0, URGENT].into_iter().cycle())
+            {
+                world.send(from, target, class);
                 let number = world.last_sent();
                 world.run(millis(1));
                 let reached = world.has_come(number, to);
                 let about = if target.is_some() { "a frame" } else { "a broadcast" };
-                assert!(reached, "{about} from {from} does not reach {to}: {}", world.describe());
+                assert!(
+                    reached,
+                    "{about} of class {class} from {from} does not reach {to}: {}",
+                    world.describe()
+                );
+                let peers = from.max(to) < world.machines.len();
+                assert!(
+                    !peers || target.is_none() || !world.left_by_wrong_class(from, to, class),
+                    "a frame of class {class} from {from} to {to} leaves by a member of another class: {}",
+                    world.describe()
+                );
             }
         }
     }
@@ -158,26 +193,55 @@ fn check(seed: u64) -> World {
     world
 }
 
+/// What some seeds showed.
+#[derive(Default)]
+struct Tally {
+    failed: Vec<u64>,
+    frames: u64,
+    twice: BTreeMap<String, u64>,
+}
+
+fn check_all(seeds: impl Iterator<Item = u64>) -> Tally {
+    let mut tally = Tally::default();
+    for seed in seeds {
+        let Ok(world) = panic::catch_unwind(|| check(seed)) else {
+            eprintln!("seed {seed} failed: SIM_SEED={seed} cargo test -p linkbraid-proto --test sim_host");
+            tally.failed.push(seed);
+            continue;
+        };
+        tally.frames += world.last_sent() + 1;
+        for (excuse, times) in world.twice {
+            *tally.twice.entry(format!("{excuse:?}")).or_insert(0) += times;
+        }
+    }
+    tally
+}
+
 #[test]
 fn each_frame_comes_once_and_all_is_reached_again_after_any_faults() {
     let seeds = match of_environment("SIM_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..of_environment("SIM_SEEDS").unwrap_or(SEEDS),
     };
-    let (mut failed, mut frames, mut twice) = (Vec::new(), 0, BTreeMap::new());
-    for seed in seeds {
-        let Ok(world) = panic::catch_unwind(|| check(seed)) else {
-            eprintln!("seed {seed} failed: SIM_SEED={seed} cargo test -p linkbraid-proto --test sim_host");
-            failed.push(seed);
-            continue;
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    let all = thread::scope(|scope| {
+        let check = |first| {
+            let share = seeds.clone().skip(first).step_by(cpus);
+            scope.spawn(|| check_all(share))
         };
-        frames += world.last_sent() + 1;
-        for (excuse, times) in world.twice {
-            *twice.entry(excuse).or_insert(0) += times;
-        }
-    }
-    eprintln!("{frames} frames of applications; came twice: {twice:?}");
-    assert!(failed.is_empty(), "seeds {failed:?}");
+        let checks: Vec<_> = (0..cpus).map(check).collect();
+        let tallies = checks.into_iter().map(|check| check.join().expect("a failure of a seed is caught"));
+        tallies.fold(Tally::default(), |mut all, one| {
+            all.failed.extend(one.failed);
+            all.frames += one.frames;
+            for (excuse, times) in one.twice {
+                *all.twice.entry(excuse).or_insert(0) += times;
+            }
+            all
+        })
+    });
+    eprintln!("{} frames of applications; came twice: {:?}", all.frames, all.twice);
+    assert!(all.failed.is_empty(), "seeds {:?}", all.failed);
 }
 
 #[test]

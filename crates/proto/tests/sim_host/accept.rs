@@ -1,4 +1,4 @@
-//! The properties of each frame that a bond takes in, and when it may come twice.
+//! The properties of each frame that a host takes in, and when it may come twice.
 
 use super::{Fault, Machine, Sent, World, mac};
 use crate::events::millis;
@@ -36,7 +36,7 @@ pub enum Excuse {
 }
 
 /// What decides on which member a host takes in a frame of one other host.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Intake {
     elected: Vec<(u8, Option<u8>)>,
     /// By each MAC of the sender that is known: the member that takes in its broadcasts.
@@ -46,9 +46,9 @@ pub(super) struct Intake {
 }
 
 impl World {
-    /// The properties of every frame that a bond takes in.
+    /// The properties of every frame that a host takes in.
     pub(super) fn accept(&mut self, number: u64, host: usize, slot: u8, destination: MacAddr) {
-        let Sent { from, to, excuse } = self.sent[number as usize];
+        let Sent { from, to, excuse, .. } = self.sent[number as usize];
         let when = self.now();
         assert_ne!(
             from, host,
@@ -70,7 +70,8 @@ impl World {
     }
 
     fn intake(&self, host: usize, from: usize, destination: MacAddr) -> Intake {
-        let path = &self.machines[host].path;
+        // A plain host takes in whatever is for it.
+        let Some(Machine { path, .. }) = self.machines.get(host) else { return Intake::default() };
         let macs = self.cables.keys().filter(|port| port.0 == from).map(|port| mac(port.0, port.1));
         Intake {
             elected: path.rows.members.iter().map(|(slot, row)| (*slot, row.elected)).collect(),
@@ -83,9 +84,14 @@ impl World {
 
     /// What at the sender allows a frame to come twice.
     pub(super) fn excuse_at_sender(&self, from: usize, to: Option<usize>) -> Option<Excuse> {
+        if from >= self.machines.len() {
+            return None;
+        }
         if self.may_mistake_segments(from) {
             return Some(Excuse::SegmentsOfSender);
         }
+        // One copy at most is on the switch of a plain host.
+        let to = to.filter(|to| *to < self.machines.len());
         to.filter(|to| !self.knows(from, *to)).map(|_| Excuse::ReceiverUnknown)
     }
 
@@ -97,6 +103,9 @@ impl World {
         destination: MacAddr,
         same: bool,
     ) -> Option<Excuse> {
+        if host >= self.machines.len() {
+            return None;
+        }
         if !same {
             return Some(Excuse::ChangedOnTheWay);
         }
@@ -105,6 +114,9 @@ impl World {
         }
         if !destination.is_multicast() {
             return (!self.machines[host].path.lives(destination)).then_some(Excuse::HeldDead);
+        }
+        if from >= self.machines.len() {
+            return None;
         }
         if !self.knows(host, from) {
             return Some(Excuse::SenderUnknown);

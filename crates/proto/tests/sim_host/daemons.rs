@@ -1,13 +1,69 @@
 //! Daemons start and die, members leave and join, and what a daemon asks for is done.
 
-use super::{Due, Frame, World, key, member, settings};
+use super::{Due, Frame, World, address, key, mac};
 use crate::events::millis;
 use linkbraid_proto::{
     answers,
     arp_plus::{self, PeerKey},
     host::*,
+    inspector::Timing,
+    plan::ClassTerms,
 };
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+/// The number of the class that some hosts have.
+pub const URGENT: u8 = 1;
+
+/// What a host sets of that class.
+#[derive(Debug, Clone)]
+pub struct OwnClass {
+    /// The members that it has for itself.
+    pub slots: BTreeSet<u8>,
+    /// Whether other traffic may borrow them.
+    pub lends: bool,
+}
+
+pub(super) fn member(host: usize, slot: u8, class: Option<&OwnClass>) -> Member {
+    let is_urgent = class.is_some_and(|class| class.slots.contains(&slot));
+    Member {
+        slot,
+        ifindex: 10 + u32::from(slot),
+        mac: mac(host, slot),
+        admin_up: true,
+        carrier: true,
+        speed_mbit: Some(1000),
+        full_duplex: Some(true),
+        joining: false,
+        leaving: false,
+        weight_mbit: 1000,
+        class: if is_urgent { URGENT } else { 0 },
+        alive: false,
+        sound: true,
+    }
+}
+
+fn settings(class: Option<&OwnClass>) -> Settings {
+    let urgent = |class: &OwnClass| Class {
+        name: "urgent".to_owned(),
+        terms: ClassTerms {
+            number: URGENT,
+            has_members: !class.slots.is_empty(),
+            block: false,
+            lends: class.lends,
+        },
+        policy: Policy::Flow,
+    };
+    Settings {
+        probes: true,
+        timing: Timing::default(),
+        damping: true,
+        policy: Policy::Spread,
+        classes: class.into_iter().map(urgent).collect(),
+    }
+}
 
 impl World {
     /// A daemon starts and takes over what the one before left.
@@ -19,8 +75,8 @@ impl World {
         let PeerKey::Host(host_id) = key(host) else { unreachable!("keys of hosts are host ids") };
         let left = TableImage { plans: BTreeMap::new(), ..machine.path.rows.clone() };
         let config = Config { host_id, epoch: machine.epoch, seed };
-        let mut daemon = Host::new(config, settings(), left);
-        let addresses = vec![(IpAddr::from([198, 18, 0, host as u8 + 1]), 24)];
+        let mut daemon = Host::new(config, settings(machine.class.as_ref()), left);
+        let addresses = vec![(IpAddr::V4(address(host)), 24)];
         let own = answers::Own { mac: machine.mac, addresses, router: false };
         daemon.handle(now, Input::Own(own));
         machine.daemon = Some(daemon);
@@ -53,7 +109,7 @@ impl World {
             && let Some(mac) = staying().next().map(|member| member.mac)
         {
             self.machines[host].mac = mac;
-            let addresses = vec![(IpAddr::from([198, 18, 0, host as u8 + 1]), 24)];
+            let addresses = vec![(IpAddr::V4(address(host)), 24)];
             self.input(host, Input::Own(answers::Own { mac, addresses, router: false }));
         }
         self.input(host, Input::Members(self.machines[host].members.clone()));
@@ -67,7 +123,11 @@ impl World {
             return;
         };
         let carrier = !self.unplugged.contains(&(host, slot));
-        members.push(Member { joining: true, carrier, ..member(host, slot) });
+        members.push(Member {
+            joining: true,
+            carrier,
+            ..member(host, slot, self.machines[host].class.as_ref())
+        });
         self.set_members(host, members);
         for _ in 0..50 {
             self.run(millis(100));
@@ -83,6 +143,7 @@ impl World {
 
     pub(super) fn input(&mut self, host: usize, input: Input<'_>) {
         let now = self.now();
+        let neighbours = self.neighbours();
         let machine = &mut self.machines[host];
         let Some(daemon) = &mut machine.daemon else { return };
         daemon.handle(now, input);
@@ -104,7 +165,10 @@ impl World {
                         return self.kill(host);
                     }
                 }
-                Action::AskNeighbours => daemon.handle(now, Input::Neighbours(Some(Vec::new()), Vec::new())),
+                Action::AskNeighbours => {
+                    let heard = machine.path.heard();
+                    daemon.handle(now, Input::Neighbours(Some(neighbours.clone()), heard));
+                }
                 Action::ArpPlus(arp_plus::Event::Conflict(conflict)) => {
                     panic!("{host} at {now:?}: {conflict}")
                 }

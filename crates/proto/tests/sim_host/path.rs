@@ -1,5 +1,5 @@
 //! What the programs of the data path do with a table image (`crates/dataplane/src/bpf/steer.bpf.h` and `take.bpf.h`), as
-//! far as frames without a class go.
+//! far as it decides where a frame goes.
 
 use linkbraid_proto::host::*;
 use linkbraid_wire::MacAddr;
@@ -89,9 +89,24 @@ impl Path {
         self.dead_slots >> slot & 1 != 0
     }
 
+    /// Where each plain host was heard, as the daemon reads it.
+    pub fn heard(&self) -> Vec<(MacAddr, u8)> {
+        self.heard.iter().map(|(mac, slot)| (*mac, *slot)).collect()
+    }
+
+    /// `class_plan()`
+    fn class_plan(&self, base: u32, class: u8) -> u32 {
+        let number = self.rows.class_plans.get(&(base, class)).copied();
+        let fits = |number: &u32| {
+            let plan = self.rows.plans.get(number);
+            plan.is_some_and(|plan| !plan.shares || plan.lanes.iter().any(|lane| !self.is_dead(lane.slot)))
+        };
+        number.filter(|_| class != 0).filter(fits).unwrap_or(base)
+    }
+
     /// `steer()`: the frames that leave, each with the member, its source and its destination. `choice` stands for hashes
     /// and for what lanes carried before.
-    pub fn steer(&self, to: MacAddr, choice: u64) -> Vec<(u8, MacAddr, MacAddr)> {
+    pub fn steer(&self, to: MacAddr, class: u8, choice: u64) -> Vec<(u8, MacAddr, MacAddr)> {
         let bond = &self.rows.bond;
         let several = bond.elected.len() > 1;
         let mut number = PLAIN_PLAN;
@@ -107,6 +122,7 @@ impl Path {
             let plan = self.rows.plans.get(&plain_plan(elected));
             number = plan.filter(|plan| !plan.lanes.is_empty()).map_or(PLAIN_PLAN, |_| plain_plan(elected));
         }
+        let number = self.class_plan(number, class);
         let lanes = self.rows.plans.get(&number).map_or(&[][..], |plan| &plan.lanes[..]);
         if lanes.is_empty() {
             return Vec::new();

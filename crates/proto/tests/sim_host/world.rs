@@ -3,16 +3,22 @@
 
 mod accept;
 mod daemons;
+mod look;
+mod plain;
 
 use super::{
     events::{Queue, millis},
     path::{Path, Taken},
 };
 use accept::{Excuse, Intake};
-use linkbraid_proto::{Time, arp_plus::PeerKey, host::*, inspector::Timing};
-use linkbraid_wire::{HostId, MacAddr};
+use daemons::member;
+pub use daemons::{OwnClass, URGENT};
+use linkbraid_proto::{Time, arp_plus::PeerKey, host::*};
+use linkbraid_wire::{HostId, MacAddr, is_arp};
+use plain::PlainNeighbour;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
     rc::Rc,
     time::Duration,
 };
@@ -28,6 +34,14 @@ pub enum Fault {
     Switch(u8),
 }
 
+/// Hosts and how they are connected.
+pub struct Setup {
+    /// Of each host with a daemon: the switch of each member, and its class.
+    pub hosts: Vec<(Vec<u8>, Option<OwnClass>)>,
+    /// The switch of each plain host.
+    pub plain: Vec<u8>,
+}
+
 /// A port: host and slot.
 pub type Port = (usize, u8);
 
@@ -36,6 +50,7 @@ pub struct Machine {
     pub daemon: Option<Host>,
     pub path: Path,
     pub members: Vec<Member>,
+    pub class: Option<OwnClass>,
     pub mac: MacAddr,
     /// The daemon dies after so many more rows.
     pub rows_left: Option<u64>,
@@ -70,11 +85,15 @@ struct Sent {
     to: Option<usize>,
     /// What in the tables of the sender, as they were then, allows it to come twice.
     excuse: Option<Excuse>,
+    /// The member that it left by last.
+    slot: Option<u8>,
 }
 
 pub struct World {
     queue: Queue<Due>,
     pub machines: Vec<Machine>,
+    /// Plain hosts; their numbers follow those of the machines.
+    plain: Vec<PlainNeighbour>,
     /// The switch of each port.
     pub cables: BTreeMap<Port, u8>,
     /// Where each switch has learned a MAC.
@@ -109,44 +128,22 @@ pub fn mac(host: usize, slot: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, host as u8, slot])
 }
 
+/// The address of a host, with a daemon or plain.
+fn address(host: usize) -> Ipv4Addr {
+    Ipv4Addr::new(198, 18, 0, host as u8 + 1)
+}
+
 pub fn key(host: usize) -> PeerKey {
     PeerKey::Host(HostId([host as u8 + 1; 16]))
 }
 
-fn member(host: usize, slot: u8) -> Member {
-    Member {
-        slot,
-        ifindex: 10 + u32::from(slot),
-        mac: mac(host, slot),
-        admin_up: true,
-        carrier: true,
-        speed_mbit: Some(1000),
-        full_duplex: Some(true),
-        joining: false,
-        leaving: false,
-        weight_mbit: 1000,
-        class: 0,
-        alive: false,
-        sound: true,
-    }
-}
-
-fn settings() -> Settings {
-    Settings {
-        probes: true,
-        timing: Timing::default(),
-        damping: true,
-        policy: Policy::Spread,
-        classes: Vec::new(),
-    }
-}
-
 impl World {
-    /// Hosts with a member on each of these switches; their daemons start within the first 100 ms.
-    pub fn new(seed: u64, hosts: &[Vec<u8>]) -> World {
+    /// Daemons start within the first 100 ms.
+    pub fn new(seed: u64, setup: &Setup) -> World {
         let mut world = World {
             queue: Queue::new(seed),
             machines: Vec::new(),
+            plain: Vec::new(),
             cables: BTreeMap::new(),
             learned: BTreeMap::new(),
             faults: BTreeSet::new(),
@@ -161,26 +158,34 @@ impl World {
             trace: 0,
             frames: 0,
         };
-        for (host, switches) in hosts.iter().enumerate() {
+        for (host, (switches, class)) in setup.hosts.iter().enumerate() {
             let slots = 0..switches.len() as u8;
             world.cables.extend(slots.clone().zip(switches).map(|(slot, switch)| ((host, slot), *switch)));
             world.machines.push(Machine {
                 daemon: None,
                 path: Path::default(),
-                members: slots.map(|slot| member(host, slot)).collect(),
+                members: slots.map(|slot| member(host, slot, class.as_ref())).collect(),
+                class: class.clone(),
                 mac: mac(host, 0),
                 rows_left: None,
                 epoch: 0,
                 wake: None,
             });
         }
-        for host in 0..hosts.len() {
+        setup.plain.iter().for_each(|switch| world.add_plain(*switch));
+        let hosts = setup.hosts.len();
+        for host in 0..hosts {
             world.start(host);
             world.queue.after(LOOK, Due::Look(host));
-            let pause = world.random(100 / hosts.len() as u64);
+            let pause = world.random(100 / hosts as u64);
             world.run(millis(pause));
         }
         world
+    }
+
+    /// How many hosts there are, with and without a daemon.
+    pub fn hosts(&self) -> usize {
+        self.machines.len() + self.plain.len()
     }
 
     pub fn now(&self) -> Time {
@@ -262,18 +267,21 @@ impl World {
         }
     }
 
-    /// An application's frame to a host, or to all.
-    pub fn send(&mut self, from: usize, to: Option<usize>) {
+    /// An application's frame to a host, or to all. `class`: the sender's, if it has that one; 0: of no class.
+    pub fn send(&mut self, from: usize, to: Option<usize>, class: u8) {
         self.note_hearable();
         let excuse = self.excuse_at_sender(from, to);
         let number = self.sent.len() as u64;
-        self.sent.push(Sent { from, to, excuse });
+        self.sent.push(Sent { from, to, excuse, slot: None });
         let choice = self.random(u64::MAX);
-        let destination = to.map_or(MacAddr::BROADCAST, |to| self.machines[to].mac);
-        for (slot, source, destination) in self.machines[from].path.steer(destination, choice) {
+        if from >= self.machines.len() {
+            return self.send_from_plain(from, to, number);
+        }
+        let destination = to.map_or(MacAddr::BROADCAST, |to| self.mac_of(to));
+        for (slot, source, destination) in self.machines[from].path.steer(destination, class, choice) {
             // Plans that an earlier daemon wrote stay as they are until their peers speak.
             let machine = &self.machines[from];
-            let plan = to.and_then(|to| machine.path.rows.peer_macs.get(&self.machines[to].mac));
+            let plan = to.and_then(|to| machine.path.rows.peer_macs.get(&self.mac_of(to)));
             let is_ours =
                 |daemon: &&Host| plan.is_none_or(|row| daemon.image().plans.contains_key(&row.plan));
             if let Some(daemon) = machine.daemon.as_ref().filter(is_ours) {
@@ -284,27 +292,26 @@ impl World {
                     self.now()
                 );
             }
+            self.sent[number as usize].slot = Some(slot);
             self.carry((from, slot), Frame::Data { number, source, destination });
         }
-    }
-
-    /// Whether a frame of that number has come to that host.
-    pub fn has_come(&self, number: u64, host: usize) -> bool {
-        self.delivered.contains_key(&(number, host))
-    }
-
-    pub fn last_sent(&self) -> u64 {
-        self.sent.len() as u64 - 1
     }
 
     fn deliver(&mut self, (host, slot): Port, frame: Frame) {
         let switch = self.cables[&(host, slot)];
         let cut =
             self.is_cut((host, slot), Fault::To(host, slot)) || self.faults.contains(&Fault::Switch(switch));
-        if cut || !self.machines[host].members.iter().any(|member| member.slot == slot) {
+        if cut {
+            return;
+        }
+        if host >= self.machines.len() {
+            return self.deliver_to_plain(host, frame);
+        }
+        if !self.machines[host].members.iter().any(|member| member.slot == slot) {
             return;
         }
         match frame {
+            Frame::Daemon(bytes) if is_arp(&bytes) => self.deliver_arp(host, slot, &bytes),
             Frame::Daemon(bytes) => self.input(host, Input::Frame { slot, bytes: &bytes }),
             Frame::Data { number, source, destination } => {
                 if self.machines[host].path.take(slot, source, destination) == Taken::Accepted {
@@ -348,41 +355,5 @@ impl World {
         let lanes = |number: u32| daemon.image().plans.get(&number).map_or(0, |plan| plan.lanes.len());
         let plans = plans.into_iter().map(|number| (number, vec![bytes; lanes(number)])).collect();
         self.input(host, Input::LaneBytes(plans));
-    }
-
-    /// Whether two hosts have ports on one switch that forward both ways.
-    pub fn have_sound_lane(&self, one: usize, other: usize) -> bool {
-        let sound = |(host, slot): Port, switch: u8| {
-            !self.is_cut((host, slot), Fault::From(host, slot))
-                && !self.is_cut((host, slot), Fault::To(host, slot))
-                && !self.faults.contains(&Fault::Switch(switch))
-                && self.machines[host].members.iter().any(|m| m.slot == slot && !m.leaving)
-        };
-        let ports = |host: usize| self.cables.iter().filter(move |((at, _), _)| *at == host);
-        ports(one).any(|(here, switch)| {
-            ports(other).any(|(there, at)| at == switch && sound(*here, *switch) && sound(*there, *at))
-        })
-    }
-
-    pub fn describe(&self) -> String {
-        let host = |(number, machine): (usize, &Machine)| {
-            let rows = &machine.path.rows;
-            let lanes = machine.daemon.as_ref().map(|daemon| {
-                let lanes = daemon.inspector().snapshot(self.now()).lanes.into_iter();
-                lanes.map(|lane| format!("{} {:?}", lane.lane, lane.state)).collect::<Vec<_>>()
-            });
-            format!(
-                "{number}: {:?} {:?} {:?} {:?} {lanes:?}",
-                rows.bond, rows.members, rows.plans, rows.peer_macs
-            )
-        };
-        let hosts: Vec<String> = self.machines.iter().enumerate().map(host).collect();
-        format!(
-            "faults {:?}, unplugged {:?}, cables {:?}\n{}",
-            self.faults,
-            self.unplugged,
-            self.cables,
-            hosts.join("\n")
-        )
     }
 }

@@ -1,0 +1,83 @@
+//! What can be seen of a world.
+
+use super::{Fault, Machine, Port, URGENT, World, mac};
+use linkbraid_wire::MacAddr;
+
+impl World {
+    /// Whether a frame of that number has come to that host.
+    pub fn has_come(&self, number: u64, host: usize) -> bool {
+        self.delivered.contains_key(&(number, host))
+    }
+
+    pub fn last_sent(&self) -> u64 {
+        self.sent.len() as u64 - 1
+    }
+
+    /// Whether the last frame, one of that class to one peer, left by a member that is not meant for it though others reach
+    /// the peer.
+    pub fn left_by_wrong_class(&self, from: usize, to: usize, class: u8) -> bool {
+        let Some(own) = &self.machines[from].class else { return false };
+        let slot = self.sent.last().and_then(|sent| sent.slot);
+        let is_urgent = slot.is_some_and(|slot| own.slots.contains(&slot));
+        match class {
+            0 => {
+                let reaches = self.have_sound_lane_of(from, to, |_, class| class == 0);
+                is_urgent && !own.lends && reaches
+            }
+            _ => {
+                let reaches = self.have_sound_lane_of(from, to, |host, class| host == to || class == URGENT);
+                !is_urgent && reaches
+            }
+        }
+    }
+
+    /// The MAC that others reach a host by.
+    pub(super) fn mac_of(&self, host: usize) -> MacAddr {
+        self.machines.get(host).map_or_else(|| mac(host, 0), |machine| machine.mac)
+    }
+
+    /// Whether two hosts have ports on one switch that forward both ways.
+    pub fn have_sound_lane(&self, one: usize, other: usize) -> bool {
+        self.have_sound_lane_of(one, other, |_, _| true)
+    }
+
+    /// The same, by members of these classes, given the host and the number of the class.
+    pub fn have_sound_lane_of(&self, one: usize, other: usize, wanted: impl Fn(usize, u8) -> bool) -> bool {
+        let is_member = |(host, slot): Port| {
+            let Some(machine) = self.machines.get(host) else { return self.plain_lives(host) };
+            machine.members.iter().any(|m| m.slot == slot && !m.leaving && wanted(host, m.class))
+        };
+        let sound = |port: Port, switch: u8| {
+            !self.is_cut(port, Fault::From(port.0, port.1))
+                && !self.is_cut(port, Fault::To(port.0, port.1))
+                && !self.faults.contains(&Fault::Switch(switch))
+                && is_member(port)
+        };
+        let ports = |host: usize| self.cables.iter().filter(move |((at, _), _)| *at == host);
+        ports(one).any(|(here, switch)| {
+            ports(other).any(|(there, at)| at == switch && sound(*here, *switch) && sound(*there, *at))
+        })
+    }
+
+    pub fn describe(&self) -> String {
+        let host = |(number, machine): (usize, &Machine)| {
+            let rows = &machine.path.rows;
+            let lanes = machine.daemon.as_ref().map(|daemon| {
+                let lanes = daemon.inspector().snapshot(self.now()).lanes.into_iter();
+                lanes.map(|lane| format!("{} {:?}", lane.lane, lane.state)).collect::<Vec<_>>()
+            });
+            format!(
+                "{number}: {:?} {:?} {:?} {:?} {:?} {lanes:?}",
+                rows.bond, rows.members, rows.plans, rows.class_plans, rows.peer_macs
+            )
+        };
+        let hosts: Vec<String> = self.machines.iter().enumerate().map(host).collect();
+        format!(
+            "faults {:?}, unplugged {:?}, cables {:?}\n{}",
+            self.faults,
+            self.unplugged,
+            self.cables,
+            hosts.join("\n")
+        )
+    }
+}
