@@ -11,6 +11,9 @@ mod segments;
 mod soft_state;
 mod starting;
 
+/// Timeouts at one time: more of them, and the machine does not do what is due.
+const IDLE_MAX: u32 = 10_000;
+
 fn ip(last: u8) -> IpAddr {
     IpAddr::from([198, 18, 0, last])
 }
@@ -71,8 +74,11 @@ impl Host {
     fn pass(&mut self, duration: Duration) -> Vec<Action> {
         let end = self.now + duration;
         let mut actions = Vec::new();
+        let mut idle = 0;
         while let Some(at) = self.arp.poll_timeout().filter(|at| *at <= end) {
             assert!(at >= self.now, "no deadline lies in the past");
+            idle = if at == self.now { idle + 1 } else { 0 };
+            assert!(idle < IDLE_MAX, "what is due is done");
             self.now = at;
             actions.extend(self.handle(Input::Timeout));
         }

@@ -7,11 +7,14 @@ use std::time::Duration;
 mod bounds;
 mod doubt;
 mod evidence;
+mod late;
 mod plain;
 
 const OWN: HostId = HostId([1; 16]);
 const PEER: HostId = HostId([2; 16]);
 const KEY: PeerKey = PeerKey::Host(PEER);
+/// Timeouts at one time: more of them, and the machine does not do what is due.
+const IDLE_MAX: u32 = 10_000;
 
 fn mac(host: u8, slot: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, host, slot])
@@ -95,8 +98,11 @@ impl Bench {
     /// Time goes on; the peer answers at once.
     fn pass(&mut self, duration: Duration) {
         let end = self.now + duration;
+        let mut idle = 0;
         while let Some(at) = self.inspector.poll_timeout().filter(|at| *at <= end) {
             assert!(at >= self.now, "no deadline lies in the past");
+            idle = if at == self.now { idle + 1 } else { 0 };
+            assert!(idle < IDLE_MAX, "what is due is done");
             self.now = at;
             let seen = self.sent.len();
             self.handle(Input::Timeout);
@@ -110,6 +116,15 @@ impl Bench {
             }
         }
         self.now = end;
+    }
+
+    /// Time goes on by so much at a time until that is so.
+    fn until(&mut self, step: impl Fn(&mut Bench), holds: impl Fn(&Bench) -> bool) {
+        let end = self.now + Duration::from_secs(20);
+        while !holds(self) {
+            assert!(self.now < end, "not after 20 s");
+            step(self);
+        }
     }
 
     /// What the peer says next, in answer to a nonce.

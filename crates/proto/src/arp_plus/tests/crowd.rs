@@ -18,6 +18,10 @@ fn crowd_key(number: u16) -> PeerKey {
 
 /// What host `number` of a crowd says of itself.
 fn one_of(number: u16, sequence: u32) -> Vec<u8> {
+    says(Kind::Change, number, sequence)
+}
+
+fn says(kind: Kind, number: u16, sequence: u32) -> Vec<u8> {
     let PeerKey::Host(host) = crowd_key(number) else { unreachable!("a host id") };
     let [high, low] = number.to_be_bytes();
     let extension = linkbraid_wire::Extension {
@@ -34,7 +38,7 @@ fn one_of(number: u16, sequence: u32) -> Vec<u8> {
     };
     let address = Some(IpAddr::from([198, 19, high, low]));
     let hardware = vec![crowd_mac(number)];
-    let message = Message { kind: Kind::Change, address, hardware, extension: Some(extension) };
+    let message = Message { kind, address, hardware, extension: Some(extension) };
     emit_frame(MacAddr::BROADCAST, crowd_mac(number), &message).expect("a good message")
 }
 
@@ -102,4 +106,47 @@ fn a_crowd_that_falls_silent_is_forgotten_in_portions() {
     }
     assert!(gone.len() > 3, "{gone:?}");
     assert_eq!(host.arp.peers().len(), 0);
+}
+
+#[test]
+fn of_too_many_hosts_that_left_the_one_that_left_first_is_forgotten() {
+    let mut host = Host::running(1, 1);
+    let leaves = |host: &mut Host, number, sequence| {
+        host.now = host.now + millis(1);
+        host.hear(0, &says(Kind::Clear, number, sequence));
+    };
+    let last = limits::TOMBSTONES_MAX as u16;
+    // The highest number leaves first, so that no order but that of time gives it away.
+    (1..=last).rev().for_each(|number| leaves(&mut host, number, 2));
+    leaves(&mut host, last, 3);
+    assert_eq!(host.count(Counter::LimitTombstones), 0, "who leaves again takes no place");
+    leaves(&mut host, 0, 2);
+    assert_eq!(host.count(Counter::LimitTombstones), 1);
+    let returns = |host: &mut Host, number| reasons(&host.hear(0, &one_of(number, 1)));
+    assert_eq!(returns(&mut host, last - 1), [Reason::Joined], "the first one that did not leave again");
+    assert_eq!([last, last - 2, 1, 0].map(|number| returns(&mut host, number)), [const { Vec::new() }; 4]);
+    assert_eq!(host.count(Counter::StaleCleared), 4);
+    host.now = host.now + millis(10_000);
+    host.handle(Input::Timeout);
+    assert_eq!(returns(&mut host, 1), [Reason::Joined], "after 10 s all are");
+}
+
+//= docs/arp-plus.md#5.8 type=test
+#[test]
+fn replies_are_spread_over_more_time_the_more_hosts_may_answer() {
+    let took = |hosts: u16| {
+        let mut host = Host::running(1, 1);
+        host.pass(millis(2000));
+        (0..hosts).for_each(|number| _ = host.hear(0, &one_of(number, 1)));
+        let began = host.now;
+        host.hear(0, &says(Kind::Broadcast, 0, 1));
+        while host.count(Counter::TxReply) + host.count(Counter::ReplySuppressed) == 0 {
+            let at = host.arp.poll_timeout().expect("a reply is due");
+            host.pass(at.since(host.now));
+        }
+        host.now.since(began)
+    };
+    assert!(took(1) <= millis(12));
+    let (few, many) = (took(20), took(200));
+    assert!(few <= millis(50) && many > millis(50), "{few:?} and {many:?}");
 }

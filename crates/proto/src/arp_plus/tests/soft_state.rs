@@ -21,6 +21,11 @@ fn published_only_host_never_expires_and_leaves_by_its_own_clear() {
     let mut host = Host::running(1, 1);
     host.hear(0, &published(Kind::Broadcast, 9, &[mac(9, 0), mac(9, 1)]));
     assert_eq!(kinds(&host.pass(millis(12))), [Kind::Reply], "it is answered");
+    let again = host.hear(0, &published(Kind::Broadcast, 9, &[mac(9, 0), mac(9, 1)]));
+    assert_eq!(reasons(&again), [], "the same mapping is no change");
+    let fewer = host.hear(0, &published(Kind::Change, 9, &[mac(9, 1)]));
+    assert_eq!(reasons(&fewer), [Reason::Changed]);
+    host.hear(0, &published(Kind::Change, 9, &[mac(9, 0), mac(9, 1)]));
     host.pass(Duration::from_secs(3600));
     let key = PeerKey::Address(ip(9));
     let peer = host.arp.peer(&key).expect("still there");
@@ -43,6 +48,10 @@ fn earlier_sequence_is_refused_and_wraps() {
     assert_eq!(other.arp.own.sequence, 0, "serial numbers wrap");
     assert_eq!(reasons(&host.hear(0, &other.says(Kind::Change))), [Reason::Changed]);
     assert_eq!(reasons(&host.hear(0, &early)), []);
+    assert_eq!(host.count(Counter::StaleSequence), 1);
+    // RFC 1982 leaves open which of two numbers half the circle apart is the later one; here neither is earlier.
+    other.arp.own.sequence = 1 << 31;
+    host.hear(0, &other.says(Kind::Change));
     assert_eq!(host.count(Counter::StaleSequence), 1);
     assert_eq!(host.arp.peer_by_address(ip(22)).map(Peer::mac), Some(mac(2, 0)));
 }

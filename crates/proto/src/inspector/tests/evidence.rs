@@ -7,9 +7,9 @@ fn unanswered() -> (Bench, u64) {
     let mut bench = Bench::proven(2);
     bench.answers.retain(|pair| *pair != (0, 0));
     let seen = bench.sent.len();
-    while !bench.sent[seen..].iter().any(|(slot, frame)| *slot == 0 && frame.dst == mac(2, 0)) {
-        bench.pass(millis(1));
-    }
+    let asks =
+        |bench: &Bench| bench.sent[seen..].iter().any(|(slot, frame)| *slot == 0 && frame.dst == mac(2, 0));
+    bench.until(|bench| bench.pass(millis(1)), asks);
     let nonce = bench.nonce(0, 0);
     (bench, nonce)
 }

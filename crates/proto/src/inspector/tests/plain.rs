@@ -54,9 +54,8 @@ fn unanswered() -> Bench {
     pass(&mut bench, millis(1000), &[0, 1]);
     assert_eq!(verdicts(&bench), [Verdict::Alive; 2]);
     let seen = bench.asked.len();
-    while !bench.asked[seen..].iter().any(|(_, slot, _)| *slot == 0) {
-        pass(&mut bench, millis(1), &[1]);
-    }
+    let asks = |bench: &Bench| bench.asked[seen..].iter().any(|(_, slot, _)| *slot == 0);
+    bench.until(|bench| pass(bench, millis(1), &[1]), asks);
     bench
 }
 
@@ -105,12 +104,12 @@ fn bench_without_probes() -> Bench {
     hear(&mut bench, 0, &good(0));
     assert_eq!(bench.count(Counter::RxCut), 1);
     bench.handle(Input::Members(vec![report(0), report(1)]));
-    while bench.inspector.member_alive(0) != Verdict::Alive {
-        let at = bench.inspector.poll_timeout().expect("an up-delay");
-        bench.inspector.handle(at, Input::Timeout);
+    let waits = |bench: &mut Bench| {
+        bench.now = bench.inspector.poll_timeout().expect("an up-delay");
+        bench.inspector.handle(bench.now, Input::Timeout);
         while bench.inspector.poll_action().is_some() {}
-        bench.now = at;
-    }
+    };
+    bench.until(waits, |bench| bench.inspector.member_alive(0) == Verdict::Alive);
     bench
 }
 
@@ -121,9 +120,7 @@ fn nothing_is_judged_before_the_first_answer_and_then_all_is_tested() {
     pass(&mut bench, millis(5000), &[]);
     assert_eq!((verdicts(&bench), bench.events.len()), ([Verdict::Unknown; 2], 2), "two members joined");
     let before = bench.asked.iter().filter(|(_, slot, _)| *slot == 1).count();
-    while bench.inspector.counters().get(Counter::RxProof) == 0 {
-        pass(&mut bench, millis(1), &[0]);
-    }
+    bench.until(|bench| pass(bench, millis(1), &[0]), |bench| bench.count(Counter::RxProof) > 0);
     assert_eq!(verdicts(&bench), [Verdict::Unknown; 2], "one answer admits no lane");
     pass(&mut bench, millis(110), &[0]);
     assert_eq!(verdicts(&bench)[0], Verdict::Alive);
