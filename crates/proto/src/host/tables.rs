@@ -81,7 +81,8 @@ impl Tables {
         let numbers = Numbers::new(numbers.collect());
         let former = left.members.iter().map(|(slot, row)| (*slot, *row)).collect();
         let former_slots = left.members.iter().map(|(slot, row)| (*slot, row.ifindex)).collect();
-        let former_slots = (!inherited.is_empty()).then_some(former_slots);
+        let has_plans = !inherited.is_empty() || !left.class_plans.is_empty();
+        let former_slots = has_plans.then_some(former_slots);
         let (classes, written) = (ClassPlans::adopt(&left), Written::adopt(&left));
         let image = TableImage { bond: BondRow::default(), plans: BTreeMap::new(), ..left };
         Tables {

@@ -57,9 +57,14 @@ struct Bench {
 impl Bench {
     /// Members and a peer with as many, met but not answered yet.
     fn new(members: u8) -> Bench {
+        Bench::of(OWN, members)
+    }
+
+    /// The same of a host with that id; the lower one leads.
+    fn of(own: HostId, members: u8) -> Bench {
         let mut bench = Bench {
             now: Time::from_millis(1000),
-            inspector: Inspector::new(Config::new(OWN, 1), 7),
+            inspector: Inspector::new(Config::new(own, 1), 7),
             answers: Vec::new(),
             number: 0,
             events: Vec::new(),
@@ -74,7 +79,11 @@ impl Bench {
 
     /// The same with all lanes i-i proven.
     fn proven(members: u8) -> Bench {
-        let mut bench = Bench::new(members);
+        Bench::proven_of(OWN, members)
+    }
+
+    fn proven_of(own: HostId, members: u8) -> Bench {
+        let mut bench = Bench::of(own, members);
         bench.answers = (0..members).map(|slot| (slot, slot)).collect();
         bench.pass(millis(1000));
         (0..members).for_each(|slot| assert_eq!(bench.verdict(slot, slot), Verdict::Alive));

@@ -1,6 +1,7 @@
 //! What can be seen of a world.
 
-use super::{Fault, Machine, Port, URGENT, World, mac};
+use super::{Fault, Machine, Port, URGENT, World, key, mac};
+use linkbraid_proto::{host::Member, inspector::Verdict};
 use linkbraid_wire::MacAddr;
 
 impl World {
@@ -13,21 +14,25 @@ impl World {
         self.sent.len() as u64 - 1
     }
 
-    /// Whether the last frame, one of that class to one peer, left by a member that is not meant for it though others reach
-    /// the peer.
+    /// Whether the last frame, one of that class to one peer, left by a member that is not meant for it though one that is has
+    /// a proven lane to the peer. A lane that flapped is proven late (11.2).
     pub fn left_by_wrong_class(&self, from: usize, to: usize, class: u8) -> bool {
-        let Some(own) = &self.machines[from].class else { return false };
+        let Machine { daemon: Some(daemon), class: Some(own), .. } = &self.machines[from] else {
+            return false;
+        };
+        let proven = |wanted: &dyn Fn(&Member, &Member) -> bool| {
+            let ends = |ours| self.machines[to].members.iter().map(move |theirs| (ours, theirs));
+            let mut pairs = self.machines[from].members.iter().flat_map(ends);
+            let alive = |ours: &Member, theirs: &Member| {
+                daemon.inspector().lane_alive(&key(to), ours.slot, theirs.slot) == Verdict::Alive
+            };
+            pairs.any(|(ours, theirs)| wanted(ours, theirs) && alive(ours, theirs))
+        };
         let slot = self.sent.last().and_then(|sent| sent.slot);
         let is_urgent = slot.is_some_and(|slot| own.slots.contains(&slot));
         match class {
-            0 => {
-                let reaches = self.have_sound_lane_of(from, to, |_, class| class == 0);
-                is_urgent && !own.lends && reaches
-            }
-            _ => {
-                let reaches = self.have_sound_lane_of(from, to, |host, class| host == to || class == URGENT);
-                !is_urgent && reaches
-            }
+            0 => is_urgent && !own.lends && proven(&|ours, theirs| ours.class + theirs.class == 0),
+            _ => !is_urgent && proven(&|ours, _| ours.class == URGENT),
         }
     }
 
@@ -38,14 +43,9 @@ impl World {
 
     /// Whether two hosts have ports on one switch that forward both ways.
     pub fn have_sound_lane(&self, one: usize, other: usize) -> bool {
-        self.have_sound_lane_of(one, other, |_, _| true)
-    }
-
-    /// The same, by members of these classes, given the host and the number of the class.
-    pub fn have_sound_lane_of(&self, one: usize, other: usize, wanted: impl Fn(usize, u8) -> bool) -> bool {
         let is_member = |(host, slot): Port| {
             let Some(machine) = self.machines.get(host) else { return self.plain_lives(host) };
-            machine.members.iter().any(|m| m.slot == slot && !m.leaving && wanted(host, m.class))
+            machine.members.iter().any(|m| m.slot == slot && !m.leaving)
         };
         let sound = |port: Port, switch: u8| {
             !self.is_cut(port, Fault::From(port.0, port.1))

@@ -68,7 +68,8 @@ fn later_epoch_replaces_and_earlier_is_refused() {
     let restarted = Reason::Restarted { old_epoch: 1, new_epoch: 7 };
     assert_eq!(reasons(&host.hear(0, &new.says(Kind::Broadcast))), [restarted]);
     host.hear(0, &early);
-    assert_eq!(host.count(Counter::StaleEpoch), 1);
+    let told = [Counter::StaleEpoch, Counter::PeerJoined, Counter::PeerRestarted, Counter::PeerChanged];
+    assert_eq!(told.map(|counter| host.count(counter)), [1, 1, 1, 0]);
     assert_eq!(host.arp.peers().map(|peer| peer.members.len()).collect::<Vec<_>>(), [1]);
 }
 
@@ -88,6 +89,24 @@ fn clear_deletes_and_delayed_messages_do_not_bring_the_host_back() {
     assert_eq!((host.arp.peers().len(), host.count(Counter::StaleCleared)), (0, 2));
     other.handle(Input::Start);
     assert_eq!(reasons(&host.hear(0, &other.says(Kind::Broadcast))), [Reason::Joined], "a new start is new");
+}
+
+//= docs/arp-plus.md#6.6 type=test
+#[test]
+fn who_left_returns_in_a_later_epoch_and_in_no_earlier_one() {
+    let mut host = Host::running(1, 1);
+    let of_epoch = |epoch| {
+        let mut other = Host::stopped(2, epoch, 1);
+        other.handle(Input::Start);
+        other
+    };
+    let mut other = of_epoch(7);
+    host.hear(0, &other.says(Kind::Change));
+    other.arp.own.sequence += 1;
+    host.hear(0, &other.says(Kind::Clear));
+    assert_eq!(reasons(&host.hear(0, &of_epoch(6).says(Kind::Change))), []);
+    assert_eq!((host.arp.peers().len(), host.count(Counter::StaleCleared)), (0, 1));
+    assert_eq!(reasons(&host.hear(0, &of_epoch(8).says(Kind::Change))), [Reason::Joined]);
 }
 
 //= docs/arp-plus.md#6.5 type=test

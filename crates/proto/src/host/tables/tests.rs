@@ -292,6 +292,14 @@ fn a_slot_whose_member_is_gone_is_dead_while_plans_of_an_earlier_daemon_may_name
     assert_eq!(abandoned(&bench), 0b110, "its rows are still there");
     bench.difference();
     assert_eq!(abandoned(&bench), 0);
+    // So may the plan of a class towards plain hosts, though there is no peer.
+    let members = (0..3).map(|slot| (slot, row(slot))).collect();
+    let class_plans = BTreeMap::from([((PLAIN_PLAN, 1), 1)]);
+    let mut bench = Bench::new(3, TableImage { members, class_plans, ..TableImage::default() });
+    bench.members.remove(2);
+    assert_eq!(abandoned(&bench), 0b100);
+    bench.write();
+    assert_eq!(abandoned(&bench), 0);
 }
 
 #[test]

@@ -4,7 +4,11 @@ use super::*;
 
 /// Both lanes 0-0 and 1-1 proven and busy: an interval is 50 ms, and they are lost after three.
 fn busy() -> Bench {
-    let mut bench = Bench::proven(2);
+    busy_of(OWN)
+}
+
+fn busy_of(own: HostId) -> Bench {
+    let mut bench = Bench::proven_of(own, 2);
     let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, busy: true };
     bench.handle(Input::Plan(vec![used(0), used(1)]));
     bench.pass(millis(1000));
@@ -63,4 +67,61 @@ fn a_deadline_is_no_occasion_to_ask() {
     // Repeated after a quarter of the interval; the last one tells the peer that the lane is lost.
     let hurried = &gaps[1..gaps.len() - 1];
     assert!(hurried.iter().all(|gap| *gap >= millis(12)), "{gaps:?}");
+}
+
+/// How long after a proof in such a frame the lane is asked again.
+fn pause(own: HostId, kind: ProbeKind) -> Duration {
+    let mut bench = busy_of(own);
+    bench.answers.clear();
+    let asked = |bench: &Bench| {
+        let probes = |(slot, frame): &&(u8, ProbeFrame)| *slot == 0 && frame.probe.kind == ProbeKind::Probe;
+        bench.sent.iter().filter(probes).count()
+    };
+    let before = asked(&bench);
+    bench.until(|bench| bench.pass(millis(1)), |bench| asked(bench) > before);
+    let proof = Probe { kind, ..bench.reply(bench.nonce(0, 0)) };
+    bench.hear(0, 0, &proof);
+    let (began, before) = (bench.now, asked(&bench));
+    bench.until(|bench| bench.pass(Duration::from_micros(100)), |bench| asked(bench) > before);
+    bench.now.since(began)
+}
+
+//= docs/arp-plus.md#11.8 type=test
+#[test]
+fn who_leads_asks_and_the_others_wait_for_his_probes() {
+    let (leads, follows) = (OWN, HostId([9; 16]));
+    let soon = Duration::from_micros(37_500)..=Duration::from_micros(50_100);
+    let late = Duration::from_micros(56_250)..=Duration::from_micros(62_600);
+    for (own, kind, expected) in [
+        (leads, ProbeKind::Probe, &soon),
+        (leads, ProbeKind::Reply, &soon),
+        (follows, ProbeKind::Reply, &soon),
+        (follows, ProbeKind::Probe, &late),
+    ] {
+        let pause = pause(own, kind);
+        assert!(expected.contains(&pause), "{kind:?} at {own:?}: {pause:?}");
+    }
+}
+
+//= docs/arp-plus.md#11.6 type=test
+#[test]
+fn suspects_get_the_detection_time_once_another_lane_is_proven() {
+    let mut bench = busy();
+    bench.answers.clear();
+    bench.pass(millis(2000));
+    let verdicts = |bench: &Bench| [0, 1].map(|slot| bench.verdict(slot, slot));
+    assert_eq!(verdicts(&bench), [Verdict::Suspect; 2]);
+    bench.events.clear();
+    bench.answers = vec![(0, 0)];
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.verdict(0, 0) == Verdict::Alive);
+    let reason = |event: &Event| match event {
+        Event::Lane { lane, new, reason, took, .. } => Some((lane.slot, *new, *reason, *took)),
+        _ => None,
+    };
+    let told: Vec<_> = bench.events.iter().filter_map(reason).collect();
+    assert_eq!(told, [(0, LaneState::Up, LaneReason::ProvenAgain, Duration::ZERO)]);
+    bench.pass(millis(140));
+    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Suspect]);
+    bench.pass(millis(15));
+    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Dead]);
 }
