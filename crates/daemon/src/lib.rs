@@ -1,8 +1,8 @@
-//! The daemon: the loop that joins the protocols to the machine.
+//! The daemon: what joins the protocols to the machine.
 //!
-//! One thread, one loop ([`control::run`]), five kinds of input: requests from the socket, ARP+ frames
-//! from the data path, changes of interfaces from netlink, timers, signals. The daemon writes the tables that the
-//! data path follows and never touches a frame of the user's; what it sets up goes on without it.
+//! Two threads. The control thread ([`control::run`]) takes requests from the socket, changes of interfaces from netlink, and
+//! signals, and may wait for the kernel. The other one drives the bonds: frames from the data path, deadlines, links. The daemon
+//! writes the tables that the data path follows and never touches a frame of the user's; what it sets up goes on without it.
 
 // Four layers, the lowest one first: I/O with the kernel and with files; what is known (bonds, fabrics, and what has happened to
 // them); operations (what becomes of requests, and of what the kernel tells); the loop, and the socket.

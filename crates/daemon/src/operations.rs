@@ -108,16 +108,16 @@ impl Operations {
             Request::Monitor { bond: Some(name) } if !world.is_known(&name) => Err(world.no_bond(&name)),
             Request::Monitor { .. } => Ok(Outcome::Done(Vec::new())),
             Request::FabricShow { name } => {
-                return reply(answer, of_fabrics(world, name, crate::world::fabric::records));
+                return reply(answer, of_fabrics(world, name, crate::world::fabric::record::records));
             }
             Request::FabricStats { name } => {
-                return reply(answer, of_fabrics(world, name, crate::world::fabric::stats));
+                return reply(answer, of_fabrics(world, name, crate::world::fabric::record::stats));
             }
             Request::Show { name: Some(name) } if world.fabrics.contains_key(&name) => {
-                return reply(answer, of_fabrics(world, Some(name), crate::world::fabric::records));
+                return reply(answer, of_fabrics(world, Some(name), crate::world::fabric::record::records));
             }
             Request::Stats { name: Some(name) } if world.fabrics.contains_key(&name) => {
-                return reply(answer, of_fabrics(world, Some(name), crate::world::fabric::stats));
+                return reply(answer, of_fabrics(world, Some(name), crate::world::fabric::record::stats));
             }
             Request::Show { name } => return reply(answer, records(world, name, record::bonds)),
             Request::Peers { bond } => return reply(answer, records(world, bond, record::peers)),

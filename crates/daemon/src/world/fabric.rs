@@ -11,14 +11,14 @@ mod fast_path;
 pub(crate) mod job;
 mod limited;
 pub(crate) mod node;
-mod record;
+pub(crate) mod record;
+pub(crate) mod refusal;
 pub(crate) mod saved;
 mod trips;
 mod worker;
 
 pub(crate) use fast_path::sweep;
 pub(crate) use job::{Jobs, Ticket};
-pub(crate) use record::{records, stats};
 
 use crate::world::{
     history::History,
@@ -28,7 +28,7 @@ use ends::Ends;
 use job::{Why, Work};
 use linkbraid_api::Error;
 use linkbraid_fabric::Loss;
-use linkbraid_link::{ArpPlusSender, Netlink, TapConfig, TapError, TapOffloads};
+use linkbraid_link::{ArpPlusSender, Netlink};
 use linkbraid_proto::{Time, session::Verdict};
 use linkbraid_wire::MacAddr;
 use node::Node;
@@ -130,39 +130,6 @@ impl Fabric {
             }
         }
     }
-}
-
-/// What the kernel is to make for a fabric.
-fn tap_config(saved: &SavedFabric) -> TapConfig {
-    TapConfig {
-        name: saved.name.clone(),
-        queues: saved.queues.into(),
-        mac: MacAddr(saved.mac),
-        mtu: saved.settings.mtu.0,
-        offloads: TapOffloads::ALL,
-        queue_len: linkbraid_link::TAP_QUEUE_LEN,
-    }
-}
-
-fn of_tap(error: &TapError) -> Error {
-    let told = Error::new(&error.name, &error.what, error.cause.to_string());
-    match error.hint() {
-        Some(hint) => told.hint(hint),
-        None => told,
-    }
-}
-
-/// The refusal of a transport. What it hints at is a whole command for the user.
-pub(crate) fn of_transport(error: linkbraid_fabric::Error, name: &str, node: u16, nodes: u16) -> Error {
-    let told = Error::new(error.object, error.what, error.cause);
-    let hint = match error.hint {
-        Some(hint) if hint.starts_with("--") => {
-            format!("linkbraid fabric add {name} --node {node} --nodes {nodes} {hint}")
-        }
-        Some(hint) => hint,
-        None => "linkbraid fabric add --help".to_owned(),
-    };
-    told.hint(hint)
 }
 
 /// A number for the addresses of a fabric, the same on all nodes that give it the same name: names that differ in the last

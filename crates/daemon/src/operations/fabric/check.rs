@@ -4,7 +4,7 @@ use crate::{
     operations::setup,
     world::{
         World,
-        fabric::{of_transport, saved::SavedFabric},
+        fabric::{refusal::of_transport, saved::SavedFabric},
     },
 };
 use linkbraid_api::{Error, FabricAdd, FabricSet};

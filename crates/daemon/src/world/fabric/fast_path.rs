@@ -6,21 +6,18 @@
 
 mod device;
 mod early;
+mod on;
 mod probe;
 mod retry;
 
 pub(crate) use device::sweep;
 
 use super::saved::SavedFabric;
-use device::Device;
-use early::KeepsEarly;
-use linkbraid_dataplane::{
-    self as dataplane, HookChoice, PATH_REASONS, PathCounts, PathEnds, PathIn, PathOut,
-};
-use linkbraid_fabric::{Address, FastPath as Plan, Join, engine::derive_mac};
+use linkbraid_dataplane::{self as dataplane, HookChoice, PATH_REASONS, PathCounts, PathIn, PathOut};
+use linkbraid_fabric::{Address, Join, engine::derive_mac};
 use linkbraid_proto::{Time, session::Session};
 use linkbraid_wire::fabric::Tag;
-use probe::Prober;
+use on::On;
 use retry::{Retry, Wanted};
 use std::{thread::JoinHandle, time::Duration};
 
@@ -62,15 +59,6 @@ struct Before {
     reasons: [u64; PATH_REASONS.len()],
 }
 
-struct On {
-    plan: Plan,
-    prober: Prober,
-    _early: Option<KeepsEarly>,
-    // The device goes first: what comes without the programs would be its own stack's.
-    device: Device,
-    programs: dataplane::FastPath,
-}
-
 /// What is held of one node.
 #[derive(Debug, Clone, Copy, Default)]
 struct Peer {
@@ -88,9 +76,6 @@ struct Peer {
     look_at: Time,
     probe_at: Time,
 }
-
-/// Why a path cannot be had: `CAUSE` of a line.
-type Off = String;
 
 impl FastPath {
     /// Makes what the transport asks for; none where it asks for none. Takes some milliseconds.
@@ -361,18 +346,4 @@ impl Peer {
     fn patience(&self, now: Time) -> Duration {
         if now.since(self.since) < EARLY { SOON } else { EVERY }
     }
-}
-
-/// Makes the device, and puts the programs in their places.
-fn on(saved: &SavedFabric, plan: Plan, tap: u32, hook: HookChoice) -> Result<On, Off> {
-    let device = Device::make(&saved.name, tap, plan.port(), plan.own().is_ipv6())?;
-    let mac = derive_mac(saved.number, saved.node);
-    let ends = PathEnds { tap, vxlan: device.index(), mac, local: plan.own(), port: plan.port() };
-    let prober = Prober::new(&plan, mac)?;
-    let programs = dataplane::FastPath::new(&ends, hook).map_err(|error| error.to_string())?;
-    device.set_up()?;
-    // Without it the path is only longer.
-    let early = programs.early().ok().flatten();
-    let early = early.and_then(|early| KeepsEarly::start(early, plan.own()));
-    Ok(On { plan, prober, _early: early, device, programs })
 }

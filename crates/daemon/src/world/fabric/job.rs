@@ -5,7 +5,7 @@
 use super::{
     fast_path::FastPath,
     node::{self, Node, Transports},
-    of_transport,
+    refusal::of_transport,
     saved::SavedFabric,
 };
 use linkbraid_api::{Error, Reply};

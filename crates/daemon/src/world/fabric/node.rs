@@ -3,9 +3,8 @@
 use super::{
     cpu::{Cpu, Thread},
     fast_path::FastPath,
-    of_tap, of_transport,
+    refusal::{of_tap, of_transport},
     saved::SavedFabric,
-    tap_config,
     worker::Worker,
 };
 use crate::{
@@ -19,8 +18,9 @@ use linkbraid_fabric::{
     limits::FRAME_MAX,
     shorten_slices,
 };
-use linkbraid_link::{TAP_FRAME_MAX, Tap, TapOffloads, TapQueue};
+use linkbraid_link::{TAP_FRAME_MAX, Tap, TapConfig, TapOffloads, TapQueue};
 use linkbraid_proto::{Time, session::Settings};
+use linkbraid_wire::MacAddr;
 use linkbraid_wire::fabric::{HEADER_LEN, VIRTIO_LEN};
 use std::{
     os::fd::OwnedFd,
@@ -99,6 +99,18 @@ pub(crate) fn tap(saved: &SavedFabric, transports: &Transports, new: bool) -> Re
     }
     let made = if new { Tap::create(&config) } else { Tap::adopt(&config) };
     made.map_err(|error| of_tap(&error))
+}
+
+/// What the kernel is to make for a fabric.
+fn tap_config(saved: &SavedFabric) -> TapConfig {
+    TapConfig {
+        name: saved.name.clone(),
+        queues: saved.queues.into(),
+        mac: MacAddr(saved.mac),
+        mtu: saved.settings.mtu.0,
+        offloads: TapOffloads::ALL,
+        queue_len: linkbraid_link::TAP_QUEUE_LEN,
+    }
 }
 
 /// The longest frame of the interface that crosses, in bytes.

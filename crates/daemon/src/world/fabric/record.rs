@@ -1,6 +1,6 @@
 //! Records for `fabric show`, and for `show` and `stats` where they are about fabrics.
 
-use super::{Fabric, State, fast_path::FastPath, node::Node, worker::Worker};
+use super::{Fabric, State, ends::Ends, fast_path::FastPath, node::Node, worker::Worker};
 use crate::world::told;
 use linkbraid_api::{
     CounterRecord, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricStatsRecord,
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// ended starts of the fabric.
 const SESSION_NUMBERS_FROM: u32 = 100;
 const TRANSPORT_NUMBERS_FROM: u32 = 200;
-pub(super) const END_NUMBERS_FROM: u32 = 300;
+const END_NUMBERS_FROM: u32 = 300;
 /// What went over the fast path, and, after that, why frames did not.
 const FAST_PATH_NUMBERS_FROM: u32 = 400;
 const FAST_PATH_REASONS_FROM: u32 = 410;
@@ -163,7 +163,7 @@ pub(crate) fn stats(fabrics: &[&Fabric], now: Time) -> Records {
 fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     let name = fabric.saved.name.clone();
     let State::Runs(node) = &fabric.state else {
-        let (counters, peers) = (fabric.ends.records(), Vec::new());
+        let (counters, peers) = (of_ends(&fabric.ends), Vec::new());
         return FabricStatsRecord { fabric: name, cpu_ms: 0, cpu_ppm: 0, counters, peers };
     };
     let shared = node.shared();
@@ -179,7 +179,7 @@ fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     }
     let told = (0..shared.nodes()).map(|node| shared.transport(node)).fold(Stats::default(), Stats::and);
     counters.extend(of_transport(told));
-    counters.extend(fabric.ends.records());
+    counters.extend(of_ends(&fabric.ends));
     if let Some(fast_path) = &worker.fast_path {
         let counts = (0..shared.nodes()).map(|node| fast_path.counts(node));
         counters.extend(of_fast_path(counts.fold(PathCounts::default(), PathCounts::and)));
@@ -200,7 +200,7 @@ fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
     FabricStatsRecord { fabric: name, cpu_ms, cpu_ppm, counters, peers }
 }
 
-pub(super) fn record(
+fn record(
     number: u32,
     name: String,
     description: &str,
@@ -209,6 +209,24 @@ pub(super) fn record(
     bytes: u64,
 ) -> CounterRecord {
     CounterRecord { name, number, description: description.into(), verdict: verdict.into(), frames, bytes }
+}
+
+/// What ended starts of a fabric, in the order of their numbers.
+pub(super) fn of_ends(ends: &Ends) -> Vec<CounterRecord> {
+    let rows = [
+        (
+            "end_failed",
+            "times it was restarted because one of its threads or its program failed",
+            ends.failed,
+        ),
+        ("end_memory_cut", "times its shared memory was truncated", ends.cut),
+        ("end_memory_overwritten", "times its shared memory was overwritten", ends.overwritten),
+        ("end_memory_removed", "times its shared memory was removed or replaced", ends.removed),
+    ];
+    let one = |(number, (name, text, count)): (u32, (&str, &str, u64))| {
+        record(number, name.to_owned(), text, "protocol", count, 0)
+    };
+    (END_NUMBERS_FROM..).zip(rows).map(one).collect()
 }
 
 /// Bytes stand beside the frames that they are of.
@@ -274,4 +292,24 @@ fn reasons_of(fast_path: &FastPath) -> Vec<CounterRecord> {
             record(number, format!("vxlan_{name}"), text, verdict, count, 0)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linkbraid_fabric::Loss;
+
+    #[test]
+    fn each_loss_has_a_counter_of_its_own() {
+        let mut ends = Ends { failed: 4, ..Ends::default() };
+        for (loss, times) in Loss::ALL.into_iter().zip(1..) {
+            (0..times).for_each(|_| ends.lost(loss));
+        }
+        let records = of_ends(&ends);
+        assert!(records.iter().map(|record| record.number).eq(300..304));
+        assert!(records.iter().map(|record| record.frames).eq([4, 1, 2, 3]));
+        for loss in Loss::ALL {
+            assert!(records.iter().any(|record| record.name == format!("end_memory_{}", loss.name())));
+        }
+    }
 }

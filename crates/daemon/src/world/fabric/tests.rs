@@ -2,7 +2,8 @@
 
 use super::{
     node::{fits, watched},
-    number_of, of_transport,
+    number_of,
+    refusal::of_transport,
     saved::{SavedFabric, namespace},
 };
 use crate::{

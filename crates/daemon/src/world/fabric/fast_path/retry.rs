@@ -1,7 +1,7 @@
 //! Makes the fast path, and makes it again from time to time where it could not be had or was taken away: somebody may have given
 //! the port up.
 
-use super::{Off, On, on};
+use super::on::{Off, On};
 use crate::world::fabric::saved::SavedFabric;
 use linkbraid_dataplane::HookChoice;
 use linkbraid_fabric::FastPath as Plan;
@@ -83,7 +83,7 @@ impl Retry {
 
 impl Wanted {
     fn make(&self) -> Result<On, Off> {
-        on(&self.saved, self.plan.clone(), self.tap, self.hook)
+        On::make(&self.saved, self.plan.clone(), self.tap, self.hook)
     }
 }
 
