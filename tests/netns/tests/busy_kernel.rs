@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const SILENT: Duration = Duration::from_millis(150);
 /// How long the kernel's network lock is held: a NIC that resets holds it for a second.
 const HELD: Duration = Duration::from_secs(1);
+/// Rounds at most.
+const ROUNDS: usize = 3;
 /// Datagrams after which a lane is known to carry data.
 const BUSY: u64 = 1000;
 
@@ -61,55 +63,55 @@ fn longest_pause(net: &Net, work: impl FnOnce()) -> Duration {
     })
 }
 
-/// No lane was taken for failed, at either end.
+/// How often a lane was taken for failed, at either end.
+fn given_up(net: &Net) -> u64 {
+    ["a", "b"].into_iter().map(|name| net.counter(name, "probe_lane_lost")).sum()
+}
+
+/// Does `work` until probes went on at their times meanwhile, and no lane was taken for failed: a machine that has other work may
+/// delay them too, but not each time.
 #[track_caller]
-fn no_lane_was_given_up(net: &Net) {
-    for name in ["a", "b"] {
-        let down = |event: &&linkbraid_api::EventRecord| {
-            matches!(event.new.as_deref(), Some("down" | "suspect")) && event.took_us.is_some()
-        };
-        let events = net.show(name).events;
-        assert_eq!(events.iter().filter(down).count(), 0, "{name}: {events:#?}");
+fn delays_no_probe(net: &Net, mut work: impl FnMut()) {
+    let mut pauses = Vec::new();
+    for _ in 0..ROUNDS {
+        let before = given_up(net);
+        let pause = longest_pause(net, &mut work);
+        println!("the longest pause between probes: {pause:?}");
+        if pause < SILENT && given_up(net) == before {
+            return;
+        }
+        pauses.push(pause);
     }
+    panic!("no probe for {pauses:?}");
 }
 
 #[test]
 fn a_driver_that_holds_the_network_lock_delays_no_probe() {
     let net = Net::bonded(Topology::symmetric(2, 2, None));
     wait_proven(&net, 4);
-    let idle = longest_pause(&net, || thread::sleep(HELD));
-    let pause = longest_pause(&net, || {
+    let mut mtus = [1400, 1300, 1400].into_iter();
+    delays_no_probe(&net, || {
+        let mtu = mtus.next().expect("one a round");
         let held = HeldRtnl::take();
         thread::scope(|scope| {
-            let begin = Instant::now();
-            let set = scope.spawn(|| net.ok("a", &format!("bond set {BOND} --mtu 1400")));
+            let set = scope.spawn(|| net.ok("a", &format!("bond set {BOND} --mtu {mtu}")));
             thread::sleep(HELD);
             assert!(!set.is_finished(), "the kernel did not want the lock for it");
             drop(held);
             set.join().expect("is set");
-            assert!(begin.elapsed() >= HELD);
         });
+        assert_eq!(net.show("a").mtu, mtu);
     });
-    println!("the longest pause between probes: {idle:?} before, {pause:?} with the lock held");
-    assert!(pause < SILENT, "no probe for {pause:?}");
-    no_lane_was_given_up(&net);
-    assert_eq!(net.show("a").mtu, 1400);
 }
 
 #[test]
 fn programs_that_are_loaded_delay_no_probe() {
     let net = Net::bonded(Topology::symmetric(2, 2, None));
     wait_proven(&net, 4);
-    // In each round the verifier takes longer than peers are patient; a busy machine may delay a probe in some.
-    let rounds = (0..4).map(|_| {
-        longest_pause(&net, || {
-            net.ok("a", &format!("bond set {BOND} --latency on"));
-            net.ok("a", &format!("bond set {BOND} --latency off"));
-        })
+    delays_no_probe(&net, || {
+        net.ok("a", &format!("bond set {BOND} --latency on"));
+        net.ok("a", &format!("bond set {BOND} --latency off"));
     });
-    let pause = rounds.min().expect("a round");
-    println!("the longest pause between probes while programs are loaded: {pause:?}");
-    assert!(pause < SILENT, "no probe for {pause:?}");
 }
 
 #[test]
@@ -124,14 +126,12 @@ fn a_log_that_nobody_reads_delays_no_probe() {
     net.bond("a");
     net.bond("b");
     wait_proven(&net, 4);
-    let pause = longest_pause(&net, || {
+    delays_no_probe(&net, || {
         for damping in ["off", "on"] {
             net.ok("a", &format!("bond set {BOND} --damping {damping}"));
         }
         thread::sleep(HELD);
     });
-    println!("the longest pause between probes: {pause:?}");
-    assert!(pause < SILENT, "no probe for {pause:?}");
     // What waited is not lost: whoever reads it later reads all.
     net.kill("b");
     let reader = thread::spawn(move || {

@@ -17,7 +17,7 @@ use std::{
     cell::RefCell,
     io,
     rc::Rc,
-    sync::{Arc, MutexGuard},
+    sync::Arc,
     thread::{Builder, JoinHandle},
     time::Duration,
 };
@@ -150,7 +150,7 @@ async fn drive_all(
 }
 
 /// The reading end of a bond's ring of ARP+ frames.
-fn ring(driven: &MutexGuard<'_, Driven>) -> Result<AsyncFd<ArpPlusRing>, Error> {
+fn ring(driven: &Driven) -> Result<AsyncFd<ArpPlusRing>, Error> {
     let mut ring = driven.ring()?;
     // What came while no daemon ran would be taken for news: members heard that have failed since, hosts that have left.
     let stale = ring.discard();

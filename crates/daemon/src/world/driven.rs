@@ -20,11 +20,12 @@ use linkbraid_proto::{
     host::{self, Action, Host, Input, Settings},
 };
 use linkbraid_wire::MacAddr;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
     net::IpAddr,
     ops::{Deref, DerefMut},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 use tokio::sync::Notify;
@@ -265,8 +266,8 @@ impl Shared {
 
     /// For the thread that drives it.
     pub(crate) fn drive(&self) -> MutexGuard<'_, Driven> {
-        // A panic of the thread that drives ends the daemon.
-        self.driven.lock().unwrap_or_else(PoisonError::into_inner)
+        // It is handed to whoever waits, however soon this thread wants it again.
+        self.driven.lock()
     }
 
     /// For all others: if it is changed, the thread that drives it does what follows.

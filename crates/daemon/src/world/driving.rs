@@ -3,8 +3,9 @@
 use crate::{io::clock::Clock, world::driven::Shared};
 use linkbraid_api::Error;
 use linkbraid_proto::Time;
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -40,8 +41,7 @@ impl Driving {
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<Arc<Shared>>> {
-        // Nothing panics while it holds the lock.
-        self.bonds.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bonds.lock()
     }
 
     /// Every bond.
