@@ -143,7 +143,7 @@ pub struct BondAdd {
     #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Its options.
+    /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
     pub options: BondOptions,
@@ -172,7 +172,7 @@ pub struct BondSet {
     /// The bond
     #[arg(value_parser = value::interface)]
     pub name: String,
-    /// Its options.
+    /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
     pub options: BondOptions,

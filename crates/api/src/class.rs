@@ -64,7 +64,7 @@ words!(Borrow, "WHEN");
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BondClass {
-    /// The class.
+    /// The name of the class.
     pub name: String,
     /// Members of its own, which are among those of the bond. At least one.
     pub members: Vec<String>,
@@ -110,7 +110,7 @@ pub struct ClassAdd {
     // A frame is of the first class, in the order in which classes were added, that has a rule for it.
     #[arg(long = "match", value_name = "RULE", required = true, num_args = 1, value_parser = value::rule)]
     pub rules: Vec<Rule>,
-    /// Its options.
+    /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
     pub options: ClassOptions,
@@ -148,7 +148,7 @@ pub struct ClassSet {
     #[arg(long = "match", value_name = "RULE", num_args = 1, value_parser = value::rule)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<Rule>>,
-    /// Its options.
+    /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
     pub options: ClassOptions,
@@ -174,18 +174,18 @@ pub struct Run {
     /// The bond; without it, the only one that has such a class.
     #[serde(default)]
     pub bond: Option<String>,
-    /// The class.
+    /// The name of the class.
     pub class: String,
 }
 
-/// One class.
+/// A class, as `class show` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassRecord {
-    /// The bond.
+    /// The interface name of the bond.
     pub bond: String,
-    /// Its name.
+    /// The name of the class.
     pub name: String,
-    /// Members of its own.
+    /// Its own members, by interface name.
     pub members: Vec<String>,
     /// Members that its frames to plain hosts leave by now: its own, or those of the default class.
     pub uses: Vec<String>,
@@ -200,7 +200,7 @@ pub struct ClassRecord {
     pub tx_bytes: u64,
 }
 
-/// One rule of a class.
+/// A rule of a class, with what it matched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RuleRecord {
     /// Its place in the order in which the rules of the bond are tried, from 1.
@@ -210,14 +210,14 @@ pub struct RuleRecord {
     pub matches: String,
     /// Frames that it chose.
     pub frames: u64,
-    /// Their bytes.
+    /// Bytes of these frames.
     pub bytes: u64,
 }
 
 /// Where the time went, for one class and one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyRecord {
-    /// The bond.
+    /// The interface name of the bond.
     pub bond: String,
     /// The class; `rest` is the default class.
     pub class: String,
@@ -227,7 +227,7 @@ pub struct LatencyRecord {
     pub count: u64,
     /// The shortest time, in nanoseconds, as are the others.
     pub min_ns: u64,
-    /// The mean.
+    /// The arithmetic mean.
     pub mean_ns: u64,
     /// The standard deviation.
     pub stddev_ns: u64,

@@ -21,7 +21,7 @@ pub struct Config {
     pub bonds: BTreeMap<String, BondConfig>,
 }
 
-/// One bond.
+/// A bond, as a file wants it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BondConfig {
     /// Its members; the first one gives a new bond its MAC.
@@ -38,12 +38,12 @@ pub struct BondConfig {
     pub classes: Vec<ClassConfig>,
 }
 
-/// One member of a bond.
+/// A member of a bond, as a file wants it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemberConfig {
     /// Its interface name.
     pub interface: String,
-    /// How it takes part.
+    /// Its settings, such as its weight.
     pub settings: MemberSettings,
     /// The class that it is for; absent: it carries all other traffic.
     pub class: Option<String>,
@@ -54,9 +54,9 @@ pub struct MemberConfig {
 /// One class of a bond. Its members name it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClassConfig {
-    /// Its name.
+    /// The name of the class.
     pub name: String,
-    /// What belongs to it.
+    /// Its rules, in the order in which they are tried.
     pub rules: Vec<Rule>,
     /// How it uses its members.
     pub settings: ClassSettings,
@@ -94,9 +94,9 @@ pub enum Part {
 /// A file that was read: what it says, and where.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
-    /// What the file is called.
+    /// The path of the file, for messages.
     pub file: String,
-    /// What it says.
+    /// The bonds and fabrics that it names.
     pub config: Config,
     lines: BTreeMap<(String, Part), u32>,
 }

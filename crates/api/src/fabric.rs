@@ -52,7 +52,7 @@ pub struct FabricAdd {
     /// What carries the frames: shm:PATH, udp:FILE or ofi:PROVIDER,FILE
     #[arg(long, value_name = "URL")]
     pub transport: String,
-    /// Its options.
+    /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
     pub options: FabricOptions,
@@ -92,7 +92,7 @@ pub struct FabricSet {
     /// The fabric
     #[arg(value_parser = value::interface)]
     pub name: String,
-    /// Its options.
+    /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
     pub options: FabricOptions,
@@ -127,7 +127,7 @@ pub enum NodeState {
     Refused,
 }
 
-/// One fabric.
+/// A fabric, as `fabric show` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FabricRecord {
     /// Its interface name.
@@ -136,11 +136,11 @@ pub struct FabricRecord {
     pub health: Health,
     /// Why it is not well, or an empty string.
     pub reason: String,
-    /// This node.
+    /// The number of this node.
     pub node: u16,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: u16,
-    /// What carries the frames.
+    /// The URL of the transport.
     pub transport: String,
     /// Its MAC.
     pub mac: String,
@@ -194,18 +194,18 @@ pub struct FabricPeerVxlanRecord {
     pub reason: String,
     /// Frames sent over it, which are included in all that were sent.
     pub tx_frames: u64,
-    /// Bytes of those.
+    /// Bytes of these frames.
     pub tx_bytes: u64,
     /// Frames received over it, which are included in all that were received.
     pub rx_frames: u64,
-    /// Bytes of those.
+    /// Bytes of these frames.
     pub rx_bytes: u64,
 }
 
 /// One other node of a fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FabricPeerRecord {
-    /// Its number.
+    /// The number of the node.
     pub node: u16,
     /// Its state, as this node sees it.
     pub state: NodeState,
@@ -241,7 +241,7 @@ pub struct FabricPeerRecord {
 /// The counters of one fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FabricStatsRecord {
-    /// The fabric.
+    /// The name of the fabric.
     pub fabric: String,
     /// Processor time of its threads since it started, in milliseconds.
     #[serde(default)]
@@ -258,7 +258,7 @@ pub struct FabricStatsRecord {
 /// The counters of one other node of a fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FabricPeerStats {
-    /// The node.
+    /// The number of the node.
     pub node: u16,
     /// Bytes that wait for it in the transport.
     #[serde(default)]
@@ -277,9 +277,9 @@ pub struct FabricPeerStats {
 /// right to one part in a hundred.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTripRecord {
-    /// How many.
+    /// The number of round trips measured.
     pub count: u64,
-    /// The shortest.
+    /// The shortest round trip.
     pub min_ns: u64,
     /// Half took at most this.
     pub p50_ns: u64,
@@ -290,7 +290,7 @@ pub struct RoundTripRecord {
     /// 999 of 1000 took at most this.
     #[serde(default)]
     pub p999_ns: u64,
-    /// The longest.
+    /// The longest round trip.
     pub max_ns: u64,
     /// How many took how long, shortest first; those that have none are left out.
     #[serde(default)]
@@ -302,6 +302,6 @@ pub struct RoundTripRecord {
 pub struct LatencyBucket {
     /// The upper limit, in nanoseconds, which none of them reaches.
     pub below_ns: u64,
-    /// How many.
+    /// The number of round trips.
     pub count: u64,
 }

@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args};
 use serde::{Deserialize, Serialize};
 
 options! {
-    /// How a member takes part.
+    /// How a member carries traffic.
     MemberOptions / MemberSettings of "member";
     /// Its share of the traffic in Mbit/s, 1 to 1000000; auto: the link's own speed
     weight ("weight"): Weight = Weight::Auto;
@@ -62,7 +62,7 @@ pub struct MemberAdd {
     /// The link to add
     #[arg(value_name = "IF", value_parser = value::interface)]
     pub interface: String,
-    /// Its options.
+    /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
     pub options: MemberOptions,
@@ -92,7 +92,7 @@ pub struct MemberSet {
     /// The member
     #[arg(value_name = "IF", value_parser = value::interface)]
     pub interface: String,
-    /// Its options.
+    /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
     pub options: MemberOptions,

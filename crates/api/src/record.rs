@@ -34,7 +34,7 @@ pub enum Records {
 /// What `apply` has done, or would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplyRecord {
-    /// The file.
+    /// The path of the file.
     pub file: String,
     /// Whether nothing was done.
     pub dry_run: bool,
@@ -44,7 +44,7 @@ pub struct ApplyRecord {
     pub warnings: Vec<String>,
 }
 
-/// One step of `apply`.
+/// A step of `apply`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionRecord {
     /// The bond or fabric.
@@ -56,7 +56,7 @@ pub struct ActionRecord {
     pub line: Option<u32>,
 }
 
-/// Is it well?
+/// How well a bond or fabric works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -68,12 +68,12 @@ pub enum Health {
     Down,
 }
 
-/// One bond.
+/// A bond, as `show` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BondRecord {
     /// Its interface name.
     pub name: String,
-    /// Whether it is well.
+    /// How well it works.
     pub health: Health,
     /// Why it is not, or an empty string.
     pub reason: String,
@@ -154,22 +154,22 @@ pub struct EventRecord {
     pub took_us: Option<u64>,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// As it should be.
     Ok,
-    /// Works, but will hurt.
+    /// It works, but badly.
     Warning,
-    /// Will not work.
+    /// It does not work.
     Error,
 }
 
 /// One thing that `check` looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingRecord {
-    /// How bad it is.
+    /// The severity of the finding.
     pub severity: Severity,
     /// The interface, the bond, or `this machine`.
     pub object: String,
@@ -191,7 +191,7 @@ pub struct AddressMove {
     pub member: String,
 }
 
-/// One member of a bond.
+/// A member of a bond, as `show` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemberRecord {
     /// Its interface name.
@@ -214,9 +214,9 @@ pub struct MemberRecord {
     pub tx_frames: u64,
     /// Bytes that left through it, with Ethernet headers.
     pub tx_bytes: u64,
-    /// Frames taken in from it.
+    /// Frames received by it.
     pub rx_frames: u64,
-    /// Bytes taken in from it.
+    /// Bytes received by it, with Ethernet headers.
     pub rx_bytes: u64,
     /// The class that it is a member of; absent: it carries all other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -227,7 +227,7 @@ pub struct MemberRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerState {
-    /// It speaks and is heard.
+    /// It was heard recently.
     Alive,
     /// It has not been heard for a while; its entry is kept a little longer.
     Silent,
@@ -244,7 +244,7 @@ pub struct PeerRecord {
     pub host_id: Option<String>,
     /// Its epoch: grows each time it starts.
     pub epoch: Option<u64>,
-    /// Its life.
+    /// Whether it was heard recently.
     pub state: PeerState,
     /// The MAC that neighbours resolve it to.
     pub mac: String,
@@ -254,7 +254,7 @@ pub struct PeerRecord {
     pub heard_ms: u64,
 }
 
-/// One member of a peer.
+/// A member of a peer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PeerMemberRecord {
     /// Its MAC.
@@ -268,14 +268,14 @@ pub struct PeerMemberRecord {
     pub class: Option<String>,
 }
 
-/// One lane of a plan.
+/// A lane, as `lanes` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaneRecord {
-    /// The bond.
+    /// The interface name of the bond.
     pub bond: String,
     /// The peer's address, or its MAC if it has none; `plain hosts` for the lanes to all others.
     pub peer: String,
-    /// Our member.
+    /// The interface name of our member.
     pub member: String,
     /// The peer's MAC this lane ends at; absent towards plain hosts.
     pub peer_mac: Option<String>,
@@ -295,10 +295,10 @@ pub struct LaneRecord {
     pub borrowed_from: Option<String>,
 }
 
-/// The counters of one bond.
+/// The counters of a bond.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatsRecord {
-    /// The bond.
+    /// The interface name of the bond.
     pub bond: String,
     /// One counter a reason, in the order of their numbers.
     pub counters: Vec<CounterRecord>,
@@ -311,7 +311,7 @@ pub struct CounterRecord {
     pub name: String,
     /// Its number, never reused.
     pub number: u32,
-    /// One sentence.
+    /// One sentence for people.
     pub description: String,
     /// `pass`, `drop`, `sent` or `protocol`.
     pub verdict: String,

@@ -6,7 +6,7 @@ use crate::fabric::{FabricAdd, FabricDel, FabricSet};
 use crate::member::{MemberAdd, MemberDel, MemberSet};
 use serde::{Deserialize, Serialize};
 
-/// One line from the client.
+/// A request of a client: one line of JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {

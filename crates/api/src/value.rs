@@ -18,7 +18,7 @@ pub trait Value: Sized {
     /// What the help calls it, such as `TIME`.
     const NAME: &'static str;
 
-    /// What TOML writes it as.
+    /// The type that it has in TOML.
     const KIND: Kind = Kind::Text;
 
     /// Reads what a user writes.
@@ -107,7 +107,7 @@ impl<const MIN: u32, const MAX: u32> Value for Number<MIN, MAX> {
 pub struct Millis<const MIN: u32, const MAX: u32>(pub u32);
 
 impl<const MIN: u32, const MAX: u32> Millis<MIN, MAX> {
-    /// The same for the clock.
+    /// The same as a `Duration`.
     pub const fn duration(self) -> Duration {
         Duration::from_millis(self.0 as u64)
     }
@@ -157,7 +157,7 @@ pub fn with_unit(
     Err(format!("'{text}' {cause}; allowed are {allowed}"))
 }
 
-/// One of these words.
+/// Reads one of these words.
 pub(crate) fn one_of<T: ValueEnum>(text: &str, allowed: &[T]) -> Result<T, String> {
     if let Some(found) = allowed.iter().find(|one| word(*one) == text) {
         return Ok(found.clone());

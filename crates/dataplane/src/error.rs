@@ -19,9 +19,9 @@ pub enum Error {
     /// A program could not be put on an interface, or taken off it.
     #[error("cannot {what} on interface {ifindex}: {cause}")]
     Attach {
-        /// What was tried.
+        /// The operation that failed, as half a sentence.
         what: &'static str,
-        /// The interface.
+        /// The index of the interface.
         ifindex: u32,
         /// The kernel's answer.
         cause: libbpf_rs::Error,
@@ -29,7 +29,7 @@ pub enum Error {
     /// The BPF file system could not be used.
     #[error("cannot use '{path}' in the BPF file system: {cause}")]
     Pin {
-        /// The pin.
+        /// The path of the pin.
         path: PathBuf,
         /// The kernel's answer.
         cause: std::io::Error,
@@ -53,9 +53,9 @@ pub enum Error {
     /// A value is outside what the maps can hold.
     #[error("{what}: {value} is outside the allowed range 0 to {max}")]
     Range {
-        /// Which value.
+        /// The name of the value.
         what: &'static str,
-        /// The value.
+        /// The value that was refused.
         value: u64,
         /// Its greatest allowed value.
         max: u64,
@@ -74,7 +74,7 @@ pub enum Refusal {
     Unsupported,
     /// The kernel does not take it.
     Invalid,
-    /// Anything else.
+    /// Another reason.
     Other,
 }
 

@@ -34,9 +34,9 @@ const REASONS: &str = "lb_path_reasons";
 /// What a node's fast path stands between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathEnds {
-    /// The fabric's interface.
+    /// The index of the fabric's interface.
     pub tap: u32,
-    /// The VXLAN device.
+    /// The index of the VXLAN device.
     pub vxlan: u32,
     /// The address that is derived for this node.
     pub mac: [u8; 6],
@@ -46,10 +46,10 @@ pub struct PathEnds {
     pub port: u16,
 }
 
-/// The path to a peer.
+/// How frames to a peer are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathOut {
-    /// Its address.
+    /// The peer's IP address.
     pub remote: IpAddr,
     /// The VXLAN network and the group that its frames must carry.
     pub tag: (u32, u16),
@@ -59,10 +59,10 @@ pub struct PathOut {
     pub frame: u32,
 }
 
-/// The path from a peer.
+/// Which frames of a peer are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathIn {
-    /// Its address.
+    /// The peer's IP address.
     pub remote: IpAddr,
     /// The VXLAN network and the group that its frames must carry.
     pub tag: (u32, u16),
@@ -73,18 +73,18 @@ pub struct PathIn {
 pub struct PathCounts {
     /// Frames sent.
     pub tx_frames: u64,
-    /// Bytes of them.
+    /// Bytes of the frames sent.
     pub tx_bytes: u64,
     /// Frames received.
     pub rx_frames: u64,
-    /// Bytes of them.
+    /// Bytes of the frames received.
     pub rx_bytes: u64,
     /// Frames received that only ask whether they arrive.
     pub probes: u64,
 }
 
 impl PathCounts {
-    /// Both together.
+    /// The sums of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

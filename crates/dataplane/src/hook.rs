@@ -35,13 +35,13 @@ impl std::fmt::Display for Hook {
     }
 }
 
-/// Which hook to use.
+/// A choice of the hook to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HookChoice {
-    /// tcx if the kernel has it.
+    /// tcx if the kernel has it, else clsact.
     #[default]
     Auto,
-    /// This one or fail.
+    /// Only this one; attaching fails if the kernel does not have it.
     Only(Hook),
 }
 
@@ -66,7 +66,7 @@ impl Side {
 pub(crate) struct Attachment {
     ifindex: u32,
     side: Side,
-    /// None: a clsact filter.
+    /// The tcx link; none for a clsact filter.
     link: Option<Link>,
     /// None: nothing remembers it. A tcx link then goes with this process.
     pin: Option<PathBuf>,

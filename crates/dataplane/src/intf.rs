@@ -7,21 +7,21 @@ mod layouts {
 }
 pub(crate) use layouts::*;
 
-/// Members of one bond.
+/// The most members of a bond.
 pub const MEMBERS_MAX: usize = LB_MEMBERS_MAX as usize;
-/// Lanes of one plan.
+/// The most lanes of a plan.
 pub const LANES_MAX: usize = LB_LANES_MAX as usize;
 /// Plain hosts that get a member of their own to send to, and four more that are probed.
 pub const ANSWERS_MAX: usize = LB_ANSWERS_MAX as usize;
 /// The first plan for the plain hosts of one segment; those before belong to peers, number 0 to plain hosts.
 pub const PLAIN_PLAN_FIRST: u32 = LB_PLAIN_PLAN_FIRST;
-/// Plans.
+/// The number of plans in the map.
 pub const PLANS_MAX: u32 = LB_PLANS_MAX;
 /// Classes of one bond, with number 0, the default class: all traffic that no rule matches.
 pub const CLASSES_MAX: usize = LB_CLASSES_MAX as usize;
-/// Rules of one bond.
+/// The most rules of a bond.
 pub const RULES_MAX: usize = LB_RULES_MAX as usize;
-/// "No member".
+/// The slot number that stands for "no member".
 pub const NO_SLOT: u8 = LB_NO_SLOT as u8;
 
 /// The number of the plan for the plain hosts of a segment, which is named by the slot of its elected member. Used

@@ -40,15 +40,15 @@ pub enum Stage {
 pub struct Latency {
     /// The class; 0 is the default class.
     pub class: u8,
-    /// The stage.
+    /// The stage that was measured.
     pub stage: Stage,
     /// Buffers measured, at least 1.
     pub count: u64,
     /// The shortest, to 16 ns, as all that follow.
     pub min: Duration,
-    /// The mean.
+    /// The arithmetic mean of all.
     pub mean: Duration,
-    /// The standard deviation.
+    /// The standard deviation of all.
     pub stddev: Duration,
     /// The median; a percentile is right to a sixteenth of its value.
     pub p50: Duration,
@@ -72,7 +72,7 @@ pub enum CallHook {
     Syscalls,
 }
 
-/// Measures while it lives.
+/// Measures latency until it is dropped.
 pub struct LatencyMeter {
     // Links go before their programs.
     links: Vec<Link>,

@@ -43,7 +43,7 @@ pub use table::{
 };
 pub use trial::{Beside, Trial, Verdict, Way};
 
-/// The compiled programs.
+/// The compiled BPF programs.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bond.bpf.o"));
 
 /// How often loading is tried while it is interrupted, and the pause between.
@@ -54,7 +54,7 @@ const EGRESS: &str = "lb_egress";
 const INGRESS: &str = "lb_ingress";
 const HOLDER: &str = "lb_holder";
 
-/// The data path of one bond.
+/// The BPF programs and maps of one bond.
 pub struct DataPath {
     object: Object,
     tables: Arc<Tables>,

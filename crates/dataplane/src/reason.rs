@@ -3,13 +3,13 @@
 /// Why a frame was sent, passed or dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reason {
-    /// Never reused.
+    /// Its number, which is never reused.
     pub number: u32,
-    /// Never renamed.
+    /// Its name, which never changes.
     pub name: &'static str,
-    /// `sent`, `pass` or `drop`.
+    /// What happens to the frame: `sent`, `pass` or `drop`.
     pub verdict: &'static str,
-    /// One sentence.
+    /// One sentence for people.
     pub sentence: &'static str,
 }
 

@@ -26,7 +26,7 @@ pub enum Policy {
     Spread = LB_SPREAD as u8,
     /// One flow, one lane; borrowed lanes are not used.
     Flow = LB_FLOW as u8,
-    /// The first lane takes all.
+    /// The first lane carries everything.
     ActiveBackup = LB_ACTIVE_BACKUP as u8,
     /// In the plan of a peer that takes mirrored frames: a frame leaves by two lanes, the first one that lives and the one
     /// that shares least with it, and the first copy counts. One that has no room for the 16 bytes of the trailer, is a
@@ -34,12 +34,12 @@ pub enum Policy {
     Mirror = LB_MIRROR as u8,
 }
 
-/// The bond as a whole.
+/// The settings of the bond as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bond {
-    /// Its interface.
+    /// The index of the bond's interface.
     pub ifindex: u32,
-    /// Its MAC.
+    /// The bond's MAC.
     pub mac: [u8; 6],
     /// Whether duplicate ACKs are damped, and the least and greatest age from which on a hole is reported to TCP as a loss.
     pub damping: Option<(Duration, Duration)>,
@@ -62,10 +62,10 @@ const DAMPING_MAX: Duration = Duration::from_secs(60);
 /// A bit for each slot.
 const SLOTS: u64 = (1 << MEMBERS_MAX) - 1;
 
-/// One member.
+/// A member of the bond, as the programs know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
-    /// Its interface.
+    /// The index of its interface.
     pub ifindex: u32,
     /// Its own MAC.
     pub mac: [u8; 6],
@@ -75,7 +75,7 @@ pub struct Member {
     pub elected: u8,
 }
 
-/// One MAC of a peer.
+/// A MAC that leads to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerMac {
     /// The number of the peer's plan, from 1.
@@ -86,21 +86,21 @@ pub struct PeerMac {
     pub broadcast_slot: u8,
 }
 
-/// One lane.
+/// A lane of a plan: how a frame leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lane {
-    /// Our member.
+    /// The slot of our member.
     pub slot: u8,
     /// The peer's member; `None` keeps the destination as it is.
     pub peer_mac: Option<[u8; 6]>,
-    /// Its share, in any unit.
+    /// Its share relative to the other lanes, in any unit.
     pub weight: u32,
     /// The class that it is borrowed from, and that must not have sent anything for 100 ms when it is used; 0: a lane of
     /// the plan's own. By a hash (policy `flow`, ACKs without data, guests) no frame comes to a borrowed lane.
     pub class: u8,
 }
 
-/// The lanes to use now.
+/// The lanes to use towards a destination.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// At most [`LANES_MAX`]; none: frames are dropped and counted.
@@ -121,12 +121,12 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// What one member carried.
+/// The frames and bytes that a member carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemberCounts {
-    /// Frames sent.
+    /// Frames and bytes sent.
     pub tx: Count,
-    /// Frames taken in.
+    /// Frames and bytes received and not dropped before the counter.
     pub rx: Count,
 }
 

@@ -21,7 +21,7 @@ const CONTEXT_WORDS: usize = 45;
 const TC_ACT_SHOT: i32 = 2;
 const TC_ACT_REDIRECT: i32 = 7;
 
-/// Which way the frame goes.
+/// The direction of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// From the bond to a member.
@@ -33,9 +33,9 @@ pub enum Way {
 /// What the kernel keeps beside a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// Its priority.
+    /// The socket priority of the frame.
     pub priority: u32,
-    /// Its firewall mark.
+    /// The firewall mark of the frame.
     pub mark: u32,
     /// Payload bytes of each segment that the frame is to be cut into; 0: none.
     pub gso_size: u32,
@@ -43,21 +43,21 @@ pub struct Beside {
     pub gso_segs: u32,
 }
 
-/// What becomes of the frame.
+/// What the program decided about the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on.
+    /// It continues to the network stack.
     Pass,
-    /// It ends here.
+    /// It is dropped.
     Drop,
-    /// It leaves by a member.
+    /// It is redirected to an interface.
     Redirect,
 }
 
-/// The program's answer.
+/// The outcome of a program that was run with one frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
-    /// What becomes of the frame.
+    /// What the program decided.
     pub verdict: Verdict,
     /// The frame as the program left it.
     pub frame: Vec<u8>,

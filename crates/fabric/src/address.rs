@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// Which place in a fabric to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Join {
-    /// This node, from 0.
+    /// The number of this node, from 0.
     pub node: u16,
     /// How many nodes there are, 2 to [`NODES_MAX`]; the same on all of them.
     pub nodes: u16,

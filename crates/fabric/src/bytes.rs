@@ -34,7 +34,7 @@ impl<'a> Bytes<'a> {
         Self { start, len, lent: PhantomData }
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len

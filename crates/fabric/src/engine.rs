@@ -50,13 +50,13 @@ use std::sync::Arc;
 pub const BATCH: usize = 64;
 /// Copies to everyone that a queue lets pass a second, in each direction, and at once after a silence.
 pub const STORM_RATE: u32 = 50_000;
-/// See [`STORM_RATE`].
+/// The burst of frames that [`STORM_RATE`] allows.
 pub const STORM_BURST: u32 = 5_000;
 
 /// How an engine is to behave.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// How its threads wait.
+    /// How its threads wait for frames.
     pub poll: Poll,
     /// The fabric's number in derived addresses ([`derive_mac`]).
     pub fabric: u8,
@@ -72,14 +72,14 @@ impl Default for Config {
     }
 }
 
-/// What one step came to.
+/// The outcome of one step of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Something moved.
+    /// At least one frame was moved.
     Worked,
     /// There was nothing to do.
     Idle,
-    /// It is over.
+    /// The engine has ended.
     Ended(End),
 }
 
@@ -100,7 +100,7 @@ struct Peer {
     /// The epoch that was connected last: whose the sequences are.
     last: u64,
     resets: u64,
-    /// Of the next message to it.
+    /// The sequence of the next message to the peer.
     sequence: u32,
     window: Window,
     credit: Credit,

@@ -10,7 +10,7 @@ pub struct Error {
     pub object: String,
     /// What failed, such as `cannot join as node 1`.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub cause: String,
     /// A command that helps.
     pub hint: Option<String>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Most nodes of a fabric, as published.
 pub const NODES_MAX: u16 = 512;
 
-/// Most queues of a node.
+/// The most queues of a node.
 pub const QUEUES_MAX: u16 = 64;
 
 /// Most bytes of a frame on a transport: an Ethernet frame of 65,535 bytes of payload and its 14 byte header, the
@@ -17,14 +17,14 @@ pub const SLEEP_MAX: Duration = Duration::from_millis(20);
 
 /// Shortest and longest sleep where no wake-up crosses; each sleep without an arrival doubles it.
 pub const NAP_MIN: Duration = Duration::from_micros(20);
-/// See [`NAP_MIN`].
+/// The longest such sleep; see [`NAP_MIN`].
 pub const NAP_MAX: Duration = Duration::from_millis(2);
 
 /// Least and most bytes of a ring in shared memory unless asked otherwise: 8 and 32 of the longest frames. TCP has more than
 /// eight on their way, and whoever finds the ring full waits on the processor of whoever empties it (docs/design/fabric-throughput.md);
 /// longer ones leave the processor's cache.
 pub const RING_MIN_BYTES: u64 = 512 << 10;
-/// See [`RING_MIN_BYTES`].
+/// The most bytes; see [`RING_MIN_BYTES`].
 pub const RING_MAX_BYTES: u64 = 2 << 20;
 /// Most bytes of all rings to one node unless asked otherwise, while they are longer than [`RING_MIN_BYTES`].
 pub const RINGS_BYTES: u64 = 8 << 20;
@@ -54,7 +54,7 @@ pub const MEMORY_LOOK: Duration = Duration::from_millis(250);
 pub const JOIN_TRIES: u32 = 100;
 /// How long a node that joins waits while another one makes or removes the shared memory.
 pub const JOIN_LOCK_MAX: Duration = Duration::from_secs(10);
-/// How often it looks.
+/// The time between two attempts to get the lock.
 pub const JOIN_LOCK_LOOK: Duration = Duration::from_millis(2);
 
 /// Most pieces that a frame is cut into where a datagram is shorter: enough for the shortest IPv4 path there may be.

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 /// killed while it holds one makes the next send of every other never return (libfabric 1.17, `docs/fabric-transports.md`).
 const TAKES_ALONG: &str = "shm";
 
-/// What stands behind `ofi:`.
+/// The parts of an address that begins with `ofi:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ofi {
-    /// A name of a provider.
+    /// The name of a libfabric provider.
     pub provider: String,
-    /// The directory file.
+    /// The file with the nodes' addresses.
     pub file: PathBuf,
 }
 

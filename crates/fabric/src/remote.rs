@@ -103,7 +103,7 @@ impl Remote {
 }
 
 impl Program {
-    /// Its process.
+    /// The id of its process.
     pub fn id(&self) -> u32 {
         self.child().id()
     }

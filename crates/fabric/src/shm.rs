@@ -28,7 +28,7 @@ use layout::Shape;
 use nix::sys::stat::{FileStat, SFlag};
 use std::path::PathBuf;
 
-/// What stands behind `shm:`.
+/// The parts of an address that begins with `shm:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     path: PathBuf,

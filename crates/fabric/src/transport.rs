@@ -13,7 +13,7 @@ use std::{os::fd::BorrowedFd, time::Duration};
 /// A frame that was taken by `send` is not lost between nodes that live, unless the transport itself loses (UDP). A
 /// frame is received whole, once, from the peer it names, in the order in which that peer sent it.
 pub trait Transport: Send {
-    /// What this is.
+    /// Its node, nodes and queues, and its limits.
     fn shape(&self) -> Shape;
 
     /// Sends one frame, `head` and then `body`, to `peer`. Both are borrowed only for the call. The peer can see it at
@@ -91,10 +91,10 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// What a [`Transport`] is.
+/// The parameters of a [`Transport`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// This node.
+    /// The number of this node.
     pub node: u16,
     /// How many nodes there are; they are numbered from 0.
     pub nodes: u16,

@@ -21,7 +21,7 @@ pub use fast_path::FastPath;
 use crate::{Error, Join, Result, Transport, directory::Directory};
 use std::path::PathBuf;
 
-/// What stands behind `udp:`.
+/// The parts of an address that begins with `udp:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     file: PathBuf,

@@ -30,9 +30,9 @@ pub struct Address {
     pub ip: IpAddr,
     /// Length of the prefix, in bits.
     pub prefix: u8,
-    /// Index of the interface.
+    /// The index of the interface that has it.
     pub index: u32,
-    /// `IFA_F_*` flags.
+    /// The kernel's flags of it, `IFA_F_*`.
     pub flags: u32,
     /// Made by the kernel itself: IPv6 link-local, from a router's announcement, or temporary. Such addresses come
     /// and go with the interface's IPv6 and are never moved.

@@ -31,7 +31,7 @@ pub enum Kind {
     ReadOnly,
     /// The netlink connection ended, or an answer did not make sense.
     Connection,
-    /// Anything else.
+    /// Another error of the kernel.
     Other(Errno),
 }
 

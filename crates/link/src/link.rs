@@ -22,19 +22,19 @@ pub(crate) const ADDR_GEN_MODE: u16 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperState {
-    /// The driver does not say.
+    /// The driver does not report the state.
     Unknown,
-    /// A component is missing.
+    /// A component of the device is missing.
     NotPresent,
-    /// Cannot carry frames.
+    /// The interface cannot carry frames.
     Down,
     /// Down because the interface below is.
     LowerLayerDown,
-    /// In a test.
+    /// The device is in a test mode.
     Testing,
     /// Waiting for an authenticator or the like.
     Dormant,
-    /// Carries frames.
+    /// The interface carries frames.
     Up,
 }
 
@@ -61,9 +61,9 @@ pub struct PortFlags {
     pub learning: bool,
     /// Frames to unknown unicast addresses leave here.
     pub unicast_flood: bool,
-    /// Multicast leaves here.
+    /// The bridge floods multicast to this port.
     pub multicast_flood: bool,
-    /// Broadcast leaves here.
+    /// The bridge floods broadcast to this port.
     pub broadcast_flood: bool,
     /// The bridge answers ARP and ND for others here.
     pub neigh_suppress: bool,
@@ -91,7 +91,7 @@ pub(crate) mod port {
     pub const ISOLATED: u16 = 33;
 }
 
-/// One interface.
+/// An interface, as the kernel reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkInfo {
     /// Its number in its network namespace, never 0.
@@ -118,11 +118,11 @@ pub struct LinkInfo {
     pub kind: Option<String>,
     /// The kind of what controls it: `bridge`, `bond`, ...
     pub port_kind: Option<String>,
-    /// The loopback interface.
+    /// Whether it is the loopback interface.
     pub loopback: bool,
     /// Frames have Ethernet headers (`ARPHRD_ETHER`).
     pub ethernet: bool,
-    /// A wireless station.
+    /// Whether it is a wireless station.
     pub wireless: bool,
     /// Index of the bridge, bond or VRF it is a port of.
     pub controller: Option<u32>,
@@ -139,7 +139,7 @@ pub struct LinkInfo {
     pub gso_max_segs: u32,
     /// The largest `gso_max_size` the device takes, in bytes; none before kernel 5.19.
     pub tso_max_size: Option<u32>,
-    /// Transmit queues.
+    /// The number of transmit queues.
     pub tx_queues: u32,
     /// Name of its qdisc at the root.
     pub qdisc: String,

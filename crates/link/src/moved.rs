@@ -10,11 +10,11 @@ use crate::{Netlink, address::Address, error::Result, route::Route};
 pub struct Moved {
     /// Index of the interface that had them.
     pub from: u32,
-    /// Its name then.
+    /// The name of that interface at that time.
     pub from_name: String,
     /// Index of the interface that has them now.
     pub to: u32,
-    /// Its name then.
+    /// The name of that interface at that time.
     pub to_name: String,
     /// The addresses, in the order to add them in.
     pub addresses: Vec<Address>,

@@ -21,19 +21,19 @@ pub const NEIGHBOURS_MAX: usize = 16_384;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NeighbourState {
-    /// Asked for, no answer yet.
+    /// A request was sent and not answered yet.
     Incomplete,
-    /// Heard lately.
+    /// The neighbour was heard recently.
     Reachable,
     /// Not heard for a while; will be asked when it is needed.
     Stale,
     /// In use, and about to be asked.
     Delay,
-    /// Being asked.
+    /// The kernel is probing it.
     Probe,
-    /// Did not answer.
+    /// It did not answer.
     Failed,
-    /// Needs no question.
+    /// The interface needs no resolution.
     NoArp,
     /// Set by the administrator.
     Permanent,
@@ -62,7 +62,7 @@ pub struct Neighbour {
     pub ip: IpAddr,
     /// Its hardware address.
     pub mac: MacAddr,
-    /// How sure that is.
+    /// How certain the entry is.
     pub state: NeighbourState,
 }
 

@@ -24,7 +24,7 @@ const ONLINK: u32 = 4;
 /// Length of `struct rtnexthop`.
 const NEXTHOP_HEADER: usize = 8;
 
-/// One route.
+/// A route of the kernel's tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// Destination network; none for a default route.

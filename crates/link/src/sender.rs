@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 /// Above all classes that applications reach without `CAP_NET_ADMIN` (0 to 6): protocol frames overtake payload.
 const PRIORITY: libc::c_int = 7;
 
-/// What became of a frame.
+/// The outcome of sending a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// Handed to the interface's queue.

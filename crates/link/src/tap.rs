@@ -92,11 +92,11 @@ impl TapOffloads {
 /// What a new TAP device is to be.
 #[derive(Debug, Clone)]
 pub struct TapConfig {
-    /// Its name, 1 to 15 bytes.
+    /// The name of the device, 1 to 15 bytes.
     pub name: String,
     /// How many queues, 1 to [`TAP_QUEUES_MAX`]. A flow stays on its queue.
     pub queues: usize,
-    /// Its address.
+    /// The MAC of the device.
     pub mac: MacAddr,
     /// Largest payload of a frame, in bytes, [`TAP_MTU_MIN`] to [`TAP_MTU_MAX`].
     pub mtu: u32,
@@ -106,7 +106,7 @@ pub struct TapConfig {
     pub queue_len: u32,
 }
 
-/// A TAP device.
+/// A TAP device with one or more queues.
 #[derive(Debug)]
 pub struct Tap {
     name: String,

@@ -22,16 +22,16 @@ use crate::{
 /// Receive buffer in bytes: room for a storm of changes (a message is about 2 KiB) while the daemon is busy.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// One change.
+/// A change that the kernel reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkEvent {
     /// An interface appeared, or something about it changed; all of it.
     LinkChanged(Box<LinkInfo>),
     /// An interface was removed.
     LinkGone {
-        /// Its index.
+        /// The index that it had.
         index: u32,
-        /// Its last name.
+        /// The last name that it had.
         name: String,
     },
     /// Addresses of an interface changed.
@@ -44,7 +44,7 @@ pub enum LinkEvent {
     NeighbourChanged {
         /// The interface's index.
         index: u32,
-        /// Its IP address.
+        /// The neighbour's IP address.
         ip: IpAddr,
         /// Its hardware address; none when it is not known or no longer.
         mac: Option<MacAddr>,

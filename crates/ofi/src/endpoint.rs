@@ -48,9 +48,9 @@ impl<T> Drop for Object<T> {
 /// What failed, and the library's number for why.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure {
-    /// What was tried.
+    /// The function of libfabric that failed.
     pub what: &'static str,
-    /// Why not.
+    /// The error that it returned.
     pub error: isize,
 }
 

@@ -7,7 +7,7 @@ pub const WINDOW: u16 = 8;
 
 /// Pause between the first two hellos to a peer of libfabric, doubled from then on up to [`HELLO_MAX`].
 pub const HELLO_MIN: Duration = Duration::from_millis(5);
-/// See [`HELLO_MIN`].
+/// The longest such time; see [`HELLO_MIN`].
 pub const HELLO_MAX: Duration = Duration::from_millis(50);
 
 /// Hellos without an answer after which a peer's address is made known to libfabric anew.

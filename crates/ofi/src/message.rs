@@ -36,7 +36,7 @@ const MAGIC: [u8; 4] = [b'L', b'B', b'O', 1];
 pub enum Kind {
     /// Here I am; what life have you?
     Hello = 1,
-    /// Frames.
+    /// It holds frames.
     Data = 2,
     /// Only to say what was taken.
     Credit = 3,
@@ -45,9 +45,9 @@ pub enum Kind {
 /// The head of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// Who sends it.
+    /// The number of the sending node.
     pub node: u16,
-    /// What for.
+    /// What the message is for.
     pub kind: Kind,
     /// The sender has heard that the receiver knows its life.
     pub known: bool,
@@ -68,7 +68,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Writes it.
+    /// The bytes of the head.
     #[must_use]
     pub fn emit(&self) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];

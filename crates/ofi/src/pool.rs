@@ -9,7 +9,7 @@ use std::{cell::UnsafeCell, ptr::NonNull};
 #[repr(C, align(64))]
 struct Context(UnsafeCell<[u64; 8]>);
 
-/// Whose a slot is.
+/// The owner of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     Ours,
@@ -19,7 +19,7 @@ enum Holder {
 /// Which slots there are: some of one size, then some of another.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
-    /// How many long ones.
+    /// The number of long slots.
     pub long: usize,
     /// Bytes of each.
     pub long_bytes: usize,
@@ -44,7 +44,7 @@ impl Sizes {
     }
 }
 
-/// The slots.
+/// The memory of a queue, divided into slots.
 pub struct Pool {
     sizes: Sizes,
     memory: NonNull<u8>,

@@ -41,7 +41,7 @@ impl Asked {
         asked
     }
 
-    /// What a refusal is about.
+    /// The object of the error.
     fn object(&self) -> String {
         if self.words.is_empty() { "linkbraid".to_owned() } else { self.words.join(" ") }
     }

@@ -21,7 +21,7 @@ const REPLY: u16 = 2;
 /// The answer of a plain host to a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArpReply {
-    /// The member that asked.
+    /// The member that sent the request; the reply goes to its MAC.
     pub to: MacAddr,
     /// The host that answers: Ethernet source and sender's hardware address.
     pub host: MacAddr,

@@ -11,9 +11,9 @@ pub const FRAME_LEN_MIN: usize = 60;
 /// An Ethernet frame with an ARP+ message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// To whom.
+    /// The destination.
     pub dst: MacAddr,
-    /// From whom.
+    /// The source.
     pub src: MacAddr,
     /// The message and what was skipped.
     pub parsed: Parsed,

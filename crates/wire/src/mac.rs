@@ -16,7 +16,7 @@ pub struct MacAddr(pub [u8; 6]);
 pub struct BadMac(pub String);
 
 impl MacAddr {
-    /// The address of everyone.
+    /// The broadcast address.
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
 
     /// All zeros: the address of no one.

@@ -50,7 +50,7 @@ impl Kind {
 /// One message: the sender's own mapping from an IP address to its hardware addresses, and why it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What it is for.
+    /// The type of the message, such as BROADCAST.
     pub kind: Kind,
     /// The sender's IP address; none while it has none.
     pub address: Option<IpAddr>,
@@ -60,12 +60,12 @@ pub struct Message {
     pub extension: Option<Extension>,
 }
 
-/// The TLVs of a message.
+/// The TLVs of an extended message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
     /// Version of the sender's extension, at least 1. Whoever reads a higher one skips what it does not know.
     pub version: u8,
-    /// Who sends.
+    /// The id of the sending host.
     pub host: HostId,
     /// Grows each time the sender starts.
     pub epoch: u64,
@@ -92,17 +92,17 @@ pub struct Member {
     pub index: u8,
     /// Whether the sender takes traffic there.
     pub up: bool,
-    /// Its share in Mbit/s.
+    /// Its weight in Mbit/s, by which lanes share the traffic.
     pub weight_mbit: u32,
     /// The class that has the member for itself, by the sender's number; 0: none. One that is not among
     /// [`Extension::classes`] is a class all the same.
     pub class: u8,
 }
 
-/// The authentication TLV.
+/// The AUTH TLV, which is carried and not verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Auth {
-    /// Which key made the tag.
+    /// The id of the key that made the tag.
     pub key_id: u32,
     /// The tag, at most [`crate::AUTH_TAG_MAX`] bytes.
     pub tag: Vec<u8>,

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 /// A message, and what was skipped to read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
-    /// The message.
+    /// The parsed message.
     pub message: Message,
     /// TLVs of unknown type that were skipped.
     pub unknown_tlvs: u16,

@@ -16,12 +16,12 @@ mod tests;
 /// Room for the longest probe without authentication.
 const FRAME_LEN_USUAL: usize = 128;
 
-/// Which way a probe goes.
+/// Whether a probe is a request or an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum ProbeKind {
-    /// Asks.
+    /// A request: the receiver answers with PROBE-REPLY.
     Probe = 5,
     /// Answers one PROBE at once, over the same lane.
     Reply = 6,
@@ -49,7 +49,7 @@ pub enum View {
     Lost = 1,
     /// Proofs arrive, not enough yet.
     Init = 2,
-    /// Proven.
+    /// The sender has proof that the lane works.
     Up = 3,
 }
 
@@ -66,16 +66,16 @@ impl View {
     }
 }
 
-/// One probe.
+/// A PROBE or PROBE-REPLY message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// Which way.
+    /// Whether it is a request or an answer.
     pub kind: ProbeKind,
     /// The sender's IP address; none while it has none.
     pub address: Option<IpAddr>,
     /// Version of the sender's extension, at least 1.
     pub version: u8,
-    /// Who sends.
+    /// The id of the sending host.
     pub host: HostId,
     /// Grows each time the sender starts.
     pub epoch: u64,
@@ -100,9 +100,9 @@ pub struct Probe {
 pub struct ProbeFrame {
     /// The member of the receiver.
     pub dst: MacAddr,
-    /// The member of the sender.
+    /// The MAC of the sending member.
     pub src: MacAddr,
-    /// The probe.
+    /// The message.
     pub probe: Probe,
     /// TLVs that say nothing here and were skipped.
     pub unknown_tlvs: u16,

@@ -34,7 +34,7 @@ refusals! {
     Truncated = "truncated", "the message ends inside a field of the published part";
     /// Longer than [`crate::MESSAGE_LEN_MAX`].
     TooLong = "too_long", "the message is longer than 1500 bytes";
-    /// Another EtherType.
+    /// The EtherType is not that of ARP+.
     NotArpPlus = "not_arp_plus", "the EtherType of the frame is not ARP+";
     /// The frame's source is a group or nobody.
     SourceNotHost = "source_not_host", "the Ethernet source address is a group or all zeros";
@@ -86,7 +86,7 @@ refusals! {
     NotArp = "not_arp", "the EtherType of the frame is not ARP";
     /// ARP for something else than IPv4 on Ethernet.
     ArpFormat = "arp_format", "the ARP packet is not one for IPv4 on Ethernet";
-    /// Not operation 2.
+    /// The ARP operation is not 2 (reply).
     ArpNotReply = "arp_not_reply", "the ARP packet is not a reply";
     /// A target address other than 0.0.0.0: not an answer to a probe.
     ArpNotForProbe = "arp_not_for_probe", "the ARP reply answers no probe: its target address is not 0.0.0.0";

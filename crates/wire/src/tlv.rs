@@ -6,13 +6,13 @@ pub const END: u8 = 0;
 pub const VERSION: u8 = 1;
 /// Host id (16 bytes), epoch (u64).
 pub const HOST: u8 = 2;
-/// u32.
+/// A u32, compared as serial numbers (RFC 1982).
 pub const SEQUENCE: u8 = 3;
 /// Index, state, weight (u32), class.
 pub const MEMBER: u8 = 4;
 /// Length of an address (4 or 16), then addresses of that length. May repeat.
 pub const MORE_ADDRESSES: u8 = 5;
-/// u64.
+/// A u64, FNV-1a over the mapping.
 pub const DIGEST: u8 = 6;
 /// Key id (u32), tag. Comes last.
 pub const AUTH: u8 = 7;
@@ -22,7 +22,7 @@ pub const PROBE: u8 = 8;
 
 /// Number, flags, name. May repeat.
 pub const CLASS: u8 = 9;
-/// u32, a bit a feature.
+/// A u32 with one bit for each feature.
 pub const FEATURES: u8 = 10;
 
 /// Bytes of a HOST value.

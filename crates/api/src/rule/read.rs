@@ -5,7 +5,7 @@ use crate::{Error, limits};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-/// What tells all conditions.
+/// The command that explains all conditions.
 const HINT: &str = "linkbraid class add --help";
 
 /// EtherTypes of VLAN tags (IEEE 802.1Q): rules look behind them.

@@ -12,7 +12,7 @@ Examples:
   linkbraid bond set bond0 --policy flow
   linkbraid bond del bond0";
 
-/// What to do with a bond.
+/// The subcommands of `bond`.
 #[derive(Debug, Subcommand)]
 pub enum BondVerb {
     /// Add a bond: one interface over several links

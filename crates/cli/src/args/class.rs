@@ -15,7 +15,7 @@ A class is traffic that rules choose. It can have members of its own, at both
 hosts if both have a class of that name. All other traffic is the default
 class, called rest in output. It uses the members that are in no class.";
 
-/// What to do with a class.
+/// The subcommands of `class`.
 #[derive(Debug, Subcommand)]
 pub enum ClassVerb {
     /// Add a class: traffic that rules choose, with members of its own

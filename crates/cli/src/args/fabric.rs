@@ -16,7 +16,7 @@ A fabric is an Ethernet interface whose frames travel over what its nodes share:
 memory, or any network. It can have addresses and VLANs, be a port of a bridge,
 and be a member of a bond.";
 
-/// What to do with a fabric.
+/// The subcommands of `fabric`.
 #[derive(Debug, Subcommand)]
 pub enum FabricVerb {
     /// Add a fabric: an Ethernet interface over memory or a network

@@ -10,7 +10,7 @@ Examples:
   linkbraid member set bond0 eth3 --weight 100
   linkbraid member del bond0 eth3";
 
-/// What to do with a member.
+/// The subcommands of `member`.
 #[derive(Debug, Subcommand)]
 pub enum MemberVerb {
     /// Add a link to a bond

@@ -28,7 +28,7 @@ macro_rules! counters {
                 match self { $(Counter::$variant => $text),+ }
             }
 
-            /// Its number.
+            /// The number of the counter in records.
             #[must_use]
             pub const fn number(self) -> u32 {
                 self as u32
@@ -83,7 +83,7 @@ pub struct Counters([AtomicU64; Counter::ALL.len()]);
 unsafe impl Shareable for Counters {}
 
 impl Counters {
-    /// How often.
+    /// The value of a counter.
     #[must_use]
     pub fn get(&self, counter: Counter) -> u64 {
         self.0[counter as usize].load(Relaxed)

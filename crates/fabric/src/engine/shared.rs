@@ -51,11 +51,11 @@ unsafe impl Shareable for All {}
 /// Which node it is that shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Its number.
+    /// The number of this node.
     pub node: u16,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: u16,
-    /// How many queues each has.
+    /// The number of queues of each node.
     pub queues: u16,
     /// This start's epoch.
     pub epoch: u64,
@@ -134,7 +134,7 @@ impl Shared {
         &self.all[0]
     }
 
-    /// Which node this is.
+    /// The identity of this start of the node.
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.identity
@@ -146,13 +146,13 @@ impl Shared {
         (queue < queues.into() && peer < nodes).then(|| queue * usize::from(nodes) + usize::from(peer))
     }
 
-    /// This node.
+    /// The number of this node.
     #[must_use]
     pub fn node(&self) -> u16 {
         self.identity.node
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     #[must_use]
     pub fn nodes(&self) -> u16 {
         self.identity.nodes
@@ -194,7 +194,7 @@ impl Shared {
         self.transports.get(self.place(queue, peer)?)
     }
 
-    /// How the queues wait.
+    /// How the queues wait for frames.
     #[must_use]
     pub fn poll(&self) -> Poll {
         Poll::of_number(self.all().poll.load(Relaxed) as u8)
@@ -237,7 +237,7 @@ impl Shared {
         self.all().controls.fetch_add(1, Release);
     }
 
-    /// How many there were.
+    /// The number of control messages so far.
     pub(super) fn controls(&self) -> u64 {
         self.all().controls.load(Acquire)
     }
@@ -258,7 +258,7 @@ impl Shared {
         Loss::ALL.get((self.all().loss.load(Relaxed) as usize).wrapping_sub(1)).copied()
     }
 
-    /// Whether that is news.
+    /// Notes the loss; says whether it is the first one.
     pub(super) fn set_loss(&self, loss: Loss) -> bool {
         self.all().loss.compare_exchange(0, loss as u64 + 1, Relaxed, Relaxed).is_ok()
     }

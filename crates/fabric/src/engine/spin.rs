@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How a queue waits.
+/// How a queue waits for frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Poll {
     /// Never sleeps, as published: lowest latency, one core a queue.
@@ -23,7 +23,7 @@ impl Poll {
         }
     }
 
-    /// Back again.
+    /// The inverse of `number`.
     pub(crate) const fn of_number(number: u8) -> Self {
         match number {
             0 => Self::Busy,
@@ -53,7 +53,7 @@ const SPIN_PAUSE: Duration = Duration::from_millis(100);
 /// What to do now that there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
-    /// Look again.
+    /// Poll again at once.
     Spin,
     /// Sleep until something comes.
     Sleep,
@@ -77,7 +77,7 @@ pub struct Spin {
     /// The last look of this spin, and how much of the spin others had the processor.
     looked: u64,
     away: u64,
-    /// When it may spin again.
+    /// The time from which it may spin again.
     pause_until: u64,
 }
 

@@ -9,7 +9,7 @@ const WORDS: usize = WINDOW as usize / 64;
 #[derive(Debug, Clone, Default)]
 pub struct Window {
     newest: u32,
-    /// Something came.
+    /// Whether any sequence was accepted.
     begun: bool,
     /// The bit of sequence `s` is `s % WINDOW`: it came.
     came: [u64; WORDS],

@@ -33,7 +33,7 @@ pub struct Consumer {
     bad_record: u64,
 }
 
-/// What lies at the tail.
+/// The record at the tail of the ring.
 enum Record {
     Frame { at: u64, len: usize, bytes: u64 },
     Skip(u64),

@@ -70,18 +70,18 @@ pub struct Layout {
     node: u64,
 }
 
-/// What a header says.
+/// The state of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Header {
-    /// Nothing yet.
+    /// It is all zeros: nothing was written yet.
     Blank,
-    /// Something else.
+    /// It is not that of a fabric.
     Foreign,
     /// That of another version.
     Version(u64),
-    /// What cannot be.
+    /// Its values are invalid.
     Broken,
-    /// Where everything lies.
+    /// It is valid, and this is the layout.
     Good(Layout),
 }
 

@@ -22,7 +22,7 @@ use std::{
 /// What `st_blocks` counts in (stat(2)).
 const BLOCK_BYTES: u64 = 512;
 
-/// Why there is none.
+/// Why there is no room.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoRoom {
     pub cause: String,

@@ -18,14 +18,14 @@ struct Slot {
     missing: usize,
 }
 
-/// What became of a piece.
+/// The outcome of adding a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is a whole frame.
+    /// The frame is complete.
     Whole,
     /// It completes the frame in this slot.
     Complete(usize),
-    /// More is to come.
+    /// Further pieces are missing.
     Waits,
     /// It came before, or too late.
     Old,

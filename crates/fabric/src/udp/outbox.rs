@@ -11,7 +11,7 @@ use std::io::IoSlice;
 /// Most bytes of a message that the kernel cuts.
 pub const MESSAGE_BYTES: usize = 65_000;
 
-/// One message.
+/// A message that waits to be sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     peer: usize,
@@ -24,7 +24,7 @@ struct Entry {
     closed: bool,
 }
 
-/// What waits.
+/// The messages that wait to be sent.
 pub struct Outbox {
     bytes: Box<[u8]>,
     used: usize,
@@ -37,11 +37,11 @@ pub struct Outbox {
 /// A message was not sent, and will not be.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure {
-    /// To whom it was.
+    /// The peer that it was for.
     pub peer: usize,
-    /// How many datagrams it had.
+    /// The number of its datagrams.
     pub datagrams: usize,
-    /// Why.
+    /// The reason.
     pub cause: Errno,
 }
 

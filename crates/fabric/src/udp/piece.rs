@@ -25,15 +25,15 @@ const VERSION: u8 = 1;
 /// One piece, as it was read; its numbers fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// Which life of the sender.
+    /// The number of the sender's start.
     pub instance: u32,
-    /// Which of its frames.
+    /// The number of the frame among those of that start.
     pub number: u32,
     /// Bytes of the frame.
     pub total: usize,
     /// Bytes of every piece but the last.
     pub size: usize,
-    /// Which piece.
+    /// The index of the piece in the frame.
     pub index: usize,
     /// The bytes of the frame from `index x size`.
     pub bytes: &'a [u8],

@@ -32,9 +32,9 @@ pub struct RawAddress {
 /// One message to be sent: parts that are sent as one, and cut into segments of `segment` bytes.
 #[derive(Clone, Copy)]
 pub struct Message<'a> {
-    /// To whom.
+    /// The destination.
     pub to: &'a RawAddress,
-    /// What.
+    /// The parts of the datagram.
     pub parts: &'a [std::io::IoSlice<'a>],
     /// Bytes of every datagram but the last.
     pub segment: usize,
@@ -167,7 +167,7 @@ pub struct Inbox {
     from: [libc::sockaddr_storage; INBOX],
     /// Length, and size of segments, of each.
     shapes: [(usize, usize); INBOX],
-    /// How many there are.
+    /// The number of datagrams received.
     pub filled: usize,
 }
 

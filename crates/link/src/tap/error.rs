@@ -27,7 +27,7 @@ pub enum TapCause {
     TooOld,
     /// Somebody removed the interface.
     Gone,
-    /// Anything else.
+    /// Another error of the kernel.
     Kernel(Kind),
 }
 
@@ -37,9 +37,9 @@ pub enum TapCause {
 pub struct TapError {
     /// Name of the device.
     pub name: String,
-    /// What failed.
+    /// The operation that failed, as half a sentence.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub cause: TapCause,
 }
 

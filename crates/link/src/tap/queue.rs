@@ -24,7 +24,7 @@ pub enum TapRefusal {
     BadFrame,
     /// The kernel has no memory for the frame just now (`ENOMEM`, `ENOBUFS`, `EAGAIN`).
     NoMemory,
-    /// Anything else.
+    /// Another error of the kernel.
     Other(Errno),
 }
 

@@ -15,7 +15,7 @@ Examples:
 /// The name that stands for all experiments.
 pub const ALL: &str = "all";
 
-/// What to do with experiments.
+/// The subcommands of `bench`.
 #[derive(Debug, Subcommand)]
 pub enum BenchVerb {
     /// List the experiments

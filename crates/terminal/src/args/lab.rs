@@ -17,7 +17,7 @@ Examples:
   linkbraid lab exec a -- ping -c 1 198.18.0.2
   linkbraid lab down";
 
-/// What to do with a lab.
+/// The subcommands of `lab`.
 #[derive(Debug, Subcommand)]
 pub enum LabVerb {
     /// Show one TCP flow over one link, then over all links bonded

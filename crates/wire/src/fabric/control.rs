@@ -36,13 +36,13 @@ impl ControlKind {
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum RefuseReason {
-    /// Another number of nodes.
+    /// The two nodes have different numbers of nodes.
     Nodes = 1,
-    /// Another MTU.
+    /// The two nodes have different MTUs.
     Mtu = 2,
     /// Another live node has that number.
     Taken = 3,
-    /// Another number of queues.
+    /// The two nodes have different numbers of queues.
     Queues = 4,
 }
 
@@ -69,14 +69,14 @@ pub struct Offer {
     pub features: u16,
 }
 
-/// One control message.
+/// A control message between two nodes of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Control {
-    /// What it is for.
+    /// The type of the message, such as HELLO.
     pub kind: ControlKind,
     /// Why, in a REFUSE; none in others.
     pub reason: Option<RefuseReason>,
-    /// What the sender is like.
+    /// The parameters of the sender.
     pub offer: Offer,
     /// A number nobody can know but who gets this message; not 0. Who sends it back has received it.
     pub cookie: u64,

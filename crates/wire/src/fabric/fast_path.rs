@@ -35,7 +35,7 @@ impl Tag {
         Self { group, network }
     }
 
-    /// The group policy, not 0.
+    /// The group of the VXLAN group policy, not 0.
     #[must_use]
     pub const fn group(self) -> u16 {
         self.group

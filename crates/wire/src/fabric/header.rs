@@ -5,7 +5,7 @@ use super::{CONTROL_LEN, CONTROL_MAX, DATA_MAX, DATA_MIN, FabricRefusal, NODES_M
 /// Bytes of the header; the virtio header and the frame behind it are as aligned as the message is.
 pub const HEADER_LEN: usize = 32;
 
-/// What follows the header.
+/// The kind of message behind the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -38,7 +38,7 @@ pub enum Kind {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Header {
-    /// What follows.
+    /// The kind of message that follows.
     pub kind: Kind,
     /// Number of the node that sends.
     pub sender: u16,

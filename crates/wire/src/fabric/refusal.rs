@@ -6,9 +6,9 @@ refusals! {
     FabricRefusal;
     /// Shorter than [`super::HEADER_LEN`], or than [`super::CONTROL_LEN`] after it.
     Truncated = "truncated", "the message ends inside a fixed field";
-    /// Another version.
+    /// The version is not 1.
     Version = "version", "the version of the message is not 1";
-    /// A kind that is none.
+    /// The kind is unknown.
     Kind = "kind", "the kind of the message is neither DATA nor CONTROL";
     /// A node number that no fabric can have.
     Node = "node", "a node number is above 511";

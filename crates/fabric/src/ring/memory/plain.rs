@@ -80,7 +80,7 @@ impl Map {
         unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE) };
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
