@@ -117,7 +117,7 @@ impl Document {
         Self { config, ..self }
     }
 
-    /// Where the file tells of something, from 1: of the part, or else of the whole; none if it does not.
+    /// The line, from 1, in which the file names the part, or else the whole; none if it names neither.
     pub fn line(&self, object: &str, part: &Part) -> Option<u32> {
         let found = |part: &Part| self.lines.get(&(object.to_owned(), part.clone())).copied();
         found(part).or_else(|| found(&Part::Whole))

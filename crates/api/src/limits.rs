@@ -18,7 +18,7 @@ pub const STRIPE_US_MAX: u32 = 10_000;
 /// The shortest stripe in bytes; the bond rounds it up to two segments.
 pub const STRIPE_BYTES_MIN: u32 = 1024;
 
-/// The longest stripe in bytes: the largest GSO buffer that IPv4 lengths can tell (`GSO_LEGACY_MAX_SIZE`).
+/// The longest stripe in bytes: the largest GSO buffer whose length fits into IPv4's (`GSO_LEGACY_MAX_SIZE`).
 pub const STRIPE_BYTES_MAX: u32 = 65_536;
 
 /// The fewest nodes of a fabric.

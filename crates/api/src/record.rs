@@ -150,7 +150,7 @@ pub struct EventRecord {
     pub reason: String,
     /// Why, in words.
     pub text: String,
-    /// How long it took to find out or to come back, in microseconds, where that can be told.
+    /// How long it took to detect the change or to recover, in microseconds, if that is known.
     pub took_us: Option<u64>,
 }
 
@@ -202,7 +202,7 @@ pub struct MemberRecord {
     pub live: bool,
     /// Why it carries none, or an empty string; also of one that is ready, where none of its lanes is proven.
     pub reason: String,
-    /// The link's own speed in Mbit/s, if it tells one.
+    /// The link's own speed in Mbit/s, if its driver reports one.
     pub speed_mbit: Option<u32>,
     /// Its share in Mbit/s.
     pub weight_mbit: u32,
@@ -238,7 +238,7 @@ pub enum PeerState {
 pub struct PeerRecord {
     /// The bond it is a peer of.
     pub bond: String,
-    /// Its IP address, if it has told one.
+    /// Its IP address, if it has announced one.
     pub address: Option<String>,
     /// Its identity, 32 hexadecimal digits; absent for a host that speaks only the published part.
     pub host_id: Option<String>,
@@ -261,7 +261,7 @@ pub struct PeerMemberRecord {
     pub mac: String,
     /// Whether the peer takes traffic there.
     pub live: bool,
-    /// Its share in Mbit/s, if told.
+    /// Its weight in Mbit/s, if the peer announces one.
     pub weight_mbit: Option<u32>,
     /// The name of the peer's class that it is a member of; absent: it carries all other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,7 +279,7 @@ pub struct LaneRecord {
     pub member: String,
     /// The peer's MAC this lane ends at; absent towards plain hosts.
     pub peer_mac: Option<String>,
-    /// What is known of it: `up`, `suspect`, `init`, `down`, `cut` as probes tell, or `heard` where none do.
+    /// What is known of it: `up`, `suspect`, `init`, `down`, `cut` by its probes, or `heard` where it is not probed.
     pub state: String,
     /// The lane's share of the plan, in parts of a million; 0 for a lane that is not in it.
     pub share_ppm: u32,

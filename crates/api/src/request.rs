@@ -99,7 +99,7 @@ pub struct Apply {
     pub file: String,
     /// What is in it.
     pub text: String,
-    /// Whether it is only told what would be done.
+    /// Whether the daemon only reports what it would do.
     #[serde(default)]
     pub dry_run: bool,
 }

@@ -40,7 +40,7 @@ pub struct Rule {
 
 impl Rule {
     /// Whether each frame that `other` matches is one that this rule matches too, so that `other`, if it comes later,
-    /// is never reached. False where that cannot be told.
+    /// is never reached. False where that is not known.
     pub fn covers(&self, other: &Self) -> bool {
         fn within<T>(mine: Option<&T>, other: Option<&T>, holds: impl Fn(&T, &T) -> bool) -> bool {
             mine.is_none_or(|mine| other.is_some_and(|other| holds(mine, other)))

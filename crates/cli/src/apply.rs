@@ -1,4 +1,4 @@
-//! `linkbraid apply`: the file goes to the daemon, which tells what it has done.
+//! `linkbraid apply`: sends the file to the daemon, which reports what it has done.
 
 use crate::args::ApplyArgs;
 use crate::client;

@@ -74,7 +74,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
     }
 }
 
-/// What `show` and `stats` of everything tell besides bonds; none where there is no fabric.
+/// What `show` and `stats` without a name show besides bonds; none where there is no fabric.
 fn also_fabrics(socket: &Path, request: &Request) -> Option<Records> {
     let request = match request {
         Request::Show { name: None } => Request::FabricShow { name: None },

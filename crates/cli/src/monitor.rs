@@ -36,7 +36,7 @@ pub fn run(socket: &Path, bond: Option<String>, json: bool) -> Result<(), Failed
         false => text::event(event, &style.width(report::width()), &Clock::local()),
     };
     loop {
-        // Those that came with one read go out with one write; what came before a mistake is still told.
+        // Events that came with one read are written at once. Those before an invalid one are still written.
         let mut out = String::new();
         let outcome = loop {
             match events.next() {
@@ -80,7 +80,7 @@ fn end_on_signals() -> Result<(), Failed> {
 fn wait(events: &Events) -> Result<bool, Failed> {
     let stdout = io::stdout();
     loop {
-        // No event is asked for on standard output: errors and hang-ups are told always.
+        // No event is requested for standard output: poll(2) always reports errors and hang-ups.
         let mut fds =
             [PollFd::new(events.fd(), PollFlags::POLLIN), PollFd::new(stdout.as_fd(), PollFlags::empty())];
         match poll(&mut fds, PollTimeout::NONE) {

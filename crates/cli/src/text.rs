@@ -33,7 +33,7 @@ pub struct Style {
     width: Option<usize>,
 }
 
-/// What a word tells about health.
+/// The health that a word stands for.
 #[derive(Debug, Clone, Copy)]
 enum Tone {
     Good,

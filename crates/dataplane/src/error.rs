@@ -38,14 +38,14 @@ pub enum Error {
     #[error("the BPF object has no '{0}'")]
     Missing(&'static str),
     /// Latency cannot be measured on this kernel.
-    #[error("cannot measure latency: the kernel has no {lacks}: {cause}")]
+    #[error("cannot measure latency: the kernel has no {missing}: {cause}")]
     NoMeter {
         /// What is missing, with the option that brings it.
-        lacks: &'static str,
+        missing: &'static str,
         /// The kernel's answer.
         cause: libbpf_rs::Error,
     },
-    /// No program would notice that this process is dead.
+    /// The programs could not detect that this process has ended.
     #[error(
         "BPF programs cannot detect the end of the daemon: AF_XDP sockets are missing in this kernel, or this service may not open them"
     )]
@@ -97,7 +97,7 @@ mod tests {
     use super::Refusal;
 
     #[test]
-    fn refusals_tell_what_the_kernel_lacks() {
+    fn refusals_name_what_the_kernel_is_missing() {
         let of = |errno: nix::errno::Errno| Refusal::of(&libbpf_rs::Error::from_raw_os_error(errno as i32));
         use nix::errno::Errno;
         assert_eq!(of(Errno::EPERM), Refusal::NotPermitted);

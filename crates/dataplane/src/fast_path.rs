@@ -118,7 +118,7 @@ impl FastPath {
     /// # Errors
     /// The kernel refuses.
     pub fn new(ends: &PathEnds, choice: HookChoice) -> Result<Self> {
-        // Nothing else would tell a filter that this process is dead.
+        // Nothing else shows a filter that this process has ended.
         let holder = crate::holder().ok_or(Error::NoHolder)?;
         // Where the program that takes frames early cannot be used, or cannot be had, the others work without it.
         let early = ends.local.is_ipv4() && choice != HookChoice::Only(Hook::Clsact);

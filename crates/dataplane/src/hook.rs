@@ -138,7 +138,7 @@ fn tcx(program: &ProgramMut<'_>, ifindex: u32, pin: Option<&Path>) -> Result<Lin
         if link.update_prog(program).is_ok() {
             return Ok(link);
         }
-        // The interface of that link is gone, so the link is dead: make a new one.
+        // The interface of that tcx link is gone, and the link with it: make a new one.
         drop(link);
         fs::remove_file(pin).map_err(|cause| Error::Pin { path: pin.to_owned(), cause })?;
     }
@@ -329,7 +329,7 @@ fn raw_hook(ifindex: u32, side: libbpf_sys::bpf_tc_attach_point) -> libbpf_sys::
     }
 }
 
-/// Creates the clsact queueing discipline; `false` if it was there already, which libbpf-rs does not tell.
+/// Creates the clsact queueing discipline; `false` if it was there already, which libbpf-rs does not report.
 fn create_clsact(ifindex: u32) -> libbpf_rs::Result<bool> {
     let mut hook = raw_hook(ifindex, TC_INGRESS | TC_EGRESS);
     // SAFETY: `hook` is a complete bpf_tc_hook with its own size in `sz`, alive during the call.

@@ -86,7 +86,7 @@ impl LatencyMeter {
     /// be in the bond's network namespace.
     ///
     /// # Errors
-    /// The kernel lacks what is needed ([`Error::NoMeter`](crate::Error::NoMeter)) or refuses.
+    /// The kernel does not have what is needed ([`Error::NoMeter`](crate::Error::NoMeter)) or refuses.
     pub fn start(path: &DataPath) -> Result<Self> {
         // A kernel without function entry hooks refuses, which is no news to anybody.
         let print = libbpf_rs::set_print(None);

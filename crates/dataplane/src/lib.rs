@@ -123,7 +123,7 @@ impl DataPath {
         let (bond, members) = (None, HashMap::new());
         let tables = Arc::new(Tables::new(maps));
         let path = Self { object, tables, pins, choice, bond, members, _holder: holder };
-        // A daemon that died while it measured could not switch the stamps off.
+        // A daemon that was killed while it measured could not switch the stamps off.
         path.set_latency(false)?;
         Ok(path)
     }
@@ -212,7 +212,7 @@ impl Deref for DataPath {
     }
 }
 
-/// Takes all programs off and removes the pins of a bond whose data path is not loaded (left by a daemon that died half
+/// Takes all programs off and removes the pins of a bond whose data path is not loaded (left by a daemon that was killed half
 /// way). A tcx program goes with its pin; a clsact filter is marked beside it and goes first, so that what cannot be
 /// removed now can be later.
 ///
@@ -236,7 +236,7 @@ pub fn forget_pins(pins: &Path) -> Result<()> {
     }
 }
 
-/// Takes a member's program off and removes its pin, where the data path is not loaded (left by a daemon that died half
+/// Takes a member's program off and removes its pin, where the data path is not loaded (left by a daemon that was killed half
 /// way). Nothing happens where there is none.
 ///
 /// # Errors

@@ -55,7 +55,7 @@ impl Map {
         self.write_percpu(key, &vec![V::zeroed(); libbpf_rs::num_possible_cpus().map_err(Error::Load)?])
     }
 
-    /// All rows. Those that come or go meanwhile may be missing, or come twice: the kernel begins anew where the row it stands
+    /// All rows. Those that come or go meanwhile may be missing, or come twice: the kernel begins again where the row it stands
     /// at goes, so the walk has an end of its own.
     pub(crate) fn rows<K: Pod, V: Pod>(&self) -> Result<Vec<(K, V)>> {
         let mut rows = Vec::new();

@@ -45,7 +45,7 @@ pub struct Bond {
     pub damping: Option<(Duration, Duration)>,
     /// The elected member of each segment that has a live member.
     pub elected: Vec<u8>,
-    /// Members found dead since the plans were written, a bit a slot; see [`Tables::set_dead_slots`].
+    /// Members presumed failed since the plans were written, one bit for each slot; see [`Tables::set_dead_slots`].
     pub dead_slots: u32,
     /// Distinguishes mirrored frames from those of an earlier run: another number each time the data path is loaded, at
     /// random.
@@ -56,7 +56,7 @@ pub struct Bond {
 /// little, since a loss is proven as soon as later data of its lane arrives (docs/design/striping.md).
 pub const DAMPING: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
-/// The greatest age of a hole that the programs can tell.
+/// The greatest age of a hole that the programs can represent.
 const DAMPING_MAX: Duration = Duration::from_secs(60);
 
 /// A bit for each slot.
@@ -107,7 +107,7 @@ pub struct Plan {
     pub lanes: Vec<Lane>,
     /// How frames spread over them.
     pub policy: Policy,
-    /// Of the plan of a class: while all members of its lanes are dead (or it has no lanes) the class takes the plan that
+    /// Of the plan of a class: while all members of its lanes have failed (or it has no lanes) the class takes the plan that
     /// it stands in place of; else its frames are lost.
     pub shares: bool,
 }
@@ -193,7 +193,7 @@ impl Tables {
         })
     }
 
-    /// Says which members carry nothing while this process is dead, a bit a slot: then they count as dead, at once and without
+    /// Says which members carry nothing once this process has ended, one bit for each slot: they then count as failed, at once and without
     /// anybody having to say so. Where the kernel has no AF_XDP they count as live.
     ///
     /// # Errors
@@ -206,7 +206,7 @@ impl Tables {
         })
     }
 
-    /// Replaces a plan as a whole; progress and lane counters start anew if the lanes differ.
+    /// Replaces a plan as a whole; progress and lane counters start at zero if the lanes differ.
     ///
     /// # Errors
     /// The kernel refuses, or the plan is out of range.

@@ -80,7 +80,7 @@ impl DataPath {
     /// The same.
     pub fn trial_with(&self, way: Way, frame: &[u8], ifindex: u32, beside: Beside) -> Result<Trial> {
         let program = program(&self.object, if way == Way::Out { EGRESS } else { INGRESS })?;
-        // The beginning of the kernel's `struct __sk_buff` (include/uapi/linux/bpf.h); the rest counts as zero.
+        // The beginning of the kernel's `struct __sk_buff` (include/uapi/linux/bpf.h); all other fields count as zero.
         let mut context = [0u32; CONTEXT_WORDS];
         context[CONTEXT_MARK] = beside.mark;
         context[CONTEXT_PRIORITY] = beside.priority;

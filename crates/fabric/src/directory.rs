@@ -58,7 +58,7 @@ impl Directory {
         Self::check(all, join)
     }
 
-    /// Whether everyone can be reached, and told apart.
+    /// Checks that every node can be reached, and that no two have the same address.
     fn check(all: Vec<SocketAddr>, join: &Join) -> Result<Self, String> {
         let own = all[usize::from(join.node)];
         for (node, address) in all.iter().enumerate() {

@@ -8,7 +8,7 @@
 //! waits, and the interface's queue behind it: the kernel then holds its senders back ([`Credit`] says for how long).
 //!
 //! In: a message must be of the epochs that the session named, new, from the peer that the transport names, and its
-//! virtio header must fit ([`judge`]); then what was judged goes to the kernel, the rest without a copy of ours. Frames from one peer
+//! virtio header must fit ([`judge`]); then the part that was judged goes to the kernel as our copy, and what follows it without one. Frames from one peer
 //! are never passed on to another, so no frame circles.
 //!
 //! The session runs elsewhere: [`Control`] carries its messages both ways, and its verdicts in.
@@ -133,7 +133,7 @@ pub struct Engine<T, P> {
     /// The frame that is on its way out.
     held: Option<Held>,
     buffer: Box<[u8]>,
-    /// When to tell next what the transport knows.
+    /// When to publish the transport's counters next.
     publish_at: u64,
     /// The peers whose queues are full, while we sleep.
     full: Vec<u16>,

@@ -63,10 +63,10 @@ pub const PIECES_MAX: usize = 256;
 /// Frames of one peer that are put together from pieces at a time; the oldest gives way.
 pub const SLOTS: usize = 4;
 
-/// Lives of one peer that are told apart at a time; the one that was silent for longest gives way.
+/// Starts of one peer that are distinguished at a time; the one that was silent for longest is forgotten.
 pub const INSTANCES_REMEMBERED: usize = 4;
 
-/// Frames of one life of a peer that are remembered, so that none comes twice.
+/// Frames of one start of a peer that are remembered, so that none is delivered twice.
 pub const FRAMES_REMEMBERED: usize = 1024;
 
 /// Most bytes of a directory file.

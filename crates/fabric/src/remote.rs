@@ -29,7 +29,7 @@ use std::{
     time::Duration,
 };
 
-/// How long the program may take to end once it was told to.
+/// How long the program may take to end once it was asked to.
 const END_MAX: Duration = Duration::from_secs(1);
 
 /// A program that has taken a node's place. It ends when this is dropped.
@@ -118,7 +118,7 @@ impl Program {
         self.child().wait()
     }
 
-    /// Waits until it has ended, as its queues were told to, and ends it where it does not.
+    /// Waits until it has ended, which its queues were asked to do, and kills it if it does not.
     pub fn end(&self) {
         if !self.ends_within(PollTimeout::try_from(END_MAX).unwrap_or(PollTimeout::MAX)) {
             // Refused only if it has ended.

@@ -14,7 +14,7 @@
 //! beginning.
 //!
 //! The other side is hostile: a position or a length is read once, checked, and used from the copy. What makes no sense
-//! costs that peer what it has in the queue, is counted, and nothing else. A side that starts anew goes on from the
+//! costs that peer what it has in the queue, is counted, and nothing else. A side that restarts continues from the
 //! positions it finds; the consumer drops what waits.
 
 mod consumer;

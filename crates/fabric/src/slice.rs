@@ -2,7 +2,7 @@
 //!
 //! A thread that spins offers the processor to others (`sched_yield`). Since Linux 6.18 (kernel/sched/fair.c,
 //! `yield_task_fair`) who does so gives up all that is left of its slice, and with the usual slices of some milliseconds a
-//! few offers that somebody takes add up to a tenth of a second without a turn: other nodes take this one for dead. With
+//! few offers that somebody takes add up to a tenth of a second without a turn: other nodes presume that this one has failed. With
 //! short slices an offer costs little, and a thread that was just woken has its turn early (EEVDF: the deadline is a slice away).
 
 use nix::libc;

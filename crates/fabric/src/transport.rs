@@ -5,12 +5,12 @@ use std::{os::fd::BorrowedFd, time::Duration};
 
 /// One queue of this node on a transport. One thread owns it; nothing here locks, allocates or logs after it is opened.
 ///
-/// The way of a thread: [`send`](Self::send) what there is, [`flush`](Self::flush), [`receive`](Self::receive), and again
+/// What a thread does: [`send`](Self::send) what there is, [`flush`](Self::flush), [`receive`](Self::receive), and again
 /// while there is something to do (spin as long as the budget says). Then [`arm`](Self::arm); if it says
 /// [`Armed::Sleep`], sleep on [`wake_fd`](Self::wake_fd) and whatever else, at most that long; then
 /// [`disarm`](Self::disarm), whether it slept or not.
 ///
-/// A frame that was taken by `send` is not lost between nodes that live, unless the transport itself loses (UDP). A
+/// A frame that `send` accepted is not lost between nodes that live, unless the transport itself loses (UDP). A
 /// frame is received whole, once, from the peer it names, in the order in which that peer sent it.
 pub trait Transport: Send {
     /// Its node, nodes and queues, and its limits.
@@ -41,28 +41,28 @@ pub trait Transport: Send {
     /// sleep that [`arm`](Self::arm) allows is all there is.
     fn wake_fd(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Forgets all that waits from `peer` and for it: it died, or it lives again under a new epoch. Frames of its new
+    /// Discards all that is queued from `peer` and to it: it has ended, or it has restarted with a new epoch. Frames of its new
     /// epoch that came already may be among those.
     fn reset(&mut self, peer: u16);
 
     /// What happened with `peer` since this was opened. For this node itself: what came from nobody known.
     fn stats(&self, peer: u16) -> Stats;
 
-    /// Whether what it stands on is gone, so that it reaches nobody any more, or not everybody. Meant to be asked many times a
-    /// second: it seldom does what takes long, such as a system call. What is lost stays lost, and nothing breaks meanwhile.
+    /// Whether its shared memory is lost, so that it no longer reaches all peers. It is meant to be called many times a second and
+    /// seldom makes a system call. What is lost stays lost, and nothing breaks meanwhile.
     fn lost(&mut self) -> Option<Loss> {
         None
     }
 }
 
-/// What became of the ground that a [`Transport`] stands on.
+/// How the shared memory of a [`Transport`] was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loss {
     /// The file of the shared memory is shorter than it was.
     Cut,
-    /// It says other things of itself than it did.
+    /// Its header was overwritten.
     Overwritten,
-    /// Its name is that of another file, or of none: whoever comes now shares another one.
+    /// Its name belongs to another file, or to none, so that new nodes share another one.
     Removed,
 }
 
@@ -109,7 +109,7 @@ pub struct Shape {
 /// Why a frame was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The way to the peer is full for now: keep the frame, [`Transport::arm`] tells when to try again.
+    /// The queue to the peer is full for now: keep the frame; [`Transport::arm`] shows when to try again.
     #[error("the queue is full")]
     Full,
     /// Longer than [`Shape::frame_max`], or empty.

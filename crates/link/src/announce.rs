@@ -1,4 +1,4 @@
-//! Frames that tell the LAN "this IP address is at this hardware address now".
+//! Frames that announce to the LAN that an IP address is now at a hardware address.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -17,7 +17,7 @@ use crate::ioctl::Ioctl;
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 /// The pause is this many times as long as the questions before it: others need the kernel's lock, too.
 const PAUSE_FACTOR: u32 = 10;
-/// The longest pause for that reason: what the kernel tells by itself is no later.
+/// The longest pause for that reason: the kernel's own event comes no later.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A driver is slow if it is in each of so many rounds; one that waited for somebody else's lock, or for a processor, was
 /// not.
@@ -28,7 +28,7 @@ const VALUE_WORDS: usize = 2;
 /// Name of the thread, at most 15 bytes.
 const THREAD_NAME: &str = "lb-carrier";
 
-/// A thread that asks for the carrier of some interfaces, and tells what changed.
+/// A thread that polls the carrier of some interfaces, and reports changes.
 ///
 /// It has a thread of its own because each question waits for the kernel's RTNL lock, which somebody else may hold
 /// for long (a NIC that resets holds it for a second); nobody else here waits with it. An interface whose driver has
@@ -67,23 +67,23 @@ impl Shared {
 
 impl CarrierPoll {
     /// Starts the thread in the network namespace of the caller, with nothing to watch. It asks every `period` (at
-    /// least 1 ms) and calls `tell` with an interface's index and its carrier, on its own thread: once for each
+    /// least 1 ms) and calls `report` with an interface's index and its carrier, on its own thread: once for each
     /// interface that is new in the list, then for each change. An interface that is set down has no carrier.
     ///
     /// # Errors
     /// When there is no socket or no thread to be had.
-    pub fn start(period: Duration, tell: impl Fn(u32, bool) + Send + 'static) -> io::Result<Self> {
+    pub fn start(period: Duration, report: impl Fn(u32, bool) + Send + 'static) -> io::Result<Self> {
         let ioctl = Ioctl::open()?;
         let shared = Arc::new(Shared::default());
         let seen = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name(THREAD_NAME.into())
-            .spawn(move || poll(&seen, &ioctl, period.max(PERIOD_MIN), tell))?;
+            .spawn(move || poll(&seen, &ioctl, period.max(PERIOD_MIN), report))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Watches these interfaces (index and name) from now on, and no others. One that was watched before under the
-    /// same index, by another name even, is not told anew. A word about an interface that is no longer in the list
+    /// same index, even by another name, is not reported again. A report about an interface that is no longer in the list
     /// may still be under way.
     pub fn watch(&self, members: Vec<(u32, String)>) {
         let mut list = self.shared.lock();
@@ -94,14 +94,14 @@ impl CarrierPoll {
 }
 
 impl Drop for CarrierPoll {
-    /// Ends the thread and waits for it; not where `tell` itself drops the poll.
+    /// Ends the thread and waits for it; not where `report` itself drops the poll.
     fn drop(&mut self) {
         self.shared.lock().stop = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {
-            // A panic of `tell` was reported when it happened.
+            // A panic of `report` was reported when it happened.
             let _ = thread.join();
         }
     }
@@ -124,7 +124,7 @@ impl Pace {
     }
 }
 
-fn poll(shared: &Shared, ioctl: &Ioctl, period: Duration, tell: impl Fn(u32, bool)) {
+fn poll(shared: &Shared, ioctl: &Ioctl, period: Duration, report: impl Fn(u32, bool)) {
     let mut members: Vec<(u32, String)> = Vec::new();
     let mut number = 0;
     let mut known: HashMap<u32, bool> = HashMap::new();
@@ -147,7 +147,7 @@ fn poll(shared: &Shared, ioctl: &Ioctl, period: Duration, tell: impl Fn(u32, boo
                 break;
             }
             known.insert(*index, carrier);
-            tell(*index, carrier);
+            report(*index, carrier);
         }
         let unchanged = |list: &mut List| !list.stop && list.number == number;
         let list = shared.lock();
@@ -168,7 +168,7 @@ fn poll(shared: &Shared, ioctl: &Ioctl, period: Duration, tell: impl Fn(u32, boo
     }
 }
 
-/// The carrier of the interface `name`, if it is there and its driver tells.
+/// The carrier of the interface `name`, if it exists and its driver reports one.
 fn carrier(ioctl: &Ioctl, name: &str) -> Option<bool> {
     let mut words = [0u32; VALUE_WORDS];
     words[0] = ETHTOOL_GLINK;

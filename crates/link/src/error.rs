@@ -5,7 +5,7 @@ use nix::errno::Errno;
 /// Why the kernel (or the path to it) refused, without a bare errno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The caller lacks the right to change the network (`EPERM`, `EACCES`).
+    /// The caller may not change the network (`EPERM`, `EACCES`).
     NotPermitted,
     /// The interface does not exist, or went away (`ENODEV`, `ENXIO`).
     NoDevice,

@@ -56,7 +56,7 @@ impl Netlink {
         }
     }
 
-    /// Puts back what was moved; whole or in part done already, it does the rest. The interface it was moved to may
+    /// Puts back what was moved; if part of it is done already, it does what is left. The interface it was moved to may
     /// be gone.
     ///
     /// # Errors

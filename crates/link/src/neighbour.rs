@@ -13,8 +13,8 @@ use crate::{
     rtnl::{Builder, NEIGHBOUR_HEADER, Raw, attribute, number, number_at},
 };
 
-/// The most neighbours that one list has. The kernel keeps 1024 a family unless told otherwise (`gc_thresh3`); of a
-/// longer list the rest is left out.
+/// The most neighbours that one list has. The kernel keeps 1024 for each family by default (`gc_thresh3`); of a
+/// longer list the others are left out.
 pub const NEIGHBOURS_MAX: usize = 16_384;
 
 /// How sure the kernel is of a neighbour (`NUD_*`, linux/neighbour.h; RFC 4861, section 7.3.2).

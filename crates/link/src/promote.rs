@@ -1,4 +1,4 @@
-//! Whether another IPv4 address of a subnet takes the place of the first one when that is removed, as `ip-sysctl.rst` tells of
+//! Whether another IPv4 address of a subnet takes the place of the first one when that is removed, as `ip-sysctl.rst` describes for
 //! `promote_secondaries`. Else the first one takes the others with it, and the last address of an interface all its routes.
 
 use crate::{

@@ -19,7 +19,7 @@ const RTA_NH_ID: u16 = 30;
 const RTPROT_RA: u8 = 9;
 /// `RTN_UNICAST`: a route that leads somewhere.
 const UNICAST: u8 = 1;
-/// Of `rtm_flags` and `rtnh_flags` only `RTNH_F_ONLINK` is a wish; the others tell a state.
+/// Of `rtm_flags` and `rtnh_flags` only `RTNH_F_ONLINK` is a setting; the others report a state.
 const ONLINK: u32 = 4;
 /// Length of `struct rtnexthop`.
 const NEXTHOP_HEADER: usize = 8;
@@ -43,7 +43,7 @@ pub struct Route {
     pub kind: u8,
     /// The interfaces it leads through; several for a multipath route.
     pub interfaces: Vec<u32>,
-    /// IPv6, which the other fields do not tell for a default route without gateway.
+    /// IPv6, which the other fields do not contain for a default route without gateway.
     pub ipv6: bool,
     nexthop_object: bool,
     message: Vec<u8>,
@@ -198,7 +198,7 @@ impl Netlink {
             let mut next = Vec::new();
             let mut refused = None;
             for route in &waiting {
-                // IPv4 tells two routes that differ only in their next hop apart by APPEND, IPv6 refuses doubles
+                // IPv4 accepts two routes that differ only in their next hop with APPEND, IPv6 refuses doubles
                 // by EXCL and takes APPEND for "one more path".
                 let flags = if route.ipv6 { CREATE | EXCL } else { CREATE | APPEND };
                 match self.ask(libc::RTM_NEWROUTE, flags, route.request(old, new)).await {

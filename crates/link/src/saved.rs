@@ -98,7 +98,7 @@ impl Netlink {
         }
         let wanted = order(saved.addresses.clone());
         let present = order(now);
-        // Order tells a primary address from its secondaries, so one that is missing means to add them all anew.
+        // Order distinguishes a primary address from its secondaries, so if one is missing all are added again.
         if present.len() != wanted.len() || !present.iter().zip(&wanted).all(|(a, b)| same(a, b)) {
             for address in present.iter().rev() {
                 let _ = self.remove_address(address, index).await;

@@ -36,7 +36,7 @@ pub const TAP_MTU_MAX: u32 = 65_521;
 pub const TAP_MTU_MIN: u32 = 68;
 /// Most queues of one device (`MAX_TAP_QUEUES`, drivers/net/tun.c).
 pub const TAP_QUEUES_MAX: usize = 256;
-/// Frames that the kernel holds for one queue, unless told otherwise. Behind a full queue it drops, so this is
+/// Frames that the kernel holds for one queue by default. Behind a full queue it drops, so this is
 /// twice what the kernel takes by itself.
 pub const TAP_QUEUE_LEN: u32 = 1_000;
 /// What a device claims as its speed, in Mbit/s. Newer kernels say so by themselves, older ones 10 Mbit/s, which a bond
@@ -69,7 +69,7 @@ impl TapOffloads {
         Self { checksum, tso: checksum && self.tso && other.tso, uso: checksum && self.uso && other.uso }
     }
 
-    /// As bits that nodes can tell each other: 1 checksum, 2 TCP, 4 UDP.
+    /// As bits that nodes announce to each other: 1 checksum, 2 TCP, 4 UDP.
     #[must_use]
     pub fn features(self) -> u16 {
         u16::from(self.checksum) | u16::from(self.tso) << 1 | u16::from(self.uso) << 2
@@ -100,7 +100,7 @@ pub struct TapConfig {
     pub mac: MacAddr,
     /// Largest payload of a frame, in bytes, [`TAP_MTU_MIN`] to [`TAP_MTU_MAX`].
     pub mtu: u32,
-    /// What may be left undone; what the kernel does not know is left out ([`Tap::offloads`] tells).
+    /// What may be left undone; what the kernel does not know is left out ([`Tap::offloads`] shows it).
     pub offloads: TapOffloads,
     /// Frames that the kernel holds for each queue before it drops.
     pub queue_len: u32,

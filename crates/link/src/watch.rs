@@ -40,7 +40,7 @@ pub enum LinkEvent {
         index: u32,
     },
     /// A neighbour was learned or changed, or is no longer known; only from [`Watch::with_neighbours`]. The kernel
-    /// also announces a mere change of state, so the same may be told twice.
+    /// also announces a mere change of state, so the same may be reported twice.
     NeighbourChanged {
         /// The interface's index.
         index: u32,

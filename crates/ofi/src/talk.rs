@@ -1,4 +1,4 @@
-//! What two nodes have told each other: their lives, and how many messages each may still send. No I/O.
+//! What two nodes have advertised to each other: their lives, and how many messages each may still send. No I/O.
 //!
 //! Whoever has not heard that the peer knows its life says hello until it has. A life ends when something may have been
 //! lost; what belongs to one that ended is refused by both sides, so no message is taken twice or out of order. Within a
@@ -22,8 +22,8 @@ pub struct Talk {
     /// The next message with frames to be taken, and which of those from there on came already.
     taken: u32,
     came: u128,
-    /// What the peer was told of that.
-    told: u32,
+    /// What was advertised of that to the peer.
+    advertised: u32,
 }
 
 /// What to do about a message.
@@ -33,10 +33,10 @@ pub enum Heard {
     Nothing,
     /// Its frames are those so many messages after the next ones.
     Frames(u32),
-    /// A hello: the peer lives anew, if so; it wants an answer, if so.
+    /// A hello: whether the peer has restarted, and whether it wants an answer.
     Hello {
         /// What waits from it, and for it, is void.
-        anew: bool,
+        restarted: bool,
         /// Say hello to it.
         answer: bool,
     },
@@ -51,7 +51,17 @@ impl Talk {
     #[must_use]
     pub fn new(life: u32, window: u16) -> Self {
         let life = life.max(1);
-        Self { window, life, peer_life: 0, known: false, number: 0, limit: 0, taken: 0, came: 0, told: 0 }
+        Self {
+            window,
+            life,
+            peer_life: 0,
+            known: false,
+            number: 0,
+            limit: 0,
+            taken: 0,
+            came: 0,
+            advertised: 0,
+        }
     }
 
     /// Both know each other: frames may be sent.
@@ -92,7 +102,7 @@ impl Talk {
     /// A message was sent: with frames, or only with what was taken.
     pub fn sent(&mut self, kind: Kind) {
         self.number = self.number.wrapping_add(u32::from(kind == Kind::Data));
-        self.told = self.taken;
+        self.advertised = self.taken;
     }
 
     /// A message with frames is done with, its memory free.
@@ -104,10 +114,10 @@ impl Talk {
     /// The peer should hear soon how many were taken.
     #[must_use]
     pub fn owes(&self) -> bool {
-        self.known && self.taken.wrapping_sub(self.told) >= u32::from(self.window / 2).max(1)
+        self.known && self.taken.wrapping_sub(self.advertised) >= u32::from(self.window / 2).max(1)
     }
 
-    /// Something may have been lost: begin anew.
+    /// Something may have been lost: begin again.
     pub fn end_life(&mut self) {
         let life = self.life.wrapping_add(1).max(1);
         *self = Self { life, peer_life: self.peer_life, ..Self::new(life, self.window) };
@@ -118,8 +128,8 @@ impl Talk {
         let to_this_life = head.peer_life == self.life;
         match head.kind {
             Kind::Hello => {
-                let anew = head.life != self.peer_life;
-                if anew {
+                let restarted = head.life != self.peer_life;
+                if restarted {
                     let life = self.life;
                     *self = Self { life, peer_life: head.life, ..Self::new(life, self.window) };
                 }
@@ -127,7 +137,7 @@ impl Talk {
                 if to_this_life && !self.grant(head) {
                     return Heard::Broken;
                 }
-                Heard::Hello { anew, answer: anew || !to_this_life || !head.known }
+                Heard::Hello { restarted, answer: restarted || !to_this_life || !head.known }
             }
             _ if !to_this_life || head.life != self.peer_life => Heard::Old,
             Kind::Credit if self.grant(head) => self.heard_of(Heard::Nothing),

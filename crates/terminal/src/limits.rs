@@ -1,4 +1,4 @@
-//! The ranges of what `lab` and `bench` are told: their options and what carries them out keep to the same.
+//! The ranges of the options of `lab` and `bench`, for the command line and for what carries them out.
 
 use std::ops::RangeInclusive;
 

@@ -23,7 +23,7 @@ const FRAME_LEN: usize = 14 + 40 + LEN as usize;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const ALL_NODES_MAC: MacAddr = MacAddr([0x33, 0x33, 0, 0, 0, 1]);
 
-/// An unsolicited advertisement that tells the host `dst`, which has the address `dst_ip`, that `ip` is at the member
+/// An unsolicited advertisement that announces to the host `dst`, which has the address `dst_ip`, that `ip` is at the member
 /// `src`. `router`: whether this host forwards.
 ///
 /// # Errors

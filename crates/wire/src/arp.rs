@@ -1,4 +1,4 @@
-//! ARP (RFC 826) as plain hosts are asked and told with: probes of RFC 5227, the replies to them, and unicast replies.
+//! ARP (RFC 826) for plain hosts: probes of RFC 5227, the replies to them, and unicast replies.
 //!
 //! A probe has the sender address 0.0.0.0, so no cache changes by it, and every host answers one for its own address: to
 //! the sender's hardware address, which is that of the member that asks. Only this exact exchange is read here; the host's
@@ -89,7 +89,7 @@ pub fn emit_arp_probe(dst: MacAddr, src: MacAddr, ip: Ipv4Addr) -> Result<Vec<u8
     packet(dst, src, REQUEST, (src, Ipv4Addr::UNSPECIFIED), (MacAddr::ZERO, ip), ip)
 }
 
-/// A unicast reply that tells the host `dst`, which has the address `dst_ip`, that `ip` is at the member `src`.
+/// A unicast reply that announces to the host `dst`, which has the address `dst_ip`, that `ip` is at the member `src`.
 ///
 /// # Errors
 /// An address that is not one interface's.

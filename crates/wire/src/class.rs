@@ -1,4 +1,4 @@
-//! Classes: kinds of traffic that a host keeps apart, as it tells them to its peers.
+//! Classes: kinds of traffic that a host keeps apart, as it announces them to its peers.
 
 use crate::Refusal;
 use serde::{Deserialize, Serialize};

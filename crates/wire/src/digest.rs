@@ -18,9 +18,9 @@ impl Fnv {
 }
 
 impl Message {
-    /// Digest of the whole mapping: what [`Message::told_digest`] holds, classes and features; not kind, sequence or AUTH.
+    /// Digest of the whole mapping: what [`Message::sent_digest`] holds, classes and features; not kind, sequence or AUTH.
     pub fn mapping_digest(&self) -> u64 {
-        let mut hash = Fnv(self.told_digest());
+        let mut hash = Fnv(self.sent_digest());
         if let Some(extension) = &self.extension {
             for class in &extension.classes {
                 let value = tlv::class_value(class);
@@ -36,7 +36,7 @@ impl Message {
 
     /// What the DIGEST TLV holds: a digest of host id, epoch, addresses, hardware addresses and members. It leaves out
     /// CLASS and FEATURES, or a receiver that skips them as unknown would refuse the message.
-    pub fn told_digest(&self) -> u64 {
+    pub fn sent_digest(&self) -> u64 {
         //= docs/arp-plus.md#3.7
         let mut hash = Fnv::new();
         if let Some(extension) = &self.extension {

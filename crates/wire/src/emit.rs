@@ -41,7 +41,7 @@ impl Message {
         }
         put_addresses(out, &extension.addresses);
         if extension.digest.is_some() {
-            put(out, tlv::DIGEST, &self.told_digest().to_be_bytes());
+            put(out, tlv::DIGEST, &self.sent_digest().to_be_bytes());
         }
         //= docs/arp-plus.md#3.8
         if let Some(auth) = &extension.auth {

@@ -1,5 +1,5 @@
 //! Byte layouts of ARP+: Ethernet frames and messages, and the few frames of ARP and neighbour discovery that plain hosts
-//! are asked and told with; and, in [`fabric`], those of the messages between the nodes of a fabric. No I/O, no unsafe.
+//! are probed and answered with; and, in [`fabric`], those of the messages between the nodes of a fabric. No I/O, no unsafe.
 //!
 //! The format is specified in `docs/arp-plus.md`; code cites its clauses as `//= docs/arp-plus.md#N.M`.
 //! [`Message::parse`] and [`Message::emit`] keep the same rules, so what cannot be read cannot be written either.

@@ -21,11 +21,11 @@ impl std::fmt::Display for HostId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
-    /// A host that joins tells its mapping to all and asks for theirs.
+    /// A host that joins announces its mapping to all, and requests theirs.
     Broadcast = 1,
     /// The answer to a BROADCAST, to its sender only.
     Reply = 2,
-    /// A host tells its mapping to all: it changed, or a second has passed.
+    /// A host announces its mapping to all: it changed, or a second has passed.
     Change = 3,
     /// A host leaves; its entry is to be deleted.
     Clear = 4,
@@ -56,7 +56,7 @@ pub struct Message {
     pub address: Option<IpAddr>,
     /// All hardware addresses behind it, the primary one first; 1 to [`crate::HARDWARE_MAX`], none twice.
     pub hardware: Vec<MacAddr>,
-    /// What the published format lacks; none from a host that speaks only that.
+    /// The TLVs; none from a host that uses only the published format.
     pub extension: Option<Extension>,
 }
 
@@ -79,13 +79,13 @@ pub struct Extension {
     pub features: u32,
     /// Further IP addresses of the host, at most [`crate::MORE_ADDRESSES_MAX`].
     pub addresses: Vec<IpAddr>,
-    /// [`Message::told_digest`]; `emit` writes the right one where this is `Some`.
+    /// [`Message::sent_digest`]; `emit` writes the right one where this is `Some`.
     pub digest: Option<u64>,
     /// Room for authentication; carried, not verified.
     pub auth: Option<Auth>,
 }
 
-/// What a host tells of one of its members.
+/// What a host announces of one of its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
     /// The sender's own number of this member; stays while other members come and go.

@@ -56,7 +56,7 @@ impl Message {
         message.extension = tlvs.finish()?;
         message.check()?;
         //= docs/arp-plus.md#3.7
-        if digest.is_some_and(|digest| digest != message.told_digest()) {
+        if digest.is_some_and(|digest| digest != message.sent_digest()) {
             return Err(Refusal::DigestMismatch);
         }
         Ok(Parsed { message, unknown_tlvs: unknown, trailing: bytes.0.len() as u16 })

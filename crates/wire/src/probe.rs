@@ -1,7 +1,7 @@
 //! PROBE and PROBE-REPLY: what a member says to a member of a peer to prove that the lane between them carries frames.
 //!
 //! A frame of 81 bytes (no IP address) to 97 (IPv6): the published part with one hardware address, then VERSION, HOST
-//! and PROBE. Probes are read and written apart from the messages that make the table; [`is_probe`] tells which a frame is.
+//! and PROBE. Probes are read and written apart from the messages that make the table; [`is_probe`] distinguishes them.
 
 use crate::{
     Auth, ETHERTYPE_ARP_PLUS, FRAME_HEADER_LEN, HostId, MESSAGE_LEN_MAX, MacAddr, Refusal, VERSION,

@@ -70,7 +70,7 @@ prop_compose! {
     ) -> Message {
         let hardware = hardware.into_iter().map(host_mac).collect();
         let mut message = Message { kind, address, hardware, extension };
-        let digest = message.told_digest();
+        let digest = message.sent_digest();
         if let Some(place) = message.extension.as_mut().and_then(|extension| extension.digest.as_mut()) {
             *place = digest;
         }

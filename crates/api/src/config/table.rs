@@ -7,7 +7,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// What tells how to write the file.
+/// The command that explains how to write the file.
 const HINT: &str = "linkbraid apply --help";
 
 /// A file under a name.
@@ -144,8 +144,8 @@ impl<'a> Table<'a> {
     ) -> Result<Vec<(usize, T)>, Error> {
         let one = |value: &'a Spanned<DeValue<'a>>| {
             let at = value.span().start;
-            let told = string(value.get_ref()).and_then(&read);
-            told.map(|told| (at, told)).map_err(|cause| self.refuse(at, key, cause))
+            let value = string(value.get_ref()).and_then(&read);
+            value.map(|value| (at, value)).map_err(|cause| self.refuse(at, key, cause))
         };
         self.list(key).into_iter().map(one).collect()
     }

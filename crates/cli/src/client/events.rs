@@ -11,12 +11,12 @@ use std::time::Duration;
 /// How much is read at once; some hundred events.
 const READ_BYTES: usize = 1 << 16;
 
-/// A connection on which the daemon tells what happens.
+/// A connection over which the daemon sends events.
 #[derive(Debug)]
 pub struct Events {
     socket: PathBuf,
     stream: UnixStream,
-    /// What came in and was not told yet: whole lines and at most one that has just begun.
+    /// Bytes received and not returned yet: complete lines, and at most the beginning of one more.
     pending: Vec<u8>,
 }
 

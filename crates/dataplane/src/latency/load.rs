@@ -30,8 +30,8 @@ const METER: &str = ".rodata.meter";
 
 /// Loads the programs and attaches them.
 pub fn load(meter: &lb_meter, hook: CallHook) -> Result<(Object, Vec<Link>)> {
-    let lacks = "type information (BTF, CONFIG_DEBUG_INFO_BTF)";
-    let types = Btf::from_vmlinux().map_err(|cause| Error::NoMeter { lacks, cause })?;
+    let missing = "type information (BTF, CONFIG_DEBUG_INFO_BTF)";
+    let types = Btf::from_vmlinux().map_err(|cause| Error::NoMeter { missing, cause })?;
     let mut open = ObjectBuilder::default()
         .name("lb_latency")
         .and_then(|builder| builder.open_memory(OBJECT))
@@ -69,18 +69,18 @@ fn has_types(module: &str) -> bool {
 }
 
 fn refused(hook: CallHook, cause: libbpf_rs::Error) -> Error {
-    let lacks = match hook {
+    let missing = match hook {
         CallHook::Functions => "function entry hooks for BPF (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)",
         CallHook::Syscalls => "tracepoints for BPF (CONFIG_BPF_EVENTS, CONFIG_FTRACE_SYSCALLS)",
     };
-    Error::NoMeter { lacks, cause }
+    Error::NoMeter { missing, cause }
 }
 
 /// What the kernel knows this thread's network namespace by (5.14).
 pub fn net_cookie() -> Result<u64> {
-    let lacks = "cookies of network namespaces (SO_NETNS_COOKIE, Linux 5.14)";
+    let missing = "cookies of network namespaces (SO_NETNS_COOKIE, Linux 5.14)";
     let failed = |errno: nix::Error| Error::NoMeter {
-        lacks,
+        missing,
         cause: libbpf_rs::Error::from_raw_os_error(errno as i32),
     };
     let socket =

@@ -43,7 +43,7 @@ impl Tables {
     }
 
     /// From now on ARP and neighbour discovery to the plain host `mac` alone leaves by the member `slot` and names its
-    /// MAC, so that the host sends there. A member that is not live, dead, or on another segment than the host is not
+    /// MAC, so that the host sends there. A member that is not live, has failed, or is on another segment than the host is not
     /// named: then, as for hosts without an answer, the bond's MAC is. `probed`: copies of the host's replies to ARP
     /// probes (ARP whose target address is 0.0.0.0) to a member's own MAC come out of the ARP+ ring.
     ///

@@ -1,7 +1,7 @@
 //! How long frames wait for a peer whose queue is full.
 //!
 //! A frame that waits holds up those behind it, to whomever they go. So a peer earns waiting with what it takes: one
-//! that takes data slowly slows the sender down, which is what TCP wants; one that takes next to nothing, dead or hostile,
+//! that takes data slowly slows the sender down, which is what TCP wants; one that takes next to nothing, failed or hostile,
 //! gets loss instead, and the others get their frames.
 
 use std::time::Duration;

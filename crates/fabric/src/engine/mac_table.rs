@@ -108,7 +108,7 @@ impl MacTable {
     /// Forgets `mac`: it was seen on this side.
     pub fn forget(&self, mac: Mac) {
         if let Some((entry, key)) = self.find(number(mac)) {
-            // Whoever has learned it anew meanwhile keeps it.
+            // A queue that has learned it again meanwhile keeps it.
             let _ = entry.key.compare_exchange(key, 0, Relaxed, Relaxed);
         }
     }

@@ -4,7 +4,7 @@ use super::{BATCH, Counter, Engine, Port, PortRefusal, derived_node, incoming::a
 use crate::{Refused, Transport};
 use linkbraid_wire::fabric::{FRAME_MIN, Header, Kind, VIRTIO_LEN};
 
-/// Bytes that may be gathered before the peers are told: a sleeping peer starts on a large transfer while we go on.
+/// Bytes that may be gathered before the peers are woken: a sleeping peer starts on a large transfer while we go on.
 const FLUSH_BYTES: usize = 128 * 1024;
 
 /// The frame in the buffer, on its way.

@@ -35,7 +35,7 @@ pub trait Port: Send {
     /// Why it cannot.
     fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, PortRefusal>;
 
-    /// Gives the interface a frame that came in: the virtio header and the start of the frame as they were judged, and the rest,
+    /// Gives the interface a frame that came in: the virtio header and the start of the frame as they were judged, and what follows,
     /// which the peer may still change.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ const EVERY: u64 = 10_000_000;
 /// Numbers of [`Stats`].
 const NUMBERS: usize = 9;
 
-/// What one queue's transport told of one peer. One thread writes it, anybody reads it.
+/// The counters that one queue's transport has of one peer. One thread writes them, any thread reads them.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Published([AtomicU64; NUMBERS]);

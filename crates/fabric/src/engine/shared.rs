@@ -91,7 +91,7 @@ fn after<T>(at: usize, count: usize) -> usize {
 
 /// Nanoseconds since the machine started.
 fn monotonic() -> u64 {
-    // 500 years fit. A thread without a clock would forget addresses and time no probe: it fails, and the fabric starts anew.
+    // 500 years fit. A thread without a clock would forget addresses and time no probe: it fails, and the fabric is restarted.
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("the machine has a clock");
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
@@ -105,7 +105,7 @@ pub struct Shared {
     macs: MacTable,
     /// A row for each queue, in it one for each node; this node's own is for what concerns no peer.
     counters: Place<[Counters]>,
-    /// The same for what the transports tell.
+    /// The same for the transports' counters.
     transports: Place<[Published]>,
 }
 
@@ -183,7 +183,7 @@ impl Shared {
         (0..self.identity.queues.into()).map(of).sum()
     }
 
-    /// What the transports of all queues told of `peer` lately, in sum; some 10 ms old.
+    /// The sum of the counters that the transports of all queues have of `peer`, at most some 10 ms old.
     #[must_use]
     pub fn transport(&self, peer: u16) -> Stats {
         let of = |queue| self.published(queue, peer).map_or_else(Stats::default, Published::get);
@@ -267,7 +267,7 @@ impl Shared {
         self.all().stop.store(1, Relaxed);
     }
 
-    /// Whether the queues were told to end.
+    /// Whether the queues are to end.
     #[must_use]
     pub fn stopped(&self) -> bool {
         self.all().stop.load(Relaxed) != 0

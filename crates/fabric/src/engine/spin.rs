@@ -122,7 +122,7 @@ impl Spin {
 
     /// There was nothing to do at `now`.
     pub fn idle(&mut self, now: u64) -> Idle {
-        // Too early to tell, as long as something may still come within the longest spin.
+        // Too early to decide, as long as something may still arrive within the longest spin.
         if let Some(idle) = self.nap.take()
             && idle > SPIN_MAX.as_nanos() as u64
         {
@@ -151,7 +151,7 @@ impl Spin {
         }
     }
 
-    /// Slept from `from` to `to` where nobody wakes it: the next look tells whether something has come. It goes on being idle.
+    /// Slept from `from` to `to` where nobody wakes it: the next look shows whether something has arrived. It goes on being idle.
     pub fn napped(&mut self, from: u64, to: u64) {
         self.naps = true;
         self.nap = Some(to.saturating_sub(*self.idle_since.get_or_insert(from)));

@@ -1,6 +1,6 @@
 //! Which of a peer's messages came already: each is delivered at most once.
 
-/// Sequences behind the newest that are told apart (`docs/fabric.md`, 6.4).
+/// Sequences behind the newest that are distinguished (`docs/fabric.md`, 6.4).
 pub const WINDOW: u32 = 1024;
 
 const WORDS: usize = WINDOW as usize / 64;

@@ -62,14 +62,14 @@ fn engines(start: Start, transports: Vec<Box<dyn Transport>>, mut files: Vec<Own
 
 /// Runs all of them, until they end or the daemon does.
 fn run(line: &OwnedFd, engines: Vec<Queue>) -> io::Result<()> {
-    let (tell, ends) = mpsc::channel();
+    let (sender, ends) = mpsc::channel();
     let count = engines.len();
     for (number, engine) in engines.into_iter().enumerate() {
-        let tell = tell.clone();
+        let sender = sender.clone();
         Builder::new().name(format!("queue-{number}")).spawn(move || {
             shorten_slices();
             let ended = catch_unwind(AssertUnwindSafe(|| engine.run()));
-            let _ = tell.send(ended.is_ok());
+            let _ = sender.send(ended.is_ok());
         })?;
     }
     let line = line.try_clone()?;

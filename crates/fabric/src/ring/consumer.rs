@@ -12,8 +12,8 @@ use loom::sync::atomic::Ordering;
 #[cfg(not(loom))]
 use std::sync::atomic::Ordering;
 
-/// How much of the ring is done with before the producer is told within a batch: a quarter.
-const TELL_SHIFT: u32 = 2;
+/// How much of the ring is consumed before the tail is published within a batch: a quarter.
+const PUBLISH_SHIFT: u32 = 2;
 
 /// The side of a ring that reads frames. One at a time.
 pub struct Consumer {
@@ -24,8 +24,8 @@ pub struct Consumer {
     frame_max: usize,
     /// Ours: the copy in the producer's memory is never read again.
     tail: u64,
-    /// What the producer was told.
-    told: u64,
+    /// The tail that was published to the producer.
+    published: u64,
     asleep: Wish,
     /// The wait of the producer that was ended last.
     woken: Fulfilled,
@@ -62,7 +62,7 @@ impl Consumer {
             size,
             frame_max,
             tail: 0,
-            told: 0,
+            published: 0,
             asleep,
             woken: Fulfilled::default(),
             bad_position: 0,
@@ -113,12 +113,12 @@ impl Consumer {
                     return (taken, true);
                 }
             }
-            if self.tail.wrapping_sub(self.told) >= self.size >> TELL_SHIFT {
-                self.tell();
+            if self.tail.wrapping_sub(self.published) >= self.size >> PUBLISH_SHIFT {
+                self.publish();
             }
         }
-        if self.tail != self.told {
-            self.tell();
+        if self.tail != self.published {
+            self.publish();
         }
         (taken, self.tail == head)
     }
@@ -179,11 +179,11 @@ impl Consumer {
 
     fn give_up(&mut self, head: u64) {
         self.tail = head;
-        self.tell();
+        self.publish();
     }
 
-    fn tell(&mut self) {
-        self.told = self.tail;
+    fn publish(&mut self) {
+        self.published = self.tail;
         self.to_producer.tail.store(self.tail, Ordering::Release);
     }
 }

@@ -17,7 +17,7 @@ mod fault;
 #[cfg(not(loom))]
 mod plain;
 
-/// What the producer tells the consumer; lies in the consumer's memory. Two cache lines, because processors fetch them
+/// What the producer writes for the consumer; in the consumer's memory. Two cache lines, because processors fetch them
 /// in pairs.
 #[derive(Debug)]
 #[repr(C, align(128))]
@@ -28,7 +28,7 @@ pub struct ToConsumer {
     pub wants_room: AtomicU32,
 }
 
-/// What the consumer tells the producer; lies in the producer's memory.
+/// What the consumer writes for the producer; in the producer's memory.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct ToProducer {
@@ -38,14 +38,14 @@ pub struct ToProducer {
     pub sleeps: AtomicU32,
 }
 
-/// Orders what was stored before against what is loaded after: between telling the other side something and looking
+/// Orders what was stored before against what is loaded after: between writing something for the other side and looking
 /// whether it sleeps, and between saying that one sleeps and the last look.
 pub fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
 /// The wish of this side to be woken, as a number that only this side writes: odd while it is wished. Every wish has a
-/// number of its own, so that the other side can tell one that it fulfilled from the next one.
+/// number of its own, so that the other side can distinguish one that it fulfilled from the next one.
 #[derive(Debug)]
 pub(super) struct Wish(u32);
 
@@ -57,13 +57,13 @@ impl Wish {
         wish
     }
 
-    /// Wishes anew.
+    /// Begins a new request.
     pub(super) fn begin(&mut self, word: &AtomicU32) {
         self.0 = self.0.wrapping_add(1) | 1;
         word.store(self.0, Ordering::Relaxed);
     }
 
-    /// Wishes no more.
+    /// Ends the request.
     pub(super) fn end(&mut self, word: &AtomicU32) {
         self.0 = (self.0 | 1).wrapping_add(1);
         word.store(self.0, Ordering::Relaxed);

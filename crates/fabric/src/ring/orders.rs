@@ -49,7 +49,7 @@ fn frames_arrive_whole_and_in_order() {
     });
 }
 
-/// A consumer that starts anew while the producer sends gets whole frames, in order, perhaps not the first ones.
+/// A consumer that restarts while the producer sends gets whole frames, in order, perhaps not the first ones.
 #[test]
 fn a_consumer_may_start_anew() {
     loom::model(|| {

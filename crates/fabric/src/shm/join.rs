@@ -5,7 +5,7 @@
 //! | byte | held | by |
 //! |---|---|---|
 //! | 0 | shared | every node that is there |
-//! | 0 | exclusive | whoever makes the file anew or removes it |
+//! | 0 | exclusive | whoever makes the file again or removes it |
 //! | 1 + N | exclusive | node N |
 //!
 //! A file appears under its name whole and locked (made without a name, then linked), so nobody sees half of one. Whoever
@@ -81,7 +81,7 @@ impl Joined {
         }
         match named(&self.path) {
             Ok(now) => self.named.is_some_and(|named| named != now).then_some(Loss::Removed),
-            // Where nothing can be made anew those who are there go on.
+            // Where nothing can be made again, the nodes that are there continue.
             Err(Errno::ENOENT | Errno::ENOTDIR) if !self.fixed => Some(Loss::Removed),
             Err(_) => None,
         }

@@ -127,12 +127,12 @@ impl Layout {
         u64::from(queue) * peers + u64::from(peer) - u64::from(peer > node)
     }
 
-    /// What `from` tells `to` as the producer; in the memory of `to`.
+    /// What `from` writes for `to` as the producer; in the memory of `to`.
     pub(super) fn to_consumer(&self, queue: u16, from: u16, to: u16) -> u64 {
         self.base(to) + self.pair(to, queue, from) * LINES
     }
 
-    /// What `to` tells `from` as the consumer; in the memory of `from`.
+    /// What `to` writes for `from` as the consumer; in the memory of `from`.
     pub(super) fn to_producer(&self, queue: u16, from: u16, to: u16) -> u64 {
         self.base(from) + self.pair(from, queue, to) * LINES + size_of::<ToConsumer>() as u64
     }
@@ -142,7 +142,7 @@ impl Layout {
         self.base(to) + self.lines + self.pair(to, queue, from) * self.shape.ring
     }
 
-    /// Writes the header; its magic last, so that a reader who finds that finds the rest. False if `map` is too small.
+    /// Writes the header; its magic last, so that a reader who finds it finds everything. False if `map` is too small.
     pub(super) fn write(&self, map: &Arc<Map>) -> bool {
         let Some(words) = words(map) else { return false };
         let Shape { nodes, queues, ring } = self.shape;

@@ -22,7 +22,7 @@ pub(super) fn path(beside: &Path, node: u16, queue: u16) -> PathBuf {
     name.into()
 }
 
-/// Opens a FIFO for both, so that it never ends for lack of the other side. Only one of this user.
+/// Opens a FIFO for reading and writing, so that it never ends because the other side is missing. It must belong to this user.
 fn open_fifo(path: &Path) -> Result<OwnedFd, Errno> {
     let how = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
     let fifo = open(path, how, Mode::empty())?;
@@ -59,7 +59,7 @@ impl Sleeper {
         match (fstat(&self.fifo), lstat(&self.path)) {
             (Ok(open), Ok(named)) => (open.st_dev, open.st_ino) == (named.st_dev, named.st_ino),
             (_, Err(Errno::ENOENT | Errno::ENOTDIR)) => false,
-            // What the system does not tell just now is as it was.
+            // If the system does not report it now, it counts as unchanged.
             _ => true,
         }
     }
@@ -85,7 +85,7 @@ impl Waker {
         Self { path: path(beside, peer, queue), fifo: None }
     }
 
-    /// Looks anew for the FIFO when next needed.
+    /// Looks for the FIFO again when it is needed next.
     pub(super) fn forget(&mut self) {
         self.fifo = None;
     }

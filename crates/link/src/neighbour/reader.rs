@@ -24,19 +24,19 @@ pub struct NeighbourReader {
 }
 
 impl NeighbourReader {
-    /// Starts the thread in the network namespace of the caller. It calls `tell` on its own thread, once for each question,
+    /// Starts the thread in the network namespace of the caller. It calls `report` on its own thread, once for each question,
     /// with the interface and its neighbours ([`Netlink::neighbours`]). It ends after the answer under way once this value
     /// is dropped; nobody waits for that.
     ///
     /// # Errors
     /// When there is no thread or no connection to be had.
-    pub fn start(tell: impl Fn(u32, Result<Vec<Neighbour>>) + Send + 'static) -> io::Result<Self> {
+    pub fn start(report: impl Fn(u32, Result<Vec<Neighbour>>) + Send + 'static) -> io::Result<Self> {
         let (ask, asked) = sync_channel(ASKED_MAX);
         let (ready, started) = sync_channel(1);
         thread::Builder::new().name(THREAD_NAME.into()).spawn(move || match Netlink::blocking() {
             Ok((runtime, netlink)) => {
                 let _ = ready.send(Ok(()));
-                serve(&runtime, &netlink, &asked, tell);
+                serve(&runtime, &netlink, &asked, report);
             }
             Err(error) => _ = ready.send(Err(error)),
         })?;
@@ -54,9 +54,9 @@ fn serve(
     runtime: &Runtime,
     netlink: &Netlink,
     asked: &Receiver<u32>,
-    tell: impl Fn(u32, Result<Vec<Neighbour>>),
+    report: impl Fn(u32, Result<Vec<Neighbour>>),
 ) {
     for index in asked {
-        tell(index, runtime.block_on(netlink.neighbours(index)));
+        report(index, runtime.block_on(netlink.neighbours(index)));
     }
 }

@@ -11,7 +11,7 @@ use super::{TAP_MTU_MAX, TAP_MTU_MIN, TAP_QUEUES_MAX};
 pub enum TapCause {
     /// `/dev/net/tun` does not exist, or nothing is behind it.
     NoDriver,
-    /// `/dev/net/tun` may not be opened, or the caller lacks `CAP_NET_ADMIN`.
+    /// `/dev/net/tun` may not be opened, or the caller does not have `CAP_NET_ADMIN`.
     NotPermitted,
     /// An interface of that name exists.
     NameTaken,

@@ -210,10 +210,10 @@ impl Port {
                 return;
             }
             Heard::Nothing | Heard::Old => {}
-            Heard::Hello { anew, answer } => {
+            Heard::Hello { restarted, answer } => {
                 link.wants_hello |= answer;
                 link.pause = HELLO_MIN;
-                if anew {
+                if restarted {
                     self.void(index);
                     if self.by_name {
                         self.look_up(index);
@@ -235,7 +235,7 @@ impl Port {
         self.connecting = self.links.iter().filter(|link| !link.talk.is_up()).count();
     }
 
-    /// Something was lost on the way: what came in this life is void, and both begin anew. What was not sent yet waits.
+    /// Something was lost on the way: what arrived in this life is void, and both begin again. What was not sent yet waits.
     fn broke(&mut self, index: usize) {
         let link = &mut self.links[index];
         link.talk.end_life();
@@ -244,7 +244,7 @@ impl Port {
         self.count_connecting();
     }
 
-    /// The peer lives anew: what was for the one before, or from it, is void.
+    /// The peer has restarted: what was for its earlier life, or from it, is void.
     fn void(&mut self, index: usize) {
         self.drop_inbox(index);
         let lost = self.drop_unsent(index);
@@ -296,7 +296,7 @@ impl Port {
         }
     }
 
-    /// Makes the address of a peer known anew.
+    /// Makes the address of a peer known to libfabric again.
     fn look_up(&mut self, index: usize) {
         let link = &mut self.links[index];
         if let Some(address) = link.address.take() {
@@ -306,7 +306,7 @@ impl Port {
     }
 
     /// A peer is gone, says whoever knows, or has come again. If nothing came from it since the last time, the talk with
-    /// it begins anew, too.
+    /// it begins again, too.
     pub(super) fn forget(&mut self, index: usize) {
         self.take_inbox(index);
         self.drop_unsent(index);

@@ -44,7 +44,7 @@ fn with_classes() -> Message {
         hardware: vec![MacAddr([2, 0, 0, 0, 0, 1])],
         extension: Some(extension),
     };
-    let digest = message.told_digest();
+    let digest = message.sent_digest();
     of(&mut message).digest = Some(digest);
     message
 }
@@ -134,8 +134,8 @@ fn who_skips_classes_and_features_finds_the_digest_right() {
     let mut before = with_classes();
     of(&mut before).classes.clear();
     of(&mut before).features = 0;
-    assert_eq!(before.told_digest(), with_classes().told_digest());
-    assert_eq!(before.mapping_digest(), before.told_digest(), "where there are none it is all the same");
+    assert_eq!(before.sent_digest(), with_classes().sent_digest());
+    assert_eq!(before.mapping_digest(), before.sent_digest(), "where there are none it is all the same");
     // The very bytes with types that nobody knows in place of ours.
     let mut unknown = WITH_CLASSES;
     [CLASSES_AT, 68, CLASSES_END].into_iter().for_each(|at| unknown[at] += 0x80);
@@ -180,7 +180,7 @@ fn everything_at_once_fits() {
     extension.addresses = (1..=crate::MORE_ADDRESSES_MAX as u16).map(last).collect();
     extension.auth = Some(crate::Auth { key_id: 1, tag: vec![1; crate::AUTH_TAG_MAX] });
     assert!(extension.classes.iter().all(|class| class.name.len() == CLASS_NAME_MAX));
-    let digest = message.told_digest();
+    let digest = message.sent_digest();
     of(&mut message).digest = Some(digest);
     let bytes = emit(&message);
     assert!((900..=MESSAGE_LEN_MAX).contains(&bytes.len()), "{} bytes", bytes.len());

@@ -61,7 +61,7 @@ pub struct Offer {
     pub mtu: u32,
     /// Longest time between two of its ALIVEs, in microseconds; not 0.
     pub interval_us: u32,
-    /// It is dead after that many intervals without an ALIVE; not 0.
+    /// It is presumed failed after this many intervals without an ALIVE; not 0.
     pub multiplier: u8,
     /// Its queues, and so the streams that it sends and hears, 1 to [`STREAMS_MAX`].
     pub queues: u8,

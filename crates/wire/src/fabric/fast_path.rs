@@ -48,7 +48,7 @@ impl Tag {
     }
 }
 
-/// One node's end of the fast path, as it tells it a peer.
+/// One node's end of the fast path, as it announces it to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FastPath {
     /// The UDP port of its VXLAN, not 0.

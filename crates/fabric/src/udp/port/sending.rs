@@ -58,7 +58,7 @@ impl Port {
         peer.look_in = PATH_LOOK_FRAMES;
     }
 
-    /// Sends what waits. Messages that fail are lost; whether all the rest went.
+    /// Sends what waits, and says whether nothing is left. Messages that fail are lost.
     pub(super) fn send_waiting(&mut self) -> bool {
         while !self.outbox.is_empty() {
             let peers = &self.peers;
@@ -79,7 +79,7 @@ impl Port {
         }
     }
 
-    /// Sends a frame in pieces, without a copy as long as the socket takes them. How many pieces went; the rest, if any,
+    /// Sends a frame in pieces, without a copy as long as the socket takes them. Returns how many pieces were sent; those that are left, if any,
     /// failed for that reason.
     fn send_pieces(&self, index: usize, head_part: &[u8], body: &[u8]) -> (usize, Option<Errno>) {
         let Peer { raw, size, next, .. } = &self.peers[index];
