@@ -317,7 +317,7 @@ fn what_cannot_be_is_refused_in_words() {
     for (text, cause) in [
         ("ofi:tcp", "it is not ofi:PROVIDER,FILE"),
         ("ofi:,/x", "it names no provider"),
-        ("ofi:shm,/x", "libfabric's own 'shm' lets a process that dies take the others with it"),
+        ("ofi:shm,/x", "with libfabric's 'shm' a process that is killed can make the others hang"),
         ("ofi:tcp,x", "'x' is not an absolute path"),
     ] {
         assert_eq!(refusal(text), format!("{text}: cannot use this transport: {cause}"));

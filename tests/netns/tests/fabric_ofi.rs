@@ -136,7 +136,7 @@ fn bad_input_is_refused_with_a_hint_and_leaves_nothing_behind() {
     assert!(hint.starts_with(&format!("{add} ofi:")) && hint.ends_with(&format!(",{file}")), "{hint}");
     check_hint(net.host("a"), hint);
     net.ok("a", "fabric del fab0");
-    let cause = "libfabric's own 'shm' lets a process that dies take the others with it";
+    let cause = "with libfabric's 'shm' a process that is killed can make the others hang";
     let hint = refused(&format!("ofi:shm,{file}"))
         .refused(1, &format!("ofi:shm,{file}: cannot use this transport: {cause}"));
     assert_eq!(hint, format!("{add} shm:/dev/shm/NAME"));
