@@ -49,6 +49,8 @@ pub struct MemberConfig {
     pub class: Option<String>,
     /// Whether it joins though no peer answers through it.
     pub force: bool,
+    /// Whether it is wanted and its interface is not there; never in a file.
+    pub absent: bool,
 }
 
 /// One class of a bond. Its members name it.
@@ -60,6 +62,8 @@ pub struct ClassConfig {
     pub rules: Vec<Rule>,
     /// How it uses its members.
     pub settings: ClassSettings,
+    /// Whether it was given members, whatever has become of them since; in a file they name it.
+    pub has_members: bool,
 }
 
 impl BondConfig {
@@ -77,6 +81,17 @@ impl BondConfig {
     pub fn members_of(&self, class: &str) -> Vec<String> {
         let own = self.members.iter().filter(|member| member.class.as_deref() == Some(class));
         own.map(|member| member.interface.clone()).collect()
+    }
+
+    /// Makes these members, and no others, those of a class.
+    pub fn give(&mut self, class: &str, names: &[String]) {
+        for member in &mut self.members {
+            if names.contains(&member.interface) {
+                member.class = Some(class.to_owned());
+            } else if member.class.as_deref() == Some(class) {
+                member.class = None;
+            }
+        }
     }
 }
 

@@ -118,6 +118,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     }
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     tracing::info!("stopping; bonds stay as they are, and the interfaces of fabrics lose their carrier");
+    // Whoever waits for something hears now that the daemon stops.
+    control.operations = Operations::default();
     fabric::stop_all(&mut control.world, &mut news).await;
     // While the bonds are there.
     drop(driver);

@@ -1,35 +1,47 @@
-//! What becomes of a request: it is carried out at once, by a thread, or step by step while the loop goes on, and answered
-//! when that is done.
+//! What becomes of a request. One that asks is answered at once. One that changes something is merged with what there is
+//! ([`desired`]); the steps from there are an [`Operation`], which is answered when it has come to its end. So are files, and
+//! members that are plugged in again.
 
 pub(crate) mod adopt;
 mod apply;
 mod check;
 mod class;
+mod current;
+mod desired;
 pub(crate) mod fabric;
 pub(crate) mod follow;
 mod member;
-mod outcome;
-mod pending;
+mod operation;
 mod rejoin;
 mod settle;
 mod setup;
+mod start;
 mod wait;
 
-use crate::world::{World, bond::Bond, fabric::Fabric, record};
-use apply::Applies;
-use linkbraid_api::{BondSet, Error, Records, Reply, Request};
+use crate::world::{
+    World,
+    bond::Bond,
+    fabric::{Fabric, record as fabrics},
+    record,
+};
+use apply::Files;
+use desired::{Change, Held, Step, diff, merge::merge};
+use linkbraid_api::{
+    BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Error, FabricDel, FabricSet, MemberAdd, MemberDel,
+    MemberSet, Records, Reply, Request,
+};
 use linkbraid_link::LinkInfo;
 use linkbraid_proto::Time;
-use outcome::Outcome;
+use operation::{By, Operation};
 use rejoin::Rejoins;
 use std::path::Path;
 use tokio::sync::oneshot;
 
-/// All requests under way.
+/// All that is under way, and what will be.
 #[derive(Default)]
 pub(crate) struct Operations {
-    pending: pending::Queue,
-    applies: Applies,
+    running: Vec<Operation>,
+    files: Files,
     rejoins: Rejoins,
 }
 
@@ -37,36 +49,66 @@ impl Operations {
     /// Begins with members that came back while no daemon ran, and with the file that the daemon was started with.
     pub(crate) async fn at_start(&mut self, world: &World, path: Option<&Path>) {
         self.rejoins.look(world).await;
-        apply::at_start(&mut self.applies, world, path);
+        self.files.start = path.and_then(|path| start::Start::read(world.clock.now(), path));
     }
 
     /// Whether that file, if there is one, was gone through once.
     pub(crate) fn has_begun(&self) -> bool {
-        self.applies.has_begun()
+        self.files.start.as_ref().is_none_or(start::Start::has_begun)
     }
 
     /// When there is something to do next.
     pub(crate) fn wake(&self, now: Time) -> Option<Time> {
-        [self.pending.wake(now), self.rejoins.wake(), self.applies.wake(now)].into_iter().flatten().min()
+        let running = self.running.iter().filter_map(|operation| operation.wake(now)).min();
+        let files = if self.applies() { None } else { self.files.wake(now) };
+        [running, self.rejoins.wake(), files].into_iter().flatten().min()
     }
 
     /// An interface is there.
     pub(crate) fn link_came(&mut self, world: &World, link: &LinkInfo) {
         self.rejoins.link_came(world, link);
-        self.applies.link_came(&link.name, world.clock.now());
+        self.files.link_came(&link.name, world.clock.now());
     }
 
-    /// Takes one step of each that is under way.
+    /// Takes one step of each that is under way, and begins others.
     pub(crate) async fn advance(&mut self, world: &mut World) {
-        pending::advance(&mut self.pending, world).await;
-        // Before the file, which may want the same.
-        if let Some((request, answer)) = self.rejoins.next(world).await {
-            self.begin(world, request, None, answer).await;
+        for operation in std::mem::take(&mut self.running) {
+            self.go_on(world, operation).await;
         }
-        if let Some((request, answer)) = self.applies.next(world).await {
-            self.begin(world, request, None, answer).await;
-            // Most are answered at once, and then nothing else wakes the loop.
-            self.applies.look(world).await;
+        // Before the file, which may want the same.
+        if let Some(operation) = self.rejoins.next(world).await {
+            self.go_on(world, operation).await;
+        }
+        if !self.applies()
+            && let Some(operation) = self.files.next(world).await
+        {
+            self.go_on(world, operation).await;
+        }
+    }
+
+    /// Whether a file is under way.
+    fn applies(&self) -> bool {
+        self.running.iter().any(|operation| matches!(operation.by, By::File(..) | By::Start(_)))
+    }
+
+    async fn go_on(&mut self, world: &mut World, mut operation: Operation) {
+        if !operation.advance(world).await {
+            return self.running.push(operation);
+        }
+        let (by, done, warnings, mut errors) = operation.result();
+        match (by, errors.pop()) {
+            (By::User(answer), None) => reply(answer, Reply::Done { warnings }),
+            (By::User(answer) | By::File(_, answer), Some(error)) => reply(answer, Reply::Error(error)),
+            (By::File(document, answer), None) => {
+                // What the daemon was still at since its start is no longer what is wanted.
+                self.files.start = None;
+                reply(answer, apply::applied(document, &done, warnings, false));
+            }
+            (By::Start(_), error) => {
+                errors.extend(error);
+                self.files.ended(errors);
+            }
+            (By::Rejoin(name), error) => self.rejoins.ended(&name, world.clock.now(), error),
         }
     }
 
@@ -78,66 +120,77 @@ impl Operations {
         pid: Option<i32>,
         answer: oneshot::Sender<Reply>,
     ) {
-        self.applies.heed(&request);
-        self.begin(world, request, pid, answer).await;
-    }
-
-    /// Carries a request out, and answers at once or when that is done.
-    async fn begin(
-        &mut self,
-        world: &mut World,
-        request: Request,
-        pid: Option<i32>,
-        answer: oneshot::Sender<Reply>,
-    ) {
-        let done = match request {
-            Request::BondAdd(request) => setup::add(world, request).await.map(Outcome::Done),
-            Request::BondSet(request) => bond_set(world, request).await.map(Outcome::Done),
-            Request::BondDel(request) => setup::delete(world, &request.name).await.map(Outcome::Done),
-            Request::FabricAdd(request) => fabric::add(world, request).await,
-            Request::FabricSet(request) => fabric::set(world, request).await,
-            Request::FabricDel(request) => fabric::delete(world, &request.name).await,
-            Request::MemberAdd(request) => member::add(world, request).await.map(Outcome::Waits),
-            Request::MemberSet(request) => member::set(world, &request).await.map(Outcome::Done),
-            Request::MemberDel(request) => member::delete(world, &request).await,
-            Request::ClassAdd(request) => class::add(world, request).await.map(Outcome::Done),
-            Request::ClassSet(request) => class::set(world, request).await.map(Outcome::Done),
-            Request::ClassDel(request) => class::delete(world, request).await.map(Outcome::Done),
-            Request::Apply(request) => return self.applies.ask(request, answer),
-            Request::Run(request) => class::run(world, &request, pid).map(Outcome::Done),
-            Request::Monitor { bond: Some(name) } if !world.is_known(&name) => Err(world.no_bond(&name)),
-            Request::Monitor { .. } => Ok(Outcome::Done(Vec::new())),
-            Request::FabricShow { name } => {
-                return reply(answer, of_fabrics(world, name, crate::world::fabric::record::records));
+        self.files.heed(&request);
+        let answered = match request {
+            Request::Apply(request) => return self.files.ask(request, answer),
+            Request::Run(request) => done(class::run(world, &request, pid)),
+            Request::Monitor { bond: Some(name) } if !world.is_known(&name) => {
+                Reply::Error(world.no_bond(&name))
             }
-            Request::FabricStats { name } => {
-                return reply(answer, of_fabrics(world, name, crate::world::fabric::record::stats));
-            }
+            Request::Monitor { .. } => done(Ok(Vec::new())),
+            Request::FabricShow { name } => of_fabrics(world, name, fabrics::records),
+            Request::FabricStats { name } => of_fabrics(world, name, fabrics::stats),
             Request::Show { name: Some(name) } if world.fabrics.contains_key(&name) => {
-                return reply(answer, of_fabrics(world, Some(name), crate::world::fabric::record::records));
+                of_fabrics(world, Some(name), fabrics::records)
             }
             Request::Stats { name: Some(name) } if world.fabrics.contains_key(&name) => {
-                return reply(answer, of_fabrics(world, Some(name), crate::world::fabric::record::stats));
+                of_fabrics(world, Some(name), fabrics::stats)
             }
-            Request::Show { name } => return reply(answer, records(world, name, record::bonds)),
-            Request::Peers { bond } => return reply(answer, records(world, bond, record::peers)),
-            Request::Lanes { bond } => return reply(answer, records(world, bond, record::lanes)),
-            Request::ClassShow { bond } => return reply(answer, records(world, bond, record::classes)),
-            Request::Latency { name } => return reply(answer, records(world, name, record::latency)),
-            Request::Stats { name } => return reply(answer, records(world, name, record::stats)),
+            Request::Show { name } => records(world, name, record::bonds),
+            Request::Peers { bond } => records(world, bond, record::peers),
+            Request::Lanes { bond } => records(world, bond, record::lanes),
+            Request::ClassShow { bond } => records(world, bond, record::classes),
+            Request::Latency { name } => records(world, name, record::latency),
+            Request::Stats { name } => records(world, name, record::stats),
             Request::Check { interfaces } => {
                 let found = check::run(world, interfaces).await;
-                let found = found.map_or_else(Reply::Error, |found| Reply::Records(Records::Findings(found)));
-                return reply(answer, found);
+                found.map_or_else(Reply::Error, |found| Reply::Records(Records::Findings(found)))
             }
+            request => match steps(world, &request).await {
+                Ok((steps, held)) => {
+                    let operation = Operation::new(By::User(answer), steps, held);
+                    return self.go_on(world, operation).await;
+                }
+                Err(error) => Reply::Error(error),
+            },
         };
-        match done {
-            Ok(Outcome::Waits(pending)) => self.pending.push(pending, answer),
-            Ok(Outcome::Fabric(ticket)) => world.jobs.answer(ticket, answer),
-            Ok(Outcome::Done(warnings)) => reply(answer, Reply::Done { warnings }),
-            Err(error) => reply(answer, Reply::Error(error)),
-        }
+        reply(answer, answered);
     }
+}
+
+/// The steps that a request takes, and the addresses that there are before them.
+async fn steps(world: &mut World, request: &Request) -> Result<(Vec<Step>, Held), Error> {
+    match request {
+        // An earlier attempt may have left something of it.
+        Request::BondDel(BondDel { name }) if !world.bonds.contains_key(name) => {
+            let nothing = Change { name: name.clone(), from: None, to: None };
+            return Ok((vec![Step::Bond(nothing)], Held::new()));
+        }
+        Request::BondSet(BondSet { name, .. })
+        | Request::MemberAdd(MemberAdd { bond: name, .. })
+        | Request::MemberSet(MemberSet { bond: name, .. })
+        | Request::MemberDel(MemberDel { bond: name, .. })
+        | Request::ClassAdd(ClassAdd { bond: name, .. })
+        | Request::ClassSet(ClassSet { bond: name, .. })
+        | Request::ClassDel(ClassDel { bond: name, .. })
+            if !world.bonds.contains_key(name) =>
+        {
+            return Err(world.no_bond(name));
+        }
+        Request::FabricSet(FabricSet { name, .. }) | Request::FabricDel(FabricDel { name })
+            if !world.fabrics.contains_key(name) =>
+        {
+            return Err(world.no_fabric(name));
+        }
+        _ => {}
+    }
+    let has = current::current(world).await;
+    let wanted = merge(&has, request)?;
+    Ok((diff(&has.config, &wanted), has.held))
+}
+
+fn done(result: Result<Vec<String>, Error>) -> Reply {
+    result.map_or_else(Reply::Error, |warnings| Reply::Done { warnings })
 }
 
 fn records(
@@ -164,32 +217,6 @@ fn of_fabrics(world: &World, name: Option<String>, make: impl Fn(&[&Fabric], Tim
         None => world.fabrics.values().collect(),
     };
     Reply::Records(make(&fabrics, world.clock.now()))
-}
-
-async fn bond_set(world: &mut World, set: BondSet) -> Result<Vec<String>, Error> {
-    let Some(bond) = world.bonds.get_mut(&set.name) else { return Err(world.no_bond(&set.name)) };
-    // What the kernel may refuse comes first.
-    let measured = bond.latency.is_some();
-    if let Some(addresses) = &set.addresses {
-        setup::set_addresses(&world.netlink, bond, addresses).await?;
-    }
-    if let Some(on) = set.options.latency {
-        bond.measure_latency(on)?;
-    }
-    if let Some(mtu) = set.options.mtu
-        && let Err(error) = member::set_mtu(&world.netlink, bond, mtu.0).await
-    {
-        if let Err(error) = bond.measure_latency(measured) {
-            tracing::error!(%error, "latency is measured otherwise than before");
-        }
-        return Err(error);
-    }
-    bond.saved.settings = bond.saved.settings.with(&set.options);
-    bond.read_addresses(&world.netlink, world.clock).await?;
-    bond.write_tables(world.clock)?;
-    bond.write_stripe(&world.netlink).await?;
-    world.state.write(&bond.saved)?;
-    Ok(Vec::new())
 }
 
 /// The client may have hung up.

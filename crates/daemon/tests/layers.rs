@@ -41,7 +41,7 @@ const NEVER_WAITS: [&str; 11] = [
 /// What waits for files, for other programs, or for the kernel.
 const WAITS: [&str; 7] = ["fs", "File", "Command", "Netlink", "DataPath", "LatencyMeter", "Groups"];
 
-/// Modules by their path, such as `operations::apply::plan`, with what they import.
+/// Modules by their path, such as `operations::desired::diff`, with what they import.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// All sources but those of tests, by the path of their module.

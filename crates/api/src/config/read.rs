@@ -152,6 +152,7 @@ impl Bond<'_, '_> {
                         settings: MemberSettings::default().with(&MemberOptions::read(&own)?),
                         class: own.get("class", |v| value::class(string(v)?))?,
                         force: own.flag("force")?,
+                        absent: false,
                     }
                 }
                 other => {
@@ -210,7 +211,11 @@ impl Bond<'_, '_> {
                 name: named.name.to_owned(),
                 rules,
                 settings: ClassSettings::default().with(&ClassOptions::read(&table)?),
+                has_members: false,
             });
+        }
+        for class in &mut bond.classes {
+            class.has_members = bond.members.iter().any(|member| member.class.as_ref() == Some(&class.name));
         }
         self.check_classes(bond)
     }

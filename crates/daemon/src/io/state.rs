@@ -1,4 +1,4 @@
-//! What must survive a restart of the daemon, as one JSON file a bond, replaced as a whole.
+//! What must survive a restart of the daemon, as one JSON file a bond or fabric, replaced as a whole.
 //!
 //! The file is written before the machine is changed and removed after it is as it was, so a daemon that died half
 //! way finds here what to put back.
@@ -7,7 +7,7 @@ use crate::io::error::About as _;
 use linkbraid_api::{BondSettings, ClassSettings, Error, MemberSettings, Rule};
 use linkbraid_link::{Route, Saved};
 use linkbraid_proto::inspector::Timing;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -136,6 +136,32 @@ impl SavedMember {
     }
 }
 
+/// What has a file of its own.
+pub(crate) trait OnFile: Serialize + DeserializeOwned {
+    /// How the names of such files end.
+    const EXTENSION: &str;
+    /// What it is called in messages.
+    const KIND: &str;
+
+    fn name(&self) -> &str;
+
+    /// The boot in which it is true: after the next one, interfaces are others.
+    fn boot_id(&self) -> &str;
+}
+
+impl OnFile for SavedBond {
+    const EXTENSION: &str = "json";
+    const KIND: &str = "bond";
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn boot_id(&self) -> &str {
+        &self.boot_id
+    }
+}
+
 /// The directory of these files.
 #[derive(Debug, Clone)]
 pub(crate) struct StateDir(PathBuf);
@@ -152,29 +178,25 @@ impl StateDir {
         Ok(Self(path))
     }
 
-    /// The directory itself.
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
+    fn file<T: OnFile>(&self, name: &str) -> PathBuf {
+        self.0.join(format!("{name}.{}", T::EXTENSION))
     }
 
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(format!("{name}.json"))
-    }
-
-    /// Writes a bond's file, whole or not at all.
-    pub(crate) fn write(&self, bond: &SavedBond) -> Result<(), Error> {
-        let file = self.file(&bond.name);
-        let new = file.with_extension("new");
-        let text = serde_json::to_vec_pretty(bond)
-            .map_err(|error| Error::new(&bond.name, "cannot save the bond's state", error.to_string()))?;
+    /// Writes a file, whole or not at all.
+    pub(crate) fn write<T: OnFile>(&self, record: &T) -> Result<(), Error> {
+        let (name, file) = (record.name(), self.file::<T>(record.name()));
+        let new = self.0.join(format!("{name}.{}.new", T::EXTENSION));
+        let text = serde_json::to_vec_pretty(record).map_err(|error| {
+            Error::new(name, format!("cannot save the {}'s state", T::KIND), error.to_string())
+        })?;
         fs::write(&new, text)
             .and_then(|()| fs::rename(&new, &file))
-            .about(&bond.name, format!("cannot write '{}'", file.display()))
+            .about(name, format!("cannot write '{}'", file.display()))
     }
 
-    /// Removes a bond's file.
-    pub(crate) fn remove(&self, name: &str) -> Result<(), Error> {
-        let file = self.file(name);
+    /// Removes a file, if it is there.
+    pub(crate) fn remove<T: OnFile>(&self, name: &str) -> Result<(), Error> {
+        let file = self.file::<T>(name);
         match fs::remove_file(&file) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
                 Err(cause).about(name, format!("cannot remove '{}'", file.display()))
@@ -183,22 +205,23 @@ impl StateDir {
         }
     }
 
-    /// All bonds on file that were made since this boot; what an earlier boot left is removed, and a file that
+    /// All of a kind that were made since this boot, by name; what an earlier boot left is removed, and a file that
     /// cannot be read is reported and left.
-    pub(crate) fn read_all(&self) -> Vec<SavedBond> {
+    pub(crate) fn read_all<T: OnFile>(&self) -> Vec<T> {
         let Ok(entries) = fs::read_dir(&self.0) else { return Vec::new() };
-        let mut bonds: Vec<SavedBond> =
-            entries.flatten().filter(|e| has_json_name(&e.path())).filter_map(|e| read(&e.path())).collect();
-        bonds.retain(|bond| {
-            let current = bond.boot_id == boot_id();
+        let paths = entries.flatten().map(|entry| entry.path());
+        let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == T::EXTENSION));
+        let mut records: Vec<T> = files.filter_map(|path| read(&path)).collect();
+        records.retain(|record| {
+            let current = record.boot_id() == boot_id();
             if !current {
-                tracing::info!(bond = %bond.name, "from before the last boot; discarded");
-                let _ = self.remove(&bond.name);
+                tracing::info!(kind = T::KIND, name = record.name(), "from before the last boot; discarded");
+                let _ = self.remove::<T>(record.name());
             }
             current
         });
-        bonds.sort_by(|a, b| a.name.cmp(&b.name));
-        bonds
+        records.sort_by(|a, b| a.name().cmp(b.name()));
+        records
     }
 }
 
@@ -207,11 +230,7 @@ pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-fn has_json_name(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "json")
-}
-
-fn read(path: &Path) -> Option<SavedBond> {
+fn read<T: OnFile>(path: &Path) -> Option<T> {
     let bytes =
         fs::read(path).inspect_err(|error| tracing::error!(%error, ?path, "cannot read state")).ok()?;
     serde_json::from_slice(&bytes).inspect_err(|error| tracing::error!(%error, ?path, "damaged state")).ok()
@@ -288,19 +307,19 @@ mod tests {
         state.write(&bond("a")).unwrap();
         fs::write(scratch.0.join("c.json"), b"{ half").unwrap();
         fs::write(scratch.0.join("d.new"), b"{}").unwrap();
-        let names: Vec<String> = state.read_all().into_iter().map(|bond| bond.name).collect();
+        let names: Vec<String> = state.read_all::<SavedBond>().into_iter().map(|bond| bond.name).collect();
         assert_eq!(names, ["a", "b"]);
-        let back = &state.read_all()[0];
+        let back = &state.read_all::<SavedBond>()[0];
         assert_eq!(
             (back.settings.policy, back.settings.stripe, back.host_id),
             (Policy::Flow, Stripe::Us(200), [3; 16])
         );
         StateDir::open(scratch.0.clone()).unwrap();
         assert!(!scratch.0.join("d.new").exists(), "half a file is left");
-        state.remove("a").unwrap();
-        state.remove("a").unwrap();
-        assert_eq!(state.read_all().len(), 1);
+        state.remove::<SavedBond>("a").unwrap();
+        state.remove::<SavedBond>("a").unwrap();
+        assert_eq!(state.read_all::<SavedBond>().len(), 1);
         state.write(&SavedBond { boot_id: "another".into(), ..bond("b") }).unwrap();
-        assert!(state.read_all().is_empty());
+        assert!(state.read_all::<SavedBond>().is_empty());
     }
 }

@@ -16,7 +16,7 @@ use linkbraid_link::LinkInfo;
 
 /// Takes over every bond on file; what was half made is undone, and so is what somebody took away by hand.
 pub(crate) async fn all(world: &mut World) {
-    for saved in world.state.read_all() {
+    for saved in world.state.read_all::<SavedBond>() {
         let name = saved.name.clone();
         if saved.pins.parent() != Some(&world.pins) {
             tracing::warn!(bond = %name, "belongs to another network namespace, left alone");
@@ -26,7 +26,7 @@ pub(crate) async fn all(world: &mut World) {
         if let Some(bond) = world.bonds.values().find(|bond| Some(bond.ifindex) == index) {
             // A daemon that died while it renamed a bond left two files of it.
             if bond.saved.name != name
-                && let Err(error) = world.state.remove(&name)
+                && let Err(error) = world.state.remove::<SavedBond>(&name)
             {
                 tracing::error!(%error, "the bond is on file twice");
             }
@@ -63,14 +63,14 @@ pub(crate) async fn all(world: &mut World) {
 /// The bond goes by the name of its interface, which somebody changed.
 fn rename(world: &World, saved: &mut SavedBond, name: &str) -> Result<(), Error> {
     let is_other = |other: &SavedBond| other.name == name && other.pins != saved.pins;
-    if world.state.read_all().iter().any(is_other) {
+    if world.state.read_all::<SavedBond>().iter().any(is_other) {
         let cause = format!("its interface is called '{name}' now, which is the name of another bond");
         return Err(Error::new(&saved.name, "cannot adopt", cause)
             .hint(format!("ip link set {name} name {}", saved.name)));
     }
     let old = std::mem::replace(&mut saved.name, name.to_owned());
     world.state.write(saved)?;
-    world.state.remove(&old)
+    world.state.remove::<SavedBond>(&old)
 }
 
 async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result<Bond, Error> {

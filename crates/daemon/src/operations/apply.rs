@@ -1,45 +1,33 @@
-//! `apply FILE` and `daemon --config FILE`: the machine becomes as the file says, by the requests that a user would make,
-//! one after the other, while the loop goes on.
+//! `apply FILE` and `daemon --config FILE`: the machine becomes as the file says.
 //!
-//! [`wanted`] tells what is to be there, [`plan`] which requests lead there; both are pure. What is asked for by a user is
-//! done whole or not at all ([`Mode::Asked`]); what is done at the start of the daemon is done as far as it can be ([`start`]).
+//! What a user asks for is done whole or not at all; what is done at the start of the daemon is done as far as it can be
+//! ([`start`](super::start)). Files have their turns, one after the other.
 
-mod current;
-mod plan;
-mod simulate;
-mod start;
-mod wanted;
-
-pub(crate) use start::at_start;
-
-use crate::{operations::fabric, world::World};
-use current::{current, mark};
+use super::{
+    current::current,
+    desired::{self, Change, Current, Step, diff},
+    fabric,
+    operation::{By, Operation, located},
+    start::Start,
+};
+use crate::world::World;
 use linkbraid_api::{
     ActionRecord, Apply, ApplyRecord, Error, Records, Reply, Request,
-    config::{Config, Document, Part},
+    config::{Document, Part},
 };
 use linkbraid_link::Kind;
 use linkbraid_proto::Time;
-use plan::plan;
-use start::Start;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use tokio::sync::oneshot;
-use wanted::{Current, Held};
 
 /// Files that wait for their turn; further ones are refused.
 const WAITING_MAX: usize = 16;
 
-/// All that is applied, or waits for it.
+/// Files that wait for their turn, and the one that the daemon was started with.
 #[derive(Default)]
-pub(crate) struct Applies {
-    waiting: VecDeque<Job>,
-    running: Option<Run>,
-    start: Option<Start>,
-}
-
-struct Job {
-    document: Document,
-    mode: Mode,
+pub(super) struct Files {
+    waiting: VecDeque<(Document, Mode)>,
+    pub start: Option<Start>,
 }
 
 enum Mode {
@@ -49,57 +37,31 @@ enum Mode {
     Start,
 }
 
-/// One file under way.
-struct Run {
-    job: Job,
-    /// What there was at the beginning.
-    before: Config,
-    /// The addresses of its interfaces then, whoever gave them.
-    held: Held,
-    /// What there is after the steps so far.
-    now: Config,
-    steps: VecDeque<Request>,
-    done: Vec<Request>,
-    warnings: Vec<String>,
-    under_way: Option<(Request, oneshot::Receiver<Reply>)>,
-    /// Why what was done is being undone.
-    failed: Option<Error>,
-    /// What could not be done; of undoing, where that is what is done.
-    errors: Vec<Error>,
-}
-
-impl Applies {
-    /// Whether the file of the daemon's start, if there is one, was gone through once.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.start.as_ref().is_none_or(Start::has_begun)
-    }
-
+impl Files {
     /// When there is something to do next.
-    pub(crate) fn wake(&self, now: Time) -> Option<Time> {
-        match &self.running {
-            // The request under way wakes the loop by itself.
-            Some(run) => run.under_way.is_none().then_some(now),
-            None if !self.waiting.is_empty() => Some(now),
-            None => self.start.as_ref().and_then(Start::wake),
+    pub(super) fn wake(&self, now: Time) -> Option<Time> {
+        match self.waiting.is_empty() {
+            false => Some(now),
+            true => self.start.as_ref().and_then(Start::wake),
         }
     }
 
     /// A user asks for something.
-    pub(crate) fn heed(&mut self, request: &Request) {
+    pub(super) fn heed(&mut self, request: &Request) {
         if let Some(start) = &mut self.start {
             start.heed(request);
         }
     }
 
     /// An interface is there.
-    pub(crate) fn link_came(&mut self, name: &str, now: Time) {
+    pub(super) fn link_came(&mut self, name: &str, now: Time) {
         if let Some(start) = &mut self.start {
             start.link_came(name, now);
         }
     }
 
     /// `apply FILE`: what cannot be right is refused now, the rest has its turn.
-    pub(crate) fn ask(&mut self, request: Apply, answer: oneshot::Sender<Reply>) {
+    pub(super) fn ask(&mut self, request: Apply, answer: oneshot::Sender<Reply>) {
         let read = Document::read(&request.file, &request.text).and_then(|document| {
             if self.waiting.len() < WAITING_MAX {
                 return Ok(document);
@@ -110,87 +72,53 @@ impl Applies {
         });
         match read {
             Ok(document) => {
-                let mode = Mode::Asked { dry_run: request.dry_run, answer };
-                self.waiting.push_back(Job { document, mode });
+                self.waiting.push_back((document, Mode::Asked { dry_run: request.dry_run, answer }));
             }
             // The client may have hung up.
             Err(error) => drop(answer.send(Reply::Error(error))),
         }
     }
 
-    /// Takes one step of what is under way, or begins the next; the request that is to be carried out now, if there is one.
-    pub(crate) async fn next(&mut self, world: &mut World) -> Option<(Request, oneshot::Sender<Reply>)> {
-        let Some(run) = &mut self.running else {
-            match self.waiting.pop_front() {
-                Some(job) => self.begin(world, job).await,
-                None => start::advance(self, world).await,
+    /// The next one, if there is one: what there is to do.
+    pub(super) async fn next(&mut self, world: &mut World) -> Option<Operation> {
+        let Some((document, mode)) = self.waiting.pop_front() else {
+            let start = self.start.as_mut()?;
+            let parts = start.advance(world).await;
+            self.waiting.extend(parts.into_iter().map(|document| (document, Mode::Start)));
+            if start.is_done() {
+                self.start = None;
             }
             return None;
         };
-        if run.under_way.is_some() {
-            run.look(world).await;
-            return None;
-        }
-        let Some(request) = run.steps.pop_front() else {
-            if let Some(run) = self.running.take() {
-                run.finish(self);
-            }
-            return None;
-        };
-        tracing::info!(file = %run.job.document.file, "{}", request.command());
-        let (sender, answer) = oneshot::channel();
-        run.under_way = Some((request.clone(), answer));
-        Some((request, sender))
-    }
-
-    /// Looks whether the request under way has come to its end.
-    pub(crate) async fn look(&mut self, world: &mut World) {
-        if let Some(run) = &mut self.running {
-            run.look(world).await;
-        }
-    }
-
-    /// Finds out what there is to do.
-    async fn begin(&mut self, world: &mut World, job: Job) {
-        let Job { document, mode } = job;
         let removes = matches!(mode, Mode::Asked { .. });
-        let planned = match prepare(world, &document, removes).await {
-            Ok(planned) => planned,
-            Err(error) => return self.refuse(mode, error),
-        };
-        let (Current { config: before, held, .. }, steps) = planned;
-        match mode {
-            Mode::Asked { dry_run: true, answer } => {
-                let record = ApplyRecord {
-                    actions: steps.iter().map(|step| action(&document, step)).collect(),
-                    file: document.file,
-                    dry_run: true,
-                    warnings: Vec::new(),
-                };
+        match (prepare(world, &document, removes).await, mode) {
+            (Ok((_, steps)), Mode::Asked { dry_run: true, answer }) => {
                 // The client may have hung up.
-                let _ = answer.send(Reply::Records(Records::Applied(record)));
+                let _ = answer.send(applied(document, &steps, Vec::new(), true));
+                None
             }
-            mode => {
-                self.running = Some(Run {
-                    now: before.clone(),
-                    before,
-                    held,
-                    steps: steps.into(),
-                    done: Vec::new(),
-                    warnings: Vec::new(),
-                    under_way: None,
-                    failed: None,
-                    errors: Vec::new(),
-                    job: Job { document, mode },
-                });
+            (Ok((has, steps)), mode) => {
+                let by = match mode {
+                    Mode::Asked { answer, .. } => By::File(document, answer),
+                    Mode::Start => By::Start(document),
+                };
+                Some(Operation::new(by, steps, has.held))
+            }
+            (Err(error), Mode::Asked { answer, .. }) => {
+                let _ = answer.send(Reply::Error(error));
+                None
+            }
+            (Err(error), Mode::Start) => {
+                self.ended(vec![error]);
+                None
             }
         }
     }
 
-    fn refuse(&mut self, mode: Mode, error: Error) {
-        match mode {
-            Mode::Asked { answer, .. } => drop(answer.send(Reply::Error(error))),
-            Mode::Start => start::done(self, vec![error]),
+    /// One bond or fabric of the daemon's start has come to its end.
+    pub(super) fn ended(&mut self, errors: Vec<Error>) {
+        if let Some(start) = &mut self.start {
+            start.ended(errors);
         }
     }
 }
@@ -200,21 +128,21 @@ async fn prepare(
     world: &mut World,
     document: &Document,
     removes: bool,
-) -> Result<(Current, Vec<Request>), Error> {
-    let has = current(world).await?;
-    let steps = plan(&has.config, &wanted::wanted(&has, document, removes)?);
+) -> Result<(Current, Vec<Step>), Error> {
+    let has = current(world).await;
+    let steps = diff(&has.config, &desired::file::merge(&has, document, removes)?);
     for step in &steps {
         match step {
-            Request::FabricAdd(add) => {
-                fabric::check_add(world, add).await.map_err(|error| at(document, step, error))?;
+            Step::Fabric(Change { from: None, to: Some(add), .. }) => {
+                fabric::check_add(world, add).await.map_err(|error| located(document, step, error))?;
             }
-            Request::BondAdd(add) => {
+            Step::Bond(Change { name, from: None, to: Some(add) }) => {
                 for member in &add.members {
-                    check_member(world, document, &add.name, member).await?;
+                    check_member(world, document, name, &member.interface).await?;
                 }
             }
-            Request::MemberAdd(add) => {
-                check_member(world, document, &add.bond, &add.interface).await?;
+            Step::Member { bond, member, .. } if member.joins() => {
+                check_member(world, document, bond, &member.name).await?;
             }
             _ => {}
         }
@@ -234,158 +162,20 @@ async fn check_member(world: &World, document: &Document, bond: &str, member: &s
     }
     match world.netlink.link(member).await {
         Err(error) if error.kind == Kind::NoDevice => refuse("no such interface".into()),
-        // What else may be is said by the request itself.
+        // What else may be is said by the step itself.
         Err(_) => Ok(()),
         Ok(link) if link.name != member => refuse(format!("its name is '{}'", link.name)),
         Ok(_) => Ok(()),
     }
 }
 
-/// An error with the place in the file that led to it.
-fn at(document: &Document, request: &Request, error: Error) -> Error {
-    let (object, part) = target(request);
-    let place = document.place(object, &part);
-    Error { object: format!("{place}: {}", error.object), ..error }
-}
-
-/// What a request is about.
-fn target(request: &Request) -> (&str, Part) {
-    match request {
-        Request::FabricAdd(add) => (&add.name, Part::Whole),
-        Request::FabricSet(set) => (&set.name, Part::Whole),
-        Request::FabricDel(del) => (&del.name, Part::Whole),
-        Request::BondAdd(add) => (&add.name, Part::Whole),
-        Request::BondSet(set) => (&set.name, Part::Whole),
-        Request::BondDel(del) => (&del.name, Part::Whole),
-        Request::MemberAdd(add) => (&add.bond, Part::Member(add.interface.clone())),
-        Request::MemberSet(set) => (&set.bond, Part::Member(set.interface.clone())),
-        Request::MemberDel(del) => (&del.bond, Part::Member(del.interface.clone())),
-        Request::ClassAdd(add) => (&add.bond, Part::Class(add.name.clone())),
-        Request::ClassSet(set) => (&set.bond, Part::Class(set.name.clone())),
-        Request::ClassDel(del) => (&del.bond, Part::Class(del.name.clone())),
-        // A plan has no others.
-        _ => ("", Part::Whole),
-    }
-}
-
-fn action(document: &Document, request: &Request) -> ActionRecord {
-    let (object, part) = target(request);
-    ActionRecord { object: object.to_owned(), command: request.command(), line: document.line(object, &part) }
-}
-
-/// An address that the file gave and that was there before, from somebody else, is not taken away with the rest.
-fn keep_held(before: &mut Config, now: &Config, held: &Held) {
-    let keep = |name: &String, addresses: &mut Vec<String>, now: Option<&Vec<String>>| {
-        let was_there = |address: &&String| held.get(name).is_some_and(|held| held.contains(address));
-        let more: Vec<String> = now.into_iter().flatten().filter(was_there).cloned().collect();
-        addresses.extend(more);
-        addresses.sort();
-        addresses.dedup();
+/// What a file has come to, or would come to.
+pub(super) fn applied(document: Document, steps: &[Step], warnings: Vec<String>, dry_run: bool) -> Reply {
+    let action = |step: &Step| {
+        let (object, part) = step.target();
+        let line = document.line(object, &part);
+        ActionRecord { object: object.to_owned(), command: step.request().command(), line }
     };
-    for (name, bond) in &mut before.bonds {
-        keep(name, &mut bond.addresses, now.bonds.get(name).map(|bond| &bond.addresses));
-    }
-    for (name, fabric) in &mut before.fabrics {
-        keep(name, &mut fabric.addresses, now.fabrics.get(name).map(|fabric| &fabric.addresses));
-    }
-}
-
-impl Run {
-    /// Looks whether the step under way has come to its end.
-    async fn look(&mut self, world: &mut World) {
-        let Some((request, mut answer)) = self.under_way.take() else { return };
-        let outcome = match answer.try_recv() {
-            Err(oneshot::error::TryRecvError::Empty) => {
-                self.under_way = Some((request, answer));
-                return;
-            }
-            Err(oneshot::error::TryRecvError::Closed) => {
-                Err(Error::new(target(&request).0, "not done", "nobody answered"))
-            }
-            Ok(Reply::Error(error)) => Err(error),
-            Ok(Reply::Done { warnings }) => Ok(warnings),
-            Ok(_) => Ok(Vec::new()),
-        };
-        self.end(world, request, outcome).await;
-    }
-
-    /// One step has come to its end.
-    async fn end(&mut self, world: &mut World, request: Request, outcome: Result<Vec<String>, Error>) {
-        match outcome {
-            Ok(warnings) => {
-                mark(world, &request, &self.now, &self.held);
-                simulate::simulate(&mut self.now, &request);
-                if self.failed.is_none() {
-                    self.warnings.extend(warnings);
-                    self.done.push(request);
-                }
-            }
-            Err(error) => {
-                tracing::warn!(file = %self.job.document.file, %error, "not done: {}", request.command());
-                let is_undoing = self.failed.is_some();
-                let error = if is_undoing { error } else { at(&self.job.document, &request, error) };
-                match self.job.mode {
-                    Mode::Asked { .. } if !is_undoing => {
-                        self.failed = Some(error);
-                        self.undo(world).await;
-                    }
-                    _ => {
-                        // What comes to nothing has no parts that could come to something.
-                        if matches!(request, Request::BondAdd(_)) {
-                            let (gone, _) = target(&request);
-                            self.steps.retain(|step| target(step).0 != gone);
-                        }
-                        self.errors.push(error);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Goes back to what there was, of all that was touched.
-    async fn undo(&mut self, world: &mut World) {
-        let touched: BTreeSet<&str> = self.done.iter().map(|step| target(step).0).collect();
-        let of = |config: &Config| {
-            let mut config = config.clone();
-            config.fabrics.retain(|name, _| touched.contains(name.as_str()));
-            config.bonds.retain(|name, _| touched.contains(name.as_str()));
-            config
-        };
-        match current(world).await {
-            Ok(now) => {
-                let mut before = of(&self.before);
-                keep_held(&mut before, &now.config, &self.held);
-                self.steps = plan(&of(&now.config), &before).into();
-            }
-            Err(error) => {
-                self.steps.clear();
-                self.errors.push(error);
-            }
-        }
-    }
-
-    fn finish(self, applies: &mut Applies) {
-        let Job { document, mode } = self.job;
-        let Mode::Asked { answer, .. } = mode else { return start::done(applies, self.errors) };
-        let reply = match self.failed {
-            None => {
-                // What the daemon was still at since its start is no longer what is wanted.
-                applies.start = None;
-                Reply::Records(Records::Applied(ApplyRecord {
-                    actions: self.done.iter().map(|step| action(&document, step)).collect(),
-                    file: document.file,
-                    dry_run: false,
-                    warnings: self.warnings,
-                }))
-            }
-            Some(mut error) => {
-                for other in &self.errors {
-                    error.cause.push_str(&format!("; what was done before could not be undone: {other}"));
-                }
-                Reply::Error(error)
-            }
-        };
-        // The client may have hung up.
-        let _ = answer.send(reply);
-    }
+    let actions = steps.iter().map(action).collect();
+    Reply::Records(Records::Applied(ApplyRecord { actions, file: document.file, dry_run, warnings }))
 }

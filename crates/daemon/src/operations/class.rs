@@ -1,185 +1,106 @@
 //! `class add`, `class set`, `class del` and `run`: everything done, or everything as it was.
 
+use super::{
+    current::of_bond,
+    desired::{Change, Class, merge::no_class},
+};
 use crate::{
     io::{error::About as _, group::Groups, state::SavedClass},
     operations::settle::settle,
     world::{World, bond::Bond},
 };
-use linkbraid_api::{ClassAdd, ClassDel, ClassSet, ClassSettings, Error, Run, limits::CLASSES_MAX};
-use std::collections::BTreeMap;
+use linkbraid_api::{
+    Error, Run,
+    config::{BondConfig, ClassConfig},
+    limits::CLASSES_MAX,
+};
 
 mod check;
 
-pub(crate) use check::of_bond_add;
-
-/// The classes of a bond, in the order in which their rules are tried, and the class of each member, by index.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Classes {
-    pub list: Vec<SavedClass>,
-    pub members: BTreeMap<u32, u8>,
-    /// The same of members that are to come back, by name.
-    pub absent: BTreeMap<String, u8>,
+/// Classes as they are on file. Those that are `known` keep their numbers, and others have numbers that are free.
+pub(crate) fn numbered(classes: &[ClassConfig], known: &[SavedClass]) -> Vec<SavedClass> {
+    let before = |class: &ClassConfig| known.iter().find(|known| known.name == class.name);
+    let taken: Vec<u8> = classes.iter().filter_map(before).map(|known| known.number).collect();
+    let mut free = (1..=CLASSES_MAX as u8).filter(|number| !taken.contains(number));
+    let number = |class: &ClassConfig| {
+        let before = before(class);
+        Some(SavedClass {
+            number: before.map(|known| known.number).or_else(|| free.next())?,
+            name: class.name.clone(),
+            rules: class.rules.clone(),
+            has_members: class.has_members,
+            settings: class.settings,
+            applied: before.is_some_and(|known| known.applied),
+        })
+    };
+    classes.iter().filter_map(number).collect()
 }
 
-impl Classes {
-    pub(crate) fn of(bond: &Bond) -> Self {
-        Self {
-            list: bond.saved.classes.clone(),
-            members: bond.members().iter().map(|member| (member.ifindex, member.class)).collect(),
-            absent: bond.saved.absent.iter().map(|absent| (absent.name.clone(), absent.class)).collect(),
-        }
-    }
-
-    /// Takes all members from a class.
-    fn release(&mut self, number: u8) {
-        let all = self.members.values_mut().chain(self.absent.values_mut());
-        all.filter(|of| **of == number).for_each(|of| *of = 0);
-    }
-
-    /// Gives the members named, and no others, to a class.
-    fn give(&mut self, bond: &Bond, class: &SavedClass, names: &[String], what: &str) -> Result<(), Error> {
-        self.release(class.number);
-        for (i, name) in names.iter().enumerate() {
-            let refuse = |cause: String, hint: String| {
-                Err(Error::new(&bond.saved.name, format!("{what}: member '{name}'"), cause).hint(hint))
-            };
-            if names[..i].contains(name) {
-                let hint = format!("linkbraid class show {}", bond.saved.name);
-                return refuse("it is named twice".into(), hint);
-            }
-            let of = match self.absent.get_mut(name).filter(|_| bond.member(name).is_none()) {
-                Some(of) => of,
-                None => self.members.entry(bond.find(name)?.ifindex).or_default(),
-            };
-            if let Some(other) = self.list.iter().find(|other| other.number == *of && *of != 0) {
-                let cause = format!("it is in class '{}' already", other.name);
-                return refuse(
-                    cause,
-                    format!("linkbraid class set {} {} --no-members", bond.saved.name, other.name),
-                );
-            }
-            *of = class.number;
-        }
-        Ok(())
-    }
+/// Says that there is no such class.
+pub(crate) fn no_such(bond: &Bond, name: &str) -> Error {
+    no_class(&bond.saved.name, bond.saved.classes.iter().map(|class| class.name.as_str()), name)
 }
 
-/// `class add`
-pub(crate) async fn add(world: &mut World, add: ClassAdd) -> Result<Vec<String>, Error> {
-    change(world, &add.bond.clone(), |bond| {
-        let what = format!("cannot add class '{}'", add.name);
-        let mut classes = Classes::of(bond);
-        if classes.list.iter().any(|class| class.name == add.name) {
-            return Err(Error::new(&add.bond, what, "a class of this name is there already")
-                .hint(format!("linkbraid class show {}", add.bond)));
-        }
-        let numbers = 1..=CLASSES_MAX as u8;
-        let Some(number) = numbers.into_iter().find(|n| classes.list.iter().all(|class| class.number != *n))
-        else {
-            return Err(Error::new(&add.bond, what, format!("it has {CLASSES_MAX} classes already"))
-                .hint(format!("linkbraid class show {}", add.bond)));
-        };
-        let class = SavedClass {
-            number,
-            name: add.name,
-            rules: add.rules,
-            has_members: !add.members.is_empty(),
-            settings: ClassSettings::default().with(&add.options),
-            applied: false,
-        };
-        classes.give(bond, &class, &add.members, &what)?;
-        classes.list.push(class);
-        Ok((classes, what))
-    })
-    .await
-}
-
-/// `class set`
-pub(crate) async fn set(world: &mut World, set: ClassSet) -> Result<Vec<String>, Error> {
-    change(world, &set.bond.clone(), |bond| {
-        let what = format!("cannot change class '{}'", set.name);
-        let mut classes = Classes::of(bond);
-        let Some(class) = classes.list.iter_mut().find(|class| class.name == set.name) else {
-            return Err(bond.no_class(&set.name));
-        };
-        class.rules = set.rules.unwrap_or_else(|| class.rules.clone());
-        class.settings = class.settings.with(&set.options);
-        class.has_members = set.members.as_ref().map_or(class.has_members, |members| !members.is_empty());
-        let class = class.clone();
-        if let Some(members) = &set.members {
-            classes.give(bond, &class, members, &what)?;
-        }
-        Ok((classes, what))
-    })
-    .await
-}
-
-/// `class del`
-pub(crate) async fn delete(world: &mut World, del: ClassDel) -> Result<Vec<String>, Error> {
-    change(world, &del.bond.clone(), |bond| {
-        let mut classes = Classes::of(bond);
-        let Some(at) = classes.list.iter().position(|class| class.name == del.name) else {
-            return Err(bond.no_class(&del.name));
-        };
-        let gone = classes.list.remove(at);
-        classes.release(gone.number);
-        Ok((classes, format!("cannot remove class '{}'", del.name)))
-    })
-    .await
-}
-
-/// Changes the classes of a bond, all of it or nothing. `wanted` tells the new ones and what to call it if that fails.
-async fn change(
+/// Adds, changes or removes a class.
+pub(crate) async fn change(
     world: &mut World,
     name: &str,
-    wanted: impl FnOnce(&Bond) -> Result<(Classes, String), Error>,
+    class: &Change<Class>,
 ) -> Result<Vec<String>, Error> {
     let mut bond = world.bonds.remove(name).ok_or_else(|| world.no_bond(name))?;
-    let result = match wanted(&bond) {
-        Ok((classes, what)) => replace(world, &mut bond, classes, &what).await,
-        Err(error) => Err(error),
-    };
+    let result = replace(world, &mut bond, class).await;
     world.bonds.insert(name.to_owned(), bond);
     result
 }
 
-async fn replace(
-    world: &mut World,
-    bond: &mut Bond,
-    classes: Classes,
-    what: &str,
-) -> Result<Vec<String>, Error> {
-    let old = Classes::of(bond);
-    check::check(bond, &classes, &old, what)?;
-    for class in classes.list.iter().filter(|class| old.list.iter().all(|old| old.number != class.number)) {
+async fn replace(world: &mut World, bond: &mut Bond, class: &Change<Class>) -> Result<Vec<String>, Error> {
+    let (doing, reason, done) = match (&class.from, &class.to) {
+        (_, None) => ("remove", "class_removed", "removed"),
+        (None, Some(_)) => ("add", "class_added", "added"),
+        (Some(_), Some(_)) => ("change", "class_changed", "changed"),
+    };
+    let old = of_bond(bond);
+    let mut new = old.clone();
+    class.apply(&mut new);
+    check::check(&bond.saved.name, &new, &old, &format!("cannot {doing} class '{}'", class.name))?;
+    let known = bond.saved.classes.clone();
+    let classes = numbered(&new.classes, &known);
+    for class in classes.iter().filter(|class| known.iter().all(|known| known.number != class.number)) {
         // An earlier class of this number has counted there.
         let cleared = bond.path.clear_class_counts(class.number);
         let cleared = cleared.and_then(|()| bond.latency.as_ref().map_or(Ok(()), |m| m.clear(class.number)));
         cleared.about(&bond.saved.name, "cannot clear its counters")?;
     }
-    if let Err(error) = apply(world, bond, &classes).await {
-        if let Err(error) = apply(world, bond, &old).await {
+    if let Err(error) = apply(world, bond, classes, &new).await {
+        if let Err(error) = apply(world, bond, known, &old).await {
             tracing::error!(bond = %bond.saved.name, %error, "the classes could not be put back");
         }
         return Err(error);
     }
-    tell(bond, &old, &classes);
-    Ok(check::warnings(bond, &classes, &old))
+    bond.tell(None, reason, format!("class '{}' {done}", class.name));
+    Ok(check::warnings(bond, &new, &old))
 }
 
-/// Makes these the bond's classes. Control groups come first and go last, so that no rule names one that is not there, and
-/// nobody has been put out of one if this fails.
-pub(crate) async fn apply(world: &mut World, bond: &mut Bond, classes: &Classes) -> Result<(), Error> {
-    bond.saved.classes.clone_from(&classes.list);
-    for member in &mut bond.driven().members {
-        member.class = classes.members.get(&member.ifindex).copied().unwrap_or(0);
-    }
-    for saved in &mut bond.saved.members {
-        saved.class = classes.members.get(&saved.before.link.index).copied().unwrap_or(0);
-    }
-    for absent in &mut bond.saved.absent {
-        absent.class = classes.absent.get(&absent.name).copied().unwrap_or(0);
-    }
+/// Makes these the bond's classes, with the members that `config` gives them. Control groups come first and go last, so that no
+/// rule names one that is not there, and nobody has been put out of one if this fails.
+async fn apply(
+    world: &mut World,
+    bond: &mut Bond,
+    classes: Vec<SavedClass>,
+    config: &BondConfig,
+) -> Result<(), Error> {
+    bond.saved.classes = classes;
+    let numbers = |name: &str| {
+        let class = config.member(name)?.class.as_deref();
+        class.and_then(|class| bond.class_number(class))
+    };
+    let number: Vec<(u32, u8)> =
+        bond.members().iter().map(|member| (member.ifindex, numbers(&member.name).unwrap_or(0))).collect();
+    let absent: Vec<u8> = bond.saved.absent.iter().map(|absent| numbers(&absent.name).unwrap_or(0)).collect();
+    let of = |index: u32| number.iter().find(|(ifindex, _)| *ifindex == index).map_or(0, |(_, class)| *class);
+    bond.driven().members.iter_mut().for_each(|member| member.class = of(member.ifindex));
+    bond.saved.members.iter_mut().for_each(|member| member.class = of(member.before.link.index));
+    bond.saved.absent.iter_mut().zip(absent).for_each(|(one, class)| one.class = class);
     bond.make_groups();
     // Rules before plans: what is of a class without a plan goes where the rest goes, and no plan outlives its rules.
     let rules = bond.write_rules();
@@ -188,35 +109,6 @@ pub(crate) async fn apply(world: &mut World, bond: &mut Bond, classes: &Classes)
     world.state.write(&bond.saved)?;
     bond.remove_groups();
     Ok(())
-}
-
-fn tell(bond: &Bond, old: &Classes, new: &Classes) {
-    let has = |classes: &Classes, name: &str| classes.list.iter().any(|class| class.name == name);
-    for class in &new.list {
-        let (reason, text) = match has(old, &class.name) {
-            false => ("class_added", format!("class '{}' added", class.name)),
-            true if old != new => ("class_changed", format!("class '{}' changed", class.name)),
-            true => continue,
-        };
-        let same = old.list.iter().find(|before| before.name == class.name).is_some_and(|before| {
-            let members = |classes: &Classes| -> Vec<u32> {
-                let own = classes.members.iter().filter(|(_, of)| **of == class.number);
-                own.map(|(index, _)| *index).collect()
-            };
-            before == class && members(old) == members(new)
-        });
-        if !same {
-            bond.tell(None, reason, text);
-        }
-    }
-    for class in old.list.iter().filter(|class| !has(new, &class.name)) {
-        bond.tell(None, "class_removed", format!("class '{}' removed", class.name));
-    }
-}
-
-/// What the user should know of the classes that a bond comes with.
-pub(crate) fn first_warnings(bond: &Bond) -> Vec<String> {
-    check::warnings(bond, &Classes::of(bond), &Classes::default())
 }
 
 /// `run`: the client's process goes into the class's control group.
@@ -228,7 +120,7 @@ pub(crate) fn run(world: &mut World, run: &Run, pid: Option<i32>) -> Result<Vec<
     let unknown = world.no_bond(&name);
     let bond = world.bonds.get_mut(&name).ok_or(unknown)?;
     if bond.saved.classes.iter().all(|class| class.name != run.class) {
-        return Err(bond.no_class(&run.class));
+        return Err(no_such(bond, &run.class));
     }
     let what = format!("cannot run a command in class '{}'", run.class);
     // 0 is a process of a PID namespace that cannot be seen from here; written to a control group it is this daemon.

@@ -12,7 +12,10 @@ pub(crate) use follow::link_changed;
 
 use crate::{
     io::{error::About as _, state::boot_id},
-    operations::{outcome::Outcome, setup::replace_addresses},
+    operations::{
+        setup::replace_addresses,
+        wait::{Outcome, Wait},
+    },
     world::{
         World,
         fabric::{
@@ -24,20 +27,20 @@ use crate::{
         told,
     },
 };
-use linkbraid_api::{Error, FabricAdd, FabricSet};
+use linkbraid_api::{Error, FabricAdd};
 use linkbraid_fabric::engine::derive_mac;
 
 /// `fabric add`: everything done, or everything as it was.
-pub(crate) async fn add(world: &mut World, add: FabricAdd) -> Result<Outcome, Error> {
-    let mac = check::add(world, &add).await?;
+pub(crate) async fn add(world: &mut World, add: &FabricAdd) -> Result<Outcome, Error> {
+    let mac = check::add(world, add).await?;
     let addresses = check::addresses(&add.name, &add.addresses)?;
     let (number, settings) = (number_of(&add.name), add.settings());
     let saved = SavedFabric {
-        name: add.name,
+        name: add.name.clone(),
         ifindex: 0,
         node: add.node,
         nodes: add.nodes,
-        transport: add.transport,
+        transport: add.transport.clone(),
         queues: add.queues.unwrap_or(1),
         mac: mac.unwrap_or_else(|| derive_mac(number, add.node)),
         number,
@@ -49,16 +52,21 @@ pub(crate) async fn add(world: &mut World, add: FabricAdd) -> Result<Outcome, Er
         applied_addresses: Vec::new(),
     };
     check::mac(world, &saved)?;
-    world.jobs.join(&saved, Work::Add, None).map(Outcome::Fabric)
+    let ticket = world.jobs.join(&saved, Work::Add, None)?;
+    Ok(wait(world, Some(ticket)))
 }
 
 /// `fabric del`
 pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Outcome, Error> {
-    let ifindex = world.fabrics.get(name).ok_or_else(|| world.no_fabric(name))?.saved.ifindex;
-    check::is_free(world, name, ifindex).await?;
-    let Some(fabric) = world.fabrics.remove(name) else { return Ok(Outcome::Done(Vec::new())) };
+    let fabric = world.fabrics.remove(name).ok_or_else(|| world.no_fabric(name))?;
     let ticket = end(world, fabric, "deleted", "deleted, and its interface with it").await;
-    Ok(ticket.map_or_else(|| Outcome::Done(Vec::new()), Outcome::Fabric))
+    Ok(wait(world, ticket))
+}
+
+/// What is done when a thread is, if one is at it.
+fn wait(world: &mut World, ticket: Option<Ticket>) -> Outcome {
+    let wait = ticket.and_then(|ticket| world.jobs.wait(ticket));
+    wait.map_or_else(|| Outcome::Done(Vec::new()), |wait| Outcome::Waits(Wait::Fabric(wait)))
 }
 
 /// Ends a fabric for good; its interface goes, if it is still there. What of that is still under way.
@@ -84,65 +92,62 @@ async fn end(world: &mut World, mut fabric: Fabric, reason: &'static str, text: 
             }
         }
     };
-    if let Err(error) = world.state.remove_fabric(&name) {
+    if let Err(error) = world.state.remove::<SavedFabric>(&name) {
         tracing::error!(%error, "the next daemon will try to bring it back");
     }
     ticket
 }
 
 /// `fabric set`
-pub(crate) async fn set(world: &mut World, set: FabricSet) -> Result<Outcome, Error> {
-    let fabric = world.fabrics.get(&set.name).ok_or_else(|| world.no_fabric(&set.name))?;
-    check::set(&fabric.saved, &set)?;
+pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> Result<Outcome, Error> {
+    let name = &to.name;
+    let fabric = world.fabrics.get(name).ok_or_else(|| world.no_fabric(name))?;
     let (ifindex, old) = (fabric.saved.ifindex, fabric.saved.clone());
-    let nodes = set.nodes.filter(|nodes| *nodes != old.nodes);
+    let nodes = Some(to.nodes).filter(|nodes| *nodes != old.nodes);
     if nodes.is_some() && matches!(fabric.state, State::Joins { .. }) {
         let cause = "it is taking its place on the transport just now";
-        return Err(Error::new(&set.name, "cannot change the fabric", cause)
-            .hint(format!("linkbraid fabric show {}", set.name)));
+        return Err(
+            Error::new(name, "cannot change the fabric", cause).hint(format!("linkbraid fabric show {name}"))
+        );
     }
-    let settings = old.settings.with(&set.options);
+    let settings = old.settings.with(&to.settings().besides(&from.settings()));
     let mtu = settings.mtu.0;
     let resized = settings.mtu != old.settings.mtu;
     if resized {
-        check::is_free(world, &set.name, ifindex).await?;
         let what = format!("cannot set MTU {mtu}");
         if let State::Runs(node) = &fabric.state {
             node::fits(node.room, mtu).map_err(|(cause, mtu)| {
-                let hint = format!("linkbraid fabric set {} --mtu {mtu}", set.name);
-                Error::new(&set.name, &what, cause).hint(hint)
+                Error::new(name, &what, cause).hint(format!("linkbraid fabric set {name} --mtu {mtu}"))
             })?;
         }
-        world.netlink.set_mtu(ifindex, mtu).await.about(&set.name, what)?;
+        world.netlink.set_mtu(ifindex, mtu).await.about(name, what)?;
     }
-    let addresses = match set_addresses(world, &set, &old).await {
-        Ok(addresses) => addresses,
-        Err(error) => {
-            if resized {
-                let _ = world.netlink.set_mtu(ifindex, old.settings.mtu.0).await;
+    let mut addresses = old.addresses.clone();
+    if to.addresses != from.addresses {
+        let interface = (name.as_str(), ifindex);
+        let replaced = replace_addresses(&world.netlink, interface, &addresses, &to.addresses, |_| false);
+        addresses = match replaced.await {
+            Ok(addresses) => addresses,
+            Err(error) => {
+                if resized {
+                    let _ = world.netlink.set_mtu(ifindex, old.settings.mtu.0).await;
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
-    };
-    let Some(fabric) = world.fabrics.get_mut(&set.name) else { return Ok(Outcome::Done(Vec::new())) };
+        };
+    }
+    let Some(fabric) = world.fabrics.get_mut(name) else { return Ok(Outcome::Done(Vec::new())) };
     fabric.saved.applied_addresses.retain(|address| addresses.contains(address));
     fabric.saved.addresses = addresses;
     fabric.saved.settings = settings;
     if let Some(nodes) = nodes {
-        return start_anew(world, &set.name, nodes, old).map(Outcome::Fabric);
+        let ticket = start_anew(world, name, nodes, old)?;
+        return Ok(wait(world, Some(ticket)));
     }
     if let State::Runs(node) = &fabric.state {
         node.set(&fabric.saved, world.clock.now())?;
     }
-    world.state.write_fabric(&fabric.saved).map(|()| Outcome::Done(Vec::new()))
-}
-
-/// Changes the addresses that a fabric was given, if that is asked for. Those that it has been given then.
-async fn set_addresses(world: &World, set: &FabricSet, old: &SavedFabric) -> Result<Vec<String>, Error> {
-    let Some(wanted) = &set.addresses else { return Ok(old.addresses.clone()) };
-    check::is_free(world, &set.name, old.ifindex).await?;
-    let interface = (set.name.as_str(), old.ifindex);
-    replace_addresses(&world.netlink, interface, &old.addresses, wanted, |_| false).await
+    world.state.write(&fabric.saved).map(|()| Outcome::Done(Vec::new()))
 }
 
 /// Ends this start of a node and begins another one with so many nodes; if that fails, one as it was before.

@@ -3,12 +3,14 @@
 use crate::{
     io::{error::About as _, state::SavedMember},
     operations::{
+        class,
         settle::{keep_mac, settle},
         wait::Pending,
+        wait::{Outcome, Wait},
     },
     world::{World, bond::Bond, member::Member},
 };
-use linkbraid_api::{Error, MemberAdd, MemberSet, MemberSettings, Weight};
+use linkbraid_api::{Error, Weight, config::MemberConfig};
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags, Saved};
 
@@ -131,40 +133,46 @@ pub(crate) async fn enslave(
 }
 
 /// `member add`: in the bond, but without traffic until a peer answers through it.
-pub(crate) async fn add(world: &mut World, add: MemberAdd) -> Result<Pending, Error> {
-    let command = format!("linkbraid member add {} {}", add.bond, add.interface);
-    let link = check(world, &add.bond, &add.interface, add.move_address, &command).await?;
-    let mut bond = world.bonds.remove(&add.bond).ok_or_else(|| world.no_bond(&add.bond))?;
-    let result = join(world, &mut bond, &add, &link).await;
+pub(crate) async fn add(
+    world: &mut World,
+    of: &str,
+    add: &MemberConfig,
+    move_address: bool,
+) -> Result<Outcome, Error> {
+    let command = format!("linkbraid member add {of} {}", add.interface);
+    let link = check(world, of, &add.interface, move_address, &command).await?;
+    let mut bond = world.bonds.remove(of).ok_or_else(|| world.no_bond(of))?;
+    let result = join(world, &mut bond, add, &link).await;
     let joined = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
-    let warning = joined.and_then(|member| lease_warning(&add.bond, &member.before));
+    let warning = joined.and_then(|member| lease_warning(of, &member.before));
     let member = bond.members().into_iter().find(|member| member.ifindex == link.index);
     let pending = member.map(|member| Pending::join(&bond, &member, world.clock.now(), add.force));
-    world.bonds.insert(add.bond.clone(), bond);
+    world.bonds.insert(of.to_owned(), bond);
     result?;
-    let gone = || Error::new(&add.bond, format!("cannot add member '{}'", add.interface), "it is gone again");
-    Ok(pending.ok_or_else(gone)?.warn(warning))
+    let gone = || Error::new(of, format!("cannot add member '{}'", add.interface), "it is gone again");
+    Ok(Outcome::Waits(Wait::Member(pending.ok_or_else(gone)?.warn(warning))))
 }
 
-async fn join(world: &mut World, bond: &mut Bond, add: &MemberAdd, link: &LinkInfo) -> Result<(), Error> {
+async fn join(world: &mut World, bond: &mut Bond, add: &MemberConfig, link: &LinkInfo) -> Result<(), Error> {
     let what = format!("cannot add member '{}'", add.interface);
+    let of = bond.saved.name.clone();
     let class = match &add.class {
-        Some(name) => bond.class_number(name).ok_or_else(|| bond.no_class(name))?,
+        Some(name) => bond.class_number(name).ok_or_else(|| class::no_such(bond, name))?,
         None => 0,
     };
     let Some(slot) = bond.free_slot() else {
-        return Err(Error::new(&add.bond, what, format!("it has {MEMBERS_MAX} members already"))
-            .hint(format!("linkbraid show {}", add.bond)));
+        return Err(Error::new(&of, what, format!("it has {MEMBERS_MAX} members already"))
+            .hint(format!("linkbraid show {of}")));
     };
     if let Some(other) = bond.members().iter().find(|member| member.mac == link.mac) {
         let cause = format!("its MAC {} is that of '{}' too", link.mac, other.name);
-        return Err(Error::new(&add.bond, what, cause)
+        return Err(Error::new(&of, what, cause)
             .hint(format!("ip link set {} address 02:00:00:00:00:01", add.interface)));
     }
     let before = world.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
     bond.saved.members.push(SavedMember {
         slot,
-        settings: MemberSettings::default().with(&add.options),
+        settings: add.settings,
         class,
         joining: true,
         leaving: false,
@@ -227,29 +235,23 @@ pub(crate) fn lease_warning(bond: &str, before: &Saved) -> Option<String> {
 }
 
 /// `member set`
-pub(crate) async fn set(world: &mut World, set: &MemberSet) -> Result<Vec<String>, Error> {
-    let mut bond = world.bonds.remove(&set.bond).ok_or_else(|| world.no_bond(&set.bond))?;
-    let result = reweigh(world, &mut bond, set).await;
-    world.bonds.insert(set.bond.clone(), bond);
+pub(crate) async fn set(world: &mut World, of: &str, to: &MemberConfig) -> Result<Vec<String>, Error> {
+    let mut bond = world.bonds.remove(of).ok_or_else(|| world.no_bond(of))?;
+    let result = reweigh(world, &mut bond, to).await;
+    world.bonds.insert(of.to_owned(), bond);
     result.map(|()| Vec::new())
 }
 
-async fn reweigh(world: &mut World, bond: &mut Bond, set: &MemberSet) -> Result<(), Error> {
-    let absent = bond.saved.absent.iter_mut().find(|absent| absent.name == set.interface);
-    if let Some(absent) = absent {
-        absent.settings = absent.settings.with(&set.options);
-        if bond.member(&set.interface).is_none() {
-            return world.state.write(&bond.saved);
-        }
+async fn reweigh(world: &mut World, bond: &mut Bond, to: &MemberConfig) -> Result<(), Error> {
+    for absent in bond.saved.absent.iter_mut().filter(|absent| absent.name == to.interface) {
+        absent.settings = to.settings;
     }
-    let slot = bond.find(&set.interface)?.slot;
-    let mut weight = None;
-    for saved in bond.saved.members.iter_mut().filter(|saved| saved.slot == slot) {
-        saved.settings = saved.settings.with(&set.options);
-        weight = Some(saved.settings.weight);
+    let slot = bond.member(&to.interface).map(|member| member.slot);
+    for saved in bond.saved.members.iter_mut().filter(|saved| Some(saved.slot) == slot) {
+        saved.settings = to.settings;
     }
-    for member in bond.driven().members.iter_mut().filter(|member| member.slot == slot) {
-        member.weight = weight.unwrap_or(member.weight);
+    for member in bond.driven().members.iter_mut().filter(|member| Some(member.slot) == slot) {
+        member.weight = to.settings.weight;
     }
     settle(world, bond).await?;
     world.state.write(&bond.saved)

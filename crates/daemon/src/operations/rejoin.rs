@@ -4,15 +4,19 @@
 //!
 //! [`SavedBond::absent`]: crate::io::state::SavedBond::absent
 
+use super::{
+    current::current,
+    desired::diff,
+    operation::{By, Operation},
+};
 use crate::{
     io::state::SavedAbsent,
     world::{World, bond::Bond},
 };
-use linkbraid_api::{Error, MemberAdd, MemberSettings, Reply, Request};
+use linkbraid_api::Error;
 use linkbraid_link::{Kind, LinkInfo};
 use linkbraid_proto::Time;
 use std::{collections::BTreeMap, time::Duration};
-use tokio::sync::oneshot::{self, error::TryRecvError};
 
 /// How long until what failed is tried again: at first, and at most.
 const RETRY_MIN: Duration = Duration::from_secs(1);
@@ -29,8 +33,8 @@ struct Rejoin {
     ifindex: u32,
     at: Time,
     delay: Duration,
-    /// The request under way.
-    under_way: Option<oneshot::Receiver<Reply>>,
+    /// It joins just now.
+    under_way: bool,
     /// What was said already.
     said: Option<Error>,
 }
@@ -47,7 +51,7 @@ impl Rejoins {
             ifindex: 0,
             at: Time::ZERO,
             delay: RETRY_MIN,
-            under_way: None,
+            under_way: false,
             said: None,
         });
         if rejoin.ifindex != link.index {
@@ -63,16 +67,18 @@ impl Rejoins {
         }
     }
 
-    /// When there is something to do next. A request under way wakes the loop by itself.
+    /// When there is something to do next.
     pub(crate) fn wake(&self) -> Option<Time> {
-        self.0.values().filter(|rejoin| rejoin.under_way.is_none()).map(|rejoin| rejoin.at).min()
+        self.0.values().filter(|rejoin| !rejoin.under_way).map(|rejoin| rejoin.at).min()
     }
 
-    /// The next request that is to be carried out now, if there is one.
-    pub(crate) async fn next(&mut self, world: &mut World) -> Option<(Request, oneshot::Sender<Reply>)> {
+    /// The next one that is to join now, if there is one.
+    pub(super) async fn next(&mut self, world: &mut World) -> Option<Operation> {
         let now = world.clock.now();
-        self.0.retain(|name, rejoin| rejoin.goes_on(world, name, now));
-        let is_due = |rejoin: &&mut Rejoin| rejoin.under_way.is_none() && rejoin.at <= now;
+        // Others are wanted no more, or a user has added them.
+        let wants = |bond: &Bond, name: &str| bond.saved.absent.iter().any(|absent| absent.name == name);
+        self.0.retain(|name, _| world.bonds.values().any(|bond| wants(bond, name)));
+        let is_due = |rejoin: &&mut Rejoin| !rejoin.under_way && rejoin.at <= now;
         let (name, rejoin) = self.0.iter_mut().find(|(_, rejoin)| is_due(rejoin))?;
         let name = name.clone();
         if world.jobs.busy(&name).is_some() {
@@ -83,49 +89,32 @@ impl Rejoins {
             self.0.remove(&name);
             return None;
         }
-        let wants = |bond: &&mut Bond| bond.saved.absent.iter().any(|absent| absent.name == name);
-        let bond = world.bonds.values_mut().find(wants)?;
+        let bond = world.bonds.values_mut().find(|bond| wants(bond, &name))?;
         let absent = bond.saved.absent.iter().find(|absent| absent.name == name)?;
-        let request = Request::MemberAdd(MemberAdd {
-            bond: bond.saved.name.clone(),
-            interface: name.clone(),
-            options: absent.settings.besides(&MemberSettings::default()),
-            move_address: absent.move_address,
-            // It was in the bond before, whoever answers through it now.
-            force: true,
-            class: bond.class_name(absent.class),
-        });
+        let (of, move_address) = (bond.saved.name.clone(), absent.move_address);
         if rejoin.said.is_none() {
             bond.tell_of(&name, "returned", "it is there again and joins");
         }
-        let (sender, answer) = oneshot::channel();
-        rejoin.under_way = Some(answer);
-        Some((request, sender))
+        rejoin.under_way = true;
+        let has = current(world).await;
+        let mut wanted = has.config.clone();
+        let bond = wanted.bonds.get_mut(&of)?;
+        bond.move_address = move_address;
+        bond.members.iter_mut().filter(|one| one.interface == name).for_each(|one| one.absent = false);
+        Some(Operation::new(By::Rejoin(name), diff(&has.config, &wanted), has.held))
     }
-}
 
-impl Rejoin {
-    /// Sees what has become of the request under way; whether there is more to do.
-    fn goes_on(&mut self, world: &World, name: &str, now: Time) -> bool {
-        // It is wanted no more, or a user has added it.
-        let wants = |bond: &Bond| bond.saved.absent.iter().any(|absent| absent.name == name);
-        if !world.bonds.values().any(wants) {
-            return false;
-        }
-        let Some(answer) = &mut self.under_way else { return true };
-        let error = match answer.try_recv() {
-            Err(TryRecvError::Empty) => return true,
-            Ok(Reply::Error(error)) => error,
-            Ok(_) | Err(TryRecvError::Closed) => return false,
-        };
-        self.under_way = None;
-        self.at = now + self.delay;
-        self.delay = (self.delay * 2).min(RETRY_MAX);
-        if self.said.as_ref() != Some(&error) {
+    /// One of them has joined, or could not.
+    pub(super) fn ended(&mut self, name: &str, now: Time, error: Option<Error>) {
+        let Some(error) = error else { return drop(self.0.remove(name)) };
+        let Some(rejoin) = self.0.get_mut(name) else { return };
+        rejoin.under_way = false;
+        rejoin.at = now + rejoin.delay;
+        rejoin.delay = (rejoin.delay * 2).min(RETRY_MAX);
+        if rejoin.said.as_ref() != Some(&error) {
             tracing::warn!("{error}; tried again");
-            self.said = Some(error);
+            rejoin.said = Some(error);
         }
-        true
     }
 }
 
@@ -139,20 +128,19 @@ pub(crate) fn lost(bond: &mut Bond, name: &str, ifindex: u32) {
     }
 }
 
-/// A user wants a member no more that is not there; whether it was one.
+/// A member is wanted no more that is not there, if it is one.
 ///
 /// # Errors
 /// The bond's file cannot be written.
-pub(crate) fn give_up(world: &mut World, bond: &str, name: &str) -> Result<bool, Error> {
-    let Some(bond) = world.bonds.get_mut(bond) else { return Ok(false) };
+pub(crate) fn give_up(world: &mut World, bond: &str, name: &str) -> Result<(), Error> {
+    let Some(bond) = world.bonds.get_mut(bond) else { return Ok(()) };
     let before = bond.saved.absent.len();
     bond.saved.absent.retain(|absent| absent.name != name);
     if bond.saved.absent.len() == before {
-        return Ok(false);
+        return Ok(());
     }
     if bond.member(name).is_none() {
         bond.tell_of(name, "removed", "removed; it was not there");
     }
-    world.state.write(&bond.saved)?;
-    Ok(true)
+    world.state.write(&bond.saved)
 }

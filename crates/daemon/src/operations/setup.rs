@@ -1,16 +1,20 @@
-//! `bond add` and `bond del`: everything done, or everything as it was.
+//! `bond add`, `bond set` and `bond del`: everything done, or everything as it was.
 
 use crate::{
     io::{
         error::About as _,
         group::Groups,
         identity,
-        state::{SavedBond, SavedMember, boot_id},
+        state::{SavedAbsent, SavedBond, SavedMember, boot_id},
     },
-    operations::{class, member},
+    operations::{class, desired::Change, member},
     world::{World, bond::Bond, rules::class_group},
 };
-use linkbraid_api::{BondAdd, BondSettings, Error, MemberSettings, value};
+use linkbraid_api::{
+    Error,
+    config::{BondConfig, MemberConfig},
+    value,
+};
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Route};
 use std::{collections::HashSet, net::IpAddr, path::PathBuf};
@@ -18,69 +22,85 @@ use std::{collections::HashSet, net::IpAddr, path::PathBuf};
 mod addresses;
 mod undo;
 
-pub(crate) use addresses::{replace as replace_addresses, set as set_addresses};
+pub(crate) use addresses::replace as replace_addresses;
+use addresses::set as set_addresses;
 use undo::end;
 pub(crate) use undo::{interface, undo};
 
-/// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
-async fn check(world: &World, add: &BondAdd) -> Result<(Vec<LinkInfo>, u32), Error> {
+/// What a new bond is made of.
+struct Parts {
+    links: Vec<LinkInfo>,
+    mtu: u32,
+}
+
+/// Refuses what can't work, before anything is touched.
+async fn check(world: &World, name: &str, to: &BondConfig) -> Result<Parts, Error> {
     let what = "cannot add the bond";
-    if world.bonds.contains_key(&add.name) {
-        return Err(Error::new(&add.name, what, "a bond of this name is there already")
-            .hint(format!("linkbraid show {}", add.name)));
+    if world.state.read_all::<SavedBond>().iter().any(|saved| saved.name == name) {
+        return Err(Error::new(name, what, "an earlier bond of this name has not been put back whole")
+            .hint(format!("linkbraid bond del {name}")));
     }
-    if world.state.read_all().iter().any(|saved| saved.name == add.name) {
-        return Err(Error::new(&add.name, what, "an earlier bond of this name has not been put back whole")
-            .hint(format!("linkbraid bond del {}", add.name)));
-    }
-    if let Ok(link) = world.netlink.link(&add.name).await {
+    if let Ok(link) = world.netlink.link(name).await {
         let cause = format!("an interface of this name exists (a {})", link.kind.as_deref().unwrap_or("NIC"));
-        return Err(Error::new(&add.name, what, cause).hint(format!("ip -d link show {}", add.name)));
+        return Err(Error::new(name, what, cause).hint(format!("ip -d link show {name}")));
     }
-    if add.members.is_empty() || add.members.len() > MEMBERS_MAX {
-        let cause = format!("{} members; allowed are 1 to {MEMBERS_MAX}", add.members.len());
-        return Err(Error::new(&add.name, what, cause)
-            .hint(format!("linkbraid bond add {} --member eth1,eth2", add.name)));
+    let members: Vec<&str> = present(to).map(|member| member.interface.as_str()).collect();
+    if members.is_empty() || members.len() > MEMBERS_MAX {
+        let cause = format!("{} members; allowed are 1 to {MEMBERS_MAX}", members.len());
+        return Err(
+            Error::new(name, what, cause).hint(format!("linkbraid bond add {name} --member eth1,eth2"))
+        );
     }
-    let command = format!("linkbraid bond add {} --member {}", add.name, add.members.join(","));
+    let links = check_links(world, name, &members, to.move_address).await?;
+    let first = &links[0];
+    if let (None, Some(other)) = (to.mtu, links.iter().find(|link| link.mtu != first.mtu)) {
+        let cause =
+            format!("mixed MTUs: '{}' has {}, '{}' has {}", first.name, first.mtu, other.name, other.mtu);
+        let mtu = first.mtu.min(other.mtu);
+        return Err(Error::new(name, what, cause).hint(format!("{} --mtu {mtu}", command(name, &members))));
+    }
+    let mtu = to.mtu.unwrap_or(first.mtu);
+    Ok(Parts { links, mtu })
+}
+
+/// Refuses interfaces that cannot be members, or not together.
+async fn check_links(
+    world: &World,
+    name: &str,
+    members: &[&str],
+    move_address: bool,
+) -> Result<Vec<LinkInfo>, Error> {
     let mut links: Vec<LinkInfo> = Vec::new();
-    for name in &add.members {
-        let link = member::check(world, &add.name, name, add.move_address, &command).await?;
+    for member in members {
+        let refuse = |cause: String, hint: String| {
+            Err(Error::new(name, format!("cannot add member '{member}'"), cause).hint(hint))
+        };
+        let link = member::check(world, name, member, move_address, &command(name, members)).await?;
         if links.iter().any(|other| other.index == link.index) {
             let mut once: Vec<&str> = Vec::new();
-            for name in &add.members {
-                if !once.contains(&name.as_str()) {
+            for name in members {
+                if !once.contains(name) {
                     once.push(name);
                 }
             }
-            let hint = format!("linkbraid bond add {} --member {}", add.name, once.join(","));
-            return Err(
-                Error::new(&add.name, format!("cannot add member '{name}'"), "it is named twice").hint(hint)
-            );
+            return refuse("it is named twice".into(), command(name, &once));
         }
         if let Some(other) = links.iter().find(|other| other.mac == link.mac) {
             let cause = format!("its MAC {} is that of '{}' too", link.mac, other.name);
-            return Err(Error::new(&add.name, format!("cannot add member '{name}'"), cause)
-                .hint(format!("ip link set {name} address 02:00:00:00:00:01")));
+            return refuse(cause, format!("ip link set {member} address 02:00:00:00:00:01"));
         }
         links.push(link);
     }
-    let mtu = match add.options.mtu {
-        Some(mtu) => mtu.0,
-        None => {
-            let first = &links[0];
-            if let Some(other) = links.iter().find(|link| link.mtu != first.mtu) {
-                let cause = format!(
-                    "mixed MTUs: '{}' has {}, '{}' has {}",
-                    first.name, first.mtu, other.name, other.mtu
-                );
-                return Err(Error::new(&add.name, what, cause)
-                    .hint(format!("{command} --mtu {}", first.mtu.min(other.mtu))));
-            }
-            first.mtu
-        }
-    };
-    Ok((links, mtu))
+    Ok(links)
+}
+
+/// The members whose interfaces are there.
+fn present(to: &BondConfig) -> impl Iterator<Item = &MemberConfig> {
+    to.members.iter().filter(|member| !member.absent)
+}
+
+fn command(name: &str, members: &[&str]) -> String {
+    format!("linkbraid bond add {name} --member {}", members.join(","))
 }
 
 /// `ADDRESS/PREFIX`.
@@ -104,74 +124,134 @@ pub(crate) fn cidrs(name: &str, texts: &[String]) -> Result<Vec<(IpAddr, u8)>, E
 }
 
 /// Adds a bond; on failure the machine is as it was.
-pub(crate) async fn add(world: &mut World, add: BondAdd) -> Result<Vec<String>, Error> {
-    let (links, mtu) = check(world, &add).await?;
-    let (classes, class_of) = class::of_bond_add(&add)?;
-    let mut warnings = Vec::new();
+pub(crate) async fn add(world: &mut World, name: &str, to: &BondConfig) -> Result<Vec<String>, Error> {
+    let Parts { links, mtu } = check(world, name, to).await?;
+    let mut saved = record(world, name, to, &links, mtu).await?;
+    // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
+    linkbraid_dataplane::forget_pins(&saved.pins).about(name, "cannot remove old pins")?;
+    // Likewise control groups.
+    if let Ok(groups) = Groups::find() {
+        let removed = groups.remove_all(&class_group(&saved.pins));
+        removed.about(name, "cannot remove old control groups")?;
+    }
+    world.state.write(&saved)?;
+    let built = build(world, &mut saved, &links).await.and_then(|mut bond| {
+        bond.saved.complete = true;
+        match world.state.write(&bond.saved) {
+            Ok(()) => Ok(bond),
+            Err(error) => {
+                unload(bond);
+                Err(error)
+            }
+        }
+    });
+    let bond = match built {
+        Ok(bond) => bond,
+        Err(error) => {
+            tracing::warn!(%error, "bond not added, undoing");
+            undo(world, &saved).await;
+            return Err(error);
+        }
+    };
+    let before = || bond.saved.members.iter().map(|member| &member.before);
+    let mut warnings: Vec<String> =
+        before().filter_map(|before| member::lease_warning(name, before)).collect();
+    if before().any(|before| before.routes.iter().any(Route::is_default)) {
+        warnings.push(format!("{name}: the default route goes through it now, until 'bond del'"));
+    }
+    bond.announce(&mut world.sender, world.clock);
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    bond.tell(Some("up"), "added", format!("added with {}", names.join(", ")));
+    world.bonds.insert(name.to_owned(), bond);
+    Ok(warnings)
+}
+
+/// A new bond as it will be on file.
+async fn record(
+    world: &World,
+    name: &str,
+    to: &BondConfig,
+    links: &[LinkInfo],
+    mtu: u32,
+) -> Result<SavedBond, Error> {
+    let classes = class::numbered(&to.classes, &[]);
+    let number = |member: &MemberConfig| {
+        let own = classes.iter().find(|class| Some(&class.name) == member.class.as_ref());
+        own.map_or(0, |class| class.number)
+    };
     let mut members = Vec::new();
-    for (slot, link) in links.iter().enumerate() {
+    for ((slot, link), member) in links.iter().enumerate().zip(present(to)) {
         let before =
             world.netlink.snapshot(link.index).await.about(&link.name, "cannot read the interface")?;
         members.push(SavedMember {
             slot: slot as u8,
-            settings: MemberSettings::default(),
-            class: class_of.get(add.members[slot].as_str()).copied().unwrap_or(0),
+            settings: member.settings,
+            class: number(member),
             joining: false,
             leaving: false,
             applied: false,
             before,
         });
     }
-    let mut saved = SavedBond {
-        name: add.name.clone(),
+    let absent = to.members.iter().filter(|member| member.absent).map(|member| SavedAbsent {
+        name: member.interface.clone(),
+        settings: member.settings,
+        class: number(member),
+        move_address: to.move_address,
+        applied: false,
+    });
+    Ok(SavedBond {
+        name: name.to_owned(),
         ifindex: None,
         complete: false,
         mtu,
-        addresses: add.addresses.clone(),
-        settings: BondSettings::default().with(&add.options),
+        addresses: to.addresses.clone(),
+        settings: to.settings,
         host_id: identity::new_host_id()?,
         boot_id: boot_id(),
-        pins: pins_for(world, &add.name),
+        pins: pins_for(world, name),
         members,
-        absent: Vec::new(),
+        absent: absent.collect(),
         classes,
         applied: false,
         applied_addresses: Vec::new(),
-    };
-    // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
-    linkbraid_dataplane::forget_pins(&saved.pins).about(&add.name, "cannot remove old pins")?;
-    // Likewise control groups.
-    if let Ok(groups) = Groups::find() {
-        let removed = groups.remove_all(&class_group(&saved.pins));
-        removed.about(&add.name, "cannot remove old control groups")?;
+    })
+}
+
+/// `bond set`
+pub(crate) async fn set(world: &mut World, change: &Change<BondConfig>) -> Result<Vec<String>, Error> {
+    let (name, options) = (&change.name, change.options());
+    let (Some(from), Some(to)) = (&change.from, &change.to) else { return Ok(Vec::new()) };
+    let Some(bond) = world.bonds.get_mut(name) else { return Err(world.no_bond(name)) };
+    // What the kernel may refuse comes first.
+    let measured = bond.latency.is_some();
+    if from.addresses != to.addresses {
+        set_addresses(&world.netlink, bond, &to.addresses).await?;
     }
-    world.state.write(&saved)?;
-    match build(world, &mut saved, &links, &mut warnings).await {
-        Ok(mut bond) => {
-            bond.saved.complete = true;
-            if let Err(error) = world.state.write(&bond.saved) {
-                unload(bond);
-                undo(world, &saved).await;
-                return Err(error);
-            }
-            bond.announce(&mut world.sender, world.clock);
-            bond.tell(Some("up"), "added", format!("added with {}", add.members.join(", ")));
-            warnings.extend(class::first_warnings(&bond));
-            world.bonds.insert(add.name, bond);
-            Ok(warnings)
-        }
-        Err(error) => {
-            tracing::warn!(%error, "bond not added, undoing");
-            undo(world, &saved).await;
-            Err(error)
-        }
+    if let Some(on) = options.latency {
+        bond.measure_latency(on)?;
     }
+    if let Some(mtu) = options.mtu
+        && let Err(error) = member::set_mtu(&world.netlink, bond, mtu.0).await
+    {
+        if let Err(error) = bond.measure_latency(measured) {
+            tracing::error!(%error, "latency is measured otherwise than before");
+        }
+        return Err(error);
+    }
+    bond.saved.settings = bond.saved.settings.with(&options);
+    bond.read_addresses(&world.netlink, world.clock).await?;
+    bond.write_tables(world.clock)?;
+    bond.write_stripe(&world.netlink).await?;
+    world.state.write(&bond.saved)?;
+    Ok(Vec::new())
 }
 
 /// Where a new bond is pinned: under its name, or beside the pins of one that had this name until somebody renamed its
 /// interface.
 fn pins_for(world: &World, name: &str) -> PathBuf {
-    let taken: HashSet<PathBuf> = world.state.read_all().into_iter().map(|saved| saved.pins).collect();
+    let taken: HashSet<PathBuf> =
+        world.state.read_all::<SavedBond>().into_iter().map(|saved| saved.pins).collect();
     let mut pins = world.pins.join(name);
     let mut number = 1;
     while taken.contains(&pins) {
@@ -181,12 +261,7 @@ fn pins_for(world: &World, name: &str) -> PathBuf {
     pins
 }
 
-async fn build(
-    world: &mut World,
-    saved: &mut SavedBond,
-    links: &[LinkInfo],
-    warnings: &mut Vec<String>,
-) -> Result<Bond, Error> {
+async fn build(world: &mut World, saved: &mut SavedBond, links: &[LinkInfo]) -> Result<Bond, Error> {
     let name = saved.name.clone();
     let netlink = &world.netlink;
     let ifindex = netlink.create_bridge(&name, links[0].mac, saved.mtu).await.map_err(|error| match error
@@ -227,14 +302,7 @@ async fn build(
     }
     .await;
     match outcome {
-        Ok(()) => {
-            let before = bond.saved.members.iter().map(|member| &member.before);
-            warnings.extend(before.filter_map(|before| member::lease_warning(&name, before)));
-            if bond.saved.members.iter().any(|member| member.before.routes.iter().any(Route::is_default)) {
-                warnings.push(format!("{name}: the default route goes through it now, until 'bond del'"));
-            }
-            Ok(bond)
-        }
+        Ok(()) => Ok(bond),
         Err(error) => {
             unload(bond);
             Err(error)
@@ -270,7 +338,7 @@ pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Vec<String>,
         // What an earlier attempt could not put back.
         let left = world
             .state
-            .read_all()
+            .read_all::<SavedBond>()
             .into_iter()
             .find(|saved| saved.name == name && saved.pins.parent() == Some(&world.pins));
         let saved = left.ok_or_else(|| world.no_bond(name))?;

@@ -1,12 +1,13 @@
-//! Members that join and leave: what is waited for, and what follows from what there is.
+//! What steps wait for; of members that join and leave, what follows from what there is.
 
 use crate::{
     io::state::SavedBond,
-    world::{bond::Bond, member::Member},
+    world::{bond::Bond, fabric::job::Ended, member::Member},
 };
 use linkbraid_api::Error;
 use linkbraid_proto::{Time, inspector::Timing};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// How long a new member may take until a peer answers through it, counted from its carrier, where probes are sent often:
 /// the up-delay, ARP+'s announcement of it (once more if that was lost) and the probes of its admission. As long as that
@@ -23,9 +24,25 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// How often its counters are read.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
 
-/// What is waited for.
+/// What has come of a step when it is begun.
+pub(crate) enum Outcome {
+    /// It is done, with these lines for the user.
+    Done(Vec<String>),
+    /// It goes on.
+    Waits(Wait),
+}
+
+/// What a step waits for.
+pub(crate) enum Wait {
+    /// A member that joins or leaves.
+    Member(Pending),
+    /// A thread that joins or ends a fabric.
+    Fabric(oneshot::Receiver<Ended>),
+}
+
+/// What a member does.
 #[derive(Debug)]
-enum Wait {
+enum Moves {
     /// A member has joined and is to prove itself.
     Join {
         /// Admit it at the end of the time even so.
@@ -40,7 +57,7 @@ enum Wait {
     Leave { rx_frames: u64, quiet_since: Time },
 }
 
-/// A request under way.
+/// A member under way.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub bond: String,
@@ -50,7 +67,7 @@ pub(crate) struct Pending {
     started: Time,
     /// When it ends in any case.
     until: Time,
-    wait: Wait,
+    moves: Moves,
 }
 
 /// What is to be done now.
@@ -71,26 +88,26 @@ impl Pending {
     /// `member add`, once the member is in the bond.
     pub(crate) fn join(bond: &Bond, member: &Member, now: Time, force: bool) -> Self {
         let alone = !bond.driven().host.has_witness(member.slot);
-        let wait = Wait::Join { force, warnings: Vec::new(), alone, carrier_since: None };
-        Self::new(bond, member, now, JOIN_TIMEOUT, wait)
+        let moves = Moves::Join { force, warnings: Vec::new(), alone, carrier_since: None };
+        Self::new(bond, member, now, JOIN_TIMEOUT, moves)
     }
 
     /// `member del`, once everyone was told.
     pub(crate) fn leave(bond: &Bond, member: &Member, now: Time) -> Self {
-        let wait = Wait::Leave { rx_frames: u64::MAX, quiet_since: now };
-        Self::new(bond, member, now, DRAIN_TIMEOUT, wait)
+        let moves = Moves::Leave { rx_frames: u64::MAX, quiet_since: now };
+        Self::new(bond, member, now, DRAIN_TIMEOUT, moves)
     }
 
-    fn new(bond: &Bond, member: &Member, now: Time, limit: Duration, wait: Wait) -> Self {
+    fn new(bond: &Bond, member: &Member, now: Time, limit: Duration, moves: Moves) -> Self {
         let (ifindex, slot, name) = (member.ifindex, member.slot, member.name.clone());
         let (bond, until) = (bond.saved.name.clone(), now + limit);
-        Self { bond, ifindex, slot, name, started: now, until, wait }
+        Self { bond, ifindex, slot, name, started: now, until, moves }
     }
 
     /// The same, with lines for the user at its end.
     #[must_use]
     pub(crate) fn warn(mut self, lines: impl IntoIterator<Item = String>) -> Self {
-        if let Wait::Join { warnings, .. } = &mut self.wait {
+        if let Moves::Join { warnings, .. } = &mut self.moves {
             warnings.extend(lines);
         }
         self
@@ -98,7 +115,7 @@ impl Pending {
 
     /// A member that joins has a carrier, or has none: when its time is over then.
     fn follow_carrier(&mut self, now: Time, carrier: bool, patience: Duration) {
-        let Wait::Join { carrier_since, .. } = &mut self.wait else { return };
+        let Moves::Join { carrier_since, .. } = &mut self.moves else { return };
         *carrier_since = if carrier { carrier_since.or(Some(now)) } else { None };
         let until = carrier_since.map_or(self.started + JOIN_TIMEOUT, |since| since + patience);
         self.until = until.min(self.started + JOIN_TIMEOUT_MAX);
@@ -106,9 +123,9 @@ impl Pending {
 
     /// When it wants to be looked at.
     pub(super) fn wake(&self, now: Time) -> Time {
-        match self.wait {
-            Wait::Join { .. } => self.until,
-            Wait::Leave { .. } => now + DRAIN_LOOK,
+        match self.moves {
+            Moves::Join { .. } => self.until,
+            Moves::Leave { .. } => now + DRAIN_LOOK,
         }
     }
 
@@ -118,7 +135,7 @@ impl Pending {
             let member = bond.members().into_iter().find(|member| member.ifindex == self.ifindex)?;
             Some((bond, member))
         });
-        let joins = matches!(self.wait, Wait::Join { .. });
+        let joins = matches!(self.moves, Moves::Join { .. });
         match found {
             Some((bond, member)) if joins => self.decide_join(now, bond, &member),
             Some((bond, _)) => self.decide_leave(now, bond),
@@ -139,7 +156,7 @@ impl Pending {
         let patience = patience(&bond.saved.timing());
         self.follow_carrier(now, carrier, patience);
         let (name, is_over) = (&self.name, now >= self.until);
-        let Wait::Join { force, warnings, alone, .. } = &mut self.wait else { return Decision::Wait };
+        let Moves::Join { force, warnings, alone, .. } = &mut self.moves else { return Decision::Wait };
         // Whoever was there at the beginning may be gone for no other reason than that another member left.
         let driven = bond.driven();
         let host = &driven.host;
@@ -173,7 +190,7 @@ impl Pending {
 
     fn decide_leave(&mut self, now: Time, bond: &Bond) -> Decision {
         let is_over = now >= self.until;
-        let Wait::Leave { rx_frames, quiet_since } = &mut self.wait else { return Decision::Wait };
+        let Moves::Leave { rx_frames, quiet_since } = &mut self.moves else { return Decision::Wait };
         let frames = bond.path.member_counts(self.slot).map_or(0, |counts| counts.rx.frames);
         if frames != *rx_frames {
             (*rx_frames, *quiet_since) = (frames, now);

@@ -27,7 +27,7 @@ const ADOPT_MAX: Duration = Duration::from_millis(100);
 pub(crate) async fn all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
     sweep(&world.netlink, None).await;
     let mut names = Vec::new();
-    for mut saved in world.state.read_fabrics() {
+    for mut saved in world.state.read_all::<SavedFabric>() {
         let name = saved.name.clone();
         if saved.namespace != namespace() {
             tracing::warn!(fabric = %name, "belongs to another network namespace, left alone");
@@ -37,7 +37,7 @@ pub(crate) async fn all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
             Ok(link) => link,
             Err(error) if error.kind == Kind::NoDevice => {
                 tracing::warn!(fabric = %name, "its interface is gone, forgotten");
-                let _ = world.state.remove_fabric(&name);
+                let _ = world.state.remove::<SavedFabric>(&name);
                 continue;
             }
             Err(error) => {
@@ -47,7 +47,7 @@ pub(crate) async fn all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
         };
         if link.kind.as_deref() != Some("tun") {
             tracing::warn!(fabric = %name, "its interface is another one now, forgotten");
-            let _ = world.state.remove_fabric(&name);
+            let _ = world.state.remove::<SavedFabric>(&name);
             continue;
         }
         names.push(name);
@@ -79,12 +79,12 @@ pub(crate) async fn all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
 /// Writes fabrics down, then forgets those of `names` that none has now.
 pub(super) fn write<'a>(world: &World, fabrics: impl Iterator<Item = &'a SavedFabric>, names: &[String]) {
     for saved in fabrics {
-        if let Err(error) = world.state.write_fabric(saved) {
+        if let Err(error) = world.state.write(saved) {
             tracing::error!(%error, "the next daemon will not know");
         }
     }
     for name in names.iter().filter(|name| !world.fabrics.contains_key(*name)) {
-        if let Err(error) = world.state.remove_fabric(name) {
+        if let Err(error) = world.state.remove::<SavedFabric>(name) {
             tracing::warn!(%error, "the next daemon will look for it");
         }
     }

@@ -7,7 +7,7 @@ use crate::{
         fabric::{refusal::of_transport, saved::SavedFabric},
     },
 };
-use linkbraid_api::{Error, FabricAdd, FabricSet};
+use linkbraid_api::{Error, FabricAdd};
 use linkbraid_fabric::Address;
 use linkbraid_wire::MacAddr;
 
@@ -25,10 +25,6 @@ pub(crate) async fn add(world: &World, add: &FabricAdd) -> Result<Option<[u8; 6]
     }
     addresses(name, &add.addresses)?;
     let mac = add.mac.as_deref().map(|text| host_mac(name, text)).transpose()?;
-    if world.fabrics.contains_key(name) {
-        let cause = "a fabric of this name is there already";
-        return Err(Error::new(name, WHAT, cause).hint(format!("linkbraid fabric show {name}")));
-    }
     if let Ok(link) = world.netlink.link(name).await {
         let cause = format!("an interface of this name exists (a {})", link.kind.as_deref().unwrap_or("NIC"));
         return Err(Error::new(name, WHAT, cause).hint(format!("ip -d link show {name}")));
@@ -57,28 +53,6 @@ pub(super) fn addresses(name: &str, texts: &[String]) -> Result<Vec<String>, Err
     Ok(read.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect())
 }
 
-/// Refuses what `fabric set` cannot do.
-pub(super) fn set(saved: &SavedFabric, set: &FabricSet) -> Result<(), Error> {
-    if let Some(given) = &set.addresses {
-        addresses(&saved.name, given)?;
-        // A node that cannot start anew is as it was before, and by then others may have changed addresses.
-        if set.nodes.is_some() {
-            let cause = "the number of nodes and addresses change one after the other";
-            return Err(Error::new(&saved.name, "option '--address'", cause).hint(format!(
-                "linkbraid fabric set {} --nodes {}",
-                saved.name,
-                set.nodes.unwrap_or_default()
-            )));
-        }
-    }
-    if let Some(new) = set.nodes.filter(|new| *new < saved.nodes) {
-        let cause = format!("{new} is less than the {} there are; nodes can only be added", saved.nodes);
-        return Err(Error::new(&saved.name, "option '--nodes'", cause)
-            .hint(format!("linkbraid fabric del {}", saved.name)));
-    }
-    Ok(())
-}
-
 fn host_mac(name: &str, text: &str) -> Result<[u8; 6], Error> {
     let mac = text.parse::<MacAddr>().ok().filter(|mac| mac.is_host());
     mac.map(|mac| mac.0).ok_or_else(|| {
@@ -95,32 +69,4 @@ pub(super) fn mac(world: &World, saved: &SavedFabric) -> Result<(), Error> {
         "linkbraid fabric add {} --node {} --nodes {} --transport {} --mac 02:00:00:00:00:01",
         saved.name, saved.node, saved.nodes, saved.transport
     )))
-}
-
-/// Refuses an interface that is a member of a bond: it is the bond's to change.
-pub(super) async fn is_free(world: &World, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Ok(link) = world.netlink.link_by_index(ifindex).await else { return Ok(()) };
-    let of = world.bonds.values().find(|bond| Some(bond.ifindex) == link.controller);
-    let Some(bond) = of.map(|bond| &bond.saved.name) else { return Ok(()) };
-    let cause = format!("it is a member of bond '{bond}'");
-    Err(Error::new(name, "cannot change the fabric", cause)
-        .hint(format!("linkbraid member del {bond} {name}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::set;
-    use crate::world::fabric::tests::saved;
-    use linkbraid_api::FabricSet;
-
-    #[test]
-    fn nodes_are_added_and_never_taken_away() {
-        let to = |nodes| FabricSet { name: "fab0".into(), nodes: Some(nodes), ..FabricSet::default() };
-        set(&saved("fab0"), &to(5)).unwrap();
-        let error = set(&saved("fab0"), &to(3)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "fab0: option '--nodes': 3 is less than the 4 there are; nodes can only be added"
-        );
-    }
 }

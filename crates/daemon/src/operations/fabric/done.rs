@@ -11,6 +11,7 @@ use crate::{
             job::{Done, Job, Place, Why, Work},
             node::Node,
             read_addresses,
+            saved::SavedFabric,
         },
         history::History,
         told,
@@ -75,9 +76,9 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
         Err(error) => return job.tell(Err(error)),
     };
     // From here on it stays, so it is on file before.
-    let kept = world.state.write_fabric(&saved).and_then(|()| node.finish_add());
+    let kept = world.state.write(&saved).and_then(|()| node.finish_add());
     if let Err(error) = kept {
-        let _ = world.state.remove_fabric(&saved.name);
+        let _ = world.state.remove::<SavedFabric>(&saved.name);
         let answer = job.take_answer();
         world.jobs.end(&saved, Err(error), answer, move || node.stop());
         return;
@@ -143,7 +144,7 @@ async fn join(
             fabric.state = State::Waits { error, until: world.clock.now() + RETRY };
         }
     }
-    if anew { world.state.write_fabric(&fabric.saved) } else { Ok(()) }
+    if anew { world.state.write(&fabric.saved) } else { Ok(()) }
 }
 
 /// Ends all fabrics, all at once, and waits for that. The kernel keeps their interfaces; bonds with such a member hear of it

@@ -7,14 +7,14 @@ use crate::{
         state::{SavedBond, SavedMember},
     },
     operations::{
-        outcome::Outcome,
         rejoin,
         settle::{keep_mac, settle},
         wait::Pending,
+        wait::{Outcome, Wait},
     },
     world::{World, bond::Bond, member::Member},
 };
-use linkbraid_api::{Error, MemberDel};
+use linkbraid_api::Error;
 use linkbraid_link::{Address, Kind, Moved, Netlink, Route, Saved};
 
 /// What becomes of the addresses that a member brought with it.
@@ -28,45 +28,20 @@ pub(super) enum Addresses {
 }
 
 /// `member del`: the peers are told, and the member leaves when nothing comes in over it any more.
-pub(crate) async fn delete(world: &mut World, del: &MemberDel) -> Result<Outcome, Error> {
-    let was_absent = rejoin::give_up(world, &del.bond, &del.interface)?;
-    let mut bond = world.bonds.remove(&del.bond).ok_or_else(|| world.no_bond(&del.bond))?;
-    let result = match bond.member(&del.interface) {
-        None if was_absent => Ok(Outcome::Done(Vec::new())),
-        _ => leave(world, &mut bond, del).await.map(Outcome::Waits),
+pub(crate) async fn delete(world: &mut World, of: &str, name: &str) -> Result<Outcome, Error> {
+    rejoin::give_up(world, of, name)?;
+    let mut bond = world.bonds.remove(of).ok_or_else(|| world.no_bond(of))?;
+    let result = match bond.member(name).filter(|member| !member.leaving) {
+        None => Ok(Outcome::Done(Vec::new())),
+        Some(member) => {
+            leave(world, &mut bond, &member).await.map(|pending| Outcome::Waits(Wait::Member(pending)))
+        }
     };
-    world.bonds.insert(del.bond.clone(), bond);
+    world.bonds.insert(of.to_owned(), bond);
     result
 }
 
-async fn leave(world: &mut World, bond: &mut Bond, del: &MemberDel) -> Result<Pending, Error> {
-    let what = || format!("cannot remove member '{}'", del.interface);
-    let member = bond.find(&del.interface)?;
-    if member.leaving {
-        return Err(Error::new(&del.bond, what(), "it is leaving already")
-            .hint(format!("linkbraid show {}", del.bond)));
-    }
-    let members = bond.members();
-    let mut others = members.iter().filter(|other| other.slot != member.slot && !other.leaving);
-    if !del.force && others.clone().next().is_none() {
-        return Err(Error::new(&del.bond, what(), "it is the last one")
-            .hint(format!("linkbraid bond del {}", del.bond)));
-    }
-    let of_rest = |other: &&Member| other.class == 0;
-    if !del.force
-        && member.class == 0
-        && others.clone().next().is_some()
-        && !others.clone().any(|o| of_rest(&o))
-    {
-        let class = others.clone().next().and_then(|other| bond.class_name(other.class)).unwrap_or_default();
-        return Err(Error::new(&del.bond, what(), "it is the last one that is in no class")
-            .hint(format!("linkbraid class set {} {class} --no-members", del.bond)));
-    }
-    // One that is still to prove itself may be withdrawn again.
-    if !del.force && others.all(|other| other.joining) {
-        return Err(Error::new(&del.bond, what(), "the others are still joining")
-            .hint(format!("linkbraid show {}", del.bond)));
-    }
+async fn leave(world: &mut World, bond: &mut Bond, member: &Member) -> Result<Pending, Error> {
     // First of all: a daemon that dies on the way leaves a member that is half in and half out.
     set_leaving(&mut bond.saved, member.ifindex, true);
     if let Err(error) = world.state.write(&bond.saved) {
@@ -83,7 +58,7 @@ async fn leave(world: &mut World, bond: &mut Bond, del: &MemberDel) -> Result<Pe
     if let Err(error) = kept.and(settled) {
         tracing::error!(%error, "the bond is behind");
     }
-    Ok(Pending::leave(bond, &member, world.clock.now()))
+    Ok(Pending::leave(bond, member, world.clock.now()))
 }
 
 fn set_leaving(saved: &mut SavedBond, ifindex: u32, leaving: bool) {

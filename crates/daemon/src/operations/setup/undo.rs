@@ -31,7 +31,7 @@ pub(crate) async fn undo(world: &World, saved: &SavedBond) {
 pub(super) async fn end(world: &World, mut saved: SavedBond) -> Result<(), Error> {
     let put_back = put_back(&world.netlink, &mut saved).await;
     if put_back.is_ok() {
-        return world.state.remove(&saved.name);
+        return world.state.remove::<SavedBond>(&saved.name);
     }
     // The next daemon must not take it for a whole bond.
     saved.complete = false;

@@ -1,4 +1,4 @@
-use super::{JOIN_TIMEOUT, JOIN_TIMEOUT_MAX, Pending, Wait, patience};
+use super::{JOIN_TIMEOUT, JOIN_TIMEOUT_MAX, Moves, Pending, patience};
 use linkbraid_proto::{Time, inspector::Timing};
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ const fn seconds(seconds: u64) -> Duration {
 }
 
 fn joining() -> Pending {
-    let wait = Wait::Join { force: false, warnings: Vec::new(), alone: false, carrier_since: None };
+    let moves = Moves::Join { force: false, warnings: Vec::new(), alone: false, carrier_since: None };
     Pending {
         bond: "bond0".into(),
         ifindex: 7,
@@ -15,7 +15,7 @@ fn joining() -> Pending {
         name: "eth1".into(),
         started: Time::ZERO,
         until: Time::ZERO,
-        wait,
+        moves,
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     refusal::of_transport,
     saved::SavedFabric,
 };
-use linkbraid_api::{Error, Reply};
+use linkbraid_api::Error;
 use linkbraid_dataplane::HookChoice;
 use linkbraid_fabric::Address;
 use linkbraid_link::Tap;
@@ -91,16 +91,22 @@ pub(crate) struct Job {
     /// Its name, its number and its MAC are not free.
     pub saved: SavedFabric,
     pub work: Work,
-    answer: Option<oneshot::Sender<Reply>>,
+    answer: Option<Answer>,
 }
 
+/// Who waits for the end of something.
+pub(crate) type Answer = oneshot::Sender<Ended>;
+
+/// How it ended: with lines for the user, or why not.
+pub(crate) type Ended = Result<Vec<String>, Error>;
+
 impl Job {
-    /// Takes the client that waits for it, if one does.
-    pub(crate) fn take_answer(&mut self) -> Option<oneshot::Sender<Reply>> {
+    /// Takes the one who waits for it, if somebody does.
+    pub(crate) fn take_answer(&mut self) -> Option<Answer> {
         self.answer.take()
     }
 
-    /// Tells the client that waits for it, if one does; it may have hung up.
+    /// Tells the one who waits for it, if somebody does; it may have hung up.
     pub(crate) fn tell(self, result: Result<(), Error>) {
         self.warn(result, Vec::new());
     }
@@ -108,8 +114,7 @@ impl Job {
     /// The same, with what is not as it was wished.
     pub(crate) fn warn(self, result: Result<(), Error>, warnings: Vec<String>) {
         if let Some(answer) = self.answer {
-            let done = |()| Reply::Done { warnings };
-            let _ = answer.send(result.map_or_else(Reply::Error, done));
+            let _ = answer.send(result.map(|()| warnings));
         }
     }
 }
@@ -155,11 +160,12 @@ impl Jobs {
         self.list.iter().any(|job| matches!(job.work, Work::Join(_)))
     }
 
-    /// Who waits for the end of this.
-    pub(crate) fn answer(&mut self, ticket: Ticket, answer: oneshot::Sender<Reply>) {
-        if let Some(job) = self.list.iter_mut().find(|job| job.ticket == ticket) {
-            job.answer = Some(answer);
-        }
+    /// Waits for the end of this.
+    pub(crate) fn wait(&mut self, ticket: Ticket) -> Option<oneshot::Receiver<Ended>> {
+        let job = self.list.iter_mut().find(|job| job.ticket == ticket)?;
+        let (answer, end) = oneshot::channel();
+        job.answer = Some(answer);
+        Some(end)
     }
 
     /// What it joins is not wanted any more: its fabric was deleted.
@@ -169,7 +175,7 @@ impl Jobs {
             if let Some(answer) = job.answer.take() {
                 let error =
                     Error::new(&job.saved.name, "cannot change the fabric", "it was deleted meanwhile");
-                let _ = answer.send(Reply::Error(error.hint("linkbraid fabric show")));
+                let _ = answer.send(Err(error.hint("linkbraid fabric show")));
             }
         }
     }
@@ -224,12 +230,12 @@ impl Jobs {
         Ok(ticket)
     }
 
-    /// Gives something up; `reply` is for the client that waits for it, if one does.
+    /// Gives something up; `reply` is for the one who waits for it, if somebody does.
     pub(crate) fn end(
         &mut self,
         saved: &SavedFabric,
         reply: Result<(), Error>,
-        answer: Option<oneshot::Sender<Reply>>,
+        answer: Option<Answer>,
         give_up: impl FnOnce() + Send + 'static,
     ) -> Ticket {
         let ended = move || {

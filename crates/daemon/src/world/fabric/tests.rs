@@ -7,7 +7,7 @@ use super::{
     saved::{SavedFabric, namespace},
 };
 use crate::{
-    io::state::{StateDir, boot_id},
+    io::state::{SavedBond, StateDir, boot_id},
     world::told::{Event, Told},
 };
 use linkbraid_api::{EventKind, FabricSettings, Poll};
@@ -45,17 +45,17 @@ fn names_that_count_have_numbers_of_their_own() {
 fn what_is_written_is_read_back_and_what_an_earlier_boot_left_is_not() {
     let folder = env::temp_dir().join(format!("linkbraid-fabrics-{}", process::id()));
     let state = StateDir::open(folder.clone()).unwrap();
-    state.write_fabric(&saved("b.1")).unwrap();
-    state.write_fabric(&saved("a")).unwrap();
-    state.write_fabric(&SavedFabric { boot_id: "another".into(), ..saved("c") }).unwrap();
+    state.write(&saved("b.1")).unwrap();
+    state.write(&saved("a")).unwrap();
+    state.write(&SavedFabric { boot_id: "another".into(), ..saved("c") }).unwrap();
     fs::write(folder.join("d.fabric"), b"{ half").unwrap();
-    assert_eq!(state.read_fabrics(), [saved("a"), saved("b.1")]);
+    assert_eq!(state.read_all::<SavedFabric>(), [saved("a"), saved("b.1")]);
     assert!(!folder.join("c.fabric").exists());
     // A bond's file is another one.
-    assert!(state.read_all().is_empty());
-    state.remove_fabric("a").unwrap();
-    state.remove_fabric("a").unwrap();
-    assert_eq!(state.read_fabrics(), [saved("b.1")]);
+    assert!(state.read_all::<SavedBond>().is_empty());
+    state.remove::<SavedFabric>("a").unwrap();
+    state.remove::<SavedFabric>("a").unwrap();
+    assert_eq!(state.read_all::<SavedFabric>(), [saved("b.1")]);
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -1,13 +1,12 @@
 //! Threads that join and end, without a kernel's interface.
 
-use super::{super::tests::saved, Jobs, Ticket, Why, Work};
-use linkbraid_api::Reply;
+use super::{super::tests::saved, Ended, Jobs, Ticket, Why, Work};
 use linkbraid_dataplane::HookChoice;
 use std::sync::mpsc;
 use tokio::sync::{mpsc::UnboundedReceiver, oneshot};
 
 /// One that ends as soon as it is told to.
-fn slow(jobs: &mut Jobs, name: &str) -> (Ticket, mpsc::Sender<()>, oneshot::Receiver<Reply>) {
+fn slow(jobs: &mut Jobs, name: &str) -> (Ticket, mpsc::Sender<()>, oneshot::Receiver<Ended>) {
     let (go, wait) = mpsc::channel::<()>();
     let (answer, reply) = oneshot::channel();
     let ticket = jobs.end(&saved(name), Ok(()), Some(answer), move || {
@@ -38,7 +37,7 @@ fn nobody_waits_for_what_takes_long() {
     go_first.send(()).unwrap();
     assert_eq!(next(&mut news).ticket, first);
     jobs.take(first).unwrap().tell(Ok(()));
-    assert!(matches!(reply.try_recv(), Ok(Reply::Done { .. })) && jobs.is_empty());
+    assert!(matches!(reply.try_recv(), Ok(Ok(_))) && jobs.is_empty());
 }
 
 #[test]
@@ -80,15 +79,13 @@ fn whoever_waits_for_what_is_deleted_meanwhile_is_told() {
     let before = Box::new(saved("fab0"));
     let wanted = super::SavedFabric { transport: "udp:/nowhere/x".into(), ..saved("fab0") };
     let ticket = jobs.join(&wanted, Work::Join(Why::Anew(before)), None).unwrap();
-    let (answer, mut reply) = oneshot::channel();
-    jobs.answer(ticket, answer);
+    let mut reply = jobs.wait(ticket).expect("it is under way");
     jobs.cancel(ticket);
-    let Ok(Reply::Error(error)) = reply.try_recv() else { panic!("no word") };
+    let Ok(Err(error)) = reply.try_recv() else { panic!("no word") };
     assert_eq!(error.to_string(), "fab0: cannot change the fabric: it was deleted meanwhile");
     assert_eq!((jobs.busy("fab0"), jobs.tries()), (Some("it is being deleted"), false));
     // Whoever deleted it waits for its end; a daemon that stops tells nobody.
-    let (answer, mut reply) = oneshot::channel();
-    jobs.answer(ticket, answer);
+    let mut reply = jobs.wait(ticket).expect("it is under way");
     jobs.cancel_all();
     assert_eq!(reply.try_recv().unwrap_err(), oneshot::error::TryRecvError::Empty);
     assert!(!jobs.is_empty());

@@ -1,52 +1,50 @@
 //! What the daemon holds, in the shape of a configuration file; and the marks that tell what `apply` has added.
 
-use super::wanted::{Current, Held, Made, MadeOfBond, MadeOfFabric};
-use crate::{
-    operations::setup,
-    world::{
-        World,
-        bond::Bond,
-        fabric::{Fabric, read_addresses},
-    },
+use super::desired::{Change, Current, Held, MadeOfBond, MadeOfFabric, Moving, Step};
+use crate::world::{
+    World,
+    bond::Bond,
+    fabric::{Fabric, read_addresses},
+    member::Member,
 };
 use linkbraid_api::{
-    BondSettings, Error, FabricAdd, FabricSettings, MemberSettings, Request,
-    config::{BondConfig, ClassConfig, Config, MemberConfig},
+    BondSettings, FabricAdd, FabricSettings, MemberSettings,
+    config::{BondConfig, ClassConfig, MemberConfig},
+    value,
 };
 use linkbraid_wire::MacAddr;
 use std::net::IpAddr;
 
 /// All bonds and fabrics as they are now.
-///
-/// # Errors
-/// The kernel does not tell a bond's addresses.
-pub(super) async fn current(world: &mut World) -> Result<Current, Error> {
+pub(super) async fn current(world: &mut World) -> Current {
     let (netlink, clock) = (&world.netlink, world.clock);
     for bond in world.bonds.values_mut() {
-        // The kernel may have told of changes that the loop has not come to yet.
-        bond.read_addresses(netlink, clock).await?;
+        // The kernel may have told of changes that the loop has not come to yet. Where it tells nothing, those have to do.
+        if let Err(error) = bond.read_addresses(netlink, clock).await {
+            tracing::debug!(%error, "addresses not read");
+        }
     }
     for fabric in world.fabrics.values_mut() {
         read_addresses(netlink, fabric).await;
     }
-    let bonds = world.bonds.iter().map(|(name, bond)| (name.clone(), of_bond(bond))).collect();
     let is_member = |fabric: &Fabric| {
         let mut members = world.bonds.values().flat_map(Bond::members);
         members.any(|member| member.ifindex == fabric.saved.ifindex)
     };
-    let of_fabric = |fabric: &Fabric| of_fabric(fabric, is_member(fabric));
-    let fabrics = world.fabrics.iter().map(|(name, fabric)| (name.clone(), of_fabric(fabric))).collect();
-    let made = Made {
-        fabrics: world.fabrics.iter().map(|(name, fabric)| (name.clone(), made_of_fabric(fabric))).collect(),
-        bonds: world.bonds.iter().map(|(name, bond)| (name.clone(), made_of(bond))).collect(),
-    };
-    let of_bonds = world.bonds.iter().map(|(name, bond)| {
-        let all = bond.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}"));
-        (name.clone(), all.collect())
-    });
-    let of_fabrics = world.fabrics.iter().map(|(name, fabric)| (name.clone(), fabric.addresses.clone()));
-    let held = of_bonds.chain(of_fabrics).collect();
-    Ok(Current { config: Config { fabrics, bonds }, made, held })
+    let mut has = Current::default();
+    for (name, bond) in &world.bonds {
+        has.config.bonds.insert(name.clone(), of_bond(bond));
+        has.made.bonds.insert(name.clone(), made_of(bond));
+        has.moving.insert(name.clone(), moving(bond));
+        let held = bond.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}"));
+        has.held.insert(name.clone(), held.collect());
+    }
+    for (name, fabric) in &world.fabrics {
+        has.config.fabrics.insert(name.clone(), of_fabric(fabric, is_member(fabric)));
+        has.made.fabrics.insert(name.clone(), made_of_fabric(fabric));
+        has.held.insert(name.clone(), fabric.addresses.clone());
+    }
+    has
 }
 
 fn of_fabric(fabric: &Fabric, is_member: bool) -> FabricAdd {
@@ -70,19 +68,22 @@ fn made_of_fabric(fabric: &Fabric) -> MadeOfFabric {
     MadeOfFabric { whole: saved.applied, addresses: saved.applied_addresses.iter().cloned().collect() }
 }
 
-fn of_bond(bond: &Bond) -> BondConfig {
+/// A bond without members that are about to leave.
+pub(super) fn of_bond(bond: &Bond) -> BondConfig {
     let saved = &bond.saved;
-    let member = |member: &crate::world::member::Member| MemberConfig {
+    let member = |member: &Member| MemberConfig {
         interface: member.name.clone(),
         settings: MemberSettings { weight: member.weight },
         class: bond.class_name(member.class),
         // One that was in the bond before is put back whoever answers through it.
         force: true,
+        absent: false,
     };
     let class = |class: &crate::io::state::SavedClass| ClassConfig {
         name: class.name.clone(),
         rules: class.rules.clone(),
         settings: class.settings,
+        has_members: class.has_members,
     };
     // What is to come back has its place.
     let absent = bond.absent().map(|absent| MemberConfig {
@@ -90,6 +91,7 @@ fn of_bond(bond: &Bond) -> BondConfig {
         settings: absent.settings,
         class: bond.class_name(absent.class),
         force: true,
+        absent: true,
     });
     BondConfig {
         members: bond.members().iter().filter(|member| !member.leaving).map(member).chain(absent).collect(),
@@ -103,9 +105,15 @@ fn of_bond(bond: &Bond) -> BondConfig {
 
 /// Those that it was given and still has.
 fn addresses(bond: &Bond) -> Vec<String> {
-    let given = bond.saved.addresses.iter().filter_map(|text| setup::parse_cidr(&bond.saved.name, text).ok());
+    let given = bond.saved.addresses.iter().filter_map(|text| value::address(text).ok());
     let has = |address: &(IpAddr, u8)| bond.addresses.contains(address);
     given.filter(has).map(|(ip, prefix)| format!("{ip}/{prefix}")).collect()
+}
+
+fn moving(bond: &Bond) -> Moving {
+    let names =
+        |is: fn(&Member) -> bool| bond.members().into_iter().filter(is).map(|member| member.name).collect();
+    Moving { joining: names(|member| member.joining), leaving: names(|member| member.leaving) }
 }
 
 fn made_of(bond: &Bond) -> MadeOfBond {
@@ -125,55 +133,54 @@ fn made_of(bond: &Bond) -> MadeOfBond {
     }
 }
 
-/// Notes that a request that was carried out was one of `apply`. `before` is what there was, `held` the addresses that there were
-/// before all requests.
-pub(super) fn mark(world: &mut World, request: &Request, before: &Config, held: &Held) {
+/// Notes that a step that was taken was one of `apply`. `held` are the addresses that there were before all of its steps.
+pub(super) fn mark(world: &mut World, step: &Step, held: &Held) {
     let others = |name: &str| held.get(name).map(Vec::as_slice).unwrap_or_default();
-    let written = match request {
-        Request::FabricAdd(add) => {
-            let Some(fabric) = world.fabrics.get_mut(&add.name) else { return };
-            fabric.saved.applied = true;
-            fabric.saved.applied_addresses.clone_from(&fabric.saved.addresses);
-            world.state.write_fabric(&fabric.saved)
+    let written = match step {
+        Step::Fabric(Change { name, from, to: Some(to) }) => {
+            let Some(fabric) = world.fabrics.get_mut(name) else { return };
+            let saved = &mut fabric.saved;
+            match from {
+                None => {
+                    saved.applied = true;
+                    saved.applied_addresses.clone_from(&saved.addresses);
+                }
+                Some(from) => {
+                    let had = [&from.addresses, others(name)].concat();
+                    saved.applied_addresses = applied(&saved.applied_addresses, &had, &to.addresses);
+                }
+            }
+            world.state.write(saved)
         }
-        Request::FabricSet(set) => {
-            let (Some(fabric), Some(addresses)) = (world.fabrics.get_mut(&set.name), &set.addresses) else {
-                return;
-            };
-            let had = before.fabrics.get(&set.name).map(|fabric| fabric.addresses.as_slice());
-            let had = [had.unwrap_or_default(), others(&set.name)].concat();
-            fabric.saved.applied_addresses = applied(&fabric.saved.applied_addresses, &had, addresses);
-            world.state.write_fabric(&fabric.saved)
+        Step::Bond(Change { name, from, to: Some(to) }) => {
+            let Some(bond) = world.bonds.get_mut(name) else { return };
+            let saved = &mut bond.saved;
+            match from {
+                None => {
+                    saved.applied = true;
+                    saved.applied_addresses.clone_from(&to.addresses);
+                    saved.members.iter_mut().for_each(|member| member.applied = true);
+                }
+                Some(from) => {
+                    let had = [&from.addresses, others(name)].concat();
+                    saved.applied_addresses = applied(&saved.applied_addresses, &had, &to.addresses);
+                }
+            }
+            world.state.write(saved)
         }
-        Request::BondAdd(add) => {
-            let Some(bond) = world.bonds.get_mut(&add.name) else { return };
-            bond.saved.applied = true;
-            bond.saved.applied_addresses.clone_from(&add.addresses);
-            bond.saved.members.iter_mut().for_each(|member| member.applied = true);
-            world.state.write(&bond.saved)
-        }
-        Request::MemberAdd(add) => {
-            let Some(bond) = world.bonds.get_mut(&add.bond) else { return };
-            let Some(index) = bond.member(&add.interface).map(|member| member.ifindex) else { return };
+        Step::Member { bond, member, .. } if member.joins() => {
+            let Some(bond) = world.bonds.get_mut(bond) else { return };
+            let Some(index) = bond.member(&member.name).map(|member| member.ifindex) else { return };
             for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == index) {
                 member.applied = true;
             }
             world.state.write(&bond.saved)
         }
-        Request::ClassAdd(add) => {
-            let Some(bond) = world.bonds.get_mut(&add.bond) else { return };
-            for class in bond.saved.classes.iter_mut().filter(|class| class.name == add.name) {
-                class.applied = true;
+        Step::Class { bond, class } if class.from.is_none() => {
+            let Some(bond) = world.bonds.get_mut(bond) else { return };
+            for own in bond.saved.classes.iter_mut().filter(|own| own.name == class.name) {
+                own.applied = true;
             }
-            world.state.write(&bond.saved)
-        }
-        Request::BondSet(set) => {
-            let (Some(bond), Some(addresses)) = (world.bonds.get_mut(&set.name), &set.addresses) else {
-                return;
-            };
-            let had = before.bonds.get(&set.name).map(|bond| bond.addresses.as_slice());
-            let had = [had.unwrap_or_default(), others(&set.name)].concat();
-            bond.saved.applied_addresses = applied(&bond.saved.applied_addresses, &had, addresses);
             world.state.write(&bond.saved)
         }
         _ => Ok(()),

@@ -1,6 +1,6 @@
-use super::{Current, Document, Made, MadeOfBond, MadeOfFabric, wanted};
-use crate::operations::apply::{plan::plan, simulate::simulate};
-use linkbraid_api::{Request, config::Config};
+use super::{Current, Document, MadeOfBond, MadeOfFabric, merge};
+use crate::operations::desired::{Made, diff};
+use linkbraid_api::{config::Config, value::Number};
 
 fn document(text: &str) -> Document {
     Document::read("f", text).unwrap()
@@ -9,7 +9,7 @@ fn document(text: &str) -> Document {
 /// A machine that became so by a file, all of whose parts it made; and by requests of users.
 fn machine(file: &str, by_hand: &str) -> Current {
     let mut made = Made::default();
-    let made_by_file = wanted(&Current::default(), &document(file), true).unwrap();
+    let made_by_file = merge(&Current::default(), &document(file), true).unwrap();
     for (name, bond) in &made_by_file.bonds {
         let of = MadeOfBond {
             whole: true,
@@ -24,15 +24,11 @@ fn machine(file: &str, by_hand: &str) -> Current {
         made.fabrics.insert(name.clone(), of);
     }
     let mut config = Config::default();
-    for step in plan(&config, &made_by_file) {
-        simulate(&mut config, &step);
-    }
+    diff(&Config::default(), &made_by_file).iter().for_each(|step| step.apply(&mut config));
     // What users add is in the shape of a file, too.
     let by_hand =
-        wanted(&Current { config: config.clone(), ..Current::default() }, &document(by_hand), false).unwrap();
-    for step in plan(&config.clone(), &by_hand) {
-        simulate(&mut config, &step);
-    }
+        merge(&Current { config: config.clone(), ..Current::default() }, &document(by_hand), false).unwrap();
+    diff(&config.clone(), &by_hand).iter().for_each(|step| step.apply(&mut config));
     for bond in config.bonds.values_mut() {
         bond.mtu.get_or_insert(1500);
     }
@@ -40,8 +36,8 @@ fn machine(file: &str, by_hand: &str) -> Current {
 }
 
 fn commands(has: &Current, file: &str, removes: bool) -> Vec<String> {
-    let wanted = wanted(has, &document(file), removes).unwrap();
-    plan(&has.config, &wanted).iter().map(Request::command).collect()
+    let wanted = merge(has, &document(file), removes).unwrap();
+    diff(&has.config, &wanted).iter().map(|step| step.request().command()).collect()
 }
 
 const FABRIC: &str = "[fabric.f]\nnode = 0\nnodes = 3\ntransport = 'udp:/etc/f'\n";
@@ -102,6 +98,7 @@ fn what_the_file_leaves_open_stays_as_it_is() {
     }
     for fabric in has.config.fabrics.values_mut() {
         fabric.mac = Some("02:00:00:00:00:07".into());
+        fabric.options.mtu = Some(Number(9000));
     }
     assert!(commands(&has, &format!("{FABRIC}{BOND}"), true).is_empty());
 }
@@ -131,7 +128,7 @@ fn a_fabric_never_becomes_another_one() {
             "f:1: fabric 'f': key 'queues': it is 1 and cannot become 2 while the fabric is there",
         ),
     ] {
-        let error = wanted(&has, &document(&FABRIC.replace(from, to)), true).unwrap_err();
+        let error = merge(&has, &document(&FABRIC.replace(from, to)), true).unwrap_err();
         assert_eq!(error.to_string(), what);
         assert_eq!(error.hint.as_deref(), Some("linkbraid fabric del f"));
     }

@@ -4,10 +4,13 @@
 //! Not everything may be there yet. A bond is made of the members that are, after [`GRACE`] has passed in which the others may
 //! come; those that come later are added then. What fails is tried again, and the daemon goes on meanwhile.
 
-use super::{Applies, Job, Mode, current::current, plan::plan, wanted::wanted};
+use super::{
+    current::current,
+    desired::{self, diff},
+};
 use crate::world::World;
 use linkbraid_api::{
-    Error, Request,
+    Error, FabricAdd, Request,
     config::{BondConfig, Config, Document},
 };
 use linkbraid_proto::Time;
@@ -50,6 +53,75 @@ enum Stage {
 }
 
 impl Start {
+    /// Reads the file that the daemon was started with. One that is bad or missing changes nothing.
+    pub(super) fn read(now: Time, path: &Path) -> Option<Self> {
+        let file = path.display().to_string();
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                tracing::info!(%file, "there is no such file, nothing to apply");
+                return None;
+            }
+            Err(error) => {
+                tracing::error!(%file, %error, "cannot read it; all stays as it is");
+                return None;
+            }
+        };
+        let read = Document::read(&file, &text);
+        let document =
+            read.inspect_err(|error| tracing::error!(%error, "not applied; all stays as it is")).ok()?;
+        let names = document.config.fabrics.keys().chain(document.config.bonds.keys());
+        Some(Self {
+            open: names.cloned().collect(),
+            absent: BTreeSet::new(),
+            grace_until: now + GRACE,
+            stage: Stage::Idle,
+            begun: false,
+            next: Some(now),
+            delay: RETRY_MIN,
+            came: false,
+            failed: false,
+            said: BTreeSet::new(),
+            document,
+        })
+    }
+
+    /// Goes through the file if it is time: those parts that have their turn now. What is wrong with one bond or fabric does not
+    /// keep another one back.
+    pub(super) async fn advance(&mut self, world: &mut World) -> Vec<Document> {
+        let now = world.clock.now();
+        let configs: Vec<Config> = match self.stage {
+            Stage::Idle if self.next.is_some_and(|next| next <= now) => {
+                self.stage = Stage::Fabrics;
+                self.failed = false;
+                let open = self.document.config.fabrics.iter().filter(|(name, _)| self.open.contains(*name));
+                let one = |(name, fabric): (&String, &FabricAdd)| [(name.clone(), fabric.clone())].into();
+                open.map(|one_of| Config { fabrics: one(one_of), ..Config::default() }).collect()
+            }
+            Stage::Fabrics => {
+                self.stage = Stage::Bonds;
+                let present = present(world, self, now).await.into_iter();
+                present.map(|bond| Config { bonds: [bond].into(), ..Config::default() }).collect()
+            }
+            Stage::Bonds => {
+                self.stage = Stage::Idle;
+                self.begun = true;
+                look(world, self, now).await;
+                if self.open.is_empty() {
+                    tracing::info!(file = %self.document.file, "all is as the file says");
+                }
+                Vec::new()
+            }
+            Stage::Idle => Vec::new(),
+        };
+        configs.into_iter().map(|config| self.document.clone().saying(config)).collect()
+    }
+
+    /// Whether nothing is left to do.
+    pub(super) fn is_done(&self) -> bool {
+        self.begun && self.stage == Stage::Idle && self.open.is_empty()
+    }
+
     pub(super) fn has_begun(&self) -> bool {
         self.begun
     }
@@ -85,93 +157,17 @@ impl Start {
         self.open.retain(|name| bonds.contains_key(name) || fabrics.contains_key(name));
     }
 
+    /// One of them has come to its end.
+    pub(super) fn ended(&mut self, errors: Vec<Error>) {
+        self.failed |= !errors.is_empty();
+        errors.into_iter().for_each(|error| self.say(format!("{error}; tried again")));
+    }
+
     /// Says something once.
     fn say(&mut self, text: String) {
         if self.said.insert(text.clone()) {
             tracing::warn!(file = %self.document.file, "{text}");
         }
-    }
-}
-
-/// Reads the file that the daemon was started with. One that is bad or missing changes nothing.
-pub(crate) fn at_start(applies: &mut Applies, world: &World, path: Option<&Path>) {
-    let Some(path) = path else { return };
-    let file = path.display().to_string();
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return tracing::info!(%file, "there is no such file, nothing to apply");
-        }
-        Err(error) => return tracing::error!(%file, %error, "cannot read it; all stays as it is"),
-    };
-    let document = match Document::read(&file, &text) {
-        Ok(document) => document,
-        Err(error) => return tracing::error!(%error, "not applied; all stays as it is"),
-    };
-    let now = world.clock.now();
-    let names = document.config.fabrics.keys().chain(document.config.bonds.keys());
-    applies.start = Some(Start {
-        open: names.cloned().collect(),
-        absent: BTreeSet::new(),
-        grace_until: now + GRACE,
-        stage: Stage::Idle,
-        begun: false,
-        next: Some(now),
-        delay: RETRY_MIN,
-        came: false,
-        failed: false,
-        said: BTreeSet::new(),
-        document,
-    });
-}
-
-/// Goes through the file if it is time.
-pub(super) async fn advance(applies: &mut Applies, world: &mut World) {
-    let now = world.clock.now();
-    let Some(mut start) = applies.start.take() else { return };
-    match start.stage {
-        Stage::Idle if start.next.is_some_and(|next| next <= now) => {
-            start.stage = Stage::Fabrics;
-            start.failed = false;
-            for (name, fabric) in &start.document.config.fabrics {
-                if start.open.contains(name) {
-                    let fabrics = [(name.clone(), fabric.clone())].into();
-                    push(applies, &start, Config { fabrics, ..Config::default() });
-                }
-            }
-        }
-        Stage::Fabrics => {
-            start.stage = Stage::Bonds;
-            for (name, bond) in present(world, &mut start, now).await {
-                push(applies, &start, Config { bonds: [(name, bond)].into(), ..Config::default() });
-            }
-        }
-        Stage::Bonds => {
-            start.stage = Stage::Idle;
-            start.begun = true;
-            look(world, &mut start, now).await;
-            if start.open.is_empty() {
-                tracing::info!(file = %start.document.file, "all is as the file says");
-                return;
-            }
-        }
-        Stage::Idle => {}
-    }
-    // A user may have applied a file meanwhile only if this one had ended.
-    applies.start = Some(start);
-}
-
-/// One bond or fabric has its turn: what is wrong with another one does not keep it back.
-fn push(applies: &mut Applies, start: &Start, config: Config) {
-    let document = start.document.clone().saying(config);
-    applies.waiting.push_back(Job { document, mode: Mode::Start });
-}
-
-/// One of them has come to its end.
-pub(super) fn done(applies: &mut Applies, errors: Vec<Error>) {
-    if let Some(start) = &mut applies.start {
-        start.failed |= !errors.is_empty();
-        errors.into_iter().for_each(|error| start.say(format!("{error}; tried again")));
     }
 }
 
@@ -216,16 +212,14 @@ fn without(bond: &BondConfig, absent: &[String]) -> BondConfig {
 
 /// Finds out what is still to be done.
 async fn look(world: &mut World, start: &mut Start, now: Time) {
-    let Ok(has) = current(world).await else {
-        start.next = Some(now + RETRY_MAX);
-        return;
-    };
+    let has = current(world).await;
     let differs = |name: &str| {
         let mut document = start.document.clone();
         document.config.bonds.retain(|other, _| other == name);
         document.config.fabrics.retain(|other, _| other == name);
         // What cannot be changed stays open, too: it is said, and may be removed by hand.
-        wanted(&has, &document, false).map_or(true, |wanted| !plan(&has.config, &wanted).is_empty())
+        let wanted = desired::file::merge(&has, &document, false);
+        wanted.map_or(true, |wanted| !diff(&has.config, &wanted).is_empty())
     };
     start.open.retain(|name| differs(name));
     let waits_only = |name: &String| {

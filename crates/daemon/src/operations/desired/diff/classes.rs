@@ -3,9 +3,10 @@
 //! Their order counts, and classes are added at the end only: those behind one that is new, or that changes its place, are
 //! removed and added again. A link goes from one class to another by way of the rest, which is never left without one.
 
-use super::Planner;
+use super::{Change, Planner, Step};
+use crate::operations::desired::{Class, differ};
 use linkbraid_api::{
-    ClassAdd, ClassDel, ClassSet, ClassSettings, Policy, Request,
+    Policy,
     config::{BondConfig, ClassConfig},
 };
 
@@ -33,42 +34,47 @@ impl Planner<'_> {
         let kept = kept(now, to);
         let gone = now.classes.iter().filter(|class| !kept.contains(&class.name.as_str()));
         let gone: Vec<String> = gone.map(|class| class.name.clone()).collect();
-        for class in gone {
-            self.step(Request::ClassDel(ClassDel { bond: name.to_owned(), name: class }));
-        }
+        gone.iter().for_each(|class| self.class(name, class, None));
         for class in &kept {
             self.release(name, to, class);
         }
         for class in &to.classes {
-            match kept.contains(&class.name.as_str()) {
-                true => self.set_class(name, to, class),
-                false => {
-                    let members = self.wanted(name, to, &class.name);
-                    self.step(Request::ClassAdd(ClassAdd {
-                        bond: name.to_owned(),
-                        name: class.name.clone(),
-                        members,
-                        rules: class.rules.clone(),
-                        options: class.settings.besides(&ClassSettings::default()),
-                    }));
-                }
+            let Some(now) = self.now.bonds.get(name) else { return };
+            let mut members = self.wanted(now, to, &class.name);
+            let has = now.members_of(&class.name);
+            let (stay, leave): (Vec<_>, Vec<_>) = has.into_iter().partition(|one| to.member(one).is_some());
+            let same = |now: &ClassConfig| now.has_members == class.has_members && !differ(&stay, &members);
+            // One that leaves the bond may as well stay until then.
+            if now.class(&class.name).is_some_and(same) {
+                members.extend(leave);
             }
+            self.class(name, &class.name, Some((class.clone(), members)));
+        }
+    }
+
+    /// Changes one class, unless it is so already; a new one comes behind the others.
+    fn class(&mut self, bond: &str, name: &str, to: Option<(ClassConfig, Vec<String>)>) {
+        let Some(now) = self.now.bonds.get(bond) else { return };
+        let from = Class::of(now, name);
+        let at = from.as_ref().map_or(now.classes.len(), |from| from.at);
+        let to = to.map(|(config, members)| Class { at, config, members });
+        let same = |from: &Class, to: &Class| from.config == to.config && !differ(&from.members, &to.members);
+        if !matches!((&from, &to), (Some(from), Some(to)) if same(from, to)) {
+            self.step(Step::Class { bond: bond.to_owned(), class: Change::new(name, from, to) });
         }
     }
 
     /// The members that a class is to have, as far as the bond has them.
-    fn wanted(&self, name: &str, to: &BondConfig, class: &str) -> Vec<String> {
-        let there =
-            |member: &String| self.now.bonds.get(name).is_some_and(|now| now.member(member).is_some());
-        to.members_of(class).into_iter().filter(there).collect()
+    fn wanted(&self, now: &BondConfig, to: &BondConfig, class: &str) -> Vec<String> {
+        to.members_of(class).into_iter().filter(|member| now.member(member).is_some()).collect()
     }
 
     /// Takes from a class what it is not to have, where another class waits for links.
     fn release(&mut self, name: &str, to: &BondConfig, class: &str) {
         let Some(now) = self.now.bonds.get(name) else { return };
+        let Some(config) = now.class(class).cloned() else { return };
         let has = now.members_of(class);
-        let wants = self.wanted(name, to, class);
-        // One that leaves the bond may as well stay until then.
+        let wants = self.wanted(now, to, class);
         let mut left: Vec<String> =
             has.iter().filter(|one| wants.contains(one) || to.member(one).is_none()).cloned().collect();
         let gains = |other: &&ClassConfig| {
@@ -81,30 +87,10 @@ impl Planner<'_> {
             return;
         }
         // What mirrors takes two links, or those of the rest.
-        if left.len() == 1 && now.class(class).is_some_and(|class| class.settings.policy == Policy::Mirror) {
+        if left.len() == 1 && config.settings.policy == Policy::Mirror {
             left.clear();
         }
-        let members = Some(left);
-        let set = ClassSet { bond: name.to_owned(), name: class.to_owned(), members, ..ClassSet::default() };
-        self.step(Request::ClassSet(set));
-    }
-
-    fn set_class(&mut self, name: &str, to: &BondConfig, class: &ClassConfig) {
-        let Some(now) = self.now.bonds.get(name) else { return };
-        let Some(old) = now.class(&class.name) else { return };
-        let wants = self.wanted(name, to, &class.name);
-        let stays = |member: &String| to.member(member).is_some();
-        let has: Vec<String> = now.members_of(&class.name).into_iter().filter(stays).collect();
-        let same = has.len() == wants.len() && has.iter().all(|member| wants.contains(member));
-        let bare = ClassSet { bond: name.to_owned(), name: class.name.clone(), ..ClassSet::default() };
-        let set = ClassSet {
-            members: (!same).then_some(wants),
-            rules: (class.rules != old.rules).then(|| class.rules.clone()),
-            options: class.settings.besides(&old.settings),
-            ..bare.clone()
-        };
-        if set != bare {
-            self.step(Request::ClassSet(set));
-        }
+        let config = ClassConfig { has_members: !left.is_empty(), ..config };
+        self.class(name, class, Some((config, left)));
     }
 }

@@ -1,55 +1,21 @@
-//! What a machine is to have: what its file says, and what it has besides that was not made by a file. Pure.
+//! A file merged with what there is: what the file says, and what there is besides that was not made by a file.
 
+use super::{Current, MadeOfBond, MadeOfFabric};
 use linkbraid_api::{
     Error, FabricAdd, FabricSettings,
-    config::{BondConfig, ClassConfig, Config, Document, Part},
+    config::{BondConfig, ClassConfig, Config, Document, MemberConfig, Part},
 };
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What a machine has.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Current {
-    /// All of it.
-    pub config: Config,
-    /// What of it an earlier `apply` has added.
-    pub made: Made,
-    /// All addresses of its bonds and fabrics, whoever gave them, by name.
-    pub held: Held,
-}
-
-/// Addresses of interfaces, `ADDRESS/PREFIX`.
-pub(super) type Held = BTreeMap<String, Vec<String>>;
-
-/// What an earlier `apply` has added, and so may remove.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Made {
-    pub fabrics: BTreeMap<String, MadeOfFabric>,
-    pub bonds: BTreeMap<String, MadeOfBond>,
-}
-
-/// The same of one fabric.
-#[derive(Debug, Clone, Default)]
-pub(super) struct MadeOfFabric {
-    /// The fabric itself.
-    pub whole: bool,
-    pub addresses: BTreeSet<String>,
-}
-
-/// The same of one bond.
-#[derive(Debug, Clone, Default)]
-pub(super) struct MadeOfBond {
-    /// The bond itself.
-    pub whole: bool,
-    pub members: BTreeSet<String>,
-    pub classes: BTreeSet<String>,
-    pub addresses: BTreeSet<String>,
-}
+use std::collections::BTreeSet;
 
 /// What is to be there. With `removes`, what an earlier `apply` has added and the file no longer names is not.
 ///
 /// # Errors
 /// A fabric that would have to be another one: its interface would lose its addresses and its place in a bridge.
-pub(super) fn wanted(current: &Current, document: &Document, removes: bool) -> Result<Config, Error> {
+pub(in crate::operations) fn merge(
+    current: &Current,
+    document: &Document,
+    removes: bool,
+) -> Result<Config, Error> {
     let (has, file) = (&current.config, &document.config);
     let mut wanted = Config::default();
     let none = MadeOfFabric::default();
@@ -88,8 +54,12 @@ pub(super) fn wanted(current: &Current, document: &Document, removes: bool) -> R
 
 /// A fabric as the file says, with what that leaves out; or the key that cannot be changed, and why.
 fn fabric_as(file: &FabricAdd, has: Option<&FabricAdd>) -> Result<FabricAdd, (&'static str, String)> {
+    let mut settings = file.settings();
+    if let (None, Some(has)) = (file.options.mtu, has) {
+        settings.mtu = has.settings().mtu;
+    }
     let mut fabric = FabricAdd {
-        options: file.settings().besides(&FabricSettings::default()),
+        options: settings.besides(&FabricSettings::default()),
         queues: Some(file.queues.unwrap_or(1)),
         ..file.clone()
     };
@@ -138,10 +108,20 @@ fn keep(bond: &mut BondConfig, has: &BondConfig, made: &MadeOfBond, removes: boo
     let others: Vec<ClassConfig> = has.classes.iter().filter(by_hand).cloned().collect();
     bond.classes = in_order(std::mem::take(&mut bond.classes), others, has);
     for member in &has.members {
-        if bond.member(&member.interface).is_none() && stays(made.members.contains(&member.interface)) {
-            let class = member.class.clone().filter(|class| bond.class(class).is_some());
-            bond.members.push(linkbraid_api::config::MemberConfig { class, ..member.clone() });
+        let stays = stays(made.members.contains(&member.interface));
+        let class = member.class.clone().filter(|class| bond.class(class).is_some());
+        match bond.members.iter_mut().find(|other| other.interface == member.interface) {
+            Some(named) => named.absent = member.absent,
+            None if stays => bond.members.push(MemberConfig { class, ..member.clone() }),
+            None => {}
         }
+    }
+    let BondConfig { classes, members, .. } = bond;
+    for class in classes {
+        // Those that it was given may all be gone, or be about to leave.
+        let stays = |name: &String| members.iter().any(|member| member.interface == *name);
+        let none = !has.members_of(&class.name).iter().any(stays);
+        class.has_members |= none && has.class(&class.name).is_some_and(|has| has.has_members);
     }
 }
 

@@ -1,7 +1,8 @@
-use super::{plan, simulate};
+use super::{Change, Step, diff};
+use crate::operations::desired::{Current, Held, merge::merge};
 use linkbraid_api::{
     BondSettings, ClassSettings, FabricAdd, FabricOptions, InspectorSettings, MemberSettings, Policy, Poll,
-    Request, Rule, Stripe, Weight,
+    Rule, Stripe, Weight,
     config::{BondConfig, ClassConfig, Config, Document, MemberConfig},
     value::Number,
 };
@@ -21,7 +22,7 @@ fn config(text: &str) -> Config {
 }
 
 fn commands(from: &str, to: &str) -> Vec<String> {
-    plan(&config(from), &config(to)).iter().map(Request::command).collect()
+    diff(&config(from), &config(to)).iter().map(|step| step.request().command()).collect()
 }
 
 const FABRIC: &str = "[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'shm:/dev/shm/f'\n";
@@ -133,6 +134,7 @@ fn classes() -> impl Strategy<Value = Vec<ClassConfig>> {
                     },
                     ..ClassSettings::default()
                 },
+                has_members: false,
             };
             names.into_iter().zip(classes).map(make).collect()
         },
@@ -169,7 +171,7 @@ fn settings() -> impl Strategy<Value = BondConfig> {
 /// Bonds, and who has which link in which class with which weight; fabrics, all of which may be members.
 fn any_config() -> impl Strategy<Value = Config> {
     let bonds = btree_map(prop::sample::select(vec!["b0", "b1", "b2"]), settings(), 0..=3);
-    let links = prop::collection::vec((0_usize..5, 0_usize..5, 0_u32..3), LINKS.len());
+    let links = prop::collection::vec((0_usize..5, 0_usize..5, 0_u32..3, any::<bool>()), LINKS.len());
     let fabrics = btree_map(
         prop::sample::select(vec!["fab0", "fab1"]),
         (1500_u32..1502, 0_u16..2, any_addresses()),
@@ -197,7 +199,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         }
         let mut bonds: Vec<(String, BondConfig)> =
             bonds.into_iter().map(|(name, bond)| (name.to_owned(), bond)).collect();
-        for (name, (bond, class, weight)) in LINKS.into_iter().zip(links) {
+        for (name, (bond, class, weight, absent)) in LINKS.into_iter().zip(links) {
             if name.starts_with("fab") && !config.fabrics.contains_key(name) {
                 continue;
             }
@@ -210,7 +212,14 @@ fn any_config() -> impl Strategy<Value = Config> {
                 },
                 class: bond.classes.get(class).filter(|_| rest).map(|class| class.name.clone()),
                 force: false,
+                absent,
             });
+        }
+        for bond in bonds.iter_mut().map(|(_, bond)| bond) {
+            for class in &mut bond.classes {
+                class.has_members =
+                    bond.members.iter().any(|member| member.class.as_ref() == Some(&class.name));
+            }
         }
         bonds.retain(|(_, bond)| !bond.members.is_empty());
         config.bonds = bonds.into_iter().collect();
@@ -247,50 +256,6 @@ fn essence(config: &Config) -> impl PartialEq + std::fmt::Debug + use<> {
     (bonds, fabrics)
 }
 
-/// What the daemon would refuse of a step, as far as that depends on what went before.
-fn check_step(now: &Config, step: &Request) -> Result<(), TestCaseError> {
-    let taken = |name: &str| now.bonds.values().any(|bond| bond.member(name).is_some());
-    match step {
-        Request::BondAdd(add) => {
-            prop_assert!(
-                !now.bonds.contains_key(&add.name) && !add.members.iter().any(|m| taken(m)),
-                "{step:?}"
-            );
-            let fabrics = add.members.iter().filter(|member| member.starts_with("fab"));
-            prop_assert!(fabrics.clone().all(|fabric| now.fabrics.contains_key(fabric)), "{step:?}");
-        }
-        Request::MemberAdd(add) => {
-            prop_assert!(!taken(&add.interface), "{step:?}");
-            prop_assert!(
-                !add.interface.starts_with("fab") || now.fabrics.contains_key(&add.interface),
-                "{step:?}"
-            );
-            let class = add.class.as_deref();
-            prop_assert!(class.is_none_or(|class| now.bonds[&add.bond].class(class).is_some()), "{step:?}");
-        }
-        Request::MemberDel(del) => prop_assert!(now.bonds[&del.bond].member(&del.interface).is_some()),
-        Request::FabricDel(del) => prop_assert!(!taken(&del.name), "{step:?}"),
-        Request::FabricSet(set) => prop_assert!(set.options.mtu.is_none() || !taken(&set.name), "{step:?}"),
-        Request::ClassAdd(add) => {
-            let bond = &now.bonds[&add.bond];
-            prop_assert!(bond.class(&add.name).is_none());
-            let free = |name: &String| bond.member(name).is_some_and(|member| member.class.is_none());
-            prop_assert!(add.members.iter().all(free), "{step:?} in {bond:?}");
-        }
-        Request::ClassSet(set) => {
-            let bond = &now.bonds[&set.bond];
-            prop_assert!(bond.class(&set.name).is_some());
-            let ours = |name: &String| {
-                let class = bond.member(name).map(|member| member.class.as_deref());
-                class.is_some_and(|class| class.is_none_or(|class| class == set.name))
-            };
-            prop_assert!(set.members.iter().flatten().all(ours), "{step:?} in {bond:?}");
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
 /// A bond whose classes have all its links; it is refused, unless it was so before.
 fn bare(config: &Config, name: &str) -> bool {
     config.bonds.get(name).is_some_and(|bond| {
@@ -298,35 +263,69 @@ fn bare(config: &Config, name: &str) -> bool {
     })
 }
 
+/// All of it is there.
+fn present(mut config: Config) -> Config {
+    for member in config.bonds.values_mut().flat_map(|bond| &mut bond.members) {
+        member.absent = false;
+    }
+    config
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever there is and whatever is wanted: the steps lead there, each can be taken, and then there are no more.
+    /// Whatever there is and whatever is wanted: the steps lead there, and then there are no more. What is printed of each is
+    /// a request that is not refused and has the same effect.
     #[test]
     fn the_steps_lead_there(from in any_config(), to in any_config()) {
-        let steps = plan(&from, &to);
+        let to = present(to);
+        let steps = diff(&from, &to);
         let mut now = from.clone();
         for step in &steps {
-            check_step(&now, step)?;
-            simulate(&mut now, step);
-            if let Request::ClassSet(linkbraid_api::ClassSet { bond, .. })
-                | Request::ClassAdd(linkbraid_api::ClassAdd { bond, .. }) = step {
+            let has = Current { config: now.clone(), ..Current::default() };
+            let asked = merge(&has, &step.request());
+            step.apply(&mut now);
+            let asked = asked.map_err(|error| TestCaseError::fail(format!("{step:?}: {error}")))?;
+            prop_assert_eq!(essence(&asked), essence(&now), "{:?}", step);
+            if let Step::Class { bond, class: Change { to: Some(_), .. } } = step {
                 prop_assert!(!bare(&now, bond), "{step:?} leaves nothing for the rest: {:?}", now.bonds[bond]);
             }
         }
         prop_assert_eq!(essence(&now), essence(&to), "{:?}", steps);
-        prop_assert!(plan(&now, &to).is_empty(), "{:?}", plan(&now, &to));
+        prop_assert!(diff(&now, &to).is_empty(), "{:?}", diff(&now, &to));
+        prop_assert!(diff(&from, &from).is_empty(), "{:?}", diff(&from, &from));
+    }
+
+    /// Wherever it fails, the inverses of what was done lead back.
+    #[test]
+    fn the_inverses_lead_back(from in any_config(), to in any_config(), failed in 0_usize..20) {
+        let done: Vec<Step> = diff(&from, &present(to)).into_iter().take(failed).collect();
+        let commands: Vec<String> = done.iter().map(|step| step.request().command()).collect();
+        let mut now = from.clone();
+        done.iter().for_each(|step| step.apply(&mut now));
+        for step in done.into_iter().rev() {
+            step.inverse(&Held::new()).apply(&mut now);
+        }
+        // That a class was given members stays so.
+        let anyhow = |mut config: Config| {
+            let classes = config.bonds.values_mut().flat_map(|bond| &mut bond.classes);
+            classes.for_each(|class| class.has_members = true);
+            config
+        };
+        prop_assert_eq!(essence(&anyhow(now)), essence(&anyhow(from)), "{:?}", commands);
     }
 
     /// A bond or fabric that is there and wanted is never made anew, unless it is to give up all it has.
     #[test]
     fn nothing_is_made_anew(from in any_config(), to in any_config()) {
-        for step in plan(&from, &to) {
+        for step in diff(&from, &to) {
             match step {
-                Request::BondDel(del) => prop_assert!(!to.bonds.contains_key(&del.name)),
-                Request::BondAdd(add) => prop_assert!(!from.bonds.contains_key(&add.name)),
-                Request::FabricDel(del) => prop_assert!(!to.fabrics.contains_key(&del.name)),
-                Request::FabricAdd(add) => prop_assert!(!from.fabrics.contains_key(&add.name)),
+                Step::Bond(Change { name, to: None, .. }) => prop_assert!(!to.bonds.contains_key(&name)),
+                Step::Bond(Change { name, from: None, .. }) => prop_assert!(!from.bonds.contains_key(&name)),
+                Step::Fabric(Change { name, to: None, .. }) => prop_assert!(!to.fabrics.contains_key(&name)),
+                Step::Fabric(Change { name, from: None, .. }) => {
+                    prop_assert!(!from.fabrics.contains_key(&name));
+                }
                 _ => {}
             }
         }

@@ -1,0 +1,193 @@
+//! An operation: steps that are taken one after the other, for whoever wants them. Some steps wait, for peers or for a thread,
+//! and the loop goes on meanwhile. If one fails, those before it are taken back.
+
+use super::{
+    class,
+    current::mark,
+    desired::{Change, Held, Step},
+    fabric, member, setup,
+    wait::{Decision, Outcome, Wait},
+};
+use crate::world::{World, fabric::job::Ended};
+use linkbraid_api::{Error, Reply, config::Document};
+use linkbraid_proto::Time;
+use std::collections::VecDeque;
+use tokio::sync::oneshot::{self, error::TryRecvError};
+
+/// Who wants it.
+pub(super) enum By {
+    /// A user, by a request.
+    User(oneshot::Sender<Reply>),
+    /// A user, by a file.
+    File(Document, oneshot::Sender<Reply>),
+    /// The daemon, by the file that it was started with. Nothing is taken back: what can be done is done.
+    Start(Document),
+    /// An interface of this name has come back.
+    Rejoin(String),
+}
+
+impl By {
+    fn document(&self) -> Option<&Document> {
+        match self {
+            Self::File(document, _) | Self::Start(document) => Some(document),
+            Self::User(_) | Self::Rejoin(_) => None,
+        }
+    }
+}
+
+/// The end of what is waited for, if this is it.
+async fn look(world: &mut World, wait: &mut Wait) -> Option<Ended> {
+    let pending = match wait {
+        Wait::Member(pending) => pending,
+        Wait::Fabric(result) => {
+            return match result.try_recv() {
+                Ok(result) => Some(result),
+                Err(TryRecvError::Empty) => None,
+                Err(TryRecvError::Closed) => Some(Err(Error::new("daemon", "not done", "it is stopping"))),
+            };
+        }
+    };
+    let decision = pending.decide(world.clock.now(), world.bonds.get(&pending.bond));
+    let (bond, ifindex) = (&pending.bond, pending.ifindex);
+    match decision {
+        Decision::Wait => None,
+        Decision::End(result) => Some(result),
+        Decision::Admit(lines) => Some(member::admit(world, bond, ifindex).await.map(|()| lines)),
+        Decision::Withdraw(error) => Some(member::withdraw(world, bond, ifindex).await.and(Err(error))),
+        Decision::Detach => Some(member::detach(world, bond, ifindex).await.map(|()| Vec::new())),
+    }
+}
+
+/// Steps under way.
+pub(super) struct Operation {
+    pub by: By,
+    steps: VecDeque<Step>,
+    under_way: Option<(Step, Wait)>,
+    /// The addresses that interfaces had at the beginning, whoever gave them.
+    held: Held,
+    /// What was done, unless it is being taken back.
+    pub done: Vec<Step>,
+    pub warnings: Vec<String>,
+    /// Why what was done is being taken back.
+    failed: Option<Error>,
+    /// What could not be done; of taking back, where that is what is done.
+    errors: Vec<Error>,
+}
+
+impl Operation {
+    pub(super) fn new(by: By, steps: Vec<Step>, held: Held) -> Self {
+        let (done, warnings, errors) = (Vec::new(), Vec::new(), Vec::new());
+        Self { by, steps: steps.into(), under_way: None, held, done, warnings, failed: None, errors }
+    }
+
+    /// When it wants to be looked at. A thread wakes the loop by itself.
+    pub(super) fn wake(&self, now: Time) -> Option<Time> {
+        match &self.under_way {
+            None => Some(now),
+            Some((_, Wait::Member(pending))) => Some(pending.wake(now)),
+            Some((_, Wait::Fabric(_))) => None,
+        }
+    }
+
+    /// Takes the next step, or looks whether the one under way has come to its end; whether there are no more.
+    pub(super) async fn advance(&mut self, world: &mut World) -> bool {
+        let begun = match self.under_way.take() {
+            Some((step, mut wait)) => match look(world, &mut wait).await {
+                Some(result) => (step, result.map(Outcome::Done)),
+                None => (step, Ok(Outcome::Waits(wait))),
+            },
+            None => {
+                let Some(step) = self.steps.pop_front() else { return true };
+                if let Some(document) = self.by.document() {
+                    tracing::info!(file = %document.file, "{}", step.request().command());
+                }
+                let begun = take(world, &step).await;
+                (step, begun)
+            }
+        };
+        match begun {
+            (step, Ok(Outcome::Waits(wait))) => self.under_way = Some((step, wait)),
+            (step, Ok(Outcome::Done(lines))) => self.end(world, step, lines),
+            (step, Err(error)) => self.fail(&step, error),
+        }
+        self.under_way.is_none() && self.steps.is_empty()
+    }
+
+    fn end(&mut self, world: &mut World, step: Step, lines: Vec<String>) {
+        if self.by.document().is_some() {
+            mark(world, &step, &self.held);
+        }
+        if self.failed.is_none() {
+            self.warnings.extend(lines);
+            self.done.push(step);
+        }
+    }
+
+    fn fail(&mut self, step: &Step, error: Error) {
+        if let Some(document) = self.by.document() {
+            tracing::warn!(file = %document.file, %error, "not done: {}", step.request().command());
+        }
+        match (&self.by, &self.failed) {
+            (_, Some(_)) => self.errors.push(error),
+            (By::Start(document), None) => {
+                // What comes to nothing has no parts that could come to something.
+                if matches!(step, Step::Bond(Change { from: None, .. })) {
+                    self.steps.retain(|other| other.target().0 != step.target().0);
+                }
+                self.errors.push(located(document, step, error));
+            }
+            (by, None) => {
+                let error = match by.document() {
+                    Some(document) => located(document, step, error),
+                    None => error,
+                };
+                let done = std::mem::take(&mut self.done);
+                self.steps = done.into_iter().rev().map(|step| step.inverse(&self.held)).collect();
+                self.failed = Some(error);
+            }
+        }
+    }
+
+    /// What it has come to: who wanted it, what was done, with lines for the user, and what could not be done.
+    pub(super) fn result(self) -> (By, Vec<Step>, Vec<String>, Vec<Error>) {
+        let errors = match self.failed {
+            None => self.errors,
+            Some(mut error) => {
+                for other in &self.errors {
+                    error.cause.push_str(&format!("; what was done before could not be undone: {other}"));
+                }
+                vec![error]
+            }
+        };
+        (self.by, self.done, self.warnings, errors)
+    }
+}
+
+/// An error with the place in the file that led to it.
+pub(super) fn located(document: &Document, step: &Step, error: Error) -> Error {
+    let (object, part) = step.target();
+    let place = document.place(object, &part);
+    Error { object: format!("{place}: {}", error.object), ..error }
+}
+
+/// Takes one step: all of it, now or when what it waits for has come, or nothing.
+async fn take(world: &mut World, step: &Step) -> Result<Outcome, Error> {
+    match step {
+        Step::Fabric(Change { name, from, to }) => match (from, to) {
+            (_, None) => fabric::delete(world, name).await,
+            (None, Some(to)) => fabric::add(world, to).await,
+            (Some(from), Some(to)) => fabric::set(world, from, to).await,
+        },
+        Step::Bond(change) => match (&change.from, &change.to) {
+            (_, None) => setup::delete(world, &change.name).await.map(Outcome::Done),
+            (None, Some(to)) => setup::add(world, &change.name, to).await.map(Outcome::Done),
+            (Some(_), Some(_)) => setup::set(world, change).await.map(Outcome::Done),
+        },
+        Step::Member { bond, member, move_address, .. } => match &member.to {
+            Some(to) if member.joins() => member::add(world, bond, to, *move_address).await,
+            Some(to) if !member.leaves() => member::set(world, bond, to).await.map(Outcome::Done),
+            _ => member::delete(world, bond, &member.name).await,
+        },
+        Step::Class { bond, class } => class::change(world, bond, class).await.map(Outcome::Done),
+    }
+}
