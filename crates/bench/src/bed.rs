@@ -32,15 +32,10 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// Hosts and links alone, as a kernel has them.
-    pub fn bare(name: &str, topology: Topology) -> Result<Self, Error> {
-        Self::new(name, topology)
-    }
-
     /// The same with a daemon and a bond over all links on every host that is not plain; returns once they have
     /// found each other.
     pub fn bonded(name: &str, topology: Topology) -> Result<Self, Error> {
-        let mut bed = Self::new(name, topology)?;
+        let mut bed = Self::bare(name, topology)?;
         bed.join()?;
         Ok(bed)
     }
@@ -60,7 +55,8 @@ impl Bed {
         self.meet()
     }
 
-    fn new(name: &str, topology: Topology) -> Result<Self, Error> {
+    /// Hosts and links alone, as a kernel has them.
+    pub fn bare(name: &str, topology: Topology) -> Result<Self, Error> {
         tool::require(&["iperf3", "ping"])?;
         let lab = Lab::up(topology)?;
         Ok(Self {

@@ -1,10 +1,9 @@
 //! Sends numbered datagrams to all, and counts at each listener what came once, more than once, or never.
 
 use crate::bed::{BOND, Bed};
-use crate::flow::{Datagrams, End, Pace};
+use crate::flow::{Count, Datagrams, End, Pace};
 use linkbraid_api::Error;
 use linkbraid_lab::{Host, wait_until};
-use serde::Serialize;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::Duration;
@@ -20,25 +19,6 @@ const BURST: u64 = 10;
 const PERIOD: Duration = Duration::from_millis(1);
 /// How long sending may take.
 const SEND_LIMIT: Duration = Duration::from_secs(60);
-
-/// One way of reaching many: who got what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Delivery {
-    /// `broadcast`, `multicast` or `multicast ipv6`.
-    pub kind: &'static str,
-    /// The host that sent.
-    pub from: String,
-    /// The host that listened.
-    pub to: String,
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Of these, those that arrived exactly once.
-    pub once: u64,
-    /// Those that arrived more than once.
-    pub more: u64,
-    /// Those that never arrived.
-    pub never: u64,
-}
 
 /// A way of reaching many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +42,8 @@ impl Kind {
     }
 }
 
-/// Sends datagrams, a multiple of [`BURST`], from one host; what each listener got.
-pub fn send(bed: &Bed, kind: Kind, from: &str, to: &[&str], datagrams: u64) -> Result<Vec<Delivery>, Error> {
+/// Sends datagrams, a multiple of [`BURST`], from one host; what became of them at each listener.
+pub fn send(bed: &Bed, kind: Kind, from: &str, to: &[&str], datagrams: u64) -> Result<Vec<Count>, Error> {
     let sender = bed.host(from)?;
     let index = interface(bed, from)?;
     let target = target(kind, sender, index)?;
@@ -83,13 +63,7 @@ pub fn send(bed: &Bed, kind: Kind, from: &str, to: &[&str], datagrams: u64) -> R
         let cause = format!("the kernel refused {refused} datagrams");
         return Err(Error::new(format!("host {from}"), format!("cannot send to {target}"), cause));
     }
-    let delivery = |(place, to): (usize, &&str)| {
-        let count = record.way(0, place).count(|_| true);
-        let once = count.sent - count.lost - count.duplicated;
-        let (kind, from, to) = (kind.name(), from.into(), (*to).into());
-        Delivery { kind, from, to, sent: count.sent, once, more: count.duplicated, never: count.lost }
-    };
-    Ok((1..).zip(to).map(delivery).collect())
+    Ok((1..=to.len()).map(|place| record.way(0, place).count(|_| true)).collect())
 }
 
 /// The interface that has a host's addresses.

@@ -8,7 +8,7 @@ mod mptcp;
 mod rounds;
 mod tcp;
 
-pub use linkbraid_lab::flow::{DatagramRecord, Datagrams, End, Pace, Progress, Task, Way};
+pub use linkbraid_lab::flow::{Count, DatagramRecord, Datagrams, End, Pace, Progress, Task, Way};
 pub use messages::{BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, Trips, answered};
 pub use rounds::rounds;
 pub use tcp::{TcpFlow, TcpRecord};

@@ -14,6 +14,14 @@ pub struct Figure {
     pub panels: Vec<Panel>,
 }
 
+impl Figure {
+    /// A figure without the panels that have nothing.
+    pub fn of(title: &str, panels: impl IntoIterator<Item = Panel>) -> Self {
+        let panels = panels.into_iter().filter(|panel| !panel.is_empty()).collect();
+        Self { title: title.to_owned(), panels }
+    }
+}
+
 /// How values are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {

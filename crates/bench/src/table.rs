@@ -134,8 +134,6 @@ struct Records {
     /// Columns of words.
     words: &'static [usize],
     columns: &'static [Column],
-    /// A line below it, about the first record.
-    note: fn(&Report, &str) -> Option<String>,
 }
 
 const RECORDS: [Records; 4] = [
@@ -163,7 +161,6 @@ const RECORDS: [Records; 4] = [
             ("CPU", |r, id| cell(r.median(id, "cpu_share"), |share| format!("{:.0} %", share * 100.0))),
             ("CPU s/GB", |r, id| cell(r.median(id, "cpu_s_per_gb"), |value| format!("{value:.2}"))),
         ],
-        note: |_, _| None,
     },
     Records {
         kind: FAILOVERS,
@@ -182,7 +179,6 @@ const RECORDS: [Records; 4] = [
             ("twice", |r, id| cell(r.sum(id, "duplicated"), whole)),
             ("used again ms", |r, id| cell(r.median(id, "restored.used_ms"), whole)),
         ],
-        note: |_, _| None,
     },
     Records {
         kind: MESSAGES,
@@ -197,15 +193,6 @@ const RECORDS: [Records; 4] = [
             ("ratios to", message_ratios),
             ("bulk Mbit/s", |r, id| cell(r.median(id, "bulk.mbit"), one_digit)),
         ],
-        note: |r, id| {
-            let real_time = r.parameter(id, "real_time")?.as_bool()?;
-            Some(format!(
-                "messages of {} bytes, one each {:.0} us, sent and answered by {}",
-                r.parameter(id, "bytes")?,
-                r.parameter(id, "period_us")?.as_f64()?,
-                if real_time { "real-time threads" } else { "ordinary threads" },
-            ))
-        },
     },
     Records {
         kind: CUTS,
@@ -221,7 +208,6 @@ const RECORDS: [Records; 4] = [
             ("as it came back", |r, id| lost_and_late(r, id, "after")),
             ("twice", |r, id| total(r, id, "twice")),
         ],
-        note: |_, _| None,
     },
 ];
 
@@ -239,7 +225,6 @@ const LAST_RECORDS: [Records; 2] = [
             ("more than once", |r, id| total(r, id, "more")),
             ("never", |r, id| total(r, id, "never")),
         ],
-        note: |_, _| None,
     },
     Records {
         kind: FLOODS,
@@ -249,19 +234,29 @@ const LAST_RECORDS: [Records; 2] = [
             ("frames into the switch", |r, id| total(r, id, "frames")),
             ("flooded", |r, id| total(r, id, "flooded")),
         ],
-        note: |_, _| None,
     },
 ];
 
-fn records(report: &Report, Records { kind, words, columns, note }: &Records) -> Option<Table> {
+fn records(report: &Report, Records { kind, words, columns }: &Records) -> Option<Table> {
     let ids = report.ids(*kind);
     let first = *ids.first()?;
     Some(Table {
         headings: columns.iter().map(|(heading, _)| (*heading).to_owned()).collect(),
         words,
         rows: ids.iter().map(|id| columns.iter().map(|(_, cell)| cell(report, id)).collect()).collect(),
-        notes: note(report, first).into_iter().collect(),
+        notes: messages(report, first).filter(|_| *kind == MESSAGES).into_iter().collect(),
     })
+}
+
+/// What was sent, where messages were.
+fn messages(report: &Report, id: &str) -> Option<String> {
+    let real_time = report.parameter(id, "real_time")?.as_bool()?;
+    Some(format!(
+        "messages of {} bytes, one each {:.0} us, sent and answered by {}",
+        report.parameter(id, "bytes")?,
+        report.parameter(id, "period_us")?.as_f64()?,
+        if real_time { "real-time threads" } else { "ordinary threads" },
+    ))
 }
 
 /// A cell, or a dash where nothing was measured.

@@ -1,11 +1,13 @@
 //! Processes that end with the value that holds them.
 
 use crate::tool;
+use crate::wait::wait_for;
 use linkbraid_api::Error;
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::Pid;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// A running process and all its children: one process group, killed and reaped on drop, and by the kernel when the
 /// thread that started it ends.
@@ -32,6 +34,19 @@ impl Running {
         }
         let child = command.spawn().map_err(|error| tool::cannot_start(&program, &error))?;
         Ok(Self { child, words, reaped: false })
+    }
+
+    /// Starts a server whose words nobody reads, and waits until it serves.
+    pub fn serve(mut command: Command, limit: Duration, serves: impl Fn() -> bool) -> Result<Self, Error> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut server = Self::start(command)?;
+        let words = server.words.clone();
+        wait_for(limit, &format!("'{words}' to listen"), || match server.ended() {
+            Some(status) => Ok(Err(Error::new("lab", format!("'{words}' ended"), status.to_string()))),
+            None if serves() => Ok(Ok(())),
+            None => Err("it does not yet"),
+        })??;
+        Ok(server)
     }
 
     /// Its process number.

@@ -224,7 +224,9 @@ pub fn start<'lab>(client: Host<'lab>, server: Host<'lab>, traffic: &Traffic) ->
     static NEXT: AtomicU16 = AtomicU16::new(0);
     tool::require(if traffic.mptcp { &["iperf3", MPTCPIZE] } else { &["iperf3"] })?;
     let port = FIRST_PORT + NEXT.fetch_add(1, Ordering::Relaxed) % 10_000;
-    let listening = start_server(server, port, traffic.mptcp)?;
+    let mut listening = iperf3(server, traffic.mptcp);
+    listening.args(["-s", "-1", "-p", &port.to_string()]);
+    let listening = Running::serve(listening, SERVER_LIMIT, || server.listens(port))?;
     let output = client.lab.folder().join(format!("iperf3-{port}.json"));
     let file = |path: &PathBuf| {
         File::create(path).map_err(|e| {
@@ -256,19 +258,6 @@ fn iperf3(host: Host<'_>, mptcp: bool) -> Command {
     let mut command = host.command(MPTCPIZE);
     command.args(["run", "iperf3"]);
     command
-}
-
-fn start_server(host: Host<'_>, port: u16, mptcp: bool) -> Result<Running, Error> {
-    let mut command = iperf3(host, mptcp);
-    command.args(["-s", "-1", "-p", &port.to_string()]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut server = Running::start(command)?;
-    wait::wait_for(SERVER_LIMIT, "an iperf3 server", || match server.ended() {
-        Some(status) => Ok(Err(Error::new("lab", "iperf3 server ended", status.to_string()))),
-        None if host.listens(port) => Ok(Ok(())),
-        None => Err("it does not listen yet"),
-    })??;
-    Ok(server)
 }
 
 impl Iperf<'_> {

@@ -2,7 +2,8 @@
 
 use super::Experiment;
 use crate::bed::{BOND, Bed};
-use crate::deliver::{self, Delivery, Kind};
+use crate::deliver::{self, Kind};
+use crate::flow::Count;
 use crate::plot::{Figure, Panel};
 use crate::report::{Bound, DELIVERIES, FLOODS, Goal, Report};
 use crate::run::Run;
@@ -10,6 +11,7 @@ use crate::stats::Spread;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{LinkSpec, PortCount, Topology, tool};
+use serde_json::json;
 use std::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -46,13 +48,17 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
             let id = format!("{}/from-{from}", kind.name().replace(' ', "-"));
             run.step(&id);
             match deliver::send(&bed, kind, from, &to, datagrams) {
-                Ok(deliveries) => {
-                    for delivery in deliveries {
-                        let Delivery { kind, to, sent, once, more, never, .. } = &delivery;
+                Ok(counts) => {
+                    for (to, Count { sent, lost, duplicated, .. }) in to.into_iter().zip(counts) {
+                        let (kind, once) = (kind.name(), sent - lost - duplicated);
                         run.say(&format!(
-                            "  {kind} {from} -> {to}: {sent} sent, {once} once, {more} more than once, {never} never"
+                            "  {kind} {from} -> {to}: {sent} sent, {once} once, {duplicated} more than once, {lost} never"
                         ))?;
-                        run.report.record(DELIVERIES, &delivery)?;
+                        let record = json!({
+                            "kind": kind, "from": from, "to": to,
+                            "sent": sent, "once": once, "more": duplicated, "never": lost,
+                        });
+                        run.report.record(DELIVERIES, &record)?;
                     }
                 }
                 Err(error) => run.fail(id, error)?,
@@ -97,7 +103,7 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
         run.say(&format!("  {name}: {frames} frames into the switch, {flooded} flooded"))?;
         run.report.record(
             FLOODS,
-            &serde_json::json!({
+            &json!({
                 "traffic": name, "command": command, "frames": frames, "flooded": flooded, "ageing_s": AGEING_S
             }),
         )?;

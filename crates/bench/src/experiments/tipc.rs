@@ -131,14 +131,13 @@ fn figure(report: &Report) -> Figure {
         let id = |way: &str, bytes: usize| id(method, way, bytes);
         fabric::sized(report, title, &ways, &BYTES, id, metric)
     };
-    let mut panels = vec![
+    let panels = [
         of("RTT/2 by TIPC, emulated (Fig. 9)", "tipc", HALF),
         of("Throughput by TIPC, emulated (Fig. 10)", "tipc", MBIT),
         of("RTT/2 by TCP, emulated", "tcp", HALF),
         of("Throughput by TCP, emulated", "tcp", MBIT),
     ];
-    panels.retain(|panel| !panel.is_empty());
-    Figure { title: "tipc: between two kernels".into(), panels }
+    Figure::of("tipc: between two kernels", panels)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::COPIES;
 use crate::activity::Activity;
 use crate::bed::Bed;
 use linkbraid_api::Error;
-use linkbraid_lab::{Host, Running, tool, wait_for};
+use linkbraid_lab::{Host, Running, tool};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use std::fs;
 use std::io::{self, Read};
@@ -112,16 +112,11 @@ impl Testbed {
             .map_err(|e| Error::new(conf.display().to_string(), "cannot write", e.to_string()))?;
         let mut command = server.command("nginx");
         command.arg("-p").arg(&folder).args(["-c", "nginx.conf", "-e", "error.log", "-g", "daemon off;"]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut nginx = Running::start(command)?;
-        wait_for(LISTEN_LIMIT, "nginx to listen", || match nginx.ended() {
-            Some(status) => {
-                let log = fs::read_to_string(folder.join("error.log")).unwrap_or_default();
-                Ok(Err(Error::new("nginx", format!("it ended: {status}"), log.trim().replace('\n', "; "))))
-            }
-            None if server.listens(PORT) => Ok(Ok(())),
-            None => Err("it does not yet"),
-        })??;
+        let log = |error: Error| {
+            let log = fs::read_to_string(folder.join("error.log")).unwrap_or_default();
+            Error { cause: format!("{}; {}", error.cause, log.trim().replace('\n', "; ")), ..error }
+        };
+        let nginx = Running::serve(command, LISTEN_LIMIT, || server.listens(PORT)).map_err(log)?;
         Ok(Server { server, client, _nginx: nginx })
     }
 

@@ -21,7 +21,7 @@ pub(super) fn draw(report: &Report) -> Figure {
     };
     let [netpipe, sockperf] =
         ["netpipe", "sockperf"].map(|word| move |subject: &str, bytes| programs::id(word, subject, bytes));
-    let mut panels = vec![
+    let panels = [
         throughput(report),
         limited(report),
         of("RTT/2 over message size (Fig. 5)", &SIZED, &latency::id, "half_us"),
@@ -35,8 +35,7 @@ pub(super) fn draw(report: &Report) -> Figure {
         restarts(report),
         memory(report),
     ];
-    panels.retain(|panel| !panel.is_empty());
-    Figure { title: "fabric: beside what the kernel has".into(), panels }
+    Figure::of("fabric: beside what the kernel has", panels)
 }
 
 /// A group for each network, and a bar in it for each name.

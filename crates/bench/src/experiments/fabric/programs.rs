@@ -113,21 +113,20 @@ fn try_measure(
     let cannot = |what, e: std::io::Error| {
         Error::new(file.display().to_string(), format!("cannot {what}"), e.to_string())
     };
-    let begin = |host: Host<'_>, words: &str, bytes: usize, out: Stdio| {
+    let command = |host: Host<'_>, words: &str, bytes: usize| {
         let words = words.replace("ADDRESS", &testbed.address(subject, 1));
         let words = words.replace("BYTES", &bytes.to_string()).replace("FILE", &file.to_string_lossy());
         let mut command = host.command(program);
         command.args(words.split(' ')).current_dir(testbed.bed.lab().folder());
-        command.stdin(Stdio::null()).stdout(out).stderr(Stdio::null());
-        Running::start(command)
+        command
     };
-    let _listening = begin(far, server, 0, Stdio::null())?;
-    let is_ready = || if listens(far) { Ok(()) } else { Err("it does not yet") };
-    wait_for(LISTEN_LIMIT, &format!("{program} to listen"), is_ready)?;
+    let _listening = Running::serve(command(far, server, 0), LISTEN_LIMIT, || listens(far))?;
     for bytes in *sizes {
         let made = std::fs::File::create(&file).map_err(|e| cannot("make the file", e))?;
-        let out = if *writes { Stdio::null() } else { made.into() };
-        let mut running = begin(near, client, *bytes, out)?;
+        let mut measuring = command(near, client, *bytes);
+        measuring.stdin(Stdio::null()).stderr(Stdio::null());
+        measuring.stdout(if *writes { Stdio::null() } else { made.into() });
+        let mut running = Running::start(measuring)?;
         let typed = running.words().to_owned();
         wait_for(*limit, &format!("'{typed}' to end"), || running.ended().ok_or("it still runs"))?;
         let text = std::fs::read_to_string(&file).map_err(|e| cannot("read what a program wrote", e))?;

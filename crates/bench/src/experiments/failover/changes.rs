@@ -33,7 +33,7 @@ const CHANGES: [(Change, &str); 6] = [
     (Change::DaemonKill, KINDS[3]),
     (Change::DaemonReplace, KINDS[4]),
 ];
-const KINDS: [&str; 5] = ["member-del", "member-add", "weight", "daemon-kill", "daemon-replace"];
+pub(super) const KINDS: [&str; 5] = ["member-del", "member-add", "weight", "daemon-kill", "daemon-replace"];
 /// The member that goes, comes and gets another weight; not the first one, whose MAC is the bond's.
 const MEMBER: &str = "eth1";
 

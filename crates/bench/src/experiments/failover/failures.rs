@@ -49,13 +49,13 @@ enum Load {
     Udp,
 }
 
-/// The failures, each by its name, the host whose link it is, and what is done to it.
-const FAILURES: [(&str, &str, Fault); 5] = [
-    ("carrier-ours", "a", Fault::Carrier),
-    ("carrier-theirs", "b", Fault::Carrier),
-    ("silent-both", "a", Fault::Silent),
-    ("silent-out", "a", Fault::SilentOut),
-    ("silent-in", "a", Fault::SilentIn),
+/// The failures: name, title, the host whose link it is, and what is done to it.
+pub(super) const FAILURES: [(&str, &str, &str, Fault); 5] = [
+    ("carrier-ours", "Carrier lost at the sender", "a", Fault::Carrier),
+    ("carrier-theirs", "Carrier lost at the receiver", "b", Fault::Carrier),
+    ("silent-both", "Silent, both ways", "a", Fault::Silent),
+    ("silent-out", "Silent, nothing gets out", "a", Fault::SilentOut),
+    ("silent-in", "Silent, nothing gets in", "a", Fault::SilentIn),
 ];
 const LOADS: [Load; 3] = [Load::Tcp(Cc::Cubic), Load::Tcp(Cc::Bbr), Load::Udp];
 /// The places of the failures that one flow sees with more links, too.
@@ -63,7 +63,7 @@ const WITH_MORE: [usize; 2] = [0, 2];
 
 /// All of them under all loads with the least links, and some with more.
 pub(super) fn cases() -> impl Iterator<Item = Case> {
-    let case = |(kind, host, fault), load, links| Case { kind, host, fault, load, links };
+    let case = |(kind, _, host, fault), load, links| Case { kind, host, fault, load, links };
     let [least, more] = LINKS;
     let all = FAILURES.into_iter().flat_map(move |failure| LOADS.map(|load| case(failure, load, least)));
     all.chain(WITH_MORE.into_iter().map(move |place| case(FAILURES[place], LOADS[0], more)))

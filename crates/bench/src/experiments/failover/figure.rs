@@ -1,20 +1,13 @@
 //! Goodput over time around a typical failure of each kind, and how long each kind cost.
 
+use super::changes;
+use super::failures::FAILURES;
 use super::{LINKS, RATE};
 use crate::plot::{Figure, Panel};
 use crate::report::Report;
 use crate::stats::Spread;
 use linkbraid_lab::{DEFAULT_MTU, shape};
 
-/// Failures in the order they are drawn, with a title each.
-const KINDS: [(&str, &str); 5] = [
-    ("carrier-ours", "Carrier lost at the sender"),
-    ("carrier-theirs", "Carrier lost at the receiver"),
-    ("silent-both", "Silent, both ways"),
-    ("silent-out", "Silent, nothing gets out"),
-    ("silent-in", "Silent, nothing gets in"),
-];
-const CHANGES: [&str; 5] = ["member-del", "member-add", "weight", "daemon-kill", "daemon-replace"];
 const LOADS: [(&str, &str); 3] = [("cubic", "TCP cubic"), ("bbr", "TCP bbr"), ("udp", "UDP")];
 /// What the curves show of the time around a failure, milliseconds.
 const SHOWN: (f64, f64) = (-300.0, 2500.0);
@@ -22,13 +15,14 @@ const SHOWN: (f64, f64) = (-300.0, 2500.0);
 const BINS_A_POINT: usize = 4;
 
 pub(super) fn draw(report: &Report) -> Figure {
-    let kinds = KINDS.map(|(kind, _)| kind);
-    let mut panels: Vec<Panel> = KINDS.iter().map(|(kind, title)| curves(report, kind, title)).collect();
+    let kinds = FAILURES.map(|failure| failure.0);
+    let mut panels: Vec<Panel> =
+        FAILURES.iter().map(|(kind, title, ..)| curves(report, kind, title)).collect();
     for (kinds, title, metric) in [
         (kinds, "Longest time without new data", "gap_ms"),
         (kinds, "Failed until the sender knew", "detected_ms"),
         (kinds, "Mended until used again", "restored.used_ms"),
-        (CHANGES, "Changes: longest time without a datagram", "gap_ms"),
+        (changes::KINDS, "Changes: longest time without a datagram", "gap_ms"),
     ] {
         let mut bars = Panel::groups(kinds.map(|kind| (kind.to_owned(), kind)));
         for (load, name) in LOADS {
@@ -36,8 +30,7 @@ pub(super) fn draw(report: &Report) -> Figure {
         }
         panels.push(bars.panel(format!("{title}, {} links", LINKS[0]), "", "ms"));
     }
-    panels.retain(|panel| !panel.is_empty());
-    Figure { title: "failover: what traffic sees of a link that fails".into(), panels }
+    Figure::of("failover: what traffic sees of a link that fails", panels)
 }
 
 /// Goodput around the typical failure of one kind.

@@ -16,8 +16,7 @@ pub(super) fn draw(report: &Report) -> Figure {
     let mut panels: Vec<Panel> = LOADS.iter().map(|load| load_panel(report, load.word, load.title)).collect();
     panels.push(stalls(report, "carrier", "Carrier lost: time without new data"));
     panels.push(stalls(report, "silent", "Silent failure: time without new data"));
-    panels.retain(|panel| !panel.is_empty());
-    Figure { title: "peers: what people would use otherwise, in a stock kernel".into(), panels }
+    Figure::of("peers: what people would use otherwise, in a stock kernel", panels)
 }
 
 fn systems() -> Groups<&'static System> {

@@ -19,8 +19,7 @@ pub(super) fn draw(report: &Report) -> Figure {
         [("sent", "tx_shares"), ("received", "rx_shares")].map(|(word, key)| shares(report, most, word, key)),
     );
     panels.extend([reached(report, &rates, most), again(report, &rates, most)]);
-    panels.retain(|panel| !panel.is_empty());
-    Figure { title: "scaling: goodput over the number of members".into(), panels }
+    Figure::of("scaling: goodput over the number of members", panels)
 }
 
 /// Fig. 4 of the paper: goodput over members, with the single link and N times it.

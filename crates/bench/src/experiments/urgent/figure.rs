@@ -19,8 +19,7 @@ pub(super) fn draw(report: &Report) -> Figure {
         LOADS.iter().flat_map(|load| [over_time(report, *load), shares(report, *load)]).collect();
     panels.extend([bars(report), bulk(report)]);
     panels.extend(report.ids(CUTS).into_iter().map(|id| cuts(report, id)));
-    panels.retain(|panel| !panel.is_empty());
-    Figure { title: "urgent: round trips of small messages".into(), panels }
+    Figure::of("urgent: round trips of small messages", panels)
 }
 
 fn name(load: Load) -> String {
