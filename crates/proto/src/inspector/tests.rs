@@ -128,7 +128,7 @@ impl Bench {
     }
 
     /// Time goes on by so much at a time until that is so.
-    fn until(&mut self, step: impl Fn(&mut Bench), holds: impl Fn(&Bench) -> bool) {
+    fn until(&mut self, mut step: impl FnMut(&mut Bench), holds: impl Fn(&Bench) -> bool) {
         let end = self.now + Duration::from_secs(20);
         while !holds(self) {
             assert!(self.now < end, "not after 20 s");

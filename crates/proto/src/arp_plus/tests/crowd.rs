@@ -128,7 +128,7 @@ fn of_too_many_hosts_that_left_the_one_that_left_first_is_forgotten() {
     assert_eq!(host.count(Counter::StaleCleared), 4);
     host.now = host.now + millis(10_000);
     host.handle(Input::Timeout);
-    assert_eq!(returns(&mut host, 1), [Reason::Joined], "after 10 s all are");
+    assert_eq!([1, 0].map(|number| returns(&mut host, number)), [[Reason::Joined]; 2], "after 10 s");
 }
 
 //= docs/arp-plus.md#5.8 type=test
@@ -141,8 +141,8 @@ fn replies_are_spread_over_more_time_the_more_hosts_may_answer() {
         let began = host.now;
         host.hear(0, &says(Kind::Broadcast, 0, 1));
         while host.count(Counter::TxReply) + host.count(Counter::ReplySuppressed) == 0 {
-            let at = host.arp.poll_timeout().expect("a reply is due");
-            host.pass(at.since(host.now));
+            assert!(host.now.since(began) < millis(2000), "no reply");
+            host.pass(Duration::from_micros(100));
         }
         host.now.since(began)
     };

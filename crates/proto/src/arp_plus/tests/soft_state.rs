@@ -106,7 +106,16 @@ fn who_left_returns_in_a_later_epoch_and_in_no_earlier_one() {
     host.hear(0, &other.says(Kind::Clear));
     assert_eq!(reasons(&host.hear(0, &of_epoch(6).says(Kind::Change))), []);
     assert_eq!((host.arp.peers().len(), host.count(Counter::StaleCleared)), (0, 1));
-    assert_eq!(reasons(&host.hear(0, &of_epoch(8).says(Kind::Change))), [Reason::Joined]);
+    // Nothing leads to it by what it had before.
+    let mut other = of_epoch(8);
+    other.handle(Input::Members(vec![member(2, 1)]));
+    other.handle(Input::Addresses(vec![ip(22)]));
+    let frame =
+        emit_frame(MacAddr::BROADCAST, mac(2, 1), &other.arp.own.message(Kind::Change)).expect("good");
+    assert_eq!(reasons(&host.hear(0, &frame)), [Reason::Joined]);
+    let leads =
+        |number| [host.arp.peer_by_mac(mac(2, number)), host.arp.peer_by_address(ip(2 + 20 * number))];
+    assert_eq!([0, 1].map(|number| leads(number).map(|peer| peer.is_some())), [[false; 2], [true; 2]]);
 }
 
 //= docs/arp-plus.md#6.5 type=test
@@ -212,6 +221,19 @@ fn pairs_that_hear_each_other_are_recorded_and_run_out() {
     assert!(told, "a pair that runs out is told");
     host.handle(Input::Members(vec![member(1, 1)]));
     assert_eq!(heard(&host), [false; 4], "the member that heard is gone");
+}
+
+//= docs/arp-plus.md#7.4 type=test
+#[test]
+fn a_pair_is_heard_for_3500_ms() {
+    let heard_after = |age| {
+        let mut host = Host::running(1, 1);
+        host.hear(0, &Host::running(2, 1).says(Kind::Change));
+        host.now = host.now + millis(age);
+        host.handle(Input::Timeout);
+        host.arp.peer(&PeerKey::Host(HostId([2; 16]))).is_some_and(|peer| peer.heard(0, 0))
+    };
+    assert_eq!([250, 3499, 3500].map(heard_after), [true, true, false]);
 }
 
 //= docs/arp-plus.md#7.3 type=test

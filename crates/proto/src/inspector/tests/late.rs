@@ -54,18 +54,18 @@ fn a_deadline_is_no_occasion_to_ask() {
     let of_lane = |bench: &Bench| {
         bench.sent.iter().filter(|(slot, frame)| (*slot, frame.dst) == (0, mac(2, 0))).count()
     };
-    let mut gaps = Vec::new();
-    let mut last = bench.now;
-    while bench.verdict(0, 0) == Verdict::Alive {
-        let before = of_lane(&bench);
+    let (mut gaps, mut last) = (Vec::new(), bench.now);
+    let next = |bench: &mut Bench| {
+        let before = of_lane(bench);
         let at = bench.inspector.poll_timeout().expect("probes");
-        bench.pass(at.since(bench.now));
-        if of_lane(&bench) > before {
-            assert_eq!(of_lane(&bench), before + 1, "one at a time");
+        bench.pass(at.since(bench.now).max(Duration::from_nanos(1)));
+        if of_lane(bench) > before {
+            assert_eq!(of_lane(bench), before + 1, "one at a time");
             gaps.push(bench.now.since(last));
             last = bench.now;
         }
-    }
+    };
+    bench.until(next, |bench| bench.verdict(0, 0) != Verdict::Alive);
     // Repeated after a quarter of the interval; the last one tells the peer that the lane is lost.
     let hurried = &gaps[1..gaps.len() - 1];
     assert!(hurried.iter().all(|gap| *gap >= millis(12)), "{gaps:?}");
@@ -125,8 +125,70 @@ fn suspects_get_the_detection_time_once_another_lane_is_proven() {
     };
     let told: Vec<_> = bench.events.iter().filter_map(reason).collect();
     assert_eq!(told, [(0, LaneState::Up, LaneReason::ProvenAgain, Duration::ZERO)]);
+    let counts = |bench: &Bench| {
+        [Counter::LaneAdmitted, Counter::LaneSuspect, Counter::LaneLost].map(|counter| bench.count(counter))
+    };
+    assert_eq!(counts(&bench), [2, 2, 0], "proven again is not admitted again");
     bench.pass(millis(140));
     assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Suspect]);
     bench.pass(millis(15));
     assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Dead]);
+    assert_eq!(counts(&bench), [2, 2, 1]);
+    // Lanes in no plan are asked at once, too.
+    let mut bench = Bench::proven(2);
+    bench.answers.clear();
+    bench.pass(millis(10_000));
+    assert_eq!(verdicts(&bench), [Verdict::Suspect; 2]);
+    bench.answers = vec![(0, 0)];
+    let step = |bench: &mut Bench| {
+        bench.sent.clear();
+        bench.pass(millis(1));
+    };
+    bench.until(step, |bench| bench.verdict(0, 0) == Verdict::Alive);
+    bench.pass(millis(1));
+    assert!(bench.sent.iter().any(|(slot, frame)| (*slot, frame.dst) == (1, mac(2, 1))));
+}
+
+#[test]
+fn plans_are_made_anew_when_a_lane_comes_goes_or_is_cut() {
+    let mut bench = Bench::new(2);
+    bench.answers = vec![(0, 0)];
+    bench.pass(millis(2000));
+    assert_eq!(bench.verdict(0, 0), Verdict::Alive);
+    let of_peer = |bench: &mut Bench, report: &PeerReport| {
+        bench.changed.clear();
+        bench.handle(Input::Peer(KEY, Some(report.clone())));
+        std::mem::take(&mut bench.changed)
+    };
+    let one = || vec![Changed::Peers(vec![KEY])];
+    // The other member of the peer was never proven, so no own member is judged by it.
+    let mut report = peer(2);
+    report.members[1].up = false;
+    assert_eq!(of_peer(&mut bench, &report), one(), "cut");
+    report.members[1].up = true;
+    assert_eq!(of_peer(&mut bench, &report), one(), "mended");
+    // A second lane of a member that is proven already.
+    report.members[1].heard = vec![0, 1];
+    of_peer(&mut bench, &report);
+    bench.changed.clear();
+    bench.answers.push((0, 1));
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.verdict(0, 1) == Verdict::Alive);
+    assert_eq!(bench.changed, one(), "admitted");
+    bench.changed.clear();
+    bench.answers.pop();
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.verdict(0, 1) == Verdict::Dead);
+    assert!(bench.changed.contains(&one()[0]), "lost");
+}
+
+#[test]
+fn what_is_heard_decides_again_once_no_lane_is_left() {
+    let mut bench = Bench::proven(2);
+    let members =
+        |carrier| vec![MemberReport { carrier, ..report(0) }, MemberReport { carrier, ..report(1) }];
+    bench.handle(Input::Members(members(false)));
+    assert_eq!(bench.verdict(0, 0), Verdict::Dead);
+    bench.answers.clear();
+    bench.handle(Input::Members(members(true)));
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.inspector.member_alive(0) == Verdict::Alive);
+    assert_eq!(bench.verdict(0, 0), Verdict::Unknown);
 }
