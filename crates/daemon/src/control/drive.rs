@@ -12,6 +12,7 @@ use crate::{
 };
 use linkbraid_api::Error;
 use linkbraid_dataplane::ArpPlusRing;
+use linkbraid_fabric::shorten_slices;
 use linkbraid_link::{ArpPlusSender, NeighbourReader, Watch};
 use std::{
     cell::RefCell,
@@ -62,6 +63,7 @@ impl Driver {
         let (stop, stopped) = oneshot::channel();
         let (end, ended) = oneshot::channel();
         let run = move || {
+            shorten_slices();
             let drives = Drives { driving, clock, sender: RefCell::new(sender), neighbours };
             if let Err(error) = run(&runtime, Rc::new(drives), added, watch, watchdog, stopped) {
                 let _ = end.send(error);

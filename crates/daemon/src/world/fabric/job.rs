@@ -1,6 +1,6 @@
 //! What of a fabric may take long: a place on a transport is taken (memory is reserved, locks are waited for), or given up
-//! (memory is freed, the interface goes). A thread that lives no longer does each, and the loop goes on meanwhile: whoever
-//! is silent for 150 ms is dead to the inspectors of his peers.
+//! (memory is freed, the interface goes). A thread that lives no longer does each, and other requests are served
+//! meanwhile.
 
 use super::{
     fast_path::FastPath,
