@@ -194,11 +194,6 @@ impl Answers {
         self.actions.pop_front()
     }
 
-    /// The member that a plain host is told.
-    pub fn slot_of(&self, host: MacAddr) -> Option<u8> {
-        self.hosts.get(&host)?.slot
-    }
-
     /// The table: every plain host that is told a member, by MAC.
     pub fn table(&self) -> impl Iterator<Item = (MacAddr, u8)> + '_ {
         self.hosts.iter().filter_map(|(mac, host)| Some((*mac, host.slot?)))

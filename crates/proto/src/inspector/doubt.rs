@@ -16,7 +16,7 @@ impl Inspector {
         let by_theirs = |id: &LaneId| id.peer == lost.peer && id.index == lost.index;
         let mut doubted = Vec::new();
         for shares in [&by_member as &dyn Fn(&LaneId) -> bool, &by_theirs] {
-            let stale = self.stale_siblings(lost, missed, shares);
+            let stale = self.stale_siblings(missed, shares);
             doubted.extend(stale.into_iter().flatten());
         }
         for id in doubted {
@@ -30,18 +30,13 @@ impl Inspector {
         }
     }
 
-    /// The proven lanes that share a member with the lost one and were not proven since; none if any was.
-    fn stale_siblings(
-        &self,
-        lost: LaneId,
-        missed: Time,
-        shares: &dyn Fn(&LaneId) -> bool,
-    ) -> Option<Vec<LaneId>> {
+    /// The proven lanes that share a member with the lost one, which is not proven, and were not proven since; none if any was.
+    fn stale_siblings(&self, missed: Time, shares: &dyn Fn(&LaneId) -> bool) -> Option<Vec<LaneId>> {
         let mut stale = Vec::new();
         for (key, peer) in &self.peers {
             for ((slot, index), lane) in &peer.lanes {
                 let id = LaneId { peer: *key, slot: *slot, index: *index };
-                if id == lost || lane.state != LaneState::Up || !shares(&id) {
+                if lane.state != LaneState::Up || !shares(&id) {
                     continue;
                 }
                 if lane.last_proof.is_some_and(|proof| proof >= missed) {

@@ -5,7 +5,14 @@ use super::*;
 fn silent_after_3500_ms_deleted_after_10_s_alive_when_heard() {
     let mut host = Host::running(1, 1);
     let mut other = Host::running(2, 1);
-    assert_eq!(reasons(&host.hear(0, &other.says(Kind::Change))), [Reason::Joined]);
+    let joined = host.hear(0, &other.says(Kind::Change));
+    assert_eq!(reasons(&joined), [Reason::Joined]);
+    let named = |action: &Action| match action {
+        Action::Event(Event::Peer { key, address, mac, .. }) => Some((key.to_string(), *address, *mac)),
+        _ => None,
+    };
+    let named: Vec<_> = joined.iter().filter_map(named).collect();
+    assert_eq!(named, [(HostId([2; 16]).to_string(), Some(ip(2)), mac(2, 0))]);
     assert_eq!(reasons(&host.pass(millis(3400))), []);
     assert_eq!(reasons(&host.pass(millis(400))), [Reason::Silent]);
     assert_eq!(reasons(&host.hear(0, &other.says(Kind::Change))), [Reason::HeardAgain]);
@@ -28,6 +35,7 @@ fn published_only_host_never_expires_and_leaves_by_its_own_clear() {
     host.hear(0, &published(Kind::Change, 9, &[mac(9, 0), mac(9, 1)]));
     host.pass(Duration::from_secs(3600));
     let key = PeerKey::Address(ip(9));
+    assert_eq!(key.to_string(), "198.18.0.9");
     let peer = host.arp.peer(&key).expect("still there");
     assert_eq!((peer.state, peer.heard(0, 0), peer.epoch), (PeerState::Alive, true, None));
     host.hear(0, &published(Kind::Clear, 9, &[mac(8, 0)]));
