@@ -1,6 +1,6 @@
 //! What the daemon holds, in the shape of a configuration file; and the marks that tell what `apply` has added.
 
-use super::desired::{Change, Current, Held, MadeOfBond, MadeOfFabric, Moving, Step};
+use super::desired::{Change, Current, Held, Made, Moving, Step};
 use crate::world::{
     World,
     bond::Bond,
@@ -34,14 +34,16 @@ pub(super) async fn current(world: &mut World) -> Current {
     let mut has = Current::default();
     for (name, bond) in &world.bonds {
         has.config.bonds.insert(name.clone(), of_bond(bond));
-        has.made.bonds.insert(name.clone(), made_of(bond));
+        has.made.insert(name.clone(), made_of(bond));
         has.moving.insert(name.clone(), moving(bond));
         let held = bond.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}"));
         has.held.insert(name.clone(), held.collect());
     }
     for (name, fabric) in &world.fabrics {
         has.config.fabrics.insert(name.clone(), of_fabric(fabric, is_member(fabric)));
-        has.made.fabrics.insert(name.clone(), made_of_fabric(fabric));
+        let addresses = fabric.saved.applied_addresses.iter().cloned().collect();
+        let made = Made { whole: fabric.saved.applied, addresses, ..Made::default() };
+        has.made.insert(name.clone(), made);
         has.held.insert(name.clone(), fabric.addresses.clone());
     }
     has
@@ -61,11 +63,6 @@ fn of_fabric(fabric: &Fabric, is_member: bool) -> FabricAdd {
         queues: Some(saved.queues),
         addresses: saved.addresses.iter().filter(has).cloned().collect(),
     }
-}
-
-fn made_of_fabric(fabric: &Fabric) -> MadeOfFabric {
-    let saved = &fabric.saved;
-    MadeOfFabric { whole: saved.applied, addresses: saved.applied_addresses.iter().cloned().collect() }
 }
 
 /// A bond without members that are about to leave.
@@ -116,13 +113,13 @@ fn moving(bond: &Bond) -> Moving {
     Moving { joining: names(|member| member.joining), leaving: names(|member| member.leaving) }
 }
 
-fn made_of(bond: &Bond) -> MadeOfBond {
+fn made_of(bond: &Bond) -> Made {
     let saved = &bond.saved;
     let made =
         |index: u32| saved.members.iter().any(|member| member.before.link.index == index && member.applied);
     let members = bond.members().into_iter().filter(|member| made(member.ifindex));
     let classes = saved.classes.iter().filter(|class| class.applied);
-    MadeOfBond {
+    Made {
         whole: saved.applied,
         members: members
             .map(|member| member.name)
@@ -135,36 +132,27 @@ fn made_of(bond: &Bond) -> MadeOfBond {
 
 /// Notes that a step that was taken was one of `apply`. `held` are the addresses that there were before all of its steps.
 pub(super) fn mark(world: &mut World, step: &Step, held: &Held) {
-    let others = |name: &str| held.get(name).map(Vec::as_slice).unwrap_or_default();
+    // Those that a file gave: it had given them before, or nobody had.
+    let given = |name: &str, made: &[String], from: Option<&Vec<String>>, to: &[String]| -> Vec<String> {
+        let had: Vec<&String> = from.into_iter().chain(held.get(name)).flatten().collect();
+        to.iter().filter(|address| made.contains(address) || !had.contains(address)).cloned().collect()
+    };
     let written = match step {
         Step::Fabric(Change { name, from, to: Some(to) }) => {
-            let Some(fabric) = world.fabrics.get_mut(name) else { return };
-            let saved = &mut fabric.saved;
-            match from {
-                None => {
-                    saved.applied = true;
-                    saved.applied_addresses.clone_from(&saved.addresses);
-                }
-                Some(from) => {
-                    let had = [&from.addresses, others(name)].concat();
-                    saved.applied_addresses = applied(&saved.applied_addresses, &had, &to.addresses);
-                }
-            }
+            let Some(Fabric { saved, .. }) = world.fabrics.get_mut(name) else { return };
+            let before = from.as_ref().map(|from| &from.addresses);
+            saved.applied |= from.is_none();
+            saved.applied_addresses = given(name, &saved.applied_addresses, before, &to.addresses);
             world.state.write(saved)
         }
         Step::Bond(Change { name, from, to: Some(to) }) => {
-            let Some(bond) = world.bonds.get_mut(name) else { return };
-            let saved = &mut bond.saved;
-            match from {
-                None => {
-                    saved.applied = true;
-                    saved.applied_addresses.clone_from(&to.addresses);
-                    saved.members.iter_mut().for_each(|member| member.applied = true);
-                }
-                Some(from) => {
-                    let had = [&from.addresses, others(name)].concat();
-                    saved.applied_addresses = applied(&saved.applied_addresses, &had, &to.addresses);
-                }
+            let Some(Bond { saved, .. }) = world.bonds.get_mut(name) else { return };
+            let before = from.as_ref().map(|from| &from.addresses);
+            saved.applied |= from.is_none();
+            saved.applied_addresses = given(name, &saved.applied_addresses, before, &to.addresses);
+            if from.is_none() {
+                saved.members.iter_mut().for_each(|member| member.applied = true);
+                saved.classes.iter_mut().for_each(|class| class.applied = true);
             }
             world.state.write(saved)
         }
@@ -188,9 +176,4 @@ pub(super) fn mark(world: &mut World, step: &Step, held: &Held) {
     if let Err(error) = written {
         tracing::error!(%error, "a later file will not remove it");
     }
-}
-
-/// Those of `now` that a file gave: it had given them before, or nobody had.
-fn applied(made: &[String], had: &[String], now: &[String]) -> Vec<String> {
-    now.iter().filter(|address| made.contains(address) || !had.contains(address)).cloned().collect()
 }

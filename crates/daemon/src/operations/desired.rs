@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Current {
     /// All of it.
     pub config: Config,
-    /// What of it an earlier `apply` has added.
-    pub made: Made,
+    /// What of it an earlier `apply` has added, by the name of the bond or fabric.
+    pub made: BTreeMap<String, Made>,
     /// All addresses of its bonds and fabrics, whoever gave them, by name.
     pub held: Held,
     /// Members that come or go just now, by the name of their bond.
@@ -40,25 +40,10 @@ pub(super) struct Moving {
     pub leaving: Vec<String>,
 }
 
-/// What an earlier `apply` has added, and so may remove.
+/// What an earlier `apply` has added of a bond or fabric, and so may remove.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Made {
-    pub fabrics: BTreeMap<String, MadeOfFabric>,
-    pub bonds: BTreeMap<String, MadeOfBond>,
-}
-
-/// The same of one fabric.
-#[derive(Debug, Clone, Default)]
-pub(super) struct MadeOfFabric {
-    /// The fabric itself.
-    pub whole: bool,
-    pub addresses: BTreeSet<String>,
-}
-
-/// The same of one bond.
-#[derive(Debug, Clone, Default)]
-pub(super) struct MadeOfBond {
-    /// The bond itself.
+    /// The bond or fabric itself.
     pub whole: bool,
     pub members: BTreeSet<String>,
     pub classes: BTreeSet<String>,

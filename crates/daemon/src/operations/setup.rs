@@ -27,14 +27,8 @@ use addresses::set as set_addresses;
 use undo::end;
 pub(crate) use undo::{interface, undo};
 
-/// What a new bond is made of.
-struct Parts {
-    links: Vec<LinkInfo>,
-    mtu: u32,
-}
-
-/// Refuses what can't work, before anything is touched.
-async fn check(world: &World, name: &str, to: &BondConfig) -> Result<Parts, Error> {
+/// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
+async fn check(world: &World, name: &str, to: &BondConfig) -> Result<(Vec<LinkInfo>, u32), Error> {
     let what = "cannot add the bond";
     if world.state.read_all::<SavedBond>().iter().any(|saved| saved.name == name) {
         return Err(Error::new(name, what, "an earlier bond of this name has not been put back whole")
@@ -60,7 +54,7 @@ async fn check(world: &World, name: &str, to: &BondConfig) -> Result<Parts, Erro
         return Err(Error::new(name, what, cause).hint(format!("{} --mtu {mtu}", command(name, &members))));
     }
     let mtu = to.mtu.unwrap_or(first.mtu);
-    Ok(Parts { links, mtu })
+    Ok((links, mtu))
 }
 
 /// Refuses interfaces that cannot be members, or not together.
@@ -125,7 +119,7 @@ pub(crate) fn cidrs(name: &str, texts: &[String]) -> Result<Vec<(IpAddr, u8)>, E
 
 /// Adds a bond; on failure the machine is as it was.
 pub(crate) async fn add(world: &mut World, name: &str, to: &BondConfig) -> Result<Vec<String>, Error> {
-    let Parts { links, mtu } = check(world, name, to).await?;
+    let (links, mtu) = check(world, name, to).await?;
     let mut saved = record(world, name, to, &links, mtu).await?;
     // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
     linkbraid_dataplane::forget_pins(&saved.pins).about(name, "cannot remove old pins")?;

@@ -1,6 +1,6 @@
 //! A file merged with what there is: what the file says, and what there is besides that was not made by a file.
 
-use super::{Current, MadeOfBond, MadeOfFabric};
+use super::{Current, Made};
 use linkbraid_api::{
     Error, FabricAdd, FabricSettings,
     config::{BondConfig, ClassConfig, Config, Document, MemberConfig, Part},
@@ -18,8 +18,8 @@ pub(in crate::operations) fn merge(
 ) -> Result<Config, Error> {
     let (has, file) = (&current.config, &document.config);
     let mut wanted = Config::default();
-    let none = MadeOfFabric::default();
-    let made = |name: &String| current.made.fabrics.get(name).unwrap_or(&none);
+    let none = Made::default();
+    let made = |name: &String| current.made.get(name).unwrap_or(&none);
     for (name, fabric) in &has.fabrics {
         if !(removes && made(name).whole) {
             wanted.fabrics.insert(name.clone(), fabric.clone());
@@ -35,8 +35,6 @@ pub(in crate::operations) fn merge(
         }
         wanted.fabrics.insert(name.clone(), fabric);
     }
-    let none = MadeOfBond::default();
-    let made = |name: &String| current.made.bonds.get(name).unwrap_or(&none);
     for (name, bond) in &has.bonds {
         if !(removes && made(name).whole) {
             wanted.bonds.insert(name.clone(), bond.clone());
@@ -99,7 +97,7 @@ fn keep_addresses(addresses: &mut Vec<String>, has: &[String], made: &BTreeSet<S
 }
 
 /// Keeps of a bond what the file does not say, and what was not made by a file.
-fn keep(bond: &mut BondConfig, has: &BondConfig, made: &MadeOfBond, removes: bool) {
+fn keep(bond: &mut BondConfig, has: &BondConfig, made: &Made, removes: bool) {
     let stays = |made: bool| !(removes && made);
     bond.mtu = bond.mtu.or(has.mtu);
     keep_addresses(&mut bond.addresses, &has.addresses, &made.addresses, removes);

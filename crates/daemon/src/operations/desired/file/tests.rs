@@ -1,6 +1,7 @@
-use super::{Current, Document, MadeOfBond, MadeOfFabric, merge};
-use crate::operations::desired::{Made, diff};
+use super::{Current, Document, Made, merge};
+use crate::operations::desired::diff;
 use linkbraid_api::{config::Config, value::Number};
+use std::collections::BTreeMap;
 
 fn document(text: &str) -> Document {
     Document::read("f", text).unwrap()
@@ -8,20 +9,21 @@ fn document(text: &str) -> Document {
 
 /// A machine that became so by a file, all of whose parts it made; and by requests of users.
 fn machine(file: &str, by_hand: &str) -> Current {
-    let mut made = Made::default();
+    let mut made = BTreeMap::new();
     let made_by_file = merge(&Current::default(), &document(file), true).unwrap();
     for (name, bond) in &made_by_file.bonds {
-        let of = MadeOfBond {
+        let of = Made {
             whole: true,
             members: bond.members.iter().map(|member| member.interface.clone()).collect(),
             classes: bond.classes.iter().map(|class| class.name.clone()).collect(),
             addresses: bond.addresses.iter().cloned().collect(),
         };
-        made.bonds.insert(name.clone(), of);
+        made.insert(name.clone(), of);
     }
     for (name, fabric) in &made_by_file.fabrics {
-        let of = MadeOfFabric { whole: true, addresses: fabric.addresses.iter().cloned().collect() };
-        made.fabrics.insert(name.clone(), of);
+        let addresses = fabric.addresses.iter().cloned().collect();
+        let of = Made { whole: true, addresses, ..Made::default() };
+        made.insert(name.clone(), of);
     }
     let mut config = Config::default();
     diff(&Config::default(), &made_by_file).iter().for_each(|step| step.apply(&mut config));
