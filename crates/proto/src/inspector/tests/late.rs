@@ -192,3 +192,19 @@ fn what_is_heard_decides_again_once_no_lane_is_left() {
     bench.until(|bench| bench.pass(millis(1)), |bench| bench.inspector.member_alive(0) == Verdict::Alive);
     assert_eq!(bench.verdict(0, 0), Verdict::Unknown);
 }
+
+//= docs/arp-plus.md#11.8 type=test
+#[test]
+fn a_lane_that_data_begins_to_take_has_two_intervals_to_answer() {
+    let mut bench = Bench::proven(2);
+    bench.handle(Input::Timing(Timing { multiplier: 5, ..Timing::default() }));
+    bench.pass(millis(2000));
+    bench.answers.retain(|pair| *pair != (0, 0));
+    bench.pass(millis(900));
+    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, busy: true };
+    bench.handle(Input::Plan(vec![used(0), used(1)]));
+    bench.pass(millis(99));
+    assert_eq!(bench.verdict(0, 0), Verdict::Alive);
+    bench.pass(millis(3));
+    assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Dead, Verdict::Alive]);
+}
