@@ -43,7 +43,7 @@ options! {
     probe_multiplier ("probe_multiplier"): Number<2, 50> = Number(3);
     /// How long a member waits before it is used after its carrier is back
     up_delay ("up_delay_ms"): Millis<0, 60_000> = Millis(100);
-    /// The longest time for which a link or lane that fails again and again is held down; each time is longer
+    /// A link or lane that fails again and again is held down, each time for longer, and at most for this time
     hold_max ("hold_max_ms"): Millis<0, 3_600_000> = Millis(60_000);
 }
 

@@ -42,7 +42,7 @@ Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon.";
     version,
     about = "Many cheap links, one fast Ethernet interface",
     long_about = "Many cheap links, one fast Ethernet interface.\n\n\
-        linkbraid joins several NICs on ordinary switches to one interface with one IP address and one MAC. It \
+        linkbraid joins several NICs on ordinary switches into one interface with one IP address and one MAC. It \
         distributes even a single TCP flow over all of them. A daemon does the work; the other commands talk to it.",
     after_help = EXAMPLES,
     disable_help_subcommand = true,

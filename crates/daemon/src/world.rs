@@ -86,7 +86,7 @@ impl World {
         for bond in self.bonds.values_mut() {
             // Control groups that rules name come and go with their services.
             if let Err(error) = bond.hold(&fabrics).and_then(|()| bond.write_rules()) {
-                tracing::error!(%error, "the data path is behind");
+                tracing::error!(%error, "the data path is not up to date");
             }
         }
     }

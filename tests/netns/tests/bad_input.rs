@@ -191,7 +191,7 @@ fn classes_that_cannot_be() {
     let add = format!("class add {BOND}");
     let cannot = |name: &str, cause: &str| format!("{BOND}: cannot add class '{name}': {cause}");
     let show = format!("linkbraid class show {BOND}");
-    let no_rest = "it would leave no member for the rest of the traffic";
+    let no_rest = "it would leave no member for the default class";
     refused(
         &net,
         &format!("{add} urgent --member eth0,eth1,eth2 --match priority=6"),
@@ -207,7 +207,7 @@ fn classes_that_cannot_be() {
     refused(
         &net,
         &format!("{add} urgent --member eth2 --match priority=6 --policy mirror"),
-        &cannot("urgent", "class 'urgent' mirrors, which takes two members at least"),
+        &cannot("urgent", "class 'urgent' mirrors, which needs at least two members"),
         &format!("linkbraid show {BOND}"),
     );
     net.ok("a", &format!("{add} urgent --member eth2 --match udp-port=7000-7010"));

@@ -55,7 +55,7 @@ pub(crate) async fn all(world: &mut World) {
                 }
                 world.bonds.insert(bond.saved.name.clone(), bond);
             }
-            Err(error) => tracing::error!(%error, "cannot adopt the bond; it goes on as it is"),
+            Err(error) => tracing::error!(%error, "cannot adopt the bond; it continues as it is"),
         }
     }
 }

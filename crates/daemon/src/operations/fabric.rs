@@ -153,7 +153,7 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
 /// Ends this start of a node and begins another one with so many nodes; if that fails, one as it was before.
 fn start_anew(world: &mut World, name: &str, nodes: u16, old: SavedFabric) -> Result<Ticket, Error> {
     let Some(fabric) = world.fabrics.get_mut(name) else { return Err(world.no_fabric(name)) };
-    let error = Error::new(name, "not ready", "it is started anew");
+    let error = Error::new(name, "not ready", "it is restarted");
     let now = world.clock.now();
     let before = std::mem::replace(&mut fabric.state, State::Waits { error: error.clone(), until: now });
     let node = match before {

@@ -84,7 +84,7 @@ async fn link_gone(world: &mut World, index: u32) {
     let saved = world.state.write(&bond.saved);
     bond.announce(&mut world.sender, world.clock);
     if let Err(error) = kept.and(settled).and(saved) {
-        tracing::error!(%error, "the bond is behind");
+        tracing::error!(%error, "the bond is not up to date");
     }
     world.bonds.insert(name, bond);
 }

@@ -139,7 +139,7 @@ impl Pending {
         match found {
             Some((bond, member)) if joins => self.decide_join(now, bond, &member),
             Some((bond, _)) => self.decide_leave(now, bond),
-            None if joins => Decision::End(Err(self.cannot_add("it was taken away meanwhile"))),
+            None if joins => Decision::End(Err(self.cannot_add("its interface was removed meanwhile"))),
             None => Decision::End(Ok(Vec::new())),
         }
     }
@@ -172,7 +172,7 @@ impl Pending {
                 warnings.push(format!("{}: '{name}' has no carrier yet and carries no traffic", self.bond));
             } else if *force {
                 warnings.push(format!(
-                    "{}: no peer answers through '{name}', which was added all the same; plain hosts that only it reaches are reached, and others are not through it",
+                    "{}: no peer answers through '{name}', which was added nevertheless; it carries traffic only to plain hosts that no other member reaches",
                     self.bond
                 ));
             } else {

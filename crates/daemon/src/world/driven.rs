@@ -192,12 +192,12 @@ impl Driven {
                 Action::Send { slot, frame } => self.send(sender, slot, &frame),
                 Action::DeadSlots(slots) => {
                     if let Err(error) = self.tables.set_dead_slots(slots) {
-                        tracing::error!(bond = %self.name, %error, "the data path is behind");
+                        tracing::error!(bond = %self.name, %error, "the data path is not up to date");
                     }
                 }
                 Action::Tables => {
                     if let Err(error) = self.write_difference() {
-                        tracing::error!(%error, "the data path is behind");
+                        tracing::error!(%error, "the data path is not up to date");
                     }
                 }
                 Action::AskNeighbours => self.wants_neighbours = true,

@@ -78,7 +78,7 @@ impl Bond {
         for (one, other, peer) in &self.split {
             let text = format!(
                 "'{one}' and '{other}' both hear {peer}, but not each other: the switch does not forward between their \
-                 ports, so broadcasts are taken in twice"
+                 ports, so broadcasts are accepted twice"
             );
             report.warn("segments_split", text, format!("linkbraid lanes {}", self.name));
         }

@@ -126,7 +126,7 @@ impl Nic {
             (Some(Speed { mbit, .. }), _) => report.fine(format!("{mbit} Mbit/s")),
             (None, _) if self.weighted => {}
             (None, bond) => {
-                let text = "its driver tells no speed, so its weight is that of 1000 Mbit/s";
+                let text = "its driver reports no speed, so its weight is that of 1000 Mbit/s";
                 let hint = match bond {
                     Some(bond) => format!("linkbraid member set {bond} {name} --weight 1000"),
                     None => format!("ethtool {name}"),
@@ -140,8 +140,7 @@ impl Nic {
             report.warn("duplex", text, format!("ethtool -s {name} autoneg on"));
         }
         if self.eee == Some(true) {
-            let text = "energy-efficient Ethernet is in use: waking the link up takes 20 to 200 us, which lanes then \
-                        differ by";
+            let text = "energy-efficient Ethernet is in use: waking the link takes 20 to 200 us, and the delays of lanes differ by as much";
             report.warn("eee", text, format!("ethtool --set-eee {name} eee off"));
         }
     }

@@ -81,7 +81,7 @@ impl Machine {
             true => report.fine("all rights"),
             false => report.error(
                 "capabilities",
-                format!("the daemon lacks {}", missing.join(" and ")),
+                format!("the daemon does not have {}", missing.join(" and ")),
                 "sudo linkbraid daemon",
             ),
         }

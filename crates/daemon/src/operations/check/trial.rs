@@ -25,7 +25,7 @@ pub(super) async fn run(pins: &Path, choice: HookChoice) -> Result<String, Lack>
         let _ = tell.send(attempt(&place, choice));
     });
     let result = match started {
-        Ok(_) => told.await.unwrap_or_else(|_| Err(untold("it ended without a word"))),
+        Ok(_) => told.await.unwrap_or_else(|_| Err(untold("it ended without an answer"))),
         Err(error) => Err(untold(&error.to_string().to_lowercase())),
     };
     // The directory of this namespace's bonds; with a bond in it, it stays.

@@ -39,12 +39,12 @@ pub(super) fn check(name: &str, new: &BondConfig, old: &BondConfig, what: &str) 
         Groups::find()?;
     }
     if bare(new) && !bare(old) {
-        let cause = "it would leave no member for the rest of the traffic".to_owned();
+        let cause = "it would leave no member for the default class".to_owned();
         return refuse(cause, format!("linkbraid show {name}"));
     }
     for class in new.classes.iter().filter(|class| lonely(new, class)) {
         if !old.class(&class.name).is_some_and(|before| lonely(old, before)) {
-            let cause = format!("class '{}' mirrors, which takes two members at least", class.name);
+            let cause = format!("class '{}' mirrors, which needs at least two members", class.name);
             return refuse(cause, format!("linkbraid show {name}"));
         }
     }

@@ -160,7 +160,7 @@ fn give_class(bond: &mut BondConfig, add: &BondAdd) -> Result<(), Error> {
         }
     }
     if class.members.len() == add.members.len() {
-        return refuse(&class.name, "it would leave no member for the rest of the traffic".into());
+        return refuse(&class.name, "it would leave no member for the default class".into());
     }
     if let Some(second) = add.classes.get(1) {
         let cause = "a second class would have the rules of the first; 'class add' gives it rules of its own";

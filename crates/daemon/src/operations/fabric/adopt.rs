@@ -36,7 +36,7 @@ pub(crate) async fn all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
         let link = match world.netlink.link_by_index(saved.ifindex).await {
             Ok(link) => link,
             Err(error) if error.kind == Kind::NoDevice => {
-                tracing::warn!(fabric = %name, "its interface is gone, forgotten");
+                tracing::warn!(fabric = %name, "its interface is gone; discarded");
                 let _ = world.state.remove::<SavedFabric>(&name);
                 continue;
             }
@@ -46,7 +46,7 @@ pub(crate) async fn all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
             }
         };
         if link.kind.as_deref() != Some("tun") {
-            tracing::warn!(fabric = %name, "its interface is another one now, forgotten");
+            tracing::warn!(fabric = %name, "its interface is another one now; discarded");
             let _ = world.state.remove::<SavedFabric>(&name);
             continue;
         }

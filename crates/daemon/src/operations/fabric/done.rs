@@ -125,9 +125,9 @@ async fn join(
     let (reason, text) = match why {
         Why::Adopt => ("adopted", "taken over from an earlier daemon, with its interface".to_owned()),
         Why::Retry => ("adopted", "it could join".to_owned()),
-        Why::Lost => ("anew", "started anew in the memory that has the name now".to_owned()),
+        Why::Lost => ("anew", "restarted in the memory that has the name now".to_owned()),
         Why::Anew(_) => {
-            ("anew", format!("started anew as node {} of {}", fabric.saved.node, fabric.saved.nodes))
+            ("anew", format!("restarted as node {} of {}", fabric.saved.node, fabric.saved.nodes))
         }
     };
     match begun {

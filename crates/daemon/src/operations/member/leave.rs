@@ -56,7 +56,7 @@ async fn leave(world: &mut World, bond: &mut Bond, member: &Member) -> Result<Pe
     let settled = settle(world, bond).await;
     bond.announce(&mut world.sender, world.clock);
     if let Err(error) = kept.and(settled) {
-        tracing::error!(%error, "the bond is behind");
+        tracing::error!(%error, "the bond is not up to date");
     }
     Ok(Pending::leave(bond, member, world.clock.now()))
 }
