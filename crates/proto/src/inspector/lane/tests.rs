@@ -172,3 +172,27 @@ fn only_what_was_known_is_called_lost() {
     lane.known = true;
     assert_eq!(views(&mut lane), [View::Lost, View::Lost, View::Init, View::Up, View::Init]);
 }
+
+//= docs/arp-plus.md#11.12 type=test
+#[test]
+fn only_what_is_proven_and_not_doubted_is_trusted() {
+    let mut lane = lane();
+    let mut trusted = |doubted| {
+        lane.doubted = doubted;
+        LaneState::ALL.map(|state| {
+            lane.state = state;
+            lane.is_trusted()
+        })
+    };
+    assert_eq!(trusted(false), [false, false, false, true, false]);
+    assert_eq!(trusted(true), [false; 5]);
+}
+
+#[test]
+fn nothing_is_hurried_once_it_is_lost() {
+    let timing = Timing::default();
+    let mut lane = lane();
+    lane.state = Up;
+    let deadline = lane.deadline(&timing).expect("it can be lost");
+    assert_eq!([0, 1].map(|nanos| lane.hurries(Time(deadline.0 - nanos), &timing)), [false, true]);
+}
