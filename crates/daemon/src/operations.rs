@@ -2,6 +2,7 @@
 //! ([`desired`]); the steps from there are an [`Operation`], which is answered when it has come to its end. So are files, and
 //! members that are plugged in again.
 
+mod absent;
 pub(crate) mod adopt;
 mod apply;
 mod check;

@@ -89,7 +89,7 @@ fn named(code: &str, starts: &[&str]) -> Vec<String> {
     let code: String = lines.collect::<Vec<_>>().join("\n");
     let mut found = Vec::new();
     for start in starts {
-        for (at, _) in code.match_indices(start) {
+        for (at, _) in code.match_indices(start).filter(|(at, _)| !code[..*at].ends_with("(in ")) {
             let is_use = code[..at].trim_end().ends_with("use");
             let rest = &code[at..];
             let end = match is_use {
@@ -104,11 +104,8 @@ fn named(code: &str, starts: &[&str]) -> Vec<String> {
     found
 }
 
-/// The parts of a module that it names. In `operations`, what a module takes from its own parts counts as its own.
+/// The parts of a module that it names.
 fn parts(module: &str, code: &str) -> Vec<String> {
-    if module.starts_with("operations") {
-        return Vec::new();
-    }
     let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));
     let (declared, others): (Vec<&str>, Vec<&str>) =
         lines.partition(|line| line.ends_with(';') && line.split(' ').any(|word| word == "mod"));

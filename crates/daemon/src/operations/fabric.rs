@@ -3,6 +3,7 @@
 mod adopt;
 mod check;
 mod done;
+mod end;
 mod follow;
 
 pub(crate) use adopt::{addresses_changed, all as adopt_all, link_gone, next_try, retry};
@@ -19,14 +20,14 @@ use crate::{
     world::{
         World,
         fabric::{
-            Fabric, State, Ticket,
+            State, Ticket,
             job::{Why, Work},
             node, number_of,
             saved::{self, SavedFabric},
         },
-        told,
     },
 };
+use end::end;
 use linkbraid_api::{Error, FabricAdd};
 use linkbraid_fabric::engine::derive_mac;
 
@@ -67,35 +68,6 @@ pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Outcome, Err
 fn wait(world: &mut World, ticket: Option<Ticket>) -> Outcome {
     let wait = ticket.and_then(|ticket| world.jobs.wait(ticket));
     wait.map_or_else(|| Outcome::Done(Vec::new()), |wait| Outcome::Waits(Wait::Fabric(wait)))
-}
-
-/// Ends a fabric for good; its interface goes, if it is still there. What of that is still under way.
-async fn end(world: &mut World, mut fabric: Fabric, reason: &'static str, text: &str) -> Option<Ticket> {
-    let name = fabric.saved.name.clone();
-    fabric.history.tell(told::fabric(&name, reason, text.to_owned()));
-    let ticket = match fabric.state {
-        State::Runs(node) => {
-            node.let_go();
-            Some(world.jobs.end(&fabric.saved, Ok(()), None, move || node.stop()))
-        }
-        // The kernel keeps its interface.
-        State::Joins { .. } | State::Waits { .. } => {
-            if let Err(error) = world.netlink.delete_link(fabric.saved.ifindex).await {
-                tracing::debug!(%error, "the interface is gone already");
-            }
-            match fabric.state {
-                State::Joins { ticket, .. } => {
-                    world.jobs.cancel(ticket);
-                    Some(ticket)
-                }
-                _ => None,
-            }
-        }
-    };
-    if let Err(error) = world.state.remove::<SavedFabric>(&name) {
-        tracing::error!(%error, "the next daemon will try to bring it back");
-    }
-    ticket
 }
 
 /// `fabric set`

@@ -3,7 +3,7 @@
 use crate::{
     operations::{
         settle::{keep_mac, settle},
-        {Operations, fabric, member, rejoin, setup},
+        {Operations, absent, fabric, member, setup},
     },
     world::{World, bond::Bond},
 };
@@ -73,7 +73,7 @@ async fn link_gone(world: &mut World, index: u32) {
     let text =
         "deleted, or moved to another network namespace, by somebody else; it joins again when it is back";
     bond.tell_of(&gone, "gone", text);
-    rejoin::lost(&mut bond, &gone, index);
+    absent::lost(&mut bond, &gone, index);
     bond.driven().members.retain(|member| member.ifindex != index);
     member::disinherit(&mut bond.saved, index);
     if let Err(error) = bond.path.detach_member(index) {

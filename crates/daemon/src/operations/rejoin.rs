@@ -9,10 +9,7 @@ use super::{
     desired::diff,
     operation::{By, Operation},
 };
-use crate::{
-    io::state::SavedAbsent,
-    world::{World, bond::Bond},
-};
+use crate::world::{World, bond::Bond};
 use linkbraid_api::Error;
 use linkbraid_link::{Kind, LinkInfo};
 use linkbraid_proto::Time;
@@ -116,31 +113,4 @@ impl Rejoins {
             rejoin.said = Some(error);
         }
     }
-}
-
-/// A member's interface is gone: unless it was about to leave, or had not yet joined, the bond wants it back.
-pub(crate) fn lost(bond: &mut Bond, name: &str, ifindex: u32) {
-    let saved = &bond.saved;
-    let member = saved.members.iter().find(|member| member.before.link.index == ifindex);
-    if let Some(member) = member.filter(|member| member.stays()) {
-        let absent = SavedAbsent::of(member, name);
-        bond.saved.absent.push(absent);
-    }
-}
-
-/// A member is wanted no more that is not there, if it is one.
-///
-/// # Errors
-/// The bond's file cannot be written.
-pub(crate) fn give_up(world: &mut World, bond: &str, name: &str) -> Result<(), Error> {
-    let Some(bond) = world.bonds.get_mut(bond) else { return Ok(()) };
-    let before = bond.saved.absent.len();
-    bond.saved.absent.retain(|absent| absent.name != name);
-    if bond.saved.absent.len() == before {
-        return Ok(());
-    }
-    if bond.member(name).is_none() {
-        bond.tell_of(name, "removed", "removed; it was not there");
-    }
-    world.state.write(&bond.saved)
 }

@@ -13,17 +13,16 @@ use crate::{
 use linkbraid_api::{
     Error,
     config::{BondConfig, MemberConfig},
-    value,
 };
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Route};
-use std::{collections::HashSet, net::IpAddr, path::PathBuf};
+use std::{collections::HashSet, path::PathBuf};
 
 mod addresses;
 mod undo;
 
-pub(crate) use addresses::replace as replace_addresses;
-use addresses::set as set_addresses;
+pub(crate) use addresses::{cidrs, replace as replace_addresses};
+use addresses::{parse_cidr, set as set_addresses};
 use undo::end;
 pub(crate) use undo::{interface, undo};
 
@@ -95,26 +94,6 @@ fn present(to: &BondConfig) -> impl Iterator<Item = &MemberConfig> {
 
 fn command(name: &str, members: &[&str]) -> String {
     format!("linkbraid bond add {name} --member {}", members.join(","))
-}
-
-/// `ADDRESS/PREFIX`.
-pub(crate) fn parse_cidr(name: &str, text: &str) -> Result<(IpAddr, u8), Error> {
-    value::address(text).map_err(|cause| {
-        Error::new(name, "option '--address'", cause)
-            .hint(format!("linkbraid bond set {name} --address 198.18.0.1/24"))
-    })
-}
-
-/// Reads addresses, each once.
-pub(crate) fn cidrs(name: &str, texts: &[String]) -> Result<Vec<(IpAddr, u8)>, Error> {
-    let mut read = Vec::with_capacity(texts.len());
-    for text in texts {
-        let address = parse_cidr(name, text)?;
-        if !read.contains(&address) {
-            read.push(address);
-        }
-    }
-    Ok(read)
 }
 
 /// Adds a bond; on failure the machine is as it was.

@@ -5,19 +5,21 @@
 //! link, or a bond has no room for both, must one leave first.
 
 mod classes;
+mod planner;
 
-use super::{Change, Step, differ};
+use super::step::{Change, Step, differ};
 use linkbraid_api::{
     FabricAdd, FabricSettings,
     config::{BondConfig, Config, MemberConfig},
     limits::MEMBERS_MAX,
 };
+use planner::Planner;
 use std::collections::BTreeSet;
 
 /// The steps that make `to` of `from`, in order. Both are complete: what a file leaves out has been filled in; an MTU
 /// that is absent in `to` is whatever it is. Fabrics of one name differ in nothing that `fabric set` cannot change.
 pub(in crate::operations) fn diff(from: &Config, to: &Config) -> Vec<Step> {
-    let mut planner = Planner { now: from.clone(), to, steps: Vec::new() };
+    let mut planner = Planner::new(from, to);
     planner.add_fabrics();
     planner.set_fabrics();
     planner.make_room();
@@ -40,19 +42,7 @@ pub(in crate::operations) fn diff(from: &Config, to: &Config) -> Vec<Step> {
     planner.steps
 }
 
-struct Planner<'c> {
-    /// What there is after the steps so far.
-    now: Config,
-    to: &'c Config,
-    steps: Vec<Step>,
-}
-
 impl Planner<'_> {
-    fn step(&mut self, step: Step) {
-        step.apply(&mut self.now);
-        self.steps.push(step);
-    }
-
     fn add_fabrics(&mut self) {
         for (name, fabric) in &self.to.fabrics {
             if !self.now.fabrics.contains_key(name) {

@@ -1,6 +1,6 @@
 //! A file merged with what there is: what the file says, and what there is besides that was not made by a file.
 
-use super::{Current, Made};
+use super::step::{Current, Made};
 use linkbraid_api::{
     Error, FabricAdd, FabricSettings,
     config::{BondConfig, ClassConfig, Config, Document, MemberConfig, Part},

@@ -1,7 +1,7 @@
 //! A request merged with what there is: what is wanted then, or why that cannot be. What depends on the machine, such as
 //! whether an interface is there, is refused when the step is taken.
 
-use super::Current;
+use super::step::Current;
 use linkbraid_api::{
     BondAdd, BondSet, BondSettings, ClassAdd, ClassDel, ClassSet, ClassSettings, Error, FabricAdd, FabricSet,
     FabricSettings, MemberAdd, MemberDel, MemberSet, MemberSettings, Request,

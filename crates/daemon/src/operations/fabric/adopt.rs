@@ -1,6 +1,6 @@
 //! Fabrics of an earlier daemon, those that cannot join, and the end of their interfaces.
 
-use super::{done::done, end};
+use super::{done::done, end::end};
 use crate::world::{
     World,
     fabric::{

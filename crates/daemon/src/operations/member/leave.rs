@@ -7,7 +7,7 @@ use crate::{
         state::{SavedBond, SavedMember},
     },
     operations::{
-        rejoin,
+        absent,
         settle::{keep_mac, settle},
         wait::Pending,
         wait::{Outcome, Wait},
@@ -29,7 +29,7 @@ pub(super) enum Addresses {
 
 /// `member del`: the peers are told, and the member leaves when nothing comes in over it any more.
 pub(crate) async fn delete(world: &mut World, of: &str, name: &str) -> Result<Outcome, Error> {
-    rejoin::give_up(world, of, name)?;
+    absent::give_up(world, of, name)?;
     let mut bond = world.bonds.remove(of).ok_or_else(|| world.no_bond(of))?;
     let result = match bond.member(name).filter(|member| !member.leaving) {
         None => Ok(Outcome::Done(Vec::new())),

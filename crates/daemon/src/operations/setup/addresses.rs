@@ -1,11 +1,30 @@
 //! `bond set --address`, `fabric set --address`: those that were given before go, those that are given now come; others
 //! are not touched.
 
-use super::{cidrs, parse_cidr};
 use crate::{io::error::About as _, world::bond::Bond};
-use linkbraid_api::Error;
+use linkbraid_api::{Error, value};
 use linkbraid_link::{Kind, Netlink};
 use std::net::IpAddr;
+
+/// `ADDRESS/PREFIX`.
+pub(crate) fn parse_cidr(name: &str, text: &str) -> Result<(IpAddr, u8), Error> {
+    value::address(text).map_err(|cause| {
+        Error::new(name, "option '--address'", cause)
+            .hint(format!("linkbraid bond set {name} --address 198.18.0.1/24"))
+    })
+}
+
+/// Reads addresses, each once.
+pub(crate) fn cidrs(name: &str, texts: &[String]) -> Result<Vec<(IpAddr, u8)>, Error> {
+    let mut read = Vec::with_capacity(texts.len());
+    for text in texts {
+        let address = parse_cidr(name, text)?;
+        if !read.contains(&address) {
+            read.push(address);
+        }
+    }
+    Ok(read)
+}
 
 /// Gives the bond these addresses in place of those it was given before; on failure it has the ones it had.
 pub(crate) async fn set(netlink: &Netlink, bond: &mut Bond, texts: &[String]) -> Result<(), Error> {

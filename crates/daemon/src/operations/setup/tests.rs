@@ -1,4 +1,4 @@
-use super::parse_cidr;
+use super::addresses::parse_cidr;
 
 #[test]
 fn an_address_needs_a_prefix_that_fits_its_family() {

@@ -3,8 +3,8 @@
 //! Their order counts, and classes are added at the end only: those behind one that is new, or that changes its place, are
 //! removed and added again. A link goes from one class to another by way of the rest, which is never left without one.
 
-use super::{Change, Planner, Step};
-use crate::operations::desired::{Class, differ};
+use super::planner::Planner;
+use crate::operations::desired::step::{Change, Class, Step, differ};
 use linkbraid_api::{
     Policy,
     config::{BondConfig, ClassConfig},
