@@ -22,7 +22,9 @@ use std::{
     collections::BTreeMap,
     fs,
     os::unix::fs::MetadataExt as _,
+    panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
+    process,
     sync::Arc,
     time::Duration,
 };
@@ -68,7 +70,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let clock = Clock::new();
     let (driving, added) = Driving::new(clock);
     let tell = driving.clone();
-    let neighbours = NeighbourReader::start(move |index, list| neighbours_read(&tell, clock, index, &list));
+    let neighbours = NeighbourReader::start(move |index, list| {
+        or_end(|| neighbours_read(&tell, clock, index, &list));
+    });
     let neighbours = neighbours.about("daemon", "cannot read neighbours")?;
     let mut driver = Driver::start((driving.clone(), added), neighbours, clock, watchdog())?;
     let mut control = Control::new(&options, (clock, driving.clone()), events, jobs)?;
@@ -97,6 +101,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             biased;
             _ = term.recv() => break,
             _ = int.recv() => break,
+            error = driver.failed() => return Err(error),
             event = watch.next() => {
                 let event = event.about("daemon", "cannot watch interfaces")?;
                 follow::link_event(world, operations, event).await;
@@ -113,13 +118,16 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             },
             () = tokio::time::sleep_until(wake) => control.timeout(),
             () = &mut served => break,
-            error = driver.failed() => return Err(error),
         }
     }
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     tracing::info!("stopping; bonds stay as they are, and the interfaces of fabrics lose their carrier");
     // Whoever waits for something hears now that the daemon stops.
     control.operations = Operations::default();
+    // What serves them has its turn.
+    for _ in 0..4 {
+        tokio::task::yield_now().await;
+    }
     fabric::stop_all(&mut control.world, &mut news).await;
     // While the bonds are there.
     drop(driver);
@@ -134,7 +142,9 @@ impl Control {
         jobs: Jobs,
     ) -> Result<Self, Error> {
         let tell = driving.clone();
-        let carrier = CarrierPoll::start(CARRIER_POLL, move |index, carrier| tell.carrier(index, carrier));
+        let carrier = CarrierPoll::start(CARRIER_POLL, move |index, carrier| {
+            or_end(|| tell.carrier(index, carrier));
+        });
         let state_dir = options.state_dir.clone().unwrap_or_else(|| {
             let mut path = options.socket.clone().into_os_string();
             path.push(".state");
@@ -205,6 +215,14 @@ impl Control {
                 tracing::error!(%error, "stripe length not set");
             }
         }
+    }
+}
+
+/// Does what another thread has to do with a bond. A bond that is left half-changed must not be driven any further: the daemon
+/// ends as if it had been killed, and the next one takes the bonds over.
+fn or_end(does: impl FnOnce()) {
+    if panic::catch_unwind(AssertUnwindSafe(does)).is_err() {
+        process::abort();
     }
 }
 

@@ -34,6 +34,8 @@ use tokio::{
 const THREAD_NAME: &str = "lb-drive";
 /// Frames taken in before anything else has its turn: anybody on the wire can send as many as he likes.
 const FRAMES_AT_ONCE: usize = 64;
+/// Announcements of the kernel taken in before anything else has its turn: strangers can cause those of neighbours.
+const ANNOUNCED_AT_ONCE: usize = 256;
 /// A control thread that has not gone on for so long hangs: longer than any driver holds the kernel's network lock.
 const CONTROL_HANGS: Duration = Duration::from_secs(120);
 
@@ -137,15 +139,16 @@ async fn drive_all(
                 let _ = answer.send(begun);
             }
             Some(Err(failed)) = bonds.join_next() => std::panic::resume_unwind(failed.into_panic()),
-            event = watch.next() => {
-                let mut announced = Announced::default();
-                announced.add(event.about("daemon", "cannot watch interfaces")?);
-                drives.links_changed(&mut watch, announced)?;
-            }
             _ = signs.tick(), if watchdog.is_some() => {
                 if drives.clock.now().since(drives.driving.turned()) < CONTROL_HANGS {
                     let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
                 }
+            }
+            event = watch.next() => {
+                let mut announced = Announced::default();
+                announced.add(event.about("daemon", "cannot watch interfaces")?);
+                drives.links_changed(&mut watch, announced)?;
+                tokio::task::yield_now().await;
             }
         }
     }
@@ -175,20 +178,32 @@ async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, mut ring: AsyncFd<ArpPlusR
         let Some(wake) = wake else { return };
         tokio::select! {
             biased;
-            () = sleep_until(wake) => {
-                // What waits has arrived in time.
-                take_frames(&mut bond.drive(), ring.get_mut(), drives.clock);
-                bond.drive().timeout(drives.clock.now());
-            }
+            () = sleep_until(wake) => due(&bond, &mut ring, drives.clock),
             () = bond.changed() => {}
             ready = ring.readable_mut() => {
                 let Ok(mut ready) = ready else { return };
                 if take_frames(&mut bond.drive(), ready.get_inner_mut(), drives.clock) {
                     ready.clear_ready();
+                    continue;
                 }
+                // More frames than can be taken at once: a timer would have to wait for the last of them.
+                let wake = bond.drive().wake();
+                if wake <= drives.clock.now() {
+                    due(&bond, &mut ring, drives.clock);
+                }
+                // Readiness that is not used up does not give way by itself.
+                tokio::task::yield_now().await;
             }
         }
     }
+}
+
+/// A deadline of the bond has come.
+fn due(bond: &Shared, ring: &mut AsyncFd<ArpPlusRing>, clock: Clock) {
+    let mut driven = bond.drive();
+    // What waits has arrived in time.
+    take_frames(&mut driven, ring.get_mut(), clock);
+    driven.timeout(clock.now());
 }
 
 /// Takes in the frames that wait, as far as others can wait for their turn; whether none is left.
@@ -218,12 +233,22 @@ impl Drives {
     /// Follows what the kernel announced. A bond is held before the announcements that wait are read, so that none of them is
     /// older than what the control thread has read of its members.
     fn links_changed(&self, watch: &mut Watch, mut announced: Announced) -> Result<(), Error> {
-        for bond in self.driving.all() {
+        let bonds = self.driving.all();
+        let (mut read, mut behind) = (0, bonds.len());
+        // What is read for one bond is news for those before it.
+        for bond in bonds.iter().cycle() {
+            if behind == 0 {
+                break;
+            }
             let mut driven = bond.lock();
-            while let Some(event) = watch.try_next() {
+            while read < ANNOUNCED_AT_ONCE
+                && let Some(event) = watch.try_next()
+            {
                 announced.add(event.about("daemon", "cannot watch interfaces")?);
+                (read, behind) = (read + 1, bonds.len());
             }
             driven.follow(self.clock.now(), &announced);
+            behind -= 1;
         }
         if announced.lost {
             self.driving.lose();
