@@ -26,7 +26,7 @@ use crate::world::{
     record,
 };
 use apply::Files;
-use desired::{Change, Held, Step, diff, merge::merge};
+use desired::{Change, Current, Step, diff, merge::merge};
 use linkbraid_api::{
     BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Error, FabricDel, FabricSet, MemberAdd, MemberDel,
     MemberSet, Records, Reply, Request,
@@ -96,6 +96,7 @@ impl Operations {
         if !operation.advance(world).await {
             return self.running.push(operation);
         }
+        operation.settle(world);
         let (by, done, warnings, mut errors) = operation.result();
         match (by, errors.pop()) {
             (By::User(answer), None) => reply(answer, Reply::Done { warnings }),
@@ -148,8 +149,8 @@ impl Operations {
                 found.map_or_else(Reply::Error, |found| Reply::Records(Records::Findings(found)))
             }
             request => match steps(world, &request).await {
-                Ok((steps, held)) => {
-                    let operation = Operation::new(By::User(answer), steps, held);
+                Ok((steps, before)) => {
+                    let operation = Operation::new(By::User(answer), steps, before);
                     return self.go_on(world, operation).await;
                 }
                 Err(error) => Reply::Error(error),
@@ -159,13 +160,13 @@ impl Operations {
     }
 }
 
-/// The steps that a request takes, and the addresses that there are before them.
-async fn steps(world: &mut World, request: &Request) -> Result<(Vec<Step>, Held), Error> {
+/// The steps that a request takes, and what there is before them.
+async fn steps(world: &mut World, request: &Request) -> Result<(Vec<Step>, Current), Error> {
     match request {
         // An earlier attempt may have left something of it.
         Request::BondDel(BondDel { name }) if !world.bonds.contains_key(name) => {
             let nothing = Change { name: name.clone(), from: None, to: None };
-            return Ok((vec![Step::Bond(nothing)], Held::new()));
+            return Ok((vec![Step::Bond(nothing)], Current::default()));
         }
         Request::BondSet(BondSet { name, .. })
         | Request::MemberAdd(MemberAdd { bond: name, .. })
@@ -185,9 +186,18 @@ async fn steps(world: &mut World, request: &Request) -> Result<(Vec<Step>, Held)
         }
         _ => {}
     }
-    let has = current::current(world).await;
+    let mut has = current::current(world).await;
+    // What a user names is set, though the bond may have been given it before: somebody may have changed the machine since.
+    if let Request::BondSet(BondSet { name, options, addresses }) = request
+        && let (Some(bond), Some(of)) = (world.bonds.get(name), has.config.bonds.get_mut(name))
+    {
+        of.mtu = of.mtu.filter(|_| options.mtu.is_none());
+        if addresses.is_some() {
+            of.addresses.clone_from(&bond.saved.addresses);
+        }
+    }
     let wanted = merge(&has, request)?;
-    Ok((diff(&has.config, &wanted), has.held))
+    Ok((diff(&has.config, &wanted), has))
 }
 
 fn done(result: Result<Vec<String>, Error>) -> Reply {

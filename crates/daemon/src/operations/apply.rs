@@ -102,7 +102,7 @@ impl Files {
                     Mode::Asked { answer, .. } => By::File(document, answer),
                     Mode::Start => By::Start(document),
                 };
-                Some(Operation::new(by, steps, has.held))
+                Some(Operation::new(by, steps, has))
             }
             (Err(error), Mode::Asked { answer, .. }) => {
                 let _ = answer.send(Reply::Error(error));

@@ -41,19 +41,25 @@ pub(crate) fn no_such(bond: &Bond, name: &str) -> Error {
     no_class(&bond.saved.name, bond.saved.classes.iter().map(|class| class.name.as_str()), name)
 }
 
-/// Adds, changes or removes a class.
+/// Adds, changes or removes a class; `back` if an earlier change is taken back.
 pub(crate) async fn change(
     world: &mut World,
     name: &str,
     class: &Change<Class>,
+    back: bool,
 ) -> Result<Vec<String>, Error> {
     let mut bond = world.bonds.remove(name).ok_or_else(|| world.no_bond(name))?;
-    let result = replace(world, &mut bond, class).await;
+    let result = replace(world, &mut bond, class, back).await;
     world.bonds.insert(name.to_owned(), bond);
     result
 }
 
-async fn replace(world: &mut World, bond: &mut Bond, class: &Change<Class>) -> Result<Vec<String>, Error> {
+async fn replace(
+    world: &mut World,
+    bond: &mut Bond,
+    class: &Change<Class>,
+    back: bool,
+) -> Result<Vec<String>, Error> {
     let (doing, reason, done) = match (&class.from, &class.to) {
         (_, None) => ("remove", "class_removed", "removed"),
         (None, Some(_)) => ("add", "class_added", "added"),
@@ -62,7 +68,8 @@ async fn replace(world: &mut World, bond: &mut Bond, class: &Change<Class>) -> R
     let old = of_bond(bond);
     let mut new = old.clone();
     class.apply(&mut new);
-    check::check(&bond.saved.name, &new, &old, &format!("cannot {doing} class '{}'", class.name))?;
+    let what = format!("cannot {doing} class '{}'", class.name);
+    check::check(&bond.saved.name, &new, &old, (&what, back))?;
     let known = bond.saved.classes.clone();
     let classes = numbered(&new.classes, &known);
     for class in classes.iter().filter(|class| known.iter().all(|known| known.number != class.number)) {

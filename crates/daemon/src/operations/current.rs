@@ -13,7 +13,7 @@ use linkbraid_api::{
     value,
 };
 use linkbraid_wire::MacAddr;
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 
 /// All bonds and fabrics as they are now.
 pub(super) async fn current(world: &mut World) -> Current {
@@ -107,7 +107,8 @@ fn addresses(bond: &Bond) -> Vec<String> {
     given.filter(has).map(|(ip, prefix)| format!("{ip}/{prefix}")).collect()
 }
 
-fn moving(bond: &Bond) -> Moving {
+/// Members that come or go just now.
+pub(super) fn moving(bond: &Bond) -> Moving {
     let names =
         |is: fn(&Member) -> bool| bond.members().into_iter().filter(is).map(|member| member.name).collect();
     Moving { joining: names(|member| member.joining), leaving: names(|member| member.leaving) }
@@ -175,5 +176,35 @@ pub(super) fn mark(world: &mut World, step: &Step, held: &Held) {
     };
     if let Err(error) = written {
         tracing::error!(%error, "a later file will not remove it");
+    }
+}
+
+/// Marks as made by files what was so before.
+pub(super) fn mark_as_before(world: &mut World, made: &BTreeMap<String, Made>) {
+    for (name, made) in made {
+        let addresses =
+            |has: &[String]| has.iter().filter(|one| made.addresses.contains(*one)).cloned().collect();
+        let written = if let Some(bond) = world.bonds.get_mut(name) {
+            let members = bond.members();
+            let is_made = |index: u32| {
+                members.iter().any(|member| member.ifindex == index && made.members.contains(&member.name))
+            };
+            let saved = &mut bond.saved;
+            saved.applied = made.whole;
+            saved.applied_addresses = addresses(&saved.addresses);
+            saved.members.iter_mut().for_each(|member| member.applied = is_made(member.before.link.index));
+            saved.absent.iter_mut().for_each(|absent| absent.applied = made.members.contains(&absent.name));
+            saved.classes.iter_mut().for_each(|class| class.applied = made.classes.contains(&class.name));
+            world.state.write(saved)
+        } else if let Some(fabric) = world.fabrics.get_mut(name) {
+            fabric.saved.applied = made.whole;
+            fabric.saved.applied_addresses = addresses(&fabric.saved.addresses);
+            world.state.write(&fabric.saved)
+        } else {
+            Ok(())
+        };
+        if let Err(error) = written {
+            tracing::error!(%error, "a later file will not remove it");
+        }
     }
 }

@@ -59,6 +59,8 @@ pub(crate) async fn add(world: &mut World, add: &FabricAdd) -> Result<Outcome, E
 
 /// `fabric del`
 pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Outcome, Error> {
+    let fabric = world.fabrics.get(name).ok_or_else(|| world.no_fabric(name))?;
+    check::is_free(world, fabric)?;
     let fabric = world.fabrics.remove(name).ok_or_else(|| world.no_fabric(name))?;
     let ticket = end(world, fabric, "deleted", "deleted, and its interface with it").await;
     Ok(wait(world, ticket))
@@ -75,7 +77,7 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
     let name = &to.name;
     let fabric = world.fabrics.get(name).ok_or_else(|| world.no_fabric(name))?;
     let (ifindex, old) = (fabric.saved.ifindex, fabric.saved.clone());
-    let nodes = Some(to.nodes).filter(|nodes| *nodes != old.nodes);
+    let nodes = Some(to.nodes).filter(|nodes| *nodes != from.nodes && *nodes != old.nodes);
     if nodes.is_some() && matches!(fabric.state, State::Joins { .. }) {
         let cause = "it is taking its place on the transport just now";
         return Err(
@@ -85,6 +87,9 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
     let settings = old.settings.with(&to.settings().besides(&from.settings()));
     let mtu = settings.mtu.0;
     let resized = settings.mtu != old.settings.mtu;
+    if resized || to.addresses != from.addresses {
+        check::is_free(world, fabric)?;
+    }
     if resized {
         let what = format!("cannot set MTU {mtu}");
         if let State::Runs(node) = &fabric.state {

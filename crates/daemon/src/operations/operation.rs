@@ -2,9 +2,9 @@
 //! and the loop goes on meanwhile. If one fails, those before it are taken back.
 
 use super::{
-    class,
-    current::mark,
-    desired::{Change, Held, Step},
+    absent, class,
+    current::{mark, mark_as_before},
+    desired::{Change, Current, Step},
     fabric, member, setup,
     wait::{Decision, Outcome, Wait},
 };
@@ -63,8 +63,8 @@ pub(super) struct Operation {
     pub by: By,
     steps: VecDeque<Step>,
     under_way: Option<(Step, Wait)>,
-    /// The addresses that interfaces had at the beginning, whoever gave them.
-    held: Held,
+    /// What there was at the beginning.
+    before: Current,
     /// What was done, unless it is being taken back.
     pub done: Vec<Step>,
     pub warnings: Vec<String>,
@@ -75,9 +75,9 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    pub(super) fn new(by: By, steps: Vec<Step>, held: Held) -> Self {
+    pub(super) fn new(by: By, steps: Vec<Step>, before: Current) -> Self {
         let (done, warnings, errors) = (Vec::new(), Vec::new(), Vec::new());
-        Self { by, steps: steps.into(), under_way: None, held, done, warnings, failed: None, errors }
+        Self { by, steps: steps.into(), under_way: None, before, done, warnings, failed: None, errors }
     }
 
     /// When it wants to be looked at. A thread wakes the loop by itself.
@@ -101,7 +101,7 @@ impl Operation {
                 if let Some(document) = self.by.document() {
                     tracing::info!(file = %document.file, "{}", step.request().command());
                 }
-                let begun = take(world, &step).await;
+                let begun = take(world, &step, self.trust()).await;
                 (step, begun)
             }
         };
@@ -113,11 +113,19 @@ impl Operation {
         self.under_way.is_none() && self.steps.is_empty()
     }
 
-    fn end(&mut self, world: &mut World, step: Step, lines: Vec<String>) {
-        if self.by.document().is_some() {
-            mark(world, &step, &self.held);
+    fn trust(&self) -> Trust {
+        match (&self.by, &self.failed) {
+            (_, Some(_)) => Trust::Back,
+            (By::User(_), None) => Trust::Asked,
+            (By::File(..) | By::Start(_) | By::Rejoin(_), None) => Trust::Planned,
         }
+    }
+
+    fn end(&mut self, world: &mut World, step: Step, lines: Vec<String>) {
         if self.failed.is_none() {
+            if self.by.document().is_some() {
+                mark(world, &step, &self.before.held);
+            }
             self.warnings.extend(lines);
             self.done.push(step);
         }
@@ -142,8 +150,30 @@ impl Operation {
                     None => error,
                 };
                 let done = std::mem::take(&mut self.done);
-                self.steps = done.into_iter().rev().map(|step| step.inverse(&self.held)).collect();
+                self.steps = done.into_iter().rev().map(|step| step.inverse(&self.before.held)).collect();
                 self.failed = Some(error);
+            }
+        }
+    }
+
+    /// Nothing of it can fail any more: links that it has given to one bond are not waited for by others. If it was taken back,
+    /// what files have made is what it was.
+    pub(super) fn settle(&self, world: &mut World) {
+        if self.failed.is_some() {
+            if self.by.document().is_some() {
+                mark_as_before(world, &self.before.made);
+            }
+            return;
+        }
+        for step in &self.done {
+            match step {
+                Step::Bond(Change { name, from: None, to: Some(to) }) => {
+                    to.members.iter().for_each(|member| absent::taken(world, name, &member.interface));
+                }
+                Step::Member { bond, member, .. } if member.joins() => {
+                    absent::taken(world, bond, &member.name)
+                }
+                _ => {}
             }
         }
     }
@@ -170,8 +200,19 @@ pub(super) fn located(document: &Document, step: &Step, error: Error) -> Error {
     Error { object: format!("{place}: {}", error.object), ..error }
 }
 
+/// How much of a step was looked at just now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// All that depends on what the daemon holds: a user asks for it, and nothing has changed since.
+    Asked,
+    /// It is one of several, and what it depends on may have changed since they were planned.
+    Planned,
+    /// It takes another one back.
+    Back,
+}
+
 /// Takes one step: all of it, now or when what it waits for has come, or nothing.
-async fn take(world: &mut World, step: &Step) -> Result<Outcome, Error> {
+async fn take(world: &mut World, step: &Step, trust: Trust) -> Result<Outcome, Error> {
     match step {
         Step::Fabric(Change { name, from, to }) => match (from, to) {
             (_, None) => fabric::delete(world, name).await,
@@ -183,11 +224,16 @@ async fn take(world: &mut World, step: &Step) -> Result<Outcome, Error> {
             (None, Some(to)) => setup::add(world, &change.name, to).await.map(Outcome::Done),
             (Some(_), Some(_)) => setup::set(world, change).await.map(Outcome::Done),
         },
-        Step::Member { bond, member, move_address, .. } => match &member.to {
+        Step::Member { bond, member, move_address, force } => match &member.to {
+            Some(to) if to.absent && member.from.is_none() => {
+                absent::wait_for(world, bond, to).map(|()| Outcome::Done(Vec::new()))
+            }
             Some(to) if member.joins() => member::add(world, bond, to, *move_address).await,
             Some(to) if !member.leaves() => member::set(world, bond, to).await.map(Outcome::Done),
-            _ => member::delete(world, bond, &member.name).await,
+            _ => member::delete(world, bond, &member.name, *force || trust != Trust::Planned).await,
         },
-        Step::Class { bond, class } => class::change(world, bond, class).await.map(Outcome::Done),
+        Step::Class { bond, class } => {
+            class::change(world, bond, class, trust == Trust::Back).await.map(Outcome::Done)
+        }
     }
 }

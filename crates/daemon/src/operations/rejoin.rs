@@ -82,6 +82,11 @@ impl Rejoins {
             rejoin.at = now + RETRY_FABRIC;
             return None;
         }
+        // It was given that name while another bond had it.
+        if world.bonds.values().any(|bond| bond.member(&name).is_some()) {
+            rejoin.at = now + RETRY_MAX;
+            return None;
+        }
         if matches!(world.netlink.link(&name).await, Err(error) if error.kind == Kind::NoDevice) {
             self.0.remove(&name);
             return None;
@@ -98,7 +103,7 @@ impl Rejoins {
         let bond = wanted.bonds.get_mut(&of)?;
         bond.move_address = move_address;
         bond.members.iter_mut().filter(|one| one.interface == name).for_each(|one| one.absent = false);
-        Some(Operation::new(By::Rejoin(name), diff(&has.config, &wanted), has.held))
+        Some(Operation::new(By::Rejoin(name), diff(&has.config, &wanted), has))
     }
 
     /// One of them has joined, or could not.

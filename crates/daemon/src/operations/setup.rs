@@ -198,15 +198,24 @@ pub(crate) async fn set(world: &mut World, change: &Change<BondConfig>) -> Resul
     let Some(bond) = world.bonds.get_mut(name) else { return Err(world.no_bond(name)) };
     // What the kernel may refuse comes first.
     let measured = bond.latency.is_some();
-    if from.addresses != to.addresses {
-        set_addresses(&world.netlink, bond, &to.addresses).await?;
-    }
+    let mtu = bond.saved.mtu;
     if let Some(on) = options.latency {
         bond.measure_latency(on)?;
     }
-    if let Some(mtu) = options.mtu
-        && let Err(error) = member::set_mtu(&world.netlink, bond, mtu.0).await
-    {
+    let mut result = Ok(());
+    if let Some(mtu) = options.mtu {
+        result = member::set_mtu(&world.netlink, bond, mtu.0).await;
+    }
+    if result.is_ok() && from.addresses != to.addresses {
+        result = set_addresses(&world.netlink, bond, &to.addresses).await;
+        if result.is_err()
+            && options.mtu.is_some()
+            && let Err(error) = member::set_mtu(&world.netlink, bond, mtu).await
+        {
+            tracing::error!(%error, "the MTU is another one than before");
+        }
+    }
+    if let Err(error) = result {
         if let Err(error) = bond.measure_latency(measured) {
             tracing::error!(%error, "latency is measured otherwise than before");
         }

@@ -9,7 +9,14 @@ use linkbraid_api::{
 
 /// Refuses classes that cannot work together. What was so before is no reason: members may have gone, and whoever changes
 /// something else, or takes a class away, makes that no worse.
-pub(super) fn check(name: &str, new: &BondConfig, old: &BondConfig, what: &str) -> Result<(), Error> {
+///
+/// Who takes a change back comes by states that nobody would ask for, and ends in one that was there before.
+pub(super) fn check(
+    name: &str,
+    new: &BondConfig,
+    old: &BondConfig,
+    (what, back): (&str, bool),
+) -> Result<(), Error> {
     let refuse = |cause: String, hint: String| Err(Error::new(name, what, cause).hint(hint));
     if new.classes.len() > CLASSES_MAX {
         let cause = format!("it has {CLASSES_MAX} classes already");
@@ -37,6 +44,9 @@ pub(super) fn check(name: &str, new: &BondConfig, old: &BondConfig, what: &str) 
     let known = groups(old);
     if groups(new).iter().any(|group| !known.contains(group)) {
         Groups::find()?;
+    }
+    if back {
+        return Ok(());
     }
     if bare(new) && !bare(old) {
         let cause = "it would leave no member for the default class".to_owned();

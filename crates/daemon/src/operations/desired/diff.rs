@@ -76,14 +76,24 @@ impl Planner<'_> {
 
     /// Frees links that another bond is to have.
     fn make_room(&mut self) {
-        let wanted = |bond: &str, member: &str| {
-            self.to.bonds.iter().any(|(other, of)| other != bond && of.member(member).is_some())
+        let is_there = |bond: Option<&BondConfig>, name: &str| {
+            bond.and_then(|bond| bond.member(name)).is_some_and(|member| !member.absent)
+        };
+        // A bond may wait for a link that another one has.
+        let wanted = |bond: &str, member: &MemberConfig| {
+            let name = &member.interface;
+            let stays = self.to.bonds.get(bond).is_some_and(|to| to.member(name).is_some());
+            let mut others = self.to.bonds.keys().filter(|other| *other != bond);
+            !(member.absent && stays)
+                && others.any(|of| {
+                    is_there(self.to.bonds.get(of), name) && !is_there(self.now.bonds.get(of), name)
+                })
         };
         let mut free = Vec::new();
         let mut release = Vec::new();
         for (name, bond) in &self.now.bonds {
             let leaving: Vec<&MemberConfig> =
-                bond.members.iter().filter(|member| wanted(name, &member.interface)).collect();
+                bond.members.iter().filter(|member| wanted(name, member)).collect();
             match self.to.bonds.contains_key(name) {
                 _ if leaving.is_empty() => {}
                 true => release.extend(leaving.iter().map(|member| (name.clone(), member.interface.clone()))),
@@ -111,12 +121,11 @@ impl Planner<'_> {
     fn add_members(&mut self, name: &str) {
         let Some(to) = self.to.bonds.get(name) else { return };
         for member in &to.members {
-            let waits = |of: &String, there: &MemberConfig| of == name && there.absent && !member.absent;
-            let taken = self
-                .now
-                .bonds
-                .iter()
-                .any(|(of, bond)| bond.member(&member.interface).is_some_and(|there| !waits(of, there)));
+            let is_taken = |of: &String, there: &MemberConfig| !there.absent || of == name && member.absent;
+            let taken =
+                self.now.bonds.iter().any(|(of, bond)| {
+                    bond.member(&member.interface).is_some_and(|there| is_taken(of, there))
+                });
             let Some(now) = self.now.bonds.get(name).filter(|_| !taken) else { continue };
             if now.members.len() >= MEMBERS_MAX
                 && let Some(old) = spare(now, to).map(|old| old.interface.clone())

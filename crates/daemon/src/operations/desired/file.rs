@@ -119,6 +119,7 @@ fn keep(bond: &mut BondConfig, has: &BondConfig, made: &Made, removes: bool) {
         // Those that it was given may all be gone, or be about to leave.
         let stays = |name: &String| members.iter().any(|member| member.interface == *name);
         let none = !has.members_of(&class.name).iter().any(stays);
+        class.has_members |= members.iter().any(|member| member.class.as_deref() == Some(&class.name));
         class.has_members |= none && has.class(&class.name).is_some_and(|has| has.has_members);
     }
 }

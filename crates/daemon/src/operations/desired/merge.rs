@@ -1,7 +1,7 @@
 //! A request merged with what there is: what is wanted then, or why that cannot be. What depends on the machine, such as
 //! whether an interface is there, is refused when the step is taken.
 
-use super::step::Current;
+use super::step::{Current, Moving};
 use linkbraid_api::{
     BondAdd, BondSet, BondSettings, ClassAdd, ClassDel, ClassSet, ClassSettings, Error, FabricAdd, FabricSet,
     FabricSettings, MemberAdd, MemberDel, MemberSet, MemberSettings, Request,
@@ -110,13 +110,19 @@ fn once(texts: &[String]) -> Vec<String> {
 fn is_free(has: &Current, name: &str) -> Result<(), Error> {
     let leaves =
         |bond| has.moving.get(bond).is_some_and(|moving| moving.leaving.iter().any(|one| one == name));
+    let has_it = |of: &BondConfig| of.member(name).is_some_and(|member| !member.absent);
     let mut bonds = has.config.bonds.iter();
-    let Some((bond, _)) = bonds.find(|(bond, of)| of.member(name).is_some() || leaves(*bond)) else {
+    let Some((bond, _)) = bonds.find(|(bond, of)| has_it(of) || leaves(*bond)) else {
         return Ok(());
     };
+    Err(member_of(name, bond))
+}
+
+/// Says that a fabric is a member of a bond.
+pub(in crate::operations) fn member_of(fabric: &str, bond: &str) -> Error {
     let cause = format!("it is a member of bond '{bond}'");
-    Err(Error::new(name, "cannot change the fabric", cause)
-        .hint(format!("linkbraid member del {bond} {name}")))
+    Error::new(fabric, "cannot change the fabric", cause)
+        .hint(format!("linkbraid member del {bond} {fabric}"))
 }
 
 fn add_bond(has: &Current, to: &mut Config, add: &BondAdd) -> Result<(), Error> {
@@ -204,7 +210,7 @@ fn add_member(to: &mut Config, add: &MemberAdd) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a link that a bond has. A bond that only waits for it waits no longer: whoever asks last has it.
+/// Refuses a link that a bond has. Others that only wait for it do so until it has joined: whoever asks last has it.
 fn free(to: &mut Config, bond: &str, name: &str) -> Result<(), Error> {
     let has = |of: &BondConfig| of.member(name).is_some_and(|member| !member.absent);
     if let Some((of, _)) = to.bonds.iter().find(|(_, of)| has(of)) {
@@ -212,38 +218,54 @@ fn free(to: &mut Config, bond: &str, name: &str) -> Result<(), Error> {
         return Err(Error::new(bond, format!("cannot add member '{name}'"), cause)
             .hint(format!("linkbraid member del {of} {name}")));
     }
-    to.bonds.values_mut().for_each(|of| of.members.retain(|member| member.interface != name));
+    if let Some(own) = to.bonds.get_mut(bond) {
+        own.members.retain(|member| member.interface != name);
+    }
     Ok(())
 }
 
 fn del_member(has: &Current, bond: &mut BondConfig, del: &MemberDel) -> Result<(), Error> {
-    let refuse = |cause: &str, hint: String| {
-        Err(Error::new(&del.bond, format!("cannot remove member '{}'", del.interface), cause).hint(hint))
-    };
     let moving = has.moving.get(&del.bond).cloned().unwrap_or_default();
     if moving.leaving.contains(&del.interface) {
-        return refuse("it is leaving already", format!("linkbraid show {}", del.bond));
+        let what = format!("cannot remove member '{}'", del.interface);
+        return Err(
+            Error::new(&del.bond, what, "it is leaving already").hint(format!("linkbraid show {}", del.bond))
+        );
     }
-    let Some(member) = bond.member(&del.interface) else {
+    if bond.member(&del.interface).is_none() {
         return Err(no_member(&del.bond, bond, &del.interface));
-    };
-    let is_other = |other: &&MemberConfig| other.interface != del.interface && !other.absent;
-    let mut others = bond.members.iter().filter(is_other);
-    if !del.force && !member.absent {
-        let Some(other) = others.clone().next() else {
-            return refuse("it is the last one", format!("linkbraid bond del {}", del.bond));
-        };
-        if member.class.is_none() && others.clone().all(|other| other.class.is_some()) {
-            let class = other.class.clone().unwrap_or_default();
-            let hint = format!("linkbraid class set {} {class} --no-members", del.bond);
-            return refuse("it is the last one that is in no class", hint);
-        }
-        // One that is still to prove itself may be withdrawn again.
-        if others.all(|other| moving.joining.contains(&other.interface)) {
-            return refuse("the others are still joining", format!("linkbraid show {}", del.bond));
-        }
+    }
+    if !del.force {
+        may_leave(&del.bond, bond, &moving, &del.interface)?;
     }
     bond.members.retain(|member| member.interface != del.interface);
+    Ok(())
+}
+
+/// Refuses that a bond loses a member which nobody can replace.
+pub(in crate::operations) fn may_leave(
+    name: &str,
+    bond: &BondConfig,
+    moving: &Moving,
+    interface: &str,
+) -> Result<(), Error> {
+    let refuse = |cause: &str, hint: String| {
+        Err(Error::new(name, format!("cannot remove member '{interface}'"), cause).hint(hint))
+    };
+    let Some(member) = bond.member(interface).filter(|member| !member.absent) else { return Ok(()) };
+    let mut others = bond.members.iter().filter(|other| other.interface != interface && !other.absent);
+    let Some(other) = others.clone().next() else {
+        return refuse("it is the last one", format!("linkbraid bond del {name}"));
+    };
+    if member.class.is_none() && others.clone().all(|other| other.class.is_some()) {
+        let class = other.class.clone().unwrap_or_default();
+        let hint = format!("linkbraid class set {name} {class} --no-members");
+        return refuse("it is the last one that is in no class", hint);
+    }
+    // One that is still to prove itself may be withdrawn again.
+    if others.all(|other| moving.joining.contains(&other.interface)) {
+        return refuse("the others are still joining", format!("linkbraid show {name}"));
+    }
     Ok(())
 }
 

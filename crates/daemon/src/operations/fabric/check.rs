@@ -1,10 +1,11 @@
 //! What is refused before anything is touched.
 
 use crate::{
-    operations::setup,
+    operations::{desired::merge::member_of, setup},
     world::{
         World,
-        fabric::{refusal::of_transport, saved::SavedFabric},
+        bond::Bond,
+        fabric::{Fabric, refusal::of_transport, saved::SavedFabric},
     },
 };
 use linkbraid_api::{Error, FabricAdd};
@@ -69,4 +70,11 @@ pub(super) fn mac(world: &World, saved: &SavedFabric) -> Result<(), Error> {
         "linkbraid fabric add {} --node {} --nodes {} --transport {} --mac 02:00:00:00:00:01",
         saved.name, saved.node, saved.nodes, saved.transport
     )))
+}
+
+/// Refuses a fabric that is a member of a bond: it is the bond's to change.
+pub(super) fn is_free(world: &World, fabric: &Fabric) -> Result<(), Error> {
+    let has = |bond: &&Bond| bond.members().iter().any(|member| member.ifindex == fabric.saved.ifindex);
+    let Some(bond) = world.bonds.values().find(has) else { return Ok(()) };
+    Err(member_of(&fabric.saved.name, &bond.saved.name))
 }

@@ -8,6 +8,8 @@ use crate::{
     },
     operations::{
         absent,
+        current::{moving, of_bond},
+        desired::merge::may_leave,
         settle::{keep_mac, settle},
         wait::Pending,
         wait::{Outcome, Wait},
@@ -27,8 +29,11 @@ pub(super) enum Addresses {
     GoBack,
 }
 
-/// `member del`: the peers are told, and the member leaves when nothing comes in over it any more.
-pub(crate) async fn delete(world: &mut World, of: &str, name: &str) -> Result<Outcome, Error> {
+/// `member del`, unless nobody can replace it and `force` is not given: the peers are told, and the member leaves when nothing comes in over it any more.
+pub(crate) async fn delete(world: &mut World, of: &str, name: &str, force: bool) -> Result<Outcome, Error> {
+    if let Some(bond) = world.bonds.get(of).filter(|_| !force) {
+        may_leave(of, &of_bond(bond), &moving(bond), name)?;
+    }
     absent::give_up(world, of, name)?;
     let mut bond = world.bonds.remove(of).ok_or_else(|| world.no_bond(of))?;
     let result = match bond.member(name).filter(|member| !member.leaving) {

@@ -116,6 +116,21 @@ fn links_change_hands_without_a_bond_that_is_left_bare() {
     );
 }
 
+#[test]
+fn two_bonds_may_wait_for_one_link() {
+    let mut has = config("[bond.b]\nmember = ['a', 'c']\n[bond.x]\nmember = ['d', 'e']\n");
+    let mut waits = has.bonds["b"].members[0].clone();
+    waits.absent = true;
+    has.bonds.get_mut("x").unwrap().members.push(waits.clone());
+    assert!(diff(&has, &has).is_empty(), "one has it, and the other waits");
+    has.bonds.get_mut("b").unwrap().members[0] = waits;
+    assert!(diff(&has, &has).is_empty(), "both wait");
+    let mut wanted = has.clone();
+    wanted.bonds.get_mut("x").unwrap().members[2].absent = false;
+    let commands: Vec<String> = diff(&has, &wanted).iter().map(|step| step.request().command()).collect();
+    assert_eq!(commands, ["linkbraid member add x a"]);
+}
+
 const LINKS: [&str; 6] = ["a", "c", "d", "e", "fab0", "fab1"];
 
 fn classes() -> impl Strategy<Value = Vec<ClassConfig>> {
@@ -171,7 +186,8 @@ fn settings() -> impl Strategy<Value = BondConfig> {
 /// Bonds, and who has which link in which class with which weight; fabrics, all of which may be members.
 fn any_config() -> impl Strategy<Value = Config> {
     let bonds = btree_map(prop::sample::select(vec!["b0", "b1", "b2"]), settings(), 0..=3);
-    let links = prop::collection::vec((0_usize..5, 0_usize..5, 0_u32..3, any::<bool>()), LINKS.len());
+    let links =
+        prop::collection::vec((0_usize..5, 0_usize..5, 0_u32..3, any::<bool>(), 0_usize..9), LINKS.len());
     let fabrics = btree_map(
         prop::sample::select(vec!["fab0", "fab1"]),
         (1500_u32..1502, 0_u16..2, any_addresses()),
@@ -199,9 +215,13 @@ fn any_config() -> impl Strategy<Value = Config> {
         }
         let mut bonds: Vec<(String, BondConfig)> =
             bonds.into_iter().map(|(name, bond)| (name.to_owned(), bond)).collect();
-        for (name, (bond, class, weight, absent)) in LINKS.into_iter().zip(links) {
+        for (name, (bond, class, weight, absent, waits)) in LINKS.into_iter().zip(links) {
             if name.starts_with("fab") && !config.fabrics.contains_key(name) {
                 continue;
+            }
+            if let Some((_, other)) = bonds.get_mut(waits).filter(|_| waits != bond) {
+                let interface = name.to_owned();
+                other.members.push(MemberConfig { interface, absent: true, ..MemberConfig::default() });
             }
             let Some((_, bond)) = bonds.get_mut(bond) else { continue };
             let rest = bond.members.iter().any(|member| member.class.is_none());
@@ -263,11 +283,17 @@ fn bare(config: &Config, name: &str) -> bool {
     })
 }
 
-/// All of it is there.
+/// All of it is there, each link in one bond.
 fn present(mut config: Config) -> Config {
-    for member in config.bonds.values_mut().flat_map(|bond| &mut bond.members) {
-        member.absent = false;
+    let mut seen = BTreeSet::new();
+    for bond in config.bonds.values_mut() {
+        bond.members.retain(|member| seen.insert(member.interface.clone()));
+        bond.members.iter_mut().for_each(|member| member.absent = false);
+        for class in &mut bond.classes {
+            class.has_members = !bond.members.iter().all(|member| member.class.as_ref() != Some(&class.name));
+        }
     }
+    config.bonds.retain(|_, bond| bond.members.iter().any(|member| member.class.is_none()));
     config
 }
 

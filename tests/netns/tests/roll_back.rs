@@ -1,0 +1,155 @@
+//! What is refused or fails leaves all bonds as they were, and what others wait for.
+
+use linkbraid_lab::{Topology, wait_until};
+use linkbraid_netns_tests::{Net, SOON};
+use std::{
+    fs,
+    thread::{self, sleep},
+    time::{Duration, Instant},
+};
+
+/// How long it is watched that nothing happens.
+const STAYS: Duration = Duration::from_secs(2);
+
+/// A host with four links and a daemon.
+fn host() -> Net {
+    let net = Net::up(Topology::symmetric(1, 4, None));
+    net.start("a", &[]);
+    net
+}
+
+fn file(net: &Net, text: &str) -> String {
+    let file = net.lab().folder().join("config.toml");
+    fs::write(&file, text.replace("SHM", &net.lab().folder().join("shm").display().to_string()))
+        .expect("writes");
+    file.display().to_string()
+}
+
+#[track_caller]
+fn apply(net: &Net, text: &str) -> String {
+    net.ok("a", &format!("apply {}", file(net, text)))
+}
+
+/// What is said where a command is refused.
+#[track_caller]
+fn refused(net: &Net, command: &str) -> String {
+    let said = net.say("a", command);
+    assert_eq!(said.code, 1, "{command}: {}{}", said.out, said.err);
+    said.err
+}
+
+fn absent(net: &Net, bond: &str) -> Vec<String> {
+    let text = net.ok("a", &format!("show {bond} --json"));
+    serde_json::from_str::<Vec<linkbraid_api::BondRecord>>(&text).expect("records").remove(0).absent
+}
+
+fn members(net: &Net, bond: &str) -> Vec<String> {
+    let text = net.ok("a", &format!("show {bond} --json"));
+    let records: Vec<linkbraid_api::BondRecord> = serde_json::from_str(&text).expect("records");
+    records[0].members.iter().map(|member| member.interface.clone()).collect()
+}
+
+#[track_caller]
+fn unplug(net: &Net, bond: &str, nic: &str) {
+    net.host("a").sh(&format!("ip link del {nic}")).expect("deletes");
+    wait_until(SOON, "it is missed", || absent(net, bond), |absent| absent.contains(&nic.to_owned()))
+        .unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn a_file_that_fails_gives_members_and_classes_back() {
+    let net = host();
+    for (class, first, then) in [
+        (
+            "match = 'priority=6'\npolicy = 'mirror'",
+            "['eth0', { name = 'eth1', weight = 300, class = 'c' }, { name = 'eth2', class = 'c' }]",
+            "[bond.bond0]\nmember = ['eth0']\n[bond.bond1]\nmember = ['eth1', 'eth2']\n",
+        ),
+        (
+            "match = 'priority=6'",
+            "['eth0', { name = 'eth1', class = 'c' }]",
+            "[bond.bond0]\nmember = ['eth1']\n[bond.bond1]\nmember = ['eth0', 'eth2']\n",
+        ),
+    ] {
+        let before = format!(
+            "[bond.bond0]\nmember = {first}\naddress = '198.19.7.1/24'\n[bond.bond0.class.c]\n{class}\n"
+        );
+        apply(&net, &before);
+        let fails = format!("{then}[bond.bond2]\nmember = ['eth3', 'lo']\n");
+        let said = refused(&net, &format!("apply {}", file(&net, &fails)));
+        assert!(said.contains("loopback") && !said.contains("undone"), "{said}");
+        assert_eq!(apply(&net, &before), "nothing to do\n");
+        // What the file had made is still the file's to remove.
+        assert_eq!(apply(&net, ""), "linkbraid bond del bond0\n");
+    }
+}
+
+#[test]
+fn a_bond_goes_on_waiting_for_a_link_that_another_one_could_not_take() {
+    let net = host();
+    net.ok("a", "bond add bond0 --member eth0,eth1");
+    net.ok("a", "bond add bond1 --member eth2");
+    unplug(&net, "bond0", "eth1");
+    assert!(refused(&net, "member add bond1 eth1").contains("no such interface"));
+    assert!(refused(&net, "bond add bond2 --member eth1,eth3").contains("no such interface"));
+    assert_eq!(absent(&net, "bond0"), ["eth1"]);
+    // One that another bond has is not taken from it because it gets that name.
+    net.ok("a", "member add bond1 eth3 --force");
+    for command in ["set eth3 down", "set eth3 name eth1", "set eth1 up"] {
+        net.host("a").sh(&format!("ip link {command}")).expect("sets");
+    }
+    let until = Instant::now() + STAYS;
+    while Instant::now() < until {
+        assert_eq!(members(&net, "bond0"), ["eth0"], "{}", net.log("a"));
+        sleep(Duration::from_millis(50));
+    }
+    assert_eq!(members(&net, "bond1"), ["eth2", "eth1"]);
+    net.ok("a", "bond set bond0 --policy flow");
+    assert_eq!((absent(&net, "bond0"), members(&net, "bond1").len()), (vec!["eth1".to_owned()], 2));
+}
+
+#[test]
+fn what_changed_while_a_file_waits_is_looked_at_again() {
+    let net = host();
+    apply(&net, "[bond.bond0]\nmember = ['eth2']\n[bond.bond1]\nmember = ['eth0']\n");
+    net.ok("a", "member add bond1 eth1 --force");
+    let wants = "[bond.bond0]\nmember = ['eth2', 'eth3']\n[bond.bond1]\nmember = ['eth1']\n";
+    let file = file(&net, wants);
+    // Nothing comes in over it, so that it takes some seconds until it is in.
+    let far = net.lab().switch(0).expect("a switch").name();
+    net.host("a").sh(&format!("ip -n {far} link set a-eth3 down")).expect("sets");
+    thread::scope(|scope| {
+        let applied = scope.spawn(|| net.say("a", &format!("apply {file}")));
+        wait_until(SOON, "eth3 joins", || members(&net, "bond0"), |all| all.len() == 2)
+            .unwrap_or_else(|e| panic!("{e}"));
+        net.ok("a", "member del bond1 eth1");
+        let applied = applied.join().expect("no panic");
+        assert!(applied.err.contains("cannot remove member 'eth0': it is the last one"), "{}", applied.err);
+    });
+    assert_eq!(members(&net, "bond1"), ["eth0"]);
+}
+
+#[test]
+fn a_file_leaves_a_fabric_to_the_bond_that_has_it() {
+    let net = host();
+    apply(&net, "[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'shm:SHM'\n");
+    net.ok("a", "bond add bond0 --member eth0");
+    net.ok("a", "member add bond0 fab0 --force");
+    let said = refused(&net, &format!("apply {}", file(&net, "")));
+    assert!(said.contains("it is a member of bond 'bond0'"), "{said}");
+    assert_eq!(members(&net, "bond0"), ["eth0", "fab0"]);
+}
+
+#[test]
+fn what_is_asked_for_is_set_though_it_was_asked_for_before() {
+    let net = host();
+    let text =
+        "[bond.bond0]\nmember = ['eth0']\n[bond.bond0.class.c]\nmatch = 'priority=6'\nfallback = 'block'\n";
+    apply(&net, text);
+    net.ok("a", "member add bond0 eth1 --class c --force");
+    assert_eq!(apply(&net, text), "nothing to do\n");
+    net.host("a").sh("ip link set eth1 mtu 1400").expect("sets");
+    net.ok("a", "bond set bond0 --mtu 1500");
+    let link = net.host("a").sh("ip -o link show eth1").expect("shows");
+    assert!(link.contains("mtu 1500"), "{link}");
+}
