@@ -165,6 +165,7 @@ unshare --mount --net --pid --fork --kill-child --mount-proc bash -euc '
 	added namespace "ip netns add new" "ip netns del new"
 	added interface "ip link add new0 type bridge" "ip link del new0"
 	added pin "ln -s nothing /sys/fs/bpf/new" "rm /sys/fs/bpf/new"
+	added pin "mkdir /sys/fs/bpf/new" "rmdir /sys/fs/bpf/new"
 	added file "touch /run/linkbraid/new" "rm /run/linkbraid/new"
 	added file "touch /tmp/linkbraid-new" "rm /tmp/linkbraid-new"
 	added process "/tmp/iperf3 60 & new=\$!" "kill \$new; wait \$new || true"

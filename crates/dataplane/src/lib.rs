@@ -109,7 +109,12 @@ impl DataPath {
     }
 
     fn load_at(pins: &Path, choice: HookChoice) -> Result<Self> {
-        fs::create_dir_all(pins).map_err(|cause| E::Pin { path: pins.to_owned(), cause })?;
+        let made = fs::create_dir_all(pins).or_else(|error| match error.kind() {
+            // Another namespace's daemon has removed a directory above, which was empty.
+            std::io::ErrorKind::NotFound => fs::create_dir_all(pins),
+            _ => Err(error),
+        });
+        made.map_err(|cause| E::Pin { path: pins.to_owned(), cause })?;
         let holder = holder();
         let object = load_patiently(pins, holder.is_some())?;
         let mut maps = HashMap::new();
@@ -233,6 +238,16 @@ pub fn forget_pins(pins: &Path) -> Result<()> {
             Err(E::Pin { path: pins.to_owned(), cause })
         }
         _ => Ok(()),
+    }
+}
+
+/// Removes the directory of a network namespace's pins if nothing is pinned there, and then the one of all namespaces if it
+/// was the last.
+pub fn remove_empty(namespace: &Path) {
+    if fs::remove_dir(namespace).is_ok()
+        && let Some(all) = namespace.parent()
+    {
+        let _ = fs::remove_dir(all);
     }
 }
 

@@ -120,15 +120,16 @@ pub fn remove(name: &str) -> Result<(), Error> {
     if std::path::Path::new(FOLDER).join(name).exists() {
         tool::run(Command::new("ip").args(["netns", "del", name]))?;
     }
-    // While the namespace is open its number can't be given to another one.
+    // While the namespace is open its number can't be given to another one. The directory of all namespaces goes with the last
+    // one, unless somebody else's is in it.
     if let Some(inode) = open.as_ref().and_then(|netns| netns.file.metadata().ok()).map(|m| m.ino()) {
         for base in PINS {
             // Most namespaces have no pins.
             let _ = std::fs::remove_dir_all(std::path::Path::new(base).join(inode.to_string()));
+            let _ = std::fs::remove_dir(base);
         }
         for base in GROUPS {
             remove_groups(&std::path::Path::new(base).join(inode.to_string()), GROUP_LEVELS);
-            // The one of all namespaces goes with the last, unless somebody else's are in it.
             let _ = std::fs::remove_dir(base);
         }
     }

@@ -3,10 +3,10 @@
 use super::machine::Lack;
 use crate::io::error::About as _;
 use linkbraid_api::Error;
-use linkbraid_dataplane::{DataPath, HookChoice, remove_pins};
+use linkbraid_dataplane::{DataPath, HookChoice, remove_empty, remove_pins};
 use linkbraid_link::{Kind, MacAddr, Netlink};
 use nix::sched::CloneFlags;
-use std::{fs, io, path::Path, thread};
+use std::{io, path::Path, thread};
 use tokio::{runtime, sync::oneshot};
 
 /// Name of the pins beside those of the bonds; longer than an interface's name can be.
@@ -28,8 +28,7 @@ pub(super) async fn run(pins: &Path, choice: HookChoice) -> Result<String, Lack>
         Ok(_) => told.await.unwrap_or_else(|_| Err(untold("it ended without an answer"))),
         Err(error) => Err(untold(&error.to_string().to_lowercase())),
     };
-    // The directory of this namespace's bonds; with a bond in it, it stays.
-    let _ = fs::remove_dir(pins);
+    remove_empty(pins);
     result
 }
 

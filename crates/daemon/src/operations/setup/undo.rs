@@ -6,7 +6,7 @@ use crate::{
 };
 use linkbraid_api::Error;
 use linkbraid_link::{Kind, LinkInfo, Netlink};
-use std::{collections::HashSet, fs};
+use std::collections::HashSet;
 
 /// The bond's interface, whatever it is called now; none where somebody deleted it.
 pub(crate) async fn interface(
@@ -53,9 +53,8 @@ async fn put_back(netlink: &Netlink, saved: &mut SavedBond) -> Result<(), Error>
             .about(&saved.name, "cannot remove its control groups");
         first = first.and(removed);
     }
-    // The namespace's directory goes with its last bond; with another one in it, it stays.
     if let Some(namespace) = saved.pins.parent() {
-        let _ = fs::remove_dir(namespace);
+        linkbraid_dataplane::remove_empty(namespace);
     }
     // The bond goes first: its addresses must not be on two interfaces.
     match interface(netlink, saved).await.about(&saved.name, "cannot find the bond's interface") {
