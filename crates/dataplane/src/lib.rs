@@ -39,7 +39,7 @@ use std::{
     time::Duration,
 };
 pub use table::{
-    Answer, Bond, Cgroup, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy, Rule, Tables,
+    Answer, Bond, Cgroup, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy, RuleRow, Tables,
 };
 pub use trial::{Beside, Trial, Verdict, Way};
 

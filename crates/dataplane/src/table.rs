@@ -361,7 +361,7 @@ mod class;
 mod member;
 mod peer;
 mod plain;
-pub use class::{Cgroup, Rule};
+pub use class::{Cgroup, RuleRow};
 pub use plain::Answer;
 #[cfg(test)]
 mod tests;

@@ -2,15 +2,11 @@
 
 use crate::io::{error::About as _, group::Groups, state::SavedClass};
 use linkbraid_api::{Error, Rule};
-use linkbraid_dataplane::{self as dataplane, Tables};
+use linkbraid_dataplane::{RuleRow, Tables};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
-
-/// IP protocol numbers (IANA).
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 
 /// The rules of one bond. What the data path holds of them is kept, so that what is the same costs no system call.
 #[derive(Debug)]
@@ -19,7 +15,7 @@ pub(crate) struct Rules {
     /// Where the control groups of its classes are.
     pub group: PathBuf,
     /// None before the first time: an earlier daemon may have left others.
-    rules: Option<Vec<dataplane::Rule>>,
+    rules: Option<Vec<RuleRow>>,
     /// Whose each of them is: a class, and the place of the rule in it; none for the class's own control group.
     of: Vec<(u8, Option<usize>)>,
     /// Names of the classes whose control groups were made.
@@ -90,8 +86,9 @@ impl Rules {
                     &own
                 }
             };
-            if let Some(rule) = to_table(class.number, rule, groups.as_ref()) {
-                rules.push(rule);
+            let row = RuleRow::new(class.number, rule, |path| groups.as_ref()?.lookup(path));
+            if let Some(row) = row.about(&self.bond, "cannot write its rules")? {
+                rules.push(row);
                 of.push((class.number, place));
             }
         }
@@ -114,27 +111,4 @@ pub(crate) fn class_group(pins: &Path) -> PathBuf {
 fn in_order(classes: &[SavedClass]) -> impl Iterator<Item = (&SavedClass, Option<usize>)> {
     let own = classes.iter().map(|class| (class, None));
     own.chain(classes.iter().flat_map(|class| (0..class.rules.len()).map(move |i| (class, Some(i)))))
-}
-
-/// The rule as the data path has it; none while its control group is not there.
-fn to_table(class: u8, rule: &Rule, groups: Option<&Groups>) -> Option<dataplane::Rule> {
-    let port = match (&rule.tcp_port, &rule.udp_port) {
-        (Some(ports), _) => Some((TCP, ports.clone())),
-        (_, Some(ports)) => Some((UDP, ports.clone())),
-        _ => None,
-    };
-    let cgroup = match &rule.cgroup {
-        Some(path) => Some(groups?.lookup(path)?),
-        None => None,
-    };
-    Some(dataplane::Rule {
-        class,
-        priority: rule.priority,
-        mark: rule.fwmark,
-        dscp: rule.dscp,
-        port,
-        host: rule.host,
-        ethertype: rule.ethertype,
-        cgroup,
-    })
 }

@@ -11,35 +11,16 @@ use crate::{
     },
 };
 use bytemuck::Zeroable as _;
-use std::{net::IpAddr, ops::RangeInclusive};
+use linkbraid_api::Rule;
+use std::net::IpAddr;
 
+/// IP protocol numbers (IANA).
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 /// The greatest DSCP.
 const DSCP_MAX: u64 = 63;
 /// The greatest depth of a control group that a rule can name (the kernel's own limit is the integers').
 const CGROUP_LEVEL_MAX: u64 = i32::MAX as u64;
-
-/// What makes a frame one of a class: all conditions that are given must hold. A rule without any holds for every frame.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rule {
-    /// The class, below [`CLASSES_MAX`]; 0 is all other traffic.
-    pub class: u8,
-    /// The frame's priority (`SO_PRIORITY` of its socket).
-    pub priority: Option<u32>,
-    /// The firewall mark under a mask: value, mask.
-    pub mark: Option<(u32, u32)>,
-    /// The differentiated services code point of IPv4 or IPv6, up to 63.
-    pub dscp: Option<u8>,
-    /// IP protocol (6: TCP, 17: UDP) and source or destination ports. Fragments behind the first one have no ports; such
-    /// a frame has those of its socket if it was sent by one of that protocol (a UDP socket that is not connected knows
-    /// its own only), else none.
-    pub port: Option<(u8, RangeInclusive<u16>)>,
-    /// Source or destination address, and the length of its prefix in bits.
-    pub host: Option<(IpAddr, u8)>,
-    /// The EtherType, behind one VLAN tag.
-    pub ethertype: Option<u16>,
-    /// The control group of the process that sent it, or one above that.
-    pub cgroup: Option<Cgroup>,
-}
 
 /// A control group (version 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,24 +31,80 @@ pub struct Cgroup {
     pub level: u32,
 }
 
+/// A rule of a class as the programs follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleRow(lb_rule);
+
+impl RuleRow {
+    /// A rule that chooses a class, 0 being the default class. `cgroup` looks up a control group by its path; while the one
+    /// that the rule names is not there, the rule has no row.
+    ///
+    /// # Errors
+    /// A value is out of range.
+    pub fn new(class: u8, rule: &Rule, cgroup: impl FnOnce(&str) -> Option<Cgroup>) -> Result<Option<Self>> {
+        within("class", class.into(), CLASSES_MAX as u64 - 1)?;
+        let mut raw = lb_rule { class, ..lb_rule::zeroed() };
+        if let Some(priority) = rule.priority {
+            raw.conditions |= LB_RULE_PRIORITY;
+            raw.priority = priority;
+        }
+        if let Some((mark, mask)) = rule.fwmark {
+            raw.conditions |= LB_RULE_MARK;
+            (raw.mark, raw.mark_mask) = (mark, mask);
+        }
+        if let Some(dscp) = rule.dscp {
+            within("DSCP", dscp.into(), DSCP_MAX)?;
+            raw.conditions |= LB_RULE_DSCP;
+            raw.dscp = dscp;
+        }
+        for (protocol, ports) in [(TCP, &rule.tcp_port), (UDP, &rule.udp_port)] {
+            let Some(ports) = ports else { continue };
+            raw.conditions |= LB_RULE_PORT;
+            raw.port_protocol = protocol;
+            (raw.port_first, raw.port_last) = (*ports.start(), *ports.end());
+        }
+        if let Some((host, length)) = rule.host {
+            raw.conditions |= LB_RULE_HOST;
+            let (bits, words) = match host {
+                IpAddr::V4(host) => (32, (u128::from(host.to_bits())) << 96),
+                IpAddr::V6(host) => (128, host.to_bits()),
+            };
+            within("prefix length", length.into(), bits)?;
+            let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+            raw.is_ipv6 = host.is_ipv6().into();
+            let in_words = |bits: u128| bytemuck::cast(bits.to_be_bytes());
+            (raw.host, raw.host_mask) = (in_words(words & mask), in_words(mask));
+        }
+        if let Some(ethertype) = rule.ethertype {
+            raw.conditions |= LB_RULE_ETHERTYPE;
+            raw.ethertype = ethertype.to_be();
+        }
+        if let Some(path) = &rule.cgroup {
+            let Some(Cgroup { id, level }) = cgroup(path) else { return Ok(None) };
+            within("control group level", level.into(), CGROUP_LEVEL_MAX)?;
+            raw.conditions |= LB_RULE_CGROUP;
+            (raw.cgroup, raw.cgroup_level) = (id, level);
+        }
+        Ok(Some(Self(raw)))
+    }
+}
+
 impl Tables {
     /// Replaces all rules at once; the first one that a frame fulfils counts. A rule that was there before keeps its
     /// count (less what it chooses during this call).
     ///
     /// # Errors
-    /// The kernel refuses, there are more than [`RULES_MAX`] rules, or a value is out of range; then the old rules
-    /// are still in force.
-    pub fn set_rules(&self, rules: &[Rule]) -> Result<()> {
+    /// The kernel refuses, or there are more than [`RULES_MAX`] rules; then the old rules are still in force.
+    pub fn set_rules(&self, rules: &[RuleRow]) -> Result<()> {
         within("rules", rules.len() as u64, RULES_MAX as u64)?;
-        let rows = rules.iter().map(raw_rule).collect::<Result<Vec<_>>>()?;
-        self.change_bond(|config| self.write_rules(config, &rows))
+        self.change_bond(|config| self.write_rules(config, rules))
     }
 
-    fn write_rules(&self, config: &mut lb_config, rows: &[lb_rule]) -> Result<()> {
+    fn write_rules(&self, config: &mut lb_config, rows: &[RuleRow]) -> Result<()> {
         let first = first_row(config);
         let mut old = Vec::new();
         for row in first..first + u32::from(config.n_rules) {
-            old.push((self.read::<_, lb_rule>("lb_rules", &row)?, row));
+            old.push((RuleRow(self.read("lb_rules", &row)?), row));
         }
         if old.iter().map(|row| &row.0).eq(rows) {
             return Ok(());
@@ -80,7 +117,7 @@ impl Tables {
                 Some(before) => counters.write_percpu(row, &counters.read_percpu::<lb_count>(before)?)?,
                 None => counters.clear_percpu::<lb_count>(row)?,
             }
-            self.write("lb_rules", &row, rule)?;
+            self.write("lb_rules", &row, &rule.0)?;
         }
         // Both fields are read by one frame at different times; it may see too many rules of a set, which are old ones, or
         // too few, but never one that is half written.
@@ -163,51 +200,6 @@ impl Tables {
 /// The row of the first rule in force.
 fn first_row(config: &lb_config) -> u32 {
     if config.flags & LB_CONFIG_SECOND_RULES == 0 { 0 } else { RULES_MAX as u32 }
-}
-
-fn raw_rule(rule: &Rule) -> Result<lb_rule> {
-    within("class", rule.class.into(), CLASSES_MAX as u64 - 1)?;
-    let mut raw = lb_rule { class: rule.class, ..lb_rule::zeroed() };
-    if let Some(priority) = rule.priority {
-        raw.conditions |= LB_RULE_PRIORITY;
-        raw.priority = priority;
-    }
-    if let Some((mark, mask)) = rule.mark {
-        raw.conditions |= LB_RULE_MARK;
-        (raw.mark, raw.mark_mask) = (mark, mask);
-    }
-    if let Some(dscp) = rule.dscp {
-        within("DSCP", dscp.into(), DSCP_MAX)?;
-        raw.conditions |= LB_RULE_DSCP;
-        raw.dscp = dscp;
-    }
-    if let Some((protocol, ports)) = &rule.port {
-        raw.conditions |= LB_RULE_PORT;
-        raw.port_protocol = *protocol;
-        (raw.port_first, raw.port_last) = (*ports.start(), *ports.end());
-    }
-    if let Some((host, length)) = rule.host {
-        raw.conditions |= LB_RULE_HOST;
-        let (bits, words) = match host {
-            IpAddr::V4(host) => (32, (u128::from(host.to_bits())) << 96),
-            IpAddr::V6(host) => (128, host.to_bits()),
-        };
-        within("prefix length", length.into(), bits)?;
-        let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
-        raw.is_ipv6 = host.is_ipv6().into();
-        let in_words = |bits: u128| bytemuck::cast(bits.to_be_bytes());
-        (raw.host, raw.host_mask) = (in_words(words & mask), in_words(mask));
-    }
-    if let Some(ethertype) = rule.ethertype {
-        raw.conditions |= LB_RULE_ETHERTYPE;
-        raw.ethertype = ethertype.to_be();
-    }
-    if let Some(Cgroup { id, level }) = rule.cgroup {
-        within("control group level", level.into(), CGROUP_LEVEL_MAX)?;
-        raw.conditions |= LB_RULE_CGROUP;
-        (raw.cgroup, raw.cgroup_level) = (id, level);
-    }
-    Ok(raw)
 }
 
 #[cfg(test)]

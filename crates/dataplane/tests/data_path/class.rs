@@ -3,14 +3,30 @@
 use crate::frames::{Tcp, V4, V6, address, ethernet, ip_packet, tagged};
 use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, own, peer, plan};
 use crate::steer::udp;
-use linkbraid_dataplane::{Beside, Cgroup, Count, Plan, Policy, Rule, Verdict};
+use linkbraid_api::Rule;
+use linkbraid_dataplane::{Beside, Cgroup, Count, Plan, Policy, RuleRow, Verdict};
 use std::net::IpAddr;
 
 /// Slot 3 of four is class 1's, towards the peer and towards plain hosts; it has this rule.
 fn with_rule(rule: Rule) -> Rig {
+    with_row(row(1, &rule))
+}
+
+fn with_row(row: RuleRow) -> Rig {
     let rig = with_class(&[3]);
-    rig.path.set_rules(&[Rule { class: 1, ..rule }]).unwrap();
+    rig.path.set_rules(&[row]).unwrap();
     rig
+}
+
+/// A rule of a class, without a control group.
+pub fn row(class: u8, rule: &Rule) -> RuleRow {
+    RuleRow::new(class, rule, |_| None).unwrap().unwrap()
+}
+
+/// A rule of class 1 that chooses what is sent from a control group.
+pub fn in_group(id: u64, level: u32) -> RuleRow {
+    let rule = Rule { cgroup: Some("/".to_owned()), ..Rule::default() };
+    RuleRow::new(1, &rule, |_| Some(Cgroup { id, level })).unwrap().unwrap()
 }
 
 /// The numbers of class 1's plans: towards plain hosts, and towards the peer.
@@ -58,7 +74,12 @@ fn is_chosen(rig: &Rig, frame: &[u8], beside: Beside) -> bool {
 
 #[track_caller]
 fn check(rule: Rule, cases: &[(&str, Vec<u8>, bool)]) {
-    let rig = with_rule(rule);
+    check_row(row(1, &rule), cases);
+}
+
+#[track_caller]
+fn check_row(row: RuleRow, cases: &[(&str, Vec<u8>, bool)]) {
+    let rig = with_row(row);
     for (what, frame, is) in cases {
         assert_eq!(is_chosen(&rig, frame, Beside::default()), *is, "{what}");
     }
@@ -86,7 +107,7 @@ fn priority() {
 
 #[test]
 fn mark_under_its_mask() {
-    let rig = with_rule(Rule { mark: Some((0x10, 0xf0)), ..Rule::default() });
+    let rig = with_rule(Rule { fwmark: Some((0x10, 0xf0)), ..Rule::default() });
     for (mark, is) in
         [(0x10, true), (0x1f, true), (0xffff_ff10, true), (0x20, false), (0x30, false), (0, false)]
     {
@@ -129,7 +150,7 @@ fn dscp_of_both_families() {
 
 #[test]
 fn ports_of_either_end() {
-    let port = Rule { port: Some((6, 5201..=5210)), ..Rule::default() };
+    let port = Rule { tcp_port: Some(5201..=5210), ..Rule::default() };
     let mut cut = between(V4, 6, 1, 5205);
     cut.truncate(14 + 20 + 2);
     let mut options = between(V4, 6, 1, 1);
@@ -154,11 +175,11 @@ fn ports_of_either_end() {
     }
     check(port, &cases);
     check(
-        Rule { port: Some((17, 53..=53)), ..Rule::default() },
+        Rule { udp_port: Some(53..=53), ..Rule::default() },
         &[("UDP", between(V6, 17, 53, 9), true), ("TCP", between(V6, 6, 53, 9), false)],
     );
     check(
-        Rule { port: Some((17, 1..=65535)), ..Rule::default() },
+        Rule { udp_port: Some(1..=65535), ..Rule::default() },
         &[("all", between(V4, 17, 65535, 65535), true), ("0", between(V4, 17, 0, 0), false)],
     );
 }
@@ -180,7 +201,7 @@ fn fragment(frame: &[u8], offset: u16) -> Vec<u8> {
 fn later_fragments_have_no_ports_of_their_own() {
     let frames = [V4, V6].map(|protocol| between(protocol, 17, 1, 5205));
     check(
-        Rule { port: Some((17, 5205..=5205)), ..Rule::default() },
+        Rule { udp_port: Some(5205..=5205), ..Rule::default() },
         &[
             ("first", fragment(&frames[0], 0), true),
             ("first, IPv6", fragment(&frames[1], 0), true),
@@ -252,18 +273,17 @@ fn control_group_and_those_above_it() {
         std::fs::metadata(format!("{mount}{path}")).unwrap().ino()
     };
     let level = path.split('/').filter(|part| !part.is_empty()).count() as u32;
-    let rule = |id, level| Rule { cgroup: Some(Cgroup { id, level }), ..Rule::default() };
-    check(rule(id(path), level), &[("its own", any(), true)]);
-    check(rule(id("/"), 0), &[("the root", any(), true)]);
-    check(rule(id(path), level + 1), &[("too deep", any(), false)]);
-    check(rule(id(path) + 1_000_000, level), &[("another one", any(), false)]);
+    check_row(in_group(id(path), level), &[("its own", any(), true)]);
+    check_row(in_group(id("/"), 0), &[("the root", any(), true)]);
+    check_row(in_group(id(path), level + 1), &[("too deep", any(), false)]);
+    check_row(in_group(id(path) + 1_000_000, level), &[("another one", any(), false)]);
 }
 
 #[test]
 fn all_conditions_of_a_rule_must_hold() {
     let rule = Rule {
         priority: Some(6),
-        port: Some((17, 2000..=2000)),
+        udp_port: Some(2000..=2000),
         host: Some(("198.18.0.0".parse().unwrap(), 24)),
         ..Rule::default()
     };
@@ -276,8 +296,8 @@ fn all_conditions_of_a_rule_must_hold() {
 }
 
 /// A rule for frames to or from this UDP port.
-pub fn port(class: u8, port: u16) -> Rule {
-    Rule { class, port: Some((17, port..=port)), ..Rule::default() }
+pub fn port(class: u8, port: u16) -> RuleRow {
+    row(class, &Rule { udp_port: Some(port..=port), ..Rule::default() })
 }
 
 #[test]
@@ -314,8 +334,7 @@ fn the_first_rule_that_holds_counts() {
 #[test]
 fn all_the_rules_that_fit_and_no_more() {
     let rig = with_class(&[3]);
-    let mut rules: Vec<Rule> = (0..64).map(|i| port(0, 5000 + i)).collect();
-    rules[63].class = 1;
+    let mut rules: Vec<RuleRow> = (0..64).map(|i| port(u8::from(i == 63), 5000 + i)).collect();
     for _ in 0..2 {
         rig.path.set_rules(&rules).unwrap();
         assert_eq!(slot_of(&rig.out(&between(V4, 17, 1, 5063))), 3);
@@ -327,14 +346,14 @@ fn all_the_rules_that_fit_and_no_more() {
     rules.push(port(1, 1));
     let error = rig.path.set_rules(&rules).unwrap_err();
     assert_eq!(error.to_string(), "rules: 65 is outside the allowed range 0 to 64");
-    let error = rig.path.set_rules(&[port(8, 1)]).unwrap_err();
+    let error = RuleRow::new(8, &Rule::default(), |_| None).unwrap_err();
     assert_eq!(error.to_string(), "class: 8 is outside the allowed range 0 to 7");
     assert_eq!(rig.path.rule_counts().unwrap().len(), 63, "the old ones stay");
 }
 
 #[test]
 fn class_plans_are_listed_and_taken_back() {
-    let rig = with_rule(port(1, 2000));
+    let rig = with_row(port(1, 2000));
     assert_eq!(rig.path.class_plans().unwrap(), [(0, 1, PLAIN_PLAN), (1, 1, PEER_PLAN)]);
     rig.path.set_class_plan(4112, 7, Some(4096)).unwrap();
     assert_eq!(rig.path.class_plans().unwrap()[2], (4112, 7, 4096));
@@ -349,7 +368,7 @@ fn class_plans_are_listed_and_taken_back() {
 
 #[test]
 fn every_kind_of_frame_of_a_class_takes_its_lanes() {
-    let rig = with_rule(port(1, 2000));
+    let rig = with_row(port(1, 2000));
     let cases =
         [(peer(0), "tx_peer", peer(3)), (PLAIN, "tx_plain", PLAIN), (BROADCAST, "tx_multicast", BROADCAST)];
     for (to, reason, arrives_at) in cases {
@@ -381,7 +400,7 @@ fn each_plan_has_a_policy_of_its_own() {
 
 #[test]
 fn a_class_whose_members_are_dead_shares_or_is_blocked() {
-    let rig = with_rule(port(1, 2000));
+    let rig = with_row(port(1, 2000));
     let to_class = || rig.out(&any());
     let own_plan = plan(&[(3, 1)], to_peer);
     rig.path.set_plan(PEER_PLAN, &Plan { shares: true, ..own_plan.clone() }).unwrap();
@@ -418,7 +437,7 @@ fn a_class_whose_members_are_dead_shares_or_is_blocked() {
 fn damping_judges_a_flow_by_the_plan_that_it_left_by() {
     let rig = with_class(&[2, 3]);
     // TCP's port of the other end is 2000.
-    rig.path.set_rules(&[Rule { class: 1, port: Some((6, 2000..=2000)), ..Rule::default() }]).unwrap();
+    rig.path.set_rules(&[row(1, &Rule { tcp_port: Some(2000..=2000), ..Rule::default() })]).unwrap();
     let send = |from: u32, to: u32| {
         for i in from..to {
             let ran = rig.out(&Tcp::data(1000 + i * 1000, 1000).frame(peer(0), own(0)));

@@ -1,8 +1,9 @@
 //! Real frames through the programs, sent and received by the kernels of two hosts.
 
+use crate::class::{in_group, port};
 use crate::hosts::{DEADLINE, Host, two_hosts, wait_for};
 use crate::rig::{index, peer, plan};
-use linkbraid_dataplane::{Cgroup, Policy, Rule};
+use linkbraid_dataplane::{Policy, RuleRow};
 use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, socket};
 use std::{
     collections::BTreeSet,
@@ -181,12 +182,12 @@ fn a_sender_that_starts_anew_is_heard_at_once() {
 }
 
 /// The frames that left by member 1, which is class 1's alone, while `send` did its work.
-fn left_by_class(host: &Host, rule: Rule, send: impl FnOnce()) -> u64 {
+fn left_by_class(host: &Host, rule: RuleRow, send: impl FnOnce()) -> u64 {
     let to = |slot| Some(peer(slot));
     host.path.set_plan(1, &plan(&[(0, 1)], to)).unwrap();
     host.path.set_plan(2, &plan(&[(1, 1)], to)).unwrap();
     host.path.set_class_plan(1, 1, Some(2)).unwrap();
-    host.path.set_rules(&[Rule { class: 1, ..rule }]).unwrap();
+    host.path.set_rules(&[rule]).unwrap();
     let before = host.path.lane_counts(2).unwrap()[0].frames;
     host.enter();
     send();
@@ -229,7 +230,7 @@ fn the_control_group_of_the_sender_chooses() {
     let hosts = two_hosts();
     let groups = Groups::new();
     let id = fs::metadata(&groups.outer).unwrap().ino();
-    let rule = Rule { cgroup: Some(Cgroup { id, level: 1 }), ..Rule::default() };
+    let rule = in_group(id, 1);
     let ping = |group: Option<&PathBuf>| {
         let enter =
             group.map_or(String::new(), |group| format!("echo $$ > {}/cgroup.procs; ", group.display()));
@@ -237,14 +238,13 @@ fn the_control_group_of_the_sender_chooses() {
         assert!(Command::new("bash").args(["-c", &line]).status().unwrap().success());
     };
     let counts = [None, Some(&groups.outer), Some(&groups.inner)]
-        .map(|from| left_by_class(&hosts[0], rule.clone(), || ping(from)));
+        .map(|from| left_by_class(&hosts[0], rule, || ping(from)));
     assert_eq!(counts, [0, 1, 1]);
 }
 
 #[test]
 fn later_fragments_follow_the_socket_that_sent_them() {
     let hosts = two_hosts();
-    let port = |port| Rule { port: Some((17, port..=port)), ..Rule::default() };
     let socket = hosts[0].udp(9);
     let long = [0; 4000];
     let to = "198.18.9.2:6000";
@@ -252,10 +252,10 @@ fn later_fragments_follow_the_socket_that_sent_them() {
     let _listener = UdpSocket::bind(to).unwrap();
     // Its own port is known of each fragment, the other one's of the first, unless it is connected.
     let send_to = || assert_eq!(socket.send_to(&long, to).unwrap(), 4000);
-    assert_eq!(left_by_class(&hosts[0], port(5000), send_to), 3);
-    assert_eq!(left_by_class(&hosts[0], port(6000), send_to), 1);
+    assert_eq!(left_by_class(&hosts[0], port(1, 5000), send_to), 3);
+    assert_eq!(left_by_class(&hosts[0], port(1, 6000), send_to), 1);
     socket.connect(to).unwrap();
     let send = || assert_eq!(socket.send(&long).unwrap(), 4000);
-    assert_eq!(left_by_class(&hosts[0], port(6000), send), 3);
-    assert_eq!(left_by_class(&hosts[0], port(6001), send), 0);
+    assert_eq!(left_by_class(&hosts[0], port(1, 6000), send), 3);
+    assert_eq!(left_by_class(&hosts[0], port(1, 6001), send), 0);
 }

@@ -1,9 +1,11 @@
 //! Mirrored frames: two copies leave, the first one that arrives passes.
 
+use crate::class::row;
 use crate::frames::{Tcp, V4, ethernet, sum, tagged};
 use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, own, peer, plan};
 use crate::steer::udp;
-use linkbraid_dataplane::{Beside, Lane, PeerMac, Plan, Policy, Rule, Verdict};
+use linkbraid_api::Rule;
+use linkbraid_dataplane::{Beside, Lane, PeerMac, Plan, Policy, Verdict};
 
 const MIRROR: [u8; 2] = [0x88, 0xb6];
 const TRAILER: usize = 16;
@@ -171,7 +173,7 @@ fn each_class_counts_its_own_frames() {
     let mirror = Plan { policy: Policy::Mirror, ..plan(&[(2, 1), (3, 1)], |slot| Some(peer(slot))) };
     rig.path.set_plan(9, &mirror).unwrap();
     rig.path.set_class_plan(1, 5, Some(9)).unwrap();
-    rig.path.set_rules(&[Rule { class: 5, ethertype: Some(0x88f7), ..Rule::default() }]).unwrap();
+    rig.path.set_rules(&[row(5, &Rule { ethertype: Some(0x88f7), ..Rule::default() })]).unwrap();
     let urgent = ethernet(peer(0), own(0), 0x88f7, &[0; 60]);
     for sequence in 1..4 {
         assert_eq!(rig.out(&urgent).frame[12..], wrapped(&urgent, 0xcafe_f00d, sequence, 5)[12..]);

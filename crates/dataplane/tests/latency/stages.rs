@@ -2,7 +2,8 @@
 
 use crate::rig::{Rig, ip};
 use crate::wire::{Wire, count, hooks, of, tc, wait_for};
-use linkbraid_dataplane::{LatencyMeter, Rule, Stage};
+use linkbraid_api::Rule;
+use linkbraid_dataplane::{LatencyMeter, RuleRow, Stage};
 use std::{
     fs,
     net::UdpSocket,
@@ -114,8 +115,9 @@ fn classes_are_told_apart() {
 }
 
 /// UDP to this port is of the class.
-fn rule(class: u8, port: u16) -> Rule {
-    Rule { class, port: Some((17, port..=port)), ..Rule::default() }
+fn rule(class: u8, port: u16) -> RuleRow {
+    let rule = Rule { udp_port: Some(port..=port), ..Rule::default() };
+    RuleRow::new(class, &rule, |_| None).unwrap().unwrap()
 }
 
 #[test]
