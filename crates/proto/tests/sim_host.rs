@@ -1,21 +1,22 @@
 //! Whole hosts together: what the tables of each forward, whatever fails, and however often daemons die.
 //!
 //! One seed is one run: 2 to 4 hosts with 1 to 4 members each, and up to 2 plain hosts, on 1 to 3 switches. Half of the hosts
-//! with a daemon have a class, most of these with members of its own. For a second all starts; then 20 times a link, a
+//! with a daemon have a class, most of these with members of its own. Behind a third of them a guest speaks with its own MAC. For a second all starts; then 20 times a link, a
 //! direction of a link, a switch, a plain host or a daemon fails or comes back, a daemon dies while it writes its tables, a
 //! switch forgets where each MAC is, or a member leaves or joins, while 10 % of the daemons' frames are lost and 5 % come
 //! twice. Then all is repaired.
 //!
 //! Safety, for every frame of an application:
 //! - it never leaves by a member that the host knows to be dead;
-//! - it never comes back to its sender, and comes to nobody whom it is not for;
+//! - it never comes back to its sender (a guest's does to its host, once: `guests.rs`), and comes to nobody whom it is not for;
 //! - it comes once. From [`REACHED`] after the last repair on that holds without exception; before, in the states that
 //!   `Excuse` names and in no other.
 //!
 //! Safety, for every row that is written: it points at nothing that is not there.
 //!
 //! Liveness: [`REACHED`] after the last repair each host, plain or not, reaches each other to which it has a sound lane, with
-//! a class and without, by each lane of the plan, and its broadcasts do, too. Where members meant for it reach the other, a
+//! a class and without, by each lane of the plan, and its broadcasts do, too. A guest that has spoken since it was last moved to
+//! another member reaches and is reached by whoever has a sound port on that member's switch. Where members meant for it reach the other, a
 //! frame leaves by no other ones.
 //!
 //! `SIM_SEED=N` runs one seed alone; `SIM_SEEDS=N` that many.
@@ -44,11 +45,12 @@ fn of_environment(name: &str) -> Option<u64> {
 fn traffic(world: &mut World, duration: Duration) {
     let end = world.now() + duration;
     while world.now() < end {
-        let hosts = world.hosts() as u64;
-        let (from, to) = (world.random(hosts) as usize, world.random(hosts + 1) as usize);
+        let stations = world.stations() as u64;
+        let (from, to) = (world.random(stations) as usize, world.random(stations + 1) as usize);
+        let to = (to < world.stations()).then_some(to);
         let class = world.random(2) as u8 * URGENT;
-        if from != to {
-            world.send(from, (to < hosts as usize).then_some(to), class);
+        if to.is_none_or(|to| world.home(from) != world.home(to)) {
+            world.send(from, to, class);
         }
         let pause = world.random(30);
         world.run(millis(pause));
@@ -70,9 +72,10 @@ fn build(seed: u64) -> World {
         (random(2) == 0).then_some(OwnClass { slots, lends: random(2) == 0 })
     };
     let classes: Vec<Option<OwnClass>> = hosts.iter().map(&mut class).collect();
-    let hosts = hosts.into_iter().zip(classes).collect();
+    let hosts: Vec<_> = hosts.into_iter().zip(classes).collect();
     let plain = (0..random(3)).map(|_| random(switches) as u8).collect();
-    World::new(seed, &Setup { hosts, plain })
+    let guests = (0..hosts.len()).filter(|_| random(3) == 0).collect();
+    World::new(seed, &Setup { hosts, plain, guests })
 }
 
 /// One thing that goes wrong, or is changed.
@@ -155,10 +158,14 @@ fn live(seed: u64) -> World {
 /// Each pair with a sound lane reaches each other, with and without a class, by every lane of its plan; who is reached hears
 /// broadcasts, too.
 fn check_reach(world: &mut World) {
-    for from in 0..world.hosts() {
-        for to in (0..world.hosts()).filter(|to| *to != from) {
-            if !world.have_sound_lane(from, to) {
+    for from in 0..world.stations() {
+        for to in 0..world.stations() {
+            if world.home(from) == world.home(to) || !world.have_sound_lane(from, to) {
                 continue;
+            }
+            if to >= world.hosts() {
+                world.send(to, None, 0);
+                world.run(millis(1));
             }
             for (target, class) in
                 [Some(to); 32].into_iter().chain([None; 2]).zip([0, URGENT].into_iter().cycle())
@@ -199,6 +206,7 @@ struct Tally {
     failed: Vec<u64>,
     frames: u64,
     twice: BTreeMap<String, u64>,
+    returned: u64,
 }
 
 fn check_all(seeds: impl Iterator<Item = u64>) -> Tally {
@@ -210,6 +218,7 @@ fn check_all(seeds: impl Iterator<Item = u64>) -> Tally {
             continue;
         };
         tally.frames += world.last_sent() + 1;
+        tally.returned += world.returned;
         for (excuse, times) in world.twice {
             *tally.twice.entry(format!("{excuse:?}")).or_insert(0) += times;
         }
@@ -234,6 +243,7 @@ fn each_frame_comes_once_and_all_is_reached_again_after_any_faults() {
         tallies.fold(Tally::default(), |mut all, one| {
             all.failed.extend(one.failed);
             all.frames += one.frames;
+            all.returned += one.returned;
             for (excuse, times) in one.twice {
                 *all.twice.entry(excuse).or_insert(0) += times;
             }
@@ -241,6 +251,7 @@ fn each_frame_comes_once_and_all_is_reached_again_after_any_faults() {
         })
     });
     eprintln!("{} frames of applications; came twice: {:?}", all.frames, all.twice);
+    eprintln!("{} frames of guests came back to their hosts", all.returned);
     assert!(all.failed.is_empty(), "seeds {:?}", all.failed);
 }
 

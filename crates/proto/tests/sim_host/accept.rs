@@ -43,28 +43,40 @@ pub(super) struct Intake {
     broadcast_slots: Vec<Option<Option<u8>>>,
     /// Whether the member lives that the frame is for.
     lives: bool,
+    /// The member that takes in what is for a guest.
+    guest_slot: Option<u8>,
 }
 
 impl World {
-    /// The properties of every frame that a host takes in.
-    pub(super) fn accept(&mut self, number: u64, host: usize, slot: u8, destination: MacAddr) {
-        let Sent { from, to, excuse, .. } = self.sent[number as usize];
+    /// The properties of every frame that a host, plain or not, or a guest takes in.
+    pub(super) fn accept(&mut self, number: u64, station: usize, slot: u8, destination: MacAddr) {
+        let Sent { from, to, .. } = self.sent[number as usize];
         let when = self.now();
         assert_ne!(
-            from, host,
-            "a loop: frame {number} comes back to its sender on member {slot} at {when:?}"
+            self.home(from),
+            self.home(station),
+            "a loop: frame {number} from {from} comes back to {station} on member {slot} at {when:?}"
         );
         assert!(
-            to.is_none_or(|to| to == host),
-            "frame {number} is for {to:?} and comes to {host} at {when:?}"
+            to.is_none_or(|to| to == station),
+            "frame {number} is for {to:?} and comes to {station} at {when:?}"
         );
+        self.count(number, station, destination);
+    }
+
+    /// A frame comes once to each; twice where that is excused.
+    pub(super) fn count(&mut self, number: u64, station: usize, destination: MacAddr) {
+        let Sent { from, to, excuse, .. } = self.sent[number as usize];
+        let (when, host) = (self.now(), self.home(station));
         let intake = self.intake(host, from, destination);
-        let Some(before) = self.delivered.insert((number, host), intake.clone()) else { return };
+        let Some(before) = self.delivered.insert((number, station), intake.clone()) else { return };
         let excuse = excuse.or_else(|| self.excuse_at_receiver(host, from, destination, before == intake));
         match excuse.filter(|_| !self.settled) {
             Some(excuse) => *self.twice.entry(excuse).or_default() += 1,
             None => {
-                panic!("frame {number} from {from} to {to:?} comes twice to {host}, at {when:?}: {excuse:?}")
+                panic!(
+                    "frame {number} from {from} to {to:?} comes twice to {station}, at {when:?}: {excuse:?}"
+                )
             }
         }
     }
@@ -79,6 +91,7 @@ impl World {
                 .map(|mac| path.rows.peer_macs.get(&mac).map(|row| row.broadcast_slot))
                 .collect(),
             lives: destination.is_multicast() || path.lives(destination),
+            guest_slot: path.guest_slot(destination),
         }
     }
 
@@ -111,6 +124,9 @@ impl World {
         }
         if self.may_mistake_segments(host) {
             return Some(Excuse::SegmentsOfReceiver);
+        }
+        if self.is_guest(destination) {
+            return None;
         }
         if !destination.is_multicast() {
             return (!self.machines[host].path.lives(destination)).then_some(Excuse::HeldDead);

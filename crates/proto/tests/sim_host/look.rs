@@ -41,7 +41,7 @@ impl World {
         self.machines.get(host).map_or_else(|| mac(host, 0), |machine| machine.mac)
     }
 
-    /// Whether two hosts have ports on one switch that forward both ways.
+    /// Whether two stations have ports on one switch that forward both ways.
     pub fn have_sound_lane(&self, one: usize, other: usize) -> bool {
         let is_member = |(host, slot): Port| {
             let Some(machine) = self.machines.get(host) else { return self.plain_lives(host) };
@@ -53,9 +53,12 @@ impl World {
                 && !self.faults.contains(&Fault::Switch(switch))
                 && is_member(port)
         };
-        let ports = |host: usize| self.cables.iter().filter(move |((at, _), _)| *at == host);
-        ports(one).any(|(here, switch)| {
-            ports(other).any(|(there, at)| at == switch && sound(*here, *switch) && sound(*there, *at))
+        let there = self.ports(other);
+        self.ports(one).into_iter().any(|here| {
+            let switch = self.cables[&here];
+            there
+                .iter()
+                .any(|there| self.cables[there] == switch && sound(here, switch) && sound(*there, switch))
         })
     }
 

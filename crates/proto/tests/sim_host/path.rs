@@ -1,7 +1,7 @@
 //! What the programs of the data path do with a table image (`crates/dataplane/src/bpf/steer.bpf.h` and `take.bpf.h`), as
 //! far as it decides where a frame goes.
 
-use linkbraid_proto::host::*;
+use linkbraid_proto::{host::*, plan::Lane};
 use linkbraid_wire::MacAddr;
 use std::collections::BTreeMap;
 
@@ -19,6 +19,8 @@ pub struct Path {
 pub enum Taken {
     /// The bond has it.
     Accepted,
+    /// It may be for a guest behind the bond.
+    Guest,
     /// Its source is the bond's own.
     Own,
     Dropped,
@@ -127,13 +129,29 @@ impl Path {
         if lanes.is_empty() {
             return Vec::new();
         }
-        // The lane itself, or the next one whose member lives; itself again if none does.
-        let start = choice as usize % lanes.len();
-        let turn = || (0..lanes.len()).map(|i| &lanes[(start + i) % lanes.len()]);
-        let lane = turn().find(|lane| lanes.len() > 1 && !self.is_dead(lane.slot)).unwrap_or(&lanes[start]);
+        let lane = self.next_live_lane(lanes, choice as usize % lanes.len());
         let to = lane.peer_mac.unwrap_or(to);
         let member = self.rows.members.get(&lane.slot);
         member.map(|member| (lane.slot, member.mac, to)).into_iter().collect()
+    }
+
+    /// The lane itself, or the next one whose member lives; itself again if none does.
+    fn next_live_lane<'a>(&self, lanes: &'a [Lane], start: usize) -> &'a Lane {
+        let turn = || (0..lanes.len()).map(|i| &lanes[(start + i) % lanes.len()]);
+        turn().find(|lane| lanes.len() > 1 && !self.is_dead(lane.slot)).unwrap_or(&lanes[start])
+    }
+
+    /// `guest_slot()`: the member that a guest behind the bond speaks by, with its own MAC.
+    pub fn guest_slot(&self, guest: MacAddr) -> Option<u8> {
+        let lanes = &self.rows.plans.get(&PLAIN_PLAN)?.lanes[..];
+        let hash = guest.0[2..].iter().fold(0, |hash, byte| hash * 31 + usize::from(*byte));
+        (!lanes.is_empty()).then(|| self.next_live_lane(lanes, hash % lanes.len()).slot)
+    }
+
+    /// `steer_guest()`: the frame keeps both MACs, or the switch would see one on two ports.
+    pub fn steer_guest(&self, guest: MacAddr, to: MacAddr) -> Vec<(u8, MacAddr, MacAddr)> {
+        let slot = self.guest_slot(guest).filter(|slot| self.rows.members.contains_key(slot));
+        slot.map(|slot| (slot, guest, to)).into_iter().collect()
     }
 
     fn to_segments(&self, to: MacAddr) -> Vec<(u8, MacAddr, MacAddr)> {
@@ -163,6 +181,7 @@ impl Path {
             return if accepts == Some(slot) { Taken::Accepted } else { Taken::Dropped };
         }
         let taken = match owner(destination) {
+            None if self.guest_slot(destination) == Some(slot) => Taken::Guest,
             None => Taken::Dropped,
             Some((at, _)) if *at == slot => Taken::Accepted,
             Some((at, owner)) => {

@@ -3,12 +3,13 @@
 
 mod accept;
 mod daemons;
+mod guests;
 mod look;
 mod plain;
 
 use super::{
     events::{Queue, millis},
-    path::{Path, Taken},
+    path::Path,
 };
 use accept::{Excuse, Intake};
 use daemons::member;
@@ -40,6 +41,8 @@ pub struct Setup {
     pub hosts: Vec<(Vec<u8>, Option<OwnClass>)>,
     /// The switch of each plain host.
     pub plain: Vec<u8>,
+    /// The host with a daemon that each guest is behind.
+    pub guests: Vec<usize>,
 }
 
 /// A port: host and slot.
@@ -94,6 +97,8 @@ pub struct World {
     pub machines: Vec<Machine>,
     /// Plain hosts; their numbers follow those of the machines.
     plain: Vec<PlainNeighbour>,
+    /// The host of each guest; their numbers follow those of the plain hosts.
+    guests: Vec<usize>,
     /// The switch of each port.
     pub cables: BTreeMap<Port, u8>,
     /// Where each switch has learned a MAC.
@@ -113,6 +118,8 @@ pub struct World {
     pub settled: bool,
     /// How many frames came twice, by what excuses them.
     pub twice: BTreeMap<Excuse, u64>,
+    /// How many frames of guests came back to their hosts.
+    pub returned: u64,
     /// A hash of everything that was sent, by whom and when.
     pub trace: u64,
     pub frames: u64,
@@ -144,6 +151,7 @@ impl World {
             queue: Queue::new(seed),
             machines: Vec::new(),
             plain: Vec::new(),
+            guests: setup.guests.clone(),
             cables: BTreeMap::new(),
             learned: BTreeMap::new(),
             faults: BTreeSet::new(),
@@ -155,6 +163,7 @@ impl World {
             hearable: BTreeMap::new(),
             settled: false,
             twice: BTreeMap::new(),
+            returned: 0,
             trace: 0,
             frames: 0,
         };
@@ -267,33 +276,40 @@ impl World {
         }
     }
 
-    /// An application's frame to a host, or to all. `class`: the sender's, if it has that one; 0: of no class.
+    /// An application's frame to a host or guest, or to all. `class`: the sender's, if it has that one; 0: of no class.
     pub fn send(&mut self, from: usize, to: Option<usize>, class: u8) {
         self.note_hearable();
         let excuse = self.excuse_at_sender(from, to);
         let number = self.sent.len() as u64;
         self.sent.push(Sent { from, to, excuse, slot: None });
         let choice = self.random(u64::MAX);
-        if from >= self.machines.len() {
+        let host = self.home(from);
+        if host >= self.machines.len() {
             return self.send_from_plain(from, to, number);
         }
         let destination = to.map_or(MacAddr::BROADCAST, |to| self.mac_of(to));
-        for (slot, source, destination) in self.machines[from].path.steer(destination, class, choice) {
+        let path = &self.machines[host].path;
+        let frames = match from == host {
+            true => path.steer(destination, class, choice),
+            false => path.steer_guest(mac(from, 0), destination),
+        };
+        for (slot, source, destination) in frames {
             // Plans that an earlier daemon wrote stay as they are until their peers speak.
-            let machine = &self.machines[from];
-            let plan = to.and_then(|to| machine.path.rows.peer_macs.get(&self.mac_of(to)));
+            let machine = &self.machines[host];
+            let plan =
+                to.filter(|_| from == host).and_then(|to| machine.path.rows.peer_macs.get(&self.mac_of(to)));
             let is_ours =
                 |daemon: &&Host| plan.is_none_or(|row| daemon.image().plans.contains_key(&row.plan));
             if let Some(daemon) = machine.daemon.as_ref().filter(is_ours) {
                 let known = daemon.member(slot);
                 assert!(
                     known.is_some_and(|member| member.alive),
-                    "host {from} sends by member {slot}, which it knows to be dead, at {:?}",
+                    "host {host} sends by member {slot}, which it knows to be dead, at {:?}",
                     self.now()
                 );
             }
             self.sent[number as usize].slot = Some(slot);
-            self.carry((from, slot), Frame::Data { number, source, destination });
+            self.carry((host, slot), Frame::Data { number, source, destination });
         }
     }
 
@@ -314,9 +330,7 @@ impl World {
             Frame::Daemon(bytes) if is_arp(&bytes) => self.deliver_arp(host, slot, &bytes),
             Frame::Daemon(bytes) => self.input(host, Input::Frame { slot, bytes: &bytes }),
             Frame::Data { number, source, destination } => {
-                if self.machines[host].path.take(slot, source, destination) == Taken::Accepted {
-                    self.accept(number, host, slot, destination);
-                }
+                self.take(number, (host, slot), source, destination);
             }
         }
     }
