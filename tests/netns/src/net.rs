@@ -172,8 +172,20 @@ impl Net {
     /// `show` of the bond of a host.
     #[track_caller]
     pub fn show(&self, name: &str) -> BondRecord {
-        let mut all: Vec<BondRecord> = self.records(name, &format!("show {BOND}"));
+        self.show_of(name, BOND)
+    }
+
+    /// The same of another bond.
+    #[track_caller]
+    pub fn show_of(&self, name: &str, bond: &str) -> BondRecord {
+        let mut all: Vec<BondRecord> = self.records(name, &format!("show {bond}"));
         all.pop().expect("the bond is there")
+    }
+
+    /// The names of its members.
+    #[track_caller]
+    pub fn members(&self, name: &str, bond: &str) -> Vec<String> {
+        self.show_of(name, bond).members.into_iter().map(|member| member.interface).collect()
     }
 
     /// `peers`, over all bonds.

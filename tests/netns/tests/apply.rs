@@ -1,42 +1,18 @@
 //! The configuration file: applied by a user and by the daemon at its start.
 
 use linkbraid_api::{ApplyRecord, FabricRecord};
-use linkbraid_lab::{Topology, wait_for, wait_until};
+use linkbraid_lab::{wait_for, wait_until};
 use linkbraid_netns_tests::{BOND, Net, machine};
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 /// How long a daemon may take until its file is applied: a bond may wait for members first.
 const APPLIED: Duration = Duration::from_secs(60);
-
-/// A host with four links and no daemon yet.
-fn host() -> Net {
-    Net::up(Topology::symmetric(1, 4, None))
-}
-
-/// Writes the configuration file; its name.
-fn write(net: &Net, text: &str) -> String {
-    let file = net.lab().folder().join("config.toml");
-    fs::write(&file, text.replace("SHM", &net.lab().folder().join("shm").display().to_string()))
-        .expect("writes");
-    file.display().to_string()
-}
-
-/// Applies a file that holds `text`; the commands that it took.
-#[track_caller]
-fn apply(net: &Net, text: &str) -> Vec<String> {
-    let file = write(net, text);
-    net.ok("a", &format!("apply {file}")).lines().map(str::to_owned).collect()
-}
 
 /// The file as it is must have nothing left to do.
 #[track_caller]
 fn is_done(net: &Net) {
     let file = net.lab().folder().join("config.toml").display().to_string();
     assert_eq!(net.ok("a", &format!("apply {file}")), "nothing to do\n");
-}
-
-fn members(net: &Net) -> Vec<String> {
-    net.show("a").members.into_iter().map(|member| member.interface).collect()
 }
 
 fn fabric(net: &Net) -> FabricRecord {
@@ -54,7 +30,7 @@ fn index(net: &Net) -> String {
 #[track_caller]
 fn wait_members(net: &Net, wanted: &[&str]) {
     let now = || match net.say("a", &format!("show {BOND}")).code {
-        0 => members(net),
+        0 => net.members("a", BOND),
         _ => Vec::new(),
     };
     wait_until(APPLIED, "the members", now, |now| now == wanted)
@@ -80,15 +56,15 @@ match = ["dscp=ef"]
 
 #[test]
 fn a_file_is_applied_once_and_its_changes_are_the_least() {
-    let net = host();
+    let net = Net::alone();
     let bare = machine::settled(&net, "a");
     net.start("a", &[]);
     // Told first, and nothing done.
     let before = machine::settled(&net, "a");
-    let file = write(&net, WHOLE);
+    let file = net.file(WHOLE);
     let told = net.ok("a", &format!("apply {file} --dry-run"));
     machine::as_it_was(&net, "a", &before);
-    let done = apply(&net, WHOLE);
+    let done = net.apply(WHOLE);
     assert_eq!(told.lines().collect::<Vec<_>>(), done, "what is done is what was told");
     assert_eq!(done.len(), 4, "{done:?}");
     assert!(done[0].starts_with("linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:"), "{done:?}");
@@ -110,7 +86,7 @@ fn a_file_is_applied_once_and_its_changes_are_the_least() {
     net.host("a").sh("ip addr add 198.19.8.1/24 dev bond0").expect("adds");
     let number = index(&net);
     let changed = WHOLE.replace("eth1\", weight = 100 }, \"eth2\"", "eth2\" }").replace("20ms", "50ms");
-    let file = write(&net, &changed.replace("198.19.7.1", "198.19.7.2").replace("sleep", "adaptive"));
+    let file = net.file(&changed.replace("198.19.7.1", "198.19.7.2").replace("sleep", "adaptive"));
     let json = net.ok("a", &format!("apply {file} --json"));
     let record: ApplyRecord = serde_json::from_str(&json).expect("a record");
     let commands: Vec<(&str, Option<u32>)> =
@@ -124,7 +100,7 @@ fn a_file_is_applied_once_and_its_changes_are_the_least() {
         ]
     );
     is_done(&net);
-    assert_eq!(members(&net), ["eth0", "eth2", "fab0", "eth3"]);
+    assert_eq!(net.members("a", BOND), ["eth0", "eth2", "fab0", "eth3"]);
     let bond = net.show("a");
     let has = |address: &str| bond.addresses.iter().any(|one| one == address);
     assert!(has("198.19.7.2/24") && has("198.19.8.1/24") && !has("198.19.7.1/24"), "{bond:?}");
@@ -133,7 +109,7 @@ fn a_file_is_applied_once_and_its_changes_are_the_least() {
     net.kill("a");
     net.start("a", &[]);
     net.ok("a", "class add bond0 own --match dscp=le");
-    let file = write(&net, "[bond.bond0]\nmember = ['eth0']\n");
+    let file = net.file("[bond.bond0]\nmember = ['eth0']\n");
     assert_eq!(
         net.ok("a", &format!("apply {file}")).lines().collect::<Vec<_>>(),
         [
@@ -144,9 +120,9 @@ fn a_file_is_applied_once_and_its_changes_are_the_least() {
             "linkbraid fabric del fab0",
         ]
     );
-    assert_eq!(members(&net), ["eth0", "eth3"]);
+    assert_eq!(net.members("a", BOND), ["eth0", "eth3"]);
     assert!(net.ok("a", "class show bond0").contains("own"));
-    assert_eq!(apply(&net, ""), ["linkbraid bond del bond0"]);
+    assert_eq!(net.apply(""), ["linkbraid bond del bond0"]);
     is_done(&net);
     net.stop("a");
     machine::as_it_was(&net, "a", &bare);
@@ -181,11 +157,11 @@ const BAD: [(&str, &str); 6] = [
 
 #[test]
 fn a_file_that_cannot_be_applied_leaves_nothing() {
-    let net = host();
+    let net = Net::alone();
     net.start("a", &[]);
     let before = machine::settled(&net, "a");
     for (text, error) in BAD {
-        let file = write(&net, text);
+        let file = net.file(text);
         let said = net.say("a", &format!("apply {file}"));
         assert_eq!((said.code, said.out.as_str()), (1, ""), "{text}: {said:?}");
         let line = said.err.lines().next().unwrap_or_default();
@@ -200,12 +176,10 @@ fn a_file_that_cannot_be_applied_leaves_nothing() {
         "linkbraid apply --help"
     );
     // What is there goes on as it is, too: the change that comes first is taken back.
-    apply(&net, "[bond.bond0]\nmember = ['eth0', 'eth1']\naddress = '198.19.7.1/24'\n");
+    net.apply("[bond.bond0]\nmember = ['eth0', 'eth1']\naddress = '198.19.7.1/24'\n");
     let before = machine::settled(&net, "a");
     let bond = net.show("a");
-    let file = write(
-        &net,
-        "[bond.bond0]\nmember = ['eth0', { name = 'eth2', force = true }]\npolicy = 'flow'\n[bond.bond1]\nmember = ['eth3']\n\
+    let file = net.file("[bond.bond0]\nmember = ['eth0', { name = 'eth2', force = true }]\npolicy = 'flow'\n[bond.bond1]\nmember = ['eth3']\n\
          [bond.bond1.class.v]\nmatch = 'dscp=ef'\n[bond.bond1.class.w]\nmatch = 'dscp=ef'\n",
     );
     let said = net.say("a", &format!("apply {file}"));
@@ -217,14 +191,14 @@ fn a_file_that_cannot_be_applied_leaves_nothing() {
         "{}",
         net.log("a")
     );
-    assert_eq!(members(&net), ["eth0", "eth1"]);
+    assert_eq!(net.members("a", BOND), ["eth0", "eth1"]);
     machine::as_it_was(&net, "a", &before);
 }
 
 #[test]
 fn the_daemon_brings_back_what_a_boot_has_ended() {
-    let net = host();
-    let file = write(&net, WHOLE);
+    let net = Net::alone();
+    let file = net.file(WHOLE);
     net.start("a", &["--config", &file]);
     wait_members(&net, &["eth0", "eth1", "eth2", "fab0"]);
     wait_until(APPLIED, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
@@ -247,7 +221,7 @@ fn the_daemon_brings_back_what_a_boot_has_ended() {
     // A bad file takes nothing away, and neither does an empty one; the daemon runs.
     for text in ["[bond.bond0]\nmember = []\n", "", "[bond.bond9]\nmember = ['eth9']\n"] {
         net.kill("a");
-        let file = write(&net, text);
+        let file = net.file(text);
         net.start("a", &["--config", &file]);
         wait_members(&net, &["eth0", "eth1", "eth2", "fab0"]);
     }
@@ -261,8 +235,8 @@ const FABRIC: &str = "[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'shm:SHM'\
 
 #[test]
 fn a_fabric_of_a_file_has_its_addresses_and_those_of_users() {
-    let net = host();
-    let file = write(&net, FABRIC);
+    let net = Net::alone();
+    let file = net.file(FABRIC);
     net.start("a", &["--config", &file]);
     wait_until(APPLIED, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
         .unwrap_or_else(|error| panic!("{error}"));
@@ -272,7 +246,7 @@ fn a_fabric_of_a_file_has_its_addresses_and_those_of_users() {
     // One of a user's, one of a file's; another daemon knows which is which.
     net.ok("a", "fabric set fab0 --address 198.19.7.1/24 --address 198.19.8.1/24");
     assert_eq!(
-        apply(&net, &FABRIC.replace("7.1", "7.2")),
+        net.apply(&FABRIC.replace("7.1", "7.2")),
         ["linkbraid fabric set fab0 --address 198.19.7.2/24 --address 198.19.8.1/24"]
     );
     is_done(&net);
@@ -281,26 +255,26 @@ fn a_fabric_of_a_file_has_its_addresses_and_those_of_users() {
     is_done(&net);
     assert_eq!(has(["198.19.7.1/24", "198.19.7.2/24"]), [false, true]);
     let bare = FABRIC.replace("address = '198.19.7.1/24'\n", "");
-    assert_eq!(apply(&net, &bare), ["linkbraid fabric set fab0 --address 198.19.8.1/24"]);
+    assert_eq!(net.apply(&bare), ["linkbraid fabric set fab0 --address 198.19.8.1/24"]);
     is_done(&net);
     assert_eq!(has(["198.19.7.2/24", "198.19.8.1/24"]), [false, true]);
     // What a bond has taken over comes back with its end.
     let with_bond = format!("{FABRIC}[bond.bond0]\nmember = ['eth0', 'fab0']\n");
-    apply(&net, &with_bond);
+    net.apply(&with_bond);
     is_done(&net);
     assert_eq!(has(["198.19.7.1/24", "198.19.8.1/24"]), [false, false], "{:?}", fabric(&net));
-    assert_eq!(apply(&net, FABRIC), ["linkbraid bond del bond0"]);
+    assert_eq!(net.apply(FABRIC), ["linkbraid bond del bond0"]);
     is_done(&net);
     assert_eq!(has(["198.19.7.1/24", "198.19.8.1/24"]), [true, true], "{:?}", fabric(&net));
     // So it does when the bond stays, and nobody else has it then.
-    apply(&net, &with_bond);
+    net.apply(&with_bond);
     assert_eq!(
-        apply(&net, &with_bond.replace("['eth0', 'fab0']", "'eth0'")),
+        net.apply(&with_bond.replace("['eth0', 'fab0']", "'eth0'")),
         ["linkbraid member del bond0 fab0"]
     );
     is_done(&net);
     assert_eq!(has(["198.19.7.1/24", "198.19.8.1/24"]), [true, true], "{:?}", fabric(&net));
-    assert_eq!(apply(&net, FABRIC), ["linkbraid bond del bond0"]);
+    assert_eq!(net.apply(FABRIC), ["linkbraid bond del bond0"]);
     for address in ["198.19.7.1/24", "198.19.8.1/24"] {
         let holders = net.host("a").sh("ip -o -4 address").expect("lists");
         assert_eq!(holders.matches(address).count(), 1, "{holders}");
@@ -308,29 +282,27 @@ fn a_fabric_of_a_file_has_its_addresses_and_those_of_users() {
     // A file's that a user takes away and gives again is the user's.
     net.ok("a", "fabric set fab0 --address 198.19.8.1/24");
     net.ok("a", "fabric set fab0 --address 198.19.8.1/24 --address 198.19.7.1/24");
-    assert_eq!(apply(&net, &bare), ["nothing to do"]);
-    assert_eq!(apply(&net, FABRIC), ["nothing to do"]);
+    assert_eq!(net.apply(&bare), ["nothing to do"]);
+    assert_eq!(net.apply(FABRIC), ["nothing to do"]);
     // One that the file names, too, is a user's all the same when the file comes to nothing, and when it no longer names it.
     net.host("a").sh("ip addr add 198.19.8.9/24 dev fab0").expect("adds");
     let both = FABRIC.replace("'198.19.7.1/24'", "['198.19.7.1/24', '198.19.8.9/24']");
     let refused = "[bond.bond1]\nmember = ['eth1', 'eth2']\n[bond.bond1.class.v]\nmatch = 'dscp=ef'\n\
          [bond.bond1.class.w]\nmatch = 'dscp=ef'\n";
-    let file = write(&net, &format!("{both}{refused}"));
+    let file = net.file(&format!("{both}{refused}"));
     let said = net.say("a", &format!("apply {file}"));
     assert_eq!(said.code, 1, "{said:?}");
     assert_eq!(has(["198.19.7.1/24", "198.19.8.9/24"]), [true, true], "{:?}", fabric(&net));
-    apply(&net, &both);
-    assert_eq!(apply(&net, FABRIC), ["nothing to do"]);
+    net.apply(&both);
+    assert_eq!(net.apply(FABRIC), ["nothing to do"]);
     assert_eq!(has(["198.19.7.1/24", "198.19.8.9/24"]), [true, true], "{:?}", fabric(&net));
-    assert_eq!(apply(&net, ""), ["linkbraid fabric del fab0"]);
+    assert_eq!(net.apply(""), ["linkbraid fabric del fab0"]);
 }
 
 #[test]
 fn a_member_that_comes_later_is_added_then() {
-    let net = host();
-    let file = write(
-        &net,
-        "[bond.bond0]\nmember = ['eth0', 'late0']\naddress = '198.19.7.1/24'\n[bond.bond1]\nmember = ['late1', 'late2']\n",
+    let net = Net::alone();
+    let file = net.file("[bond.bond0]\nmember = ['eth0', 'late0']\naddress = '198.19.7.1/24'\n[bond.bond1]\nmember = ['late1', 'late2']\n",
     );
     net.start("a", &["--config", &file]);
     // The host is reached by what is there.

@@ -4,7 +4,6 @@ use linkbraid_api::LaneRecord;
 use linkbraid_lab::{Topology, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON};
 use std::{
-    fs,
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -16,10 +15,6 @@ const WANTED: Duration = Duration::from_secs(1);
 const AT_MOST: Duration = Duration::from_secs(4);
 /// How long it is watched that a member does not come back.
 const STAYS_OUT: Duration = Duration::from_secs(2);
-
-fn members(net: &Net, name: &str) -> Vec<String> {
-    net.show(name).members.into_iter().map(|member| member.interface).collect()
-}
 
 #[track_caller]
 fn unplug(net: &Net, nic: &str) {
@@ -79,7 +74,7 @@ fn took(what: &str, took: Duration) {
 fn stays_out(net: &Net, nic: &str) {
     let until = Instant::now() + STAYS_OUT;
     while Instant::now() < until {
-        assert!(!members(net, "a").contains(&nic.to_owned()), "{}", net.log("a"));
+        assert!(!net.members("a", BOND).contains(&nic.to_owned()), "{}", net.log("a"));
         sleep(Duration::from_millis(50));
     }
 }
@@ -87,10 +82,8 @@ fn stays_out(net: &Net, nic: &str) {
 #[test]
 fn a_member_of_the_file_is_back_as_soon_as_it_is_there() {
     let net = Net::up(Topology::symmetric(2, 3, None));
-    let file = net.lab().folder().join("config.toml");
-    let text = format!("[bond.{BOND}]\nmember = ['eth0', 'eth1', 'eth2']\n");
-    fs::write(&file, text).expect("writes");
-    let config = ["--config", file.to_str().expect("a name")];
+    let file = net.file(&format!("[bond.{BOND}]\nmember = ['eth0', 'eth1', 'eth2']\n"));
+    let config = ["--config", file.as_str()];
     net.start("a", &config);
     wait_until(SOON, "the bond", || net.say("a", &format!("show {BOND}")).code, |code| *code == 0)
         .unwrap_or_else(|e| panic!("{e}"));
@@ -102,7 +95,7 @@ fn a_member_of_the_file_is_back_as_soon_as_it_is_there() {
     unplug(&net, "eth1");
     let bond = net.show("a");
     assert_eq!((bond.absent, bond.reason), (vec!["eth1".to_owned()], "'eth1': its interface is gone".into()));
-    let apply = format!("apply {}", file.display());
+    let apply = format!("apply {file}");
     assert_eq!(net.ok("a", &apply), "nothing to do\n", "it is wanted, and has its place");
     took("the same NIC", wait_in_use(&net, "eth1", plug(&net, 1, &mac)));
     carries(&net, "eth1");

@@ -1,9 +1,8 @@
 //! What is refused or fails leaves all bonds as they were, and what others wait for.
 
-use linkbraid_lab::{Topology, wait_until};
+use linkbraid_lab::wait_until;
 use linkbraid_netns_tests::{Net, SOON};
 use std::{
-    fs,
     thread::{self, sleep},
     time::{Duration, Instant},
 };
@@ -13,21 +12,9 @@ const STAYS: Duration = Duration::from_secs(2);
 
 /// A host with four links and a daemon.
 fn host() -> Net {
-    let net = Net::up(Topology::symmetric(1, 4, None));
+    let net = Net::alone();
     net.start("a", &[]);
     net
-}
-
-fn file(net: &Net, text: &str) -> String {
-    let file = net.lab().folder().join("config.toml");
-    fs::write(&file, text.replace("SHM", &net.lab().folder().join("shm").display().to_string()))
-        .expect("writes");
-    file.display().to_string()
-}
-
-#[track_caller]
-fn apply(net: &Net, text: &str) -> String {
-    net.ok("a", &format!("apply {}", file(net, text)))
 }
 
 /// What is said where a command is refused.
@@ -39,14 +26,11 @@ fn refused(net: &Net, command: &str) -> String {
 }
 
 fn absent(net: &Net, bond: &str) -> Vec<String> {
-    let text = net.ok("a", &format!("show {bond} --json"));
-    serde_json::from_str::<Vec<linkbraid_api::BondRecord>>(&text).expect("records").remove(0).absent
+    net.show_of("a", bond).absent
 }
 
 fn members(net: &Net, bond: &str) -> Vec<String> {
-    let text = net.ok("a", &format!("show {bond} --json"));
-    let records: Vec<linkbraid_api::BondRecord> = serde_json::from_str(&text).expect("records");
-    records[0].members.iter().map(|member| member.interface.clone()).collect()
+    net.members("a", bond)
 }
 
 #[track_caller]
@@ -74,13 +58,13 @@ fn a_file_that_fails_gives_members_and_classes_back() {
         let before = format!(
             "[bond.bond0]\nmember = {first}\naddress = '198.19.7.1/24'\n[bond.bond0.class.c]\n{class}\n"
         );
-        apply(&net, &before);
+        net.apply(&before);
         let fails = format!("{then}[bond.bond2]\nmember = ['eth3', 'lo']\n");
-        let said = refused(&net, &format!("apply {}", file(&net, &fails)));
+        let said = refused(&net, &format!("apply {}", net.file(&fails)));
         assert!(said.contains("loopback") && !said.contains("undone"), "{said}");
-        assert_eq!(apply(&net, &before), "nothing to do\n");
+        assert_eq!(net.apply(&before), ["nothing to do"]);
         // What the file had made is still the file's to remove.
-        assert_eq!(apply(&net, ""), "linkbraid bond del bond0\n");
+        assert_eq!(net.apply(""), ["linkbraid bond del bond0"]);
     }
 }
 
@@ -111,10 +95,10 @@ fn a_bond_goes_on_waiting_for_a_link_that_another_one_could_not_take() {
 #[test]
 fn what_changed_while_a_file_waits_is_looked_at_again() {
     let net = host();
-    apply(&net, "[bond.bond0]\nmember = ['eth2']\n[bond.bond1]\nmember = ['eth0']\n");
+    net.apply("[bond.bond0]\nmember = ['eth2']\n[bond.bond1]\nmember = ['eth0']\n");
     net.ok("a", "member add bond1 eth1 --force");
     let wants = "[bond.bond0]\nmember = ['eth2', 'eth3']\n[bond.bond1]\nmember = ['eth1']\n";
-    let file = file(&net, wants);
+    let file = net.file(wants);
     // Nothing comes in over it, so that it takes some seconds until it is in.
     let far = net.lab().switch(0).expect("a switch").name();
     net.host("a").sh(&format!("ip -n {far} link set a-eth3 down")).expect("sets");
@@ -132,10 +116,10 @@ fn what_changed_while_a_file_waits_is_looked_at_again() {
 #[test]
 fn a_file_leaves_a_fabric_to_the_bond_that_has_it() {
     let net = host();
-    apply(&net, "[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'shm:SHM'\n");
+    net.apply("[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'shm:SHM'\n");
     net.ok("a", "bond add bond0 --member eth0");
     net.ok("a", "member add bond0 fab0 --force");
-    let said = refused(&net, &format!("apply {}", file(&net, "")));
+    let said = refused(&net, &format!("apply {}", net.file("")));
     assert!(said.contains("it is a member of bond 'bond0'"), "{said}");
     assert_eq!(members(&net, "bond0"), ["eth0", "fab0"]);
 }
@@ -145,9 +129,9 @@ fn what_is_asked_for_is_set_though_it_was_asked_for_before() {
     let net = host();
     let text =
         "[bond.bond0]\nmember = ['eth0']\n[bond.bond0.class.c]\nmatch = 'priority=6'\nfallback = 'block'\n";
-    apply(&net, text);
+    net.apply(text);
     net.ok("a", "member add bond0 eth1 --class c --force");
-    assert_eq!(apply(&net, text), "nothing to do\n");
+    assert_eq!(net.apply(text), ["nothing to do"]);
     net.host("a").sh("ip link set eth1 mtu 1400").expect("sets");
     net.ok("a", "bond set bond0 --mtu 1500");
     let link = net.host("a").sh("ip -o link show eth1").expect("shows");
