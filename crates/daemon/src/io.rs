@@ -6,3 +6,4 @@ pub(crate) mod group;
 pub(crate) mod identity;
 pub(crate) mod programs;
 pub(crate) mod state;
+pub(crate) mod undo;

@@ -67,6 +67,21 @@ impl World {
         Error::new(name, "no such fabric", cause).hint("linkbraid fabric show")
     }
 
+    /// Changes a bond, which is not in the list meanwhile.
+    ///
+    /// # Errors
+    /// There is no such bond, or what `change` says.
+    pub(crate) async fn with_bond<T>(
+        &mut self,
+        name: &str,
+        change: impl AsyncFnOnce(&mut Self, &mut Bond) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut bond = self.bonds.remove(name).ok_or_else(|| self.no_bond(name))?;
+        let result = change(self, &mut bond).await;
+        self.bonds.insert(name.to_owned(), bond);
+        result
+    }
+
     /// Whether it is a bond or a fabric.
     pub(crate) fn is_known(&self, name: &str) -> bool {
         self.bonds.contains_key(name) || self.fabrics.contains_key(name)

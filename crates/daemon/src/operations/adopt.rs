@@ -3,7 +3,7 @@
 use crate::{
     io::{
         error::About as _,
-        state::{SavedAbsent, SavedBond, SavedMember},
+        state::{SavedAbsent, SavedBond},
     },
     operations::{
         settle::keep_mac,
@@ -37,7 +37,9 @@ pub(crate) async fn all(world: &mut World) {
         if !saved.complete || gone {
             let why = if gone { "its interface is gone" } else { "an earlier daemon died while it added it" };
             tracing::warn!(bond = %name, why, "putting the bond's members back");
-            setup::undo(world, &saved).await;
+            if let Err(error) = setup::end(world, saved).await {
+                tracing::error!(%error, "not everything could be undone; 'bond del' tries again");
+            }
             continue;
         }
         let adopted = match found.about(&name, "cannot find the bond's interface") {
@@ -78,39 +80,40 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
         rename(world, &mut saved, &link.name)?;
     }
     let name = saved.name.clone();
-    for member in saved.members.clone().iter().filter(|member| !member.stays()) {
-        let doing = if member.joining { "added" } else { "removed" };
-        tracing::warn!(bond = %name, member = %member.before.link.name, doing, "an earlier daemon died at it");
-        member::finish(world, &mut saved, member.before.link.index).await;
-    }
+    let mut bond =
+        Bond::new(saved, link.index, link.mac, world.hook, world.driving.clone(), world.feed.clone())?;
     let mut members = Vec::new();
-    for index in saved.members.iter().map(|member| member.before.link.index).collect::<Vec<_>>() {
+    for member in bond.saved.members.clone() {
+        let (index, stays) = (member.before.link.index, member.stays());
         let why = match world.netlink.link_by_index(index).await {
             Ok(found) if found.controller.is_none_or(|controller| controller == link.index) => {
-                members.push(found);
+                if stays {
+                    members.push(found);
+                    continue;
+                }
+                let doing = if member.joining { "added" } else { "removed" };
+                tracing::warn!(bond = %name, member = %found.name, doing, "an earlier daemon died at it");
+                member::finish(world, &mut bond, &member).await;
                 continue;
             }
             Ok(found) => format!("somebody else took '{}'", found.name),
             Err(error) => {
-                let is_it = |member: &&SavedMember| member.before.link.index == index;
-                let gone = saved.members.iter().find(is_it);
-                let gone = gone.map(|member| SavedAbsent::of(member, &member.before.link.name));
-                saved.absent.extend(gone);
-                format!("a member is gone, and joins again when it is back: {error}")
+                let gone = stays.then(|| SavedAbsent::of(&member, &member.before.link.name));
+                bond.saved.absent.extend(gone);
+                let back = if stays { ", and joins again when it is back" } else { "" };
+                format!("a member is gone{back}: {error}")
             }
         };
         tracing::warn!(bond = %name, "{why}");
-        if let Err(error) = linkbraid_dataplane::remove_member_pin(&saved.pins, index) {
+        if let Err(error) = linkbraid_dataplane::remove_member_pin(&bond.saved.pins, index) {
             tracing::error!(%error, "its program stays on");
         }
-        member::disinherit(&mut saved, index);
+        member::disinherit(&mut bond.saved, index);
     }
     // Now, or the next daemon would do all this again to interfaces that are in use for something else by then.
-    if let Err(error) = world.state.write(&saved) {
+    if let Err(error) = world.state.write(&bond.saved) {
         tracing::error!(%error, "the next daemon will not know");
     }
-    let mut bond =
-        Bond::new(saved, link.index, link.mac, world.hook, world.driving.clone(), world.feed.clone())?;
     for link in &members {
         member::enslave(&world.netlink, &mut bond, link, false).await?;
     }

@@ -5,15 +5,11 @@ use super::{
     desired::{Change, Class, merge::no_class},
 };
 use crate::{
-    io::{error::About as _, group::Groups, state::SavedClass},
-    operations::settle::settle,
+    io::{error::About as _, group::Groups, state::SavedClass, undo::UndoLog},
+    operations::settle,
     world::{World, bond::Bond},
 };
-use linkbraid_api::{
-    Error, Run,
-    config::{BondConfig, ClassConfig},
-    limits::CLASSES_MAX,
-};
+use linkbraid_api::{Error, Run, config::ClassConfig, limits::CLASSES_MAX};
 
 mod check;
 
@@ -48,18 +44,8 @@ pub(crate) async fn change(
     class: &Change<Class>,
     back: bool,
 ) -> Result<Vec<String>, Error> {
-    let mut bond = world.bonds.remove(name).ok_or_else(|| world.no_bond(name))?;
-    let result = replace(world, &mut bond, class, back).await;
-    world.bonds.insert(name.to_owned(), bond);
-    result
-}
-
-async fn replace(
-    world: &mut World,
-    bond: &mut Bond,
-    class: &Change<Class>,
-    back: bool,
-) -> Result<Vec<String>, Error> {
+    let unknown = world.no_bond(name);
+    let bond = world.bonds.get_mut(name).ok_or(unknown)?;
     let (doing, reason, done) = match (&class.from, &class.to) {
         (_, None) => ("remove", "class_removed", "removed"),
         (None, Some(_)) => ("add", "class_added", "added"),
@@ -69,53 +55,34 @@ async fn replace(
     let mut new = old.clone();
     class.apply(&mut new);
     let what = format!("cannot {doing} class '{}'", class.name);
-    check::check(&bond.saved.name, &new, &old, (&what, back))?;
-    let known = bond.saved.classes.clone();
-    let classes = numbered(&new.classes, &known);
+    check::check(name, &new, &old, (&what, back))?;
+    let known = &bond.saved.classes;
+    let classes = numbered(&new.classes, known);
     for class in classes.iter().filter(|class| known.iter().all(|known| known.number != class.number)) {
         // An earlier class of this number has counted there.
         let cleared = bond.path.clear_class_counts(class.number);
         let cleared = cleared.and_then(|()| bond.latency.as_ref().map_or(Ok(()), |m| m.clear(class.number)));
-        cleared.about(&bond.saved.name, "cannot clear its counters")?;
+        cleared.about(name, "cannot clear its counters")?;
     }
-    if let Err(error) = apply(world, bond, classes, &new).await {
-        if let Err(error) = apply(world, bond, known, &old).await {
-            tracing::error!(bond = %bond.saved.name, %error, "the classes could not be put back");
+    let replace = async |_: &mut UndoLog, bond: &mut Bond| {
+        let number = |name: &str| {
+            let class = new.member(name)?.class.as_ref()?;
+            classes.iter().find(|own| own.name == *class).map(|own| own.number)
+        };
+        for member in bond.members() {
+            let own = bond.saved.members.iter_mut().filter(|own| own.slot == member.slot);
+            own.for_each(|own| own.class = number(&member.name).unwrap_or(0));
         }
-        return Err(error);
-    }
+        for absent in &mut bond.saved.absent {
+            absent.class = number(&absent.name).unwrap_or(0);
+        }
+        bond.saved.classes = classes;
+        Ok(())
+    };
+    settle::change(world, name, replace).await?;
+    let Some(bond) = world.bonds.get(name) else { return Ok(Vec::new()) };
     bond.tell(None, reason, format!("class '{}' {done}", class.name));
     Ok(check::warnings(bond, &new, &old))
-}
-
-/// Makes these the bond's classes, with the members that `config` gives them. Control groups come first and go last, so that no
-/// rule names one that is not there, and nobody has been put out of one if this fails.
-async fn apply(
-    world: &mut World,
-    bond: &mut Bond,
-    classes: Vec<SavedClass>,
-    config: &BondConfig,
-) -> Result<(), Error> {
-    bond.saved.classes = classes;
-    let numbers = |name: &str| {
-        let class = config.member(name)?.class.as_deref();
-        class.and_then(|class| bond.class_number(class))
-    };
-    let number: Vec<(u32, u8)> =
-        bond.members().iter().map(|member| (member.ifindex, numbers(&member.name).unwrap_or(0))).collect();
-    let absent: Vec<u8> = bond.saved.absent.iter().map(|absent| numbers(&absent.name).unwrap_or(0)).collect();
-    let of = |index: u32| number.iter().find(|(ifindex, _)| *ifindex == index).map_or(0, |(_, class)| *class);
-    bond.driven().members.iter_mut().for_each(|member| member.class = of(member.ifindex));
-    bond.saved.members.iter_mut().for_each(|member| member.class = of(member.before.link.index));
-    bond.saved.absent.iter_mut().zip(absent).for_each(|(one, class)| one.class = class);
-    bond.make_groups();
-    // Rules before plans: what is of a class without a plan goes where the rest goes, and no plan outlives its rules.
-    let rules = bond.write_rules();
-    settle(world, bond).await?;
-    rules?;
-    world.state.write(&bond.saved)?;
-    bond.remove_groups();
-    Ok(())
 }
 
 /// `run`: the client's process goes into the class's control group.

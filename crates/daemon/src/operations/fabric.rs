@@ -12,7 +12,10 @@ pub(crate) use done::{done, stop_all};
 pub(crate) use follow::link_changed;
 
 use crate::{
-    io::{error::About as _, state::boot_id},
+    io::{
+        state::boot_id,
+        undo::{Op, UndoLog, not_undone},
+    },
     operations::{
         setup::replace_addresses,
         wait::{Outcome, Wait},
@@ -76,7 +79,7 @@ fn wait(world: &mut World, ticket: Option<Ticket>) -> Outcome {
 pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> Result<Outcome, Error> {
     let name = &to.name;
     let fabric = world.fabrics.get(name).ok_or_else(|| world.no_fabric(name))?;
-    let (ifindex, old) = (fabric.saved.ifindex, fabric.saved.clone());
+    let old = fabric.saved.clone();
     let nodes = Some(to.nodes).filter(|nodes| *nodes != from.nodes && *nodes != old.nodes);
     if nodes.is_some() && matches!(fabric.state, State::Joins { .. }) {
         let cause = "it is taking its place on the transport just now";
@@ -90,41 +93,46 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
     if resized || to.addresses != from.addresses {
         check::is_free(world, fabric)?;
     }
-    if resized {
-        let what = format!("cannot set MTU {mtu}");
-        if let State::Runs(node) = &fabric.state {
-            node::fits(node.room, mtu).map_err(|(cause, mtu)| {
-                Error::new(name, &what, cause).hint(format!("linkbraid fabric set {name} --mtu {mtu}"))
-            })?;
+    if let (true, State::Runs(node)) = (resized, &fabric.state) {
+        node::fits(node.room, mtu).map_err(|(cause, most)| {
+            Error::new(name, format!("cannot set MTU {mtu}"), cause)
+                .hint(format!("linkbraid fabric set {name} --mtu {most}"))
+        })?;
+    }
+    let mut log = UndoLog::new(&world.netlink);
+    let interface = (name.as_str(), old.ifindex);
+    let mut wanted = SavedFabric { settings, ..old.clone() };
+    let set = async {
+        if resized {
+            log.carry_out(interface, Op::Mtu { from: old.settings.mtu.0, to: mtu }).await?;
         }
-        world.netlink.set_mtu(ifindex, mtu).await.about(name, what)?;
-    }
-    let mut addresses = old.addresses.clone();
-    if to.addresses != from.addresses {
-        let interface = (name.as_str(), ifindex);
-        let replaced = replace_addresses(&world.netlink, interface, &addresses, &to.addresses, |_| false);
-        addresses = match replaced.await {
-            Ok(addresses) => addresses,
-            Err(error) => {
-                if resized {
-                    let _ = world.netlink.set_mtu(ifindex, old.settings.mtu.0).await;
-                }
-                return Err(error);
-            }
-        };
-    }
-    let Some(fabric) = world.fabrics.get_mut(name) else { return Ok(Outcome::Done(Vec::new())) };
-    fabric.saved.applied_addresses.retain(|address| addresses.contains(address));
-    fabric.saved.addresses = addresses;
-    fabric.saved.settings = settings;
-    if let Some(nodes) = nodes {
-        let ticket = start_anew(world, name, nodes, old)?;
-        return Ok(wait(world, Some(ticket)));
-    }
-    if let State::Runs(node) = &fabric.state {
-        node.set(&fabric.saved, world.clock.now())?;
-    }
-    world.state.write(&fabric.saved).map(|()| Outcome::Done(Vec::new()))
+        if to.addresses != from.addresses {
+            let replaced = replace_addresses(&mut log, interface, &old.addresses, &to.addresses, |_| false);
+            wanted.addresses = replaced.await?;
+            wanted.applied_addresses.retain(|address| wanted.addresses.contains(address));
+        }
+        let Some(fabric) = world.fabrics.get_mut(name) else { return Err(world.no_fabric(name)) };
+        fabric.saved = wanted;
+        if let Some(nodes) = nodes {
+            let ticket = start_anew(world, name, nodes, old.clone())?;
+            return Ok(wait(world, Some(ticket)));
+        }
+        if let State::Runs(node) = &fabric.state {
+            node.set(&fabric.saved, world.clock.now())?;
+        }
+        world.state.write(&fabric.saved).map(|()| Outcome::Done(Vec::new()))
+    };
+    let error = match set.await {
+        Ok(outcome) => return Ok(outcome),
+        Err(error) => log.take_back(error).await,
+    };
+    let Some(fabric) = world.fabrics.get_mut(name) else { return Err(error) };
+    fabric.saved = old;
+    let back = match &fabric.state {
+        State::Runs(node) => node.set(&fabric.saved, world.clock.now()).err(),
+        State::Joins { .. } | State::Waits { .. } => None,
+    };
+    Err(not_undone(error, back))
 }
 
 /// Ends this start of a node and begins another one with so many nodes; if that fails, one as it was before.

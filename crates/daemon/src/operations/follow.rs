@@ -67,26 +67,25 @@ async fn link_gone(world: &mut World, index: u32) {
         return;
     }
     let Some(name) = bond_of(world, index) else { return };
-    let Some(mut bond) = world.bonds.remove(&name) else { return };
-    let gone = bond.members().into_iter().find(|member| member.ifindex == index).map(|member| member.name);
-    let gone = gone.unwrap_or_default();
-    let text =
-        "deleted, or moved to another network namespace, by somebody else; it joins again when it is back";
-    bond.tell_of(&gone, "gone", text);
-    absent::lost(&mut bond, &gone, index);
-    bond.driven().members.retain(|member| member.ifindex != index);
-    member::disinherit(&mut bond.saved, index);
-    if let Err(error) = bond.path.detach_member(index) {
-        tracing::debug!(%error, "nothing to detach");
-    }
-    let kept = keep_mac(&world.netlink, &mut bond).await;
-    let settled = settle(world, &mut bond).await;
-    let saved = world.state.write(&bond.saved);
-    bond.announce(&mut world.sender, world.clock);
-    if let Err(error) = kept.and(settled).and(saved) {
+    let lost = async |world: &mut World, bond: &mut Bond| {
+        let gone = bond.members().into_iter().find(|member| member.ifindex == index);
+        let gone = gone.map(|member| member.name).unwrap_or_default();
+        let text = "deleted, or moved to another network namespace, by somebody else; it joins again when it is back";
+        bond.tell_of(&gone, "gone", text);
+        absent::lost(bond, &gone, index);
+        bond.driven().members.retain(|member| member.ifindex != index);
+        member::disinherit(&mut bond.saved, index);
+        if let Err(error) = bond.path.detach_member(index) {
+            tracing::debug!(%error, "nothing to detach");
+        }
+        let settled = settle(world, bond).await;
+        let saved = world.state.write(&bond.saved);
+        bond.announce(&mut world.sender, world.clock);
+        settled.and(saved)
+    };
+    if let Err(error) = world.with_bond(&name, lost).await {
         tracing::error!(%error, "the bond is not up to date");
     }
-    world.bonds.insert(name, bond);
 }
 
 /// The bond that has a member of that index.

@@ -1,10 +1,14 @@
 //! `member add`, `member set` and `member del`.
 
 use crate::{
-    io::{error::About as _, state::SavedMember},
+    io::{
+        error::About as _,
+        state::SavedMember,
+        undo::{Op, UndoLog, not_undone},
+    },
     operations::{
         class,
-        settle::{keep_mac, settle},
+        settle::{change, settle},
         wait::Pending,
         wait::{Outcome, Wait},
     },
@@ -16,7 +20,7 @@ use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags, Saved};
 
 mod leave;
 
-use leave::{Addresses, release};
+use leave::Addresses;
 pub(crate) use leave::{delete, detach, disinherit, finish, withdraw};
 
 /// Refuses an interface that can't be a member. `command` is what the user gave, for the hint.
@@ -141,16 +145,16 @@ pub(crate) async fn add(
 ) -> Result<Outcome, Error> {
     let command = format!("linkbraid member add {of} {}", add.interface);
     let link = check(world, of, &add.interface, move_address, &command).await?;
-    let mut bond = world.bonds.remove(of).ok_or_else(|| world.no_bond(of))?;
-    let result = join(world, &mut bond, add, &link).await;
-    let joined = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
-    let warning = joined.and_then(|member| lease_warning(of, &member.before));
-    let member = bond.members().into_iter().find(|member| member.ifindex == link.index);
-    let pending = member.map(|member| Pending::join(&bond, &member, world.clock.now(), add.force));
-    world.bonds.insert(of.to_owned(), bond);
-    result?;
-    let gone = || Error::new(of, format!("cannot add member '{}'", add.interface), "it is gone again");
-    Ok(Outcome::Waits(Wait::Member(pending.ok_or_else(gone)?.warn(warning))))
+    let joins = async |world: &mut World, bond: &mut Bond| {
+        join(world, bond, add, &link).await?;
+        let joined = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
+        let warning = joined.and_then(|member| lease_warning(of, &member.before));
+        let member = bond.members().into_iter().find(|member| member.ifindex == link.index);
+        let gone = || Error::new(of, format!("cannot add member '{}'", add.interface), "it is gone again");
+        let pending = Pending::join(bond, &member.ok_or_else(gone)?, world.clock.now(), add.force);
+        Ok(Outcome::Waits(Wait::Member(pending.warn(warning))))
+    };
+    world.with_bond(of, joins).await
 }
 
 async fn join(world: &mut World, bond: &mut Bond, add: &MemberConfig, link: &LinkInfo) -> Result<(), Error> {
@@ -185,43 +189,34 @@ async fn join(world: &mut World, bond: &mut Bond, add: &MemberConfig, link: &Lin
     }
     let joined = async {
         enslave(&world.netlink, bond, link, true).await?;
-        // A bond that had lost its last member has the MAC of nobody.
-        keep_mac(&world.netlink, bond).await
+        settle(world, bond).await
     };
-    let outcome = match joined.await {
-        Ok(()) => settle(world, bond).await,
-        Err(error) => Err(error),
-    };
-    if let Err(error) = outcome {
-        release(world, bond, link.index, Addresses::GoBack).await?;
-        settle(world, bond).await?;
-        return Err(error);
-    }
-    Ok(())
+    let Err(error) = joined.await else { return Ok(()) };
+    Err(not_undone(error, leave::out(world, bond, link.index, Addresses::GoBack).await.err()))
 }
 
-/// A member that joined is in from now on.
+/// A member that joined is in from now on; else it leaves again.
 pub(crate) async fn admit(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
-    for member in bond.driven().members.iter_mut().filter(|member| member.ifindex == ifindex) {
-        member.joining = false;
-    }
-    for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
-        member.joining = false;
-        // It is there again, or for the first time; a file that wanted it once still does.
-        let name = &member.before.link.name;
-        member.applied |= bond.saved.absent.iter().any(|absent| absent.applied && absent.name == *name);
-        bond.saved.absent.retain(|absent| absent.name != *name);
-        // Not before: a member that is withdrawn would leave behind a class that is blocked for want of members.
-        for own in bond.saved.classes.iter_mut().filter(|own| own.number == member.class) {
-            own.has_members = true;
+    let admit = async |_: &mut UndoLog, bond: &mut Bond| {
+        for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
+            member.joining = false;
+            // It is there again, or for the first time; a file that wanted it once still does.
+            let name = &member.before.link.name;
+            member.applied |= bond.saved.absent.iter().any(|absent| absent.applied && absent.name == *name);
+            bond.saved.absent.retain(|absent| absent.name != *name);
+            // Not before: a member that is withdrawn would leave behind a class that is blocked for want of members.
+            for own in bond.saved.classes.iter_mut().filter(|own| own.number == member.class) {
+                own.has_members = true;
+            }
         }
+        Ok(())
+    };
+    if let Err(error) = change(world, name, admit).await {
+        return Err(not_undone(error, withdraw(world, name, ifindex).await.err()));
     }
-    let settled = settle(world, &mut bond).await;
-    bond.announce(&mut world.sender, world.clock);
-    let saved = world.state.write(&bond.saved);
-    world.bonds.insert(name.to_owned(), bond);
-    settled.and(saved)
+    let World { bonds, sender, clock, .. } = world;
+    bonds.values().filter(|bond| bond.saved.name == name).for_each(|bond| bond.announce(sender, *clock));
+    Ok(())
 }
 
 /// What the user should know of the addresses that a member brings.
@@ -236,50 +231,29 @@ pub(crate) fn lease_warning(bond: &str, before: &Saved) -> Option<String> {
 
 /// `member set`
 pub(crate) async fn set(world: &mut World, of: &str, to: &MemberConfig) -> Result<Vec<String>, Error> {
-    let mut bond = world.bonds.remove(of).ok_or_else(|| world.no_bond(of))?;
-    let result = reweigh(world, &mut bond, to).await;
-    world.bonds.insert(of.to_owned(), bond);
-    result.map(|()| Vec::new())
-}
-
-async fn reweigh(world: &mut World, bond: &mut Bond, to: &MemberConfig) -> Result<(), Error> {
-    for absent in bond.saved.absent.iter_mut().filter(|absent| absent.name == to.interface) {
-        absent.settings = to.settings;
-    }
-    let slot = bond.member(&to.interface).map(|member| member.slot);
-    for saved in bond.saved.members.iter_mut().filter(|saved| Some(saved.slot) == slot) {
-        saved.settings = to.settings;
-    }
-    for member in bond.driven().members.iter_mut().filter(|member| Some(member.slot) == slot) {
-        member.weight = to.settings.weight;
-    }
-    settle(world, bond).await?;
-    world.state.write(&bond.saved)
-}
-
-/// `bond set --mtu`: the members first, so that the bond never promises what they can't carry.
-pub(crate) async fn set_mtu(netlink: &Netlink, bond: &mut Bond, mtu: u32) -> Result<(), Error> {
-    let old = bond.saved.mtu;
-    let shrink = mtu < old;
-    if shrink {
-        netlink.set_mtu(bond.ifindex, mtu).await.about(&bond.saved.name, format!("cannot set MTU {mtu}"))?;
-    }
-    let members = bond.members();
-    for (done, member) in members.iter().enumerate() {
-        let result = netlink.set_mtu(member.ifindex, mtu).await;
-        if let Err(error) = result.about(&member.name, format!("cannot set MTU {mtu}")) {
-            for member in &members[..done] {
-                let _ = netlink.set_mtu(member.ifindex, old).await;
-            }
-            if shrink {
-                let _ = netlink.set_mtu(bond.ifindex, old).await;
-            }
-            return Err(error);
+    let set = async |_: &mut UndoLog, bond: &mut Bond| {
+        for absent in bond.saved.absent.iter_mut().filter(|absent| absent.name == to.interface) {
+            absent.settings = to.settings;
         }
+        let slot = bond.member(&to.interface).map(|member| member.slot);
+        for saved in bond.saved.members.iter_mut().filter(|saved| Some(saved.slot) == slot) {
+            saved.settings = to.settings;
+        }
+        Ok(())
+    };
+    change(world, of, set).await.map(|()| Vec::new())
+}
+
+/// `bond set --mtu`: so that the bond never promises what its members can't carry, it is the last one that grows and the first
+/// one that shrinks.
+pub(crate) async fn set_mtu(log: &mut UndoLog, bond: &mut Bond, mtu: u32) -> Result<(), Error> {
+    let from = std::mem::replace(&mut bond.saved.mtu, mtu);
+    let mut links: Vec<(String, u32)> =
+        bond.members().into_iter().map(|member| (member.name, member.ifindex)).collect();
+    let at = if mtu < from { 0 } else { links.len() };
+    links.insert(at, (bond.saved.name.clone(), bond.ifindex));
+    for (name, ifindex) in links {
+        log.carry_out((&name, ifindex), Op::Mtu { from, to: mtu }).await?;
     }
-    if !shrink {
-        netlink.set_mtu(bond.ifindex, mtu).await.about(&bond.saved.name, format!("cannot set MTU {mtu}"))?;
-    }
-    bond.saved.mtu = mtu;
     Ok(())
 }

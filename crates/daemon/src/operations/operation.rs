@@ -8,7 +8,10 @@ use super::{
     fabric, member, setup,
     wait::{Decision, Outcome, Wait},
 };
-use crate::world::{World, fabric::job::Ended};
+use crate::{
+    io::undo::not_undone,
+    world::{World, fabric::job::Ended},
+};
 use linkbraid_api::{Error, Reply, config::Document};
 use linkbraid_proto::Time;
 use std::collections::VecDeque;
@@ -53,7 +56,9 @@ async fn look(world: &mut World, wait: &mut Wait) -> Option<Ended> {
         Decision::Wait => None,
         Decision::End(result) => Some(result),
         Decision::Admit(lines) => Some(member::admit(world, bond, ifindex).await.map(|()| lines)),
-        Decision::Withdraw(error) => Some(member::withdraw(world, bond, ifindex).await.and(Err(error))),
+        Decision::Withdraw(error) => {
+            Some(Err(not_undone(error, member::withdraw(world, bond, ifindex).await.err())))
+        }
         Decision::Detach => Some(member::detach(world, bond, ifindex).await.map(|()| Vec::new())),
     }
 }
@@ -182,12 +187,7 @@ impl Operation {
     pub(super) fn result(self) -> (By, Vec<Step>, Vec<String>, Vec<Error>) {
         let errors = match self.failed {
             None => self.errors,
-            Some(mut error) => {
-                for other in &self.errors {
-                    error.cause.push_str(&format!("; what was done before could not be undone: {other}"));
-                }
-                vec![error]
-            }
+            Some(error) => vec![not_undone(error, self.errors)],
         };
         (self.by, self.done, self.warnings, errors)
     }

@@ -1,17 +1,58 @@
-//! What follows for a bond from a change of its members.
+//! What follows for a bond from a change of its members, classes or settings; and such changes, whole or not at all.
 
 use crate::{
-    io::error::About as _,
+    io::{
+        error::About as _,
+        undo::{UndoLog, not_undone},
+    },
     world::{World, bond::Bond},
 };
 use linkbraid_api::Error;
 use linkbraid_link::Netlink;
 
-/// After the members changed: protocol, tables, stripe.
+/// Makes `change` to what a bond is to be, and to its interfaces, and all that follows; on failure the bond is as it was.
+pub(crate) async fn change(
+    world: &mut World,
+    name: &str,
+    change: impl AsyncFnOnce(&mut UndoLog, &mut Bond) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let whole = async |world: &mut World, bond: &mut Bond| {
+        let (before, measures) = (bond.saved.clone(), bond.latency.is_some());
+        let mut log = UndoLog::new(&world.netlink);
+        let changed = match change(&mut log, bond).await {
+            Ok(()) => follow(world, bond).await,
+            refused => refused,
+        };
+        let Err(error) = changed else { return Ok(()) };
+        let error = log.take_back(error).await;
+        bond.saved = before;
+        let measured = bond.measure_latency(measures);
+        Err(not_undone(error, measured.and(follow(world, bond).await).err()))
+    };
+    world.with_bond(name, whole).await
+}
+
+/// All that follows. Control groups come first and go last, so that no rule names one that is not there, and nobody has been put
+/// out of one if this fails.
+async fn follow(world: &mut World, bond: &mut Bond) -> Result<(), Error> {
+    bond.make_groups();
+    // Rules before plans: what is of a class without a plan goes where the rest goes, and no plan outlives its rules.
+    let rules = bond.write_rules();
+    settle(world, bond).await?;
+    rules?;
+    world.state.write(&bond.saved)?;
+    bond.remove_groups();
+    Ok(())
+}
+
+/// After the members changed: MAC, protocol, tables, stripe.
 pub(crate) async fn settle(world: &mut World, bond: &mut Bond) -> Result<(), Error> {
+    bond.follow_saved();
+    let kept = keep_mac(&world.netlink, bond).await;
     bond.read_addresses(&world.netlink, world.clock).await?;
     bond.write_tables(world.clock)?;
-    bond.write_stripe(&world.netlink).await
+    bond.write_stripe(&world.netlink).await?;
+    kept
 }
 
 /// The bond's MAC is that of one of its members: if that one has left, the first one's that is left, of the rest if there is

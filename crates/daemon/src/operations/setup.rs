@@ -6,8 +6,9 @@ use crate::{
         group::Groups,
         identity,
         state::{SavedAbsent, SavedBond, SavedMember, boot_id},
+        undo::{Op, UndoLog, not_undone},
     },
-    operations::{class, desired::Change, member},
+    operations::{class, desired::Change, member, settle},
     world::{World, bond::Bond, rules::class_group},
 };
 use linkbraid_api::{
@@ -21,10 +22,9 @@ use std::{collections::HashSet, path::PathBuf};
 mod addresses;
 mod undo;
 
+use addresses::set as set_addresses;
 pub(crate) use addresses::{cidrs, replace as replace_addresses};
-use addresses::{parse_cidr, set as set_addresses};
-use undo::end;
-pub(crate) use undo::{interface, undo};
+pub(crate) use undo::{end, interface};
 
 /// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
 async fn check(world: &World, name: &str, to: &BondConfig) -> Result<(Vec<LinkInfo>, u32), Error> {
@@ -108,22 +108,11 @@ pub(crate) async fn add(world: &mut World, name: &str, to: &BondConfig) -> Resul
         removed.about(name, "cannot remove old control groups")?;
     }
     world.state.write(&saved)?;
-    let built = build(world, &mut saved, &links).await.and_then(|mut bond| {
-        bond.saved.complete = true;
-        match world.state.write(&bond.saved) {
-            Ok(()) => Ok(bond),
-            Err(error) => {
-                unload(bond);
-                Err(error)
-            }
-        }
-    });
-    let bond = match built {
+    let bond = match build(world, &mut saved, &links).await {
         Ok(bond) => bond,
         Err(error) => {
             tracing::warn!(%error, "bond not added, undoing");
-            undo(world, &saved).await;
-            return Err(error);
+            return Err(not_undone(error, end(world, saved).await.err()));
         }
     };
     let before = || bond.saved.members.iter().map(|member| &member.before);
@@ -193,40 +182,23 @@ async fn record(
 
 /// `bond set`
 pub(crate) async fn set(world: &mut World, change: &Change<BondConfig>) -> Result<Vec<String>, Error> {
-    let (name, options) = (&change.name, change.options());
-    let (Some(from), Some(to)) = (&change.from, &change.to) else { return Ok(Vec::new()) };
-    let Some(bond) = world.bonds.get_mut(name) else { return Err(world.no_bond(name)) };
-    // What the kernel may refuse comes first.
-    let measured = bond.latency.is_some();
-    let mtu = bond.saved.mtu;
-    if let Some(on) = options.latency {
-        bond.measure_latency(on)?;
-    }
-    let mut result = Ok(());
-    if let Some(mtu) = options.mtu {
-        result = member::set_mtu(&world.netlink, bond, mtu.0).await;
-    }
-    if result.is_ok() && from.addresses != to.addresses {
-        result = set_addresses(&world.netlink, bond, &to.addresses).await;
-        if result.is_err()
-            && options.mtu.is_some()
-            && let Err(error) = member::set_mtu(&world.netlink, bond, mtu).await
+    let options = change.options();
+    let set = async |log: &mut UndoLog, bond: &mut Bond| {
+        if let Some(on) = options.latency {
+            bond.measure_latency(on)?;
+        }
+        if let Some(mtu) = options.mtu {
+            member::set_mtu(log, bond, mtu.0).await?;
+        }
+        if let (Some(from), Some(to)) = (&change.from, &change.to)
+            && from.addresses != to.addresses
         {
-            tracing::error!(%error, "the MTU is another one than before");
+            set_addresses(log, bond, &to.addresses).await?;
         }
-    }
-    if let Err(error) = result {
-        if let Err(error) = bond.measure_latency(measured) {
-            tracing::error!(%error, "latency is measured otherwise than before");
-        }
-        return Err(error);
-    }
-    bond.saved.settings = bond.saved.settings.with(&options);
-    bond.read_addresses(&world.netlink, world.clock).await?;
-    bond.write_tables(world.clock)?;
-    bond.write_stripe(&world.netlink).await?;
-    world.state.write(&bond.saved)?;
-    Ok(Vec::new())
+        bond.saved.settings = bond.saved.settings.with(&options);
+        Ok(())
+    };
+    settle::change(world, &change.name, set).await.map(|()| Vec::new())
 }
 
 /// Where a new bond is pinned: under its name, or beside the pins of one that had this name until somebody renamed its
@@ -273,17 +245,15 @@ async fn build(world: &mut World, saved: &mut SavedBond, links: &[LinkInfo]) -> 
                 netlink.set_up(ifindex).await.about(&name, "cannot set the bond up")?;
             }
         }
-        for text in &saved.addresses {
-            let (ip, prefix) = parse_cidr(&name, text)?;
-            netlink
-                .add_address(ifindex, ip, prefix)
-                .await
-                .about(&name, format!("cannot add address '{text}'"))?;
+        let mut log = UndoLog::new(netlink);
+        for (ip, prefix) in cidrs(&name, &saved.addresses)? {
+            log.carry_out((&name, ifindex), Op::AddAddress(ip, prefix)).await?;
         }
-        start(world, &mut bond).await
-    }
-    .await;
-    match outcome {
+        start(world, &mut bond).await?;
+        bond.saved.complete = true;
+        world.state.write(&bond.saved)
+    };
+    match outcome.await {
         Ok(()) => Ok(bond),
         Err(error) => {
             unload(bond);

@@ -117,6 +117,17 @@ impl Bond {
         self.driven().history.member(member, reason, text);
     }
 
+    /// Gives the members what is on file of them.
+    pub(crate) fn follow_saved(&self) {
+        let mut driven = self.driven();
+        for saved in &self.saved.members {
+            for member in driven.members.iter_mut().filter(|member| member.slot == saved.slot) {
+                (member.joining, member.leaving) = (saved.joining, saved.leaving);
+                (member.weight, member.class) = (saved.settings.weight, saved.class);
+            }
+        }
+    }
+
     /// The lowest slot that is free.
     pub(crate) fn free_slot(&self) -> Option<u8> {
         let driven = self.driven();

@@ -1,7 +1,7 @@
 //! What follows from the news of the threads that join and end ([`crate::world::fabric::job`]).
 
 use crate::{
-    io::error::About as _,
+    io::{error::About as _, undo::UndoLog},
     operations::setup::replace_addresses,
     world::{
         World,
@@ -62,7 +62,8 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
         Err(error) => return give_back(world, job, Box::new(place), Err(error)),
     }
     let interface = (saved.name.as_str(), saved.ifindex);
-    if let Err(error) = replace_addresses(&world.netlink, interface, &[], &saved.addresses, |_| false).await {
+    let mut log = UndoLog::new(&world.netlink);
+    if let Err(error) = replace_addresses(&mut log, interface, &[], &saved.addresses, |_| false).await {
         return give_back(world, job, Box::new(place), Err(error));
     }
     let begun = Node::start(

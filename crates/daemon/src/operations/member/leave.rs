@@ -10,7 +10,7 @@ use crate::{
         absent,
         current::{moving, of_bond},
         desired::merge::may_leave,
-        settle::{keep_mac, settle},
+        settle::settle,
         wait::Pending,
         wait::{Outcome, Wait},
     },
@@ -35,15 +35,13 @@ pub(crate) async fn delete(world: &mut World, of: &str, name: &str, force: bool)
         may_leave(of, &of_bond(bond), &moving(bond), name)?;
     }
     absent::give_up(world, of, name)?;
-    let mut bond = world.bonds.remove(of).ok_or_else(|| world.no_bond(of))?;
-    let result = match bond.member(name).filter(|member| !member.leaving) {
-        None => Ok(Outcome::Done(Vec::new())),
-        Some(member) => {
-            leave(world, &mut bond, &member).await.map(|pending| Outcome::Waits(Wait::Member(pending)))
+    let leaves = async |world: &mut World, bond: &mut Bond| match bond.member(name) {
+        Some(member) if !member.leaving => {
+            leave(world, bond, &member).await.map(|pending| Outcome::Waits(Wait::Member(pending)))
         }
+        _ => Ok(Outcome::Done(Vec::new())),
     };
-    world.bonds.insert(of.to_owned(), bond);
-    result
+    world.with_bond(of, leaves).await
 }
 
 async fn leave(world: &mut World, bond: &mut Bond, member: &Member) -> Result<Pending, Error> {
@@ -54,15 +52,10 @@ async fn leave(world: &mut World, bond: &mut Bond, member: &Member) -> Result<Pe
         return Err(error);
     }
     // Off the plans, here and (through CHANGE) at the peers, while it still takes frames in.
-    for other in bond.driven().members.iter_mut().filter(|other| other.slot == member.slot) {
-        other.leaving = true;
-    }
-    let kept = keep_mac(&world.netlink, bond).await;
-    let settled = settle(world, bond).await;
-    bond.announce(&mut world.sender, world.clock);
-    if let Err(error) = kept.and(settled) {
+    if let Err(error) = settle(world, bond).await {
         tracing::error!(%error, "the bond is not up to date");
     }
+    bond.announce(&mut world.sender, world.clock);
     Ok(Pending::leave(bond, member, world.clock.now()))
 }
 
@@ -74,59 +67,38 @@ fn set_leaving(saved: &mut SavedBond, ifindex: u32, leaving: bool) {
 
 /// A member that has left the plans leaves the bond.
 pub(crate) async fn detach(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
-    let addresses = without(&bond.saved, ifindex);
-    // Whatever failed: a member that is half in and half out could neither be added nor removed.
-    let released = release(world, &mut bond, ifindex, addresses).await;
-    let settled = settle(world, &mut bond).await;
-    world.bonds.insert(name.to_owned(), bond);
-    released.and(settled)
-}
-
-/// Addresses that go back with a member that leaves, whoever stays: those that a fabric was given.
-fn given(world: &World, ifindex: u32) -> Vec<String> {
-    let fabric = world.fabrics.values().find(|fabric| fabric.saved.ifindex == ifindex);
-    fabric.map(|fabric| fabric.saved.addresses.clone()).unwrap_or_default()
+    let detach = async |world: &mut World, bond: &mut Bond| {
+        let addresses = without(&bond.saved, ifindex);
+        out(world, bond, ifindex, addresses).await
+    };
+    world.with_bond(name, detach).await
 }
 
 /// A member that joined is not wanted after all: everything as it was.
 pub(crate) async fn withdraw(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
-    let Some(mut bond) = world.bonds.remove(name) else { return Ok(()) };
-    let released = release(world, &mut bond, ifindex, Addresses::GoBack).await;
-    let settled = settle(world, &mut bond).await;
-    world.bonds.insert(name.to_owned(), bond);
+    let withdraw =
+        async |world: &mut World, bond: &mut Bond| out(world, bond, ifindex, Addresses::GoBack).await;
+    world.with_bond(name, withdraw).await
+}
+
+/// A member leaves the bond. It does so whatever fails: one that is half in and half out could neither be added nor removed.
+pub(super) async fn out(
+    world: &mut World,
+    bond: &mut Bond,
+    ifindex: u32,
+    addresses: Addresses,
+) -> Result<(), Error> {
+    let released = release(world, bond, ifindex, addresses).await;
+    let settled = settle(world, bond).await;
     released.and(settled)
 }
 
 /// A member that an earlier daemon was adding or removing when it died leaves the bond, as far as that can be. Once:
 /// what it is used for afterwards is none of the bond's business.
-pub(crate) async fn finish(world: &World, saved: &mut SavedBond, ifindex: u32) {
-    let Some(member) = saved.members.iter().find(|member| member.before.link.index == ifindex).cloned()
-    else {
-        return;
-    };
-    let name = member.before.link.name.clone();
-    let found = world.netlink.link_by_index(ifindex).await;
-    let is_taken = |other: u32| Some(other) != saved.ifindex;
-    let lost = match &found {
-        Ok(link) => link.controller.is_some_and(is_taken),
-        Err(error) => error.kind == Kind::NoDevice,
-    };
-    let cleared = match saved.ifindex {
-        Some(bond) if !lost => leave_bridge(&world.netlink, bond, ifindex, &name).await,
-        _ => Ok(()),
-    };
-    let unpinned = linkbraid_dataplane::remove_member_pin(&saved.pins, ifindex)
-        .about(&name, "cannot take its program off");
-    let back = if lost {
-        disinherit(saved, ifindex);
-        Ok(())
-    } else {
-        let addresses = if member.joining { Addresses::GoBack } else { without(saved, ifindex) };
-        saved.members.retain(|member| member.before.link.index != ifindex);
-        give_back(&world.netlink, saved, member.before, addresses, &given(world, ifindex)).await
-    };
-    if let Err(error) = cleared.and(unpinned).and(back) {
+pub(crate) async fn finish(world: &mut World, bond: &mut Bond, member: &SavedMember) {
+    let ifindex = member.before.link.index;
+    let addresses = if member.joining { Addresses::GoBack } else { without(&bond.saved, ifindex) };
+    if let Err(error) = release(world, bond, ifindex, addresses).await {
         tracing::error!(%error, "not everything could be put back");
     }
 }
@@ -139,7 +111,7 @@ fn without(saved: &SavedBond, ifindex: u32) -> Addresses {
 }
 
 /// Takes a member out of everything and puts it back as it was, except for addresses that the bond keeps.
-pub(super) async fn release(
+async fn release(
     world: &mut World,
     bond: &mut Bond,
     ifindex: u32,
@@ -152,28 +124,29 @@ pub(super) async fn release(
     let before = bond.saved.members.remove(at).before;
     let name = before.link.name.clone();
     // In this order: a port without its program hands the bond what another member takes in, too.
-    let cleared = leave_bridge(&world.netlink, bond.ifindex, ifindex, &name).await;
-    let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
-    let given = given(world, ifindex);
-    let back = give_back(&world.netlink, &mut bond.saved, before, addresses, &given).await;
-    world.state.write(&bond.saved)?;
-    cleared.and(detached).and(back)
-}
-
-async fn leave_bridge(netlink: &Netlink, bond: u32, ifindex: u32, name: &str) -> Result<(), Error> {
-    match netlink.link_by_index(ifindex).await {
-        Ok(link) if link.controller == Some(bond) => {
-            netlink.clear_master(ifindex).await.about(name, "cannot leave the bond")
+    let cleared = match world.netlink.link_by_index(ifindex).await {
+        Ok(link) if link.controller == Some(bond.ifindex) => {
+            world.netlink.clear_master(ifindex).await.about(&name, "cannot leave the bond")
         }
         _ => Ok(()),
-    }
+    };
+    let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
+    // What an earlier daemon has left.
+    let unpinned = linkbraid_dataplane::remove_member_pin(&bond.saved.pins, ifindex);
+    let unpinned = unpinned.about(&name, "cannot take its program off");
+    // Addresses that go back with it, whoever stays: those that a fabric was given.
+    let fabric = world.fabrics.values().find(|fabric| fabric.saved.ifindex == ifindex);
+    let given = fabric.map(|fabric| fabric.saved.addresses.clone()).unwrap_or_default();
+    let back = give_back(&world.netlink, (&mut bond.saved, bond.ifindex), before, addresses, &given).await;
+    world.state.write(&bond.saved)?;
+    cleared.and(detached).and(unpinned).and(back)
 }
 
 /// Makes an interface that is no longer a member what it was, except for addresses that the bond keeps: those become
 /// the first one's that is left.
 async fn give_back(
     netlink: &Netlink,
-    saved: &mut SavedBond,
+    (saved, bond): (&mut SavedBond, u32),
     mut before: Saved,
     addresses: Addresses,
     given: &[String],
@@ -187,29 +160,25 @@ async fn give_back(
         let text = format!("{}/{}", address.ip, address.prefix);
         given.contains(&text) && !saved.addresses.contains(&text)
     };
-    let (back, stay) = match (addresses, saved.ifindex) {
-        (Addresses::GoBack, Some(_)) => ((own, routes), (Vec::new(), Vec::new())),
-        (Addresses::Stay, Some(_)) => {
+    let (back, stay) = match addresses {
+        Addresses::GoBack => ((own, routes), (Vec::new(), Vec::new())),
+        Addresses::Stay => {
             let (back, stay) = own.into_iter().partition(is_given);
             ((back, Vec::new()), (stay, routes))
         }
-        (_, None) => ((Vec::new(), Vec::new()), (own, routes)),
     };
-    let mut moved_back = Ok(());
-    if let Some(bond) = saved.ifindex {
-        let moved = Moved {
-            from: index,
-            from_name: name.clone(),
-            to: bond,
-            to_name: saved.name.clone(),
-            addresses: back.0.clone(),
-            routes: back.1.clone(),
-        };
-        moved_back = match netlink.move_back(&moved).await {
-            Err(error) if error.kind == Kind::NoDevice => Ok(()),
-            result => result.about(&name, "cannot move its addresses back"),
-        };
-    }
+    let moved = Moved {
+        from: index,
+        from_name: name.clone(),
+        to: bond,
+        to_name: saved.name.clone(),
+        addresses: back.0.clone(),
+        routes: back.1.clone(),
+    };
+    let moved_back = match netlink.move_back(&moved).await {
+        Err(error) if error.kind == Kind::NoDevice => Ok(()),
+        result => result.about(&name, "cannot move its addresses back"),
+    };
     before.addresses = automatic.into_iter().chain(back.0).collect();
     before.routes = back.1;
     hand_over(saved, index, stay.0, stay.1);

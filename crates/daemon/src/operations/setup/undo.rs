@@ -20,15 +20,8 @@ pub(crate) async fn interface(
     }
 }
 
-/// Puts everything back, as far as it can.
-pub(crate) async fn undo(world: &World, saved: &SavedBond) {
-    if let Err(error) = end(world, saved.clone()).await {
-        tracing::error!(%error, "not everything could be undone; 'bond del' tries again");
-    }
-}
-
 /// Puts everything back; the record goes when nothing is left to do, and else tells what is.
-pub(super) async fn end(world: &World, mut saved: SavedBond) -> Result<(), Error> {
+pub(crate) async fn end(world: &World, mut saved: SavedBond) -> Result<(), Error> {
     let put_back = put_back(&world.netlink, &mut saved).await;
     if put_back.is_ok() {
         return world.state.remove::<SavedBond>(&saved.name);
