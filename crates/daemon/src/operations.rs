@@ -61,7 +61,7 @@ impl Operations {
     /// When there is something to do next.
     pub(crate) fn wake(&self, now: Time) -> Option<Time> {
         let running = self.running.iter().filter_map(|operation| operation.wake(now)).min();
-        let files = if self.applies() { None } else { self.files.wake(now) };
+        let files = if self.keeps_files() { None } else { self.files.wake(now) };
         [running, self.rejoins.wake(), files].into_iter().flatten().min()
     }
 
@@ -80,16 +80,17 @@ impl Operations {
         if let Some(operation) = self.rejoins.next(world).await {
             self.go_on(world, operation).await;
         }
-        if !self.applies()
+        if !self.keeps_files()
             && let Some(operation) = self.files.next(world).await
         {
             self.go_on(world, operation).await;
         }
     }
 
-    /// Whether a file is under way.
-    fn applies(&self) -> bool {
-        self.running.iter().any(|operation| matches!(operation.by, By::File(..) | By::Start(_)))
+    /// Whether files have to wait: another one is under way, or what a user asked for, such as a member that joins and may yet be
+    /// withdrawn.
+    fn keeps_files(&self) -> bool {
+        self.running.iter().any(|operation| !matches!(operation.by, By::Rejoin(_)))
     }
 
     async fn go_on(&mut self, world: &mut World, mut operation: Operation) {

@@ -1,6 +1,6 @@
 //! What is refused or fails leaves all bonds as they were, and what others wait for.
 
-use linkbraid_lab::wait_until;
+use linkbraid_lab::{Topology, wait_until};
 use linkbraid_netns_tests::{Net, SOON};
 use std::{
     fs,
@@ -171,4 +171,88 @@ fn what_cannot_be_kept_on_file_is_not_done() {
     assert_eq!((net.show("a").settings, net.show("a").members[1].weight_mbit), (before.1, before.2));
     blocks.iter().for_each(|block| fs::remove_dir(block).expect("removes it"));
     net.ok("a", "bond set bond0 --mtu 1400 --address 198.19.7.2/24 --latency on --policy flow");
+}
+
+#[test]
+fn a_class_made_by_hand_stays_so_when_files_change_the_order() {
+    let net = host();
+    let bond = "[bond.bond0]\nmember = ['eth0']\n";
+    let first = format!("{bond}[bond.bond0.class.x]\nmatch = 'dscp=ef'\n");
+    net.apply(&first);
+    net.ok("a", "class add bond0 own --match dscp=le");
+    let made =
+        net.apply(&first.replace(
+            "[bond.bond0.class.x]",
+            "[bond.bond0.class.y]\nmatch = 'dscp=af41'\n[bond.bond0.class.x]",
+        ));
+    assert!(made.iter().any(|command| command.starts_with("linkbraid class add bond0 own")), "{made:?}");
+    assert_eq!(net.apply(bond), ["linkbraid class del bond0 y", "linkbraid class del bond0 x"]);
+    assert!(net.ok("a", "class show bond0").contains("own"));
+}
+
+#[test]
+fn a_class_that_a_failed_file_gave_a_member_has_none_again() {
+    let net = host();
+    let class = "[bond.bond0.class.c]\nmatch = 'priority=6'\nfallback = 'block'\n";
+    net.apply(&format!("[bond.bond0]\nmember = ['eth0']\n{class}"));
+    let uses = || {
+        let text = net.ok("a", "class show bond0 --json");
+        serde_json::from_str::<Vec<linkbraid_api::ClassRecord>>(&text).expect("records").remove(0).uses
+    };
+    wait_until(SOON, "eth0 to be used", uses, |uses| *uses == ["eth0"]).unwrap_or_else(|e| panic!("{e}"));
+    let gives = "[bond.bond0]\nmember = ['eth0', { name = 'eth1', class = 'c' }]\n";
+    let fails = "[bond.bond2]\nmember = ['eth3', 'lo']\n";
+    refused(&net, &format!("apply {}", net.file(&format!("{gives}{class}{fails}"))));
+    assert_eq!(uses(), ["eth0"], "a class that never had members is not blocked");
+}
+
+#[test]
+fn a_file_waits_for_a_member_that_may_be_withdrawn() {
+    let net = Net::up(Topology::symmetric(2, 2, None));
+    for name in ["a", "b"] {
+        net.start(name, &[]);
+    }
+    net.bond("b");
+    net.ok("a", "bond add bond0 --member eth0");
+    let proven = || net.lanes("a").iter().filter(|lane| lane.state == "up").count();
+    wait_until(SOON, "proven lanes", proven, |proven| *proven == 2).unwrap_or_else(|e| panic!("{e}"));
+    // With a carrier, and nobody behind it.
+    let far = net.lab().switch(0).expect("a switch").name();
+    net.host("a").sh(&format!("ip -n {far} link set a-eth1 nomaster")).expect("sets");
+    let file = net.file("[bond.bond0]\nmember = ['eth0', 'eth1']\n");
+    thread::scope(|scope| {
+        let added = scope.spawn(|| net.say("a", "member add bond0 eth1"));
+        wait_until(SOON, "eth1 joins", || members(&net, "bond0"), |all| all.len() == 2)
+            .unwrap_or_else(|e| panic!("{e}"));
+        let applied = refused(&net, &format!("apply {file}"));
+        assert!(applied.contains("no peer answers through it"), "{applied}");
+        assert_eq!(added.join().expect("no panic").code, 1);
+    });
+}
+
+#[test]
+fn a_member_that_was_renamed_is_waited_for_by_its_new_name() {
+    let net = host();
+    net.ok("a", "bond add bond0 --member eth0,eth1,eth2");
+    let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let rename = |from: &str, to: &str| {
+        for command in [format!("{from} down"), format!("{from} name {to}"), format!("{to} up")] {
+            net.host("a").sh(&format!("ip link set {command}")).expect("sets");
+        }
+    };
+    rename("eth1", "lan1");
+    wait_until(SOON, "its new name", || members(&net, "bond0"), |all| all.contains(&"lan1".to_owned()))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let file = net.host("a").state_dir().join("bond0.json");
+    let on_file = || fs::read_to_string(&file).expect("reads");
+    wait_until(SOON, "it on file", on_file, |text| text.contains("lan1")).unwrap_or_else(|e| panic!("{e}"));
+    net.kill("a");
+    net.host("a").sh("ip link del lan1").expect("deletes");
+    rename("eth2", "lan2");
+    net.start("a", &[]);
+    assert_eq!((members(&net, "bond0"), absent(&net, "bond0")), (names(&["eth0", "lan2"]), names(&["lan1"])));
+    net.kill("a");
+    net.host("a").sh("ip link del lan2").expect("deletes");
+    net.start("a", &[]);
+    assert_eq!((members(&net, "bond0"), absent(&net, "bond0")), (names(&["eth0"]), names(&["lan1", "lan2"])));
 }

@@ -88,6 +88,7 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
         let why = match world.netlink.link_by_index(index).await {
             Ok(found) if found.controller.is_none_or(|controller| controller == link.index) => {
                 if stays {
+                    bond.follow_name(&found);
                     members.push(found);
                     continue;
                 }

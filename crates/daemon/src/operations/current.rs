@@ -1,6 +1,6 @@
 //! What the daemon holds, in the shape of a configuration file; and the marks that tell what `apply` has added.
 
-use super::desired::{Change, Current, Held, Made, Moving, Step};
+use super::desired::{Change, Current, Made, Moving, Step};
 use crate::world::{
     World,
     bond::Bond,
@@ -13,7 +13,7 @@ use linkbraid_api::{
     value,
 };
 use linkbraid_wire::MacAddr;
-use std::{collections::BTreeMap, net::IpAddr};
+use std::net::IpAddr;
 
 /// All bonds and fabrics as they are now.
 pub(super) async fn current(world: &mut World) -> Current {
@@ -131,11 +131,11 @@ fn made_of(bond: &Bond) -> Made {
     }
 }
 
-/// Notes that a step that was taken was one of `apply`. `held` are the addresses that there were before all of its steps.
-pub(super) fn mark(world: &mut World, step: &Step, held: &Held) {
+/// Notes that a step that was taken was one of `apply`; with what there was before all of its steps.
+pub(super) fn mark(world: &mut World, step: &Step, before: &Current) {
     // Those that a file gave: it had given them before, or nobody had.
     let given = |name: &str, made: &[String], from: Option<&Vec<String>>, to: &[String]| -> Vec<String> {
-        let had: Vec<&String> = from.into_iter().chain(held.get(name)).flatten().collect();
+        let had: Vec<&String> = from.into_iter().chain(before.held.get(name)).flatten().collect();
         to.iter().filter(|address| made.contains(address) || !had.contains(address)).cloned().collect()
     };
     let written = match step {
@@ -165,10 +165,13 @@ pub(super) fn mark(world: &mut World, step: &Step, held: &Held) {
             }
             world.state.write(&bond.saved)
         }
-        Step::Class { bond, class } if class.from.is_none() => {
-            let Some(bond) = world.bonds.get_mut(bond) else { return };
+        Step::Class { bond: name, class } if class.from.is_none() => {
+            let Some(bond) = world.bonds.get_mut(name) else { return };
+            // One that only had to be made again is whose it was.
+            let was = before.config.bonds.get(name).and_then(|bond| bond.class(&class.name));
+            let is_made = before.made.get(name).is_some_and(|made| made.classes.contains(&class.name));
             for own in bond.saved.classes.iter_mut().filter(|own| own.name == class.name) {
-                own.applied = true;
+                own.applied = was.is_none() || is_made;
             }
             world.state.write(&bond.saved)
         }
@@ -179,9 +182,11 @@ pub(super) fn mark(world: &mut World, step: &Step, held: &Held) {
     }
 }
 
-/// Marks as made by files what was so before.
-pub(super) fn mark_as_before(world: &mut World, made: &BTreeMap<String, Made>) {
-    for (name, made) in made {
+/// Marks as made by files what was so before, and as without members of their own the classes that were, unless somebody has
+/// given them some meanwhile.
+pub(super) fn mark_as_before(world: &mut World, before: &Current) {
+    let clock = world.clock;
+    for (name, made) in &before.made {
         let addresses =
             |has: &[String]| has.iter().filter(|one| made.addresses.contains(*one)).cloned().collect();
         let written = if let Some(bond) = world.bonds.get_mut(name) {
@@ -194,8 +199,15 @@ pub(super) fn mark_as_before(world: &mut World, made: &BTreeMap<String, Made>) {
             saved.applied_addresses = addresses(&saved.addresses);
             saved.members.iter_mut().for_each(|member| member.applied = is_made(member.before.link.index));
             saved.absent.iter_mut().for_each(|absent| absent.applied = made.members.contains(&absent.name));
-            saved.classes.iter_mut().for_each(|class| class.applied = made.classes.contains(&class.name));
-            world.state.write(saved)
+            for class in &mut saved.classes {
+                class.applied = made.classes.contains(&class.name);
+                let had = before.config.bonds.get(name).and_then(|bond| bond.class(&class.name));
+                class.has_members &= had.is_none_or(|had| had.has_members)
+                    || members.iter().any(|member| member.class == class.number)
+                    || saved.absent.iter().any(|absent| absent.class == class.number);
+            }
+            let kept = world.state.write(&bond.saved);
+            bond.write_tables(clock).and(kept)
         } else if let Some(fabric) = world.fabrics.get_mut(name) {
             fabric.saved.applied = made.whole;
             fabric.saved.applied_addresses = addresses(&fabric.saved.addresses);

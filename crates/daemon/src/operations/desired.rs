@@ -8,4 +8,4 @@ pub(super) mod merge;
 mod step;
 
 pub(super) use diff::diff;
-pub(super) use step::{Change, Class, Current, Held, Made, Moving, Step};
+pub(super) use step::{Change, Class, Current, Made, Moving, Step};

@@ -41,6 +41,11 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
             tracing::error!(member = %link.name, %error, "port flags not set");
         }
         if fresh.is_some() {
+            if bond.follow_name(link)
+                && let Err(error) = world.state.write(&bond.saved)
+            {
+                tracing::error!(%error, "a later daemon will look for its old name");
+            }
             let mac = bond.mac;
             if let Err(error) = keep_mac(&world.netlink, bond).await {
                 tracing::error!(%error, "the bond has the MAC of no member");

@@ -129,7 +129,7 @@ impl Operation {
     fn end(&mut self, world: &mut World, step: Step, lines: Vec<String>) {
         if self.failed.is_none() {
             if self.by.document().is_some() {
-                mark(world, &step, &self.before.held);
+                mark(world, &step, &self.before);
             }
             self.warnings.extend(lines);
             self.done.push(step);
@@ -166,7 +166,7 @@ impl Operation {
     pub(super) fn settle(&self, world: &mut World) {
         if self.failed.is_some() {
             if self.by.document().is_some() {
-                mark_as_before(world, &self.before.made);
+                mark_as_before(world, &self.before);
             }
             return;
         }

@@ -128,6 +128,13 @@ impl Bond {
         }
     }
 
+    /// Follows the name of a member's link, by which it is looked for when it is gone; whether that is another one than before.
+    pub(crate) fn follow_name(&mut self, link: &LinkInfo) -> bool {
+        let before = self.saved.members.iter_mut().map(|member| &mut member.before.link);
+        let renamed = before.filter(|before| before.index == link.index && before.name != link.name);
+        renamed.map(|before| before.name.clone_from(&link.name)).count() > 0
+    }
+
     /// The lowest slot that is free.
     pub(crate) fn free_slot(&self) -> Option<u8> {
         let driven = self.driven();

@@ -1,5 +1,5 @@
 use super::{Change, Step, diff};
-use crate::operations::desired::{Current, Held, merge::merge};
+use crate::operations::desired::{Current, merge::merge, step::Held};
 use linkbraid_api::{
     BondSettings, ClassSettings, FabricAdd, FabricOptions, InspectorSettings, MemberSettings, Policy, Poll,
     Rule, Stripe, Weight,
