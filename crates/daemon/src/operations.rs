@@ -110,6 +110,8 @@ impl Operations {
             (By::Start(_), error) => {
                 errors.extend(error);
                 self.files.ended(errors);
+                // A link may have come since it was looked for.
+                self.rejoins.look(world).await;
             }
             (By::Rejoin(name), error) => self.rejoins.ended(&name, world.clock.now(), error),
         }

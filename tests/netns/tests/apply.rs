@@ -313,6 +313,7 @@ fn a_member_that_comes_later_is_added_then() {
         net.log("a")
     );
     assert_ne!(net.say("a", "show bond1").code, 0);
+    assert_eq!(net.show("a").absent, ["late0"], "it is a member, and may be removed");
     let host = net.host("a");
     host.sh("ip link add late0 type veth peer name peer0").expect("adds");
     wait_members(&net, &["eth0", "late0"]);

@@ -49,14 +49,19 @@ pub(super) fn taken(world: &mut World, by: &str, name: &str) {
     }
 }
 
-/// A bond waits for a member again that it had given up.
+/// A bond waits for a member that is not there.
 ///
 /// # Errors
 /// The bond's file cannot be written.
-pub(super) fn wait_for(world: &mut World, of: &str, member: &MemberConfig) -> Result<(), Error> {
+pub(super) fn wait_for(
+    world: &mut World,
+    of: &str,
+    member: &MemberConfig,
+    move_address: bool,
+) -> Result<(), Error> {
     let bond = world.bonds.get_mut(of).ok_or_else(|| Error::new(of, "no such bond", "it is gone"))?;
     let class = member.class.as_deref().and_then(|class| bond.class_number(class)).unwrap_or(0);
     let (name, settings) = (member.interface.clone(), member.settings);
-    bond.saved.absent.push(SavedAbsent { name, settings, class, move_address: true, applied: false });
+    bond.saved.absent.push(SavedAbsent { name, settings, class, move_address, applied: false });
     world.state.write(&bond.saved)
 }

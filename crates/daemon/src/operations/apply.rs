@@ -137,7 +137,7 @@ async fn prepare(
                 fabric::check_add(world, add).await.map_err(|error| located(document, step, error))?;
             }
             Step::Bond(Change { name, from: None, to: Some(add) }) => {
-                for member in &add.members {
+                for member in add.members.iter().filter(|member| !member.absent) {
                     check_member(world, document, name, &member.interface).await?;
                 }
             }

@@ -153,16 +153,19 @@ pub(super) fn mark(world: &mut World, step: &Step, before: &Current) {
             saved.applied_addresses = given(name, &saved.applied_addresses, before, &to.addresses);
             if from.is_none() {
                 saved.members.iter_mut().for_each(|member| member.applied = true);
+                saved.absent.iter_mut().for_each(|absent| absent.applied = true);
                 saved.classes.iter_mut().for_each(|class| class.applied = true);
             }
             world.state.write(saved)
         }
-        Step::Member { bond, member, .. } if member.joins() => {
+        Step::Member { bond, member, .. } if member.joins() || member.from.is_none() => {
             let Some(bond) = world.bonds.get_mut(bond) else { return };
-            let Some(index) = bond.member(&member.name).map(|member| member.ifindex) else { return };
-            for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == index) {
-                member.applied = true;
-            }
+            let index = bond.member(&member.name).map(|member| member.ifindex);
+            let members = bond.saved.members.iter_mut();
+            let members = members.filter(|member| Some(member.before.link.index) == index);
+            members.for_each(|member| member.applied = true);
+            let absent = bond.saved.absent.iter_mut().filter(|absent| absent.name == member.name);
+            absent.for_each(|absent| absent.applied = true);
             world.state.write(&bond.saved)
         }
         Step::Class { bond: name, class } if class.from.is_none() => {

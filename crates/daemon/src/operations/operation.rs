@@ -226,7 +226,7 @@ async fn take(world: &mut World, step: &Step, trust: Trust) -> Result<Outcome, E
         },
         Step::Member { bond, member, move_address, force } => match &member.to {
             Some(to) if to.absent && member.from.is_none() => {
-                absent::wait_for(world, bond, to).map(|()| Outcome::Done(Vec::new()))
+                absent::wait_for(world, bond, to, *move_address).map(|()| Outcome::Done(Vec::new()))
             }
             Some(to) if member.joins() => member::add(world, bond, to, *move_address).await,
             Some(to) if !member.leaves() => member::set(world, bond, to).await.map(Outcome::Done),

@@ -2,7 +2,7 @@
 //! nothing: a file that is empty for no good reason takes no host off its network.
 //!
 //! Not everything may be there yet. A bond is made of the members that are, after [`GRACE`] has passed in which the others may
-//! come; those that come later are added then. What fails is tried again, and the daemon goes on meanwhile.
+//! come, and waits for those as for any member that is gone. What fails is tried again, and the daemon goes on meanwhile.
 
 use super::{
     current::current,
@@ -27,17 +27,13 @@ pub(super) struct Start {
     document: Document,
     /// Bonds and fabrics that are not yet as the file says.
     open: BTreeSet<String>,
-    /// Interfaces that are not there.
-    absent: BTreeSet<String>,
     grace_until: Time,
     stage: Stage,
     /// It was gone through once.
     begun: bool,
-    /// When it is gone through again; none while only interfaces are waited for.
+    /// When it is gone through again; none while it only waits for the first interface of a bond.
     next: Option<Time>,
     delay: Duration,
-    /// An interface came since it was last looked which are there.
-    came: bool,
     /// Something could not be done this time.
     failed: bool,
     /// What was said already.
@@ -73,13 +69,11 @@ impl Start {
         let names = document.config.fabrics.keys().chain(document.config.bonds.keys());
         Some(Self {
             open: names.cloned().collect(),
-            absent: BTreeSet::new(),
             grace_until: now + GRACE,
             stage: Stage::Idle,
             begun: false,
             next: Some(now),
             delay: RETRY_MIN,
-            came: false,
             failed: false,
             said: BTreeSet::new(),
             document,
@@ -93,7 +87,7 @@ impl Start {
         let configs: Vec<Config> = match self.stage {
             Stage::Idle if self.next.is_some_and(|next| next <= now) => {
                 self.stage = Stage::Fabrics;
-                self.failed = false;
+                (self.failed, self.next) = (false, None);
                 let open = self.document.config.fabrics.iter().filter(|(name, _)| self.open.contains(*name));
                 let one = |(name, fabric): (&String, &FabricAdd)| [(name.clone(), fabric.clone())].into();
                 open.map(|one_of| Config { fabrics: one(one_of), ..Config::default() }).collect()
@@ -134,11 +128,10 @@ impl Start {
     }
 
     pub(super) fn link_came(&mut self, name: &str, now: Time) {
-        if self.absent.remove(name) {
+        let bonds = self.document.config.bonds.iter().filter(|(bond, _)| self.open.contains(*bond));
+        if bonds.into_iter().any(|(_, bond)| bond.member(name).is_some()) {
             tracing::info!(file = %self.document.file, "'{name}' is there now");
-            self.next = Some(now);
-            self.came = true;
-            self.delay = RETRY_MIN;
+            (self.next, self.delay) = (Some(now), RETRY_MIN);
         }
     }
 
@@ -171,10 +164,8 @@ impl Start {
     }
 }
 
-/// The bonds that can be made or changed now, of the members that are there.
+/// The bonds that can be made or changed now: of each, some member is there.
 async fn present(world: &mut World, start: &mut Start, now: Time) -> Vec<(String, BondConfig)> {
-    start.absent.clear();
-    start.came = false;
     let links = match world.netlink.links().await {
         Ok(links) => links,
         Err(error) => {
@@ -182,32 +173,24 @@ async fn present(world: &mut World, start: &mut Start, now: Time) -> Vec<(String
             return Vec::new();
         }
     };
-    let mut bonds = Vec::new();
-    let open: Vec<String> = start.open.iter().cloned().collect();
-    for name in open {
-        let Some(bond) = start.document.config.bonds.get(&name) else { continue };
-        let is_there = |member: &str| links.iter().any(|link| link.name == member);
-        let mut absent: Vec<String> = bond.members.iter().map(|member| member.interface.clone()).collect();
-        absent.retain(|member| !is_there(member));
-        let bond = without(bond, &absent);
-        let waits = !absent.is_empty() && !world.bonds.contains_key(&name) && now < start.grace_until;
-        if !waits && !bond.members.is_empty() {
-            bonds.push((name.clone(), bond));
-        }
-        for member in absent {
-            start.say(format!("{name}: '{member}' is not there; it is added when it comes"));
-            start.absent.insert(member);
+    let mut bonds = start.document.config.bonds.clone();
+    bonds.retain(|name, _| start.open.contains(name));
+    for (name, bond) in &mut bonds {
+        for member in &mut bond.members {
+            // Those that come later join as they would have with a new bond.
+            member.force = true;
+            member.absent = links.iter().all(|link| link.name != member.interface);
+            if member.absent {
+                start.say(format!("{name}: '{}' is not there; it is added when it comes", member.interface));
+            }
         }
     }
-    bonds
-}
-
-/// A bond as it can be without these members. Those that come join as they would have with a new bond.
-fn without(bond: &BondConfig, absent: &[String]) -> BondConfig {
-    let mut bond = bond.clone();
-    bond.members.retain(|member| !absent.contains(&member.interface));
-    bond.members.iter_mut().for_each(|member| member.force = true);
-    bond
+    let is_ready = |name: &String, bond: &BondConfig| {
+        let waits = now < start.grace_until && !world.bonds.contains_key(name);
+        let absent = bond.members.iter().filter(|member| member.absent).count();
+        absent < bond.members.len() && !(waits && absent > 0)
+    };
+    bonds.into_iter().filter(|(name, bond)| is_ready(name, bond)).collect()
 }
 
 /// Finds out what is still to be done.
@@ -222,18 +205,14 @@ async fn look(world: &mut World, start: &mut Start, now: Time) {
         wanted.map_or(true, |wanted| !diff(&has.config, &wanted).is_empty())
     };
     start.open.retain(|name| differs(name));
-    let waits_only = |name: &String| {
-        let bond = start.document.config.bonds.get(name);
-        bond.is_some_and(|bond| bond.members.iter().any(|member| start.absent.contains(&member.interface)))
-    };
-    start.next = match !start.failed && start.open.iter().all(waits_only) {
-        _ if start.came => Some(now),
-        true if now < start.grace_until => Some(start.grace_until),
-        true => None,
-        false => {
-            let next = now + start.delay;
-            start.delay = (start.delay * 2).min(RETRY_MAX);
-            Some(next)
-        }
-    };
+    let bonds = &start.document.config.bonds;
+    let waits = |name: &String| bonds.contains_key(name) && !world.bonds.contains_key(name);
+    if start.next.is_some() {
+        // An interface has come meanwhile.
+    } else if start.failed || !start.open.iter().all(waits) {
+        start.next = Some(now + start.delay);
+        start.delay = (start.delay * 2).min(RETRY_MAX);
+    } else if now < start.grace_until {
+        start.next = Some(start.grace_until);
+    }
 }

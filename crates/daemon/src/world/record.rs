@@ -47,7 +47,7 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
         (None, None) => (Health::Ok, String::new()),
         _ if live == 0 => (Health::Down, "no member carries traffic".to_owned()),
         (Some((member, reason)), _) => (Health::Degraded, format!("'{}': {reason}", member.name)),
-        (None, Some(name)) => (Health::Degraded, format!("'{name}': its interface is gone")),
+        (None, Some(name)) => (Health::Degraded, format!("'{name}': its interface is not there")),
     };
     let saved = &bond.saved;
     Ok(BondRecord {

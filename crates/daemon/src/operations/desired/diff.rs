@@ -192,6 +192,7 @@ impl Planner<'_> {
     fn add_bond(&mut self, name: &str, to: &BondConfig) {
         let bare = |member: &MemberConfig| MemberConfig {
             interface: member.interface.clone(),
+            absent: member.absent,
             ..MemberConfig::default()
         };
         let members = to.members.iter().map(bare).collect();
