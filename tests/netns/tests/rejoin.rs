@@ -94,7 +94,10 @@ fn a_member_of_the_file_is_back_as_soon_as_it_is_there() {
 
     unplug(&net, "eth1");
     let bond = net.show("a");
-    assert_eq!((bond.absent, bond.reason), (vec!["eth1".to_owned()], "'eth1': its interface is not there".into()));
+    assert_eq!(
+        (bond.absent, bond.reason),
+        (vec!["eth1".to_owned()], "'eth1': its interface is not there".into())
+    );
     let apply = format!("apply {file}");
     assert_eq!(net.ok("a", &apply), "nothing to do\n", "it is wanted, and has its place");
     took("the same NIC", wait_in_use(&net, "eth1", plug(&net, 1, &mac)));

@@ -16,7 +16,7 @@ impl<T> About<T> for linkbraid_link::Result<T> {
 
 impl<T> About<T> for linkbraid_dataplane::Result<T> {
     fn about(self, object: &str, what: impl Into<String>) -> Result<T, Error> {
-        self.map_err(|error| match lacking(&error) {
+        self.map_err(|error| match missing(&error) {
             Some(feature) => Error::new(object, what, feature)
                 .hint("grep -E 'BPF|XGRESS|SCH_INGRESS' /boot/config-$(uname -r)"),
             None => {
@@ -30,8 +30,8 @@ impl<T> About<T> for linkbraid_dataplane::Result<T> {
     }
 }
 
-/// What the kernel or this process lacks, if that is why it refused.
-fn lacking(error: &linkbraid_dataplane::Error) -> Option<&'static str> {
+/// What the kernel or this process is missing, if that is why it refused.
+fn missing(error: &linkbraid_dataplane::Error) -> Option<&'static str> {
     use linkbraid_dataplane::{Error as E, Refusal};
     let (E::Load(cause) | E::Attach { cause, .. } | E::Map { cause, .. }) = error else { return None };
     let is_load = matches!(error, E::Load(_));

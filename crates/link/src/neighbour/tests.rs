@@ -43,7 +43,7 @@ fn groups_and_other_families_are_no_hosts() {
 #[test]
 fn short_messages_and_odd_addresses_are_survived() {
     let whole = message(libc::AF_INET, libc::NUD_REACHABLE, &[198, 18, 0, 7], &MAC);
-    // The two bytes of padding behind the hardware address may lack.
+    // The two bytes of padding behind the hardware address may be missing.
     for length in 0..whole.payload.len() - 2 {
         let raw = Raw { kind: whole.kind, payload: whole.payload[..length].to_vec() };
         assert!(Entry::parse(&raw).is_none_or(|entry| entry.mac.is_none()), "{length}");

@@ -18,8 +18,8 @@ const FILTERS: [&str; 2] = ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables
 
 /// Why the data path does not work here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lack {
-    /// What is lacking: `bridge`, `bpf`, `hook`, or `trial` where that could not be found out.
+pub(super) struct Missing {
+    /// What is missing: `bridge`, `bpf`, `hook`, or `trial` where that could not be found out.
     pub name: &'static str,
     pub text: String,
     pub hint: Option<String>,
@@ -35,16 +35,16 @@ pub(super) struct Machine {
     /// The BPF file system that pins go to is there.
     pub bpf_fs: bool,
     /// The hook that the programs go on, or why they do not.
-    pub works: Result<String, Lack>,
+    pub works: Result<String, Missing>,
     /// Fabrics can have interfaces, or why not.
-    pub tun: Result<(), Lack>,
+    pub tun: Result<(), Missing>,
     /// Which switches of `br_netfilter` are on.
     pub filters: Vec<&'static str>,
 }
 
 impl Machine {
     /// Looks at the machine; `pins` is where the maps are to be pinned.
-    pub(super) fn look(roots: &Roots, pins: &Path, works: Result<String, Lack>) -> Self {
+    pub(super) fn look(roots: &Roots, pins: &Path, works: Result<String, Missing>) -> Self {
         let release = nix::sys::utsname::uname()
             .map(|name| name.release().to_string_lossy().into_owned())
             .unwrap_or_default();
@@ -88,9 +88,9 @@ impl Machine {
         match &self.works {
             Ok(hook) if hook.is_empty() => report.fine("bridge and eBPF"),
             Ok(hook) => report.fine(format!("bridge, eBPF and the {hook} hook")),
-            Err(lack) => {
-                let severity = if lack.name == "trial" { Severity::Warning } else { Severity::Error };
-                report.add(severity, lack.name, lack.text.clone(), lack.hint.clone());
+            Err(missing) => {
+                let severity = if missing.name == "trial" { Severity::Warning } else { Severity::Error };
+                report.add(severity, missing.name, missing.text.clone(), missing.hint.clone());
             }
         }
         match self.bpf_fs {
@@ -104,7 +104,9 @@ impl Machine {
         match &self.tun {
             Ok(()) => report.fine("TAP devices"),
             // A bond of NICs does without.
-            Err(lack) => report.add(Severity::Warning, lack.name, lack.text.clone(), lack.hint.clone()),
+            Err(missing) => {
+                report.add(Severity::Warning, missing.name, missing.text.clone(), missing.hint.clone())
+            }
         }
         if !self.filters.is_empty() {
             let off = self.filters.iter().map(|name| format!("net.bridge.{name}=0")).collect::<Vec<_>>();
@@ -122,7 +124,7 @@ impl Machine {
         report
     }
 
-    /// The capabilities that lack.
+    /// The capabilities that are missing.
     fn missing(&self) -> Vec<&'static str> {
         let has = |bit: u32| self.capabilities >> bit & 1 == 1;
         // CAP_SYS_ADMIN holds what became CAP_BPF and CAP_PERFMON.
@@ -143,7 +145,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
 }
 
 /// Whether the device that makes the interfaces of fabrics can be opened.
-fn tun(roots: &Roots) -> Result<(), Lack> {
+fn tun(roots: &Roots) -> Result<(), Missing> {
     let path = roots.dev.join("net/tun");
     let Err(error) = fs::OpenOptions::new().read(true).write(true).open(&path) else { return Ok(()) };
     let (cause, hint) = match error.kind() {
@@ -153,7 +155,7 @@ fn tun(roots: &Roots) -> Result<(), Lack> {
         _ => (error.to_string(), "modprobe tun".to_owned()),
     };
     let text = format!("cannot open {}: {cause}; fabrics need it", path.display());
-    Err(Lack { name: "tun", text, hint: Some(hint) })
+    Err(Missing { name: "tun", text, hint: Some(hint) })
 }
 
 fn capabilities(roots: &Roots) -> u64 {

@@ -2,7 +2,7 @@ use super::{
     all,
     facts::{Bond, Facts, Member},
     interface::{Interface, Nic},
-    machine::{Lack, Machine},
+    machine::{Machine, Missing},
     manager::Manager,
 };
 use linkbraid_api::{FindingRecord, Severity};
@@ -297,10 +297,10 @@ fn what_the_machine_lacks_is_told() {
     assert_eq!(with(|m| m.release = "5.10.0-30".into()), found(WARNING, "kernel", "uname -r"));
     assert_eq!(with(|m| m.capabilities = 0), found(ERROR, "capabilities", "sudo linkbraid daemon"));
     assert_eq!(with(|m| m.bpf_fs = false), found(ERROR, "bpf_file_system", "mount -t bpf bpf /sys/fs/bpf"));
-    let lack = |name| Err(Lack { name, text: "no".into(), hint: Some("modprobe bridge".into()) });
+    let missing = |name| Err(Missing { name, text: "no".into(), hint: Some("modprobe bridge".into()) });
     for name in ["bridge", "bpf", "hook", "trial"] {
         let mut facts = facts();
-        facts.machine.works = lack(name);
+        facts.machine.works = missing(name);
         let severity = if name == "trial" { WARNING } else { ERROR };
         assert_eq!((only(&facts).severity, only(&facts).name.as_str()), (severity, name));
     }

@@ -1,6 +1,6 @@
 //! Whether the kernel takes what a bond is made of: tried with a bond in a network namespace of its own.
 
-use super::machine::Lack;
+use super::machine::Missing;
 use crate::io::error::About as _;
 use linkbraid_api::Error;
 use linkbraid_dataplane::{DataPath, HookChoice, remove_empty, remove_pins};
@@ -15,9 +15,9 @@ const BRIDGE: &str = "trial0";
 const BRIDGE_MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x01]);
 const BRIDGE_MTU: u32 = 1500;
 
-/// Makes a bond and takes it away again; the hook that its programs were on, or what is lacking. Nothing of it is seen
+/// Makes a bond and takes it away again; the hook that its programs were on, or what is missing. Nothing of it is seen
 /// outside its namespace but its pins, under `pins`, which are gone afterwards.
-pub(super) async fn run(pins: &Path, choice: HookChoice) -> Result<String, Lack> {
+pub(super) async fn run(pins: &Path, choice: HookChoice) -> Result<String, Missing> {
     let (tell, told) = oneshot::channel();
     let place = pins.join(PINS);
     // A thread of its own takes its network namespace along when it ends.
@@ -32,38 +32,40 @@ pub(super) async fn run(pins: &Path, choice: HookChoice) -> Result<String, Lack>
     result
 }
 
-fn attempt(pins: &Path, choice: HookChoice) -> Result<String, Lack> {
+fn attempt(pins: &Path, choice: HookChoice) -> Result<String, Missing> {
     nix::sched::unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| untold(&errno.desc().to_lowercase()))?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error: io::Error| untold(&error.to_string().to_lowercase()))?;
     let index = runtime.block_on(async {
         let netlink = Netlink::new().map_err(|error| untold(&error.cause()))?;
         netlink.create_bridge(BRIDGE, BRIDGE_MAC, BRIDGE_MTU).await.map_err(|error| match error.kind {
-            Kind::Unsupported => Lack {
+            Kind::Unsupported => Missing {
                 name: "bridge",
                 text: "this kernel has no bridge support".into(),
                 hint: Some("modprobe bridge".into()),
             },
-            _ => {
-                Lack { name: "bridge", text: format!("no bridge can be made: {}", error.cause()), hint: None }
-            }
+            _ => Missing {
+                name: "bridge",
+                text: format!("no bridge can be made: {}", error.cause()),
+                hint: None,
+            },
         })
     })?;
     // What an earlier trial left that was killed half way.
     let _ = remove_pins(pins);
-    let lack = |name| move |error: Error| Lack { name, text: error.cause, hint: error.hint };
-    let mut path = DataPath::load(pins, choice).about("trial", "load").map_err(lack("bpf"))?;
+    let missing = |name| move |error: Error| Missing { name, text: error.cause, hint: error.hint };
+    let mut path = DataPath::load(pins, choice).about("trial", "load").map_err(missing("bpf"))?;
     let hook = path.attach_bond(index).and_then(|hook| path.attach_member(index).map(|()| hook));
     let unloaded = path.unload();
-    let hook = hook.about("trial", "attach").map_err(lack("hook"))?;
-    unloaded.about("trial", "unload").map_err(lack("hook"))?;
+    let hook = hook.about("trial", "attach").map_err(missing("hook"))?;
+    unloaded.about("trial", "unload").map_err(missing("hook"))?;
     Ok(hook.to_string())
 }
 
 /// It could not be found out.
-fn untold(cause: &str) -> Lack {
+fn untold(cause: &str) -> Missing {
     let text = format!("whether bridge and eBPF work could not be tried: {cause}");
-    Lack { name: "trial", text, hint: None }
+    Missing { name: "trial", text, hint: None }
 }
 
 #[cfg(test)]

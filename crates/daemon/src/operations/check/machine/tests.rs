@@ -56,10 +56,10 @@ fn switches_and_rights_are_read_from_proc() {
 fn a_machine_without_tap_devices_is_told_so() {
     let dev = env::temp_dir().join(format!("linkbraid-dev-{}", process::id()));
     let roots = Roots { dev: dev.clone(), ..Roots::default() };
-    let lack = super::tun(&roots).unwrap_err();
+    let missing = super::tun(&roots).unwrap_err();
     let path = dev.join("net/tun");
-    assert_eq!(lack.text, format!("cannot open {}: it does not exist; fabrics need it", path.display()));
-    assert_eq!(lack.hint.as_deref(), Some("modprobe tun"));
+    assert_eq!(missing.text, format!("cannot open {}: it does not exist; fabrics need it", path.display()));
+    assert_eq!(missing.hint.as_deref(), Some("modprobe tun"));
     fs::create_dir_all(dev.join("net")).unwrap();
     fs::write(&path, "").unwrap();
     assert_eq!(super::tun(&roots), Ok(()));

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process};
 fn attempt(
     pins: &std::path::Path,
     choice: HookChoice,
-) -> Result<String, crate::operations::check::machine::Lack> {
+) -> Result<String, crate::operations::check::machine::Missing> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(run(pins, choice))
 }
@@ -19,7 +19,7 @@ fn a_kernel_that_can_proves_it_and_nothing_is_left() {
         match attempt(&pins, HookChoice::Only(hook)) {
             Ok(used) => assert_eq!(used, hook.to_string()),
             // tcx came with 6.6.
-            Err(lack) => assert_eq!((lack.name, hook), ("hook", Hook::Tcx), "{lack:?}"),
+            Err(missing) => assert_eq!((missing.name, hook), ("hook", Hook::Tcx), "{missing:?}"),
         }
         assert!(!pins.exists(), "pins are left");
     }
@@ -32,7 +32,7 @@ fn a_kernel_that_can_proves_it_and_nothing_is_left() {
 fn what_is_lacking_is_named() {
     assert!(nix::unistd::geteuid().is_root(), "this test loads BPF programs: run it as root");
     let pins = std::env::temp_dir().join(format!("linkbraid-trial-{}", process::id()));
-    let lack = attempt(&pins, HookChoice::Auto).unwrap_err();
-    assert_eq!(lack.name, "bpf", "maps cannot be pinned outside a BPF file system: {lack:?}");
+    let missing = attempt(&pins, HookChoice::Auto).unwrap_err();
+    assert_eq!(missing.name, "bpf", "maps cannot be pinned outside a BPF file system: {missing:?}");
     assert!(!pins.exists(), "a directory is left");
 }
