@@ -138,6 +138,8 @@ pub struct Inspector {
     load: rate::Load,
     probes: rate::Bucket,
     replies: rate::Bucket,
+    /// Of the last PROBE or PROBE-REPLY over any lane: a peer that kept a lane which was forgotten here takes no earlier one.
+    number: u32,
     sound: sound::Sound,
     out: Outbox,
 }
@@ -159,6 +161,7 @@ impl Inspector {
             load: rate::Load::default(),
             probes: rate::Bucket::default(),
             replies: rate::Bucket::default(),
+            number: 0,
             sound: sound::Sound::default(),
             out: Outbox::default(),
         }

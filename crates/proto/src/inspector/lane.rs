@@ -159,7 +159,6 @@ pub(super) struct Lane {
     pub wake: Option<Time>,
     /// Sent and not come back, oldest first.
     pub nonces: VecDeque<(u64, Time)>,
-    pub number: u32,
     pub peer_nonce: u64,
     /// Epoch and number of the latest frame of the peer.
     pub peer_seen: Option<(u64, u32)>,
@@ -199,7 +198,6 @@ impl Lane {
             next_probe: None,
             wake: None,
             nonces: VecDeque::new(),
-            number: 0,
             peer_nonce: 0,
             peer_seen: None,
             peer_view: View::Unjudged,

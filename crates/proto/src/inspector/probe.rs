@@ -75,7 +75,7 @@ impl Inspector {
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let plain = peer.plain;
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
-        lane.number = lane.number.wrapping_add(1);
+        self.number = self.number.wrapping_add(1);
         lane.sent += 1;
         lane.remember(now, nonce);
         if let Some(ip) = plain {
@@ -90,7 +90,7 @@ impl Inspector {
             epoch,
             nonce,
             echo,
-            number: lane.number,
+            number: self.number,
             view: lane.view(),
             interval_us: u32::try_from(bearable.as_micros()).unwrap_or(u32::MAX),
             multiplier,

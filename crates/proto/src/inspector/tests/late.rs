@@ -108,6 +108,20 @@ fn who_leads_asks_and_the_others_wait_for_his_probes() {
     }
 }
 
+//= docs/arp-plus.md#11.5 type=test
+#[test]
+fn a_peer_that_was_forgotten_and_kept_its_lanes_takes_what_is_sent_then() {
+    let mut bench = busy();
+    let numbers = |bench: &Bench| bench.sent.iter().map(|(_, frame)| frame.probe.number).collect::<Vec<_>>();
+    let last = numbers(&bench).into_iter().max().expect("probes");
+    bench.sent.clear();
+    bench.handle(Input::Peers(Vec::new()));
+    bench.handle(Input::Peers(vec![peer(2)]));
+    bench.pass(millis(1000));
+    let later = numbers(&bench);
+    assert!(!later.is_empty() && later.iter().all(|number| *number > last), "{last} and then {later:?}");
+}
+
 //= docs/arp-plus.md#11.6 type=test
 #[test]
 fn suspects_get_the_detection_time_once_another_lane_is_proven() {
