@@ -2,19 +2,20 @@
 
 #[path = "sim_arp_plus/classes.rs"]
 mod classes;
-mod events;
+#[path = "network/hosts.rs"]
+mod hosts;
+mod network;
 mod sim;
 
-use events::millis;
 use linkbraid_proto::arp_plus::{Counter, OwnMember};
-use linkbraid_proto::plan::{Lane, PlanMember, PlanPeerMember, plan};
 use linkbraid_wire::Kind;
-use sim::{Weather, World, key, mac};
+use network::millis;
+use sim::{BAD, FAIR, World};
 use std::net::IpAddr;
 
 /// A life of 16 hosts in bad weather: each step one of them starts, stops, dies, or changes.
 fn troubled_life(seed: u64) -> World {
-    let mut world = World::new(seed, Weather::BAD);
+    let mut world = World::new(seed, BAD);
     for number in 0..16 {
         world.add(&[0, 0, 0][..1 + number % 3]);
     }
@@ -55,7 +56,7 @@ fn tables_are_true_seconds_after_any_life_in_bad_weather() {
         let mut world = troubled_life(seed);
         // Still losing one in five: what was lost heals by repetition. A host that lost every CLEAR waits for expiry.
         world.run(millis(10_500));
-        world.weather.loss = 0;
+        world.network.weather.loss = 0;
         let took = world.run_until_true(millis(3000));
         println!("seed {seed}: true {took:?} after the last loss");
         world.run(millis(10_000));
@@ -77,7 +78,7 @@ fn tables_are_true_seconds_after_any_life_in_bad_weather() {
 
 #[test]
 fn steady_hosts_agree_within_two_seconds_even_while_one_frame_in_five_is_lost() {
-    let mut world = World::new(3, Weather::BAD);
+    let mut world = World::new(3, BAD);
     (0..20).for_each(|_| _ = world.add(&[0, 0, 0]));
     (0..20).for_each(|host| world.start(host));
     world.run_until_true(millis(2000));
@@ -93,8 +94,8 @@ fn steady_hosts_agree_within_two_seconds_even_while_one_frame_in_five_is_lost() 
 #[test]
 fn one_seed_is_one_course_of_events() {
     let (one, again, other) = (troubled_life(5), troubled_life(5), troubled_life(6));
-    assert_eq!((one.trace, &one.sent), (again.trace, &again.sent));
-    assert_ne!(one.trace, other.trace);
+    assert_eq!((one.network.trace, &one.sent), (again.network.trace, &again.sent));
+    assert_ne!(one.network.trace, other.network.trace);
     for (host, same) in one.hosts.iter().zip(&again.hosts) {
         assert_eq!(host.arp.snapshot(one.now()), same.arp.snapshot(again.now()));
         assert_eq!(host.events, same.events);
@@ -103,7 +104,7 @@ fn one_seed_is_one_course_of_events() {
 
 /// All join within 20 ms; everything that is sent in the first second.
 fn join_together(hosts: usize, members: usize) -> World {
-    let mut world = World::new(hosts as u64, Weather::FAIR);
+    let mut world = World::new(hosts as u64, FAIR);
     (0..hosts).for_each(|_| _ = world.add(&vec![0; members]));
     for host in 0..hosts {
         world.start(host);
@@ -153,57 +154,4 @@ fn steady_state_is_one_frame_a_member_and_second() {
     let (frames, members) = (world.total_sent(), 10 * 3);
     assert!((20 * members..=27 * members).contains(&frames), "{frames} frames of {members} members in 20 s");
     assert_eq!(world.sent.len(), 1, "nothing but CHANGE: {:?}", world.sent);
-}
-
-fn plan_of(world: &World, at: usize, towards: usize) -> Vec<Lane> {
-    let member =
-        |member: &OwnMember| PlanMember { slot: member.slot, weight_mbit: member.weight_mbit, up: member.up };
-    let own: Vec<PlanMember> = world.hosts[at].members.iter().map(member).collect();
-    let peer = world.hosts[at].arp.peer(&key(towards)).expect("known");
-    let member = |member: &linkbraid_proto::arp_plus::PeerMember| PlanPeerMember {
-        index: member.index,
-        mac: member.mac,
-        weight_mbit: member.weight_mbit.unwrap_or(100),
-        up: member.up,
-    };
-    let theirs: Vec<PlanPeerMember> = peer.members.iter().map(member).collect();
-    plan(&own, Some(&theirs), |slot, index| peer.heard(slot, index))
-}
-
-#[test]
-fn lanes_are_found_on_one_switch_on_several_and_on_crossed_cables() {
-    let pairs = |world: &World| {
-        let lanes = plan_of(world, 0, 1);
-        lanes.iter().map(|lane| (lane.slot, lane.peer_mac.expect("a peer"))).collect::<Vec<_>>()
-    };
-    for (switches, expected, segments) in [
-        ([[0, 0], [0, 0]], [(0, 0), (1, 1)], 1),
-        ([[0, 1], [0, 1]], [(0, 0), (1, 1)], 2),
-        ([[0, 1], [1, 0]], [(0, 1), (1, 0)], 2),
-    ] {
-        let mut world = World::new(1, Weather::FAIR);
-        switches.iter().for_each(|switches| _ = world.add(switches));
-        (0..2).for_each(|host| world.start(host));
-        world.run(millis(1000));
-        assert_eq!(pairs(&world), expected.map(|(slot, index)| (slot, mac(1, index))), "{switches:?}");
-        assert_eq!(world.hosts[0].arp.segments().len(), segments, "{switches:?}");
-        assert_eq!(world.hosts[0].arp.broadcast_slot(&key(1)), Some(0), "{switches:?}");
-    }
-}
-
-#[test]
-fn lanes_of_a_dead_switch_go_and_come_back() {
-    let mut world = World::new(1, Weather::FAIR);
-    (0..3).for_each(|_| _ = world.add(&[0, 1]));
-    (0..3).for_each(|host| world.start(host));
-    world.run(millis(2000));
-    assert_eq!(plan_of(&world, 0, 1).len(), 2);
-    world.dead = vec![0];
-    world.run(millis(4000));
-    assert_eq!(plan_of(&world, 0, 1).iter().map(|lane| lane.slot).collect::<Vec<_>>(), [1]);
-    assert_eq!(world.hosts[0].arp.broadcast_slot(&key(1)), Some(1));
-    assert_eq!(world.check(), Ok(()), "nobody is silent: the other switch lives");
-    world.dead.clear();
-    world.run(millis(1000));
-    assert_eq!(plan_of(&world, 0, 1).len(), 2);
 }

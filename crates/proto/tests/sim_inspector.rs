@@ -2,9 +2,13 @@
 
 #[path = "sim_inspector/cost.rs"]
 mod cost;
-mod events;
+#[path = "network/fault.rs"]
+mod fault;
+#[path = "network/hosts.rs"]
+mod hosts;
 #[path = "sim_inspector/look.rs"]
 mod look;
+mod network;
 #[path = "sim_inspector/plain.rs"]
 mod plain;
 #[path = "sim_inspector/sound.rs"]
@@ -12,10 +16,11 @@ mod sound;
 #[path = "sim_inspector/world.rs"]
 mod world;
 
-use events::millis;
+use fault::Fault;
 use linkbraid_proto::{Time, inspector::*};
+use network::millis;
 use std::{collections::BTreeSet, time::Duration};
-use world::{Fault, World, key};
+use world::{World, key};
 
 /// How long each end keeps the lane 0-0 in its plan after the faults set in.
 fn detection(seed: u64, faults: &[Fault]) -> [Duration; 2] {
@@ -126,46 +131,6 @@ fn outage_of_an_hour_ends_as_quickly() {
     println!("back after {took:?}");
 }
 
-#[test]
-fn lanes_found_are_the_lanes_that_exist() {
-    let topologies: [(&str, &[u8], &[u8]); 8] = [
-        ("one switch", &[0, 0, 0, 0], &[0, 0, 0, 0]),
-        ("four switches", &[0, 1, 2, 3], &[0, 1, 2, 3]),
-        ("crossed cables", &[0, 1, 2], &[2, 0, 1]),
-        ("two switches of two", &[0, 0, 1, 1], &[0, 0, 1, 1]),
-        ("a switch and a cable", &[0, 0, 1], &[0, 0, 1]),
-        ("one to many", &[0], &[0, 0, 0, 0, 0, 0, 0, 0]),
-        ("eight switches", &[0, 1, 2, 3, 4, 5, 6, 7], &[0, 1, 2, 3, 4, 5, 6, 7]),
-        ("without the first here and the second there", &[1, 2], &[0, 2]),
-    ];
-    for (name, one, other) in topologies {
-        let world = World::pair(3, one, other);
-        for host in 0..2 {
-            assert_eq!(world.proven(host, 1 - host), world.existing(host, 1 - host), "{name}");
-            let existing = world.existing(host, 1 - host);
-            assert!(!world.lanes(host, 1 - host).is_empty(), "{name}");
-            assert!(world.lanes(host, 1 - host).iter().all(|lane| existing.contains(lane)), "{name}");
-        }
-    }
-}
-
-/// Where bonding's round robin breaks: one switch for each number of NIC, and hosts that lack different ones.
-#[test]
-fn host_without_its_first_nic_and_host_without_its_second_still_talk() {
-    for silent in [false, true] {
-        let mut world = World::pair(5, &[0, 1, 2], &[0, 1, 2]);
-        assert_eq!(world.lanes(0, 1).len(), 3);
-        if silent {
-            world.faults.extend([Fault::From(0, 0), Fault::From(1, 1)]);
-        } else {
-            world.carrier(0, 0, false);
-            world.carrier(1, 1, false);
-        }
-        world.run(millis(300));
-        assert_eq!((world.lanes(0, 1), world.lanes(1, 0)), (vec![(2, 2)], vec![(2, 2)]));
-    }
-}
-
 //= docs/arp-plus.md#11.6 type=test
 #[test]
 fn last_lanes_are_suspects_and_stay_in_use() {
@@ -188,20 +153,6 @@ fn last_lanes_are_suspects_and_stay_in_use() {
     println!("the dead one of two suspects is dropped {took:?} after the other is back");
     world.faults.clear();
     world.until(millis(1000), |world| world.lanes(0, 1).len() == 2);
-}
-
-#[test]
-fn one_dead_after_the_other_leaves_the_last() {
-    let mut world = World::pair(9, &[0, 0, 0], &[0, 0, 0]);
-    for slot in 0..3 {
-        world.faults.insert(Fault::To(0, slot));
-        world.run(millis(1000));
-    }
-    assert!(!world.lanes(0, 1).is_empty(), "{}", world.describe());
-    assert!(world.lanes(0, 1).iter().all(|(slot, _)| *slot == 2), "{}", world.describe());
-    world.carrier(0, 2, false);
-    let lanes = world.lanes(0, 1);
-    assert!(lanes.iter().all(|(slot, _)| *slot != 2), "carrier loss is final even for the last: {lanes:?}");
 }
 
 #[test]
@@ -254,78 +205,6 @@ fn flapping_lane_is_held_down_longer_each_time() {
     let took =
         world.until(millis(1000), |world| world.lanes(0, 1) == [(0, 0)] && world.lanes(1, 0) == [(0, 0)]);
     println!("held down, but the only one: in use after {took:?}");
-}
-
-#[test]
-fn host_that_was_late_itself_gives_nothing_up() {
-    let mut world = World::pair(17, &[0, 0], &[0, 0]);
-    let began = world.now();
-    world.lateness = millis(120);
-    world.run(millis(120));
-    world.lateness = Duration::ZERO;
-    world.run(millis(2000));
-    (0..2).for_each(|host| assert_eq!(world.losses(host, began), [], "{}", world.describe()));
-}
-
-#[test]
-fn one_seed_is_one_course_of_events() {
-    let life = |seed| {
-        let mut world = World::pair(seed, &[0, 0, 1], &[0, 1, 1]);
-        world.loss = 10;
-        for _ in 0..40 {
-            let (host, slot) = (world.random(2) as usize, world.random(3) as u8);
-            match world.random(5) {
-                0 => _ = world.faults.insert(Fault::From(host, slot)),
-                1 => _ = world.faults.insert(Fault::To(host, slot)),
-                2 => world.faults.clear(),
-                carrier => world.carrier(host, slot, carrier == 3),
-            }
-            let pause = world.random(700);
-            world.run(millis(pause));
-        }
-        world
-    };
-    let (one, again, other) = (life(31), life(31), life(32));
-    assert_eq!(one.trace, again.trace);
-    assert_ne!(one.trace, other.trace);
-    for (host, same) in one.hosts.iter().zip(&again.hosts) {
-        assert_eq!(host.inspector.snapshot(one.now()), same.inspector.snapshot(again.now()));
-        assert_eq!(host.events, same.events);
-    }
-}
-
-/// Whatever happened, seconds after the last fault every lane that exists is proven, and none else.
-#[test]
-fn any_life_ends_with_all_lanes_proven() {
-    for seed in 0..25 {
-        let mut world = World::pair(seed, &[0, 0, 1, 2], &[0, 1, 1, 3]);
-        world.loss = 10;
-        for _ in 0..60 {
-            let (host, slot) = (world.random(2) as usize, world.random(4) as u8);
-            match world.random(8) {
-                0 => _ = world.faults.insert(Fault::From(host, slot)),
-                1 => _ = world.faults.insert(Fault::To(host, slot)),
-                2 => world.faults.clear(),
-                3 => world.restart(host),
-                carrier => world.carrier(host, slot, carrier % 2 == 0),
-            }
-            let pause = world.random(1000);
-            world.run(millis(pause));
-            for host in 0..2 {
-                let up: BTreeSet<u8> =
-                    world.hosts[host].reports.iter().filter(|r| r.carrier).map(|r| r.slot).collect();
-                let sound = world.lanes(host, 1 - host).iter().all(|(slot, _)| up.contains(slot));
-                assert!(sound, "seed {seed}: no lane leaves by a member without carrier");
-            }
-        }
-        world.faults.clear();
-        world.loss = 0;
-        (0..2).for_each(|host| (0..4).for_each(|slot| world.carrier(host, slot, true)));
-        let all =
-            |world: &World| (0..2).all(|host| world.proven(host, 1 - host) == world.existing(host, 1 - host));
-        let took = world.until(Duration::from_secs(65), all);
-        assert!(took <= Duration::from_secs(63), "seed {seed}: hold-down is bounded: {took:?}");
-    }
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! What many nodes of a fabric do together: starts in any order, crashes, restarts, departures and growth, under loss,
 //! reordering and duplication.
 
-mod events;
+mod network;
 #[path = "sim_session/world.rs"]
 mod world;
 
-use events::millis;
 use linkbraid_proto::session::{Counter, Down, Event, Mismatch, Settings, Side, Verdict};
+use network::{Weather, millis};
 use std::time::Duration;
-use world::{Weather, World};
+use world::{BAD, FAIR, World};
 
 fn together(seed: u64, weather: Weather, nodes: u16) -> World {
     let mut world = World::new(seed, weather, Settings::new(nodes, 9000));
@@ -19,7 +19,7 @@ fn together(seed: u64, weather: Weather, nodes: u16) -> World {
 
 /// A life of 12 nodes in bad weather: each step one of them starts, stops, crashes, or crashes and starts anew.
 fn troubled_life(seed: u64) -> World {
-    let mut world = World::new(seed, Weather::BAD, Settings::new(12, 9000));
+    let mut world = World::new(seed, BAD, Settings::new(12, 9000));
     (0..12).step_by(2).for_each(|number| _ = world.start(number));
     for _ in 0..60 {
         let number = world.random(12) as u16;
@@ -44,7 +44,7 @@ fn who_lives_connects_after_any_life_in_bad_weather() {
     for seed in 0..12 {
         let mut world = troubled_life(seed);
         slowest = slowest.max(world.run_until_true(millis(3000)));
-        world.weather = Weather { loss: 0, ..world.weather };
+        world.network.weather.loss = 0;
         world.run(millis(600));
         assert_eq!(world.check(), Ok(()), "seed {seed}: and it stays so");
         assert!(world.taken > 1000, "seed {seed}: frames flow");
@@ -63,8 +63,8 @@ fn who_lives_connects_after_any_life_in_bad_weather() {
 #[test]
 fn one_seed_is_one_course_of_events() {
     let (one, again, other) = (troubled_life(5), troubled_life(5), troubled_life(6));
-    assert_eq!((one.trace, one.said, one.taken), (again.trace, again.said, again.taken));
-    assert_ne!(one.trace, other.trace);
+    assert_eq!((one.network.trace, one.said, one.taken), (again.network.trace, again.said, again.taken));
+    assert_ne!(one.network.trace, other.network.trace);
     for (node, same) in one.live.values().zip(again.live.values()) {
         assert_eq!(node.session.snapshot(one.now()), same.session.snapshot(again.now()));
         assert_eq!(node.links, same.links);
@@ -74,7 +74,7 @@ fn one_seed_is_one_course_of_events() {
 #[test]
 fn nodes_that_start_together_or_late_connect_within_milliseconds() {
     for nodes in [2, 3, 16, 32] {
-        let mut world = World::new(1, Weather::FAIR, Settings::new(nodes, 1500));
+        let mut world = World::new(1, FAIR, Settings::new(nodes, 1500));
         (0..nodes - 1).for_each(|number| _ = world.start(number));
         let took = world.run_until_true(millis(20));
         world.run(millis(1500));
@@ -87,7 +87,7 @@ fn nodes_that_start_together_or_late_connect_within_milliseconds() {
 //= docs/fabric.md#5.1 type=test
 #[test]
 fn a_dead_node_is_found_within_the_detection_time_and_nobody_else_is() {
-    let mut world = together(3, Weather::FAIR, 8);
+    let mut world = together(3, FAIR, 8);
     world.run(millis(1000));
     let victim = world.of(5)[0];
     world.kill(victim);
@@ -122,7 +122,7 @@ fn exchange(world: &World, epoch: u64) -> Option<Duration> {
 fn a_killed_and_restarted_node_exchanges_frames_within_half_a_second() {
     let mut worst = Duration::ZERO;
     for (seed, pause) in [(1, 0), (2, 50), (3, 150), (4, 350), (5, 390), (6, 410), (7, 3000), (8, 30_000)] {
-        let mut world = together(seed, Weather::FAIR, 8);
+        let mut world = together(seed, FAIR, 8);
         world.run(millis(777));
         let victim = world.of(2)[0];
         world.kill(victim);
@@ -145,7 +145,7 @@ fn a_killed_and_restarted_node_exchanges_frames_within_half_a_second() {
 
 #[test]
 fn survivors_of_a_hundred_crashes_lose_nothing_of_their_own() {
-    let mut world = together(11, Weather::FAIR, 8);
+    let mut world = together(11, FAIR, 8);
     for _ in 0..100 {
         // Nodes 0 to 3 survive.
         let number = 4 + world.random(4) as u16;
@@ -170,7 +170,7 @@ fn survivors_of_a_hundred_crashes_lose_nothing_of_their_own() {
 //= docs/fabric.md#5.3 type=test
 #[test]
 fn a_link_that_works_one_way_goes_down_at_both_ends() {
-    let mut world = together(4, Weather::FAIR, 3);
+    let mut world = together(4, FAIR, 3);
     world.cut.insert((0, 1));
     world.run(millis(1000));
     let verdict = |world: &World, at: u16, of: u16| world.live[&world.of(at)[0]].session.verdict(of);
@@ -184,7 +184,7 @@ fn a_link_that_works_one_way_goes_down_at_both_ends() {
 //= docs/fabric.md#5.6 type=test
 #[test]
 fn a_second_node_with_one_number_is_refused_by_all_and_told() {
-    let mut world = together(9, Weather::FAIR, 4);
+    let mut world = together(9, FAIR, 4);
     let first = world.of(1)[0];
     world.run(millis(300));
     let second = world.start(1);
@@ -206,7 +206,7 @@ fn a_second_node_with_one_number_is_refused_by_all_and_told() {
 //= docs/fabric.md#4.6 type=test
 #[test]
 fn a_fabric_grows_node_by_node_and_nobody_loses_a_link() {
-    let mut world = together(12, Weather::FAIR, 3);
+    let mut world = together(12, FAIR, 3);
     let before: Vec<u64> = world.live.keys().copied().collect();
     world.settings.nodes = 5;
     let settings = world.settings;
@@ -232,7 +232,7 @@ fn a_fabric_grows_node_by_node_and_nobody_loses_a_link() {
 #[test]
 fn heartbeats_are_bounded() {
     for (nodes, least, most) in [(2, 19, 28), (16, 290, 410)] {
-        let mut world = together(1, Weather::FAIR, nodes);
+        let mut world = together(1, FAIR, nodes);
         world.run(millis(500));
         world.said = 0;
         world.run(millis(2000));

@@ -1,7 +1,7 @@
 //! The properties of each frame that a host takes in, and when it may come twice.
 
 use super::{Fault, Machine, Sent, World, mac};
-use crate::events::millis;
+use crate::network::millis;
 use linkbraid_proto::host::{Host, PeerMac};
 use linkbraid_wire::MacAddr;
 use std::{

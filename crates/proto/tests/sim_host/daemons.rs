@@ -1,14 +1,8 @@
 //! Daemons start and die, members leave and join, and what a daemon asks for is done.
 
-use super::{Due, Frame, World, address, key, mac};
-use crate::events::millis;
-use linkbraid_proto::{
-    answers,
-    arp_plus::{self, PeerKey},
-    host::*,
-    inspector::Timing,
-    plan::ClassTerms,
-};
+use super::{Due, Frame, World, address, mac};
+use crate::{hosts::id, network::millis};
+use linkbraid_proto::{answers, arp_plus, host::*, inspector::Timing, plan::ClassTerms};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -72,9 +66,8 @@ impl World {
         let now = self.now();
         let machine = &mut self.machines[host];
         machine.epoch += 1;
-        let PeerKey::Host(host_id) = key(host) else { unreachable!("keys of hosts are host ids") };
         let left = TableImage { plans: BTreeMap::new(), ..machine.path.rows.clone() };
-        let config = Config { host_id, epoch: machine.epoch, seed };
+        let config = Config { host_id: id(host), epoch: machine.epoch, seed };
         let mut daemon = Host::new(config, settings(machine.class.as_ref()), left);
         let addresses = vec![(IpAddr::V4(address(host)), 24)];
         let own = answers::Own { mac: machine.mac, addresses, router: false };
@@ -179,7 +172,7 @@ impl World {
         if wake != machine.wake {
             machine.wake = wake;
             if let Some(at) = wake {
-                self.queue.at(at.max(now), Due::Wake(host));
+                self.network.at(at.max(now), Due::Wake(host));
             }
         }
         for (slot, frame) in frames {

@@ -1,8 +1,14 @@
 //! What can be seen of a world.
 
-use super::{Fault, Machine, Port, URGENT, World, key, mac};
-use linkbraid_proto::{host::Member, inspector::Verdict};
+use super::{Fault, Machine, Port, URGENT, World, address, mac};
+use crate::hosts::id;
+use linkbraid_proto::{
+    arp_plus::{PeerKey, PeerState},
+    host::Member,
+    inspector::{LaneId, LaneSnapshot, LaneState, Verdict},
+};
 use linkbraid_wire::MacAddr;
+use std::collections::BTreeSet;
 
 impl World {
     /// Whether a frame of that number has come to that host.
@@ -24,7 +30,8 @@ impl World {
             let ends = |ours| self.machines[to].members.iter().map(move |theirs| (ours, theirs));
             let mut pairs = self.machines[from].members.iter().flat_map(ends);
             let alive = |ours: &Member, theirs: &Member| {
-                daemon.inspector().lane_alive(&key(to), ours.slot, theirs.slot) == Verdict::Alive
+                daemon.inspector().lane_alive(&PeerKey::Host(id(to)), ours.slot, theirs.slot)
+                    == Verdict::Alive
             };
             pairs.any(|(ours, theirs)| wanted(ours, theirs) && alive(ours, theirs))
         };
@@ -62,12 +69,77 @@ impl World {
         })
     }
 
+    /// Whether each host with a daemon has proven the lanes that exist, and no other; and knows each other one as it is.
+    pub fn check_known(&self) -> Result<(), String> {
+        for (host, machine) in self.machines.iter().enumerate() {
+            let daemon = machine.daemon.as_ref().ok_or_else(|| format!("{host} has no daemon"))?;
+            let up = |lane: &LaneSnapshot| lane.state == LaneState::Up;
+            let proven = daemon.inspector().snapshot(self.now()).lanes.into_iter().filter(up);
+            let proven: BTreeSet<LaneId> = proven.map(|lane| lane.lane).collect();
+            let exist = self.lanes_of(host);
+            if proven != exist {
+                return Err(format!("{host} has proven {proven:?} of {exist:?}"));
+            }
+            let is_dead = |slot: &u8| daemon.inspector().member_sound(*slot) != Verdict::Alive;
+            if let Some(slot) = exist.iter().map(|lane| lane.slot).find(is_dead) {
+                return Err(format!("{host} does not take member {slot} for sound"));
+            }
+            let is_near = |other: &usize| exist.iter().any(|lane| lane.peer == PeerKey::Host(id(*other)));
+            for other in (0..self.machines.len()).filter(is_near) {
+                let peer = daemon.arp_plus().peer(&PeerKey::Host(id(other)));
+                let peer = peer.ok_or_else(|| format!("{host} does not know {other}"))?;
+                let truth = &self.machines[other];
+                let known =
+                    peer.members.iter().map(|member| (member.index, member.mac, member.up, member.class));
+                let members =
+                    truth.members.iter().map(|member| (member.slot, member.mac, true, member.class));
+                let is_known = peer.state == PeerState::Alive
+                    && peer.epoch == Some(truth.epoch)
+                    && peer.addresses == [address(other)]
+                    && peer.classes.len() == usize::from(truth.class.is_some())
+                    && known.collect::<BTreeSet<_>>() == members.collect();
+                if !is_known {
+                    return Err(format!("{host} has of {other}: {peer:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether each member of a host is proven, or was and is no longer.
+    pub fn has_judged_members(&self, host: usize) -> bool {
+        let Machine { daemon: Some(daemon), members, .. } = &self.machines[host] else { return false };
+        members.iter().all(|member| daemon.inspector().member_sound(member.slot) != Verdict::Unknown)
+    }
+
+    /// All pairs of a host's members and other hosts' on one switch.
+    fn lanes_of(&self, host: usize) -> BTreeSet<LaneId> {
+        let mut lanes = BTreeSet::new();
+        for slot in self.machines[host].members.iter().map(|member| member.slot) {
+            for ((other, index), switch) in &self.cables {
+                let peer = match self.machines.get(*other) {
+                    Some(machine) if machine.members.iter().any(|member| member.slot == *index) => {
+                        PeerKey::Host(id(*other))
+                    }
+                    Some(_) => continue,
+                    None => PeerKey::Plain(mac(*other, 0)),
+                };
+                if *other != host && *switch == self.cables[&(host, slot)] {
+                    lanes.insert(LaneId { peer, slot, index: *index });
+                }
+            }
+        }
+        lanes
+    }
+
     pub fn describe(&self) -> String {
         let host = |(number, machine): (usize, &Machine)| {
             let rows = &machine.path.rows;
             let lanes = machine.daemon.as_ref().map(|daemon| {
                 let lanes = daemon.inspector().snapshot(self.now()).lanes.into_iter();
-                lanes.map(|lane| format!("{} {:?}", lane.lane, lane.state)).collect::<Vec<_>>()
+                let lanes = lanes.map(|lane| format!("{} {:?}", lane.lane, lane.state)).collect::<Vec<_>>();
+                let sound = machine.members.iter().map(|member| daemon.inspector().member_sound(member.slot));
+                (sound.collect::<Vec<_>>(), lanes)
             });
             format!(
                 "{number}: {:?} {:?} {:?} {:?} {:?} {lanes:?}",

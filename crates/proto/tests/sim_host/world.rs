@@ -8,14 +8,16 @@ mod look;
 mod plain;
 
 use super::{
-    events::{Queue, millis},
+    fault::Fault,
+    hosts::mac,
+    network::{Network, Weather, millis},
     path::Path,
 };
 use accept::{Excuse, Intake};
 use daemons::member;
 pub use daemons::{OwnClass, URGENT};
-use linkbraid_proto::{Time, arp_plus::PeerKey, host::*};
-use linkbraid_wire::{HostId, MacAddr, is_arp};
+use linkbraid_proto::{Time, host::*};
+use linkbraid_wire::{MacAddr, is_arp};
 use plain::PlainNeighbour;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,17 +25,6 @@ use std::{
     rc::Rc,
     time::Duration,
 };
-
-/// What forwards nothing although every carrier stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
-    /// Frames that leave by that port of that host.
-    From(usize, u8),
-    /// Frames to that port of that host.
-    To(usize, u8),
-    /// Every frame through that switch.
-    Switch(u8),
-}
 
 /// Hosts and how they are connected.
 pub struct Setup {
@@ -62,16 +53,16 @@ pub struct Machine {
 }
 
 /// A frame on the wire.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Frame {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Frame {
     /// For a daemon.
     Daemon(Rc<[u8]>),
     /// An application's, with its number.
     Data { number: u64, source: MacAddr, destination: MacAddr },
 }
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Due {
     Wake(usize),
     Deliver(Port, Frame),
     /// Counters are read.
@@ -93,7 +84,7 @@ struct Sent {
 }
 
 pub struct World {
-    queue: Queue<Due>,
+    pub network: Network<Due>,
     pub machines: Vec<Machine>,
     /// Plain hosts; their numbers follow those of the machines.
     plain: Vec<PlainNeighbour>,
@@ -106,9 +97,6 @@ pub struct World {
     pub faults: BTreeSet<Fault>,
     /// Ports without carrier.
     pub unplugged: BTreeSet<Port>,
-    /// Percent of daemons' frames that get lost, and that come twice.
-    pub loss: u64,
-    pub duplicates: u64,
     sent: Vec<Sent>,
     /// Which frames have come to whom, and how that host took in frames then.
     delivered: BTreeMap<(u64, usize), Intake>,
@@ -120,35 +108,23 @@ pub struct World {
     pub twice: BTreeMap<Excuse, u64>,
     /// How many frames of guests came back to their hosts.
     pub returned: u64,
-    /// A hash of everything that was sent, by whom and when.
-    pub trace: u64,
-    pub frames: u64,
 }
 
 const LOOK: Duration = millis(100);
 
-/// How long frames take from port to port, in nanoseconds.
-const DELAY_MIN: u64 = 20_000;
-const DELAY_MAX: u64 = 200_000;
-
-pub fn mac(host: usize, slot: u8) -> MacAddr {
-    MacAddr([2, 0, 0, 0, host as u8, slot])
-}
+/// How long frames take from port to port, in microseconds.
+const DELAYS: [u64; 2] = [20, 200];
 
 /// The address of a host, with a daemon or plain.
 fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(198, 18, 0, host as u8 + 1)
 }
 
-pub fn key(host: usize) -> PeerKey {
-    PeerKey::Host(HostId([host as u8 + 1; 16]))
-}
-
 impl World {
     /// Daemons start within the first 100 ms.
     pub fn new(seed: u64, setup: &Setup) -> World {
         let mut world = World {
-            queue: Queue::new(seed),
+            network: Network::new(seed, Weather::new(0, 0, DELAYS)),
             machines: Vec::new(),
             plain: Vec::new(),
             guests: setup.guests.clone(),
@@ -156,16 +132,12 @@ impl World {
             learned: BTreeMap::new(),
             faults: BTreeSet::new(),
             unplugged: BTreeSet::new(),
-            loss: 0,
-            duplicates: 0,
             sent: Vec::new(),
             delivered: BTreeMap::new(),
             hearable: BTreeMap::new(),
             settled: false,
             twice: BTreeMap::new(),
             returned: 0,
-            trace: 0,
-            frames: 0,
         };
         for (host, (switches, class)) in setup.hosts.iter().enumerate() {
             let slots = 0..switches.len() as u8;
@@ -185,7 +157,7 @@ impl World {
         let hosts = setup.hosts.len();
         for host in 0..hosts {
             world.start(host);
-            world.queue.after(LOOK, Due::Look(host));
+            world.network.after(LOOK, Due::Look(host));
             let pause = world.random(100 / hosts as u64);
             world.run(millis(pause));
         }
@@ -198,11 +170,11 @@ impl World {
     }
 
     pub fn now(&self) -> Time {
-        self.queue.now
+        self.network.now
     }
 
     pub fn random(&mut self, limit: u64) -> u64 {
-        self.queue.random(limit)
+        self.network.random(limit)
     }
 
     /// A cable is pulled or put in again; the daemon sees it within 10 ms.
@@ -216,7 +188,7 @@ impl World {
             self.learned.retain(|_, at| *at != port);
         }
         let delay = self.random(10);
-        self.queue.after(millis(delay), Due::Carrier(port, plugged));
+        self.network.after(millis(delay), Due::Carrier(port, plugged));
     }
 
     /// A switch forgets what it learned, and floods.
@@ -248,10 +220,6 @@ impl World {
             }
             Frame::Data { source, destination, .. } => (*source, *destination),
         };
-        let word =
-            u64::from_be_bytes([0, 0, source.0[4], source.0[5], destination.0[4], destination.0[5], 0, 0]);
-        self.trace = (self.trace ^ word ^ self.now().0).wrapping_mul(0x0100_0000_01b3);
-        self.frames += 1;
         let Some(switch) = self.cables.get(&from).copied() else { return };
         if self.is_cut(from, Fault::From(from.0, from.1)) || self.faults.contains(&Fault::Switch(switch)) {
             return;
@@ -263,15 +231,10 @@ impl World {
             None => self.cables.iter().filter(|(_, at)| **at == switch).map(|(port, _)| *port).collect(),
         };
         for to in ports.into_iter().filter(|to| *to != from) {
-            let copies = match (&frame, self.random(100)) {
-                (Frame::Data { .. }, _) => 1,
-                (_, roll) if roll < self.loss => 0,
-                (_, roll) if roll < self.loss + self.duplicates => 2,
-                _ => 1,
-            };
-            for _ in 0..copies {
-                let delay = Duration::from_nanos(DELAY_MIN + self.random(DELAY_MAX - DELAY_MIN));
-                self.queue.after(delay, Due::Deliver(to, frame.clone()));
+            let due = Due::Deliver(to, frame.clone());
+            match frame {
+                Frame::Data { .. } => self.network.deliver(due),
+                Frame::Daemon(_) => self.network.carry(&due),
             }
         }
     }
@@ -338,7 +301,7 @@ impl World {
     /// Lets everything happen that is due until then.
     pub fn run(&mut self, duration: Duration) {
         let end = self.now() + duration;
-        while let Some(due) = self.queue.next(end) {
+        while let Some(due) = self.network.next(end) {
             match due {
                 Due::Wake(host) if self.machines[host].wake.is_some_and(|at| at <= self.now()) => {
                     self.machines[host].wake = None;
@@ -347,7 +310,7 @@ impl World {
                 Due::Wake(_) => {}
                 Due::Deliver(port, frame) => self.deliver(port, frame),
                 Due::Look(host) => {
-                    self.queue.after(LOOK, Due::Look(host));
+                    self.network.after(LOOK, Due::Look(host));
                     self.look(host);
                 }
                 Due::Carrier((host, slot), carrier) => {

@@ -1,9 +1,10 @@
 //! What probing costs, and what that buys.
 
 use super::{
-    events::millis,
+    fault::Fault,
+    network::millis,
     spread,
-    world::{Fault, World, key},
+    world::{World, key},
 };
 use linkbraid_proto::{inspector::*, limits};
 use linkbraid_wire::ProbeKind;
@@ -16,7 +17,7 @@ fn false_losses(loss: u64, multiplier: u8) -> u64 {
         let timing = Timing { multiplier, ..Timing::default() };
         world.input(host, Input::Timing(timing));
     }
-    world.loss = loss;
+    world.network.weather.loss = loss;
     world.run(Duration::from_secs(300));
     (0..2).map(|host| world.count(host, Counter::LaneLost)).sum()
 }

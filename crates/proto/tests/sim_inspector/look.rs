@@ -29,16 +29,6 @@ impl World {
         proven.map(|lane| (lane.lane.slot, lane.lane.index)).collect()
     }
 
-    /// All pairs of ports that are on one switch.
-    pub fn existing(&self, at: usize, towards: usize) -> BTreeSet<(u8, u8)> {
-        let mut lanes = BTreeSet::new();
-        for (slot, here) in &self.hosts[at].switches {
-            let there = self.hosts[towards].switches.iter().filter(|(_, there)| *there == here);
-            lanes.extend(there.map(|(index, _)| (*slot, *index)));
-        }
-        lanes
-    }
-
     pub fn count(&self, host: usize, counter: Counter) -> u64 {
         self.hosts[host].inspector.counters().get(counter)
     }

@@ -1,10 +1,6 @@
 //! What a failure without loss of carrier makes of a member at each end.
 
-use super::{
-    events::millis,
-    spread,
-    world::{Fault, World},
-};
+use super::{fault::Fault, network::millis, spread, world::World};
 use linkbraid_proto::inspector::*;
 use std::{collections::BTreeSet, time::Duration};
 

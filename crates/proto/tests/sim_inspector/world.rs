@@ -1,30 +1,23 @@
 //! Hosts with an inspector each on switches and cables that fail in every way, on a fake clock. One seed, one course
 //! of events. Each host makes its plans with the real `plan`, fed as the daemon feeds it.
 
-use super::events::{Queue, millis};
+use super::{
+    fault::Fault,
+    hosts::{id, mac},
+    network::{Network, Weather, millis},
+};
 use linkbraid_proto::{
     Time,
     arp_plus::PeerKey,
     inspector::*,
     plan::{PlanMember, PlanPeerMember, plan},
 };
-use linkbraid_wire::{HostId, MacAddr, ProbeKind, parse_probe};
+use linkbraid_wire::{MacAddr, ProbeKind, parse_probe};
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
     time::Duration,
 };
-
-/// What forwards nothing although every carrier stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
-    /// Frames that leave by that port of that host.
-    From(usize, u8),
-    /// Frames to that port of that host.
-    To(usize, u8),
-    /// Every frame through that switch.
-    Switch(u8),
-}
 
 /// Numbers from here on are plain hosts.
 pub const PLAIN: usize = 1000;
@@ -50,42 +43,29 @@ pub struct Host {
     wake: Option<Time>,
 }
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Due {
     Wake(usize),
     Deliver { host: usize, slot: u8, frame: Rc<[u8]> },
 }
 
 pub struct World {
-    queue: Queue<Due>,
+    pub network: Network<Due>,
     pub hosts: Vec<Host>,
     pub faults: BTreeSet<Fault>,
-    /// Percent of frames that get lost on each crossing.
-    pub loss: u64,
-    /// Timers are served this much late.
-    pub lateness: Duration,
     /// Frames sent, by host and kind.
     pub sent: BTreeMap<(usize, ProbeKind), u64>,
     /// Plain hosts by number: the switch that each is on; none while it is dead.
     pub plain: BTreeMap<usize, Option<u8>>,
     /// ARP probes sent.
     pub asked: u64,
-    /// A hash of everything that was sent, by whom and when.
-    pub trace: u64,
-}
-
-pub fn mac(host: usize, slot: u8) -> MacAddr {
-    let [.., high, low] = (host as u32).to_be_bytes();
-    MacAddr([2, 0, 0, high, low, slot])
 }
 
 pub fn key(host: usize) -> PeerKey {
     if host >= PLAIN {
         return PeerKey::Plain(mac(host, 0));
     }
-    let mut id = [0xB0; 16];
-    id[..8].copy_from_slice(&(host as u64).to_be_bytes());
-    PeerKey::Host(HostId(id))
+    PeerKey::Host(id(host))
 }
 
 impl Host {
@@ -98,15 +78,12 @@ impl Host {
 impl World {
     pub fn new(seed: u64) -> World {
         World {
-            queue: Queue::new(seed),
+            network: Network::new(seed, Weather::new(0, 0, [20, 200])),
             hosts: Vec::new(),
             faults: BTreeSet::new(),
-            loss: 0,
-            lateness: Duration::ZERO,
             sent: BTreeMap::new(),
             plain: BTreeMap::new(),
             asked: 0,
-            trace: 0,
         }
     }
 
@@ -121,11 +98,11 @@ impl World {
     }
 
     pub fn now(&self) -> Time {
-        self.queue.now
+        self.network.now
     }
 
     pub fn random(&mut self, limit: u64) -> u64 {
-        self.queue.random(limit)
+        self.network.random(limit)
     }
 
     pub fn add(&mut self, switches: &[u8]) -> usize {
@@ -222,7 +199,7 @@ impl World {
         let sound =
             |world: &World| (0..16).map(|slot| world.hosts[host].inspector.member_sound(slot)).collect();
         let before: Vec<Verdict> = sound(self);
-        self.hosts[host].inspector.handle(self.queue.now, input);
+        self.hosts[host].inspector.handle(self.network.now, input);
         let mut told = false;
         let mut unsaid = before != sound(self);
         while let Some(action) = self.hosts[host].inspector.poll_action() {
@@ -234,7 +211,7 @@ impl World {
                 Action::Send { slot, frame } => self.carry(host, slot, &frame.into()),
                 Action::Event(event) => {
                     told |= matches!(event, Event::Member { .. });
-                    self.hosts[host].events.push((self.queue.now, event));
+                    self.hosts[host].events.push((self.network.now, event));
                 }
             }
         }
@@ -243,7 +220,7 @@ impl World {
         if wake != self.hosts[host].wake {
             self.hosts[host].wake = wake;
             if let Some(at) = wake {
-                self.queue.at(at.max(self.now()) + self.lateness, Due::Wake(host));
+                self.network.at(at.max(self.now()), Due::Wake(host));
             }
         }
         if told {
@@ -291,7 +268,7 @@ impl World {
         planned.extend(self.plan_plain(at));
         let host = &mut self.hosts[at];
         for lane in planned.symmetric_difference(&host.planned) {
-            host.changed.insert(*lane, self.queue.now);
+            host.changed.insert(*lane, self.network.now);
         }
         if planned == host.planned {
             return;
@@ -317,9 +294,6 @@ impl World {
         }
         let frame = parse_probe(bytes).expect("a machine sends good frames");
         *self.sent.entry((from, frame.probe.kind)).or_default() += 1;
-        for byte in bytes.iter().chain(&self.queue.now.0.to_be_bytes()).chain(&[from as u8, slot]) {
-            self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
         assert_eq!(frame.src, mac(from, slot), "a member speaks for itself");
         let MacAddr([_, _, _, high, low, port]) = frame.dst;
         let to = usize::from(u16::from_be_bytes([high, low]));
@@ -332,22 +306,15 @@ impl World {
             .iter()
             .any(|fault| self.faults.contains(fault));
         let live = up(from, slot) && up(to, port) && self.hosts[to].running;
-        if !reached || stopped || !live || self.random(100) < self.loss {
-            return;
+        if reached && !stopped && live {
+            self.network.carry(&Due::Deliver { host: to, slot: port, frame: bytes.clone() });
         }
-        self.deliver(to, port, bytes.clone(), 1);
-    }
-
-    /// Hands a frame to a member after it crossed that many wires.
-    pub fn deliver(&mut self, host: usize, slot: u8, frame: Rc<[u8]>, crossings: u64) {
-        let delay = crossings * (20_000 + self.random(180_000));
-        self.queue.after(Duration::from_nanos(delay), Due::Deliver { host, slot, frame });
     }
 
     /// Lets everything happen that is due until then.
     pub fn run(&mut self, duration: Duration) {
         let end = self.now() + duration;
-        while let Some(due) = self.queue.next(end) {
+        while let Some(due) = self.network.next(end) {
             match due {
                 Due::Wake(host) if self.hosts[host].wake.is_some_and(|wake| wake <= self.now()) => {
                     self.hosts[host].wake = None;
@@ -363,16 +330,15 @@ impl World {
 
     /// Runs until it holds; how long it took.
     pub fn until(&mut self, deadline: Duration, holds: impl Fn(&World) -> bool) -> Duration {
-        let began = self.queue.now;
+        let began = self.network.now;
         while !holds(self) {
-            assert!(self.queue.now.since(began) < deadline, "not after {deadline:?}: {}", self.describe());
+            assert!(self.network.now.since(began) < deadline, "not after {deadline:?}: {}", self.describe());
             self.run(Duration::from_micros(100));
         }
-        self.queue.now.since(began)
+        self.network.now.since(began)
     }
 }
 
 fn machine(host: usize, epoch: u64, seed: u64) -> Inspector {
-    let PeerKey::Host(id) = key(host) else { unreachable!("keys of hosts are host ids") };
-    Inspector::new(Config::new(id, epoch), seed)
+    Inspector::new(Config::new(id(host), epoch), seed)
 }

@@ -1,7 +1,7 @@
 //! Nodes of a fabric over a network that loses, delays, reorders and duplicates, on a fake clock. One seed, one course of
 //! events. Frames flow over every link that is up, and each one that is delivered is checked.
 
-use super::events::{Queue, millis};
+use super::network::{Network, Weather, millis};
 use linkbraid_proto::{Time, session::*};
 use linkbraid_wire::fabric::Header;
 use std::{
@@ -9,21 +9,8 @@ use std::{
     time::Duration,
 };
 
-/// What the network does to a message.
-#[derive(Debug, Clone, Copy)]
-pub struct Weather {
-    /// Percent that get lost.
-    pub loss: u64,
-    /// Percent that come twice.
-    pub duplicates: u64,
-    /// Delays lie between 5 us and this; messages overtake each other within it.
-    pub delay_max: Duration,
-}
-
-impl Weather {
-    pub const FAIR: Weather = Weather { loss: 0, duplicates: 0, delay_max: Duration::from_micros(50) };
-    pub const BAD: Weather = Weather { loss: 20, duplicates: 10, delay_max: Duration::from_millis(30) };
-}
+pub const FAIR: Weather = Weather::new(0, 0, [5, 50]);
+pub const BAD: Weather = Weather::new(20, 10, [5, 30_000]);
 
 /// One start of a node.
 pub struct Node {
@@ -42,8 +29,8 @@ pub struct Node {
     past: BTreeMap<u16, Vec<u64>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Due {
     /// A timer of a start.
     Wake(u64),
     /// A start sends a frame to every peer.
@@ -60,8 +47,7 @@ enum Due {
 }
 
 pub struct World {
-    queue: Queue<Due>,
-    pub weather: Weather,
+    pub network: Network<Due>,
     /// Live starts by epoch.
     pub live: BTreeMap<u64, Node>,
     pub settings: Settings,
@@ -72,14 +58,12 @@ pub struct World {
     pub sent: u64,
     pub taken: u64,
     epochs: u64,
-    pub trace: u64,
 }
 
 impl World {
     pub fn new(seed: u64, weather: Weather, settings: Settings) -> World {
         World {
-            queue: Queue::new(seed),
-            weather,
+            network: Network::new(seed, weather),
             live: BTreeMap::new(),
             settings,
             cut: BTreeSet::new(),
@@ -88,16 +72,15 @@ impl World {
             taken: 0,
             // Epochs get smaller: clocks go back.
             epochs: 1 << 40,
-            trace: 0,
         }
     }
 
     pub fn now(&self) -> Time {
-        self.queue.now
+        self.network.now
     }
 
     pub fn random(&mut self, limit: u64) -> u64 {
-        self.queue.random(limit)
+        self.network.random(limit)
     }
 
     /// Starts a node; its epoch.
@@ -111,7 +94,7 @@ impl World {
         let node = Node {
             number,
             session,
-            started: self.queue.now,
+            started: self.network.now,
             first_frame: BTreeMap::new(),
             links: Vec::new(),
             events: Vec::new(),
@@ -123,7 +106,7 @@ impl World {
         };
         self.live.insert(epoch, node);
         self.input(epoch, Input::Start);
-        self.queue.after(Duration::ZERO, Due::Frames(epoch));
+        self.network.after(Duration::ZERO, Due::Frames(epoch));
         epoch
     }
 
@@ -144,19 +127,19 @@ impl World {
 
     pub fn input(&mut self, epoch: u64, input: Input<'_>) {
         let Some(node) = self.live.get_mut(&epoch) else { return };
-        node.session.handle(self.queue.now, input);
+        node.session.handle(self.network.now, input);
         self.drain(epoch);
     }
 
     pub fn set(&mut self, epoch: u64, settings: Settings) {
-        let now = self.queue.now;
+        let now = self.network.now;
         let node = self.live.get_mut(&epoch).expect("it lives");
         node.session.set(now, settings).expect("good settings");
         self.drain(epoch);
     }
 
     fn drain(&mut self, epoch: u64) {
-        let now = self.queue.now;
+        let now = self.network.now;
         let node = self.live.get_mut(&epoch).expect("it lives");
         let from = node.number;
         let mut out = Vec::new();
@@ -180,29 +163,18 @@ impl World {
         if wake != node.wake {
             node.wake = wake;
             if let Some(at) = wake {
-                self.queue.at(at, Due::Wake(epoch));
+                self.network.at(at, Due::Wake(epoch));
             }
         }
         for (to, bytes) in out {
             self.said += 1;
-            for byte in bytes.iter().chain(&now.0.to_be_bytes()) {
-                self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-            }
             self.carry(from, to, Due::Control { from, to, bytes });
         }
     }
 
     fn carry(&mut self, from: u16, to: u16, due: Due) {
-        let weather = self.weather;
-        let copies = match self.random(100) {
-            _ if self.cut.contains(&(from, to)) => 0,
-            roll if roll < weather.loss => 0,
-            roll if roll < weather.loss + weather.duplicates => 2,
-            _ => 1,
-        };
-        for _ in 0..copies {
-            let delay = 5_000 + self.random(weather.delay_max.as_nanos() as u64);
-            self.queue.after(Duration::from_nanos(delay), due);
+        if !self.cut.contains(&(from, to)) {
+            self.network.carry(&due);
         }
     }
 
@@ -221,11 +193,11 @@ impl World {
             self.sent += 1;
             self.carry(from, to, Due::Frame { to, header });
         }
-        self.queue.after(millis(10), Due::Frames(epoch));
+        self.network.after(millis(10), Due::Frames(epoch));
     }
 
     fn frame(&mut self, epoch: u64, header: &Header) {
-        let now = self.queue.now;
+        let now = self.network.now;
         let Some(node) = self.live.get_mut(&epoch) else { return };
         let Some(gate) = node.session.gate(header.sender) else { return };
         if gate.admit(header).is_err() {
@@ -251,7 +223,7 @@ impl World {
     /// Lets everything happen that is due until then.
     pub fn run(&mut self, duration: Duration) {
         let end = self.now() + duration;
-        while let Some(due) = self.queue.next(end) {
+        while let Some(due) = self.network.next(end) {
             match due {
                 Due::Wake(epoch) => {
                     let now = self.now();
@@ -293,15 +265,15 @@ impl World {
 
     /// Runs until all links are true; how long it took.
     pub fn run_until_true(&mut self, deadline: Duration) -> Duration {
-        let began = self.queue.now;
+        let began = self.network.now;
         while let Err(wrong) = self.check() {
             assert!(
-                self.queue.now.since(began) < deadline,
+                self.network.now.since(began) < deadline,
                 "after {:?}: {wrong}",
-                self.queue.now.since(began)
+                self.network.now.since(began)
             );
             self.run(millis(1));
         }
-        self.queue.now.since(began)
+        self.network.now.since(began)
     }
 }
