@@ -8,7 +8,7 @@ use crate::{
     Options,
     io::{clock::Clock, error::About as _, state::StateDir},
     operations::{Operations, adopt, fabric, follow},
-    world::{World, bond::Bond, driving::Driving, fabric::Jobs, history::new_feed, told::Event},
+    world::{World, bond::Bond, driving::Driving, fabric::Jobs, history::new_feed, report::Event},
 };
 use drive::Driver;
 use linkbraid_api::Error;
@@ -37,7 +37,7 @@ use tokio::{
 const WAITING_MAX: usize = 256;
 /// The longest sleep: while the loop goes on, so does what shows that it does.
 const TURN: Duration = Duration::from_secs(30);
-/// How often carrier is looked for: the kernel tells of an ordinary NIC's carrier once a second at most
+/// How often carrier is looked for: the kernel reports an ordinary NIC's carrier once a second at most
 /// (net/core/link_watch.c).
 const CARRIER_POLL: Duration = Duration::from_millis(10);
 /// How often it is looked for what the data path is to know of this machine.
@@ -57,7 +57,7 @@ struct Control {
     look_at: Time,
 }
 
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon until it is asked to stop.
 pub(crate) async fn run(options: Options) -> Result<(), Error> {
     if !nix::unistd::geteuid().is_root() {
         return Err(Error::new("daemon", "cannot start", "needs root").hint("sudo linkbraid daemon"));
@@ -69,9 +69,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let (jobs, mut news) = Jobs::new(options.hook);
     let clock = Clock::new();
     let (driving, added) = Driving::new(clock);
-    let tell = driving.clone();
+    let shared = driving.clone();
     let neighbours = NeighbourReader::start(move |index, list| {
-        or_end(|| neighbours_read(&tell, clock, index, &list));
+        or_end(|| neighbours_read(&shared, clock, index, &list));
     });
     let neighbours = neighbours.about("daemon", "cannot read neighbours")?;
     let mut driver = Driver::start((driving.clone(), added), neighbours, clock, watchdog())?;
@@ -141,9 +141,9 @@ impl Control {
         events: mpsc::Sender<Event>,
         jobs: Jobs,
     ) -> Result<Self, Error> {
-        let tell = driving.clone();
+        let shared = driving.clone();
         let carrier = CarrierPoll::start(CARRIER_POLL, move |index, carrier| {
-            or_end(|| tell.carrier(index, carrier));
+            or_end(|| shared.carrier(index, carrier));
         });
         let state_dir = options.state_dir.clone().unwrap_or_else(|| {
             let mut path = options.socket.clone().into_os_string();

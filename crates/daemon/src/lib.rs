@@ -5,7 +5,7 @@
 //! writes the tables that the data path follows and never touches a frame of the user's; what it sets up goes on without it.
 
 // Four layers, the lowest one first: I/O with the kernel and with files; what is known (bonds, fabrics, and what has happened to
-// them); operations (what becomes of requests, and of what the kernel tells); the loop, and the socket.
+// them); operations (what becomes of requests, and of what the kernel reports); the loop, and the socket.
 mod control;
 mod io;
 mod operations;

@@ -7,10 +7,10 @@ pub(crate) mod fabric;
 pub(crate) mod history;
 pub(crate) mod member;
 pub(crate) mod record;
+pub(crate) mod report;
 pub(crate) mod rules;
 mod stripe;
 mod tables;
-pub(crate) mod told;
 
 use crate::{
     io::{clock::Clock, state::StateDir},
@@ -19,7 +19,7 @@ use crate::{
         driving::Driving,
         fabric::{Fabric, Jobs},
         history::Feed,
-        told::Event,
+        report::Event,
     },
 };
 use linkbraid_api::Error;
@@ -87,11 +87,11 @@ impl World {
         self.bonds.contains_key(name) || self.fabrics.contains_key(name)
     }
 
-    /// Takes in what the threads of a fabric have to tell.
-    pub(crate) fn event(&mut self, Event { start, told }: Event) {
+    /// Takes in what the threads of a fabric report.
+    pub(crate) fn event(&mut self, Event { start, report }: Event) {
         let now = self.clock.now();
         for fabric in self.fabrics.values_mut() {
-            fabric.told(now, start, told, &mut self.jobs, &mut self.sender);
+            fabric.report(now, start, report, &mut self.jobs, &mut self.sender);
         }
     }
 

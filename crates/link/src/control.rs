@@ -81,7 +81,7 @@ pub fn speed(name: &str) -> Option<Speed> {
 }
 
 /// Makes the interface `name` claim a speed of so many Mbit/s, full duplex. A virtual one, such as a TAP device, says what
-/// it is told; others may refuse.
+/// it is asked to; others may refuse.
 pub(crate) fn claim_speed(name: &str, mbit: u32) -> Result<(), Errno> {
     let ioctl = Ioctl::open()?;
     let mut words = [0u32; LEGACY_WORDS];

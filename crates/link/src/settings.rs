@@ -132,7 +132,7 @@ impl Netlink {
         self.set_link(port, "cannot leave the bridge", request).await
     }
 
-    /// Tells the bridge how to treat its port, see [`PortFlags::MEMBER`].
+    /// Sets how the bridge treats its port, see [`PortFlags::MEMBER`].
     ///
     /// # Errors
     /// [`Kind::BadValue`] when it is not a bridge's port.

@@ -18,19 +18,19 @@ const PERIOD: Duration = Duration::from_millis(2);
 /// Rounds after which silence counts as silence.
 const ROUNDS: u64 = 25;
 
-/// A poll, what it tells, and the directory of its thread in /proc (known once it has told something).
-struct Told {
+/// A poll, what it reports, and the directory of its thread in /proc (known once it has reported something).
+struct Reports {
     poll: CarrierPoll,
     words: Receiver<(u32, bool, PathBuf)>,
     thread: PathBuf,
 }
 
-impl Told {
+impl Reports {
     fn start() -> Self {
-        let (tell, words) = channel();
+        let (sender, words) = channel();
         let poll = CarrierPoll::start(PERIOD, move |index, carrier| {
             let thread = Path::new("/proc/self/task").join(nix::unistd::gettid().to_string());
-            let _ = tell.send((index, carrier, thread));
+            let _ = sender.send((index, carrier, thread));
         });
         Self { poll: poll.unwrap(), words, thread: PathBuf::new() }
     }
@@ -40,7 +40,7 @@ impl Told {
     }
 
     fn next(&mut self) -> (u32, bool) {
-        let (index, carrier, thread) = self.words.recv_timeout(DEADLINE).expect("nothing was told");
+        let (index, carrier, thread) = self.words.recv_timeout(DEADLINE).expect("nothing was reported");
         self.thread = thread;
         (index, carrier)
     }
@@ -74,19 +74,19 @@ fn the_first_state_and_then_every_change_is_told_once() {
     in_namespace(|net| async move {
         let (a, b) = (cable(&net, "eth0", "sw0").await, cable(&net, "eth1", "sw1").await);
         run("ip link set sw1 down");
-        let mut told = Told::start();
-        told.watch(&[(a, "eth0"), (b, "eth1")]);
-        assert_eq!([told.next(), told.next()], [(a, true), (b, false)]);
-        told.silent().await;
+        let mut reports = Reports::start();
+        reports.watch(&[(a, "eth0"), (b, "eth1")]);
+        assert_eq!([reports.next(), reports.next()], [(a, true), (b, false)]);
+        reports.silent().await;
         run("ip link set sw0 down");
-        assert_eq!(told.next(), (a, false));
+        assert_eq!(reports.next(), (a, false));
         run("ip link set sw0 up");
-        assert_eq!(told.next(), (a, true));
+        assert_eq!(reports.next(), (a, true));
         run("ip link set sw1 up");
-        assert_eq!(told.next(), (b, true));
+        assert_eq!(reports.next(), (b, true));
         run("ip link set eth1 down");
-        assert_eq!(told.next(), (b, false), "set down is no carrier");
-        told.silent().await;
+        assert_eq!(reports.next(), (b, false), "set down is no carrier");
+        reports.silent().await;
     });
 }
 
@@ -94,16 +94,16 @@ fn the_first_state_and_then_every_change_is_told_once() {
 fn a_new_list_takes_the_place_of_the_old_one() {
     in_namespace(|net| async move {
         let (a, b) = (cable(&net, "eth0", "sw0").await, cable(&net, "eth1", "sw1").await);
-        let mut told = Told::start();
-        told.watch(&[(a, "eth0")]);
-        assert_eq!(told.next(), (a, true));
-        told.watch(&[(a, "eth0"), (b, "eth1")]);
-        assert_eq!(told.next(), (b, true), "what was known is not told again");
-        told.watch(&[(b, "eth1")]);
+        let mut reports = Reports::start();
+        reports.watch(&[(a, "eth0")]);
+        assert_eq!(reports.next(), (a, true));
+        reports.watch(&[(a, "eth0"), (b, "eth1")]);
+        assert_eq!(reports.next(), (b, true), "what was known is not reported again");
+        reports.watch(&[(b, "eth1")]);
         run("ip link set sw0 down");
-        told.silent().await;
-        told.watch(&[(a, "eth0"), (b, "eth1")]);
-        assert_eq!(told.next(), (a, false), "back in the list is new in the list");
+        reports.silent().await;
+        reports.watch(&[(a, "eth0"), (b, "eth1")]);
+        assert_eq!(reports.next(), (a, false), "back in the list is new in the list");
     });
 }
 
@@ -111,26 +111,26 @@ fn a_new_list_takes_the_place_of_the_old_one() {
 fn a_name_that_leads_elsewhere_says_nothing() {
     in_namespace(|net| async move {
         let a = cable(&net, "eth0", "sw0").await;
-        let mut told = Told::start();
-        told.watch(&[(a, "eth0")]);
-        assert_eq!(told.next(), (a, true));
+        let mut reports = Reports::start();
+        reports.watch(&[(a, "eth0")]);
+        assert_eq!(reports.next(), (a, true));
         run("ip link set eth0 down");
-        assert_eq!(told.next(), (a, false));
+        assert_eq!(reports.next(), (a, false));
         script("ip link set eth0 name lan0\nip link set lan0 up");
         let running = |link: &linkbraid_link::Result<linkbraid_link::LinkInfo>| {
             link.as_ref().is_ok_and(linkbraid_link::LinkInfo::running)
         };
         until(|| net.link("lan0"), running).await.unwrap();
-        told.silent().await;
+        reports.silent().await;
         // Another interface takes the name over; its carrier is not that of the first.
         cable(&net, "eth0", "other0").await;
-        told.silent().await;
-        told.watch(&[(a, "lan0")]);
-        assert_eq!(told.next(), (a, true));
+        reports.silent().await;
+        reports.watch(&[(a, "lan0")]);
+        assert_eq!(reports.next(), (a, true));
         run("ip link set sw0 down");
-        assert_eq!(told.next(), (a, false));
+        assert_eq!(reports.next(), (a, false));
         net.delete_link(a).await.unwrap();
-        told.silent().await;
+        reports.silent().await;
     });
 }
 
@@ -141,10 +141,10 @@ fn a_driver_without_an_answer_does_not_keep_the_others_waiting() {
         run("ip link set dumb0 up");
         let dumb = net.link("dumb0").await.unwrap().index;
         let a = cable(&net, "eth0", "sw0").await;
-        let mut told = Told::start();
-        told.watch(&[(dumb, "dumb0"), (99, "absent0"), (98, "a-name-longer-than-any"), (a, "eth0")]);
-        assert_eq!(told.next(), (a, true));
-        told.silent().await;
+        let mut reports = Reports::start();
+        reports.watch(&[(dumb, "dumb0"), (99, "absent0"), (98, "a-name-longer-than-any"), (a, "eth0")]);
+        assert_eq!(reports.next(), (a, true));
+        reports.silent().await;
     });
 }
 
@@ -152,10 +152,10 @@ fn a_driver_without_an_answer_does_not_keep_the_others_waiting() {
 fn it_asks_in_the_namespace_it_was_started_in() {
     in_namespace(|net| async move {
         let a = cable(&net, "eth0", "sw0").await;
-        let mut told = Told::start();
+        let mut reports = Reports::start();
         nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
-        told.watch(&[(a, "eth0")]);
-        assert_eq!(told.next(), (a, true));
+        reports.watch(&[(a, "eth0")]);
+        assert_eq!(reports.next(), (a, true));
     });
 }
 
@@ -163,12 +163,12 @@ fn it_asks_in_the_namespace_it_was_started_in() {
 fn nothing_to_watch_is_nothing_to_do() {
     in_namespace(|net| async move {
         let a = cable(&net, "eth0", "sw0").await;
-        let mut idle = Told::start();
+        let mut idle = Reports::start();
         idle.watch(&[(a, "eth0")]);
         idle.next();
         idle.watch(&[]);
         // It notices the new list, then sleeps; another poll's rounds are the clock.
-        let mut clock = Told::start();
+        let mut clock = Reports::start();
         clock.watch(&[(a, "eth0")]);
         clock.next();
         clock.rounds(ROUNDS).await;
@@ -182,12 +182,12 @@ fn nothing_to_watch_is_nothing_to_do() {
 fn the_thread_ends_with_the_poll() {
     in_namespace(|net| async move {
         let a = cable(&net, "eth0", "sw0").await;
-        let mut told = Told::start();
-        told.watch(&[(a, "eth0")]);
-        told.next();
-        let thread = told.thread.clone();
+        let mut reports = Reports::start();
+        reports.watch(&[(a, "eth0")]);
+        reports.next();
+        let thread = reports.thread.clone();
         assert!(thread.exists());
-        drop(told);
+        drop(reports);
         // A joined thread is still in /proc until the kernel has reaped it.
         until(|| async { thread.exists() }, |there| !there).await;
         // One that never had a list ends too.
@@ -203,14 +203,14 @@ fn eight_members_cost_little() {
             let name = format!("eth{number}");
             members.push((cable(&net, &name, &format!("sw{number}")).await, name));
         }
-        let mut told = Told::start();
-        told.poll.watch(members);
+        let mut reports = Reports::start();
+        reports.poll.watch(members);
         for _ in 0..8 {
-            told.next();
+            reports.next();
         }
-        let (from, rounds) = (told.busy(), 200);
-        told.rounds(rounds).await;
-        let round = (told.busy() - from) / u32::try_from(rounds).unwrap();
+        let (from, rounds) = (reports.busy(), 200);
+        reports.rounds(rounds).await;
+        let round = (reports.busy() - from) / u32::try_from(rounds).unwrap();
         println!("a round of 8 members takes {round:?}: {:.2} % at 10 ms", round.as_secs_f64() * 1e4);
         assert!(round < Duration::from_millis(1), "{round:?}");
     });

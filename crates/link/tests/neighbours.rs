@@ -71,7 +71,7 @@ fn changes_are_told_to_those_who_ask_for_them() {
         assert_eq!(change(&mut watch, host).await, Some(MacAddr([2, 0, 0, 0, 0, 0x0a])));
         run("ip neigh del 198.18.0.9 dev eth0");
         while change(&mut watch, host).await.is_some() {}
-        // Interfaces and addresses are told as without.
+        // Interfaces and addresses are reported as without.
         net.add_address(index, ip("198.18.5.1"), 24).await.unwrap();
         let address =
             async { while watch.next().await.unwrap() != (LinkEvent::AddressesChanged { index }) {} };
@@ -84,15 +84,15 @@ fn changes_are_told_to_those_who_ask_for_them() {
 fn a_thread_of_its_own_lists_the_same() {
     in_namespace(|net| async move {
         let index = with_neighbours(&net).await;
-        let (tell, told) = std::sync::mpsc::channel();
-        let reader = NeighbourReader::start(move |index, list| _ = tell.send((index, list))).unwrap();
+        let (sender, lists) = std::sync::mpsc::channel();
+        let reader = NeighbourReader::start(move |index, list| _ = sender.send((index, list))).unwrap();
         for _ in 0..3 {
             assert!(reader.ask(index));
-            let (of, list) = told.recv_timeout(Duration::from_secs(10)).unwrap();
+            let (of, list) = lists.recv_timeout(Duration::from_secs(10)).unwrap();
             assert_eq!((of, list.unwrap()), (index, net.neighbours(index).await.unwrap()));
         }
         drop(reader);
-        // The thread ends, and what it told with goes with it.
-        assert!(told.recv_timeout(Duration::from_secs(10)).is_err());
+        // The thread ends, and what it reported with goes with it.
+        assert!(lists.recv_timeout(Duration::from_secs(10)).is_err());
     });
 }

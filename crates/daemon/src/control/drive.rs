@@ -113,7 +113,7 @@ fn run(
             _ = stopped => {}
             ended = drive_all(drives.clone(), added, watch, watchdog) => return ended,
         }
-        // What was changed just before is told to peers.
+        // What was changed just before is sent to peers.
         drives.driving.all().iter().for_each(|bond| _ = drives.act(&mut bond.drive()));
         Ok(())
     })
@@ -222,7 +222,7 @@ impl Drives {
             return None;
         }
         if driven.act(&mut self.sender.borrow_mut()) {
-            self.driving.tell();
+            self.driving.notify();
         }
         if driven.wants_neighbours && self.neighbours.ask(driven.ifindex) {
             driven.wants_neighbours = false;

@@ -31,7 +31,7 @@ const MONITORS_MAX: usize = 64;
 pub(crate) struct Call {
     pub request: Request,
     pub answer: oneshot::Sender<Reply>,
-    /// The client's process, as the kernel tells.
+    /// The client's process, as the kernel reports it.
     pub pid: Option<i32>,
     /// The client's own connection.
     client: Arc<OwnedFd>,
@@ -134,12 +134,12 @@ impl Client {
             }
             if line.len() > LINE_BYTES_MAX {
                 let error = Error::new("request", "refused", format!("longer than {LINE_BYTES_MAX} bytes"));
-                return tell(&mut write, &Reply::Error(error)).await;
+                return send(&mut write, &Reply::Error(error)).await;
             }
             let request = match Request::read(&line) {
                 Ok(request) => request,
                 Err(error) => {
-                    tell(&mut write, &Reply::Error(error)).await?;
+                    send(&mut write, &Reply::Error(error)).await?;
                     continue;
                 }
             };
@@ -148,7 +148,7 @@ impl Client {
                     let Ok(monitor) = self.monitors.clone().try_acquire_owned() else {
                         let cause = format!("{MONITORS_MAX} clients listen already");
                         let error = Error::new("monitor", "refused", cause).hint("linkbraid show");
-                        tell(&mut write, &Reply::Error(error)).await?;
+                        send(&mut write, &Reply::Error(error)).await?;
                         continue;
                     };
                     // From here on, so that nothing is missed between the answer and the first event.
@@ -157,7 +157,7 @@ impl Client {
                 _ => None,
             };
             let reply = self.answer(request, pid, client.clone()).await;
-            tell(&mut write, &reply).await?;
+            send(&mut write, &reply).await?;
             if let (Some((bond, events, _monitor)), Reply::Done { .. }) = (stream, reply) {
                 // It asks for nothing more: somebody else can.
                 drop(place);
@@ -180,7 +180,7 @@ impl Client {
     }
 }
 
-async fn tell(write: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {
+async fn send(write: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {
     let mut text = serde_json::to_vec(reply)?;
     text.push(b'\n');
     write.write_all(&text).await
@@ -213,7 +213,7 @@ async fn stream_events(
             }
         };
         if bond.as_ref().is_none_or(|bond| *bond == event.bond || event.kind == EventKind::Lost) {
-            tell(write, &Reply::Event(event)).await?;
+            send(write, &Reply::Event(event)).await?;
         }
     }
 }

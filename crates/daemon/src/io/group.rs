@@ -20,7 +20,7 @@ const ROOT_INODE: u64 = 1;
 const PROCESSES: &str = "cgroup.procs";
 /// How often a group is emptied before it is given up: processes in it may start others faster than they are moved.
 const EMPTY_TRIES: usize = 16;
-/// Where the kernel tells what is mounted.
+/// Where the kernel says what is mounted.
 const MOUNTS: &str = "/proc/self/mounts";
 
 /// The hierarchy, as far as it can be used.

@@ -52,7 +52,7 @@ pub(crate) struct SavedBond {
 /// One class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SavedClass {
-    /// Its number in the data path and in what peers are told, from 1; peers know it by its name.
+    /// Its number in the data path and in what peers hear, from 1; peers know it by its name.
     pub number: u8,
     pub name: String,
     pub rules: Vec<Rule>,

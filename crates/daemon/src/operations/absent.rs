@@ -30,7 +30,7 @@ pub(crate) fn give_up(world: &mut World, bond: &str, name: &str) -> Result<(), E
         return Ok(());
     }
     if bond.member(name).is_none() {
-        bond.tell_of(name, "removed", "removed; it was not there");
+        bond.report_member(name, "removed", "removed; it was not there");
     }
     world.state.write(&bond.saved)
 }
@@ -41,7 +41,7 @@ pub(super) fn taken(world: &mut World, by: &str, name: &str) {
         let before = bond.saved.absent.len();
         bond.saved.absent.retain(|absent| absent.name != name);
         if bond.saved.absent.len() < before {
-            bond.tell_of(name, "removed", format!("removed; it is in '{by}' now"));
+            bond.report_member(name, "removed", format!("removed; it is in '{by}' now"));
             if let Err(error) = world.state.write(&bond.saved) {
                 tracing::error!(%error, "a later daemon will wait for it");
             }

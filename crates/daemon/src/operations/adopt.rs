@@ -50,10 +50,10 @@ pub(crate) async fn all(world: &mut World) {
         match adopted {
             Ok(bond) => {
                 bond.announce(&mut world.sender, world.clock);
-                bond.tell(Some("up"), "adopted", "taken over from an earlier daemon");
+                bond.report(Some("up"), "adopted", "taken over from an earlier daemon");
                 if bond.saved.name != name {
                     let text = format!("its interface was called '{name}', and so was the bond");
-                    bond.tell(None, "renamed", text);
+                    bond.report(None, "renamed", text);
                 }
                 world.bonds.insert(bond.saved.name.clone(), bond);
             }

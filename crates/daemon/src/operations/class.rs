@@ -81,7 +81,7 @@ pub(crate) async fn change(
     };
     settle::change(world, name, replace).await?;
     let Some(bond) = world.bonds.get(name) else { return Ok(Vec::new()) };
-    bond.tell(None, reason, format!("class '{}' {done}", class.name));
+    bond.report(None, reason, format!("class '{}' {done}", class.name));
     Ok(check::warnings(bond, &new, &old))
 }
 

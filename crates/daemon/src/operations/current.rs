@@ -1,4 +1,4 @@
-//! What the daemon holds, in the shape of a configuration file; and the marks that tell what `apply` has added.
+//! What the daemon holds, in the shape of a configuration file; and the marks that say what `apply` has added.
 
 use super::desired::{Change, Current, Made, Moving, Step};
 use crate::world::{
@@ -19,7 +19,7 @@ use std::net::IpAddr;
 pub(super) async fn current(world: &mut World) -> Current {
     let (netlink, clock) = (&world.netlink, world.clock);
     for bond in world.bonds.values_mut() {
-        // The kernel may have told of changes that the loop has not come to yet. Where it tells nothing, those have to do.
+        // The kernel may have reported changes that the loop has not come to yet. Where it says nothing, those have to do.
         if let Err(error) = bond.read_addresses(netlink, clock).await {
             tracing::debug!(%error, "addresses not read");
         }

@@ -1,4 +1,4 @@
-//! What follows from what the kernel tells of interfaces and addresses.
+//! What follows from what the kernel reports of interfaces and addresses.
 
 use crate::{
     operations::{
@@ -76,7 +76,7 @@ async fn link_gone(world: &mut World, index: u32) {
         let gone = bond.members().into_iter().find(|member| member.ifindex == index);
         let gone = gone.map(|member| member.name).unwrap_or_default();
         let text = "deleted, or moved to another network namespace, by somebody else; it joins again when it is back";
-        bond.tell_of(&gone, "gone", text);
+        bond.report_member(&gone, "gone", text);
         absent::lost(bond, &gone, index);
         bond.driven().members.retain(|member| member.ifindex != index);
         member::disinherit(&mut bond.saved, index);

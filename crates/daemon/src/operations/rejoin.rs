@@ -95,7 +95,7 @@ impl Rejoins {
         let absent = bond.saved.absent.iter().find(|absent| absent.name == name)?;
         let (of, move_address) = (bond.saved.name.clone(), absent.move_address);
         if rejoin.said.is_none() {
-            bond.tell_of(&name, "returned", "it is there and joins");
+            bond.report_member(&name, "returned", "it is there and joins");
         }
         rejoin.under_way = true;
         let has = current(world).await;

@@ -123,7 +123,7 @@ pub(crate) async fn add(world: &mut World, name: &str, to: &BondConfig) -> Resul
     }
     bond.announce(&mut world.sender, world.clock);
     let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-    bond.tell(Some("up"), "added", format!("added with {}", names.join(", ")));
+    bond.report(Some("up"), "added", format!("added with {}", names.join(", ")));
     world.bonds.insert(name.to_owned(), bond);
     Ok(warnings)
 }
@@ -297,7 +297,7 @@ pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Vec<String>,
         return end(world, saved).await.map(|()| Vec::new());
     };
     bond.driven().stop(&mut world.sender, world.clock.now());
-    bond.tell(None, "deleted", "deleted; its members are as they were");
+    bond.report(None, "deleted", "deleted; its members are as they were");
     let saved = bond.saved.clone();
     unload(bond);
     end(world, saved).await.map(|()| Vec::new())

@@ -92,7 +92,7 @@ impl Pending {
         Self::new(bond, member, now, JOIN_TIMEOUT, moves)
     }
 
-    /// `member del`, once everyone was told.
+    /// `member del`, once everyone knows.
     pub(crate) fn leave(bond: &Bond, member: &Member, now: Time) -> Self {
         let moves = Moves::Leave { rx_frames: u64::MAX, quiet_since: now };
         Self::new(bond, member, now, DRAIN_TIMEOUT, moves)

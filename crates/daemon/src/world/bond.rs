@@ -33,7 +33,7 @@ pub(crate) struct Bond {
     pub addresses: Vec<(IpAddr, u8)>,
     /// Its programs; the tables are written by the thread that drives it, too.
     pub path: DataPath,
-    /// Members that are fabrics of this daemon, a bit a slot, as the data path was told.
+    /// Members that are fabrics of this daemon, a bit a slot, as the data path knows them.
     held: Option<u32>,
     /// What `gso_max_size` was set to.
     pub stripe_bytes: u32,
@@ -107,13 +107,13 @@ impl Bond {
         self.driven().members.iter().find(|member| member.name == name).cloned()
     }
 
-    /// Something about the bond as a whole.
-    pub(crate) fn tell(&self, new: Option<&str>, reason: &str, text: impl Into<String>) {
+    /// Reports something about the bond as a whole.
+    pub(crate) fn report(&self, new: Option<&str>, reason: &str, text: impl Into<String>) {
         self.driven().history.bond(new, reason, text);
     }
 
-    /// Something about a member.
-    pub(crate) fn tell_of(&self, member: &str, reason: &str, text: impl Into<String>) {
+    /// Reports something about a member.
+    pub(crate) fn report_member(&self, member: &str, reason: &str, text: impl Into<String>) {
         self.driven().history.member(member, reason, text);
     }
 
@@ -159,7 +159,7 @@ impl Bond {
         Ok(())
     }
 
-    /// Hands in the bond's MAC and addresses, and whether the kernel forwards IPv6 for others, as its own advertisements tell:
+    /// Hands in the bond's MAC and addresses, and whether the kernel forwards IPv6 for others, as its own advertisements say:
     /// without that flag hosts would drop us as their router.
     fn report_own(&self, clock: Clock) {
         let router = forwards_ipv6(&self.saved.name);
@@ -176,7 +176,7 @@ impl Bond {
         Some(link)
     }
 
-    /// Tells the data path which members go with this daemon: the interfaces of its fabrics.
+    /// Writes into the data path which members go with this daemon: the interfaces of its fabrics.
     pub(crate) fn hold(&mut self, fabrics: &[u32]) -> Result<(), Error> {
         let members = self.members();
         let held = members.iter().filter(|member| fabrics.contains(&member.ifindex));
@@ -272,7 +272,7 @@ impl Bond {
         self.path
     }
 
-    /// Tells plain hosts which MAC the bond's addresses are at now.
+    /// Announces to plain hosts which MAC the bond's addresses are at now.
     pub(crate) fn announce(&self, sender: &mut ArpPlusSender, clock: Clock) {
         self.report_own(clock);
         self.driven().announce(sender, clock.now());

@@ -44,7 +44,7 @@ pub(crate) struct Driven {
     pub ifindex: u32,
     /// What its interface is called; somebody may rename it.
     pub(super) interface: String,
-    /// Its MAC and its addresses, and whether it is a router, as the machine was told.
+    /// Its MAC and its addresses, and whether it is a router, as the machine knows them.
     own: answers::Own,
     pub settings: Settings,
     pub members: Vec<Member>,
@@ -53,7 +53,7 @@ pub(crate) struct Driven {
     /// The machine that knows its peers and lanes, and what the data path is to hold.
     pub host: Host,
     tables: Arc<Tables>,
-    /// What tells mirrored frames of this daemon from those of others before it.
+    /// What distinguishes mirrored frames of this daemon from those of others before it.
     epoch: u32,
     pub history: History,
     /// The neighbour table is to be asked for.
@@ -206,8 +206,8 @@ impl Driven {
                     bond = %self.name,
                     "too few plan numbers for all peers and classes; some classes use the plan of the default class"
                 ),
-                Action::Inspector(event) => self.told_by_inspector(&event),
-                Action::ArpPlus(event) => self.told_by_arp_plus(&event),
+                Action::Inspector(event) => self.inspector_event(&event),
+                Action::ArpPlus(event) => self.arp_plus_event(&event),
             }
         }
         changed
@@ -230,7 +230,7 @@ impl Driven {
         (self.host.arp_plus().segments().len() > 1).then(|| self.tables.clone())
     }
 
-    /// Tells plain hosts which MAC the bond's addresses are at now.
+    /// Announces to plain hosts which MAC the bond's addresses are at now.
     pub(crate) fn announce(&mut self, sender: &mut ArpPlusSender, now: Time) {
         let ips: Vec<IpAddr> = self.own.addresses.iter().map(|(ip, _)| *ip).collect();
         // Each segment must hear it, and the frame's source must be the member's own MAC.

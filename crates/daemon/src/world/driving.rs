@@ -76,7 +76,7 @@ impl Driving {
     }
 
     /// There is something that the control thread is to look at.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         self.news.notify_one();
     }
 
@@ -88,7 +88,7 @@ impl Driving {
     /// Announcements of the kernel were lost: everything is to be read again.
     pub(crate) fn lose(&self) {
         self.lost.store(true, Relaxed);
-        self.tell();
+        self.notify();
     }
 
     /// Whether any were, since this was asked last.

@@ -3,7 +3,7 @@
 //! The interface is a TAP device that the kernel keeps while no daemon runs: without a carrier, but with its addresses, its
 //! routes and its place in a bridge or a bond. So a daemon that comes back takes it over and only what was on
 //! the way is lost. Threads of its own ([`node`]) move the frames and speak with the other nodes; the loop of the daemon
-//! hears what they have to tell ([`Told`]).
+//! hears what they report ([`Report`]).
 
 mod cpu;
 pub(crate) mod ends;
@@ -22,7 +22,7 @@ pub(crate) use job::{Jobs, Ticket};
 
 use crate::world::{
     history::History,
-    told::{Told, fell},
+    report::{Report, fell},
 };
 use ends::Ends;
 use job::{Why, Work};
@@ -72,12 +72,12 @@ impl State {
 }
 
 impl Fabric {
-    /// What its threads tell.
-    pub(crate) fn told(
+    /// What its threads report.
+    pub(crate) fn report(
         &mut self,
         now: Time,
         start: u64,
-        told: Told,
+        report: Report,
         jobs: &mut Jobs,
         sender: &mut ArpPlusSender,
     ) {
@@ -85,11 +85,11 @@ impl Fabric {
         if !matches!(&self.state, State::Runs(node) if node.start == start) {
             return;
         }
-        self.history.tell(told.change(&self.saved.name));
-        match told {
-            Told::Fell(how) => self.fell(now, how),
-            Told::Memory(loss) => self.lost(now, loss, jobs),
-            Told::Link { new: Verdict::Up { .. }, .. } => self.announce(sender),
+        self.history.add(report.change(&self.saved.name));
+        match report {
+            Report::Fell(how) => self.fell(now, how),
+            Report::Memory(loss) => self.lost(now, loss, jobs),
+            Report::Link { new: Verdict::Up { .. }, .. } => self.announce(sender),
             _ => {}
         }
     }
@@ -118,7 +118,7 @@ impl Fabric {
         }
     }
 
-    /// Tells who has just come where our addresses are: if he asked while nobody answered, he would ask again only after a
+    /// Announces to who has just come where our addresses are: if he asked while nobody answered, he would ask again only after a
     /// second (RETRANS_TIMER of RFC 4861, and of Linux for ARP).
     fn announce(&self, sender: &mut ArpPlusSender) {
         let addresses = self.addresses.iter().filter_map(|text| text.split_once('/')?.0.parse().ok());

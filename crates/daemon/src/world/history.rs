@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 
 /// Events kept of each bond; the oldest make room.
 const EVENTS_MAX: usize = 100;
-/// Events waiting for a client of `monitor` that reads slowly; beyond it the client is told that some were lost.
+/// Events waiting for a client of `monitor` that reads slowly; beyond it the client hears that some were lost.
 const FEED_MAX: usize = 1024;
 
 /// Where events go as they happen.
@@ -46,7 +46,7 @@ impl History {
     }
 
     /// Keeps an event, and hands it to whoever listens.
-    pub(crate) fn tell(&mut self, change: Change<'_>) {
+    pub(crate) fn add(&mut self, change: Change<'_>) {
         let event = record(&self.bond, change);
         let took =
             event.took_us.map(|us| format!(" ({}.{:03} ms)", us / 1000, us % 1000)).unwrap_or_default();
@@ -68,7 +68,7 @@ impl History {
     /// Something about the bond as a whole.
     pub(crate) fn bond(&mut self, new: Option<&str>, reason: &str, text: impl Into<String>) {
         let object = self.bond.clone();
-        self.tell(Change {
+        self.add(Change {
             kind: EventKind::Bond,
             object,
             old: None,
@@ -81,7 +81,7 @@ impl History {
 
     /// Something about a member.
     pub(crate) fn member(&mut self, name: &str, reason: &str, text: impl Into<String>) {
-        self.tell(Change {
+        self.add(Change {
             kind: EventKind::Member,
             object: name.to_owned(),
             old: None,

@@ -5,7 +5,7 @@ use linkbraid_link::{LinkInfo, Speed};
 use linkbraid_proto::host;
 use linkbraid_wire::MacAddr;
 
-/// A member whose link does not tell its speed gets this weight, in Mbit/s.
+/// A member whose link does not report its speed gets this weight, in Mbit/s.
 const WEIGHT_MBIT_UNKNOWN: u32 = 1000;
 
 /// One member.
@@ -25,9 +25,9 @@ pub(crate) struct Member {
     pub ours: bool,
     /// Added just now, and not yet known to reach anybody.
     pub joining: bool,
-    /// Peers were told that it leaves; it still takes frames in.
+    /// Peers know that it leaves; it still takes frames in.
     pub leaving: bool,
-    /// The link's own speed, if it tells one.
+    /// The link's own speed, if it reports one.
     pub speed_mbit: Option<u32>,
     pub full_duplex: Option<bool>,
     pub weight: Weight,

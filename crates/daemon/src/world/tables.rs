@@ -4,7 +4,7 @@ use linkbraid_dataplane::{self as dataplane, Result, Tables};
 use linkbraid_proto::{host, limits, plan::Lane};
 use linkbraid_wire::MacAddr;
 
-// Those that are probed may be others than those that are told a member.
+// Those that are probed may be others than those that a member is reported to.
 const _: () = assert!(dataplane::ANSWERS_MAX >= limits::ANSWER_HOSTS_MAX + limits::PLAIN_PROBED_MAX);
 const _: () = assert!(dataplane::LANES_MAX == limits::LANES_MAX);
 const _: () = assert!(dataplane::MEMBERS_MAX >= limits::MEMBERS_MAX);
@@ -39,7 +39,7 @@ pub(crate) fn adopt(path: &Tables) -> Result<host::TableImage> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bond {
     pub ifindex: u32,
-    /// What tells mirrored frames of this daemon from those of others before it.
+    /// What distinguishes mirrored frames of this daemon from those of others before it.
     pub epoch: u32,
 }
 

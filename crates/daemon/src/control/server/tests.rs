@@ -57,7 +57,7 @@ async fn monitors_keep_nobody_else_out() {
         let client = asks(&path, &SHOW);
         assert_eq!(next(&mut requests).await.request, SHOW, "a request finds its place");
         drop(client);
-        // One monitor too many is told so, and nobody is asked.
+        // One monitor too many hears so, and nobody is asked.
         let refused = asks(&path, &MONITOR);
         let said = tokio::task::spawn_blocking(move || {
             let mut line = String::new();

@@ -21,7 +21,7 @@ pub(super) struct Interface {
 pub(super) struct Nic {
     pub link: LinkInfo,
     pub speed: Option<Speed>,
-    /// Whether energy-efficient Ethernet is in use, where the driver tells.
+    /// Whether energy-efficient Ethernet is in use, where the driver says.
     pub eee: Option<bool>,
     pub driver: Option<String>,
     /// The user has set its weight, so its speed does not matter.

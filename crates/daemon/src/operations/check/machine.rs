@@ -28,7 +28,7 @@ pub(super) struct Missing {
 /// The machine.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
-    /// As `uname -r` tells it.
+    /// As `uname -r` says it.
     pub release: String,
     /// Effective capabilities of this process, one a bit.
     pub capabilities: u64,

@@ -196,9 +196,9 @@ fn speed_duplex_and_energy_saving_are_told() {
     assert_eq!(bad(&weighted), [], "a weight set by hand needs no speed");
     let half = |nic: &mut Nic| nic.speed = Some(Speed { full_duplex: Some(false), ..GIGABIT });
     finds(facts(), half, (WARNING, "duplex"), "half duplex", "ethtool -s eth1 autoneg on");
-    let mut untold = facts();
-    nic(&mut untold).speed = Some(Speed { full_duplex: None, ..GIGABIT });
-    assert_eq!(bad(&untold), [], "a driver that says nothing is not half duplex");
+    let mut silent = facts();
+    nic(&mut silent).speed = Some(Speed { full_duplex: None, ..GIGABIT });
+    assert_eq!(bad(&silent), [], "a driver that says nothing is not half duplex");
     finds(
         facts(),
         |nic| nic.eee = Some(true),
@@ -281,7 +281,7 @@ fn addresses_and_routes_that_would_move_or_stay_are_told() {
     let mut managed = facts();
     nic(&mut managed).leased = true;
     nic(&mut managed).managers = vec![Manager::Nm];
-    assert_eq!(only(&managed).name, "network_manager", "who renews it is told already");
+    assert_eq!(only(&managed).name, "network_manager", "who renews it is named already");
 }
 
 #[test]

@@ -18,26 +18,26 @@ const BRIDGE_MTU: u32 = 1500;
 /// Makes a bond and takes it away again; the hook that its programs were on, or what is missing. Nothing of it is seen
 /// outside its namespace but its pins, under `pins`, which are gone afterwards.
 pub(super) async fn run(pins: &Path, choice: HookChoice) -> Result<String, Missing> {
-    let (tell, told) = oneshot::channel();
+    let (sender, result) = oneshot::channel();
     let place = pins.join(PINS);
     // A thread of its own takes its network namespace along when it ends.
     let started = thread::Builder::new().name("lb-trial".into()).spawn(move || {
-        let _ = tell.send(attempt(&place, choice));
+        let _ = sender.send(attempt(&place, choice));
     });
     let result = match started {
-        Ok(_) => told.await.unwrap_or_else(|_| Err(untold("it ended without an answer"))),
-        Err(error) => Err(untold(&error.to_string().to_lowercase())),
+        Ok(_) => result.await.unwrap_or_else(|_| Err(unknown("it ended without an answer"))),
+        Err(error) => Err(unknown(&error.to_string().to_lowercase())),
     };
     remove_empty(pins);
     result
 }
 
 fn attempt(pins: &Path, choice: HookChoice) -> Result<String, Missing> {
-    nix::sched::unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| untold(&errno.desc().to_lowercase()))?;
+    nix::sched::unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| unknown(&errno.desc().to_lowercase()))?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error: io::Error| untold(&error.to_string().to_lowercase()))?;
+    let runtime = runtime.map_err(|error: io::Error| unknown(&error.to_string().to_lowercase()))?;
     let index = runtime.block_on(async {
-        let netlink = Netlink::new().map_err(|error| untold(&error.cause()))?;
+        let netlink = Netlink::new().map_err(|error| unknown(&error.cause()))?;
         netlink.create_bridge(BRIDGE, BRIDGE_MAC, BRIDGE_MTU).await.map_err(|error| match error.kind {
             Kind::Unsupported => Missing {
                 name: "bridge",
@@ -63,7 +63,7 @@ fn attempt(pins: &Path, choice: HookChoice) -> Result<String, Missing> {
 }
 
 /// It could not be found out.
-fn untold(cause: &str) -> Missing {
+fn unknown(cause: &str) -> Missing {
     let text = format!("whether bridge and eBPF work could not be tried: {cause}");
     Missing { name: "trial", text, hint: None }
 }

@@ -151,7 +151,7 @@ impl Planner<'_> {
         let Some(member) = now.member(interface).cloned() else { return };
         let mut others = now.members.iter().filter(|other| other.interface != interface && !other.absent);
         self.step(Step::Member {
-            // The last one that is in no class leaves only when told twice.
+            // The last one that is in no class leaves only by force.
             force: !member.absent && others.all(|other| other.class.is_some()),
             bond: bond.to_owned(),
             member: Change::new(interface, Some(member), None),

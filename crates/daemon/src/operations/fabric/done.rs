@@ -14,7 +14,7 @@ use crate::{
             saved::SavedFabric,
         },
         history::History,
-        told,
+        report,
     },
 };
 use linkbraid_api::Error;
@@ -29,19 +29,19 @@ pub(crate) async fn done(world: &mut World, done: Done) {
     let Some(mut job) = world.jobs.take(done.ticket) else { return };
     let name = job.saved.name.clone();
     match std::mem::replace(&mut job.work, Work::Cancelled) {
-        Work::End(reply) => job.tell(reply),
+        Work::End(reply) => job.reply(reply),
         Work::Cancelled => match done.output.joined(&name).0 {
             Ok(place) => give_back(world, job, place, Ok(())),
-            Err(_) => job.tell(Ok(())),
+            Err(_) => job.reply(Ok(())),
         },
         Work::Add => match done.output.joined(&name).0 {
             Ok(place) => add(world, job, *place).await,
-            Err(error) => job.tell(Err(error)),
+            Err(error) => job.reply(Err(error)),
         },
         Work::Join(why) => {
             let (place, refused) = done.output.joined(&name);
             let kept = join(world, done.ticket, why, place, refused.as_ref()).await;
-            job.tell(refused.map_or(kept, Err));
+            job.reply(refused.map_or(kept, Err));
         }
     }
 }
@@ -74,7 +74,7 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
     );
     let node = match begun {
         Ok(node) => node,
-        Err(error) => return job.tell(Err(error)),
+        Err(error) => return job.reply(Err(error)),
     };
     // From here on it stays, so it is on file before.
     let kept = world.state.write(&saved).and_then(|()| node.finish_add());
@@ -86,7 +86,7 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
     }
     let mut history = History::new(&saved.name, world.feed.clone());
     let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
-    history.tell(told::fabric(&saved.name, "added", text));
+    history.add(report::fabric(&saved.name, "added", text));
     let warning =
         node.fast_path_is_off().map(|cause| format!("{}: frames do not use VXLAN: {cause}", saved.name));
     let mut fabric =
@@ -134,13 +134,13 @@ async fn join(
     match begun {
         Ok(node) => {
             fabric.state = State::Runs(node);
-            fabric.history.tell(told::fabric(&name, reason, text));
+            fabric.history.add(report::fabric(&name, reason, text));
         }
         Err(error) => {
             // Said once, not every second.
             if !matches!(why, Why::Retry) {
                 let text = format!("{error}; tried again every second");
-                fabric.history.tell(told::fabric(&name, "failed", text));
+                fabric.history.add(report::fabric(&name, "failed", text));
             }
             fabric.state = State::Waits { error, until: world.clock.now() + RETRY };
         }
@@ -149,7 +149,7 @@ async fn join(
 }
 
 /// Ends all fabrics, all at once, and waits for that. The kernel keeps their interfaces; bonds with such a member hear of it
-/// while there is somebody to tell them.
+/// while there is somebody to report it.
 pub(crate) async fn stop_all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
     // Nobody waits any more for what is new, and half of it must not stay.
     world.jobs.cancel_all();

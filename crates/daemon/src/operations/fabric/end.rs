@@ -3,7 +3,7 @@
 use crate::world::{
     World,
     fabric::{Fabric, State, Ticket, saved::SavedFabric},
-    told,
+    report,
 };
 
 /// Ends a fabric for good; its interface goes, if it is still there. What of that is still under way.
@@ -14,7 +14,7 @@ pub(super) async fn end(
     text: &str,
 ) -> Option<Ticket> {
     let name = fabric.saved.name.clone();
-    fabric.history.tell(told::fabric(&name, reason, text.to_owned()));
+    fabric.history.add(report::fabric(&name, reason, text.to_owned()));
     let ticket = match fabric.state {
         State::Runs(node) => {
             node.let_go();

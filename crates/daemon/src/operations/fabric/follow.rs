@@ -5,7 +5,7 @@ use crate::world::{
     World,
     fabric::{Fabric, State, saved::SavedFabric},
     history::History,
-    told,
+    report,
 };
 use linkbraid_link::LinkInfo;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +73,7 @@ fn changes(world: &World, fabric: &mut Fabric, link: &LinkInfo) -> bool {
     if fabric.saved.name != before.name {
         let text = format!("its interface was called '{}', and so was the fabric", before.name);
         fabric.history = History::new(&link.name, world.feed.clone());
-        fabric.history.tell(told::fabric(&link.name, "renamed", text));
+        fabric.history.add(report::fabric(&link.name, "renamed", text));
     }
     if let State::Runs(node) = &fabric.state
         && let Err(error) = node.set(&fabric.saved, world.clock.now())

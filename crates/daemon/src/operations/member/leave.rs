@@ -29,7 +29,7 @@ pub(super) enum Addresses {
     GoBack,
 }
 
-/// `member del`, unless nobody can replace it and `force` is not given: the peers are told, and the member leaves when nothing comes in over it any more.
+/// `member del`, unless nobody can replace it and `force` is not given: the peers hear of it, and the member leaves when nothing comes in over it any more.
 pub(crate) async fn delete(world: &mut World, of: &str, name: &str, force: bool) -> Result<Outcome, Error> {
     if let Some(bond) = world.bonds.get(of).filter(|_| !force) {
         may_leave(of, &of_bond(bond), &moving(bond), name)?;
@@ -192,11 +192,11 @@ async fn give_back(
 /// Gives what `bond del` is to put back to the first member that is left: the bond is reached by it.
 fn hand_over(saved: &mut SavedBond, from: u32, addresses: Vec<Address>, routes: Vec<Route>) {
     let staying = saved.members.iter().position(SavedMember::stays).unwrap_or(0);
-    let Some(heir) = saved.members.get_mut(staying) else { return };
+    let Some(first) = saved.members.get_mut(staying) else { return };
     if addresses.is_empty() && routes.is_empty() {
         return;
     }
-    let before = &mut heir.before;
+    let before = &mut first.before;
     before.addresses.extend(addresses);
     before.routes.extend(routes.into_iter().map(|mut route| {
         route.rebind(from, before.link.index);

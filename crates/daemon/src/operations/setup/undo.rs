@@ -20,7 +20,7 @@ pub(crate) async fn interface(
     }
 }
 
-/// Puts everything back; the record goes when nothing is left to do, and else tells what is.
+/// Puts everything back; the record goes when nothing is left to do, and else says what is.
 pub(crate) async fn end(world: &World, mut saved: SavedBond) -> Result<(), Error> {
     let put_back = put_back(&world.netlink, &mut saved).await;
     if put_back.is_ok() {

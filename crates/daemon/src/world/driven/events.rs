@@ -1,4 +1,4 @@
-//! What the protocols tell, in words.
+//! What the protocols report, in words.
 
 use super::Driven;
 use crate::world::history::Change;
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 impl Driven {
     /// An event of the inspector.
-    pub(crate) fn told_by_inspector(&mut self, event: &inspector::Event) {
+    pub(crate) fn inspector_event(&mut self, event: &inspector::Event) {
         match *event {
             inspector::Event::Member { slot, old, new, reason, took } => {
                 let (word, text) = member_reason(reason);
                 let object = self.name_of(slot);
-                self.history.tell(Change {
+                self.history.add(Change {
                     kind: EventKind::Member,
                     object,
                     old: old.map(member_state),
@@ -29,7 +29,7 @@ impl Driven {
             inspector::Event::Lane { lane, old, new, reason, took } => {
                 let (word, text) = lane_reason(reason);
                 let object = self.name_of_lane(lane);
-                self.history.tell(Change {
+                self.history.add(Change {
                     kind: EventKind::Lane,
                     object,
                     old: Some(lane_state(old)),
@@ -44,7 +44,7 @@ impl Driven {
                 let words =
                     |mbit: Option<u32>| mbit.map_or_else(|| "unknown".to_owned(), |m| format!("{m} Mbit/s"));
                 let (old, new) = (words(old), words(new));
-                self.history.tell(Change {
+                self.history.add(Change {
                     kind: EventKind::Member,
                     object,
                     old: Some(&old),
@@ -63,7 +63,7 @@ impl Driven {
     }
 
     /// An event of ARP+.
-    pub(crate) fn told_by_arp_plus(&mut self, event: &arp_plus::Event) {
+    pub(crate) fn arp_plus_event(&mut self, event: &arp_plus::Event) {
         match event {
             arp_plus::Event::State { old, new } => {
                 tracing::debug!(bond = %self.name, %old, %new, "ARP+ state");
@@ -71,7 +71,7 @@ impl Driven {
             arp_plus::Event::Peer { key, address, mac, old, new, reason } => {
                 let address = address.map_or_else(|| mac.to_string(), |address| address.to_string());
                 let (word, text) = peer_reason(*reason);
-                self.history.tell(Change {
+                self.history.add(Change {
                     kind: EventKind::Peer,
                     object: address,
                     old: old.map(peer_state),
@@ -83,7 +83,7 @@ impl Driven {
             }
             arp_plus::Event::Conflict(conflict) => {
                 let object = self.name.clone();
-                self.history.tell(Change {
+                self.history.add(Change {
                     kind: EventKind::Conflict,
                     object,
                     old: None,

@@ -106,8 +106,8 @@ impl Job {
         self.answer.take()
     }
 
-    /// Tells the one who waits for it, if somebody does; it may have hung up.
-    pub(crate) fn tell(self, result: Result<(), Error>) {
+    /// Answers the one who waits for it, if somebody does; it may have hung up.
+    pub(crate) fn reply(self, result: Result<(), Error>) {
         self.warn(result, Vec::new());
     }
 
@@ -122,17 +122,17 @@ impl Job {
 /// All that is under way.
 pub(crate) struct Jobs {
     next: u64,
-    tell: mpsc::UnboundedSender<Done>,
+    sender: mpsc::UnboundedSender<Done>,
     list: Vec<Job>,
     /// Where programs are put.
     hook: HookChoice,
 }
 
 impl Jobs {
-    /// None yet, and where they will tell what they came to. No thread waits for that to be heard.
+    /// None yet, and where they will report what they came to. No thread waits for that to be heard.
     pub(crate) fn new(hook: HookChoice) -> (Self, mpsc::UnboundedReceiver<Done>) {
-        let (tell, done) = mpsc::unbounded_channel();
-        (Self { next: 0, tell, list: Vec::new(), hook }, done)
+        let (sender, done) = mpsc::unbounded_channel();
+        (Self { next: 0, sender, list: Vec::new(), hook }, done)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -246,7 +246,7 @@ impl Jobs {
         if let Err(error) = begun {
             // It was given up here and now, with the work that no thread took.
             tracing::warn!(%error, "the loop had to wait for the end of a fabric");
-            let _ = self.tell.send(Done { ticket, output: Output::Ended });
+            let _ = self.sender.send(Done { ticket, output: Output::Ended });
         }
         self.list.push(Job { ticket, saved: saved.clone(), work: Work::End(reply), answer });
         ticket
@@ -259,11 +259,11 @@ impl Jobs {
     ) -> (Ticket, Result<(), Error>) {
         let ticket = Ticket(self.next);
         self.next += 1;
-        let tell = self.tell.clone();
+        let sender = self.sender.clone();
         let run = move || {
             let output = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Output::Panicked);
             // After the end of the loop nobody wants it: it is given up here.
-            let _ = tell.send(Done { ticket, output });
+            let _ = sender.send(Done { ticket, output });
         };
         let begun = Builder::new().name(THREAD_NAME.to_owned()).spawn(run);
         let failed = |error: std::io::Error| Error::new(name, "cannot start a thread", error.to_string());

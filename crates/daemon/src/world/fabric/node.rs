@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     io::{clock::Clock, identity::new_seed},
-    world::told::{Event, Told, fell},
+    world::report::{Event, Report, fell},
 };
 use linkbraid_api::{Error, Poll};
 use linkbraid_fabric::{
@@ -34,8 +34,8 @@ use tokio::sync::mpsc;
 
 /// How long the last words of a node may take to leave.
 const FAREWELL: Duration = Duration::from_millis(100);
-/// How long a thread that failed tries to tell so.
-const TELL_MAX: Duration = Duration::from_secs(1);
+/// How long a thread that failed tries to report it.
+const REPORT_MAX: Duration = Duration::from_secs(1);
 /// An Ethernet header and two VLAN tags.
 const ETHERNET_MAX: usize = 14 + 2 * 4;
 
@@ -149,7 +149,7 @@ impl Node {
         saved: &SavedFabric,
         (mut tap, transports, fast_path): (Tap, Transports, Option<FastPath>),
         clock: Clock,
-        tell: mpsc::Sender<Event>,
+        sender: mpsc::Sender<Event>,
     ) -> Result<Self, Error> {
         let refused = |cause: String| Error::new(&saved.name, "cannot start its threads", cause);
         let epoch = new_seed()?.max(1);
@@ -170,7 +170,7 @@ impl Node {
         let shared = control.shared().clone();
         let marks: Vec<Thread> = (0..=engines.len()).map(|_| Thread::default()).collect();
         let cpu = Cpu::new(marks.clone(), program.as_ref().map(|program| program.id()), clock.now());
-        let worker = Worker::new(saved, epoch, control, (tap, fast_path), cpu, tell.clone(), clock.now())?;
+        let worker = Worker::new(saved, epoch, control, (tap, fast_path), cpu, sender.clone(), clock.now())?;
         let start = worker.start();
         let worker = Arc::new(Mutex::new(worker));
         let mut node = Self { start, room, worker, shared, program, threads: Vec::new() };
@@ -178,7 +178,7 @@ impl Node {
         let mut next = || marks.next().unwrap_or_default();
         for (number, engine) in engines.into_iter().enumerate() {
             let name = format!("{}-{number}", saved.name);
-            node.spawn(name, tell.clone(), queue(engine, next())).map_err(&refused)?;
+            node.spawn(name, sender.clone(), queue(engine, next())).map_err(&refused)?;
         }
         let (worker, mark) = (node.worker.clone(), next());
         let wake = node.worker().wake_fd().map_err(|cause| refused(cause.desc().to_lowercase()))?;
@@ -188,10 +188,10 @@ impl Node {
             super::worker::run(&worker, &wake, clock);
             None
         };
-        node.spawn(format!("{}-s", saved.name), tell.clone(), work).map_err(&refused)?;
+        node.spawn(format!("{}-s", saved.name), sender.clone(), work).map_err(&refused)?;
         if let Some(program) = node.program.clone() {
             let shared = node.shared.clone();
-            node.spawn(format!("{}-p", saved.name), tell, move || end_of(&program, &shared))
+            node.spawn(format!("{}-p", saved.name), sender, move || end_of(&program, &shared))
                 .map_err(refused)?;
         }
         Ok(node)
@@ -200,13 +200,13 @@ impl Node {
     fn spawn(
         &mut self,
         name: String,
-        tell: mpsc::Sender<Event>,
+        sender: mpsc::Sender<Event>,
         work: impl FnOnce() -> Option<ExitStatus> + Send + 'static,
     ) -> Result<(), String> {
-        // The kernel keeps 15 bytes of a thread's name; the end tells which one it is.
+        // The kernel keeps 15 bytes of a thread's name; the end says which one it is.
         let name = name.get(name.len().saturating_sub(15)..).unwrap_or_default().to_owned();
         let start = self.start;
-        let thread = Builder::new().name(name).spawn(move || watched(start, &tell, work));
+        let thread = Builder::new().name(name).spawn(move || watched(start, &sender, work));
         let thread = thread.map_err(|error| error.to_string())?;
         self.threads.push(thread);
         Ok(())
@@ -293,9 +293,9 @@ impl Drop for Node {
     }
 }
 
-/// Works, and tells the loop if that fails, or how the program ended that it watched: threads that go on without it would hold
+/// Works, and reports to the loop if that fails, or how the program ended that it watched: threads that go on without it would hold
 /// a carrier for nothing.
-pub(crate) fn watched(start: u64, tell: &mpsc::Sender<Event>, work: impl FnOnce() -> Option<ExitStatus>) {
+pub(crate) fn watched(start: u64, sender: &mpsc::Sender<Event>, work: impl FnOnce() -> Option<ExitStatus>) {
     // What it worked on is not looked at any more.
     let how = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(None) => return,
@@ -305,7 +305,8 @@ pub(crate) fn watched(start: u64, tell: &mpsc::Sender<Event>, work: impl FnOnce(
     tracing::error!("{}", fell(how));
     let begin = Instant::now();
     // The loop may be busy, or wait for this very thread to end.
-    while tell.try_send(Event { start, told: Told::Fell(how) }).is_err() && begin.elapsed() < TELL_MAX {
+    while sender.try_send(Event { start, report: Report::Fell(how) }).is_err() && begin.elapsed() < REPORT_MAX
+    {
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -1,7 +1,7 @@
 //! Records for `fabric show`, and for `show` and `stats` where they are about fabrics.
 
 use super::{Fabric, State, ends::Ends, fast_path::FastPath, node::Node, worker::Worker};
-use crate::world::told;
+use crate::world::report;
 use linkbraid_api::{
     CounterRecord, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricStatsRecord,
     FabricVxlanRecord, Health, NodeState, Records,
@@ -125,7 +125,7 @@ fn peer(
             Verdict::Down(_) => NodeState::Down,
             Verdict::Refused { .. } => NodeState::Refused,
         },
-        reason: if seen.verdict.is_up() { String::new() } else { told::text(seen.verdict) },
+        reason: if seen.verdict.is_up() { String::new() } else { report::text(seen.verdict) },
         epoch: match seen.verdict {
             Verdict::Up { epoch } => Some(epoch),
             Verdict::Down(_) | Verdict::Refused { .. } => None,
@@ -177,8 +177,8 @@ fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
         let name = format!("session_{}", counter.name());
         counters.push(record(number, name, counter.description(), "protocol", count, 0));
     }
-    let told = (0..shared.nodes()).map(|node| shared.transport(node)).fold(Stats::default(), Stats::and);
-    counters.extend(of_transport(told));
+    let total = (0..shared.nodes()).map(|node| shared.transport(node)).fold(Stats::default(), Stats::and);
+    counters.extend(of_transport(total));
     counters.extend(of_ends(&fabric.ends));
     if let Some(fast_path) = &worker.fast_path {
         let counts = (0..shared.nodes()).map(|node| fast_path.counts(node));

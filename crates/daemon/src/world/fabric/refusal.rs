@@ -5,16 +5,16 @@ use linkbraid_link::TapError;
 
 /// The refusal of the kernel.
 pub(super) fn of_tap(error: &TapError) -> Error {
-    let told = Error::new(&error.name, &error.what, error.cause.to_string());
+    let refusal = Error::new(&error.name, &error.what, error.cause.to_string());
     match error.hint() {
-        Some(hint) => told.hint(hint),
-        None => told,
+        Some(hint) => refusal.hint(hint),
+        None => refusal,
     }
 }
 
 /// The refusal of a transport. What it hints at is a whole command for the user.
 pub(crate) fn of_transport(error: linkbraid_fabric::Error, name: &str, node: u16, nodes: u16) -> Error {
-    let told = Error::new(error.object, error.what, error.cause);
+    let refusal = Error::new(error.object, error.what, error.cause);
     let hint = match error.hint {
         Some(hint) if hint.starts_with("--") => {
             format!("linkbraid fabric add {name} --node {node} --nodes {nodes} {hint}")
@@ -22,5 +22,5 @@ pub(crate) fn of_transport(error: linkbraid_fabric::Error, name: &str, node: u16
         Some(hint) => hint,
         None => "linkbraid fabric add --help".to_owned(),
     };
-    told.hint(hint)
+    refusal.hint(hint)
 }

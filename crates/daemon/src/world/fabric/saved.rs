@@ -45,7 +45,7 @@ impl SavedFabric {
     }
 }
 
-/// The number of this thread's network namespace; 0 where the kernel does not tell.
+/// The number of this thread's network namespace; 0 where the kernel does not say.
 pub(crate) fn namespace() -> u64 {
     fs::metadata("/proc/thread-self/ns/net").map_or(0, |found| found.ino())
 }

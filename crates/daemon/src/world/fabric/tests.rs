@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     io::state::{SavedBond, StateDir, boot_id},
-    world::told::{Event, Told},
+    world::report::{Event, Report},
 };
 use linkbraid_api::{EventKind, FabricSettings, Poll};
 use linkbraid_fabric::Address;
@@ -83,28 +83,28 @@ fn what_happens_is_told_with_both_sides() {
             "refused by it: its MTU is 1500, this node's 9000",
         ),
     ] {
-        let change = Told::Link { node: 3, old, new }.change("fab0");
+        let change = Report::Link { node: 3, old, new }.change("fab0");
         assert_eq!((change.kind, change.object.as_str()), (EventKind::Node, "3"));
         assert_eq!((change.old, change.new), (Some(words.0), Some(words.1)));
         assert_eq!((change.reason, change.text.as_str()), (reason, text));
     }
-    let change = Told::Limited { node: Some(3), count: 17, state: "up" }.change("fab0");
+    let change = Report::Limited { node: Some(3), count: 17, state: "up" }.change("fab0");
     assert_eq!((change.kind, change.object.as_str(), change.new), (EventKind::Node, "3", Some("up")));
     assert_eq!(change.text, "17 events were not reported: there were too many");
-    let change = Told::Limited { node: None, count: 17, state: "down" }.change("fab0");
+    let change = Report::Limited { node: None, count: 17, state: "down" }.change("fab0");
     assert_eq!((change.kind, change.object.as_str(), change.reason), (EventKind::Fabric, "fab0", "limited"));
-    let change = Told::Carrier(false).change("fab0");
+    let change = Report::Carrier(false).change("fab0");
     assert_eq!((change.kind, change.object.as_str()), (EventKind::Fabric, "fab0"));
 }
 
 #[test]
 fn a_thread_that_fails_is_told_to_the_loop_and_one_that_ends_is_not() {
-    let (tell, mut told) = tokio::sync::mpsc::channel(1);
-    watched(7, &tell, || None);
-    assert!(told.try_recv().is_err());
-    watched(7, &tell, || panic!("as a thread might"));
-    assert!(matches!(told.try_recv(), Ok(Event { start: 7, told: Told::Fell(None) })));
-    let change = Told::Fell(None).change("fab0");
+    let (sender, mut reports) = tokio::sync::mpsc::channel(1);
+    watched(7, &sender, || None);
+    assert!(reports.try_recv().is_err());
+    watched(7, &sender, || panic!("as a thread might"));
+    assert!(matches!(reports.try_recv(), Ok(Event { start: 7, report: Report::Fell(None) })));
+    let change = Report::Fell(None).change("fab0");
     assert_eq!((change.kind, change.reason), (EventKind::Fabric, "failed"));
 }
 

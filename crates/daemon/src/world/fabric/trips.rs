@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-/// The longest time that is told apart from longer ones: a question is given up when the next one leaves.
+/// The longest time that is distinguished from longer ones: a question is given up when the next one leaves.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Digits that are kept of each.
 const DIGITS: u8 = 2;

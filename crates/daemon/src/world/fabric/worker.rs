@@ -6,7 +6,7 @@ use crate::{
         clock::Clock,
         identity::{new_secret, new_seed},
     },
-    world::told::{Event, Told, word},
+    world::report::{Event, Report, word},
 };
 use linkbraid_api::Error;
 use linkbraid_fabric::engine::{Control, ControlMessage, Counter};
@@ -35,7 +35,7 @@ use tokio::sync::mpsc;
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest sleep.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
-/// What waits for the loop of the daemon at most; it is behind then, and told how much it missed.
+/// What waits for the loop of the daemon at most; it is behind then, and hears how much it missed.
 const TOLD_MAX: usize = 1024;
 
 /// Starts of fabrics in this daemon.
@@ -56,11 +56,11 @@ pub(super) struct Worker {
     /// Frames received of each node by the last look.
     seen: Vec<u64>,
     look_at: Time,
-    tell: mpsc::Sender<Event>,
-    waiting: VecDeque<Told>,
+    sender: mpsc::Sender<Event>,
+    waiting: VecDeque<Report>,
     limited: Limited,
     lost: u64,
-    /// That the transport is gone was told.
+    /// That the transport is gone was reported.
     loss_told: bool,
     over: bool,
     /// When it last looked at the clock.
@@ -74,7 +74,7 @@ impl Worker {
         control: Control,
         (tap, fast_path): (Tap, Option<FastPath>),
         cpu: Cpu,
-        tell: mpsc::Sender<Event>,
+        sender: mpsc::Sender<Event>,
         now: Time,
     ) -> Result<Self, Error> {
         let able = tap.offloads();
@@ -104,7 +104,7 @@ impl Worker {
             carrier: false,
             seen: vec![0; saved.nodes.into()],
             look_at: now + LOOK,
-            tell,
+            sender,
             waiting: VecDeque::new(),
             limited: Limited::new(saved.nodes),
             lost: 0,
@@ -174,7 +174,7 @@ impl Worker {
         }
     }
 
-    /// Looks whether frames come over the fast path, and tells the session.
+    /// Looks whether frames come over the fast path, and reports it to the session.
     fn look_at_ways(&mut self, now: Time) {
         let Some(fast_path) = &mut self.fast_path else { return };
         for (node, heard) in fast_path.look(&self.session, now) {
@@ -227,7 +227,7 @@ impl Worker {
                         self.control.set_link(node, epoch);
                         self.fit_offloads();
                     }
-                    self.told_of(node, Told::Link { node, old, new });
+                    self.report_of(node, Report::Link { node, old, new });
                     self.fit_carrier();
                 }
                 Action::RoundTrip { node, took } => self.trips.add(node, took),
@@ -236,7 +236,7 @@ impl Worker {
                         session::Event::Duplicate { node, .. } => node,
                         session::Event::OwnNumber { .. } => self.session.node(),
                     };
-                    self.told_of(node, Told::Event(event));
+                    self.report_of(node, Report::Event(event));
                 }
             }
         }
@@ -265,39 +265,39 @@ impl Worker {
         if carrier != self.carrier {
             self.carrier = carrier;
             match self.tap.set_carrier(carrier) {
-                Ok(()) => self.told_of(self.session.node(), Told::Carrier(carrier)),
+                Ok(()) => self.report_of(self.session.node(), Report::Carrier(carrier)),
                 Err(error) => tracing::debug!(%error, "cannot set the carrier"),
             }
         }
     }
 
-    /// Tells something of a node, or, as of this one, of the fabric.
-    fn told_of(&mut self, node: u16, told: Told) {
+    /// Reports something of a node, or, as of this one, of the fabric.
+    fn report_of(&mut self, node: u16, report: Report) {
         if self.limited.passes(node, self.at) {
-            self.told(told);
+            self.report(report);
         }
     }
 
-    /// Tells of whom too much was to be told, and what is true of them now.
+    /// Reports of whom too much was to be reported, and what is true of them now.
     fn tell_limited(&mut self) {
-        for (node, count) in self.limited.untold(self.at) {
+        for (node, count) in self.limited.suppressed(self.at) {
             let state = self.session.verdict(node).map_or(if self.carrier { "up" } else { "down" }, word);
             let node = (node != self.session.node()).then_some(node);
-            self.told(Told::Limited { node, count, state });
+            self.report(Report::Limited { node, count, state });
         }
     }
 
-    /// Tells that the transport is gone, before all else, and never too much: the loop ends this start then.
+    /// Reports that the transport is gone, before all else, and never too much: the loop ends this start then.
     fn tell_loss(&mut self) {
         if let Some(loss) = self.control.shared().loss().filter(|_| !self.loss_told) {
             self.loss_told = true;
-            self.waiting.push_front(Told::Memory(loss));
+            self.waiting.push_front(Report::Memory(loss));
         }
     }
 
-    fn told(&mut self, told: Told) {
+    fn report(&mut self, report: Report) {
         if self.waiting.len() < TOLD_MAX {
-            self.waiting.push_back(told);
+            self.waiting.push_back(report);
         } else {
             self.lost += 1;
         }
@@ -306,11 +306,11 @@ impl Worker {
     /// Hands on as much as the loop takes: it may be busy, and the other nodes do not wait for it.
     fn tell_waiting(&mut self) {
         if self.lost > 0 && self.waiting.len() < TOLD_MAX {
-            self.waiting.push_back(Told::Lost(std::mem::take(&mut self.lost)));
+            self.waiting.push_back(Report::Lost(std::mem::take(&mut self.lost)));
         }
-        while let Some(told) = self.waiting.pop_front() {
-            if self.tell.try_send(Event { start: self.start, told }).is_err() {
-                return self.waiting.push_front(told);
+        while let Some(report) = self.waiting.pop_front() {
+            if self.sender.try_send(Event { start: self.start, report }).is_err() {
+                return self.waiting.push_front(report);
             }
         }
     }

@@ -20,14 +20,14 @@ impl Device {
             // Packets without a checksum of their own, as over IPv4, were joined below already.
             netlink.create_vxlan(tap, &alias, port, v6).await
         });
-        let index = told(made, port)?;
+        let index = of_kernel(made, port)?;
         Ok(Self { name: vxlan_name(tap), index, port })
     }
 
     /// Sets it up, once somebody looks at what comes: its own stack must get nothing. What is wrong otherwise.
     pub(super) fn set_up(&self) -> Result<(), String> {
         let index = self.index;
-        told(apart(move || async move { Netlink::new()?.set_up(index).await }), self.port)
+        of_kernel(apart(move || async move { Netlink::new()?.set_up(index).await }), self.port)
     }
 
     pub(super) fn index(&self) -> u32 {
@@ -64,8 +64,8 @@ pub(crate) async fn sweep(netlink: &Netlink, tap: Option<u32>) {
     }
 }
 
-/// What a thread came to, in words.
-fn told<T>(made: Option<linkbraid_link::Result<T>>, port: u16) -> Result<T, String> {
+/// What the kernel said to a thread, in words.
+fn of_kernel<T>(made: Option<linkbraid_link::Result<T>>, port: u16) -> Result<T, String> {
     made.ok_or("a thread failed")?.map_err(|error| {
         let port = if error.kind == Kind::Exists { format!(" (UDP port {port})") } else { String::new() };
         format!("{}: {}{port}", error.what, error.cause())

@@ -90,10 +90,10 @@ impl Wanted {
 impl Attempt {
     /// None where there are no threads to be had.
     fn begin(wanted: &Wanted) -> Option<Self> {
-        let (tell, result) = channel();
+        let (sender, result) = channel();
         let wanted = wanted.clone();
         let thread = Builder::new().name("lb-vxlan".into()).spawn(move || {
-            let _ = tell.send(wanted.make());
+            let _ = sender.send(wanted.make());
         });
         Some(Self { result, thread: Some(thread.ok()?) })
     }

@@ -5,7 +5,7 @@ use linkbraid_dataplane::HookChoice;
 use std::sync::mpsc;
 use tokio::sync::{mpsc::UnboundedReceiver, oneshot};
 
-/// One that ends as soon as it is told to.
+/// One that ends as soon as it is asked to.
 fn slow(jobs: &mut Jobs, name: &str) -> (Ticket, mpsc::Sender<()>, oneshot::Receiver<Ended>) {
     let (go, wait) = mpsc::channel::<()>();
     let (answer, reply) = oneshot::channel();
@@ -16,7 +16,7 @@ fn slow(jobs: &mut Jobs, name: &str) -> (Ticket, mpsc::Sender<()>, oneshot::Rece
 }
 
 fn next(news: &mut UnboundedReceiver<super::Done>) -> super::Done {
-    news.blocking_recv().expect("a thread tells")
+    news.blocking_recv().expect("a thread reports")
 }
 
 #[test]
@@ -32,11 +32,11 @@ fn nobody_waits_for_what_takes_long() {
     go_second.send(()).unwrap();
     let done = next(&mut news);
     assert_eq!(done.ticket, second);
-    jobs.take(second).unwrap().tell(Ok(()));
+    jobs.take(second).unwrap().reply(Ok(()));
     assert!(reply.try_recv().is_err() && jobs.take(second).is_none() && jobs.busy("fab1").is_none());
     go_first.send(()).unwrap();
     assert_eq!(next(&mut news).ticket, first);
-    jobs.take(first).unwrap().tell(Ok(()));
+    jobs.take(first).unwrap().reply(Ok(()));
     assert!(matches!(reply.try_recv(), Ok(Ok(_))) && jobs.is_empty());
 }
 
@@ -84,7 +84,7 @@ fn whoever_waits_for_what_is_deleted_meanwhile_is_told() {
     let Ok(Err(error)) = reply.try_recv() else { panic!("no word") };
     assert_eq!(error.to_string(), "fab0: cannot change the fabric: it was deleted meanwhile");
     assert_eq!((jobs.busy("fab0"), jobs.tries()), (Some("it is being deleted"), false));
-    // Whoever deleted it waits for its end; a daemon that stops tells nobody.
+    // Whoever deleted it waits for its end; a daemon that stops answers nobody.
     let mut reply = jobs.wait(ticket).expect("it is under way");
     jobs.cancel_all();
     assert_eq!(reply.try_recv().unwrap_err(), oneshot::error::TryRecvError::Empty);

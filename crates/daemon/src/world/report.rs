@@ -9,12 +9,12 @@ use std::process::ExitStatus;
 /// What the threads of a fabric report, and which start of it.
 pub(crate) struct Event {
     pub start: u64,
-    pub told: Told,
+    pub report: Report,
 }
 
-/// What the threads of a fabric tell the loop.
+/// What happened to a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Report {
     /// A link to another node is another one.
     Link { node: u16, old: Verdict, new: Verdict },
     /// Something that changes no link.
@@ -25,17 +25,17 @@ pub(crate) enum Told {
     Fell(Option<ExitStatus>),
     /// What its frames travelled through is gone.
     Memory(Loss),
-    /// Of a node, or of the fabric, there were so many more events than are told; its state now.
+    /// Of a node, or of the fabric, there were so many more events than are reported; its state now.
     Limited { node: Option<u16>, count: u64, state: &'static str },
-    /// So many things were not told because the loop was behind.
+    /// So many things were not reported because the loop was behind.
     Lost(u64),
 }
 
-impl Told {
+impl Report {
     /// As an event of the fabric.
     pub(crate) fn change(&self, fabric: &str) -> Change<'static> {
         match *self {
-            Told::Link { node, old, new } => Change {
+            Report::Link { node, old, new } => Change {
                 kind: EventKind::Node,
                 object: node.to_string(),
                 old: Some(word(old)),
@@ -44,7 +44,7 @@ impl Told {
                 text: text(new),
                 took: None,
             },
-            Told::Event(event) => {
+            Report::Event(event) => {
                 let (object, reason) = match event {
                     session::Event::Duplicate { node, .. } => (format!("node {node}"), "duplicate"),
                     session::Event::OwnNumber { .. } => (fabric.to_owned(), "own_number"),
@@ -52,22 +52,22 @@ impl Told {
                 let text = event.to_string();
                 Change { kind: EventKind::Conflict, object, old: None, new: None, reason, text, took: None }
             }
-            Told::Carrier(true) => Change {
+            Report::Carrier(true) => Change {
                 old: Some("down"),
                 new: Some("up"),
                 ..self::fabric(fabric, "carrier", "a node is up".to_owned())
             },
-            Told::Carrier(false) => Change {
+            Report::Carrier(false) => Change {
                 old: Some("up"),
                 new: Some("down"),
                 ..self::fabric(fabric, "no_carrier", "no node is up".to_owned())
             },
-            Told::Fell(how) => self::fabric(fabric, "failed", fell(how)),
-            Told::Memory(loss) => {
+            Report::Fell(how) => self::fabric(fabric, "failed", fell(how)),
+            Report::Memory(loss) => {
                 let text = format!("{loss}; it is restarted");
                 self::fabric(fabric, loss_reason(loss), text)
             }
-            Told::Limited { node, count, state } => Change {
+            Report::Limited { node, count, state } => Change {
                 kind: node.map_or(EventKind::Fabric, |_| EventKind::Node),
                 object: node.map_or_else(|| fabric.to_owned(), |node| node.to_string()),
                 old: None,
@@ -76,7 +76,7 @@ impl Told {
                 text: format!("{count} events were not reported: there were too many"),
                 took: None,
             },
-            Told::Lost(count) => {
+            Report::Lost(count) => {
                 let text = format!("{count} events were not reported: the daemon was busy");
                 self::fabric(fabric, "lost", text)
             }
