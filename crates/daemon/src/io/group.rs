@@ -1,7 +1,7 @@
 //! Control groups (version 2): those that rules name, and one for each class, which `linkbraid run` puts commands into.
 //!
 //! A group is known to the data path by its id, which is the inode of its directory (kernfs), and by its depth below
-//! the root of the hierarchy. A service that starts anew gets a group of the same path and another id.
+//! the root of the hierarchy. A service that restarts gets a group of the same path and another id.
 
 use linkbraid_api::Error;
 use linkbraid_dataplane::Cgroup;

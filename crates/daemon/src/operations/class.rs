@@ -103,7 +103,7 @@ pub(crate) fn run(world: &mut World, run: &Run, pid: Option<i32>) -> Result<Vec<
         return Err(Error::new(&name, what, cause).hint(format!("linkbraid class show {name}")));
     };
     let groups = Groups::find()?;
-    // Somebody may have removed it; one that is made anew is another one to the rules.
+    // Somebody may have removed it; one that is made again is another one to the rules.
     bond.make_groups();
     bond.write_rules()?;
     let entered = groups.enter(&bond.rules.group, &run.class, pid).about(&name, what);

@@ -114,7 +114,7 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
         let Some(fabric) = world.fabrics.get_mut(name) else { return Err(world.no_fabric(name)) };
         fabric.saved = wanted;
         if let Some(nodes) = nodes {
-            let ticket = start_anew(world, name, nodes, old.clone())?;
+            let ticket = restart(world, name, nodes, old.clone())?;
             return Ok(wait(world, Some(ticket)));
         }
         if let State::Runs(node) = &fabric.state {
@@ -136,7 +136,7 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
 }
 
 /// Ends this start of a node and begins another one with so many nodes; if that fails, one as it was before.
-fn start_anew(world: &mut World, name: &str, nodes: u16, old: SavedFabric) -> Result<Ticket, Error> {
+fn restart(world: &mut World, name: &str, nodes: u16, old: SavedFabric) -> Result<Ticket, Error> {
     let Some(fabric) = world.fabrics.get_mut(name) else { return Err(world.no_fabric(name)) };
     let error = Error::new(name, "not ready", "it is restarted");
     let now = world.clock.now();
@@ -146,7 +146,7 @@ fn start_anew(world: &mut World, name: &str, nodes: u16, old: SavedFabric) -> Re
         State::Joins { .. } | State::Waits { .. } => None,
     };
     let wanted = SavedFabric { nodes, ..fabric.saved.clone() };
-    let ticket = world.jobs.join(&wanted, Work::Join(Why::Anew(Box::new(old))), node)?;
+    let ticket = world.jobs.join(&wanted, Work::Join(Why::Changed(Box::new(old))), node)?;
     fabric.state = State::Joins { ticket, error };
     Ok(ticket)
 }

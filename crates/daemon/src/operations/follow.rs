@@ -108,7 +108,7 @@ async fn addresses_changed(world: &mut World, index: u32) {
     }
 }
 
-/// Events were lost: read everything anew.
+/// Events were lost: read everything again.
 async fn resync(world: &mut World, operations: &mut Operations) {
     let links = match world.netlink.links().await {
         Ok(links) => links,

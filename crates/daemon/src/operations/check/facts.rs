@@ -79,7 +79,7 @@ pub(super) fn bond(bond: &bond::Bond) -> Bond {
     }
 }
 
-/// A dead member is alone in a segment that elects nobody.
+/// A failed member is alone in a segment that elects nobody.
 fn segment_of(segments: &[Segment], slot: u8) -> Option<u32> {
     let of = segments.iter().find(|segment| segment.slots.contains(&slot));
     of.filter(|segment| segment.elected.is_some()).map(|segment| segment.number)
@@ -95,7 +95,7 @@ pub(super) fn split(
     let mut pairs = BTreeMap::new();
     for (peer, mut slots) in heard {
         slots.sort_unstable();
-        // What a dead member heard is of the past.
+        // What a failed member heard is of the past.
         let hearing: Vec<&Member> = slots
             .iter()
             .filter_map(|slot| members.get(slot))

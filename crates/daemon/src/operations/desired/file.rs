@@ -125,7 +125,7 @@ fn keep(bond: &mut BondConfig, has: &BondConfig, made: &Made, removes: bool) {
 }
 
 /// The classes of the file in its order, and the others, in the order in which they are now if that fits: a class that
-/// changes its place has to be made anew.
+/// changes its place has to be made again.
 fn in_order(file: Vec<ClassConfig>, others: Vec<ClassConfig>, has: &BondConfig) -> Vec<ClassConfig> {
     let place = |class: &ClassConfig| has.classes.iter().position(|other| other.name == class.name);
     let places: Vec<Option<usize>> = file.iter().map(place).collect();

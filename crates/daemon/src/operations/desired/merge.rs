@@ -72,7 +72,7 @@ fn add_fabric(to: &mut Config, add: &FabricAdd) -> Result<(), Error> {
 
 fn set_fabric(has: &Current, to: &mut Config, set: &FabricSet) -> Result<(), Error> {
     let Some(fabric) = to.fabrics.get_mut(&set.name) else { return Ok(()) };
-    // A node that cannot start anew is as it was before, and by then others may have changed addresses.
+    // A node that cannot start again is as it was before, and by then others may have changed addresses.
     if let (Some(nodes), Some(_)) = (set.nodes, &set.addresses) {
         let cause = "the number of nodes and addresses change one after the other";
         return Err(Error::new(&set.name, "option '--address'", cause)

@@ -107,8 +107,8 @@ async fn join(
     let mut fabrics = world.fabrics.values_mut();
     let Some(fabric) = fabrics.find(|fabric| fabric.state.waits_for(ticket)) else { return Ok(()) };
     let name = fabric.saved.name.clone();
-    let anew = matches!(why, Why::Anew(_));
-    if let (Why::Anew(before), Some(_)) = (&why, refused) {
+    let changed = matches!(why, Why::Changed(_));
+    if let (Why::Changed(before), Some(_)) = (&why, refused) {
         let ifindex = fabric.saved.ifindex;
         fabric.saved.settings.poll = before.settings.poll;
         if fabric.saved.settings.mtu != before.settings.mtu {
@@ -127,7 +127,7 @@ async fn join(
         Why::Adopt => ("adopted", "taken over from an earlier daemon, with its interface".to_owned()),
         Why::Retry => ("adopted", "it could join".to_owned()),
         Why::Lost => ("anew", "restarted in the memory that has the name now".to_owned()),
-        Why::Anew(_) => {
+        Why::Changed(_) => {
             ("anew", format!("restarted as node {} of {}", fabric.saved.node, fabric.saved.nodes))
         }
     };
@@ -145,7 +145,7 @@ async fn join(
             fabric.state = State::Waits { error, until: world.clock.now() + RETRY };
         }
     }
-    if anew { world.state.write(&fabric.saved) } else { Ok(()) }
+    if changed { world.state.write(&fabric.saved) } else { Ok(()) }
 }
 
 /// Ends all fabrics, all at once, and waits for that. The kernel keeps their interfaces; bonds with such a member hear of it

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-/// How often the share is taken anew.
+/// How often the share is taken.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The identity of a thread, once it runs.

@@ -168,7 +168,7 @@ impl FastPath {
         self.peers.fill(Peer::default());
     }
 
-    /// It is over until an attempt to make it anew succeeds.
+    /// It is over until an attempt to make it again succeeds.
     fn fail(&mut self, cause: String) {
         tracing::warn!(%cause, "frames no longer use VXLAN");
         let nodes = self.peers.len() as u16;

@@ -70,7 +70,7 @@ pub(crate) enum Why {
     /// What it shared with the other nodes was taken from it.
     Lost,
     /// `fabric set` wants it; as it was before.
-    Anew(Box<SavedFabric>),
+    Changed(Box<SavedFabric>),
 }
 
 /// What a piece of work is for.
@@ -206,7 +206,7 @@ impl Jobs {
     ) -> Result<Ticket, Error> {
         let new = matches!(work, Work::Add);
         let before = match &work {
-            Work::Join(Why::Anew(before)) => Some((**before).clone()),
+            Work::Join(Why::Changed(before)) => Some((**before).clone()),
             _ => None,
         };
         let wanted = saved.clone();

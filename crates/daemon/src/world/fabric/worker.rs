@@ -127,7 +127,7 @@ impl Worker {
         fd.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(nix::libc::EMFILE)))
     }
 
-    /// Makes the thread look at its deadlines anew.
+    /// Makes the thread look at its deadlines again.
     pub(super) fn nudge(&self) {
         self.control.ring();
     }

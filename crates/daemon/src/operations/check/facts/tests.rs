@@ -139,7 +139,7 @@ fn members_apart_that_hear_one_port_of_a_peer_are_split() {
         (0, member("a", Some(0))),
         (1, member("b", Some(1))),
         (2, member("c", Some(1))),
-        (3, member("dead", None)),
+        (3, member("failed", None)),
     ]
     .into_iter()
     .collect();
@@ -149,6 +149,6 @@ fn members_apart_that_hear_one_port_of_a_peer_are_split() {
     assert_eq!(found(&[("p", &[0]), ("p", &[1, 2]), ("q", &[])]), [], "cables, or separate switches");
     let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned(), "p".to_owned());
     assert_eq!(found(&[("p", &[2, 0]), ("q", &[0, 2, 9])]), [pair("a", "c")], "each pair once");
-    assert_eq!(found(&[("p", &[0, 3])]), [], "what a dead member heard is of the past");
+    assert_eq!(found(&[("p", &[0, 3])]), [], "what a failed member heard is of the past");
     assert_eq!(found(&[("p", &[0, 1, 2])]), [pair("a", "b"), pair("a", "c")]);
 }

@@ -341,7 +341,7 @@ proptest! {
         prop_assert_eq!(essence(&anyhow(now)), essence(&anyhow(from)), "{:?}", commands);
     }
 
-    /// A bond or fabric that is there and wanted is never made anew, unless it is to give up all it has.
+    /// A bond or fabric that is there and wanted is never made again, unless it is to give up all it has.
     #[test]
     fn nothing_is_made_anew(from in any_config(), to in any_config()) {
         for step in diff(&from, &to) {

@@ -77,7 +77,7 @@ fn what_was_added_by_hand_stays() {
     assert_eq!(
         commands(&has, &added, true),
         ["linkbraid class add b u --match dscp=2"],
-        "behind those that are there, which are not made anew"
+        "behind those that are there, which are not made again"
     );
     assert_eq!(commands(&has, "", true), ["linkbraid bond del b"]);
     // Settings are the file's wherever it names the bond.

@@ -64,7 +64,7 @@ fn who_cannot_join_says_why_and_what_became_of_the_place_before() {
     assert!(error.starts_with("/nowhere/new: ") && refused.is_none(), "{error}");
     jobs.take(ticket).unwrap();
     let before = Box::new(nowhere("fab0", "old"));
-    let ticket = jobs.join(&nowhere("fab0", "new"), Work::Join(Why::Anew(before)), None).unwrap();
+    let ticket = jobs.join(&nowhere("fab0", "new"), Work::Join(Why::Changed(before)), None).unwrap();
     // It is in the list of fabrics, and no other one is tried meanwhile.
     assert_eq!((jobs.busy("fab0"), jobs.tries()), (None, true));
     let (place, refused) = next(&mut news).output.joined("fab0");
@@ -78,7 +78,7 @@ fn whoever_waits_for_what_is_deleted_meanwhile_is_told() {
     let (mut jobs, _news) = Jobs::new(HookChoice::Auto);
     let before = Box::new(saved("fab0"));
     let wanted = super::SavedFabric { transport: "udp:/nowhere/x".into(), ..saved("fab0") };
-    let ticket = jobs.join(&wanted, Work::Join(Why::Anew(before)), None).unwrap();
+    let ticket = jobs.join(&wanted, Work::Join(Why::Changed(before)), None).unwrap();
     let mut reply = jobs.wait(ticket).expect("it is under way");
     jobs.cancel(ticket);
     let Ok(Err(error)) = reply.try_recv() else { panic!("no word") };
