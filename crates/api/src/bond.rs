@@ -1,6 +1,7 @@
 //! Bonds: their options, and the requests that make and change them.
 
 use crate::{
+    LinkName,
     class::BondClass,
     limits::{STRIPE_BYTES_MAX, STRIPE_BYTES_MIN, STRIPE_US_MAX, STRIPE_US_MIN},
     options::options,
@@ -123,22 +124,14 @@ impl Value for Stripe {
 }
 
 /// `bond add NAME --member IF[,IF...] ...`
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct BondAdd {
     /// The name of the new interface, such as bond0
-    #[arg(value_parser = value::interface)]
-    pub name: String,
+    pub name: LinkName,
     /// The links that become members; the bond has the MAC of the first one. May be repeated
-    #[arg(
-        long = "member",
-        value_name = "IF[,IF...]",
-        required = true,
-        value_delimiter = ',',
-        num_args = 1,
-        value_parser = value::interface
-    )]
-    pub members: Vec<String>,
+    #[arg(long = "member", value_name = "IF[,IF...]", required = true, value_delimiter = ',', num_args = 1)]
+    pub members: Vec<LinkName>,
     /// An IPv4 or IPv6 address for the bond, besides those that move from the links. May be repeated
     #[arg(long = "address", value_name = "CIDR", num_args = 1, value_parser = value::cidr)]
     #[serde(default)]
@@ -164,14 +157,13 @@ pub struct BondAdd {
 }
 
 /// `bond set NAME ...`: only what is given changes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 #[group(skip)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true).args(BondOptions::ids()).arg("addresses"))]
 pub struct BondSet {
     /// The bond
-    #[arg(value_parser = value::interface)]
-    pub name: String,
+    pub name: LinkName,
     /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
@@ -187,6 +179,5 @@ pub struct BondSet {
 #[serde(deny_unknown_fields)]
 pub struct BondDel {
     /// The bond
-    #[arg(value_parser = value::interface)]
-    pub name: String,
+    pub name: LinkName,
 }

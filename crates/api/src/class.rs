@@ -1,10 +1,6 @@
 //! Classes: kinds of traffic, the rules that choose them, and the records about them.
 
-use crate::{
-    Policy, Rule,
-    options::options,
-    value::{self, words},
-};
+use crate::{ClassName, LinkName, Policy, Rule, options::options, value::words};
 use clap::{ArgGroup, Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -65,9 +61,9 @@ words!(Borrow, "WHEN");
 #[serde(deny_unknown_fields)]
 pub struct BondClass {
     /// The name of the class.
-    pub name: String,
+    pub name: ClassName,
     /// Members of its own, which are among those of the bond. At least one.
-    pub members: Vec<String>,
+    pub members: Vec<LinkName>,
 }
 
 impl BondClass {
@@ -76,39 +72,31 @@ impl BondClass {
         let Some((name, members)) = text.split_once('=') else {
             return Err(format!("'{text}' has no members; write NAME=IF[,IF...], such as urgent=eth3"));
         };
-        let members = members.split(',').map(value::interface).collect::<Result<_, _>>()?;
-        Ok(Self { name: value::class(name)?, members })
+        let members = members.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        Ok(Self { name: name.parse()?, members })
     }
 
     /// The same as text.
     pub(crate) fn text(&self) -> String {
-        format!("{}={}", self.name, self.members.join(","))
+        format!("{}={}", self.name, LinkName::list(&self.members))
     }
 }
 
 /// `class add BOND NAME ...`
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct ClassAdd {
     /// The bond
-    #[arg(value_parser = value::interface)]
-    pub bond: String,
+    pub bond: LinkName,
     /// The name of the class, the same on all hosts: 1 to 15 of a-z, 0-9, '-' and '_'
-    #[arg(value_parser = value::class)]
-    pub name: String,
+    pub name: ClassName,
     /// Members of the bond to reserve for this class; without any it uses those of the default class. May be repeated
-    #[arg(
-        long = "member",
-        value_name = "IF[,IF...]",
-        value_delimiter = ',',
-        num_args = 1,
-        value_parser = value::interface
-    )]
+    #[arg(long = "member", value_name = "IF[,IF...]", value_delimiter = ',', num_args = 1)]
     #[serde(default)]
-    pub members: Vec<String>,
+    pub members: Vec<LinkName>,
     /// A rule for what belongs to the class, see below. May be repeated
     // A frame is of the first class, in the order in which classes were added, that has a rule for it.
-    #[arg(long = "match", value_name = "RULE", required = true, num_args = 1, value_parser = value::rule)]
+    #[arg(long = "match", value_name = "RULE", required = true, num_args = 1)]
     pub rules: Vec<Rule>,
     /// The options that are given.
     #[command(flatten)]
@@ -117,7 +105,7 @@ pub struct ClassAdd {
 }
 
 /// `class set BOND NAME ...`: only what is given changes; a list that is given replaces the old one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 #[group(skip)]
 #[command(
@@ -129,23 +117,15 @@ pub struct ClassAdd {
 )]
 pub struct ClassSet {
     /// The bond
-    #[arg(value_parser = value::interface)]
-    pub bond: String,
+    pub bond: LinkName,
     /// The class
-    #[arg(value_parser = value::class)]
-    pub name: String,
+    pub name: ClassName,
     /// Members of the bond to reserve for this class, instead of those it has. May be repeated
-    #[arg(
-        long = "member",
-        value_name = "IF[,IF...]",
-        value_delimiter = ',',
-        num_args = 1,
-        value_parser = value::interface
-    )]
+    #[arg(long = "member", value_name = "IF[,IF...]", value_delimiter = ',', num_args = 1)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub members: Option<Vec<String>>,
+    pub members: Option<Vec<LinkName>>,
     /// A rule for what belongs to the class; replaces all rules it has. May be repeated
-    #[arg(long = "match", value_name = "RULE", num_args = 1, value_parser = value::rule)]
+    #[arg(long = "match", value_name = "RULE", num_args = 1)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<Rule>>,
     /// The options that are given.
@@ -159,11 +139,9 @@ pub struct ClassSet {
 #[serde(deny_unknown_fields)]
 pub struct ClassDel {
     /// The bond
-    #[arg(value_parser = value::interface)]
-    pub bond: String,
+    pub bond: LinkName,
     /// The class
-    #[arg(value_parser = value::class)]
-    pub name: String,
+    pub name: ClassName,
 }
 
 /// `run --class NAME -- CMD`: the daemon moves the client's process into the class's control group; then the client executes
@@ -173,9 +151,9 @@ pub struct ClassDel {
 pub struct Run {
     /// The bond; without it, the only one that has such a class.
     #[serde(default)]
-    pub bond: Option<String>,
+    pub bond: Option<LinkName>,
     /// The name of the class.
-    pub class: String,
+    pub class: ClassName,
 }
 
 /// A class, as `class show` reports it.

@@ -9,16 +9,16 @@ mod table;
 
 pub(crate) use table::{Table, number, string, switch};
 
-use crate::{BondSettings, ClassSettings, Error, FabricAdd, MemberSettings, Rule};
+use crate::{BondSettings, ClassName, ClassSettings, Error, FabricAdd, LinkName, MemberSettings, Rule};
 use std::collections::BTreeMap;
 
 /// Bonds and fabrics: those that a file names, or those that a machine has.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     /// Fabrics, by name.
-    pub fabrics: BTreeMap<String, FabricAdd>,
+    pub fabrics: BTreeMap<LinkName, FabricAdd>,
     /// Bonds, by name.
-    pub bonds: BTreeMap<String, BondConfig>,
+    pub bonds: BTreeMap<LinkName, BondConfig>,
 }
 
 /// A bond, as a file wants it.
@@ -39,14 +39,14 @@ pub struct BondConfig {
 }
 
 /// A member of a bond, as a file wants it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberConfig {
     /// Its interface name.
-    pub interface: String,
+    pub interface: LinkName,
     /// Its settings, such as its weight.
     pub settings: MemberSettings,
     /// The class that it is for; absent: it carries all other traffic.
-    pub class: Option<String>,
+    pub class: Option<ClassName>,
     /// Whether it joins though no peer answers through it.
     pub force: bool,
     /// Whether it is wanted and its interface is not there; never in a file.
@@ -54,10 +54,10 @@ pub struct MemberConfig {
 }
 
 /// One class of a bond. Its members name it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassConfig {
     /// The name of the class.
-    pub name: String,
+    pub name: ClassName,
     /// Its rules, in the order in which they are tried.
     pub rules: Vec<Rule>,
     /// How it uses its members.
@@ -66,29 +66,36 @@ pub struct ClassConfig {
     pub has_members: bool,
 }
 
+impl MemberConfig {
+    /// A member with default settings, in no class.
+    pub fn new(interface: LinkName) -> Self {
+        Self { interface, settings: MemberSettings::default(), class: None, force: false, absent: false }
+    }
+}
+
 impl BondConfig {
     /// A member by name.
     pub fn member(&self, interface: &str) -> Option<&MemberConfig> {
-        self.members.iter().find(|member| member.interface == interface)
+        self.members.iter().find(|member| *member.interface == *interface)
     }
 
     /// A class by name.
     pub fn class(&self, name: &str) -> Option<&ClassConfig> {
-        self.classes.iter().find(|class| class.name == name)
+        self.classes.iter().find(|class| *class.name == *name)
     }
 
     /// The members of a class, in order.
-    pub fn members_of(&self, class: &str) -> Vec<String> {
+    pub fn members_of(&self, class: &str) -> Vec<LinkName> {
         let own = self.members.iter().filter(|member| member.class.as_deref() == Some(class));
         own.map(|member| member.interface.clone()).collect()
     }
 
     /// Makes these members, and no others, those of a class.
-    pub fn give(&mut self, class: &str, names: &[String]) {
+    pub fn give(&mut self, class: &ClassName, names: &[LinkName]) {
         for member in &mut self.members {
             if names.contains(&member.interface) {
-                member.class = Some(class.to_owned());
-            } else if member.class.as_deref() == Some(class) {
+                member.class = Some(class.clone());
+            } else if member.class.as_ref() == Some(class) {
                 member.class = None;
             }
         }
@@ -101,9 +108,9 @@ pub enum Part {
     /// The whole.
     Whole,
     /// A member.
-    Member(String),
+    Member(LinkName),
     /// A class.
-    Class(String),
+    Class(ClassName),
 }
 
 /// A file that was read: what it says, and where.

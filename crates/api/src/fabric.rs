@@ -1,7 +1,7 @@
 //! Fabrics: Ethernet interfaces whose frames travel over whatever the nodes share.
 
 use crate::{
-    CounterRecord, EventRecord, Health,
+    CounterRecord, EventRecord, Health, LinkName,
     options::options,
     value::{self, Number, words},
 };
@@ -37,12 +37,11 @@ pub enum Poll {
 words!(Poll, "HOW");
 
 /// `fabric add NAME --node N --nodes M --transport URL`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Args)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct FabricAdd {
     /// The name of the new interface, such as fab0
-    #[arg(value_parser = value::interface)]
-    pub name: String,
+    pub name: LinkName,
     /// The number of this node, from 0
     #[arg(long, value_name = "N", value_parser = value::node)]
     pub node: u16,
@@ -78,7 +77,7 @@ impl FabricAdd {
 }
 
 /// `fabric set NAME ...`: only what is given changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Args)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 #[group(skip)]
 #[command(
@@ -90,8 +89,7 @@ impl FabricAdd {
 )]
 pub struct FabricSet {
     /// The fabric
-    #[arg(value_parser = value::interface)]
-    pub name: String,
+    pub name: LinkName,
     /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
@@ -111,8 +109,7 @@ pub struct FabricSet {
 #[serde(deny_unknown_fields)]
 pub struct FabricDel {
     /// The fabric
-    #[arg(value_parser = value::interface)]
-    pub name: String,
+    pub name: LinkName,
 }
 
 /// The state of another node of a fabric, as this node sees it.

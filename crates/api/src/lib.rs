@@ -11,6 +11,7 @@ mod error;
 mod fabric;
 pub mod limits;
 mod member;
+mod name;
 pub mod options;
 mod record;
 mod request;
@@ -32,6 +33,7 @@ pub use fabric::{
     Poll, RoundTripRecord,
 };
 pub use member::{MemberAdd, MemberDel, MemberOptions, MemberSet, MemberSettings, Weight};
+pub use name::{ClassName, LinkName};
 pub use record::{
     ActionRecord, AddressMove, ApplyRecord, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord,
     Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records, Severity,

@@ -1,9 +1,10 @@
 //! Members of bonds: their options, and the requests that add, change and remove them.
 
 use crate::{
+    ClassName, LinkName,
     limits::{WEIGHT_MBIT_MAX, WEIGHT_MBIT_MIN},
     options::options,
-    value::{self, Kind, Value, ranged},
+    value::{Kind, Value, ranged},
 };
 use clap::{ArgGroup, Args};
 use serde::{Deserialize, Serialize};
@@ -53,15 +54,14 @@ impl Value for Weight {
 }
 
 /// `member add BOND IF`
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct MemberAdd {
     /// The bond
-    #[arg(value_parser = value::interface)]
-    pub bond: String,
+    pub bond: LinkName,
     /// The link to add
-    #[arg(value_name = "IF", value_parser = value::interface)]
-    pub interface: String,
+    #[arg(value_name = "IF")]
+    pub interface: LinkName,
     /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
@@ -75,23 +75,22 @@ pub struct MemberAdd {
     #[serde(default)]
     pub force: bool,
     /// The class that the member is for; without this option it carries the default class
-    #[arg(long, value_name = "NAME", value_parser = value::class)]
+    #[arg(long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<String>,
+    pub class: Option<ClassName>,
 }
 
 /// `member set BOND IF ...`: only what is given changes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 #[group(skip)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true).args(MemberOptions::ids()))]
 pub struct MemberSet {
     /// The bond
-    #[arg(value_parser = value::interface)]
-    pub bond: String,
+    pub bond: LinkName,
     /// The member
-    #[arg(value_name = "IF", value_parser = value::interface)]
-    pub interface: String,
+    #[arg(value_name = "IF")]
+    pub interface: LinkName,
     /// The options that are given.
     #[command(flatten)]
     #[serde(flatten)]
@@ -103,11 +102,10 @@ pub struct MemberSet {
 #[serde(deny_unknown_fields)]
 pub struct MemberDel {
     /// The bond
-    #[arg(value_parser = value::interface)]
-    pub bond: String,
+    pub bond: LinkName,
     /// The member to remove
-    #[arg(value_name = "IF", value_parser = value::interface)]
-    pub interface: String,
+    #[arg(value_name = "IF")]
+    pub interface: LinkName,
     /// Remove even the last member; the bond stays, without any link
     #[arg(long)]
     #[serde(default)]

@@ -1,5 +1,6 @@
 //! What the command can ask the daemon for.
 
+use crate::LinkName;
 use crate::bond::{BondAdd, BondDel, BondSet};
 use crate::class::{ClassAdd, ClassDel, ClassSet, Run};
 use crate::fabric::{FabricAdd, FabricDel, FabricSet};
@@ -31,7 +32,7 @@ pub enum Request {
     /// `class show [BOND]`
     ClassShow {
         /// One bond, or all.
-        bond: Option<String>,
+        bond: Option<LinkName>,
     },
     /// `run --class NAME -- CMD`
     Run(Run),
@@ -44,50 +45,50 @@ pub enum Request {
     /// `fabric show [NAME]`
     FabricShow {
         /// One fabric, or all.
-        name: Option<String>,
+        name: Option<LinkName>,
     },
     /// `stats [NAME]`, of fabrics
     FabricStats {
         /// One fabric, or all.
-        name: Option<String>,
+        name: Option<LinkName>,
     },
     /// `apply FILE`
     Apply(Apply),
     /// `show [NAME]`: answered with bonds, or with one fabric where that has the name
     Show {
         /// One bond or fabric, or all bonds.
-        name: Option<String>,
+        name: Option<LinkName>,
     },
     /// `peers [BOND]`
     Peers {
         /// One bond, or all.
-        bond: Option<String>,
+        bond: Option<LinkName>,
     },
     /// `lanes [BOND]`
     Lanes {
         /// One bond, or all.
-        bond: Option<String>,
+        bond: Option<LinkName>,
     },
     /// `stats [NAME]`: as for `show`
     Stats {
         /// One bond or fabric, or all bonds.
-        name: Option<String>,
+        name: Option<LinkName>,
     },
     /// `stats --latency [NAME]`
     Latency {
         /// One bond, or all.
-        name: Option<String>,
+        name: Option<LinkName>,
     },
     /// `monitor [BOND]`: answered with [`Reply::Done`](crate::Reply::Done), then with one
     /// [`Reply::Event`](crate::Reply::Event) for each event until the client hangs up.
     Monitor {
         /// One bond or fabric, or all.
-        bond: Option<String>,
+        bond: Option<LinkName>,
     },
     /// `check [IF...]`
     Check {
         /// Interfaces to look at; without any, the members of all bonds.
-        interfaces: Vec<String>,
+        interfaces: Vec<LinkName>,
     },
 }
 

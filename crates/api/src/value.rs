@@ -4,7 +4,6 @@
 //! A refusal is the CAUSE part of an error line: `'VALUE' ...; RANGE`.
 
 use crate::{
-    Error, Rule,
     config::{number, string, switch},
     limits,
 };
@@ -190,34 +189,6 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// An interface name as the kernel takes it (`dev_valid_name` in net/core/dev.c), without `%`, which the kernel
-/// replaces by a number.
-pub fn interface(text: &str) -> Result<String, String> {
-    let allowed = "a name has 1 to 15 bytes, no space, '/', ':' or '%'";
-    let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '%');
-    if text.is_empty()
-        || text.len() > limits::INTERFACE_NAME_MAX
-        || text.contains(bad)
-        || [".", ".."].contains(&text)
-    {
-        return Err(format!("'{text}' cannot be an interface name; {allowed}"));
-    }
-    Ok(text.to_owned())
-}
-
-/// The name of a class.
-pub fn class(text: &str) -> Result<String, String> {
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-    let cause = if text == crate::REST {
-        "it is that of the default class".to_owned()
-    } else if text.is_empty() || text.len() > limits::CLASS_NAME_MAX || !text.chars().all(allowed) {
-        format!("1 to {} of a-z, 0-9, '-' and '_'", limits::CLASS_NAME_MAX)
-    } else {
-        return Ok(text.to_owned());
-    };
-    Err(format!("'{text}' is not a name for a class; {cause}"))
-}
-
 /// `ADDRESS/PREFIX` of either family.
 pub fn address(text: &str) -> Result<(IpAddr, u8), String> {
     let allowed = "write ADDRESS/PREFIX, such as 198.18.0.1/24 or 2001:db8::1/64";
@@ -237,11 +208,6 @@ pub fn address(text: &str) -> Result<(IpAddr, u8), String> {
 /// The same as text, written in one way.
 pub fn cidr(text: &str) -> Result<String, String> {
     address(text).map(|(address, prefix)| format!("{address}/{prefix}"))
-}
-
-/// What belongs to a class; a refusal says all of it, with the rule.
-pub fn rule(text: &str) -> Result<Rule, Error> {
-    text.parse()
 }
 
 /// A node's number.

@@ -1,10 +1,9 @@
-//! A request in the words of the command that asks for it, and what is refused of it whatever the daemon has: names,
-//! addresses and values that cannot be. The command does not send such a one, but anybody who may use the socket can, and
-//! names become parts of paths.
+//! A request in the words of the command that asks for it, and what is refused of it whatever the daemon has: addresses and
+//! values that cannot be. The command does not send such a one, but anybody who may use the socket can.
 
 use crate::{
-    BondAdd, BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Error, FabricAdd, FabricDel, FabricSet,
-    MemberAdd, MemberDel, MemberSet, Request, Run, options::Given, value,
+    BondAdd, BondClass, BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Error, FabricAdd, FabricDel,
+    FabricSet, LinkName, MemberAdd, MemberDel, MemberSet, Request, Run, options::Given, value,
 };
 
 impl Request {
@@ -13,7 +12,8 @@ impl Request {
     /// # Errors
     /// It is no request, or one that no daemon carries out.
     pub fn read(line: &[u8]) -> Result<Self, Error> {
-        let read = serde_json::from_slice::<Self>(line);
+        // By way of a value, since a refused name is no matter of a line and a column.
+        let read = serde_json::from_slice::<serde_json::Value>(line).and_then(serde_json::from_value::<Self>);
         let request = read.map_err(|error| Error::new("request", "not understood", error.to_string()))?;
         request.line().check()?;
         Ok(request)
@@ -35,55 +35,50 @@ impl Request {
     fn line(&self) -> Line {
         match self {
             Self::BondAdd(BondAdd { name, members, addresses, options, move_address, classes }) => {
-                let class = |class: &crate::BondClass| {
-                    let members = class.members.iter().try_for_each(|name| value::interface(name).map(drop));
-                    let refused = value::class(&class.name).map(drop).and(members).err();
-                    Given { option: "--class".to_owned(), value: class.text(), refused }
-                };
                 Line::new("bond add")
-                    .interface(name)
+                    .word(name)
                     .list("--member", members)
                     .addresses(addresses)
                     .options(options.given())
                     .flag("--move-address", *move_address)
-                    .options(classes.iter().map(class).collect())
+                    .each("--class", classes.iter().map(BondClass::text), anything)
             }
             Self::BondSet(BondSet { name, options, addresses }) => {
-                let line = Line::new("bond set").interface(name).options(options.given());
+                let line = Line::new("bond set").word(name).options(options.given());
                 line.replaced("--no-addresses", addresses.as_deref(), Line::addresses)
             }
-            Self::BondDel(BondDel { name }) => Line::new("bond del").interface(name),
+            Self::BondDel(BondDel { name }) => Line::new("bond del").word(name),
             Self::MemberAdd(MemberAdd { bond, interface, options, move_address, force, class }) => {
-                let line = Line::new("member add").interface(bond).interface(interface);
+                let line = Line::new("member add").word(bond).word(interface);
                 line.options(options.given())
-                    .each("--class", class, value::class)
+                    .each("--class", class, anything)
                     .flag("--move-address", *move_address)
                     .flag("--force", *force)
             }
             Self::MemberSet(MemberSet { bond, interface, options }) => {
-                Line::new("member set").interface(bond).interface(interface).options(options.given())
+                Line::new("member set").word(bond).word(interface).options(options.given())
             }
             Self::MemberDel(MemberDel { bond, interface, force }) => {
-                Line::new("member del").interface(bond).interface(interface).flag("--force", *force)
+                Line::new("member del").word(bond).word(interface).flag("--force", *force)
             }
             Self::ClassAdd(ClassAdd { bond, name, members, rules, options }) => {
-                let line = Line::new("class add").interface(bond).class(name).list("--member", members);
-                line.each("--match", rules, value::rule).options(options.given())
+                let line = Line::new("class add").word(bond).word(name).list("--member", members);
+                line.each("--match", rules, anything).options(options.given())
             }
             Self::ClassSet(ClassSet { bond, name, members, rules, options }) => {
-                let line = Line::new("class set").interface(bond).class(name);
+                let line = Line::new("class set").word(bond).word(name);
                 line.replaced("--no-members", members.as_deref(), |line, list| line.list("--member", list))
-                    .each("--match", rules.iter().flatten(), value::rule)
+                    .each("--match", rules.iter().flatten(), anything)
                     .options(options.given())
             }
-            Self::ClassDel(ClassDel { bond, name }) => Line::new("class del").interface(bond).class(name),
+            Self::ClassDel(ClassDel { bond, name }) => Line::new("class del").word(bond).word(name),
             Self::Run(Run { bond, class }) => {
-                Line::new("run").each("--bond", bond, value::interface).each("--class", [class], value::class)
+                Line::new("run").each("--bond", bond, anything).each("--class", [class], anything)
             }
             Self::FabricAdd(add) => {
                 let FabricAdd { name, node, nodes, transport, options, mac, queues, addresses } = add;
                 Line::new("fabric add")
-                    .interface(name)
+                    .word(name)
                     .each("--node", [node], value::node)
                     .each("--nodes", [nodes], value::nodes)
                     .each("--transport", [transport], anything)
@@ -93,25 +88,25 @@ impl Request {
                     .addresses(addresses)
             }
             Self::FabricSet(FabricSet { name, options, nodes, addresses }) => {
-                let line = Line::new("fabric set").interface(name).options(options.given());
+                let line = Line::new("fabric set").word(name).options(options.given());
                 line.each("--nodes", nodes, value::nodes).replaced(
                     "--no-addresses",
                     addresses.as_deref(),
                     Line::addresses,
                 )
             }
-            Self::FabricDel(FabricDel { name }) => Line::new("fabric del").interface(name),
+            Self::FabricDel(FabricDel { name }) => Line::new("fabric del").word(name),
             // What it reads from the file is checked there.
-            Self::Apply(apply) => Line::new("apply").word(&apply.file, anything),
-            Self::ClassShow { bond } => Line::new("class show").interfaces(bond),
-            Self::FabricShow { name } => Line::new("fabric show").interfaces(name),
-            Self::FabricStats { name } | Self::Stats { name } => Line::new("stats").interfaces(name),
-            Self::Latency { name } => Line::new("stats").flag("--latency", true).interfaces(name),
-            Self::Show { name } => Line::new("show").interfaces(name),
-            Self::Peers { bond } => Line::new("peers").interfaces(bond),
-            Self::Lanes { bond } => Line::new("lanes").interfaces(bond),
-            Self::Monitor { bond } => Line::new("monitor").interfaces(bond),
-            Self::Check { interfaces } => Line::new("check").interfaces(interfaces),
+            Self::Apply(apply) => Line::new("apply").word(&apply.file),
+            Self::ClassShow { bond } => Line::new("class show").words(bond),
+            Self::FabricShow { name } => Line::new("fabric show").words(name),
+            Self::FabricStats { name } | Self::Stats { name } => Line::new("stats").words(name),
+            Self::Latency { name } => Line::new("stats").flag("--latency", true).words(name),
+            Self::Show { name } => Line::new("show").words(name),
+            Self::Peers { bond } => Line::new("peers").words(bond),
+            Self::Lanes { bond } => Line::new("lanes").words(bond),
+            Self::Monitor { bond } => Line::new("monitor").words(bond),
+            Self::Check { interfaces } => Line::new("check").words(interfaces),
         }
     }
 }
@@ -131,35 +126,25 @@ impl Line {
         Self { command, words: Vec::new() }
     }
 
-    fn push<T, E: ToString>(&mut self, option: &str, value: String, read: impl Fn(&str) -> Result<T, E>) {
-        let refused = read(&value).err().map(|cause| cause.to_string());
-        self.words.push(Given { option: option.to_owned(), value, refused });
+    fn word(self, word: &str) -> Self {
+        self.each("", [word], anything)
     }
 
-    fn word<T>(mut self, word: &str, read: impl Fn(&str) -> Result<T, String>) -> Self {
-        self.push("", word.to_owned(), read);
-        self
+    fn words<'n>(self, names: impl IntoIterator<Item = &'n LinkName>) -> Self {
+        self.each("", names, anything)
     }
 
-    fn interface(self, name: &str) -> Self {
-        self.word(name, value::interface)
-    }
-
-    fn interfaces<'n>(self, names: impl IntoIterator<Item = &'n String>) -> Self {
-        names.into_iter().fold(self, |line, name| line.interface(name))
-    }
-
-    fn class(self, name: &str) -> Self {
-        self.word(name, value::class)
-    }
-
-    fn each<T, E: ToString>(
+    fn each<T>(
         mut self,
         option: &str,
         values: impl IntoIterator<Item = impl ToString>,
-        read: impl Fn(&str) -> Result<T, E>,
+        read: impl Fn(&str) -> Result<T, String>,
     ) -> Self {
-        values.into_iter().for_each(|value| self.push(option, value.to_string(), &read));
+        self.words.extend(values.into_iter().map(|value| {
+            let value = value.to_string();
+            let refused = read(&value).err();
+            Given { option: option.to_owned(), value, refused }
+        }));
         self
     }
 
@@ -168,21 +153,12 @@ impl Line {
     }
 
     /// Interfaces in one value.
-    fn list(mut self, option: &str, names: &[String]) -> Self {
-        if !names.is_empty() {
-            let refused = names.iter().find_map(|name| value::interface(name).err());
-            self.words.push(Given { option: option.to_owned(), value: names.join(","), refused });
-        }
-        self
+    fn list(self, option: &str, names: &[LinkName]) -> Self {
+        self.each(option, (!names.is_empty()).then(|| LinkName::list(names)), anything)
     }
 
     /// A list in place of an earlier one, if one is given; none at all is an option of its own.
-    fn replaced(
-        self,
-        none: &str,
-        list: Option<&[String]>,
-        some: impl FnOnce(Self, &[String]) -> Self,
-    ) -> Self {
+    fn replaced<T>(self, none: &str, list: Option<&[T]>, some: impl FnOnce(Self, &[T]) -> Self) -> Self {
         match list {
             None => self,
             Some([]) => self.flag(none, true),
@@ -195,26 +171,19 @@ impl Line {
         self
     }
 
-    fn flag(mut self, option: &str, on: bool) -> Self {
-        if on {
-            self.push(option, String::new(), anything);
-        }
-        self
+    fn flag(self, option: &str, on: bool) -> Self {
+        self.each(option, on.then_some(""), anything)
     }
 
-    /// The first word that cannot be. The bond or fabric comes first of all, so a refusal may name it.
+    /// Refuses the first option whose value cannot be. The bond or fabric comes before all options.
     fn check(self) -> Result<(), Error> {
-        let Some(at) = self.words.iter().position(|word| word.refused.is_some()) else { return Ok(()) };
-        let Given { option, refused, .. } = &self.words[at];
-        let (object, what) = match (option.as_str(), self.words.first()) {
-            ("", _) | (_, None) => (self.command, "name".to_owned()),
-            (option, Some(name)) if name.option.is_empty() => {
-                (name.value.as_str(), format!("option '{option}'"))
+        for Given { option, refused, .. } in &self.words {
+            if let Some(cause) = refused {
+                return Err(Error::new(&self.words[0].value, format!("option '{option}'"), cause)
+                    .hint(format!("linkbraid {} --help", self.command)));
             }
-            (option, _) => (self.command, format!("option '{option}'")),
-        };
-        let cause = refused.clone().unwrap_or_default();
-        Err(Error::new(object, what, cause).hint(format!("linkbraid {} --help", self.command)))
+        }
+        Ok(())
     }
 }
 

@@ -17,6 +17,7 @@ pub use records::StatsArgs;
 pub use run::RunArgs;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use linkbraid_api::LinkName;
 use linkbraid_terminal::args::bench::{self, BenchVerb};
 use linkbraid_terminal::args::lab::{self, LabVerb};
 use linkbraid_terminal::args::{Anywhere, STATE_ENV};
@@ -115,8 +116,7 @@ Examples:
   linkbraid show bond0 --json")]
     Show {
         /// One bond or fabric [default: all]
-        #[arg(value_parser = linkbraid_api::value::interface)]
-        name: Option<String>,
+        name: Option<LinkName>,
     },
 
     /// Show the other hosts that run linkbraid
@@ -129,8 +129,7 @@ A host that is not listed is a plain host. Frames to it leave over all members,
 too.")]
     Peers {
         /// One bond [default: all]
-        #[arg(value_parser = linkbraid_api::value::interface)]
-        bond: Option<String>,
+        bond: Option<LinkName>,
     },
 
     /// Show the lanes: pairs of an own member and a peer's member, with state and share
@@ -150,8 +149,7 @@ A lane that is not used now has '-' as its share. A class with members of its
 own has lanes of its own. Lanes without a class are those of the default class.")]
     Lanes {
         /// One bond [default: all]
-        #[arg(value_parser = linkbraid_api::value::interface)]
-        bond: Option<String>,
+        bond: Option<LinkName>,
     },
 
     /// Show the counters: frames passed and dropped, by reason
@@ -181,8 +179,7 @@ with status 0, the end of the daemon with status 3. 'linkbraid show' shows the
 last events, too.")]
     Monitor {
         /// One bond or fabric [default: all]
-        #[arg(value_parser = linkbraid_api::value::interface)]
-        bond: Option<String>,
+        bond: Option<LinkName>,
     },
 
     /// Check this machine and its links for problems
@@ -196,8 +193,8 @@ Each line begins with ok, warning (works, but badly) or error (does not work).
 The exit status is 1 if there is at least one error.")]
     Check {
         /// Links to check, in a bond or not [default: the members of all bonds]
-        #[arg(value_name = "IF", value_parser = linkbraid_api::value::interface)]
-        interfaces: Vec<String>,
+        #[arg(value_name = "IF")]
+        interfaces: Vec<LinkName>,
     },
 
     /// Try linkbraid: hosts in network namespaces, with shaped links and a switch

@@ -2,7 +2,7 @@
 
 use crate::client::{self, Events};
 use crate::text::{self, Clock};
-use linkbraid_api::{Error, EventRecord, ExitCode, Reply, Request};
+use linkbraid_api::{Error, EventRecord, ExitCode, LinkName, Reply, Request};
 use linkbraid_terminal::report::{self, Failed};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::{process, thread};
 
 /// Prints events until the reader of standard output is gone or a signal comes; fails when the daemon ends.
-pub fn run(socket: &Path, bond: Option<String>, json: bool) -> Result<(), Failed> {
+pub fn run(socket: &Path, bond: Option<LinkName>, json: bool) -> Result<(), Failed> {
     end_on_signals()?;
     let request = Request::Monitor { bond };
     let mut events = match client::follow(socket, &request, client::REPLY_TIMEOUT)? {

@@ -28,8 +28,8 @@ use crate::world::{
 use apply::Files;
 use desired::{Change, Current, Step, diff, merge::merge};
 use linkbraid_api::{
-    BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Error, FabricDel, FabricSet, MemberAdd, MemberDel,
-    MemberSet, Records, Reply, Request,
+    BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Error, FabricDel, FabricSet, LinkName, MemberAdd,
+    MemberDel, MemberSet, Records, Reply, Request,
 };
 use linkbraid_link::LinkInfo;
 use linkbraid_proto::Time;
@@ -209,7 +209,7 @@ fn done(result: Result<Vec<String>, Error>) -> Reply {
 
 fn records(
     world: &World,
-    name: Option<String>,
+    name: Option<LinkName>,
     make: impl Fn(&[&Bond], Time) -> Result<Records, Error>,
 ) -> Reply {
     let bonds: Vec<&Bond> = match &name {
@@ -222,7 +222,7 @@ fn records(
     make(&bonds, world.clock.now()).map_or_else(Reply::Error, Reply::Records)
 }
 
-fn of_fabrics(world: &World, name: Option<String>, make: impl Fn(&[&Fabric], Time) -> Records) -> Reply {
+fn of_fabrics(world: &World, name: Option<LinkName>, make: impl Fn(&[&Fabric], Time) -> Records) -> Reply {
     let fabrics: Vec<&Fabric> = match &name {
         Some(name) => match world.fabrics.get(name) {
             Some(fabric) => vec![fabric],

@@ -22,7 +22,7 @@ use crate::{
         report::Event,
     },
 };
-use linkbraid_api::Error;
+use linkbraid_api::{Error, LinkName};
 use linkbraid_dataplane::HookChoice;
 use linkbraid_link::{ArpPlusSender, Netlink};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
@@ -41,8 +41,8 @@ pub(crate) struct World {
     /// The thread that drives the bonds.
     pub driving: Arc<Driving>,
     pub feed: Feed,
-    pub bonds: BTreeMap<String, Bond>,
-    pub fabrics: BTreeMap<String, Fabric>,
+    pub bonds: BTreeMap<LinkName, Bond>,
+    pub fabrics: BTreeMap<LinkName, Fabric>,
     /// What threads do for fabrics.
     pub jobs: Jobs,
 }
@@ -78,7 +78,7 @@ impl World {
     ) -> Result<T, Error> {
         let mut bond = self.bonds.remove(name).ok_or_else(|| self.no_bond(name))?;
         let result = change(self, &mut bond).await;
-        self.bonds.insert(name.to_owned(), bond);
+        self.bonds.insert(bond.saved.name.clone(), bond);
         result
     }
 

@@ -5,8 +5,8 @@ use super::{
     table::{Named, Source, Table, number, string},
 };
 use crate::{
-    BondOptions, BondSettings, ClassOptions, ClassSettings, Error, FabricAdd, FabricOptions, MemberOptions,
-    MemberSettings, limits, value,
+    BondOptions, BondSettings, ClassName, ClassOptions, ClassSettings, Error, FabricAdd, FabricOptions,
+    LinkName, MemberOptions, MemberSettings, limits, value,
 };
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
@@ -42,13 +42,13 @@ pub fn document(file: &str, text: &str) -> Result<Document, Error> {
         let name = interface(&root, "fabric", &named)?;
         let table =
             root.below(format!("fabric '{name}'"), &named, &keys(&FABRIC_KEYS, FabricOptions::keys()))?;
-        lines.insert((name.clone(), Part::Whole), table.line(named.at));
+        lines.insert((name.to_string(), Part::Whole), table.line(named.at));
         config.fabrics.insert(name.clone(), fabric(name, &table)?);
     }
     for named in root.named("bond", "NAME")? {
         let name = interface(&root, "bond", &named)?;
         let table = root.below(format!("bond '{name}'"), &named, &keys(&BOND_KEYS, BondOptions::keys()))?;
-        if let Some(line) = lines.insert((name.clone(), Part::Whole), table.line(named.at)) {
+        if let Some(line) = lines.insert((name.to_string(), Part::Whole), table.line(named.at)) {
             return Err(table.refuse_whole(format!("line {line} has a fabric of this name")));
         }
         let mut reader = Bond { name: &name, table: &table, earlier: &config, lines: &mut lines };
@@ -61,7 +61,7 @@ pub fn document(file: &str, text: &str) -> Result<Document, Error> {
     {
         if config.bonds.contains_key(&member.interface) {
             let part = Part::Member(member.interface.clone());
-            let line = lines.get(&(bond.clone(), part)).copied().unwrap_or(1);
+            let line = lines.get(&(bond.to_string(), part)).copied().unwrap_or(1);
             let what = format!("bond '{bond}': member '{}'", member.interface);
             return Err(Error::new(format!("{file}:{line}"), what, "it is itself a bond")
                 .hint("linkbraid apply --help"));
@@ -71,13 +71,13 @@ pub fn document(file: &str, text: &str) -> Result<Document, Error> {
 }
 
 /// The name of a bond or fabric.
-fn interface(root: &Table<'_>, kind: &str, named: &Named<'_>) -> Result<String, Error> {
+fn interface(root: &Table<'_>, kind: &str, named: &Named<'_>) -> Result<LinkName, Error> {
     let refuse =
         |cause| Error { what: format!("{kind} '{}'", named.name), ..root.refuse_at(named.at, "", cause) };
-    value::interface(named.name).map_err(refuse)
+    named.name.parse().map_err(refuse)
 }
 
-fn fabric(name: String, table: &Table<'_>) -> Result<FabricAdd, Error> {
+fn fabric(name: LinkName, table: &Table<'_>) -> Result<FabricAdd, Error> {
     let fabric = FabricAdd {
         name,
         node: table.need("node", |v| value::node(&number(v)?))?,
@@ -148,17 +148,16 @@ impl Bond<'_, '_> {
                     let known = keys(&MEMBER_KEYS, MemberOptions::keys());
                     let own = table.below(format!("bond '{}': member", self.name), &named, &known)?;
                     MemberConfig {
-                        interface: own.need("name", |v| value::interface(string(v)?))?,
+                        interface: own.need("name", |v| string(v)?.parse())?,
                         settings: MemberSettings::default().with(&MemberOptions::read(&own)?),
-                        class: own.get("class", |v| value::class(string(v)?))?,
+                        class: own.get("class", |v| string(v)?.parse())?,
                         force: own.flag("force")?,
                         absent: false,
                     }
                 }
                 other => {
-                    let named = string(other).and_then(value::interface);
-                    let interface = named.map_err(|cause| table.refuse_at(at, "key 'member'", cause))?;
-                    MemberConfig { interface, ..MemberConfig::default() }
+                    let named = string(other).and_then(str::parse);
+                    MemberConfig::new(named.map_err(|cause| table.refuse_at(at, "key 'member'", cause))?)
                 }
             };
             let refuse =
@@ -169,7 +168,7 @@ impl Bond<'_, '_> {
             let part = Part::Member(member.interface.clone());
             let mut others = self.earlier.bonds.iter();
             if let Some((other, _)) = others.find(|(_, other)| other.member(&member.interface).is_some()) {
-                let line = self.lines.get(&(other.clone(), part)).copied().unwrap_or_default();
+                let line = self.lines.get(&(other.to_string(), part)).copied().unwrap_or_default();
                 return refuse(format!("line {line} gives it to bond '{other}'"));
             }
             self.lines.insert((self.name.to_owned(), part), table.line(at));
@@ -186,29 +185,28 @@ impl Bond<'_, '_> {
         for named in self.table.named("class", "NAME")? {
             let name = format!("bond '{}': class '{}'", self.name, named.name);
             let table = self.table.below(name, &named, &keys(&CLASS_KEYS, ClassOptions::keys()))?;
-            value::class(named.name).map_err(|cause| table.refuse_whole(cause))?;
-            self.lines
-                .insert((self.name.to_owned(), Part::Class(named.name.to_owned())), table.line(named.at));
+            let class: ClassName = named.name.parse().map_err(|cause: String| table.refuse_whole(cause))?;
+            self.lines.insert((self.name.to_owned(), Part::Class(class.clone())), table.line(named.at));
             let rules: Vec<_> = table.strings("match", rule)?.into_iter().map(|(_, rule)| rule).collect();
             if rules.is_empty() {
                 return Err(table
                     .refuse_whole("a class without rules would match nothing; write match = [\"dscp=ef\"]"));
             }
-            for (at, interface) in table.strings("member", value::interface)? {
+            for (at, interface) in table.strings("member", str::parse::<LinkName>)? {
                 let refuse = |cause: String| Err(table.refuse_at(at, format!("member '{interface}'"), cause));
                 let mut members = bond.members.iter_mut();
                 let Some(member) = members.find(|member| member.interface == interface) else {
                     return refuse("it is not among the bond's members".into());
                 };
                 match &member.class {
-                    Some(other) if *other != named.name => {
+                    Some(other) if *other != class => {
                         return refuse(format!("it is in class '{other}' already"));
                     }
-                    _ => member.class = Some(named.name.to_owned()),
+                    _ => member.class = Some(class.clone()),
                 }
             }
             bond.classes.push(ClassConfig {
-                name: named.name.to_owned(),
+                name: class,
                 rules,
                 settings: ClassSettings::default().with(&ClassOptions::read(&table)?),
                 has_members: false,

@@ -1,5 +1,5 @@
 use super::{Document, Part};
-use crate::{Borrow, Fallback, Policy, Poll, Stripe, Weight};
+use crate::{Borrow, Fallback, Policy, Poll, Stripe, Weight, tests::name};
 
 const WHOLE: &str = r#"
 [fabric.fab0]
@@ -74,9 +74,9 @@ fn all_options_are_read() {
     assert_eq!((voice.settings.fallback, voice.settings.borrow), (Fallback::Block, Borrow::Idle));
     assert_eq!(bond.classes[1].name, "bulk", "in the order of the file, not of the alphabet");
     assert_eq!(read.line("fab0", &Part::Whole), Some(2));
-    assert_eq!(read.line("bond0", &Part::Member("eth2".into())), Some(14));
-    assert_eq!(read.line("bond0", &Part::Class("bulk".into())), Some(36));
-    assert_eq!(read.place("bond0", &Part::Member("eth9".into())), "f:11");
+    assert_eq!(read.line("bond0", &Part::Member(name("eth2"))), Some(14));
+    assert_eq!(read.line("bond0", &Part::Class(name("bulk"))), Some(36));
+    assert_eq!(read.place("bond0", &Part::Member(name("eth9"))), "f:11");
     assert_eq!(read.place("bond9", &Part::Whole), "f");
 }
 

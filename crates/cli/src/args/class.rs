@@ -1,7 +1,7 @@
 //! `class add`, `class set`, `class del`, `class show`.
 
 use clap::{Args, Subcommand};
-use linkbraid_api::{ClassAdd, ClassDel, ClassSet, Request, value};
+use linkbraid_api::{ClassAdd, ClassDel, ClassSet, LinkName, Request};
 
 /// Shown below the help of the object.
 pub const EXAMPLES: &str = "\
@@ -77,8 +77,7 @@ decides. The rule for a class's own control group, which 'linkbraid run' uses,
 comes before all others.")]
     Show {
         /// One bond; all of them if left out
-        #[arg(value_parser = value::interface)]
-        bond: Option<String>,
+        bond: Option<LinkName>,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use super::Change;
 use clap::Subcommand;
-use linkbraid_api::{FabricAdd, FabricDel, FabricSet, Request, value};
+use linkbraid_api::{FabricAdd, FabricDel, FabricSet, LinkName, Request};
 
 /// Shown below the help of the object.
 pub const EXAMPLES: &str = "\
@@ -86,8 +86,7 @@ refused  the node answers, but one of the two refuses the other; the reason
          names what each has")]
     Show {
         /// One fabric [default: all]
-        #[arg(value_parser = value::interface)]
-        name: Option<String>,
+        name: Option<LinkName>,
     },
 }
 

@@ -1,14 +1,13 @@
 //! Options of the words that show records.
 
 use clap::Args;
-use linkbraid_api::value;
+use linkbraid_api::LinkName;
 
 /// `stats`
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// One bond or fabric [default: all]
-    #[arg(value_parser = value::interface)]
-    pub name: Option<String>,
+    pub name: Option<LinkName>,
 
     /// Also show counters that are zero
     #[arg(long)]

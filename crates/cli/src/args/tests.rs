@@ -9,7 +9,7 @@ use linkbraid_api::{
     value::{Millis, Number},
 };
 use linkbraid_terminal::args::lab::{CcArg, LabVerb};
-use std::path::Path;
+use std::{path::Path, str::FromStr};
 
 fn parse(line: &str) -> Cli {
     let words = std::iter::once("linkbraid").chain(line.split(' ').filter(|word| !word.is_empty()));
@@ -31,6 +31,10 @@ fn refused(line: &str) -> bool {
     Cli::try_parse_from(words).is_err()
 }
 
+fn name<T: FromStr<Err = String>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
 #[test]
 fn definitions_are_sound() {
     Cli::command().debug_assert();
@@ -38,7 +42,14 @@ fn definitions_are_sound() {
 
 #[test]
 fn bond_add_defaults() {
-    let expected = BondAdd { name: "bond0".into(), members: vec!["eth1".into()], ..BondAdd::default() };
+    let expected = BondAdd {
+        name: name("bond0"),
+        members: vec![name("eth1")],
+        addresses: Vec::new(),
+        options: BondOptions::default(),
+        move_address: false,
+        classes: Vec::new(),
+    };
     assert_eq!(request("bond add bond0 --member eth1"), Request::BondAdd(expected));
 }
 
@@ -49,8 +60,8 @@ fn bond_add_takes_every_option() {
                 --probes off --probe-interval 1s --probe-multiplier 2 --up-delay 0ms --hold-max 0s \
                 --class urgent=eth2,eth3";
     let expected = BondAdd {
-        name: "bond0".into(),
-        members: vec!["eth1".into(), "eth2".into(), "eth3".into()],
+        name: name("bond0"),
+        members: vec![name("eth1"), name("eth2"), name("eth3")],
         addresses: vec!["198.18.0.1/24".into(), "2001:db8::1/64".into()],
         options: BondOptions {
             policy: Some(Policy::ActiveBackup),
@@ -67,7 +78,7 @@ fn bond_add_takes_every_option() {
             },
         },
         move_address: true,
-        classes: vec![BondClass { name: "urgent".into(), members: vec!["eth2".into(), "eth3".into()] }],
+        classes: vec![BondClass { name: name("urgent"), members: vec![name("eth2"), name("eth3")] }],
     };
     assert_eq!(request(line), Request::BondAdd(expected));
 }
@@ -101,13 +112,13 @@ fn bond_set_sends_only_what_is_given() {
         ("--hold-max 1500ms", probing(InspectorOptions { hold_max: Some(Millis(1500)), ..nothing })),
         ("--up-delay 2s", probing(InspectorOptions { up_delay: Some(Millis(2000)), ..nothing })),
     ] {
-        let expected = BondSet { name: "bond0".into(), options, addresses: None };
+        let expected = BondSet { name: name("bond0"), options, addresses: None };
         assert_eq!(set(line), Request::BondSet(expected), "{line}");
     }
     for (line, addresses) in
         [("--address 198.18.0.1/24", vec!["198.18.0.1/24".to_owned()]), ("--no-addresses", vec![])]
     {
-        let expected = BondSet { name: "bond0".into(), options: none, addresses: Some(addresses) };
+        let expected = BondSet { name: name("bond0"), options: none, addresses: Some(addresses) };
         assert_eq!(set(line), Request::BondSet(expected), "{line}");
     }
     assert!(refused("bond set bond0"), "a set that changes nothing is a mistake");
@@ -115,18 +126,25 @@ fn bond_set_sends_only_what_is_given() {
 
 #[test]
 fn bond_del() {
-    assert_eq!(request("bond del bond0"), Request::BondDel(BondDel { name: "bond0".into() }));
+    assert_eq!(request("bond del bond0"), Request::BondDel(BondDel { name: name("bond0") }));
     assert!(refused("bond del"));
     assert!(refused("bond del bond0 bond1"));
 }
 
 #[test]
 fn members() {
-    let add = MemberAdd { bond: "bond0".into(), interface: "eth3".into(), ..MemberAdd::default() };
+    let add = MemberAdd {
+        bond: name("bond0"),
+        interface: name("eth3"),
+        options: MemberOptions::default(),
+        move_address: false,
+        force: false,
+        class: None,
+    };
     let weight = |weight| MemberOptions { weight: Some(weight) };
     assert_eq!(
         request("member add bond0 eth3 --class voice"),
-        Request::MemberAdd(MemberAdd { class: Some("voice".into()), ..add.clone() })
+        Request::MemberAdd(MemberAdd { class: Some(name("voice")), ..add.clone() })
     );
     assert_eq!(request("member add bond0 eth3"), Request::MemberAdd(add.clone()));
     assert_eq!(
@@ -142,8 +160,8 @@ fn members() {
         assert_eq!(
             request(&format!("member set bond0 eth3 --weight {text}")),
             Request::MemberSet(MemberSet {
-                bond: "bond0".into(),
-                interface: "eth3".into(),
+                bond: name("bond0"),
+                interface: name("eth3"),
                 options: weight(asked)
             })
         );
@@ -152,7 +170,7 @@ fn members() {
     for (option, force) in [("", false), (" --force", true)] {
         assert_eq!(
             request(&format!("member del bond0 eth3{option}")),
-            Request::MemberDel(MemberDel { bond: "bond0".into(), interface: "eth3".into(), force })
+            Request::MemberDel(MemberDel { bond: name("bond0"), interface: name("eth3"), force })
         );
     }
 }
@@ -160,8 +178,8 @@ fn members() {
 #[test]
 fn class_add() {
     let blank = ClassAdd {
-        bond: "bond0".into(),
-        name: "voice".into(),
+        bond: name("bond0"),
+        name: name("voice"),
         members: vec![],
         rules: vec!["dscp=ef".parse().unwrap()],
         options: ClassOptions::default(),
@@ -173,7 +191,7 @@ fn class_add() {
              --match udp-port=5004,host=198.18.0.7 --policy mirror --fallback block --borrow idle"
         ),
         Request::ClassAdd(ClassAdd {
-            members: vec!["eth3".into(), "eth4".into(), "eth5".into()],
+            members: vec![name("eth3"), name("eth4"), name("eth5")],
             rules: vec!["dscp=ef".parse().unwrap(), "udp-port=5004,host=198.18.0.7".parse().unwrap()],
             options: ClassOptions {
                 policy: Some(Policy::Mirror),
@@ -203,13 +221,10 @@ fn class_set_sends_only_what_is_given() {
     let set = |line: &str| request(&format!("class set bond0 voice {line}"));
     let none = ClassOptions::default();
     let options =
-        |options| ClassSet { options, bond: "bond0".into(), name: "voice".into(), ..ClassSet::default() };
-    let blank = ClassSet { bond: "bond0".into(), name: "voice".into(), ..ClassSet::default() };
+        |options| ClassSet { options, bond: name("bond0"), name: name("voice"), members: None, rules: None };
+    let blank = options(none);
     for (line, expected) in [
-        (
-            "--member eth3,eth4",
-            ClassSet { members: Some(vec!["eth3".into(), "eth4".into()]), ..blank.clone() },
-        ),
+        ("--member eth3,eth4", ClassSet { members: Some(vec![name("eth3"), name("eth4")]), ..blank.clone() }),
         ("--no-members", ClassSet { members: Some(vec![]), ..blank.clone() }),
         (
             "--match priority=6",
@@ -227,11 +242,11 @@ fn class_set_sends_only_what_is_given() {
 
 #[test]
 fn classes_are_removed_and_shown() {
-    let del = ClassDel { bond: "bond0".into(), name: "voice".into() };
+    let del = ClassDel { bond: name("bond0"), name: name("voice") };
     assert_eq!(request("class del bond0 voice"), Request::ClassDel(del));
     assert!(refused("class del voice"));
     assert_eq!(request("class show"), Request::ClassShow { bond: None });
-    assert_eq!(request("class show bond0"), Request::ClassShow { bond: Some("bond0".into()) });
+    assert_eq!(request("class show bond0"), Request::ClassShow { bond: Some(name("bond0")) });
 }
 
 #[test]

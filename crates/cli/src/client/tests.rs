@@ -37,7 +37,7 @@ pub(super) fn answering(text: &'static str) -> (PathBuf, JoinHandle<String>) {
 }
 
 fn del() -> Request {
-    Request::BondDel(BondDel { name: "bond0".into() })
+    Request::BondDel(BondDel { name: "bond0".parse().unwrap() })
 }
 
 fn broken(failure: Result<Reply, Failure>) -> linkbraid_api::Error {

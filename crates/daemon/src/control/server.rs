@@ -4,7 +4,7 @@ use crate::{
     io::error::About as _,
     world::history::{Change, Feed, record},
 };
-use linkbraid_api::{Error, EventKind, EventRecord, LINE_BYTES_MAX, Reply, Request};
+use linkbraid_api::{Error, EventKind, EventRecord, LINE_BYTES_MAX, LinkName, Reply, Request};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{
     fs, io,
@@ -189,7 +189,7 @@ async fn send(write: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {
 /// Writes events until the client has gone.
 async fn stream_events(
     write: &mut OwnedWriteHalf,
-    bond: Option<String>,
+    bond: Option<LinkName>,
     mut events: broadcast::Receiver<EventRecord>,
 ) -> io::Result<()> {
     loop {
@@ -212,7 +212,7 @@ async fn stream_events(
                 )
             }
         };
-        if bond.as_ref().is_none_or(|bond| *bond == event.bond || event.kind == EventKind::Lost) {
+        if bond.as_ref().is_none_or(|bond| **bond == *event.bond || event.kind == EventKind::Lost) {
             send(write, &Reply::Event(event)).await?;
         }
     }

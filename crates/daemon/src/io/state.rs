@@ -4,7 +4,7 @@
 //! way finds here what to put back.
 
 use crate::io::error::About as _;
-use linkbraid_api::{BondSettings, ClassSettings, Error, MemberSettings, Rule};
+use linkbraid_api::{BondSettings, ClassName, ClassSettings, Error, LinkName, MemberSettings, Rule};
 use linkbraid_link::{Route, Saved};
 use linkbraid_proto::inspector::Timing;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -16,8 +16,9 @@ use std::{
 /// One bond.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SavedBond {
-    /// Its name.
-    pub name: String,
+    /// Its name, which is that of its interface.
+    #[serde(deserialize_with = "LinkName::read_of_link")]
+    pub name: LinkName,
     /// Its interface, once it is there.
     pub ifindex: Option<u32>,
     /// Whether `bond add` came to its end.
@@ -54,7 +55,7 @@ pub(crate) struct SavedBond {
 pub(crate) struct SavedClass {
     /// Its number in the data path and in what peers hear, from 1; peers know it by its name.
     pub number: u8,
-    pub name: String,
+    pub name: ClassName,
     pub rules: Vec<Rule>,
     /// Whether it was given members of its own, whatever has become of them.
     pub has_members: bool,
@@ -252,7 +253,7 @@ mod tests {
 
     fn bond(name: &str) -> SavedBond {
         SavedBond {
-            name: name.into(),
+            name: linkbraid_api::LinkName::of_link(name),
             ifindex: Some(7),
             complete: true,
             mtu: 1500,
@@ -307,7 +308,7 @@ mod tests {
         state.write(&bond("a")).unwrap();
         fs::write(scratch.0.join("c.json"), b"{ half").unwrap();
         fs::write(scratch.0.join("d.new"), b"{}").unwrap();
-        let names: Vec<String> = state.read_all::<SavedBond>().into_iter().map(|bond| bond.name).collect();
+        let names: Vec<_> = state.read_all::<SavedBond>().into_iter().map(|bond| bond.name).collect();
         assert_eq!(names, ["a", "b"]);
         let back = &state.read_all::<SavedBond>()[0];
         assert_eq!(

@@ -11,7 +11,7 @@ use crate::{
     },
     world::{World, bond::Bond},
 };
-use linkbraid_api::Error;
+use linkbraid_api::{Error, LinkName};
 use linkbraid_link::LinkInfo;
 
 /// Takes over every bond on file; what was half made is undone, and so is what somebody took away by hand.
@@ -64,19 +64,19 @@ pub(crate) async fn all(world: &mut World) {
 
 /// The bond goes by the name of its interface, which somebody changed.
 fn rename(world: &World, saved: &mut SavedBond, name: &str) -> Result<(), Error> {
-    let is_other = |other: &SavedBond| other.name == name && other.pins != saved.pins;
+    let is_other = |other: &SavedBond| other.name == *name && other.pins != saved.pins;
     if world.state.read_all::<SavedBond>().iter().any(is_other) {
         let cause = format!("its interface is called '{name}' now, which is the name of another bond");
         return Err(Error::new(&saved.name, "cannot adopt", cause)
             .hint(format!("ip link set {name} name {}", saved.name)));
     }
-    let old = std::mem::replace(&mut saved.name, name.to_owned());
+    let old = std::mem::replace(&mut saved.name, LinkName::of_link(name));
     world.state.write(saved)?;
     world.state.remove::<SavedBond>(&old)
 }
 
 async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result<Bond, Error> {
-    if link.name != saved.name {
+    if *link.name != *saved.name {
         rename(world, &mut saved, &link.name)?;
     }
     let name = saved.name.clone();

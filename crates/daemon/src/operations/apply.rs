@@ -12,7 +12,7 @@ use super::{
 };
 use crate::world::World;
 use linkbraid_api::{
-    ActionRecord, Apply, ApplyRecord, Error, Records, Reply, Request,
+    ActionRecord, Apply, ApplyRecord, Error, LinkName, Records, Reply, Request,
     config::{Document, Part},
 };
 use linkbraid_link::Kind;
@@ -151,9 +151,14 @@ async fn prepare(
 }
 
 /// Refuses a member that is not there, unless it is a fabric that comes first.
-async fn check_member(world: &World, document: &Document, bond: &str, member: &str) -> Result<(), Error> {
+async fn check_member(
+    world: &World,
+    document: &Document,
+    bond: &str,
+    member: &LinkName,
+) -> Result<(), Error> {
     let refuse = |cause: String| {
-        let place = document.place(bond, &Part::Member(member.to_owned()));
+        let place = document.place(bond, &Part::Member(member.clone()));
         let what = format!("cannot add member '{member}'");
         Err(Error::new(format!("{place}: {bond}"), what, cause).hint("ip -br link"))
     };
@@ -164,7 +169,7 @@ async fn check_member(world: &World, document: &Document, bond: &str, member: &s
         Err(error) if error.kind == Kind::NoDevice => refuse("no such interface".into()),
         // What else may be is said by the step itself.
         Err(_) => Ok(()),
-        Ok(link) if link.name != member => refuse(format!("its name is '{}'", link.name)),
+        Ok(link) if link.name != **member => refuse(format!("its name is '{}'", link.name)),
         Ok(_) => Ok(()),
     }
 }

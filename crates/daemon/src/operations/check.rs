@@ -14,7 +14,7 @@ mod trial;
 
 use crate::{io::error::About as _, world::World};
 use facts::{Bond, Facts};
-use linkbraid_api::{Error, FindingRecord};
+use linkbraid_api::{Error, FindingRecord, LinkName};
 
 /// Interfaces that one request may name.
 const INTERFACES_MAX: usize = 256;
@@ -25,7 +25,7 @@ const INTERFACES_MAX: usize = 256;
 ///
 /// # Errors
 /// More interfaces than it looks at in one go, or a kernel that does not list them.
-pub(crate) async fn run(world: &World, interfaces: Vec<String>) -> Result<Vec<FindingRecord>, Error> {
+pub(crate) async fn run(world: &World, interfaces: Vec<LinkName>) -> Result<Vec<FindingRecord>, Error> {
     if interfaces.len() > INTERFACES_MAX {
         let cause = format!("{} interfaces; allowed are up to {INTERFACES_MAX}", interfaces.len());
         return Err(Error::new("check", "too many at once", cause).hint("linkbraid check"));
@@ -39,7 +39,8 @@ pub(crate) async fn run(world: &World, interfaces: Vec<String>) -> Result<Vec<Fi
     let roots = manager::Roots::default();
     let machine = machine::Machine::look(&roots, &world.pins, works);
     let netlink = &world.netlink;
-    let interfaces = facts::interfaces(netlink, &bonds, interfaces, &roots)
+    let names = interfaces.into_iter().map(String::from).collect();
+    let interfaces = facts::interfaces(netlink, &bonds, names, &roots)
         .await
         .about("check", "cannot look at the interfaces")?;
     Ok(all(&Facts { machine, interfaces, bonds }))

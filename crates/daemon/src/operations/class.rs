@@ -9,7 +9,7 @@ use crate::{
     operations::settle,
     world::{World, bond::Bond},
 };
-use linkbraid_api::{Error, Run, config::ClassConfig, limits::CLASSES_MAX};
+use linkbraid_api::{ClassName, Error, Run, config::ClassConfig, limits::CLASSES_MAX};
 
 mod check;
 
@@ -41,7 +41,7 @@ pub(crate) fn no_such(bond: &Bond, name: &str) -> Error {
 pub(crate) async fn change(
     world: &mut World,
     name: &str,
-    class: &Change<Class>,
+    class: &Change<Class, ClassName>,
     back: bool,
 ) -> Result<Vec<String>, Error> {
     let unknown = world.no_bond(name);

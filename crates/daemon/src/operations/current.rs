@@ -8,7 +8,7 @@ use crate::world::{
     member::Member,
 };
 use linkbraid_api::{
-    BondSettings, FabricAdd, FabricSettings, MemberSettings,
+    BondSettings, FabricAdd, FabricSettings, LinkName, MemberSettings,
     config::{BondConfig, ClassConfig, MemberConfig},
     value,
 };
@@ -69,7 +69,7 @@ fn of_fabric(fabric: &Fabric, is_member: bool) -> FabricAdd {
 pub(super) fn of_bond(bond: &Bond) -> BondConfig {
     let saved = &bond.saved;
     let member = |member: &Member| MemberConfig {
-        interface: member.name.clone(),
+        interface: LinkName::of_link(&member.name),
         settings: MemberSettings { weight: member.weight },
         class: bond.class_name(member.class),
         // One that was in the bond before is put back whoever answers through it.
@@ -84,7 +84,7 @@ pub(super) fn of_bond(bond: &Bond) -> BondConfig {
     };
     // What is to come back has its place.
     let absent = bond.absent().map(|absent| MemberConfig {
-        interface: absent.name.clone(),
+        interface: LinkName::of_link(&absent.name),
         settings: absent.settings,
         class: bond.class_name(absent.class),
         force: true,
@@ -109,8 +109,9 @@ fn addresses(bond: &Bond) -> Vec<String> {
 
 /// Members that come or go just now.
 pub(super) fn moving(bond: &Bond) -> Moving {
-    let names =
-        |is: fn(&Member) -> bool| bond.members().into_iter().filter(is).map(|member| member.name).collect();
+    let names = |is: fn(&Member) -> bool| {
+        bond.members().into_iter().filter(is).map(|member| LinkName::of_link(member.name)).collect()
+    };
     Moving { joining: names(|member| member.joining), leaving: names(|member| member.leaving) }
 }
 
@@ -125,6 +126,7 @@ fn made_of(bond: &Bond) -> Made {
         members: members
             .map(|member| member.name)
             .chain(saved.absent.iter().filter(|absent| absent.applied).map(|absent| absent.name.clone()))
+            .map(LinkName::of_link)
             .collect(),
         classes: classes.map(|class| class.name.clone()).collect(),
         addresses: saved.applied_addresses.iter().cloned().collect(),
@@ -164,7 +166,7 @@ pub(super) fn mark(world: &mut World, step: &Step, before: &Current) {
             let members = bond.saved.members.iter_mut();
             let members = members.filter(|member| Some(member.before.link.index) == index);
             members.for_each(|member| member.applied = true);
-            let absent = bond.saved.absent.iter_mut().filter(|absent| absent.name == member.name);
+            let absent = bond.saved.absent.iter_mut().filter(|absent| *absent.name == *member.name);
             absent.for_each(|absent| absent.applied = true);
             world.state.write(&bond.saved)
         }
@@ -195,13 +197,18 @@ pub(super) fn mark_as_before(world: &mut World, before: &Current) {
         let written = if let Some(bond) = world.bonds.get_mut(name) {
             let members = bond.members();
             let is_made = |index: u32| {
-                members.iter().any(|member| member.ifindex == index && made.members.contains(&member.name))
+                members
+                    .iter()
+                    .any(|member| member.ifindex == index && made.members.contains(member.name.as_str()))
             };
             let saved = &mut bond.saved;
             saved.applied = made.whole;
             saved.applied_addresses = addresses(&saved.addresses);
             saved.members.iter_mut().for_each(|member| member.applied = is_made(member.before.link.index));
-            saved.absent.iter_mut().for_each(|absent| absent.applied = made.members.contains(&absent.name));
+            saved
+                .absent
+                .iter_mut()
+                .for_each(|absent| absent.applied = made.members.contains(absent.name.as_str()));
             for class in &mut saved.classes {
                 class.applied = made.classes.contains(&class.name);
                 let had = before.config.bonds.get(name).and_then(|bond| bond.class(&class.name));

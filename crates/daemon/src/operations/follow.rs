@@ -7,6 +7,7 @@ use crate::{
     },
     world::{World, bond::Bond},
 };
+use linkbraid_api::LinkName;
 use linkbraid_link::{LinkEvent, PortFlags};
 
 /// Something changed.
@@ -94,7 +95,7 @@ async fn link_gone(world: &mut World, index: u32) {
 }
 
 /// The bond that has a member of that index.
-fn bond_of(world: &World, index: u32) -> Option<String> {
+fn bond_of(world: &World, index: u32) -> Option<LinkName> {
     let has = |bond: &&Bond| bond.driven().announced(index).is_some();
     world.bonds.values().find(has).map(|bond| bond.saved.name.clone())
 }

@@ -50,7 +50,7 @@ pub(crate) async fn check(
     }
     if let Some(controller) = link.controller {
         let of = world.netlink.link_by_index(controller).await.map_or_else(|_| "another".into(), |l| l.name);
-        let hint = match world.bonds.contains_key(&of) {
+        let hint = match world.bonds.contains_key(of.as_str()) {
             true => format!("linkbraid member del {of} {name}"),
             false => format!("ip link set {name} nomaster"),
         };
@@ -232,7 +232,7 @@ pub(crate) fn lease_warning(bond: &str, before: &Saved) -> Option<String> {
 /// `member set`
 pub(crate) async fn set(world: &mut World, of: &str, to: &MemberConfig) -> Result<Vec<String>, Error> {
     let set = async |_: &mut UndoLog, bond: &mut Bond| {
-        for absent in bond.saved.absent.iter_mut().filter(|absent| absent.name == to.interface) {
+        for absent in bond.saved.absent.iter_mut().filter(|absent| *absent.name == *to.interface) {
             absent.settings = to.settings;
         }
         let slot = bond.member(&to.interface).map(|member| member.slot);
@@ -251,7 +251,7 @@ pub(crate) async fn set_mtu(log: &mut UndoLog, bond: &mut Bond, mtu: u32) -> Res
     let mut links: Vec<(String, u32)> =
         bond.members().into_iter().map(|member| (member.name, member.ifindex)).collect();
     let at = if mtu < from { 0 } else { links.len() };
-    links.insert(at, (bond.saved.name.clone(), bond.ifindex));
+    links.insert(at, (bond.saved.name.to_string(), bond.ifindex));
     for (name, ifindex) in links {
         log.carry_out((&name, ifindex), Op::Mtu { from, to: mtu }).await?;
     }

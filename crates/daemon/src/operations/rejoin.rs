@@ -102,7 +102,7 @@ impl Rejoins {
         let mut wanted = has.config.clone();
         let bond = wanted.bonds.get_mut(&of)?;
         bond.move_address = move_address;
-        bond.members.iter_mut().filter(|one| one.interface == name).for_each(|one| one.absent = false);
+        bond.members.iter_mut().filter(|one| *one.interface == *name).for_each(|one| one.absent = false);
         Some(Operation::new(By::Rejoin(name), diff(&has.config, &wanted), has))
     }
 

@@ -12,7 +12,7 @@ use crate::{
     world::{World, bond::Bond, rules::class_group},
 };
 use linkbraid_api::{
-    Error,
+    Error, LinkName,
     config::{BondConfig, MemberConfig},
 };
 use linkbraid_dataplane::MEMBERS_MAX;
@@ -97,7 +97,7 @@ fn command(name: &str, members: &[&str]) -> String {
 }
 
 /// Adds a bond; on failure the machine is as it was.
-pub(crate) async fn add(world: &mut World, name: &str, to: &BondConfig) -> Result<Vec<String>, Error> {
+pub(crate) async fn add(world: &mut World, name: &LinkName, to: &BondConfig) -> Result<Vec<String>, Error> {
     let (links, mtu) = check(world, name, to).await?;
     let mut saved = record(world, name, to, &links, mtu).await?;
     // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
@@ -124,14 +124,14 @@ pub(crate) async fn add(world: &mut World, name: &str, to: &BondConfig) -> Resul
     bond.announce(&mut world.sender, world.clock);
     let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
     bond.report(Some("up"), "added", format!("added with {}", names.join(", ")));
-    world.bonds.insert(name.to_owned(), bond);
+    world.bonds.insert(bond.saved.name.clone(), bond);
     Ok(warnings)
 }
 
 /// A new bond as it will be on file.
 async fn record(
     world: &World,
-    name: &str,
+    name: &LinkName,
     to: &BondConfig,
     links: &[LinkInfo],
     mtu: u32,
@@ -156,14 +156,14 @@ async fn record(
         });
     }
     let absent = to.members.iter().filter(|member| member.absent).map(|member| SavedAbsent {
-        name: member.interface.clone(),
+        name: member.interface.to_string(),
         settings: member.settings,
         class: number(member),
         move_address: to.move_address,
         applied: false,
     });
     Ok(SavedBond {
-        name: name.to_owned(),
+        name: name.clone(),
         ifindex: None,
         complete: false,
         mtu,

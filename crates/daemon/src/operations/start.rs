@@ -10,7 +10,7 @@ use super::{
 };
 use crate::world::World;
 use linkbraid_api::{
-    Error, FabricAdd, Request,
+    Error, FabricAdd, LinkName, Request,
     config::{BondConfig, Config, Document},
 };
 use linkbraid_proto::Time;
@@ -26,7 +26,7 @@ const RETRY_MAX: Duration = Duration::from_secs(60);
 pub(super) struct Start {
     document: Document,
     /// Bonds and fabrics that are not yet as the file says.
-    open: BTreeSet<String>,
+    open: BTreeSet<LinkName>,
     grace_until: Time,
     stage: Stage,
     /// It was gone through once.
@@ -89,7 +89,7 @@ impl Start {
                 self.stage = Stage::Fabrics;
                 (self.failed, self.next) = (false, None);
                 let open = self.document.config.fabrics.iter().filter(|(name, _)| self.open.contains(*name));
-                let one = |(name, fabric): (&String, &FabricAdd)| [(name.clone(), fabric.clone())].into();
+                let one = |(name, fabric): (&LinkName, &FabricAdd)| [(name.clone(), fabric.clone())].into();
                 open.map(|one_of| Config { fabrics: one(one_of), ..Config::default() }).collect()
             }
             Stage::Fabrics => {
@@ -165,7 +165,7 @@ impl Start {
 }
 
 /// The bonds that can be made or changed now: of each, some member is there.
-async fn present(world: &mut World, start: &mut Start, now: Time) -> Vec<(String, BondConfig)> {
+async fn present(world: &mut World, start: &mut Start, now: Time) -> Vec<(LinkName, BondConfig)> {
     let links = match world.netlink.links().await {
         Ok(links) => links,
         Err(error) => {
@@ -179,13 +179,13 @@ async fn present(world: &mut World, start: &mut Start, now: Time) -> Vec<(String
         for member in &mut bond.members {
             // Those that come later join as they would have with a new bond.
             member.force = true;
-            member.absent = links.iter().all(|link| link.name != member.interface);
+            member.absent = links.iter().all(|link| *link.name != *member.interface);
             if member.absent {
                 start.say(format!("{name}: '{}' is not there; it is added when it comes", member.interface));
             }
         }
     }
-    let is_ready = |name: &String, bond: &BondConfig| {
+    let is_ready = |name: &LinkName, bond: &BondConfig| {
         let waits = now < start.grace_until && !world.bonds.contains_key(name);
         let absent = bond.members.iter().filter(|member| member.absent).count();
         absent < bond.members.len() && !(waits && absent > 0)
@@ -198,15 +198,15 @@ async fn look(world: &mut World, start: &mut Start, now: Time) {
     let has = current(world).await;
     let differs = |name: &str| {
         let mut document = start.document.clone();
-        document.config.bonds.retain(|other, _| other == name);
-        document.config.fabrics.retain(|other, _| other == name);
+        document.config.bonds.retain(|other, _| *other == *name);
+        document.config.fabrics.retain(|other, _| *other == *name);
         // What cannot be changed stays open, too: it is said, and may be removed by hand.
         let wanted = desired::file::merge(&has, &document, false);
         wanted.map_or(true, |wanted| !diff(&has.config, &wanted).is_empty())
     };
     start.open.retain(|name| differs(name));
     let bonds = &start.document.config.bonds;
-    let waits = |name: &String| bonds.contains_key(name) && !world.bonds.contains_key(name);
+    let waits = |name: &LinkName| bonds.contains_key(name) && !world.bonds.contains_key(name);
     if start.next.is_some() {
         // An interface has come meanwhile.
     } else if start.failed || !start.open.iter().all(waits) {

@@ -4,7 +4,7 @@ use crate::{
     io::state::SavedBond,
     world::{bond::Bond, fabric::job::Ended, member::Member},
 };
-use linkbraid_api::Error;
+use linkbraid_api::{Error, LinkName};
 use linkbraid_proto::{Time, inspector::Timing};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -60,7 +60,7 @@ enum Moves {
 /// A member under way.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    pub bond: String,
+    pub bond: LinkName,
     pub ifindex: u32,
     slot: u8,
     name: String,

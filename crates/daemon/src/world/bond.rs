@@ -282,7 +282,7 @@ impl Bond {
 /// The settings as the machine has them.
 fn settings(saved: &SavedBond) -> host::Settings {
     let class = |class: &SavedClass| host::Class {
-        name: class.name.clone(),
+        name: class.name.to_string(),
         terms: ClassTerms {
             number: class.number,
             has_members: class.has_members,

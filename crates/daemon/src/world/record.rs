@@ -51,7 +51,7 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
     };
     let saved = &bond.saved;
     Ok(BondRecord {
-        name: saved.name.clone(),
+        name: saved.name.to_string(),
         health,
         reason: why,
         mac: bond.mac.to_string(),
@@ -126,7 +126,7 @@ fn one_member(bond: &Bond, host: &Host, member: &Member, used: &BTreeSet<u8>) ->
         tx_bytes: counts.tx.bytes,
         rx_frames: counts.rx.frames,
         rx_bytes: counts.rx.bytes,
-        class: bond.class_name(member.class),
+        class: bond.class_name(member.class).map(Into::into),
     })
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn peers(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
 
 fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
     PeerRecord {
-        bond: bond.saved.name.clone(),
+        bond: bond.saved.name.to_string(),
         address: peer.address().map(|address| address.to_string()),
         host_id: match peer.key {
             PeerKey::Host(host) => Some(hex(&host.0)),
@@ -210,7 +210,7 @@ pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
             let name = format!("answer_{}", c.name());
             protocol(ANSWER_NUMBERS_FROM, c.number(), &name, c.description(), frames);
         }
-        records.push(StatsRecord { bond: bond.saved.name.clone(), counters });
+        records.push(StatsRecord { bond: bond.saved.name.to_string(), counters });
     }
     Ok(Records::Stats(records))
 }

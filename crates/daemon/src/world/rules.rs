@@ -1,7 +1,7 @@
 //! From a bond's classes to the rules that the data path follows, and the control groups that they name.
 
 use crate::io::{error::About as _, group::Groups, state::SavedClass};
-use linkbraid_api::{Error, Rule};
+use linkbraid_api::{ClassName, Error, Rule};
 use linkbraid_dataplane::{RuleRow, Tables};
 use std::{
     collections::BTreeSet,
@@ -19,7 +19,7 @@ pub(crate) struct Rules {
     /// Whose each of them is: a class, and the place of the rule in it; none for the class's own control group.
     of: Vec<(u8, Option<usize>)>,
     /// Names of the classes whose control groups were made.
-    groups: BTreeSet<String>,
+    groups: BTreeSet<ClassName>,
 }
 
 impl Rules {
@@ -58,8 +58,8 @@ impl Rules {
 
     /// Removes the control groups of classes that are gone.
     pub(crate) fn remove_groups(&mut self, classes: &[SavedClass]) {
-        let is_there = |name: &String| classes.iter().any(|class| class.name == *name);
-        let gone: Vec<String> = self.groups.iter().filter(|name| !is_there(name)).cloned().collect();
+        let is_there = |name: &ClassName| classes.iter().any(|class| class.name == *name);
+        let gone: Vec<ClassName> = self.groups.iter().filter(|name| !is_there(name)).cloned().collect();
         let Ok(groups) = Groups::find() else { return };
         for name in gone {
             match groups.remove(&self.group, &name) {

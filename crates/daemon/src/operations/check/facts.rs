@@ -70,7 +70,7 @@ pub(super) fn bond(bond: &bond::Bond) -> Bond {
         peer.members.iter().map(move |theirs| (name.clone(), slots(theirs)))
     });
     Bond {
-        name: bond.saved.name.clone(),
+        name: bond.saved.name.to_string(),
         index: bond.ifindex,
         mtu: bond.saved.mtu,
         split: split(heard, &members),

@@ -9,7 +9,7 @@ mod planner;
 
 use super::step::{Change, Step, differ};
 use linkbraid_api::{
-    FabricAdd, FabricSettings,
+    FabricAdd, FabricSettings, LinkName,
     config::{BondConfig, Config, MemberConfig},
     limits::MEMBERS_MAX,
 };
@@ -23,21 +23,22 @@ pub(in crate::operations) fn diff(from: &Config, to: &Config) -> Vec<Step> {
     planner.add_fabrics();
     planner.set_fabrics();
     planner.make_room();
-    let there: Vec<&String> = to.bonds.keys().filter(|name| planner.now.bonds.contains_key(*name)).collect();
+    let there: Vec<&LinkName> =
+        to.bonds.keys().filter(|name| planner.now.bonds.contains_key(*name)).collect();
     there.iter().for_each(|name| planner.change_bond(name));
     for (name, bond) in &to.bonds {
         if !there.contains(&name) {
             planner.add_bond(name, bond);
         }
     }
-    let gone: Vec<String> =
+    let gone: Vec<LinkName> =
         planner.now.bonds.keys().filter(|name| !to.bonds.contains_key(*name)).cloned().collect();
     gone.iter().for_each(|name| planner.del_bond(name));
     planner.set_fabrics();
     let gone: Vec<FabricAdd> =
         planner.now.fabrics.values().filter(|one| !to.fabrics.contains_key(&one.name)).cloned().collect();
     for fabric in gone {
-        planner.step(Step::Fabric(Change::new(fabric.name.clone(), Some(fabric), None)));
+        planner.step(Step::Fabric(Change::new(&fabric.name.clone(), Some(fabric), None)));
     }
     planner.steps
 }
@@ -80,7 +81,7 @@ impl Planner<'_> {
             bond.and_then(|bond| bond.member(name)).is_some_and(|member| !member.absent)
         };
         // A bond may wait for a link that another one has.
-        let wanted = |bond: &str, member: &MemberConfig| {
+        let wanted = |bond: &LinkName, member: &MemberConfig| {
             let name = &member.interface;
             let stays = self.to.bonds.get(bond).is_some_and(|to| to.member(name).is_some());
             let mut others = self.to.bonds.keys().filter(|other| *other != bond);
@@ -101,27 +102,27 @@ impl Planner<'_> {
             }
         }
         free.iter().for_each(|name| self.del_bond(name));
-        let bonds: BTreeSet<String> = release.iter().map(|(bond, _)| bond.clone()).collect();
+        let bonds: BTreeSet<LinkName> = release.iter().map(|(bond, _)| bond.clone()).collect();
         bonds.iter().for_each(|name| self.add_members(name));
         release.into_iter().for_each(|(bond, member)| self.del_member(&bond, &member));
     }
 
-    fn change_bond(&mut self, name: &str) {
+    fn change_bond(&mut self, name: &LinkName) {
         self.add_members(name);
         self.change_classes(name);
         let (Some(now), Some(to)) = (self.now.bonds.get(name), self.to.bonds.get(name)) else { return };
         let gone = now.members.iter().filter(|member| to.member(&member.interface).is_none());
-        let gone: Vec<String> = gone.map(|member| member.interface.clone()).collect();
+        let gone: Vec<LinkName> = gone.map(|member| member.interface.clone()).collect();
         gone.iter().for_each(|member| self.del_member(name, member));
         self.set_members(name, to);
         self.set_bond(name, to);
     }
 
     /// Adds the members that are free. Where the bond is full, one that is to leave does so first.
-    fn add_members(&mut self, name: &str) {
+    fn add_members(&mut self, name: &LinkName) {
         let Some(to) = self.to.bonds.get(name) else { return };
         for member in &to.members {
-            let is_taken = |of: &String, there: &MemberConfig| !there.absent || of == name && member.absent;
+            let is_taken = |of: &LinkName, there: &MemberConfig| !there.absent || of == name && member.absent;
             let taken =
                 self.now.bonds.iter().any(|(of, bond)| {
                     bond.member(&member.interface).is_some_and(|there| is_taken(of, there))
@@ -134,11 +135,11 @@ impl Planner<'_> {
             }
             let Some(now) = self.now.bonds.get(name) else { continue };
             let kept = classes::kept(now, to);
-            let class = member.class.clone().filter(|class| kept.contains(&class.as_str()));
+            let class = member.class.clone().filter(|class| kept.contains(&class));
             let (from, to_be) =
                 (now.member(&member.interface).cloned(), MemberConfig { class, ..member.clone() });
             self.step(Step::Member {
-                bond: name.to_owned(),
+                bond: name.clone(),
                 member: Change::new(&member.interface, from, Some(to_be)),
                 move_address: to.move_address,
                 force: false,
@@ -146,26 +147,26 @@ impl Planner<'_> {
         }
     }
 
-    fn del_member(&mut self, bond: &str, interface: &str) {
+    fn del_member(&mut self, bond: &LinkName, interface: &LinkName) {
         let Some(now) = self.now.bonds.get(bond) else { return };
         let Some(member) = now.member(interface).cloned() else { return };
-        let mut others = now.members.iter().filter(|other| other.interface != interface && !other.absent);
+        let mut others = now.members.iter().filter(|other| other.interface != *interface && !other.absent);
         self.step(Step::Member {
             // The last one that is in no class leaves only by force.
             force: !member.absent && others.all(|other| other.class.is_some()),
-            bond: bond.to_owned(),
+            bond: bond.clone(),
             member: Change::new(interface, Some(member), None),
             move_address: false,
         });
     }
 
-    fn set_members(&mut self, name: &str, to: &BondConfig) {
+    fn set_members(&mut self, name: &LinkName, to: &BondConfig) {
         for member in &to.members {
             let now = self.now.bonds.get(name).and_then(|now| now.member(&member.interface)).cloned();
             let Some(now) = now.filter(|now| now.settings != member.settings) else { continue };
             let set = MemberConfig { settings: member.settings, ..now.clone() };
             self.step(Step::Member {
-                bond: name.to_owned(),
+                bond: name.clone(),
                 member: Change::new(&member.interface, Some(now), Some(set)),
                 move_address: false,
                 force: false,
@@ -173,7 +174,7 @@ impl Planner<'_> {
         }
     }
 
-    fn set_bond(&mut self, name: &str, to: &BondConfig) {
+    fn set_bond(&mut self, name: &LinkName, to: &BondConfig) {
         let Some(now) = self.now.bonds.get(name).cloned() else { return };
         let set = BondConfig {
             settings: to.settings,
@@ -189,11 +190,10 @@ impl Planner<'_> {
         }
     }
 
-    fn add_bond(&mut self, name: &str, to: &BondConfig) {
+    fn add_bond(&mut self, name: &LinkName, to: &BondConfig) {
         let bare = |member: &MemberConfig| MemberConfig {
-            interface: member.interface.clone(),
             absent: member.absent,
-            ..MemberConfig::default()
+            ..MemberConfig::new(member.interface.clone())
         };
         let members = to.members.iter().map(bare).collect();
         let bond = BondConfig { members, classes: Vec::new(), ..to.clone() };
@@ -202,7 +202,7 @@ impl Planner<'_> {
         self.set_members(name, to);
     }
 
-    fn del_bond(&mut self, name: &str) {
+    fn del_bond(&mut self, name: &LinkName) {
         let bond = self.now.bonds.get(name).cloned();
         self.step(Step::Bond(Change::new(name, bond, None)));
     }

@@ -2,7 +2,7 @@
 
 use super::step::{Current, Made};
 use linkbraid_api::{
-    Error, FabricAdd, FabricSettings,
+    Error, FabricAdd, FabricSettings, LinkName,
     config::{BondConfig, ClassConfig, Config, Document, MemberConfig, Part},
 };
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub(in crate::operations) fn merge(
     let (has, file) = (&current.config, &document.config);
     let mut wanted = Config::default();
     let none = Made::default();
-    let made = |name: &String| current.made.get(name).unwrap_or(&none);
+    let made = |name: &LinkName| current.made.get(name).unwrap_or(&none);
     for (name, fabric) in &has.fabrics {
         if !(removes && made(name).whole) {
             wanted.fabrics.insert(name.clone(), fabric.clone());
@@ -117,7 +117,7 @@ fn keep(bond: &mut BondConfig, has: &BondConfig, made: &Made, removes: bool) {
     let BondConfig { classes, members, .. } = bond;
     for class in classes {
         // Those that it was given may all be gone, or be about to leave.
-        let stays = |name: &String| members.iter().any(|member| member.interface == *name);
+        let stays = |name: &LinkName| members.iter().any(|member| member.interface == *name);
         let none = !has.members_of(&class.name).iter().any(stays);
         class.has_members |= members.iter().any(|member| member.class.as_deref() == Some(&class.name));
         class.has_members |= none && has.class(&class.name).is_some_and(|has| has.has_members);

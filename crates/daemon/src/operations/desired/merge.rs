@@ -3,8 +3,8 @@
 
 use super::step::{Current, Moving};
 use linkbraid_api::{
-    BondAdd, BondSet, BondSettings, ClassAdd, ClassDel, ClassSet, ClassSettings, Error, FabricAdd, FabricSet,
-    FabricSettings, MemberAdd, MemberDel, MemberSet, MemberSettings, Request,
+    BondAdd, BondSet, BondSettings, ClassAdd, ClassDel, ClassName, ClassSet, ClassSettings, Error, FabricAdd,
+    FabricSet, FabricSettings, LinkName, MemberAdd, MemberDel, MemberSet, MemberSettings, Request,
     config::{BondConfig, ClassConfig, Config, MemberConfig},
     default_rules, value,
 };
@@ -109,7 +109,7 @@ fn once(texts: &[String]) -> Vec<String> {
 /// Refuses a fabric that is a member of a bond: it is the bond's to change.
 fn is_free(has: &Current, name: &str) -> Result<(), Error> {
     let leaves =
-        |bond| has.moving.get(bond).is_some_and(|moving| moving.leaving.iter().any(|one| one == name));
+        |bond| has.moving.get(bond).is_some_and(|moving| moving.leaving.iter().any(|one| *one == *name));
     let has_it = |of: &BondConfig| of.member(name).is_some_and(|member| !member.absent);
     let mut bonds = has.config.bonds.iter();
     let Some((bond, _)) = bonds.find(|(bond, of)| has_it(of) || leaves(*bond)) else {
@@ -132,9 +132,8 @@ fn add_bond(has: &Current, to: &mut Config, add: &BondAdd) -> Result<(), Error> 
             Error::new(&add.name, "cannot add the bond", cause).hint(format!("linkbraid show {}", add.name))
         );
     }
-    let member = |name: &String| MemberConfig { interface: name.clone(), ..MemberConfig::default() };
     let mut bond = BondConfig {
-        members: add.members.iter().map(member).collect(),
+        members: add.members.iter().cloned().map(MemberConfig::new).collect(),
         addresses: once(&add.addresses),
         settings: BondSettings::default().with(&add.options),
         mtu: add.options.mtu.map(|mtu| mtu.0),
@@ -219,7 +218,7 @@ fn free(to: &mut Config, bond: &str, name: &str) -> Result<(), Error> {
             .hint(format!("linkbraid member del {of} {name}")));
     }
     if let Some(own) = to.bonds.get_mut(bond) {
-        own.members.retain(|member| member.interface != name);
+        own.members.retain(|member| *member.interface != *name);
     }
     Ok(())
 }
@@ -253,12 +252,13 @@ pub(in crate::operations) fn may_leave(
         Err(Error::new(name, format!("cannot remove member '{interface}'"), cause).hint(hint))
     };
     let Some(member) = bond.member(interface).filter(|member| !member.absent) else { return Ok(()) };
-    let mut others = bond.members.iter().filter(|other| other.interface != interface && !other.absent);
+    let mut others = bond.members.iter().filter(|other| *other.interface != *interface && !other.absent);
     let Some(other) = others.clone().next() else {
         return refuse("it is the last one", format!("linkbraid bond del {name}"));
     };
-    if member.class.is_none() && others.clone().all(|other| other.class.is_some()) {
-        let class = other.class.clone().unwrap_or_default();
+    if let (None, Some(class)) = (&member.class, &other.class)
+        && others.clone().all(|other| other.class.is_some())
+    {
         let hint = format!("linkbraid class set {name} {class} --no-members");
         return refuse("it is the last one that is in no class", hint);
     }
@@ -270,10 +270,9 @@ pub(in crate::operations) fn may_leave(
 }
 
 fn change_classes(bond_name: &str, bond: &mut BondConfig, request: &Request) -> Result<(), Error> {
-    let names = |bond: &BondConfig| bond.classes.iter().map(|class| class.name.clone()).collect::<Vec<_>>();
     let at = |bond: &BondConfig, name: &str| {
-        let at = bond.classes.iter().position(|class| class.name == name);
-        at.ok_or_else(|| no_class(bond_name, names(bond).iter().map(String::as_str), name))
+        let at = bond.classes.iter().position(|class| *class.name == *name);
+        at.ok_or_else(|| no_class(bond_name, bond.classes.iter().map(|class| class.name.as_str()), name))
     };
     match request {
         Request::ClassAdd(add) => {
@@ -314,8 +313,8 @@ fn change_classes(bond_name: &str, bond: &mut BondConfig, request: &Request) -> 
 fn give(
     bond_name: &str,
     bond: &mut BondConfig,
-    class: &str,
-    names: &[String],
+    class: &ClassName,
+    names: &[LinkName],
     what: &str,
 ) -> Result<(), Error> {
     for (i, name) in names.iter().enumerate() {

@@ -1,8 +1,9 @@
 //! What a machine has, as values, and the steps that change it. A step changes one object, and has an inverse.
 
 use linkbraid_api::{
-    BondAdd, BondDel, BondOptions, BondSet, BondSettings, ClassAdd, ClassDel, ClassSet, ClassSettings,
-    FabricAdd, FabricDel, FabricSet, MemberAdd, MemberDel, MemberSet, MemberSettings, Request,
+    BondAdd, BondDel, BondOptions, BondSet, BondSettings, ClassAdd, ClassDel, ClassName, ClassSet,
+    ClassSettings, FabricAdd, FabricDel, FabricSet, LinkName, MemberAdd, MemberDel, MemberSet,
+    MemberSettings, Request,
     config::{BondConfig, ClassConfig, Config, MemberConfig, Part},
     value::Number,
 };
@@ -14,22 +15,22 @@ pub(in crate::operations) struct Current {
     /// All of it.
     pub config: Config,
     /// What of it an earlier `apply` has added, by the name of the bond or fabric.
-    pub made: BTreeMap<String, Made>,
+    pub made: BTreeMap<LinkName, Made>,
     /// All addresses of its bonds and fabrics, whoever gave them, by name.
     pub held: Held,
     /// Members that come or go just now, by the name of their bond.
-    pub moving: BTreeMap<String, Moving>,
+    pub moving: BTreeMap<LinkName, Moving>,
 }
 
 /// Addresses of interfaces, `ADDRESS/PREFIX`.
-pub(in crate::operations) type Held = BTreeMap<String, Vec<String>>;
+pub(in crate::operations) type Held = BTreeMap<LinkName, Vec<String>>;
 
 /// Members of a bond that have not proven themselves yet, and those that are about to leave: these are no longer wanted, so
 /// the bond's configuration is without them.
 #[derive(Debug, Clone, Default)]
 pub(in crate::operations) struct Moving {
-    pub joining: Vec<String>,
-    pub leaving: Vec<String>,
+    pub joining: Vec<LinkName>,
+    pub leaving: Vec<LinkName>,
 }
 
 /// What an earlier `apply` has added of a bond or fabric, and so may remove.
@@ -37,22 +38,22 @@ pub(in crate::operations) struct Moving {
 pub(in crate::operations) struct Made {
     /// The bond or fabric itself.
     pub whole: bool,
-    pub members: BTreeSet<String>,
-    pub classes: BTreeSet<String>,
+    pub members: BTreeSet<LinkName>,
+    pub classes: BTreeSet<ClassName>,
     pub addresses: BTreeSet<String>,
 }
 
 /// What an object is, and what it is to be; `None` where there is none.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::operations) struct Change<T> {
-    pub name: String,
+pub(in crate::operations) struct Change<T, N = LinkName> {
+    pub name: N,
     pub from: Option<T>,
     pub to: Option<T>,
 }
 
-impl<T> Change<T> {
-    pub(super) fn new(name: impl Into<String>, from: Option<T>, to: Option<T>) -> Self {
-        Self { name: name.into(), from, to }
+impl<T, N: Clone> Change<T, N> {
+    pub(super) fn new(name: &N, from: Option<T>, to: Option<T>) -> Self {
+        Self { name: name.clone(), from, to }
     }
 
     fn inverse(self) -> Self {
@@ -65,13 +66,13 @@ impl<T> Change<T> {
 pub(in crate::operations) struct Class {
     pub at: usize,
     pub config: ClassConfig,
-    pub members: Vec<String>,
+    pub members: Vec<LinkName>,
 }
 
 impl Class {
     /// A class of a bond as it is.
     pub(super) fn of(bond: &BondConfig, name: &str) -> Option<Self> {
-        let at = bond.classes.iter().position(|class| class.name == name)?;
+        let at = bond.classes.iter().position(|class| *class.name == *name)?;
         Some(Self { at, config: bond.classes[at].clone(), members: bond.members_of(name) })
     }
 }
@@ -83,7 +84,7 @@ pub(in crate::operations) enum Step {
     /// A bond that comes or goes, with all it has; or its settings, MTU and addresses.
     Bond(Change<BondConfig>),
     Member {
-        bond: String,
+        bond: LinkName,
         member: Change<MemberConfig>,
         /// Whether one that carries the default route may join.
         move_address: bool,
@@ -91,8 +92,8 @@ pub(in crate::operations) enum Step {
         force: bool,
     },
     Class {
-        bond: String,
-        class: Change<Class>,
+        bond: LinkName,
+        class: Change<Class, ClassName>,
     },
 }
 
@@ -260,7 +261,7 @@ impl Change<MemberConfig> {
         self.to.as_ref().is_none_or(|to| to.absent && was_there)
     }
 
-    fn request(&self, bond: String, move_address: bool, force: bool) -> Request {
+    fn request(&self, bond: LinkName, move_address: bool, force: bool) -> Request {
         let interface = self.name.clone();
         match (&self.from, &self.to) {
             (_, Some(to)) if self.joins() => Request::MemberAdd(MemberAdd {
@@ -280,7 +281,7 @@ impl Change<MemberConfig> {
     }
 }
 
-impl Change<Class> {
+impl Change<Class, ClassName> {
     pub(in crate::operations) fn apply(&self, bond: &mut BondConfig) {
         let there = bond.classes.iter().position(|class| class.name == self.name);
         if let Some(there) = there {
@@ -292,7 +293,7 @@ impl Change<Class> {
         bond.give(&self.name, &to.members);
     }
 
-    fn request(&self, bond: String) -> Request {
+    fn request(&self, bond: LinkName) -> Request {
         let name = self.name.clone();
         match (&self.from, &self.to) {
             (_, None) => Request::ClassDel(ClassDel { bond, name }),
@@ -319,6 +320,6 @@ impl Change<Class> {
 }
 
 /// Whether two lists have not the same entries.
-pub(super) fn differ(these: &[String], others: &[String]) -> bool {
+pub(super) fn differ<T: Ord>(these: &[T], others: &[T]) -> bool {
     these.iter().collect::<BTreeSet<_>>() != others.iter().collect::<BTreeSet<_>>()
 }

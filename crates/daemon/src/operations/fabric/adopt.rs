@@ -13,7 +13,7 @@ use crate::world::{
     },
     history::History,
 };
-use linkbraid_api::Error;
+use linkbraid_api::{Error, LinkName};
 use linkbraid_link::Kind;
 use linkbraid_proto::Time;
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub(crate) async fn all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
 }
 
 /// Writes fabrics down, then forgets those of `names` that none has now.
-pub(super) fn write<'a>(world: &World, fabrics: impl Iterator<Item = &'a SavedFabric>, names: &[String]) {
+pub(super) fn write<'a>(world: &World, fabrics: impl Iterator<Item = &'a SavedFabric>, names: &[LinkName]) {
     for saved in fabrics {
         if let Err(error) = world.state.write(saved) {
             tracing::error!(%error, "the next daemon will not know");

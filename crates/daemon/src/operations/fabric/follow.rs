@@ -7,6 +7,7 @@ use crate::world::{
     history::History,
     report,
 };
+use linkbraid_api::LinkName;
 use linkbraid_link::LinkInfo;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ pub(crate) async fn link_changed(world: &mut World, index: u32) {
     let Some(name) = found.map(|fabric| fabric.saved.name.clone()) else { return };
     // What an event says may be over: it waited while the loop did something else.
     let Ok(link) = world.netlink.link_by_index(index).await else { return };
-    if link.name == name {
+    if *link.name == *name {
         return take_over(world, &BTreeMap::from([(index, link)]));
     }
     // Its new name may be that of another one in our list, whose own news is still to come.
@@ -59,7 +60,7 @@ fn take_over(world: &mut World, links: &BTreeMap<u32, LinkInfo>) {
         }
         world.fabrics.insert(fabric.saved.name.clone(), fabric);
     }
-    let (names, saved): (Vec<String>, Vec<SavedFabric>) = changed.into_iter().unzip();
+    let (names, saved): (Vec<LinkName>, Vec<SavedFabric>) = changed.into_iter().unzip();
     write(world, saved.iter(), &names);
 }
 

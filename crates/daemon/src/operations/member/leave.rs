@@ -171,7 +171,7 @@ async fn give_back(
         from: index,
         from_name: name.clone(),
         to: bond,
-        to_name: saved.name.clone(),
+        to_name: saved.name.to_string(),
         addresses: back.0.clone(),
         routes: back.1.clone(),
     };

@@ -1,4 +1,5 @@
 use super::{JOIN_TIMEOUT, JOIN_TIMEOUT_MAX, Moves, Pending, patience};
+use linkbraid_api::LinkName;
 use linkbraid_proto::{Time, inspector::Timing};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ const fn seconds(seconds: u64) -> Duration {
 fn joining() -> Pending {
     let moves = Moves::Join { force: false, warnings: Vec::new(), alone: false, carrier_since: None };
     Pending {
-        bond: "bond0".into(),
+        bond: LinkName::of_link("bond0"),
         ifindex: 7,
         slot: 0,
         name: "eth1".into(),

@@ -2,6 +2,7 @@
 
 use super::Bond;
 use crate::io::state::SavedAbsent;
+use linkbraid_api::ClassName;
 
 impl Bond {
     /// Members that are to come back and have not yet begun to.
@@ -11,11 +12,11 @@ impl Bond {
 
     /// The number of a class by its name.
     pub(crate) fn class_number(&self, name: &str) -> Option<u8> {
-        self.saved.classes.iter().find(|class| class.name == name).map(|class| class.number)
+        self.saved.classes.iter().find(|class| class.name == *name).map(|class| class.number)
     }
 
     /// The name of a class by its number; none for 0.
-    pub(crate) fn class_name(&self, number: u8) -> Option<String> {
+    pub(crate) fn class_name(&self, number: u8) -> Option<ClassName> {
         self.saved.classes.iter().find(|class| class.number == number).map(|class| class.name.clone())
     }
 }

@@ -104,7 +104,7 @@ pub(crate) fn tap(saved: &SavedFabric, transports: &Transports, new: bool) -> Re
 /// What the kernel is to make for a fabric.
 fn tap_config(saved: &SavedFabric) -> TapConfig {
     TapConfig {
-        name: saved.name.clone(),
+        name: saved.name.to_string(),
         queues: saved.queues.into(),
         mac: MacAddr(saved.mac),
         mtu: saved.settings.mtu.0,

@@ -39,7 +39,7 @@ fn one(fabric: &Fabric, now: Time) -> FabricRecord {
     let join = Join { node: saved.node, nodes: saved.nodes, queues: saved.queues };
     let memory = address.and_then(|address| address.memory(&join));
     let mut record = FabricRecord {
-        name: saved.name.clone(),
+        name: saved.name.to_string(),
         health: Health::Down,
         reason: String::new(),
         node: saved.node,
@@ -161,7 +161,7 @@ pub(crate) fn stats(fabrics: &[&Fabric], now: Time) -> Records {
 }
 
 fn of_fabric(fabric: &Fabric, now: Time) -> FabricStatsRecord {
-    let name = fabric.saved.name.clone();
+    let name = fabric.saved.name.to_string();
     let State::Runs(node) = &fabric.state else {
         let (counters, peers) = (of_ends(&fabric.ends), Vec::new());
         return FabricStatsRecord { fabric: name, cpu_ms: 0, cpu_ppm: 0, counters, peers };

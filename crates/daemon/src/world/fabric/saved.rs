@@ -1,7 +1,7 @@
 //! What must survive a restart of the daemon: one JSON file a fabric, beside those of the bonds.
 
 use crate::io::state::OnFile;
-use linkbraid_api::{FabricSettings, value::Number};
+use linkbraid_api::{FabricSettings, LinkName, value::Number};
 use linkbraid_link::LinkInfo;
 use serde::{Deserialize, Serialize};
 use std::{fs, os::unix::fs::MetadataExt as _};
@@ -9,7 +9,8 @@ use std::{fs, os::unix::fs::MetadataExt as _};
 /// One fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedFabric {
-    pub name: String,
+    #[serde(deserialize_with = "LinkName::read_of_link")]
+    pub name: LinkName,
     /// Its interface.
     pub ifindex: u32,
     pub node: u16,
@@ -39,7 +40,7 @@ pub(crate) struct SavedFabric {
 impl SavedFabric {
     /// What somebody changed of the interface is how it is.
     pub(crate) fn follow(&mut self, link: &LinkInfo) {
-        self.name.clone_from(&link.name);
+        self.name = LinkName::of_link(&link.name);
         self.settings.mtu = Number(link.mtu);
         self.mac = link.mac.0;
     }

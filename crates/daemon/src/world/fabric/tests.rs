@@ -10,14 +10,14 @@ use crate::{
     io::state::{SavedBond, StateDir, boot_id},
     world::report::{Event, Report},
 };
-use linkbraid_api::{EventKind, FabricSettings, Poll};
+use linkbraid_api::{EventKind, FabricSettings, LinkName, Poll};
 use linkbraid_fabric::Address;
 use linkbraid_proto::session::{Down, Mismatch, Side, Verdict};
 use std::{collections::BTreeSet, env, fs, process};
 
 pub(crate) fn saved(name: &str) -> SavedFabric {
     SavedFabric {
-        name: name.into(),
+        name: LinkName::of_link(name),
         ifindex: 7,
         node: 1,
         nodes: 4,

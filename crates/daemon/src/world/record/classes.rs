@@ -34,8 +34,8 @@ pub(crate) fn classes(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
             // The members that its frames to plain hosts leave by.
             let uses = driven.host.own_side().plain_lanes(None, class.number);
             records.push(ClassRecord {
-                bond: bond.saved.name.clone(),
-                name: class.name.clone(),
+                bond: bond.saved.name.to_string(),
+                name: class.name.to_string(),
                 members: own.map(|member| member.name.clone()).collect(),
                 uses: uses.lanes.iter().map(|lane| driven.name_of(lane.slot)).collect(),
                 settings: class.settings,
@@ -66,8 +66,12 @@ pub(crate) fn latency(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
 /// None for a class that is gone.
 fn one_latency(bond: &Bond, row: &Latency) -> Option<LatencyRecord> {
     Some(LatencyRecord {
-        bond: bond.saved.name.clone(),
-        class: if row.class == DEFAULT_CLASS { "rest".to_owned() } else { bond.class_name(row.class)? },
+        bond: bond.saved.name.to_string(),
+        class: if row.class == DEFAULT_CLASS {
+            "rest".to_owned()
+        } else {
+            bond.class_name(row.class)?.into()
+        },
         stage: match row.stage {
             Stage::Application => "application".to_owned(),
             Stage::Driver => "driver".to_owned(),

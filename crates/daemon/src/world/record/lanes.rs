@@ -86,7 +86,7 @@ fn add(
         let count = counts.get(i).copied().unwrap_or_default();
         let share = u64::from(lane.weight) * 1_000_000 / sum.max(1);
         records.push(LaneRecord {
-            bond: bond.saved.name.clone(),
+            bond: bond.saved.name.to_string(),
             peer: plan.peer.to_owned(),
             member: driven.name_of(lane.slot),
             peer_mac: lane.peer_mac.map(|mac| mac.to_string()),
@@ -94,8 +94,8 @@ fn add(
             share_ppm: if lane.class == DEFAULT_CLASS { u32::try_from(share).unwrap_or(u32::MAX) } else { 0 },
             tx_frames: count.frames,
             tx_bytes: count.bytes,
-            class: bond.class_name(plan.class),
-            borrowed_from: bond.class_name(lane.class),
+            class: bond.class_name(plan.class).map(Into::into),
+            borrowed_from: bond.class_name(lane.class).map(Into::into),
         });
     }
     Ok(())
@@ -114,7 +114,7 @@ fn unused(
             .any(|lane| lane.slot == other.lane.slot && lane_index(peer, lane) == Some(other.lane.index))
     };
     let record = |other: &&LaneSnapshot| LaneRecord {
-        bond: bond.saved.name.clone(),
+        bond: bond.saved.name.to_string(),
         peer: name.to_owned(),
         member: driven.name_of(other.lane.slot),
         peer_mac: Some(other.mac.to_string()),

@@ -1,8 +1,8 @@
 use super::{Change, Step, diff};
 use crate::operations::desired::{Current, merge::merge, step::Held};
 use linkbraid_api::{
-    BondSettings, ClassSettings, FabricAdd, FabricOptions, InspectorSettings, MemberSettings, Policy, Poll,
-    Rule, Stripe, Weight,
+    BondSettings, ClassSettings, FabricAdd, FabricOptions, InspectorSettings, LinkName, MemberSettings,
+    Policy, Poll, Rule, Stripe, Weight,
     config::{BondConfig, ClassConfig, Config, Document, MemberConfig},
     value::Number,
 };
@@ -138,7 +138,7 @@ fn classes() -> impl Strategy<Value = Vec<ClassConfig>> {
     (Just(["v", "w", "x"].to_vec()).prop_shuffle(), prop::collection::vec(class, 0..=3)).prop_map(
         |(names, classes)| {
             let make = |(name, (dscp, mirror, block)): (&str, (u8, bool, bool))| ClassConfig {
-                name: name.to_owned(),
+                name: name.parse().unwrap(),
                 rules: vec![Rule { dscp: Some(dscp), ..Rule::default() }],
                 settings: ClassSettings {
                     policy: if mirror { Policy::Mirror } else { Policy::Spread },
@@ -197,9 +197,9 @@ fn any_config() -> impl Strategy<Value = Config> {
         let mut config = Config::default();
         for (name, (mtu, poll, addresses)) in fabrics {
             config.fabrics.insert(
-                name.to_owned(),
+                LinkName::of_link(name),
                 FabricAdd {
-                    name: name.to_owned(),
+                    name: LinkName::of_link(name),
                     node: 0,
                     nodes: 2,
                     transport: "shm:/dev/shm/f".into(),
@@ -213,20 +213,20 @@ fn any_config() -> impl Strategy<Value = Config> {
                 },
             );
         }
-        let mut bonds: Vec<(String, BondConfig)> =
-            bonds.into_iter().map(|(name, bond)| (name.to_owned(), bond)).collect();
+        let mut bonds: Vec<(LinkName, BondConfig)> =
+            bonds.into_iter().map(|(name, bond)| (LinkName::of_link(name), bond)).collect();
         for (name, (bond, class, weight, absent, waits)) in LINKS.into_iter().zip(links) {
             if name.starts_with("fab") && !config.fabrics.contains_key(name) {
                 continue;
             }
             if let Some((_, other)) = bonds.get_mut(waits).filter(|_| waits != bond) {
-                let interface = name.to_owned();
-                other.members.push(MemberConfig { interface, absent: true, ..MemberConfig::default() });
+                let waits = MemberConfig::new(LinkName::of_link(name));
+                other.members.push(MemberConfig { absent: true, ..waits });
             }
             let Some((_, bond)) = bonds.get_mut(bond) else { continue };
             let rest = bond.members.iter().any(|member| member.class.is_none());
             bond.members.push(MemberConfig {
-                interface: name.to_owned(),
+                interface: LinkName::of_link(name),
                 settings: MemberSettings {
                     weight: if weight == 0 { Weight::Auto } else { Weight::Mbit(weight) },
                 },

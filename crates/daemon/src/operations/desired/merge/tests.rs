@@ -1,6 +1,6 @@
 use super::merge;
 use crate::operations::desired::{Current, Moving, diff};
-use linkbraid_api::{Error, Request, config::Document};
+use linkbraid_api::{Error, LinkName, Request, config::Document};
 
 /// A machine as this file says, with every MTU filled in.
 fn machine(text: &str) -> Current {
@@ -94,8 +94,13 @@ fn a_member_that_is_there_belongs_to_its_bond_and_others_may_ask_for_one_that_is
 fn members_that_leave_a_bond_leave_it_something() {
     let mut has = machine(BOND);
     let del = |name| format!(r#"{{"member_del":{{"bond":"b","interface":"{name}"}}}}"#);
-    has.moving
-        .insert("b".into(), Moving { joining: vec!["c".into(), "d".into()], leaving: vec!["e".into()] });
+    has.moving.insert(
+        LinkName::of_link("b"),
+        Moving {
+            joining: vec![LinkName::of_link("c"), LinkName::of_link("d")],
+            leaving: vec![LinkName::of_link("e")],
+        },
+    );
     let cannot = |name, cause| format!("b: cannot remove member '{name}': {cause}");
     assert_eq!(refused(&has, &del("e")).to_string(), cannot("e", "it is leaving already"));
     assert_eq!(refused(&has, &del("a")).to_string(), cannot("a", "the others are still joining"));
