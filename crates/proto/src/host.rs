@@ -13,7 +13,7 @@
 //!
 //! How a member that fails gets out of all plans: [`Input::Members`] or a timeout reaches the inspector, `follow_members`
 //! puts the verdicts into the members ([`Action::DeadSlots`], which works at once) and ARP+ announces them; then
-//! `remake` makes every plan anew ([`Action::Tables`]) and says to the inspector which lanes they use.
+//! `remake` makes every plan again ([`Action::Tables`]) and says to the inspector which lanes they use.
 
 use crate::{
     Time,
@@ -59,7 +59,7 @@ use tables::{Sources, Tables};
 /// Rounds of questions and answers between the machines after one input; more than two are not needed.
 const ROUNDS_MAX: usize = 8;
 
-/// What of the tables is to be made anew.
+/// What of the tables is to be made again.
 #[derive(Debug, Default)]
 struct Differ {
     all: bool,
@@ -286,7 +286,7 @@ impl Host {
         did_something
     }
 
-    /// Makes anew what differs of the tables, and says to the inspector which lanes are used.
+    /// Makes again what differs of the tables, and says to the inspector which lanes are used.
     fn remake(&mut self) {
         let own = self.own_side();
         let sources =

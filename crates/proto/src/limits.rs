@@ -92,7 +92,7 @@ pub const PLAIN_INTERVAL_LATE: Duration = Duration::from_secs(10);
 pub const NONCES_MAX: usize = 16;
 
 /// Most other lanes of a peer that are probed at once when one is late.
-pub const WITNESSES_MAX: usize = 4;
+pub const PROBED_OTHERS_MAX: usize = 4;
 
 /// Most plain hosts that are told a member of their own; those beyond go on with the bond's MAC.
 pub const ANSWER_HOSTS_MAX: usize = 1024;

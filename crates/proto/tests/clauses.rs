@@ -82,7 +82,7 @@ fn check(spec: &str, least: usize) {
     assert_eq!(lacking(&code), Vec::<String>::new(), "clauses of {spec} without code");
     assert_eq!(lacking(&tests), Vec::<String>::new(), "clauses of {spec} without test");
     let unknown: Vec<&String> = code.union(&tests).filter(|number| !numbers.contains(*number)).collect();
-    assert_eq!(unknown, Vec::<&String>::new(), "citations of clauses that {spec} lacks");
+    assert_eq!(unknown, Vec::<&String>::new(), "citations of clauses that are missing in {spec}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn timing_table_holds_the_defaults() {
         format!("| a former MAC still leads to its host | {} s |", timing.alias.as_secs()),
         format!("| messages from before a CLEAR are refused | {} s |", timing.tombstone.as_secs()),
     ] {
-        assert!(spec.contains(&row), "the specification lacks: {row}");
+        assert!(spec.contains(&row), "missing in the specification: {row}");
     }
 }
 
@@ -146,7 +146,7 @@ fn probe_table_holds_the_defaults_and_limits() {
         format!("once a second for a minute, then every {} s", PLAIN_INTERVAL_LATE.as_secs()),
         format!("(here {PROBE_RATE}, and {PROBE_RATE_MAX} while lanes"),
     ] {
-        assert!(spec.contains(&row), "the specification lacks: {row}");
+        assert!(spec.contains(&row), "missing in the specification: {row}");
     }
 }
 
@@ -184,6 +184,6 @@ fn fabric_table_holds_the_defaults_and_limits() {
         format!("overtaken by {} or more", thousands(linkbraid_proto::session::WINDOW as usize)),
         format!("A peer that dies is found after {detection} ms at most"),
     ] {
-        assert!(spec.contains(&row), "the specification lacks: {row}");
+        assert!(spec.contains(&row), "missing in the specification: {row}");
     }
 }

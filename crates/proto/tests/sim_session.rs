@@ -17,7 +17,7 @@ fn together(seed: u64, weather: Weather, nodes: u16) -> World {
     world
 }
 
-/// A life of 12 nodes in bad weather: each step one of them starts, stops, crashes, or crashes and starts anew.
+/// A life of 12 nodes in bad weather: each step one of them starts, stops, crashes, or crashes and starts again.
 fn troubled_life(seed: u64) -> World {
     let mut world = World::new(seed, BAD, Settings::new(12, 9000));
     (0..12).step_by(2).for_each(|number| _ = world.start(number));

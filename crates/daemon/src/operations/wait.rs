@@ -87,7 +87,7 @@ pub(super) enum Decision {
 impl Pending {
     /// `member add`, once the member is in the bond.
     pub(crate) fn join(bond: &Bond, member: &Member, now: Time, force: bool) -> Self {
-        let alone = !bond.driven().host.has_witness(member.slot);
+        let alone = !bond.driven().host.other_member_is_proven(member.slot);
         let moves = Moves::Join { force, warnings: Vec::new(), alone, carrier_since: None };
         Self::new(bond, member, now, JOIN_TIMEOUT, moves)
     }
@@ -160,7 +160,7 @@ impl Pending {
         // Whoever was there at the beginning may be gone for no other reason than that another member left.
         let driven = bond.driven();
         let host = &driven.host;
-        let alone = *alone && !host.has_witness(self.slot);
+        let alone = *alone && !host.other_member_is_proven(self.slot);
         // Nobody to try it with: plain hosts are all there is, or nobody at all.
         let is_alive = || host.member(self.slot).is_some_and(|known| known.alive);
         let is_fit = host.is_proven(self.slot) || (alone && is_alive());

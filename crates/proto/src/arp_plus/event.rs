@@ -91,7 +91,7 @@ pub enum Reason {
     Joined,
     /// A later mapping within the same epoch.
     Changed,
-    /// The host started anew.
+    /// The host started again.
     Restarted {
         /// The epoch until now.
         old_epoch: u64,

@@ -32,7 +32,7 @@ impl ArpPlus {
     }
 
     /// An own MAC with the own identity: a switch brought it back. An earlier epoch was this host before it started
-    /// anew, with frames still under way; a later one is somebody else.
+    /// again, with frames still under way; a later one is somebody else.
     fn is_own(&self, src: MacAddr, message: &Message) -> bool {
         message.extension.as_ref().is_some_and(|extension| {
             extension.host == self.own.host

@@ -49,7 +49,7 @@ impl Segments {
         &self.list
     }
 
-    /// Looks anew; says whether the list is another one.
+    /// Looks again; says whether the list is another one.
     pub fn update(&mut self, now: Time, members: &[OwnMember], timing: &Timing) -> bool {
         self.heard.retain(|_, when| now.since(*when) < timing.heard);
         let list =

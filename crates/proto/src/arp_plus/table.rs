@@ -130,9 +130,9 @@ impl Table {
 
     fn is_buried(&self, extension: &Extension) -> bool {
         //= docs/arp-plus.md#6.6
-        self.tombstones.get(&extension.host).is_some_and(|grave| {
-            extension.epoch < grave.epoch
-                || extension.epoch == grave.epoch && !before(grave.sequence, extension.sequence)
+        self.tombstones.get(&extension.host).is_some_and(|tombstone| {
+            extension.epoch < tombstone.epoch
+                || extension.epoch == tombstone.epoch && !before(tombstone.sequence, extension.sequence)
         })
     }
 
@@ -255,7 +255,7 @@ impl Table {
             return false;
         }
         if let Some(extension) = &arrival.message.extension {
-            self.bury(extension, arrival.now, out);
+            self.remember_departure(extension, arrival.now, out);
         }
         if !known {
             out.counters.one(Counter::ClearUnknown);
@@ -266,19 +266,20 @@ impl Table {
         true
     }
 
-    fn bury(&mut self, extension: &Extension, now: Time, out: &mut Outbox) {
+    fn remember_departure(&mut self, extension: &Extension, now: Time, out: &mut Outbox) {
         if self.tombstones.len() >= limits::TOMBSTONES_MAX && !self.tombstones.contains_key(&extension.host) {
             out.counters.one(Counter::LimitTombstones);
-            let oldest = self.tombstones.iter().min_by_key(|(_, grave)| grave.since).map(|(host, _)| *host);
+            let oldest =
+                self.tombstones.iter().min_by_key(|(_, tombstone)| tombstone.since).map(|(host, _)| *host);
             oldest.map(|host| self.tombstones.remove(&host));
         }
-        let grave = Tombstone { epoch: extension.epoch, sequence: extension.sequence, since: now };
-        self.tombstones.insert(extension.host, grave);
+        let tombstone = Tombstone { epoch: extension.epoch, sequence: extension.sequence, since: now };
+        self.tombstones.insert(extension.host, tombstone);
     }
 
     /// Silence, expiry, pairs and aliases that have run out.
     pub fn sweep(&mut self, now: Time, timing: &Timing, out: &mut Outbox) {
-        self.tombstones.retain(|_, grave| now.since(grave.since) < timing.tombstone);
+        self.tombstones.retain(|_, tombstone| now.since(tombstone.since) < timing.tombstone);
         let mut expired = Vec::new();
         let mut silent = 0;
         for peer in self.peers.values_mut() {

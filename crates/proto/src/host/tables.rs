@@ -62,9 +62,9 @@ pub(super) struct Tables {
     classes: ClassPlans,
     /// Members as an earlier daemon left them, until they have been asked for.
     former: Vec<(u8, MemberRow)>,
-    /// Who was elected then, while the members have not proven themselves anew.
+    /// Who was elected then, while the members have not proven themselves again.
     former_elected: BTreeSet<u8>,
-    /// The interface that was in each slot then, while there are plans of then that nobody has made anew.
+    /// The interface that was in each slot then, while there are plans of then that nobody has made again.
     former_slots: Option<BTreeMap<u8, u32>>,
     /// Somebody found no number.
     wanting: bool,

@@ -102,7 +102,7 @@ impl Host {
     }
 
     /// Whether some lane through another member is proven: then there is somebody to try this one with.
-    pub fn has_witness(&self, slot: u8) -> bool {
+    pub fn other_member_is_proven(&self, slot: u8) -> bool {
         self.any_proven(|at| at != slot)
     }
 

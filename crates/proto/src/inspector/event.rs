@@ -140,7 +140,7 @@ pub enum Input<'a> {
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Verdicts are others: make plans anew, all of them if a member changed, or what its lanes say of it. Comes before
+    /// Verdicts are others: make plans again, all of them if a member changed, or what its lanes say of it. Comes before
     /// everything else.
     Verdicts(Changed),
     /// Send these bytes, a whole Ethernet frame, out of that member as they are.
@@ -258,7 +258,7 @@ pub enum Event {
         /// Lost: since its last proof. Admitted: since the first probe was answered.
         took: Duration,
     },
-    /// A member's speed, in Mbit/s, is another one: make plans anew.
+    /// A member's speed, in Mbit/s, is another one: make plans again.
     Speed {
         /// Which.
         slot: u8,

@@ -67,7 +67,7 @@ impl Inspector {
     fn expire(&mut self, now: Time, id: LaneId) {
         let Some(lane) = self.lane_mut(id) else { return };
         let missed = lane.last_proof.unwrap_or(lane.since) + lane.interval;
-        if self.witness(id, missed) {
+        if self.other_is_proven(id, missed) {
             self.signal_lane(now, id, LaneSignal::Fail, LaneReason::NoAnswer);
             self.doubt_siblings(now, id, missed);
         } else {
@@ -81,7 +81,7 @@ impl Inspector {
 
     /// The peer says that it has lost the lane, in a frame that brought no proof.
     pub(super) fn peer_lost(&mut self, now: Time, id: LaneId) {
-        if self.witness(id, Time::ZERO) {
+        if self.other_is_proven(id, Time::ZERO) {
             let missed =
                 self.lane_mut(id).map_or(now, |lane| lane.last_proof.unwrap_or(lane.since) + lane.interval);
             self.signal_lane(now, id, LaneSignal::Fail, LaneReason::PeerLost);
@@ -92,7 +92,7 @@ impl Inspector {
     }
 
     /// Whether another lane of the peer is up and was proven since.
-    pub(super) fn witness(&self, id: LaneId, since: Time) -> bool {
+    pub(super) fn other_is_proven(&self, id: LaneId, since: Time) -> bool {
         //= docs/arp-plus.md#11.6
         let Some(peer) = self.peers.get(&id.peer) else { return false };
         peer.lanes.iter().any(|(at, lane)| {
@@ -146,7 +146,7 @@ impl Inspector {
         self.rewake(id);
         self.arm_suspects(now, id);
         if speaks {
-            self.rouse(now, id, !answered_before);
+            self.test_other_lanes(now, id, !answered_before);
         }
     }
 

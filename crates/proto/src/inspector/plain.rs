@@ -82,20 +82,20 @@ impl Inspector {
 
     /// A plain host of which no lane was proven answers: the others are tested at once, and are not judged before if
     /// it never answered at all.
-    pub(super) fn rouse(&mut self, now: Time, proven: LaneId, first: bool) {
+    pub(super) fn test_other_lanes(&mut self, now: Time, proven: LaneId, first: bool) {
         //= docs/arp-plus.md#12.4
         let tries = self.timing.multiplier;
         let Some(peer) = self.peers.get_mut(&proven.peer) else { return };
-        let mut roused = Vec::new();
+        let mut tested = Vec::new();
         for ((slot, index), lane) in &mut peer.lanes {
             let id = LaneId { slot: *slot, index: *index, ..proven };
             if id != proven && lane.state == LaneState::Down {
                 (lane.tries, lane.fresh) = (tries, lane.fresh || first);
                 lane.next_probe = Some(now);
-                roused.push(id);
+                tested.push(id);
             }
         }
         self.sound.changed(proven.peer);
-        roused.into_iter().for_each(|id| self.repace(now, id));
+        tested.into_iter().for_each(|id| self.repace(now, id));
     }
 }

@@ -36,15 +36,15 @@ impl Inspector {
         lane.next_probe = Some(now + gap);
         let up = lane.state == LaneState::Up;
         if let Some(since) = late.filter(|_| up) {
-            self.call_witnesses(now, id, since);
+            self.probe_other_lanes(now, id, since);
         }
         self.send(now, id, ProbeKind::Probe, echo);
     }
 
     /// A lane is late. Whether it alone is, or the whole peer, other lanes of the peer can tell: those that share no
     /// member with it first, then those that were not asked for longest.
-    fn call_witnesses(&mut self, now: Time, id: LaneId, since: Time) {
-        if self.witness(id, since) {
+    fn probe_other_lanes(&mut self, now: Time, id: LaneId, since: Time) {
+        if self.other_is_proven(id, since) {
             return;
         }
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
@@ -57,7 +57,7 @@ impl Inspector {
             }
         }
         others.sort_unstable();
-        for (.., other) in others.into_iter().take(limits::WITNESSES_MAX) {
+        for (.., other) in others.into_iter().take(limits::PROBED_OTHERS_MAX) {
             if let Some(lane) = self.lane_mut(other) {
                 lane.next_probe = Some(now);
             }

@@ -5,7 +5,7 @@
 //! proven, is no longer, and the peer is proven through another member. One vote for it outweighs all others, since a
 //! lane that is lost may be the peer's fault, but one that is proven is no accident.
 //!
-//! Votes are counted anew only for peers with a lane that changed, once for each input.
+//! Votes are counted again only for peers with a lane that changed, once for each input.
 
 use super::{Inspector, LaneState, Peer, Verdict, lane::Lane};
 use crate::arp_plus::PeerKey;
@@ -42,7 +42,7 @@ impl Tally {
     }
 }
 
-/// All votes, and the peers whose votes are to be counted anew.
+/// All votes, and the peers whose votes are to be counted again.
 #[derive(Debug, Default)]
 pub(super) struct Sound {
     changed: BTreeSet<PeerKey>,

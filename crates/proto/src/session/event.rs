@@ -71,7 +71,7 @@ pub enum Action {
 pub enum Verdict {
     /// The peer lives, and has heard this start of this node: frames flow.
     Up {
-        /// Its epoch. Another one than before: its sequences begin anew.
+        /// Its epoch. Another one than before: its sequences begin again.
         epoch: u64,
     },
     /// It does not.
@@ -112,7 +112,7 @@ pub enum Down {
     Deaf,
     /// It said that it stops.
     Left,
-    /// It has started anew; the new start comes up right after.
+    /// It has started again; the new start comes up right after.
     Restarted,
     /// The transport said that it has gone.
     Gone,

@@ -17,7 +17,7 @@
 //!                                                              +-------+
 //! ```
 //!
-//! **A cookie proves once.** It is drawn anew whenever the link comes up, goes down, or gets into doubt, so an echo proves
+//! **A cookie proves once.** It is drawn again whenever the link comes up, goes down, or gets into doubt, so an echo proves
 //! that the sender lived after that moment, whatever a network delays, repeats or reorders, and whatever a clock does: epochs
 //! need to differ, not to grow.
 

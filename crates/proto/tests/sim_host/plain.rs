@@ -48,7 +48,7 @@ impl World {
         if !self.plain_lives(from) {
             return;
         }
-        // Now and then it asks the bond anew.
+        // Now and then it asks the bond again.
         if let Some(to) = to.filter(|to| *to < self.machines.len()).filter(|_| self.random(8) == 0) {
             self.plain_mut(from).cached.remove(&to);
         }

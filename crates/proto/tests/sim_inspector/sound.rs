@@ -28,7 +28,7 @@ fn silent_failure_condemns_the_member_that_failed_and_no_other() {
             world.faults.clear();
             world.until(millis(1000), |world| sound(world, 0) == [Verdict::Alive; 2]);
         }
-        // The crossed lane of the member is in no plan: once the one in use is late, it is asked as a witness.
+        // The crossed lane of the member is in no plan: once the one in use is late, it is probed, too.
         spread("a member that fails silently is held for dead", times);
     }
 }

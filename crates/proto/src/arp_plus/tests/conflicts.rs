@@ -49,7 +49,7 @@ fn own_frames_that_come_back_are_no_conflict() {
     assert_eq!(conflicts(&host.hear(1, &before)), [], "a former member's frame still in flight");
     let mut again = Host::stopped(1, 2, 2);
     again.handle(Input::Start);
-    assert_eq!(conflicts(&again.hear(1, &before)), [], "from before this host started anew");
+    assert_eq!(conflicts(&again.hear(1, &before)), [], "from before this host started again");
     assert_eq!((host.count(Counter::RxOwn), host.arp.peers().len()), (2, 0));
     assert_eq!((again.count(Counter::RxOwn), again.arp.peers().len()), (1, 0));
     let by = mac(1, 0);
@@ -124,8 +124,12 @@ fn address_of_a_live_host_claimed_by_another_is_told() {
     assert_eq!(host.arp.peer_by_address(ip(2)).map(|peer| peer.key), Some(owner));
     host.pass(millis(4000));
     host.hear(0, &other.says(Kind::Change));
-    let heir = PeerKey::Host(HostId([3; 16]));
-    assert_eq!(host.arp.peer_by_address(ip(2)).map(|peer| peer.key), Some(heir), "the first one is silent");
+    let successor = PeerKey::Host(HostId([3; 16]));
+    assert_eq!(
+        host.arp.peer_by_address(ip(2)).map(|peer| peer.key),
+        Some(successor),
+        "the first one is silent"
+    );
 }
 
 //= docs/arp-plus.md#7.2 type=test

@@ -168,9 +168,10 @@ fn former_mac_that_another_host_claims_is_that_hosts() {
     host.hear(0, &other.says(Kind::Change));
     other.handle(Input::Members(vec![member(2, 0)]));
     host.hear(0, &other.says(Kind::Change));
-    let mut heir = Host::stopped(3, 1, 1);
-    heir.handle(Input::Members(vec![OwnMember { mac: mac(2, 1), ..member(3, 0) }]));
-    let frame = emit_frame(MacAddr::BROADCAST, mac(2, 1), &heir.arp.own.message(Kind::Change)).expect("good");
+    let mut successor = Host::stopped(3, 1, 1);
+    successor.handle(Input::Members(vec![OwnMember { mac: mac(2, 1), ..member(3, 0) }]));
+    let frame =
+        emit_frame(MacAddr::BROADCAST, mac(2, 1), &successor.arp.own.message(Kind::Change)).expect("good");
     assert_eq!(conflicts(&host.hear(0, &frame)), []);
     for _ in 0..62 {
         assert_eq!(

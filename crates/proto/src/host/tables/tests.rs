@@ -145,7 +145,7 @@ impl Bench {
         self.arp_plus.handle(Time::from_millis(1), Input::Frame { slot: 0, bytes: &bytes });
     }
 
-    /// Makes all anew; what there is to write for that.
+    /// Makes all again; what there is to write for that.
     fn write(&mut self) -> Vec<Row> {
         let bond = BondRow { mac: member(0).mac, ..BondRow::default() };
         let own = OwnSide::new(&self.members, &self.settings);
@@ -154,7 +154,7 @@ impl Bench {
         self.difference()
     }
 
-    /// Makes these peers anew; what there is to write for that.
+    /// Makes these peers again; what there is to write for that.
     fn update(&mut self, hosts: &[u8]) -> Vec<Row> {
         let own = OwnSide::new(&self.members, &self.settings);
         let sources = Sources { members: &self.members, own: &own, arp_plus: &self.arp_plus, usable: &Heard };

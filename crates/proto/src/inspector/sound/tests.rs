@@ -1,4 +1,4 @@
-//! Every mix of votes, and that counting a few peers anew is the same as counting all.
+//! Every mix of votes, and that counting a few peers again is the same as counting all.
 
 use super::*;
 use crate::{Time, inspector::*};

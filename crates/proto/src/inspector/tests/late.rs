@@ -74,7 +74,7 @@ fn a_deadline_is_no_occasion_to_ask() {
 /// How long after a proof in such a frame the lane is asked again.
 fn pause(own: HostId, kind: ProbeKind) -> Duration {
     let mut bench = busy_of(own);
-    // The other lane is sound, so nobody calls this one as a witness.
+    // The other lane is sound, so this one is not probed for its sake.
     bench.answers.retain(|pair| *pair != (0, 0));
     let asked = |bench: &Bench| {
         let probes = |(slot, frame): &&(u8, ProbeFrame)| {

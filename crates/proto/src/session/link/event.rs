@@ -81,7 +81,7 @@ pub enum Effect {
     Send(u64, Control),
     /// The link is another one.
     Verdict(Verdict),
-    /// The peer lives: its detection time begins anew.
+    /// The peer lives: its detection time begins again.
     Proof,
     /// The time of doubt begins.
     Doubt,
