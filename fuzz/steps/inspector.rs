@@ -181,7 +181,7 @@ fn soundness(snapshot: &Snapshot, inspector: &Inspector, slot: u8) {
     let up = |lane: &&LaneSnapshot| lane.state == LaneState::Up;
     let against = |lane: &&LaneSnapshot| {
         let others = snapshot.lanes.iter().filter(|other| other.lane.peer == lane.lane.peer);
-        let lost = matches!(lane.state, LaneState::Down | LaneState::Init) && lane.verdict == Verdict::Dead;
+        let lost = matches!(lane.state, LaneState::Down | LaneState::Init) && lane.verdict == Verdict::Failed;
         // A plain host's lane speaks against its member only if it was up before.
         let judges = !matches!(lane.lane.peer, PeerKey::Plain(_)) || lane.admitted;
         lost && judges && others.into_iter().any(|other| up(&other))
@@ -190,7 +190,7 @@ fn soundness(snapshot: &Snapshot, inspector: &Inspector, slot: u8) {
     let expected = if here().any(|lane| up(&lane)) {
         Verdict::Alive
     } else if here().any(|lane| against(&lane)) {
-        Verdict::Dead
+        Verdict::Failed
     } else if here().any(|lane| lane.state == LaneState::Suspect) {
         Verdict::Suspect
     } else {

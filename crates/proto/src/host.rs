@@ -12,7 +12,7 @@
 //! 4. a few times a second read the counters of [`Host::plans_to_read`] and hand them in ([`Input::LaneBytes`]).
 //!
 //! How a member that fails gets out of all plans: [`Input::Members`] or a timeout reaches the inspector, `follow_members`
-//! puts the verdicts into the members ([`Action::DeadSlots`], which works at once) and ARP+ announces them; then
+//! puts the verdicts into the members ([`Action::FailedSlots`], which works at once) and ARP+ announces them; then
 //! `remake` makes every plan again ([`Action::Tables`]) and says to the inspector which lanes they use.
 
 use crate::{
@@ -298,7 +298,7 @@ impl Host {
                 mac: self.own.mac,
                 damping: self.settings.damping && striped,
                 elected: Vec::new(),
-                dead_slots: self.dead_slots(),
+                failed_slots: self.failed_slots(),
             };
             self.tables.remake(bond, &sources);
             self.report_plans();

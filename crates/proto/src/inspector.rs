@@ -12,12 +12,12 @@
 //! 5. on [`Action::Verdicts`] make those plans again, as [`Verdict::usable`] shows, and tell the new lanes ([`Input::Plan`],
 //!    [`Input::PlanOf`]);
 //!    tell ARP+ that a member is up where [`Inspector::member_alive`] is [`Verdict::Alive`], so that peers stop sending to
-//!    members that are not, and that it is sound where [`Inspector::member_sound`] is not [`Verdict::Dead`], so that it
+//!    members that are not, and that it is sound where [`Inspector::member_sound`] is not [`Verdict::Failed`], so that it
 //!    does not stay the one that takes in broadcasts.
 //!
 //! How a silent failure is found: `judge::lane_due` sends a PROBE and repeats it in a hurry while it is not answered;
 //! `probe::frame` turns a nonce that came back into a proof; no proof for `multiplier` intervals, and `judge::expire`
-//! asks whether another lane of that peer was proven since. If so the lane is lost. If not, the peer may be dead, or its
+//! asks whether another lane of that peer was proven since. If so the lane is lost. If not, the peer may have failed, or its
 //! daemon, or every lane: all that were in use are kept, as suspects, since nothing better is left.
 //!
 //! A plain host is a peer of one member here, probed by ARP (`plain`). All else is the same.
@@ -210,13 +210,15 @@ impl Inspector {
         let Some(peer) = self.peers.get(peer) else { return Verdict::Unknown };
         let Some(lane) = peer.lanes.get(&(slot, index)) else { return Verdict::Unknown };
         match lane.state {
-            LaneState::Cut => Verdict::Dead,
+            LaneState::Cut => Verdict::Failed,
             //= docs/arp-plus.md#11.12
-            LaneState::Up if lane.doubted && peer.lanes.values().any(lane::Lane::is_trusted) => Verdict::Dead,
+            LaneState::Up if lane.doubted && peer.lanes.values().any(lane::Lane::is_trusted) => {
+                Verdict::Failed
+            }
             LaneState::Up => Verdict::Alive,
             LaneState::Suspect => Verdict::Suspect,
             LaneState::Down | LaneState::Init if lane.fresh || peer.live == 0 => Verdict::Unknown,
-            LaneState::Down | LaneState::Init => Verdict::Dead,
+            LaneState::Down | LaneState::Init => Verdict::Failed,
         }
     }
 
@@ -224,7 +226,7 @@ impl Inspector {
     pub fn member_alive(&self, slot: u8) -> Verdict {
         match self.members.get(&slot).map(|member| member.state) {
             Some(MemberState::Up) => Verdict::Alive,
-            Some(MemberState::Down | MemberState::Delayed) => Verdict::Dead,
+            Some(MemberState::Down | MemberState::Delayed) => Verdict::Failed,
             None => Verdict::Unknown,
         }
     }

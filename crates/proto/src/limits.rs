@@ -82,7 +82,7 @@ pub const PROBE_REPEAT_DIVISOR: u32 = 4;
 /// Most lanes that are probed; peers beyond are told by what is heard.
 pub const PROBED_LANES_MAX: usize = 8192;
 
-/// Most plain hosts that are probed at a time: enough to tell a dead member from a dead host.
+/// Most plain hosts that are probed at a time: enough to tell a failed member from a failed host.
 pub const PLAIN_PROBED_MAX: usize = 4;
 
 /// Interval of a plain host's lane that has not answered for long.
@@ -116,10 +116,10 @@ pub const ALIVE_INTERVAL_MIN: Duration = Duration::from_millis(10);
 /// Longest time between two ALIVEs that can be set, or that is believed of a peer.
 pub const ALIVE_INTERVAL_MAX: Duration = Duration::from_secs(10);
 
-/// Fewest intervals without an ALIVE after which a node is dead: one lost message proves nothing.
+/// Fewest intervals without an ALIVE after which a node is presumed failed: one lost message proves nothing.
 pub const ALIVE_MULTIPLIER_MIN: u8 = 2;
 
-/// Most intervals without an ALIVE after which a node is dead.
+/// Most intervals without an ALIVE after which a node is presumed failed.
 pub const ALIVE_MULTIPLIER_MAX: u8 = 50;
 
 /// ALIVEs a node sends in a second, all peers together; more peers, longer intervals.

@@ -8,7 +8,7 @@
 //! 4 x 100 against 2 x 100 gives four lanes of 50, two into each; 5:1 against 5:1 gives fast to fast and slow to slow;
 //! one fast member of a peer gets a lane from each of ours; separate switches give one lane a switch.
 //!
-//! [`plan`] makes lanes of whatever members it is given; [`rest_lanes`] and [`class_lanes`] say which members those are.
+//! [`plan`] makes lanes of whatever members it is given; [`default_lanes`] and [`class_lanes`] say which members those are.
 
 use crate::limits;
 use linkbraid_wire::MacAddr;
@@ -21,7 +21,7 @@ mod flow;
 mod tests;
 
 pub use class::{
-    ClassLanes, ClassTerms, OwnEnd, PeerEnd, Purpose, Source, class_lanes, peer_ends, rest_lanes,
+    ClassLanes, ClassTerms, OwnEnd, PeerEnd, Purpose, Source, class_lanes, default_lanes, peer_ends,
 };
 use flow::Flow;
 
@@ -73,7 +73,7 @@ pub struct Lane {
 
 /// The plan towards a peer, or, with no peer, towards plain hosts. Lanes ascend by slot, then by the peer's index.
 ///
-/// No lane leaves by a dead member: without a live one the plan is empty. A peer whose members are all dead, or of
+/// No lane leaves by a failed member: without a live one the plan is empty. A peer whose members have all failed, or of
 /// which no pair is heard, is tried on every pair: suspicion never takes the last lane.
 pub fn plan(
     own: &[PlanMember],

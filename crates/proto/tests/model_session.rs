@@ -4,7 +4,7 @@
 //! [`linkbraid_proto::session::Window`]). The network keeps every message for ever and may deliver it at any time and as often as
 //! it likes, or never: loss, delay, reordering and duplication without bound. Timers may run out at any time; epochs of later
 //! starts are lower, so nothing can rest on their order. What is bounded is how often nodes crash or stop, how often a live
-//! peer is taken for dead, and how many frames a start sends to a peer.
+//! peer is presumed failed, and how many frames a start sends to a peer.
 
 #[path = "model_session/settle.rs"]
 mod settle;
@@ -58,7 +58,7 @@ fn two_nodes(fast_path: bool) {
             streams: 1,
             fast_path,
         };
-        let name = format!("two nodes, fast path {fast_path}, {ends} end, {expiries} are taken for dead");
+        let name = format!("two nodes, fast path {fast_path}, {ends} end, {expiries} are presumed failed");
         assert!(explore(&name, fabric) > 10);
     }
 }

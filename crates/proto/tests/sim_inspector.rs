@@ -74,14 +74,14 @@ fn carrier_loss_counts_at_once_here_and_as_soon_as_told_there() {
         let began = world.now();
         world.carrier(0, 0, false);
         for host in 0..2 {
-            let dead = |(slot, index): &(u8, u8)| [*slot, *index][host] == 0;
-            assert!(!world.lanes(host, 1 - host).iter().any(dead), "seed {seed}");
+            let failed = |(slot, index): &(u8, u8)| [*slot, *index][host] == 0;
+            assert!(!world.lanes(host, 1 - host).iter().any(failed), "seed {seed}");
             assert!(!world.lanes(host, 1 - host).is_empty(), "seed {seed}");
             assert_eq!(world.hosts[host].changed[&(1 - host, 0, 0)], began);
         }
         assert!(world.losses(0, began).iter().all(|(.., reason, _)| *reason == LaneReason::MemberDown));
         assert!(world.losses(1, began).iter().all(|(.., reason, _)| *reason == LaneReason::PeerMemberDown));
-        assert_eq!(world.hosts[0].inspector.lane_alive(&key(1), 0, 0), Verdict::Dead);
+        assert_eq!(world.hosts[0].inspector.lane_alive(&key(1), 0, 0), Verdict::Failed);
     }
 }
 
@@ -150,7 +150,7 @@ fn last_lanes_are_suspects_and_stay_in_use() {
     world.faults.remove(&Fault::Switch(1));
     let took =
         world.until(millis(500), |world| world.lanes(0, 1) == [(1, 1)] && world.lanes(1, 0) == [(1, 1)]);
-    println!("the dead one of two suspects is dropped {took:?} after the other is back");
+    println!("the failed one of two suspects is dropped {took:?} after the other is back");
     world.faults.clear();
     world.until(millis(1000), |world| world.lanes(0, 1).len() == 2);
 }
@@ -162,7 +162,7 @@ fn daemon_that_dies_and_starts_anew_costs_its_peers_no_lane() {
         let before = world.now();
         world.hosts[1].running = false;
         world.run(millis(3000));
-        assert_eq!(world.lanes(0, 1), [(0, 0), (1, 1)], "a dead daemon is no dead lane");
+        assert_eq!(world.lanes(0, 1), [(0, 0), (1, 1)], "a failed daemon is no failed lane");
         world.restart(1);
         world.tell_peers(0);
         world.run(millis(2000));
@@ -216,9 +216,9 @@ fn member_verdicts_follow_reports() {
         [Verdict::Alive, Verdict::Alive, Verdict::Unknown]
     );
     world.carrier(0, 0, false);
-    assert_eq!(verdict(&world, 0), Verdict::Dead);
+    assert_eq!(verdict(&world, 0), Verdict::Failed);
     world.carrier(0, 0, true);
-    assert_eq!(verdict(&world, 0), Verdict::Dead, "up-delay");
+    assert_eq!(verdict(&world, 0), Verdict::Failed, "up-delay");
     world.carrier(0, 1, false);
     assert_eq!(verdict(&world, 0), Verdict::Alive, "no up-delay for the only one");
     world.run(millis(50));

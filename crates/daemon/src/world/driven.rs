@@ -190,7 +190,7 @@ impl Driven {
             changed |= !matches!(action, Action::Send { .. });
             match action {
                 Action::Send { slot, frame } => self.send(sender, slot, &frame),
-                Action::DeadSlots(slots) => {
+                Action::FailedSlots(slots) => {
                     if let Err(error) = self.tables.set_dead_slots(slots) {
                         tracing::error!(bond = %self.name, %error, "the data path is not up to date");
                     }

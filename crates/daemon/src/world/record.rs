@@ -161,7 +161,7 @@ fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
                 live: member.up,
                 weight_mbit: member.weight_mbit,
                 class: match peer.class_of(member) {
-                    PeerClass::Rest => None,
+                    PeerClass::Default => None,
                     PeerClass::Named(name) => Some(name.to_owned()),
                     PeerClass::Unknown => Some(format!("{} (name not announced)", member.class)),
                 },

@@ -75,7 +75,7 @@ fn compare(one: Load, other: Load) -> Ordering {
     (one.0 * other.1).cmp(&(other.0 * one.1))
 }
 
-/// Which members are on the host's segment: with the one it was heard on; while that is dead, and so alone in its segment,
+/// Which members are on the host's segment: with the one it was heard on; while that has failed, and so alone in its segment,
 /// with those that were on it before.
 fn update_reach(host: &mut Host, members: &[Member]) {
     let usable = || members.iter().filter(|member| member.usable);

@@ -48,7 +48,7 @@ impl Answers {
             if let Some(host) = self.hosts.get_mut(&mac) {
                 host.named = Some(name);
             }
-            // Before all that is due at some time: these may be sending to a dead member.
+            // Before all that is due at some time: these may be sending to a failed member.
             self.line_up(mac, Time::ZERO);
         }
     }

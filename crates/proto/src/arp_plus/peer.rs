@@ -86,10 +86,10 @@ pub struct PeerMember {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerClass<'a> {
     /// All that is in no class.
-    Rest,
+    Default,
     /// A class of that name.
     Named(&'a str),
-    /// A class of which the peer did not tell the name. Not for the rest, all the same.
+    /// A class of which the peer did not tell the name. Not for the default class, all the same.
     Unknown,
 }
 
@@ -165,7 +165,7 @@ impl Peer {
     pub fn class_of(&self, member: &PeerMember) -> PeerClass<'_> {
         //= docs/arp-plus.md#3.11
         if member.class == 0 {
-            return PeerClass::Rest;
+            return PeerClass::Default;
         }
         let class = self.classes.iter().find(|class| class.number == member.class);
         class.map_or(PeerClass::Unknown, |class| PeerClass::Named(&class.name))
@@ -192,7 +192,7 @@ impl Peer {
         self.members.iter().any(|member| member.heard_on(slot))
     }
 
-    /// Whether the own member heard one lately that is live and in no class: one that broadcasts of the rest leave by.
+    /// Whether the own member heard one lately that is live and in no class: one that broadcasts of the default class leave by.
     pub(super) fn rest_heard_on(&self, slot: u8) -> bool {
         let rest = |member: &&PeerMember| member.up && member.class == 0;
         self.members.iter().filter(rest).any(|member| member.heard_on(slot))

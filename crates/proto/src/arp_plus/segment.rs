@@ -60,7 +60,7 @@ impl Segments {
     }
 }
 
-/// Connected components; a dead member is alone.
+/// Connected components; a failed member is alone.
 fn connected(members: &[OwnMember], hear: impl Fn(u8, u8) -> bool) -> Vec<Segment> {
     //= docs/arp-plus.md#9.1
     let mut rest: Vec<&OwnMember> = members.iter().collect();

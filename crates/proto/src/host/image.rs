@@ -38,7 +38,7 @@ pub struct BondRow {
     /// The elected member of each segment that has a live member.
     pub elected: Vec<u8>,
     /// Members that no frame is to leave by, a bit a slot.
-    pub dead_slots: u32,
+    pub failed_slots: u32,
 }
 
 /// One member.

@@ -86,7 +86,7 @@ pub enum Action {
         frame: Vec<u8>,
     },
     /// No frame is to leave by these members, a bit a slot: one row, before all plans, which follow.
-    DeadSlots(u32),
+    FailedSlots(u32),
     /// The tables are other ones: write the difference ([`Host::write`]).
     Tables,
     /// Read the kernel's neighbour table ([`Input::Neighbours`]), and, with several segments, where plain hosts were heard.

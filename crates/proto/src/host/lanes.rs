@@ -9,7 +9,9 @@ use super::{
 use crate::{
     arp_plus::Peer,
     limits::LANES_MAX,
-    plan::{ClassLanes, ClassTerms, Lane, OwnEnd, PeerEnd, PlanMember, class_lanes, peer_ends, rest_lanes},
+    plan::{
+        ClassLanes, ClassTerms, Lane, OwnEnd, PeerEnd, PlanMember, class_lanes, default_lanes, peer_ends,
+    },
 };
 
 /// What a peer's member is taken for that speaks only the published part, in Mbit/s.
@@ -65,7 +67,7 @@ impl OwnSide {
             Some(own) => class_lanes(&own.terms, ends, peer, usable),
             None => {
                 let terms: Vec<ClassTerms> = self.classes.iter().map(|class| class.terms).collect();
-                rest_lanes(ends, peer, &terms, usable)
+                default_lanes(ends, peer, &terms, usable)
             }
         }
     }

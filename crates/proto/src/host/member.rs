@@ -30,7 +30,7 @@ pub struct Member {
     pub class: u8,
     /// Whether it is fit to carry traffic, as the inspector says of its own link. What an input says of it is ignored.
     pub alive: bool,
-    /// Whether no lane says otherwise; a member whose switch port is dead keeps its carrier. Ignored in an input, too.
+    /// Whether no lane says otherwise; a member whose switch port has failed keeps its carrier. Ignored in an input, too.
     pub sound: bool,
 }
 

@@ -12,7 +12,7 @@ impl Host {
         if !former.is_empty() {
             self.arp_plus.handle(self.now, arp_plus::Input::Segments(former));
         }
-        let (live, dead) = (self.live_slots(), self.dead_slots());
+        let (live, failed) = (self.live_slots(), self.failed_slots());
         let judged = |member: Member| {
             let same = |old: &&Member| (old.slot, old.ifindex) == (member.slot, member.ifindex);
             let old = self.members.iter().find(same);
@@ -26,18 +26,18 @@ impl Host {
         }
         let reports = self.members.iter().map(Member::report).collect();
         self.inspector.handle(self.now, inspector::Input::Members(reports));
-        self.judge_members(live, dead);
+        self.judge_members(live, failed);
     }
 
     /// Takes the inspector's word on the members, and says it to ARP+, so that peers stop sending to those that are down.
     pub(super) fn follow_members(&mut self) {
-        self.judge_members(self.live_slots(), self.dead_slots());
+        self.judge_members(self.live_slots(), self.failed_slots());
     }
 
-    /// The same; `live` carried traffic before, and `dead` were known to be dead.
-    fn judge_members(&mut self, live: u32, dead: u32) {
+    /// The same; `live` carried traffic before, and `failed` were known to have failed.
+    fn judge_members(&mut self, live: u32, failed: u32) {
         let alive = |slot| self.inspector.member_alive(slot) == Verdict::Alive;
-        let sound = |slot| self.inspector.member_sound(slot) != Verdict::Dead;
+        let sound = |slot| self.inspector.member_sound(slot) != Verdict::Failed;
         let any_sound = self.members.iter().any(|member| alive(member.slot) && sound(member.slot));
         for member in &mut self.members {
             member.alive = alive(member.slot);
@@ -45,8 +45,8 @@ impl Host {
             member.sound = sound(member.slot) || !any_sound;
         }
         // Before anything else: the plans, one for each peer, follow.
-        if self.dead_slots() != dead {
-            self.actions.push_back(Action::DeadSlots(self.dead_slots()));
+        if self.failed_slots() != failed {
+            self.actions.push_back(Action::FailedSlots(self.failed_slots()));
         }
         if self.live_slots() != live {
             self.actions.push_back(Action::LiveMembers);
@@ -55,7 +55,7 @@ impl Host {
     }
 
     fn announce_members(&mut self) {
-        let sound = |slot| self.inspector.member_sound(slot) != Verdict::Dead;
+        let sound = |slot| self.inspector.member_sound(slot) != Verdict::Failed;
         // Broadcasts come in on a member that is proven, if any is: what nobody knows of may be deaf.
         let proven = |slot| self.inspector.member_sound(slot) == Verdict::Alive;
         let any_proven = self.members.iter().any(|member| member.alive && proven(member.slot));

@@ -15,9 +15,9 @@ impl Host {
     }
 
     /// Members that no frame is to leave by, a bit a slot.
-    pub fn dead_slots(&self) -> u32 {
-        let dead = self.members.iter().filter(|member| !member.alive);
-        dead.fold(self.tables.abandoned_slots(&self.members), |mask, member| mask | 1 << member.slot)
+    pub fn failed_slots(&self) -> u32 {
+        let failed = self.members.iter().filter(|member| !member.alive);
+        failed.fold(self.tables.abandoned_slots(&self.members), |mask, member| mask | 1 << member.slot)
     }
 
     pub(super) fn live_slots(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! One lane is lost: what of the others that share a member with it?
 //!
 //! Lanes that carry nothing are proven seldom, so when a member dies the one that carried data is lost first, and a plan
-//! made again would use the same dead member by a lane that was proven a second ago. So those that were not proven since
+//! made again would use the same failed member by a lane that was proven a second ago. So those that were not proven since
 //! are not used until they are, which takes a sound one a round trip.
 
 use super::{Inspector, LaneId, LaneState};

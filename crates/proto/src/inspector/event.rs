@@ -165,7 +165,8 @@ pub enum Verdict {
     /// Not proven any more, but nothing better is left: keep using it.
     Suspect,
     /// Not to be used.
-    Dead,
+    #[serde(rename = "dead")]
+    Failed,
 }
 
 impl Verdict {
@@ -178,7 +179,7 @@ impl Verdict {
         match self {
             Verdict::Unknown => heard,
             Verdict::Alive | Verdict::Suspect => true,
-            Verdict::Dead => false,
+            Verdict::Failed => false,
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A probe of RFC 5227, unicast and with the member's own MAC as the sender, makes any host answer to that very member, and
 //! changes no cache. The answer holds no nonce: what stands for one is that a probe left over the lane shortly before
-//! and has not been answered yet. Whoever repeats answers of a host can keep a dead lane alive; so can whoever forges
+//! and has not been answered yet. Whoever repeats answers of a host can keep a failed lane alive; so can whoever forges
 //! ARP take all its traffic.
 
 use super::{Counter, Inspector, LaneId, LaneState, PeerMemberReport, PeerReport, PlainReport};

@@ -36,7 +36,7 @@ impl Tally {
         match self.votes {
             [0, 0, 0] => Verdict::Unknown,
             [0, 0, _] => Verdict::Suspect,
-            [0, ..] => Verdict::Dead,
+            [0, ..] => Verdict::Failed,
             _ => Verdict::Alive,
         }
     }
@@ -83,7 +83,7 @@ impl Sound {
 
 impl Inspector {
     /// What the lanes of a member say of it, over all peers: proven on any lane, [`Verdict::Alive`]; on none, though a
-    /// lane was once whose peer is proven through another member, [`Verdict::Dead`]; else kept on suspicion,
+    /// lane was once whose peer is proven through another member, [`Verdict::Failed`]; else kept on suspicion,
     /// [`Verdict::Suspect`]; else [`Verdict::Unknown`]. It says nothing of carrier, as [`Inspector::member_alive`] does.
     ///
     /// Looks up one number. When it becomes another one, [`super::Action::Verdicts`] of all comes.

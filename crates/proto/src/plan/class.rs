@@ -1,4 +1,4 @@
-//! Whose members the lanes of a class join, and those of the rest.
+//! Whose members the lanes of a class join, and those of the default class.
 //!
 //! A class takes members that both ends have set apart for it; where an end has none, those of that end's rest. The rest
 //! keeps off all members that are set apart, by a peer for a class that we do not know, too. None of that may cut a host
@@ -28,7 +28,7 @@ pub struct OwnEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
     /// All that is in no class.
-    Rest,
+    Default,
     /// The class of the same name as this one of ours.
     Class(u8),
     /// A class that we do not have, or of unknown name.
@@ -53,9 +53,9 @@ pub struct ClassTerms {
     pub number: u8,
     /// Whether it was given members at all, live or not, here or not.
     pub has_members: bool,
-    /// Whether it would rather not be sent than use the members of the rest.
+    /// Whether it would rather not be sent than use the members of the default class.
     pub block: bool,
-    /// Whether the rest may borrow its members.
+    /// Whether the default class may borrow its members.
     pub lends: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct ClassTerms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// By those of the class (of the rest: by those in no class).
+    /// By those of the class (of the default class: by those in no class).
     Own,
     /// By others, because those can't or are not there.
     Shared,
@@ -71,7 +71,7 @@ pub enum Source {
     Blocked,
 }
 
-/// The lanes of a class, or of the rest.
+/// The lanes of a class, or of the default class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassLanes {
     /// Those it has for itself ascend by slot, then by the peer's index; then come borrowed ones, class by class.
@@ -80,13 +80,13 @@ pub struct ClassLanes {
     pub source: Source,
 }
 
-/// The members of a peer for [`rest_lanes`] and [`class_lanes`]. `number_of` gives the own number of the class of that name,
+/// The members of a peer for [`default_lanes`] and [`class_lanes`]. `number_of` gives the own number of the class of that name,
 /// `weight_untold` is for members whose weight the peer did not tell, in Mbit/s.
 pub fn peer_ends(peer: &Peer, number_of: impl Fn(&str) -> Option<u8>, weight_untold: u32) -> Vec<PeerEnd> {
     let end = |member: &PeerMember| {
         //= docs/arp-plus.md#13.1
         let (purpose, lent) = match peer.class_of(member) {
-            PeerClass::Rest => (Purpose::Rest, false),
+            PeerClass::Default => (Purpose::Default, false),
             PeerClass::Named(name) => (
                 number_of(name).map_or(Purpose::Unknown, Purpose::Class),
                 peer.class_named(name).is_some_and(|class| class.may_borrow),
@@ -110,33 +110,33 @@ enum Of {
     /// For the class in question.
     Class,
     /// For no class.
-    Rest,
+    Default,
     /// All.
     Any,
 }
 
-/// What the rest tries, in this order: own members, peer's members.
+/// What the default class tries, in this order: own members, peer's members.
 const REST_TRIES: [(Of, Of); 4] =
-    [(Of::Rest, Of::Rest), (Of::Rest, Of::Any), (Of::Any, Of::Rest), (Of::Any, Of::Any)];
+    [(Of::Default, Of::Default), (Of::Default, Of::Any), (Of::Any, Of::Default), (Of::Any, Of::Any)];
 
 /// What a class tries, in this order; the kinds that other classes' members belong to come last.
 const CLASS_TRIES: [(Of, Of); 9] = [
     (Of::Class, Of::Class),
-    (Of::Class, Of::Rest),
-    (Of::Rest, Of::Class),
-    (Of::Rest, Of::Rest),
+    (Of::Class, Of::Default),
+    (Of::Default, Of::Class),
+    (Of::Default, Of::Default),
     (Of::Class, Of::Any),
-    (Of::Rest, Of::Any),
+    (Of::Default, Of::Any),
     (Of::Any, Of::Class),
-    (Of::Any, Of::Rest),
+    (Of::Any, Of::Default),
     (Of::Any, Of::Any),
 ];
 
 /// The plan of all that is in no class, towards a peer or, with no peer, towards plain hosts. `classes` are all own ones;
-/// what they lend comes after the lanes of the rest itself and takes no weight off them.
+/// what they lend comes after the lanes of the default class itself and takes no weight off them.
 ///
 /// `heard` says whether a pair (slot, peer's index) is usable. Without classes at either end this is [`plan`].
-pub fn rest_lanes(
+pub fn default_lanes(
     own: &[OwnEnd],
     peer: Option<&[PeerEnd]>,
     classes: &[ClassTerms],
@@ -150,7 +150,7 @@ pub fn rest_lanes(
     ClassLanes { lanes, source }
 }
 
-/// The plan of a class, towards a peer or, with no peer, towards plain hosts. `heard` as for [`rest_lanes`].
+/// The plan of a class, towards a peer or, with no peer, towards plain hosts. `heard` as for [`default_lanes`].
 pub fn class_lanes(
     class: &ClassTerms,
     own: &[OwnEnd],
@@ -174,7 +174,7 @@ struct Ends<'a, H> {
     own: Vec<OwnEnd>,
     /// None: plain hosts.
     peer: Option<Vec<PeerEnd>>,
-    /// The same before the dead ones were left out.
+    /// The same before the failed ones were left out.
     all_of_peer: &'a [PeerEnd],
     heard: &'a H,
 }
@@ -183,7 +183,7 @@ impl<'a, H: Fn(u8, u8) -> bool> Ends<'a, H> {
     fn new(own: &[OwnEnd], peer: Option<&'a [PeerEnd]>, heard: &'a H) -> Self {
         let peer = peer.filter(|peer| !peer.is_empty());
         let all_of_peer = peer.unwrap_or_default();
-        // As in `plan`: a peer all dead is tried all the same.
+        // As in `plan`: a peer whose members all failed is tried all the same.
         let any_up = all_of_peer.iter().any(|end| end.member.up);
         let live = |peer: &[PeerEnd]| peer.iter().copied().filter(|end| end.member.up || !any_up).collect();
         let own = own.iter().copied().filter(|end| end.member.up).collect();
@@ -193,7 +193,7 @@ impl<'a, H: Fn(u8, u8) -> bool> Ends<'a, H> {
     fn own(&self, class: u8, of: Of) -> Vec<PlanMember> {
         let wanted = |end: &&OwnEnd| match of {
             Of::Class => end.class == class,
-            Of::Rest => end.class == 0,
+            Of::Default => end.class == 0,
             Of::Any => true,
         };
         self.own.iter().filter(wanted).map(|end| end.member).collect()
@@ -202,7 +202,7 @@ impl<'a, H: Fn(u8, u8) -> bool> Ends<'a, H> {
     fn peer(&self, class: u8, of: Of) -> Option<Vec<PlanPeerMember>> {
         let wanted = |end: &&PeerEnd| match of {
             Of::Class => end.purpose == Purpose::Class(class),
-            Of::Rest => end.purpose == Purpose::Rest,
+            Of::Default => end.purpose == Purpose::Default,
             Of::Any => true,
         };
         Some(self.peer.as_ref()?.iter().filter(wanted).map(|end| end.member).collect())
@@ -223,7 +223,7 @@ impl<'a, H: Fn(u8, u8) -> bool> Ends<'a, H> {
         let sides = |(of, theirs): &(Of, Of)| {
             let (own, peer) = (self.own(class, *of), self.peer(class, *theirs));
             let there = !own.is_empty() && peer.as_ref().is_none_or(|peer| !peer.is_empty());
-            let meant = if class == 0 { Of::Rest } else { Of::Class };
+            let meant = if class == 0 { Of::Default } else { Of::Class };
             let source = if *of == meant { Source::Own } else { Source::Shared };
             there.then_some((own, peer, source))
         };
@@ -234,7 +234,7 @@ impl<'a, H: Fn(u8, u8) -> bool> Ends<'a, H> {
         Some((plan(own, peer.as_deref(), self.heard), *source))
     }
 
-    /// Adds what that class lends to the lanes of the rest, as far as there is room; the thinnest lanes stay away.
+    /// Adds what that class lends to the lanes of the default class, as far as there is room; the thinnest lanes stay away.
     fn borrow(&self, class: u8, lanes: &mut Vec<Lane>) {
         //= docs/arp-plus.md#13.6
         let own = self.own(class, Of::Class);
@@ -243,7 +243,7 @@ impl<'a, H: Fn(u8, u8) -> bool> Ends<'a, H> {
             return;
         }
         let mut more = plan(&own, peer.as_deref(), self.heard);
-        // Where nothing else lives, the rest has them already.
+        // Where nothing else lives, the default class has them already.
         let has =
             |lane: &Lane| lanes.iter().any(|had| (had.slot, had.peer_mac) == (lane.slot, lane.peer_mac));
         more.retain(|lane| !has(lane));
@@ -260,7 +260,7 @@ impl<'a, H: Fn(u8, u8) -> bool> Ends<'a, H> {
     fn lent_by_peer(&self, class: u8) -> Option<Vec<PlanPeerMember>> {
         let for_it = |end: &PeerEnd| end.purpose == Purpose::Class(class);
         if !self.all_of_peer.iter().any(for_it) {
-            return self.peer(class, Of::Rest);
+            return self.peer(class, Of::Default);
         }
         let lent = |end: &&PeerEnd| for_it(end) && end.lent;
         Some(self.peer.as_ref()?.iter().filter(lent).map(|end| end.member).collect())

@@ -92,7 +92,11 @@ fn dead_members_are_left_out_on_both_sides() {
         [(1, Some(mac(0))), (2, Some(mac(1)))]
     );
     theirs.iter_mut().for_each(|member| member.up = false);
-    assert_eq!(plan(&ours, Some(&theirs), all).len(), 4, "a peer all dead is tried all the same");
+    assert_eq!(
+        plan(&ours, Some(&theirs), all).len(),
+        4,
+        "a peer whose members all failed is tried all the same"
+    );
     ours.iter_mut().for_each(|member| member.up = false);
     assert_eq!(plan(&ours, Some(&theirs), all), []);
     assert_eq!(plan(&ours, None, all), []);

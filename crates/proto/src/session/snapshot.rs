@@ -39,7 +39,7 @@ pub struct PeerSnapshot {
     pub since: Time,
     /// What it says of itself, while it is up.
     pub offer: Option<Offer>,
-    /// After what time without proof it is dead, while it is up.
+    /// After what time without proof it is presumed failed, while it is up.
     pub detection: Option<Duration>,
     /// When the last good message of it came.
     pub heard: Option<Time>,

@@ -14,7 +14,7 @@ pub struct Timing {
     /// Longest time between two ALIVEs; the shortest is three quarters of it. Of many peers longer: see
     /// [`limits::ALIVE_RATE`].
     pub interval: Duration,
-    /// Peers hold this node for dead after that many intervals without one.
+    /// Peers presume this node failed after that many intervals without one.
     pub multiplier: u8,
     /// Longest time between the first two HELLOs; doubled by each further one...
     pub retry_min: Duration,
@@ -124,7 +124,7 @@ impl Settings {
     }
 }
 
-/// After what time without proof a peer with that offer is dead.
+/// After what time without proof a peer with that offer is presumed failed.
 pub fn detection(offer: &Offer) -> Duration {
     //= docs/fabric.md#5.1
     let interval = Duration::from_micros(u64::from(offer.interval_us));

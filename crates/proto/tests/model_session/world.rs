@@ -27,7 +27,7 @@ pub struct Fabric {
     pub enders: u16,
     /// Whether they say goodbye, too.
     pub stops: bool,
-    /// Times that a peer is taken for dead whatever is true, all nodes together.
+    /// Times that a peer is presumed failed whatever is true, all nodes together.
     pub expiries: u8,
     /// Frames that a start sends to each start of a peer, on each of its streams.
     pub frames: u32,
@@ -369,7 +369,7 @@ impl Model for Fabric {
             }
             for (at, end) in node.ends.iter().enumerate() {
                 if end.link.peer().is_some() {
-                    // A peer that has ended is found dead whatever the budget.
+                    // A peer that has ended is found to have failed whatever the budget.
                     let ended = |epoch| world.live.iter().all(|other| other.own.epoch != epoch);
                     if world.expiries > 0 || end.link.peer().is_some_and(|peer| ended(peer.epoch)) {
                         steps.push(Step::Expire(place, at));

@@ -97,15 +97,15 @@ impl World {
     /// Dies without a word.
     pub fn kill(&mut self, host: usize) {
         let seed = self.random(u64::MAX);
-        let dead = &mut self.hosts[host];
-        dead.running = false;
-        dead.wake = None;
-        dead.epoch += 1;
-        dead.arp = machine(host, dead.epoch, seed);
-        dead.arp.handle(self.network.now, Input::Classes(dead.classes.clone()));
-        dead.arp.handle(self.network.now, Input::Features(dead.features));
-        dead.arp.handle(self.network.now, Input::Members(dead.members.clone()));
-        dead.arp.handle(self.network.now, Input::Addresses(dead.addresses.clone()));
+        let old = &mut self.hosts[host];
+        old.running = false;
+        old.wake = None;
+        old.epoch += 1;
+        old.arp = machine(host, old.epoch, seed);
+        old.arp.handle(self.network.now, Input::Classes(old.classes.clone()));
+        old.arp.handle(self.network.now, Input::Features(old.features));
+        old.arp.handle(self.network.now, Input::Members(old.members.clone()));
+        old.arp.handle(self.network.now, Input::Addresses(old.addresses.clone()));
     }
 
     pub fn set_members(&mut self, host: usize, members: Vec<OwnMember>) {

@@ -8,7 +8,7 @@ use super::{
 };
 use linkbraid_proto::{
     arp_plus::{OwnMember, PeerKey},
-    plan::{ClassTerms, Lane, OwnEnd, PeerEnd, PlanMember, Source, class_lanes, peer_ends, rest_lanes},
+    plan::{ClassTerms, Lane, OwnEnd, PeerEnd, PlanMember, Source, class_lanes, default_lanes, peer_ends},
 };
 use linkbraid_wire::{Class, FEATURE_MIRROR};
 
@@ -122,9 +122,12 @@ fn check_plans(world: &World, at: usize, towards: usize) {
         lends: class.may_borrow,
     };
     let all: Vec<ClassTerms> = world.hosts[at].classes.iter().map(terms).collect();
-    let rest = rest_lanes(&own, Some(&theirs), &all, heard);
-    assert!(rest.lanes.iter().any(|lane| lane.class == 0), "{at} to {towards}: nothing for the rest");
-    for lane in &rest.lanes {
+    let lanes = default_lanes(&own, Some(&theirs), &all, heard);
+    assert!(
+        lanes.lanes.iter().any(|lane| lane.class == 0),
+        "{at} to {towards}: nothing for the default class"
+    );
+    for lane in &lanes.lanes {
         let (ours, theirs) = ends(lane);
         if lane.class == 0 {
             assert!(ours.is_none() || !has_live(world, at, None), "{at} to {towards}: {lane:?}");

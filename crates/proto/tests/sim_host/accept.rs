@@ -28,7 +28,7 @@ pub enum Excuse {
     /// The receiver's daemon died while it wrote its tables, and no other one has heard the sender since: some MACs of the
     /// sender have the old member that takes in broadcasts, some the new one.
     HalfWritten,
-    /// The receiver considers the member that the frame is for dead, though its link is back (11.2: the up-delay): the frame
+    /// The receiver presumes the member failed that the frame is for, though its link is back (11.2: the up-delay): the frame
     /// comes to that member, and to the one that takes in what switches flood for it. Twice is better than not at all.
     HeldDead,
     /// What the receiver takes in changed while the copies were on their way, that is within [`DELAY_MAX`].

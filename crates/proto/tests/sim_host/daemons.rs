@@ -144,7 +144,7 @@ impl World {
         while let Some(action) = daemon.poll_action() {
             match action {
                 Action::Send { slot, frame } => frames.push((slot, frame)),
-                Action::DeadSlots(slots) => machine.path.dead_slots = slots,
+                Action::FailedSlots(slots) => machine.path.failed_slots = slots,
                 Action::Tables => {
                     let (path, left) = (&mut machine.path, &mut machine.rows_left);
                     let written = daemon.write(|write| {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default, Clone)]
 pub struct Path {
     pub rows: TableImage,
-    pub dead_slots: u32,
+    pub failed_slots: u32,
     /// The slot that each plain host was heard on (`lb_plain_hosts`).
     heard: BTreeMap<MacAddr, u8>,
 }
@@ -39,7 +39,7 @@ impl Path {
         match *write {
             Write::Bond(bond) => {
                 rows.bond = bond.clone();
-                self.dead_slots = bond.dead_slots;
+                self.failed_slots = bond.failed_slots;
             }
             Write::Member(slot, row) => {
                 set(&mut rows.members, slot, row);
@@ -58,7 +58,7 @@ impl Path {
         self.check();
     }
 
-    /// No row points at one that is not there, at any instant, unless what is there is known to be dead.
+    /// No row points at one that is not there, at any instant, unless what is there is known to have failed.
     fn check(&self) {
         let rows = &self.rows;
         let elected = rows.bond.elected.iter().filter(|_| rows.bond.elected.len() > 1);
@@ -88,7 +88,7 @@ impl Path {
     }
 
     fn is_dead(&self, slot: u8) -> bool {
-        self.dead_slots >> slot & 1 != 0
+        self.failed_slots >> slot & 1 != 0
     }
 
     /// Where each plain host was heard, as the daemon reads it.

@@ -267,7 +267,7 @@ impl World {
                 let known = daemon.member(slot);
                 assert!(
                     known.is_some_and(|member| member.alive),
-                    "host {host} sends by member {slot}, which it knows to be dead, at {:?}",
+                    "host {host} sends by member {slot}, which it knows to have failed, at {:?}",
                     self.now()
                 );
             }

@@ -62,7 +62,7 @@ fn idle_lanes_are_found_once_data_flows() {
     world.run(millis(10));
     idle(&mut world, false);
     let took = world.until(millis(300), |world| world.lanes(0, 1) == [(1, 1)]);
-    println!("dead lane found {took:?} after data began to flow");
+    println!("failed lane found {took:?} after data began to flow");
     assert!(took <= millis(200));
 }
 
@@ -91,7 +91,7 @@ fn published_only_peers_are_not_probed_and_silent_ones_hardly() {
 }
 
 /// One host of 8 members and 100 of 8, all on one switch, all lanes of all plans busy: what the one sends and how
-/// quickly it finds a dead lane.
+/// quickly it finds a failed lane.
 //= docs/arp-plus.md#11.9 type=test
 #[test]
 fn hundred_peers_of_eight_members_stay_within_the_limit() {
@@ -144,5 +144,5 @@ fn hundred_peers_of_eight_members_stay_within_the_limit() {
     }
     let detection = snapshot.lanes.iter().filter_map(|lane| lane.detection).min().expect("lanes");
     println!("detection time told: {detection:?}");
-    assert!(spread("dead member of 100 peers", times) <= detection * 4 / 3);
+    assert!(spread("failed member of 100 peers", times) <= detection * 4 / 3);
 }

@@ -24,7 +24,7 @@ impl World {
         let mut planned = BTreeSet::new();
         for plain in self.plain.keys() {
             let sound = |slot: &&u8| {
-                inspector.member_sound(**slot) != Verdict::Dead
+                inspector.member_sound(**slot) != Verdict::Failed
                     && inspector.lane_alive(&key(*plain), **slot, 0).usable(true)
             };
             let any = up.iter().any(|slot| sound(&slot));
@@ -94,12 +94,12 @@ fn silent_failure_of_a_member_is_found_by_one_plain_host_and_its_end_too() {
             let began = world.now();
             world.faults.insert(fault);
             found.push(world.until(millis(500), |world| world.lanes(0, PLAIN) == [(1, 0)]));
-            assert_eq!(world.sound(), [Verdict::Dead, Verdict::Alive], "seed {seed}");
+            assert_eq!(world.sound(), [Verdict::Failed, Verdict::Alive], "seed {seed}");
             let outage = 500 + world.random(5000);
             world.run(millis(outage));
             assert_eq!(
                 (world.sound(), world.lanes(0, PLAIN)),
-                (vec![Verdict::Dead, Verdict::Alive], vec![(1, 0)])
+                (vec![Verdict::Failed, Verdict::Alive], vec![(1, 0)])
             );
             let losses = world.losses(0, began);
             assert!(losses.len() == 1 && losses[0].0.peer == key(PLAIN), "{losses:?}");
@@ -132,7 +132,7 @@ fn plain_host_that_dies_is_no_fault_of_any_member() {
     // It comes back together with a silent failure of one member.
     world.faults.insert(Fault::From(0, 1));
     world.plain.insert(PLAIN, Some(0));
-    world.until(millis(1000), |world| world.sound() == [Verdict::Alive, Verdict::Dead]);
+    world.until(millis(1000), |world| world.sound() == [Verdict::Alive, Verdict::Failed]);
     world.faults.clear();
     world.until(millis(1500), |world| world.sound() == ALIVE);
     assert_eq!(world.count(0, Counter::LaneLost), 1);
@@ -159,7 +159,7 @@ fn plain_host_on_one_switch_condemns_no_member_on_the_other() {
     println!("a plain host that moved is found after {took:?}");
     assert_eq!(
         world.sound(),
-        [Verdict::Alive, Verdict::Dead],
+        [Verdict::Alive, Verdict::Failed],
         "proven before: nothing tells a move from a failure"
     );
 }

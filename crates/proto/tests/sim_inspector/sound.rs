@@ -20,16 +20,16 @@ fn silent_failure_condemns_the_member_that_failed_and_no_other() {
             let pause = world.random(100);
             world.run(millis(pause));
             world.faults.insert(fault);
-            times.push(world.until(millis(4000), |world| sound(world, 0)[0] == Verdict::Dead));
+            times.push(world.until(millis(4000), |world| sound(world, 0)[0] == Verdict::Failed));
             world.run(millis(5000));
-            assert_eq!(sound(&world, 0), [Verdict::Dead, Verdict::Alive], "seed {seed}");
+            assert_eq!(sound(&world, 0), [Verdict::Failed, Verdict::Alive], "seed {seed}");
             assert_eq!(sound(&world, 1), [Verdict::Alive; 2], "seed {seed}: both of its own reach the other");
             assert_eq!(world.hosts[0].inspector.member_alive(0), Verdict::Alive, "it has carrier");
             world.faults.clear();
             world.until(millis(1000), |world| sound(world, 0) == [Verdict::Alive; 2]);
         }
         // The crossed lane of the member is in no plan: once the one in use is late, it is probed, too.
-        spread("a member that fails silently is held for dead", times);
+        spread("a member that fails silently is presumed failed", times);
     }
 }
 
@@ -45,14 +45,14 @@ fn members_are_suspects_when_nothing_is_left_and_cleared_by_other_peers() {
     world.run(millis(5000));
     assert_eq!(world.lanes(0, 1), [(1, 1)]);
     assert_eq!(sound(&world, 0), [Verdict::Alive; 2]);
-    assert_eq!(sound(&world, 1), [Verdict::Dead, Verdict::Alive]);
+    assert_eq!(sound(&world, 1), [Verdict::Failed, Verdict::Alive]);
     // Now nothing works at all: nothing better is left, and nobody is condemned for it.
     world.faults = BTreeSet::from([Fault::Switch(0), Fault::Switch(1)]);
     world.run(millis(5000));
     assert_eq!(sound(&world, 0), [Verdict::Suspect; 2]);
     assert_eq!(sound(&world, 2), [Verdict::Suspect; 2]);
     world.faults.remove(&Fault::Switch(1));
-    world.until(millis(2000), |world| sound(world, 0) == [Verdict::Dead, Verdict::Alive]);
+    world.until(millis(2000), |world| sound(world, 0) == [Verdict::Failed, Verdict::Alive]);
     world.faults.clear();
     world.until(Duration::from_secs(3), |world| sound(world, 0) == [Verdict::Alive; 2]);
     world.carrier(0, 0, false);

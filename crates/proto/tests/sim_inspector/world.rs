@@ -55,7 +55,7 @@ pub struct World {
     pub faults: BTreeSet<Fault>,
     /// Frames sent, by host and kind.
     pub sent: BTreeMap<(usize, ProbeKind), u64>,
-    /// Plain hosts by number: the switch that each is on; none while it is dead.
+    /// Plain hosts by number: the switch that each is on; none while it has failed.
     pub plain: BTreeMap<usize, Option<u8>>,
     /// ARP probes sent.
     pub asked: u64,

@@ -33,8 +33,8 @@ fn new_hosts_go_to_the_least_loaded_member_by_weight() {
 fn hosts_of_a_dead_member_move_and_no_others() {
     let mut bench = dealt(4, 42);
     let before = bench.table.clone();
-    let dead = |slot| Member { usable: slot != 1, segment: u32::from(slot == 1), ..member(slot) };
-    bench.members((0..4).map(dead).collect());
+    let failed = |slot| Member { usable: slot != 1, segment: u32::from(slot == 1), ..member(slot) };
+    bench.members((0..4).map(failed).collect());
     assert_eq!((bench.loads(), moved(&before, &bench)), (vec![14, 0, 14, 14], 11));
     assert_eq!(bench.sent.len(), 22, "all of them are corrected at once, in both families");
     bench.pass(millis(2000));
@@ -79,13 +79,14 @@ fn hosts_stay_on_their_segment() {
     bench.hosts((0..40).map(heard).collect());
     assert_eq!(bench.loads(), [10, 10, 5, 5]);
     assert_eq!(bench.table.len(), 30, "nobody knows where the others are");
-    // A dead member is alone in its segment: its hosts are where they were heard before.
-    let dead = |slot| Member { usable: slot != 0, segment: [9, 0, 1, 1][usize::from(slot)], ..member(slot) };
-    bench.members((0..4).map(dead).collect());
+    // A failed member is alone in its segment: its hosts are where they were heard before.
+    let failed =
+        |slot| Member { usable: slot != 0, segment: [9, 0, 1, 1][usize::from(slot)], ..member(slot) };
+    bench.members((0..4).map(failed).collect());
     assert_eq!(bench.loads(), [0, 20, 5, 5]);
     // With nobody left there, another segment is better than none.
-    let dead = |slot| Member { usable: slot > 1, segment: [9, 8, 1, 1][usize::from(slot)], ..member(slot) };
-    bench.members((0..4).map(dead).collect());
+    let failed = |slot| Member { usable: slot > 1, segment: [9, 8, 1, 1][usize::from(slot)], ..member(slot) };
+    bench.members((0..4).map(failed).collect());
     assert_eq!(bench.loads(), [0, 0, 20, 20], "and those unheard can be on no other one");
     bench.members((0..4).map(on).collect());
     assert_eq!(bench.loads()[..2], [10, 10], "home again");

@@ -59,7 +59,7 @@ fn a_change_of_classes_or_features_is_a_change_of_the_mapping() {
         assert_eq!(peer.takes_mirrored(), features == FEATURE_MIRROR);
     }
     let peer = host.arp.peer(&key(2)).expect("known");
-    assert_eq!(peer.class_of(&peer.members[0]), PeerClass::Rest);
+    assert_eq!(peer.class_of(&peer.members[0]), PeerClass::Default);
     assert_eq!(peer.class_of(&peer.members[1]), PeerClass::Named("urgent"));
     // Somebody who has the id but not the sequence tells other classes: two hosts.
     other.arp.own.classes[0].name.push('2');
@@ -83,13 +83,13 @@ fn a_class_is_its_name_and_one_without_a_name_is_not_the_rest() {
     let classes: Vec<_> = peer.members.iter().map(|member| peer.class_of(member)).collect();
     assert_eq!(
         classes,
-        [PeerClass::Rest, PeerClass::Named("urgent"), PeerClass::Named("bulk"), PeerClass::Unknown]
+        [PeerClass::Default, PeerClass::Named("urgent"), PeerClass::Named("bulk"), PeerClass::Unknown]
     );
     assert_eq!(peer.class_named("urgent").map(|class| class.number), Some(5));
     assert_eq!(peer.class_named("rest"), None);
     host.hear(0, &published(Kind::Change, 9, &[mac(9, 0)]));
     let peer = host.arp.peer(&PeerKey::Address(ip(9))).expect("known");
-    assert_eq!((peer.class_of(&peer.members[0]), peer.features), (PeerClass::Rest, 0));
+    assert_eq!((peer.class_of(&peer.members[0]), peer.features), (PeerClass::Default, 0));
 }
 
 #[test]
@@ -107,15 +107,15 @@ fn classes_beyond_the_limit_and_bad_ones_are_counted() {
 fn broadcasts_are_taken_in_by_the_rest_unless_it_is_deaf_or_dead() {
     let mut host = Host::running(1, 4);
     one_segment(&mut host, &[0, 1, 2, 3]);
-    let members = |deaf: &[u8], dead: &[u8]| {
+    let members = |deaf: &[u8], failed: &[u8]| {
         let member = |slot| OwnMember {
             sound: !deaf.contains(&slot),
-            up: !dead.contains(&slot),
+            up: !failed.contains(&slot),
             ..of_class(1, slot, [1, 0, 0, 2][usize::from(slot)])
         };
         Input::Members((0..4).map(member).collect())
     };
-    for (deaf, dead, expected) in [
+    for (deaf, failed, expected) in [
         (&[][..], &[][..], 1),
         (&[1], &[], 2),
         (&[1, 2], &[], 0),
@@ -124,10 +124,10 @@ fn broadcasts_are_taken_in_by_the_rest_unless_it_is_deaf_or_dead() {
         (&[], &[1, 2], 0),
         (&[0], &[1, 2], 3),
     ] {
-        host.handle(members(deaf, dead));
+        host.handle(members(deaf, failed));
         one_segment(&mut host, &[0, 1, 2, 3]);
         let all: Vec<u8> = elected(&host).into_iter().flatten().collect();
-        assert_eq!(all, [expected], "deaf {deaf:?}, dead {dead:?}");
+        assert_eq!(all, [expected], "deaf {deaf:?}, failed {failed:?}");
     }
 }
 
@@ -143,7 +143,7 @@ fn broadcasts_of_a_peer_are_taken_in_where_its_rest_is_heard() {
     let all = |host: &mut Host, other: &Host| (0..3).for_each(|at| says_on(host, other, at, &[at]));
     other.handle(Input::Members(members(1, 0)));
     all(&mut host, &other);
-    assert_eq!(slot(&host), Some(2), "the rest at both ends");
+    assert_eq!(slot(&host), Some(2), "the default class at both ends");
     other.handle(Input::Members(members(1, 1)));
     all(&mut host, &other);
     assert_eq!(slot(&host), Some(0), "its rest speaks there only");

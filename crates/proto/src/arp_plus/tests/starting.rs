@@ -14,7 +14,7 @@ fn start_broadcasts_three_times_within_300_ms_on_every_live_member() {
         assert_eq!(
             frame.parsed.message.hardware,
             [mac(1, 0), mac(1, 1), mac(1, 2)],
-            "dead members are told too"
+            "failed members are told too"
         );
     }
 }
@@ -119,12 +119,12 @@ fn host_without_live_member_is_quiet_and_asks_when_one_comes() {
     host.handle(Input::Members(vec![OwnMember { up: false, ..member(1, 0) }]));
     assert_eq!(kinds(&host.handle(Input::Start)), []);
     assert_eq!(kinds(&host.pass(millis(5000))), []);
-    let dead = vec![OwnMember { up: false, ..member(1, 0) }];
+    let failed = vec![OwnMember { up: false, ..member(1, 0) }];
     for _ in 0..2 {
         assert_eq!(kinds(&host.handle(Input::Members(vec![member(1, 0)]))), [Kind::Broadcast]);
         host.hear(0, &Host::running(2, 1).says(Kind::Broadcast));
-        assert_eq!(kinds(&host.handle(Input::Members(dead.clone()))), []);
-        assert_eq!(kinds(&host.pass(millis(2000))), [], "no reply by a dead member either");
+        assert_eq!(kinds(&host.handle(Input::Members(failed.clone()))), []);
+        assert_eq!(kinds(&host.pass(millis(2000))), [], "no reply by a failed member either");
     }
 }
 

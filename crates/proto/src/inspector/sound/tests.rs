@@ -10,7 +10,7 @@ use proptest::prelude::*;
 fn one_proven_lane_outweighs_all_others() {
     for (votes, verdict) in [
         ([1, 9, 9], Verdict::Alive),
-        ([0, 1, 9], Verdict::Dead),
+        ([0, 1, 9], Verdict::Failed),
         ([0, 0, 1], Verdict::Suspect),
         ([0, 0, 0], Verdict::Unknown),
     ] {

@@ -28,8 +28,8 @@ fn no_other_lane_of_a_dead_member_is_used_in_its_stead() {
     let mut bench = busy();
     bench.answers.retain(|(slot, _)| *slot != 1);
     until_lost(&mut bench);
-    assert_eq!(bench.verdict(1, 0), Verdict::Dead, "the same member, by a lane that nobody looked at");
-    assert_eq!((bench.verdict(0, 0), bench.inspector.member_sound(1)), (Verdict::Alive, Verdict::Dead));
+    assert_eq!(bench.verdict(1, 0), Verdict::Failed, "the same member, by a lane that nobody looked at");
+    assert_eq!((bench.verdict(0, 0), bench.inspector.member_sound(1)), (Verdict::Alive, Verdict::Failed));
     bench.pass(millis(5));
     assert_eq!(bench.verdict(0, 1), Verdict::Alive, "the peer's member has proven itself");
     bench.pass(millis(300));
@@ -42,7 +42,7 @@ fn lanes_of_the_peers_dead_member_wait_and_ours_come_back() {
     let mut bench = busy();
     bench.answers.retain(|(_, index)| *index != 1);
     until_lost(&mut bench);
-    assert_eq!(bench.verdict(0, 1), Verdict::Dead);
+    assert_eq!(bench.verdict(0, 1), Verdict::Failed);
     bench.pass(millis(5));
     assert_eq!((bench.verdict(1, 0), bench.inspector.member_sound(1)), (Verdict::Alive, Verdict::Alive));
 }

@@ -100,7 +100,7 @@ fn peer_that_lost_the_lane_ends_it_at_once_unless_it_brings_proof() {
     assert_eq!(bench.verdict(0, 0), Verdict::Alive, "old news");
     let (seen, changed) = (bench.sent.len(), bench.changed.len());
     bench.hear(0, 0, &lost);
-    assert_eq!(bench.verdict(0, 0), Verdict::Dead);
+    assert_eq!(bench.verdict(0, 0), Verdict::Failed);
     assert_eq!(bench.lane(0, 0).reason, LaneReason::PeerLost);
     assert_eq!(bench.changed[changed..], [Changed::All], "it was the only lane of the member");
     bench.pass(Duration::ZERO);
@@ -124,7 +124,7 @@ fn what_is_heard_decides_until_something_is_proven() {
     assert_eq!([true, false].map(|heard| Verdict::Unknown.usable(heard)), [true, false]);
     assert_eq!([true, false].map(|heard| Verdict::Alive.usable(heard)), [true, true]);
     assert_eq!([true, false].map(|heard| Verdict::Suspect.usable(heard)), [true, true]);
-    assert_eq!([true, false].map(|heard| Verdict::Dead.usable(heard)), [false, false]);
+    assert_eq!([true, false].map(|heard| Verdict::Failed.usable(heard)), [false, false]);
 
     let mut bench = Bench::new(2);
     let verdicts = |bench: &Bench| [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(slot, at)| bench.verdict(slot, at));
@@ -133,17 +133,17 @@ fn what_is_heard_decides_until_something_is_proven() {
     assert_eq!(verdicts(&bench), [Verdict::Unknown; 4], "no lane is proven");
     bench.answers = vec![(0, 0)];
     bench.pass(millis(2000));
-    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Dead, Verdict::Dead, Verdict::Dead]);
+    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Failed, Verdict::Failed, Verdict::Failed]);
     // A member that joins later is proven before it carries anything.
     let mut members: Vec<MemberReport> = (0..3).map(report).collect();
     bench.handle(Input::Members(members.clone()));
-    assert_eq!(bench.verdict(2, 0), Verdict::Dead);
+    assert_eq!(bench.verdict(2, 0), Verdict::Failed);
     bench.answers.push((2, 0));
     bench.pass(millis(400));
     assert_eq!(bench.verdict(2, 0), Verdict::Alive);
     members[0].carrier = false;
     bench.handle(Input::Members(members));
-    assert_eq!((bench.verdict(0, 0), bench.verdict(2, 0)), (Verdict::Dead, Verdict::Alive));
+    assert_eq!((bench.verdict(0, 0), bench.verdict(2, 0)), (Verdict::Failed, Verdict::Alive));
 }
 
 //= docs/arp-plus.md#11.10 type=test
@@ -176,7 +176,7 @@ fn unanswered_probe_is_repeated_soon_and_unheard_pairs_are_left_alone() {
     }
     assert_eq!(
         bench.verdict(0, 0),
-        Verdict::Dead,
+        Verdict::Failed,
         "lanes in no plan are asked at once whether the peer lives"
     );
     let tries = bench.sent.iter().filter(|(_, frame)| frame.dst == mac(2, 0)).count();

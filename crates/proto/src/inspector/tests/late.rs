@@ -32,7 +32,7 @@ fn own_lateness_gives_a_lane_one_interval_more_and_only_once() {
     bench.pass(millis(49));
     assert_eq!(bench.verdict(0, 0), Verdict::Alive);
     bench.pass(millis(2));
-    assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Dead, Verdict::Alive]);
+    assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Failed, Verdict::Alive]);
     // Late twice, and nothing came between: that is no excuse.
     let mut bench = busy();
     bench.answers.clear();
@@ -146,7 +146,7 @@ fn suspects_get_the_detection_time_once_another_lane_is_proven() {
     bench.pass(millis(140));
     assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Suspect]);
     bench.pass(millis(15));
-    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Dead]);
+    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Failed]);
     assert_eq!(counts(&bench), [2, 2, 1]);
     // Lanes in no plan are asked at once, too.
     let mut bench = Bench::proven(2);
@@ -190,7 +190,7 @@ fn plans_are_made_anew_when_a_lane_comes_goes_or_is_cut() {
     assert_eq!(bench.changed, one(), "admitted");
     bench.changed.clear();
     bench.answers.pop();
-    bench.until(|bench| bench.pass(millis(1)), |bench| bench.verdict(0, 1) == Verdict::Dead);
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.verdict(0, 1) == Verdict::Failed);
     assert!(bench.changed.contains(&one()[0]), "lost");
 }
 
@@ -200,7 +200,7 @@ fn what_is_heard_decides_again_once_no_lane_is_left() {
     let members =
         |carrier| vec![MemberReport { carrier, ..report(0) }, MemberReport { carrier, ..report(1) }];
     bench.handle(Input::Members(members(false)));
-    assert_eq!(bench.verdict(0, 0), Verdict::Dead);
+    assert_eq!(bench.verdict(0, 0), Verdict::Failed);
     bench.answers.clear();
     bench.handle(Input::Members(members(true)));
     bench.until(|bench| bench.pass(millis(1)), |bench| bench.inspector.member_alive(0) == Verdict::Alive);
@@ -220,5 +220,5 @@ fn a_lane_that_data_begins_to_take_has_two_intervals_to_answer() {
     bench.pass(millis(99));
     assert_eq!(bench.verdict(0, 0), Verdict::Alive);
     bench.pass(millis(3));
-    assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Dead, Verdict::Alive]);
+    assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Failed, Verdict::Alive]);
 }

@@ -93,7 +93,7 @@ fn answers_to_what_was_not_asked_prove_nothing() {
     let before = proofs(&bench);
     hear(&mut bench, 0, &good(0));
     assert_eq!((proofs(&bench), bench.count(Counter::RxNoProof)), (before, 1));
-    assert_eq!(verdicts(&bench)[0], Verdict::Dead);
+    assert_eq!(verdicts(&bench)[0], Verdict::Failed);
 }
 
 /// A member whose carrier was away: what was sent before counts no more, and nothing was sent since.
@@ -125,7 +125,7 @@ fn nothing_is_judged_before_the_first_answer_and_then_all_is_tested() {
     pass(&mut bench, millis(110), &[0]);
     assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Unknown], "the other one is not tested yet");
     pass(&mut bench, millis(100), &[0]);
-    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Dead]);
+    assert_eq!(verdicts(&bench), [Verdict::Alive, Verdict::Failed]);
     let tested = bench.asked.iter().filter(|(_, slot, _)| *slot == 1).count() - before;
     assert!((3..=4).contains(&tested), "{tested} probes over the other lane at once");
     assert_eq!(bench.inspector.member_sound(1), Verdict::Unknown);

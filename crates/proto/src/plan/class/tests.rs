@@ -30,7 +30,7 @@ fn peer(purposes: &[Purpose]) -> Vec<PeerEnd> {
     (0..).zip(purposes).map(end).collect()
 }
 
-const R: Purpose = Purpose::Rest;
+const R: Purpose = Purpose::Default;
 const U: Purpose = Purpose::Class(URGENT);
 const X: Purpose = Purpose::Unknown;
 
@@ -53,7 +53,7 @@ fn class(terms: &ClassTerms, own: &[OwnEnd], peer: &[PeerEnd]) -> (Vec<(u8, u8)>
 }
 
 fn rest(own: &[OwnEnd], peer: &[PeerEnd], heard: impl Fn(u8, u8) -> bool) -> (Vec<(u8, u8)>, Source) {
-    pairs(&rest_lanes(own, Some(peer), &[terms()], heard))
+    pairs(&default_lanes(own, Some(peer), &[terms()], heard))
 }
 
 fn pairs(lanes: &ClassLanes) -> (Vec<(u8, u8)>, Source) {
@@ -81,7 +81,7 @@ fn peer_without(ends: &[PeerEnd], at: &[usize]) -> Vec<PeerEnd> {
 fn urgent_pairs_with_urgent_and_the_rest_with_the_rest() {
     let (ours, theirs) = (own(&[0, 0, 0, URGENT]), peer(&[U, R, R, R]));
     assert_eq!(class(&terms(), &ours, &theirs), (vec![(3, 0)], Source::Own));
-    let lanes = rest_lanes(&ours, Some(&theirs), &[terms()], all);
+    let lanes = default_lanes(&ours, Some(&theirs), &[terms()], all);
     let expected = [(0, Some(1), 100_000, 0), (1, Some(2), 100_000, 0), (2, Some(3), 100_000, 0)];
     assert_eq!(plain(&lanes.lanes), expected, "equal shares");
     // Other numbers of members.
@@ -105,10 +105,10 @@ fn a_class_takes_the_rest_of_whichever_end_has_none_for_it() {
         "a strange one is not its rest"
     );
     let theirs = peer_without(&peer(&[R, R, U]), &[2]);
-    assert_eq!(class(&terms(), &ours, &theirs), (vec![(2, 0), (2, 1)], Source::Own), "its own is dead");
+    assert_eq!(class(&terms(), &ours, &theirs), (vec![(2, 0), (2, 1)], Source::Own), "its own has failed");
     let theirs = peer(&[R, R, U]);
     let (pairs, source) = class(&terms(), &own_without(&ours, &[2]), &theirs);
-    assert_eq!((pairs, source), (vec![(0, 2), (1, 2)], Source::Shared), "ours is dead");
+    assert_eq!((pairs, source), (vec![(0, 2), (1, 2)], Source::Shared), "ours has failed");
     let none = ClassTerms { has_members: false, ..terms() };
     assert_eq!(class(&none, &own(&[0, 0]), &theirs), (vec![(0, 2), (1, 2)], Source::Shared));
     assert_eq!(class(&none, &own(&[0, 0]), &peer(&[R, R])), (vec![(0, 0), (1, 1)], Source::Shared));
@@ -188,12 +188,12 @@ fn plain_hosts_get_the_members_of_the_class_or_those_of_the_rest() {
         (lanes.lanes.iter().map(|lane| lane.slot).collect::<Vec<_>>(), lanes.source)
     };
     assert_eq!(slots(class_lanes(&terms(), &ours, None, all)), (vec![2], Source::Own));
-    assert_eq!(slots(rest_lanes(&ours, None, &[terms()], all)), (vec![0, 1], Source::Own));
-    let dead = own_without(&ours, &[2]);
-    assert_eq!(slots(class_lanes(&terms(), &dead, None, all)), (vec![0, 1], Source::Shared));
-    let dead = own_without(&ours, &[0, 1]);
-    assert_eq!(slots(rest_lanes(&dead, None, &[terms()], all)), (vec![2], Source::Shared));
-    assert_eq!(slots(rest_lanes(&[], None, &[], all)), (vec![], Source::Own));
+    assert_eq!(slots(default_lanes(&ours, None, &[terms()], all)), (vec![0, 1], Source::Own));
+    let failed = own_without(&ours, &[2]);
+    assert_eq!(slots(class_lanes(&terms(), &failed, None, all)), (vec![0, 1], Source::Shared));
+    let failed = own_without(&ours, &[0, 1]);
+    assert_eq!(slots(default_lanes(&failed, None, &[terms()], all)), (vec![2], Source::Shared));
+    assert_eq!(slots(default_lanes(&[], None, &[], all)), (vec![], Source::Own));
 }
 
 //= docs/arp-plus.md#13.6 type=test
@@ -203,14 +203,14 @@ fn borrowed_lanes_come_last_and_cost_the_rest_nothing() {
     let (ours, theirs) = (own(&[URGENT, 0, 0]), peer(&[U, R, R]));
     let lent = without(&theirs, &[0], |end| end.lent = true);
     let lanes =
-        |peer: Option<&[PeerEnd]>, terms: ClassTerms| plain(&rest_lanes(&ours, peer, &[terms], all).lanes);
+        |peer: Option<&[PeerEnd]>, terms: ClassTerms| plain(&default_lanes(&ours, peer, &[terms], all).lanes);
     let alone = [(1, Some(1), 100_000, 0), (2, Some(2), 100_000, 0)];
     let both = [&alone[..], &[(0, Some(0), 100_000, URGENT)]].concat();
     assert_eq!(lanes(Some(&lent), lends), both);
     assert_eq!(lanes(Some(&theirs), lends), alone, "the peer does not lend");
     assert_eq!(lanes(Some(&lent), terms()), alone, "we do not lend");
-    let dead = peer_without(&lent, &[0]);
-    assert_eq!(lanes(Some(&dead), lends), alone, "nobody borrows the dead");
+    let failed = peer_without(&lent, &[0]);
+    assert_eq!(lanes(Some(&failed), lends), alone, "nobody borrows what has failed");
     // A peer without such a class: its rest members take in what is borrowed, too.
     let theirs = peer(&[R, R]);
     let more = [(0, Some(0), 50_000, URGENT), (0, Some(1), 50_000, URGENT)];
@@ -222,10 +222,10 @@ fn borrowed_lanes_come_last_and_cost_the_rest_nothing() {
     );
     // Where nothing else lives it is not borrowed but used.
     let left = own_without(&ours, &[1, 2]);
-    let used = rest_lanes(&left, Some(&theirs), &[lends], all);
+    let used = default_lanes(&left, Some(&theirs), &[lends], all);
     assert_eq!(plain(&used.lanes), [(0, Some(0), 50_000, 0), (0, Some(1), 50_000, 0)]);
     // What does not work is not borrowed.
-    let lost = rest_lanes(&ours, Some(&lent), &[lends], |slot, _| slot != 0);
+    let lost = default_lanes(&ours, Some(&lent), &[lends], |slot, _| slot != 0);
     assert_eq!(plain(&lost.lanes), alone);
 }
 
@@ -239,7 +239,7 @@ fn borrowed_lanes_stop_at_the_limit_the_thinnest_left_out() {
     // One more of theirs: 300 into 100s makes three lanes, so that there are more than there is room for.
     theirs.extend(without(&peer(&[U; 19])[16..], &[0, 1, 2], |end| end.lent = true));
     let lends = ClassTerms { lends: true, ..terms() };
-    let lanes = rest_lanes(&ours, Some(&theirs), &[lends], all).lanes;
+    let lanes = default_lanes(&ours, Some(&theirs), &[lends], all).lanes;
     assert_eq!(lanes.len(), limits::LANES_MAX);
     assert!(lanes[..10].iter().all(|lane| lane.class == 0 && lane.weight == 100_000));
     assert!(lanes[10..].iter().all(|lane| lane.class == URGENT));

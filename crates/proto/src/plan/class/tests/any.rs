@@ -76,7 +76,7 @@ impl Case {
     }
 
     fn rest(&self) -> ClassLanes {
-        rest_lanes(&self.own, self.peer.as_deref(), &self.classes, |slot, index| self.heard(slot, index))
+        default_lanes(&self.own, self.peer.as_deref(), &self.classes, |slot, index| self.heard(slot, index))
     }
 
     fn class(&self, terms: &ClassTerms) -> ClassLanes {
@@ -180,7 +180,7 @@ proptest! {
         let alone = plan(&members, told.as_deref(), |slot, index| case.heard(slot, index));
         let case = Case { own, peer, ..case };
         prop_assert_eq!(case.rest().lanes, alone.clone());
-        // A class without members is the rest by another name.
+        // A class without members is the default class by another name.
         let none = ClassTerms { number: 1, has_members: false, block: false, lends: false };
         prop_assert_eq!(case.class(&none).lanes, alone);
     }
