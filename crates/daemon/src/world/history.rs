@@ -33,6 +33,33 @@ pub(crate) struct Change<'a> {
     pub took: Option<Duration>,
 }
 
+impl<'a> Change<'a> {
+    /// Something that happened, without a state before and after it.
+    pub(crate) fn new(
+        kind: EventKind,
+        object: impl Into<String>,
+        reason: &'a str,
+        text: impl Into<String>,
+    ) -> Self {
+        Self { kind, object: object.into(), old: None, new: None, reason, text: text.into(), took: None }
+    }
+
+    /// With the states before and after it.
+    pub(crate) fn states(self, old: Option<&'a str>, new: Option<&'a str>) -> Self {
+        Self { old, new, ..self }
+    }
+
+    /// With how long it took, where that is known.
+    pub(crate) fn took(self, took: Duration) -> Self {
+        Self { took: Some(took).filter(|took| !took.is_zero()), ..self }
+    }
+
+    /// Something about a fabric as a whole.
+    pub(crate) fn fabric(name: &str, reason: &'a str, text: impl Into<String>) -> Self {
+        Self::new(EventKind::Fabric, name, reason, text)
+    }
+}
+
 /// The events of one bond.
 pub(crate) struct History {
     bond: String,
@@ -67,29 +94,12 @@ impl History {
 
     /// Something about the bond as a whole.
     pub(crate) fn bond(&mut self, new: Option<&str>, reason: &str, text: impl Into<String>) {
-        let object = self.bond.clone();
-        self.add(Change {
-            kind: EventKind::Bond,
-            object,
-            old: None,
-            new,
-            reason,
-            text: text.into(),
-            took: None,
-        });
+        self.add(Change::new(EventKind::Bond, self.bond.clone(), reason, text).states(None, new));
     }
 
     /// Something about a member.
     pub(crate) fn member(&mut self, name: &str, reason: &str, text: impl Into<String>) {
-        self.add(Change {
-            kind: EventKind::Member,
-            object: name.to_owned(),
-            old: None,
-            new: None,
-            reason,
-            text: text.into(),
-            took: None,
-        });
+        self.add(Change::new(EventKind::Member, name, reason, text));
     }
 
     /// Oldest first.

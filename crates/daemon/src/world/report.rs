@@ -35,50 +35,36 @@ impl Report {
     /// As an event of the fabric.
     pub(crate) fn change(&self, fabric: &str) -> Change<'static> {
         match *self {
-            Report::Link { node, old, new } => Change {
-                kind: EventKind::Node,
-                object: node.to_string(),
-                old: Some(word(old)),
-                new: Some(word(new)),
-                reason: reason(new),
-                text: text(new),
-                took: None,
-            },
+            Report::Link { node, old, new } => {
+                Change::new(EventKind::Node, node.to_string(), reason(new), text(new))
+                    .states(Some(word(old)), Some(word(new)))
+            }
             Report::Event(event) => {
                 let (object, reason) = match event {
                     session::Event::Duplicate { node, .. } => (format!("node {node}"), "duplicate"),
                     session::Event::OwnNumber { .. } => (fabric.to_owned(), "own_number"),
                 };
-                let text = event.to_string();
-                Change { kind: EventKind::Conflict, object, old: None, new: None, reason, text, took: None }
+                Change::new(EventKind::Conflict, object, reason, event.to_string())
             }
-            Report::Carrier(true) => Change {
-                old: Some("down"),
-                new: Some("up"),
-                ..self::fabric(fabric, "carrier", "a node is up".to_owned())
-            },
-            Report::Carrier(false) => Change {
-                old: Some("up"),
-                new: Some("down"),
-                ..self::fabric(fabric, "no_carrier", "no node is up".to_owned())
-            },
-            Report::Fell(how) => self::fabric(fabric, "failed", fell(how)),
+            Report::Carrier(true) => {
+                Change::fabric(fabric, "carrier", "a node is up").states(Some("down"), Some("up"))
+            }
+            Report::Carrier(false) => {
+                Change::fabric(fabric, "no_carrier", "no node is up").states(Some("up"), Some("down"))
+            }
+            Report::Fell(how) => Change::fabric(fabric, "failed", fell(how)),
             Report::Memory(loss) => {
-                let text = format!("{loss}; it is restarted");
-                self::fabric(fabric, loss_reason(loss), text)
+                Change::fabric(fabric, loss_reason(loss), format!("{loss}; it is restarted"))
             }
-            Report::Limited { node, count, state } => Change {
-                kind: node.map_or(EventKind::Fabric, |_| EventKind::Node),
-                object: node.map_or_else(|| fabric.to_owned(), |node| node.to_string()),
-                old: None,
-                new: Some(state),
-                reason: "limited",
-                text: format!("{count} events were not reported: there were too many"),
-                took: None,
-            },
+            Report::Limited { node, count, state } => {
+                let kind = node.map_or(EventKind::Fabric, |_| EventKind::Node);
+                let object = node.map_or_else(|| fabric.to_owned(), |node| node.to_string());
+                let text = format!("{count} events were not reported: there were too many");
+                Change::new(kind, object, "limited", text).states(None, Some(state))
+            }
             Report::Lost(count) => {
                 let text = format!("{count} events were not reported: the daemon was busy");
-                self::fabric(fabric, "lost", text)
+                Change::fabric(fabric, "lost", text)
             }
         }
     }
@@ -91,19 +77,6 @@ pub(crate) fn fell(how: Option<ExitStatus>) -> String {
         |status| format!("the program that carries its frames ended ({status})"),
     );
     format!("{what}; it is restarted")
-}
-
-/// Something about a fabric as a whole.
-pub(crate) fn fabric(name: &str, reason: &'static str, text: String) -> Change<'static> {
-    Change {
-        kind: EventKind::Fabric,
-        object: name.to_owned(),
-        old: None,
-        new: None,
-        reason,
-        text,
-        took: None,
-    }
 }
 
 /// The state in one word.

@@ -13,8 +13,7 @@ use crate::{
             read_addresses,
             saved::SavedFabric,
         },
-        history::History,
-        report,
+        history::{Change, History},
     },
 };
 use linkbraid_api::Error;
@@ -86,7 +85,7 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
     }
     let mut history = History::new(&saved.name, world.feed.clone());
     let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
-    history.add(report::fabric(&saved.name, "added", text));
+    history.add(Change::fabric(&saved.name, "added", text));
     let warning =
         node.fast_path_is_off().map(|cause| format!("{}: frames do not use VXLAN: {cause}", saved.name));
     let mut fabric =
@@ -134,13 +133,13 @@ async fn join(
     match begun {
         Ok(node) => {
             fabric.state = State::Runs(node);
-            fabric.history.add(report::fabric(&name, reason, text));
+            fabric.history.add(Change::fabric(&name, reason, text));
         }
         Err(error) => {
             // Said once, not every second.
             if !matches!(why, Why::Retry) {
                 let text = format!("{error}; tried again every second");
-                fabric.history.add(report::fabric(&name, "failed", text));
+                fabric.history.add(Change::fabric(&name, "failed", text));
             }
             fabric.state = State::Waits { error, until: world.clock.now() + RETRY };
         }

@@ -3,7 +3,7 @@
 use crate::world::{
     World,
     fabric::{Fabric, State, Ticket, saved::SavedFabric},
-    report,
+    history::Change,
 };
 
 /// Ends a fabric for good; its interface goes, if it is still there. What of that is still under way.
@@ -14,7 +14,7 @@ pub(super) async fn end(
     text: &str,
 ) -> Option<Ticket> {
     let name = fabric.saved.name.clone();
-    fabric.history.add(report::fabric(&name, reason, text.to_owned()));
+    fabric.history.add(Change::fabric(&name, reason, text));
     let ticket = match fabric.state {
         State::Runs(node) => {
             node.let_go();

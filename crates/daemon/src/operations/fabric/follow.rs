@@ -4,8 +4,7 @@ use super::adopt::{link_gone, write};
 use crate::world::{
     World,
     fabric::{Fabric, State, saved::SavedFabric},
-    history::History,
-    report,
+    history::{Change, History},
 };
 use linkbraid_api::LinkName;
 use linkbraid_link::LinkInfo;
@@ -74,7 +73,7 @@ fn changes(world: &World, fabric: &mut Fabric, link: &LinkInfo) -> bool {
     if fabric.saved.name != before.name {
         let text = format!("its interface was called '{}', and so was the fabric", before.name);
         fabric.history = History::new(&link.name, world.feed.clone());
-        fabric.history.add(report::fabric(&link.name, "renamed", text));
+        fabric.history.add(Change::fabric(&link.name, "renamed", text));
     }
     if let State::Runs(node) = &fabric.state
         && let Err(error) = node.set(&fabric.saved, world.clock.now())

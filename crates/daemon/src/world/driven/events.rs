@@ -7,7 +7,6 @@ use linkbraid_proto::{
     arp_plus::{self, PeerKey},
     inspector::{self, LaneId, LaneReason, LaneState, MemberReason, MemberState},
 };
-use std::time::Duration;
 
 impl Driven {
     /// An event of the inspector.
@@ -15,44 +14,20 @@ impl Driven {
         match *event {
             inspector::Event::Member { slot, old, new, reason, took } => {
                 let (word, text) = member_reason(reason);
-                let object = self.name_of(slot);
-                self.history.add(Change {
-                    kind: EventKind::Member,
-                    object,
-                    old: old.map(member_state),
-                    new: new.map(member_state),
-                    reason: word,
-                    text: text.to_owned(),
-                    took: (took > Duration::ZERO).then_some(took),
-                });
+                let change = Change::new(EventKind::Member, self.name_of(slot), word, text);
+                self.history.add(change.states(old.map(member_state), new.map(member_state)).took(took));
             }
             inspector::Event::Lane { lane, old, new, reason, took } => {
                 let (word, text) = lane_reason(reason);
-                let object = self.name_of_lane(lane);
-                self.history.add(Change {
-                    kind: EventKind::Lane,
-                    object,
-                    old: Some(lane_state(old)),
-                    new: Some(lane_state(new)),
-                    reason: word,
-                    text: text.to_owned(),
-                    took: (took > Duration::ZERO).then_some(took),
-                });
+                let change = Change::new(EventKind::Lane, self.name_of_lane(lane), word, text);
+                self.history.add(change.states(Some(lane_state(old)), Some(lane_state(new))).took(took));
             }
             inspector::Event::Speed { slot, old, new } => {
-                let object = self.name_of(slot);
                 let words =
                     |mbit: Option<u32>| mbit.map_or_else(|| "unknown".to_owned(), |m| format!("{m} Mbit/s"));
-                let (old, new) = (words(old), words(new));
-                self.history.add(Change {
-                    kind: EventKind::Member,
-                    object,
-                    old: Some(&old),
-                    new: Some(&new),
-                    reason: "speed",
-                    text: "its speed has changed, and so has its share".to_owned(),
-                    took: None,
-                });
+                let text = "its speed has changed, and so has its share";
+                let change = Change::new(EventKind::Member, self.name_of(slot), "speed", text);
+                self.history.add(change.states(Some(&words(old)), Some(&words(new))));
             }
             inspector::Event::HalfDuplex { slot } => {
                 let name = self.name_of(slot);
@@ -71,27 +46,13 @@ impl Driven {
             arp_plus::Event::Peer { key, address, mac, old, new, reason } => {
                 let address = address.map_or_else(|| mac.to_string(), |address| address.to_string());
                 let (word, text) = peer_reason(*reason);
-                self.history.add(Change {
-                    kind: EventKind::Peer,
-                    object: address,
-                    old: old.map(peer_state),
-                    new: new.map(peer_state),
-                    reason: word,
-                    text: format!("{text} (host {key})"),
-                    took: None,
-                });
+                let text = format!("{text} (host {key})");
+                let change = Change::new(EventKind::Peer, address, word, text);
+                self.history.add(change.states(old.map(peer_state), new.map(peer_state)));
             }
             arp_plus::Event::Conflict(conflict) => {
-                let object = self.name.clone();
-                self.history.add(Change {
-                    kind: EventKind::Conflict,
-                    object,
-                    old: None,
-                    new: None,
-                    reason: "conflict",
-                    text: conflict.to_string(),
-                    took: None,
-                });
+                let (bond, text) = (self.name.clone(), conflict.to_string());
+                self.history.add(Change::new(EventKind::Conflict, bond, "conflict", text));
             }
             arp_plus::Event::TableFull { hosts } => {
                 let text = format!(
