@@ -35,7 +35,7 @@ use linkbraid_link::LinkInfo;
 use linkbraid_proto::Time;
 use operation::{By, Operation};
 use rejoin::Rejoins;
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 use tokio::sync::oneshot;
 
 /// All that is under way, and what will be.
@@ -207,30 +207,30 @@ fn done(result: Result<Vec<String>, Error>) -> Reply {
     result.map_or_else(Reply::Error, |warnings| Reply::Done { warnings })
 }
 
+/// The one of that name, or all.
+fn named<T>(
+    all: &BTreeMap<LinkName, T>,
+    name: Option<LinkName>,
+    unknown: impl Fn(&str) -> Error,
+) -> Result<Vec<&T>, Error> {
+    let Some(name) = name else { return Ok(all.values().collect()) };
+    all.get(&name).map(|one| vec![one]).ok_or_else(|| unknown(&name))
+}
+
 fn records(
     world: &World,
     name: Option<LinkName>,
     make: impl Fn(&[&Bond], Time) -> Result<Records, Error>,
 ) -> Reply {
-    let bonds: Vec<&Bond> = match &name {
-        Some(name) => match world.bonds.get(name) {
-            Some(bond) => vec![bond],
-            None => return Reply::Error(world.no_bond(name)),
-        },
-        None => world.bonds.values().collect(),
-    };
-    make(&bonds, world.clock.now()).map_or_else(Reply::Error, Reply::Records)
+    let bonds = named(&world.bonds, name, |name| world.no_bond(name));
+    let made = bonds.and_then(|bonds| make(&bonds, world.clock.now()));
+    made.map_or_else(Reply::Error, Reply::Records)
 }
 
 fn of_fabrics(world: &World, name: Option<LinkName>, make: impl Fn(&[&Fabric], Time) -> Records) -> Reply {
-    let fabrics: Vec<&Fabric> = match &name {
-        Some(name) => match world.fabrics.get(name) {
-            Some(fabric) => vec![fabric],
-            None => return Reply::Error(world.no_fabric(name)),
-        },
-        None => world.fabrics.values().collect(),
-    };
-    Reply::Records(make(&fabrics, world.clock.now()))
+    let fabrics = named(&world.fabrics, name, |name| world.no_fabric(name));
+    let made = fabrics.map(|fabrics| make(&fabrics, world.clock.now()));
+    made.map_or_else(Reply::Error, Reply::Records)
 }
 
 /// The client may have hung up.

@@ -61,6 +61,19 @@ impl<T, N: Clone> Change<T, N> {
     }
 }
 
+impl<T> Change<T> {
+    /// The inverse of what changes an interface, which keeps those of its addresses that it held before.
+    fn back(self, held: &Held, addresses: fn(&mut T) -> &mut Vec<String>) -> Self {
+        let mut back = self.inverse();
+        if let (Some(held), Some(from), Some(to)) = (held.get(&back.name), &mut back.from, &mut back.to) {
+            let (mut kept, to) = (addresses(from).clone(), addresses(to));
+            kept.retain(|address| held.contains(address) && !to.contains(address));
+            to.extend(kept);
+        }
+        back
+    }
+}
+
 /// A class with its place among the others, and its members.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::operations) struct Class {
@@ -128,27 +141,9 @@ impl Step {
 
     /// What takes this step back. Addresses that the object held before, whoever gave them, are not taken from it.
     pub(in crate::operations) fn inverse(self, held: &Held) -> Self {
-        let keep = |name: &str, was: &[String], back: &mut Vec<String>| {
-            let held = held.get(name).map(Vec::as_slice).unwrap_or_default();
-            let kept = was.iter().filter(|address| held.contains(address) && !back.contains(address));
-            let kept: Vec<String> = kept.cloned().collect();
-            back.extend(kept);
-        };
         match self {
-            Self::Fabric(fabric) => {
-                let mut back = fabric.inverse();
-                if let (Some(from), Some(to)) = (&back.from, &mut back.to) {
-                    keep(&back.name, &from.addresses, &mut to.addresses);
-                }
-                Self::Fabric(back)
-            }
-            Self::Bond(bond) => {
-                let mut back = bond.inverse();
-                if let (Some(from), Some(to)) = (&back.from, &mut back.to) {
-                    keep(&back.name, &from.addresses, &mut to.addresses);
-                }
-                Self::Bond(back)
-            }
+            Self::Fabric(fabric) => Self::Fabric(fabric.back(held, |fabric| &mut fabric.addresses)),
+            Self::Bond(bond) => Self::Bond(bond.back(held, |bond| &mut bond.addresses)),
             Self::Member { bond, member, .. } => {
                 Self::Member { bond, member: member.inverse(), move_address: true, force: true }
             }
