@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
     }
 
     /// Notes a case that is left out for what is not here, and what helps.
-    pub fn lacks(&mut self, id: impl Into<String>, error: &Error) {
+    pub fn skip_for(&mut self, id: impl Into<String>, error: &Error) {
         let help = error.hint.as_ref().map(|hint| format!(": {hint}")).unwrap_or_default();
         self.skip(id, format!("{error}{help}"));
     }

@@ -322,9 +322,9 @@ fn parse(text: &str, direction: Direction) -> Result<Outcome, String> {
     };
     Ok(Outcome {
         command: String::new(),
-        way: way("").ok_or("its output lacks 'end.sum_received'")?,
+        way: way("").ok_or("'end.sum_received' is missing in its output")?,
         back: match direction {
-            Direction::Both => Some(way("_bidir_reverse").ok_or("its output lacks the way back")?),
+            Direction::Both => Some(way("_bidir_reverse").ok_or("the way back is missing in its output")?),
             Direction::Forward | Direction::Reverse => None,
         },
         client_cpu: cpu["host_total"].as_f64().unwrap_or(0.0),

@@ -52,7 +52,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let testbed = match Testbed::make(&SIZES) {
         Ok(testbed) => testbed,
         Err(error) => {
-            run.lacks(EXPERIMENT.name, &error);
+            run.skip_for(EXPERIMENT.name, &error);
             return Ok(());
         }
     };

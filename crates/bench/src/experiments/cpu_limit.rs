@@ -58,7 +58,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let share = match Share::make() {
         Ok(share) => share,
         Err(error) => {
-            run.lacks(EXPERIMENT.name, &error);
+            run.skip_for(EXPERIMENT.name, &error);
             return Ok(());
         }
     };

@@ -1,5 +1,5 @@
-//! Emulated machines with a stock kernel, where this kernel lacks what is to be measured: scripts of the source tree boot
-//! them, and say a line for each thing that they have measured.
+//! Emulated machines with a stock kernel, where this one does not have what is to be measured: scripts of the source tree
+//! boot them, and say a line for each thing that they have measured.
 
 use crate::run::Run;
 use linkbraid_api::Error;

@@ -39,16 +39,16 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const RATE: u32 = 20;
 
 fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    if let Some(lacks) = here::lacks()? {
-        return guest::run(run, &lacks);
+    if let Some(missing) = here::missing_in_kernel()? {
+        return guest::run(run, &missing);
     }
     let awake = Awake::start();
-    let lacks = here::systems_lack();
-    if let Some(reason) = &lacks.delay {
+    let missing = here::missing_for_systems();
+    if let Some(reason) = &missing.delay {
         run.skip("delay", reason);
     }
-    rates::run(run, &awake, &lacks)?;
-    failures::run(run, &awake, &lacks)?;
+    rates::run(run, &awake, &missing)?;
+    failures::run(run, &awake, &missing)?;
     goals::add(run);
     Ok(())
 }

@@ -26,7 +26,7 @@ pub(super) fn connect(to: SocketAddrV4, limit: Duration) -> io::Result<TcpStream
 }
 
 fn socket() -> io::Result<OwnedFd> {
-    // SAFETY: a system call on numbers alone. nix's list of protocols lacks this one.
+    // SAFETY: a system call on numbers alone. It is missing in nix's list of protocols.
     let number =
         unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, libc::IPPROTO_MPTCP) };
     if number < 0 {

@@ -80,7 +80,7 @@ impl Program {
         }
         let there = tool::require(&[self.program]);
         if let Err(error) = &there {
-            run.lacks(self.word, error);
+            run.skip_for(self.word, error);
         }
         there.is_ok()
     }

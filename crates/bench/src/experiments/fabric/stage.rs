@@ -40,7 +40,7 @@ pub(super) fn in_turns(
     Ok(())
 }
 
-/// A subject that cannot be measured is left out, if the machine lacks what it needs, or has failed.
+/// A subject that cannot be measured is left out, if what it needs is missing here, or has failed.
 pub(super) fn give_up(run: &mut Run<'_>, stage: &str, subject: Subject, error: Error) -> Result<(), Error> {
     let id = format!("{stage}/{}", subject.word);
     let text = error.to_string();

@@ -68,7 +68,7 @@ impl Subject {
         }
     }
 
-    /// Whether it needs libfabric, which a machine may lack.
+    /// Whether it needs libfabric, which may be missing on a machine.
     pub fn is_optional(self) -> bool {
         matches!(self.kind, Kind::Fabric { transport, .. } if transport.starts_with("ofi:"))
     }

@@ -1,7 +1,7 @@
 //! What one flow and pings see when a link fails: the one of two that carries most.
 
 use super::awake::Awake;
-use super::here::Lacks;
+use super::here::Missing;
 use super::rates::all_paths;
 use super::system::{SYSTEMS, System};
 use crate::bed::Bed;
@@ -69,7 +69,7 @@ pub(crate) fn id(kind: &str, system: &str) -> String {
 }
 
 /// Measures all failures of all systems.
-pub(super) fn run(run: &mut Run<'_>, awake: &Awake, lacks: &Lacks) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, awake: &Awake, missing: &Missing) -> Result<(), Error> {
     let quick = run.settings.quick;
     for turn in 0..run.settings.repeat.min(REPEAT_MAX) {
         for system in SYSTEMS.iter().filter(|system| system.has_failures(quick)) {
@@ -78,14 +78,14 @@ pub(super) fn run(run: &mut Run<'_>, awake: &Awake, lacks: &Lacks) -> Result<(),
                 if !run.wants(&id) {
                     continue;
                 }
-                if let Some(reason) = lacks.reason(system) {
+                if let Some(reason) = missing.reason(system) {
                     if turn == 0 {
                         run.skip(id, reason);
                     }
                     continue;
                 }
                 run.step(&id);
-                let measured = one(run, (awake, lacks), system, kind, turn);
+                let measured = one(run, (awake, missing), system, kind, turn);
                 awake.rest(false);
                 if let Err(error) = measured {
                     run.fail(id, error)?;
@@ -107,14 +107,14 @@ struct Seen {
 /// One failure in a lab of its own: nothing remembers an earlier one.
 fn one(
     run: &mut Run<'_>,
-    (awake, lacks): (&Awake, &Lacks),
+    (awake, missing): (&Awake, &Missing),
     system: &System,
     kind: &Kind,
     turn: u32,
 ) -> Result<(), Error> {
     let name = format!("failover/{}", system.word);
     let known = run.report.labs.iter().any(|lab| lab.name == name);
-    let bed = system.up(run, lacks, &name, LINKS)?;
+    let bed = system.up(run, missing, &name, LINKS)?;
     if known {
         run.report.labs.pop();
     }

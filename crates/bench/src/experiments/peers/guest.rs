@@ -1,4 +1,4 @@
-//! Measures in an emulated machine with a stock kernel, where this kernel lacks what is to be measured: `tests/vm/peers` of
+//! Measures in an emulated machine with a stock kernel, where this kernel does not have what is to be measured: `tests/vm/peers` of
 //! the source tree boots it, and its report becomes this one's.
 
 use super::super::guest;
@@ -16,8 +16,10 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(2 * 3600);
 
 /// Boots a guest; what prevents that is said in the report.
-pub(super) fn run(run: &mut Run<'_>, lacks: &str) -> Result<(), Error> {
-    run.say(&format!("  this kernel has no {lacks}: measuring in an emulated machine with a stock kernel"))?;
+pub(super) fn run(run: &mut Run<'_>, missing: &str) -> Result<(), Error> {
+    run.say(&format!(
+        "  this kernel has no {missing}: measuring in an emulated machine with a stock kernel"
+    ))?;
     match measure(run) {
         Ok(report) => {
             run.report = Report { started: run.report.started.clone(), ..report };

@@ -6,14 +6,14 @@ use linkbraid_lab::netns::{self, Netns};
 use linkbraid_lab::tool;
 use std::path::Path;
 
-/// Measure here, whatever is lacking: a guest does not boot a guest.
+/// Measure here, whatever is missing: a guest does not boot a guest.
 const HERE_ENV: &str = "LINKBRAID_BENCH_PEERS_HERE";
 /// What is there with MPTCP.
 const MPTCP: &str = "/proc/sys/net/mptcp/enabled";
 
 /// What is not there, each with the reason.
 #[derive(Debug, Default)]
-pub(super) struct Lacks {
+pub(super) struct Missing {
     bond: Option<String>,
     team: Option<String>,
     mptcp: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Lacks {
     pub delay: Option<String>,
 }
 
-impl Lacks {
+impl Missing {
     /// Why a system cannot be measured.
     pub fn reason(&self, system: &System) -> Option<&str> {
         match system.kind {
@@ -35,7 +35,7 @@ impl Lacks {
 
 /// What of the kernel's own this kernel is without, so that another one has to be booted; nothing where it has all that
 /// matters, or is that other one.
-pub(super) fn lacks() -> Result<Option<String>, Error> {
+pub(super) fn missing_in_kernel() -> Result<Option<String>, Error> {
     if std::env::var_os(HERE_ENV).is_some() {
         return Ok(None);
     }
@@ -50,12 +50,12 @@ pub(super) fn lacks() -> Result<Option<String>, Error> {
     Ok((!missing.is_empty()).then(|| missing.join(" and ")))
 }
 
-/// What single systems lack.
-pub(super) fn systems_lack() -> Lacks {
+/// What is missing for single systems.
+pub(super) fn missing_for_systems() -> Missing {
     let program = |name| tool::require(&[name]).err().map(|error| error.to_string());
     let kernel = |kind| device(kind).err().map(|error| format!("this kernel has no {kind} driver: {error}"));
     let no_mptcp = || (!Path::new(MPTCP).exists()).then(|| "this kernel has no MPTCP".to_owned());
-    Lacks {
+    Missing {
         bond: kernel("bond"),
         team: program("teamd").or_else(|| kernel("team")),
         delay: netem()

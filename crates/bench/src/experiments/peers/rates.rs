@@ -2,7 +2,7 @@
 
 use super::RATE;
 use super::awake::Awake;
-use super::here::Lacks;
+use super::here::Missing;
 use super::system::{self, MPTCP, OURS, SYSTEMS, System};
 use crate::bed::Bed;
 use crate::planned::{Against, Planned};
@@ -64,24 +64,24 @@ struct Up {
 }
 
 /// Measures all systems with so many links.
-pub(super) fn run(run: &mut Run<'_>, awake: &Awake, lacks: &Lacks) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, awake: &Awake, missing: &Missing) -> Result<(), Error> {
     let quick = run.settings.quick;
     let links: &[usize] = if quick { &QUICK_LINKS } else { &LINKS };
     let loads: Vec<&Load> = LOADS.iter().filter(|load| !quick || load.quick).collect();
     if !loads.iter().any(|load| run.wants(&format!("{}/", load.word))) {
         return Ok(());
     }
-    let single = system::single(run, lacks)?;
+    let single = system::single(run, missing)?;
     let mut up = Vec::new();
     for &links in links {
         for system in SYSTEMS.iter().filter(|system| system.has_rates(quick)) {
             let name = format!("n{links}/{}", system.word);
-            if let Some(reason) = lacks.reason(system) {
+            if let Some(reason) = missing.reason(system) {
                 run.skip(name, reason);
                 continue;
             }
             run.say(&format!("  setting up {name}"))?;
-            match system.up(run, lacks, &name, links) {
+            match system.up(run, missing, &name, links) {
                 Ok(bed) => up.push(Up { system, links, bed }),
                 Err(error) => run.fail(name, error)?,
             }

@@ -1,6 +1,6 @@
 //! The systems that are measured: what each is, what it needs, and how it is set up.
 
-use super::here::Lacks;
+use super::here::Missing;
 use super::{RATE, setup};
 use crate::bed::Bed;
 use crate::run::Run;
@@ -233,11 +233,11 @@ impl System {
     pub(super) fn up(
         &self,
         run: &mut Run<'_>,
-        lacks: &Lacks,
+        missing: &Missing,
         name: &str,
         links: usize,
     ) -> Result<Bed, Error> {
-        let bed = lab(self.wiring, lacks, name, links).and_then(|mut bed| match self.kind {
+        let bed = lab(self.wiring, missing, name, links).and_then(|mut bed| match self.kind {
             Kind::Linkbraid => bed.join().map(|()| bed),
             kind => setup::join(bed, kind),
         });
@@ -246,17 +246,17 @@ impl System {
 }
 
 /// Two hosts and what joins them.
-fn lab(wiring: Wiring, lacks: &Lacks, name: &str, links: usize) -> Result<Bed, Error> {
+fn lab(wiring: Wiring, missing: &Missing, name: &str, links: usize) -> Result<Bed, Error> {
     let mut bed = Bed::bare(name, topology(wiring, links))?;
-    if lacks.delay.is_none() {
+    if missing.delay.is_none() {
         bed.delay_ports(DELAY)?;
     }
     Ok(bed)
 }
 
 /// The same with one link each, and nothing set up: the base.
-pub(super) fn single(run: &mut Run<'_>, lacks: &Lacks) -> Result<Bed, Error> {
-    run.keep(lab(Wiring::Switch, lacks, "single", 1))
+pub(super) fn single(run: &mut Run<'_>, missing: &Missing) -> Result<Bed, Error> {
+    run.keep(lab(Wiring::Switch, missing, "single", 1))
 }
 
 /// Two hosts, `a` and `b`. A real NIC cuts buffers into frames itself, and merges what arrives.
