@@ -246,7 +246,7 @@ fn a_start_that_comes_back_is_the_one_that_was_there() {
     let message = net.steal(0, 1).unwrap();
     let header = Header::parse(message.first_chunk().unwrap()).unwrap();
     assert_eq!(header.sequence, 1);
-    // Another start begins anew.
+    // Another start begins again.
     nodes[0].control.set_link(1, Some(9));
     nodes[0].step();
     let mut other = data(1, 0, 5, &frame(mac(0), mac(1), 0));

@@ -10,7 +10,7 @@ pub const HELLO_MIN: Duration = Duration::from_millis(5);
 /// The longest such time; see [`HELLO_MIN`].
 pub const HELLO_MAX: Duration = Duration::from_millis(50);
 
-/// Hellos without an answer after which a peer's address is made known to libfabric anew.
+/// Hellos without an answer after which a peer's address is made known to libfabric again.
 pub const LOOK_UP: u32 = 8;
 
 /// Longest sleep while libfabric did not take something yet: it may not say when it would.
@@ -25,6 +25,6 @@ pub const DRAIN: Duration = Duration::from_millis(100);
 /// Longest sleep on a queue of libfabric without a wait object: a look at it costs some ten microseconds.
 pub const NAP_MAX: Duration = Duration::from_millis(15);
 
-/// Longest sleep on a queue of libfabric whose wait object works, while every peer is connected: one that starts anew may
+/// Longest sleep on a queue of libfabric whose wait object works, while every peer is connected: one that starts again may
 /// not wake us.
 pub const WAIT_MAX: Duration = Duration::from_millis(50);

@@ -67,7 +67,7 @@ pub(super) struct Port {
     next: usize,
     /// Peers that hellos are said to.
     connecting: usize,
-    /// Where addresses are names, a peer that lives anew must be looked up anew.
+    /// Where addresses are names, a peer that starts again must be looked up again.
     by_name: bool,
     waits: bool,
     nap: Duration,

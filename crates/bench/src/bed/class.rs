@@ -36,7 +36,7 @@ impl Bed {
         self.wait_settled(SETTLE_LIMIT)
     }
 
-    /// Adds the class to bonds that were made anew, if there is one.
+    /// Adds the class to bonds that were made again, if there is one.
     pub(super) fn make_class_again(&self) -> Result<(), Error> {
         let Some(class) = &self.class else { return Ok(()) };
         self.bonded.iter().try_for_each(|name| self.host(name)?.linkbraid(&class.command()).map(drop))?;

@@ -1,4 +1,4 @@
-//! Daemons that come and go, and bonds that are made anew.
+//! Daemons that come and go, and bonds that are made again.
 
 use super::{BOND, Bed};
 use linkbraid_api::{BondRecord, Error};

@@ -32,7 +32,7 @@ const RATE: u32 = 100;
 const LINKS: [usize; 2] = [2, 4];
 /// Datagrams a second.
 const DATAGRAMS: u32 = 50_000;
-/// Each repeat makes every host's bond anew this often, and each bond sees every kind of incident twice: 12 in a
+/// Each repeat makes every host's bond again this often, and each bond sees every kind of incident twice: 12 in a
 /// whole run, 2 in a quick one.
 const ROUNDS: u32 = 2;
 const QUICK_ROUNDS: u32 = 1;

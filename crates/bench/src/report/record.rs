@@ -39,7 +39,7 @@ const KINDS: [Kind; 7] = [CASES, FAILOVERS, MESSAGES, CUTS, SOAK, DELIVERIES, FL
 
 /// Numbers beside the list of turns that were measured too; others say how the thing was set up.
 const MEASURED: [&str; 6] = ["machine", "datagrams_per_s", "normal_us", "late_us", "twice", "backlog_drops"];
-/// What is drawn as a curve, or is worked out anew.
+/// What is drawn as a curve, or is worked out again.
 const NOT_NUMBERS: [&str; 6] = ["trace", "traces", "histogram", "medians", "ratios", "repeat"];
 /// Lists of words: connections that were lost, what was left behind, steps after which something was wrong.
 const WORDS: [(&str, &str); 3] =

@@ -50,7 +50,7 @@ fn reference(command: &clap::Command, page: &mut String) {
     }
 }
 
-/// `UPDATE=1 cargo test -p linkbraid-cli reference` writes the page anew.
+/// `UPDATE=1 cargo test -p linkbraid-cli reference` writes the page again.
 #[test]
 fn the_reference_page_is_the_help() {
     let mut command = visible(Cli::command());

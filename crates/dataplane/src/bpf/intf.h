@@ -241,7 +241,7 @@ struct lb_lane {
 
 /* The lanes to use now. Written by the daemon, read by egress; a reader may see half of a change for one frame. */
 struct lb_plan {
-	/* Different each time the lanes change, and from those of all other plans: progress is then counted anew. */
+	/* Different each time the lanes change, and from those of all other plans: progress is then counted again. */
 	__u32 generation;
 	__u32 n_lanes;
 	/* The lanes' members, a bit a slot. */
@@ -383,7 +383,7 @@ struct lb_flow {
  * so that a checksum which a NIC computes up to the end of the frame is what it would be without them.
  */
 struct lb_mirror_trailer {
-	__be32 epoch;    /* the sender's: sequence numbers begin anew with it */
+	__be32 epoch;    /* the sender's: sequence numbers begin again with it */
 	__be32 sequence; /* of the class; never 0 */
 	__be16 protocol;
 	__u8 class;

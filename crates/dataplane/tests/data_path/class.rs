@@ -406,7 +406,7 @@ fn a_class_whose_members_are_dead_shares_or_is_blocked() {
     rig.path.set_plan(PEER_PLAN, &Plan { shares: true, ..own_plan.clone() }).unwrap();
     assert_eq!(slot_of(&to_class()), 3);
     rig.path.set_dead_slots(0b1000).unwrap();
-    assert_ne!(slot_of(&to_class()), 3, "found dead a moment ago: the plan is not written anew yet");
+    assert_ne!(slot_of(&to_class()), 3, "found dead a moment ago: the plan is not written again yet");
     rig.path.set_dead_slots(0b0111).unwrap();
     assert_eq!(slot_of(&to_class()), 3, "others are dead");
     rig.path.set_dead_slots(0).unwrap();

@@ -1,4 +1,4 @@
-//! Members found dead leave every plan by one write, before the plans are written anew.
+//! Members found dead leave every plan by one write, before the plans are written again.
 
 use crate::frames::{ACK, Tcp, V4, ethernet, ip_packet};
 use crate::rig::{BROADCAST, GUEST, PLAIN, Rig, own, peer};

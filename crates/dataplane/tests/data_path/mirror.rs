@@ -282,7 +282,7 @@ fn senders_classes_and_lives_are_kept_apart() {
         assert_eq!(arrives(from, epoch, 1, class), ["rx_mirror_copy"]);
         assert_eq!(arrives(from, epoch, 9000, class), ["rx_mirror"]);
     }
-    // A sender that starts anew counts from 1 again; what is left of its former life is known still.
+    // A sender that starts again counts from 1 again; what is left of its former life is known still.
     assert_eq!(arrives(peer(0), 3, 1, 0), ["rx_mirror"]);
     assert_eq!(arrives(peer(0), 2, 9000, 0), ["rx_mirror_copy"]);
     assert_eq!(arrives(peer(0), 2, 9001, 0), ["rx_mirror"]);

@@ -21,7 +21,7 @@ const WATCH: Duration = Duration::from_millis(300);
 const RETURN_LIMIT: Duration = Duration::from_secs(10);
 /// How often that is looked at: seldom, because each look takes CPU time from what is measured.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bonds are made anew this often in each repeat, so that no link is held down for failing again and again; each then
+/// Bonds are made again this often in each repeat, so that no link is held down for failing again and again; each then
 /// sees [`STEPS`]: 108 cuts in the three repeats of a whole run.
 const ROUNDS: u32 = 9;
 const QUICK_ROUNDS: u32 = 2;

@@ -113,7 +113,7 @@ fn a_node_whose_wake_ups_went_astray_is_lost_and_woken_again_after_it() {
     drop(b);
     let mut b = node(&name.address(), 1, 2);
     assert!(fifo.exists());
-    // What the session does when a node starts anew.
+    // What the session does when a node starts again.
     a.reset(1);
     assert!(wakes(&mut a, &mut b));
 }
@@ -131,7 +131,7 @@ fn fixed_memory_is_lost_when_another_one_has_its_name() {
     let mut a = open(&address, Join { node: 0, nodes: 2, queues: 1 }).unwrap().remove(0);
     let other = name.0.with_extension("other");
     fs::rename(&name.0, &other).unwrap();
-    // Nobody could make it anew, so those who have it go on.
+    // Nobody could make it again, so those who have it go on.
     let begin = Instant::now();
     while begin.elapsed() < 2 * crate::limits::MEMORY_LOOK {
         assert_eq!(a.lost(), None);

@@ -108,7 +108,7 @@ fn files_that_cannot_be_are_refused_and_left_alone() {
     fs::remove_file(&name.0).unwrap();
     fs::write(&name.0, &original).unwrap();
     fs::set_permissions(&name.0, fs::Permissions::from_mode(0o600)).unwrap();
-    // What a crash of all left behind, here of another shape, is made anew.
+    // What a crash of all left behind, here of another shape, is made again.
     let _node = node(&address, 0, 3);
 }
 
