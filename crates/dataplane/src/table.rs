@@ -45,8 +45,8 @@ pub struct Bond {
     pub damping: Option<(Duration, Duration)>,
     /// The elected member of each segment that has a live member.
     pub elected: Vec<u8>,
-    /// Members presumed failed since the plans were written, one bit for each slot; see [`Tables::set_dead_slots`].
-    pub dead_slots: u32,
+    /// Members presumed failed since the plans were written, one bit for each slot; see [`Tables::set_failed_slots`].
+    pub failed_slots: u32,
     /// Distinguishes mirrored frames from those of an earlier run: another number each time the data path is loaded, at
     /// random.
     pub epoch: u32,
@@ -149,7 +149,7 @@ impl Tables {
     /// The kernel refuses, or there are more segments than members.
     pub fn set_bond(&self, bond: &Bond) -> Result<()> {
         within("segments", bond.elected.len() as u64, MEMBERS_MAX as u64)?;
-        within("dead slots", bond.dead_slots.into(), SLOTS)?;
+        within("failed slots", bond.failed_slots.into(), SLOTS)?;
         let (flags, least, greatest) = match bond.damping {
             Some((_, greatest)) if greatest > DAMPING_MAX => {
                 return Err(Error::Range {
@@ -173,7 +173,7 @@ impl Tables {
                 n_rules: old.n_rules,
                 n_segments: bond.elected.len() as u8,
                 elected,
-                dead_slots: bond.dead_slots,
+                failed_slots: bond.failed_slots,
                 epoch: bond.epoch,
             };
             Ok(())
@@ -185,10 +185,10 @@ impl Tables {
     ///
     /// # Errors
     /// The kernel refuses, or the mask names slots that do not exist.
-    pub fn set_dead_slots(&self, mask: u32) -> Result<()> {
-        within("dead slots", mask.into(), SLOTS)?;
+    pub fn set_failed_slots(&self, mask: u32) -> Result<()> {
+        within("failed slots", mask.into(), SLOTS)?;
         self.change_bond(|bond| {
-            bond.dead_slots = mask;
+            bond.failed_slots = mask;
             Ok(())
         })
     }

@@ -191,7 +191,7 @@ impl Driven {
             match action {
                 Action::Send { slot, frame } => self.send(sender, slot, &frame),
                 Action::FailedSlots(slots) => {
-                    if let Err(error) = self.tables.set_dead_slots(slots) {
+                    if let Err(error) = self.tables.set_failed_slots(slots) {
                         tracing::error!(bond = %self.name, %error, "the data path is not up to date");
                     }
                 }

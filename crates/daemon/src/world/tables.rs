@@ -51,7 +51,7 @@ pub(crate) fn write(path: &Tables, bond: Bond, write: &host::Write<'_>) -> Resul
             mac: row.mac.0,
             damping: row.damping.then_some(dataplane::DAMPING),
             elected: row.elected.clone(),
-            dead_slots: row.failed_slots,
+            failed_slots: row.failed_slots,
             epoch: bond.epoch,
         }),
         host::Write::Member(slot, Some(row)) => {

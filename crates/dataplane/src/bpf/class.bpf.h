@@ -209,7 +209,7 @@ static __noinline __u32 class_plan(const struct lb_config *bond, __u32 base, __u
 	if (!number)
 		return base;
 	plan = bpf_map_lookup_elem(&lb_plans, &number);
-	if (!plan || (plan->flags & LB_PLAN_SHARES && !(plan->slots & ~dead_slots(bond))))
+	if (!plan || (plan->flags & LB_PLAN_SHARES && !(plan->slots & ~failed_slots(bond))))
 		return base;
 	keep_own(class, plan);
 	return number;
@@ -238,21 +238,21 @@ static long step_lent(__u32 i, struct lent_walk *walk)
 	return 0;
 }
 
-/* The slots that a plan with borrowed lanes must avoid now, a bit each; none if all its other ones are dead. */
-static __noinline __u32 lent_slots(const struct lb_plan *plan, __u32 dead)
+/* The slots that a plan with borrowed lanes must avoid now, a bit each; none if all its other ones have failed. */
+static __noinline __u32 lent_slots(const struct lb_plan *plan, __u32 failed)
 {
 	struct lent_walk walk = { .plan = plan, .now = bpf_ktime_get_ns() };
 
 	bpf_loop(LB_LANES_MAX, step_lent, &walk, 0);
-	return plan->slots & ~(dead | walk.slots) ? walk.slots : 0;
+	return plan->slots & ~(failed | walk.slots) ? walk.slots : 0;
 }
 
-/* The slots that a plan must avoid now, a bit each: those of dead members and those whose class is busy. */
+/* The slots that a plan must avoid now, a bit each: those of failed members and those whose class is busy. */
 static __always_inline __u32 unusable_slots(const struct lb_config *bond, const struct lb_plan *plan)
 {
-	__u32 dead = dead_slots(bond);
+	__u32 failed = failed_slots(bond);
 
-	return plan->flags & LB_PLAN_BORROWS ? dead | lent_slots(plan, dead) : dead;
+	return plan->flags & LB_PLAN_BORROWS ? failed | lent_slots(plan, failed) : failed;
 }
 
 #endif

@@ -13,7 +13,7 @@
  *   lb_path_early on the interface where packets to this node arrive: what lb_path_in does, before IP and UDP, for frames of TCP
  *                connections that end here
  *
- * They only follow tables that the daemon writes. While it is dead, they move no frames.
+ * They only follow tables that the daemon writes. While none runs, they move no frames.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

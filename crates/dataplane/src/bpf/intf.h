@@ -145,7 +145,7 @@ enum lb_policy {
 /* The rules in force are in the second half of lb_rules. */
 #define LB_CONFIG_SECOND_RULES 4
 
-/* The upper bits, one for each slot: members that carry nothing while the daemon is dead (fabrics). */
+/* The upper bits, one for each slot: members that carry nothing while no daemon runs (fabrics). */
 #define LB_CONFIG_HELD_SHIFT 16
 
 /* lb_plan.flags. While no member of its lanes is live, the plan of the default class is used: */
@@ -182,8 +182,8 @@ struct lb_config {
 	/* Segments with a live member; their elected members, lowest segment first. */
 	__u8 n_segments;
 	__u8 elected[LB_MEMBERS_MAX];
-	/* Members found dead since the plans were written, a bit a slot: their lanes are not used. */
-	__u32 dead_slots;
+	/* Members that failed since the plans were written, a bit a slot: their lanes are not used. */
+	__u32 failed_slots;
 	/* Sent with mirrored frames: another number each time the daemon loads the programs. */
 	__u32 epoch;
 };

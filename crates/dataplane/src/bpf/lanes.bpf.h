@@ -49,14 +49,14 @@ struct live_walk {
 	const struct lb_plan *plan;
 	struct lb_progress *progress;
 	__u64 time;
-	__u32 dead; /* slots, a bit each */
+	__u32 failed; /* slots, a bit each */
 	__u32 lane; /* the lane found; before, where to start */
 	__u32 n;
 };
 
 static __always_inline int is_dead_lane(const struct live_walk *walk, __u32 lane)
 {
-	return walk->dead >> (walk->plan->lanes[lane & (LB_LANES_MAX - 1)].slot & 31) & 1;
+	return walk->failed >> (walk->plan->lanes[lane & (LB_LANES_MAX - 1)].slot & 31) & 1;
 }
 
 static long step_next(__u32 i, struct live_walk *walk)
@@ -87,26 +87,26 @@ static long step_latest(__u32 i, struct live_walk *walk)
 }
 
 /* The lane itself, or the next one whose member is live; itself if none is. */
-static __always_inline __u32 next_live_lane(const struct lb_plan *plan, __u32 dead, __u32 lane)
+static __always_inline __u32 next_live_lane(const struct lb_plan *plan, __u32 failed, __u32 lane)
 {
-	struct live_walk walk = { .plan = plan, .dead = dead, .lane = lane, .n = plan->n_lanes };
+	struct live_walk walk = { .plan = plan, .failed = failed, .lane = lane, .n = plan->n_lanes };
 
 	bpf_loop(LB_LANES_MAX, step_next, &walk, 0);
 	return walk.lane;
 }
 
 /* The same as a function of its own, which the verifier walks once. The way in has no stack left for that. */
-static __noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 dead, __u32 lane)
+static __noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 failed, __u32 lane)
 {
-	return next_live_lane(plan, dead, lane);
+	return next_live_lane(plan, failed, lane);
 }
 
 /* As latest_lane(), among live members. The time of `latest`, the lane among all, is moved on to that of the lane found. */
-static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 dead, struct lb_progress *progress,
+static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 failed, struct lb_progress *progress,
 					 __u32 latest)
 {
 	struct live_walk walk = {
-		.plan = plan, .progress = progress, .time = ~0ull, .dead = dead, .lane = latest, .n = plan->n_lanes
+		.plan = plan, .progress = progress, .time = ~0ull, .failed = failed, .lane = latest, .n = plan->n_lanes
 	};
 
 	bpf_loop(LB_LANES_MAX, step_latest, &walk, 0);

@@ -212,19 +212,19 @@ static __always_inline const struct lb_member *member_at(__u32 slot)
 	return bpf_map_lookup_elem(&lb_members, &slot);
 }
 
-/* Members that no frame is to leave by, a bit a slot: found dead since the plans were written, or dead with the daemon. */
-static __always_inline __u32 dead_slots(const struct lb_config *bond)
+/* Members that no frame is to leave by, a bit a slot: failed since the plans were written, or without the daemon. */
+static __always_inline __u32 failed_slots(const struct lb_config *bond)
 {
 	__u32 held = bond->flags >> LB_CONFIG_HELD_SHIFT, zero = 0;
 
 	if (held && !bpf_map_lookup_elem(&lb_holder, &zero))
-		return bond->dead_slots | held;
-	return bond->dead_slots;
+		return bond->failed_slots | held;
+	return bond->failed_slots;
 }
 
 static __always_inline int is_dead(const struct lb_config *bond, __u32 slot)
 {
-	return dead_slots(bond) >> (slot & 31) & 1;
+	return failed_slots(bond) >> (slot & 31) & 1;
 }
 
 static __always_inline struct lb_mac_key mac_key(const struct lb_mac *mac)

@@ -19,7 +19,7 @@
 /* A walk over the lanes of live members that finds the first one and the one that shares least with it. */
 struct pair_walk {
 	const struct lb_plan *plan;
-	__u32 dead; /* slots, a bit each */
+	__u32 failed; /* slots, a bit each */
 	__u32 first;
 	__u32 second;
 	__u32 score; /* of the second */
@@ -33,7 +33,7 @@ static long step_pair(__u32 i, struct pair_walk *walk)
 
 	if (i >= walk->plan->n_lanes)
 		return 1;
-	if (walk->dead >> (lane->slot & 31) & 1)
+	if (walk->failed >> (lane->slot & 31) & 1)
 		return 0;
 	if (walk->first == NO_LANE) {
 		walk->first = i;
@@ -49,13 +49,13 @@ static long step_pair(__u32 i, struct pair_walk *walk)
 }
 
 /* Two lanes, the first one in the low byte; NO_LANE as the second where there is none. */
-static __noinline __u32 mirror_lanes(const struct lb_plan *plan, __u32 dead)
+static __noinline __u32 mirror_lanes(const struct lb_plan *plan, __u32 failed)
 {
-	struct pair_walk walk = { .plan = plan, .dead = dead, .first = NO_LANE, .second = NO_LANE };
+	struct pair_walk walk = { .plan = plan, .failed = failed, .first = NO_LANE, .second = NO_LANE };
 
-	/* Where all are dead the plan is used as it is. */
-	if (!(plan->slots & ~dead))
-		walk.dead = 0;
+	/* Where all have failed the plan is used as it is. */
+	if (!(plan->slots & ~failed))
+		walk.failed = 0;
 	bpf_loop(LB_LANES_MAX, step_pair, &walk, 0);
 	return (walk.second & 0xff) << 8 | (walk.first & 0xff);
 }

@@ -25,7 +25,7 @@
 /* A lane is presumed failed after so many old stripes of which nothing arrived. */
 #define SILENT_STRIPES 3
 /* The first quarantine, the longest one, and the time in use after which the next one is a first one again, us. The first
- * one is a little longer than the daemon's probes need: to try a dead lane before usually costs a flow a time-out. */
+ * one is a little longer than the daemon's probes need: to try a failed lane before usually costs a flow a time-out. */
 #define QUARANTINE_US_FIRST (160 * 1000)
 #define QUARANTINE_US_MAX (5 * 1000 * 1000)
 #define QUARANTINE_US_FORGOTTEN (1000 * 1000)

@@ -144,13 +144,13 @@ static __always_inline __u32 guest_slot(const struct lb_config *bond, const stru
 	__u32 plain = 0;
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
 	__u32 hash = (guest->b[2] << 24 | guest->b[3] << 16 | guest->b[4] << 8 | guest->b[5]) * 2654435761u;
-	__u32 lane, dead = dead_slots(bond);
+	__u32 lane, failed = failed_slots(bond);
 
 	if (!plan || !plan->n_lanes)
 		return LB_NO_SLOT;
 	lane = hashed_lane(plan, hash >> 16);
-	if (dead)
-		lane = next_live_lane(plan, dead, lane);
+	if (failed)
+		lane = next_live_lane(plan, failed, lane);
 	return plan->lanes[index_of(lane)].slot;
 }
 

@@ -58,7 +58,7 @@ static __always_inline int is_flooded(const struct lb_config *bond, const struct
 	const struct lb_member *owner = member_at(owner_slot);
 
 	/*
-	 * While the MAC's own member is dead its switch floods frames for it, and so does another switch, which never learns
+	 * While the MAC's own member has failed, its switch floods frames for it, and so does another switch, which never learns
 	 * that MAC: the elected member of the segment takes them in.
 	 */
 	if (!owner || member->elected != slot)

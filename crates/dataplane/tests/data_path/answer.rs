@@ -155,11 +155,11 @@ fn a_member_that_cannot_be_used_is_not_named() {
     rig.path.set_answer(PLAIN, 2, false).unwrap();
     let frame = our_arp(REPLY, own(0));
     assert_eq!(rig.out(&frame).reasons, ["tx_answer"]);
-    rig.path.set_dead_slots(0b100).unwrap();
+    rig.path.set_failed_slots(0b100).unwrap();
     assert_untouched(&rig, &frame);
-    rig.path.set_dead_slots(0b001).unwrap();
+    rig.path.set_failed_slots(0b001).unwrap();
     assert_eq!(rig.out(&frame).reasons, ["tx_answer"]);
-    rig.path.set_dead_slots(0).unwrap();
+    rig.path.set_failed_slots(0).unwrap();
     let member = Member { ifindex: rig.members[2], mac: own(2), live: false, elected: 0 };
     rig.path.set_member(2, Some(&member)).unwrap();
     assert_untouched(&rig, &frame);

@@ -78,10 +78,10 @@ fn only_what_a_class_sends_by_its_own_members_makes_them_busy() {
 }
 
 #[test]
-fn better_a_busy_member_than_a_dead_one() {
+fn better_a_busy_member_than_a_failed_one() {
     let rig = lending(Policy::Spread);
-    for (dead, expected) in [(0b0011, &[2, 3][..]), (0b0001, &[1])] {
-        rig.path.set_dead_slots(dead).unwrap();
+    for (failed, expected) in [(0b0011, &[2, 3][..]), (0b0001, &[1])] {
+        rig.path.set_failed_slots(failed).unwrap();
         assert_eq!(while_busy(&rig, || rest_slots(&rig, 8)).1, expected);
     }
 }

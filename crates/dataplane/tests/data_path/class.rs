@@ -320,7 +320,7 @@ fn the_first_rule_that_holds_counts() {
     // The bond's row does not take them away, nor does one more write of the same.
     rig.path.set_bond(&rig.bond).unwrap();
     rig.path.set_rules(&[port(2, 3000), port(1, 7), port(1, 2000), port(0, 1000)]).unwrap();
-    rig.path.set_dead_slots(0).unwrap();
+    rig.path.set_failed_slots(0).unwrap();
     assert_eq!(frames(1000, 2000), 3);
     assert_eq!(counts(&rig), [1, 0, 3, 1]);
     rig.path.set_rules(&[]).unwrap();
@@ -399,24 +399,24 @@ fn each_plan_has_a_policy_of_its_own() {
 }
 
 #[test]
-fn a_class_whose_members_are_dead_shares_or_is_blocked() {
+fn a_class_whose_members_have_failed_shares_or_is_blocked() {
     let rig = with_row(port(1, 2000));
     let to_class = || rig.out(&any());
     let own_plan = plan(&[(3, 1)], to_peer);
     rig.path.set_plan(PEER_PLAN, &Plan { shares: true, ..own_plan.clone() }).unwrap();
     assert_eq!(slot_of(&to_class()), 3);
-    rig.path.set_dead_slots(0b1000).unwrap();
-    assert_ne!(slot_of(&to_class()), 3, "found dead a moment ago: the plan is not written again yet");
-    rig.path.set_dead_slots(0b0111).unwrap();
-    assert_eq!(slot_of(&to_class()), 3, "others are dead");
-    rig.path.set_dead_slots(0).unwrap();
+    rig.path.set_failed_slots(0b1000).unwrap();
+    assert_ne!(slot_of(&to_class()), 3, "failed a moment ago: the plan is not written again yet");
+    rig.path.set_failed_slots(0b0111).unwrap();
+    assert_eq!(slot_of(&to_class()), 3, "others have failed");
+    rig.path.set_failed_slots(0).unwrap();
     rig.path.set_plan(PEER_PLAN, &Plan { shares: true, ..Plan::default() }).unwrap();
     assert_ne!(slot_of(&to_class()), 3, "no lane");
 
     rig.path.set_plan(PEER_PLAN, &own_plan).unwrap();
-    rig.path.set_dead_slots(0b1000).unwrap();
+    rig.path.set_failed_slots(0b1000).unwrap();
     assert_eq!(slot_of(&to_class()), 3, "not over those of others");
-    rig.path.set_dead_slots(0).unwrap();
+    rig.path.set_failed_slots(0).unwrap();
     for number in [PEER_PLAN, PLAIN_PLAN] {
         rig.path.set_plan(number, &Plan::default()).unwrap();
     }

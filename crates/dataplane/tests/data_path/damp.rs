@@ -375,11 +375,11 @@ fn the_lead_of_a_quarantined_lane_does_not_add_up() {
     swallow(&rig, 2);
     let mut first = 2 + FLIGHT;
     ack(&rig, &Tcp::ack(at(first), &[]));
-    // The other one dies: only the quarantined lane is left, and the dead one is taken along.
-    rig.change(|bond| bond.dead_slots = 1 << 1);
+    // The other one dies: only the quarantined lane is left, and the failed one is taken along.
+    rig.change(|bond| bond.failed_slots = 1 << 1);
     assert_eq!(send_anywhere(&rig, at(first), 8), [0; 8]);
     assert!(times(&rig).iter().any(|time| *time >= LEAD), "the lane was quarantined");
-    rig.change(|bond| bond.dead_slots = 0);
+    rig.change(|bond| bond.failed_slots = 0);
     first += 8;
     let begun = Instant::now();
     while times(&rig).iter().any(|time| *time >= LEAD) {

@@ -135,7 +135,7 @@ fn set_up(path: &mut Lent, number: u8, epoch: u32) {
         mac: mac(number, 0),
         damping: None,
         elected: vec![0],
-        dead_slots: 0,
+        failed_slots: 0,
         epoch,
     };
     path.set_bond(&bond).unwrap();

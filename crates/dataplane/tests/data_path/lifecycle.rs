@@ -45,7 +45,7 @@ fn write_tables(path: &DataPath) {
         mac: own(0),
         damping: None,
         elected: vec![0],
-        dead_slots: 0,
+        failed_slots: 0,
         epoch: 1,
     };
     path.set_bond(&bond).unwrap();
@@ -187,8 +187,8 @@ fn values_out_of_range_are_refused_with_their_limits() {
     assert_eq!(error.to_string(), "plan: 4097 is outside the allowed range 0 to 4096");
     let member = Member { ifindex: 1, mac: own(0), live: true, elected: 0 };
     assert!(rig.path.set_member(16, Some(&member)).is_err());
-    let error = rig.path.set_dead_slots(1 << 16).unwrap_err();
-    assert_eq!(error.to_string(), "dead slots: 65536 is outside the allowed range 0 to 65535");
+    let error = rig.path.set_failed_slots(1 << 16).unwrap_err();
+    assert_eq!(error.to_string(), "failed slots: 65536 is outside the allowed range 0 to 65535");
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod answer;
 mod borrow;
 mod class;
 mod damp;
-mod dead;
+mod failed;
 mod frames;
 mod hosts;
 mod lent;

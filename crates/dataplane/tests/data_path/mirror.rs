@@ -62,14 +62,14 @@ fn two_copies_leave_by_different_members() {
     }
     let counts = rig.path.lane_counts(1).unwrap();
     assert_eq!(counts.iter().map(|lane| lane.frames).collect::<Vec<_>>(), [4, 4, 0]);
-    rig.path.set_dead_slots(0b001).unwrap();
+    rig.path.set_failed_slots(0b001).unwrap();
     assert_mirrored(&rig, &udp(peer(0), own(0), 0, 100), 5, [1, 2]);
-    rig.path.set_dead_slots(0b010).unwrap();
+    rig.path.set_failed_slots(0b010).unwrap();
     assert_mirrored(&rig, &udp(peer(0), own(0), 0, 100), 6, [0, 2]);
-    // All dead: as if none were.
-    rig.path.set_dead_slots(0b111).unwrap();
+    // All failed: as if none had.
+    rig.path.set_failed_slots(0b111).unwrap();
     assert_mirrored(&rig, &udp(peer(0), own(0), 0, 100), 7, [0, 1]);
-    rig.path.set_dead_slots(0b110).unwrap();
+    rig.path.set_failed_slots(0b110).unwrap();
     let frame = udp(peer(0), own(0), 0, 100);
     assert_once(&rig.out(&frame), &frame);
 }

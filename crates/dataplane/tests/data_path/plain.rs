@@ -126,10 +126,10 @@ fn a_segment_without_a_plan_is_served_by_all_members() {
 }
 
 #[test]
-fn dead_members_of_its_segment_are_left_out() {
+fn failed_members_of_its_segment_are_left_out() {
     let rig = two_switches();
     hear(&rig, 3, own(3), PLAIN);
-    rig.path.set_dead_slots(0b0100).unwrap();
+    rig.path.set_failed_slots(0b0100).unwrap();
     assert_eq!(to_plain(&rig, 3, "tx_plain_segment"), [3; 3]);
 }
 

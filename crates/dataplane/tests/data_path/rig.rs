@@ -104,7 +104,7 @@ impl Rig {
             mac: own(0),
             damping: Some((LONG, LONG)),
             elected: vec![0],
-            dead_slots: 0,
+            failed_slots: 0,
             epoch: 1,
         };
         let rig = Self { path, bond, members, policy: Policy::Spread };
