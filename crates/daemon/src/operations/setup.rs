@@ -20,11 +20,11 @@ use linkbraid_link::{Kind, LinkInfo, Route};
 use std::{collections::HashSet, path::PathBuf};
 
 mod addresses;
-mod undo;
+mod end;
 
 use addresses::set as set_addresses;
 pub(crate) use addresses::{cidrs, replace as replace_addresses};
-pub(crate) use undo::{end, interface};
+pub(crate) use end::{end, interface};
 
 /// Refuses what can't work, before anything is touched; the members as they are, and the bond's MTU.
 async fn check(world: &World, name: &str, to: &BondConfig) -> Result<(Vec<LinkInfo>, u32), Error> {
