@@ -125,7 +125,7 @@ impl Operations {
         pid: Option<i32>,
         answer: oneshot::Sender<Reply>,
     ) {
-        self.files.heed(&request);
+        self.files.follow_request(&request);
         let answered = match request {
             Request::Apply(request) => return self.files.ask(request, answer),
             Request::Run(request) => done(class::run(world, &request, pid)),

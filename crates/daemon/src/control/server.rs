@@ -163,7 +163,7 @@ impl Client {
                 drop(place);
                 return tokio::select! {
                     ended = stream_events(&mut write, bond, events) => ended,
-                    // Whatever the client says now, it is its last word.
+                    // Whatever the client sends now ends it.
                     _ = read.read_u8() => Ok(()),
                 };
             }

@@ -47,9 +47,9 @@ impl Files {
     }
 
     /// A user asks for something.
-    pub(super) fn heed(&mut self, request: &Request) {
+    pub(super) fn follow_request(&mut self, request: &Request) {
         if let Some(start) = &mut self.start {
-            start.heed(request);
+            start.follow_request(request);
         }
     }
 

@@ -136,7 +136,7 @@ impl Start {
     }
 
     /// What a user removes is no longer wanted, whatever the file says.
-    pub(super) fn heed(&mut self, request: &Request) {
+    pub(super) fn follow_request(&mut self, request: &Request) {
         let Config { bonds, fabrics } = &mut self.document.config;
         match request {
             Request::MemberDel(del) => {

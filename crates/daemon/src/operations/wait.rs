@@ -114,10 +114,10 @@ impl Pending {
     }
 
     /// A member that joins has a carrier, or has none: when its time is over then.
-    fn follow_carrier(&mut self, now: Time, carrier: bool, patience: Duration) {
+    fn follow_carrier(&mut self, now: Time, carrier: bool, join_timeout: Duration) {
         let Moves::Join { carrier_since, .. } = &mut self.moves else { return };
         *carrier_since = if carrier { carrier_since.or(Some(now)) } else { None };
-        let until = carrier_since.map_or(self.started + JOIN_TIMEOUT, |since| since + patience);
+        let until = carrier_since.map_or(self.started + JOIN_TIMEOUT, |since| since + join_timeout);
         self.until = until.min(self.started + JOIN_TIMEOUT_MAX);
     }
 
@@ -153,8 +153,8 @@ impl Pending {
             return Decision::End(Err(self.cannot_add("it was removed meanwhile")));
         }
         let carrier = member.has_carrier() && member.admin_up;
-        let patience = patience(&bond.saved.timing());
-        self.follow_carrier(now, carrier, patience);
+        let join_timeout = join_timeout(&bond.saved.timing());
+        self.follow_carrier(now, carrier, join_timeout);
         let (name, is_over) = (&self.name, now >= self.until);
         let Moves::Join { force, warnings, alone, .. } = &mut self.moves else { return Decision::Wait };
         // Whoever was there at the beginning may be gone for no other reason than that another member left.
@@ -177,7 +177,7 @@ impl Pending {
                 ));
             } else {
                 let is_cut_short = self.until == self.started + JOIN_TIMEOUT_MAX;
-                let cause = match is_cut_short && patience > JOIN_TIMEOUT {
+                let cause = match is_cut_short && join_timeout > JOIN_TIMEOUT {
                     true => too_slow(&bond.saved),
                     false => "no peer answers through it".to_owned(),
                 };
@@ -200,7 +200,7 @@ impl Pending {
 }
 
 /// How long a member needs from its carrier on until it is proven, if it ever is.
-fn patience(timing: &Timing) -> Duration {
+fn join_timeout(timing: &Timing) -> Duration {
     let intervals = u32::from(timing.admit) + JOIN_INTERVALS_MORE;
     JOIN_TIMEOUT.max(timing.up_delay + timing.interval * intervals)
 }

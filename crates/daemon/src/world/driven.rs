@@ -246,7 +246,7 @@ impl Driven {
         self.host.handle(now, Input::Broadcast);
     }
 
-    /// The last words to peers.
+    /// The last messages to peers.
     pub(crate) fn stop(&mut self, sender: &mut ArpPlusSender, now: Time) {
         self.host.handle(now, Input::Stop);
         self.act(sender);

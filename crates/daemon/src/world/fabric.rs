@@ -22,7 +22,7 @@ pub(crate) use job::{Jobs, Ticket};
 
 use crate::world::{
     history::History,
-    report::{Report, fell},
+    report::{Report, failure},
 };
 use ends::Ends;
 use job::{Why, Work};
@@ -87,7 +87,7 @@ impl Fabric {
         }
         self.history.add(report.change(&self.saved.name));
         match report {
-            Report::Fell(how) => self.fell(now, how),
+            Report::Failed(how) => self.failed(now, how),
             Report::Memory(loss) => self.lost(now, loss, jobs),
             Report::Link { new: Verdict::Up { .. }, .. } => self.announce(sender),
             _ => {}
@@ -95,9 +95,10 @@ impl Fabric {
     }
 
     /// One of its threads, or the program that carries its frames, is no more, so none goes on: the interface loses its carrier, and the other nodes hear of it at once.
-    fn fell(&mut self, now: Time, how: Option<ExitStatus>) {
+    fn failed(&mut self, now: Time, how: Option<ExitStatus>) {
         self.ends.failed += 1;
-        let error = Error::new(&self.saved.name, "does not run", fell(how)).hint("journalctl -u linkbraid");
+        let error =
+            Error::new(&self.saved.name, "does not run", failure(how)).hint("journalctl -u linkbraid");
         let waits = State::Waits { error, until: now + RETRY };
         if let State::Runs(node) = std::mem::replace(&mut self.state, waits) {
             node.stop();

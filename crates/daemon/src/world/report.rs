@@ -22,7 +22,7 @@ pub(crate) enum Report {
     /// The carrier of the interface came or went.
     Carrier(bool),
     /// One of its threads failed, or the program that carries its frames, which ended like this.
-    Fell(Option<ExitStatus>),
+    Failed(Option<ExitStatus>),
     /// What its frames travelled through is gone.
     Memory(Loss),
     /// Of a node, or of the fabric, there were so many more events than are reported; its state now.
@@ -52,7 +52,7 @@ impl Report {
             Report::Carrier(false) => {
                 Change::fabric(fabric, "no_carrier", "no node is up").states(Some("up"), Some("down"))
             }
-            Report::Fell(how) => Change::fabric(fabric, "failed", fell(how)),
+            Report::Failed(how) => Change::fabric(fabric, "failed", failure(how)),
             Report::Memory(loss) => {
                 Change::fabric(fabric, loss_reason(loss), format!("{loss}; it is restarted"))
             }
@@ -71,7 +71,7 @@ impl Report {
 }
 
 /// What ended a start of a fabric, in words.
-pub(crate) fn fell(how: Option<ExitStatus>) -> String {
+pub(crate) fn failure(how: Option<ExitStatus>) -> String {
     let what = how.map_or_else(
         || "a thread of it failed".to_owned(),
         |status| format!("the program that carries its frames ended ({status})"),

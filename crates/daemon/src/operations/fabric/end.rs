@@ -17,7 +17,7 @@ pub(super) async fn end(
     fabric.history.add(Change::fabric(&name, reason, text));
     let ticket = match fabric.state {
         State::Runs(node) => {
-            node.let_go();
+            node.release_interface();
             Some(world.jobs.end(&fabric.saved, Ok(()), None, move || node.stop()))
         }
         // The kernel keeps its interface.

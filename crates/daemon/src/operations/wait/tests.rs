@@ -1,4 +1,4 @@
-use super::{JOIN_TIMEOUT, JOIN_TIMEOUT_MAX, Moves, Pending, patience};
+use super::{JOIN_TIMEOUT, JOIN_TIMEOUT_MAX, Moves, Pending, join_timeout};
 use linkbraid_api::LinkName;
 use linkbraid_proto::{Time, inspector::Timing};
 use std::time::Duration;
@@ -37,10 +37,10 @@ fn the_time_to_be_proven_begins_with_the_carrier_and_again_with_the_next_one() {
 #[test]
 fn it_follows_the_settings_and_is_shorter_than_the_patience_of_the_client() {
     let timing = |interval, up_delay| Timing { interval, up_delay, ..Timing::default() };
-    assert_eq!(patience(&Timing::default()), JOIN_TIMEOUT);
-    assert_eq!(patience(&timing(seconds(3), seconds(2))), seconds(2 + 3 * 5));
+    assert_eq!(join_timeout(&Timing::default()), JOIN_TIMEOUT);
+    assert_eq!(join_timeout(&timing(seconds(3), seconds(2))), seconds(2 + 3 * 5));
     let mut pending = joining();
-    pending.follow_carrier(Time::ZERO + seconds(1), true, patience(&timing(seconds(10), Duration::ZERO)));
+    pending.follow_carrier(Time::ZERO + seconds(1), true, join_timeout(&timing(seconds(10), Duration::ZERO)));
     assert_eq!(pending.until.since(Time::ZERO), JOIN_TIMEOUT_MAX);
     assert!(JOIN_TIMEOUT_MAX < seconds(30));
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// MACs of plain hosts, and the slot each was heard on.
 type HeardOn = Vec<([u8; 6], u8)>;
 
-/// What the kernel announced of interfaces: the last word on each.
+/// What the kernel announced of interfaces: the latest on each.
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
     links: BTreeMap<u32, Option<Box<LinkInfo>>>,

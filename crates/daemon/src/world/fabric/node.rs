@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     io::{clock::Clock, identity::new_seed},
-    world::report::{Event, Report, fell},
+    world::report::{Event, Report, failure},
 };
 use linkbraid_api::{Error, Poll};
 use linkbraid_fabric::{
@@ -32,8 +32,8 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// How long the last words of a node may take to leave.
-const FAREWELL: Duration = Duration::from_millis(100);
+/// How long the last messages of a node may take to leave.
+const END_MAX: Duration = Duration::from_millis(100);
 /// How long a thread that failed tries to report it.
 const REPORT_MAX: Duration = Duration::from_secs(1);
 /// An Ethernet header and two VLAN tags.
@@ -247,20 +247,20 @@ impl Node {
         worker.control.set_poll(poll_of(saved.settings.poll));
         worker.follow();
         worker.fit_paths();
-        worker.nudge();
+        worker.wake_thread();
         Ok(())
     }
 
-    /// Says goodbye to the other nodes and ends the threads. The interface stays, if the kernel keeps it.
+    /// Announces the end to the other nodes and ends the threads. The interface stays, if the kernel keeps it.
     pub(crate) fn stop(mut self) {
-        let said = self.worker().say_goodbye();
+        let said = self.worker().announce_end();
         let gone = |shared: &Shared| -> u64 {
             let counters = [Counter::ControlOut, Counter::ControlDropSend, Counter::ControlReplaced];
             (0..shared.nodes()).flat_map(|peer| counters.map(|counter| shared.total(peer, counter))).sum()
         };
         if let Some((before, words)) = said {
             let begin = Instant::now();
-            while gone(&self.shared) < before + words && begin.elapsed() < FAREWELL {
+            while gone(&self.shared) < before + words && begin.elapsed() < END_MAX {
                 std::thread::sleep(Duration::from_micros(200));
             }
         }
@@ -268,7 +268,7 @@ impl Node {
     }
 
     /// The interface goes with the threads.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn release_interface(&self) {
         if let Err(error) = self.worker().tap.keep(false) {
             tracing::debug!(%error, "the interface is gone already");
         }
@@ -302,10 +302,11 @@ pub(crate) fn watched(start: u64, sender: &mpsc::Sender<Event>, work: impl FnOnc
         Ok(how) => how,
         Err(_) => None,
     };
-    tracing::error!("{}", fell(how));
+    tracing::error!("{}", failure(how));
     let begin = Instant::now();
     // The loop may be busy, or wait for this very thread to end.
-    while sender.try_send(Event { start, report: Report::Fell(how) }).is_err() && begin.elapsed() < REPORT_MAX
+    while sender.try_send(Event { start, report: Report::Failed(how) }).is_err()
+        && begin.elapsed() < REPORT_MAX
     {
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -103,8 +103,8 @@ fn a_thread_that_fails_is_told_to_the_loop_and_one_that_ends_is_not() {
     watched(7, &sender, || None);
     assert!(reports.try_recv().is_err());
     watched(7, &sender, || panic!("as a thread might"));
-    assert!(matches!(reports.try_recv(), Ok(Event { start: 7, report: Report::Fell(None) })));
-    let change = Report::Fell(None).change("fab0");
+    assert!(matches!(reports.try_recv(), Ok(Event { start: 7, report: Report::Failed(None) })));
+    let change = Report::Failed(None).change("fab0");
     assert_eq!((change.kind, change.reason), (EventKind::Fabric, "failed"));
 }
 

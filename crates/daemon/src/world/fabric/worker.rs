@@ -128,7 +128,7 @@ impl Worker {
     }
 
     /// Makes the thread look at its deadlines again.
-    pub(super) fn nudge(&self) {
+    pub(super) fn wake_thread(&self) {
         self.control.ring();
     }
 
@@ -315,8 +315,8 @@ impl Worker {
         }
     }
 
-    /// Says goodbye to every node; control messages that had left before, and how many are on their way.
-    pub(super) fn say_goodbye(&mut self) -> Option<(u64, u64)> {
+    /// Announces the end to every node; control messages that had left before, and how many are on their way.
+    pub(super) fn announce_end(&mut self) -> Option<(u64, u64)> {
         if self.over {
             return None;
         }
