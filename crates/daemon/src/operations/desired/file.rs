@@ -17,14 +17,11 @@ pub(in crate::operations) fn merge(
     removes: bool,
 ) -> Result<Config, Error> {
     let (has, file) = (&current.config, &document.config);
-    let mut wanted = Config::default();
     let none = Made::default();
     let made = |name: &LinkName| current.made.get(name).unwrap_or(&none);
-    for (name, fabric) in &has.fabrics {
-        if !(removes && made(name).whole) {
-            wanted.fabrics.insert(name.clone(), fabric.clone());
-        }
-    }
+    let mut wanted = has.clone();
+    wanted.fabrics.retain(|name, _| !(removes && made(name).whole));
+    wanted.bonds.retain(|name, _| !(removes && made(name).whole));
     for (name, fabric) in &file.fabrics {
         let mut fabric = fabric_as(fabric, has.fabrics.get(name)).map_err(|(key, cause)| {
             Error::new(document.place(name, &Part::Whole), format!("fabric '{name}': key '{key}'"), cause)
@@ -34,11 +31,6 @@ pub(in crate::operations) fn merge(
             keep_addresses(&mut fabric.addresses, &has.addresses, &made(name).addresses, removes);
         }
         wanted.fabrics.insert(name.clone(), fabric);
-    }
-    for (name, bond) in &has.bonds {
-        if !(removes && made(name).whole) {
-            wanted.bonds.insert(name.clone(), bond.clone());
-        }
     }
     for (name, bond) in &file.bonds {
         let mut bond = bond.clone();
