@@ -36,6 +36,8 @@ mod numbers;
 mod plain;
 mod reports;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod told;
 mod verdicts;
 mod view;

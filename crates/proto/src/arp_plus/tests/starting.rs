@@ -26,6 +26,18 @@ fn reply_ends_the_broadcasts() {
     let other = Host::running(2, 1);
     joiner.hear(0, &other.says(Kind::Reply));
     assert_eq!(kinds(&joiner.pass(millis(500))), []);
+    // What others say of themselves says nothing of whether they have heard this host.
+    let mut joiner = Host::running(1, 1);
+    joiner.hear(0, &other.says(Kind::Change));
+    assert!(kinds(&joiner.pass(millis(500))).contains(&Kind::Broadcast));
+}
+
+#[test]
+fn addresses_that_no_message_holds_are_left_out_and_counted() {
+    let mut host = Host::running(1, 1);
+    host.handle(Input::Addresses((1..=40).map(ip).collect()));
+    assert_eq!(host.arp.own.message(Kind::Change).all_addresses().count(), 33);
+    assert_eq!(host.count(Counter::LimitAddresses), 7);
 }
 
 //= docs/arp-plus.md#5.1 type=test

@@ -95,7 +95,7 @@ fn mac(host: u8) -> MacAddr {
 }
 
 /// What a host with one member says.
-fn says(kind: Kind, host: u8, sequence: u32) -> Vec<u8> {
+pub fn says(kind: Kind, host: u8, sequence: u32) -> Vec<u8> {
     let extension = Extension {
         version: VERSION,
         host: HostId([host; 16]),

@@ -71,22 +71,27 @@ fn a_deadline_is_no_occasion_to_ask() {
     assert!(hurried.iter().all(|gap| *gap >= millis(12)), "{gaps:?}");
 }
 
-/// How long after a proof in such a frame the lane is asked again.
-fn pause(own: HostId, kind: ProbeKind) -> Duration {
+/// A lane that is proven by nothing but what [`pause`] makes the peer say.
+fn unanswered(own: HostId) -> Bench {
     let mut bench = busy_of(own);
     // The other lane is sound, so this one is not probed for its sake.
     bench.answers.retain(|pair| *pair != (0, 0));
+    bench
+}
+
+/// How long after a proof in such a frame the lane is asked again.
+fn pause(bench: &mut Bench, kind: ProbeKind) -> Duration {
     let asked = |bench: &Bench| {
         let probes = |(slot, frame): &&(u8, ProbeFrame)| {
             (*slot, frame.dst, frame.probe.kind) == (0, mac(2, 0), ProbeKind::Probe)
         };
         bench.sent.iter().filter(probes).count()
     };
-    let before = asked(&bench);
+    let before = asked(bench);
     bench.until(|bench| bench.pass(millis(1)), |bench| asked(bench) > before);
     let proof = Probe { kind, ..bench.reply(bench.nonce(0, 0)) };
     bench.hear(0, 0, &proof);
-    let (began, before) = (bench.now, asked(&bench));
+    let (began, before) = (bench.now, asked(bench));
     bench.until(|bench| bench.pass(Duration::from_micros(100)), |bench| asked(bench) > before);
     bench.now.since(began)
 }
@@ -103,9 +108,18 @@ fn who_leads_asks_and_the_others_wait_for_his_probes() {
         (follows, ProbeKind::Reply, &soon),
         (follows, ProbeKind::Probe, &late),
     ] {
-        let pause = pause(own, kind);
+        let pause = pause(&mut unanswered(own), kind);
         assert!(expected.contains(&pause), "{kind:?} at {own:?}: {pause:?}");
     }
+}
+
+//= docs/arp-plus.md#11.8 type=test
+#[test]
+fn who_follows_waits_for_random_times() {
+    let mut bench = unanswered(HostId([9; 16]));
+    let pauses: Vec<Duration> = (0..8).map(|_| pause(&mut bench, ProbeKind::Probe)).collect();
+    let spread = pauses.iter().max().expect("eight").saturating_sub(*pauses.iter().min().expect("eight"));
+    assert!(spread > millis(1), "{pauses:?}");
 }
 
 //= docs/arp-plus.md#11.5 type=test
