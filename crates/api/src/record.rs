@@ -1,4 +1,4 @@
-//! What the daemon tells: plain values, one record a thing, shared by text, JSON and tests.
+//! What the daemon reports: plain values, one record a thing, shared by text, JSON and tests.
 
 use crate::bond::BondSettings;
 use crate::class::{ClassRecord, LatencyRecord};

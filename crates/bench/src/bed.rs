@@ -186,7 +186,7 @@ impl Bed {
     }
 }
 
-/// The table of a host, as `linkbraid peers` tells it.
+/// The table of a host, as `linkbraid peers` shows it.
 pub(crate) fn peers(host: Host<'_>) -> Result<Vec<PeerRecord>, Error> {
     host.ask(&format!("peers {BOND}"))
 }

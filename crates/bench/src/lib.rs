@@ -86,12 +86,12 @@ impl Guard {
     }
 }
 
-/// Runs one experiment, telling `progress` what it does. Whatever it set up is taken down, also when it is
-/// stopped by SIGINT or SIGTERM; [`Guard::is_stopped`] tells that from a failure. If it cannot go on, its report says why among what
-/// failed, under the experiment's own name.
+/// Runs one experiment, and reports to `progress` what it does. Whatever it set up is taken down, also when it is
+/// stopped by SIGINT or SIGTERM; [`Guard::is_stopped`] distinguishes that from a failure. If it cannot go on, its report says
+/// why among what failed, under the experiment's own name.
 ///
 /// # Errors
-/// It was stopped, or the machine tells nothing of its CPU.
+/// It was stopped, or the machine reports nothing of its CPU.
 pub fn run(
     experiment: &Experiment,
     options: &Options,

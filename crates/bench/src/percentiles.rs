@@ -5,7 +5,7 @@ use linkbraid_api::Error;
 use serde::Serialize;
 use std::time::Duration;
 
-/// The longest time that is told from longer ones.
+/// The longest time that differs from longer ones.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Decimal digits that are exact.
 const DIGITS: u8 = 3;

@@ -1,4 +1,4 @@
-//! What an experiment tells whoever watches while it runs.
+//! What an experiment reports to whoever watches while it runs.
 
 use std::io::Write;
 

@@ -45,7 +45,7 @@ pub struct Report {
     /// What is drawn as a line and is no number: goodput around a failure, messages one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
-    /// What was found and is told in words, such as a connection that was lost.
+    /// What was found and is said in words, such as a connection that was lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Reason>,
     /// Cases that were left out on purpose, each with its reason.

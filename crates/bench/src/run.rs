@@ -261,7 +261,7 @@ impl<'a> Run<'a> {
                 self.step(&case.id);
                 match self.measure(case) {
                     Ok(sample) => {
-                        self.tell(case, repeat, &sample)?;
+                        self.say_sample(case, repeat, &sample)?;
                         samples[index].push(Sample { repeat, ..sample });
                     }
                     Err(error) => {
@@ -295,7 +295,7 @@ impl<'a> Run<'a> {
         sample
     }
 
-    fn tell(&mut self, case: &Planned<'_>, repeat: u32, sample: &Sample) -> Result<(), Error> {
+    fn say_sample(&mut self, case: &Planned<'_>, repeat: u32, sample: &Sample) -> Result<(), Error> {
         let width = self.planned.to_string().len();
         let again = sample.again_per_10k().map_or_else(
             || format!("{:5.1} % lost", sample.lost_share().unwrap_or(0.0) * 100.0),
@@ -322,7 +322,7 @@ fn background() -> Result<f64, Error> {
     Ok(Activity::now()?.since(&before).share)
 }
 
-/// Why a missed goal of this case tells nothing: the machine had no CPU left, whatever took it.
+/// Why a missed goal of this case means nothing: the machine had no CPU left, whatever took it.
 pub fn cpu_limited(report: &Report, id: &str) -> Option<String> {
     let share = report.median(id, "cpu_share")?;
     (share > CPU_LIMITED).then(|| format!("the machine was at its limit: CPU {:.0} % busy", share * 100.0))

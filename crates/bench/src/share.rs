@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the kernel tells what is mounted, and which controllers version 2 has.
+/// Where the kernel lists what is mounted, and which controllers version 2 has.
 const MOUNTS: &str = "/proc/self/mounts";
 const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";

@@ -196,7 +196,7 @@ fn run_becomes_the_command_once_the_daemon_is_done() {
     assert_eq!(err, "linkbraid: warning: bond0: class 'voice' has no member\n");
 }
 
-/// The kernel tells the daemon who asks; it must be the process that becomes the command.
+/// The kernel reports to the daemon who asks; it must be the process that becomes the command.
 #[test]
 fn the_process_that_asks_is_the_one_that_becomes_the_command() {
     use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};

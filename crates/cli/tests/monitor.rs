@@ -44,7 +44,7 @@ fn linkbraid(socket: &PathBuf, words: &[&str]) -> Command {
 }
 
 /// Sends `text` and keeps the connection until the command has closed it.
-fn telling(text: &str) -> impl FnOnce(UnixStream) + Send + 'static {
+fn sending(text: &str) -> impl FnOnce(UnixStream) + Send + 'static {
     let text = text.to_owned();
     move |mut stream: UnixStream| {
         stream.write_all(text.as_bytes()).unwrap();
@@ -74,7 +74,7 @@ fn text(output: Output) -> (Option<i32>, String, String) {
 #[test]
 fn an_event_is_seen_while_the_stream_goes_on_and_signals_end_it_well() {
     for (name, signal) in [("int", Signal::SIGINT), ("term", Signal::SIGTERM)] {
-        let (socket, handle) = daemon(name, telling(&(DONE.to_owned() + EVENT)));
+        let (socket, handle) = daemon(name, sending(&(DONE.to_owned() + EVENT)));
         let mut child = linkbraid(&socket, &["monitor", "bond0"]).spawn().unwrap();
         let (line, mut rest) = first_line(&mut child);
         assert_eq!(line, LINE);
@@ -103,7 +103,7 @@ fn a_signal_ends_it_before_the_daemon_has_answered() {
 
 #[test]
 fn a_reader_that_goes_away_ends_it_without_another_event() {
-    let (socket, handle) = daemon("gone", telling(&(DONE.to_owned() + EVENT)));
+    let (socket, handle) = daemon("gone", sending(&(DONE.to_owned() + EVENT)));
     let mut child = linkbraid(&socket, &["monitor"]).spawn().unwrap();
     let (line, rest) = first_line(&mut child);
     assert_eq!(line, LINE);
@@ -115,7 +115,7 @@ fn a_reader_that_goes_away_ends_it_without_another_event() {
 
 #[test]
 fn json_is_one_object_a_line() {
-    let (socket, handle) = daemon("json", telling(&(DONE.to_owned() + EVENT)));
+    let (socket, handle) = daemon("json", sending(&(DONE.to_owned() + EVENT)));
     let mut child = linkbraid(&socket, &["monitor", "--json"]).spawn().unwrap();
     let (line, rest) = first_line(&mut child);
     drop(rest);
@@ -173,7 +173,7 @@ fn check_fails_only_for_errors_and_leaves_the_words_to_its_lines() {
     for (severity, code) in [("ok", 0), ("warning", 0), ("error", 1)] {
         for words in [&["check", "eth1", "eth2"][..], &["check", "--json", "eth1", "eth2"]] {
             let text_of_reply = reply(severity);
-            let (socket, handle) = daemon("check", telling(&text_of_reply));
+            let (socket, handle) = daemon("check", sending(&text_of_reply));
             let (status, out, err) = text(linkbraid(&socket, words).output().unwrap());
             assert_eq!(handle.join().unwrap(), "{\"check\":{\"interfaces\":[\"eth1\",\"eth2\"]}}\n");
             assert_eq!((status, err.as_str()), (Some(code), ""), "{severity}");

@@ -255,7 +255,7 @@ impl<T: Transport, P: Port> Engine<T, P> {
                 Step::Ended(end) => break end,
             }
         };
-        self.outlet.session.ring();
+        self.outlet.session.raise();
         end
     }
 

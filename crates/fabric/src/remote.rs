@@ -2,7 +2,7 @@
 //! ends that program, and not the daemon.
 //!
 //! The daemon starts the program ([`Remote::start`]) with one end of a socket as its standard input. It says which place to
-//! take, and is told the longest frame or an error. Then it hands over the files of the interface's queues and of the ends of
+//! take, and is sent the longest frame or an error. Then it hands over the files of the interface's queues and of the ends of
 //! the session ([`Ends`]), with the settings; from then on both share memory and say nothing ([`Remote::run`]). Each sees the
 //! other's end by the end of the socket.
 

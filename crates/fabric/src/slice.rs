@@ -54,9 +54,9 @@ mod tests {
     fn a_thread_keeps_its_policy_and_its_nice_value() {
         // On a thread of its own: the test's runner keeps what it has.
         std::thread::spawn(|| {
-            let before = own().expect("told");
+            let before = own().expect("the kernel reports it");
             shorten_slices();
-            let after = own().expect("told");
+            let after = own().expect("the kernel reports it");
             assert_eq!((after.policy, after.nice), (before.policy, before.nice));
             // Kernels before 6.12 leave it at what they have.
             assert!(after.runtime_ns == SLICE_NS || after.runtime_ns == before.runtime_ns, "{after:?}");

@@ -20,7 +20,7 @@ const LATER: u8 = 0xee;
 /// One message of node 1 in memory that it can write to, and what our kernel got of it.
 struct Fickle {
     memory: Box<[AtomicU8]>,
-    bell: EventFd,
+    wakeup: EventFd,
     written: Mutex<Vec<u8>>,
 }
 
@@ -79,7 +79,7 @@ impl Port for Writer {
     }
 
     fn wake_fd(&self) -> BorrowedFd<'_> {
-        self.0.bell.as_fd()
+        self.0.wakeup.as_fd()
     }
 }
 
@@ -99,7 +99,7 @@ fn written(frame: &[u8]) -> Vec<u8> {
     assert_eq!(message.len(), HEADER_LEN + VIRTIO_LEN + frame.len());
     let fickle = Arc::new(Fickle {
         memory: message.into_iter().map(AtomicU8::new).collect(),
-        bell: EventFd::new().unwrap(),
+        wakeup: EventFd::new().unwrap(),
         written: Mutex::default(),
     });
     let queue = (Lender(fickle.clone(), false), Writer(fickle.clone()));

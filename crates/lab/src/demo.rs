@@ -76,7 +76,7 @@ impl Summary {
     }
 }
 
-/// Runs the demo, telling `out` what happens. Leaves nothing behind, also when interrupted (SIGINT, SIGTERM).
+/// Runs the demo, and writes to `out` what happens. Leaves nothing behind, also when interrupted (SIGINT, SIGTERM).
 pub fn run(demo: Demo, out: &mut dyn Write) -> Result<Summary, Error> {
     tool::require(&["ip", "tc", "bridge", "ethtool", "iperf3"])?;
     let binary = daemon::binary()?;
@@ -106,7 +106,7 @@ pub fn run(demo: Demo, out: &mut dyn Write) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-/// Where the demo is told, and what may end it.
+/// Where the demo is reported, and what may end it.
 struct Stage<'a> {
     demo: Demo,
     out: &'a mut dyn Write,

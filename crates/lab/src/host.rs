@@ -103,7 +103,7 @@ impl<'lab> Host<'lab> {
         let links = &self.spec().links;
         let members: Vec<String> = (0..links.len()).map(|link| format!("eth{link}")).collect();
         let mut lines = vec![format!("bond add {bond} --member {}", members.join(","))];
-        // A veth claims 10 Gbit/s whatever its token bucket lets through; a real NIC tells its speed itself.
+        // A veth claims 10 Gbit/s whatever its token bucket lets through; a real NIC reports its speed itself.
         let rates = members.iter().zip(links).filter_map(|(nic, link)| Some((nic, link.rate_mbit?)));
         lines.extend(rates.map(|(nic, rate)| format!("member set {bond} {nic} --weight {rate}")));
         lines

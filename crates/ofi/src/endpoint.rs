@@ -306,7 +306,7 @@ impl Endpoint {
         self.wait.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })
     }
 
-    /// Whether the wait object tells of all that comes from now on; false if something is there already.
+    /// Whether the wait object reports all that comes from now on; false if something is there already.
     pub fn may_sleep(&mut self) -> bool {
         let mut fid = self.cq.fid();
         // SAFETY: fabric and queue are open.

@@ -52,7 +52,7 @@ pub struct Pool {
     holders: Box<[Holder]>,
 }
 
-// SAFETY: the memory is this pool's alone, and the library is told of it only through the endpoint that owns the pool.
+// SAFETY: the memory is this pool's alone, and the library knows it only through the endpoint that owns the pool.
 unsafe impl Send for Pool {}
 
 impl Drop for Pool {

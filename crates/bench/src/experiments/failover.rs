@@ -57,7 +57,7 @@ struct Incident {
     sender_gap_ms: Option<f64>,
     /// Until goodput was back at 80 % of what the remaining links can carry; TCP only. `watched_ms` if it was not.
     back_ms: Option<f64>,
-    /// Until the daemon of the host that sends the data knew; absent if it did not, or tells no events.
+    /// Until the daemon of the host that sends the data knew; absent if it did not, or reports no events.
     detected_ms: Option<f64>,
     /// The same of the host that receives them. It does not send data, and probes such lanes less often.
     detected_far_ms: Option<f64>,

@@ -46,12 +46,12 @@ const REACH_LIMIT: Duration = Duration::from_secs(3);
 /// How long the hosts may take to trust all links again at the end: a link that has failed often is held down for up
 /// to a minute.
 const END_LIMIT: Duration = Duration::from_secs(150);
-/// More than so many broken steps tell nothing new.
+/// More than so many broken steps show nothing new.
 const BROKEN_MAX: usize = 20;
-/// How many of the last lines of each daemon's log are told with a broken step.
+/// How many of the last lines of each daemon's log are reported with a broken step.
 const LOG_LINES: usize = 20;
-/// How often the progress is told.
-const TELL: u32 = 50;
+/// How often the progress is reported.
+const REPORT_STEPS: u32 = 50;
 
 /// What a soak came to.
 #[derive(Debug, Default, Serialize)]
@@ -157,7 +157,7 @@ fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> R
                 break;
             }
         }
-        if step % TELL == 0 {
+        if step % REPORT_STEPS == 0 {
             let line = format!("  step {step}: {action}, {:.0} ms", since.elapsed().as_secs_f64() * 1e3);
             run.say(&format!(
                 "{line}; {} broken in {:.0} s",
@@ -182,8 +182,8 @@ fn tell_hosts(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
         let log = std::fs::read_to_string(host.log()).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
-        let told = [ask("lanes"), ask("peers"), ask("stats"), last.join("\n")];
-        for line in told.iter().flat_map(|text| text.lines()) {
+        let reports = [ask("lanes"), ask("peers"), ask("stats"), last.join("\n")];
+        for line in reports.iter().flat_map(|text| text.lines()) {
             run.say(&format!("    {}: {line}", host.name()))?;
         }
     }

@@ -74,7 +74,7 @@ impl MessageFlow {
         let bytes = messages.bytes.clamp(BYTES_MIN, BYTES_MAX);
         let messages = Messages { bytes, ..messages };
         let Ends { client, echo } = Ends::connect(from, to, &messages)?;
-        let (ready, told) = std::sync::mpsc::channel();
+        let (ready, started) = std::sync::mpsc::channel();
         let echo_ready = ready.clone();
         let zero = Instant::now();
         let echo = Task::start(move |over| {
@@ -87,7 +87,7 @@ impl MessageFlow {
             run(client, &messages, zero, over)
         });
         // Both threads send one word before anything else, or are gone.
-        let real_time = told.iter().take(2).filter(|is| *is).count() == 2;
+        let real_time = started.iter().take(2).filter(|is| *is).count() == 2;
         Ok(Self { zero, real_time, client, echo })
     }
 

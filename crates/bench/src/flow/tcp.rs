@@ -51,7 +51,7 @@ impl TcpFlow {
         Self::between((from, client), (to, server), listener, None)
     }
 
-    /// The same over MPTCP; more than one path is taken only if the hosts were told of more.
+    /// The same over MPTCP; more than one path is taken only if the hosts know of more.
     pub fn start_mptcp(from: Host<'_>, to: Host<'_>, cc: Cc) -> Result<Self, Error> {
         // Other paths end at other addresses of the host.
         let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);

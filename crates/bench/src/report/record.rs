@@ -71,7 +71,7 @@ impl Report {
         let empty = Vec::new();
         let turns = record[kind.turns].as_array().unwrap_or(&empty);
         let knows = |turn: &Value| !turn["detected_ms"].is_null() || !turn["detected_far_ms"].is_null();
-        let tells = turns.iter().any(knows);
+        let reports = turns.iter().any(knows);
         let mut said = Vec::new();
         for (place, turn) in (0..).zip(turns) {
             let mut turn = turn.clone();
@@ -79,9 +79,9 @@ impl Report {
                 let rates = Parameters::deserialize(&record["parameters"])?;
                 turn = Sample::deserialize(&turn)?.numbers(&rates);
             }
-            // A daemon that tells of events and missed this one counts with the time it was watched; one that tells none at
+            // A daemon that reports events and missed this one counts with the time it was watched; one that reports none at
             // all has not failed to detect.
-            for key in ["detected_ms", "detected_far_ms"].into_iter().filter(|_| tells) {
+            for key in ["detected_ms", "detected_far_ms"].into_iter().filter(|_| reports) {
                 if turn[key].is_null() {
                     turn[key] = turn["watched_ms"].clone();
                 }
@@ -179,7 +179,7 @@ impl Report {
         self.slot(start, id, metric, || Measure { unit, kind, ..Measure::default() }).add(turn, value);
     }
 
-    /// What is told in words, and how much of it there is.
+    /// What is said in words, and how much of it there is.
     fn words(&mut self, kind: Kind, id: &str, key: &str, list: &[Value], start: usize) {
         let what = WORDS.into_iter().find(|(known, _)| *known == key).map_or("", |(_, what)| what);
         for one in list {

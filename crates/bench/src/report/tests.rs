@@ -139,7 +139,7 @@ fn a_failure_that_a_daemon_missed_counts_with_the_time_it_was_watched() {
     };
     assert_eq!(detected(&[(Some(10.0), Some(30.0))]), [Some((10.0, 10.0)), Some((30.0, 30.0))]);
     assert_eq!(detected(&[(Some(40.0), None)])[1], Some((1000.0, 1000.0)), "it never knew");
-    assert_eq!(detected(&[(None, None)]), [None, None], "such a daemon tells no events");
+    assert_eq!(detected(&[(None, None)]), [None, None], "such a daemon reports no events");
     let some = detected(&[(None, None), (Some(1.0), Some(2.0))]);
     assert_eq!(some[0], Some((1.0, 1000.0)), "this one does, and missed one failure");
 }

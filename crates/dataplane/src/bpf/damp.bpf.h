@@ -14,7 +14,7 @@
  * flow's ACKs, all ACKs of flows without SACK and of flows that were not striped. An ACK after which no other one is
  * expected soon passes with all its blocks (must_pass_ack()): without it TCP would wait for its timer, for 200 ms.
  *
- * What holes tell of their lanes leads to penalties and quarantine (penalty.bpf.h). A flow that gets no more ACKs while
+ * What holes say about their lanes leads to penalties and quarantine (penalty.bpf.h). A flow that gets no more ACKs while
  * it has a hole avoids the hole's lane (stuck_slot()): what TCP sends next is a tail loss probe or follows a time-out.
  *
  * Called by lb_ingress. Reads lb_plans; writes lb_flows, and lb_progresses through penalty.bpf.h.
@@ -204,7 +204,7 @@ static __always_inline void judge_stripes(const struct lb_config *bond, const st
 	walk->old_us = flow->lag_us ? now_us(now) - now_us(window) - flow->lag_us : now_us(now) - AGE_US_MAX;
 	bpf_loop(LB_STRIPES_MAX, step_judge, walk, 0);
 	if (!walk->is_covered && now - flow->hole_since_ns <= window) {
-		/* More is in flight than is remembered: only age can tell. */
+		/* More is in flight than is remembered: only age can show it. */
 		walk->limit = ack;
 		walk->is_limited = 1;
 	} else if (is_new && walk->is_limited && walk->limit == ack) {

@@ -188,14 +188,14 @@ fn telling_all_the_bonds_mac_is_counted() {
     let request = |mac| ethernet(BROADCAST, own(0), ARP, &arp(REQUEST, (mac, 1), ([0; 6], 2)));
     let solicitation =
         |mac| ethernet(all_nodes, own(0), V6, &neighbour(SOLICITATION, &option(SOURCE_MAC, mac)));
-    let told = [
+    let sent = [
         request(own(0)),
         tagged(&request(own(0)), 7),
         solicitation(own(0)),
         ethernet(all_nodes, own(0), V6, &neighbour(ADVERTISEMENT, &option(TARGET_MAC, own(0)))),
         ethernet(BROADCAST, own(0), ARP, &arp(REPLY, (own(0), 1), (own(0), 1))),
     ];
-    for frame in &told {
+    for frame in &sent {
         let ran = rig.out(frame);
         assert_eq!((ran.verdict, &ran.reasons[..]), (Verdict::Redirect, &["tx_asked_all"][..]));
         assert_eq!(ran.frame[12..], frame[12..]);
@@ -206,7 +206,7 @@ fn telling_all_the_bonds_mac_is_counted() {
         assert_eq!(rig.out(&frame).reasons, ["tx_multicast"]);
     }
     let rig = two_switches();
-    assert_eq!(rig.out(&told[0]).reasons, ["tx_multicast_copy", "tx_asked_all"]);
+    assert_eq!(rig.out(&sent[0]).reasons, ["tx_multicast_copy", "tx_asked_all"]);
 }
 
 #[test]

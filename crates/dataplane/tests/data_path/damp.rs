@@ -76,16 +76,16 @@ fn a_proven_loss_does_not_give_away_holes_above_it() {
     assert_eq!(ack(&rig, &Tcp::ack(at(0), &blocks)), ("rx_ack_lost", Some(vec![block(1, 5)])));
     // 9 proves that 5 is lost too.
     let blocks = [block(9, 10), block(6, 7), block(1, 5)];
-    let told = vec![block(6, 7), block(1, 5)];
-    assert_eq!(ack(&rig, &Tcp::ack(at(0), &blocks)), ("rx_ack_lost", Some(told)));
+    let reported = vec![block(6, 7), block(1, 5)];
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &blocks)), ("rx_ack_lost", Some(reported)));
 }
 
 #[test]
 fn the_end_of_a_stripe_proves_its_beginning_lost() {
     let rig = sent(2, 4);
     let middle = at(0) + STRIPE / 2;
-    let told = vec![(middle, at(1))];
-    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[(middle, at(1))])), ("rx_ack_lost", Some(told)));
+    let reported = vec![(middle, at(1))];
+    assert_eq!(ack(&rig, &Tcp::ack(at(0), &[(middle, at(1))])), ("rx_ack_lost", Some(reported)));
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn what_was_sent_again_proves_nothing() {
     ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
     // Stripe 1 once more; its lane is lane 0's turn. Its arrival says nothing about stripe 0.
     rig.out(&Tcp::data(at(1), STRIPE as usize).frame(peer(0), own(0)));
-    let told = ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
+    let reported = ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
     // After a pause it would be a probe.
-    assert!(told == ("rx_ack_damped", None) || 2 * begun.elapsed() > STALL, "{told:?}");
+    assert!(reported == ("rx_ack_damped", None) || 2 * begun.elapsed() > STALL, "{reported:?}");
 }
 
 #[test]
@@ -268,8 +268,8 @@ fn what_left_under_a_plan_that_is_over_is_told_at_once() {
     assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 4)])), ("rx_ack_lost", Some(vec![block(1, 4)])));
     send_some(&rig, at(8), 8);
     // 8 and up: reordering between lanes explains a hole there.
-    let told = ack(&rig, &Tcp::ack(at(0), &[block(1, 4), block(10, 11)]));
-    assert_eq!(told, ("rx_ack_lost", Some(vec![block(1, 4)])));
+    let reported = ack(&rig, &Tcp::ack(at(0), &[block(1, 4), block(10, 11)]));
+    assert_eq!(reported, ("rx_ack_lost", Some(vec![block(1, 4)])));
 }
 
 /// How long an ACK must be missing until its flow counts as stalled; longer where sending took long.
@@ -433,7 +433,7 @@ fn what_was_hidden_is_not_given_up_by_a_later_ack() {
     ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
     let later = [block(9, 10), block(7, 8), block(4, 6)];
     assert_eq!(ack(&rig, &Tcp::ack(at(1), &later)), ("rx_ack_damped", None));
-    // Together with 2 the losses of 1 (by 5) and 3 (by 7) are told; 8 may be on its way.
+    // Together with 2 the losses of 1 (by 5) and 3 (by 7) are reported; 8 may be on its way.
     let whole = [block(9, 10), block(4, 8), block(2, 3)];
     assert_eq!(ack(&rig, &Tcp::ack(at(1), &whole)).1, Some(vec![block(4, 8), block(2, 3)]));
 }
@@ -501,10 +501,10 @@ fn what_is_sent_without_a_pause_is_no_probe() {
             longest = longest.max(last.elapsed());
             last = Instant::now();
         }
-        let told = ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+        let reported = ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
         assert!(
-            told == ("rx_ack_damped", None) || 3 * longest > STALL,
-            "{told:?} after {longest:?}, {lanes} lanes"
+            reported == ("rx_ack_damped", None) || 3 * longest > STALL,
+            "{reported:?} after {longest:?}, {lanes} lanes"
         );
     }
 }

@@ -112,7 +112,7 @@ impl Rig {
         rig
     }
 
-    /// What a data path that was just loaded has to be told.
+    /// What a data path that was just loaded has to be given.
     pub fn write_tables(&self) {
         self.path.set_bond(&self.bond).unwrap();
         for slot in 0..self.members.len() as u8 {

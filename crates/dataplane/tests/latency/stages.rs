@@ -73,9 +73,9 @@ fn what_waits_in_the_members_queue_is_told_by_the_driver_stage() {
         assert!(driver.max > Duration::from_millis(50), "{hook:?}: {driver:?}");
         assert!(driver.min < Duration::from_millis(8), "{hook:?}: {driver:?}");
         // They wait 8.3 ms longer each.
-        let near = |told: Duration, share: f64| {
+        let near = |reported: Duration, share: f64| {
             let is = driver.max.as_secs_f64() * share;
-            (told.as_secs_f64() - is).abs() < is / 4.0
+            (reported.as_secs_f64() - is).abs() < is / 4.0
         };
         assert!(near(driver.p50, 0.5) && near(driver.mean, 0.5) && near(driver.p90, 0.9), "{driver:?}");
         // The standard deviation of what is spread evenly.
@@ -96,14 +96,14 @@ fn classes_are_told_apart() {
         for (port, frames) in [(2003, 5), (2007, 6), (2000, 7)] {
             send("198.18.9.1:0", &format!("198.18.9.2:{port}"), frames, 100);
         }
-        let told: Vec<(u8, u64)> = meter
+        let reported: Vec<(u8, u64)> = meter
             .read()
             .unwrap()
             .iter()
             .filter(|row| row.stage == Stage::Application)
             .map(|row| (row.class, row.count))
             .collect();
-        assert_eq!(told, [(0, 7), (3, 5), (7, 6)], "{hook:?}");
+        assert_eq!(reported, [(0, 7), (3, 5), (7, 6)], "{hook:?}");
         let driver =
             meter.read().unwrap().into_iter().filter(|row| row.stage == Stage::Driver && row.class > 0);
         assert_eq!(

@@ -64,24 +64,24 @@ impl ControlMessage {
 
 /// A wake-up that is not lost when nobody waits yet.
 #[derive(Debug)]
-pub(super) struct Bell(OwnedFd);
+pub(super) struct Wakeup(OwnedFd);
 
-impl Bell {
+impl Wakeup {
     fn new() -> Result<Self, Errno> {
         EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).map(|fd| Self(fd.into()))
     }
 
-    pub fn ring(&self) {
+    pub fn raise(&self) {
         // The only refusal is a counter that is full, which wakes as well.
         let _ = write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    pub fn quiet(&self) {
+    pub fn clear(&self) {
         let _ = read(&self.0, &mut [0; size_of::<u64>()]);
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for Wakeup {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -124,9 +124,9 @@ pub struct Control {
     shared: Arc<Shared>,
     line: Line,
     /// Rings for the session.
-    session: Bell,
+    session: Wakeup,
     /// One a queue.
-    queues: Vec<Bell>,
+    queues: Vec<Wakeup>,
 }
 
 impl Control {
@@ -145,12 +145,12 @@ impl Control {
 
     /// Takes the wake-up off the descriptor; to be called before [`Control::receive`].
     pub fn quiet(&self) {
-        self.session.quiet();
+        self.session.clear();
     }
 
     /// Wakes who waits for [`Control::wake_fd`].
     pub fn ring(&self) {
-        self.session.ring();
+        self.session.raise();
     }
 
     /// The next control message that came in.
@@ -166,7 +166,7 @@ impl Control {
             self.shared.add_control();
         }
         if let Some(first) = self.queues.first() {
-            first.ring();
+            first.raise();
         }
         taken
     }
@@ -175,7 +175,7 @@ impl Control {
     /// it, and all that waits is forgotten.
     pub fn set_link(&self, peer: u16, epoch: Option<u64>) {
         self.shared.set_link(peer, epoch);
-        self.queues.iter().for_each(|bell| bell.ring());
+        self.queues.iter().for_each(|wakeup| wakeup.raise());
     }
 
     /// Says which address the interface has: no peer may send from it.
@@ -186,13 +186,13 @@ impl Control {
     /// Makes the queues wait another way.
     pub fn set_poll(&self, poll: Poll) {
         self.shared.set_poll(poll);
-        self.queues.iter().for_each(|bell| bell.ring());
+        self.queues.iter().for_each(|wakeup| wakeup.raise());
     }
 
     /// Ends all queues.
     pub fn stop(&self) {
         self.shared.stop();
-        self.queues.iter().for_each(|bell| bell.ring());
+        self.queues.iter().for_each(|wakeup| wakeup.raise());
     }
 }
 
@@ -208,8 +208,8 @@ pub(super) struct Outlet {
     line: Arc<Line>,
     /// Control messages taken off the line; only the first queue does that.
     taken: Option<u64>,
-    pub session: Arc<Bell>,
-    pub bell: Bell,
+    pub session: Arc<Wakeup>,
+    pub wakeup: Wakeup,
 }
 
 impl Outlet {
@@ -238,7 +238,7 @@ pub struct Ends {
     memory: OwnedFd,
     line: OwnedFd,
     session: OwnedFd,
-    bells: Vec<OwnedFd>,
+    wakeups: Vec<OwnedFd>,
 }
 
 impl Ends {
@@ -249,11 +249,11 @@ impl Ends {
         let shared = Arc::new(open(&memory, identity)?);
         shared.set_poll(poll);
         let (line, other) = Line::pair()?;
-        let session = Bell::new()?;
-        let queues = (0..identity.queues).map(|_| Bell::new()).collect::<Result<Vec<_>, _>>()?;
-        let clone = |bell: &Bell| bell.0.try_clone().map_err(|_| Errno::EMFILE);
-        let bells = queues.iter().map(clone).collect::<Result<_, _>>()?;
-        let ends = Self { identity, memory, line: other.0, session: clone(&session)?, bells };
+        let session = Wakeup::new()?;
+        let queues = (0..identity.queues).map(|_| Wakeup::new()).collect::<Result<Vec<_>, _>>()?;
+        let clone = |wakeup: &Wakeup| wakeup.0.try_clone().map_err(|_| Errno::EMFILE);
+        let wakeups = queues.iter().map(clone).collect::<Result<_, _>>()?;
+        let ends = Self { identity, memory, line: other.0, session: clone(&session)?, wakeups };
         Ok((Control { shared, line, session, queues }, ends))
     }
 
@@ -262,27 +262,27 @@ impl Ends {
     pub fn from_files(identity: Identity, files: Vec<OwnedFd>) -> Option<Self> {
         let mut files = files.into_iter();
         let (memory, line, session) = (files.next()?, files.next()?, files.next()?);
-        let bells: Vec<OwnedFd> = files.collect();
-        (bells.len() == identity.queues.into()).then_some(Self { identity, memory, line, session, bells })
+        let wakeups: Vec<OwnedFd> = files.collect();
+        (wakeups.len() == identity.queues.into()).then_some(Self { identity, memory, line, session, wakeups })
     }
 
     /// The files that make it up.
     #[must_use]
     pub fn into_files(self) -> Vec<OwnedFd> {
-        [self.memory, self.line, self.session].into_iter().chain(self.bells).collect()
+        [self.memory, self.line, self.session].into_iter().chain(self.wakeups).collect()
     }
 
     pub(super) fn open(self) -> Result<(Arc<Shared>, Vec<Outlet>), Errno> {
         let shared = Arc::new(open(&self.memory, self.identity)?);
-        let (line, session) = (Arc::new(Line(self.line)), Arc::new(Bell(self.session)));
+        let (line, session) = (Arc::new(Line(self.line)), Arc::new(Wakeup(self.session)));
         let mut taken = Some(0);
-        let outlet = |bell| Outlet {
+        let outlet = |wakeup| Outlet {
             line: line.clone(),
             taken: taken.take(),
             session: session.clone(),
-            bell: Bell(bell),
+            wakeup: Wakeup(wakeup),
         };
-        Ok((shared, self.bells.into_iter().map(outlet).collect()))
+        Ok((shared, self.wakeups.into_iter().map(outlet).collect()))
     }
 
     pub(super) fn identity(&self) -> Identity {

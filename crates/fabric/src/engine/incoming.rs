@@ -45,7 +45,7 @@ impl<T: Transport, P: Port> Engine<T, P> {
             Taken::Yes
         });
         if incoming.controls > 0 {
-            self.outlet.session.ring();
+            self.outlet.session.raise();
         }
         taken
     }

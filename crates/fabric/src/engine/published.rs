@@ -50,7 +50,7 @@ impl Stats {
 }
 
 impl<T: Transport, P: Port> Engine<T, P> {
-    /// Tells what the transport knows.
+    /// Publishes what the transport knows.
     pub(super) fn publish(&mut self, now: u64) {
         self.publish_at = now + EVERY;
         for peer in 0..self.shape.nodes {
@@ -62,7 +62,7 @@ impl<T: Transport, P: Port> Engine<T, P> {
         if let Some(loss) = self.transport.lost()
             && self.shared.set_loss(loss)
         {
-            self.outlet.session.ring();
+            self.outlet.session.raise();
         }
     }
 }

@@ -40,19 +40,19 @@ impl<T: Transport, P: Port> Engine<T, P> {
                 Some(held) => limit.min(self.peers[usize::from(held.peer())].credit.left()),
                 None => limit,
             };
-            let (bell, port) = (self.outlet.bell.as_fd(), self.port.wake_fd());
+            let (wakeup, port) = (self.outlet.wakeup.as_fd(), self.port.wake_fd());
             // While a frame waits, those behind it wait in the kernel.
             let port_events = if self.held.is_none() { PollFlags::POLLIN } else { PollFlags::empty() };
             let transport = self.transport.wake_fd();
             let mut fds = [
-                PollFd::new(bell, PollFlags::POLLIN),
+                PollFd::new(wakeup, PollFlags::POLLIN),
                 PollFd::new(port, port_events),
-                PollFd::new(transport.unwrap_or(bell), PollFlags::POLLIN),
+                PollFd::new(transport.unwrap_or(wakeup), PollFlags::POLLIN),
             ];
             let came = ppoll(&mut fds, Some(TimeSpec::from(limit)), None);
             woken = came.is_ok_and(|came| came > 0);
             if fds[0].any() == Some(true) {
-                self.outlet.bell.quiet();
+                self.outlet.wakeup.clear();
             }
             self.count(self.shape.node, Counter::Sleeps);
             if woken {

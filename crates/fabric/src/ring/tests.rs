@@ -80,7 +80,7 @@ fn a_full_ring_refuses_and_loses_nothing() {
     producer.want_room();
     assert!(!producer.has_room());
     assert_eq!(take_all(&mut consumer), sent);
-    assert!(producer.has_room() && consumer.must_wake(), "there is room, and that is told once");
+    assert!(producer.has_room() && consumer.must_wake(), "there is room, and that is reported once");
     assert!(!consumer.must_wake());
 }
 

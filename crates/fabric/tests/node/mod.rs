@@ -110,7 +110,7 @@ impl Node {
         self.threads.iter().map(of).sum()
     }
 
-    /// Stops it as a crash would: nobody is told. Its namespace stays.
+    /// Stops it as a crash would: nobody is informed. Its namespace stays.
     pub fn crash(self) -> Namespace {
         self.control.stop();
         for thread in self.threads {

@@ -56,7 +56,7 @@ impl Slots {
     }
 }
 
-fn bell() -> EventFd {
+fn wakeup() -> EventFd {
     EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).unwrap()
 }
 
@@ -65,7 +65,7 @@ fn bell() -> EventFd {
 pub struct Net {
     nodes: u16,
     queues: Vec<Mutex<Slots>>,
-    bells: Vec<EventFd>,
+    wakeups: Vec<EventFd>,
 }
 
 impl Net {
@@ -75,7 +75,7 @@ impl Net {
         Arc::new(Self {
             nodes,
             queues: (0..pairs).map(queue).collect(),
-            bells: (0..nodes).map(|_| bell()).collect(),
+            wakeups: (0..nodes).map(|_| wakeup()).collect(),
         })
     }
 
@@ -129,7 +129,7 @@ impl Transport for Toy {
         if !self.net.queue(self.node, peer).push([head, body]) {
             return Err(Refused::Full);
         }
-        self.net.bells[usize::from(peer)].write(1).unwrap();
+        self.net.wakeups[usize::from(peer)].write(1).unwrap();
         Ok(())
     }
 
@@ -146,7 +146,7 @@ impl Transport for Toy {
                 }
                 queue.pop();
                 drop(queue);
-                self.net.bells[usize::from(peer)].write(1).unwrap();
+                self.net.wakeups[usize::from(peer)].write(1).unwrap();
                 taken += 1;
             }
         }
@@ -163,11 +163,11 @@ impl Transport for Toy {
     }
 
     fn disarm(&mut self) {
-        let _ = self.net.bells[usize::from(self.node)].read();
+        let _ = self.net.wakeups[usize::from(self.node)].read();
     }
 
     fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.net.bells[usize::from(self.node)].as_fd())
+        Some(self.net.wakeups[usize::from(self.node)].as_fd())
     }
 
     fn reset(&mut self, peer: u16) {
@@ -185,14 +185,14 @@ impl Transport for Toy {
 pub struct Kernel {
     out: Mutex<Slots>,
     into: Mutex<Slots>,
-    bell: EventFd,
+    wakeup: EventFd,
     refusal: Mutex<Option<PortRefusal>>,
 }
 
 impl Kernel {
     pub fn new(slots: usize) -> Arc<Self> {
         let slots = || Mutex::new(Slots::new(slots, VIRTIO_LEN + 65_557));
-        Arc::new(Self { out: slots(), into: slots(), bell: bell(), refusal: Mutex::new(None) })
+        Arc::new(Self { out: slots(), into: slots(), wakeup: wakeup(), refusal: Mutex::new(None) })
     }
 
     pub fn port(self: &Arc<Self>) -> FakePort {
@@ -202,7 +202,7 @@ impl Kernel {
     /// Puts a frame into the queue that the engine reads; whether there was room.
     pub fn sends(&self, frame: &[u8]) -> bool {
         let put = self.out.lock().unwrap().push([&[0; VIRTIO_LEN], frame]);
-        self.bell.write(1).unwrap();
+        self.wakeup.write(1).unwrap();
         put
     }
 
@@ -261,6 +261,6 @@ impl Port for FakePort {
     }
 
     fn wake_fd(&self) -> BorrowedFd<'_> {
-        self.0.bell.as_fd()
+        self.0.wakeup.as_fd()
     }
 }

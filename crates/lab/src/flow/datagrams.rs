@@ -328,7 +328,7 @@ impl Shared {
             let length = match socket.recv(&mut payload) {
                 Ok(length) => length,
                 Err(error) if was_over && is_wait(&error) => return,
-                // One that is told here is that of an earlier datagram.
+                // One that is reported here is that of an earlier datagram.
                 Err(_) => continue,
             };
             let word = |at: usize| payload[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));

@@ -28,7 +28,7 @@ const UNDER_WAY: Duration = Duration::from_millis(100);
 /// A machine on which a thread waits this long for a processor, half of what makes a node silent, is too busy to blame
 /// anybody for a loss.
 const STALL: Duration = Duration::from_millis(200);
-/// How many losses are told one by one.
+/// How many losses are reported one by one.
 const LOSSES_TOLD: usize = 20;
 /// Which nodes die when is drawn from this, so that each run has the same.
 const SEED: u64 = 0x6c69_6e6b_6272_6169;

@@ -1,5 +1,5 @@
 //! Half round trips of messages from a byte to many KiB over each network, by programs that block; and what that is
-//! in throughput, as NetPIPE tells it.
+//! in throughput, as NetPIPE reports it.
 
 use super::programs::{self, PROGRAMS};
 use super::stage::{in_turns, put_beside, wanted};

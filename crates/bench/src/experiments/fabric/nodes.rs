@@ -61,7 +61,7 @@ pub(super) fn steps(run: &Run<'_>) -> usize {
     SUBJECTS.len() * counts(run).len()
 }
 
-/// Bytes of a ring between so many nodes unless told otherwise, as docs/fabrics.md has it.
+/// Bytes of a ring between so many nodes unless set otherwise, as docs/fabrics.md has it.
 fn ring(nodes: u64) -> u64 {
     match nodes {
         ..=5 => 2 << 20,

@@ -14,7 +14,7 @@ pub(super) fn wanted(run: &Run<'_>, all: &[Subject], named: impl Fn(&Subject) ->
     all.iter().copied().filter(is_wanted).collect()
 }
 
-/// Measures subjects in turns; `measure` is told the turn and what was typed. One that fails is left out from then on.
+/// Measures subjects in turns; `measure` is given the turn and what was typed. One that fails is left out from then on.
 pub(super) fn in_turns(
     run: &mut Run<'_>,
     testbed: &mut Testbed,

@@ -91,7 +91,7 @@ impl Testbed {
         &self.memory
     }
 
-    /// Does something while a subject is up between all hosts; it is told what was typed on the first.
+    /// Does something while a subject is up between all hosts; it is given what was typed on the first.
     pub fn with<T>(
         &mut self,
         subject: Subject,
@@ -192,7 +192,7 @@ impl Testbed {
         let _ = std::fs::remove_file(&self.memory);
     }
 
-    /// Tells each host the others' MACs for good, so that the kernel's search for neighbours, which pauses for a second
+    /// Gives each host the others' MACs for good, so that the kernel's search for neighbours, which pauses for a second
     /// after a failure, is not what is measured.
     pub fn fix_neighbours(&self, subject: Subject) -> Result<(), Error> {
         let mut macs = Vec::new();

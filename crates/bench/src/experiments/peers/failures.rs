@@ -53,7 +53,7 @@ const WARM: Duration = Duration::from_millis(1500);
 const QUIET: Duration = Duration::from_secs(1);
 /// How long it is watched after it. The link is not mended.
 const WATCH: Duration = Duration::from_secs(4);
-/// The time at the end of this that tells what rate is left.
+/// The time at the end of this that shows what rate is left.
 const TAIL: Duration = Duration::from_secs(1);
 /// Pings after the failure, and the time from one to the next.
 pub(crate) const PINGS: u32 = 150;

@@ -48,7 +48,7 @@ fn measure(run: &mut Run<'_>) -> Result<Report, Error> {
     })
 }
 
-/// What the guest's `linkbraid bench run` is told; what came out is ours to say.
+/// What the guest's `linkbraid bench run` is given; what came out is ours to say.
 fn options(run: &Run<'_>) -> Vec<String> {
     let mut options = vec!["--progress".to_owned(), "--repeat".to_owned(), run.settings.repeat.to_string()];
     if run.settings.quick {

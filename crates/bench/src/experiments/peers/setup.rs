@@ -86,7 +86,7 @@ fn mptcp(number: usize, links: usize) -> Vec<String> {
     ];
     for link in 1..links {
         lines.push(format!("ip address add {}/24 dev eth{link}", address(link, number)));
-        // The server tells of its addresses, and the client makes a subflow to each.
+        // The server advertises its addresses, and the client makes a subflow to each.
         if number == 2 {
             lines.push(format!("ip mptcp endpoint add {} dev eth{link} signal", address(link, number)));
         }

@@ -64,7 +64,7 @@ pub(super) fn of_cuts(report: &Report, id: &str) -> Vec<Goal> {
     ]
 }
 
-/// Why late messages tell nothing: without a cut messages were late as well, for the machine had no time for them, and
+/// Why late messages mean nothing: without a cut messages were late as well, for the machine had no time for them, and
 /// from one cut to the next the difference varies more than it is. Late messages come in bursts, so they are compared
 /// cut by cut and not as counts of independent things.
 fn late_anyway(report: &Report, id: &str) -> Option<String> {

@@ -36,18 +36,18 @@ fn events(socket: &Path, timeout: Duration) -> Events {
     }
 }
 
-/// Everything that was told until the end, and the end.
+/// Everything that was received until the end, and the end.
 fn all(mut events: Events) -> (Vec<EventRecord>, Failure) {
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     loop {
         match events.next() {
-            Ok(Some(event)) => told.push(event),
+            Ok(Some(event)) => received.push(event),
             Ok(None) => {
                 if let Err(failure) = events.read() {
-                    return (told, failure);
+                    return (received, failure);
                 }
             }
-            Err(failure) => return (told, failure),
+            Err(failure) => return (received, failure),
         }
     }
 }
@@ -68,9 +68,9 @@ fn events_come_whole_however_they_are_cut() {
         let (path, handle) = daemon(move |mut stream| {
             bytes.chunks(size).for_each(|chunk| stream.write_all(chunk).unwrap());
         });
-        let (told, end) = all(events(&path, LONG));
+        let (received, end) = all(events(&path, LONG));
         assert_eq!(handle.join().unwrap(), "{\"monitor\":{\"bond\":null}}\n");
-        assert_eq!(told, expected, "in pieces of {size}");
+        assert_eq!(received, expected, "in pieces of {size}");
         assert!(matches!(end, Failure::NoDaemon(_)), "{end:?}");
     }
 }
@@ -78,11 +78,11 @@ fn events_come_whole_however_they_are_cut() {
 #[test]
 fn the_end_of_the_daemon_is_said_with_the_command_that_starts_one() {
     let (path, handle) = answering(DONE);
-    let (told, end) = all(events(&path, LONG));
+    let (received, end) = all(events(&path, LONG));
     handle.join().unwrap();
     let path = path.display();
     let error = Error::new(path.to_string(), "no more events", "the daemon ended");
-    assert_eq!(told, []);
+    assert_eq!(received, []);
     assert_eq!(end, Failure::NoDaemon(error.hint(format!("linkbraid daemon --socket {path}"))));
 }
 
@@ -92,9 +92,9 @@ fn half_an_event_is_the_end_and_no_event() {
         let text = DONE.to_owned() + &line(&event(1)) + "{\"event\":{\"time_ms\"";
         stream.write_all(text.as_bytes()).unwrap();
     });
-    let (told, end) = all(events(&path, LONG));
+    let (received, end) = all(events(&path, LONG));
     handle.join().unwrap();
-    assert_eq!(told, [event(1)]);
+    assert_eq!(received, [event(1)]);
     assert!(matches!(end, Failure::NoDaemon(_)), "{end:?}");
 }
 
@@ -123,9 +123,9 @@ fn only_the_first_reply_has_a_deadline() {
         stream.read(&mut [0]).unwrap_err();
         stream.write_all(line(&event(1)).as_bytes()).unwrap();
     });
-    let (told, _) = all(events(&path, first));
+    let (received, _) = all(events(&path, first));
     handle.join().unwrap();
-    assert_eq!(told, [event(1)]);
+    assert_eq!(received, [event(1)]);
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn what_is_no_event_ends_it_after_what_came_before() {
             let text = DONE.to_owned() + &line(&event(1)) + text + &line(&event(2));
             stream.write_all(text.as_bytes()).unwrap();
         });
-        let (told, end) = all(events(&path, LONG));
+        let (received, end) = all(events(&path, LONG));
         handle.join().unwrap();
         let error = broken(end);
-        assert_eq!(told, [event(1)]);
+        assert_eq!(received, [event(1)]);
         assert_eq!(error.what, what);
         assert!(error.cause.contains(cause), "{error}");
     }
@@ -165,9 +165,9 @@ fn a_line_too_long_is_refused_with_its_end_or_without() {
             stream.set_read_timeout(Some(LONG)).unwrap();
             let _ = stream.read(&mut [0]);
         });
-        let (told, failure) = all(events(&path, LONG));
+        let (received, failure) = all(events(&path, LONG));
         handle.join().unwrap();
-        assert_eq!(told, [event(1)]);
+        assert_eq!(received, [event(1)]);
         assert_eq!(broken(failure).cause, format!("longer than {LINE_BYTES_MAX} bytes"));
     }
 }
@@ -180,7 +180,7 @@ fn a_line_as_long_as_allowed_is_taken() {
     let text = DONE.to_owned() + &line(&long);
     assert_eq!(line(&long).len(), LINE_BYTES_MAX);
     let (path, handle) = daemon(move |mut stream| stream.write_all(text.as_bytes()).unwrap());
-    let (told, _) = all(events(&path, LONG));
+    let (received, _) = all(events(&path, LONG));
     handle.join().unwrap();
-    assert_eq!(told, [long]);
+    assert_eq!(received, [long]);
 }

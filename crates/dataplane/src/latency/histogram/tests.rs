@@ -75,25 +75,25 @@ proptest! {
         cpus in prop::collection::vec(
             prop::collection::vec(prop_oneof![0..64u64, 0..100_000u64, 0..1u64 << 32], 0..200), 1..4),
     ) {
-        let told = latency(&cpus.iter().map(|values| row(values)).collect::<Vec<_>>());
+        let reported = latency(&cpus.iter().map(|values| row(values)).collect::<Vec<_>>());
         let mut all = cpus.concat();
         all.sort_unstable();
-        let Some(told) = told else {
+        let Some(reported) = reported else {
             prop_assert!(all.is_empty());
             return Ok(());
         };
         let n = all.len() as f64;
-        prop_assert_eq!(told.count, all.len() as u64);
-        prop_assert_eq!(ticks(told.min), all[0] as f64);
-        prop_assert_eq!(ticks(told.max), all[all.len() - 1] as f64);
+        prop_assert_eq!(reported.count, all.len() as u64);
+        prop_assert_eq!(ticks(reported.min), all[0] as f64);
+        prop_assert_eq!(ticks(reported.max), all[all.len() - 1] as f64);
         let mean = all.iter().sum::<u64>() as f64 / n;
         let stddev = (all.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
-        prop_assert!((ticks(told.mean) - mean).abs() <= 1.0 + mean * 1e-9);
-        prop_assert!((ticks(told.stddev) - stddev).abs() <= 1.0 + stddev.max(mean) * 1e-6);
-        let percentiles = [(0.5, told.p50), (0.9, told.p90), (0.99, told.p99), (0.999, told.p999)];
-        for (share, told) in percentiles {
+        prop_assert!((ticks(reported.mean) - mean).abs() <= 1.0 + mean * 1e-9);
+        prop_assert!((ticks(reported.stddev) - stddev).abs() <= 1.0 + stddev.max(mean) * 1e-6);
+        let percentiles = [(0.5, reported.p50), (0.9, reported.p90), (0.99, reported.p99), (0.999, reported.p999)];
+        for (share, reported) in percentiles {
             let exact = all[((share * n).ceil() as usize).clamp(1, all.len()) - 1] as f64;
-            prop_assert!((ticks(told) - exact).abs() <= 1.0 + exact / 16.0, "{share}: {told:?}, is {exact}");
+            prop_assert!((ticks(reported) - exact).abs() <= 1.0 + exact / 16.0, "{share}: {reported:?}, is {exact}");
         }
     }
 }

@@ -313,7 +313,7 @@ fn one_forged_datagram_mutes_nobody() {
         let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Udp).unwrap();
         sendto(raw.as_raw_fd(), &datagram, &to, MsgFlags::empty()).unwrap();
     });
-    assert_eq!(take_many(&mut b, 1), [b"forged"], "whose it is the epochs in it tell");
+    assert_eq!(take_many(&mut b, 1), [b"forged"], "the epochs in it say whose it is");
     cross(&mut a, &mut b, 100);
     cross(&mut a, &mut b, 5000);
 }

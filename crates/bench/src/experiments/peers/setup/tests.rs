@@ -39,9 +39,9 @@ fn lacp_is_ready_once_the_other_host_has_all_links_in_one_aggregate() {
 #[test]
 fn only_the_server_tells_of_addresses_and_one_link_needs_none() {
     assert!(mptcp(1, 4).iter().all(|line| !line.contains("endpoint")));
-    let told: Vec<String> = mptcp(2, 3).into_iter().filter(|line| line.contains("endpoint")).collect();
+    let endpoints: Vec<String> = mptcp(2, 3).into_iter().filter(|line| line.contains("endpoint")).collect();
     assert_eq!(
-        told,
+        endpoints,
         [
             "ip mptcp endpoint add 198.18.1.2 dev eth1 signal",
             "ip mptcp endpoint add 198.18.2.2 dev eth2 signal"
