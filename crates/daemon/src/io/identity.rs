@@ -2,25 +2,19 @@
 
 use linkbraid_api::Error;
 
-/// A new identity: 16 random bytes, kept with the bond's state for as long as the bond lives.
-pub(crate) fn new_host_id() -> Result<[u8; 16], Error> {
-    let mut id = [0; 16];
-    getrandom::fill(&mut id)
-        .map_err(|cause| Error::new("daemon", "cannot draw a host id", cause.to_string()))?;
-    Ok(id)
+/// Random bytes for a new identity, which is kept with the bond's state for as long as the bond lives, or what nobody may guess.
+pub(crate) fn new_secret() -> Result<[u8; 16], Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map(|()| bytes).map_err(|cause| failed(&cause))
 }
 
 /// A seed for the protocols' spreading of messages over time, or the name of a start.
 pub(crate) fn new_seed() -> Result<u64, Error> {
-    getrandom::u64().map_err(|cause| Error::new("daemon", "cannot draw a number", cause.to_string()))
+    getrandom::u64().map_err(|cause| failed(&cause))
 }
 
-/// What nobody may guess.
-pub(crate) fn new_secret() -> Result<[u8; 16], Error> {
-    let mut secret = [0; 16];
-    getrandom::fill(&mut secret)
-        .map_err(|cause| Error::new("daemon", "cannot draw a secret", cause.to_string()))?;
-    Ok(secret)
+fn failed(cause: &getrandom::Error) -> Error {
+    Error::new("daemon", "cannot draw a random number", cause.to_string())
 }
 
 /// 32 hexadecimal digits.

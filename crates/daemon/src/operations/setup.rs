@@ -169,7 +169,7 @@ async fn record(
         mtu,
         addresses: to.addresses.clone(),
         settings: to.settings,
-        host_id: identity::new_host_id()?,
+        host_id: identity::new_secret()?,
         boot_id: boot_id(),
         pins: pins_for(world, name),
         members,

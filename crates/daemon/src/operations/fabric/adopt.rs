@@ -135,9 +135,7 @@ pub(crate) async fn link_gone(world: &mut World, index: u32) {
 
 /// Somebody gave the interface another address.
 pub(crate) async fn addresses_changed(world: &mut World, index: u32) {
-    let found = world.fabrics.iter().find(|(_, fabric)| fabric.saved.ifindex == index);
-    let Some(name) = found.map(|(name, _)| name.clone()) else { return };
-    if let Some(fabric) = world.fabrics.get_mut(&name) {
+    if let Some(fabric) = world.fabrics.values_mut().find(|fabric| fabric.saved.ifindex == index) {
         read_addresses(&world.netlink, fabric).await;
     }
 }
