@@ -174,6 +174,14 @@ impl<'a> Run<'a> {
         self.stop.check()
     }
 
+    /// What a part came to; if it failed, that is noted as by [`fail`](Run::fail).
+    pub fn noted<T>(&mut self, id: impl Into<String>, part: Result<T, Error>) -> Result<Option<T>, Error> {
+        match part {
+            Ok(done) => Ok(Some(done)),
+            Err(error) => self.fail(id, error).map(|()| None),
+        }
+    }
+
     /// Notes that the whole experiment could not go on.
     pub fn broken(&mut self, error: &Error) {
         let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));

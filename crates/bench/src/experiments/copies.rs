@@ -138,11 +138,9 @@ fn measure(
 ) -> Result<(), Error> {
     run.check()?;
     run.step(id);
-    match copy() {
-        Ok(Copied { mbyte, cpu_share, typed }) => {
-            let values = [(METRIC, "MB/s", mbyte), (CPU, "of the machine", cpu_share)];
-            run.note(id, &typed, turn, &values)
-        }
-        Err(error) => run.fail(format!("{id} #{}", turn + 1), error),
-    }
+    let Some(Copied { mbyte, cpu_share, typed }) = run.noted(format!("{id} #{}", turn + 1), copy())? else {
+        return Ok(());
+    };
+    let values = [(METRIC, "MB/s", mbyte), (CPU, "of the machine", cpu_share)];
+    run.note(id, &typed, turn, &values)
 }

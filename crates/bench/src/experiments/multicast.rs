@@ -47,21 +47,18 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
         for (from, to) in [("a", ["b", "c"]), ("c", ["a", "b"])] {
             let id = format!("{}/from-{from}", kind.name().replace(' ', "-"));
             run.step(&id);
-            match deliver::send(&bed, kind, from, &to, datagrams) {
-                Ok(counts) => {
-                    for (to, Count { sent, lost, duplicated, .. }) in to.into_iter().zip(counts) {
-                        let (kind, once) = (kind.name(), sent - lost - duplicated);
-                        run.say(&format!(
-                            "  {kind} {from} -> {to}: {sent} sent, {once} once, {duplicated} more than once, {lost} never"
-                        ))?;
-                        let record = json!({
-                            "kind": kind, "from": from, "to": to,
-                            "sent": sent, "once": once, "more": duplicated, "never": lost,
-                        });
-                        run.report.record(DELIVERIES, &record)?;
-                    }
-                }
-                Err(error) => run.fail(id, error)?,
+            let counts = deliver::send(&bed, kind, from, &to, datagrams);
+            let counts = run.noted(id, counts)?.unwrap_or_default();
+            for (to, Count { sent, lost, duplicated, .. }) in to.into_iter().zip(counts) {
+                let (kind, once) = (kind.name(), sent - lost - duplicated);
+                run.say(&format!(
+                    "  {kind} {from} -> {to}: {sent} sent, {once} once, {duplicated} more than once, {lost} never"
+                ))?;
+                let record = json!({
+                    "kind": kind, "from": from, "to": to,
+                    "sent": sent, "once": once, "more": duplicated, "never": lost,
+                });
+                run.report.record(DELIVERIES, &record)?;
             }
         }
     }
@@ -90,13 +87,7 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
             // Nobody sends anything that an application asked for.
             None => run.pause(Duration::from_secs(steady)).map(|()| String::new()),
         };
-        let command = match done {
-            Ok(command) => command,
-            Err(error) => {
-                run.fail(format!("flood/{name}"), error)?;
-                continue;
-            }
-        };
+        let Some(command) = run.noted(format!("flood/{name}"), done)? else { continue };
         let after = ports(bed)?;
         let frames = after.in_frames.saturating_sub(before.in_frames);
         let flooded = after.flooded.saturating_sub(before.flooded);

@@ -107,10 +107,8 @@ fn one_rate(
     let mut beds: Vec<(usize, Bed)> = Vec::new();
     for &n in members {
         let name = format!("{rate}mbit/n{n}");
-        match run.bonded(&name, Topology::symmetric(2, n, Some(rate))) {
-            Ok(bed) => beds.push((n, bed)),
-            Err(error) => run.fail(name, error)?,
-        }
+        let bed = run.bonded(&name, Topology::symmetric(2, n, Some(rate)));
+        beds.extend(run.noted(name, bed)?.map(|bed| (n, bed)));
     }
     for (place, kind) in kinds.iter().map(|place| (place, &KINDS[*place])) {
         let base = format!("{rate}mbit/{}/single", kind.word);

@@ -107,16 +107,13 @@ fn measure(
             })
             .collect()
     });
-    match bounced {
-        Ok(counts) => {
-            let mbyte = counts.iter().sum::<u64>() as f64 * bytes as f64 / time.as_secs_f64() / 1e6;
-            let typed = format!("{pairs} pairs, {bytes} bytes to and fro");
-            run.note(&id, &typed, turn, &[(METRIC, "MB/s", mbyte)])?;
-            run.report.note_bytes(&id, bytes);
-            Ok(())
-        }
-        Err(error) => run.fail(&id, error),
+    if let Some(counts) = run.noted(&id, bounced)? {
+        let mbyte = counts.iter().sum::<u64>() as f64 * bytes as f64 / time.as_secs_f64() / 1e6;
+        let typed = format!("{pairs} pairs, {bytes} bytes to and fro");
+        run.note(&id, &typed, turn, &[(METRIC, "MB/s", mbyte)])?;
+        run.report.note_bytes(&id, bytes);
     }
+    Ok(())
 }
 
 fn goals(run: &mut Run<'_>, sizes: &[usize], counts: &[usize]) {

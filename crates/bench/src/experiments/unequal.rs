@@ -41,13 +41,8 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
         let alone = |rate| Topology::symmetric(2, 1, Some(rate));
         let fast_bed = run.bare(&format!("{name}/faster"), alone(fast))?;
         let slow_bed = run.bare(&format!("{name}/slower"), alone(slow))?;
-        let bed = match run.bonded(&name, Topology::empty("lab", 1).host(host()).host(host())) {
-            Ok(bed) => bed,
-            Err(error) => {
-                run.fail(name, error)?;
-                continue;
-            }
-        };
+        let bed = run.bonded(&name, Topology::empty("lab", 1).host(host()).host(host()));
+        let Some(bed) = run.noted(&name, bed)? else { continue };
         for &(word, cc) in ccs {
             let id = case_id(fast, slow, word);
             let [faster, slower] = ["faster", "slower"].map(|end| format!("{id}/{end}"));

@@ -40,7 +40,10 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
     let programs: Vec<_> = PROGRAMS.iter().filter(|program| program.is_wanted(run)).collect();
     in_turns(run, testbed, "latency", &subjects, |run, testbed, subject, turn, typed| {
         measure(run, testbed, subject, turn, typed)?;
-        programs.iter().try_for_each(|program| programs::measure(run, testbed, subject, turn, program))
+        programs.iter().try_for_each(|program| {
+            let measured = programs::measure(run, testbed, subject, turn, program);
+            run.noted(format!("{}/{}", program.word, subject.word), measured).map(drop)
+        })
     })?;
     for bytes in sizes(run) {
         put_beside(run, &SUBJECTS, |subject| id(subject, *bytes), &["half_us", "half_p99_us", "mbit"]);

@@ -39,18 +39,12 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         if wanted.is_empty() {
             continue;
         }
-        let mut testbed = match Testbed::up(run, &format!("nodes-{nodes}"), nodes) {
-            Ok(testbed) => testbed,
-            Err(error) => {
-                run.fail(format!("nodes/{nodes}"), error)?;
-                continue;
-            }
-        };
+        let testbed = Testbed::up(run, &format!("nodes-{nodes}"), nodes);
+        let Some(mut testbed) = run.noted(format!("nodes/{nodes}"), testbed)? else { continue };
         for subject in wanted {
             run.step(&id(subject.word, nodes));
-            if let Err(error) = measure(run, &mut testbed, subject) {
-                run.fail(id(subject.word, nodes), error)?;
-            }
+            let measured = measure(run, &mut testbed, subject);
+            run.noted(id(subject.word, nodes), measured)?;
         }
     }
     Ok(())

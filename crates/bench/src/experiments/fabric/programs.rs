@@ -21,7 +21,7 @@ type Said = (usize, Vec<(&'static str, &'static str, f64)>);
 /// A program that measures between two hosts.
 pub(super) struct Program {
     /// Its name in results.
-    word: &'static str,
+    pub(super) word: &'static str,
     program: &'static str,
     /// Whether a quick run has time for it.
     quick: bool,
@@ -88,19 +88,6 @@ impl Program {
 
 /// Runs a program over a subject that is up.
 pub(super) fn measure(
-    run: &mut Run<'_>,
-    testbed: &Testbed,
-    subject: Subject,
-    turn: u32,
-    program: &Program,
-) -> Result<(), Error> {
-    match try_measure(run, testbed, subject, turn, program) {
-        Ok(()) => Ok(()),
-        Err(error) => run.fail(format!("{}/{}", program.word, subject.word), error),
-    }
-}
-
-fn try_measure(
     run: &mut Run<'_>,
     testbed: &Testbed,
     subject: Subject,

@@ -87,9 +87,7 @@ pub(super) fn run(run: &mut Run<'_>, awake: &Awake, missing: &Missing) -> Result
                 run.step(&id);
                 let measured = one(run, (awake, missing), system, kind, turn);
                 awake.rest(false);
-                if let Err(error) = measured {
-                    run.fail(id, error)?;
-                }
+                run.noted(id, measured)?;
             }
         }
     }

@@ -81,10 +81,8 @@ pub(super) fn run(run: &mut Run<'_>, awake: &Awake, missing: &Missing) -> Result
                 continue;
             }
             run.say(&format!("  setting up {name}"))?;
-            match system.up(run, missing, &name, links) {
-                Ok(bed) => up.push(Up { system, links, bed }),
-                Err(error) => run.fail(name, error)?,
-            }
+            let bed = system.up(run, missing, &name, links);
+            up.extend(run.noted(name, bed)?.map(|bed| Up { system, links, bed }));
         }
     }
     let wanted =

@@ -102,14 +102,12 @@ fn all(run: &mut Run<'_>, bed: &Bed, kind: &Kind, messages: Messages, rounds: u3
         let drops = bed.backlog_drops()?;
         for round in 0..rounds * run.settings.repeat {
             run.step(&id);
-            match one_round(run, bed, kind, messages, round) {
-                Ok((flow, is_real_time)) => {
-                    real_time &= is_real_time;
-                    let line = line(&id, round, &flow);
-                    found.push(flow);
-                    run.say(&line)?;
-                }
-                Err(error) => run.fail(format!("{id} #{}", round + 1), error)?,
+            let taken = one_round(run, bed, kind, messages, round);
+            if let Some((flow, is_real_time)) = run.noted(format!("{id} #{}", round + 1), taken)? {
+                real_time &= is_real_time;
+                let line = line(&id, round, &flow);
+                found.push(flow);
+                run.say(&line)?;
             }
         }
         let settings = scenario::settings(&messages, real_time);

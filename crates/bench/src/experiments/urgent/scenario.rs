@@ -103,10 +103,9 @@ fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> R
     let mut bulk: Vec<Sample> = Vec::new();
     for repeat in 0..run.settings.repeat {
         run.step(&id(load.word, BULK));
-        match run.sample(bare, &load.bulk(run, 1)) {
-            Ok(sample) => bulk.push(Sample { repeat, ..sample }),
-            Err(error) => run.fail(format!("{} #{}", id(load.word, BULK), repeat + 1), error)?,
-        }
+        let sample = run.sample(bare, &load.bulk(run, 1));
+        let sample = run.noted(format!("{} #{}", id(load.word, BULK), repeat + 1), sample)?;
+        bulk.extend(sample.map(|sample| Sample { repeat, ..sample }));
         for scenario in SCENARIOS {
             let [Some(bed), Some(bulk_bed)] =
                 [scenario.place, scenario.bulk].map(|place| beds[place as usize].as_ref())
