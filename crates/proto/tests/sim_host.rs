@@ -21,7 +21,6 @@
 //!   and without, by each lane of the plan, and its broadcasts do, too. Where members meant for it reach the other, a frame
 //!   leaves by no other ones;
 //! - the same for a guest that has spoken since it was moved to another member, and whoever is on that member's switch;
-//! - a member that flapped and is held down does not count as sound (11.2);
 //! - in the end each host knows the others as they are, and has proven the lanes that exist, and no other.
 //!
 //! `SIM_SEED=N` runs one seed alone; `SIM_SEEDS=N` that many.

@@ -5,7 +5,7 @@ use crate::hosts::id;
 use linkbraid_proto::{
     arp_plus::{PeerKey, PeerState},
     host::Member,
-    inspector::{LaneId, LaneSnapshot, LaneState, MemberSnapshot, MemberState, Verdict},
+    inspector::{LaneId, LaneSnapshot, LaneState, Verdict},
 };
 use linkbraid_wire::MacAddr;
 use std::collections::BTreeSet;
@@ -48,23 +48,11 @@ impl World {
         self.machines.get(host).map_or_else(|| mac(host, 0), |machine| machine.mac)
     }
 
-    /// Whether a member flapped and is not trusted yet though its link is back (11.2).
-    fn is_held_down(&self, (host, slot): Port) -> bool {
-        let members = self.machines[host]
-            .daemon
-            .iter()
-            .flat_map(|daemon| daemon.inspector().snapshot(self.now()).members);
-        let held = |member: MemberSnapshot| {
-            member.report.slot == slot && member.failures > 1 && member.state == MemberState::Delayed
-        };
-        members.into_iter().any(held)
-    }
-
     /// Whether two stations have ports on one switch that forward both ways.
     pub fn have_sound_lane(&self, one: usize, other: usize) -> bool {
         let is_member = |(host, slot): Port| {
             let Some(machine) = self.machines.get(host) else { return self.plain_lives(host) };
-            machine.members.iter().any(|m| m.slot == slot && !m.leaving) && !self.is_held_down((host, slot))
+            machine.members.iter().any(|m| m.slot == slot && !m.leaving)
         };
         let sound = |port: Port, switch: u8| {
             !self.is_cut(port, Fault::From(port.0, port.1))

@@ -67,8 +67,8 @@ pub enum Due {
     Deliver(Port, Frame),
     /// Counters are read.
     Look(usize),
-    /// The carrier poll sees that.
-    Carrier(Port, bool),
+    /// The carrier poll sees what is there.
+    Carrier(Port),
 }
 
 /// An application's frame.
@@ -188,7 +188,7 @@ impl World {
             self.learned.retain(|_, at| *at != port);
         }
         let delay = self.random(10);
-        self.network.after(millis(delay), Due::Carrier(port, plugged));
+        self.network.after(millis(delay), Due::Carrier(port));
     }
 
     /// A switch forgets what it learned, and floods.
@@ -313,7 +313,8 @@ impl World {
                     self.network.after(LOOK, Due::Look(host));
                     self.look(host);
                 }
-                Due::Carrier((host, slot), carrier) => {
+                Due::Carrier((host, slot)) => {
+                    let carrier = !self.unplugged.contains(&(host, slot));
                     let members = &mut self.machines[host].members;
                     members.iter_mut().filter(|member| member.slot == slot).for_each(|member| {
                         member.carrier = carrier;
