@@ -9,11 +9,11 @@
 //!
 //! Bonding's balance-alb does the same for IPv4. What goes wrong there, and why it does not here:
 //! - *every broadcast ARP request collapses the balance to one member*, since all hosts that know us take the bond's MAC from
-//!   it. Here [`Input::Broadcast`] corrects those that were told otherwise, twice, each time later than the second in which
+//!   it. Here [`Input::Broadcast`] corrects those that have heard otherwise, twice, each time later than the second in which
 //!   Linux ignores a further change; alb sends at once, into that second.
 //! - *corrections get lost while the switch does not forward yet* (how long that takes must be guessed). Here a member is usable once
 //!   the inspector has proven it, and each correction is repeated.
-//! - *it breaks under bridges and guests*: alb rewrites whatever ARP passes. Here only the bond's own addresses are told,
+//! - *it breaks under bridges and guests*: alb rewrites whatever ARP passes. Here only the bond's own addresses are advertised,
 //!   and the data path rewrites the kernel's own frames.
 //! - *it floods the LAN*: hosts go on sending to the MAC of a member that is idle or gone, which switches have forgotten. Here
 //!   each member sends once a second (ARP+), hosts of a member that goes are corrected at once, and no NIC takes over
@@ -47,7 +47,7 @@ pub struct Member {
     pub slot: u8,
     /// Its own MAC.
     pub mac: MacAddr,
-    /// Whether hosts may be told to send to it: up, and nothing speaks against it.
+    /// Whether hosts may send to it: up, and nothing speaks against it.
     pub usable: bool,
     /// Its share in Mbit/s; 0 counts as 1.
     pub weight_mbit: u32,
@@ -77,7 +77,7 @@ pub struct Own {
     pub router: bool,
 }
 
-/// What the machine can be told.
+/// An input of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// The own members now, all of them.
@@ -97,14 +97,14 @@ pub enum Input {
 pub struct Assignment {
     /// The plain host.
     pub host: MacAddr,
-    /// The member that it is told; none: the row goes, the kernel's frames to it stay as they are.
+    /// The member that it is to send to; none: the row goes, the kernel's frames to it stay as they are.
     pub slot: Option<u8>,
 }
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Change these rows of the table. Comes before frames that tell the same.
+    /// Change these rows of the table. Comes before frames that say the same.
     Assign(Vec<Assignment>),
     /// Send these bytes, a whole Ethernet frame, out of that member as they are.
     Send {
@@ -194,7 +194,7 @@ impl Answers {
         self.actions.pop_front()
     }
 
-    /// The table: every plain host that is told a member, by MAC.
+    /// The table: every plain host that is given a member, by MAC.
     pub fn table(&self) -> impl Iterator<Item = (MacAddr, u8)> + '_ {
         self.hosts.iter().filter_map(|(mac, host)| Some((*mac, host.slot?)))
     }
@@ -222,31 +222,31 @@ impl Answers {
         }
         if own != self.own {
             self.own = own;
-            // The kernel tells everyone of an address or MAC that is new, in the bond's name.
+            // The kernel advertises to everyone of an address or MAC that is new, in the bond's name.
             self.broadcast(now);
         }
     }
 
-    fn set_hosts(&mut self, now: Time, told: Vec<PlainHost>) {
+    fn set_hosts(&mut self, now: Time, reported: Vec<PlainHost>) {
         let mut hosts: BTreeMap<MacAddr, PlainHost> = BTreeMap::new();
         let own = |mac: MacAddr| mac == self.own.mac || self.members.iter().any(|member| member.mac == mac);
-        for mut host in told.into_iter().filter(|host| host.mac.is_host() && !own(host.mac)) {
+        for mut host in reported.into_iter().filter(|host| host.mac.is_host() && !own(host.mac)) {
             host.ips.truncate(limits::ANSWER_HOST_IPS_MAX);
             hosts.entry(host.mac).or_insert(host);
         }
         let gone = self.hosts.keys().copied().filter(|mac| !hosts.contains_key(mac));
         gone.collect::<Vec<MacAddr>>().into_iter().for_each(|mac| self.forget(mac));
-        for (mac, told) in hosts {
+        for (mac, reported) in hosts {
             if let Some(host) = self.hosts.get_mut(&mac) {
-                let knows_more = told.ips.iter().any(|ip| !host.ips.contains(ip));
-                (host.ips, host.heard_slot) = (told.ips, told.heard_slot);
+                let knows_more = reported.ips.iter().any(|ip| !host.ips.contains(ip));
+                (host.ips, host.heard_slot) = (reported.ips, reported.heard_slot);
                 if knows_more {
                     self.renamed(now, mac);
                 }
             } else if self.hosts.len() >= limits::ANSWER_HOSTS_MAX {
                 self.counters.one(Counter::LimitHosts);
             } else {
-                let PlainHost { ips, heard_slot, .. } = told;
+                let PlainHost { ips, heard_slot, .. } = reported;
                 let (reach, named) = (BTreeSet::new(), Some(self.own.mac));
                 let host = Host { ips, heard_slot, reach, slot: None, named, left: 0, place: None };
                 self.hosts.insert(mac, host);

@@ -28,6 +28,7 @@ use std::{
 };
 
 mod activity;
+mod answering;
 mod image;
 mod interface;
 mod lanes;
@@ -38,7 +39,6 @@ mod reports;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod told;
 mod verdicts;
 mod view;
 mod written;
@@ -335,7 +335,7 @@ impl Host {
         did_something
     }
 
-    /// Who is told what, and whose replies to probes are wanted.
+    /// Who is to send where, and whose replies to probes are wanted.
     fn set_answers(&mut self) {
         let row = |(mac, slot)| (mac, Answer { slot, probed: false });
         let mut rows: BTreeMap<MacAddr, Answer> = self.answers.table().map(row).collect();

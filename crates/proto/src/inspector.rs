@@ -9,9 +9,9 @@
 //! 3. time never goes back from one call to the next;
 //! 4. frames that [`linkbraid_wire::is_probe`] or [`linkbraid_wire::is_arp_reply_to_probe`] recognises come here, other
 //!    ARP+ frames go to [`crate::arp_plus`], other ARP to the kernel;
-//! 5. on [`Action::Verdicts`] make those plans again, as [`Verdict::usable`] shows, and tell the new lanes ([`Input::Plan`],
+//! 5. on [`Action::Verdicts`] make those plans again, as [`Verdict::usable`] shows, and report the new lanes ([`Input::Plan`],
 //!    [`Input::PlanOf`]);
-//!    tell ARP+ that a member is up where [`Inspector::member_alive`] is [`Verdict::Alive`], so that peers stop sending to
+//!    report to ARP+ that a member is up where [`Inspector::member_alive`] is [`Verdict::Alive`], so that peers stop sending to
 //!    members that are not, and that it is sound where [`Inspector::member_sound`] is not [`Verdict::Failed`], so that it
 //!    does not stay the one that takes in broadcasts.
 //!

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Most members of a bond, as many as one message can name.
 pub const MEMBERS_MAX: usize = linkbraid_wire::HARDWARE_MAX;
 
-/// Most IP addresses of the own host that are told: the first one and MORE-ADDRESSES.
+/// Most IP addresses of the own host that are advertised: the first one and MORE-ADDRESSES.
 pub const ADDRESSES_MAX: usize = 1 + linkbraid_wire::MORE_ADDRESSES_MAX;
 
 /// Most hosts in the ARP+ table.
@@ -79,7 +79,7 @@ pub const PROBE_BURST: u64 = 1000;
 /// A PROBE that is not answered is repeated after this part of the interval, until the lane is lost.
 pub const PROBE_REPEAT_DIVISOR: u32 = 4;
 
-/// Most lanes that are probed; peers beyond are told by what is heard.
+/// Most lanes that are probed; peers beyond are judged by what is heard.
 pub const PROBED_LANES_MAX: usize = 8192;
 
 /// Most plain hosts that are probed at a time: enough to tell a failed member from a failed host.
@@ -94,7 +94,7 @@ pub const NONCES_MAX: usize = 16;
 /// Most other lanes of a peer that are probed at once when one is late.
 pub const PROBED_OTHERS_MAX: usize = 4;
 
-/// Most plain hosts that are told a member of their own; those beyond go on with the bond's MAC.
+/// Most plain hosts that are given a member of their own; those beyond go on with the bond's MAC.
 pub const ANSWER_HOSTS_MAX: usize = 1024;
 
 /// Most IP addresses that are kept of one plain host.

@@ -121,7 +121,7 @@ fn what_is_restored_is_back_within_a_second_and_proven_first() {
 fn outage_of_an_hour_ends_as_quickly() {
     let mut world = World::pair(1, &[0, 1], &[0, 1]);
     world.hosts.iter_mut().for_each(|host| host.busy = false);
-    (0..2).for_each(|host| world.tell_plan(host));
+    (0..2).for_each(|host| world.report_plan(host));
     world.faults.insert(Fault::Switch(0));
     world.run(Duration::from_secs(3600));
     assert_eq!(world.lanes(0, 1), [(1, 1)]);
@@ -164,7 +164,7 @@ fn daemon_that_dies_and_starts_anew_costs_its_peers_no_lane() {
         world.run(millis(3000));
         assert_eq!(world.lanes(0, 1), [(0, 0), (1, 1)], "a failed daemon is no failed lane");
         world.restart(1);
-        world.tell_peers(0);
+        world.report_peers(0);
         world.run(millis(2000));
         for host in 0..2 {
             assert_eq!(world.lanes(host, 1 - host), [(0, 0), (1, 1)], "seed {seed}");

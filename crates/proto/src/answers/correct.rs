@@ -120,14 +120,14 @@ impl Answers {
     fn corrections(&self, mac: MacAddr) -> Vec<(Counter, Option<Action>)> {
         let Some(host) = self.hosts.get(&mac) else { return Vec::new() };
         let (Some(slot), Some(name)) = (host.slot, self.name_of(host)) else { return Vec::new() };
-        let tell = |(own, prefix): &(IpAddr, u8)| {
+        let answer = |(own, prefix): &(IpAddr, u8)| {
             let ip = known_by(&host.ips, *own, *prefix)?;
             Some(match correction(mac, ip, name, *own, self.own.router) {
                 Ok((counter, frame)) => (counter, Some(Action::Send { slot, frame })),
                 Err(_) => (Counter::TxRefused, None),
             })
         };
-        self.own.addresses.iter().filter_map(tell).collect()
+        self.own.addresses.iter().filter_map(answer).collect()
     }
 }
 

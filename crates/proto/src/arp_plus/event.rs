@@ -12,12 +12,12 @@ pub struct OwnMember {
     pub slot: u8,
     /// Its own MAC.
     pub mac: MacAddr,
-    /// Whether it takes and gives traffic. Peers are told.
+    /// Whether it takes and gives traffic. It is advertised to peers.
     pub up: bool,
-    /// Whether nothing speaks against it ([`crate::inspector::Inspector::member_sound`]). Peers are not told; it
+    /// Whether nothing speaks against it ([`crate::inspector::Inspector::member_sound`]). It is not advertised; it
     /// decides where broadcasts are taken in.
     pub sound: bool,
-    /// Whether it was added just now and nobody has answered through it. Peers are not told; it is no segment of its own,
+    /// Whether it was added just now and nobody has answered through it. It is not advertised; it is no segment of its own,
     /// for it may be on the switch of the others, and would take in again what they do.
     pub joining: bool,
     /// Its share in Mbit/s.
@@ -26,14 +26,14 @@ pub struct OwnMember {
     pub class: u8,
 }
 
-/// What the machine can be told.
+/// An input of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input<'a> {
     /// Join: the published S0 to S1.
     Start,
-    /// The members now, all of them, the primary one first. Told at any time, before `Start` too.
+    /// The members now, all of them, the primary one first. Handed in at any time, before `Start` too.
     Members(Vec<OwnMember>),
-    /// Members (slots) that an earlier machine found on one segment, for each segment. Told before the first `Members`, it
+    /// Members (slots) that an earlier machine found on one segment, for each segment. Handed in before the first `Members`, it
     /// holds until a pair was not heard for [`super::Timing::heard`].
     Segments(Vec<Vec<u8>>),
     /// The IP addresses now, all of them. The first one goes into the published part.
@@ -70,7 +70,7 @@ pub enum Action {
     Peers(Changed),
     /// Which own members hear each other has changed: read `segments()`.
     Segments,
-    /// Something worth telling people.
+    /// Something worth reporting.
     Event(Event),
 }
 
@@ -178,7 +178,7 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// Something worth telling people, with the old, the new and the reason.
+/// Something worth reporting, with the old, the new and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The protocol went to another state that lasts.
@@ -192,7 +192,7 @@ pub enum Event {
     Peer {
         /// Which.
         key: PeerKey,
-        /// Its first IP address, if it has told one.
+        /// Its first IP address, if it has advertised one.
         address: Option<IpAddr>,
         /// Its primary MAC.
         mac: MacAddr,
@@ -205,7 +205,7 @@ pub enum Event {
     },
     /// Somebody claims what is another's; the frame had no effect, unless it is a peer's address.
     Conflict(Conflict),
-    /// The table is full; told once until there is room again.
+    /// The table is full; reported once until there is room again.
     TableFull {
         /// The limit.
         hosts: usize,

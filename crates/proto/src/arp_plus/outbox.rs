@@ -11,7 +11,7 @@ pub struct OpenConflict {
     pub conflict: Conflict,
     /// When it was last seen.
     pub last_seen: Time,
-    /// When it was last told as an event.
+    /// When it was last reported as an event.
     pub last_told: Time,
     /// How often it was seen.
     pub count: u64,
@@ -69,7 +69,7 @@ impl Outbox {
         (!peers.is_empty()).then(|| Action::Peers(Changed::Peers(peers.into_iter().collect())))
     }
 
-    /// Counts a conflict; tells it when it is new or goes on for long.
+    /// Counts a conflict; reports it when it is new or goes on for long.
     pub fn conflict(&mut self, now: Time, timing: &Timing, conflict: Conflict) {
         //= docs/arp-plus.md#8.5
         self.counters.one(match conflict {
@@ -80,13 +80,13 @@ impl Outbox {
             Conflict::PeerAddress { .. } => Counter::ConflictPeerAddress,
             Conflict::PeerHostId { .. } => Counter::ConflictPeerHostId,
         });
-        if let Some((seen, told, count)) = self.conflicts.get_mut(&conflict) {
+        if let Some((seen, reported, count)) = self.conflicts.get_mut(&conflict) {
             *seen = now;
             *count = count.saturating_add(1);
-            if now.since(*told) < timing.conflict {
+            if now.since(*reported) < timing.conflict {
                 return;
             }
-            *told = now;
+            *reported = now;
         } else if self.conflicts.len() >= limits::CONFLICTS_MAX {
             return self.counters.one(Counter::LimitConflicts);
         } else {

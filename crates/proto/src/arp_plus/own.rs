@@ -1,4 +1,4 @@
-//! The own mapping: what this host tells of itself.
+//! The own mapping: what this host advertises.
 
 use super::{Config, Counter, OwnMember, outbox::Outbox};
 use crate::{Time, limits};
@@ -10,9 +10,9 @@ use std::{collections::BTreeMap, net::IpAddr};
 pub(super) enum Differ {
     /// Not at all.
     Nothing,
-    /// In what is not told: who is elected may be another one, but the mapping is the same.
+    /// In what is not advertised: who is elected may be another one, but the mapping is the same.
     Soundness,
-    /// In what peers are told.
+    /// In what advertised to peers.
     Mapping,
 }
 
@@ -60,8 +60,8 @@ impl Own {
         if members == self.members {
             return Differ::Nothing;
         }
-        let told = |member: &OwnMember| OwnMember { sound: true, joining: false, ..*member };
-        if members.iter().map(told).eq(self.members.iter().map(told)) {
+        let advertised = |member: &OwnMember| OwnMember { sound: true, joining: false, ..*member };
+        if members.iter().map(advertised).eq(self.members.iter().map(advertised)) {
             self.members = members;
             return Differ::Soundness;
         }
@@ -117,7 +117,7 @@ impl Own {
     }
 
     pub fn message(&self, kind: Kind) -> Message {
-        let told = |member: &OwnMember| Member {
+        let advertised = |member: &OwnMember| Member {
             index: member.slot,
             up: member.up,
             weight_mbit: member.weight_mbit,
@@ -129,7 +129,7 @@ impl Own {
             host: self.host,
             epoch: self.epoch,
             sequence: self.sequence,
-            members: self.members.iter().map(told).collect(),
+            members: self.members.iter().map(advertised).collect(),
             classes: self.classes.clone(),
             features: self.features,
             addresses: self.addresses.iter().skip(1).copied().collect(),

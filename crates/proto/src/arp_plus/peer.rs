@@ -68,15 +68,15 @@ pub struct Peer {
 /// One member of a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerMember {
-    /// The peer's own number of it; its place in the message where the peer told none.
+    /// The peer's own number of it; its place in the message where the peer sent none.
     pub index: u8,
     /// Its MAC.
     pub mac: MacAddr,
     /// Whether the peer takes traffic there.
     pub up: bool,
-    /// Its share in Mbit/s, if told.
+    /// Its share in Mbit/s, if known.
     pub weight_mbit: Option<u32>,
-    /// The class that has it for itself, by the peer's number; 0: none. [`Peer::class_of`] tells its name.
+    /// The class that has it for itself, by the peer's number; 0: none. [`Peer::class_of`] gives its name.
     pub class: u8,
     /// The own members (slots) that heard it, with the time; pairs unheard for long are taken out.
     pub heard: Vec<(u8, Time)>,
@@ -89,7 +89,7 @@ pub enum PeerClass<'a> {
     Default,
     /// A class of that name.
     Named(&'a str),
-    /// A class of which the peer did not tell the name. Not for the default class, all the same.
+    /// A class of which the peer did not advertise the name. Not for the default class, all the same.
     Unknown,
 }
 
@@ -103,7 +103,7 @@ pub struct Alias {
 }
 
 impl Peer {
-    /// What the sender of a message is known by; none if it told neither id nor address.
+    /// What the sender of a message is known by; none if it sent neither id nor address.
     pub fn key_of(message: &Message) -> Option<PeerKey> {
         //= docs/arp-plus.md#7.1
         match &message.extension {
@@ -116,13 +116,13 @@ impl Peer {
     pub(super) fn new(now: Time, key: PeerKey, message: &Message) -> Peer {
         let extension = message.extension.as_ref();
         let member = |(place, mac): (usize, &MacAddr)| {
-            let told = extension.and_then(|extension| extension.members.get(place));
+            let sent = extension.and_then(|extension| extension.members.get(place));
             PeerMember {
-                index: told.map_or(place as u8, |member| member.index),
+                index: sent.map_or(place as u8, |member| member.index),
                 mac: *mac,
-                up: told.is_none_or(|member| member.up),
-                weight_mbit: told.map(|member| member.weight_mbit),
-                class: told.map_or(0, |member| member.class),
+                up: sent.is_none_or(|member| member.up),
+                weight_mbit: sent.map(|member| member.weight_mbit),
+                class: sent.map_or(0, |member| member.class),
                 heard: Vec::new(),
             }
         };
@@ -146,7 +146,7 @@ impl Peer {
         self.members.first().map_or(MacAddr::ZERO, |member| member.mac)
     }
 
-    /// The IP address of the published part, or the first one told.
+    /// The IP address of the published part, or the first one sent.
     pub fn address(&self) -> Option<IpAddr> {
         self.addresses.first().copied()
     }

@@ -105,7 +105,7 @@ impl ArpPlus {
         }
     }
 
-    /// Begins a burst and sends its first message at once. A host that nobody can have heard asks; others tell.
+    /// Begins a burst and sends its first message at once. A host that nobody can have heard asks; others announce.
     fn burst(&mut self, now: Time) {
         if self.own.live().next().is_none() {
             self.agenda.joined = false;
@@ -175,7 +175,7 @@ impl ArpPlus {
             waits
         });
         for reply in due {
-            // A member that died meanwhile: the CHANGE that told so has answered, or nobody can.
+            // A member that died meanwhile: the CHANGE that said so has answered, or nobody can.
             if self.own.member(reply.slot).is_some_and(|member| member.up) {
                 self.agenda.replies_sent += 1;
                 self.send(reply.slot, reply.dst, Kind::Reply);

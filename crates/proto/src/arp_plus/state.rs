@@ -48,7 +48,7 @@ impl std::fmt::Display for State {
     }
 }
 
-/// What a state can be told.
+/// A signal to a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// Join.

@@ -143,7 +143,7 @@ impl Table {
         }
         if peer.state == PeerState::Silent {
             peer.state = PeerState::Alive;
-            tell(peer, Some(PeerState::Silent), Some(PeerState::Alive), Reason::HeardAgain, out);
+            report(peer, Some(PeerState::Silent), Some(PeerState::Alive), Reason::HeardAgain, out);
         }
         // An address that two hosts claimed goes to the one that is left.
         let addresses: Vec<IpAddr> = arrival.message.all_addresses().collect();
@@ -189,7 +189,7 @@ impl Table {
         if let PeerKey::Host(host) = key {
             self.tombstones.remove(&host);
         }
-        tell(&peer, old_state, Some(PeerState::Alive), reason, out);
+        report(&peer, old_state, Some(PeerState::Alive), reason, out);
         self.link(peer, out);
     }
 
@@ -238,7 +238,7 @@ impl Table {
 
     fn remove(&mut self, key: PeerKey, reason: Reason, out: &mut Outbox) {
         if let Some(peer) = self.unlink(key) {
-            tell(&peer, Some(peer.state), None, reason, out);
+            report(&peer, Some(peer.state), None, reason, out);
             self.full_told = false;
         }
     }
@@ -302,7 +302,7 @@ impl Table {
                 silent += 1;
                 peer.state = PeerState::Silent;
                 out.counters.one(Counter::PeerSilent);
-                tell(peer, Some(PeerState::Alive), Some(PeerState::Silent), Reason::Silent, out);
+                report(peer, Some(PeerState::Alive), Some(PeerState::Silent), Reason::Silent, out);
             }
             if peer.retain_heard(|_, when| now.since(when) < timing.heard) {
                 out.peer_changed(peer.key);
@@ -342,7 +342,7 @@ enum Freshness {
     New,
 }
 
-fn tell(peer: &Peer, old: Option<PeerState>, new: Option<PeerState>, reason: Reason, out: &mut Outbox) {
+fn report(peer: &Peer, old: Option<PeerState>, new: Option<PeerState>, reason: Reason, out: &mut Outbox) {
     out.peer_changed(peer.key);
     out.event(Event::Peer { key: peer.key, address: peer.address(), mac: peer.mac(), old, new, reason });
 }

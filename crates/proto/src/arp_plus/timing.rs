@@ -29,7 +29,7 @@ pub struct Timing {
     pub heard: Duration,
     /// A former MAC of a host still leads to it for this long.
     pub alias: Duration,
-    /// A conflict that goes on is told again after this long, and forgotten when it has not been seen for as long.
+    /// A conflict that goes on is reported again after this long, and forgotten when it has not been seen for as long.
     pub conflict: Duration,
     /// Messages of a host from before its CLEAR are refused for this long.
     pub tombstone: Duration,

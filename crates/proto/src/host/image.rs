@@ -77,7 +77,7 @@ pub struct PeerMac {
     pub broadcast_slot: Option<u8>,
 }
 
-/// What one plain host is told.
+/// The member that one plain host is to send to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
     /// The member that it is to send to.
@@ -110,6 +110,6 @@ pub struct TableImage {
     pub class_plans: BTreeMap<(u32, u8), u32>,
     /// Every MAC that leads to a peer.
     pub peer_macs: BTreeMap<MacAddr, PeerMac>,
-    /// What plain hosts are told.
+    /// The members that plain hosts are to send to.
     pub answers: BTreeMap<MacAddr, Answer>,
 }

@@ -41,7 +41,7 @@ pub struct Settings {
     pub classes: Vec<Class>,
 }
 
-/// What the host can be told.
+/// An input of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input<'a> {
     /// Join: from here on the host speaks.
@@ -67,7 +67,7 @@ pub enum Input<'a> {
     Neighbours(Option<Vec<Neighbour>>, Vec<(MacAddr, u8)>),
     /// Bytes that each lane of some plans has carried ([`Host::plans_to_read`]), by plan.
     LaneBytes(Vec<(u32, Vec<u64>)>),
-    /// The kernel has told everyone the bond's MAC, or the daemon has.
+    /// The kernel has advertised to everyone the bond's MAC, or the daemon has.
     Broadcast,
     /// Peers of an earlier daemon that have not spoken are plain hosts from now on.
     DropInherited,
@@ -95,8 +95,8 @@ pub enum Action {
     LiveMembers,
     /// There are more plans than numbers: some classes go where all other traffic goes. Once.
     PlansShort,
-    /// Something of the inspector worth telling people.
+    /// Something of the inspector worth reporting.
     Inspector(inspector::Event),
-    /// Something of ARP+ worth telling people.
+    /// Something of ARP+ worth reporting.
     ArpPlus(arp_plus::Event),
 }

@@ -16,9 +16,9 @@ pub struct Member {
     pub admin_up: bool,
     /// Whether it has carrier.
     pub carrier: bool,
-    /// The link's own speed in Mbit/s, if it tells one.
+    /// The link's own speed in Mbit/s, if it is known.
     pub speed_mbit: Option<u32>,
-    /// Whether it sends and receives at once, if it tells.
+    /// Whether it sends and receives at once, if known.
     pub full_duplex: Option<bool>,
     /// Whether it was added just now and is not yet known to reach anybody.
     pub joining: bool,

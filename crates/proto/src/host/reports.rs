@@ -1,7 +1,7 @@
-//! What the machines are told of each other: the inspector which peers there are and which lanes are in use, and the machine
+//! What the machines report to each other: the inspector which peers there are and which lanes are in use, and the machine
 //! that answers plain hosts who they are.
 
-use super::{Host, PLAIN_PLAN, plain_plan, tables::LaneAt, told};
+use super::{Host, PLAIN_PLAN, answering, plain_plan, tables::LaneAt};
 use crate::{
     answers,
     arp_plus::PeerKey,
@@ -61,19 +61,19 @@ impl Host {
         self.inspector.handle(self.now, inspector::Input::PlanOf(peer, lanes));
     }
 
-    /// Says which members plain hosts may be told of.
+    /// Says which members plain hosts may send to.
     pub(super) fn report_answering_members(&mut self) {
-        let members = told::told(&self.members, self.arp_plus.segments());
+        let members = answering::members_to_answer_with(&self.members, self.arp_plus.segments());
         self.answers.handle(self.now, answers::Input::Members(members));
     }
 
     /// Says who the plain hosts are.
     pub(super) fn report_plain_hosts(&mut self) {
-        let members = told::told(&self.members, self.arp_plus.segments());
+        let members = answering::members_to_answer_with(&self.members, self.arp_plus.segments());
         let hosts = self.plain.hosts().iter().map(|host| answers::PlainHost {
             mac: host.mac,
             ips: host.ips.clone(),
-            heard_slot: host.heard_slot.map(|slot| told::in_place_of(slot, &members)),
+            heard_slot: host.heard_slot.map(|slot| answering::in_place_of(slot, &members)),
         });
         let hosts = hosts.collect();
         self.answers.handle(self.now, answers::Input::Hosts(hosts));

@@ -187,7 +187,7 @@ impl Tables {
         }
     }
 
-    /// What plain hosts are told.
+    /// The members that plain hosts are to send to.
     pub fn set_answers(&mut self, answers: BTreeMap<MacAddr, super::image::Answer>) {
         let (old, new) = (&self.image.answers, &answers);
         let macs = old.keys().chain(new.keys());

@@ -33,7 +33,7 @@ pub enum Write<'a> {
     ClassPlan(u32, u8, Option<u32>),
     /// One MAC of a peer.
     PeerMac(MacAddr, Option<&'a PeerMac>),
-    /// What one plain host is told; none: the bond's MAC.
+    /// The member that one plain host is to send to; none: the bond's MAC.
     Answer(MacAddr, Option<&'a Answer>),
 }
 

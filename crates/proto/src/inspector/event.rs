@@ -21,9 +21,9 @@ pub struct MemberReport {
     pub admin_up: bool,
     /// Whether it has carrier.
     pub carrier: bool,
-    /// Its speed in Mbit/s, if it tells.
+    /// Its speed in Mbit/s, if known.
     pub speed_mbit: Option<u32>,
-    /// Whether it sends and receives at once, if it tells.
+    /// Whether it sends and receives at once, if known.
     pub full_duplex: Option<bool>,
 }
 
@@ -32,7 +32,7 @@ pub struct MemberReport {
 pub struct PeerReport {
     /// What it is known by.
     pub key: PeerKey,
-    /// Its epoch, if it told one.
+    /// Its epoch, if it advertised one.
     pub epoch: Option<u64>,
     /// Whether it may know probes: it speaks more than the published part.
     pub probes: bool,
@@ -105,14 +105,14 @@ pub struct LaneUse {
     pub busy: bool,
 }
 
-/// What the inspector can be told.
+/// An input of the inspector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input<'a> {
     /// The own members now, all of them.
     Members(Vec<MemberReport>),
-    /// The peers now, all of them; told again whenever `arp_plus::Action::Peers` of all comes.
+    /// The peers now, all of them; handed in again whenever `arp_plus::Action::Peers` of all comes.
     Peers(Vec<PeerReport>),
-    /// What one peer is now; none: it is gone. Told whenever `arp_plus::Action::Peers` names it.
+    /// What one peer is now; none: it is gone. Handed in whenever `arp_plus::Action::Peers` names it.
     Peer(PeerKey, Option<PeerReport>),
     /// The plain hosts that are to be probed now, all of them: at most [`crate::limits::PLAIN_PROBED_MAX`] that traffic
     /// goes to. One that is left out is forgotten.
@@ -150,7 +150,7 @@ pub enum Action {
         /// The frame.
         frame: Vec<u8>,
     },
-    /// Something worth telling people.
+    /// Something worth reporting.
     Event(Event),
 }
 
@@ -230,7 +230,7 @@ pub enum LaneReason {
     MembersUp,
 }
 
-/// Something worth telling people, with the old, the new, the reason and how long it took.
+/// Something worth reporting, with the old, the new, the reason and how long it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A member.

@@ -207,11 +207,11 @@ impl Inspector {
             (_, LaneState::Init | LaneState::Down) => {}
         }
         self.sound.changed(id.peer);
-        self.tell(id, old, new, reason, took);
+        self.report(id, old, new, reason, took);
         self.repace(now, id);
     }
 
-    fn tell(&mut self, id: LaneId, old: LaneState, new: LaneState, reason: LaneReason, took: Duration) {
+    fn report(&mut self, id: LaneId, old: LaneState, new: LaneState, reason: LaneReason, took: Duration) {
         if old.is_live() || new.is_live() || LaneState::Cut == old || LaneState::Cut == new {
             self.out.peers.insert(id.peer);
         }

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! As in BFD (RFC 5880) a lane is Down, Init or Up and lost after a number of intervals without proof. Unlike there, proof
-//! is a nonce that came back, so each single proof shows both directions, and whoever loses one direction tells the
+//! is a nonce that came back, so each single proof shows both directions, and whoever loses one direction says so to the
 //! other. Fail and Doubt differ in what else is known: lost while another lane of the peer was proven since, or not.
 
 use super::{LaneReason, Timing, damper::Damper, rate::Demand, rate::Pace};
@@ -52,7 +52,7 @@ impl LaneState {
     }
 }
 
-/// What a lane's machine can be told.
+/// A signal to a lane's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LaneSignal {
     /// The member at one end is down.
@@ -268,7 +268,7 @@ impl Lane {
         self.deadline(timing).is_some_and(|deadline| now < deadline)
     }
 
-    /// What the peer is told.
+    /// What the peer is sent.
     pub const fn view(&self) -> View {
         match self.state {
             LaneState::Up => View::Up,

@@ -36,7 +36,7 @@ impl MemberState {
     pub const ALL: [MemberState; 3] = [MemberState::Down, MemberState::Delayed, MemberState::Up];
 }
 
-/// What a member's machine can be told.
+/// A signal to a member's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemberSignal {
     /// It has no carrier or is set down.

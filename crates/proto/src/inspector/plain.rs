@@ -20,10 +20,10 @@ impl Inspector {
             self.out.counters.add(Counter::LimitPlain, (reports.len() - limits::PLAIN_PROBED_MAX) as u64);
             reports.truncate(limits::PLAIN_PROBED_MAX);
         }
-        let told: BTreeMap<PeerKey, PlainReport> =
+        let reported: BTreeMap<PeerKey, PlainReport> =
             reports.into_iter().map(|report| (PeerKey::Plain(report.mac), report)).collect();
-        self.forget(|key, peer| peer.plain.is_some() && !told.contains_key(key));
-        for (key, report) in told {
+        self.forget(|key, peer| peer.plain.is_some() && !reported.contains_key(key));
+        for (key, report) in reported {
             if let Some(peer) = self.peers.get_mut(&key) {
                 peer.plain = Some(report.ip);
                 continue;

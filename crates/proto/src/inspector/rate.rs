@@ -89,7 +89,7 @@ impl Load {
         (self.0.in_use + self.0.other + self.0.test) / THOUSAND
     }
 
-    /// The same for lanes under test; and what peers are told, since they do not know who else probes this host.
+    /// The same for lanes under test; and what is advertised to peers, since they do not know who else probes this host.
     pub fn stretch_test(&self) -> u64 {
         let all = self.0.in_use + self.0.other + self.0.test;
         stretch(all, limits::PROBE_RATE * THOUSAND).max(self.stretch_in_use())

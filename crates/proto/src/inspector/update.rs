@@ -1,4 +1,4 @@
-//! What the world around tells: members, peers, plans, settings.
+//! What comes from the world around: members, peers, plans, settings.
 
 use super::{
     Counter, Event, Inspector, LaneId, LaneReason, LaneSignal, LaneState, LaneUse, MemberReason,
@@ -18,12 +18,12 @@ impl Inspector {
             self.out.counters.add(Counter::LimitMembers, (reports.len() - limits::MEMBERS_MAX) as u64);
             reports.truncate(limits::MEMBERS_MAX);
         }
-        // Polls tell the same a hundred times a second.
+        // Polls report the same a hundred times a second.
         if reports.iter().eq(self.members.values().map(|member| &member.report)) {
             return;
         }
-        let told: BTreeSet<u8> = reports.iter().map(|report| report.slot).collect();
-        let gone: Vec<u8> = self.members.keys().copied().filter(|slot| !told.contains(slot)).collect();
+        let reported: BTreeSet<u8> = reports.iter().map(|report| report.slot).collect();
+        let gone: Vec<u8> = self.members.keys().copied().filter(|slot| !reported.contains(slot)).collect();
         gone.into_iter().for_each(|slot| self.remove_member(slot));
         for report in reports {
             self.take_report(now, report);
@@ -45,13 +45,13 @@ impl Inspector {
                 Some(reason)
             }
         };
-        let told = old.map_or((None, None), |(report, _)| (report.speed_mbit, report.full_duplex));
-        if told.0 != report.speed_mbit && old.is_some() {
-            self.out.event(Event::Speed { slot, old: told.0, new: report.speed_mbit });
+        let reported = old.map_or((None, None), |(report, _)| (report.speed_mbit, report.full_duplex));
+        if reported.0 != report.speed_mbit && old.is_some() {
+            self.out.event(Event::Speed { slot, old: reported.0, new: report.speed_mbit });
             // Weights follow from speed.
             self.out.all = true;
         }
-        if report.full_duplex == Some(false) && told.1 != Some(false) {
+        if report.full_duplex == Some(false) && reported.1 != Some(false) {
             self.out.event(Event::HalfDuplex { slot });
         }
         if let Some(reason) = changed {
@@ -115,10 +115,10 @@ impl Inspector {
     }
 
     pub(super) fn set_peers(&mut self, now: Time, reports: Vec<PeerReport>) {
-        let told: BTreeMap<PeerKey, PeerReport> =
+        let reported: BTreeMap<PeerKey, PeerReport> =
             reports.into_iter().map(|report| (report.key, report)).collect();
-        self.forget(|key, peer| peer.plain.is_none() && !told.contains_key(key));
-        for (key, report) in told {
+        self.forget(|key, peer| peer.plain.is_none() && !reported.contains_key(key));
+        for (key, report) in reported {
             self.set_peer(now, key, Some(report));
         }
     }
@@ -239,8 +239,9 @@ impl Inspector {
             return Err(LaneReason::MemberDown);
         }
         let report = self.peers.get(&id.peer).map(|peer| &peer.report);
-        let told = report.and_then(|report| report.members.iter().find(|member| member.index == id.index));
-        if told.is_none_or(|member| !member.up) { Err(LaneReason::PeerMemberDown) } else { Ok(()) }
+        let reported =
+            report.and_then(|report| report.members.iter().find(|member| member.index == id.index));
+        if reported.is_none_or(|member| !member.up) { Err(LaneReason::PeerMemberDown) } else { Ok(()) }
     }
 
     /// Tells the lane's machine of the members at both ends.

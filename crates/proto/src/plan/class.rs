@@ -81,8 +81,8 @@ pub struct ClassLanes {
 }
 
 /// The members of a peer for [`default_lanes`] and [`class_lanes`]. `number_of` gives the own number of the class of that name,
-/// `weight_untold` is for members whose weight the peer did not tell, in Mbit/s.
-pub fn peer_ends(peer: &Peer, number_of: impl Fn(&str) -> Option<u8>, weight_untold: u32) -> Vec<PeerEnd> {
+/// `weight_unknown` is for members whose weight the peer did not advertise, in Mbit/s.
+pub fn peer_ends(peer: &Peer, number_of: impl Fn(&str) -> Option<u8>, weight_unknown: u32) -> Vec<PeerEnd> {
     let end = |member: &PeerMember| {
         //= docs/arp-plus.md#13.1
         let (purpose, lent) = match peer.class_of(member) {
@@ -96,7 +96,7 @@ pub fn peer_ends(peer: &Peer, number_of: impl Fn(&str) -> Option<u8>, weight_unt
         let member = PlanPeerMember {
             index: member.index,
             mac: member.mac,
-            weight_mbit: member.weight_mbit.unwrap_or(weight_untold),
+            weight_mbit: member.weight_mbit.unwrap_or(weight_unknown),
             up: member.up,
         };
         PeerEnd { member, purpose, lent }

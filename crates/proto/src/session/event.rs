@@ -4,7 +4,7 @@ use linkbraid_wire::fabric::{ControlBytes, Offer, RefuseReason};
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
 
-/// What a session can be told.
+/// An input of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input<'a> {
     /// Begin to connect to every peer.
@@ -16,7 +16,7 @@ pub enum Input<'a> {
         /// The message, header first.
         bytes: &'a [u8],
     },
-    /// The data path took frames of that epoch of a peer since it was last told. Saves a live link whose control
+    /// The data path took frames of that epoch of a peer since it was last reported. Saves a live link whose control
     /// messages are late; once an interval is enough.
     Traffic {
         /// The peer.
@@ -45,7 +45,7 @@ pub enum Action {
         /// The message, header first.
         bytes: ControlBytes,
     },
-    /// A link is another one: open or close the data path, follow the carrier, tell people.
+    /// A link is another one: open or close the data path, follow the carrier, report it.
     Link {
         /// The peer.
         node: u16,
@@ -61,7 +61,7 @@ pub enum Action {
         /// With the time that both ends needed to take the messages up.
         took: Duration,
     },
-    /// Something worth telling people.
+    /// Something worth reporting.
     Event(Event),
 }
 
@@ -134,7 +134,7 @@ pub enum Side {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mismatch {
-    /// They were told different numbers of nodes.
+    /// They were given different numbers of nodes.
     Nodes {
         /// This node's.
         ours: u16,
@@ -176,7 +176,7 @@ impl Mismatch {
     }
 
     /// What a peer means that refuses for that reason and has that offer.
-    pub(super) const fn told(reason: RefuseReason, ours: &Offer, theirs: &Offer) -> Mismatch {
+    pub(super) const fn of(reason: RefuseReason, ours: &Offer, theirs: &Offer) -> Mismatch {
         match reason {
             RefuseReason::Nodes => Mismatch::Nodes { ours: ours.nodes, theirs: theirs.nodes },
             RefuseReason::Mtu => Mismatch::Mtu { ours: ours.mtu, theirs: theirs.mtu },
@@ -185,7 +185,7 @@ impl Mismatch {
         }
     }
 
-    /// How it is told to the peer.
+    /// How it is sent to the peer.
     pub(super) const fn reason(&self) -> RefuseReason {
         match self {
             Mismatch::Nodes { .. } => RefuseReason::Nodes,
@@ -235,11 +235,11 @@ impl fmt::Display for Down {
     }
 }
 
-/// Something worth telling people that changes no link.
+/// Something worth reporting that changes no link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// Two live nodes have one number. The one that was there first stays; told once for each rival.
+    /// Two live nodes have one number. The one that was there first stays; reported once for each rival.
     Duplicate {
         /// The number.
         node: u16,
@@ -248,7 +248,7 @@ pub enum Event {
         /// Who is refused, by epoch.
         rival: u64,
     },
-    /// Somebody else speaks with this node's own number; told once for each.
+    /// Somebody else speaks with this node's own number; reported once for each.
     OwnNumber {
         /// Its epoch.
         epoch: u64,

@@ -1,11 +1,11 @@
-//! What the data path needs of the fast path, and tells of it (`docs/fabric.md`, section 7).
+//! What the data path needs of the fast path, and reports of it (`docs/fabric.md`, section 7).
 
 use super::{Phase, Session, link::LinkInput};
 use crate::Time;
 use linkbraid_wire::fabric::{FastPath, Tag};
 
 impl Session {
-    /// Says whether frames of a peer come over the fast path; the peer is told at once if that is another answer than before.
+    /// Says whether frames of a peer come over the fast path; the peer is informed at once if that is another answer than before.
     /// Actions and timeout as after [`Session::handle`].
     pub fn set_heard(&mut self, now: Time, node: u16, heard: bool) {
         if self.phase == Phase::Running {
@@ -18,7 +18,7 @@ impl Session {
         self.peers.get(&node)?.link.tag()
     }
 
-    /// Whether a peer is told that its frames come over the fast path.
+    /// Whether a peer is informed that its frames come over the fast path.
     pub fn hears(&self, node: u16) -> bool {
         self.peers.get(&node).is_some_and(|peer| peer.link.heard())
     }

@@ -306,7 +306,7 @@ impl Link {
             return call.count(Counter::Unproven);
         };
         let known = self.peer().is_some_and(|peer| peer.epoch == from);
-        let why = Mismatch::told(reason, &call.own.offer, &control.offer);
+        let why = Mismatch::of(reason, &call.own.offer, &control.offer);
         self.disagree(call, known, Verdict::Refused { by: Side::Peer, why });
     }
 

@@ -30,7 +30,7 @@ pub(super) struct Peer {
     asked: Option<Time>,
     /// When to ask next.
     ask: Time,
-    /// The last rival that was told.
+    /// The last rival that was reported.
     pub told_rival: Option<u64>,
     /// The next HELLO or ALIVE; none while the session does not run.
     send: Option<Time>,

@@ -42,7 +42,7 @@ pub struct Settings {
     pub mtu: u32,
     /// Queues of this node; the same on every node.
     pub queues: u8,
-    /// What the data path is capable of, a bit each; peers are told.
+    /// What the data path is capable of, a bit each; advertised to peers.
     pub features: u16,
     /// The UDP port, not 0, at which this node takes frames past the daemons, if it does.
     pub fast_path: Option<u16>,

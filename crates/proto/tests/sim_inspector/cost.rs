@@ -44,7 +44,7 @@ fn idle_lanes_are_found_once_data_flows() {
     let idle = |world: &mut World, idle: bool| {
         (0..2).for_each(|host| {
             world.hosts[host].busy = !idle;
-            world.tell_plan(host);
+            world.report_plan(host);
         });
     };
     let rate = |world: &mut World| {
@@ -80,7 +80,7 @@ fn published_only_peers_are_not_probed_and_silent_ones_hardly() {
     assert_eq!(world.lanes(0, 1), [(0, 0), (1, 1)], "what is heard decides");
     assert_eq!(world.hosts[0].inspector.lane_alive(&key(1), 0, 0), Verdict::Unknown);
     world.hosts[0].probes = true;
-    world.tell_peers(0);
+    world.report_peers(0);
     world.run(millis(10_000));
     let sent = world.total_sent(0);
     assert_eq!(world.lanes(0, 1), [(0, 0), (1, 1)], "knows no probes: still what is heard");
@@ -102,7 +102,7 @@ fn hundred_peers_of_eight_members_stay_within_the_limit() {
         world.hosts[0].knows_of(peer);
         world.hosts[peer].knows_of(0);
     }
-    (0..=100).for_each(|host| world.tell_peers(host));
+    (0..=100).for_each(|host| world.report_peers(host));
     let mut worst = 0;
     let mut took = None;
     for second in 1..=12 {

@@ -139,12 +139,12 @@ impl World {
     pub fn meet(&mut self, one: usize, other: usize) {
         self.hosts[one].knows_of(other);
         self.hosts[other].knows_of(one);
-        self.tell_peers(one);
-        self.tell_peers(other);
+        self.report_peers(one);
+        self.report_peers(other);
     }
 
     /// What ARP+ would say now: members and carriers of every known host, and who hears whom.
-    pub fn tell_peers(&mut self, at: usize) {
+    pub fn report_peers(&mut self, at: usize) {
         let report = |other: &usize| {
             let host = &self.hosts[*other];
             let member = |member: &MemberReport| PeerMemberReport {
@@ -189,7 +189,7 @@ impl World {
         self.hosts[host].wake = None;
         let reports = self.hosts[host].reports.clone();
         self.input(host, Input::Members(reports));
-        self.tell_peers(host);
+        self.report_peers(host);
     }
 
     pub fn input(&mut self, host: usize, input: Input<'_>) {
@@ -224,7 +224,7 @@ impl World {
             }
         }
         if told {
-            self.hosts[host].knows.clone().into_iter().for_each(|other| self.tell_peers(other));
+            self.hosts[host].knows.clone().into_iter().for_each(|other| self.report_peers(other));
         }
     }
 
@@ -274,11 +274,11 @@ impl World {
             return;
         }
         host.planned = planned;
-        self.tell_plan(at);
+        self.report_plan(at);
     }
 
     /// Tells the inspector of the lanes in use, and whether they carry data.
-    pub fn tell_plan(&mut self, at: usize) {
+    pub fn report_plan(&mut self, at: usize) {
         let (planned, busy) = (&self.hosts[at].planned, self.hosts[at].busy);
         let used = planned.iter().map(|(other, slot, index)| LaneUse {
             lane: LaneId { peer: key(*other), slot: *slot, index: *index },

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn changes_are_told_at_once_and_again_after_the_locktime() {
+fn changes_are_reported_at_once_and_again_after_the_locktime() {
     let mut bench = Bench::new(2);
     let began = bench.now;
     bench.hosts(vec![plain(0), plain(1)]);

@@ -56,7 +56,7 @@ impl Table {
         true
     }
 
-    /// Two hosts with one address are told. The table goes by host id, so the claim of a host that has one does
+    /// Two hosts with one address are reported. The table goes by host id, so the claim of a host that has one does
     /// no harm; a host that is only an address may not be another's.
     fn claim_addresses(
         &self,
@@ -87,7 +87,7 @@ impl Table {
             return self.remove(key, Reason::LostMacs, out);
         }
         peer.members.retain(|member| member.mac != mac);
-        // What is left is no longer what the host told last: its next message is to count as a later one.
+        // What is left is no longer what the host advertised last: its next message is to count as a later one.
         peer.sequence = peer.sequence.map(|sequence| sequence.wrapping_sub(1));
         self.by_mac.remove(&mac);
         out.peer_changed(key);

@@ -2,7 +2,7 @@ use super::*;
 
 //= docs/arp-plus.md#8.1 type=test
 #[test]
-fn claims_on_what_is_ours_are_told_and_change_nothing() {
+fn claims_on_what_is_ours_are_reported_and_change_nothing() {
     let mut host = Host::running(1, 2);
     let by = mac(66, 0);
     let forge = |edit: &dyn Fn(&mut Message)| {

@@ -121,12 +121,12 @@ impl Bench {
             settings: settings(),
             tables: Tables::adopt(left),
         };
-        bench.tell_members();
+        bench.report_members();
         bench.arp_plus.handle(Time::ZERO, Input::Start);
         bench
     }
 
-    fn tell_members(&mut self) {
+    fn report_members(&mut self) {
         let own = self.members.iter().map(|member| OwnMember {
             slot: member.slot,
             mac: member.mac,
@@ -246,7 +246,7 @@ fn a_member_goes_last() {
     let mut bench = Bench::new(3, TableImage::default());
     bench.write();
     bench.members.remove(1);
-    bench.tell_members();
+    bench.report_members();
     let written = bench.write();
     assert_eq!(written.last(), Some(&Row::Member(1, None)), "{written:?}");
 }
@@ -359,7 +359,7 @@ fn at_no_instant_does_a_row_name_one_that_is_not_there() {
     let mut instants = Instants::default();
     bench.arp_plus.handle(Time::ZERO, Input::Segments(vec![vec![0, 1], vec![2, 3]]));
     let step = |bench: &mut Bench, instants: &mut Instants| {
-        bench.tell_members();
+        bench.report_members();
         let written = bench.write();
         instants.run(&written);
     };

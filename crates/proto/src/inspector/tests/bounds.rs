@@ -1,4 +1,4 @@
-//! Limits, settings and what people are told.
+//! Limits, settings and what is reported.
 
 use super::*;
 use crate::limits;
@@ -43,7 +43,7 @@ fn actions_that_nobody_polls_are_bounded() {
 }
 
 #[test]
-fn members_are_told_with_old_new_and_reason() {
+fn members_are_reported_with_old_new_and_reason() {
     let mut bench = Bench::proven(2);
     bench.events.clear();
     let slow = MemberReport { speed_mbit: Some(100), full_duplex: Some(false), ..report(1) };
@@ -79,7 +79,7 @@ fn members_are_told_with_old_new_and_reason() {
 }
 
 #[test]
-fn lanes_are_told_with_how_long_it_took() {
+fn lanes_are_reported_with_how_long_it_took() {
     let mut bench = Bench::new(2);
     bench.answers = vec![(0, 0), (1, 1)];
     bench.pass(millis(1000));

@@ -36,7 +36,7 @@ impl Known {
     }
 }
 
-/// What a link can be told.
+/// An input of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkInput {
     /// It is time to say something.

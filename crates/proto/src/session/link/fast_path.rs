@@ -9,7 +9,7 @@ impl Link {
         self.tag
     }
 
-    /// Whether the peer is told that its frames come over the fast path.
+    /// Whether the peer is informed that its frames come over the fast path.
     pub const fn heard(&self) -> bool {
         self.heard
     }
@@ -32,11 +32,11 @@ impl Link {
         }
     }
 
-    /// What that start is told of the fast path.
+    /// What that start is sent of the fast path.
     pub(super) fn fast_path(&self, call: &Call<'_>, kind: ControlKind, to: u64) -> Option<FastPath> {
         //= docs/fabric.md#7.1
-        let tells = matches!(kind, ControlKind::Hello | ControlKind::Accept | ControlKind::Alive);
-        let is_up = tells && self.peer().is_some_and(|peer| peer.epoch == to);
+        let says_so = matches!(kind, ControlKind::Hello | ControlKind::Accept | ControlKind::Alive);
+        let is_up = says_so && self.peer().is_some_and(|peer| peer.epoch == to);
         let (port, tag) = (call.own.fast_path?, self.tag?);
         is_up.then_some(FastPath { port, tag, heard: self.heard })
     }
