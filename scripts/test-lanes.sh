@@ -1,45 +1,39 @@
 #!/usr/bin/env bash
-# Runs the tests that touch the kernel: those of the crates, and then those in namespaces in two lanes side by side, for most
-# of their time they wait for something.
+# Runs the tests that touch the kernel: first those that measure with the whole machine, then the others in two lanes side by
+# side, for most of their time they wait for something.
 #
-# usage: test-lanes.sh CRATE...     the crates that are tested elsewhere
+# usage: test-lanes.sh LIST CRATE...     LIST: the tests, as run-tests.sh lists them; CRATE: crates that are tested elsewhere
 #
-# In one lane are those that measure rates or count what a busy machine would lose; in the other all the rest, so that a
-# new test needs no line here. What a lane says is shown when it has ended, in full if it failed. CARGO names the cargo to use.
+# In one lane are the tests in namespaces that measure rates or count what a busy machine would lose; in the other all the
+# rest, so that a new test needs no line here. What a lane says is shown when it has ended, in full if it failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-: "${CARGO:=cargo}"
 export RUST_TEST_THREADS=1
 
+list=$1
+shift
+elsewhere=" $* "
+alone=(bench fabric lab)
 measured=(broadcast classes demo fabric fabric_clock fabric_crashes fabric_memory fabric_vxlan failover families hosts plain recovery)
-namespaces=linkbraid-netns-tests
 
-one=() two=()
-for path in tests/netns/tests/*.rs tests/netns/tests/*/main.rs; do
-	[ -e "$path" ] || continue
-	name=${path#tests/netns/tests/}
-	name=${name%/main.rs}
-	name=${name%.rs}
-	case " ${measured[*]} " in
-	*" $name "*) one+=(--test "$name") ;;
-	*) two+=(--test "$name") ;;
+others=()
+while read -r crate test _; do
+	case "$elsewhere ${alone[*]} " in
+	*" $crate "*) continue ;;
 	esac
-done
-elsewhere=(--exclude "$namespaces")
-for crate in "$@"; do
-	elsewhere+=(--exclude "$crate")
-done
+	case "$crate ${measured[*]} " in
+	"netns "*" $test "*) ;;
+	*) others+=("$crate/$test") ;;
+	esac
+done <"$list"
 
-# Some of these measure with the whole machine.
-"$CARGO" test --locked --quiet --workspace "${elsewhere[@]}"
-# Built before, so that neither lane waits for the other's compiler.
-"$CARGO" test --locked --quiet -p "$namespaces" --no-run
+scripts/run-tests.sh "$list" "${alone[@]}"
 
 first() {
-	"$CARGO" test --locked --quiet -p "$namespaces" "${one[@]}"
+	scripts/run-tests.sh "$list" "${measured[@]/#/netns/}"
 }
 second() {
-	"$CARGO" test --locked --quiet -p "$namespaces" --lib "${two[@]}"
+	scripts/run-tests.sh "$list" "${others[@]}"
 }
 
 scratch=$(mktemp -d)

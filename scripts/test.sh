@@ -36,23 +36,21 @@ step() {
 
 # The crates that touch no kernel: their tests run side by side. All others make interfaces and some measure traffic:
 # those run one at a time, see test-lanes.sh.
-pure=(linkbraid-wire linkbraid-proto linkbraid-api)
-chosen=()
-for crate in "${pure[@]}"; do
-	chosen+=(-p "$crate")
-done
+pure=(wire proto api)
+list=$scratch/tests
 
 scripts/snapshot.sh >"$scratch/before"
 step "format" "$CARGO" fmt --all --check
 step "documents" scripts/check-docs.sh
 step "scripts" scripts/test-scripts.sh
 step "lints" "$CARGO" clippy --workspace --all-targets --locked --quiet -- -D warnings
-step "protocol" "$CARGO" test --locked --quiet "${chosen[@]}"
+step "build of the tests" scripts/run-tests.sh --build "$list"
+step "protocol" scripts/run-tests.sh "$list" "${pure[@]}"
 # Its own folder: another RUSTFLAGS would have everything built anew. Without them loom's memory is not there.
 step "orders of memory accesses" env RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom" \
 	"$CARGO" test --release --locked --quiet -p linkbraid-fabric --lib ring::orders
 step "build" "$CARGO" build --release --locked --quiet --bins
-step "data path and namespaces" scripts/test-lanes.sh "${pure[@]}"
+step "data path and namespaces" scripts/test-lanes.sh "$list" "${pure[@]}"
 step "install" scripts/test-install.sh "$LINKBRAID_BIN"
 step "demo" "$LINKBRAID_BIN" lab demo
 step "stock kernel in a guest" tests/vm/smoke
