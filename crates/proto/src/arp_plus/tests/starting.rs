@@ -62,6 +62,7 @@ fn broadcast_is_answered_by_unicast_on_the_member_it_came_in() {
     host.pass(millis(400));
     let joiner = Host::running(2, 1);
     assert_eq!(kinds(&host.hear(1, &joiner.says(Kind::Broadcast))), [], "not at once");
+    assert_eq!(kinds(&host.handle(Input::Timeout)), [], "nor when something else is due");
     let replies = sent(&host.pass(millis(12)));
     let [(slot, frame)] = &replies[..] else { panic!("one reply, got {replies:?}") };
     assert_eq!((*slot, frame.dst, frame.src), (1, mac(2, 0), mac(1, 1)));
