@@ -40,7 +40,7 @@ pub fn run(bytes: &[u8]) {
         let Some(piece) = Piece::parse(&datagram) else { continue };
         assert_eq!(piece.bytes.len() + PIECE_HEAD, datagram.len());
         if part != Some((piece.instance, piece.number >> 30)) {
-            // A peer that starts anew, or went once around all numbers, may use them again.
+            // A peer that starts again, or went once around all numbers, may use them again.
             part = Some((piece.instance, piece.number >> 30));
             came.clear();
         }

@@ -1,5 +1,5 @@
 //! A peer that writes anything into the shared memory, at any moment, against both sides of a ring: no panic, frames of
-//! legal length only, a bounded number of them a call; and once both sides start anew, a frame crosses.
+//! legal length only, a bounded number of them a call; and once both sides start again, a frame crosses.
 //!
 //! The input is a list of steps: one byte for what, and three for where and how much.
 //! Shared by the fuzz target and the replay of the corpus in `crates/fabric/tests/corpus_ring.rs`.

@@ -20,7 +20,7 @@ fn fabric(net: &Net) -> FabricRecord {
     serde_json::from_str::<Vec<FabricRecord>>(&text).expect("records").pop().expect("one")
 }
 
-/// The number of the bond's interface: another one if it was made anew.
+/// The number of the bond's interface: another one if it was made again.
 fn index(net: &Net) -> String {
     let shown = net.host("a").sh("ip -o link show bond0").expect("shows");
     shown.split(':').next().unwrap_or_default().to_owned()
@@ -104,7 +104,7 @@ fn a_file_is_applied_once_and_its_changes_are_the_least() {
     let bond = net.show("a");
     let has = |address: &str| bond.addresses.iter().any(|one| one == address);
     assert!(has("198.19.7.2/24") && has("198.19.8.1/24") && !has("198.19.7.1/24"), "{bond:?}");
-    assert_eq!(index(&net), number, "made anew");
+    assert_eq!(index(&net), number, "made again");
     // Another daemon knows what was made by a file and what was not.
     net.kill("a");
     net.start("a", &[]);

@@ -348,7 +348,7 @@ fn latency_is_told_by_class_and_stage_while_it_is_measured() {
         row("urgent", "driver"),
     ];
     assert_eq!(measured(), both);
-    // A daemon that starts anew measures on, from zero.
+    // A daemon that starts again measures on, from zero.
     net.kill("a");
     net.start("a", &[]);
     assert_eq!(measured(), []);

@@ -196,7 +196,7 @@ fn a_thread_that_fails_takes_its_fabric_along_and_nothing_else() {
     wait_until(SOON, "the failure", failed, |count| *count == 1).unwrap_or_else(|error| panic!("{error}"));
     nodes.wait_up();
     nodes.ping_all();
-    assert_ne!(nodes.show(0).epoch, before, "started anew");
+    assert_ne!(nodes.show(0).epoch, before, "started again");
     let ends = nodes.stats(0).counters.into_iter().find(|counter| counter.name == "end_failed");
     assert_eq!(ends.map(|counter| counter.frames), Some(1));
     assert!(net.log(&nodes.names[0]).contains("thread 'fab0-0'"), "{}", net.log(&nodes.names[0]));

@@ -160,8 +160,8 @@ fn nodes_whose_memory_was_removed_meet_again() {
     }
     nodes.wait_up();
     nodes.ping_all();
-    assert_eq!(daemons, [0, 1].map(|node| daemon(&nodes, node)), "no daemon was started anew");
-    assert_ne!(inode().expect("made anew"), first);
+    assert_eq!(daemons, [0, 1].map(|node| daemon(&nodes, node)), "no daemon was started again");
+    assert_ne!(inode().expect("made again"), first);
     for node in 0..2 {
         assert_eq!(ends(&nodes, node, "end_memory_removed"), 1, "node {node}");
         let moved = nodes.show(node).events.into_iter().filter(|event| event.reason == "anew").count();

@@ -276,7 +276,7 @@ fn a_way_that_closes_is_left_and_found_again() {
     let vxlan = nodes.show(1).vxlan.expect("it was asked for");
     assert!(vxlan.hook.is_none() && vxlan.reason.starts_with("its VXLAN device was deleted"), "{vxlan:?}");
     nodes.ping_all();
-    // It is made anew, and what was counted counts on.
+    // It is made again, and what was counted counts on.
     let before = ways(&nodes, 1).remove(0);
     (0..2).for_each(|node| wait_taken(&nodes, node));
     nodes.ping(0, 1);
@@ -368,7 +368,7 @@ fn frames_with_another_tag_are_dropped_and_counted() {
     nodes.ping_all();
 }
 
-/// What carries the tag of an earlier start, sent again: nobody gets it, whichever of the two has started anew.
+/// What carries the tag of an earlier start, sent again: nobody gets it, whichever of the two has started again.
 #[test]
 fn frames_that_the_network_has_kept_from_an_earlier_start_are_dropped() {
     for restarted in 0..2 {

@@ -28,7 +28,7 @@ fn unplug(net: &Net, nic: &str) {
     .unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Makes a NIC anew at the switch port where it was; when that was done.
+/// Makes a NIC again at the switch port where it was; when that was done.
 #[track_caller]
 fn plug(net: &Net, link: usize, mac: &str) -> Instant {
     let host = net.host("a");

@@ -35,10 +35,10 @@ counters! {
     LimitHosts = 27, "limit_hosts", "hosts refused because the table was full";
     LimitAliases = 28, "limit_aliases", "former MACs forgotten early because a host had too many";
     LimitTombstones = 29, "limit_tombstones", "departures forgotten early because there were too many";
-    LimitConflicts = 30, "limit_conflicts", "conflicts not told because too many were open";
+    LimitConflicts = 30, "limit_conflicts", "conflicts not reported because too many were open";
     LimitActions = 31, "limit_actions", "events dropped because too many actions waited";
-    LimitMembers = 32, "limit_members", "own members not told because a message holds 16";
-    LimitAddresses = 33, "limit_addresses", "own IP addresses not told because a message holds 33";
+    LimitMembers = 32, "limit_members", "own members not announced because a message holds 16";
+    LimitAddresses = 33, "limit_addresses", "own IP addresses not announced because a message holds 33";
     PeerJoined = 34, "peer_joined", "hosts that entered the table";
     PeerChanged = 35, "peer_changed", "mappings that replaced earlier ones of the same epoch";
     PeerRestarted = 36, "peer_restarted", "hosts that came back with a later epoch";
@@ -81,7 +81,7 @@ counters! {
     RefusedClassNumber = 73, "refused_class_number", "frames refused: the number of a class is not 1 to 7";
     RefusedClassName = 74, "refused_class_name", "frames refused: a class has a name it cannot have";
     RefusedClassTwice = 75, "refused_class_twice", "frames refused: two classes have one number or one name";
-    LimitClasses = 76, "limit_classes", "own classes not told because a message holds 7";
+    LimitClasses = 76, "limit_classes", "own classes not announced because a message holds 7";
 }
 
 impl Counter {

@@ -25,7 +25,7 @@ counters! {
     RxCut = 16, "rx_cut", "probes ignored because the member at one end is down";
     UnknownTlv = 17, "unknown_tlv", "TLVs that say nothing in a probe and were skipped";
     LaneAdmitted = 18, "lane_admitted", "lanes that began to carry traffic";
-    LaneLost = 19, "lane_lost", "lanes given up for lack of proof";
+    LaneLost = 19, "lane_lost", "lanes given up because no proof came";
     LaneSuspect = 20, "lane_suspect", "lanes without proof that are kept because nothing better is left";
     MemberDown = 21, "member_down", "members that went down";
     OwnDelay = 22, "own_delay", "detections put off because this host was late itself";

@@ -23,12 +23,12 @@ counters! {
     EarlierStart = 15, "earlier_start", "messages ignored that are for an earlier start of this node";
     OtherEpoch = 16, "other_epoch", "messages of another start of a peer than the one that is up";
     Unproven = 17, "unproven", "answers that prove nothing: they echo no cookie that still counts";
-    RefusedPeer = 18, "refused_peer", "messages of peers that were told another number of nodes, or have another MTU or other queues";
+    RefusedPeer = 18, "refused_peer", "messages of peers that were given another number of nodes, or have another MTU or other queues";
     Ups = 19, "ups", "links that came up";
     Silent = 20, "silent", "links that went down because nothing was heard";
     Deaf = 21, "deaf", "links that went down because the peer did not hear this node";
     Left = 22, "left", "links that went down because the peer stopped";
-    Restarts = 23, "restarts", "links that went down because the peer had started anew";
+    Restarts = 23, "restarts", "links that went down because the peer had started again";
     Gone = 24, "gone", "links that went down because the transport lost the peer";
     Disagreed = 25, "disagreed", "links that went down because one end changed its MTU";
     Doubts = 26, "doubts", "times another start of a peer proved to live while one was up";

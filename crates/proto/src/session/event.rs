@@ -200,7 +200,7 @@ impl fmt::Display for Mismatch {
     /// Half a sentence that names both sides, without a full stop.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Mismatch::Nodes { ours, theirs } => write!(f, "it was told {theirs} nodes, this node {ours}"),
+            Mismatch::Nodes { ours, theirs } => write!(f, "it was given {theirs} nodes, this node {ours}"),
             Mismatch::Mtu { ours, theirs } => write!(f, "its MTU is {theirs}, this node's {ours}"),
             Mismatch::Queues { ours, theirs } => write!(f, "its queues are {theirs}, this node's {ours}"),
             Mismatch::Taken => f.write_str("another live node has this node's number"),
@@ -228,7 +228,7 @@ impl fmt::Display for Down {
             Down::Silent => "silent for the detection time",
             Down::Deaf => "it speaks but does not hear this node",
             Down::Left => "it has stopped",
-            Down::Restarted => "it has started anew",
+            Down::Restarted => "it has started again",
             Down::Gone => "the transport lost it",
             Down::Stopped => "this node has stopped",
         })

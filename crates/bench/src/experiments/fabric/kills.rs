@@ -17,8 +17,8 @@ const QUICK_KILLS: u32 = 8;
 
 /// From one datagram to each other node to the next.
 const PERIOD: Duration = Duration::from_millis(2);
-/// How long a node stays dead at most; it is drawn for each kill.
-const DEAD_MAX_MS: u64 = 600;
+/// How long a node stays killed at most; it is drawn for each kill.
+const DOWN_MAX_MS: u64 = 600;
 /// How long all nodes run between two kills.
 const BETWEEN: Duration = Duration::from_millis(100);
 /// How long a node may take to come back before the run is given up.
@@ -83,7 +83,7 @@ fn measure(
     let mesh = Datagrams::mesh(&testbed.addressed(subject)?, PERIOD)?;
     mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
     let mut seen = vec![0; NODES];
-    taken_for_dead(testbed, &mut seen, NODES)?;
+    taken_for_down(testbed, &mut seen, NODES)?;
     let mut flows = Vec::new();
     for (from, to) in pairs() {
         let address = testbed.address(subject, to);
@@ -96,15 +96,15 @@ fn measure(
         run.step(&format!("kills/{}", subject.word));
         run.pause(BETWEEN)?;
         let node = usize::try_from(next(&mut random) % NODES as u64).unwrap_or(0);
-        let dead = Duration::from_millis(next(&mut random) % DEAD_MAX_MS);
+        let down = Duration::from_millis(next(&mut random) % DOWN_MAX_MS);
         let name = testbed.names[node].clone();
         let from = mesh.now();
         testbed.bed.kill_daemon(&name);
-        run.pause(dead)?;
+        run.pause(down)?;
         let mark = mesh.mark();
         testbed.bed.start_daemon(&name)?;
         let to = mesh.wait_fresh(&mark, LIMIT, |from, to| from == node || to == node)?;
-        missed += taken_for_dead(testbed, &mut seen, node)?;
+        missed += taken_for_down(testbed, &mut seen, node)?;
         deaths.push(Death { node, from, to });
         if (kill + 1) % 10 == 0 {
             run.say(&format!("  kills/{:<26} {} of {kills}", subject.word, kill + 1))?;
@@ -205,16 +205,16 @@ fn survivors(record: &DatagramRecord, deaths: &[Death], end: Duration) -> (u64, 
     (sent, lines)
 }
 
-/// How often nodes said since the last look (`seen`, by the time of their last event) that another one than the dead one
+/// How often nodes said since the last look (`seen`, by the time of their last event) that another one than the killed one
 /// is down.
-fn taken_for_dead(testbed: &Testbed, seen: &mut [u64], dead: usize) -> Result<u32, Error> {
+fn taken_for_down(testbed: &Testbed, seen: &mut [u64], killed: usize) -> Result<u32, Error> {
     let mut count = 0;
-    for (node, seen) in seen.iter_mut().enumerate().filter(|(node, _)| *node != dead) {
+    for (node, seen) in seen.iter_mut().enumerate().filter(|(node, _)| *node != killed) {
         let events = testbed.record(node)?.events;
         let fresh = events.iter().filter(|event| event.time_ms > *seen);
         let down = fresh.filter(|event| {
             let other = event.object.parse::<usize>().ok();
-            event.kind == EventKind::Node && event.new.as_deref() == Some("down") && other != Some(dead)
+            event.kind == EventKind::Node && event.new.as_deref() == Some("down") && other != Some(killed)
         });
         count += u32::try_from(down.count()).unwrap_or(u32::MAX);
         *seen = events.iter().map(|event| event.time_ms).max().unwrap_or(*seen).max(*seen);

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// From one datagram to the next: what a time is exact to.
 const PERIOD: Duration = Duration::from_millis(1);
-/// How long a node stays dead: so short that the other one has not noticed yet, and longer than that takes.
-const DEAD: [(&str, Duration); 2] =
+/// How long a node stays down: so short that the other one has not noticed yet, and longer than that takes.
+const DOWN: [(&str, Duration); 2] =
     [("at-once", Duration::from_millis(20)), ("noticed", Duration::from_millis(700))];
 /// How often each happens.
 const TIMES: u32 = 6;
@@ -23,11 +23,11 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// What it is to take, milliseconds.
 const GOAL_MS: f64 = 500.0;
 
-pub(super) fn id(subject: &str, dead: &str) -> String {
-    format!("restart/{subject}/{dead}")
+pub(super) fn id(subject: &str, down: &str) -> String {
+    format!("restart/{subject}/{down}")
 }
 
-pub(super) const WAYS: [&str; 2] = [DEAD[0].0, DEAD[1].0];
+pub(super) const WAYS: [&str; 2] = [DOWN[0].0, DOWN[1].0];
 
 pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error> {
     let quick = run.settings.quick;
@@ -58,7 +58,7 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
 pub(super) fn steps(run: &Run<'_>) -> usize {
     let quick = run.settings.quick;
     let times = if quick { QUICK_TIMES } else { TIMES } as usize;
-    FABRICS.into_iter().filter(|subject| subject.quick || !quick).count() * times * DEAD.len()
+    FABRICS.into_iter().filter(|subject| subject.quick || !quick).count() * times * DOWN.len()
 }
 
 fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, typed: &str) -> Result<(), Error> {
@@ -68,11 +68,11 @@ fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, typed: &s
     let times = if run.settings.quick { QUICK_TIMES } else { TIMES };
     let mut starts = Vec::new();
     for turn in 0..times {
-        for (way, dead) in DEAD {
+        for (way, down) in DOWN {
             run.check()?;
             run.step(&id(subject.word, way));
             testbed.bed.kill_daemon("b");
-            run.pause(dead)?;
+            run.pause(down)?;
             let (start, mark) = (mesh.now(), mesh.mark());
             testbed.bed.start_daemon("b")?;
             mesh.wait_fresh(&mark, LIMIT, |_, _| true)?;

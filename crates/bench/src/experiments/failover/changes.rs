@@ -12,7 +12,7 @@ const WARM: Duration = Duration::from_millis(500);
 /// How long the flow is watched before each change, and after it.
 const WATCH: Duration = Duration::from_millis(500);
 /// How long a host is without its daemon.
-const DEAD: Duration = Duration::from_millis(500);
+const DOWN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
@@ -106,7 +106,7 @@ fn make(run: &Run<'_>, bed: &mut Bed, name: &str, change: Change) -> Result<(), 
         Change::WeightUp => bed.member(name, "set", MEMBER, Some(rate)),
         Change::DaemonKill => {
             bed.kill_daemon(name);
-            run.pause(DEAD)?;
+            run.pause(DOWN)?;
             bed.start_daemon(name)
         }
         Change::DaemonReplace => {

@@ -8,7 +8,7 @@ pub(super) const HOSTS: usize = 2;
 pub(super) const LINKS: usize = 3;
 /// A daemon is started again after at most so many steps of its host's silence: peers forget a host that is silent for
 /// seconds.
-const DEAD_STEPS_MAX: u32 = 3;
+const DOWN_STEPS_MAX: u32 = 3;
 /// Weights that members are given, Mbit/s.
 const WEIGHTS: [u32; 4] = [10, 50, 100, 200];
 
@@ -37,7 +37,7 @@ struct Host {
     members: [bool; LINKS],
     faults: [Option<Fault>; LINKS],
     /// Steps since its daemon was killed.
-    dead: Option<u32>,
+    down: Option<u32>,
     /// Lanes have gone since, or there was none, and nobody here knows of what there is now.
     blind: bool,
 }
@@ -120,7 +120,7 @@ impl Schedule {
         };
         let host = |(name, host): (&str, &Host)| {
             let links: Vec<String> = (0..LINKS).map(|l| format!("eth{l} {}", link(host, l))).collect();
-            let daemon = if host.dead.is_some() { ", no daemon" } else { "" };
+            let daemon = if host.down.is_some() { ", no daemon" } else { "" };
             format!("{name}: {}{daemon}", links.join(", "))
         };
         ["a", "b"].into_iter().zip(&self.hosts).map(host).collect::<Vec<_>>().join("; ")
@@ -129,7 +129,7 @@ impl Schedule {
     /// The next step; what [`Schedule::lane_is_left`] says holds after it.
     pub fn next_action(&mut self) -> Action {
         let overdue =
-            self.hosts.iter().position(|host| host.dead.is_some_and(|steps| steps >= DEAD_STEPS_MAX));
+            self.hosts.iter().position(|host| host.down.is_some_and(|steps| steps >= DOWN_STEPS_MAX));
         let action = match overdue {
             Some(host) => Action::Start { host },
             None => loop {
@@ -149,7 +149,7 @@ impl Schedule {
         let mbit = WEIGHTS[self.below(WEIGHTS.len())];
         let here = &self.hosts[host];
         let far = &self.hosts[1 - host];
-        let alive = here.dead.is_none();
+        let alive = here.down.is_none();
         let members = here.members.iter().filter(|member| **member).count();
         match kind {
             0..18 if here.faults[link].is_none() => Some(Action::Fail { host, link, fault }),
@@ -157,7 +157,7 @@ impl Schedule {
             56..64 if alive && here.members[link] && members > 1 => Some(Action::MemberDel { host, link }),
             // A member that no peer answers through is refused.
             64..78 if alive && !here.members[link] && here.faults[link].is_none() => {
-                (far.dead.is_none() && far.any_works()).then_some(Action::MemberAdd { host, link })
+                (far.down.is_none() && far.any_works()).then_some(Action::MemberAdd { host, link })
             }
             78..86 if alive && here.members[link] => Some(Action::Weight { host, link, mbit }),
             86..90 if alive => Some(Action::Kill { host }),
@@ -168,7 +168,7 @@ impl Schedule {
 
     fn apply(&mut self, action: Action) {
         for host in &mut self.hosts {
-            host.dead = host.dead.map(|steps| steps + 1);
+            host.down = host.down.map(|steps| steps + 1);
         }
         let left = self.lane_is_left();
         let here = &mut self.hosts[action.index()];
@@ -178,11 +178,11 @@ impl Schedule {
             Action::MemberDel { link, .. } => here.members[link] = false,
             Action::MemberAdd { link, .. } => here.members[link] = true,
             Action::Weight { .. } => {}
-            Action::Kill { .. } => (here.dead, here.blind) = (Some(0), !left),
-            Action::Start { .. } => (here.dead, here.blind) = (None, false),
+            Action::Kill { .. } => (here.down, here.blind) = (Some(0), !left),
+            Action::Start { .. } => (here.down, here.blind) = (None, false),
         }
         if matches!(action, Action::Fail { .. } | Action::MemberDel { .. }) {
-            for host in self.hosts.iter_mut().filter(|host| host.dead.is_some()) {
+            for host in self.hosts.iter_mut().filter(|host| host.down.is_some()) {
                 host.blind = true;
             }
         }

@@ -371,7 +371,7 @@ fn a_fabric_grows_without_losing_a_link_and_strangers_must_agree() {
     let refuse = sent(&effects)[0];
     let why = Mismatch::Nodes { ours: 2, theirs: 3 };
     assert_eq!(verdicts(&c.hears(&a, refuse)), [Verdict::Refused { by: Side::Peer, why }]);
-    assert_eq!(why.to_string(), "it was told 3 nodes, this node 2");
+    assert_eq!(why.to_string(), "it was given 3 nodes, this node 2");
     b.handle(LinkInput::Expired);
     let hello = b.says();
     let why = Mismatch::Nodes { ours: 3, theirs: 2 };

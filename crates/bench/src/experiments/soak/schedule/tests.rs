@@ -38,20 +38,20 @@ fn no_step_is_one_that_must_be_refused() {
                 Action::Fail { link, .. } => here.faults[link].is_none(),
                 Action::Mend { link, .. } => here.faults[link].is_some(),
                 Action::MemberDel { link, .. } => {
-                    here.dead.is_none()
+                    here.down.is_none()
                         && here.members[link]
                         && here.members.iter().filter(|m| **m).count() > 1
                 }
                 Action::MemberAdd { link, .. } => {
                     let far = &before[1 - action.index()];
-                    here.dead.is_none() && !here.members[link] && far.dead.is_none() && far.any_works()
+                    here.down.is_none() && !here.members[link] && far.down.is_none() && far.any_works()
                 }
-                Action::Weight { link, .. } => here.dead.is_none() && here.members[link],
-                Action::Kill { .. } => here.dead.is_none(),
-                Action::Start { .. } => here.dead.is_some(),
+                Action::Weight { link, .. } => here.down.is_none() && here.members[link],
+                Action::Kill { .. } => here.down.is_none(),
+                Action::Start { .. } => here.down.is_some(),
             };
             assert!(fine, "seed {seed}, step {step}: {action} on {before:?}");
-            assert!(before.iter().all(|host| host.dead.is_none_or(|steps| steps <= DEAD_STEPS_MAX + 1)));
+            assert!(before.iter().all(|host| host.down.is_none_or(|steps| steps <= DOWN_STEPS_MAX + 1)));
         }
     }
 }
