@@ -3,7 +3,7 @@
 use linkbraid_api::{ApplyRecord, FabricRecord};
 use linkbraid_lab::{wait_for, wait_until};
 use linkbraid_netns_tests::{BOND, Net, machine};
-use std::time::Duration;
+use std::{thread::sleep, time::Duration};
 
 /// How long a daemon may take until its file is applied: a bond may wait for members first.
 const APPLIED: Duration = Duration::from_secs(60);
@@ -327,4 +327,30 @@ fn a_member_that_comes_later_is_added_then() {
     wait_until(APPLIED, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
         .unwrap_or_else(|error| panic!("{error}"));
     is_done(&net);
+}
+
+#[test]
+fn what_fails_at_the_start_is_tried_again_after_ever_longer_times() {
+    let net = Net::alone();
+    net.start("a", &[]);
+    let host = net.host("a");
+    for line in ["ip link add link eth3 name v5 type macvlan", "ip link set v5 up"] {
+        host.sh(line).expect("sets");
+    }
+    net.ok("a", "bond add bond0 --member eth2,v5");
+    net.kill("a");
+    // v5 takes no larger MTU than eth3 has, which is under it; ::1 is the host's already.
+    let file = net.file(
+        "[bond.bond0]\nmember = ['eth2', 'v5']\nmtu = 2000\n\
+         [bond.bond1]\nmember = ['eth0', 'eth1']\naddress = ['198.19.7.1/24', '::1/128']\n",
+    );
+    net.start("a", &["--config", &file]);
+    // At once, after one more second, and after two more.
+    sleep(Duration::from_secs(5));
+    let log = net.log("a");
+    for step in ["bond set bond0", "bond add bond1"] {
+        let attempts = log.matches(&format!("not done: linkbraid {step}")).count();
+        assert!((2..=3).contains(&attempts), "{step}: {attempts}\n{log}");
+    }
+    assert!(!log.contains("is there now"), "all were there all the time: {log}");
 }

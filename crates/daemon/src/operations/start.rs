@@ -36,6 +36,8 @@ pub(super) struct Start {
     delay: Duration,
     /// Something could not be done this time.
     failed: bool,
+    /// Members of open bonds that were not there when they were looked for last.
+    absent: BTreeSet<LinkName>,
     /// What was said already.
     said: BTreeSet<String>,
 }
@@ -75,6 +77,7 @@ impl Start {
             next: Some(now),
             delay: RETRY_MIN,
             failed: false,
+            absent: BTreeSet::new(),
             said: BTreeSet::new(),
             document,
         })
@@ -127,9 +130,13 @@ impl Start {
         }
     }
 
+    /// An interface is there. One that was there before, or that a fabric of the file makes, is no reason to go through the file
+    /// again: what fails changes those, too.
     pub(super) fn link_came(&mut self, name: &str, now: Time) {
         let bonds = self.document.config.bonds.iter().filter(|(bond, _)| self.open.contains(*bond));
-        if bonds.into_iter().any(|(_, bond)| bond.member(name).is_some()) {
+        let is_wanted = bonds.into_iter().any(|(_, bond)| bond.member(name).is_some());
+        let is_made = self.document.config.fabrics.contains_key(name);
+        if is_wanted && !is_made && self.absent.remove(name) {
             tracing::info!(file = %self.document.file, "'{name}' is there now");
             (self.next, self.delay) = (Some(now), RETRY_MIN);
         }
@@ -170,17 +177,20 @@ async fn present(world: &mut World, start: &mut Start, now: Time) -> Vec<(LinkNa
         Ok(links) => links,
         Err(error) => {
             tracing::error!(%error, "cannot read the interfaces");
+            start.failed = true;
             return Vec::new();
         }
     };
     let mut bonds = start.document.config.bonds.clone();
     bonds.retain(|name, _| start.open.contains(name));
+    start.absent.clear();
     for (name, bond) in &mut bonds {
         for member in &mut bond.members {
             // Those that come later join as they would have with a new bond.
             member.force = true;
             member.absent = links.iter().all(|link| *link.name != *member.interface);
             if member.absent {
+                start.absent.insert(member.interface.clone());
                 start.say(format!("{name}: '{}' is not there; it is added when it comes", member.interface));
             }
         }
