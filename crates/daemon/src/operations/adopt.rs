@@ -3,7 +3,7 @@
 use crate::{
     io::{
         error::About as _,
-        state::{SavedAbsent, SavedBond},
+        state::{SavedAbsent, SavedBond, SavedMember},
     },
     operations::{
         settle::keep_mac,
@@ -83,7 +83,10 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
     let mut bond =
         Bond::new(saved, link.index, link.mac, world.hook, world.driving.clone(), world.feed.clone())?;
     let mut members = Vec::new();
-    for member in bond.saved.members.clone() {
+    // Those that join or leave first: what becomes of their addresses depends on who stays, whether or not that one is there.
+    let mut on_file = bond.saved.members.clone();
+    on_file.sort_by_key(SavedMember::stays);
+    for member in on_file {
         let (index, stays) = (member.before.link.index, member.stays());
         let why = match world.netlink.link_by_index(index).await {
             Ok(found) if found.controller.is_none_or(|controller| controller == link.index) => {

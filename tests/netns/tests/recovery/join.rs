@@ -1,6 +1,6 @@
 //! A member that joins, and what is said of one that is not proven.
 
-use crate::{is_joining, until, with_free_links};
+use crate::{is_joining, member_names, sh, until, with_free_links};
 use linkbraid_api::Health;
 use linkbraid_lab::{LinkSpec, Topology, Way};
 use linkbraid_netns_tests::{BOND, Net, SOON};
@@ -88,4 +88,38 @@ fn plain_hosts_alone_speak_against_no_member() {
     let net = Net::bonded(Topology::empty("lab", 1).host([link(), link()]).plain_host([link()]));
     net.host("a").wait_ping(net.host("b").ipv4(), SOON).expect("reaches");
     assert_eq!(net.show("a").health, Health::Ok);
+}
+
+#[test]
+fn a_member_that_joins_inherits_no_addresses() {
+    // Of one that is gone while no daemon looks, and while one does.
+    for dies in [true, false] {
+        let net = Net::alone();
+        let (a, far) = (net.host("a"), net.lab().switch(0).expect("a switch").name());
+        net.start("a", &[]);
+        net.ok("a", &format!("bond add {BOND} --member eth0"));
+        sh(a, &format!("ip -n {far} link set a-eth1 down"));
+        let addresses = || sh(a, &format!("ip -4 -o address show dev {BOND}"));
+        let has_its_own = || assert!(addresses().contains(a.ipv4()), "{}", addresses());
+        has_its_own();
+        std::thread::scope(|scope| {
+            scope.spawn(|| net.say("a", &format!("member add {BOND} eth1 --force")));
+            until("it to join", || is_joining(&net, "eth1"), |joining| *joining);
+            if dies {
+                net.kill("a");
+            }
+            sh(a, "ip link del eth0");
+            if dies {
+                net.start("a", &[]);
+            } else {
+                until("eth0 to be missed", || net.show("a").absent, |absent| absent == &["eth0"]);
+                net.ok("a", &format!("member del {BOND} eth1 --force"));
+            }
+        });
+        has_its_own();
+        sh(a, &format!("ip link add eth0 type veth peer name a-eth0 netns {far}"));
+        sh(a, &format!("ip -n {far} link set a-eth0 master br0 up"));
+        until("eth0 to be back", || member_names(&net), |names| names == &["eth0"]);
+        has_its_own();
+    }
 }

@@ -189,10 +189,10 @@ async fn give_back(
     moved_back.and(restored)
 }
 
-/// Gives what `bond del` is to put back to the first member that is left: the bond is reached by it.
+/// Gives what `bond del` is to put back to the first member that stays: the bond is reached by it. One that comes or goes would
+/// take it along.
 fn hand_over(saved: &mut SavedBond, from: u32, addresses: Vec<Address>, routes: Vec<Route>) {
-    let staying = saved.members.iter().position(SavedMember::stays).unwrap_or(0);
-    let Some(first) = saved.members.get_mut(staying) else { return };
+    let Some(first) = saved.members.iter_mut().find(|member| member.stays()) else { return };
     if addresses.is_empty() && routes.is_empty() {
         return;
     }
@@ -206,7 +206,7 @@ fn hand_over(saved: &mut SavedBond, from: u32, addresses: Vec<Address>, routes: 
     before.link.up = true;
 }
 
-/// Forgets a member that is gone; what it brought goes to the first one that is left.
+/// Forgets a member that is gone; what it brought goes to the first one that stays.
 pub(crate) fn disinherit(saved: &mut SavedBond, ifindex: u32) {
     let Some(at) = saved.members.iter().position(|member| member.before.link.index == ifindex) else {
         return;
