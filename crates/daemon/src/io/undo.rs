@@ -2,7 +2,7 @@
 
 use crate::io::error::About as _;
 use linkbraid_api::Error;
-use linkbraid_link::{Kind, Netlink};
+use linkbraid_link::Netlink;
 use std::net::IpAddr;
 
 /// One change of an interface.
@@ -29,19 +29,10 @@ impl Op {
                 netlink.add_address(ifindex, ip, prefix).await,
                 format!("cannot add address '{ip}/{prefix}'"),
             ),
-            Self::RemoveAddress(ip, prefix) => {
-                // Else others of its subnet might go with it, and routes with them.
-                let promotes = netlink.set_promote_secondaries(ifindex, true).await;
-                let done = match netlink.del_address(ifindex, ip, prefix).await {
-                    // It went along with another one, where that cannot be set.
-                    Err(error) if error.kind == Kind::NotFound => Ok(()),
-                    done => done,
-                };
-                if promotes.is_ok_and(|before| !before) {
-                    let _ = netlink.set_promote_secondaries(ifindex, false).await;
-                }
-                (done, format!("cannot remove address '{ip}/{prefix}'"))
-            }
+            Self::RemoveAddress(ip, prefix) => (
+                netlink.del_address_alone(ifindex, ip, prefix).await,
+                format!("cannot remove address '{ip}/{prefix}'"),
+            ),
         };
         done.about(name, what)
     }
@@ -81,3 +72,6 @@ pub(crate) fn not_undone(mut error: Error, others: impl IntoIterator<Item = Erro
     }
     error
 }
+
+#[cfg(test)]
+mod tests;

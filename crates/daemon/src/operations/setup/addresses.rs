@@ -9,7 +9,6 @@ use crate::{
     world::bond::Bond,
 };
 use linkbraid_api::{Error, value};
-use linkbraid_link::Kind;
 use std::net::IpAddr;
 
 /// `ADDRESS/PREFIX`.
@@ -73,13 +72,6 @@ pub(crate) async fn replace(
     }
     for (ip, prefix) in &gone {
         log.carry_out((name, ifindex), Op::RemoveAddress(*ip, *prefix)).await?;
-    }
-    // What went along with those is put back, without its routes.
-    for (ip, prefix) in kept.iter().chain(&wanted).filter(|_| !gone.is_empty()) {
-        match log.netlink.add_address(ifindex, *ip, *prefix).await {
-            Err(error) if error.kind == Kind::Exists => {}
-            result => result.about(name, format!("cannot put address '{ip}/{prefix}' back"))?,
-        }
     }
     Ok(wanted.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect())
 }
