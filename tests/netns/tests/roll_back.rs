@@ -142,30 +142,39 @@ fn what_is_asked_for_is_set_though_it_was_asked_for_before() {
 #[test]
 fn what_cannot_be_kept_on_file_is_not_done() {
     let net = host();
-    net.ok("a", "bond add bond0 --member eth0,eth1 --address 198.19.7.1/24");
+    net.ok("a", "bond add bond0 --member eth0,eth1 --address 198.19.7.1/24 --address 198.19.7.3/24");
     let fabric = format!("--node 0 --nodes 2 --transport shm:{}", net.lab().folder().join("shm").display());
-    net.ok("a", &format!("fabric add fab0 {fabric} --address 198.19.8.1/24"));
+    net.ok("a", &format!("fabric add fab0 {fabric} --address 198.19.8.1/24 --address 198.19.8.3/24"));
+    for (to, of, ip) in [("198.19.17.0/24", "bond0", "198.19.7.1"), ("198.19.18.0/24", "fab0", "198.19.8.1")]
+    {
+        net.host("a").sh(&format!("ip route add {to} dev {of} src {ip}")).expect("adds");
+    }
     let words = |command: &str, which: [usize; 2]| -> Vec<String> {
         let text = net.host("a").sh(command).expect("shows");
         let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         lines.map(|words| which.map(|at| words[at]).join(" ")).collect()
     };
+    // A machine without control groups has none for classes.
+    let namespace = net.pins("a")[0].file_name().expect("a number").display().to_string();
+    let find = format!("find /sys/fs/cgroup -type d -path */linkbraid/{namespace}/bond0/*");
+    let groups = || net.host("a").sh(&find).unwrap_or_default();
     let links = || {
         let (links, addresses) = (words("ip -o link", [1, 4]), words("ip -o -4 address", [1, 3]));
-        (links, addresses, net.ok("a", "class show bond0"))
+        let routes = net.host("a").sh("ip route").expect("shows");
+        (links, addresses, routes, net.ok("a", "class show bond0"), groups())
     };
     let before = (links(), net.show("a").settings, net.show("a").members[1].weight_mbit);
     // What is written there takes the place of the file.
     let blocks = ["bond0.json.new", "fab0.fabric.new"].map(|name| net.host("a").state_dir().join(name));
     blocks.iter().for_each(|block| fs::create_dir(block).expect("makes a folder"));
     for command in [
-        "bond set bond0 --mtu 1400 --address 198.19.7.2/24 --latency on --policy flow",
+        "bond set bond0 --mtu 1400 --address 198.19.7.2/24 --address 198.19.7.3/24 --latency on --policy flow",
         "member set bond0 eth1 --weight 300",
         "class add bond0 c --member eth1 --match dscp=ef",
-        "fabric set fab0 --mtu 1400 --address 198.19.8.2/24",
+        "fabric set fab0 --mtu 1400 --address 198.19.8.2/24 --address 198.19.8.3/24",
     ] {
         let said = refused(&net, command);
-        assert!(said.contains("cannot write"), "{said}");
+        assert!(said.contains("cannot write") && !said.contains("undone"), "{said}");
         assert_eq!(links(), before.0, "{command}");
     }
     assert_eq!((net.show("a").settings, net.show("a").members[1].weight_mbit), (before.1, before.2));

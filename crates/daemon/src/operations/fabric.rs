@@ -99,6 +99,8 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
                 .hint(format!("linkbraid fabric set {name} --mtu {most}"))
         })?;
     }
+    // Before anything is touched: a disk that takes no file takes none of what follows either.
+    world.state.write(&old)?;
     let mut log = UndoLog::new(&world.netlink);
     let interface = (name.as_str(), old.ifindex);
     let mut wanted = SavedFabric { settings, ..old.clone() };

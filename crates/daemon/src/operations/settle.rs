@@ -17,32 +17,39 @@ pub(crate) async fn change(
     change: impl AsyncFnOnce(&mut UndoLog, &mut Bond) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let whole = async |world: &mut World, bond: &mut Bond| {
+        // Before anything is touched: a disk that takes no file takes none of what follows either.
+        world.state.write(&bond.saved)?;
         let (before, measures) = (bond.saved.clone(), bond.latency.is_some());
         let mut log = UndoLog::new(&world.netlink);
-        let changed = match change(&mut log, bond).await {
-            Ok(()) => follow(world, bond).await,
-            refused => refused,
+        let changed = async {
+            change(&mut log, bond).await?;
+            follow(world, bond).await?;
+            world.state.write(&bond.saved)
         };
-        let Err(error) = changed else { return Ok(()) };
-        let error = log.take_back(error).await;
-        bond.saved = before;
-        let measured = bond.measure_latency(measures);
-        Err(not_undone(error, measured.and(follow(world, bond).await).err()))
+        let changed = match changed.await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let error = log.take_back(error).await;
+                // As it is on file.
+                bond.saved = before;
+                let measured = bond.measure_latency(measures);
+                Err(not_undone(error, measured.and(follow(world, bond).await).err()))
+            }
+        };
+        bond.remove_groups();
+        changed
     };
     world.with_bond(name, whole).await
 }
 
-/// All that follows. Control groups come first and go last, so that no rule names one that is not there, and nobody has been put
-/// out of one if this fails.
+/// All that follows. Control groups come first, and those of classes that are gone go last, so that no rule names one that is not
+/// there, and nobody has been put out of one if this fails.
 async fn follow(world: &mut World, bond: &mut Bond) -> Result<(), Error> {
     bond.make_groups();
     // Rules before plans: what is of a class without a plan goes where the rest goes, and no plan outlives its rules.
     let rules = bond.write_rules();
     settle(world, bond).await?;
-    rules?;
-    world.state.write(&bond.saved)?;
-    bond.remove_groups();
-    Ok(())
+    rules
 }
 
 /// After the members changed: MAC, protocol, tables, stripe.
