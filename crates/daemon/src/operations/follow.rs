@@ -30,9 +30,7 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
         // What an event says may be over: it waited while the loop did something else.
         let fresh = bond.read_member(&world.netlink, link.index, clock).await;
         let link = fresh.as_ref().unwrap_or(link);
-        if let Err(error) = bond.write_stripe_above(&world.netlink, link).await {
-            tracing::warn!(%error, "TCP over it may be slow");
-        }
+        bond.write_stripe_above(&world.netlink, link).await;
         // Somebody took it out and put it back: the bridge has given it the flags of an ordinary port.
         if fresh.is_some()
             && link.controller == Some(bond.ifindex)
