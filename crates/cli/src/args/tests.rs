@@ -42,15 +42,9 @@ fn definitions_are_sound() {
 
 #[test]
 fn bond_add_defaults() {
-    let expected = BondAdd {
-        name: name("bond0"),
-        members: vec![name("eth1")],
-        addresses: Vec::new(),
-        options: BondOptions::default(),
-        move_address: false,
-        classes: Vec::new(),
-    };
-    assert_eq!(request("bond add bond0 --member eth1"), Request::BondAdd(expected));
+    // What a request leaves out is tested where requests are.
+    let least: BondAdd = serde_json::from_str(r#"{"name":"bond0","members":["eth1"]}"#).unwrap();
+    assert_eq!(request("bond add bond0 --member eth1"), Request::BondAdd(least));
 }
 
 #[test]

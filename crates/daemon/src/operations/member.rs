@@ -9,8 +9,7 @@ use crate::{
     operations::{
         class,
         settle::{change, settle},
-        wait::Pending,
-        wait::{Outcome, Wait},
+        wait::{Outcome, Pending, Wait},
     },
     world::{World, bond::Bond, member::Member},
 };

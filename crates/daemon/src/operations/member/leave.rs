@@ -11,8 +11,7 @@ use crate::{
         current::{moving, of_bond},
         desired::merge::may_leave,
         settle::settle,
-        wait::Pending,
-        wait::{Outcome, Wait},
+        wait::{Outcome, Pending, Wait},
     },
     world::{World, bond::Bond, member::Member},
 };
