@@ -138,7 +138,7 @@ pub fn run(bytes: &[u8]) {
             2 => {
                 let lane = |bit: u8| LaneUse {
                     lane: LaneId { peer: PeerKey::Host(HostId([9; 16])), slot: bit % 4, index: bit / 4 },
-                    busy: what & 16 == 0,
+                    usage: [Usage::Busy, Usage::Light, Usage::Idle, Usage::Light][usize::from(what >> 4 & 3)],
                 };
                 course.handle(Input::Plan((0..8).filter(|bit| amount >> bit & 1 == 1).map(lane).collect()));
             }

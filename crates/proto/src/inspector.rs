@@ -133,7 +133,7 @@ pub struct Inspector {
     members: BTreeMap<u8, member::Member>,
     peers: BTreeMap<PeerKey, Peer>,
     lanes: usize,
-    usage: BTreeMap<LaneId, bool>,
+    usage: BTreeMap<LaneId, Usage>,
     agenda: BTreeSet<(Time, Wake)>,
     load: rate::Load,
     probes: rate::Bucket,

@@ -69,6 +69,9 @@ pub const PROBE_RATE: u64 = 5000;
 /// Of [`PROBE_RATE`], what lanes in use get before others get any, in percent.
 pub const PROBE_RATE_IN_USE_PERCENT: u64 = 75;
 
+/// PROBEs a second at most that lanes with light traffic get beyond what idle lanes get: some 100 lanes at the full rate.
+pub const PROBE_RATE_LIGHT: u64 = 2000;
+
 /// PROBEs that leave in a second when lanes are tested or repeated in a hurry, and as many REPLYs; what is beyond waits
 /// (PROBE) or is dropped (REPLY), counted.
 pub const PROBE_RATE_MAX: u64 = 10_000;

@@ -121,7 +121,10 @@ fn probe_table_holds_the_defaults_and_limits() {
     let intervals = format!("{} ms to {} s", millis(PROBE_INTERVAL_MIN), PROBE_INTERVAL_MAX.as_secs());
     let hours = HOLD_MAX.as_secs() / 3600;
     for row in [
-        format!("| interval of a lane that carries data | {} ms | {intervals} |", millis(timing.interval)),
+        format!(
+            "| interval of a lane that carries data, or has light traffic | {} ms | {intervals} |",
+            millis(timing.interval)
+        ),
         format!(
             "| {} | {PROBE_MULTIPLIER_MIN} to {PROBE_MULTIPLIER_MAX} |",
             format_args!(

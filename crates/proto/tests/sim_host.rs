@@ -27,6 +27,8 @@
 
 #[path = "network/fault.rs"]
 mod fault;
+#[path = "sim_host/heartbeats.rs"]
+mod heartbeats;
 #[path = "network/hosts.rs"]
 mod hosts;
 mod network;

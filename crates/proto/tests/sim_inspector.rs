@@ -120,7 +120,7 @@ fn what_is_restored_is_back_within_a_second_and_proven_first() {
 #[test]
 fn outage_of_an_hour_ends_as_quickly() {
     let mut world = World::pair(1, &[0, 1], &[0, 1]);
-    world.hosts.iter_mut().for_each(|host| host.busy = false);
+    world.hosts.iter_mut().for_each(|host| host.usage = Usage::Idle);
     (0..2).for_each(|host| world.report_plan(host));
     world.faults.insert(Fault::Switch(0));
     world.run(Duration::from_secs(3600));

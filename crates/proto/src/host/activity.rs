@@ -1,17 +1,32 @@
-//! Which lanes carry data: only those are probed at the full rate.
+//! Which lanes carry data, and which plans carried something lately: their lanes are probed at the full rate.
 
-use crate::limits::LANES_MAX;
-use std::collections::HashMap;
+use crate::{Time, inspector::Usage, limits::LANES_MAX};
+use std::{collections::HashMap, time::Duration};
 
-/// A lane that was busy counts as busy for so many looks more: pauses of a flow must not slow its probes down.
-const LOOKS_MAX: u8 = 10;
+/// A lane that carried that many bytes from one look to the next is busy...
+const BUSY_BYTES: u64 = 1000;
+/// ...for so long: pauses of a flow must not slow its probes down.
+const BUSY: Duration = Duration::from_secs(1);
+/// All lanes of a plan that carried anything are in use for so long: frames take them in turn, so what is sent now and then
+/// visits each lane much later than the one before.
+const LIGHT: Duration = Duration::from_secs(10);
 /// Plans looked at in one turn; with more peers each has its turn later.
 const PLANS_AT_ONCE: usize = 256;
 
 #[derive(Debug, Default)]
 struct Lanes {
     bytes: [u64; LANES_MAX],
-    looks_left: [u8; LANES_MAX],
+    busy_until: [Time; LANES_MAX],
+    light_until: Time,
+    /// What followed when last looked at.
+    seen: Seen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Seen {
+    /// Bit i is lane i.
+    busy: u32,
+    light: bool,
 }
 
 /// What the counters were when last looked at.
@@ -22,11 +37,14 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    /// The lanes of a plan that carry data: bit i is lane i.
-    pub fn busy(&self, number: u32) -> u32 {
-        let Some(lanes) = self.plans.get(&number) else { return 0 };
-        let bits = lanes.looks_left.iter().enumerate().filter(|(_, left)| **left > 0);
-        bits.fold(0, |bits, (i, _)| bits | 1 << i)
+    /// How a plan uses its lane of that place.
+    pub fn usage(&self, number: u32, place: usize) -> Usage {
+        let seen = self.plans.get(&number).map(|lanes| lanes.seen).unwrap_or_default();
+        match (seen.busy >> place & 1, seen.light) {
+            (1, _) => Usage::Busy,
+            (_, true) => Usage::Light,
+            (_, false) => Usage::Idle,
+        }
     }
 
     /// Of these plans, ascending, those whose counters are to be read now.
@@ -37,49 +55,76 @@ impl Activity {
         numbers.iter().cycle().skip(start).take(numbers.len().min(PLANS_AT_ONCE)).copied().collect()
     }
 
-    /// Takes the counters of a plan, in bytes; whether a lane began or ended to be busy.
-    pub fn take(&mut self, number: u32, bytes: &[u64]) -> bool {
-        let before = self.busy(number);
+    /// Takes the counters of a plan, in bytes; whether any of its lanes is used otherwise than before.
+    pub fn take(&mut self, now: Time, number: u32, bytes: &[u64]) -> bool {
         let lanes = self.plans.entry(number).or_default();
+        let mut seen = Seen::default();
         for (i, bytes) in bytes.iter().take(LANES_MAX).enumerate() {
             // Counters begin at zero again when the plan is another one.
-            let moved = *bytes != lanes.bytes[i] && *bytes > 0;
+            let carried = bytes.checked_sub(lanes.bytes[i]).unwrap_or(*bytes);
             lanes.bytes[i] = *bytes;
-            lanes.looks_left[i] = if moved { LOOKS_MAX } else { lanes.looks_left[i].saturating_sub(1) };
+            if carried > 0 {
+                lanes.light_until = now + LIGHT;
+            }
+            if carried >= BUSY_BYTES {
+                lanes.busy_until[i] = now + BUSY;
+            }
+            seen.busy |= u32::from(now < lanes.busy_until[i]) << i;
         }
-        for left in lanes.looks_left.iter_mut().skip(bytes.len()) {
-            *left = 0;
+        for until in lanes.busy_until.iter_mut().skip(bytes.len()) {
+            *until = Time::ZERO;
         }
-        self.busy(number) != before
+        seen.light = now < lanes.light_until;
+        std::mem::replace(&mut lanes.seen, seen) != seen
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Activity, LOOKS_MAX, PLANS_AT_ONCE};
+    use super::{Activity, PLANS_AT_ONCE};
+    use crate::{Time, inspector::Usage};
     use std::time::{Duration, Instant};
+
+    fn usage(activity: &Activity) -> [Usage; 2] {
+        [0, 1].map(|place| activity.usage(7, place))
+    }
 
     #[test]
     fn a_lane_is_busy_while_its_counter_moves_and_a_little_longer() {
         let mut activity = Activity::default();
-        assert!(!activity.take(7, &[0, 0]));
-        assert!(activity.take(7, &[0, 60]));
-        assert_eq!(activity.busy(7), 0b10);
-        for _ in 1..LOOKS_MAX {
-            assert!(!activity.take(7, &[0, 60]));
+        let at = Time::from_millis;
+        assert!(!activity.take(at(100), 7, &[0, 0]));
+        assert_eq!(usage(&activity), [Usage::Idle; 2]);
+        assert!(activity.take(at(200), 7, &[0, 3000]));
+        assert_eq!(usage(&activity), [Usage::Light, Usage::Busy], "the next frame takes the other lane");
+        assert!(!activity.take(at(1199), 7, &[0, 3000]));
+        assert!(activity.take(at(1200), 7, &[0, 3000]));
+        assert_eq!(usage(&activity), [Usage::Light; 2]);
+        assert!(!activity.take(at(10_199), 7, &[0, 3000]));
+        assert!(activity.take(at(10_200), 7, &[0, 3000]));
+        assert_eq!(usage(&activity), [Usage::Idle; 2]);
+    }
+
+    #[test]
+    fn a_frame_now_and_then_keeps_all_lanes_of_its_plan_in_use_and_none_busy() {
+        let mut activity = Activity::default();
+        let mut sent = [0; 2];
+        for heartbeat in 1..50u64 {
+            sent[heartbeat as usize % 2] += 70;
+            activity.take(Time::from_millis(heartbeat * 9000), 7, &sent);
+            assert_eq!(usage(&activity), [Usage::Light; 2], "heartbeat {heartbeat}");
         }
-        assert!(activity.take(7, &[0, 60]));
-        assert_eq!(activity.busy(7), 0);
     }
 
     #[test]
     fn a_new_plan_starts_from_zero_and_a_gone_one_is_forgotten() {
         let mut activity = Activity::default();
-        activity.take(7, &[100]);
-        assert!(!activity.take(7, &[40]), "still busy");
-        assert_eq!(activity.busy(7), 1);
+        let now = Time::from_millis(100);
+        activity.take(now, 7, &[9000]);
+        assert!(!activity.take(now, 7, &[4000]), "still busy");
+        assert_eq!(activity.usage(7, 0), Usage::Busy);
         assert_eq!(activity.turn(&[]), []);
-        assert_eq!(activity.busy(7), 0);
+        assert_eq!(activity.usage(7, 0), Usage::Idle);
     }
 
     #[test]
@@ -100,7 +145,7 @@ mod tests {
         let mut look = || {
             let began = Instant::now();
             for number in activity.turn(&numbers) {
-                activity.take(number, &[]);
+                activity.take(Time::from_millis(1), number, &[]);
             }
             began.elapsed()
         };

@@ -1,19 +1,34 @@
 //! What the machines report to each other: the inspector which peers there are and which lanes are in use, and the machine
 //! that answers plain hosts who they are.
 
-use super::{Host, PLAIN_PLAN, answering, plain_plan, tables::LaneAt};
+use super::{Host, PLAIN_PLAN, activity::Activity, answering, plain_plan, tables::LaneAt};
 use crate::{
     answers,
     arp_plus::PeerKey,
-    inspector::{self, LaneId, LaneUse, PeerReport},
+    inspector::{self, LaneId, LaneUse, PeerReport, Usage},
 };
 use linkbraid_wire::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Lanes in use, by where they are. Classes may share lanes: what counts is the plan that uses one most.
+#[derive(Default)]
+struct Used(BTreeMap<LaneAt, Usage>);
+
+impl Used {
+    /// The lanes of a plan, in its order, used at least like that.
+    fn add(&mut self, activity: &Activity, number: u32, least: Usage, lanes: impl Iterator<Item = LaneAt>) {
+        for (place, at) in lanes.enumerate() {
+            let usage = self.0.entry(at).or_insert(least);
+            *usage = activity.usage(number, place).max(least).max(*usage);
+        }
+    }
+}
+
 impl Host {
     /// Takes counters of lanes, and says to the inspector where other lanes carry data than before.
     pub(super) fn take_lane_bytes(&mut self, plans: Vec<(u32, Vec<u64>)>) {
-        let changed = plans.into_iter().filter(|(number, bytes)| self.activity.take(*number, bytes));
+        let changed =
+            plans.into_iter().filter(|(number, bytes)| self.activity.take(self.now, *number, bytes));
         let changed: Vec<u32> = changed.map(|(number, _)| number).collect();
         let plain = || self.plain.probed().iter().map(|report| PeerKey::Plain(report.mac));
         let peers = changed.into_iter().flat_map(|number| match self.tables.peer_of(number) {
@@ -43,7 +58,7 @@ impl Host {
         self.inspector.handle(self.now, inspector::Input::Peers(reports));
     }
 
-    /// Says to the inspector which lanes the plans have now, and which of them carry data.
+    /// Says to the inspector which lanes the plans have now, and how they use them.
     pub(super) fn report_plans(&mut self) {
         let peers = self.arp_plus.peers().flat_map(|peer| self.lanes_in_use(peer.key));
         let lanes = peers.chain(self.plain_lanes_in_use()).collect();
@@ -82,19 +97,16 @@ impl Host {
     /// The lanes of a peer's plans.
     fn lanes_in_use(&self, peer: PeerKey) -> Vec<LaneUse> {
         let Some((number, lanes)) = self.tables.lanes_of(&peer) else { return Vec::new() };
-        // Classes may share lanes: one is busy if it is in any plan.
-        let mut used: BTreeMap<LaneAt, bool> = BTreeMap::new();
-        let classes = self.tables.class_plans_of(number).map(|(_, number, lanes)| (number, lanes));
-        for (number, lanes) in std::iter::once((number, lanes)).chain(classes) {
-            let busy = self.activity.busy(number);
-            for (i, at) in lanes.iter().enumerate() {
-                *used.entry(*at).or_default() |= busy & 1 << i != 0;
-            }
+        let mut used = Used::default();
+        used.add(&self.activity, number, Usage::Idle, lanes.iter().copied());
+        for (_, number, lanes) in self.tables.class_plans_of(number) {
+            // What a class is for cannot wait until a failure is found.
+            used.add(&self.activity, number, Usage::Light, lanes.iter().copied());
         }
-        let lane = |((slot, index), busy): (LaneAt, bool)| {
-            Some(LaneUse { lane: LaneId { peer, slot, index: index? }, busy })
+        let lane = |((slot, index), usage): (LaneAt, Usage)| {
+            Some(LaneUse { lane: LaneId { peer, slot, index: index? }, usage })
         };
-        used.into_iter().filter_map(lane).collect()
+        used.0.into_iter().filter_map(lane).collect()
     }
 
     /// The lanes that plain hosts' plans use, for those that are probed.
@@ -103,20 +115,15 @@ impl Host {
         for report in self.plain.probed() {
             let base = self.plan_of_plain(report.mac);
             let plan = self.tables.image().plans.get(&base);
-            let mut used: BTreeMap<u8, bool> = BTreeMap::new();
-            let mut add = |number: u32, slots: &mut dyn Iterator<Item = u8>| {
-                let busy = self.activity.busy(number);
-                for (i, slot) in slots.enumerate() {
-                    *used.entry(slot).or_default() |= busy & 1 << i != 0;
-                }
-            };
-            add(base, &mut plan.into_iter().flat_map(|plan| &plan.lanes).map(|lane| lane.slot));
+            let mut used = Used::default();
+            let slots = plan.into_iter().flat_map(|plan| &plan.lanes).map(|lane| (lane.slot, None));
+            used.add(&self.activity, base, Usage::Idle, slots);
             for (_, number, lanes) in self.tables.class_plans_of(base) {
-                add(number, &mut lanes.iter().map(|(slot, _)| *slot));
+                used.add(&self.activity, number, Usage::Light, lanes.iter().copied());
             }
-            lanes.extend(used.into_iter().map(|(slot, busy)| LaneUse {
+            lanes.extend(used.0.into_iter().map(|((slot, _), usage)| LaneUse {
                 lane: LaneId { peer: PeerKey::Plain(report.mac), slot, index: 0 },
-                busy,
+                usage,
             }));
         }
         lanes

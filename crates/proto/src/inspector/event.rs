@@ -1,6 +1,6 @@
 //! What goes into the inspector and what comes out.
 
-use super::{LaneState, MemberState, Timing};
+use super::{LaneState, MemberState, Timing, Usage};
 use crate::arp_plus::{Changed, Peer, PeerKey};
 use linkbraid_wire::MacAddr;
 use serde::{Deserialize, Serialize};
@@ -101,8 +101,8 @@ impl fmt::Display for LaneId {
 pub struct LaneUse {
     /// The lane.
     pub lane: LaneId,
-    /// Whether data went over it lately. Only such lanes are probed at the full rate.
-    pub busy: bool,
+    /// How its plan uses it; not [`Usage::Unused`].
+    pub usage: Usage,
 }
 
 /// An input of the inspector.

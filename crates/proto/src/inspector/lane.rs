@@ -112,13 +112,15 @@ pub const fn step_lane(state: LaneState, signal: LaneSignal) -> LaneState {
 }
 
 /// How a plan uses a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Usage {
     /// In no plan.
     Unused,
-    /// In a plan, but it carries nothing just now.
+    /// In a plan that carries nothing just now.
     Idle,
+    /// In a plan of a class, or in one that carried something lately: the next frame may take this lane.
+    Light,
     /// It carries data.
     Busy,
 }
@@ -228,6 +230,7 @@ impl Lane {
             LaneState::Up if self.doubted => Pace::Test(timing.interval),
             LaneState::Up | LaneState::Suspect => match (self.usage, self.state) {
                 (Usage::Busy, _) => Pace::InUse(timing.interval),
+                (Usage::Light, _) => Pace::Light(timing.interval, timing.idle),
                 (Usage::Idle, _) => Pace::InUse(timing.idle),
                 (Usage::Unused, LaneState::Suspect) => Pace::Other(timing.retry),
                 (Usage::Unused, _) => Pace::Other(timing.discovery),

@@ -1,6 +1,6 @@
 //! Probes leave and come in.
 
-use super::{Action, Counter, Inspector, LaneId, LaneState, rate};
+use super::{Action, Counter, Inspector, LaneId, LaneState, Usage, rate};
 use crate::{Time, arp_plus::PeerKey, limits};
 use linkbraid_wire::{
     Probe, ProbeFrame, ProbeKind, Refusal, VERSION, View, emit_arp_probe, emit_probe, is_arp, parse_probe,
@@ -68,8 +68,7 @@ impl Inspector {
     fn send(&mut self, now: Time, id: LaneId, kind: ProbeKind, echo: u64) {
         let Some(src) = self.members.get(&id.slot).map(|member| member.report.mac) else { return };
         let nonce = self.random.next().max(1);
-        //= docs/arp-plus.md#11.9
-        let bearable = rate::stretched(self.timing.interval, self.load.stretch_test());
+        let bearable = self.bearable(id);
         let (address, host, epoch, multiplier) =
             (self.address, self.host_id, self.epoch, self.timing.multiplier);
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
@@ -102,6 +101,15 @@ impl Inspector {
             ProbeKind::Reply => Counter::TxReply,
         };
         self.push_frame(id.slot, frame, counter);
+    }
+
+    /// The shortest interval of PROBEs over that lane that this host can bear.
+    fn bearable(&self, id: LaneId) -> Duration {
+        //= docs/arp-plus.md#11.9
+        let all = rate::stretched(self.timing.interval, self.load.stretch_test());
+        let light = rate::Pace::Light(self.timing.interval, self.timing.idle);
+        let own = self.load.interval(light).filter(|_| self.usage.get(&id) == Some(&Usage::Light));
+        own.unwrap_or(all).max(all)
     }
 
     fn push_frame(&mut self, slot: u8, frame: Result<Vec<u8>, Refusal>, counter: Counter) {

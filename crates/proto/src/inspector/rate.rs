@@ -7,6 +7,10 @@
 //! F = 8/7 * (B / interval + A / idle + K / retry + (L - A - B - K) / discovery)   PROBEs a second
 //! ```
 //!
+//! A lane with light traffic counts among the A: that much it gets like any of them. What it wants beyond, up to that of a
+//! lane that carries data, comes out of what lanes in use leave ([`limits::PROBE_RATE_LIGHT`] at most), so that many
+//! peers with a little traffic each slow down nothing else.
+//!
 //! and sends at most one REPLY for each PROBE of a peer. One end of a lane leads (the lower host id); the other's
 //! PROBEs are put off by what it hears, so a host sends F frames where both ends agree, 2 F at worst.
 
@@ -22,6 +26,8 @@ pub(super) enum Pace {
     Test(Duration),
     /// In a plan.
     InUse(Duration),
+    /// In a plan with little traffic: as often as the first says if the limit allows, at least as often as the second.
+    Light(Duration, Duration),
     /// In no plan, or lost.
     Other(Duration),
 }
@@ -30,24 +36,39 @@ pub(super) enum Pace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Demand {
     in_use: u64,
+    /// What light traffic wants beyond its share of `in_use`.
+    light: u64,
     other: u64,
     test: u64,
 }
 
 const THOUSAND: u64 = 1000;
+/// PROBEs a second of all lanes...
+const RATE: u64 = limits::PROBE_RATE * THOUSAND;
+/// ...and of these, what lanes in use get before others get any.
+const SURE: u64 = RATE * limits::PROBE_RATE_IN_USE_PERCENT / 100;
+/// A gap is between 3/4 and 4/4 of the interval.
+const MICROS_PER_GAPS: u64 = 1_000_000 * THOUSAND * 8 / 7;
 
 /// PROBEs a second, in thousandths, of one lane.
 fn per_second(interval: Duration) -> u64 {
     let micros = u64::try_from(interval.as_micros()).unwrap_or(u64::MAX).max(1);
-    1_000_000 * THOUSAND * 8 / 7 / micros
+    MICROS_PER_GAPS / micros
+}
+
+/// The interval of a lane that sends that many.
+const fn interval_of(per_second: u64) -> Duration {
+    let per_second = if per_second == 0 { 1 } else { per_second };
+    Duration::from_micros(MICROS_PER_GAPS / per_second)
 }
 
 impl Pace {
     /// The interval without stretch.
-    pub const fn base(self) -> Option<Duration> {
+    #[cfg(test)]
+    const fn base(self) -> Option<Duration> {
         match self {
             Pace::Silent => None,
-            Pace::Test(base) | Pace::InUse(base) | Pace::Other(base) => Some(base),
+            Pace::Test(base) | Pace::InUse(base) | Pace::Light(base, _) | Pace::Other(base) => Some(base),
         }
     }
 
@@ -59,6 +80,10 @@ impl Pace {
             Pace::Silent => Pace::Silent,
             Pace::Test(base) => Pace::Test(stretched(base, times)),
             Pace::InUse(base) => Pace::InUse(stretched(base, times)),
+            Pace::Light(base, least) => {
+                let base = stretched(base, times);
+                Pace::Light(base, least.max(base))
+            }
             Pace::Other(base) => Pace::Other(stretched(base, times)),
         }
     }
@@ -68,6 +93,10 @@ impl Pace {
             Pace::Silent => Demand::default(),
             Pace::Test(base) => Demand { test: per_second(base), ..Demand::default() },
             Pace::InUse(base) => Demand { in_use: per_second(base), ..Demand::default() },
+            Pace::Light(base, least) => {
+                let in_use = per_second(least);
+                Demand { in_use, light: per_second(base).saturating_sub(in_use), ..Demand::default() }
+            }
             Pace::Other(base) => Demand { other: per_second(base), ..Demand::default() },
         }
     }
@@ -80,44 +109,55 @@ pub(super) struct Load(Demand);
 impl Load {
     pub const fn replace(&mut self, old: Demand, new: Demand) {
         self.0.in_use = self.0.in_use.saturating_sub(old.in_use) + new.in_use;
+        self.0.light = self.0.light.saturating_sub(old.light) + new.light;
         self.0.other = self.0.other.saturating_sub(old.other) + new.other;
         self.0.test = self.0.test.saturating_sub(old.test) + new.test;
     }
 
     /// PROBEs a second that all lanes want, unstretched.
     pub const fn wanted(&self) -> u64 {
-        (self.0.in_use + self.0.other + self.0.test) / THOUSAND
+        (self.0.in_use + self.0.light + self.0.other + self.0.test) / THOUSAND
     }
 
-    /// The same for lanes under test; and what is advertised to peers, since they do not know who else probes this host.
+    /// By how many thousandths intervals of lanes under test are multiplied; and what is advertised to peers, since they do
+    /// not know who else probes this host.
     pub fn stretch_test(&self) -> u64 {
         let all = self.0.in_use + self.0.other + self.0.test;
-        stretch(all, limits::PROBE_RATE * THOUSAND).max(self.stretch_in_use())
+        stretch(all, RATE).max(self.stretch_in_use())
     }
 
     /// By how many thousandths intervals of lanes in use are multiplied.
     pub fn stretch_in_use(&self) -> u64 {
-        let rate = limits::PROBE_RATE * THOUSAND;
-        let sure = rate * limits::PROBE_RATE_IN_USE_PERCENT / 100;
-        stretch(self.0.in_use, rate - self.0.other.min(rate - sure))
+        stretch(self.0.in_use, RATE - self.0.other.min(RATE - SURE))
     }
 
     /// The same for others.
     pub fn stretch_other(&self) -> u64 {
-        let rate = limits::PROBE_RATE * THOUSAND;
-        let sure = rate * limits::PROBE_RATE_IN_USE_PERCENT / 100;
-        stretch(self.0.other, rate - self.0.in_use.min(sure))
+        stretch(self.0.other, RATE - (self.0.in_use + self.light_granted()).min(SURE))
+    }
+
+    /// What lanes with light traffic get beyond their share of what lanes in use get.
+    fn light_granted(&self) -> u64 {
+        self.0.light.min(limits::PROBE_RATE_LIGHT * THOUSAND).min(SURE.saturating_sub(self.0.in_use))
+    }
+
+    /// The interval of a lane with light traffic.
+    fn light_interval(&self, base: Duration, least: Duration) -> Duration {
+        let share = per_second(least) * THOUSAND / self.stretch_in_use();
+        let beyond = per_second(base).saturating_sub(per_second(least));
+        let beyond = (beyond * self.light_granted()).checked_div(self.0.light).unwrap_or(beyond);
+        interval_of(share + beyond).clamp(base, stretched(least, self.stretch_in_use()))
     }
 
     /// The interval as stretched.
     pub fn interval(&self, pace: Pace) -> Option<Duration> {
-        let stretch = match pace {
-            Pace::Silent => THOUSAND,
-            Pace::Test(_) => self.stretch_test(),
-            Pace::InUse(_) => self.stretch_in_use(),
-            Pace::Other(_) => self.stretch_other(),
-        };
-        pace.base().map(|base| stretched(base, stretch))
+        match pace {
+            Pace::Silent => None,
+            Pace::Test(base) => Some(stretched(base, self.stretch_test())),
+            Pace::InUse(base) => Some(stretched(base, self.stretch_in_use())),
+            Pace::Light(base, least) => Some(self.light_interval(base, least)),
+            Pace::Other(base) => Some(stretched(base, self.stretch_other())),
+        }
     }
 }
 
@@ -191,6 +231,47 @@ mod tests {
         assert_eq!(load.interval(Pace::Silent), None);
     }
 
+    const LIGHT: Pace = Pace::Light(Duration::from_millis(50), Duration::from_millis(250));
+
+    /// The same beside so many lanes with light traffic.
+    fn beside(mut load: Load, light: u64) -> Load {
+        (0..light).for_each(|_| load.replace(Demand::default(), LIGHT.demand()));
+        load
+    }
+
+    //= docs/arp-plus.md#11.9 type=test
+    #[test]
+    fn light_traffic_has_the_full_rate_and_many_lanes_of_it_slow_down_only_each_other() {
+        let interval = |load: &Load| load.interval(LIGHT).expect("it is probed").as_millis();
+        assert_eq!(interval(&beside(load(8, 56), 8)), 50);
+        assert_eq!(
+            interval(&Load::default()),
+            50,
+            "what is advertised does not wait until somebody wants it"
+        );
+        assert_eq!(interval(&beside(load(0, 0), 100)), 50);
+        // 200 peers with a lane each that carried something lately; four lanes each; and more than there is room for.
+        assert_eq!([200, 800, 4000].map(|light| interval(&beside(load(8, 0), light))), [78, 250, 923]);
+        for (in_use, other, light) in
+            [(0, 0, 200), (8, 56, 800), (80, 5600, 800), (200, 0, 100), (8, 0, 3000)]
+        {
+            // Idle lanes cost as much as that, so bulk is no worse off beside light traffic than beside none.
+            let idle = Pace::InUse(Duration::from_millis(250)).demand();
+            let mut resting = load(in_use, other);
+            (0..light).for_each(|_| resting.replace(Demand::default(), idle));
+            let load = beside(load(in_use, other), light);
+            assert_eq!(load.stretch_in_use(), resting.stretch_in_use(), "{in_use} {other} {light}");
+            assert_eq!(load.stretch_test(), resting.stretch_test(), "nor what peers are told");
+            assert!(
+                interval(&load) <= stretched(Duration::from_millis(250), load.stretch_in_use()).as_millis()
+            );
+            let sent = load.0.in_use / load.stretch_in_use()
+                + load.light_granted() / THOUSAND
+                + load.0.other / load.stretch_other();
+            assert!(sent <= limits::PROBE_RATE, "{in_use}, {other} and {light} lanes: {sent}");
+        }
+    }
+
     #[test]
     fn peers_that_can_bear_less_are_asked_less_in_proportion() {
         let millis = Duration::from_millis;
@@ -199,6 +280,8 @@ mod tests {
         assert_eq!(pace(Pace::InUse(millis(50)), 200), Some(millis(200)));
         assert_eq!(pace(Pace::Other(millis(1000)), 200), Some(millis(4000)));
         assert_eq!(pace(Pace::Silent, 200), None);
+        assert_eq!(LIGHT.for_peer(millis(50), millis(100)), Pace::Light(millis(100), millis(250)));
+        assert_eq!(LIGHT.for_peer(millis(50), millis(500)), Pace::Light(millis(500), millis(500)));
     }
 
     #[test]

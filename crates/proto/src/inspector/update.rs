@@ -253,7 +253,7 @@ impl Inspector {
     }
 
     pub(super) fn set_plan(&mut self, now: Time, lanes: Vec<LaneUse>) {
-        let new: BTreeMap<LaneId, bool> = lanes.into_iter().map(|used| (used.lane, used.busy)).collect();
+        let new: BTreeMap<LaneId, Usage> = lanes.into_iter().map(|used| (used.lane, used.usage)).collect();
         let old = std::mem::replace(&mut self.usage, new);
         let touched: BTreeSet<LaneId> = old.keys().chain(self.usage.keys()).copied().collect();
         touched.into_iter().for_each(|id| self.use_changed(now, id));
@@ -264,7 +264,7 @@ impl Inspector {
         let old: Vec<LaneId> = self.usage.range(at(0)..=at(u8::MAX)).map(|(id, _)| *id).collect();
         old.iter().for_each(|id| _ = self.usage.remove(id));
         let new = lanes.into_iter().filter(|used| used.lane.peer == peer);
-        let new: Vec<(LaneId, bool)> = new.map(|used| (used.lane, used.busy)).collect();
+        let new: Vec<(LaneId, Usage)> = new.map(|used| (used.lane, used.usage)).collect();
         self.usage.extend(new.iter().copied());
         let touched: BTreeSet<LaneId> = old.into_iter().chain(new.into_iter().map(|(id, _)| id)).collect();
         touched.into_iter().for_each(|id| self.use_changed(now, id));
@@ -279,11 +279,7 @@ impl Inspector {
     }
 
     fn usage_of(&self, id: LaneId) -> Usage {
-        match self.usage.get(&id) {
-            None => Usage::Unused,
-            Some(false) => Usage::Idle,
-            Some(true) => Usage::Busy,
-        }
+        self.usage.get(&id).copied().unwrap_or(Usage::Unused)
     }
 
     pub(super) fn set_timing(&mut self, now: Time, timing: Timing) {

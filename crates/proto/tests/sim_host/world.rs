@@ -98,6 +98,8 @@ pub struct World {
     /// Ports without carrier.
     pub unplugged: BTreeSet<Port>,
     sent: Vec<Sent>,
+    /// What the lanes of each host's plans have carried, where counters count; else every lane carries something always.
+    pub carried: Option<BTreeMap<(usize, u32), Vec<u64>>>,
     /// Which frames have come to whom, and how that host took in frames then.
     delivered: BTreeMap<(u64, usize), Intake>,
     /// Since when a host could know that two segments are one, and does not.
@@ -133,6 +135,7 @@ impl World {
             faults: BTreeSet::new(),
             unplugged: BTreeSet::new(),
             sent: Vec::new(),
+            carried: None,
             delivered: BTreeMap::new(),
             hearable: BTreeMap::new(),
             settled: false,
@@ -272,7 +275,24 @@ impl World {
                 );
             }
             self.sent[number as usize].slot = Some(slot);
+            self.note_carried(host, to, (slot, destination));
             self.carry((host, slot), Frame::Data { number, source, destination });
+        }
+    }
+
+    /// A frame of no class left over that lane of a peer's plan: as long as a short one is.
+    fn note_carried(&mut self, host: usize, to: Option<usize>, (slot, mac): (u8, MacAddr)) {
+        let to = to.map(|to| self.mac_of(to));
+        let rows = &self.machines[host].path.rows;
+        let number = to.and_then(|to| rows.peer_macs.get(&to)).map(|row| row.plan);
+        let Some((number, plan)) = number.and_then(|number| rows.plans.get_key_value(&number)) else {
+            return;
+        };
+        let place = plan.lanes.iter().position(|lane| (lane.slot, lane.peer_mac) == (slot, Some(mac)));
+        if let (Some(carried), Some(place)) = (&mut self.carried, place) {
+            let bytes = carried.entry((host, *number)).or_default();
+            bytes.resize(plan.lanes.len().max(bytes.len()), 0);
+            bytes[place] += 70;
         }
     }
 
@@ -325,13 +345,21 @@ impl World {
         }
     }
 
-    /// Counters are read: every lane carried something.
+    /// Counters are read.
     fn look(&mut self, host: usize) {
-        let bytes = self.now().0 / 1000;
+        let now = self.now().0 / 1000;
         let Some(daemon) = &mut self.machines[host].daemon else { return };
         let plans: Vec<u32> = daemon.plans_to_read();
         let lanes = |number: u32| daemon.image().plans.get(&number).map_or(0, |plan| plan.lanes.len());
-        let plans = plans.into_iter().map(|number| (number, vec![bytes; lanes(number)])).collect();
+        let bytes = |number: u32| match &self.carried {
+            None => vec![now; lanes(number)],
+            Some(carried) => {
+                let mut bytes = carried.get(&(host, number)).cloned().unwrap_or_default();
+                bytes.resize(lanes(number), 0);
+                bytes
+            }
+        };
+        let plans = plans.into_iter().map(|number| (number, bytes(number))).collect();
         self.input(host, Input::LaneBytes(plans));
     }
 }

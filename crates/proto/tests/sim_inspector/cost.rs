@@ -43,7 +43,7 @@ fn idle_lanes_are_found_once_data_flows() {
     let mut world = World::pair(19, &[0, 1], &[0, 1]);
     let idle = |world: &mut World, idle: bool| {
         (0..2).for_each(|host| {
-            world.hosts[host].busy = !idle;
+            world.hosts[host].usage = if idle { Usage::Idle } else { Usage::Busy };
             world.report_plan(host);
         });
     };

@@ -201,11 +201,11 @@ fn lossy_wires_condemn_nobody_and_cost_is_as_stated() {
     };
     let busy = rate(&mut world);
     assert!((340..=370).contains(&busy), "4 members and 4 hosts: {busy} a second");
-    world.hosts[0].busy = false;
+    world.hosts[0].usage = Usage::Idle;
     world.report_plan(0);
     let idle = rate(&mut world);
     assert!((68..=75).contains(&idle), "at rest: {idle} a second");
-    world.hosts[0].busy = true;
+    world.hosts[0].usage = Usage::Busy;
     world.report_plan(0);
     world.network.weather.loss = 5;
     world.run(Duration::from_secs(120));

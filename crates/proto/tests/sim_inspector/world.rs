@@ -35,7 +35,8 @@ pub struct Host {
     /// When each lane came into or went out of the plan last.
     pub changed: BTreeMap<Planned, Time>,
     pub events: Vec<(Time, Event)>,
-    pub busy: bool,
+    /// How its plans use their lanes.
+    pub usage: Usage,
     pub running: bool,
     /// Whether the peers it knows speak probes.
     pub probes: bool,
@@ -125,7 +126,7 @@ impl World {
             planned: BTreeSet::new(),
             changed: BTreeMap::new(),
             events: Vec::new(),
-            busy: true,
+            usage: Usage::Busy,
             running: true,
             probes: true,
             epoch: 1,
@@ -279,10 +280,10 @@ impl World {
 
     /// Tells the inspector of the lanes in use, and whether they carry data.
     pub fn report_plan(&mut self, at: usize) {
-        let (planned, busy) = (&self.hosts[at].planned, self.hosts[at].busy);
+        let (planned, usage) = (&self.hosts[at].planned, self.hosts[at].usage);
         let used = planned.iter().map(|(other, slot, index)| LaneUse {
             lane: LaneId { peer: key(*other), slot: *slot, index: *index },
-            busy,
+            usage,
         });
         let used = used.collect();
         self.input(at, Input::Plan(used));

@@ -149,8 +149,11 @@ fn pace_follows_use() {
     assert_eq!(pace(Suspect, |_| ()), Pace::Other(timing.retry));
     assert_eq!(pace(Up, |lane| lane.usage = Usage::Idle), Pace::InUse(timing.idle));
     assert_eq!(pace(Up, |lane| lane.usage = Usage::Busy), Pace::InUse(timing.interval));
+    assert_eq!(pace(Up, |lane| lane.usage = Usage::Light), Pace::Light(timing.interval, timing.idle));
     let slow = Duration::from_millis(400);
     lane.peer_interval = slow;
+    assert_eq!(lane.pace(now, true, &timing), Pace::Light(slow, slow), "the peer can bear no more");
+    lane.usage = Usage::Busy;
     assert_eq!(lane.pace(now, true, &timing), Pace::InUse(slow), "the peer can bear no more");
     (lane.peer_interval, lane.state) = (Duration::ZERO, Down);
     assert_eq!(lane.pace(now, false, &timing), Pace::Other(timing.discovery), "the peer knows no probes");

@@ -109,7 +109,8 @@ fn lanes_are_reported_with_how_long_it_took() {
 #[test]
 fn settings_take_effect_at_once() {
     let mut bench = Bench::proven(2);
-    let busy = [0, 1].map(|slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, busy: true });
+    let busy =
+        [0, 1].map(|slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, usage: Usage::Busy });
     bench.handle(Input::Plan(busy.to_vec()));
     let told = |bench: &Bench| (bench.lane(0, 0).interval, bench.lane(0, 0).detection);
     assert_eq!(told(&bench), (Some(millis(50)), Some(millis(150))));
@@ -145,7 +146,10 @@ fn one_peer_told_alone_is_the_same_as_all_told_together() {
             PeerReport { key, epoch: Some(1), probes: true, members: (0..2).map(member).collect() }
         })
         .collect();
-    let lane = |key, n| LaneUse { lane: LaneId { peer: key, slot: n, index: n }, busy: n == 0 };
+    let lane = |key, n| LaneUse {
+        lane: LaneId { peer: key, slot: n, index: n },
+        usage: if n == 0 { Usage::Busy } else { Usage::Idle },
+    };
     let used = |report: &PeerReport| vec![lane(report.key, 0), lane(report.key, 1)];
     let start = || {
         let mut inspector = Inspector::new(Config::new(OWN, 1), 7);

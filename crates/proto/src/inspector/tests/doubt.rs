@@ -7,7 +7,7 @@ fn busy() -> Bench {
     let mut bench = Bench::new(2);
     bench.answers = vec![(0, 0), (0, 1), (1, 0), (1, 1)];
     bench.pass(millis(1000));
-    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, busy: true };
+    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, usage: Usage::Busy };
     bench.handle(Input::Plan(vec![used(0), used(1)]));
     bench.pass(millis(1900));
     bench
@@ -50,7 +50,7 @@ fn lanes_of_the_peers_dead_member_wait_and_ours_come_back() {
 #[test]
 fn a_member_that_was_proven_since_is_not_doubted() {
     let mut bench = busy();
-    let used = |slot, index| LaneUse { lane: LaneId { peer: KEY, slot, index }, busy: true };
+    let used = |slot, index| LaneUse { lane: LaneId { peer: KEY, slot, index }, usage: Usage::Busy };
     bench.handle(Input::Plan(vec![used(0, 0), used(1, 1), used(1, 0), used(0, 1)]));
     bench.pass(millis(500));
     bench.answers.retain(|pair| *pair != (1, 1));

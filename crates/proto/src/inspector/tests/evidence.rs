@@ -165,7 +165,7 @@ fn published_only_peer_has_no_lanes_here() {
 fn unanswered_probe_is_repeated_soon_and_unheard_pairs_are_left_alone() {
     let mut bench = Bench::proven(2);
     let lane = LaneId { peer: KEY, slot: 0, index: 0 };
-    bench.handle(Input::Plan(vec![LaneUse { lane, busy: true }]));
+    bench.handle(Input::Plan(vec![LaneUse { lane, usage: Usage::Busy }]));
     bench.pass(millis(1000));
     bench.sent.clear();
     bench.answers.retain(|pair| *pair != (0, 0));

@@ -9,7 +9,7 @@ fn busy() -> Bench {
 
 fn busy_of(own: HostId) -> Bench {
     let mut bench = Bench::proven_of(own, 2);
-    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, busy: true };
+    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, usage: Usage::Busy };
     bench.handle(Input::Plan(vec![used(0), used(1)]));
     bench.pass(millis(1000));
     bench
@@ -229,7 +229,7 @@ fn a_lane_that_data_begins_to_take_has_two_intervals_to_answer() {
     bench.pass(millis(2000));
     bench.answers.retain(|pair| *pair != (0, 0));
     bench.pass(millis(900));
-    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, busy: true };
+    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, usage: Usage::Busy };
     bench.handle(Input::Plan(vec![used(0), used(1)]));
     bench.pass(millis(99));
     assert_eq!(bench.verdict(0, 0), Verdict::Alive);
