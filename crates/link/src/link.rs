@@ -13,6 +13,8 @@ use crate::{
 
 /// `RTEXT_FILTER_SKIP_STATS` (linux/rtnetlink.h): leave the counters out of link messages.
 const SKIP_STATS: u32 = 1 << 3;
+/// `IFLA_VXLAN_LINK` (linux/if_link.h).
+const VXLAN_LINK: u16 = 3;
 /// `IFLA_GSO_IPV4_MAX_SIZE` (linux/if_link.h), from kernel 6.3 on.
 pub(crate) const GSO_IPV4_MAX_SIZE: u16 = 63;
 /// `IFLA_INET6_ADDR_GEN_MODE` (linux/if_link.h).
@@ -126,7 +128,8 @@ pub struct LinkInfo {
     pub wireless: bool,
     /// Index of the bridge, bond or VRF it is a port of.
     pub controller: Option<u32>,
-    /// Index of the interface it is stacked on (a VLAN's or macvlan's), if that is in the same network namespace.
+    /// Index of the interface it is stacked on (a VLAN's or macvlan's, a VXLAN device's `dev`), if that is in the same network
+    /// namespace.
     #[serde(default)]
     pub lower: Option<u32>,
     /// The free text a user gave it (`ip link set IF alias`).
@@ -194,7 +197,9 @@ impl LinkInfo {
             ethernet,
             wireless: ethernet && is_wireless(&name),
             controller: get(libc::IFLA_MASTER),
-            lower: get(libc::IFLA_LINK).filter(|_| find(libc::IFLA_LINK_NETNSID).is_none()),
+            lower: get(libc::IFLA_LINK)
+                .or_else(|| vxlan_lower(info))
+                .filter(|_| find(libc::IFLA_LINK_NETNSID).is_none()),
             alias: find(libc::IFLA_IFALIAS).map(text),
             gso_max_size: get(libc::IFLA_GSO_MAX_SIZE).unwrap_or(0),
             gso_ipv4_max_size: get(GSO_IPV4_MAX_SIZE),
@@ -210,6 +215,13 @@ impl LinkInfo {
             name,
         })
     }
+}
+
+/// The interface that a VXLAN device was told to send by; the kernel does not name it as it names others'.
+fn vxlan_lower(info: &[u8]) -> Option<u32> {
+    let kind = attribute(info, 0, libc::IFLA_INFO_KIND).map(text)?;
+    let data = attribute(info, 0, libc::IFLA_INFO_DATA).filter(|_| kind == "vxlan")?;
+    attribute(data, 0, VXLAN_LINK).and_then(number).filter(|index| *index != 0)
 }
 
 fn parse_port(data: &[u8]) -> PortFlags {

@@ -127,7 +127,11 @@ fn an_interface_names_the_one_it_is_stacked_on() {
     in_namespace(|net| async move {
         let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
         run("ip link add link bond0 name above0 type macvlan mode bridge");
+        run("ip link add vxlan0 type vxlan id 7 dstport 4789 dev bond0 remote 198.18.0.2");
+        run("ip link add vxlan1 type vxlan id 8 dstport 4790 remote 198.18.0.2");
         assert_eq!(net.link("above0").await.unwrap().lower, Some(bond));
+        assert_eq!(net.link("vxlan0").await.unwrap().lower, Some(bond));
+        assert_eq!(net.link("vxlan1").await.unwrap().lower, None);
         assert_eq!(net.link("bond0").await.unwrap().lower, None);
     });
 }

@@ -223,12 +223,13 @@ impl Bond {
         Ok(())
     }
 
-    /// Gives an interface stacked on the bond, such as a VLAN, the bond's stripe length: TCP builds its buffers to the
+    /// Gives an interface stacked on the bond, such as a VLAN or a VXLAN device, the bond's stripe length: TCP builds its buffers to the
     /// limit of the interface that a connection's route names, and the kernel hands this limit to no other. It is not the bond's
     /// own interface, and may be gone by now: where that fails, nothing else does.
     pub(crate) async fn write_stripe_above(&self, netlink: &Netlink, link: &LinkInfo) {
-        // One with a MAC of its own is a guest: its frames keep to one lane.
-        if link.lower != Some(self.ifindex) || link.mac != self.mac || self.stripe_bytes == 0 {
+        // One with a MAC of its own is a guest: its frames keep to one lane. But not those in a tunnel: they leave from the bond's.
+        let is_guest = link.mac != self.mac && link.kind.as_deref() != Some("vxlan");
+        if link.lower != Some(self.ifindex) || is_guest || self.stripe_bytes == 0 {
             return;
         }
         let differs = |size: u32| size != self.stripe_bytes;

@@ -6,7 +6,6 @@
 #ifndef LB_CLASS_BPF_H
 #define LB_CLASS_BPF_H
 
-#define IP_PROTOCOL_UDP 17
 #define IPV6_FRAGMENT 44
 #define SOCKET_RAW 3
 /* No frame has this DSCP. */

@@ -192,6 +192,7 @@ static __always_inline void judge_stripes(const struct lb_config *bond, const st
 {
 	__u64 window = reordering_window(bond, flow, now);
 
+	__builtin_memset(walk, 0, sizeof(*walk));
 	walk->plan = plan->generation;
 	walk->reinstated_us = progress->reinstated_us;
 	if (now_us(now) - walk->reinstated_us > QUARANTINE_US_FORGOTTEN)
@@ -302,21 +303,31 @@ static __always_inline void pass_blocks(struct __sk_buff *skb, struct lb_flow *f
 		keep_blocks(skb, view, sack, blocks);
 }
 
+static __always_inline void turn_round(struct lb_flow_key *flow)
+{
+	__be16 port = flow->source_port;
+
+	flow->source_port = flow->destination_port;
+	flow->destination_port = port;
+#pragma unroll
+	for (__u32 i = 0; i < 4; i++) {
+		__u32 word = flow->source[i];
+
+		flow->source[i] = flow->destination[i];
+		flow->destination[i] = word;
+	}
+}
+
 /* The striped flow that a segment acknowledges; NULL where the segment is of no interest to damping. */
 static __always_inline struct lb_flow *acknowledged_flow(struct __sk_buff *skb, struct tcp_view *view)
 {
-	struct lb_flow_key key;
-
 	if (!view_tcp(skb, view) || (view->flags & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK)) != TCP_ACK)
 		return NULL;
 	/* Bulk data coming in acknowledges too, but cannot report a hole. */
 	if (view->payload && view->header <= TCP_HEADER_PLAIN)
 		return NULL;
-	__builtin_memcpy(key.source, view->flow.destination, sizeof(key.source));
-	__builtin_memcpy(key.destination, view->flow.source, sizeof(key.destination));
-	key.source_port = view->flow.destination_port;
-	key.destination_port = view->flow.source_port;
-	return bpf_map_lookup_elem(&lb_flows, &key);
+	turn_round(&view->flow);
+	return bpf_map_lookup_elem(&lb_flows, &view->flow);
 }
 
 static __always_inline void note_ack(struct lb_flow *flow, const struct tcp_view *view, __u64 now)
@@ -340,7 +351,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 {
 	const struct lb_plan *plan;
 	struct lb_progress *progress;
-	struct judge_walk walk = {};
+	struct judge_walk walk;
 	struct sack_view sack;
 	struct tcp_view view;
 	struct lb_flow *flow;

@@ -14,9 +14,26 @@
 #define TCP_CWR 0x80
 
 #define IP_PROTOCOL_IGMP 2
+#define IP_PROTOCOL_IPIP 4
 #define IP_PROTOCOL_TCP 6
+#define IP_PROTOCOL_UDP 17
+#define IP_PROTOCOL_IPV6 41
+#define IP_PROTOCOL_GRE 47
 #define IP_PROTOCOL_ICMPV6 58
 #define IPV6_HOP_BY_HOP 0
+
+/* IANA's port, and the one that Linux uses unless it is told another one. */
+#define VXLAN_PORT 4789
+#define VXLAN_PORT_LINUX 8472
+#define VXLAN_HAS_NETWORK 0x08
+#define GENEVE_PORT 6081
+/* Of the first byte, and of the second one. */
+#define GENEVE_VERSION 0xc0
+#define GENEVE_OPTIONS 0x3f
+#define GENEVE_CONTROL 0x80
+#define GRE_CHECKSUM 0x8000
+#define GRE_KEY 0x2000
+#define GRE_SEQUENCE 0x1000
 
 /* A TCP segment, or a buffer of several. */
 struct tcp_view {
@@ -28,6 +45,7 @@ struct tcp_view {
 	__u32 tcp_at;  /* offset of the TCP header */
 	__u32 header;  /* length of the TCP header with options */
 	__u8 flags;
+	__be16 protocol; /* of the network header that is read */
 };
 
 static __always_inline int has_ethernet(struct __sk_buff *skb, struct ethhdr **eth)
@@ -60,76 +78,199 @@ static __always_inline int is_zero_mac(const struct lb_mac *mac)
 	return !(mac->b[0] | mac->b[1] | mac->b[2] | mac->b[3] | mac->b[4] | mac->b[5]);
 }
 
-/* Where the network header starts, and its protocol; looks behind one tag that is still in the frame. */
-static __always_inline __u32 network_header(struct __sk_buff *skb, __be16 *protocol)
+/* Where the network header behind the Ethernet header at `at` starts, and its protocol; looks behind one tag. */
+static __always_inline __u32 network_header_of(struct __sk_buff *skb, __u32 at, __be16 *protocol)
 {
 	struct {
 		__be16 tci;
 		__be16 protocol;
 	} tag;
 
-	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), protocol, sizeof(*protocol)))
+	if (bpf_skb_load_bytes(skb, at + offsetof(struct ethhdr, h_proto), protocol, sizeof(*protocol)))
 		*protocol = 0;
+	at += sizeof(struct ethhdr);
 	if (*protocol != bpf_htons(ETH_P_8021Q) && *protocol != bpf_htons(ETH_P_8021AD))
-		return sizeof(struct ethhdr);
-	if (bpf_skb_load_bytes(skb, sizeof(struct ethhdr), &tag, sizeof(tag)))
+		return at;
+	if (bpf_skb_load_bytes(skb, at, &tag, sizeof(tag)))
 		tag.protocol = 0;
 	*protocol = tag.protocol;
-	return sizeof(struct ethhdr) + sizeof(tag);
+	return at + sizeof(tag);
 }
 
-/* Whole TCP segments over IPv4, or IPv6 without extension headers; everything else is not TCP to us. */
-static __always_inline int view_tcp(struct __sk_buff *skb, struct tcp_view *view)
+static __always_inline __u32 network_header(struct __sk_buff *skb, __be16 *protocol)
 {
-	struct tcphdr tcp;
-	__be16 protocol;
-	__u32 at = network_header(skb, &protocol);
-	__u32 bytes; /* from the TCP header on */
+	return network_header_of(skb, 0, protocol);
+}
 
-	__builtin_memset(view, 0, sizeof(*view));
-	if (protocol == bpf_htons(ETH_P_IP)) {
+/*
+ * The protocol behind the IP header at `at`; 0 for a fragment, and for what is no IP. An IPv6 extension header is a protocol
+ * like any other. `view` gets the addresses, and where that protocol starts (tcp_at) with how many bytes (payload). A
+ * function of its own, because the way in has no stack left.
+ */
+static __noinline __u32 view_ip(struct __sk_buff *skb, struct tcp_view *view, __u32 at)
+{
+	__u32 header, bytes, next;
+
+	if (view->protocol == bpf_htons(ETH_P_IP)) {
 		struct iphdr ip;
-		__u32 header;
 
 		if (bpf_skb_load_bytes(skb, at, &ip, sizeof(ip)))
 			return 0;
 		header = ip.ihl * 4;
-		if (ip.protocol != IP_PROTOCOL_TCP || header < sizeof(ip) || ip.frag_off & bpf_htons(0x3fff))
+		if (header < sizeof(ip) || ip.frag_off & bpf_htons(0x3fff))
 			return 0;
 		/* A buffer over 64 KiB has no length in its header. */
 		bytes = ip.tot_len ? bpf_ntohs(ip.tot_len) : skb->len - at;
 		if (bytes < header)
 			return 0;
 		bytes -= header;
-		at += header;
+		next = ip.protocol;
 		view->flow.source[0] = ip.saddr;
 		view->flow.destination[0] = ip.daddr;
-	} else if (protocol == bpf_htons(ETH_P_IPV6)) {
+	} else if (view->protocol == bpf_htons(ETH_P_IPV6)) {
 		struct ipv6hdr ip;
 
 		if (bpf_skb_load_bytes(skb, at, &ip, sizeof(ip)))
 			return 0;
-		if (ip.nexthdr != IP_PROTOCOL_TCP)
-			return 0;
-		at += sizeof(ip);
+		header = sizeof(ip);
 		bytes = ip.payload_len ? bpf_ntohs(ip.payload_len) : skb->len - at;
+		next = ip.nexthdr;
 		__builtin_memcpy(view->flow.source, &ip.saddr, sizeof(ip.saddr));
 		__builtin_memcpy(view->flow.destination, &ip.daddr, sizeof(ip.daddr));
 	} else {
 		return 0;
 	}
-	if (bpf_skb_load_bytes(skb, at, &tcp, sizeof(tcp)))
+	view->tcp_at = at + header;
+	view->payload = bytes;
+	return next;
+}
+
+/*
+ * Tunnels: TCP in VXLAN (RFC 7348), Geneve (RFC 8926), GRE (RFC 2784, 2890) and IP in IP (RFC 2003, 2473, 4213) is
+ * damped like bare TCP. What is edited there leaves the sums of the outer headers as they are: the TCP checksum balances it.
+ */
+
+/* UDP and what follows it, of VXLAN and of Geneve. */
+struct udp_tunnel {
+	__be16 source;
+	__be16 port;
+	__be16 length;
+	__be16 check;
+	__u8 first; /* VXLAN's flags; Geneve's version and the length of its options */
+	__u8 second;
+	__be16 protocol; /* Geneve's */
+	__be32 network;  /* its lower 8 bits are reserved */
+};
+
+struct gre {
+	__be16 flags;
+	__be16 protocol;
+};
+
+static __always_inline int may_be_tunnel(__u32 next)
+{
+	return next == IP_PROTOCOL_UDP || next == IP_PROTOCOL_GRE || next == IP_PROTOCOL_IPIP ||
+	       next == IP_PROTOCOL_IPV6;
+}
+
+/* Where the inner Ethernet header (`protocol` becomes ETH_P_TEB) or IP header is; 0: no tunnel. `network`: a number of it. */
+static __always_inline __u32 udp_tunnel_end(struct __sk_buff *skb, __u32 at, __be16 *protocol, __be32 *network)
+{
+	struct udp_tunnel tunnel;
+
+	if (bpf_skb_load_bytes(skb, at, &tunnel, sizeof(tunnel)))
+		return 0;
+	at += sizeof(tunnel);
+	*network = tunnel.network & bpf_htonl(0xffffff00);
+	*protocol = bpf_htons(ETH_P_TEB);
+	if (tunnel.port == bpf_htons(VXLAN_PORT) || tunnel.port == bpf_htons(VXLAN_PORT_LINUX))
+		return tunnel.first & VXLAN_HAS_NETWORK ? at : 0;
+	if (tunnel.port != bpf_htons(GENEVE_PORT) || tunnel.first & GENEVE_VERSION || tunnel.second & GENEVE_CONTROL)
+		return 0;
+	*protocol = tunnel.protocol;
+	return at + (tunnel.first & GENEVE_OPTIONS) * 4;
+}
+
+static __always_inline __u32 gre_end(struct __sk_buff *skb, __u32 at, __be16 *protocol, __be32 *network)
+{
+	struct gre gre;
+
+	if (bpf_skb_load_bytes(skb, at, &gre, sizeof(gre)) ||
+	    gre.flags & ~bpf_htons(GRE_CHECKSUM | GRE_KEY | GRE_SEQUENCE))
+		return 0;
+	at += sizeof(gre);
+	if (gre.flags & bpf_htons(GRE_CHECKSUM))
+		at += 4;
+	if (gre.flags & bpf_htons(GRE_KEY)) {
+		if (bpf_skb_load_bytes(skb, at, network, sizeof(*network)))
+			return 0;
+		at += 4;
+	}
+	if (gre.flags & bpf_htons(GRE_SEQUENCE))
+		at += 4;
+	*protocol = gre.protocol;
+	return at;
+}
+
+/* The protocol behind the IP header in a tunnel, as view_ip(). `next`: the one behind the outer IP header. */
+static __noinline __u32 enter_tunnel(struct __sk_buff *skb, struct tcp_view *view, __u32 next)
+{
+	__be16 protocol = next == IP_PROTOCOL_IPV6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+	__u32 at = view->tcp_at;
+	__be32 network = 0;
+
+	if (next == IP_PROTOCOL_UDP)
+		at = udp_tunnel_end(skb, at, &protocol, &network);
+	else if (next == IP_PROTOCOL_GRE)
+		at = gre_end(skb, at, &protocol, &network);
+	if (at && protocol == bpf_htons(ETH_P_TEB))
+		at = network_header_of(skb, at, &protocol);
+	view->protocol = protocol;
+	/* Its place until that of TCP is read. */
+	view->ack = network ^ bpf_htonl(next);
+	return at;
+}
+
+/* The same addresses in another network, or in none, are another flow; likewise in both directions. */
+static __always_inline __u32 view_inner(struct __sk_buff *skb, struct tcp_view *view, __u32 next)
+{
+	__u32 at = enter_tunnel(skb, view, next);
+
+	if (!at)
+		return 0;
+	__builtin_memset(&view->flow, 0, sizeof(view->flow));
+	next = view_ip(skb, view, at);
+	view->flow.source[1] ^= view->ack;
+	view->flow.destination[1] ^= view->ack;
+	return next;
+}
+
+/* Whole TCP segments over IPv4, or IPv6 without extension headers, bare or in a tunnel; everything else is not TCP to us. */
+static __always_inline int view_tcp(struct __sk_buff *skb, struct tcp_view *view)
+{
+	struct tcphdr tcp;
+	__be16 protocol;
+	__u32 at = network_header(skb, &protocol), next;
+
+	__builtin_memset(view, 0, sizeof(*view));
+	view->protocol = protocol;
+	next = view_ip(skb, view, at);
+	if (next != IP_PROTOCOL_TCP) {
+		if (!may_be_tunnel(next) || view_inner(skb, view, next) != IP_PROTOCOL_TCP ||
+		    view->tcp_at + view->payload > skb->len)
+			return 0;
+	}
+	if (bpf_skb_load_bytes(skb, view->tcp_at, &tcp, sizeof(tcp)))
 		return 0;
 	view->header = tcp.doff * 4;
-	if (view->header < sizeof(tcp) || bytes < view->header)
+	if (view->header < sizeof(tcp) || view->payload < view->header)
 		return 0;
+	view->payload -= view->header;
 	view->flow.source_port = tcp.source;
 	view->flow.destination_port = tcp.dest;
 	view->seq = bpf_ntohl(tcp.seq);
 	view->ack = bpf_ntohl(tcp.ack_seq);
-	view->payload = bytes - view->header;
 	view->window = bpf_ntohs(tcp.window);
-	view->tcp_at = at;
 	view->flags = ((__u8 *)&tcp)[13];
 	return 1;
 }

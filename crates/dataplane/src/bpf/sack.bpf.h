@@ -27,8 +27,6 @@ struct option_walk {
 };
 
 struct sack_view {
-	/* Keeps the options as they came: the stack has no room for a copy. */
-	struct option_walk walk;
 	__u32 at; /* offset of the option in the TCP header; 0: none */
 	__u32 n;
 	__u32 left[SACK_BLOCKS_MAX];
@@ -78,17 +76,17 @@ static __always_inline int load_options(struct __sk_buff *skb, const struct tcp_
 
 static __always_inline int read_sack(struct __sk_buff *skb, const struct tcp_view *view, struct sack_view *sack)
 {
-	struct option_walk *walk = &sack->walk;
+	struct option_walk walk = {};
 
 	__builtin_memset(sack, 0, sizeof(*sack));
-	if (!load_options(skb, view, walk->options))
+	if (!load_options(skb, view, walk.options))
 		return 0;
-	walk->bytes = view->header - sizeof(struct tcphdr);
-	bpf_loop(TCP_OPTIONS_BYTES_MAX, step_option, walk, 0);
-	sack->n = (walk->sack_bytes - 2) / 8;
-	if (walk->sack_bytes < 10 || walk->sack_bytes != 2 + 8 * sack->n || sack->n > SACK_BLOCKS_MAX)
+	walk.bytes = view->header - sizeof(struct tcphdr);
+	bpf_loop(TCP_OPTIONS_BYTES_MAX, step_option, &walk, 0);
+	sack->n = (walk.sack_bytes - 2) / 8;
+	if (walk.sack_bytes < 10 || walk.sack_bytes != 2 + 8 * sack->n || sack->n > SACK_BLOCKS_MAX)
 		return 0;
-	sack->at = sizeof(struct tcphdr) + walk->sack_at;
+	sack->at = sizeof(struct tcphdr) + walk.sack_at;
 #pragma unroll
 	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++) {
 		__be32 block[2];
@@ -127,11 +125,14 @@ static __always_inline int is_sacked(const struct sack_view *sack, __u32 seq)
 static __always_inline void keep_blocks(struct __sk_buff *skb, const struct tcp_view *view,
 					const struct sack_view *sack, __u32 keep)
 {
-	__u8 fresh[TCP_OPTIONS_BYTES_MAX] = {}, head[2] = { TCP_OPTION_NOP, TCP_OPTION_NOP };
+	__u8 options[TCP_OPTIONS_BYTES_MAX] = {}, head[2] = { TCP_OPTION_NOP, TCP_OPTION_NOP };
 	const __u64 padding = 0x0101010101010101ull;
 	__u32 at = view->tcp_at + sack->at, kept = 0;
 	__s64 change;
 
+	if (!load_options(skb, view, options))
+		return;
+	change = bpf_csum_diff((__be32 *)options, sizeof(options), NULL, 0, 0);
 	at += 2;
 #pragma unroll
 	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++) {
@@ -158,9 +159,9 @@ static __always_inline void keep_blocks(struct __sk_buff *skb, const struct tcp_
 	}
 	if (bpf_skb_store_bytes(skb, view->tcp_at + sack->at, head, sizeof(head), 0))
 		return;
-	if (!load_options(skb, view, fresh))
+	if (!load_options(skb, view, options))
 		return;
-	change = bpf_csum_diff((__be32 *)sack->walk.options, TCP_OPTIONS_BYTES_MAX, (__be32 *)fresh, sizeof(fresh), 0);
+	change = bpf_csum_diff(NULL, 0, (__be32 *)options, sizeof(options), change);
 	bpf_l4_csum_replace(skb, view->tcp_at + offsetof(struct tcphdr, check), 0, change, 0);
 }
 

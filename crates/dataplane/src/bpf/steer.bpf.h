@@ -7,8 +7,8 @@
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
 
-/* A buffer up to this long may be an ACK without data: MAC, a tag, IPv6 and TCP with all its options. */
-#define ACK_BYTES_MAX 140
+/* A buffer with no more bytes from its TCP header on may be an ACK without data. */
+#define ACK_BYTES_MAX 64
 /* How far a lane may be ahead of the others, in bytes: traffic that is bound to one lane is not charged beyond it. */
 #define LEAD_BYTES_MAX (2 * 65536)
 /* How often the way out looks at the clock to refresh lanes, in buffers; a power of two. */
@@ -71,7 +71,7 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 	if (is_tcp && view.flags & TCP_SYN)
 		bpf_map_delete_elem(&lb_flows, &view.flow);
 	/* ACKs without data stay in order on one lane: reordered ones slow the sender down. */
-	is_bare_ack = is_tcp && !view.payload && skb->len <= ACK_BYTES_MAX;
+	is_bare_ack = is_tcp && !view.payload && skb->len <= view.tcp_at + ACK_BYTES_MAX;
 	lane = is_bare_ack ? hashed_lane(plan, hash) : latest;
 	is_damped = is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING;
 	if (is_damped) {

@@ -147,7 +147,7 @@ impl Tcp {
 }
 
 /// The pseudo header (RFC 9293, RFC 8200) and what is behind it.
-fn pseudo(protocol: u16, next: u8, from: u8, to: u8, payload: &[u8]) -> Vec<u8> {
+pub fn pseudo(protocol: u16, next: u8, from: u8, to: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = [address(protocol, from), address(protocol, to)].concat();
     bytes.extend([0, next]);
     bytes.extend((payload.len() as u16).to_be_bytes());

@@ -21,3 +21,4 @@ mod renew;
 mod rig;
 mod steer;
 mod take;
+mod tunnel;
