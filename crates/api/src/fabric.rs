@@ -158,7 +158,7 @@ pub struct FabricRecord {
     pub memory_bytes: Option<u64>,
     /// What the kernel leaves to the receiver: `checksum`, `tso`, `uso`.
     pub offloads: Vec<String>,
-    /// The VXLAN fast path; absent where the transport asks for none.
+    /// The VXLAN fast path; absent where the transport has none or forbids it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vxlan: Option<FabricVxlanRecord>,
     /// Processor time of its threads since it started, in milliseconds.
@@ -174,7 +174,7 @@ pub struct FabricRecord {
 /// The VXLAN fast path of a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FabricVxlanRecord {
-    /// Its UDP port.
+    /// Its UDP port, or the one that it wants; 0 where it can have none.
     pub port: u16,
     /// The hook that its programs sit on, `tcx` or `clsact`; absent while it is not used.
     pub hook: Option<String>,
@@ -230,7 +230,7 @@ pub struct FabricPeerRecord {
     pub dropped_frames: u64,
     /// Bytes that wait for it in the transport.
     pub queued_bytes: u64,
-    /// What the VXLAN fast path carries; absent where the transport asks for none.
+    /// What the VXLAN fast path carries; absent where the transport has none or forbids it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vxlan: Option<FabricPeerVxlanRecord>,
 }

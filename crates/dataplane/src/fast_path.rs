@@ -51,8 +51,8 @@ pub struct PathEnds {
 pub struct PathOut {
     /// The peer's IP address.
     pub remote: IpAddr,
-    /// The VXLAN network and the group that its frames must carry.
-    pub tag: (u32, u16),
+    /// The VXLAN network and the group that its frames must carry; none while the path is closed and may open.
+    pub tag: Option<(u32, u16)>,
     /// The longest frame that the path takes, with its Ethernet header, in bytes.
     pub room: u32,
     /// The longest that the interface sends.
@@ -121,7 +121,7 @@ impl FastPath {
         // Nothing else shows a filter that this process has ended.
         let holder = crate::holder().ok_or(Error::NoHolder)?;
         // Where the program that takes frames early cannot be used, or cannot be had, the others work without it.
-        let early = ends.local.is_ipv4() && choice != HookChoice::Only(Hook::Clsact);
+        let early = choice != HookChoice::Only(Hook::Clsact);
         let with = |early| load_patiently_with(|| load(ends, early));
         let (object, early) = match with(early) {
             Err(_) if early => (with(false)?, false),
@@ -145,8 +145,7 @@ impl FastPath {
     }
 
     /// What takes frames early, as `bpf/early.bpf.h` says, once it is attached somewhere; none where that cannot be: on the
-    /// clsact hook it would outlive a killed daemon on an interface that is not ours, and over IPv6 each packet has a checksum that
-    /// is looked at later.
+    /// clsact hook it would outlive a killed daemon on an interface that is not ours.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -164,17 +163,15 @@ impl FastPath {
         self.hook
     }
 
-    /// Opens or closes the path to a peer.
+    /// Opens or closes the path to a peer. One that may open has TCP send segments that it will take.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn set_out(&self, node: u16, path: Option<&PathOut>) -> Result<()> {
-        let raw = path.map(|path| lb_path_out {
-            remote: words(path.remote),
-            network: path.tag.0,
-            group: path.tag.1.into(),
-            room: path.room,
-            frame: path.frame,
+        let raw = path.map(|path| {
+            let (network, group) = path.tag.unwrap_or_default();
+            let (room, frame) = (path.room, path.frame);
+            lb_path_out { remote: words(path.remote), network, group: group.into(), room, frame }
         });
         set(&self.outward, node, raw)
     }

@@ -191,7 +191,7 @@ fn only_frames_between_nodes_that_the_path_takes_leave_by_it() {
         let rig = Rig::new(hook, v6);
         let good = frame(PEER, HERE);
         rig.leaves(&good);
-        let path = PathOut { remote: rig.addresses[1], tag: TAG, room: 100, frame: 1514 };
+        let path = PathOut { remote: rig.addresses[1], tag: Some(TAG), room: 100, frame: 100 };
         rig.fast_path.set_out(PEER_NODE, Some(&path)).expect("sets");
         let mut tagged = good.clone();
         tagged[12..14].copy_from_slice(&[0x81, 0]);
@@ -222,6 +222,102 @@ fn only_frames_between_nodes_that_the_path_takes_leave_by_it() {
     }
 }
 
+/// The begin of a connection between these nodes, with these options of TCP; and where its TCP header is.
+fn begin(v6: bool, options: &[u8]) -> (Vec<u8>, usize) {
+    let mut bytes = [&PEER[..], &HERE[..]].concat();
+    let tcp_len = 20 + options.len();
+    if v6 {
+        bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, tcp_len as u8, 6, 64]);
+        bytes.extend([9; 32]);
+    } else {
+        bytes.extend([8, 0, 0x45, 0, 0, 20 + tcp_len as u8, 0, 0, 0x40, 0, 64, 6, 0, 0]);
+        bytes.extend([9; 8]);
+    }
+    let at = bytes.len();
+    bytes.extend([1, 2, 3, 4, 0, 0, 0, 1, 0, 0, 0, 0, (tcp_len as u8 / 4) << 4, 2, 0, 0, 0, 0, 0, 0]);
+    bytes.extend(options);
+    let sum = !sum_of(&bytes[at..]);
+    bytes[at + 16..at + 18].copy_from_slice(&sum.to_be_bytes());
+    (bytes, at)
+}
+
+/// RFC 1071. What the addresses of a pseudo header would add is left out: they do not change.
+fn sum_of(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+    let sum = words.sum::<u32>();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+//= docs/fabric.md#7.9 type=test
+#[test]
+fn connections_that_begin_are_told_what_the_path_takes() {
+    for (hook, v6) in paths() {
+        let rig = Rig::new(hook, v6);
+        let far = link(nix::net::if_::if_nametoindex("far0").expect("the other end"));
+        ip("link set far0 up");
+        let sees = socket(
+            AddressFamily::Packet,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            nix::sys::socket::SockProtocol::EthAll,
+        )
+        .expect("a socket");
+        nix::sys::socket::bind(sees.as_raw_fd(), &far).expect("binds");
+        let wait = nix::sys::time::TimeVal::new(DEADLINE.as_secs() as i64, 0);
+        nix::sys::socket::setsockopt(&sees, nix::sys::socket::sockopt::ReceiveTimeout, &wait)
+            .expect("SO_RCVTIMEO");
+        let path = PathOut { remote: rig.addresses[1], tag: None, room: 1464, frame: 1514 };
+        // What leaves by the queues when such a frame does, which is how it came to the far end.
+        let sent = |frame: &[u8]| {
+            rig.leaves(frame);
+            let mut buffer = [0; 256];
+            loop {
+                let len = nix::sys::socket::recv(sees.as_raw_fd(), &mut buffer, MsgFlags::empty())
+                    .expect("a frame arrives");
+                if buffer[..12] == frame[..12] {
+                    return buffer[..len].to_vec();
+                }
+            }
+        };
+        let most = |at: usize| u16::try_from(1464 - at - 20).expect("short");
+        let changed = |options: &[u8], where_: usize| {
+            let (frame, at) = begin(v6, options);
+            assert_eq!(sum_of(&frame[at..]), 0xffff);
+            let arrived = sent(&frame);
+            assert_eq!(sum_of(&arrived[at..]), 0xffff, "{hook:?} {v6}: the checksum holds");
+            let mss = u16::from_be_bytes([arrived[at + 20 + where_], arrived[at + 21 + where_]]);
+            assert!(arrived.len() == frame.len() && (mss == most(at) || arrived == frame));
+            mss == most(at)
+        };
+        let usual = [2, 4, 5, 0xb4, 4, 2, 1, 1];
+        assert!(!changed(&usual, 2), "there is no path");
+        rig.fast_path.set_out(PEER_NODE, Some(&path)).expect("sets");
+        assert!(changed(&usual, 2), "{hook:?} {v6}");
+        assert!(changed(&[1, 1, 1, 2, 4, 5, 0xb4, 0], 5), "at an odd place");
+        assert!(!changed(&[2, 4, 4, 0, 4, 2, 1, 1], 2), "it is short enough");
+        assert!(!changed(&[2, 3, 5, 0xb4, 4, 2, 1, 1], 2), "an option of another length");
+        assert!(!changed(&[4, 0, 2, 4, 5, 0xb4, 1, 1], 4), "options that make no sense");
+        assert!(!changed(&[2, 4, 5, 0xb4, 29, 4, 1, 1], 2), "they are signed");
+        let (mut later, at) = begin(v6, &usual);
+        later[at + 13] = 0x10;
+        assert_eq!(sent(&later), later, "it begins nothing");
+        let (mut udp, at) = begin(v6, &usual);
+        udp[if v6 { 20 } else { 23 }] = 17;
+        assert_eq!((sent(&udp), at > 0), (udp, true), "it is not TCP");
+        rig.fast_path.set_out(PEER_NODE, Some(&PathOut { frame: 1464, ..path })).expect("sets");
+        assert!(!changed(&usual, 2), "all that the interface sends fits");
+        // Open, it takes TCP alone while it does not take all.
+        let open = PathOut { tag: Some(TAG), ..path };
+        rig.fast_path.set_out(PEER_NODE, Some(&open)).expect("sets");
+        rig.leaves(&later);
+        assert_eq!(rig.wait(1).1.tx_frames, 1, "{hook:?} {v6}");
+        let other = frame(PEER, HERE);
+        assert_eq!(sent(&other), other);
+        assert!(rig.counted().0.contains(&("long", 1)), "{hook:?} {v6}");
+    }
+}
+
 /// A TCP segment of a connection, without data, in a frame from the peer. What it says the connection has heard before.
 fn segment(from: SocketAddr, to: SocketAddr) -> Vec<u8> {
     let mut bytes = [&HERE[..], &PEER[..]].concat();
@@ -247,31 +343,46 @@ fn segment(from: SocketAddr, to: SocketAddr) -> Vec<u8> {
 
 /// As the kernel's VXLAN sends over IPv4.
 fn no_checksum(socket: &UdpSocket) {
+    use nix::libc::{IPPROTO_UDP, SO_NO_CHECK, SOL_SOCKET, UDP_NO_CHECK6_TX};
+    let v6 = socket.local_addr().expect("bound").is_ipv6();
+    let (level, option) = if v6 { (IPPROTO_UDP, UDP_NO_CHECK6_TX) } else { (SOL_SOCKET, SO_NO_CHECK) };
     let on = 1;
     // SAFETY: the option is a number that lives during the call.
     let done = unsafe {
         nix::libc::setsockopt(
             socket.as_raw_fd(),
-            nix::libc::SOL_SOCKET,
-            nix::libc::SO_NO_CHECK,
+            level,
+            option,
             (&raw const on).cast(),
             size_of_val(&on) as u32,
         )
     };
-    assert_eq!(done, 0, "SO_NO_CHECK");
+    assert_eq!(done, 0, "the kernel leaves the checksum out");
 }
 
 /// The packets of such a socket are marked for ECN.
 fn marked(socket: &UdpSocket, ecn: i32) {
+    use nix::sys::socket::{setsockopt, sockopt};
+    if socket.local_addr().expect("bound").is_ipv6() {
+        return setsockopt(socket, sockopt::Ipv6TClass, &ecn).expect("IPV6_TCLASS");
+    }
     no_checksum(socket);
-    nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Ipv4Tos, &ecn).expect("IP_TOS");
+    setsockopt(socket, sockopt::Ipv4Tos, &ecn).expect("IP_TOS");
 }
 
 //= docs/fabric.md#7.6 type=test
 #[test]
 fn frames_of_connections_that_end_here_are_taken_early_and_no_others() {
-    let rig = Rig::new(HookChoice::Auto, false);
-    let early = rig.fast_path.early().expect("asks").expect("tcx and IPv4");
+    for v6 in [false, true] {
+        frames_are_taken_early(v6);
+    }
+    assert!(Rig::new(HookChoice::Only(Hook::Clsact), false).fast_path.early().expect("asks").is_none());
+}
+
+fn frames_are_taken_early(v6: bool) {
+    let rig = Rig::new(HookChoice::Auto, v6);
+    let early = rig.fast_path.early().expect("asks").expect("tcx");
+    let as_vxlan: fn(&UdpSocket) = if v6 { |_| () } else { no_checksum };
     let lo = nix::net::if_::if_nametoindex("lo").expect("lo is there");
     let at = early.attach(lo).expect("the kernel takes it");
     rig.fast_path.set_in(PEER_NODE, Some(&PathIn { remote: rig.addresses[1], tag: TAG })).expect("sets");
@@ -297,50 +408,49 @@ fn frames_of_connections_that_end_here_are_taken_early_and_no_others() {
     for (connection, here) in &connections {
         let there = connection.local_addr().expect("bound");
         let frame = segment(there, *here);
-        assert_eq!(taken(1, good, TAG, &frame, no_checksum), (1, 1), "{here}");
+        assert_eq!(taken(1, good, TAG, &frame, as_vxlan), (1, 1), "{here}");
         // What says something that IP, UDP or VXLAN must look at goes the long path...
-        assert_eq!(taken(1, good, TAG, &frame, |_| ()), (0, 1), "{here}: a checksum");
+        if v6 {
+            // What has none is not delivered at all, and what comes behind it is.
+            rig.packet(1, good, TAG, &frame, no_checksum);
+            assert_eq!(taken(1, good, TAG, &frame, as_vxlan), (1, 1), "{here}: no checksum");
+        } else {
+            assert_eq!(taken(1, good, TAG, &frame, |_| ()), (0, 1), "{here}: a checksum");
+        }
         assert_eq!(taken(1, good, TAG, &frame, |socket| marked(socket, 1)), (0, 1), "{here}: ECN");
-        assert_eq!(taken(1, [GROUP, 0x40], TAG, &frame, no_checksum), (0, 1), "{here}: a policy bit");
+        assert_eq!(taken(1, [GROUP, 0x40], TAG, &frame, as_vxlan), (0, 1), "{here}: a policy bit");
         // ...and so does what is not for the connection, or not for a socket.
         let mut other = *here;
         other.set_port(there.port());
-        assert_eq!(taken(1, good, TAG, &segment(there, other), no_checksum), (0, 1), "{here}: no socket");
+        assert_eq!(taken(1, good, TAG, &segment(there, other), as_vxlan), (0, 1), "{here}: no socket");
         other.set_port(here.port());
         let mut stranger = there;
         stranger.set_port(there.port() ^ 1);
-        assert_eq!(taken(1, good, TAG, &segment(stranger, other), no_checksum), (0, 1), "{here}: it listens");
+        assert_eq!(taken(1, good, TAG, &segment(stranger, other), as_vxlan), (0, 1), "{here}: it listens");
         let mut udp = frame.clone();
         udp[if here.is_ipv4() { 23 } else { 20 }] = 17;
-        assert_eq!(taken(1, good, TAG, &udp, no_checksum), (0, 1), "{here}: UDP");
+        assert_eq!(taken(1, good, TAG, &udp, as_vxlan), (0, 1), "{here}: UDP");
         let mut ecn = frame.clone();
         ecn[15] |= if here.is_ipv4() { 1 } else { 0x10 };
-        assert_eq!(taken(1, good, TAG, &ecn, no_checksum), (0, 1), "{here}: ECN inside");
+        assert_eq!(taken(1, good, TAG, &ecn, as_vxlan), (0, 1), "{here}: ECN inside");
         assert_eq!(taken(1, good, TAG, &ecn, |socket| marked(socket, 1)), (1, 1), "{here}: the same ECN");
         ecn[15] |= if here.is_ipv4() { 3 } else { 0x30 };
         assert_eq!(taken(1, good, TAG, &ecn, |socket| marked(socket, 3)), (0, 1), "{here}: congestion");
         // What must not come in does not.
-        assert_eq!(
-            taken(1, good, (TAG.0 ^ 1, TAG.1), &frame, no_checksum),
-            (0, 0),
-            "{here}: another network"
-        );
-        assert_eq!(taken(1, good, (TAG.0, TAG.1 ^ 1), &frame, no_checksum), (0, 0), "{here}: another group");
-        assert_eq!(taken(2, good, TAG, &frame, no_checksum), (0, 0), "{here}: another address");
+        assert_eq!(taken(1, good, (TAG.0 ^ 1, TAG.1), &frame, as_vxlan), (0, 0), "{here}: another network");
+        assert_eq!(taken(1, good, (TAG.0, TAG.1 ^ 1), &frame, as_vxlan), (0, 0), "{here}: another group");
+        assert_eq!(taken(2, good, TAG, &frame, as_vxlan), (0, 0), "{here}: another address");
         let mut far = frame.clone();
         far[11] = 2;
-        assert_eq!(taken(1, good, TAG, &far, no_checksum), (0, 0), "{here}: another node");
+        assert_eq!(taken(1, good, TAG, &far, as_vxlan), (0, 0), "{here}: another node");
         far = frame.clone();
         far[5] = 9;
-        assert_eq!(taken(1, good, TAG, &far, no_checksum), (0, 0), "{here}: to another node");
+        assert_eq!(taken(1, good, TAG, &far, as_vxlan), (0, 0), "{here}: to another node");
     }
     let mut fragment = segment(connections[0].0.local_addr().expect("bound"), connections[0].1);
     fragment[20] = 0x20;
-    assert_eq!(taken(1, good, TAG, &fragment, no_checksum), (0, 1), "a fragment");
+    assert_eq!(taken(1, good, TAG, &fragment, as_vxlan), (0, 1), "a fragment");
     drop(at);
     let frame = segment(connections[0].0.local_addr().expect("bound"), connections[0].1);
-    assert_eq!(taken(1, good, TAG, &frame, no_checksum), (0, 1), "it is off");
-    for (hook, v6) in [(HookChoice::Only(Hook::Clsact), false), (HookChoice::Auto, true)] {
-        assert!(Rig::new(hook, v6).fast_path.early().expect("asks").is_none());
-    }
+    assert_eq!(taken(1, good, TAG, &frame, as_vxlan), (0, 1), "it is off");
 }

@@ -86,13 +86,14 @@ impl Address {
         }
     }
 
-    /// What the kernel needs to carry frames past the daemon, where the address asks for that.
+    /// What the kernel needs to carry frames past the daemon, where the address does not forbid that: on the port that it gives, or
+    /// on one of the `usual` ones.
     ///
     /// # Errors
     /// As [`Address::open`].
-    pub fn fast_path(&self, join: &Join) -> Result<Option<FastPath>> {
+    pub fn fast_path(&self, join: &Join, usual: &[u16]) -> Result<Option<FastPath>> {
         match &self.place {
-            Place::Udp(place) => place.fast_path(&self.text, join),
+            Place::Udp(place) => place.fast_path(&self.text, join, usual),
             Place::Shm(_) | Place::Ofi(_) => Ok(None),
         }
     }

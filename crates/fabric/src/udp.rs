@@ -27,15 +27,24 @@ pub(crate) struct Place {
     file: PathBuf,
     /// Longest IP packet, where the path takes less than the kernel can know.
     mtu: Option<usize>,
-    /// The UDP port of the kernel's VXLAN, if that is to carry frames.
-    vxlan: Option<u16>,
+    vxlan: Vxlan,
+}
+
+/// Whether the kernel's VXLAN is to carry frames, and on which UDP port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Vxlan {
+    /// Where it can, on one of the fabric's usual ports.
+    Usual,
+    /// On this port.
+    Port(u16),
+    Off,
 }
 
 /// Shortest and longest IP packet that can be asked for.
 const MTU: std::ops::RangeInclusive<usize> = 576..=65_535;
 
 impl Place {
-    /// Reads `FILE[,mtu=N][,vxlan=PORT]`.
+    /// Reads `FILE[,mtu=N][,vxlan=PORT|off]`.
     pub(crate) fn parse(address: &str, rest: &str) -> Result<Self> {
         let refuse = |cause: String| {
             Err(Error::new(address, "cannot use this transport", cause)
@@ -46,19 +55,24 @@ impl Place {
         if !file.is_absolute() {
             return refuse(format!("'{}' is not an absolute path", file.display()));
         }
-        let mut place = Self { file, mtu: None, vxlan: None };
+        let mut place = Self { file, mtu: None, vxlan: Vxlan::Usual };
         for option in parts {
             match option.split_once('=') {
                 Some(("mtu", text)) => match text.parse().ok().filter(|mtu| MTU.contains(mtu)) {
                     Some(mtu) => place.mtu = Some(mtu),
                     None => return refuse(format!("mtu '{text}' is outside the allowed range 576 to 65535")),
                 },
+                Some(("vxlan", "off")) => place.vxlan = Vxlan::Off,
                 Some(("vxlan", text)) => match text.parse().ok().filter(|port| *port != 0) {
-                    Some(port) => place.vxlan = Some(port),
-                    None => return refuse(format!("vxlan '{text}' is outside the allowed range 1 to 65535")),
+                    Some(port) => place.vxlan = Vxlan::Port(port),
+                    None => {
+                        let range = "is outside the allowed range 1 to 65535, and not 'off'";
+                        return refuse(format!("vxlan '{text}' {range}"));
+                    }
                 },
                 _ => {
-                    let cause = format!("no such option '{option}'; allowed are mtu=BYTES and vxlan=PORT");
+                    let allowed = "allowed are mtu=BYTES, vxlan=PORT and vxlan=off";
+                    let cause = format!("no such option '{option}'; {allowed}");
                     return refuse(cause);
                 }
             }
@@ -69,16 +83,19 @@ impl Place {
     /// Opens every queue.
     pub(crate) fn open(&self, address: &str, join: &Join) -> Result<Vec<Box<dyn Transport>>> {
         let directory = Directory::read(&self.file, join)?;
-        if let Some(port) = self.vxlan {
+        if let Vxlan::Port(port) = self.vxlan {
             FastPath::new(address, &directory, join, port, self.mtu)?;
         }
         (0..join.queues).map(|queue| port::open(&directory, address, join, queue, self.mtu)).collect()
     }
 
-    /// What the kernel needs to carry frames itself, if it is to.
-    pub(crate) fn fast_path(&self, address: &str, join: &Join) -> Result<Option<FastPath>> {
-        let Some(port) = self.vxlan else { return Ok(None) };
-        let directory = Directory::read(&self.file, join)?;
-        FastPath::new(address, &directory, join, port, self.mtu).map(Some)
+    /// What the kernel needs to carry frames itself, if it is to; on one of the `usual` ports where none was given.
+    pub(crate) fn fast_path(&self, address: &str, join: &Join, usual: &[u16]) -> Result<Option<FastPath>> {
+        let directory = || Directory::read(&self.file, join);
+        match self.vxlan {
+            Vxlan::Off => Ok(None),
+            Vxlan::Port(port) => FastPath::new(address, &directory()?, join, port, self.mtu).map(Some),
+            Vxlan::Usual => FastPath::usual(address, &directory()?, join, usual, self.mtu).map(Some),
+        }
     }
 }

@@ -39,6 +39,7 @@ pub use crate::inspector::OutOfRange;
 pub use cookies::Secret;
 pub use counter::{Counter, Counters};
 pub use event::{Action, Down, Event, Input, Mismatch, Side, Verdict};
+pub use fast_path::{USUAL_PORTS, next_port, usual_ports};
 pub use gate::{Gate, NotAdmitted};
 pub use queue::Queues;
 pub use snapshot::{PeerSnapshot, Snapshot};

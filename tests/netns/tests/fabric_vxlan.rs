@@ -2,7 +2,7 @@
 
 mod nodes;
 
-use linkbraid_api::{CounterRecord, FabricPeerRecord, FabricPeerVxlanRecord, FabricRecord, NodeState};
+use linkbraid_api::{FabricPeerRecord, FabricPeerVxlanRecord, FabricRecord, NodeState};
 use linkbraid_lab::{
     iperf::{self, Cc, Traffic},
     wait_for, wait_until,
@@ -12,7 +12,10 @@ use linkbraid_netns_tests::{
     packet::{IPV4, Tap},
     traffic,
 };
-use nodes::Nodes;
+use nodes::{
+    Nodes,
+    vxlan::{add, counter, devices, wait_not_taken, wait_taken, ways},
+};
 use std::{
     fs,
     net::UdpSocket,
@@ -23,17 +26,6 @@ const PORT: u16 = 4789;
 /// Fits with what VXLAN puts before it.
 const MTU: &str = "--mtu 1450";
 
-/// `fabric add` on one host; `more` follows the file in the transport.
-#[track_caller]
-fn add(nodes: &Nodes, node: usize, more: &str, options: &str) {
-    let (transport, count) = (nodes.transport("udp"), nodes.names.len());
-    let line =
-        format!("fabric add fab0 --node {node} --nodes {count} --transport {transport}{more} {options}");
-    nodes.net.ok(&nodes.names[node], line.trim());
-    let host = nodes.net.host(&nodes.names[node]);
-    host.sh(&format!("ip addr add {}/24 dev fab0", Nodes::ip(node))).expect("adds");
-}
-
 /// So many nodes, all with VXLAN on the usual port; each sends frames to each other by it.
 #[track_caller]
 fn up(count: usize, options: &str) -> Nodes {
@@ -42,37 +34,6 @@ fn up(count: usize, options: &str) -> Nodes {
     nodes.wait_up();
     (0..count).for_each(|node| wait_taken(&nodes, node));
     nodes
-}
-
-#[track_caller]
-fn ways(nodes: &Nodes, node: usize) -> Vec<FabricPeerVxlanRecord> {
-    nodes.show(node).peers.into_iter().map(|peer| peer.vxlan.expect("it was asked for")).collect()
-}
-
-/// Waits until frames to every other node go by VXLAN.
-#[track_caller]
-fn wait_taken(nodes: &Nodes, node: usize) {
-    let all = |ways: &Vec<FabricPeerVxlanRecord>| ways.iter().all(|way| way.taken);
-    wait_until(SOON, "frames by VXLAN", || ways(nodes, node), all)
-        .unwrap_or_else(|error| panic!("{node}: {error}"));
-}
-
-/// Waits until frames to the first other node do not, for this reason.
-#[track_caller]
-fn wait_not_taken(nodes: &Nodes, node: usize, reason: &str) {
-    let same = |way: &FabricPeerVxlanRecord| !way.taken && way.reason == reason;
-    wait_until(SOON, "frames by the queues", || ways(nodes, node).remove(0), same)
-        .unwrap_or_else(|error| panic!("{node}: {error}"));
-}
-
-fn counter(counters: &[CounterRecord], name: &str) -> u64 {
-    counters.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.frames)
-}
-
-/// VXLAN devices of a host.
-fn devices(nodes: &Nodes, node: usize) -> Vec<String> {
-    let shown = nodes.net.host(&nodes.names[node]).sh("ip -o link show type vxlan").expect("shows");
-    shown.lines().filter_map(|line| Some(line.split(": ").nth(1)?.to_owned())).collect()
 }
 
 #[test]
@@ -200,7 +161,7 @@ fn a_node_without_it_works_with_those_that_have_it() {
     let nodes = Nodes::hosts(3);
     add(&nodes, 0, ",vxlan=4789", MTU);
     add(&nodes, 1, ",vxlan=4789", MTU);
-    add(&nodes, 2, "", MTU);
+    add(&nodes, 2, ",vxlan=off", MTU);
     nodes.wait_up();
     let of = |node: usize, peer: u16| {
         let record = nodes.show(node);
@@ -406,13 +367,14 @@ fn frames_that_the_network_has_kept_from_an_earlier_start_are_dropped() {
 fn frames_too_long_for_the_path_go_by_the_queues() {
     let nodes = up(2, "");
     let way = ways(&nodes, 0).remove(0);
-    assert_eq!((way.taken, way.reason.as_str()), (true, "only frames that fit: the MTU of the path is 1450"));
+    assert_eq!((way.taken, way.reason.as_str()), (true, "only TCP; all frames with an MTU of 1450"));
     nodes.ping(0, 1);
     let long = || counter(&nodes.stats(0).counters, "vxlan_long");
     let before = long();
     let [a, b] = [0, 1].map(|node| nodes.net.host(&nodes.names[node]));
     a.sh(&format!("ping -c 1 -M do -s 1472 {}", Nodes::ip(1))).expect("crosses whole");
-    assert_eq!(long(), before + 1);
+    a.sh(&format!("ping -c 1 {}", Nodes::ip(1))).expect("goes by the queues, too");
+    assert_eq!(long(), before + 2);
     traffic::reaches(a, b, &traffic::tcp().to(&Nodes::ip(1)), |outcome| outcome.mbit() > 50.0);
     // Another MTU, another way.
     for name in &nodes.names {
@@ -448,7 +410,7 @@ fn what_cannot_be_had_is_said_and_the_fabric_works() {
         nodes.net.say(name, &format!("fabric add fab0 --node 0 --nodes 2 --transport {transport},vxlan=0"));
     said.refused(
         1,
-        &format!("{transport},vxlan=0: cannot use this transport: vxlan '0' is outside the allowed range 1 to 65535"),
+        &format!("{transport},vxlan=0: cannot use this transport: vxlan '0' is outside the allowed range 1 to 65535, and not 'off'"),
     );
     // Somebody else has the port.
     let taken = host.run(|| UdpSocket::bind(("0.0.0.0", PORT)).expect("binds")).expect("enters");

@@ -34,12 +34,14 @@ number of queues, and should use the same name. They may start in any order.
                         which the first node makes
   shm:PATH,fixed        memory that exists, such as an ivshmem device's
                         /sys/bus/pci/devices/.../resource2
-  udp:FILE[,mtu=BYTES][,vxlan=PORT]
+  udp:FILE[,mtu=BYTES][,vxlan=PORT|off]
                         any network; FILE has a line 'NODE ADDRESS:PORT' for
-                        each node. With vxlan= the kernel's own VXLAN, on
-                        this UDP port, carries frames between nodes that have
-                        the option: nearly as fast as VXLAN alone. Use an MTU
-                        that leaves room, 1450 if that of the path is 1500
+                        each node. The kernel's own VXLAN carries TCP between
+                        nodes that can, on a UDP port that 'fabric show' has,
+                        nearly as fast as VXLAN alone; everything else too
+                        with an MTU that leaves room, 1450 if that of the
+                        path is 1500. vxlan= chooses the port, for all nodes,
+                        or forbids it
   ofi:PROVIDER,FILE     a provider of libfabric (fi_info -t FI_EP_RDM prints
                         them), FILE as above; needs package libfabric1. Over
                         TCP, 'tcp' needs less processor time when idle and

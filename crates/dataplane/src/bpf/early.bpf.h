@@ -21,17 +21,19 @@ struct lb_vxlan {
 
 #define LB_VXLAN_FLAGS 0x88
 
-/* The headers before those of the frame. */
-struct lb_packet {
-	struct ethhdr eth;
-	struct iphdr ip;
+/* Behind the outer IP header. */
+struct lb_tunnel {
 	struct udphdr udp;
 	struct lb_vxlan vxlan;
 	struct ethhdr frame;
 } __attribute__((packed, aligned(2)));
 
+/* The bytes of the outer IP header, and of all headers with those of Ethernet before and behind it. */
+#define LB_OUTER (path.v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr))
+#define LB_PACKET (sizeof(struct ethhdr) + LB_OUTER + sizeof(struct lb_tunnel))
+
 /* What is removed: all but one Ethernet header. */
-#define LB_PACKET_HEADERS ((int)(sizeof(struct lb_packet) - sizeof(struct ethhdr)))
+#define LB_PACKET_HEADERS ((int)(LB_PACKET - sizeof(struct ethhdr)))
 
 /* Two bits of congestion notification, RFC 3168. Where both headers have the same, nothing is to be joined (RFC 6040). */
 #define LB_ECN 3
@@ -43,7 +45,7 @@ struct lb_ports {
 };
 
 /* Makes the first bytes of a packet readable. The packet, or NULL if it has not so many. */
-static __always_inline struct lb_packet *readable(struct __sk_buff *skb, __u32 bytes)
+static __always_inline void *readable(struct __sk_buff *skb, __u32 bytes)
 {
 	if ((void *)(long)skb->data + bytes > (void *)(long)skb->data_end && bpf_skb_pull_data(skb, bytes))
 		return NULL;
@@ -52,29 +54,84 @@ static __always_inline struct lb_packet *readable(struct __sk_buff *skb, __u32 b
 	return (void *)(long)skb->data;
 }
 
-/* RFC 1071, of the packet's IP header, which has no options. */
-static __always_inline int sum_holds(const struct lb_packet *packet)
+static __always_inline const struct lb_tunnel *tunnel_of(const void *packet)
 {
-	const __u16 *words = (const void *)(&packet->eth + 1);
+	return packet + sizeof(struct ethhdr) + LB_OUTER;
+}
+
+/* The upper half of the second byte has the lower half of the traffic class. */
+static __always_inline __u8 ecn_of_v6(const struct ipv6hdr *ip)
+{
+	return ip->flow_lbl[0] >> 4 & LB_ECN;
+}
+
+static __always_inline __u8 outer_ecn(const void *packet)
+{
+	const struct iphdr *ip = packet + sizeof(struct ethhdr);
+
+	return path.v6 ? ecn_of_v6((const void *)ip) : ip->tos & LB_ECN;
+}
+
+/* RFC 1071, of an IP header without options. */
+static __always_inline int sum_holds(const struct iphdr *ip)
+{
+	const __u16 *words = (const void *)ip;
 	__u32 sum = 0;
 
-	for (int i = 0; i < (int)sizeof(packet->ip) / 2; i++)
+	for (int i = 0; i < (int)sizeof(*ip) / 2; i++)
 		sum += words[i];
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return sum == 0xffff;
 }
 
-/* Whether IP would deliver it here, whole and not marked by a router, and UDP would hand it to VXLAN without a checksum. */
-static __always_inline int is_vxlan(const struct __sk_buff *skb, const struct lb_packet *packet)
+/* Whether IP would deliver it here, whole and with so many bytes for UDP. */
+static __always_inline int is_outer_v4(const struct iphdr *ip, __u32 bytes)
 {
-	return packet->eth.h_proto == bpf_htons(ETH_P_IP) && packet->ip.version == 4 && packet->ip.ihl == 5 &&
-	       packet->ip.protocol == IPPROTO_UDP && packet->udp.dest == bpf_htons(path.port) &&
-	       bpf_ntohl(packet->ip.daddr) == path.local[0] && !(packet->ip.frag_off & bpf_htons(0x3fff)) &&
-	       (packet->ip.tos & LB_ECN) != LB_ECN && bpf_ntohs(packet->ip.tot_len) + ETH_HLEN == skb->len &&
-	       bpf_ntohs(packet->udp.len) + sizeof(packet->ip) == bpf_ntohs(packet->ip.tot_len) &&
-	       !packet->udp.check && packet->vxlan.flags == LB_VXLAN_FLAGS && !packet->vxlan.policy &&
-	       sum_holds(packet);
+	return ip->version == 4 && ip->ihl == 5 && ip->protocol == IPPROTO_UDP && bpf_ntohl(ip->daddr) == path.local[0] &&
+	       !(ip->frag_off & bpf_htons(0x3fff)) && bpf_ntohs(ip->tot_len) == bytes + sizeof(*ip) && sum_holds(ip);
+}
+
+static __always_inline int is_address(const struct in6_addr *address, const volatile __u32 *words)
+{
+	const __be32 *own = address->in6_u.u6_addr32;
+
+	return own[0] == words[0] && own[1] == words[1] && own[2] == words[2] && own[3] == words[3];
+}
+
+static __always_inline int is_outer_v6(const struct ipv6hdr *ip, __u32 bytes)
+{
+	return ip->version == 6 && ip->nexthdr == IPPROTO_UDP && is_address(&ip->daddr, path.local) &&
+	       bpf_ntohs(ip->payload_len) == bytes;
+}
+
+/*
+ * Whether IP, UDP and VXLAN would take it, and no router has marked it. Over IPv6 there is a checksum (RFC 8200, section 8.1), over
+ * IPv4 there is none. It is not looked at: all that gets here has one of TCP, and what has a wrong tag or address is dropped.
+ */
+static __always_inline int is_vxlan(const struct __sk_buff *skb, const void *packet)
+{
+	const struct lb_tunnel *tunnel = tunnel_of(packet);
+	const void *ip = packet + sizeof(struct ethhdr);
+	__u32 bytes = skb->len - ETH_HLEN - LB_OUTER;
+
+	if (path.v6 ? !tunnel->udp.check || !is_outer_v6(ip, bytes) : tunnel->udp.check || !is_outer_v4(ip, bytes))
+		return 0;
+	return outer_ecn(packet) != LB_ECN && tunnel->udp.dest == bpf_htons(path.port) &&
+	       bpf_ntohs(tunnel->udp.len) == bytes && tunnel->vxlan.flags == LB_VXLAN_FLAGS && !tunnel->vxlan.policy;
+}
+
+/* Whether it comes from that peer, with the tag that it was given. */
+static __always_inline int is_of(const void *packet, const struct lb_path_in *in)
+{
+	const struct lb_tunnel *tunnel = tunnel_of(packet);
+	const void *outer = packet + sizeof(struct ethhdr);
+	const struct ipv6hdr *v6 = outer;
+	const struct iphdr *v4 = outer;
+
+	if (path.v6 ? !is_address(&v6->saddr, in->remote) : bpf_ntohl(v4->saddr) != in->remote[0])
+		return 0;
+	return bpf_ntohl(tunnel->vxlan.network) == in->network << 8 && bpf_ntohs(tunnel->vxlan.group) == in->group;
 }
 
 /* Whether this is a TCP connection of a socket here that can take data. */
@@ -94,17 +151,17 @@ static __always_inline int ends_here(struct __sk_buff *skb, struct bpf_sock_tupl
 
 static __always_inline int is_for_socket_v4(struct __sk_buff *skb)
 {
-	const struct lb_packet *packet = readable(skb, sizeof(*packet) + sizeof(struct iphdr) + sizeof(struct lb_ports));
+	const void *packet = readable(skb, LB_PACKET + sizeof(struct iphdr) + sizeof(struct lb_ports));
 	struct bpf_sock_tuple tuple = {};
 	const struct lb_ports *ports;
 	const struct iphdr *ip;
 
 	if (!packet)
 		return 0;
-	ip = (const void *)(packet + 1);
+	ip = packet + LB_PACKET;
 	ports = (const void *)(ip + 1);
 	if (ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_TCP ||
-	    (ip->frag_off & bpf_htons(0x3fff)) || ((ip->tos ^ packet->ip.tos) & LB_ECN))
+	    (ip->frag_off & bpf_htons(0x3fff)) || (ip->tos & LB_ECN) != outer_ecn(packet))
 		return 0;
 	tuple.ipv4.saddr = ip->saddr;
 	tuple.ipv4.daddr = ip->daddr;
@@ -115,17 +172,16 @@ static __always_inline int is_for_socket_v4(struct __sk_buff *skb)
 
 static __always_inline int is_for_socket_v6(struct __sk_buff *skb)
 {
-	const struct lb_packet *packet = readable(skb, sizeof(*packet) + sizeof(struct ipv6hdr) + sizeof(struct lb_ports));
+	const void *packet = readable(skb, LB_PACKET + sizeof(struct ipv6hdr) + sizeof(struct lb_ports));
 	struct bpf_sock_tuple tuple = {};
 	const struct lb_ports *ports;
 	const struct ipv6hdr *ip;
 
 	if (!packet)
 		return 0;
-	ip = (const void *)(packet + 1);
+	ip = packet + LB_PACKET;
 	ports = (const void *)(ip + 1);
-	/* The traffic class ends in the upper half of the second byte. */
-	if (ip->version != 6 || ip->nexthdr != IPPROTO_TCP || ((ip->flow_lbl[0] >> 4 ^ packet->ip.tos) & LB_ECN))
+	if (ip->version != 6 || ip->nexthdr != IPPROTO_TCP || ecn_of_v6(ip) != outer_ecn(packet))
 		return 0;
 	__builtin_memcpy(tuple.ipv6.saddr, &ip->saddr, sizeof(tuple.ipv6.saddr));
 	__builtin_memcpy(tuple.ipv6.daddr, &ip->daddr, sizeof(tuple.ipv6.daddr));
@@ -137,34 +193,35 @@ static __always_inline int is_for_socket_v6(struct __sk_buff *skb)
 SEC("tcx/ingress")
 int lb_path_early(struct __sk_buff *skb)
 {
+	const struct lb_tunnel *tunnel;
 	struct lb_path_counts *counts;
 	const struct lb_path_in *in;
-	struct lb_packet *packet;
 	struct ethhdr frame;
+	const void *packet;
 	__u64 verified;
 	__u32 node;
 	int here;
 
 	/* Cheap tests first: every packet that arrives passes here. */
-	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->vlan_present || skb->pkt_type != PACKET_HOST)
+	if (skb->protocol != (path.v6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP)) || skb->vlan_present ||
+	    skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
-	packet = (void *)(long)skb->data;
-	if ((void *)(&packet->udp + 1) <= (void *)(long)skb->data_end &&
-	    (packet->ip.protocol != IPPROTO_UDP || packet->udp.dest != bpf_htons(path.port)))
+	tunnel = tunnel_of((void *)(long)skb->data);
+	if ((void *)(&tunnel->udp + 1) <= (void *)(long)skb->data_end && tunnel->udp.dest != bpf_htons(path.port))
 		return TC_ACT_UNSPEC;
-	packet = readable(skb, sizeof(*packet));
+	packet = readable(skb, LB_PACKET);
 	if (!packet || !is_vxlan(skb, packet))
 		return TC_ACT_UNSPEC;
+	tunnel = tunnel_of(packet);
 	//= docs/fabric.md#7.6
-	node = node_of(packet->frame.h_source);
-	if (node == LB_NODES_MAX || !is_own(packet->frame.h_dest) || !lives())
+	node = node_of(tunnel->frame.h_source);
+	if (node == LB_NODES_MAX || !is_own(tunnel->frame.h_dest) || !lives())
 		return TC_ACT_UNSPEC;
 	in = bpf_map_lookup_elem(&lb_paths_in, &node);
 	counts = bpf_map_lookup_elem(&lb_path_counts, &node);
-	if (!in || !counts || bpf_ntohl(packet->ip.saddr) != in->remote[0] ||
-	    bpf_ntohl(packet->vxlan.network) != in->network << 8 || bpf_ntohs(packet->vxlan.group) != in->group)
+	if (!in || !counts || !is_of(packet, in))
 		return TC_ACT_UNSPEC;
-	frame = packet->frame;
+	frame = tunnel->frame;
 	if (frame.h_proto == bpf_htons(ETH_P_IP))
 		here = is_for_socket_v4(skb);
 	else

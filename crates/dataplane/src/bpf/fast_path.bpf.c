@@ -22,6 +22,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/pkt_cls.h>
+#include <linux/tcp.h>
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
@@ -132,16 +133,7 @@ static __always_inline int is_zero(const __u8 *mac)
 	return !(mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]);
 }
 
-/* The length of the longest frame that this buffer is cut into. */
-static __always_inline __u32 longest(const struct __sk_buff *skb, const struct lb_path_out *out)
-{
-	__u32 segment;
-
-	if (!skb->gso_size)
-		return skb->len;
-	segment = ETH_HLEN + LB_SEGMENT_HEADERS + skb->gso_size;
-	return segment < out->frame ? segment : out->frame;
-}
+#include "segments.bpf.h"
 
 SEC("tcx/egress")
 int lb_path_out(struct __sk_buff *skb)
@@ -151,7 +143,7 @@ int lb_path_out(struct __sk_buff *skb)
 	const struct lb_path_out *out;
 	struct lb_path_counts *counts;
 	struct bpf_tunnel_key key = {};
-	__u32 node;
+	__u32 node, tcp;
 	__u64 bytes;
 
 	/* With a tag of a VLAN beside it, or in it, a frame is longer than the interface's MTU says. */
@@ -165,7 +157,14 @@ int lb_path_out(struct __sk_buff *skb)
 	out = bpf_map_lookup_elem(&lb_paths_out, &node);
 	if (!out || !lives())
 		return TC_ACT_UNSPEC;
-	if (longest(skb, out) > out->room)
+	tcp = tcp_at(skb);
+	//= docs/fabric.md#7.9
+	if (tcp && out->room < out->frame)
+		clamp(skb, tcp, out->room);
+	if (!out->network)
+		return TC_ACT_UNSPEC;
+	/* Short frames of a flow must not overtake its long ones: only TCP's are all short. */
+	if ((!tcp && out->room < out->frame) || longest(skb, tcp, out) > out->room)
 		return count(LB_PATH_LONG);
 	key.tunnel_id = out->network;
 	key.tunnel_ttl = 64;

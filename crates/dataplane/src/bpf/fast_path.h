@@ -11,6 +11,10 @@
 #define LB_NODES_MAX 512
 /* Headers of a segment behind its Ethernet header, at most: IP and TCP with options, and those of a tunnel before them. */
 #define LB_SEGMENT_HEADERS 200
+/* Options of TCP that are looked at in one header. */
+#define LB_TCP_OPTIONS_MAX 16
+/* No connection gets segments that are shorter than this: that a host of IPv4 always takes (RFC 9293, section 3.7.1). */
+#define LB_MSS_MIN 536
 
 /* What does not change while the node runs. */
 struct lb_path_config {
@@ -34,7 +38,7 @@ struct lb_path_config {
 struct lb_path_out {
 	/* As in lb_path_config. */
 	__u32 remote[4];
-	/* What the peer wants its frames to carry. */
+	/* What the peer wants its frames to carry. Network 0: the path is closed, but may open. */
 	__u32 network;
 	__u32 group;
 	/* The longest frame that the path takes, and that the interface sends, both with the Ethernet header, in bytes. */

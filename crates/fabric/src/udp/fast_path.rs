@@ -14,7 +14,8 @@ const USUAL: u16 = 4789;
 /// Where the kernels of the nodes meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FastPath {
-    port: u16,
+    ports: Vec<u16>,
+    given: bool,
     node: u16,
     mtu: Option<usize>,
     addresses: Vec<SocketAddr>,
@@ -28,29 +29,60 @@ impl FastPath {
         port: u16,
         mtu: Option<usize>,
     ) -> Result<Self> {
-        let addresses = directory.0.clone();
-        let own = addresses[usize::from(join.node)];
-        // Another node may be on this very machine.
-        let of = |port: u16| {
-            addresses.iter().position(|address| {
-                let ports = address.port()..=address.port() + (join.queues - 1);
-                address.ip() == own.ip() && ports.contains(&port)
-            })
-        };
-        if let Some(node) = of(port) {
+        let plan = Self::on(directory, join, &[port], mtu);
+        if let Some(node) = plan.node_at(port, join) {
             let cause = format!("UDP port {port} is already that of node {node}; VXLAN needs another one");
-            let free = (USUAL..=u16::MAX).find(|port| of(*port).is_none()).unwrap_or(USUAL);
+            let free = (USUAL..=u16::MAX).find(|port| plan.node_at(*port, join).is_none()).unwrap_or(USUAL);
             let named = name.replace(&format!("vxlan={port}"), &format!("vxlan={free}"));
             let error = Error::new(name, "cannot use this transport", cause);
             return Err(error.hint(format!("--transport {named}")));
         }
-        Ok(Self { port, node: join.node, mtu, addresses })
+        Ok(Self { given: true, ..plan })
     }
 
-    /// The UDP port of VXLAN, the same on all nodes.
+    /// On the first of these ports that can be had, and that the other nodes can have, too.
+    pub(super) fn usual(
+        name: &str,
+        directory: &Directory,
+        join: &Join,
+        ports: &[u16],
+        mtu: Option<usize>,
+    ) -> Result<Self> {
+        let mut plan = Self::on(directory, join, ports, mtu);
+        let refuse = |cause| Err(Error::new(name, "cannot use VXLAN", cause));
+        // A port is one node's alone.
+        let own = plan.own();
+        let others = (0u16..).zip(&plan.addresses).filter(|(node, _)| *node != join.node);
+        if let Some((node, _)) = others.into_iter().find(|(_, other)| other.ip() == own) {
+            return refuse(format!("node {node} has this node's address {own}, too"));
+        }
+        plan.ports = ports.iter().copied().filter(|port| plan.node_at(*port, join).is_none()).collect();
+        if plan.ports.is_empty() { refuse("the queues have all of its UDP ports".into()) } else { Ok(plan) }
+    }
+
+    fn on(directory: &Directory, join: &Join, ports: &[u16], mtu: Option<usize>) -> Self {
+        let addresses = directory.0.clone();
+        Self { ports: ports.to_vec(), given: false, node: join.node, mtu, addresses }
+    }
+
+    /// The node that has a port of this machine for a queue: it may be another one on this very machine.
+    fn node_at(&self, port: u16, join: &Join) -> Option<usize> {
+        self.addresses.iter().position(|address| {
+            let ports = address.port()..=address.port() + (join.queues - 1);
+            address.ip() == self.own() && ports.contains(&port)
+        })
+    }
+
+    /// The UDP ports that VXLAN may have, best first, at least one: the same on all nodes.
     #[must_use]
-    pub fn port(&self) -> u16 {
-        self.port
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    /// Whether the user has chosen the port.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.given
     }
 
     /// This node's own address.
@@ -80,12 +112,15 @@ impl FastPath {
         Ok(socket)
     }
 
-    /// The longest frame, with its Ethernet header, that the path to a node takes now, as far as the kernel knows. Asks it.
+    /// The longest frame, with its Ethernet header, that the path to that port of a node takes now, as far as the kernel knows. Asks
+    /// it.
     #[must_use]
-    pub fn room(&self, node: u16) -> usize {
+    pub fn room(&self, node: u16, port: u16) -> usize {
         let own = self.addresses[usize::from(self.node)];
-        let Some(to) = self.addresses.get(usize::from(node)) else { return 0 };
+        let Some(mut to) = self.addresses.get(usize::from(node)).copied() else { return 0 };
+        // What rules let pass to a port says nothing of another one.
+        to.set_port(port);
         let head = if own.is_ipv6() { HEAD_V6 } else { HEAD_V4 };
-        path(own, *to, self.mtu).saturating_sub(head)
+        path(own, to, self.mtu).saturating_sub(head)
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod vxlan;
+
 use linkbraid_api::{FabricRecord, FabricStatsRecord, NodeState};
 use linkbraid_lab::{Topology, wait_until};
 use linkbraid_netns_tests::{Net, SOON};

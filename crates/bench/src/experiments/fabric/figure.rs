@@ -1,7 +1,9 @@
 //! The panels of a run; those of stages that were not measured are left out.
 
 use super::programs::{self, SOCKPERF_BYTES};
-use super::subject::{FABRICS, OFI_NET, OFI_TCP, SHM, SHM_LARGE, Subject, UDP, UDP_VXLAN, VETH, VXLAN};
+use super::subject::{
+    FABRICS, OFI_NET, OFI_TCP, SHM, SHM_LARGE, Subject, UDP, UDP_QUEUES, UDP_VXLAN, VETH, VXLAN,
+};
 use super::{idle, latency, limited, nodes, restart};
 use crate::plot::{Figure, Groups, Panel};
 use crate::report::Report;
@@ -9,9 +11,9 @@ use crate::run::CCS;
 use crate::stats::Spread;
 
 /// The networks whose latency and throughput over message size are drawn, as in the paper's Figs. 5 and 6.
-const SIZED: [&str; 7] = ["veth", "shm", "vxlan", "udp-vxlan", "udp", "ofi-net", "ofi-tcp"];
+const SIZED: [&str; 8] = ["veth", "shm", "vxlan", "udp-vxlan", "udp", "udp-queues", "ofi-net", "ofi-tcp"];
 /// The networks whose flow is drawn; more names do not fit under an axis.
-const FLOWS: [Subject; 8] = [VETH, SHM, SHM_LARGE, VXLAN, UDP_VXLAN, UDP, OFI_NET, OFI_TCP];
+const FLOWS: [Subject; 9] = [VETH, SHM, SHM_LARGE, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, OFI_NET, OFI_TCP];
 /// The ways to wait.
 const WAITING: [&str; 6] = ["veth", "shm", "shm-busy", "shm-sleep", "udp", "udp-busy"];
 

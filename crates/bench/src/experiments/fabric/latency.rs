@@ -4,7 +4,8 @@
 use super::programs::{self, PROGRAMS};
 use super::stage::{in_turns, put_beside, wanted};
 use super::subject::{
-    OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, UDP_VXLAN, VETH, VXLAN,
+    OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, UDP_QUEUES, UDP_VXLAN,
+    VETH, VXLAN,
 };
 use super::testbed::Testbed;
 use crate::flow::rounds;
@@ -13,8 +14,9 @@ use crate::run::Run;
 use linkbraid_api::Error;
 use std::time::Duration;
 
-pub(super) const SUBJECTS: [Subject; 11] =
-    [VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_BUSY, OFI_NET, OFI_TCP];
+pub(super) const SUBJECTS: [Subject; 12] = [
+    VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, UDP_BUSY, OFI_NET, OFI_TCP,
+];
 
 /// Payload bytes of messages.
 pub(super) const BYTES: [usize; 12] = [1, 4, 16, 64, 256, 1024, 4096, 8192, 16_384, 32_768, 65_536, 262_144];

@@ -1,7 +1,7 @@
 //! One TCP flow over UDP and over VXLAN where the link is the limit, as it is between machines: what is left of it.
 
 use super::stage::{in_turns, put_beside};
-use super::subject::{Subject, UDP, UDP_VXLAN, VETH, VXLAN};
+use super::subject::{Subject, UDP, UDP_QUEUES, UDP_VXLAN, VETH, VXLAN};
 use super::testbed::Testbed;
 use super::throughput::{self, UDP_GOALS};
 use crate::report::Bound;
@@ -10,7 +10,7 @@ use linkbraid_api::Error;
 
 /// Rates of the link, Mbit/s. A quick run has the first.
 pub(super) const RATES: [u32; 3] = [1000, 2500, 10_000];
-pub(super) const SUBJECTS: [Subject; 4] = [VETH, VXLAN, UDP_VXLAN, UDP];
+pub(super) const SUBJECTS: [Subject; 5] = [VETH, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES];
 
 pub(super) fn id(rate: u32, subject: &str, cc: &str) -> String {
     format!("limited-{rate}mbit/{subject}/{cc}")

@@ -32,6 +32,14 @@ const fn fabric(word: &'static str, transport: &'static str, mtu: u32, poll: &'s
     Subject { word, kind: Kind::Fabric { transport, more: "", mtu, poll }, quick: true }
 }
 
+const fn queues(word: &'static str, poll: &'static str) -> Subject {
+    Subject {
+        word,
+        kind: Kind::Fabric { transport: "udp:", more: ",vxlan=off", mtu: 1500, poll },
+        quick: true,
+    }
+}
+
 pub(super) const VETH: Subject = Subject { word: "veth", kind: Kind::Veth, quick: true };
 pub(super) const VXLAN: Subject = Subject { word: "vxlan", kind: Kind::Vxlan, quick: true };
 pub(super) const SHM: Subject = fabric("shm", "shm:", 1500, "adaptive");
@@ -40,9 +48,12 @@ pub(super) const SHM_LARGE: Subject =
     Subject { quick: false, ..fabric("shm-65521", "shm:", 65_521, "adaptive") };
 pub(super) const SHM_BUSY: Subject = Subject { quick: false, ..fabric("shm-busy", "shm:", 1500, "busy") };
 pub(super) const SHM_SLEEP: Subject = Subject { quick: false, ..fabric("shm-sleep", "shm:", 1500, "sleep") };
+/// Without any option: TCP by the kernel's VXLAN, and all else by the queues.
 pub(super) const UDP: Subject = fabric("udp", "udp:", 1500, "adaptive");
-pub(super) const UDP_BUSY: Subject = Subject { quick: false, ..fabric("udp-busy", "udp:", 1500, "busy") };
-/// With frames by the kernel's VXLAN, and the MTU that leaves room for that.
+/// All by the queues.
+pub(super) const UDP_QUEUES: Subject = queues("udp-queues", "adaptive");
+pub(super) const UDP_BUSY: Subject = Subject { quick: false, ..queues("udp-busy", "busy") };
+/// With the MTU that leaves room for all frames by the kernel's VXLAN.
 pub(super) const UDP_VXLAN: Subject = Subject {
     word: "udp-vxlan",
     kind: Kind::Fabric { transport: "udp:", more: ",vxlan=4789", mtu: 1450, poll: "adaptive" },
@@ -66,6 +77,11 @@ impl Subject {
             }
             Kind::Veth | Kind::Vxlan => self,
         }
+    }
+
+    /// Whether frames go by the kernel's VXLAN once both ends know that they can.
+    pub fn is_fast(self) -> bool {
+        matches!(self.kind, Kind::Fabric { transport: "udp:", more, .. } if more != ",vxlan=off")
     }
 
     /// Whether it needs libfabric, which may be missing on a machine.

@@ -87,7 +87,7 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
     let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
     history.add(Change::fabric(&saved.name, "added", text));
     let warning =
-        node.fast_path_is_off().map(|cause| format!("{}: frames do not use VXLAN: {cause}", saved.name));
+        node.fast_path_is_refused().map(|cause| format!("{}: frames do not use VXLAN: {cause}", saved.name));
     let mut fabric =
         Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node), ends: Ends::default() };
     read_addresses(&world.netlink, &mut fabric).await;

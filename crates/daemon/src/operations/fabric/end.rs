@@ -2,7 +2,7 @@
 
 use crate::world::{
     World,
-    fabric::{Fabric, State, Ticket, saved::SavedFabric},
+    fabric::{Fabric, State, Ticket, saved::SavedFabric, sweep},
     history::Change,
 };
 
@@ -25,6 +25,8 @@ pub(super) async fn end(
             if let Err(error) = world.netlink.delete_link(fabric.saved.ifindex).await {
                 tracing::debug!(%error, "the interface is gone already");
             }
+            // A killed daemon may have left its VXLAN device.
+            sweep(&world.netlink, None).await;
             match fabric.state {
                 State::Joins { ticket, .. } => {
                     world.jobs.cancel(ticket);

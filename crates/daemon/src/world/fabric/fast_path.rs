@@ -15,10 +15,13 @@ pub(crate) use device::sweep;
 use super::saved::SavedFabric;
 use linkbraid_dataplane::{self as dataplane, HookChoice, PATH_REASONS, PathCounts, PathIn, PathOut};
 use linkbraid_fabric::{Address, Join, engine::derive_mac};
-use linkbraid_proto::{Time, session::Session};
-use linkbraid_wire::fabric::Tag;
+use linkbraid_proto::{
+    Time,
+    session::{Session, next_port, usual_ports},
+};
+use linkbraid_wire::fabric::{FastPath as Announced, Tag};
 use on::On;
-use retry::{Retry, Wanted};
+use retry::{Retry, Wanted, taken};
 use std::{thread::JoinHandle, time::Duration};
 
 /// An Ethernet header.
@@ -30,10 +33,15 @@ const SOON: Duration = Duration::ZERO;
 const EARLY: Duration = Duration::from_secs(2);
 /// Frames have come lately if one did in this time.
 const LATELY: Duration = Duration::from_secs(3);
+/// How often it is looked whether a port is free that another node has.
+const MOVES: Duration = Duration::from_secs(1);
 
 /// The fast path of one start of a node.
 pub(crate) struct FastPath {
+    /// The one that it has, had last, or wants; 0 where there can be none.
     port: u16,
+    /// Whether the user has chosen it.
+    given: bool,
     state: State,
     /// None where the wish itself makes no sense.
     retry: Option<Retry>,
@@ -43,6 +51,7 @@ pub(crate) struct FastPath {
     mtu: u32,
     derived: bool,
     peers: Vec<Peer>,
+    move_at: Time,
     before: Before,
 }
 
@@ -78,32 +87,39 @@ struct Peer {
 }
 
 impl FastPath {
-    /// Makes what the transport asks for; none where it asks for none. Takes some milliseconds.
+    /// Makes what the transport does not forbid; none where it does, or has none. Takes some milliseconds.
     pub(super) fn make(saved: &SavedFabric, address: &Address, tap: u32, hook: HookChoice) -> Option<Self> {
         let join = Join { node: saved.node, nodes: saved.nodes, queues: saved.queues };
-        let plan = match address.fast_path(&join) {
+        let off = |given, cause: String| Some(Self::with(saved, (0, given), State::Off(cause), None));
+        let plan = match address.fast_path(&join, &usual_ports(saved.number)) {
             Ok(plan) => plan?,
-            Err(error) => return Some(Self::with(saved, 0, State::Off(error.cause), None)),
+            Err(error) => return off(false, error.cause),
         };
         if plan.address(saved.node).is_none() {
             let cause = "link-local addresses (fe80::/10) cannot be used with VXLAN";
-            return Some(Self::with(saved, 0, State::Off(cause.into()), None));
+            return off(plan.is_given(), cause.into());
         }
-        let port = plan.port();
-        let (made, retry) = Retry::first(Wanted { saved: saved.clone(), plan, tap, hook });
+        let (first, given) = (plan.ports()[0], plan.is_given());
+        let (made, retry) = Retry::first(Wanted { saved: saved.clone(), plan, from: first, tap, hook });
+        let port = made.as_ref().map_or(first, |on| on.port);
         let state = made.map_or_else(State::Off, |on| State::On(Box::new(on)));
         if let State::Off(cause) = &state {
             // A killed daemon may have left its program.
             let _ = dataplane::FastPath::clean(tap);
-            tracing::warn!(fabric = %saved.name, %cause, "frames do not use VXLAN");
+            if given {
+                tracing::warn!(fabric = %saved.name, %cause, "frames do not use VXLAN");
+            } else {
+                tracing::info!(fabric = %saved.name, %cause, "frames do not use VXLAN");
+            }
         }
-        Some(Self::with(saved, port, state, Some(retry)))
+        Some(Self::with(saved, (port, given), state, Some(retry)))
     }
 
-    fn with(saved: &SavedFabric, port: u16, state: State, retry: Option<Retry>) -> Self {
+    fn with(saved: &SavedFabric, (port, given): (u16, bool), state: State, retry: Option<Retry>) -> Self {
         let peers = vec![Peer::default(); saved.nodes.into()];
-        let before = Before::default();
-        let mut made = Self { port, state, retry, ending: None, mtu: 0, derived: true, peers, before };
+        let (before, move_at) = (Before::default(), Time::ZERO);
+        let mut made =
+            Self { port, given, state, retry, ending: None, mtu: 0, derived: true, peers, move_at, before };
         made.follow(saved);
         made
     }
@@ -124,6 +140,11 @@ impl FastPath {
             State::On(_) => None,
             State::Off(cause) => Some(cause),
         }
+    }
+
+    /// The same, if the user has asked for it.
+    pub(super) fn refused(&self) -> Option<&str> {
+        self.off().filter(|_| self.given)
     }
 
     /// The hook that its programs sit on.
@@ -171,6 +192,30 @@ impl FastPath {
     /// It is over until an attempt to make it again succeeds.
     fn fail(&mut self, cause: String) {
         tracing::warn!(%cause, "frames no longer use VXLAN");
+        self.end(cause);
+    }
+
+    /// Takes the port that other nodes have, if it is one of the fabric's and free; whether it does.
+    fn moves(&mut self, session: &Session, now: Time) -> bool {
+        let State::On(on) = &self.state else { return false };
+        if self.move_at > now {
+            return false;
+        }
+        self.move_at = now + MOVES;
+        let nodes = 0..self.peers.len() as u16;
+        let announced = nodes.filter_map(|node| Some(session.fast_path(node)?.port));
+        let next = next_port(on.plan.ports(), on.port, announced, |port| taken(port).is_none());
+        let Some(port) = next else { return false };
+        tracing::info!(port, "VXLAN moves to the port of other nodes");
+        self.end(format!("it moves to UDP port {port}, as other nodes have"));
+        self.port = port;
+        if let Some(retry) = &mut self.retry {
+            retry.soon(port, now);
+        }
+        true
+    }
+
+    fn end(&mut self, cause: String) {
         let nodes = self.peers.len() as u16;
         let mut reasons = [0; PATH_REASONS.len()];
         for (last, (_, _, _, count)) in reasons.iter_mut().zip(self.reasons()) {
@@ -194,6 +239,10 @@ impl FastPath {
             self.fail("its VXLAN device was deleted or set down; it is made again".into());
             return Vec::new();
         }
+        if self.moves(session, now) {
+            return Vec::new();
+        }
+        let State::On(on) = &self.state else { return Vec::new() };
         let (mut news, mut refused) = (Vec::new(), None);
         for (node, peer) in (0..).zip(&mut self.peers) {
             if peer.tag.is_some() && peer.look_at <= now {
@@ -208,7 +257,7 @@ impl FastPath {
             let theirs = session.fast_path(node).filter(|theirs| theirs.port == self.port);
             if let Some(theirs) = theirs.filter(|_| peer.tag.is_some() && peer.probe_at <= now) {
                 peer.probe_at = now + if theirs.heard { EVERY } else { peer.patience(now) };
-                peer.room = on.plan.room(node);
+                peer.room = on.plan.room(node, on.port);
                 if let Some(address) = on.plan.address(node) {
                     on.prober.ask((address, self.port), theirs.tag, peer.room.min(mtu + ETHERNET));
                 }
@@ -233,6 +282,7 @@ impl FastPath {
         match self.retry.as_mut().and_then(|retry| retry.look(now)) {
             None => {}
             Some(Ok(on)) => {
+                self.port = on.port;
                 tracing::info!(port = self.port, "VXLAN is available now");
                 self.state = State::On(Box::new(on));
             }
@@ -282,7 +332,7 @@ impl FastPath {
             }
             Some(_) if peer.room < frame => {
                 let mtu = peer.room.saturating_sub(ETHERNET);
-                (true, format!("only frames that fit: the MTU of the path is {mtu}"))
+                (true, format!("only TCP; all frames with an MTU of {mtu}"))
             }
             Some(_) => (true, String::new()),
         }
@@ -305,24 +355,26 @@ impl On {
             let path = |(tag, remote): (Tag, _)| PathIn { remote, tag: (tag.network(), tag.group()) };
             self.programs.set_in(node, tag.zip(address).map(path).as_ref())?;
             let came = self.programs.counts(node).map_or(0, |counts| counts.probes);
-            let room = if tag.is_some() { self.plan.room(node) } else { 0 };
+            let room = if tag.is_some() { self.plan.room(node, self.port) } else { 0 };
             *peer =
                 Peer { tag, out: peer.out, room, since: now, came, look_at: now, probe_at: now, heard: None };
         }
         //= docs/fabric.md#7.5
         let theirs = session.fast_path(node);
-        let open = theirs.filter(|theirs| theirs.heard && theirs.port == self.plan.port() && tag.is_some());
-        let path = |(theirs, remote): (linkbraid_wire::fabric::FastPath, _)| PathOut {
+        let open = |theirs: &Announced| theirs.heard && theirs.port == self.port;
+        // Who accepts frames now may get them later: connections that begin are made ready for it.
+        let path = |(theirs, remote): (Announced, _)| PathOut {
             remote,
-            tag: (theirs.tag.network(), theirs.tag.group()),
+            tag: open(&theirs).then_some((theirs.tag.network(), theirs.tag.group())),
             room: peer.room as u32,
             frame: (mtu + ETHERNET) as u32,
         };
-        let out = open.zip(address).map(path);
+        let out = theirs.filter(|_| tag.is_some()).zip(address).map(path);
         if out != peer.out {
             self.programs.set_out(node, out.as_ref())?;
-            if out.is_some() != peer.out.is_some() {
-                tracing::debug!(node, open = out.is_some(), "the path by VXLAN");
+            let is_open = |path: &Option<PathOut>| path.is_some_and(|path| path.tag.is_some());
+            if is_open(&out) != is_open(&peer.out) {
+                tracing::debug!(node, open = is_open(&out), "the path by VXLAN");
             }
             peer.out = out;
         }

@@ -212,9 +212,9 @@ impl Node {
         Ok(())
     }
 
-    /// Why frames do not go over the fast path, where there is one.
-    pub(crate) fn fast_path_is_off(&self) -> Option<String> {
-        self.worker().fast_path.as_ref().and_then(|fast_path| fast_path.off().map(str::to_owned))
+    /// Why frames do not go over the fast path, where the user has asked for that.
+    pub(crate) fn fast_path_is_refused(&self) -> Option<String> {
+        self.worker().fast_path.as_ref().and_then(|fast_path| fast_path.refused().map(str::to_owned))
     }
 
     pub(super) fn worker(&self) -> MutexGuard<'_, Worker> {

@@ -30,11 +30,12 @@ fn a_port_of_the_queues_is_refused() {
 #[test]
 fn frames_have_the_room_that_headers_leave() {
     let plan = plan("0 127.0.0.1:7000\n1 127.0.0.2:7000\n", 4789).expect("a plan");
-    assert_eq!((plan.port(), plan.own()), (4789, IpAddr::from([127, 0, 0, 1])));
+    assert_eq!((plan.ports(), plan.own()), (&[4789][..], IpAddr::from([127, 0, 0, 1])));
+    assert!(plan.is_given());
     // The loopback interface takes more than was allowed.
-    assert_eq!(plan.room(1), 1400 - 36);
+    assert_eq!(plan.room(1, 4789), 1400 - 36);
     assert_eq!((plan.address(1), plan.address(2)), (Some(IpAddr::from([127, 0, 0, 2])), None));
-    assert_eq!(plan.room(9), 0);
+    assert_eq!(plan.room(9, 4789), 0);
 }
 
 #[test]
@@ -44,15 +45,43 @@ fn addresses_of_one_link_alone_cannot_be_had() {
 }
 
 #[test]
+fn without_a_port_the_usual_ones_are_taken_that_no_queue_has() {
+    let usual = |lines: &str| {
+        let directory = Directory::parse(lines, &JOIN).expect("a directory");
+        FastPath::usual("udp:/etc/f", &directory, &JOIN, &[64_009, 64_265], None).map_err(|error| error.cause)
+    };
+    let plan = usual("0 127.0.0.1:7000\n1 127.0.0.2:7000\n").expect("a plan");
+    assert_eq!((plan.ports(), plan.is_given()), (&[64_009, 64_265][..], false));
+    // The second queue of this node has the first of them.
+    let plan = usual("0 127.0.0.1:64008\n1 127.0.0.2:7000\n").expect("a plan");
+    assert_eq!(plan.ports(), [64_265]);
+    // One of two nodes at one address would get the frames of both.
+    let refused = usual("0 127.0.0.1:7000\n1 127.0.0.1:8000\n").expect_err("refused");
+    assert_eq!(refused, "node 1 has this node's address 127.0.0.1, too");
+}
+
+#[test]
+fn it_can_be_forbidden() {
+    let address: Address = "udp:/nowhere,vxlan=off".parse().expect("an address");
+    assert_eq!(address.fast_path(&JOIN, &[64_000]).expect("no file is read"), None);
+}
+
+#[test]
 fn options_are_read_in_any_order() {
-    for good in ["udp:/f", "udp:/f,vxlan=4789", "udp:/f,vxlan=1,mtu=1400", "udp:/f,mtu=1400,vxlan=65535"] {
+    for good in [
+        "udp:/f",
+        "udp:/f,vxlan=off",
+        "udp:/f,vxlan=4789",
+        "udp:/f,vxlan=1,mtu=1400",
+        "udp:/f,mtu=1400,vxlan=65535",
+    ] {
         assert!(good.parse::<Address>().is_ok(), "{good}");
     }
     for (bad, cause) in [
-        ("udp:/f,vxlan=0", "vxlan '0' is outside the allowed range 1 to 65535"),
-        ("udp:/f,vxlan=65536", "vxlan '65536' is outside the allowed range 1 to 65535"),
-        ("udp:/f,vxlan", "no such option 'vxlan'; allowed are mtu=BYTES and vxlan=PORT"),
-        ("udp:/f,geneve=1", "no such option 'geneve=1'; allowed are mtu=BYTES and vxlan=PORT"),
+        ("udp:/f,vxlan=0", "vxlan '0' is outside the allowed range 1 to 65535, and not 'off'"),
+        ("udp:/f,vxlan=65536", "vxlan '65536' is outside the allowed range 1 to 65535, and not 'off'"),
+        ("udp:/f,vxlan", "no such option 'vxlan'; allowed are mtu=BYTES, vxlan=PORT and vxlan=off"),
+        ("udp:/f,geneve=1", "no such option 'geneve=1'; allowed are mtu=BYTES, vxlan=PORT and vxlan=off"),
     ] {
         assert_eq!(bad.parse::<Address>().expect_err("refused").cause, cause);
     }

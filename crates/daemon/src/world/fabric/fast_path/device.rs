@@ -10,13 +10,20 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Makes the device that serves the interface with index `tap`, in place of one that a killed daemon left. What is wrong
-    /// otherwise. It is down.
+    /// Removes the device that a killed daemon left for the interface with index `tap`: it has its name, and its port.
+    pub(super) fn clear(tap: u32) {
+        apart(move || async move {
+            if let Ok(netlink) = Netlink::new() {
+                sweep(&netlink, Some(tap)).await;
+            }
+        });
+    }
+
+    /// Makes the device that serves the interface with index `tap`. What is wrong otherwise. It is down.
     pub(super) fn make(fabric: &str, tap: u32, port: u16, v6: bool) -> Result<Self, String> {
         let alias = format!("linkbraid: frames of fabric {fabric} past the daemon");
         let made = apart(move || async move {
             let netlink = Netlink::new()?;
-            sweep(&netlink, Some(tap)).await;
             // Packets without a checksum of their own, as over IPv4, were joined below already.
             netlink.create_vxlan(tap, &alias, port, v6).await
         });

@@ -11,6 +11,8 @@ pub(super) type Off = String;
 /// What there is of it.
 pub(super) struct On {
     pub plan: Plan,
+    /// Its UDP port, one of the plan's.
+    pub port: u16,
     pub prober: Prober,
     _early: Option<KeepsEarly>,
     // The device goes first: what comes without the programs would be its own stack's.
@@ -20,16 +22,21 @@ pub(super) struct On {
 
 impl On {
     /// Makes the device, and puts the programs in their places.
-    pub(super) fn make(saved: &SavedFabric, plan: Plan, tap: u32, hook: HookChoice) -> Result<Self, Off> {
-        let device = Device::make(&saved.name, tap, plan.port(), plan.own().is_ipv6())?;
+    pub(super) fn make(
+        saved: &SavedFabric,
+        (plan, port): (Plan, u16),
+        tap: u32,
+        hook: HookChoice,
+    ) -> Result<Self, Off> {
+        let device = Device::make(&saved.name, tap, port, plan.own().is_ipv6())?;
         let mac = derive_mac(saved.number, saved.node);
-        let ends = PathEnds { tap, vxlan: device.index(), mac, local: plan.own(), port: plan.port() };
+        let ends = PathEnds { tap, vxlan: device.index(), mac, local: plan.own(), port };
         let prober = Prober::new(&plan, mac)?;
         let programs = dataplane::FastPath::new(&ends, hook).map_err(|error| error.to_string())?;
         device.set_up()?;
         // Without it the path is only longer.
         let early = programs.early().ok().flatten();
         let early = early.and_then(|early| KeepsEarly::start(early, plan.own()));
-        Ok(Self { plan, prober, _early: early, device, programs })
+        Ok(Self { plan, port, prober, _early: early, device, programs })
     }
 }

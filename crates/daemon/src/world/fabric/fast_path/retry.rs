@@ -1,7 +1,10 @@
 //! Makes the fast path, and makes it again from time to time where it could not be had or was taken away: somebody may have given
 //! the port up.
 
-use super::on::{Off, On};
+use super::{
+    device::Device,
+    on::{Off, On},
+};
 use crate::world::fabric::saved::SavedFabric;
 use linkbraid_dataplane::HookChoice;
 use linkbraid_fabric::FastPath as Plan;
@@ -24,6 +27,8 @@ const WAIT_MAX: Duration = Duration::from_secs(600);
 pub(super) struct Wanted {
     pub saved: SavedFabric,
     pub plan: Plan,
+    /// Ports before this one are not tried.
+    pub from: u16,
     /// The index of the fabric's interface.
     pub tap: u32,
     pub hook: HookChoice,
@@ -57,8 +62,10 @@ impl Retry {
                 return None;
             }
             // What the kernel would say only when all is made.
-            if let Some(cause) = taken(self.wanted.plan.port()) {
+            if let Err(cause) = self.wanted.port() {
                 self.at = Some(now + WAIT_MIN);
+                // Better one that the others do not have than none.
+                self.wanted.from = self.wanted.plan.ports()[0];
                 return Some(Err(cause));
             }
             self.under_way = Attempt::begin(&self.wanted);
@@ -75,6 +82,12 @@ impl Retry {
         Some(result)
     }
 
+    /// Tries at the next look, from this port on.
+    pub(super) fn soon(&mut self, from: u16, now: Time) {
+        self.wanted.from = from;
+        self.at = Some(now);
+    }
+
     /// The interface is another one.
     pub(super) fn follow(&mut self, saved: &SavedFabric) {
         self.wanted.saved = saved.clone();
@@ -83,7 +96,22 @@ impl Retry {
 
 impl Wanted {
     fn make(&self) -> Result<On, Off> {
-        On::make(&self.saved, self.plan.clone(), self.tap, self.hook)
+        // It may have the port.
+        Device::clear(self.tap);
+        On::make(&self.saved, (self.plan.clone(), self.port()?), self.tap, self.hook)
+    }
+
+    /// The first of the ports that nobody has. Why there is none otherwise: who has the first.
+    fn port(&self) -> Result<u16, Off> {
+        let mut why = None;
+        let mut ports = self.plan.ports().iter().copied().skip_while(|port| *port != self.from);
+        let free = ports.find(|port| {
+            let cause = taken(*port);
+            let is_free = cause.is_none();
+            why = why.take().or(cause);
+            is_free
+        });
+        free.ok_or_else(|| why.unwrap_or_default())
     }
 }
 
@@ -100,7 +128,7 @@ impl Attempt {
 }
 
 /// Why there can be no VXLAN on a UDP port: a device takes it for both families, at every address.
-fn taken(port: u16) -> Option<String> {
+pub(super) fn taken(port: u16) -> Option<String> {
     let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     let refusals = any.into_iter().filter_map(|address| UdpSocket::bind((address, port)).err());
     let error = refusals.into_iter().find(|error| error.kind() == ErrorKind::AddrInUse)?;
