@@ -9,7 +9,8 @@
 //!    says, in that order: plans are made there, so that many inputs cost no more than one;
 //! 2. then ask [`Host::poll_timeout`], and at that time hand in [`Input::Timeout`];
 //! 3. time never goes back from one call to the next;
-//! 4. a few times a second read the counters of [`Host::plans_to_read`] and hand them in ([`Input::LaneBytes`]).
+//! 4. a few times a second read the counters of [`Host::plans_to_read`] and hand them in ([`Input::LaneBytes`]), and
+//!    then what plain hosts have sent ([`Input::PlainFrames`]).
 //!
 //! How a member that fails gets out of all plans: [`Input::Members`] or a timeout reaches the inspector, `follow_members`
 //! puts the verdicts into the members ([`Action::FailedSlots`], which works at once) and ARP+ announces them; then
@@ -36,6 +37,7 @@ mod member;
 mod numbers;
 mod plain;
 mod reports;
+mod stall;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -56,6 +58,7 @@ pub use written::Write;
 
 use activity::Activity;
 use plain::PlainHosts;
+use stall::Stall;
 use tables::{Sources, Tables};
 
 /// Rounds of questions and answers between the machines after one input; more than two are not needed.
@@ -80,6 +83,7 @@ pub struct Host {
     answers: Answers,
     plain: PlainHosts,
     activity: Activity,
+    stall: Stall,
     tables: Tables,
     differ: Differ,
     actions: VecDeque<Action>,
@@ -102,6 +106,7 @@ impl Host {
             members: Vec::new(),
             plain: PlainHosts::default(),
             activity: Activity::default(),
+            stall: Stall::default(),
             tables: Tables::adopt(left),
             settings,
             differ: Differ::default(),
@@ -125,6 +130,11 @@ impl Host {
             Input::Neighbours(Some(neighbours), heard) => self.take_neighbours(&neighbours, &heard),
             Input::Neighbours(None, _) => self.plain.not_read(),
             Input::LaneBytes(plans) => self.take_lane_bytes(plans),
+            Input::PlainFrames(frames) => {
+                if self.stall.take(now, frames) {
+                    self.inspector.handle(now, inspector::Input::PlainStalled);
+                }
+            }
             Input::Broadcast => self.answers.handle(now, answers::Input::Broadcast),
             Input::DropInherited => {
                 self.tables.drop_inherited();

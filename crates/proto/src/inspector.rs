@@ -20,7 +20,8 @@
 //! asks whether another lane of that peer was proven since. If so the lane is lost. If not, the peer may have failed, or its
 //! daemon, or every lane: all that were in use are kept, as suspects, since nothing better is left.
 //!
-//! A plain host is a peer of one member here, probed by ARP (`plain`). All else is the same.
+//! A plain host is a peer of one member here, probed by ARP (`plain`), rarely (`ration`): a lane is lost when what was asked
+//! over it is not answered. All else is the same.
 
 pub use crate::arp_plus::Changed;
 use crate::{Time, arp_plus::PeerKey, random::Random};
@@ -40,6 +41,7 @@ mod member;
 mod plain;
 mod probe;
 mod rate;
+mod ration;
 mod snapshot;
 mod sound;
 mod timing;
@@ -87,8 +89,8 @@ enum Wake {
 #[derive(Debug)]
 struct Peer {
     report: PeerReport,
-    /// A plain host answers ARP for that address, and nothing else.
-    plain: Option<Ipv4Addr>,
+    /// Of a plain host only.
+    plain: Option<Plain>,
     /// Whether this host leads, so that one end's PROBEs do for both.
     leads: bool,
     /// Whether it ever answered a probe.
@@ -96,6 +98,14 @@ struct Peer {
     lanes: BTreeMap<(u8, u8), lane::Lane>,
     /// How many of them are live.
     live: usize,
+}
+
+/// What is kept of a plain host beside its lanes.
+#[derive(Debug)]
+struct Plain {
+    /// It answers for that address, and nothing else.
+    ip: Ipv4Addr,
+    ration: ration::Ration,
 }
 
 /// What is to be done.
@@ -173,6 +183,7 @@ impl Inspector {
             Input::Members(reports) => self.set_members(now, reports),
             Input::Peers(reports) => self.set_peers(now, reports),
             Input::Plain(reports) => self.set_plain(now, reports),
+            Input::PlainStalled => self.ask_plain(now),
             Input::Address(address) => self.address = address,
             Input::Peer(key, report) => self.set_peer(now, key, report),
             Input::Plan(lanes) => self.set_plan(now, lanes),

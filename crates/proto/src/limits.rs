@@ -85,8 +85,28 @@ pub const PROBE_REPEAT_DIVISOR: u32 = 4;
 /// Most lanes that are probed; peers beyond are judged by what is heard.
 pub const PROBED_LANES_MAX: usize = 8192;
 
+/// The same for plain hosts: this part of the interval of a lane that carries data.
+pub const PLAIN_REPEAT_DIVISOR: u32 = 2;
+
 /// Most plain hosts that are probed at a time: enough to tell a failed member from a failed host.
 pub const PLAIN_PROBED_MAX: usize = 4;
+
+/// Probes of plain hosts in a second that leave by one member, or go to one plain host: switches that watch ARP shut a port
+/// at 15, and hosts ask for reasons of their own, too.
+pub const PLAIN_RATE: u64 = 7;
+
+/// Probes beyond those that leave at once while one is not answered or traffic stalls...
+pub const PLAIN_URGENT_MAX: u32 = 5;
+
+/// ...and one more after each such time.
+pub const PLAIN_URGENT_EACH: Duration = Duration::from_secs(1);
+
+/// A plain host's lane is not lost before so many probes more than the multiplier says were not answered, unless traffic
+/// stalls: on wires that lose frames, what may be asked is soon used up.
+pub const PLAIN_ASKED_MORE: u8 = 2;
+
+/// Most other lanes of a plain host that are probed at once when one is late: what is left is for that one.
+pub const PLAIN_OTHERS_MAX: usize = 2;
 
 /// Interval of a plain host's lane that has not answered for long.
 pub const PLAIN_INTERVAL_LATE: Duration = Duration::from_secs(10);

@@ -112,8 +112,9 @@ fn timing_table_holds_the_defaults() {
 #[test]
 fn probe_table_holds_the_defaults_and_limits() {
     use linkbraid_proto::limits::{
-        DELAY_MAX, HOLD_MAX, PLAIN_INTERVAL_LATE, PLAIN_PROBED_MAX, PROBE_ADMIT_MAX, PROBE_INTERVAL_MAX,
-        PROBE_INTERVAL_MIN, PROBE_MULTIPLIER_MAX, PROBE_MULTIPLIER_MIN, PROBE_RATE, PROBE_RATE_MAX,
+        DELAY_MAX, HOLD_MAX, PLAIN_INTERVAL_LATE, PLAIN_PROBED_MAX, PLAIN_RATE, PLAIN_URGENT_MAX,
+        PROBE_ADMIT_MAX, PROBE_INTERVAL_MAX, PROBE_INTERVAL_MIN, PROBE_MULTIPLIER_MAX, PROBE_MULTIPLIER_MIN,
+        PROBE_RATE, PROBE_RATE_MAX,
     };
     let spec = fs::read_to_string(root().join(ARP_PLUS)).expect("the specification");
     let timing = linkbraid_proto::inspector::Timing::default();
@@ -148,6 +149,8 @@ fn probe_table_holds_the_defaults_and_limits() {
         format!("a few at a time (here {PLAIN_PROBED_MAX}), over each"),
         format!("once a second for a minute, then every {} s", PLAIN_INTERVAL_LATE.as_secs()),
         format!("(here {PROBE_RATE}, and {PROBE_RATE_MAX} while lanes"),
+        format!("(here {PLAIN_RATE} regular ones, evenly"),
+        format!("(here {PLAIN_URGENT_MAX} more at once"),
     ] {
         assert!(spec.contains(&row), "missing in the specification: {row}");
     }

@@ -32,6 +32,10 @@ use tokio::sync::Notify;
 
 /// The counter of questions that the kernel asked everyone (`TX_ASKED_ALL`): each names the bond's MAC.
 const ASKED_ALL: &str = "tx_asked_all";
+/// The counter of unicast frames of plain hosts...
+const FROM_PLAIN: &str = "rx_plain";
+/// ...and those of the answers to probes among them.
+const ANSWERS: [&str; 2] = ["rx_probed", "rx_probed_lost"];
 /// How often counters are read to see which lanes carry data.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a restarted daemon waits for the peers of its predecessor to speak.
@@ -173,6 +177,10 @@ impl Driven {
             plans.push((number, counts.iter().map(|count| count.bytes).collect()));
         }
         self.host.handle(now, Input::LaneBytes(plans));
+        let frames = |name| Ok::<u64, Error>(self.tables.reason(name).about(&self.name, what)?.frames);
+        let answers = ANSWERS.into_iter().map(frames).sum::<Result<u64, Error>>()?;
+        let from_plain = frames(FROM_PLAIN)?.saturating_sub(answers);
+        self.host.handle(now, Input::PlainFrames(from_plain));
         let count = self.tables.reason(ASKED_ALL).about(&self.name, what)?;
         if count.frames != self.asked_all {
             self.asked_all = count.frames;

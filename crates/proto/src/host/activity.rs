@@ -47,6 +47,11 @@ impl Activity {
         }
     }
 
+    /// Whether a plan had carried something since the look before when it was looked at then.
+    pub fn carried(&self, looked: Time, number: u32) -> bool {
+        self.plans.get(&number).is_some_and(|lanes| lanes.light_until == looked + LIGHT)
+    }
+
     /// Of these plans, ascending, those whose counters are to be read now.
     pub fn turn(&mut self, numbers: &[u32]) -> Vec<u32> {
         self.plans.retain(|number, _| numbers.binary_search(number).is_ok());
@@ -96,8 +101,10 @@ mod tests {
         assert!(!activity.take(at(100), 7, &[0, 0]));
         assert_eq!(usage(&activity), [Usage::Idle; 2]);
         assert!(activity.take(at(200), 7, &[0, 3000]));
+        assert!(activity.carried(at(200), 7));
         assert_eq!(usage(&activity), [Usage::Light, Usage::Busy], "the next frame takes the other lane");
         assert!(!activity.take(at(1199), 7, &[0, 3000]));
+        assert!(!activity.carried(at(1199), 7));
         assert!(activity.take(at(1200), 7, &[0, 3000]));
         assert_eq!(usage(&activity), [Usage::Light; 2]);
         assert!(!activity.take(at(10_199), 7, &[0, 3000]));

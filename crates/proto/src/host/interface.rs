@@ -67,6 +67,9 @@ pub enum Input<'a> {
     Neighbours(Option<Vec<Neighbour>>, Vec<(MacAddr, u8)>),
     /// Bytes that each lane of some plans has carried ([`Host::plans_to_read`]), by plan.
     LaneBytes(Vec<(u32, Vec<u64>)>),
+    /// Unicast frames that plain hosts have sent so far, without their answers to probes. At the time of
+    /// [`Input::LaneBytes`], after it.
+    PlainFrames(u64),
     /// The kernel has advertised to everyone the bond's MAC, or the daemon has.
     Broadcast,
     /// Peers of an earlier daemon that have not spoken are plain hosts from now on.

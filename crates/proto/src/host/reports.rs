@@ -27,9 +27,15 @@ impl Used {
 impl Host {
     /// Takes counters of lanes, and says to the inspector where other lanes carry data than before.
     pub(super) fn take_lane_bytes(&mut self, plans: Vec<(u32, Vec<u64>)>) {
-        let changed =
-            plans.into_iter().filter(|(number, bytes)| self.activity.take(self.now, *number, bytes));
-        let changed: Vec<u32> = changed.map(|(number, _)| number).collect();
+        let mut changed = Vec::new();
+        for (number, bytes) in plans {
+            if self.activity.take(self.now, number, &bytes) {
+                changed.push(number);
+            }
+            if self.tables.peer_of(number).is_none() && self.activity.carried(self.now, number) {
+                self.stall.sent(self.now);
+            }
+        }
         let plain = || self.plain.probed().iter().map(|report| PeerKey::Plain(report.mac));
         let peers = changed.into_iter().flat_map(|number| match self.tables.peer_of(number) {
             Some(peer) => vec![peer],

@@ -35,6 +35,7 @@ counters! {
     LimitPlain = 26, "limit_plain", "plain hosts beyond the limit of those probed at a time, left out";
     LimitMembers = 27, "limit_members", "own members beyond the limit, left out";
     LimitActions = 28, "limit_actions", "events and frames dropped because too many actions waited";
+    LimitPlainRate = 29, "limit_plain_rate", "probes of plain hosts put off because a port had sent or answered enough of them";
 }
 
 /// All counters with their values, and one for each reason why a frame was refused.

@@ -117,6 +117,8 @@ pub enum Input<'a> {
     /// The plain hosts that are to be probed now, all of them: at most [`crate::limits::PLAIN_PROBED_MAX`] that traffic
     /// goes to. One that is left out is forgotten.
     Plain(Vec<PlainReport>),
+    /// Something is sent to plain hosts, and they have fallen silent: are they still there, over each member?
+    PlainStalled,
     /// The own IP address for the published part of probes.
     Address(Option<IpAddr>),
     /// The lanes of all plans now.

@@ -31,19 +31,19 @@ impl Inspector {
     }
 
     fn lane_due(&mut self, now: Time, id: LaneId) {
-        let multiplier = u32::from(self.timing.multiplier);
-        let deadline = self.lane_mut(id).map(|lane| lane.interval * multiplier);
-        let Some(detection) = deadline else { return };
         let timing = self.timing;
         let Some(lane) = self.lane_mut(id) else { return };
+        let step = lane.step(&timing);
         if let Some(deadline) = lane.deadline(&timing).filter(|deadline| *deadline <= now) {
-            if now.since(deadline) >= lane.interval && !lane.excused {
+            if now.since(deadline) >= step && !lane.excused {
                 //= docs/arp-plus.md#11.5
                 // This host was late itself, so its silence says nothing of the lane: one interval more.
                 lane.excused = true;
-                lane.judged_from = now.minus(detection.saturating_sub(lane.interval));
+                lane.judged_from = lane.judged_from + (now.since(deadline) + step);
                 lane.next_probe = Some(now);
                 self.out.counters.one(Counter::OwnDelay);
+            } else if lane.state == LaneState::Up && lane.was_asked_too_little(&timing) {
+                lane.judged_from = lane.judged_from + step / limits::PLAIN_REPEAT_DIVISOR;
             } else {
                 self.expire(now, id);
             }
@@ -65,11 +65,21 @@ impl Inspector {
 
     /// No proof within the detection time.
     fn expire(&mut self, now: Time, id: LaneId) {
+        let timing = self.timing;
         let Some(lane) = self.lane_mut(id) else { return };
-        let missed = lane.last_proof.unwrap_or(lane.since) + lane.interval;
+        let missed = match lane.waiting {
+            // Proofs are rare: what matters is who has answered since this one did not.
+            Some(asked) if lane.plain => asked,
+            _ => lane.last_proof.unwrap_or(lane.since) + lane.interval,
+        };
+        let (may_wait, step) =
+            (lane.plain && now.since(missed) < lane.detection(&timing), lane.step(&timing));
         if self.other_is_proven(id, missed) {
             self.signal_lane(now, id, LaneSignal::Fail, LaneReason::NoAnswer);
             self.doubt_siblings(now, id, missed);
+        } else if let Some(lane) = self.lane_mut(id).filter(|_| may_wait) {
+            // A plain host that answers nowhere may be slow.
+            lane.judged_from = lane.judged_from + step;
         } else {
             self.signal_lane(now, id, LaneSignal::Doubt, LaneReason::NoneAnswers);
             // A suspect that was doubted again waits for the next proof of any other lane.
@@ -113,7 +123,7 @@ impl Inspector {
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
         let speaks = plain && alone && lane.state == LaneState::Down;
         (lane.last_proof, lane.judged_from, lane.waiting) = (Some(now), now, None);
-        (lane.excused, lane.armed) = (false, true);
+        (lane.excused, lane.armed, lane.stalled) = (false, true, false);
         lane.proofs += 1;
         if std::mem::take(&mut lane.doubted) {
             self.out.peers.insert(id.peer);
@@ -157,6 +167,11 @@ impl Inspector {
         for ((slot, index), lane) in &mut peer.lanes {
             if lane.state == LaneState::Suspect && !lane.armed {
                 (lane.armed, lane.judged_from, lane.next_probe) = (true, now, Some(now));
+                if lane.plain {
+                    // What was asked before was asked while the host did not answer at all.
+                    (lane.urgent, lane.waiting) = (true, None);
+                    lane.nonces.clear();
+                }
                 armed.push(LaneId { slot: *slot, index: *index, ..proven });
             }
         }
@@ -231,10 +246,10 @@ impl Inspector {
 
     /// How often the lane is probed from now on.
     pub(super) fn repace(&mut self, now: Time, id: LaneId) {
-        let timing = &self.timing;
+        let (timing, spacing) = (&self.timing, self.spacing(id));
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
-        let pace = lane.pace_towards(now, peer.answers, peer.plain.is_some(), timing);
+        let pace = lane.pace_towards(now, peer.answers, spacing, timing);
         self.load.replace(lane.demand, pace.demand());
         lane.demand = pace.demand();
         //= docs/arp-plus.md#11.9
@@ -244,7 +259,7 @@ impl Inspector {
         };
         let shorter = interval * 5 / 4 < lane.interval;
         lane.interval = interval;
-        if shorter {
+        if shorter && !lane.plain {
             // The detection time shrinks, but leaves two intervals for answers at the new pace.
             let spent = interval * u32::from(timing.multiplier.saturating_sub(limits::PROBE_MULTIPLIER_MIN));
             lane.judged_from = lane.judged_from.max(now.minus(spent));

@@ -130,6 +130,8 @@ pub enum Usage {
 pub(super) struct Lane {
     /// Of the peer's member.
     pub mac: MacAddr,
+    /// To a plain host.
+    pub plain: bool,
     pub state: LaneState,
     pub reason: LaneReason,
     pub since: Time,
@@ -157,6 +159,10 @@ pub(super) struct Lane {
     /// When the first PROBE since the last proof was sent.
     pub waiting: Option<Time>,
     pub last_sent: Option<Time>,
+    /// The next PROBE is to find out whether something failed.
+    pub urgent: bool,
+    /// It was asked because traffic stalls, and has not answered since.
+    pub stalled: bool,
     pub next_probe: Option<Time>,
     pub wake: Option<Time>,
     /// Sent and not come back, oldest first.
@@ -179,6 +185,7 @@ impl Lane {
     pub fn new(now: Time, mac: MacAddr, fresh: bool, timing: &Timing) -> Lane {
         Lane {
             mac,
+            plain: false,
             state: LaneState::Cut,
             reason: LaneReason::Met,
             since: now,
@@ -197,6 +204,8 @@ impl Lane {
             last_proof: None,
             waiting: None,
             last_sent: None,
+            urgent: false,
+            stalled: false,
             next_probe: None,
             wake: None,
             nonces: VecDeque::new(),
@@ -239,16 +248,37 @@ impl Lane {
         pace.for_peer(timing.interval, self.peer_interval)
     }
 
-    /// The same, for peers and plain hosts alike. What peers would be heard on, plain hosts are tried on now and then.
-    pub fn pace_towards(&self, now: Time, answers: bool, plain: bool, timing: &Timing) -> Pace {
+    /// The same, for peers and plain hosts alike. What peers would be heard on, plain hosts are tried on now and then, and
+    /// never more often than with that spacing, but for tests.
+    pub fn pace_towards(&self, now: Time, answers: bool, spacing: Option<Duration>, timing: &Timing) -> Pace {
+        let pace = self.pace(now, answers, timing);
+        let Some(spacing) = spacing else { return pace };
         //= docs/arp-plus.md#12.4
-        match self.pace(now, answers, timing) {
-            Pace::Silent if plain && self.state == LaneState::Down => {
+        match pace {
+            Pace::Silent if self.state == LaneState::Down => {
                 let young = now.since(self.since) < timing.retry_for;
                 Pace::Other(if young { timing.discovery } else { limits::PLAIN_INTERVAL_LATE })
             }
-            pace => pace,
+            Pace::Silent | Pace::Test(_) => pace,
+            //= docs/arp-plus.md#12.6
+            Pace::InUse(base) | Pace::Light(base, _) => Pace::InUse(base.max(spacing)),
+            Pace::Other(base) => Pace::Other(base.max(spacing)),
         }
+    }
+
+    /// What its detection time is made of: its interval; for a plain host, whose probes are rare, that of a lane in use.
+    pub fn step(&self, timing: &Timing) -> Duration {
+        if self.plain { timing.interval } else { self.interval }
+    }
+
+    /// How long it may be without proof; to a plain host, from the first probe that is not answered on.
+    pub fn detection(&self, timing: &Timing) -> Duration {
+        self.step(timing) * u32::from(timing.multiplier)
+    }
+
+    /// The same while another lane answers: probes of a plain host that are not answered come close together.
+    pub fn soonest(&self, timing: &Timing) -> Duration {
+        self.step(timing) * u32::from(timing.multiplier - u8::from(self.plain))
     }
 
     /// When it is lost unless proven; none where nothing is to be lost.
@@ -258,12 +288,30 @@ impl Lane {
             LaneState::Suspect => self.armed,
             LaneState::Cut | LaneState::Down => false,
         };
-        runs.then(|| self.judged_from + self.interval * u32::from(timing.multiplier))
+        //= docs/arp-plus.md#12.6
+        let runs = runs && (!self.plain || self.waiting.is_some());
+        runs.then(|| self.judged_from + self.soonest(timing))
+    }
+
+    /// Whether it was not asked often enough to be given up, though time is over.
+    pub fn was_asked_too_little(&self, timing: &Timing) -> bool {
+        let more = if self.stalled { 0 } else { limits::PLAIN_ASKED_MORE };
+        self.plain && self.nonces.len() < usize::from(timing.multiplier + more).min(limits::NONCES_MAX)
     }
 
     /// Whether it is proven, and nothing speaks against it.
     pub fn is_trusted(&self) -> bool {
         self.state == LaneState::Up && !self.doubted
+    }
+
+    /// Whether it is tested, and not merely watched.
+    pub const fn is_tested(&self) -> bool {
+        match self.state {
+            LaneState::Cut | LaneState::Suspect => false,
+            LaneState::Down => self.tries > 0 || self.fresh,
+            LaneState::Init => true,
+            LaneState::Up => self.doubted,
+        }
     }
 
     /// Whether an unanswered PROBE is repeated in a hurry.

@@ -12,7 +12,7 @@
 //!
 //! Carrier loss is final evidence: there is no state between Up and Down.
 
-use super::{MemberReason, MemberReport, Timing, damper::Damper};
+use super::{MemberReason, MemberReport, Timing, damper::Damper, ration::Ration};
 use crate::Time;
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +85,8 @@ pub(super) struct Member {
     /// While `Delayed`: until then.
     pub until: Option<Time>,
     pub damper: Damper,
+    /// What it may still send to plain hosts.
+    pub ration: Ration,
 }
 
 impl Member {
@@ -94,7 +96,8 @@ impl Member {
             Ok(()) => (MemberState::Up, MemberReason::Joined),
             Err(reason) => (MemberState::Down, reason),
         };
-        Member { report, state, reason, since: now, found_at: now, until: None, damper: Damper::default() }
+        let (damper, ration) = (Damper::default(), Ration::default());
+        Member { report, state, reason, since: now, found_at: now, until: None, damper, ration }
     }
 
     /// Takes a report in; the reason if the state is another one.

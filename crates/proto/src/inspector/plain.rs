@@ -5,7 +5,9 @@
 //! and has not been answered yet. Whoever repeats answers of a host can keep a failed lane alive; so can whoever forges
 //! ARP take all its traffic.
 
-use super::{Counter, Inspector, LaneId, LaneState, PeerMemberReport, PeerReport, PlainReport};
+use super::{
+    Counter, Inspector, LaneId, LaneState, PeerMemberReport, PeerReport, Plain, PlainReport, ration::Ration,
+};
 use crate::{Time, arp_plus::PeerKey, limits};
 use linkbraid_wire::{ArpReply, parse_arp_reply};
 use std::collections::BTreeMap;
@@ -25,12 +27,12 @@ impl Inspector {
         self.forget(|key, peer| peer.plain.is_some() && !reported.contains_key(key));
         for (key, report) in reported {
             if let Some(peer) = self.peers.get_mut(&key) {
-                peer.plain = Some(report.ip);
+                peer.plain.iter_mut().for_each(|plain| plain.ip = report.ip);
                 continue;
             }
             let member = PeerMemberReport { index: INDEX, mac: report.mac, up: true, heard: Vec::new() };
             let peer = PeerReport { key, epoch: None, probes: true, members: vec![member] };
-            self.meet(now, peer, true, Some(report.ip));
+            self.meet(now, peer, true, Some(Plain { ip: report.ip, ration: Ration::default() }));
         }
     }
 
@@ -58,7 +60,7 @@ impl Inspector {
         }
         let key = PeerKey::Plain(reply.host);
         let peer = self.peers.get(&key).ok_or(Counter::RxUnknownPeer)?;
-        if peer.plain != Some(reply.ip) {
+        if peer.plain.as_ref().is_none_or(|plain| plain.ip != reply.ip) {
             return Err(Counter::RxUnknownPeer);
         }
         let lane = peer.lanes.get(&(slot, INDEX)).ok_or(Counter::RxUnknownPeer)?;
@@ -70,14 +72,28 @@ impl Inspector {
 
     fn plain_answer(&mut self, now: Time, id: LaneId) {
         self.out.counters.one(Counter::RxArpReply);
-        let multiplier = u32::from(self.timing.multiplier);
+        let timing = self.timing;
         let Some(lane) = self.lane_mut(id) else { return };
-        let Some(away) = lane.redeem_all(now, lane.interval * multiplier) else {
+        let Some(away) = lane.redeem_all(now, lane.detection(&timing)) else {
             return self.out.counters.one(Counter::RxNoProof);
         };
         lane.rtt = away.or(lane.rtt);
         self.out.counters.one(Counter::RxProof);
         self.proof(now, id, false);
+    }
+
+    /// Plain hosts have fallen silent: each proven lane is asked now.
+    pub(super) fn ask_plain(&mut self, now: Time) {
+        //= docs/arp-plus.md#12.6
+        let ids = self.lane_ids(|key, _| matches!(key, PeerKey::Plain(_)));
+        for id in ids {
+            let Some(lane) = self.lane_mut(id).filter(|lane| lane.is_trusted()) else { continue };
+            lane.stalled = true;
+            if lane.waiting.is_none() {
+                (lane.urgent, lane.next_probe) = (true, Some(now));
+            }
+            self.rewake(id);
+        }
     }
 
     /// A plain host of which no lane was proven answers: the others are tested at once, and are not judged before if

@@ -14,31 +14,66 @@ impl Inspector {
         let timing = self.timing;
         let probed = self.lane_mut(id).filter(|lane| lane.next_probe.is_some());
         let Some(interval) = probed.map(|lane| lane.interval) else { return };
-        if !self.probes.take(now) {
-            //= docs/arp-plus.md#11.9
-            let delay = self.random.between(interval / 2, interval);
-            self.out.counters.one(Counter::LimitProbe);
+        if let Err(delay) = self.may_ask(now, id, interval) {
             let Some(lane) = self.lane_mut(id) else { return };
             lane.next_probe = Some(now + delay);
             // What was not asked is not held against the lane.
-            lane.judged_from = lane.judged_from + delay;
+            if !lane.plain {
+                lane.judged_from = lane.judged_from + delay;
+            } else if lane.was_asked_too_little(&timing) {
+                let answer_by = now + delay + timing.interval;
+                lane.judged_from = lane.judged_from.max(answer_by.minus(lane.soonest(&timing)));
+            }
             return;
         }
         let jitter = self.random.between(interval * 3 / 4, interval);
         let Some(lane) = self.lane_mut(id) else { return };
         let late = lane.waiting;
         let (echo, hurries) = (lane.peer_nonce, lane.hurries(now, &timing));
+        if lane.plain && lane.waiting.is_none() {
+            lane.judged_from = now;
+        }
         lane.tries = lane.tries.saturating_sub(1);
         lane.waiting.get_or_insert(now);
-        lane.last_sent = Some(now);
+        (lane.last_sent, lane.urgent) = (Some(now), false);
         //= docs/arp-plus.md#11.8
-        let gap = if hurries { interval / limits::PROBE_REPEAT_DIVISOR } else { jitter };
+        let gap = match (hurries || lane.plain && lane.hurries(now, &timing), lane.plain) {
+            (true, false) => interval / limits::PROBE_REPEAT_DIVISOR,
+            (true, true) => timing.interval / limits::PLAIN_REPEAT_DIVISOR,
+            (false, _) => jitter,
+        };
         lane.next_probe = Some(now + gap);
         let up = lane.state == LaneState::Up;
         if let Some(since) = late.filter(|_| up) {
             self.probe_other_lanes(now, id, since);
         }
         self.send(now, id, ProbeKind::Probe, echo);
+    }
+
+    /// Whether a PROBE over the lane keeps all limits, which it draws on then; else how long it has to wait.
+    fn may_ask(&mut self, now: Time, id: LaneId, interval: Duration) -> Result<(), Duration> {
+        let timing = self.timing;
+        let Some(lane) = self.lane_mut(id) else { return Ok(()) };
+        if lane.plain {
+            let urgent = lane.urgent || lane.is_tested() || lane.hurries(now, &timing);
+            let peer = self.peers.get(&id.peer);
+            if !urgent && peer.is_some_and(|peer| peer.lanes.values().any(|lane| lane.hurries(now, &timing)))
+            {
+                // What is left of the host's ration goes where an answer is missing.
+                return Err(timing.interval);
+            }
+            if let Err(wait) = self.take_ration(now, id, urgent) {
+                self.out.counters.one(Counter::LimitPlainRate);
+                // Whoever else waits for the same is to have a chance.
+                return Err(wait + self.random.between(Duration::ZERO, timing.interval / 4));
+            }
+        }
+        if self.probes.take(now) {
+            return Ok(());
+        }
+        //= docs/arp-plus.md#11.9
+        self.out.counters.one(Counter::LimitProbe);
+        Err(self.random.between(interval / 2, interval))
     }
 
     /// A lane is late. Whether it alone is, or the whole peer, other lanes of the peer can tell: those that share no
@@ -57,9 +92,10 @@ impl Inspector {
             }
         }
         others.sort_unstable();
-        for (.., other) in others.into_iter().take(limits::PROBED_OTHERS_MAX) {
+        let most = if peer.plain.is_some() { limits::PLAIN_OTHERS_MAX } else { limits::PROBED_OTHERS_MAX };
+        for (.., other) in others.into_iter().take(most) {
             if let Some(lane) = self.lane_mut(other) {
-                lane.next_probe = Some(now);
+                (lane.urgent, lane.next_probe) = (true, Some(now));
             }
             self.rewake(other);
         }
@@ -72,7 +108,7 @@ impl Inspector {
         let (address, host, epoch, multiplier) =
             (self.address, self.host_id, self.epoch, self.timing.multiplier);
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
-        let plain = peer.plain;
+        let plain = peer.plain.as_ref().map(|plain| plain.ip);
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
         self.number = self.number.wrapping_add(1);
         lane.sent += 1;

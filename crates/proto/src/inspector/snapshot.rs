@@ -126,11 +126,12 @@ impl Inspector {
         let mut lanes = Vec::with_capacity(self.lanes);
         for (key, peer) in &self.peers {
             for ((slot, index), lane) in &peer.lanes {
-                let plain = peer.plain.is_some();
-                let probed = lane.pace_towards(now, peer.answers, plain, &self.timing) != rate::Pace::Silent;
+                let id = LaneId { peer: *key, slot: *slot, index: *index };
+                let pace = lane.pace_towards(now, peer.answers, self.spacing(id), &self.timing);
+                let probed = pace != rate::Pace::Silent;
                 let judged = lane.deadline(&self.timing).is_some();
                 lanes.push(LaneSnapshot {
-                    lane: LaneId { peer: *key, slot: *slot, index: *index },
+                    lane: id,
                     mac: lane.mac,
                     state: lane.state,
                     verdict: self.lane_alive(key, *slot, *index),
@@ -141,7 +142,7 @@ impl Inspector {
                     last_proof: lane.last_proof,
                     rtt: lane.rtt,
                     interval: probed.then_some(lane.interval),
-                    detection: judged.then(|| lane.interval * u32::from(self.timing.multiplier)),
+                    detection: judged.then(|| lane.detection(&self.timing)),
                     admitted: lane.known,
                     held_until: lane.held_until,
                     failures: lane.damper.failures(now, &self.timing),

@@ -2,13 +2,12 @@
 
 use super::{
     Counter, Event, Inspector, LaneId, LaneReason, LaneSignal, LaneState, LaneUse, MemberReason,
-    MemberReport, MemberSignal, MemberState, Peer, PeerReport, Timing, Usage, Wake, lane::Lane,
+    MemberReport, MemberSignal, MemberState, Peer, PeerReport, Plain, Timing, Usage, Wake, lane::Lane,
     member::Member, rate::Demand,
 };
 use crate::{Time, arp_plus::PeerKey, limits};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::Ipv4Addr,
     time::Duration,
 };
 
@@ -138,7 +137,7 @@ impl Inspector {
     }
 
     /// A peer, or a plain host, is met.
-    pub(super) fn meet(&mut self, now: Time, report: PeerReport, leads: bool, plain: Option<Ipv4Addr>) {
+    pub(super) fn meet(&mut self, now: Time, report: PeerReport, leads: bool, plain: Option<Plain>) {
         let (key, lanes) = (report.key, BTreeMap::new());
         self.peers.insert(key, Peer { report, plain, leads, answers: false, lanes, live: 0 });
         self.make_lanes_of(now, key, true);
@@ -202,6 +201,7 @@ impl Inspector {
         let first = now + step * turn + self.random.between(Duration::ZERO, step);
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let mut lane = Lane::new(now, mac, fresh, &self.timing);
+        lane.plain = peer.plain.is_some();
         (lane.heard, lane.usage, lane.next_probe) = (heard, usage, Some(first));
         peer.lanes.insert((id.slot, id.index), lane);
         self.lanes += 1;

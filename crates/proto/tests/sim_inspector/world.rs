@@ -58,8 +58,8 @@ pub struct World {
     pub sent: BTreeMap<(usize, ProbeKind), u64>,
     /// Plain hosts by number: the switch that each is on; none while it has failed.
     pub plain: BTreeMap<usize, Option<u8>>,
-    /// ARP probes sent.
-    pub asked: u64,
+    /// ARP probes sent: when, by which member, and to whom.
+    pub asked: Vec<(Time, u8, usize)>,
 }
 
 pub fn key(host: usize) -> PeerKey {
@@ -84,7 +84,7 @@ impl World {
             faults: BTreeSet::new(),
             sent: BTreeMap::new(),
             plain: BTreeMap::new(),
-            asked: 0,
+            asked: Vec::new(),
         }
     }
 

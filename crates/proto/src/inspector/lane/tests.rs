@@ -94,17 +94,36 @@ fn plain_hosts_are_tried_rarely_where_peers_would_be_heard() {
     let timing = Timing::default();
     let mut lane = lane();
     (lane.state, lane.fresh) = (Down, false);
-    let mut pace = |plain, seconds: u64, known| {
+    let plain = Some(Duration::from_millis(100));
+    let mut pace = |spacing, seconds: u64, known| {
         lane.known = known;
-        lane.pace_towards(Time::from_millis(seconds * 1000), false, plain, &timing)
+        lane.pace_towards(Time::from_millis(seconds * 1000), false, spacing, &timing)
     };
-    assert_eq!(pace(false, 1, false), Pace::Silent);
-    assert_eq!(pace(true, 59, false), Pace::Other(timing.discovery));
-    assert_eq!(pace(true, 60, false), Pace::Other(limits::PLAIN_INTERVAL_LATE));
+    assert_eq!(pace(None, 1, false), Pace::Silent);
+    assert_eq!(pace(plain, 59, false), Pace::Other(timing.discovery));
+    assert_eq!(pace(plain, 60, false), Pace::Other(limits::PLAIN_INTERVAL_LATE));
     assert_eq!(
-        [pace(true, 1, true), pace(true, 60, true)],
+        [pace(plain, 1, true), pace(plain, 60, true)],
         [timing.retry, timing.retry_late].map(Pace::Other)
     );
+}
+
+//= docs/arp-plus.md#12.6 type=test
+#[test]
+fn plain_hosts_are_asked_as_rarely_as_their_ports_demand_but_for_tests() {
+    let timing = Timing::default();
+    let mut lane = lane();
+    let spacing = Duration::from_millis(400);
+    let mut pace = |state, usage| {
+        (lane.state, lane.usage) = (state, usage);
+        lane.pace_towards(Time::from_millis(100), true, Some(spacing), &timing)
+    };
+    for usage in [Usage::Idle, Usage::Light, Usage::Busy] {
+        assert_eq!(pace(Up, usage), Pace::InUse(spacing));
+    }
+    assert_eq!(pace(Up, Usage::Unused), Pace::Other(timing.discovery));
+    assert_eq!(pace(Suspect, Usage::Unused), Pace::Other(spacing));
+    assert_eq!(pace(Init, Usage::Unused), Pace::Test(timing.interval));
 }
 
 //= docs/arp-plus.md#11.5 type=test
