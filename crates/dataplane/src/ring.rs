@@ -1,4 +1,4 @@
-//! ARP+ frames, and replies to ARP probes, on their way from the ingress program to the daemon.
+//! ARP+ frames, and answers of plain hosts to probes, on their way from the ingress program to the daemon.
 
 use crate::{
     Tables,

@@ -52,7 +52,7 @@
 #define LB_BORROW_IDLE_NS (100 * 1000 * 1000)
 /* The longest ARP+ frame handed to the daemon, with its Ethernet header, in bytes. */
 #define LB_ARP_PLUS_BYTES_MAX 1514
-/* ARP+ frames, and replies to ARP probes, waiting for the daemon, in bytes of ring buffer. */
+/* ARP+ frames, and answers of plain hosts to probes, waiting for the daemon, in bytes of ring buffer. */
 #define LB_ARP_PLUS_RING_BYTES (256 * 1024)
 /* "No member": a slot that is never valid. */
 #define LB_NO_SLOT 0xff
@@ -123,7 +123,9 @@ enum lb_verdict {
 	X(43, RX_MIRROR_LATE, DROP, "mirrored frame too late to tell whether it is a second copy") \
 	X(44, RX_MIRROR_STRANGER, DROP, "mirrored frame from a host that is not a peer") \
 	X(45, RX_MIRROR_BAD, DROP, "mirrored frame with an invalid trailer") \
-	X(46, RX_ACK_LAST, PASS, "ACK about a hole that reordering between lanes can explain, let through because no further ACK is expected soon")
+	X(46, RX_ACK_LAST, PASS, "ACK about a hole that reordering between lanes can explain, let through because no further ACK is expected soon") \
+	X(47, RX_SOLICITED, PASS_TO_DAEMON, "a plain host's answer to a neighbour solicitation of the daemon, handed to it") \
+	X(48, RX_TO_PROBE, DROP, "for the address that the daemon's neighbour solicitations come from: no answer that it waits for, or its queue was full")
 
 #define LB_REASONS_MAX 64
 
@@ -162,7 +164,7 @@ enum lb_policy {
 #define LB_RULE_ETHERTYPE 32
 #define LB_RULE_CGROUP 64
 
-/* lb_answer.flags: the daemon probes this host by ARP and waits for its replies. */
+/* lb_answer.flags: the daemon probes this host and waits for its answers. */
 #define LB_ANSWER_PROBED 1
 
 struct lb_mac {
@@ -411,7 +413,7 @@ struct lb_mirror {
 	__u32 seen[LB_MIRROR_WINDOW];
 };
 
-/* An ARP+ frame, or the copy of a reply to an ARP probe, on its way to the daemon. */
+/* An ARP+ frame, or the answer of a plain host to a probe, on its way to the daemon. */
 struct lb_arp_plus_record {
 	__u32 slot;
 	__u32 bytes;

@@ -172,7 +172,7 @@ struct {
 	__type(value, struct lb_flow);
 } lb_empty_flow SEC(".maps");
 
-/* ARP+ frames for the daemon, and copies of replies to its ARP probes. Written by ingress, read by the daemon. */
+/* ARP+ frames for the daemon, and answers of plain hosts to its probes. Written by ingress, read by the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, LB_ARP_PLUS_RING_BYTES);

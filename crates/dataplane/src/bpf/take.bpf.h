@@ -46,6 +46,33 @@ static __always_inline void copy_probe_reply(struct __sk_buff *skb, __u32 slot, 
 	count_reason(skb, hand_to_daemon(skb, slot) == LB_RX_ARP_PLUS ? LB_RX_PROBED : LB_RX_PROBED_LOST);
 }
 
+/*
+ * A frame for the address that a member's neighbour solicitations come from (docs/arp-plus.md, 12.7), which only the daemon's
+ * probes use: what is for it is not the kernel's. 0 for all other frames.
+ */
+static __noinline enum lb_reason take_to_probe(struct __sk_buff *skb, __u32 slot, const struct lb_mac_key *host,
+					       const struct lb_mac *mac)
+{
+	const struct lb_answer *answer;
+	struct {
+		__be64 prefix;
+		__be16 mark;
+		struct lb_mac mac;
+		__u8 type;
+		__u8 pad[7];
+	} to;
+
+	/* The destination, and what follows the header. */
+	if (bpf_skb_load_bytes(skb, sizeof(struct ethhdr) + offsetof(struct ipv6hdr, daddr), &to, sizeof(to)))
+		return 0;
+	if (to.prefix != bpf_cpu_to_be64(0xfe80ULL << 48) || to.mark != bpf_htons(0x4c42) || !same_mac(&to.mac, mac))
+		return 0;
+	answer = bpf_map_lookup_elem(&lb_answers, host);
+	if (!answer || !(answer->flags & LB_ANSWER_PROBED) || to.type != ND_ADVERTISEMENT)
+		return LB_RX_TO_PROBE;
+	return hand_to_daemon(skb, slot) == LB_RX_ARP_PLUS ? LB_RX_SOLICITED : LB_RX_TO_PROBE;
+}
+
 static __always_inline int put_mac(struct __sk_buff *skb, __u32 at, const struct lb_mac *mac)
 {
 	return !bpf_skb_store_bytes(skb, at, mac, ETH_ALEN, 0);
@@ -120,6 +147,11 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 			return LB_RX_FLOODED;
 	} else if (!peer.plan && protocol == bpf_htons(ETH_P_ARP)) {
 		copy_probe_reply(skb, slot, &key);
+	} else if (!peer.plan && protocol == bpf_htons(ETH_P_IPV6) && skb->len <= NAMING_BYTES_MAX) {
+		enum lb_reason reason = take_to_probe(skb, slot, &key, &member->mac);
+
+		if (reason)
+			return reason;
 	}
 	if (protocol == bpf_htons(LB_ETH_P_MIRROR))
 		return peer.plan ? unwrap(skb, peer.plan) : LB_RX_MIRROR_STRANGER;

@@ -12,7 +12,7 @@ use crate::{
 pub struct Answer {
     /// The member that it is to send to.
     pub slot: u8,
-    /// Whether its replies to ARP probes are wanted.
+    /// Whether its answers to probes are wanted.
     pub probed: bool,
 }
 
@@ -44,8 +44,9 @@ impl Tables {
 
     /// From now on ARP and neighbour discovery to the plain host `mac` alone leaves by the member `slot` and names its
     /// MAC, so that the host sends there. A member that is not live, has failed, or is on another segment than the host is not
-    /// named: then, as for hosts without an answer, the bond's MAC is. `probed`: copies of the host's replies to ARP
-    /// probes (ARP whose target address is 0.0.0.0) to a member's own MAC come out of the ARP+ ring.
+    /// named: then, as for hosts without an answer, the bond's MAC is. `probed`: the host's answers to probes
+    /// come out of the ARP+ ring: copies of ARP replies to 0.0.0.0, and neighbour advertisements to the address that a member's
+    /// probes come from (fe80::4c42 and its MAC), both to the member's own MAC.
     ///
     /// # Errors
     /// The kernel refuses, the slot is out of range, or [`ANSWERS_MAX`](crate::ANSWERS_MAX) hosts have an answer.

@@ -1,6 +1,7 @@
-//! Plain hosts' replies to the daemon's ARP probes: a copy for the daemon, the frame itself as ever.
+//! Plain hosts' answers to the daemon's probes: of ARP a copy for the daemon, the frame itself as ever; of neighbour discovery
+//! the frame itself, since the kernel has no such address.
 
-use crate::frames::{V6, arp, ethernet};
+use crate::frames::{V6, arp, ethernet, neighbour};
 use crate::rig::{BROADCAST, PLAIN, Rig, own, peer};
 use linkbraid_dataplane::Verdict;
 
@@ -91,4 +92,52 @@ fn a_full_ring_costs_the_copy_only() {
     let long = [&sent[..], &[0; 1500]].concat();
     assert_eq!(rig.arrives(0, &long).reasons, ["rx_plain", "rx_probed_lost"]);
     assert_eq!(rig.arrives(0, &sent).reasons, ["rx_plain", "rx_probed"]);
+}
+
+/// A neighbour solicitation (135) or advertisement (136) to the address that probes of the member `slot` come from.
+fn to_probe(slot: u8, kind: u8) -> Vec<u8> {
+    let mut packet = neighbour(kind, &[]);
+    packet[24..34].copy_from_slice(&[0xfe, 0x80, 0, 0, 0, 0, 0, 0, b'L', b'B']);
+    packet[34..40].copy_from_slice(&own(slot));
+    ethernet(own(slot), PLAIN, V6, &packet)
+}
+
+#[test]
+fn an_answer_to_a_solicitation_is_the_daemons_and_not_the_kernels() {
+    let rig = Rig::new(3);
+    rig.path.set_answer(PLAIN, 1, true).unwrap();
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    for slot in 0..3 {
+        let ran = rig.arrives(slot, &to_probe(slot, 136));
+        assert_eq!((ran.verdict, &ran.reasons[..]), (Verdict::Drop, &["rx_solicited"][..]));
+        assert_eq!(ring.next_frame(), Some((slot, to_probe(slot, 136))));
+        // The host makes sure of what it has cached.
+        let ran = rig.arrives(slot, &to_probe(slot, 135));
+        assert_eq!((ran.verdict, &ran.reasons[..]), (Verdict::Drop, &["rx_to_probe"][..]));
+    }
+    let unknown = [2, 0, 0, 0, 3, 2];
+    let with = |at: usize, value: u8| {
+        let mut frame = to_probe(1, 136);
+        frame[at] = value;
+        frame
+    };
+    let cases = [
+        ("another prefix", with(14 + 25, 0x81), "rx_plain"),
+        ("another mark", with(14 + 33, 0x43), "rx_plain"),
+        ("another member's address", with(14 + 39, own(0)[5]), "rx_plain"),
+        ("no IPv6", with(12, 0x87), "rx_plain"),
+        ("cut short", to_probe(1, 136)[..61].to_vec(), "rx_plain"),
+        ("long", [&to_probe(1, 136)[..], &[0; 51]].concat(), "rx_plain"),
+        ("an unknown host", ethernet(own(1), unknown, V6, &to_probe(1, 136)[14..]), "rx_to_probe"),
+        ("a peer", ethernet(own(1), peer(1), V6, &to_probe(1, 136)[14..]), "rx_peer"),
+        ("for all", ethernet(BROADCAST, PLAIN, V6, &to_probe(1, 136)[14..]), "rx_copy"),
+        ("flooded", to_probe(0, 136), "rx_flooded"),
+        ("the kernel's", ethernet(own(1), PLAIN, V6, &neighbour(136, &[])), "rx_plain"),
+    ];
+    for (what, frame, reason) in cases {
+        assert_eq!(rig.arrives(1, &frame).reasons, [reason], "{what}");
+    }
+    rig.path.set_answer(PLAIN, 1, false).unwrap();
+    assert_eq!(rig.arrives(1, &to_probe(1, 136)).reasons, ["rx_to_probe"], "not probed");
+    assert_eq!(ring.next_frame(), None);
 }
