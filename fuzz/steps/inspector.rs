@@ -6,10 +6,16 @@
 
 use linkbraid_proto::{Time, arp_plus::PeerKey, inspector::*, limits};
 use linkbraid_wire::{
-    HostId, MacAddr, Probe, ProbeFrame, ProbeKind, View, emit_probe, is_arp, is_arp_reply_to_probe,
+    HostId, MacAddr, Probe, ProbeFrame, ProbeKind, View, emit_probe, is_arp, is_plain_answer, is_probe,
     parse_probe,
 };
-use std::{net::Ipv4Addr, time::Duration};
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    time::Duration,
+};
+
+#[path = "../../crates/proto/tests/network/answer.rs"]
+mod answer;
 
 /// Timer steps at one moment before something is wrong.
 const STEPS_MAX: usize = 2000;
@@ -53,10 +59,10 @@ impl Course {
         self.inspector.handle(self.now, input);
         while let Some(action) = self.inspector.poll_action() {
             let Action::Send { slot, frame } = action else { continue };
-            if is_arp(&frame) {
-                self.asked.push((slot, frame));
-            } else {
+            if is_probe(&frame) {
                 self.waiting.push((slot, parse_probe(&frame).expect("a machine sends good frames")));
+            } else {
+                self.asked.push((slot, frame));
             }
         }
         let extra = self.waiting.len().saturating_sub(WAITING_MAX);
@@ -77,16 +83,19 @@ impl Course {
         self.now = end;
     }
 
-    /// A plain host answers one of the ARP probes that wait, on the member that asked or on another one.
-    fn answer_arp(&mut self, which: u8, slot: u8) {
+    /// A plain host answers one of the probes that wait, on the member that asked or on another one.
+    fn answer_plain(&mut self, which: u8, slot: u8) {
         if self.asked.is_empty() {
             return;
         }
         let (from, asked) = &self.asked[usize::from(which) % self.asked.len()];
         let slot = if slot == 15 { *from } else { slot };
-        let (host, member, ip) = (&asked[..6], &asked[6..12], &asked[38..42]);
-        let answer = [member, host, &asked[12..20], &[0, 2], host, ip, member, &[0; 22]].concat();
-        assert!(is_arp_reply_to_probe(&answer));
+        let ip = match is_arp(asked) {
+            true => <[u8; 4]>::try_from(&asked[38..42]).map(IpAddr::from),
+            false => <[u8; 16]>::try_from(&asked[62..78]).map(IpAddr::from),
+        };
+        let answer = answer::answer(asked, ip.expect("an address")).expect("a machine sends good probes");
+        assert!(is_plain_answer(&answer));
         self.handle(Input::Frame { slot, bytes: &answer });
     }
 
@@ -129,12 +138,17 @@ pub fn run(bytes: &[u8]) {
             1 if what & 8 != 0 => {
                 let host = |host| PlainReport {
                     mac: MacAddr([2, 0, 0, 0, 200, host]),
-                    ip: Ipv4Addr::new(198, 18, what >> 7, host),
+                    ip: match host % 3 {
+                        2 => {
+                            Ipv6Addr::from([0xfe80, 0, 0, 0, 0, 0, u16::from(what >> 7), host.into()]).into()
+                        }
+                        _ => IpAddr::from([198, 18, what >> 7, host]),
+                    },
                 };
                 course.handle(Input::Plain((0..8).filter(|bit| amount >> bit & 1 == 1).map(host).collect()));
             }
             1 => course.handle(Input::Peers((0..what >> 5).map(|host| peer(host + 3, *amount)).collect())),
-            2 if what & 8 != 0 => course.answer_arp(*amount, what >> 4),
+            2 if what & 8 != 0 => course.answer_plain(*amount, what >> 4),
             2 => {
                 let lane = |bit: u8| LaneUse {
                     lane: LaneId { peer: PeerKey::Host(HostId([9; 16])), slot: bit % 4, index: bit / 4 },

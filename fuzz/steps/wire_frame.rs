@@ -3,7 +3,7 @@
 //! Shared by the fuzz target and the replay of the corpus in `crates/wire/tests/corpus.rs`.
 
 use linkbraid_wire::{
-    emit_arp_probe, emit_frame, emit_probe, is_arp_reply_to_probe, is_probe, parse_arp_reply, parse_frame,
+    emit_frame, emit_plain_probe, emit_probe, is_plain_answer, is_probe, parse_frame, parse_plain_answer,
     parse_probe,
 };
 
@@ -26,9 +26,9 @@ fn probe(bytes: &[u8]) {
 }
 
 fn answer(bytes: &[u8]) {
-    let read = parse_arp_reply(bytes);
-    assert_eq!(is_arp_reply_to_probe(bytes), read.is_ok());
+    let read = parse_plain_answer(bytes);
+    assert_eq!(is_plain_answer(bytes), read.is_ok());
     let Ok(reply) = read else { return };
     assert!(!is_probe(bytes) && parse_frame(bytes).is_err(), "an answer is not ARP+");
-    emit_arp_probe(reply.host, reply.to, reply.ip).expect("who answers can be asked");
+    emit_plain_probe(reply.host, reply.to, reply.ip).expect("who answers can be asked");
 }

@@ -237,7 +237,7 @@ impl Host {
 
     /// Hands a frame from the data path to the machine that it belongs to.
     fn frame(&mut self, slot: u8, bytes: &[u8]) {
-        if linkbraid_wire::is_probe(bytes) || linkbraid_wire::is_arp_reply_to_probe(bytes) {
+        if linkbraid_wire::is_probe(bytes) || linkbraid_wire::is_plain_answer(bytes) {
             self.inspector.handle(self.now, inspector::Input::Frame { slot, bytes });
         } else {
             self.arp_plus.handle(self.now, arp_plus::Input::Frame { slot, bytes });

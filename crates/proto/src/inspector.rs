@@ -7,8 +7,8 @@
 //! 1. after every [`Inspector::handle`], call [`Inspector::poll_action`] until it gives none and do what it says;
 //! 2. then ask [`Inspector::poll_timeout`], and at that time hand in [`Input::Timeout`];
 //! 3. time never goes back from one call to the next;
-//! 4. frames that [`linkbraid_wire::is_probe`] or [`linkbraid_wire::is_arp_reply_to_probe`] recognises come here, other
-//!    ARP+ frames go to [`crate::arp_plus`], other ARP to the kernel;
+//! 4. frames that [`linkbraid_wire::is_probe`] or [`linkbraid_wire::is_plain_answer`] recognises come here, other
+//!    ARP+ frames go to [`crate::arp_plus`], other ARP and neighbour discovery to the kernel;
 //! 5. on [`Action::Verdicts`] make those plans again, as [`Verdict::usable`] shows, and report the new lanes ([`Input::Plan`],
 //!    [`Input::PlanOf`]);
 //!    report to ARP+ that a member is up where [`Inspector::member_alive`] is [`Verdict::Alive`], so that peers stop sending to
@@ -20,15 +20,15 @@
 //! asks whether another lane of that peer was proven since. If so the lane is lost. If not, the peer may have failed, or its
 //! daemon, or every lane: all that were in use are kept, as suspects, since nothing better is left.
 //!
-//! A plain host is a peer of one member here, probed by ARP (`plain`), rarely (`ration`): a lane is lost when what was asked
-//! over it is not answered. All else is the same.
+//! A plain host is a peer of one member here, probed by ARP or neighbour solicitations (`plain`), rarely (`ration`): a lane is
+//! lost when what was asked over it is not answered. All else is the same.
 
 pub use crate::arp_plus::Changed;
 use crate::{Time, arp_plus::PeerKey, random::Random};
 use linkbraid_wire::HostId;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    net::{IpAddr, Ipv4Addr},
+    net::IpAddr,
 };
 
 mod counter;
@@ -104,7 +104,7 @@ struct Peer {
 #[derive(Debug)]
 struct Plain {
     /// It answers for that address, and nothing else.
-    ip: Ipv4Addr,
+    ip: IpAddr,
     ration: ration::Ration,
 }
 

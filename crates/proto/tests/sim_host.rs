@@ -25,6 +25,8 @@
 //!
 //! `SIM_SEED=N` runs one seed alone; `SIM_SEEDS=N` that many.
 
+#[path = "network/answer.rs"]
+mod answer;
 #[path = "network/fault.rs"]
 mod fault;
 #[path = "sim_host/heartbeats.rs"]

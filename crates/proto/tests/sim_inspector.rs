@@ -1,5 +1,7 @@
 //! What inspectors of several hosts do together: silent and loud failures, recovery, flapping, topologies, cost.
 
+#[path = "network/answer.rs"]
+mod answer;
 #[path = "sim_inspector/cost.rs"]
 mod cost;
 #[path = "network/fault.rs"]

@@ -6,9 +6,13 @@ use std::net::{IpAddr, Ipv6Addr};
 #[cfg(test)]
 mod tests;
 
-const ETHERTYPE_IPV6: u16 = 0x86dd;
-const ICMPV6: u8 = 58;
-const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+pub(crate) const ETHERTYPE_IPV6: u16 = 0x86dd;
+pub(crate) const ICMPV6: u8 = 58;
+const NEIGHBOUR_SOLICITATION: u8 = 135;
+pub(crate) const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+/// Options: the MAC of who sends, and of the address that the message is about.
+const SOURCE_MAC: u8 = 1;
+const TARGET_MAC: u8 = 2;
 
 /// The sender forwards for others. Without it a host takes us out of its list of default routers (section 7.2.5).
 const FLAG_ROUTER: u8 = 0x80;
@@ -66,27 +70,53 @@ fn advertisement(
         return Err(Refusal::AddressNotHost);
     }
     let flags = if router { FLAG_ROUTER | FLAG_OVERRIDE } else { FLAG_OVERRIDE };
-    let mut body = vec![NEIGHBOUR_ADVERTISEMENT, 0, 0, 0, flags, 0, 0, 0];
-    body.extend(ip.octets());
-    // Target link-layer address, one unit of eight bytes.
-    body.extend([2, 1]);
-    body.extend(src.0);
-    let sum = checksum(ip, dst_ip, &body).to_be_bytes();
+    Ok(message((dst, dst_ip), (src, ip), [NEIGHBOUR_ADVERTISEMENT, flags, TARGET_MAC], ip))
+}
+
+/// A solicitation for `ip` to that address itself, at `dst`; the answer goes to `src_ip`, at `src`.
+///
+/// # Errors
+/// An address that is not one interface's.
+pub(crate) fn solicitation(
+    dst: MacAddr,
+    src: MacAddr,
+    src_ip: Ipv6Addr,
+    ip: Ipv6Addr,
+) -> Result<Vec<u8>, Refusal> {
+    if !src.is_host() {
+        return Err(Refusal::SourceNotHost);
+    }
+    if !is_host_address(IpAddr::V6(ip)) {
+        return Err(Refusal::AddressNotHost);
+    }
+    Ok(message((dst, ip), (src, src_ip), [NEIGHBOUR_SOLICITATION, 0, SOURCE_MAC], ip))
+}
+
+type Party = (MacAddr, Ipv6Addr);
+
+/// A message of that kind, with those flags and an option that names the sender's MAC.
+fn message(to: Party, from: Party, [kind, flags, option]: [u8; 3], about: Ipv6Addr) -> Vec<u8> {
+    let mut body = vec![kind, 0, 0, 0, flags, 0, 0, 0];
+    body.extend(about.octets());
+    // One unit of eight bytes.
+    body.extend([option, 1]);
+    body.extend(from.0.0);
+    let sum = checksum(from.1, to.1, &body).to_be_bytes();
     body[2..4].copy_from_slice(&sum);
-    let mut out = frame::begin_frame_of(ETHERTYPE_IPV6, dst, src, FRAME_LEN);
+    let mut out = frame::begin_frame_of(ETHERTYPE_IPV6, to.0, from.0, FRAME_LEN);
     out.extend([0x60, 0, 0, 0]);
     out.extend(LEN.to_be_bytes());
     // A hop limit of 255 proves to the receiver that no router passed it on (section 7.1.2).
     out.extend([ICMPV6, 255]);
-    out.extend(ip.octets());
-    out.extend(dst_ip.octets());
+    out.extend(from.1.octets());
+    out.extend(to.1.octets());
     out.extend(body);
-    Ok(out)
+    out
 }
 
 /// The Internet checksum of an ICMPv6 message with its pseudo header (RFC 8200, section 8.1).
-fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
-    let [high, low] = LEN.to_be_bytes();
+pub(crate) fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
+    let [high, low] = u16::try_from(message.len()).unwrap_or(0).to_be_bytes();
     let all = [&from.octets()[..], &to.octets(), &[0, 0, high, low, 0, 0, 0, ICMPV6], message].concat();
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
     let sum: u32 = all.chunks(2).map(word).sum();

@@ -4,7 +4,9 @@
 //! the sender's hardware address, which is that of the member that asks. Only this exact exchange is read here; the host's
 //! ordinary ARP is the kernel's.
 
-use crate::{FRAME_HEADER_LEN, FRAME_LEN_MIN, MacAddr, Refusal, frame, message::is_host_address};
+use crate::{
+    FRAME_HEADER_LEN, FRAME_LEN_MIN, MacAddr, PlainAnswer, Refusal, frame, message::is_host_address,
+};
 use std::net::{IpAddr, Ipv4Addr};
 
 #[cfg(test)]
@@ -18,23 +20,12 @@ const FORMAT: [u8; 6] = [0, 1, 8, 0, 6, 4];
 const REQUEST: u16 = 1;
 const REPLY: u16 = 2;
 
-/// The answer of a plain host to a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ArpReply {
-    /// The member that sent the request; the reply goes to its MAC.
-    pub to: MacAddr,
-    /// The host that answers: Ethernet source and sender's hardware address.
-    pub host: MacAddr,
-    /// The address it answers for.
-    pub ip: Ipv4Addr,
-}
-
 /// Reads a whole untagged frame with a reply to a probe, Ethernet header first, without checksum. What follows the packet
 /// is padding, whatever it is.
 ///
 /// # Errors
 /// Why it is none; see `docs/arp-plus.md`, clause 12.3.
-pub fn parse_arp_reply(bytes: &[u8]) -> Result<ArpReply, Refusal> {
+pub(crate) fn parse_arp_reply(bytes: &[u8]) -> Result<PlainAnswer, Refusal> {
     //= docs/arp-plus.md#12.3
     let mut rest = bytes;
     let to = MacAddr(take(&mut rest)?);
@@ -67,7 +58,7 @@ pub fn parse_arp_reply(bytes: &[u8]) -> Result<ArpReply, Refusal> {
     if !asked_from.is_unspecified() {
         return Err(Refusal::ArpNotForProbe);
     }
-    Ok(ArpReply { to, host, ip })
+    Ok(PlainAnswer { to, host, ip: IpAddr::V4(ip) })
 }
 
 /// Whether a frame is ARP by its EtherType. It may still be a bad one.
@@ -75,16 +66,11 @@ pub fn is_arp(bytes: &[u8]) -> bool {
     bytes.get(FRAME_HEADER_LEN - 2..FRAME_HEADER_LEN) == Some(&ETHERTYPE_ARP.to_be_bytes()[..])
 }
 
-/// Whether a frame is for the inspector: a good reply of a plain host to a probe. The kernel has no use for it.
-pub fn is_arp_reply_to_probe(bytes: &[u8]) -> bool {
-    parse_arp_reply(bytes).is_ok()
-}
-
 /// A probe (RFC 5227, section 1.1, but unicast): does `dst` still answer for `ip`, over the member `src`?
 ///
 /// # Errors
 /// An address that is not one interface's.
-pub fn emit_arp_probe(dst: MacAddr, src: MacAddr, ip: Ipv4Addr) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn emit_arp_probe(dst: MacAddr, src: MacAddr, ip: Ipv4Addr) -> Result<Vec<u8>, Refusal> {
     //= docs/arp-plus.md#12.2
     packet(dst, src, REQUEST, (src, Ipv4Addr::UNSPECIFIED), (MacAddr::ZERO, ip), ip)
 }

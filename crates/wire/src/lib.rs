@@ -15,19 +15,23 @@ mod frame;
 mod mac;
 mod message;
 mod parse;
+mod plain;
 mod probe;
 mod refusal;
+mod solicitation;
 mod tlv;
 
 pub use advertisement::{emit_advertisement, emit_advertisement_to_all};
-pub use arp::{ArpReply, emit_arp_probe, emit_arp_reply, is_arp, is_arp_reply_to_probe, parse_arp_reply};
+pub use arp::{emit_arp_reply, is_arp};
 pub use class::{CLASS_NAME_MAX, CLASSES_MAX, Class, FEATURE_MIRROR, REST, is_class_name};
 pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, parse_frame};
 pub use mac::{BadMac, MacAddr};
 pub use message::{Auth, Extension, HostId, Kind, Member, Message};
 pub use parse::Parsed;
+pub use plain::{PlainAnswer, emit_plain_probe, is_plain_answer, parse_plain_answer};
 pub use probe::{Probe, ProbeFrame, ProbeKind, View, emit_probe, is_probe, parse_probe};
 pub use refusal::Refusal;
+pub use solicitation::{is_ipv6, probe_address};
 
 /// EtherType of ARP+: the first of the two that IEEE 802 reserves for local experiments.
 pub const ETHERTYPE_ARP_PLUS: u16 = 0x88B5;

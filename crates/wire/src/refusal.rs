@@ -94,6 +94,12 @@ refusals! {
     ArpSender = "arp_sender", "the sender of the ARP reply is not its Ethernet source";
     /// The target's hardware address is not the Ethernet destination, or a group's.
     ArpTarget = "arp_target", "the target of the ARP reply is not its Ethernet destination, or is no member's";
+    /// IPv6, but no neighbour advertisement.
+    NotAdvertisement = "not_advertisement", "the IPv6 packet is not a neighbour advertisement";
+    /// Unsolicited, or to another address than the one that the member asks from.
+    AdvertisementNotForProbe = "advertisement_not_for_probe", "the neighbour advertisement answers no probe of the member that it is for";
+    /// A wrong ICMPv6 checksum.
+    AdvertisementChecksum = "advertisement_checksum", "the checksum of the neighbour advertisement is wrong";
     /// A probe to a group or to nobody.
     ProbeNotUnicast = "probe_not_unicast", "the destination of a probe is a group or all zeros";
     /// A probe with other hardware addresses than its Ethernet source.

@@ -1,9 +1,9 @@
 //! The decoder against arbitrary, almost right, and right messages.
 
 use linkbraid_wire::{
-    ArpReply, Auth, CLASSES_MAX, Class, Extension, HostId, Kind, MacAddr, Member, Message, Probe, ProbeKind,
-    View, emit_arp_probe, emit_frame, emit_probe, is_arp_reply_to_probe, is_class_name, is_probe,
-    parse_arp_reply, parse_frame, parse_probe,
+    Auth, CLASSES_MAX, Class, Extension, HostId, Kind, MacAddr, Member, Message, PlainAnswer, Probe,
+    ProbeKind, View, emit_frame, emit_plain_probe, emit_probe, is_class_name, is_plain_answer, is_probe,
+    parse_frame, parse_plain_answer, parse_probe, probe_address,
 };
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
@@ -133,7 +133,9 @@ proptest! {
         let _ = Message::parse(&bytes);
         let _ = parse_frame(&bytes);
         let _ = (is_probe(&bytes), parse_probe(&bytes));
-        prop_assert_eq!(is_arp_reply_to_probe(&bytes), parse_arp_reply(&bytes).is_ok());
+        prop_assert_eq!(is_plain_answer(&bytes), parse_plain_answer(&bytes).is_ok());
+        let ipv6 = [&bytes[..bytes.len().min(12)], &[0x86, 0xdd, 0x60], &bytes[bytes.len().min(15)..]].concat();
+        prop_assert_eq!(is_plain_answer(&ipv6), parse_plain_answer(&ipv6).is_ok());
     }
 
     /// A host turns a probe around as RFC 826 says: what comes back is read as its answer. One flipped byte of
@@ -143,20 +145,49 @@ proptest! {
         host: [u8; 5], member: [u8; 5], ip: [u8; 4], at in 0usize..60, flip in 1u8..,
     ) {
         let (host, member, ip) = (host_mac(host), host_mac(member), Ipv4Addr::from(ip));
-        let Ok(probe) = emit_arp_probe(host, member, ip) else {
+        let Ok(probe) = emit_plain_probe(host, member, IpAddr::V4(ip)) else {
             prop_assert!(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast());
             return Ok(());
         };
-        prop_assert!(!is_arp_reply_to_probe(&probe), "an own probe that came back is no answer");
+        prop_assert!(!is_plain_answer(&probe), "an own probe that came back is no answer");
         let mut bytes = [&member.0[..], &host.0, &probe[12..20], &[0, 2], &host.0, &ip.octets(), &member.0].concat();
         bytes.resize(60, 0);
-        let good = ArpReply { to: member, host, ip };
-        prop_assert_eq!(parse_arp_reply(&bytes), Ok(good));
+        let good = PlainAnswer { to: member, host, ip: IpAddr::V4(ip) };
+        prop_assert_eq!(parse_plain_answer(&bytes), Ok(good));
         bytes[at] ^= flip;
-        if let Ok(read) = parse_arp_reply(&bytes) {
+        if let Ok(read) = parse_plain_answer(&bytes) {
             let named = (28..32).contains(&at);
             prop_assert_eq!(read == good, !named, "byte {}", at);
             prop_assert!(named || at >= 42, "byte {}", at);
+        }
+    }
+
+    /// The same of a host that answers a neighbour solicitation: the checksum covers all that ARP's fields tell, but
+    /// nothing covers the host's MAC, the traffic class and the flow label.
+    #[test]
+    fn answers_to_solicitations_are_read_and_flipped_ones_never_pass_for_them(
+        host: [u8; 5], member: [u8; 5], ip: [u8; 16], at in 0usize..78, flip in 1u8..,
+    ) {
+        let (host, member, ip) = (host_mac(host), host_mac(member), IpAddr::from(ip));
+        let Ok(probe) = emit_plain_probe(host, member, ip) else {
+            prop_assert!(ip.is_unspecified() || ip.is_multicast());
+            return Ok(());
+        };
+        prop_assert!(!is_plain_answer(&probe), "an own probe that came back is no answer");
+        // Without the option; the sum of both addresses is that of the solicitation.
+        let mut bytes = [&member.0[..], &host.0, &probe[12..18], &[0, 24], &probe[20..22]].concat();
+        bytes.extend([&probe[38..54], &probe_address(member).octets(), &[136, 0, 0, 0, 0x60, 0, 0, 0]].concat());
+        bytes.extend(&probe[62..78]);
+        let pseudo = [&bytes[22..54], &[0, 0, 0, 24, 0, 0, 0, 58], &bytes[54..]].concat();
+        let words = pseudo.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
+        let sum = words.fold(0, |sum: u32, word| (sum + word) % 0xffff);
+        bytes[56..58].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        let good = PlainAnswer { to: member, host, ip };
+        prop_assert_eq!(parse_plain_answer(&bytes), Ok(good));
+        bytes[at] ^= flip;
+        if let Ok(read) = parse_plain_answer(&bytes) {
+            prop_assert_eq!((6..12).contains(&at), read != good, "byte {}", at);
+            prop_assert!((6..12).contains(&at) || (14..18).contains(&at), "byte {}", at);
         }
     }
 

@@ -9,6 +9,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 pub const ALL: u16 = 0x0003;
 /// IPv4.
 pub const IPV4: u16 = 0x0800;
+/// IPv6.
+pub const IPV6: u16 = 0x86dd;
 /// ARP.
 pub const ARP: u16 = 0x0806;
 /// Longest frame that is read, in bytes: a whole GSO buffer.

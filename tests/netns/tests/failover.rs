@@ -3,6 +3,7 @@
 use linkbraid_api::{EventKind, EventRecord, LaneRecord};
 use linkbraid_lab::{LinkSpec, Topology, Way, wait_until};
 use linkbraid_netns_tests::flow::Flow;
+use linkbraid_netns_tests::packet::{self, Tap};
 use linkbraid_netns_tests::{BOND, Net, SOON};
 use std::time::{Duration, Instant};
 
@@ -230,19 +231,26 @@ fn changes_under_a_flow_lose_and_double_nothing() {
     assert_eq!((flow.end(), back.end()), ((0, 0), (0, 0)), "lost and doubled, each way");
 }
 
-#[test]
-fn a_plain_host_is_served_while_a_port_is_dead() {
+/// A host `a` with two links and the plain host `b`, not bonded yet.
+fn beside_a_plain_host() -> Net {
     let fast = LinkSpec::switch(0, Some(RATE));
     let bonded = std::iter::repeat_n(fast.clone(), 2);
-    let net = Net::bonded(Topology::empty("lab", 1).host(bonded).plain_host([fast]));
-    let flow = Flow::start(&net, "a", "b");
+    Net::up(Topology::empty("lab", 1).host(bonded).plain_host([fast]))
+}
+
+/// One port of a bond is dead for a while, then that of the plain host that it sends to, between these addresses.
+#[track_caller]
+fn plain_host_is_served_while_a_port_is_dead(net: &Net, [own, theirs]: [&str; 2]) {
+    let flow = Flow::between([(net.host("a"), own), (net.host("b"), theirs)]);
     flow.wait_received(100);
+    let lane = format!("eth1 > {theirs}");
     let found = |new: &str| {
         let new = new.to_owned();
+        let lane = &lane;
         move |event: &EventRecord| {
             event.kind == EventKind::Lane
                 && event.new.as_deref() == Some(&new)
-                && event.object.starts_with("eth1 > 198.18.0.2")
+                && event.object.starts_with(lane)
         }
     };
     let count = |new: &str| net.show("a").events.iter().filter(|event| found(new)(event)).count();
@@ -259,6 +267,36 @@ fn a_plain_host_is_served_while_a_port_is_dead() {
     net.host("b").link(0).expect("a link").cut(Way::Both).expect("cuts");
     wait_until(SOON, "suspicion", || count("suspect"), |n| *n > 0).unwrap_or_else(|e| panic!("{e}"));
     assert!(net.show("a").members.iter().all(|member| member.live));
+}
+
+#[test]
+fn a_plain_host_is_served_while_a_port_is_dead() {
+    let net = beside_a_plain_host();
+    net.bond_all();
+    let ends = ["a", "b"].map(|name| net.host(name).ipv4());
+    plain_host_is_served_while_a_port_is_dead(&net, ends);
+}
+
+#[test]
+fn a_plain_host_without_ipv4_is_served_while_a_port_is_dead() {
+    let net = beside_a_plain_host();
+    let b = net.host("b");
+    b.sh("ip -4 address flush dev eth0").expect("takes the address away");
+    // A router would forward what is not for itself.
+    net.host("a").sh("sysctl -q -w net.ipv6.conf.all.forwarding=1").expect("sets");
+    net.bond_all();
+    let ends = ["a", "b"].map(|name| net.host(name).ipv6());
+    let tap = Tap::open(net.host("a"), BOND, packet::IPV6);
+    plain_host_is_served_while_a_port_is_dead(&net, ends);
+    // The host has cached where each member's probes come from; neither that nor its answers are the kernel's.
+    let cached = b.sh("ip -6 neighbour show dev eth0").expect("reads");
+    assert_eq!(cached.matches("fe80::4c42:").count(), 2, "{cached}");
+    let is_for_probes = |frame: &Vec<u8>| {
+        let to = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, b'L', b'B'];
+        frame.get(38..48) == Some(&to[..])
+    };
+    let taken = tap.take();
+    assert!(!taken.is_empty() && !taken.iter().any(is_for_probes), "{taken:02x?}");
 }
 
 #[test]

@@ -82,6 +82,9 @@ counters! {
     RefusedClassName = 74, "refused_class_name", "frames refused: a class has a name it cannot have";
     RefusedClassTwice = 75, "refused_class_twice", "frames refused: two classes have one number or one name";
     LimitClasses = 76, "limit_classes", "own classes not announced because a message holds 7";
+    RefusedNotAdvertisement = 77, "refused_not_advertisement", "IPv6 refused: not a neighbour advertisement";
+    RefusedAdvertisementNotForProbe = 78, "refused_advertisement_not_for_probe", "neighbour advertisements refused: not an answer to a probe";
+    RefusedAdvertisementChecksum = 79, "refused_advertisement_checksum", "neighbour advertisements refused: the checksum is wrong";
 }
 
 impl Counter {
@@ -143,6 +146,9 @@ impl From<Refusal> for Counter {
             Refusal::ArpNotForProbe => Counter::RefusedArpNotForProbe,
             Refusal::ArpSender => Counter::RefusedArpSender,
             Refusal::ArpTarget => Counter::RefusedArpTarget,
+            Refusal::NotAdvertisement => Counter::RefusedNotAdvertisement,
+            Refusal::AdvertisementNotForProbe => Counter::RefusedAdvertisementNotForProbe,
+            Refusal::AdvertisementChecksum => Counter::RefusedAdvertisementChecksum,
         }
     }
 }

@@ -82,7 +82,7 @@ pub struct PeerMac {
 pub struct Answer {
     /// The member that it is to send to.
     pub slot: u8,
-    /// Whether its replies to ARP probes are wanted.
+    /// Whether its answers to probes are wanted.
     pub probed: bool,
 }
 

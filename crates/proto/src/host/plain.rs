@@ -37,6 +37,28 @@ pub struct PlainHost {
     pub active: bool,
     /// A slot of the segment it was heard on, where that matters.
     pub heard_slot: Option<u8>,
+    /// The one of its addresses that it is best asked for.
+    asked_for: AskedFor,
+}
+
+/// An address to ask a plain host for; the least is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct AskedFor {
+    /// Fewest hosts answer neighbour discovery only...
+    is_ipv6: bool,
+    /// ...and many have several addresses then, some for a while only. The link-local one stays;
+    is_routed: bool,
+    /// of the others, one that something was sent to lately is still there.
+    idle: bool,
+    ip: IpAddr,
+}
+
+impl AskedFor {
+    fn new(neighbour: &Neighbour) -> AskedFor {
+        //= docs/arp-plus.md#12.7
+        let is_routed = matches!(neighbour.ip, IpAddr::V6(ip) if !ip.is_unicast_link_local());
+        AskedFor { is_ipv6: neighbour.ip.is_ipv6(), is_routed, idle: !neighbour.active, ip: neighbour.ip }
+    }
 }
 
 /// What is known of them.
@@ -115,8 +137,15 @@ fn plain_hosts(neighbours: &[Neighbour], heard: &HashMap<MacAddr, u8>, arp_plus:
             continue;
         }
         let heard_slot = heard.get(&mac).copied();
-        let host =
-            hosts.entry(mac).or_insert_with(|| PlainHost { mac, ips: Vec::new(), active: false, heard_slot });
+        let asked_for = AskedFor::new(neighbour);
+        let host = hosts.entry(mac).or_insert_with(|| PlainHost {
+            mac,
+            ips: Vec::new(),
+            active: false,
+            heard_slot,
+            asked_for,
+        });
+        host.asked_for = host.asked_for.min(asked_for);
         host.ips.push(neighbour.ip);
         host.active |= neighbour.active;
     }
@@ -129,12 +158,9 @@ fn choose(hosts: &[PlainHost], before: &[PlainReport]) -> Vec<PlainReport> {
     let mut candidates: Vec<(bool, bool, PlainReport)> = hosts
         .iter()
         .filter_map(|host| {
-            let ip = host.ips.iter().find_map(|ip| match ip {
-                IpAddr::V4(ip) => Some(*ip),
-                IpAddr::V6(_) => None,
-            })?;
+            let report = PlainReport { mac: host.mac, ip: host.asked_for.ip };
             let was = before.iter().any(|report| report.mac == host.mac);
-            (host.active || was).then_some((!host.active, !was, PlainReport { mac: host.mac, ip }))
+            (host.active || was).then_some((!host.active, !was, report))
         })
         .collect();
     candidates.sort_unstable_by_key(|(idle, new, report)| (*idle, *new, report.mac));
@@ -145,10 +171,22 @@ fn choose(hosts: &[PlainHost], before: &[PlainReport]) -> Vec<PlainReport> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arp_plus;
+    use linkbraid_wire::HostId;
+
+    fn mac(n: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, n])
+    }
 
     fn host(n: u8, active: bool) -> PlainHost {
-        let ips = vec![IpAddr::from([198, 18, 0, n]), "2001:db8::1".parse().unwrap()];
-        PlainHost { mac: MacAddr([2, 0, 0, 0, 0, n]), ips, active, heard_slot: None }
+        let neighbour = Neighbour { ip: IpAddr::from([198, 18, 0, n]), mac: mac(n), active };
+        PlainHost {
+            mac: mac(n),
+            ips: vec![neighbour.ip],
+            active,
+            heard_slot: None,
+            asked_for: AskedFor::new(&neighbour),
+        }
     }
 
     #[test]
@@ -164,10 +202,21 @@ mod tests {
         assert!(choose(&[], &many).is_empty());
     }
 
+    //= docs/arp-plus.md#12.7 type=test
     #[test]
-    fn hosts_without_ipv4_are_not_probed() {
-        let mut only_v6 = host(1, true);
-        only_v6.ips.remove(0);
-        assert!(choose(&[only_v6], &[]).is_empty());
+    fn a_host_is_asked_for_ipv4_then_for_the_address_that_stays_longest() {
+        let addresses = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "fe80::3", "198.18.0.3"];
+        let [idle, routed, other, link_local, ipv4] = addresses.map(|ip| ip.parse::<IpAddr>().unwrap());
+        let asked_for = |ips: &[IpAddr]| {
+            let neighbour = |ip: &IpAddr| Neighbour { ip: *ip, mac: mac(3), active: *ip != idle };
+            let neighbours: Vec<Neighbour> = ips.iter().map(neighbour).collect();
+            let silent = ArpPlus::new(arp_plus::Config::new(HostId([1; 16]), 1), 1);
+            let hosts = plain_hosts(&neighbours, &HashMap::new(), &silent);
+            choose(&hosts, &[]).iter().map(|report| report.ip).collect::<Vec<IpAddr>>()
+        };
+        assert_eq!(asked_for(&[idle, other, link_local, ipv4]), [ipv4]);
+        assert_eq!(asked_for(&[idle, other, link_local]), [link_local]);
+        assert_eq!(asked_for(&[idle, other, routed]), [routed]);
+        assert!(asked_for(&[idle]).is_empty());
     }
 }

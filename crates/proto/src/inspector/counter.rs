@@ -36,6 +36,8 @@ counters! {
     LimitMembers = 27, "limit_members", "own members beyond the limit, left out";
     LimitActions = 28, "limit_actions", "events and frames dropped because too many actions waited";
     LimitPlainRate = 29, "limit_plain_rate", "probes of plain hosts put off because a port had sent or answered enough of them";
+    TxSolicitation = 30, "tx_solicitation", "neighbour solicitations sent to plain hosts as probes";
+    RxAdvertisement = 31, "rx_advertisement", "answers of plain hosts to such neighbour solicitations taken";
 }
 
 /// All counters with their values, and one for each reason why a frame was refused.

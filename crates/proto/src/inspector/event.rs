@@ -4,11 +4,7 @@ use super::{LaneState, MemberState, Timing, Usage};
 use crate::arp_plus::{Changed, Peer, PeerKey};
 use linkbraid_wire::MacAddr;
 use serde::{Deserialize, Serialize};
-use std::{
-    fmt,
-    net::{IpAddr, Ipv4Addr},
-    time::Duration,
-};
+use std::{fmt, net::IpAddr, time::Duration};
 
 /// What is known of an own member, from netlink events and from polls alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,13 +66,13 @@ impl From<&Peer> for PeerReport {
     }
 }
 
-/// A plain host that is to be probed by ARP. Its lanes have the index 0, its key is [`PeerKey::Plain`].
+/// A plain host that is to be probed. Its lanes have the index 0, its key is [`PeerKey::Plain`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlainReport {
     /// Its MAC.
     pub mac: MacAddr,
-    /// An address that it answers ARP for.
-    pub ip: Ipv4Addr,
+    /// An address that it answers for: to ARP, or to neighbour solicitations.
+    pub ip: IpAddr,
 }
 
 /// One (own member, peer's member) pair.
@@ -127,7 +123,7 @@ pub enum Input<'a> {
     PlanOf(PeerKey, Vec<LaneUse>),
     /// Other settings; they are bounded as [`Timing::bounded`] says.
     Timing(Timing),
-    /// A frame that [`linkbraid_wire::is_probe`] or [`linkbraid_wire::is_arp_reply_to_probe`] recognises came in on a
+    /// A frame that [`linkbraid_wire::is_probe`] or [`linkbraid_wire::is_plain_answer`] recognises came in on a
     /// member. Hand in all that wait before a `Timeout`: what is in a queue has arrived.
     Frame {
         /// The member.

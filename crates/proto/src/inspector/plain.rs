@@ -1,16 +1,16 @@
-//! Plain hosts: proven by ARP, since they answer nothing else.
+//! Plain hosts: proven by ARP or neighbour discovery, since they answer nothing else.
 //!
 //! A probe of RFC 5227, unicast and with the member's own MAC as the sender, makes any host answer to that very member, and
-//! changes no cache. The answer holds no nonce: what stands for one is that a probe left over the lane shortly before
-//! and has not been answered yet. Whoever repeats answers of a host can keep a failed lane alive; so can whoever forges
-//! ARP take all its traffic.
+//! changes no cache. So does a neighbour solicitation from an address that only the member's probes use. The answer holds no
+//! nonce: what stands for one is that a probe left over the lane shortly before and has not been answered yet. Whoever repeats
+//! answers of a host can keep a failed lane alive; so can whoever forges ARP or neighbour discovery take all its traffic.
 
 use super::{
     Counter, Inspector, LaneId, LaneState, PeerMemberReport, PeerReport, Plain, PlainReport, ration::Ration,
 };
 use crate::{Time, arp_plus::PeerKey, limits};
-use linkbraid_wire::{ArpReply, parse_arp_reply};
-use std::collections::BTreeMap;
+use linkbraid_wire::{PlainAnswer, parse_plain_answer};
+use std::{collections::BTreeMap, net::IpAddr};
 
 /// A plain host has one member as far as lanes go.
 const INDEX: u8 = 0;
@@ -36,31 +36,38 @@ impl Inspector {
         }
     }
 
-    /// An ARP frame came in.
+    /// A frame of ARP or IPv6 came in.
     pub(super) fn plain_frame(&mut self, now: Time, slot: u8, bytes: &[u8]) {
-        let reply = match parse_arp_reply(bytes) {
-            Ok(reply) => reply,
+        let answer = match parse_plain_answer(bytes) {
+            Ok(answer) => answer,
             Err(refusal) => return self.out.counters.refuse(refusal),
         };
-        match self.plain_lane(slot, &reply) {
-            Ok(id) => self.plain_answer(now, id),
+        match self.plain_lane(slot, &answer) {
+            Ok(id) => {
+                self.out.counters.one(match answer.ip {
+                    IpAddr::V4(_) => Counter::RxArpReply,
+                    IpAddr::V6(_) => Counter::RxAdvertisement,
+                });
+                self.plain_answer(now, id);
+            }
             Err(counter) => self.out.counters.one(counter),
         }
     }
 
     /// The lane that an answer came over, or why it counts for nothing.
-    fn plain_lane(&self, slot: u8, reply: &ArpReply) -> Result<LaneId, Counter> {
+    fn plain_lane(&self, slot: u8, answer: &PlainAnswer) -> Result<LaneId, Counter> {
         //= docs/arp-plus.md#12.3
+        //= docs/arp-plus.md#12.7
         let member = self.members.get(&slot).ok_or(Counter::RxUnknownMember)?;
-        if self.members.values().any(|member| member.report.mac == reply.host) {
+        if self.members.values().any(|member| member.report.mac == answer.host) {
             return Err(Counter::RxOwn);
         }
-        if reply.to != member.report.mac {
+        if answer.to != member.report.mac {
             return Err(Counter::RxMisdirected);
         }
-        let key = PeerKey::Plain(reply.host);
+        let key = PeerKey::Plain(answer.host);
         let peer = self.peers.get(&key).ok_or(Counter::RxUnknownPeer)?;
-        if peer.plain.as_ref().is_none_or(|plain| plain.ip != reply.ip) {
+        if peer.plain.as_ref().is_none_or(|plain| plain.ip != answer.ip) {
             return Err(Counter::RxUnknownPeer);
         }
         let lane = peer.lanes.get(&(slot, INDEX)).ok_or(Counter::RxUnknownPeer)?;
@@ -71,7 +78,6 @@ impl Inspector {
     }
 
     fn plain_answer(&mut self, now: Time, id: LaneId) {
-        self.out.counters.one(Counter::RxArpReply);
         let timing = self.timing;
         let Some(lane) = self.lane_mut(id) else { return };
         let Some(away) = lane.redeem_all(now, lane.detection(&timing)) else {

@@ -3,9 +3,10 @@
 use super::{Action, Counter, Inspector, LaneId, LaneState, Usage, rate};
 use crate::{Time, arp_plus::PeerKey, limits};
 use linkbraid_wire::{
-    Probe, ProbeFrame, ProbeKind, Refusal, VERSION, View, emit_arp_probe, emit_probe, is_arp, parse_probe,
+    Probe, ProbeFrame, ProbeKind, Refusal, VERSION, View, emit_plain_probe, emit_probe, is_arp, is_ipv6,
+    parse_probe,
 };
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 impl Inspector {
     /// Sends a PROBE over the lane and says when the next one is due.
@@ -114,8 +115,12 @@ impl Inspector {
         lane.sent += 1;
         lane.remember(now, nonce);
         if let Some(ip) = plain {
-            let frame = emit_arp_probe(lane.mac, src, ip);
-            return self.push_frame(id.slot, frame, Counter::TxArpProbe);
+            let counter = match ip {
+                IpAddr::V4(_) => Counter::TxArpProbe,
+                IpAddr::V6(_) => Counter::TxSolicitation,
+            };
+            let frame = emit_plain_probe(lane.mac, src, ip);
+            return self.push_frame(id.slot, frame, counter);
         }
         let probe = Probe {
             kind,
@@ -159,7 +164,7 @@ impl Inspector {
     }
 
     pub(super) fn frame(&mut self, now: Time, slot: u8, bytes: &[u8]) {
-        if is_arp(bytes) {
+        if is_arp(bytes) || is_ipv6(bytes) {
             return self.plain_frame(now, slot, bytes);
         }
         let frame = match parse_probe(bytes) {

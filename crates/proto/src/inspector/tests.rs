@@ -1,7 +1,9 @@
 //! One inspector and a peer played by hand. Many inspectors together are in `tests/sim_inspector.rs`.
 
 use super::*;
-use linkbraid_wire::{MacAddr, Probe, ProbeFrame, ProbeKind, Refusal, View, emit_probe, is_arp, parse_probe};
+use linkbraid_wire::{
+    MacAddr, Probe, ProbeFrame, ProbeKind, Refusal, View, emit_probe, is_probe, parse_probe,
+};
 use std::time::Duration;
 
 mod bounds;
@@ -49,7 +51,7 @@ struct Bench {
     number: u32,
     events: Vec<Event>,
     sent: Vec<(u8, ProbeFrame)>,
-    /// ARP probes, with the time.
+    /// Probes of plain hosts, with the time.
     asked: Vec<(Time, u8, Vec<u8>)>,
     changed: Vec<Changed>,
 }
@@ -96,7 +98,7 @@ impl Bench {
             match action {
                 Action::Verdicts(changed) => self.changed.push(changed),
                 Action::Event(event) => self.events.push(event),
-                Action::Send { slot, frame } if is_arp(&frame) => self.asked.push((self.now, slot, frame)),
+                Action::Send { slot, frame } if !is_probe(&frame) => self.asked.push((self.now, slot, frame)),
                 Action::Send { slot, frame } => {
                     self.sent.push((slot, parse_probe(&frame).expect("a good frame")));
                 }

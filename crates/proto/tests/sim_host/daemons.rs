@@ -1,12 +1,9 @@
 //! Daemons start and die, members leave and join, and what a daemon asks for is done.
 
-use super::{Due, Frame, World, address, mac};
+use super::{Due, Frame, World, addresses, mac};
 use crate::{hosts::id, network::millis};
 use linkbraid_proto::{answers, arp_plus, host::*, inspector::Timing, plan::ClassTerms};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of the class that some hosts have.
 pub const URGENT: u8 = 1;
@@ -69,7 +66,7 @@ impl World {
         let left = TableImage { plans: BTreeMap::new(), ..machine.path.rows.clone() };
         let config = Config { host_id: id(host), epoch: machine.epoch, seed };
         let mut daemon = Host::new(config, settings(machine.class.as_ref()), left);
-        let addresses = vec![(IpAddr::V4(address(host)), 24)];
+        let addresses = addresses(host).zip([24, 64]).collect();
         let own = answers::Own { mac: machine.mac, addresses, router: false };
         daemon.handle(now, Input::Own(own));
         machine.daemon = Some(daemon);
@@ -102,7 +99,7 @@ impl World {
             && let Some(mac) = staying().next().map(|member| member.mac)
         {
             self.machines[host].mac = mac;
-            let addresses = vec![(IpAddr::V4(address(host)), 24)];
+            let addresses = addresses(host).zip([24, 64]).collect();
             self.input(host, Input::Own(answers::Own { mac, addresses, router: false }));
         }
         self.input(host, Input::Members(self.machines[host].members.clone()));

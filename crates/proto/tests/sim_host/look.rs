@@ -1,6 +1,6 @@
 //! What can be seen of a world.
 
-use super::{Fault, Machine, Port, URGENT, World, address, mac};
+use super::{Fault, Machine, Port, URGENT, World, addresses, mac};
 use crate::hosts::id;
 use linkbraid_proto::{
     arp_plus::{PeerKey, PeerState},
@@ -95,7 +95,7 @@ impl World {
                     truth.members.iter().map(|member| (member.slot, member.mac, true, member.class));
                 let is_known = peer.state == PeerState::Alive
                     && peer.epoch == Some(truth.epoch)
-                    && peer.addresses == [address(other)]
+                    && addresses(other).eq(peer.addresses.iter().copied())
                     && peer.classes.len() == usize::from(truth.class.is_some())
                     && known.collect::<BTreeSet<_>>() == members.collect();
                 if !is_known {

@@ -1,10 +1,14 @@
-//! Plain hosts: one NIC each, no daemon. They answer ARP as RFC 826 says, and believe what they are told.
+//! Plain hosts: one NIC each, no daemon. They answer ARP (RFC 826), or neighbour solicitations (RFC 4861), and believe what they
+//! are told.
 
-use super::{Frame, World, address, mac};
+use super::{Frame, World, addresses, answer, mac};
 use crate::path::Taken;
 use linkbraid_proto::host::{Input, Neighbour};
-use linkbraid_wire::{MacAddr, is_arp, is_arp_reply_to_probe};
-use std::{collections::BTreeMap, net::IpAddr};
+use linkbraid_wire::{MacAddr, is_arp, is_ipv6, is_plain_answer};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv6Addr},
+};
 
 #[derive(Debug)]
 pub(super) struct PlainNeighbour {
@@ -15,6 +19,20 @@ pub(super) struct PlainNeighbour {
 
 fn field(bytes: &[u8], at: usize) -> MacAddr {
     MacAddr(bytes[at..at + 6].try_into().expect("six bytes"))
+}
+
+/// Every other one has IPv6 only.
+fn address(host: usize) -> IpAddr {
+    addresses(host).nth(host % 2).expect("two addresses")
+}
+
+/// The MAC that a frame advertises, and for which address.
+fn advertised(bytes: &[u8]) -> (MacAddr, IpAddr) {
+    if is_arp(bytes) {
+        return (field(bytes, 22), IpAddr::from([bytes[28], bytes[29], bytes[30], bytes[31]]));
+    }
+    let octets: [u8; 16] = bytes[62..78].try_into().expect("sixteen bytes");
+    (field(bytes, 80), IpAddr::V6(Ipv6Addr::from(octets)))
 }
 
 impl World {
@@ -39,7 +57,7 @@ impl World {
 
     /// The neighbour table of each host: it has spoken to all plain hosts.
     pub(super) fn neighbours(&self) -> Vec<Neighbour> {
-        let neighbour = |host| Neighbour { ip: IpAddr::V4(address(host)), mac: mac(host, 0), active: true };
+        let neighbour = |host| Neighbour { ip: address(host), mac: mac(host, 0), active: true };
         (self.machines.len()..self.hosts()).map(neighbour).collect()
     }
 
@@ -66,38 +84,32 @@ impl World {
             Frame::Data { number, destination, .. } if destination == own || destination.is_multicast() => {
                 self.accept(number, host, 0, destination);
             }
-            Frame::Daemon(bytes) if is_arp(&bytes) && field(&bytes, 0) == own => {
-                self.take_arp(host, &bytes);
+            Frame::Daemon(bytes) if (is_arp(&bytes) || is_ipv6(&bytes)) && field(&bytes, 0) == own => {
+                self.take_plain(host, &bytes);
             }
             Frame::Data { .. } | Frame::Daemon(_) => {}
         }
     }
 
-    /// A probe is answered, a reply believed.
-    fn take_arp(&mut self, host: usize, bytes: &[u8]) {
-        let (own, sender, ip) = (mac(host, 0), field(bytes, 22), &bytes[28..32]);
-        match &bytes[20..22] {
-            [0, 1] if bytes[38..42] == address(host).octets() => {
-                let head = [&sender.0[..], &own.0, &bytes[12..20], &[0, 2]].concat();
-                let body = [&own.0[..], &bytes[38..42], &sender.0, ip, &[0; 18]].concat();
-                self.carry((host, 0), Frame::Daemon([head, body].concat().into()));
-            }
-            [0, 2] => {
-                let bond = (0..self.machines.len()).find(|bond| address(*bond).octets() == *ip);
-                self.plain_mut(host).cached.extend(bond.map(|bond| (bond, sender)));
-            }
-            _ => {}
+    /// A probe is answered, what else is advertised believed.
+    fn take_plain(&mut self, host: usize, bytes: &[u8]) {
+        if let Some(answer) = answer(bytes, address(host)) {
+            return self.carry((host, 0), Frame::Daemon(answer));
         }
+        let (mac, ip) = advertised(bytes);
+        assert_eq!(ip.is_ipv4(), address(host).is_ipv4(), "host {host} is told of its own family");
+        let bond = (0..self.machines.len()).find(|bond| addresses(*bond).any(|own| own == ip));
+        self.plain_mut(host).cached.extend(bond.map(|bond| (bond, mac)));
     }
 
-    /// ARP at a bond: the data path hands replies to probes to the daemon (`copy_probe_reply()`), the kernel the rest.
-    pub(super) fn deliver_arp(&mut self, host: usize, slot: u8, bytes: &[u8]) {
+    /// ARP and IPv6 at a bond: the data path hands answers to probes to the daemon (`copy_probe_reply()`, `take_to_probe()`).
+    pub(super) fn deliver_plain_answer(&mut self, host: usize, slot: u8, bytes: &[u8]) {
         let (destination, source) = (field(bytes, 0), field(bytes, 6));
         let path = &mut self.machines[host].path;
         let is_here = path.rows.members.get(&slot).is_some_and(|member| member.mac == destination);
         let probed = path.rows.answers.get(&source).is_some_and(|answer| answer.probed);
         let taken = path.take(slot, source, destination);
-        if is_here && probed && taken == Taken::Accepted && is_arp_reply_to_probe(bytes) {
+        if is_here && probed && taken == Taken::Accepted && is_plain_answer(bytes) {
             self.input(host, Input::Frame { slot, bytes });
         }
     }

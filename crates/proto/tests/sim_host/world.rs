@@ -8,6 +8,7 @@ mod look;
 mod plain;
 
 use super::{
+    answer::answer,
     fault::Fault,
     hosts::mac,
     network::{Network, Weather, millis},
@@ -17,11 +18,11 @@ use accept::{Excuse, Intake};
 use daemons::member;
 pub use daemons::{OwnClass, URGENT};
 use linkbraid_proto::{Time, host::*};
-use linkbraid_wire::{MacAddr, is_arp};
+use linkbraid_wire::{MacAddr, is_arp, is_ipv6};
 use plain::PlainNeighbour;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::Ipv4Addr,
+    net::{IpAddr, Ipv6Addr},
     rc::Rc,
     time::Duration,
 };
@@ -117,9 +118,11 @@ const LOOK: Duration = millis(100);
 /// How long frames take from port to port, in microseconds.
 const DELAYS: [u64; 2] = [20, 200];
 
-/// The address of a host, with a daemon or plain.
-fn address(host: usize) -> Ipv4Addr {
-    Ipv4Addr::new(198, 18, 0, host as u8 + 1)
+/// The addresses of a host with a daemon; a plain one has either.
+fn addresses(host: usize) -> impl Iterator<Item = IpAddr> {
+    let number = host as u8 + 1;
+    let ipv6 = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number.into());
+    [IpAddr::from([198, 18, 0, number]), IpAddr::V6(ipv6)].into_iter()
 }
 
 impl World {
@@ -310,7 +313,9 @@ impl World {
             return;
         }
         match frame {
-            Frame::Daemon(bytes) if is_arp(&bytes) => self.deliver_arp(host, slot, &bytes),
+            Frame::Daemon(bytes) if is_arp(&bytes) || is_ipv6(&bytes) => {
+                self.deliver_plain_answer(host, slot, &bytes);
+            }
             Frame::Daemon(bytes) => self.input(host, Input::Frame { slot, bytes: &bytes }),
             Frame::Data { number, source, destination } => {
                 self.take(number, (host, slot), source, destination);

@@ -1,6 +1,7 @@
-//! Hosts that speak ARP only, next to one that probes them.
+//! Hosts that speak ARP or neighbour discovery only, next to one that probes them.
 
 use super::{
+    answer::answer,
     fault::Fault,
     hosts::mac,
     network::millis,
@@ -9,13 +10,23 @@ use super::{
 };
 use linkbraid_proto::{Time, inspector::*};
 use linkbraid_wire::MacAddr;
-use std::{collections::BTreeSet, net::Ipv4Addr, rc::Rc, time::Duration};
-
-fn ip(plain: usize) -> Ipv4Addr {
-    Ipv4Addr::new(198, 18, 1, (plain - PLAIN) as u8 + 1)
-}
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv6Addr},
+    rc::Rc,
+    time::Duration,
+};
 
 impl World {
+    /// A plain host's one address.
+    fn ip(&self, plain: usize) -> IpAddr {
+        let number = (plain - PLAIN) as u8 + 1;
+        if self.ipv6 {
+            return IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number.into()));
+        }
+        IpAddr::from([198, 18, 1, number])
+    }
+
     /// What goes to plain hosts leaves by the members that nothing speaks against, or by all if there is none.
     pub fn plan_plain(&self, at: usize) -> BTreeSet<Planned> {
         let inspector = &self.hosts[at].inspector;
@@ -33,31 +44,29 @@ impl World {
         planned
     }
 
-    /// A plain host answers ARP as RFC 826 says, to whoever asks for its address. The way there takes no time.
-    pub fn carry_arp(&mut self, from: usize, slot: u8, bytes: &Rc<[u8]>) {
+    /// A plain host answers whoever asks for its address. The way there takes no time.
+    pub fn carry_plain_probe(&mut self, from: usize, slot: u8, bytes: &Rc<[u8]>) {
         let field = |at: usize| MacAddr(bytes[at..at + 6].try_into().expect("six bytes"));
-        let (dst, src, sender) = (field(0), field(6), field(22));
-        assert_eq!((src, sender, &bytes[28..32]), (mac(from, slot), src, &[0; 4][..]), "an ARP probe");
+        assert_eq!(field(6), mac(from, slot), "a member speaks for itself");
         let switch = self.hosts[from].switches[&slot];
-        let asked = self.plain.iter().find(|(plain, _)| mac(**plain, 0) == dst).expect("a plain host");
+        let asked = self.plain.iter().find(|(plain, _)| mac(**plain, 0) == field(0)).expect("a plain host");
         let (plain, there) = (*asked.0, *asked.1);
+        let frame = answer(bytes, self.ip(plain)).expect("a probe of that host");
         self.asked.push((self.now(), slot, plain));
         let stopped = [Fault::From(from, slot), Fault::To(from, slot), Fault::Switch(switch)]
             .iter()
             .any(|fault| self.faults.contains(fault));
         let up = self.hosts[from].reports.iter().any(|report| report.slot == slot && report.carrier);
         let lost = self.random(100) < self.network.weather.loss;
-        if there != Some(switch) || bytes[38..42] != ip(plain).octets() || stopped || !up || lost {
+        if there != Some(switch) || stopped || !up || lost {
             return;
         }
-        let mut answer = [&sender.0[..], &dst.0, &bytes[12..20], &[0, 2]].concat();
-        answer.extend([&dst.0[..], &bytes[38..42], &sender.0, &bytes[28..32], &[0; 18]].concat());
-        self.network.carry(&Due::Deliver { host: from, slot, frame: answer.into() });
+        self.network.carry(&Due::Deliver { host: from, slot, frame });
     }
 
     fn meet_plain(&mut self, at: usize, switches: &[u8]) {
         self.plain = (PLAIN..).zip(switches.iter().map(|switch| Some(*switch))).collect();
-        let reports = self.plain.keys().map(|plain| PlainReport { mac: mac(*plain, 0), ip: ip(*plain) });
+        let reports = self.plain.keys().map(|plain| PlainReport { mac: mac(*plain, 0), ip: self.ip(*plain) });
         let reports = reports.collect();
         self.input(at, Input::Plain(reports));
         self.replan(at, None);
@@ -65,14 +74,20 @@ impl World {
 
     /// A host with a member on each of these switches, and plain hosts that it has proven.
     fn beside(seed: u64, own: &[u8], plain: &[u8]) -> World {
+        World::beside_of(false, seed, own, plain)
+    }
+
+    /// The same; plain hosts have either IPv4 or IPv6.
+    fn beside_of(ipv6: bool, seed: u64, own: &[u8], plain: &[u8]) -> World {
         let mut world = World::new(seed);
+        world.ipv6 = ipv6;
         world.add(own);
         world.meet_plain(0, plain);
         world.run(millis(2000));
         world
     }
 
-    /// The most ARP probes that one member sent, or one plain host was sent, within any second.
+    /// The most probes that one member sent, or one plain host was sent, within any second.
     fn most_in_a_second(&self) -> usize {
         let slots = (0..8).map(|slot| self.asked.iter().filter(|ask| ask.1 == slot).collect::<Vec<_>>());
         let hosts = self.plain.keys();
@@ -96,9 +111,9 @@ const ALIVE: [Verdict; 2] = [Verdict::Alive; 2];
 
 /// How long a host takes to find out that a member failed silently, and that it works again. `stalls`: traffic to the plain
 /// host stops, which is noticed after 100 to 200 ms.
-fn silent_failure(seed: u64, members: u8, fault: Fault, stalls: bool) -> [Duration; 2] {
+fn silent_failure(seed: u64, ipv6: bool, members: u8, fault: Fault, stalls: bool) -> [Duration; 2] {
     let own = vec![0; usize::from(members)];
-    let mut world = World::beside(seed, &own, &[0]);
+    let mut world = World::beside_of(ipv6, seed, &own, &[0]);
     // Urgent probes were used when all began.
     let pause = 5000 + world.random(500);
     world.run(millis(pause));
@@ -138,7 +153,7 @@ fn silent_failure_of_a_member_is_found_by_one_plain_host_and_its_end_too() {
         let (mut found, mut back) = (Vec::new(), Vec::new());
         for seed in 0..100 {
             for fault in [Fault::From(0, 0), Fault::To(0, 0)] {
-                let [one, other] = silent_failure(seed, members, fault, stalls);
+                let [one, other] = silent_failure(seed, false, members, fault, stalls);
                 found.push(one);
                 back.push(other);
             }
@@ -146,6 +161,17 @@ fn silent_failure_of_a_member_is_found_by_one_plain_host_and_its_end_too() {
         let name = |what| format!("{members} members, traffic stalls: {stalls}: {what}");
         assert!(spread(&name("known after"), found) <= millis(most));
         assert!(spread(&name("its end"), back) <= millis(2000));
+    }
+}
+
+//= docs/arp-plus.md#12.7 type=test
+#[test]
+fn silent_failure_of_a_member_is_found_as_soon_by_a_plain_host_without_ipv4() {
+    for seed in 0..10 {
+        for (members, fault, stalls) in [(2, Fault::From(0, 0), false), (4, Fault::To(0, 0), true)] {
+            let times = [false, true].map(|ipv6| silent_failure(seed, ipv6, members, fault, stalls));
+            assert_eq!(times[0], times[1], "seed {seed}, {members} members");
+        }
     }
 }
 
@@ -186,7 +212,7 @@ fn plain_host_on_one_switch_condemns_no_member_on_the_other() {
     world.input(
         0,
         Input::Plain(
-            [PLAIN, PLAIN + 1].map(|plain| PlainReport { mac: mac(plain, 0), ip: ip(plain) }).to_vec(),
+            [PLAIN, PLAIN + 1].map(|plain| PlainReport { mac: mac(plain, 0), ip: world.ip(plain) }).to_vec(),
         ),
     );
     world.until(millis(500), |world| world.sound() == ALIVE);
@@ -248,6 +274,6 @@ fn lossy_wires_condemn_nobody_and_cost_is_as_stated() {
     world.asked.clear();
     world.run(Duration::from_secs(120));
     assert_eq!((world.count(0, Counter::LaneLost), world.count(0, Counter::LaneSuspect)), (0, 0));
-    println!("{rates:?} ARP probes a second; {} in one on lossy wires", world.most_in_a_second());
+    println!("{rates:?} probes a second; {} in one on lossy wires", world.most_in_a_second());
     assert!(world.most_in_a_second() < 15);
 }

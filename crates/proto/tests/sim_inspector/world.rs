@@ -58,7 +58,9 @@ pub struct World {
     pub sent: BTreeMap<(usize, ProbeKind), u64>,
     /// Plain hosts by number: the switch that each is on; none while it has failed.
     pub plain: BTreeMap<usize, Option<u8>>,
-    /// ARP probes sent: when, by which member, and to whom.
+    /// They have IPv6 only, not IPv4 only.
+    pub ipv6: bool,
+    /// Probes of plain hosts sent: when, by which member, and to whom.
     pub asked: Vec<(Time, u8, usize)>,
 }
 
@@ -84,6 +86,7 @@ impl World {
             faults: BTreeSet::new(),
             sent: BTreeMap::new(),
             plain: BTreeMap::new(),
+            ipv6: false,
             asked: Vec::new(),
         }
     }
@@ -290,8 +293,8 @@ impl World {
     }
 
     fn carry(&mut self, from: usize, slot: u8, bytes: &Rc<[u8]>) {
-        if linkbraid_wire::is_arp(bytes) {
-            return self.carry_arp(from, slot, bytes);
+        if !linkbraid_wire::is_probe(bytes) {
+            return self.carry_plain_probe(from, slot, bytes);
         }
         let frame = parse_probe(bytes).expect("a machine sends good frames");
         *self.sent.entry((from, frame.probe.kind)).or_default() += 1;

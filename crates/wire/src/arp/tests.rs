@@ -38,9 +38,9 @@ fn probe_is_that_of_rfc_5227_to_one_host_from_one_member() {
 //= docs/arp-plus.md#12.3 type=test
 #[test]
 fn only_the_exact_answer_counts() {
-    let good = ArpReply { to: MEMBER, host: HOST, ip: IP };
+    let good = PlainAnswer { to: MEMBER, host: HOST, ip: IpAddr::V4(IP) };
     assert_eq!(parse_arp_reply(&ANSWER), Ok(good));
-    assert!(is_arp_reply_to_probe(&ANSWER));
+    assert_eq!(crate::parse_plain_answer(&ANSWER), Ok(good));
     assert_eq!(parse_arp_reply(&[&ANSWER[..], &[7; 18]].concat()), Ok(good), "padding need not be zeros");
     for len in 0..ANSWER.len() {
         assert_eq!(parse_arp_reply(&ANSWER[..len]), Err(Refusal::Truncated), "{len}");
@@ -64,7 +64,6 @@ fn only_the_exact_answer_counts() {
         let mut bytes = ANSWER;
         bytes[at] = value;
         assert_eq!(parse_arp_reply(&bytes), Err(refusal), "byte {at}");
-        assert!(!is_arp_reply_to_probe(&bytes));
     }
     let mut group = ANSWER;
     (group[0], group[32]) = (3, 3);

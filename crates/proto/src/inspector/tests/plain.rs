@@ -2,9 +2,15 @@
 
 use super::*;
 use crate::limits;
+use linkbraid_wire::{emit_advertisement, emit_plain_probe, probe_address};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+#[path = "../../../tests/network/answer.rs"]
+mod answers;
 
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 7, 0]);
 const IP: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 7);
+const IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7);
 const PLAIN: PeerKey = PeerKey::Plain(HOST);
 
 /// A reply as any host writes it: who it goes to, who sends it, for which address, and the target as ARP tells it.
@@ -21,7 +27,7 @@ fn good(slot: u8) -> Vec<u8> {
 fn bench() -> Bench {
     let mut bench = Bench::new(2);
     bench.handle(Input::Peers(Vec::new()));
-    bench.handle(Input::Plain(vec![PlainReport { mac: HOST, ip: IP }]));
+    bench.handle(Input::Plain(vec![PlainReport { mac: HOST, ip: IpAddr::V4(IP) }]));
     bench
 }
 
@@ -86,6 +92,65 @@ fn only_the_exact_answer_on_the_member_that_asked_is_proof() {
     assert_eq!((proofs(&bench), bench.count(Counter::RxNoProof)), (before + 1, 1), "one proof a probe");
 }
 
+/// The same of a host that is asked by a neighbour solicitation.
+fn solicited(to: MacAddr, host: MacAddr, ip: Ipv6Addr) -> Vec<u8> {
+    let asked = emit_plain_probe(host, to, IpAddr::V6(ip)).expect("good addresses");
+    answers::answer(&asked, IpAddr::V6(ip)).expect("a probe").to_vec()
+}
+
+//= docs/arp-plus.md#12.7 type=test
+#[test]
+fn host_without_ipv4_is_proven_by_the_exact_answers_to_solicitations() {
+    let mut bench = bench();
+    let good = |slot| solicited(mac(1, slot), HOST, IPV6);
+    bench.handle(Input::Plain(vec![PlainReport { mac: HOST, ip: IpAddr::V6(IPV6) }]));
+    let asks = |bench: &mut Bench| {
+        let seen = bench.asked.len();
+        bench.pass(millis(1));
+        let asked = bench.asked[seen..].iter().map(|(_, slot, frame)| (*slot, frame.clone()));
+        asked.collect::<Vec<(u8, Vec<u8>)>>()
+    };
+    let answered = |bench: &mut Bench| {
+        for (slot, frame) in asks(bench) {
+            assert_eq!(frame.len(), 86, "a solicitation");
+            hear(bench, slot, &good(slot));
+        }
+    };
+    bench.until(answered, |bench| verdicts(bench) == [Verdict::Alive; 2]);
+    let mut waits = false;
+    while !waits {
+        for (slot, _) in asks(&mut bench) {
+            if slot == 1 { hear(&mut bench, 1, &good(1)) } else { waits = true }
+        }
+    }
+    let before = proofs(&bench);
+    let other = MacAddr([2, 0, 0, 0, 7, 1]);
+    let arp = answer(mac(1, 0), HOST, IP, Ipv4Addr::UNSPECIFIED);
+    for (slot, bytes, counter) in [
+        (0, good(1), Counter::RxMisdirected),
+        (1, good(0), Counter::RxMisdirected),
+        (7, good(0), Counter::RxUnknownMember),
+        (0, solicited(mac(1, 0), other, IPV6), Counter::RxUnknownPeer),
+        (0, solicited(mac(1, 0), HOST, Ipv6Addr::LOCALHOST), Counter::RxUnknownPeer),
+        (0, arp, Counter::RxUnknownPeer),
+        (0, solicited(mac(1, 0), mac(1, 1), IPV6), Counter::RxOwn),
+    ] {
+        let count = bench.count(counter);
+        hear(&mut bench, slot, &bytes);
+        assert_eq!((bench.count(counter), proofs(&bench)), (count + 1, before), "{counter:?}");
+    }
+    let unasked = emit_advertisement(mac(1, 0), probe_address(mac(1, 0)), HOST, IPV6, false);
+    hear(&mut bench, 0, &unasked.expect("good addresses"));
+    assert_eq!(bench.inspector.counters().refused(Refusal::AdvertisementNotForProbe), 1);
+    assert_eq!(proofs(&bench), before);
+    hear(&mut bench, 0, &good(0));
+    assert_eq!(proofs(&bench), before + 1, "the same from the right place does");
+    hear(&mut bench, 0, &good(0));
+    assert_eq!((proofs(&bench), bench.count(Counter::RxNoProof)), (before + 1, 1), "one proof a probe");
+    let asked = (bench.count(Counter::TxArpProbe), bench.count(Counter::TxSolicitation));
+    assert_eq!(asked, (0, bench.asked.len() as u64));
+}
+
 //= docs/arp-plus.md#12.3 type=test
 #[test]
 fn answers_to_what_was_not_asked_prove_nothing() {
@@ -138,7 +203,7 @@ fn nothing_is_judged_before_the_first_answer_and_then_all_is_tested() {
 fn few_are_probed_and_those_left_out_are_forgotten() {
     let mut bench = bench();
     let host =
-        |last| PlainReport { mac: MacAddr([2, 0, 0, 0, 8, last]), ip: Ipv4Addr::new(198, 18, 1, last) };
+        |last| PlainReport { mac: MacAddr([2, 0, 0, 0, 8, last]), ip: IpAddr::from([198, 18, 1, last]) };
     let hosts: Vec<PlainReport> = (1..=6).map(host).collect();
     bench.handle(Input::Plain(hosts.clone()));
     assert_eq!(bench.count(Counter::LimitPlain), 6 - limits::PLAIN_PROBED_MAX as u64);
@@ -162,7 +227,7 @@ fn few_are_probed_and_those_left_out_are_forgotten() {
 fn host_with_another_address_is_asked_for_that() {
     let mut bench = unanswered();
     let ip = Ipv4Addr::new(198, 18, 0, 99);
-    bench.handle(Input::Plain(vec![PlainReport { mac: HOST, ip }]));
+    bench.handle(Input::Plain(vec![PlainReport { mac: HOST, ip: IpAddr::V4(ip) }]));
     let before = proofs(&bench);
     hear(&mut bench, 0, &good(0));
     assert_eq!((proofs(&bench), verdicts(&bench)), (before, [Verdict::Alive; 2]));
