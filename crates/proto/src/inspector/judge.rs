@@ -42,7 +42,7 @@ impl Inspector {
                 lane.judged_from = lane.judged_from + (now.since(deadline) + step);
                 lane.next_probe = Some(now);
                 self.out.counters.one(Counter::OwnDelay);
-            } else if lane.state == LaneState::Up && lane.was_asked_too_little(&timing) {
+            } else if lane.state.is_live() && lane.was_asked_too_little(&timing) {
                 lane.judged_from = lane.judged_from + step / limits::PLAIN_REPEAT_DIVISOR;
             } else {
                 self.expire(now, id);

@@ -44,8 +44,9 @@ impl Inspector {
             (false, _) => jitter,
         };
         lane.next_probe = Some(now + gap);
-        let up = lane.state == LaneState::Up;
-        if let Some(since) = late.filter(|_| up) {
+        // A plain host's other lanes would else wait for the suspect, and never be proven while it could be lost.
+        let judged = lane.state == LaneState::Up || lane.plain && lane.state == LaneState::Suspect;
+        if let Some(since) = late.filter(|_| judged) {
             self.probe_other_lanes(now, id, since);
         }
         self.send(now, id, ProbeKind::Probe, echo);

@@ -164,6 +164,29 @@ fn silent_failure_of_a_member_is_found_by_one_plain_host_and_its_end_too() {
     }
 }
 
+//= docs/arp-plus.md#12.6 type=test
+#[test]
+fn silent_failure_is_found_though_all_that_may_be_asked_at_once_was_asked() {
+    for members in [2, 4, 8] {
+        let mut found = Vec::new();
+        for seed in 0..100 {
+            let mut world = World::new(seed);
+            world.add(&vec![0; members]);
+            world.meet_plain(0, &[0]);
+            let is_proven = |world: &World| world.sound().iter().all(|verdict| *verdict == Verdict::Alive);
+            world.until(millis(6000), is_proven);
+            let pause = world.random(1000);
+            world.run(millis(pause));
+            let began = world.now();
+            world.faults.insert(Fault::To(0, 0));
+            world.until(millis(5000), |world| world.sound()[0] == Verdict::Failed);
+            found.push(world.now().since(began));
+            assert!(world.most_in_a_second() < 15, "seed {seed}: {} in a second", world.most_in_a_second());
+        }
+        spread(&format!("{members} members, soon after the first proofs: known after"), found);
+    }
+}
+
 //= docs/arp-plus.md#12.7 type=test
 #[test]
 fn silent_failure_of_a_member_is_found_as_soon_by_a_plain_host_without_ipv4() {
