@@ -3,7 +3,9 @@
 mod common;
 
 use common::{as_it_was, bond_of, cable, in_namespace, join, kind, run, settled, until};
-use linkbraid_link::{Kind, MacAddr, OperState, PortFlags, Speed, driver, eee, has_filters, offloads, speed};
+use linkbraid_link::{
+    Kind, MacAddr, OperState, PortFlags, Speed, cuts_for, driver, eee, has_filters, offloads, speed,
+};
 
 const MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x42]);
 
@@ -119,6 +121,21 @@ fn segmentation_limits_are_set_and_read() {
         let shown = run("ip -d link show bond0");
         assert!(shown.contains("gso_max_size 16384") && shown.contains("gso_max_segs 12"), "{shown}");
         assert_eq!(kind(net.set_gso_max(bond, u32::MAX, None).await), Kind::BadValue);
+    });
+}
+
+#[test]
+fn an_interface_that_cuts_takes_single_segments_and_goes_with_the_one_below() {
+    in_namespace(|net| async move {
+        let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
+        let cutter = net.create_cutter(bond).await.unwrap();
+        let link = net.link_by_index(cutter).await.unwrap();
+        assert!(cuts_for(&link, bond) && !cuts_for(&link, bond + 1) && link.up, "{link:?}");
+        assert_eq!((link.gso_max_segs, link.addr_gen_mode.unwrap_or(1)), (1, 1));
+        assert!(!cuts_for(&net.link("bond0").await.unwrap(), bond));
+        assert_eq!(kind(net.create_cutter(bond).await), Kind::Exists);
+        net.delete_link(bond).await.unwrap();
+        assert_eq!(kind(net.link_by_index(cutter).await), Kind::NoDevice);
     });
 }
 
