@@ -70,6 +70,7 @@ pub struct DataPath {
 const MAPS: &[&str] = &[
     "lb_bond",
     HOLDER,
+    "lb_cutter",
     "lb_members",
     "lb_slots",
     "lb_near_slots",

@@ -206,6 +206,14 @@ impl Tables {
         })
     }
 
+    /// Sets the interface that cuts buffers of UDP, by its index. While there is none they are sent as they are.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there is no such interface.
+    pub fn set_cutter(&self, ifindex: u32) -> Result<()> {
+        self.map("lb_cutter")?.write(&0u32, &ifindex)
+    }
+
     /// Replaces a plan as a whole; progress and lane counters start at zero if the lanes differ.
     ///
     /// # Errors

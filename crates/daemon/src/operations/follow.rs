@@ -31,6 +31,7 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
         let fresh = bond.read_member(&world.netlink, link.index, clock).await;
         let link = fresh.as_ref().unwrap_or(link);
         bond.write_stripe_above(&world.netlink, link).await;
+        bond.follow_cutter(&world.netlink, link.index).await;
         // Somebody took it out and put it back: the bridge has given it the flags of an ordinary port.
         if fresh.is_some()
             && link.controller == Some(bond.ifindex)
@@ -62,6 +63,9 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
 /// A bond or a member was deleted, or a member moved to another namespace, under us.
 async fn link_gone(world: &mut World, index: u32) {
     fabric::link_gone(world, index).await;
+    for bond in world.bonds.values_mut() {
+        bond.follow_cutter(&world.netlink, index).await;
+    }
     if let Some(name) = world.bonds.values().find(|bond| bond.ifindex == index).map(|b| b.saved.name.clone())
     {
         tracing::warn!(bond = %name, "somebody deleted the bond's interface, putting its members back");

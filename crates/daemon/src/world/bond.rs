@@ -1,5 +1,6 @@
 //! One bond as the daemon holds it.
 
+mod cutter;
 mod find;
 
 use crate::{
@@ -37,6 +38,7 @@ pub(crate) struct Bond {
     held: Option<u32>,
     /// What `gso_max_size` was set to.
     pub stripe_bytes: u32,
+    cutter: cutter::Cutter,
     /// What measures where the time goes, while it does.
     pub latency: Option<LatencyMeter>,
     /// The rules of its classes.
@@ -82,6 +84,7 @@ impl Bond {
             path,
             held: None,
             stripe_bytes: 0,
+            cutter: cutter::Cutter::default(),
             latency: None,
             drive: Drive { bond: Arc::new(Shared::new(driven)), driving },
         })
@@ -193,8 +196,12 @@ impl Bond {
         self.driven().stripe_stale
     }
 
-    /// Sets the stripe length from the live members' rates.
+    /// Sets the stripe length from the live members' rates, and has buffers of UDP cut.
     pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
+        let policies = self.saved.classes.iter().map(|class| class.settings.policy);
+        let spreads = policies.chain([self.saved.settings.policy]).any(|policy| policy == Policy::Spread);
+        let cuts = spreads && self.driven().members.len() > 1;
+        self.cutter.want(cuts, netlink, &self.path, (&self.saved.name, self.ifindex)).await;
         // The shortest that any traffic wants: a buffer does not know its class yet.
         let wanted = {
             let mut driven = self.driven();
@@ -221,6 +228,13 @@ impl Bond {
             }
         }
         Ok(())
+    }
+
+    /// Follows a change of an interface, if it is the one that cuts.
+    pub(crate) async fn follow_cutter(&mut self, netlink: &Netlink, index: u32) {
+        if self.cutter.follow(netlink, index).await {
+            self.driven().stripe_stale = true;
+        }
     }
 
     /// Gives an interface stacked on the bond, such as a VLAN or a VXLAN device, the bond's stripe length: TCP builds its buffers to the

@@ -31,6 +31,7 @@
 #include "damp.bpf.h"
 #include "plain.bpf.h"
 #include "answer.bpf.h"
+#include "cut.bpf.h"
 #include "class.bpf.h"
 #include "mirror.bpf.h"
 #include "steer.bpf.h"
@@ -45,7 +46,7 @@ int lb_egress(struct __sk_buff *skb)
 	enum lb_reason reason = steer(skb, &verdict, &class);
 
 	count_reason(skb, reason);
-	if (verdict == TC_ACT_REDIRECT) {
+	if (verdict == TC_ACT_REDIRECT && reason != LB_TX_CUT) {
 		if (class)
 			count_class(skb, class);
 		stamp(skb, the_bond(), class);

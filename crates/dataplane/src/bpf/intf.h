@@ -64,6 +64,7 @@
  */
 enum lb_verdict {
 	LB_SENT,           /* redirected to a member */
+	LB_SENT_AGAIN,     /* leaves by the bond once more, in another form */
 	LB_PASS,           /* goes on to the bridge, and counts as received by its member */
 	LB_PASS_UNCOUNTED, /* goes on to the bridge */
 	LB_PASS_AGAIN,     /* arrives on its member once more, in another form */
@@ -125,7 +126,8 @@ enum lb_verdict {
 	X(45, RX_MIRROR_BAD, DROP, "mirrored frame with an invalid trailer") \
 	X(46, RX_ACK_LAST, PASS, "ACK about a hole that reordering between lanes can explain, let through because no further ACK is expected soon") \
 	X(47, RX_SOLICITED, PASS_TO_DAEMON, "a plain host's answer to a neighbour solicitation of the daemon, handed to it") \
-	X(48, RX_TO_PROBE, DROP, "for the address that the daemon's neighbour solicitations come from: no answer that it waits for, or its queue was full")
+	X(48, RX_TO_PROBE, DROP, "for the address that the daemon's neighbour solicitations come from: no answer that it waits for, or its queue was full") \
+	X(49, TX_CUT, SENT_AGAIN, "buffer of several UDP datagrams on its way to be cut; each one is counted again under its own reason")
 
 #define LB_REASONS_MAX 64
 

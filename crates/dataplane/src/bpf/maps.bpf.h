@@ -178,6 +178,14 @@ struct {
 	__uint(max_entries, LB_ARP_PLUS_RING_BYTES);
 } lb_arp_plus SEC(".maps");
 
+/* The interface that cuts (cut.bpf.h). The kernel removes it from here when it goes. Written by the daemon, read by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} lb_cutter SEC(".maps");
+
 /*
  * An unused socket of the daemon: the kernel removes it when the daemon's process ends, for whatever reason. (On kernels
  * without such sockets an array, whose row is always there.)

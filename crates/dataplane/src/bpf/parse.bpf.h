@@ -173,6 +173,11 @@ static __always_inline int may_be_tunnel(__u32 next)
 	       next == IP_PROTOCOL_IPV6;
 }
 
+static __always_inline int is_tunnel_port(__be16 port)
+{
+	return port == bpf_htons(VXLAN_PORT) || port == bpf_htons(VXLAN_PORT_LINUX) || port == bpf_htons(GENEVE_PORT);
+}
+
 /* Where the inner Ethernet header (`protocol` becomes ETH_P_TEB) or IP header is; 0: no tunnel. `network`: a number of it. */
 static __always_inline __u32 udp_tunnel_end(struct __sk_buff *skb, __u32 at, __be16 *protocol, __be32 *network)
 {
@@ -183,9 +188,11 @@ static __always_inline __u32 udp_tunnel_end(struct __sk_buff *skb, __u32 at, __b
 	at += sizeof(tunnel);
 	*network = tunnel.network & bpf_htonl(0xffffff00);
 	*protocol = bpf_htons(ETH_P_TEB);
-	if (tunnel.port == bpf_htons(VXLAN_PORT) || tunnel.port == bpf_htons(VXLAN_PORT_LINUX))
+	if (!is_tunnel_port(tunnel.port))
+		return 0;
+	if (tunnel.port != bpf_htons(GENEVE_PORT))
 		return tunnel.first & VXLAN_HAS_NETWORK ? at : 0;
-	if (tunnel.port != bpf_htons(GENEVE_PORT) || tunnel.first & GENEVE_VERSION || tunnel.second & GENEVE_CONTROL)
+	if (tunnel.first & GENEVE_VERSION || tunnel.second & GENEVE_CONTROL)
 		return 0;
 	*protocol = tunnel.protocol;
 	return at + (tunnel.first & GENEVE_OPTIONS) * 4;

@@ -2,7 +2,7 @@
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
  * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules,
- * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes.
+ * lb_class_plans, lb_cutter; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
@@ -298,6 +298,8 @@ static __always_inline enum lb_reason send_by_plan(struct __sk_buff *skb, const 
 
 	if (!plan || !plan->n_lanes)
 		return number == base ? LB_TX_NO_LANE : LB_TX_CLASS_BLOCKED;
+	if (plan->policy == LB_SPREAD && plan->n_lanes > 1 && cut(skb, verdict))
+		return LB_TX_CUT;
 	if (plan->policy == LB_MIRROR && reason == LB_TX_PEER) {
 		chosen = mirror_lanes(plan, unusable_slots(bond, plan));
 		reason = send_twice(skb, bond, plan, chosen, class);

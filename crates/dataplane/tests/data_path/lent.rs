@@ -186,6 +186,7 @@ fn empty(map: &MapHandle) {
         MapType::RingBuf => {
             read_ring(map);
         }
+        MapType::Devmap => places(map).for_each(|key| map.delete(&key).unwrap()),
         // It has what it was loaded with, for as long as that lives.
         MapType::Xskmap => {}
         other => panic!("{:?}: nobody knows how to empty a map of type {other:?}", map.name()),
@@ -203,6 +204,7 @@ pub fn is_empty(map: &MapHandle) -> bool {
         }),
         MapType::Hash | MapType::LruHash => map.keys().next().is_none(),
         MapType::RingBuf => read_ring(map) == 0,
+        MapType::Devmap => places(map).all(|key| map.lookup(&key, MapFlags::ANY).unwrap().is_none()),
         // The kernel shows nobody what is in it.
         MapType::Xskmap => true,
         other => panic!("{:?}: nobody knows when a map of type {other:?} is empty", map.name()),

@@ -7,6 +7,7 @@
 mod answer;
 mod borrow;
 mod class;
+mod cut;
 mod damp;
 mod failed;
 mod frames;

@@ -23,7 +23,7 @@ fn attached(n: u8) -> Rig {
     rig
 }
 
-/// Ones in every place of every map, on all CPUs; the ring is for the programs to fill.
+/// Something in every place of every map, on all CPUs; the ring is for the programs to fill.
 fn fill(map: &MapHandle) {
     let ones = |bytes: u32| vec![0xff; bytes as usize];
     match map.map_type() {
@@ -41,6 +41,10 @@ fn fill(map: &MapHandle) {
                 key[..4].copy_from_slice(&number.to_ne_bytes());
                 map.update(&key, &ones(map.value_size()), MapFlags::ANY).unwrap();
             }
+        }
+        // It takes interfaces only: the loopback.
+        MapType::Devmap => {
+            places(map).for_each(|key| map.update(&key, &1u32.to_ne_bytes(), MapFlags::ANY).unwrap());
         }
         MapType::RingBuf | MapType::Xskmap => {}
         other => panic!("{:?}: nobody knows how to fill a map of type {other:?}", map.name()),
@@ -65,7 +69,8 @@ fn a_renewed_data_path_is_as_one_that_was_just_loaded() {
         assert!(!is_empty(map), "{:?} was not filled", map.name());
         types.insert(format!("{:?}", map.map_type()));
     }
-    assert_eq!(types.into_iter().collect::<Vec<_>>(), ["Array", "Hash", "LruHash", "PercpuArray", "RingBuf"]);
+    let all = ["Array", "Devmap", "Hash", "LruHash", "PercpuArray", "RingBuf"];
+    assert_eq!(types.into_iter().collect::<Vec<_>>(), all);
 
     rig.path.renew();
     for map in rig.path.maps() {
