@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 options! {
     /// How a member carries traffic.
     MemberOptions / MemberSettings of "member";
-    /// Its share of the traffic in Mbit/s, 1 to 1000000; auto: the link's own speed
+    /// Its share of the traffic in Mbit/s, 1 to 1000000; auto: the link's own speed. What its lanes are measured to carry counts more
     weight ("weight"): Weight = Weight::Auto;
+    /// The weight counts whatever is measured
+    weight_fixed ("weight_fixed"): bool = false;
 }
 
 /// A member's share of the traffic, in Mbit/s of its rate.
@@ -23,7 +25,7 @@ pub enum Weight {
     /// The link's own speed, re-read when it changes.
     #[default]
     Auto,
-    /// A fixed number of Mbit/s.
+    /// This many Mbit/s.
     Mbit(u32),
 }
 

@@ -204,8 +204,14 @@ pub struct MemberRecord {
     pub reason: String,
     /// The link's own speed in Mbit/s, if its driver reports one.
     pub speed_mbit: Option<u32>,
-    /// Its share in Mbit/s.
+    /// Its share in Mbit/s, as its link or the user tells.
     pub weight_mbit: u32,
+    /// The most that was measured to leave by it to one peer, in kbit/s; absent while nothing has waited for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_kbit: Option<u32>,
+    /// What its share comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_from: Option<ShareFrom>,
     /// Which of the bond's members hear each other: those with the same number.
     pub segment: u32,
     /// Whether broadcasts of its segment are taken in here.
@@ -268,6 +274,18 @@ pub struct PeerMemberRecord {
     pub class: Option<String>,
 }
 
+/// What the shares of a plan's lanes come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShareFrom {
+    /// What is told: nothing was measured, or the same.
+    Told,
+    /// What was measured, which is something else.
+    Measured,
+    /// What the user says, whatever is measured (`--weight-fixed`).
+    Fixed,
+}
+
 /// A lane, as `lanes` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaneRecord {
@@ -287,6 +305,15 @@ pub struct LaneRecord {
     pub tx_frames: u64,
     /// Bytes sent over it under the plan in force.
     pub tx_bytes: u64,
+    /// What the links at both ends say that it carries, in kbit/s, or what the user says; absent for a lane that is not in the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_kbit: Option<u32>,
+    /// What it was measured to carry, in kbit/s; absent while nothing has waited for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_kbit: Option<u32>,
+    /// What its share comes from; absent for a lane that is not in the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_from: Option<ShareFrom>,
     /// The class whose frames the plan is for; absent: all other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,

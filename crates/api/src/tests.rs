@@ -4,9 +4,9 @@ use crate::{
     BondAdd, BondClass, BondOptions, BondRecord, BondSet, BondSettings, Borrow, ClassAdd, ClassDel,
     ClassOptions, ClassRecord, ClassSet, ClassSettings, Error, EventKind, EventRecord, FabricAdd, FabricDel,
     FabricOptions, FabricRecord, FabricSet, FabricSettings, Fallback, FindingRecord, InspectorOptions,
-    InspectorSettings, LaneRecord, LatencyRecord, MemberAdd, MemberDel, MemberRecord, MemberSettings,
-    NodeState, PeerMemberRecord, Policy, Poll, Records, Reply, Request, RuleRecord, Run, Severity, Stripe,
-    Weight, default_rules,
+    InspectorSettings, LaneRecord, LatencyRecord, MemberAdd, MemberDel, MemberOptions, MemberRecord,
+    MemberSettings, NodeState, PeerMemberRecord, Policy, Poll, Records, Reply, Request, RuleRecord, Run,
+    Severity, Stripe, Weight, default_rules,
     value::{Millis, Number},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -311,13 +311,20 @@ fn a_class_that_comes_with_the_bond_takes_what_is_marked_urgent() {
     assert_eq!(rules, ["priority=6", "dscp=ef"]);
 }
 
+fn other_member() -> MemberSettings {
+    MemberSettings { weight: Weight::Mbit(1), weight_fixed: true }
+}
+
 #[test]
 fn limits_leave_room_for_the_defaults() {
     let mut given = BondSettings::default().besides(&other_bond()).given();
-    given.extend(MemberSettings::default().besides(&MemberSettings { weight: Weight::Mbit(1) }).given());
+    given.extend(MemberSettings::default().besides(&other_member()).given());
     given.extend(ClassSettings::default().besides(&other_class()).given());
     given.extend(FabricSettings::default().besides(&other_fabric()).given());
-    let all = BondOptions::ids().len() - 1 + 1 + ClassOptions::ids().len() + FabricOptions::ids().len();
+    let all = BondOptions::ids().len() - 1
+        + MemberOptions::ids().len()
+        + ClassOptions::ids().len()
+        + FabricOptions::ids().len();
     assert_eq!(given.len(), all, "{given:?}");
     for given in given {
         assert_eq!(given.refused, None, "{} {}", given.option, given.value);

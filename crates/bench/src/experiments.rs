@@ -10,6 +10,7 @@ mod multicast;
 mod overhead;
 pub(crate) mod peers;
 mod plain;
+mod rates;
 mod scaling;
 mod soak;
 mod tipc;
@@ -37,11 +38,12 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 15] = [
+pub const EXPERIMENTS: [&Experiment; 16] = [
     &scaling::EXPERIMENT,
     &overhead::EXPERIMENT,
     &cpu_limit::EXPERIMENT,
     &unequal::EXPERIMENT,
+    &rates::EXPERIMENT,
     &plain::EXPERIMENT,
     &tokens::EXPERIMENT,
     &copies::EXPERIMENT,

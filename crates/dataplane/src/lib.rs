@@ -39,7 +39,8 @@ use std::{
     time::Duration,
 };
 pub use table::{
-    Answer, Bond, Cgroup, Count, DAMPING, Lane, Member, MemberCounts, PeerMac, Plan, Policy, RuleRow, Tables,
+    Answer, Bond, Cgroup, Count, DAMPING, Delivered, Lane, Member, MemberCounts, PeerMac, Plan, Policy,
+    RuleRow, Tables,
 };
 pub use trial::{Beside, Trial, Verdict, Way};
 
@@ -88,6 +89,7 @@ const MAPS: &[&str] = &[
     "lb_mirror_sent",
     "lb_mirrors",
     "lb_lane_counters",
+    "lb_progresses",
     "lb_reasons",
     "lb_member_counters",
     "lb_arp_plus",

@@ -5,7 +5,7 @@ use crate::{
     intf::{
         CLASSES_MAX, LANES_MAX, LB_ACTIVE_BACKUP, LB_CONFIG_DAMPING, LB_CONFIG_HELD_SHIFT, LB_FLOW,
         LB_MIRROR, LB_PLAN_BORROWS, LB_PLAN_SHARES, LB_SPREAD, MEMBERS_MAX, PLANS_MAX, lb_config, lb_count,
-        lb_lane, lb_lane_counts, lb_mac_key, lb_plan,
+        lb_lane, lb_lane_counts, lb_mac_key, lb_plan, lb_progress,
     },
     map::Map,
     reason::{REASONS, Reason},
@@ -95,6 +95,8 @@ pub struct Lane {
     pub peer_mac: Option<[u8; 6]>,
     /// Its share relative to the other lanes, in any unit.
     pub weight: u32,
+    /// Its measured rate in any unit, where the plan's lanes have one: frames are spread by it and not by the weight.
+    pub rate: Option<u32>,
     /// The class that it is borrowed from, and that must not have sent anything for 100 ms when it is used; 0: a lane of
     /// the plan's own. By a hash (policy `flow`, ACKs without data, guests) no frame comes to a borrowed lane.
     pub class: u8,
@@ -110,6 +112,15 @@ pub struct Plan {
     /// Of the plan of a class: while all members of its lanes have failed (or it has no lanes) the class takes the plan that
     /// it stands in place of; else its frames are lost.
     pub shares: bool,
+}
+
+/// What came of what a lane was sent, as far as ACKs of striped flows say; see `bpf/delivery.bpf.h`. Both wrap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// Bytes that were delivered while something waited on the lane.
+    pub busy_bytes: u32,
+    /// For how long something did, us.
+    pub busy_us: u32,
 }
 
 /// Frames on the wire and their bytes.
@@ -214,7 +225,7 @@ impl Tables {
         self.map("lb_cutter")?.write(&0u32, &ifindex)
     }
 
-    /// Replaces a plan as a whole; progress and lane counters start at zero if the lanes differ.
+    /// Replaces a plan as a whole; progress and lane counters start at zero if the lanes differ in more than their rates.
     ///
     /// # Errors
     /// The kernel refuses, or the plan is out of range.
@@ -228,11 +239,13 @@ impl Tables {
         let old: lb_plan = self.read("lb_plans", &number)?;
         let mut raw = raw_plan(plan);
         raw.generation = old.generation;
-        if raw != old {
-            raw.generation = generation(number, old.generation);
-            self.write("lb_plans", &number, &raw)?;
+        if raw == old {
+            return Ok(());
         }
-        Ok(())
+        if without_costs(&raw) != without_costs(&old) {
+            raw.generation = generation(number, old.generation);
+        }
+        self.write("lb_plans", &number, &raw)
     }
 
     /// What each reason counted.
@@ -261,6 +274,20 @@ impl Tables {
         let cpus: Vec<lb_lane_counts> = self.map("lb_lane_counters")?.read_percpu(number)?;
         let now = cpus.iter().filter(|cpu| cpu.generation == plan.generation);
         Ok((0..plan.n_lanes as usize).map(|i| total(now.clone().map(|cpu| cpu.lanes[i]))).collect())
+    }
+
+    /// How fast the lanes of a plan deliver, since the plan changed last.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn lane_deliveries(&self, number: u32) -> Result<Vec<Delivered>> {
+        let plan: lb_plan = self.read("lb_plans", &number)?;
+        let progress: lb_progress = self.read("lb_progresses", &number)?;
+        if progress.generation != plan.generation {
+            return Ok(vec![Delivered::default(); plan.n_lanes as usize]);
+        }
+        let lanes = progress.deliveries.iter().take(plan.n_lanes as usize);
+        Ok(lanes.map(|lane| Delivered { busy_bytes: lane.busy_bytes, busy_us: lane.busy_us }).collect())
     }
 
     /// All rows of a map keyed by MAC, by MAC.
@@ -336,9 +363,18 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Costs and hash bounds from weights; the generation is left to the caller.
+/// The plan without what rates change.
+fn without_costs(plan: &lb_plan) -> lb_plan {
+    let mut plan = *plan;
+    plan.lanes.iter_mut().for_each(|lane| lane.byte_cost = 0);
+    plan
+}
+
+/// Costs from rates and weights, hash bounds from weights; the generation is left to the caller.
 fn raw_plan(plan: &Plan) -> lb_plan {
-    let heaviest = plan.lanes.iter().map(|lane| lane.weight.max(1)).max().unwrap_or(1);
+    // A flow's hash keeps its lane, whatever is measured.
+    let rate = |lane: &Lane| lane.rate.unwrap_or(lane.weight).max(1);
+    let fastest = plan.lanes.iter().map(rate).max().unwrap_or(1);
     // Borrowed lanes have no part of the hash space.
     let hashed = |lane: &Lane| if lane.class == 0 { u64::from(lane.weight.max(1)) } else { 0 };
     let sum: u64 = plan.lanes.iter().map(hashed).sum();
@@ -350,8 +386,7 @@ fn raw_plan(plan: &Plan) -> lb_plan {
             peer_mac: lane.peer_mac.unwrap_or_default(),
             slot: lane.slot,
             class: lane.class,
-            byte_cost: u32::try_from((u64::from(heaviest) << 8) / u64::from(lane.weight.max(1)))
-                .unwrap_or(u32::MAX),
+            byte_cost: u32::try_from((u64::from(fastest) << 8) / u64::from(rate(lane))).unwrap_or(u32::MAX),
             hash_below: u32::try_from((below << 16) / sum.max(1)).unwrap_or(u32::MAX),
         };
     }

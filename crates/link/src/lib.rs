@@ -19,6 +19,7 @@ mod moved;
 mod neighbour;
 mod netlink;
 mod promote;
+mod recheck;
 mod route;
 mod rtnl;
 mod saved;

@@ -125,6 +125,25 @@ fn segmentation_limits_are_set_and_read() {
 }
 
 #[test]
+fn routes_are_looked_up_again_and_stay_as_they_were() {
+    in_namespace(|net| async move {
+        let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
+        run("ip address add 198.18.0.1/24 dev bond0");
+        run("ip address add 2001:db8::1/64 dev bond0 nodad");
+        run("ip link set bond0 up");
+        run("ip route add 198.18.7.0/24 via 198.18.0.9 mtu lock 1300");
+        let routes = || run("ip -details route show table all") + &run("ip -6 -details route show table all");
+        let before = routes();
+        net.recheck_routes(bond).await.unwrap();
+        assert_eq!(routes(), before);
+        // A route of that kind that is somebody's own stays, and says so.
+        run("ip route add blackhole 198.18.0.1/32 metric 4294967295");
+        assert_eq!(kind(net.recheck_routes(bond).await), Kind::Exists);
+        assert!(routes().contains("blackhole 198.18.0.1"));
+    });
+}
+
+#[test]
 fn an_interface_that_cuts_takes_single_segments_and_goes_with_the_one_below() {
     in_namespace(|net| async move {
         let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();

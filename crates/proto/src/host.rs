@@ -9,7 +9,7 @@
 //!    says, in that order: plans are made there, so that many inputs cost no more than one;
 //! 2. then ask [`Host::poll_timeout`], and at that time hand in [`Input::Timeout`];
 //! 3. time never goes back from one call to the next;
-//! 4. a few times a second read the counters of [`Host::plans_to_read`] and hand them in ([`Input::LaneBytes`]), and
+//! 4. a few times a second read the counters of [`Host::plans_to_read`] and hand them in ([`Input::LaneCounts`]), and
 //!    then what plain hosts have sent ([`Input::PlainFrames`]).
 //!
 //! How a member that fails gets out of all plans: [`Input::Members`] or a timeout reaches the inspector, `follow_members`
@@ -36,6 +36,7 @@ mod lanes;
 mod member;
 mod numbers;
 mod plain;
+mod rates;
 mod reports;
 mod stall;
 mod tables;
@@ -53,11 +54,13 @@ pub use interface::{Action, Class, Config, Input, Settings};
 pub use lanes::{DEFAULT_CLASS, OwnSide, lane_index};
 pub use member::Member;
 pub use plain::{Neighbour, PlainHost};
+pub use rates::{LaneCount, LaneRates};
 pub use tables::Usable;
 pub use written::Write;
 
 use activity::Activity;
 use plain::PlainHosts;
+use rates::Rates;
 use stall::Stall;
 use tables::{Sources, Tables};
 
@@ -84,6 +87,7 @@ pub struct Host {
     plain: PlainHosts,
     activity: Activity,
     stall: Stall,
+    rates: Rates,
     tables: Tables,
     differ: Differ,
     actions: VecDeque<Action>,
@@ -107,6 +111,7 @@ impl Host {
             plain: PlainHosts::default(),
             activity: Activity::default(),
             stall: Stall::default(),
+            rates: Rates::default(),
             tables: Tables::adopt(left),
             settings,
             differ: Differ::default(),
@@ -129,7 +134,7 @@ impl Host {
             Input::NeighboursChanged => self.plain.stale = true,
             Input::Neighbours(Some(neighbours), heard) => self.take_neighbours(&neighbours, &heard),
             Input::Neighbours(None, _) => self.plain.not_read(),
-            Input::LaneBytes(plans) => self.take_lane_bytes(plans),
+            Input::LaneCounts(plans) => self.take_lane_counts(&plans),
             Input::PlainFrames(frames) => {
                 if self.stall.take(now, frames) {
                     self.inspector.handle(now, inspector::Input::PlainStalled);
@@ -318,6 +323,10 @@ impl Host {
         } else {
             self.tables.update(&sources, peers.iter().copied());
             peers.into_iter().for_each(|peer| self.report_plan_of(peer));
+        }
+        // Plans are made by weights.
+        for number in self.rates.in_use().collect::<Vec<_>>() {
+            self.tables.set_rates(number, &self.rates);
         }
         self.written_or_not();
     }

@@ -9,6 +9,15 @@ pub fn rate(mbit: u32) -> String {
     format!("{} Gbit/s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// A rate that was measured: `874 kbit/s`, `18.9 Mbit/s`, `942 Mbit/s`, `2.36 Gbit/s`.
+pub fn measured_rate(kbit: u32) -> String {
+    match kbit {
+        0..1000 => format!("{kbit} kbit/s"),
+        1000..100_000 => format!("{:.1} Mbit/s", f64::from(kbit) / 1000.0),
+        _ => rate((kbit + 500) / 1000),
+    }
+}
+
 /// An amount of bytes in decimal units, as links count: `999 B`, `12.3 GB`.
 pub fn bytes(count: u64) -> String {
     scaled(count, &["B", "kB", "MB", "GB", "TB", "PB", "EB"])

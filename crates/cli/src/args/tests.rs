@@ -135,7 +135,7 @@ fn members() {
         force: false,
         class: None,
     };
-    let weight = |weight| MemberOptions { weight: Some(weight) };
+    let weight = |weight| MemberOptions { weight: Some(weight), weight_fixed: None };
     assert_eq!(
         request("member add bond0 eth3 --class voice"),
         Request::MemberAdd(MemberAdd { class: Some(name("voice")), ..add.clone() })

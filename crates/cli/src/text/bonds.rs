@@ -2,7 +2,7 @@
 
 use super::events::Words;
 use super::{Clock, Style, Tone};
-use linkbraid_api::{BondRecord, EventRecord, Health, MemberRecord, Stripe, value::Value as _};
+use linkbraid_api::{BondRecord, EventRecord, Health, MemberRecord, ShareFrom, Stripe, value::Value as _};
 use linkbraid_terminal::{Align, Table, human};
 
 /// How many of the last events are shown.
@@ -101,6 +101,14 @@ fn members(record: &BondRecord) -> String {
         // A sentence, which as a column would make the table wider than a terminal.
         for line in human::wrap(&member.reason, WIDTH / 2) {
             table.note(&line);
+        }
+        if let Some(measured) = member.measured_kbit {
+            let measured = human::measured_rate(measured);
+            table.note(&match member.share_from {
+                Some(ShareFrom::Measured) => format!("{measured} measured, which its share follows"),
+                Some(ShareFrom::Fixed) => format!("{measured} measured, but its share is fixed"),
+                Some(ShareFrom::Told) | None => format!("{measured} measured, which fits its share"),
+            });
         }
     }
     table.render()

@@ -1,7 +1,7 @@
 //! `lanes`
 
 use super::Style;
-use linkbraid_api::LaneRecord;
+use linkbraid_api::{LaneRecord, ShareFrom};
 use linkbraid_terminal::{Align, Table, human};
 
 /// Lanes, one a line, as the daemon orders them; a peer's name, which may be long, stands above those to it.
@@ -36,6 +36,12 @@ pub fn lanes(records: &[LaneRecord], _style: &Style) -> String {
             human::frames(lane.tx_frames),
             human::bytes(lane.tx_bytes),
         ]);
+        if let (Some(ShareFrom::Measured), Some(told), Some(measured)) =
+            (lane.share_from, lane.told_kbit, lane.measured_kbit)
+        {
+            let (told, measured) = (human::measured_rate(told), human::measured_rate(measured));
+            table.note(&format!("share from {measured} measured, not {told} told"));
+        }
         if let Some(class) = &lane.borrowed_from {
             table.note(&format!("borrowed from {class}, while that is idle"));
         }

@@ -2,7 +2,7 @@ pub mod samples;
 
 use super::{Clock, Style, classes, findings, json, lanes, latency, peers, stats};
 use linkbraid_api::{
-    BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, Health, Policy, Stripe,
+    BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, Health, Policy, ShareFrom, Stripe,
     value::{Millis, Number},
 };
 use serde_json::Value;
@@ -274,6 +274,7 @@ fn keys_of(record: &impl serde::Serialize) -> String {
 fn json_keys_are_never_renamed() {
     let mut bond = samples::bond();
     bond.members.truncate(1);
+    (bond.members[0].measured_kbit, bond.members[0].share_from) = (Some(1), Some(ShareFrom::Told));
     bond.settings.stripe = Stripe::Us(200);
     bond.events = samples::events();
     assert_eq!(
@@ -281,8 +282,8 @@ fn json_keys_are_never_renamed() {
         "absent addresses arp_plus_state conflicts damping events events[].bond events[].kind events[].new \
 events[].object events[].old events[].reason events[].text events[].time_ms events[].took_us \
 health hold_max_ms hook host_id latency mac members \
-members[].elected members[].interface members[].live members[].mac members[].reason \
-members[].rx_bytes members[].rx_frames members[].segment members[].speed_mbit \
+members[].elected members[].interface members[].live members[].mac members[].measured_kbit \
+members[].reason members[].rx_bytes members[].rx_frames members[].segment members[].share_from members[].speed_mbit \
 members[].tx_bytes members[].tx_frames members[].weight_mbit moved moved[].address \
 moved[].member mtu name peers policy probe_interval_ms probe_multiplier probes reason stripe \
 stripe.us stripe_bytes up_delay_ms"
@@ -298,9 +299,10 @@ members[].weight_mbit state"
     );
     let mut lane = samples::lanes().remove(2);
     lane.class = Some("voice".into());
+    (lane.measured_kbit, lane.share_from) = (None, None);
     assert_eq!(
         keys_of(&lane),
-        "bond borrowed_from class member peer peer_mac share_ppm state tx_bytes tx_frames"
+        "bond borrowed_from class member peer peer_mac share_ppm state told_kbit tx_bytes tx_frames"
     );
     assert_eq!(
         keys_of(&samples::classes()[0]),
@@ -311,7 +313,10 @@ rules[].number tx_bytes tx_frames uses"
         keys_of(&samples::latency()[0]),
         "bond class count max_ns mean_ns min_ns p50_ns p90_ns p999_ns p99_ns stage stddev_ns"
     );
-    assert_eq!(keys_of(&samples::lanes()[0]), "bond member peer peer_mac share_ppm state tx_bytes tx_frames");
+    assert_eq!(
+        keys_of(&samples::lanes()[0]),
+        "bond measured_kbit member peer peer_mac share_from share_ppm state told_kbit tx_bytes tx_frames"
+    );
     assert_eq!(keys_of(&samples::findings()[2]), "hint name object severity text");
     assert_eq!(
         keys_of(&samples::stats()),

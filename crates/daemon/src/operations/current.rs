@@ -8,7 +8,7 @@ use crate::world::{
     member::Member,
 };
 use linkbraid_api::{
-    BondSettings, FabricAdd, FabricSettings, LinkName, MemberSettings,
+    BondSettings, FabricAdd, FabricSettings, LinkName,
     config::{BondConfig, ClassConfig, MemberConfig},
     value,
 };
@@ -70,7 +70,7 @@ pub(super) fn of_bond(bond: &Bond) -> BondConfig {
     let saved = &bond.saved;
     let member = |member: &Member| MemberConfig {
         interface: LinkName::of_link(&member.name),
-        settings: MemberSettings { weight: member.weight },
+        settings: member.settings,
         class: bond.class_name(member.class),
         // One that was in the bond before is put back whoever answers through it.
         force: true,

@@ -13,7 +13,7 @@ use crate::{
     },
     world::{World, bond::Bond, member::Member},
 };
-use linkbraid_api::{Error, Weight, config::MemberConfig};
+use linkbraid_api::{Error, config::MemberConfig};
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Netlink, PortFlags, Saved};
 
@@ -81,8 +81,8 @@ pub(crate) async fn enslave(
     let name = &link.name;
     let saved = bond.saved.members.iter().find(|member| member.before.link.index == link.index);
     let joining = saved.is_some_and(|saved| saved.joining);
-    let (slot, weight, class) =
-        saved.map_or((0, Weight::Auto, 0), |saved| (saved.slot, saved.settings.weight, saved.class));
+    let (slot, settings, class) =
+        saved.map_or_else(Default::default, |saved| (saved.slot, saved.settings, saved.class));
     if link.mtu != bond.saved.mtu {
         netlink
             .set_mtu(link.index, bond.saved.mtu)
@@ -124,7 +124,7 @@ pub(crate) async fn enslave(
         leaving: false,
         speed_mbit: None,
         full_duplex: None,
-        weight,
+        settings,
         class,
         announced: 0,
     };

@@ -126,7 +126,7 @@ impl Bond {
         for saved in &self.saved.members {
             for member in driven.members.iter_mut().filter(|member| member.slot == saved.slot) {
                 (member.joining, member.leaving) = (saved.joining, saved.leaving);
-                (member.weight, member.class) = (saved.settings.weight, saved.class);
+                (member.settings, member.class) = (saved.settings, saved.class);
             }
         }
     }
@@ -196,35 +196,34 @@ impl Bond {
         self.driven().stripe_stale
     }
 
-    /// Sets the stripe length from the live members' rates, and has buffers of UDP cut.
+    /// Sets the stripe length from the members' rates, and has buffers of UDP cut. Connections that exist take the length over, too.
     pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
         let policies = self.saved.classes.iter().map(|class| class.settings.policy);
         let spreads = policies.chain([self.saved.settings.policy]).any(|policy| policy == Policy::Spread);
-        let has_several = self.driven().members.len() > 1;
-        self.cutter.want((has_several, spreads), netlink, &self.path, (&self.saved.name, self.ifindex)).await;
-        // The shortest that any traffic wants: a buffer does not know its class yet.
-        let wanted = {
-            let mut driven = self.driven();
-            driven.stripe_stale = false;
-            driven.host.spreads().into_iter()
-        };
-        let bytes = wanted
-            .map(|weights| stripe::gso_max_size(self.saved.settings.stripe, &weights, self.saved.mtu))
-            .min();
-        let bytes = bytes.unwrap_or(stripe::GSO_BYTES_MAX);
-        if bytes != self.stripe_bytes {
-            netlink
-                .set_gso_max(self.ifindex, bytes, None)
-                .await
-                .about(&self.saved.name, "cannot set the stripe length")?;
-            self.stripe_bytes = bytes;
-            match netlink.links().await {
-                Ok(links) => {
-                    for link in &links {
-                        self.write_stripe_above(netlink, link).await;
-                    }
+        let cuts = spreads && self.driven().members.len() > 1;
+        self.cutter.want(cuts, netlink, &self.path, (&self.saved.name, self.ifindex)).await;
+        let bytes = self.stripe_wanted();
+        if bytes == self.stripe_bytes {
+            return Ok(());
+        }
+        netlink
+            .set_gso_max(self.ifindex, bytes, None)
+            .await
+            .about(&self.saved.name, "cannot set the stripe length")?;
+        let is_first = std::mem::replace(&mut self.stripe_bytes, bytes) == 0;
+        let mut stale = vec![self.ifindex];
+        match netlink.links().await {
+            Ok(links) => {
+                for link in links.iter().filter(|link| link.lower == Some(self.ifindex)) {
+                    self.write_stripe_above(netlink, link).await;
+                    stale.push(link.index);
                 }
-                Err(error) => tracing::warn!(%error, "TCP over interfaces on the bond may be slow"),
+            }
+            Err(error) => tracing::warn!(%error, "TCP over interfaces on the bond may be slow"),
+        }
+        for index in stale.into_iter().filter(|_| !is_first) {
+            if let Err(error) = netlink.recheck_routes(index).await {
+                tracing::debug!(%error, "connections that exist keep the old stripe length");
             }
         }
         Ok(())
@@ -235,6 +234,22 @@ impl Bond {
         if self.cutter.follow(netlink, index).await {
             self.driven().stripe_stale = true;
         }
+    }
+
+    /// The `gso_max_size` that suits the members: the shortest that any traffic wants, since a buffer does not know its class yet.
+    fn stripe_wanted(&self) -> u32 {
+        let mut driven = self.driven();
+        driven.stripe_stale = false;
+        let measured = driven.host.slowest_kbit();
+        let length = |weights: Vec<u32>| {
+            // Links that carry less than they tell have shorter stripes, never longer ones.
+            let rate = |mbit: &u32| u64::from(*mbit) * 1000;
+            let rates = weights
+                .iter()
+                .map(|mbit| measured.map_or_else(|| rate(mbit), |kbit| rate(mbit).min(kbit.into())));
+            stripe::gso_max_size(self.saved.settings.stripe, &rates.collect::<Vec<_>>(), self.saved.mtu)
+        };
+        driven.host.spreads().into_iter().map(length).min().unwrap_or(stripe::GSO_BYTES_MAX)
     }
 
     /// Gives an interface stacked on the bond, such as a VLAN or a VXLAN device, the bond's stripe length: TCP builds its buffers to the

@@ -17,7 +17,7 @@ use linkbraid_dataplane::{ArpPlusRing, Tables};
 use linkbraid_link::{ArpPlusSender, announcements};
 use linkbraid_proto::{
     Time, answers,
-    host::{self, Action, Host, Input, Settings},
+    host::{self, Action, Host, Input, LaneCount, Settings},
 };
 use linkbraid_wire::MacAddr;
 use parking_lot::{Mutex, MutexGuard};
@@ -174,9 +174,15 @@ impl Driven {
         let mut plans = Vec::new();
         for number in self.host.plans_to_read() {
             let counts = self.tables.lane_counts(number).about(&self.name, what)?;
-            plans.push((number, counts.iter().map(|count| count.bytes).collect()));
+            let delivered = self.tables.lane_deliveries(number).about(&self.name, what)?;
+            let lanes = counts.iter().zip(delivered).map(|(count, delivered)| LaneCount {
+                bytes: count.bytes,
+                busy_bytes: delivered.busy_bytes,
+                busy_us: delivered.busy_us,
+            });
+            plans.push((number, lanes.collect()));
         }
-        self.host.handle(now, Input::LaneBytes(plans));
+        self.host.handle(now, Input::LaneCounts(plans));
         let frames = |name| Ok::<u64, Error>(self.tables.reason(name).about(&self.name, what)?.frames);
         let answers = ANSWERS.into_iter().map(frames).sum::<Result<u64, Error>>()?;
         let from_plain = frames(FROM_PLAIN)?.saturating_sub(answers);
@@ -209,7 +215,7 @@ impl Driven {
                     }
                 }
                 Action::AskNeighbours => self.wants_neighbours = true,
-                Action::LiveMembers => self.stripe_stale = true,
+                Action::Stripe => self.stripe_stale = true,
                 Action::PlansShort => tracing::warn!(
                     bond = %self.name,
                     "too few plan numbers for all peers and classes; some classes use the plan of the default class"

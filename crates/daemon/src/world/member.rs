@@ -1,6 +1,6 @@
 //! One member of a bond.
 
-use linkbraid_api::Weight;
+use linkbraid_api::{MemberSettings, Weight};
 use linkbraid_link::{LinkInfo, Speed};
 use linkbraid_proto::host;
 use linkbraid_wire::MacAddr;
@@ -30,7 +30,7 @@ pub(crate) struct Member {
     /// The link's own speed, if it reports one.
     pub speed_mbit: Option<u32>,
     pub full_duplex: Option<bool>,
-    pub weight: Weight,
+    pub settings: MemberSettings,
     /// The number of its class; 0 for none.
     pub class: u8,
     /// How often the kernel has announced something about its link.
@@ -58,7 +58,7 @@ impl Member {
 
     /// Its share.
     pub(crate) fn weight_mbit(&self) -> u32 {
-        match self.weight {
+        match self.settings.weight {
             Weight::Mbit(mbit) => mbit,
             Weight::Auto => self.speed_mbit.filter(|mbit| *mbit > 0).unwrap_or(WEIGHT_MBIT_UNKNOWN),
         }
@@ -93,6 +93,7 @@ impl Member {
             joining: self.joining,
             leaving: self.leaving,
             weight_mbit: self.weight_mbit(),
+            weight_fixed: self.settings.weight_fixed,
             class: self.class,
             alive: false,
             sound: true,

@@ -17,15 +17,15 @@ pub(crate) const GSO_BYTES_MAX: u32 = 65536;
 /// A stripe has at least this many segments, or nothing could be merged.
 const SEGMENTS_MIN: u32 = 2;
 
-/// The bond's `gso_max_size` in bytes, for its live members' rates in Mbit/s.
-pub(crate) fn gso_max_size(stripe: Stripe, weights_mbit: &[u32], mtu: u32) -> u32 {
-    if weights_mbit.len() < 2 {
+/// The bond's `gso_max_size` in bytes, for the rates of its live members in kbit/s.
+pub(crate) fn gso_max_size(stripe: Stripe, rates_kbit: &[u64], mtu: u32) -> u32 {
+    if rates_kbit.len() < 2 {
         return GSO_BYTES_MAX;
     }
-    let slowest = u64::from(weights_mbit.iter().copied().min().unwrap_or(1).max(1));
+    let slowest = rates_kbit.iter().copied().min().unwrap_or(1).max(1);
     let bytes = match stripe {
-        Stripe::Auto => slowest * STRIPE_US / 8,
-        Stripe::Us(us) => slowest * u64::from(us) / 8,
+        Stripe::Auto => slowest * STRIPE_US / 8000,
+        Stripe::Us(us) => slowest * u64::from(us) / 8000,
         Stripe::Bytes(bytes) => bytes.into(),
     };
     let segment = mtu.saturating_sub(HEADERS_BYTES).max(1);
@@ -40,13 +40,14 @@ mod tests {
 
     const SEGMENT: u32 = 1448;
 
-    fn segments(stripe: Stripe, weights: &[u32]) -> u32 {
-        (gso_max_size(stripe, weights, 1500) - 321) / SEGMENT
+    fn segments(stripe: Stripe, rates_mbit: &[u64]) -> u32 {
+        let rates: Vec<u64> = rates_mbit.iter().map(|mbit| mbit * 1000).collect();
+        (gso_max_size(stripe, &rates, 1500) - 321) / SEGMENT
     }
 
     #[test]
     fn one_member_needs_no_stripes() {
-        assert_eq!(gso_max_size(Stripe::Auto, &[1000], 1500), GSO_BYTES_MAX);
+        assert_eq!(gso_max_size(Stripe::Auto, &[1_000_000], 1500), GSO_BYTES_MAX);
     }
 
     #[test]
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_stripe_is_at_most_one_buffer() {
-        assert_eq!(gso_max_size(Stripe::Auto, &[40_000; 4], 1500), GSO_BYTES_MAX);
-        assert_eq!(gso_max_size(Stripe::Bytes(1 << 20), &[10; 4], 9000), GSO_BYTES_MAX);
+        assert_eq!(gso_max_size(Stripe::Auto, &[40_000_000; 4], 1500), GSO_BYTES_MAX);
+        assert_eq!(gso_max_size(Stripe::Bytes(1 << 20), &[10_000; 4], 9000), GSO_BYTES_MAX);
     }
 }

@@ -80,10 +80,11 @@ pub(crate) fn write(path: &Tables, bond: Bond, write: &host::Write<'_>) -> Resul
 }
 
 fn to_plan(plan: &host::Plan) -> dataplane::Plan {
-    let lane = |lane: &Lane| dataplane::Lane {
+    let lane = |(i, lane): (usize, &Lane)| dataplane::Lane {
         slot: lane.slot,
         peer_mac: lane.peer_mac.map(|mac| mac.0),
         weight: lane.weight,
+        rate: plan.rates.get(i).copied(),
         class: lane.class,
     };
     let policy = match plan.policy {
@@ -92,7 +93,7 @@ fn to_plan(plan: &host::Plan) -> dataplane::Plan {
         host::Policy::Mirror => dataplane::Policy::Mirror,
         host::Policy::ActiveBackup => dataplane::Policy::ActiveBackup,
     };
-    dataplane::Plan { lanes: plan.lanes.iter().map(lane).collect(), policy, shares: plan.shares }
+    dataplane::Plan { lanes: plan.lanes.iter().enumerate().map(lane).collect(), policy, shares: plan.shares }
 }
 
 fn slot_of(slot: u8) -> Option<u8> {

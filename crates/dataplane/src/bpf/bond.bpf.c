@@ -28,6 +28,7 @@
 #include "lanes.bpf.h"
 #include "stripes.bpf.h"
 #include "penalty.bpf.h"
+#include "delivery.bpf.h"
 #include "damp.bpf.h"
 #include "plain.bpf.h"
 #include "answer.bpf.h"

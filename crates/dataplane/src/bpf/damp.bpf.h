@@ -47,15 +47,16 @@ struct judge_walk {
 	__u32 limit;      /* the lowest hole that reordering between lanes can explain */
 	__u32 sent_us;    /* when its stripe left */
 	__u32 hole_lane;  /* the lane of the lowest hole, if it is covered */
-	__u32 n;          /* stripes in flight */
-	__u32 missing;    /* those of them of which not all has arrived */
 	__u32 plan;       /* the generation of the plan in force; of its lanes: */
 	__u32 heard;      /* those on which something has arrived */
 	__u64 silent;     /* the number of old stripes of which nothing has arrived, four bits each */
+	__u8 n;           /* stripes in flight, at most LB_STRIPES_MAX */
+	__u8 missing;     /* those of them of which not all has arrived */
 	__u8 is_limited;
 	__u8 is_covered;  /* the stripe of the lowest hole is still remembered */
 	__u8 is_stuck;    /* no ACK came for a while */
 	__u8 by_age;      /* some hole counts as a loss for its age alone */
+	__u8 sacked;      /* some stripe's end has arrived as no ACK said before */
 	__u8 must_pass;   /* the ACK passes with all blocks */
 };
 
@@ -88,6 +89,7 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 		walk->lanes_seen = 0;
 	}
 	if (is_sacked(walk->sack, stripe->end - 1)) {
+		walk->sacked |= !(stripe->sent_us & STRIPE_ARRIVED);
 		/* A lane keeps its order: a hole before this on the same lane is a loss. */
 		stripe->sent_us |= STRIPE_ARRIVED;
 		walk->lanes_seen |= bit;
@@ -332,6 +334,7 @@ static __always_inline struct lb_flow *acknowledged_flow(struct __sk_buff *skb, 
 
 static __always_inline void note_ack(struct lb_flow *flow, const struct tcp_view *view, __u64 now)
 {
+	flow->is_clocked = now - flow->acked_ns < ACK_PAUSE_NS;
 	flow->acked_ns = now;
 	flow->probed = 0;
 	flow->window = view->window;
@@ -375,6 +378,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		end_hole(bond, flow, progress, now);
 	if (!read_sack(skb, &view, &sack)) {
 		note_ack(flow, &view, now);
+		note_deliveries(flow, view.ack, 0);
 		return 0;
 	}
 	/* Data beyond the stripes: another rule, another plan, and that has one lane. */
@@ -390,6 +394,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	blocks = loss_blocks(&sack, &walk);
 	reason = judge_segment(bond, flow, &view, &sack, &walk, blocks, is_new);
 	note_ack(flow, &view, now);
+	note_deliveries(flow, view.ack, walk.sacked);
 	if (reason == LB_RX_ACK_DAMPED)
 		return reason;
 	if (reason == LB_RX_ACK_DSACK)

@@ -292,7 +292,20 @@ struct lb_class_plans {
 	__u16 number[LB_CLASSES_MAX];
 };
 
-/* How far each lane is in virtual time. Written by egress; what damping learns of late and silent lanes by both. */
+/* What the ACKs of striped flows say of a lane's rate (delivery.bpf.h). Counters wrap. */
+struct lb_delivery {
+	/* Bytes of stripes that it served for some time, and that time, us. */
+	__u32 busy_bytes;
+	__u32 busy_us;
+	/* The last delivery, us, and whether that counted. */
+	__u32 last_us;
+	__u32 is_busy;
+	/* The least time from a stripe's departure to its ACK, us, and when it was raised last. */
+	__u32 least_us;
+	__u32 since_us;
+};
+
+/* How far each lane is in virtual time. Written by egress; what damping learns of lanes by both. */
 struct lb_progress {
 	__u32 generation;
 	/* Buffers that took a turn. */
@@ -309,6 +322,7 @@ struct lb_progress {
 	__u32 quarantine_us[LB_LANES_MAX];
 	__u32 last_quarantine_us[LB_LANES_MAX];
 	__u64 refreshed_ns;
+	struct lb_delivery deliveries[LB_LANES_MAX];
 };
 
 struct lb_count {
@@ -342,7 +356,7 @@ struct lb_stripe {
 	__u32 start;
 	__u32 end;
 	__u32 lane;    /* generation << 4 | lane */
-	__u32 sent_us; /* low bits of the clock; bit 0 is set once its end has arrived */
+	__u32 sent_us; /* low bits of the clock; the last two say that its end has arrived, and that this was counted */
 };
 
 /* A striped flow. Written by egress (stripes) and ingress (the rest), in races that only cost accuracy. */
@@ -363,8 +377,11 @@ struct lb_flow {
 	__u32 window;
 	/* The sequence number after the newest stripe; what starts before it is sent again. */
 	__u32 next;
-	/* Stripes remembered so far; the newest is at head - 1. */
+	/* Stripes remembered so far; the newest is at head - 1. Those before the tail are acknowledged. */
 	__u32 head;
+	__u32 tail;
+	/* What starts before this sequence number was sent again, or may have been: its delivery says nothing. */
+	__u32 resent_to;
 	/* Losses reported to TCP lately; halved every few hundred stripes. */
 	__u32 losses;
 	/* The last ACK of this flow. */
@@ -379,6 +396,8 @@ struct lb_flow {
 	__u16 resent;
 	/* It sent a probe, which no ACK has answered yet. */
 	__u16 probed;
+	/* The last ACK followed another one so soon that it may say when its data was delivered. */
+	__u32 is_clocked;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 

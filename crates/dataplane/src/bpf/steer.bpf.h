@@ -24,6 +24,7 @@ static __always_inline struct lb_progress *progress_of(__u32 number, const struc
 		__builtin_memset(progress->penalty, 0, sizeof(progress->penalty));
 		__builtin_memset(progress->quarantine_us, 0, sizeof(progress->quarantine_us));
 		__builtin_memset(progress->last_quarantine_us, 0, sizeof(progress->last_quarantine_us));
+		__builtin_memset(progress->deliveries, 0, sizeof(progress->deliveries));
 		progress->generation = plan->generation;
 	}
 	return progress;
@@ -78,6 +79,8 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 		flow = bpf_map_lookup_elem(&lb_flows, &view.flow);
 		if (flow)
 			avoid |= stuck_slot(flow, plan);
+		if (flow && !avoid)
+			lane = growing_lane(flow, plan, view.seq, view.payload, lane);
 	}
 	if (avoid) {
 		latest = latest_live_lane(plan, avoid, progress, latest);

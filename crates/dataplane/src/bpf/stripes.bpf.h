@@ -10,8 +10,12 @@
 #define STRIPE_BYTES_MIN 1000
 /* Buffers that follow each other on one lane are one stripe up to this length. */
 #define STRIPE_BYTES_MAX 65536
-/* In lb_stripe.sent_us: the end of the stripe has arrived. */
+/* So many stripes are to cover what a flow has in flight, of the LB_STRIPES_MAX that are remembered. */
+#define STRIPES_IN_FLIGHT (LB_STRIPES_MAX * 3 / 4)
+/* In lb_stripe.sent_us: the end of the stripe has arrived; and its delivery was counted. */
 #define STRIPE_ARRIVED 1u
+#define STRIPE_COUNTED 2u
+#define STRIPE_FLAGS (STRIPE_ARRIVED | STRIPE_COUNTED)
 /* A flow that has not been acknowledged for so long is stalled, and its sender may be probing, ns; see is_stuck() too. */
 #define STALL_NS (2 * 1000 * 1000)
 /* The initial skew of a flow, ns. */
@@ -35,14 +39,14 @@ static __always_inline int is_stuck(const struct lb_flow *flow, __u64 now)
 /* The stripe began to leave more than half of STALL_NS ago. */
 static __always_inline int is_aged(const struct lb_stripe *stripe, __u64 now)
 {
-	return now_us(now) - (stripe->sent_us & ~STRIPE_ARRIVED) > STALL_NS / 2000;
+	return now_us(now) - (stripe->sent_us & ~STRIPE_FLAGS) > STALL_NS / 2000;
 }
 
 /* What leaves now is a tail loss probe (RFC 8985): for a while no ACK came and nothing left. */
 static __always_inline int is_probe(const struct lb_flow *flow, const struct lb_stripe *newest, __u64 now)
 {
-	/* While there is a hole a stripe grows for half of STALL_NS at most, so its last buffer is old, too. */
-	return now_us(now) - (newest->sent_us & ~STRIPE_ARRIVED) > STALL_NS / 1000 && is_stuck(flow, now);
+	/* A stripe grows for half of STALL_NS at most, so its last buffer is old, too. */
+	return now_us(now) - (newest->sent_us & ~STRIPE_FLAGS) > STALL_NS / 1000 && is_stuck(flow, now);
 }
 
 /* The slot that a stuck flow must avoid, as a bit: that of the lane of its hole. 0: none. */
@@ -65,6 +69,7 @@ static __always_inline struct lb_flow *new_flow(struct __sk_buff *skb, const str
 	empty->skew_ns = SKEW_NS_FIRST;
 	empty->next = view->seq;
 	empty->reported_to = view->seq;
+	empty->resent_to = view->seq;
 	bpf_map_update_elem(&lb_flows, &view->flow, empty, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&lb_flows, &view->flow);
 }
@@ -76,10 +81,33 @@ static __always_inline void add_stripe(struct lb_flow *flow, __u32 start, __u32 
 	stripe->start = start;
 	stripe->end = end;
 	stripe->lane = lane;
-	stripe->sent_us = now_us(bpf_ktime_get_ns()) & ~STRIPE_ARRIVED;
+	stripe->sent_us = now_us(bpf_ktime_get_ns()) & ~STRIPE_FLAGS;
 	flow->head++;
 	if (!(flow->head & (LOSSES_WINDOW - 1)))
 		flow->losses >>= 1;
+}
+
+/* Whether what starts at `seq` may become part of a stripe. One that grows for long would look slow, and its sender's silence like a pause. */
+static __always_inline int can_grow(const struct lb_flow *flow, const struct lb_stripe *newest, __u32 seq)
+{
+	return newest->end == seq && flow->tail != flow->head && !is_aged(newest, bpf_ktime_get_ns());
+}
+
+/*
+ * The lane of the newest stripe if that is too short for the remembered stripes to cover all that is in flight; else `lane`.
+ * The way out alone knows how much that is: it grows with the flow's round trip.
+ */
+static __always_inline __u32 growing_lane(const struct lb_flow *flow, const struct lb_plan *plan, __u32 seq,
+					  __u32 payload, __u32 lane)
+{
+	const struct lb_stripe *newest = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
+	__u32 oldest = flow->head - flow->tail > LB_STRIPES_MAX ? flow->head : flow->tail;
+	__u32 in_flight = flow->next - flow->stripes[oldest & (LB_STRIPES_MAX - 1)].start;
+
+	if (newest->lane >> 4 != plan->generation || seq + payload - newest->start > STRIPE_BYTES_MAX ||
+	    (newest->end - newest->start) * STRIPES_IN_FLIGHT >= in_flight || !can_grow(flow, newest, seq))
+		return lane;
+	return newest->lane & (LB_LANES_MAX - 1);
 }
 
 /* A buffer leaves by a lane. `flow` is NULL for a flow that is not known yet. */
@@ -88,7 +116,6 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 {
 	__u32 end = view->seq + view->payload;
 	struct lb_stripe *newest;
-	int is_pause = 0;
 
 	if (!flow) {
 		flow = new_flow(skb, view);
@@ -97,22 +124,17 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 	}
 	flow->plan = number;
 	newest = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
-	if (flow->hole_since_ns) {
-		__u64 now = bpf_ktime_get_ns();
-
-		if (is_probe(flow, newest, now))
-			flow->probed = 1;
-		is_pause = is_aged(newest, now);
-	}
+	if (flow->hole_since_ns && is_probe(flow, newest, bpf_ktime_get_ns()))
+		flow->probed = 1;
 	/* A retransmission proves nothing: what arrives may be the first copy. */
 	if (before(view->seq, flow->next)) {
 		if (!before(flow->hole, view->seq) && before(flow->hole, end))
 			flow->resent = 1;
+		if (before(flow->resent_to, end))
+			flow->resent_to = end;
 		return;
 	}
-	/* A stripe does not grow for long while there is a hole: one that does would look like a pause. */
-	if (!is_pause && flow->head && newest->lane == lane && newest->end == view->seq &&
-	    end - newest->start <= STRIPE_BYTES_MAX)
+	if (newest->lane == lane && end - newest->start <= STRIPE_BYTES_MAX && can_grow(flow, newest, view->seq))
 		newest->end = end;
 	else
 		add_stripe(flow, view->seq, end, lane);

@@ -2,7 +2,7 @@ use super::{Lane, Plan, Policy, generation, raw_plan};
 use crate::intf::{LB_PLAN_BORROWS, LB_PLAN_SHARES, PLANS_MAX};
 
 fn lane(weight: u32) -> Lane {
-    Lane { slot: 0, peer_mac: None, weight, class: 0 }
+    Lane { slot: 0, peer_mac: None, weight, rate: None, class: 0 }
 }
 
 #[test]

@@ -110,6 +110,6 @@ fn what_keeps_to_one_lane_borrows_none() {
 
 /// Lanes to plain hosts over 0 and 1, and those that are borrowed before and behind them.
 fn rig_lanes() -> Vec<Lane> {
-    let lane = |(slot, class)| Lane { slot, peer_mac: None, weight: 1, class };
+    let lane = |(slot, class)| Lane { slot, peer_mac: None, weight: 1, rate: None, class };
     [(2, 1), (0, 0), (1, 0), (3, 1)].map(lane).to_vec()
 }

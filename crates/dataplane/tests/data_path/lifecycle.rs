@@ -177,7 +177,7 @@ fn a_member_that_is_gone_is_no_obstacle() {
 #[test]
 fn values_out_of_range_are_refused_with_their_limits() {
     let rig = Rig::new(1);
-    let lane = Lane { slot: 0, peer_mac: None, weight: 1, class: 0 };
+    let lane = Lane { slot: 0, peer_mac: None, weight: 1, rate: None, class: 0 };
     let error = rig.path.set_plan(0, &Plan { lanes: vec![lane; 17], ..Plan::default() }).unwrap_err();
     assert_eq!(error.to_string(), "lanes: 17 is outside the allowed range 0 to 16");
     let error = rig.path.set_plan(4113, &Plan::default()).unwrap_err();

@@ -9,6 +9,7 @@ mod borrow;
 mod class;
 mod cut;
 mod damp;
+mod delivery;
 mod failed;
 mod frames;
 mod hosts;

@@ -121,7 +121,7 @@ fn what_has_no_room_for_the_trailer_leaves_once() {
 fn the_second_lane_shares_as_little_as_can_be() {
     let rig = mirroring(3);
     let sent = |slot: u8| rig.path.member_counts(slot).unwrap().tx.frames;
-    let lane = |slot, to: u8| Lane { slot, peer_mac: Some(peer(to)), weight: 1, class: 0 };
+    let lane = |slot, to: u8| Lane { slot, peer_mac: Some(peer(to)), weight: 1, rate: None, class: 0 };
     // Our members and the peer's; the second lane expected, or none.
     type Case = (&'static [(u8, u8)], Option<usize>);
     let cases: [Case; 6] = [

@@ -81,8 +81,13 @@ pub fn index(name: &str) -> u32 {
 
 /// Lanes over these slots, each with its weight.
 pub fn plan(slots: &[(u8, u32)], to: fn(u8) -> Option<[u8; 6]>) -> Plan {
-    let lane =
-        |(slot, weight): &(u8, u32)| Lane { slot: *slot, peer_mac: to(*slot), weight: *weight, class: 0 };
+    let lane = |(slot, weight): &(u8, u32)| Lane {
+        slot: *slot,
+        peer_mac: to(*slot),
+        weight: *weight,
+        rate: None,
+        class: 0,
+    };
     Plan { lanes: slots.iter().map(lane).collect(), ..Plan::default() }
 }
 

@@ -59,6 +59,8 @@ pub struct MemberRow {
 pub struct Plan {
     /// In the order in which the data path numbers them.
     pub lanes: Vec<Lane>,
+    /// What they are spread by in place of their weights, in kbit/s; empty: by the weights.
+    pub rates: Vec<u32>,
     /// How frames spread over them.
     pub policy: Policy,
     /// Of the plan of a class: without a live lane the class takes the plan that it stands in place of; else its frames

@@ -1,6 +1,6 @@
 //! What goes into a host, and what comes out.
 
-use super::{Neighbour, Policy, member::Member};
+use super::{LaneCount, Neighbour, Policy, member::Member};
 use crate::{answers, arp_plus, inspector, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
 
@@ -65,10 +65,10 @@ pub enum Input<'a> {
     NeighboursChanged,
     /// The neighbour table that was asked for ([`Action::AskNeighbours`]); none: it could not be read.
     Neighbours(Option<Vec<Neighbour>>, Vec<(MacAddr, u8)>),
-    /// Bytes that each lane of some plans has carried ([`Host::plans_to_read`]), by plan.
-    LaneBytes(Vec<(u32, Vec<u64>)>),
+    /// What each lane of some plans has counted ([`Host::plans_to_read`]), by plan.
+    LaneCounts(Vec<(u32, Vec<LaneCount>)>),
     /// Unicast frames that plain hosts have sent so far, without their answers to probes. At the time of
-    /// [`Input::LaneBytes`], after it.
+    /// [`Input::LaneCounts`], after it.
     PlainFrames(u64),
     /// The kernel has advertised to everyone the bond's MAC, or the daemon has.
     Broadcast,
@@ -94,8 +94,8 @@ pub enum Action {
     Tables,
     /// Read the kernel's neighbour table ([`Input::Neighbours`]), and, with several segments, where plain hosts were heard.
     AskNeighbours,
-    /// Other members carry traffic than before.
-    LiveMembers,
+    /// Other members carry traffic than before, or they are faster or slower than was known: the stripe length follows.
+    Stripe,
     /// There are more plans than numbers: some classes go where all other traffic goes. Once.
     PlansShort,
     /// Something of the inspector worth reporting.

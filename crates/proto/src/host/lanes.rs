@@ -97,7 +97,7 @@ impl OwnSide {
             policy => policy,
         };
         let lanes = lanes.iter().take(LANES_MAX).copied().collect();
-        Plan { lanes, policy, shares: own.is_some_and(|own| !own.terms.block) }
+        Plan { lanes, rates: Vec::new(), policy, shares: own.is_some_and(|own| !own.terms.block) }
     }
 
     /// The members of a class.

@@ -26,6 +26,8 @@ pub struct Member {
     pub leaving: bool,
     /// Its share in Mbit/s.
     pub weight_mbit: u32,
+    /// Whether that is its rate whatever is measured.
+    pub weight_fixed: bool,
     /// The class that has it for itself; 0: none.
     pub class: u8,
     /// Whether it is fit to carry traffic, as the inspector says of its own link. What an input says of it is ignored.

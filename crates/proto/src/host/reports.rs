@@ -1,7 +1,7 @@
 //! What the machines report to each other: the inspector which peers there are and which lanes are in use, and the machine
 //! that answers plain hosts who they are.
 
-use super::{Host, PLAIN_PLAN, activity::Activity, answering, plain_plan, tables::LaneAt};
+use super::{Action, Host, LaneCount, PLAIN_PLAN, activity::Activity, answering, plain_plan, tables::LaneAt};
 use crate::{
     answers,
     arp_plus::PeerKey,
@@ -25,23 +25,44 @@ impl Used {
 }
 
 impl Host {
-    /// Takes counters of lanes, and says to the inspector where other lanes carry data than before.
-    pub(super) fn take_lane_bytes(&mut self, plans: Vec<(u32, Vec<u64>)>) {
+    /// Takes counters of lanes: says to the inspector where other lanes carry data than before, and spreads by what they deliver.
+    pub(super) fn take_lane_counts(&mut self, plans: &[(u32, Vec<LaneCount>)]) {
         let mut changed = Vec::new();
-        for (number, bytes) in plans {
-            if self.activity.take(self.now, number, &bytes) {
-                changed.push(number);
+        for (number, counts) in plans {
+            let bytes: Vec<u64> = counts.iter().map(|count| count.bytes).collect();
+            if self.activity.take(self.now, *number, &bytes) {
+                changed.push(*number);
             }
-            if self.tables.peer_of(number).is_none() && self.activity.carried(self.now, number) {
+            if self.tables.peer_of(*number).is_none() && self.activity.carried(self.now, *number) {
                 self.stall.sent(self.now);
             }
         }
+        self.measure(plans);
         let plain = || self.plain.probed().iter().map(|report| PeerKey::Plain(report.mac));
         let peers = changed.into_iter().flat_map(|number| match self.tables.peer_of(number) {
             Some(peer) => vec![peer],
             None => plain().collect(),
         });
         peers.collect::<BTreeSet<_>>().into_iter().for_each(|peer| self.report_plan_of(peer));
+    }
+
+    /// Measures lanes by what they counted.
+    fn measure(&mut self, plans: &[(u32, Vec<LaneCount>)]) {
+        let image = self.tables.image();
+        self.rates.retain(|number| image.plans.contains_key(&number));
+        let fixed = |slot| self.members.iter().any(|member| member.slot == slot && member.weight_fixed);
+        let mut changed = Vec::new();
+        for (number, counts) in plans {
+            let Some(plan) = image.plans.get(number) else { continue };
+            if self.rates.take(self.now, *number, &plan.lanes, fixed, counts) {
+                changed.push(*number);
+            }
+        }
+        changed.into_iter().for_each(|number| self.tables.set_rates(number, &self.rates));
+        self.written_or_not();
+        if self.rates.follow_slowest(self.now) {
+            self.actions.push_back(Action::Stripe);
+        }
     }
 
     /// Says to the inspector what these peers are now.

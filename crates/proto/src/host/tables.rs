@@ -5,6 +5,7 @@ use super::{
     lanes::{DEFAULT_CLASS, OwnSide, lane_index},
     member::Member,
     numbers::Numbers,
+    rates::Rates,
     written::{Key, Write, Written},
 };
 use crate::{
@@ -253,6 +254,16 @@ impl Tables {
             None => _ = self.image.plans.remove(&number),
         }
         self.written.touch(Key::Plan(number));
+    }
+
+    /// What a plan is spread by.
+    pub fn set_rates(&mut self, number: u32, rates: &Rates) {
+        let Some(plan) = self.image.plans.get_mut(&number) else { return };
+        let rates = rates.of(number, &plan.lanes);
+        if plan.rates != rates {
+            plan.rates = rates;
+            self.written.touch(Key::Plan(number));
+        }
     }
 
     /// The plan for all plain hosts, and those of one segment each, by the elected members; with one segment the first

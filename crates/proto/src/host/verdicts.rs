@@ -49,7 +49,7 @@ impl Host {
             self.actions.push_back(Action::FailedSlots(self.failed_slots()));
         }
         if self.live_slots() != live {
-            self.actions.push_back(Action::LiveMembers);
+            self.actions.push_back(Action::Stripe);
         }
         self.announce_members();
     }

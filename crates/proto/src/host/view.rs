@@ -1,6 +1,10 @@
 //! What can be seen of a host.
 
-use super::{Answers, ArpPlus, Host, Inspector, Member, OwnSide, PeerKey, PlainHost, TableImage, Verdict};
+use super::{
+    Answers, ArpPlus, Host, Inspector, Member, OwnSide, PeerKey, PlainHost, TableImage, Verdict,
+    rates::LaneRates,
+};
+use crate::plan::Lane;
 use linkbraid_wire::MacAddr;
 
 impl Host {
@@ -53,6 +57,31 @@ impl Host {
     /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over.
     pub fn spreads(&self) -> Vec<Vec<u32>> {
         self.own_side().spreads(&self.members)
+    }
+
+    /// What the slowest member was measured to carry, in kbit/s, if that is far less than what was told.
+    pub fn slowest_kbit(&self) -> Option<u32> {
+        self.rates.slowest_kbit()
+    }
+
+    /// What is known of the rates of a plan's lanes.
+    pub fn lane_rates(&self, number: u32, lanes: &[Lane]) -> LaneRates {
+        LaneRates { measured: self.rates.measured(number, lanes), in_use: self.rates.of(number, lanes) }
+    }
+
+    /// The most that was measured to leave by the member in this slot under one plan, in kbit/s.
+    pub fn member_kbit(&self, slot: u8) -> Option<u32> {
+        self.rates.member_kbit(slot)
+    }
+
+    /// Whether a plan is spread by what was measured of the member in this slot.
+    pub fn is_spread_by_measure(&self, slot: u8) -> bool {
+        self.rates.is_in_use(slot)
+    }
+
+    /// Whether the weight of the member in this slot is its rate, whatever is measured.
+    pub fn is_weight_fixed(&self, slot: u8) -> bool {
+        self.members.iter().any(|member| member.slot == slot && member.weight_fixed)
     }
 
     /// The number of a peer's plan.

@@ -30,6 +30,7 @@ pub(super) fn member(host: usize, slot: u8, class: Option<&OwnClass>) -> Member 
         joining: false,
         leaving: false,
         weight_mbit: 1000,
+        weight_fixed: false,
         class: if is_urgent { URGENT } else { 0 },
         alive: false,
         sound: true,
@@ -162,7 +163,7 @@ impl World {
                 Action::ArpPlus(arp_plus::Event::Conflict(conflict)) => {
                     panic!("{host} at {now:?}: {conflict}")
                 }
-                Action::LiveMembers | Action::PlansShort | Action::Inspector(_) | Action::ArpPlus(_) => {}
+                Action::Stripe | Action::PlansShort | Action::Inspector(_) | Action::ArpPlus(_) => {}
             }
         }
         let wake = daemon.poll_timeout();

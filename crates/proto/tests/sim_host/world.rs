@@ -364,7 +364,9 @@ impl World {
                 bytes
             }
         };
-        let plans = plans.into_iter().map(|number| (number, bytes(number))).collect();
-        self.input(host, Input::LaneBytes(plans));
+        let counts = |bytes| LaneCount { bytes, ..LaneCount::default() };
+        let lanes = |number| bytes(number).into_iter().map(counts).collect();
+        let plans = plans.into_iter().map(|number| (number, lanes(number))).collect();
+        self.input(host, Input::LaneCounts(plans));
     }
 }

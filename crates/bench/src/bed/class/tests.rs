@@ -12,6 +12,9 @@ fn lane(member: &str, share_ppm: u32, class: Option<&str>) -> LaneRecord {
         share_ppm,
         tx_frames: 0,
         tx_bytes: 0,
+        told_kbit: None,
+        measured_kbit: None,
+        share_from: None,
         class: class.map(Into::into),
         borrowed_from: None,
     }

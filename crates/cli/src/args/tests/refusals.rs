@@ -25,7 +25,11 @@ fn each_mistake_has_one_line_that_names_it() {
              --probe-multiplier, --up-delay, --hold-max, --address, --no-addresses",
             "linkbraid bond set --help",
         ),
-        (&["member", "set", "b", "e"], "member set: missing: --weight", "linkbraid member set --help"),
+        (
+            &["member", "set", "b", "e"],
+            "member set: missing: one of --weight, --weight-fixed",
+            "linkbraid member set --help",
+        ),
         (&["member", "add", "b"], "member add: missing: IF", "linkbraid member add --help"),
         (&["show", "a", "b"], "show: argument 'b': one argument too many", "linkbraid show --help"),
         (

@@ -4,7 +4,8 @@ use linkbraid_api::{
     AddressMove, BondRecord, BondSettings, Borrow, ClassRecord, ClassSettings, CounterRecord, EventKind,
     EventRecord, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSettings, FabricStatsRecord,
     Fallback, FindingRecord, Health, LaneRecord, LatencyBucket, LatencyRecord, MemberRecord, NodeState,
-    PeerMemberRecord, PeerRecord, PeerState, Policy, RoundTripRecord, RuleRecord, Severity, StatsRecord,
+    PeerMemberRecord, PeerRecord, PeerState, Policy, RoundTripRecord, RuleRecord, Severity, ShareFrom,
+    StatsRecord,
 };
 
 /// A bond of four members that is well.
@@ -146,6 +147,8 @@ pub fn member(number: u32) -> MemberRecord {
         reason: String::new(),
         speed_mbit: if number == 4 { None } else { Some(1000 * number) },
         weight_mbit: 250 * number,
+        measured_kbit: (number == 2).then_some(471_300),
+        share_from: Some(if number == 2 { ShareFrom::Measured } else { ShareFrom::Told }),
         segment: 0,
         elected: number == 1,
         tx_frames: 1000,
@@ -205,6 +208,9 @@ pub fn lanes() -> Vec<LaneRecord> {
         share_ppm: 833_333,
         tx_frames: 1_234_567,
         tx_bytes: 1_500_000_000,
+        told_kbit: Some(1_000_000),
+        measured_kbit: Some(941_300),
+        share_from: Some(ShareFrom::Measured),
         class: None,
         borrowed_from: None,
     };
@@ -215,6 +221,8 @@ pub fn lanes() -> Vec<LaneRecord> {
         share_ppm: 1_000_000,
         tx_frames: 0,
         tx_bytes: 0,
+        measured_kbit: None,
+        share_from: Some(ShareFrom::Told),
         ..lane.clone()
     };
     let lost = LaneRecord {
@@ -223,6 +231,9 @@ pub fn lanes() -> Vec<LaneRecord> {
         share_ppm: 0,
         tx_frames: 0,
         tx_bytes: 0,
+        told_kbit: None,
+        measured_kbit: None,
+        share_from: None,
         ..lane.clone()
     };
     let lent = LaneRecord {

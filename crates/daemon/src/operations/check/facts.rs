@@ -54,7 +54,7 @@ pub(super) fn bond(bond: &bond::Bond) -> Bond {
         .members
         .iter()
         .map(|member| {
-            let weighted = matches!(member.weight, Weight::Mbit(_));
+            let weighted = matches!(member.settings.weight, Weight::Mbit(_));
             let segment = segment_of(segments, member.slot);
             let (name, index) = (member.name.clone(), member.ifindex);
             (member.slot, Member { name, index, segment, weighted })

@@ -1,5 +1,6 @@
 //! Records for `lanes`.
 
+use super::share_from;
 use crate::{
     io::error::About as _,
     world::{
@@ -79,12 +80,14 @@ fn add(
     state: impl Fn(&Lane) -> &'static str,
 ) -> Result<(), Error> {
     let counts = bond.path.lane_counts(plan.number).about(&bond.saved.name, "cannot read counters")?;
+    let rates = driven.host.lane_rates(plan.number, plan.lanes);
+    let rate = |i: usize, lane: &Lane| rates.in_use.get(i).copied().unwrap_or(lane.weight);
     // Borrowed lanes take no weight off the others.
-    let sum: u64 =
-        plan.lanes.iter().filter(|lane| lane.class == DEFAULT_CLASS).map(|lane| u64::from(lane.weight)).sum();
+    let own = plan.lanes.iter().enumerate().filter(|(_, lane)| lane.class == DEFAULT_CLASS);
+    let sum: u64 = own.map(|(i, lane)| u64::from(rate(i, lane))).sum();
     for (i, lane) in plan.lanes.iter().enumerate() {
         let count = counts.get(i).copied().unwrap_or_default();
-        let share = u64::from(lane.weight) * 1_000_000 / sum.max(1);
+        let share = u64::from(rate(i, lane)) * 1_000_000 / sum.max(1);
         records.push(LaneRecord {
             bond: bond.saved.name.to_string(),
             peer: plan.peer.to_owned(),
@@ -94,6 +97,9 @@ fn add(
             share_ppm: if lane.class == DEFAULT_CLASS { u32::try_from(share).unwrap_or(u32::MAX) } else { 0 },
             tx_frames: count.frames,
             tx_bytes: count.bytes,
+            told_kbit: Some(lane.weight),
+            measured_kbit: rates.measured.get(i).copied().flatten(),
+            share_from: Some(share_from(&driven.host, lane.slot, !rates.in_use.is_empty())),
             class: bond.class_name(plan.class).map(Into::into),
             borrowed_from: bond.class_name(lane.class).map(Into::into),
         });
@@ -122,6 +128,9 @@ fn unused(
         share_ppm: 0,
         tx_frames: 0,
         tx_bytes: 0,
+        told_kbit: None,
+        measured_kbit: None,
+        share_from: None,
         class: None,
         borrowed_from: None,
     };

@@ -65,6 +65,7 @@ pub fn member(slot: u8) -> Member {
         joining: false,
         leaving: false,
         weight_mbit: 1000,
+        weight_fixed: false,
         class: 0,
         alive: true,
         sound: true,

@@ -229,6 +229,7 @@ fn any_config() -> impl Strategy<Value = Config> {
                 interface: LinkName::of_link(name),
                 settings: MemberSettings {
                     weight: if weight == 0 { Weight::Auto } else { Weight::Mbit(weight) },
+                    weight_fixed: false,
                 },
                 class: bond.classes.get(class).filter(|_| rest).map(|class| class.name.clone()),
                 force: false,

@@ -1,0 +1,116 @@
+//! Links that do not tell their rate, or a wrong one: what they carry together, against what they carry alone.
+
+use super::Experiment;
+use crate::bed::Bed;
+use crate::planned::{Against, Planned};
+use crate::plot::{Figure, Panel};
+use crate::report::{Bound, Report};
+use crate::run::{CCS, Run};
+use linkbraid_api::Error;
+use linkbraid_lab::{LinkSpec, Topology};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "rates",
+    about: "one TCP flow over links that do not tell their rate, or a wrong one, against the sum of the links alone",
+    paper: "",
+    run,
+    figure,
+};
+
+/// What a veth tells, Mbit/s.
+const UNTOLD: u32 = 10_000;
+
+/// Links and what is told of them, in Mbit/s.
+struct Case {
+    name: &'static str,
+    real: &'static [u32],
+    told: &'static [u32],
+    /// Of the sum of the links alone.
+    goal: f64,
+}
+
+/// The first ones alone in a quick run.
+const CASES: [Case; 6] = [
+    Case { name: "4x20", real: &[20; 4], told: &[UNTOLD; 4], goal: 0.97 },
+    Case { name: "100+20", real: &[100, 20], told: &[UNTOLD; 2], goal: 0.95 },
+    Case { name: "4x200", real: &[200; 4], told: &[UNTOLD; 4], goal: 0.97 },
+    Case { name: "4x100-one-high", real: &[100; 4], told: &[1000, 100, 100, 100], goal: 0.95 },
+    Case { name: "4x100-one-low", real: &[100; 4], told: &[10, 100, 100, 100], goal: 0.95 },
+    Case { name: "500+100-told-equal", real: &[500, 100], told: &[500, 500], goal: 0.95 },
+];
+const QUICK_CASES: usize = 2;
+
+fn case_id(name: &str, word: &str, how: &str) -> String {
+    format!("{name}/{word}/{how}")
+}
+
+/// Says of each member of both hosts that its rate is this one.
+fn tell(bed: &Bed, mbit: &[u32]) -> Result<(), Error> {
+    for host in ["a", "b"] {
+        for (number, mbit) in mbit.iter().enumerate() {
+            bed.member(host, "set", &format!("eth{number}"), Some(*mbit))?;
+        }
+    }
+    Ok(())
+}
+
+fn run(run: &mut Run<'_>) -> Result<(), Error> {
+    let cases = if run.settings.quick { &CASES[..QUICK_CASES] } else { &CASES };
+    let ccs = run.ccs();
+    run.plan(cases.iter().map(|case| ccs.len() * (kinds(case.real).len() + 2)).sum());
+    for case in cases {
+        if !run.wants(&format!("{}/", case.name)) {
+            continue;
+        }
+        let host = || case.real.iter().map(|rate| LinkSpec::switch(0, Some(*rate)));
+        let alone = kinds(case.real).into_iter().map(|rate| {
+            let bed = run.bare(&format!("{}/{rate}", case.name), Topology::symmetric(2, 1, Some(rate)))?;
+            Ok((rate, bed))
+        });
+        let alone = alone.collect::<Result<Vec<_>, Error>>()?;
+        let bed = run.bonded(case.name, Topology::empty("lab", 1).host(host()).host(host()));
+        let Some(bed) = run.noted(case.name, bed)? else { continue };
+        let wrong = |bed: &Bed, wrong: bool| tell(bed, if wrong { case.told } else { case.real });
+        for &(word, cc) in ccs {
+            let id = |how: &str| case_id(case.name, word, how);
+            let base = |rate: &u32| id(&format!("{rate}-alone"));
+            let sum = || Against::mbit("sum", case.real.iter().map(base), 1.0);
+            let mut planned: Vec<Planned<'_>> =
+                alone.iter().map(|(rate, bed)| Planned::new(base(rate), bed, run.tcp(cc))).collect();
+            planned.push(Planned::new(id("told"), &bed, run.tcp(cc)).against(sum()));
+            planned.push(Planned {
+                around: Some(&wrong),
+                condition: format!("{:?} Mbit/s told", case.told),
+                ..Planned::new(id("wrong"), &bed, run.tcp(cc)).against(sum())
+            });
+            run.interleave(&planned)?;
+            let ratio = run.report.mid_ratio(&id("wrong"), "sum");
+            run.judge(&id("wrong"), "of the sum of the links, told wrong", Bound::AtLeast, case.goal, ratio);
+        }
+    }
+    Ok(())
+}
+
+/// The different rates among these.
+fn kinds(rates: &[u32]) -> Vec<u32> {
+    let mut rates = rates.to_vec();
+    rates.sort_unstable();
+    rates.dedup();
+    rates
+}
+
+fn figure(report: &Report) -> Figure {
+    let measured =
+        CASES.iter().filter(|case| report.measure(&case_id(case.name, "cubic", "wrong"), "mbit").is_some());
+    let names: Vec<&str> = measured.map(|case| case.name).collect();
+    let mut ratios = Panel::groups(names.iter().map(|name| ((*name).to_owned(), *name)));
+    for (word, _) in CCS {
+        for (how, label) in [("told", "told right"), ("wrong", "untold or wrong")] {
+            ratios =
+                ratios.bar(format!("{word}, {label}"), |name| report.ratio(&case_id(name, word, how), "sum"));
+        }
+    }
+    let panel =
+        ratios.flat("all of it", 1.0).panel("Bonded over the sum of the links alone", "links", "ratio");
+    Figure { title: "rates: links that do not tell their rate, or a wrong one".into(), panels: vec![panel] }
+}

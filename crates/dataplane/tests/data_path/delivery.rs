@@ -1,0 +1,150 @@
+//! What ACKs say of how fast lanes deliver.
+
+use crate::damp::{STRIPE, ack, at, block, sent};
+use crate::frames::Tcp;
+use crate::rig::{Rig, own, peer};
+use linkbraid_dataplane::{Lane, Plan};
+use std::time::{Duration, Instant};
+
+/// The plan of the rig's peer.
+const PLAN: u32 = 1;
+
+/// What each lane delivered while something waited on it: bytes, and for how long, us.
+fn busy(rig: &Rig) -> Vec<(u32, u32)> {
+    let lanes = rig.path.lane_deliveries(PLAN).unwrap();
+    lanes.into_iter().map(|lane| (lane.busy_bytes, lane.busy_us)).collect()
+}
+
+fn bytes(rig: &Rig) -> Vec<u32> {
+    busy(rig).into_iter().map(|(bytes, _)| bytes).collect()
+}
+
+/// Lets some time pass in which nothing is delivered: far more than any stripe took so far.
+fn pass(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// Two lanes that have each delivered one stripe at once, so that the least time is known, and have stripes 2 to 9 on their way.
+fn under_way() -> Rig {
+    let rig = sent(2, 2);
+    // The first one follows none.
+    ack(&rig, &Tcp::ack(at(0), &[]));
+    ack(&rig, &Tcp::ack(at(2), &[]));
+    for i in 2..10 {
+        rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0)));
+    }
+    assert_eq!(busy(&rig), [(0, 0); 2], "nothing has waited for anything");
+    pass(Duration::from_millis(8));
+    // The first of each lane has waited for none before it, but took long.
+    ack(&rig, &Tcp::ack(at(4), &[]));
+    assert_eq!(bytes(&rig), [STRIPE, STRIPE]);
+    rig
+}
+
+#[test]
+fn a_stripe_that_waited_for_another_counts() {
+    let rig = under_way();
+    let (begun, before) = (Instant::now(), busy(&rig)[0].1);
+    pass(Duration::from_millis(5));
+    ack(&rig, &Tcp::ack(at(5), &[]));
+    assert_eq!(bytes(&rig), [2 * STRIPE, STRIPE]);
+    let us = busy(&rig)[0].1 - before;
+    assert!(
+        us >= 5000 && Duration::from_micros(us.into()) <= begun.elapsed() + Duration::from_millis(30),
+        "{us}"
+    );
+    ack(&rig, &Tcp::ack(at(10), &[]));
+    assert_eq!(bytes(&rig), [4 * STRIPE, 4 * STRIPE]);
+}
+
+#[test]
+fn what_sack_blocks_say_counts_once() {
+    let rig = under_way();
+    ack(&rig, &Tcp::ack(at(4), &[block(5, 6)]));
+    assert_eq!(bytes(&rig), [STRIPE, 2 * STRIPE]);
+    ack(&rig, &Tcp::ack(at(4), &[block(5, 6)]));
+    ack(&rig, &Tcp::ack(at(6), &[]));
+    assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE]);
+}
+
+#[test]
+fn what_was_sent_again_says_nothing() {
+    let rig = under_way();
+    rig.out(&Tcp::data(at(4), STRIPE as usize).frame(peer(0), own(0)));
+    ack(&rig, &Tcp::ack(at(6), &[]));
+    assert_eq!(bytes(&rig), [STRIPE, 2 * STRIPE]);
+}
+
+#[test]
+fn what_left_by_another_plan_says_nothing() {
+    let rig = under_way();
+    let lane = |slot| Lane { slot, peer_mac: Some(peer(slot)), weight: 1000, rate: None, class: 0 };
+    rig.path.set_plan(PLAN, &Plan { lanes: vec![lane(1), lane(0)], ..Plan::default() }).unwrap();
+    ack(&rig, &Tcp::ack(at(10), &[]));
+    assert_eq!(bytes(&rig), [0, 0]);
+}
+
+#[test]
+fn other_rates_leave_counters_and_lanes_as_they_are() {
+    let rig = under_way();
+    ack(&rig, &Tcp::ack(at(6), &[]));
+    let lane =
+        |(slot, rate)| Lane { slot, peer_mac: Some(peer(slot)), weight: 1000, rate: Some(rate), class: 0 };
+    let plan = Plan { lanes: [(0, 300), (1, 100)].map(lane).into(), ..Plan::default() };
+    rig.path.set_plan(PLAN, &plan).unwrap();
+    assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE]);
+    let before = rig.path.lane_counts(PLAN).unwrap()[0].frames;
+    for i in 10..50 {
+        rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0)));
+    }
+    let by_first = rig.path.lane_counts(PLAN).unwrap()[0].frames - before;
+    assert!((29..=31).contains(&by_first), "{by_first} of 40");
+}
+
+#[test]
+fn a_flow_with_much_in_flight_has_longer_stripes() {
+    let rig = sent(2, 2);
+    ack(&rig, &Tcp::ack(at(2), &[]));
+    let lanes: Vec<[u8; 6]> = (2..402)
+        .map(|i| rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0))).source())
+        .collect();
+    let stripes = |lanes: &[[u8; 6]]| lanes.chunk_by(|one, other| one == other).count();
+    assert_eq!(stripes(&lanes[..8]), 8);
+    let last = stripes(&lanes[200..]);
+    assert!(last <= 200 / 2, "{last} stripes of 200 buffers");
+    let first = lanes.iter().filter(|source| **source == own(0)).count();
+    assert!((190..=210).contains(&first), "{first} of 400 by the first lane");
+}
+
+#[test]
+fn however_much_is_in_flight_both_lanes_are_used() {
+    let rig = sent(2, 2);
+    ack(&rig, &Tcp::ack(at(2), &[]));
+    for block in 0..4 {
+        let frame = |i: u32| Tcp::data(at(2).wrapping_add(i * 2 * STRIPE), 2 * STRIPE as usize);
+        let by_first = (block * 1000..(block + 1) * 1000)
+            .filter(|i| rig.out(&frame(*i).frame(peer(0), own(0))).source() == own(0))
+            .count();
+        assert!((400..=600).contains(&by_first), "{by_first} of 1000 in block {block}");
+    }
+}
+
+#[test]
+fn nobody_has_what_was_not_sent() {
+    let rig = under_way();
+    ack(&rig, &Tcp::ack(at(20), &[]));
+    assert_eq!(bytes(&rig), [STRIPE, STRIPE]);
+    ack(&rig, &Tcp::ack(at(6), &[]));
+    assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE], "what was claimed before hides nothing");
+}
+
+#[test]
+fn an_ack_that_may_have_waited_says_nothing() {
+    let rig = under_way();
+    pass(Duration::from_millis(40));
+    ack(&rig, &Tcp::ack(at(6), &[]));
+    assert_eq!(bytes(&rig), [STRIPE, STRIPE]);
+}

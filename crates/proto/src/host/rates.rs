@@ -1,0 +1,479 @@
+//! How fast lanes really are: what a plan's traffic is spread by where that differs from the weights.
+//!
+//! In: what each lane was sent, and how fast it delivered while something waited on it ([`LaneCount`]). Out: a rate for each lane.
+//! Links do not always report what they carry: virtual ones report nothing or far too much, switches police ports, Wi-Fi and
+//! powerline change from second to second. Weights are then a first guess.
+//!
+//! - A lane on which something waited delivers at its rate, so that is measured.
+//! - A lane on which nothing waited while other lanes of the plan were busy, and which carried what it was believed to carry,
+//!   can carry more: it is given more, round by round, until something waits on it.
+//! - While nothing waits anywhere nothing is learned: a lane that is merely idle is not slow.
+//! - Rates in the proportion of the weights change nothing, so that traffic over links that report the truth is spread as if nothing
+//!   were measured.
+
+use crate::{Time, plan::Lane};
+use linkbraid_wire::MacAddr;
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+/// A lane that is busy for more than so many times the time that passed counted something else: several flows may each count
+/// some time once more.
+const BUSY_MAX: u32 = 16;
+/// A lane that was given more, and then carried less than this part of what it had, in percent, cannot carry more. It is given
+/// more again only after so many rounds, twice as many each time.
+const FUTILE_PERCENT: u64 = 115;
+const PAUSE_ROUNDS_MIN: u32 = 8;
+const PAUSE_ROUNDS_MAX: u32 = 256;
+/// No lane's share is less than one n-th of the fastest one's: a lane that gets nothing cannot be measured.
+const SHARE_PART_MIN: u64 = 256;
+/// Counters are taken together for so long, so that single stripes do not matter.
+const ROUND: Duration = Duration::from_millis(200);
+/// A plan is busy if something waited on one of its lanes for this part of a round, in percent.
+const BUSY_PERCENT: u64 = 30;
+/// Its lanes on which something waited for at least one n-th of the time of the busiest one are measured.
+const BUSY_PART: u32 = 4;
+/// What a lane that can carry more is given the next time, in percent of what it had: for the first time since it was measured, in
+/// the rounds after that, and if it was never measured.
+const GROWTH_PERCENT: u64 = 125;
+const FAST_GROWTH_PERCENT: u64 = 150;
+const FIRST_GROWTH_PERCENT: u64 = 300;
+/// A lane that carried less than this part of its rate, in percent, did not show that it can carry more.
+const CARRIED_PERCENT: u64 = 95;
+/// Rates that differ by less from the proportion of the weights are those of the weights, in parts of a thousand; and as long
+/// as rates are in use.
+const SAME_PERMILLE: u64 = 80;
+const SAME_AGAIN_PERMILLE: u64 = 40;
+/// A member that carries less than this part of what was told is far slower, in percent; and as long as it is.
+const MUCH_LESS_PERCENT: u64 = 25;
+const MUCH_LESS_AGAIN_PERCENT: u64 = 50;
+/// Its rate is worth another stripe length if it changes by more than one n-th; a longer one not sooner than this after the last.
+const SLOWEST_DIFFERS_PART: u32 = 4;
+const LONGER_AFTER: Duration = Duration::from_secs(10);
+/// Stripes follow what was measured of members slower than this alone: what limits faster ones is often the processor, and
+/// shorter stripes cost it more.
+const SLOW_KBIT: u64 = 300_000;
+/// After so many busy rounds what was measured goes back towards the proportion of the weights, by so many parts of a hundred at
+/// most. A lane that this is too much or too little for is measured again at once. Where something behind the lanes is what
+/// traffic waits for, each is measured to carry what it is given, whatever that is, and only this brings shares back.
+const BACK_ROUNDS: u32 = 32;
+const BACK_PERCENT: u64 = 2;
+/// Rates that change by less are not worth a change of the plan, in parts of a thousand.
+const WORTH_PERMILLE: u64 = 10;
+/// And while something waits on all lanes, none of which has more to give.
+const WORTH_PERMILLE_BUSY: u64 = 40;
+/// After so long with traffic and nothing that waits, rates are forgotten: who then gets too much is measured again.
+const FORGET: Duration = Duration::from_secs(60);
+/// The highest rate, in kbit/s: 4 Tbit/s.
+const RATE_KBIT_MAX: u64 = 4_000_000_000;
+
+/// What a lane counted under the plan in force.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LaneCount {
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Bytes of TCP that were delivered while something waited on the lane; wraps.
+    pub busy_bytes: u32,
+    /// For how long something did, us; wraps.
+    pub busy_us: u32,
+}
+
+/// What is known of the rates of a plan's lanes, in kbit/s, in their order.
+#[derive(Debug, Clone, Default)]
+pub struct LaneRates {
+    /// What each was measured to carry; none: nothing has waited for it.
+    pub measured: Vec<Option<u32>>,
+    /// What they are spread by; empty: by their weights.
+    pub in_use: Vec<u32>,
+}
+
+/// One lane of a plan.
+#[derive(Debug, Clone)]
+struct LaneRate {
+    slot: u8,
+    peer_mac: Option<MacAddr>,
+    weight_kbit: u64,
+    /// The user said that the weight is the rate.
+    fixed: bool,
+    rate_kbit: Option<u64>,
+    /// The last three that were measured, in kbit/s.
+    samples: [u64; 3],
+    /// Something has waited on it; else its rate is a lower bound.
+    measured: bool,
+    /// What it had when it was given more, if it was not measured since.
+    grown_from: Option<u64>,
+    /// It is given more in so many rounds at the soonest; and how many these were the last time.
+    hold: u32,
+    pause: u32,
+    /// Counted when the round began, and last.
+    begun: LaneCount,
+    last: LaneCount,
+}
+
+#[derive(Debug)]
+struct PlanRates {
+    began: Time,
+    lanes: Vec<LaneRate>,
+    /// In which something waited; and whether something did on all lanes in the last one.
+    busy_rounds: u32,
+    all_busy: bool,
+    /// With traffic and nothing that waits.
+    quiet: Duration,
+    /// What the lanes are spread by; none: by the weights.
+    in_use: Option<Vec<u32>>,
+}
+
+/// The rates of all plans.
+#[derive(Debug, Default)]
+pub(super) struct Rates {
+    plans: HashMap<u32, PlanRates>,
+    /// The slowest member that is far slower than told, in kbit/s, and since when it is that.
+    slowest: Option<u32>,
+    slowest_since: Time,
+}
+
+impl Rates {
+    /// Takes the counters of a plan with these lanes; `fixed`: members whose weight is their rate. Whether its rates are
+    /// other ones now.
+    pub fn take(
+        &mut self,
+        now: Time,
+        number: u32,
+        lanes: &[Lane],
+        fixed: impl Fn(u8) -> bool,
+        counts: &[LaneCount],
+    ) -> bool {
+        // Lanes to plain hosts lead to near and far ones, whose rates are not the lanes'.
+        let to_peer = lanes.iter().all(|lane| lane.peer_mac.is_some());
+        if lanes.len() < 2 || lanes.len() != counts.len() || !to_peer {
+            return self.plans.remove(&number).is_some_and(|plan| plan.in_use.is_some());
+        }
+        let plan = self.plans.entry(number).or_insert_with(|| PlanRates::new(now));
+        let is_other = !plan.are(lanes);
+        let mut changed = is_other && plan.replace_lanes(lanes);
+        for (lane, now_told) in plan.lanes.iter_mut().zip(lanes) {
+            (lane.weight_kbit, lane.fixed) = (now_told.weight.max(1).into(), fixed(now_told.slot));
+        }
+        let elapsed = now.since(plan.began);
+        let is_again = plan.lanes.iter().zip(counts).any(|(lane, count)| lane.began_again(count, elapsed));
+        plan.lanes.iter_mut().zip(counts).for_each(|(lane, count)| lane.last = *count);
+        let is_whole = !is_other && !is_again;
+        if is_whole && elapsed < ROUND {
+            return false;
+        }
+        if is_whole {
+            plan.end_round(elapsed);
+            changed = plan.choose();
+        }
+        plan.began = now;
+        plan.lanes.iter_mut().for_each(|lane| lane.begun = lane.last);
+        changed
+    }
+
+    /// Forgets plans that are gone.
+    pub fn retain(&mut self, is_there: impl Fn(u32) -> bool) {
+        self.plans.retain(|number, _| is_there(*number));
+    }
+
+    /// The plans that are not spread by weights.
+    pub fn in_use(&self) -> impl Iterator<Item = u32> + '_ {
+        self.plans.iter().filter(|(_, plan)| plan.in_use.is_some()).map(|(number, _)| *number)
+    }
+
+    /// What these lanes of a plan are spread by, in kbit/s; empty: by their weights.
+    pub fn of(&self, number: u32, lanes: &[Lane]) -> Vec<u32> {
+        let plan = self.plans.get(&number).filter(|plan| plan.are(lanes));
+        plan.and_then(|plan| plan.in_use.clone()).unwrap_or_default()
+    }
+
+    /// What was measured of these lanes of a plan, in kbit/s.
+    pub fn measured(&self, number: u32, lanes: &[Lane]) -> Vec<Option<u32>> {
+        let Some(plan) = self.plans.get(&number).filter(|plan| plan.are(lanes)) else {
+            return vec![None; lanes.len()];
+        };
+        plan.lanes.iter().map(|lane| lane.rate_kbit.filter(|_| lane.measured).map(to_kbit)).collect()
+    }
+
+    /// The most that was measured to leave by a member under one plan, in kbit/s.
+    pub fn member_kbit(&self, slot: u8) -> Option<u32> {
+        let of_plan = |plan: &PlanRates| {
+            let lanes = plan.lanes.iter().filter(|lane| lane.slot == slot && lane.measured);
+            lanes.filter_map(|lane| lane.rate_kbit).reduce(|sum, rate| sum + rate)
+        };
+        self.plans.values().filter_map(of_plan).max().map(to_kbit)
+    }
+
+    /// Whether lanes of this member have shares by what was measured.
+    pub fn is_in_use(&self, slot: u8) -> bool {
+        let has = |plan: &&PlanRates| plan.lanes.iter().any(|lane| lane.slot == slot);
+        self.plans.values().filter(has).any(|plan| plan.in_use.is_some())
+    }
+
+    /// What the slowest member carries to all its peers, in kbit/s, if that is far less than what was told.
+    pub fn slowest_kbit(&self) -> Option<u32> {
+        self.slowest
+    }
+
+    /// Looks for the slowest member; whether it carries something else now that is worth another stripe length.
+    pub fn follow_slowest(&mut self, now: Time) -> bool {
+        let percent = if self.slowest.is_some() { MUCH_LESS_AGAIN_PERCENT } else { MUCH_LESS_PERCENT };
+        let slowest = self.find_slowest(percent);
+        let differs = match (self.slowest, slowest) {
+            (Some(old), Some(new)) => old.abs_diff(new) > old / SLOWEST_DIFFERS_PART,
+            (old, new) => old != new,
+        };
+        let is_longer = self.slowest.is_some_and(|old| slowest.is_none_or(|new| new > old));
+        if !differs || is_longer && now.since(self.slowest_since) < LONGER_AFTER {
+            return false;
+        }
+        (self.slowest, self.slowest_since) = (slowest, now);
+        true
+    }
+
+    /// What the slowest member carries to all its peers, in kbit/s, if that is less than `percent` of what was told, and slow.
+    fn find_slowest(&self, percent: u64) -> Option<u32> {
+        let mut members: BTreeMap<u8, (u64, u64)> = BTreeMap::new();
+        for lane in self.plans.values().flat_map(|plan| &plan.lanes) {
+            let Some(rate) = lane.rate().filter(|_| lane.measured) else { continue };
+            let (sum, told) = members.entry(lane.slot).or_default();
+            (*sum, *told) = (*sum + rate, (*told).max(lane.weight_kbit));
+        }
+        let much_less = |(rate, told): &(u64, u64)| {
+            *rate < SLOW_KBIT && rate.saturating_mul(100) < told.saturating_mul(percent)
+        };
+        members.into_values().filter(much_less).map(|(rate, _)| to_kbit(rate)).min()
+    }
+}
+
+fn to_kbit(rate: u64) -> u32 {
+    u32::try_from(rate.clamp(1, RATE_KBIT_MAX)).unwrap_or(u32::MAX)
+}
+
+/// By how many parts of a thousand two numbers differ.
+fn permille_apart(one: u64, other: u64) -> u64 {
+    one.abs_diff(other).saturating_mul(1000) / one.max(other).max(1)
+}
+
+impl PlanRates {
+    fn new(now: Time) -> PlanRates {
+        PlanRates {
+            began: now,
+            lanes: Vec::new(),
+            busy_rounds: 0,
+            all_busy: false,
+            quiet: Duration::ZERO,
+            in_use: None,
+        }
+    }
+
+    /// Whether these are its lanes.
+    fn are(&self, lanes: &[Lane]) -> bool {
+        let same = |(known, lane): (&LaneRate, &Lane)| known.is(lane);
+        self.lanes.len() == lanes.len() && self.lanes.iter().zip(lanes).all(same)
+    }
+
+    /// The plan has these lanes now; what was measured of one that stays is kept. Whether its rates are other ones now.
+    fn replace_lanes(&mut self, lanes: &[Lane]) -> bool {
+        let old = std::mem::take(&mut self.lanes);
+        let known = |lane: &Lane| old.iter().find(|known| known.is(lane)).cloned();
+        self.lanes = lanes.iter().map(|lane| known(lane).unwrap_or_else(|| LaneRate::new(lane))).collect();
+        self.in_use = None;
+        self.choose()
+    }
+
+    /// Learns from what was counted in a round.
+    fn end_round(&mut self, elapsed: Duration) {
+        let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX).max(1);
+        let busiest = self.lanes.iter().map(LaneRate::busy_us).max().unwrap_or(0);
+        if u64::from(busiest) * 100 < elapsed_us.saturating_mul(BUSY_PERCENT) {
+            let carried: u64 = self.lanes.iter().map(|lane| lane.carried(elapsed_us)).sum();
+            // One that sends as much as the lanes carry has no queue where its window is just right.
+            if carried > 0 && carried < self.sums().0 / 2 {
+                self.quiet += elapsed;
+            }
+            if self.quiet >= FORGET {
+                self.lanes.iter_mut().for_each(|lane| (lane.rate_kbit, lane.measured) = (None, false));
+            }
+            return;
+        }
+        self.quiet = Duration::ZERO;
+        for lane in &mut self.lanes {
+            match lane.busy_us() {
+                0 => lane.grow(elapsed_us),
+                us if us < busiest / BUSY_PART => lane.grow(elapsed_us),
+                us => lane.measure(us),
+            }
+        }
+        self.all_busy = self.lanes.iter().all(|lane| lane.busy_us() >= busiest / BUSY_PART);
+        self.busy_rounds += 1;
+        if self.busy_rounds.is_multiple_of(BACK_ROUNDS) {
+            self.go_back();
+        }
+    }
+
+    fn go_back(&mut self) {
+        self.all_busy = false;
+        let (rates, weights) = self.sums();
+        for lane in self.lanes.iter_mut().filter(|lane| lane.measured && lane.grown_from.is_none()) {
+            let Some(rate) = lane.rate_kbit else { continue };
+            let most = rate * BACK_PERCENT / 100 + 1;
+            lane.assume(in_proportion(lane.weight_kbit, rates, weights).clamp(rate - most, rate + most));
+        }
+    }
+
+    /// The sums of what is known of the rates, and of those lanes' weights.
+    fn sums(&self) -> (u64, u64) {
+        let known = self.lanes.iter().filter_map(|lane| Some((lane.rate()?, lane.weight_kbit)));
+        known.fold((0, 0), |(rates, weights), (rate, weight)| (rates + rate, weights + weight))
+    }
+
+    /// Chooses what to spread by; whether that is something else now.
+    fn choose(&mut self) -> bool {
+        let chosen = self.rates();
+        let same = match (&self.in_use, &chosen) {
+            (None, None) => true,
+            (Some(old), Some(new)) => {
+                let (before, after) = (sum(old), sum(new));
+                let share = |rate: u32, sum: u64| (u64::from(rate) << 24) / sum.max(1);
+                let worth = if self.all_busy { WORTH_PERMILLE_BUSY } else { WORTH_PERMILLE };
+                let shares = old.iter().zip(new);
+                let apart =
+                    |(old, new): (&u32, &u32)| permille_apart(share(*old, before), share(*new, after));
+                shares.map(apart).all(|apart| apart < worth)
+            }
+            _ => false,
+        };
+        if !same {
+            self.in_use = chosen;
+        }
+        !same
+    }
+
+    /// The rates, unless they are in the proportion of the weights. One that is not known is taken for what the others suggest.
+    fn rates(&self) -> Option<Vec<u32>> {
+        let (rates, weights) = self.sums();
+        if !self.lanes.iter().any(|lane| lane.measured && !lane.fixed) {
+            return None;
+        }
+        let limit = if self.in_use.is_some() { SAME_AGAIN_PERMILLE } else { SAME_PERMILLE };
+        let told = |lane: &LaneRate| in_proportion(lane.weight_kbit, rates, weights);
+        let same = |lane: &LaneRate| lane.rate().is_none_or(|rate| permille_apart(rate, told(lane)) <= limit);
+        if self.lanes.iter().all(same) {
+            return None;
+        }
+        let rates: Vec<u64> =
+            self.lanes.iter().map(|lane| lane.rate().unwrap_or_else(|| told(lane))).collect();
+        let least = rates.iter().max().map_or(0, |fastest| fastest / SHARE_PART_MIN);
+        Some(rates.into_iter().map(|rate| to_kbit(rate.max(least))).collect())
+    }
+}
+
+/// What a lane of this weight would have of the rates of lanes whose weights sum up to `weights`.
+fn in_proportion(weight: u64, rates: u64, weights: u64) -> u64 {
+    let rate = u128::from(weight) * u128::from(rates) / u128::from(weights.max(1));
+    u64::try_from(rate).unwrap_or(RATE_KBIT_MAX)
+}
+
+fn sum(rates: &[u32]) -> u64 {
+    rates.iter().map(|rate| u64::from(*rate)).sum()
+}
+
+impl LaneRate {
+    fn new(lane: &Lane) -> LaneRate {
+        LaneRate {
+            slot: lane.slot,
+            peer_mac: lane.peer_mac,
+            weight_kbit: lane.weight.max(1).into(),
+            fixed: false,
+            rate_kbit: None,
+            samples: [0; 3],
+            measured: false,
+            grown_from: None,
+            hold: 0,
+            pause: 0,
+            begun: LaneCount::default(),
+            last: LaneCount::default(),
+        }
+    }
+
+    fn is(&self, lane: &Lane) -> bool {
+        (self.slot, self.peer_mac) == (lane.slot, lane.peer_mac)
+    }
+
+    /// What counts as its rate, if anything does.
+    fn rate(&self) -> Option<u64> {
+        if self.fixed { Some(self.weight_kbit) } else { self.rate_kbit }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.last.bytes - self.begun.bytes
+    }
+
+    /// What it carried, in kbit/s of TCP data, in the usual packets of 1500 bytes.
+    fn carried(&self, elapsed_us: u64) -> u64 {
+        self.bytes().saturating_mul(8000) / elapsed_us * 956 / 1000
+    }
+
+    /// Whether the counters are not those that were taken so long ago: the data path has begun at zero again.
+    fn began_again(&self, count: &LaneCount, elapsed: Duration) -> bool {
+        let busy = Duration::from_micros(count.busy_us.wrapping_sub(self.begun.busy_us).into());
+        count.bytes < self.last.bytes || busy > elapsed.max(ROUND) * BUSY_MAX
+    }
+
+    fn busy_us(&self) -> u32 {
+        self.last.busy_us.wrapping_sub(self.begun.busy_us)
+    }
+
+    /// Something waited on it for that long.
+    fn measure(&mut self, busy_us: u32) {
+        let bytes = u64::from(self.last.busy_bytes.wrapping_sub(self.begun.busy_bytes));
+        let sample = (bytes * 8000 / u64::from(busy_us)).clamp(1, RATE_KBIT_MAX);
+        if !self.measured || self.grown_from.is_some() {
+            self.assume(sample);
+        }
+        // It had carried nearly as much before it was given more.
+        let is_futile = |from: u64| sample.saturating_mul(100) < from.saturating_mul(FUTILE_PERCENT);
+        if let Some(from) = self.grown_from.take() {
+            let pause = (self.pause * 2).clamp(PAUSE_ROUNDS_MIN, PAUSE_ROUNDS_MAX);
+            self.pause = if is_futile(from) { pause } else { 0 };
+            self.hold = self.pause;
+        }
+        // One sample may be wrong; of two in three that agree one counts.
+        self.samples.rotate_left(1);
+        self.samples[2] = sample;
+        let mut sorted = self.samples;
+        sorted.sort_unstable();
+        self.rate_kbit = Some(sorted[1]);
+        self.measured = true;
+    }
+
+    /// Its rate is this until something else is measured twice.
+    fn assume(&mut self, rate: u64) {
+        let rate = rate.clamp(1, RATE_KBIT_MAX);
+        (self.rate_kbit, self.samples) = (Some(rate), [rate; 3]);
+    }
+
+    /// Nothing waited on it, but on others.
+    fn grow(&mut self, elapsed_us: u64) {
+        if self.hold > 0 {
+            self.hold -= 1;
+            return;
+        }
+        let carried = self.carried(elapsed_us);
+        let percent = match (self.measured, self.grown_from.is_some()) {
+            (true, false) => GROWTH_PERCENT,
+            (true, true) => FAST_GROWTH_PERCENT,
+            (false, _) => FIRST_GROWTH_PERCENT,
+        };
+        let rate = self.rate_kbit.unwrap_or(0);
+        let least = rate.max(carried);
+        if least > 0 && carried.saturating_mul(100) >= rate.saturating_mul(CARRIED_PERCENT) {
+            self.assume(least.saturating_mul(percent).div_ceil(100));
+            self.grown_from = self.grown_from.or(Some(least));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+use super::*;
+
+const MILLI: u64 = 1_000_000;
+
+/// Lanes of such rates, in kbit/s, that carry what one sender has by the shares of a plan.
+struct Bed {
+    rates: Rates,
+    now: Time,
+    lanes: Vec<Lane>,
+    fixed: bool,
+    /// What each really carries.
+    real: Vec<u64>,
+    counts: Vec<LaneCount>,
+    /// What all of them together carry, if that is less.
+    behind: u64,
+}
+
+impl Bed {
+    /// Lanes that are told to be of these weights, in Mbit/s, and carry so many.
+    fn new(told: &[u32], real: &[u64]) -> Bed {
+        let lane = |(slot, mbit): (u8, &u32)| Lane {
+            slot,
+            peer_mac: Some(MacAddr([2, 0, 0, 0, 1, slot])),
+            weight: mbit * 1000,
+            class: 0,
+        };
+        Bed {
+            rates: Rates::default(),
+            now: Time(0),
+            lanes: (0u8..).zip(told).map(lane).collect(),
+            fixed: false,
+            real: real.iter().map(|mbit| mbit * 1000).collect(),
+            counts: vec![LaneCount::default(); told.len()],
+            behind: u64::MAX,
+        }
+    }
+
+    fn shares(&self) -> Vec<u64> {
+        let in_use = self.rates.of(7, &self.lanes);
+        let told = || self.lanes.iter().map(|lane| lane.weight).collect();
+        (if in_use.is_empty() { told() } else { in_use }).into_iter().map(u64::from).collect()
+    }
+
+    /// What the sender has by these shares, in kbit/s: the lane that is full first limits it.
+    fn carried(&self) -> u64 {
+        let shares = self.shares();
+        let sum: u64 = shares.iter().sum();
+        let most = self.real.iter().zip(&shares).map(|(real, share)| real * sum / share).min().unwrap();
+        most.min(self.behind)
+    }
+
+    /// One sender that takes all it gets, or so many kbit/s, for some rounds.
+    fn send(&mut self, rounds: u32, most: u64) {
+        for _ in 0..rounds {
+            let shares = self.shares();
+            let sum: u64 = shares.iter().sum();
+            let sent = self.carried().min(most);
+            let waits_behind = sent == self.behind;
+            for ((count, real), share) in self.counts.iter_mut().zip(&self.real).zip(&shares) {
+                let kbit = sent * share / sum;
+                // 200 ms.
+                let bytes = kbit * 25;
+                count.bytes += bytes;
+                if waits_behind || kbit * 1000 >= real * 999 {
+                    count.busy_bytes = count.busy_bytes.wrapping_add(u32::try_from(bytes).unwrap());
+                    count.busy_us = count.busy_us.wrapping_add(200_000);
+                }
+            }
+            self.now = Time(self.now.0 + 200 * MILLI);
+            let fixed = self.fixed;
+            self.rates.take(self.now, 7, &self.lanes, |_| fixed, &self.counts);
+        }
+    }
+
+    /// The part of what all lanes carry that the sender has, in percent.
+    fn percent(&self) -> u64 {
+        self.carried() * 100 / self.real.iter().sum::<u64>()
+    }
+}
+
+#[test]
+fn lanes_that_are_told_the_same_and_differ_are_all_filled() {
+    for real in [[100, 20], [20, 100], [1000, 20], [30, 29]] {
+        let mut bed = Bed::new(&[10_000, 10_000], &real);
+        bed.send(15, u64::MAX);
+        assert!(bed.percent() >= 95, "{real:?}: {:?}", bed.shares());
+    }
+}
+
+#[test]
+fn what_is_told_right_is_what_counts() {
+    let mut bed = Bed::new(&[500, 100, 100], &[500, 100, 100]);
+    bed.send(50, u64::MAX);
+    assert_eq!(bed.rates.in_use().count(), 0);
+    assert_eq!(bed.rates.measured(7, &bed.lanes).iter().flatten().count(), 3);
+    assert!(!bed.rates.follow_slowest(bed.now), "no link carries much less than it told");
+}
+
+#[test]
+fn what_is_told_wrong_by_ten_is_found() {
+    for told in [[1000, 100, 100, 100], [10, 100, 100, 100]] {
+        let mut bed = Bed::new(&told, &[100; 4]);
+        bed.send(15, u64::MAX);
+        assert!(bed.percent() >= 95, "{told:?}: {:?}", bed.shares());
+    }
+}
+
+#[test]
+fn a_change_is_followed_within_two_seconds() {
+    let mut bed = Bed::new(&[10_000, 10_000], &[100, 20]);
+    bed.send(20, u64::MAX);
+    bed.real.reverse();
+    bed.send(10, u64::MAX);
+    assert!(bed.percent() >= 90, "{:?}", bed.shares());
+    assert!(bed.rates.follow_slowest(bed.now));
+    assert!(bed.rates.slowest_kbit().is_some_and(|kbit| (19_000..22_000).contains(&kbit)));
+}
+
+#[test]
+fn what_is_merely_idle_is_not_slow() {
+    let mut bed = Bed::new(&[100, 100], &[100, 100]);
+    bed.send(20, 3_000);
+    assert_eq!(bed.rates.in_use().count(), 0);
+    assert_eq!(bed.rates.measured(7, &bed.lanes), [None, None]);
+    // Nor is what was measured forgotten at once.
+    let mut bed = Bed::new(&[10_000, 10_000], &[100, 20]);
+    bed.send(20, u64::MAX);
+    bed.send(20, 3_000);
+    assert!(bed.percent() >= 95);
+}
+
+#[test]
+fn after_a_minute_of_light_traffic_what_is_told_counts_again() {
+    let mut bed = Bed::new(&[10_000, 10_000], &[100, 20]);
+    bed.send(20, u64::MAX);
+    assert_eq!(bed.rates.in_use().collect::<Vec<_>>(), [7]);
+    bed.send(5 * 60, 3_000);
+    assert_eq!(bed.rates.in_use().count(), 0);
+    assert!(!bed.rates.follow_slowest(bed.now));
+}
+
+#[test]
+fn a_bottleneck_behind_all_lanes_brings_shares_back_to_what_is_told() {
+    let mut bed = Bed::new(&[1000, 1000], &[1000, 300]);
+    bed.send(20, u64::MAX);
+    assert_eq!(bed.rates.in_use().count(), 1);
+    // Now both are as fast as told, but a host behind them is not.
+    (bed.real, bed.behind) = (vec![1_000_000, 1_000_000], 200_000);
+    bed.send(5 * 600, u64::MAX);
+    assert_eq!(bed.rates.in_use().count(), 0, "{:?}", bed.shares());
+}
+
+#[test]
+fn a_fixed_weight_stays() {
+    let mut bed = Bed::new(&[10_000, 10_000], &[100, 20]);
+    bed.fixed = true;
+    bed.send(20, u64::MAX);
+    assert_eq!(bed.rates.in_use().count(), 0);
+    assert!(bed.rates.measured(7, &bed.lanes)[1].is_some(), "it can be shown");
+}
+
+#[test]
+fn other_lanes_keep_what_is_known_of_those_that_stay() {
+    let mut bed = Bed::new(&[10_000, 10_000, 10_000], &[100, 20, 100]);
+    bed.send(20, u64::MAX);
+    bed.lanes.remove(2);
+    (bed.real, bed.counts) = (vec![100_000, 20_000], vec![LaneCount::default(); 2]);
+    bed.send(1, 1_000);
+    assert!(bed.percent() >= 90, "{:?}", bed.shares());
+    bed.lanes.truncate(1);
+    assert!(bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &bed.counts[..1]));
+    assert_eq!(bed.rates.of(7, &bed.lanes), []);
+}
+
+#[test]
+fn members_to_slow_peers_are_as_fast_as_to_fast_ones() {
+    let mut slow = Bed::new(&[1000, 1000], &[10, 10]);
+    slow.send(10, u64::MAX);
+    assert!(slow.rates.follow_slowest(slow.now) && slow.rates.slowest_kbit().is_some());
+    let mut fast = Bed::new(&[1000, 1000], &[1000, 1000]);
+    fast.send(10, u64::MAX);
+    slow.rates.plans.insert(8, fast.rates.plans.remove(&7).unwrap());
+    assert!(!slow.rates.follow_slowest(slow.now), "not so soon");
+    let later = Time(slow.now.0 + 11_000 * MILLI);
+    assert!(slow.rates.follow_slowest(later) && slow.rates.slowest_kbit().is_none());
+}
+
+#[test]
+fn lanes_to_plain_hosts_are_not_measured() {
+    let mut plain = Bed::new(&[1000, 1000], &[100, 10]);
+    plain.lanes.iter_mut().for_each(|lane| lane.peer_mac = None);
+    plain.send(10, u64::MAX);
+    assert_eq!(plain.rates.measured(7, &plain.lanes), [None, None]);
+}
+
+#[test]
+fn a_link_that_moves_about_a_limit_does_not_change_stripes_each_time() {
+    let mut bed = Bed::new(&[1000, 1000], &[240, 1000]);
+    let mut changes = 0;
+    for i in 0..60 {
+        bed.real[0] = if i % 2 == 0 { 240_000 } else { 260_000 };
+        bed.send(5, u64::MAX);
+        changes += u32::from(bed.rates.follow_slowest(bed.now));
+    }
+    assert!(changes <= 2, "{changes}");
+}
+
+#[test]
+fn what_is_told_nearly_right_loses_next_to_nothing() {
+    for real in [[100, 98], [100, 97], [1000, 960]] {
+        let told = [real[0] as u32, real[0] as u32];
+        let mut bed = Bed::new(&told, &real);
+        let by_told = bed.carried();
+        let mut sum = 0;
+        for _ in 0..300 {
+            bed.send(1, u64::MAX);
+            sum += bed.carried();
+        }
+        assert!(sum / 300 >= by_told * 99 / 100, "{real:?}: {} of {by_told}", sum / 300);
+    }
+}
+
+#[test]
+fn counters_of_an_earlier_daemon_or_plan_are_not_taken_for_a_round() {
+    let mut bed = Bed::new(&[1000, 1000, 1000], &[1000, 900, 1000]);
+    let old = LaneCount { bytes: 1 << 50, busy_bytes: u32::MAX - 7, busy_us: 1 << 31 };
+    bed.counts = vec![old; 3];
+    bed.send(10, u64::MAX);
+    let sum: u64 = bed.real.iter().sum();
+    assert!(bed.carried() >= sum * 90 / 100, "{:?}", bed.shares());
+    // The data path begins at zero again though the lanes are the same, and has counted more bytes by now.
+    bed.counts = vec![LaneCount { bytes: 1 << 51, busy_bytes: 1000, busy_us: 1000 }; 3];
+    bed.send(10, u64::MAX);
+    assert!(bed.carried() >= sum * 90 / 100, "{:?}", bed.shares());
+}
+
+#[test]
+fn other_lanes_with_known_rates_are_written_at_once() {
+    let mut bed = Bed::new(&[10_000, 10_000, 10_000], &[100, 20, 100]);
+    bed.send(20, u64::MAX);
+    bed.lanes.remove(2);
+    let counts = [LaneCount::default(); 2];
+    assert!(bed.rates.take(bed.now, 7, &bed.lanes, |_| false, &counts));
+    assert!(!bed.rates.of(7, &bed.lanes).is_empty());
+}
+
+#[test]
+fn a_lane_that_hardly_carried_anything_comes_back() {
+    let mut bed = Bed::new(&[1000, 1000], &[1000, 1]);
+    bed.send(50, u64::MAX);
+    bed.real = vec![1_000_000, 1_000_000];
+    bed.send(20, u64::MAX);
+    assert!(bed.percent() >= 90, "{:?}", bed.shares());
+}
+
+#[test]
+fn steady_traffic_without_a_queue_forgets_nothing() {
+    let mut bed = Bed::new(&[10_000, 10_000], &[100, 20]);
+    bed.send(20, u64::MAX);
+    bed.send(5 * 120, 110_000);
+    assert!(bed.percent() >= 95, "{:?}", bed.shares());
+}
