@@ -158,13 +158,12 @@ static __always_inline int begin_hole(struct lb_flow *flow, __u32 ack, __u64 now
  * The ACK moved beyond the hole: its age teaches how far the lanes are apart. Not if TCP sent it again: then its age is
  * that of the repair, and would delay the next loss by as much.
  */
-static __always_inline void end_hole(const struct lb_config *bond, struct lb_flow *flow,
-				     struct lb_progress *progress, __u64 now)
+static __always_inline void end_hole(const struct lb_config *bond, struct lb_flow *flow, __u64 now)
 {
 	__u64 age = now - flow->hole_since_ns;
 
 	if (age > LATE_NS && flow->hole_lane != LB_NO_LANE)
-		penalize_lane(progress, flow->hole_lane, now);
+		penalize_if_late(flow->plan, flow->hole_lane, now_us(age), now);
 	if (!flow->reported && !flow->resent && age <= bond->damp_ns_max) {
 		if (age > flow->skew_ns)
 			flow->skew_ns = age;
@@ -375,7 +374,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	now = bpf_ktime_get_ns();
 	refresh_lanes_if_due(progress, number, now);
 	if (flow->hole_since_ns && before(flow->hole, view.ack))
-		end_hole(bond, flow, progress, now);
+		end_hole(bond, flow, now);
 	if (!read_sack(skb, &view, &sack)) {
 		note_ack(flow, &view, now);
 		note_deliveries(flow, view.ack, 0);

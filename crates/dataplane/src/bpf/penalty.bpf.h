@@ -3,7 +3,8 @@
  * What damping learns of lanes, and what it does to them (lb_progress).
  *
  * A lane whose holes keep filling late is busy: other traffic queues there, or its weight is wrong. Each byte on it costs
- * more (its penalty), so it gets fewer. Penalties decay with time.
+ * more (its penalty), so it gets fewer. Penalties decay with time. A lane whose way is longer than others' is always later
+ * by that, and not busy.
  *
  * A lane on which several old stripes in a row brought nothing, while other lanes of the flow delivered, is presumed
  * failed: it is quarantined for a moment, and for twice as long each time that this happens again, until the daemon's
@@ -15,7 +16,7 @@
 #ifndef LB_PENALTY_BPF_H
 #define LB_PENALTY_BPF_H
 
-/* A hole that took longer to fill was not the stripes' order but its lane's queue, ns. */
+/* A hole that took longer to fill, beyond what its lane's way is longer, was not the stripes' order but the lane's queue, ns. */
 #define LATE_NS (6 * 1000 * 1000)
 /* Such a hole doubles its lane's penalty and adds this; the greatest penalty is 1024 times the cost. */
 #define PENALTY_STEP 16
@@ -37,21 +38,38 @@
 /* The interval of refresh_lanes(), ns; each time every penalty loses 1/32. */
 #define REFRESH_NS (20 * 1000 * 1000)
 
-/* Data of a lane came late. */
-static __always_inline void penalize_lane(struct lb_progress *progress, __u32 lane, __u64 now)
+/*
+ * A hole of a lane took `us` to fill, more than LATE_NS. The lane is late if that is more even without what its way takes
+ * longer than the shortest one; if it has delivered nothing yet, that is not known. Not static, so that the verifier walks
+ * the loop once, and not from each caller's state.
+ */
+__noinline int penalize_if_late(__u32 number, __u32 lane, __u32 us, __u64 now)
 {
-	__u32 penalty;
+	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
+	__u32 least, shortest, penalty;
 
-	if (progress->generation != lane >> 4)
-		return;
+	if (!progress || progress->generation != lane >> 4)
+		return 0;
 	lane &= LB_LANES_MAX - 1;
 	/* What a quarantined lane still brings says nothing about what it will do. */
 	if (progress->quarantine_us[lane] || now_us(now) - progress->penalized_us[lane] < PENALTY_PAUSE_US)
-		return;
+		return 0;
+	least = progress->deliveries[lane].least_us;
+	shortest = least;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < LB_LANES_MAX; i++) {
+		__u32 other = progress->deliveries[i].least_us;
+
+		if (other && other < shortest)
+			shortest = other;
+	}
+	if (!least || us - LATE_NS / 1000 <= least - shortest)
+		return 0;
 	progress->penalized_us[lane] = now_us(now);
 	penalty = progress->penalty[lane];
 	penalty += penalty + PENALTY_STEP;
 	progress->penalty[lane] = penalty < PENALTY_MAX ? penalty : PENALTY_MAX;
+	return 1;
 }
 
 static __always_inline void quarantine_lane(struct lb_progress *progress, __u32 lane, __u64 now)

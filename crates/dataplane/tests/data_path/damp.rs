@@ -585,15 +585,15 @@ fn send_anywhere(rig: &Rig, first: u32, n: u32) -> Vec<usize> {
     (0..n).map(lane).collect()
 }
 
-/// Acknowledges stripes `from` to `to` with a hole at the first of them on lane 0, which fills when it is late.
+/// Acknowledges stripes `from` to `to` with a hole at the first of them on lane 0, which fills when it is `late`.
 /// `is_lost`: everything behind the hole arrives, later data of lane 0 too, so the hole is a proven loss.
-fn fill_late(rig: &Rig, from: u32, lanes: &[usize], is_lost: bool) {
+fn fill_late(rig: &Rig, from: u32, lanes: &[usize], late: Duration, is_lost: bool) {
     let to = from + lanes.len() as u32;
     let hole = from + lanes.iter().position(|lane| *lane == 0).expect("lane 0 took part") as u32;
     let next = lanes[(hole - from) as usize + 1..].iter().position(|lane| *lane == 0);
     let end = if is_lost { to } else { next.map_or(to, |next| hole + 1 + next as u32) };
     ack(rig, &Tcp::ack(at(hole), &[block(hole + 1, end)]));
-    pass(LATE);
+    pass(late);
     ack(rig, &Tcp::ack(at(to), &[]));
 }
 
@@ -604,11 +604,14 @@ fn share_of_lane_0(rig: &Rig, from: u32) -> usize {
 
 #[test]
 fn a_lane_that_is_late_gets_less_and_in_time_as_much_as_before() {
-    let rig = sent(4, 0);
-    let mut next = 0;
+    let rig = sent(4, 12);
+    // Its way is as short as the others'. The first ACK alone would not say so.
+    let mut next = 12;
+    ack(&rig, &Tcp::ack(at(4), &[]));
+    ack(&rig, &Tcp::ack(at(next), &[]));
     for _ in 0..4 {
         let lanes = send_anywhere(&rig, at(next), 12);
-        fill_late(&rig, next, &lanes, false);
+        fill_late(&rig, next, &lanes, 2 * LATE, false);
         next += 12;
     }
     let share = share_of_lane_0(&rig, next);
@@ -627,11 +630,32 @@ fn a_lane_that_is_late_gets_less_and_in_time_as_much_as_before() {
 }
 
 #[test]
+fn a_lane_whose_way_is_longer_is_late_only_beyond_that() {
+    let rig = sent(4, 0);
+    let mut next = 0;
+    let mut share = |late| {
+        for _ in 0..4 {
+            let lanes = send_anywhere(&rig, at(next), 12);
+            fill_late(&rig, next, &lanes, late, false);
+            next += 12;
+        }
+        let share = share_of_lane_0(&rig, next);
+        next += 400;
+        ack(&rig, &Tcp::ack(at(next), &[]));
+        share
+    };
+    let usual = share(LATE);
+    assert!(usual > 80, "{usual} of 400");
+    let late = share(4 * LATE);
+    assert!(late < 80, "{late} of 400");
+}
+
+#[test]
 fn a_lane_with_losses_is_not_late() {
     let rig = sent(4, 0);
     for round in 0..4 {
         let lanes = send_anywhere(&rig, at(12 * round), 12);
-        fill_late(&rig, 12 * round, &lanes, true);
+        fill_late(&rig, 12 * round, &lanes, LATE, true);
     }
     let share = share_of_lane_0(&rig, 48);
     assert!((97..=103).contains(&share), "{share} of 400");
