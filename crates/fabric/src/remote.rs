@@ -67,9 +67,13 @@ impl Remote {
             None => cannot(error.to_string()),
         })?;
         let program = Program { child: Mutex::new(child), line };
-        let ended = |errno: Errno| cannot(format!("it does not answer: {}", errno.desc().to_lowercase()));
-        send(&program.line, &Order { address: name.clone(), join: *join }.words(), &[]).map_err(ended)?;
-        let (words, _) = receive(&program.line).map_err(ended)?;
+        let order = Order { address: name.clone(), join: *join }.words();
+        let words = match send(&program.line, &order, &[]).and_then(|()| receive(&program.line)) {
+            Ok((words, _)) => words,
+            // It has ended, before it was asked or with what it was asked unread.
+            Err(Errno::EPIPE | Errno::ECONNRESET) => Vec::new(),
+            Err(errno) => return Err(cannot(format!("it does not answer: {}", errno.desc().to_lowercase()))),
+        };
         match Opened::read(&words) {
             Some(Opened::Place { frame_max }) => Ok(Self { program, join: *join, frame_max }),
             Some(Opened::Refused(error)) => Err(error),
