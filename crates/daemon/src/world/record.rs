@@ -6,7 +6,7 @@ use crate::{
 };
 use linkbraid_api::{
     AddressMove, BondRecord, BondSettings, CounterRecord, Error, Health, MemberRecord, PeerMemberRecord,
-    PeerRecord, PeerState, Records, ShareFrom, StatsRecord,
+    PeerRecord, PeerState, Records, StatsRecord,
 };
 use linkbraid_dataplane::Count;
 use linkbraid_proto::{
@@ -110,17 +110,6 @@ fn reason(host: &Host, member: &Member, used: &BTreeSet<u8>) -> &'static str {
     }
 }
 
-/// What a member's shares come from; `measured`: some plan is spread by what was measured.
-fn share_from(host: &Host, slot: u8, measured: bool) -> ShareFrom {
-    if host.is_weight_fixed(slot) {
-        ShareFrom::Fixed
-    } else if measured {
-        ShareFrom::Measured
-    } else {
-        ShareFrom::Told
-    }
-}
-
 fn one_member(bond: &Bond, host: &Host, member: &Member, used: &BTreeSet<u8>) -> Result<MemberRecord, Error> {
     let counts = bond.path.member_counts(member.slot).about(&bond.saved.name, "cannot read counters")?;
     let segment = host.arp_plus().segments().iter().find(|segment| segment.slots.contains(&member.slot));
@@ -132,7 +121,7 @@ fn one_member(bond: &Bond, host: &Host, member: &Member, used: &BTreeSet<u8>) ->
         speed_mbit: member.speed_mbit,
         weight_mbit: member.weight_mbit(),
         measured_kbit: host.member_kbit(member.slot),
-        share_from: Some(share_from(host, member.slot, host.is_spread_by_measure(member.slot))),
+        share_from: Some(lanes::share_from(host, member.slot, host.is_spread_by_measure(member.slot))),
         segment: segment.map_or(0, |segment| segment.number),
         elected: segment.is_some_and(|segment| segment.elected == Some(member.slot)),
         tx_frames: counts.tx.frames,

@@ -1,6 +1,5 @@
 //! Records for `lanes`.
 
-use super::share_from;
 use crate::{
     io::error::About as _,
     world::{
@@ -8,11 +7,11 @@ use crate::{
         driven::{Driven, events::lane_state},
     },
 };
-use linkbraid_api::{Error, LaneRecord, Records};
+use linkbraid_api::{Error, LaneRecord, Records, ShareFrom};
 use linkbraid_proto::{
     Time,
     arp_plus::Peer,
-    host::{DEFAULT_CLASS, PLAIN_PLAN, lane_index},
+    host::{DEFAULT_CLASS, Host, PLAIN_PLAN, lane_index},
     inspector::LaneSnapshot,
     plan::Lane,
 };
@@ -135,4 +134,15 @@ fn unused(
         borrowed_from: None,
     };
     known.iter().filter(|other| !in_plan(other)).map(record).collect()
+}
+
+/// What a member's shares come from; `measured`: some plan is spread by what was measured.
+pub(super) fn share_from(host: &Host, slot: u8, measured: bool) -> ShareFrom {
+    if host.is_weight_fixed(slot) {
+        ShareFrom::Fixed
+    } else if measured {
+        ShareFrom::Measured
+    } else {
+        ShareFrom::Told
+    }
 }
