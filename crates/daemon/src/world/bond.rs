@@ -200,8 +200,8 @@ impl Bond {
     pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
         let policies = self.saved.classes.iter().map(|class| class.settings.policy);
         let spreads = policies.chain([self.saved.settings.policy]).any(|policy| policy == Policy::Spread);
-        let cuts = spreads && self.driven().members.len() > 1;
-        self.cutter.want(cuts, netlink, &self.path, (&self.saved.name, self.ifindex)).await;
+        let has_several = self.driven().members.len() > 1;
+        self.cutter.want((has_several, spreads), netlink, &self.path, (&self.saved.name, self.ifindex)).await;
         let bytes = self.stripe_wanted();
         if bytes == self.stripe_bytes {
             return Ok(());

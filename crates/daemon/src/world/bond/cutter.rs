@@ -36,17 +36,19 @@ async fn find(netlink: &Netlink, lower: u32) -> linkbraid_link::Result<u32> {
 }
 
 impl Cutter {
-    /// Makes it above the bond `name`, or removes it. Where that fails all goes on without, so it is told once and not tried again.
+    /// Makes it above the bond `name` that has several members and spreads some traffic, and removes it when they are no longer
+    /// several; a change of policy that is taken back leaves it as it was. Where that fails all goes on without, so it is told
+    /// once and not tried again.
     pub(super) async fn want(
         &mut self,
-        wanted: bool,
+        (has_several, spreads): (bool, bool),
         netlink: &Netlink,
         path: &DataPath,
         (name, lower): (&LinkName, u32),
     ) {
         let changed = match *self {
-            Self::NotYet if wanted => Self::make(netlink, path, (name, lower)).await,
-            Self::Made(index) if !wanted => {
+            Self::NotYet if has_several && spreads => Self::make(netlink, path, (name, lower)).await,
+            Self::Made(index) if !has_several => {
                 let removed = netlink.delete_link(index).await;
                 removed.map(|()| Self::NotYet).about(name, "cannot remove the interface that cuts")
             }
