@@ -1,0 +1,57 @@
+//! Links that tell the same and differ: what they really carry is measured, shown, and what traffic is spread by.
+
+use linkbraid_api::ShareFrom;
+use linkbraid_lab::iperf::{Cc, Traffic};
+use linkbraid_lab::{LinkSpec, Topology, wait_until};
+use linkbraid_netns_tests::{BOND, Net, SOON, traffic};
+
+/// What the links carry, Mbit/s.
+const REAL: [u32; 2] = [40, 10];
+/// What is told of each of them.
+const TOLD: u32 = 1000;
+/// Of what they carry when the truth is told, what they carry at least when it is not. Nothing is known of them when the flow begins.
+const PART: f64 = 0.85;
+/// By so much what is measured may differ from what a link carries: headers are not counted, and the machine stalls.
+const MEASURED_PART: f64 = 0.25;
+/// What the share of the faster link is at least; it ought to be 800,000.
+const SHARE_PPM: u32 = 650_000;
+
+/// Says what the links of both hosts carry, and whether that is to be believed.
+fn tell(net: &Net, mbit: [u32; 2], fixed: &str) {
+    for host in ["a", "b"] {
+        for (i, mbit) in mbit.iter().enumerate() {
+            net.ok(host, &format!("member set {BOND} eth{i} --weight {mbit} --weight-fixed {fixed}"));
+        }
+    }
+    // Hosts tell each other, and then the lanes are as slow as their slower end.
+    let told = || -> Vec<u32> { net.lanes("a").iter().filter_map(|lane| lane.told_kbit).collect() };
+    let is_known = |seen: &Vec<u32>| seen.len() >= 2 && mbit.iter().all(|mbit| seen.contains(&(mbit * 1000)));
+    wait_until(SOON, "lanes of these weights", told, is_known).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn what_links_carry_is_measured_and_spread_by() {
+    let host = || REAL.into_iter().map(|rate| LinkSpec::switch(0, Some(rate)));
+    let net = Net::bonded(Topology::empty("lab", 1).host(host()).host(host()));
+    let (a, b) = (net.host("a"), net.host("b"));
+    let flow = Traffic::tcp(Cc::Cubic, 6);
+
+    tell(&net, REAL, "on");
+    let right = traffic::reaches(a, b, &flow, |o| o.mbit() > 0.7 * f64::from(REAL.iter().sum::<u32>()));
+    // The user says that they are equal, and is believed.
+    tell(&net, [TOLD; 2], "on");
+    assert!(net.show("a").members.iter().all(|member| member.share_from == Some(ShareFrom::Fixed)));
+    // Now it is no more than what the links say, too.
+    tell(&net, [TOLD; 2], "off");
+    let untold = traffic::reaches(a, b, &flow, |o| o.mbit() > PART * right.mbit());
+    for (member, real) in net.show("a").members.iter().zip(REAL) {
+        assert_eq!(member.share_from, Some(ShareFrom::Measured), "{member:?}");
+        let (measured, real) =
+            (f64::from(member.measured_kbit.expect("it was busy")), f64::from(real) * 1000.0);
+        assert!((measured - real).abs() < MEASURED_PART * real, "{member:?}");
+    }
+    let shares: Vec<u32> =
+        net.lanes("a").iter().filter(|lane| lane.peer != "plain hosts").map(|lane| lane.share_ppm).collect();
+    assert!(shares.iter().any(|ppm| *ppm > SHARE_PPM), "{shares:?}");
+    eprintln!("told right {:.1}, not told {:.1} Mbit/s", right.mbit(), untold.mbit());
+}
