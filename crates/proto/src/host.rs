@@ -54,7 +54,7 @@ pub use interface::{Action, Class, Config, Input, Settings};
 pub use lanes::{DEFAULT_CLASS, OwnSide, lane_index};
 pub use member::Member;
 pub use plain::{Neighbour, PlainHost};
-pub use rates::{LaneCount, LaneRates};
+pub use rates::{LaneCount, LaneRates, StripeBasis};
 pub use tables::Usable;
 pub use written::Write;
 

@@ -22,7 +22,7 @@ use crate::{
 use linkbraid_api::{Borrow, Error, Fallback, Policy};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
-use linkbraid_proto::{answers, host, plan::ClassTerms};
+use linkbraid_proto::{answers, host, host::StripeBasis, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
 use std::{net::IpAddr, sync::Arc};
 
@@ -240,14 +240,12 @@ impl Bond {
     fn stripe_wanted(&self) -> u32 {
         let mut driven = self.driven();
         driven.stripe_stale = false;
-        let measured = driven.host.slowest_kbit();
+        let StripeBasis { slowest_kbit, long } = driven.host.stripe();
         let length = |weights: Vec<u32>| {
             // Links that carry less than they tell have shorter stripes, never longer ones.
-            let rate = |mbit: &u32| u64::from(*mbit) * 1000;
-            let rates = weights
-                .iter()
-                .map(|mbit| measured.map_or_else(|| rate(mbit), |kbit| rate(mbit).min(kbit.into())));
-            stripe::gso_max_size(self.saved.settings.stripe, &rates.collect::<Vec<_>>(), self.saved.mtu)
+            let slowest = slowest_kbit.map_or(u64::MAX, u64::from);
+            let rates: Vec<u64> = weights.iter().map(|mbit| (u64::from(*mbit) * 1000).min(slowest)).collect();
+            stripe::gso_max_size(self.saved.settings.stripe, long, &rates, self.saved.mtu)
         };
         driven.host.spreads().into_iter().map(length).min().unwrap_or(stripe::GSO_BYTES_MAX)
     }

@@ -8,6 +8,8 @@ use linkbraid_api::Stripe;
 
 /// The time one stripe takes on the slowest lane, us.
 const STRIPE_US: u64 = 200;
+/// The same where the lanes are not what limits: 64 KiB at 1 Gbit/s.
+const LONG_STRIPE_US: u64 = 525;
 /// TCP over IPv4 with time stamps: headers in each packet, in bytes.
 const HEADERS_BYTES: u32 = 52;
 /// What `sk_dst_gso_max_size` (net/core/sock.c) takes off for headers: `MAX_TCP_HEADER + 1`, in bytes.
@@ -17,14 +19,14 @@ pub(crate) const GSO_BYTES_MAX: u32 = 65536;
 /// A stripe has at least this many segments, or nothing could be merged.
 const SEGMENTS_MIN: u32 = 2;
 
-/// The bond's `gso_max_size` in bytes, for the rates of its live members in kbit/s.
-pub(crate) fn gso_max_size(stripe: Stripe, rates_kbit: &[u64], mtu: u32) -> u32 {
+/// The bond's `gso_max_size` in bytes, for the rates of its live members in kbit/s. `long`: these are not what limits.
+pub(crate) fn gso_max_size(stripe: Stripe, long: bool, rates_kbit: &[u64], mtu: u32) -> u32 {
     if rates_kbit.len() < 2 {
         return GSO_BYTES_MAX;
     }
     let slowest = rates_kbit.iter().copied().min().unwrap_or(1).max(1);
     let bytes = match stripe {
-        Stripe::Auto => slowest * STRIPE_US / 8000,
+        Stripe::Auto => slowest * if long { LONG_STRIPE_US } else { STRIPE_US } / 8000,
         Stripe::Us(us) => slowest * u64::from(us) / 8000,
         Stripe::Bytes(bytes) => bytes.into(),
     };
@@ -42,12 +44,12 @@ mod tests {
 
     fn segments(stripe: Stripe, rates_mbit: &[u64]) -> u32 {
         let rates: Vec<u64> = rates_mbit.iter().map(|mbit| mbit * 1000).collect();
-        (gso_max_size(stripe, &rates, 1500) - 321) / SEGMENT
+        (gso_max_size(stripe, false, &rates, 1500) - 321) / SEGMENT
     }
 
     #[test]
     fn one_member_needs_no_stripes() {
-        assert_eq!(gso_max_size(Stripe::Auto, &[1_000_000], 1500), GSO_BYTES_MAX);
+        assert_eq!(gso_max_size(Stripe::Auto, false, &[1_000_000], 1500), GSO_BYTES_MAX);
     }
 
     #[test]
@@ -59,13 +61,21 @@ mod tests {
     }
 
     #[test]
+    fn where_lanes_are_not_what_limits_it_is_longer_unless_the_user_says() {
+        let long = |stripe, kbit: u64| (gso_max_size(stripe, true, &[kbit; 2], 1500) - 321) / SEGMENT;
+        assert_eq!(long(Stripe::Auto, 1_000_000), 45);
+        assert_eq!(long(Stripe::Auto, 200_000), 9);
+        assert_eq!(long(Stripe::Us(200), 1_000_000), 17);
+    }
+
+    #[test]
     fn the_slowest_member_decides() {
         assert_eq!(segments(Stripe::Auto, &[1000, 100]), 2);
     }
 
     #[test]
     fn a_stripe_is_at_most_one_buffer() {
-        assert_eq!(gso_max_size(Stripe::Auto, &[40_000_000; 4], 1500), GSO_BYTES_MAX);
-        assert_eq!(gso_max_size(Stripe::Bytes(1 << 20), &[10_000; 4], 9000), GSO_BYTES_MAX);
+        assert_eq!(gso_max_size(Stripe::Auto, false, &[40_000_000; 4], 1500), GSO_BYTES_MAX);
+        assert_eq!(gso_max_size(Stripe::Bytes(1 << 20), false, &[10_000; 4], 9000), GSO_BYTES_MAX);
     }
 }

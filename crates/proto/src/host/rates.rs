@@ -13,10 +13,12 @@
 
 use crate::{Time, plan::Lane};
 use linkbraid_wire::MacAddr;
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
+use stripe::{Stripe, Use};
+
+mod stripe;
+
+pub use stripe::StripeBasis;
 
 /// A lane that is busy for more than so many times the time that passed counted something else: several flows may each count
 /// some time once more.
@@ -45,15 +47,6 @@ const CARRIED_PERCENT: u64 = 95;
 /// as rates are in use.
 const SAME_PERMILLE: u64 = 80;
 const SAME_AGAIN_PERMILLE: u64 = 40;
-/// A member that carries less than this part of what was told is far slower, in percent; and as long as it is.
-const MUCH_LESS_PERCENT: u64 = 25;
-const MUCH_LESS_AGAIN_PERCENT: u64 = 50;
-/// Its rate is worth another stripe length if it changes by more than one n-th; a longer one not sooner than this after the last.
-const SLOWEST_DIFFERS_PART: u32 = 4;
-const LONGER_AFTER: Duration = Duration::from_secs(10);
-/// Stripes follow what was measured of members slower than this alone: what limits faster ones is often the processor, and
-/// shorter stripes cost it more.
-const SLOW_KBIT: u64 = 300_000;
 /// After so many busy rounds what was measured goes back towards the proportion of the weights, by so many parts of a hundred at
 /// most. A lane that this is too much or too little for is measured again at once. Where something behind the lanes is what
 /// traffic waits for, each is measured to carry what it is given, whatever that is, and only this brings shares back.
@@ -122,15 +115,14 @@ struct PlanRates {
     quiet: Duration,
     /// What the lanes are spread by; none: by the weights.
     in_use: Option<Vec<u32>>,
+    usage: Use,
 }
 
 /// The rates of all plans.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     plans: HashMap<u32, PlanRates>,
-    /// The slowest member that is far slower than told, in kbit/s, and since when it is that.
-    slowest: Option<u32>,
-    slowest_since: Time,
+    stripe: Stripe,
 }
 
 impl Rates {
@@ -209,41 +201,6 @@ impl Rates {
         let has = |plan: &&PlanRates| plan.lanes.iter().any(|lane| lane.slot == slot);
         self.plans.values().filter(has).any(|plan| plan.in_use.is_some())
     }
-
-    /// What the slowest member carries to all its peers, in kbit/s, if that is far less than what was told.
-    pub fn slowest_kbit(&self) -> Option<u32> {
-        self.slowest
-    }
-
-    /// Looks for the slowest member; whether it carries something else now that is worth another stripe length.
-    pub fn follow_slowest(&mut self, now: Time) -> bool {
-        let percent = if self.slowest.is_some() { MUCH_LESS_AGAIN_PERCENT } else { MUCH_LESS_PERCENT };
-        let slowest = self.find_slowest(percent);
-        let differs = match (self.slowest, slowest) {
-            (Some(old), Some(new)) => old.abs_diff(new) > old / SLOWEST_DIFFERS_PART,
-            (old, new) => old != new,
-        };
-        let is_longer = self.slowest.is_some_and(|old| slowest.is_none_or(|new| new > old));
-        if !differs || is_longer && now.since(self.slowest_since) < LONGER_AFTER {
-            return false;
-        }
-        (self.slowest, self.slowest_since) = (slowest, now);
-        true
-    }
-
-    /// What the slowest member carries to all its peers, in kbit/s, if that is less than `percent` of what was told, and slow.
-    fn find_slowest(&self, percent: u64) -> Option<u32> {
-        let mut members: BTreeMap<u8, (u64, u64)> = BTreeMap::new();
-        for lane in self.plans.values().flat_map(|plan| &plan.lanes) {
-            let Some(rate) = lane.rate().filter(|_| lane.measured) else { continue };
-            let (sum, told) = members.entry(lane.slot).or_default();
-            (*sum, *told) = (*sum + rate, (*told).max(lane.weight_kbit));
-        }
-        let much_less = |(rate, told): &(u64, u64)| {
-            *rate < SLOW_KBIT && rate.saturating_mul(100) < told.saturating_mul(percent)
-        };
-        members.into_values().filter(much_less).map(|(rate, _)| to_kbit(rate)).min()
-    }
 }
 
 fn to_kbit(rate: u64) -> u32 {
@@ -264,6 +221,7 @@ impl PlanRates {
             all_busy: false,
             quiet: Duration::ZERO,
             in_use: None,
+            usage: Use::default(),
         }
     }
 
@@ -286,6 +244,7 @@ impl PlanRates {
     fn end_round(&mut self, elapsed: Duration) {
         let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX).max(1);
         let busiest = self.lanes.iter().map(LaneRate::busy_us).max().unwrap_or(0);
+        self.usage = self.usage.next(&self.lanes, elapsed_us, busiest);
         if u64::from(busiest) * 100 < elapsed_us.saturating_mul(BUSY_PERCENT) {
             let carried: u64 = self.lanes.iter().map(|lane| lane.carried(elapsed_us)).sum();
             // One that sends as much as the lanes carry has no queue where its window is just right.

@@ -60,7 +60,7 @@ impl Host {
         }
         changed.into_iter().for_each(|number| self.tables.set_rates(number, &self.rates));
         self.written_or_not();
-        if self.rates.follow_slowest(self.now) {
+        if self.rates.follow_stripe(self.now, self.settings.damping) {
             self.actions.push_back(Action::Stripe);
         }
     }

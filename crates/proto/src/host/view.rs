@@ -2,7 +2,7 @@
 
 use super::{
     Answers, ArpPlus, Host, Inspector, Member, OwnSide, PeerKey, PlainHost, TableImage, Verdict,
-    rates::LaneRates,
+    rates::{LaneRates, StripeBasis},
 };
 use crate::plan::Lane;
 use linkbraid_wire::MacAddr;
@@ -59,9 +59,9 @@ impl Host {
         self.own_side().spreads(&self.members)
     }
 
-    /// What the slowest member was measured to carry, in kbit/s, if that is far less than what was told.
-    pub fn slowest_kbit(&self) -> Option<u32> {
-        self.rates.slowest_kbit()
+    /// What the length of stripes follows beside the members' weights.
+    pub fn stripe(&self) -> StripeBasis {
+        self.rates.stripe()
     }
 
     /// What is known of the rates of a plan's lanes.

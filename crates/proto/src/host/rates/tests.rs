@@ -93,7 +93,7 @@ fn what_is_told_right_is_what_counts() {
     bed.send(50, u64::MAX);
     assert_eq!(bed.rates.in_use().count(), 0);
     assert_eq!(bed.rates.measured(7, &bed.lanes).iter().flatten().count(), 3);
-    assert!(!bed.rates.follow_slowest(bed.now), "no link carries much less than it told");
+    assert!(!bed.rates.follow_stripe(bed.now, true), "no link carries much less than it told");
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn a_change_is_followed_within_two_seconds() {
     bed.real.reverse();
     bed.send(10, u64::MAX);
     assert!(bed.percent() >= 90, "{:?}", bed.shares());
-    assert!(bed.rates.follow_slowest(bed.now));
-    assert!(bed.rates.slowest_kbit().is_some_and(|kbit| (19_000..22_000).contains(&kbit)));
+    assert!(bed.rates.follow_stripe(bed.now, true));
+    assert!(bed.rates.stripe().slowest_kbit.is_some_and(|kbit| (19_000..22_000).contains(&kbit)));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn after_a_minute_of_light_traffic_what_is_told_counts_again() {
     assert_eq!(bed.rates.in_use().collect::<Vec<_>>(), [7]);
     bed.send(5 * 60, 3_000);
     assert_eq!(bed.rates.in_use().count(), 0);
-    assert!(!bed.rates.follow_slowest(bed.now));
+    assert!(!bed.rates.follow_stripe(bed.now, true));
 }
 
 #[test]
@@ -176,13 +176,13 @@ fn other_lanes_keep_what_is_known_of_those_that_stay() {
 fn members_to_slow_peers_are_as_fast_as_to_fast_ones() {
     let mut slow = Bed::new(&[1000, 1000], &[10, 10]);
     slow.send(10, u64::MAX);
-    assert!(slow.rates.follow_slowest(slow.now) && slow.rates.slowest_kbit().is_some());
+    assert!(slow.rates.follow_stripe(slow.now, true) && slow.rates.stripe().slowest_kbit.is_some());
     let mut fast = Bed::new(&[1000, 1000], &[1000, 1000]);
     fast.send(10, u64::MAX);
     slow.rates.plans.insert(8, fast.rates.plans.remove(&7).unwrap());
-    assert!(!slow.rates.follow_slowest(slow.now), "not so soon");
+    assert!(!slow.rates.follow_stripe(slow.now, true), "not so soon");
     let later = Time(slow.now.0 + 11_000 * MILLI);
-    assert!(slow.rates.follow_slowest(later) && slow.rates.slowest_kbit().is_none());
+    assert!(slow.rates.follow_stripe(later, true) && slow.rates.stripe().slowest_kbit.is_none());
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_link_that_moves_about_a_limit_does_not_change_stripes_each_time() {
     for i in 0..60 {
         bed.real[0] = if i % 2 == 0 { 240_000 } else { 260_000 };
         bed.send(5, u64::MAX);
-        changes += u32::from(bed.rates.follow_slowest(bed.now));
+        changes += u32::from(bed.rates.follow_stripe(bed.now, true));
     }
     assert!(changes <= 2, "{changes}");
 }
@@ -259,4 +259,48 @@ fn steady_traffic_without_a_queue_forgets_nothing() {
     bed.send(20, u64::MAX);
     bed.send(5 * 120, 110_000);
     assert!(bed.percent() >= 95, "{:?}", bed.shares());
+}
+
+#[test]
+fn where_no_lane_is_full_stripes_become_long() {
+    // What limits is the processor, at less or at more than what the links tell.
+    for most in [700_000, 20_000_000] {
+        let mut bed = Bed::new(&[1000; 4], &[10_000; 4]);
+        bed.send(2, most);
+        assert!(!bed.rates.follow_stripe(bed.now, true), "one round may be chance");
+        bed.send(1, most);
+        assert!(bed.rates.follow_stripe(bed.now, true) && bed.rates.stripe().long, "{most}");
+        // And short again after some time of little traffic.
+        bed.send(5, 30_000);
+        assert!(!bed.rates.follow_stripe(bed.now, true));
+        bed.send(50, 30_000);
+        assert!(bed.rates.follow_stripe(bed.now, true) && !bed.rates.stripe().long);
+    }
+}
+
+#[test]
+fn full_lanes_have_short_stripes_at_once_and_for_long() {
+    let mut bed = Bed::new(&[1000; 4], &[1000; 4]);
+    bed.send(20, u64::MAX);
+    assert!(!bed.rates.follow_stripe(bed.now, true));
+    bed.send(3, 2_000_000);
+    assert!(bed.rates.follow_stripe(bed.now, true) && bed.rates.stripe().long);
+    bed.send(1, u64::MAX);
+    assert!(bed.rates.follow_stripe(bed.now, true) && !bed.rates.stripe().long);
+    bed.send(45, 2_000_000);
+    assert!(
+        !bed.rates.follow_stripe(bed.now, true),
+        "a sender that stops and goes changes nothing each time"
+    );
+    bed.send(6, 2_000_000);
+    assert!(bed.rates.follow_stripe(bed.now, true) && bed.rates.stripe().long);
+}
+
+#[test]
+fn where_nothing_is_measured_stripes_stay_short() {
+    let mut bed = Bed::new(&[1000; 4], &[10_000; 4]);
+    bed.send(10, 700_000);
+    assert!(!bed.rates.follow_stripe(bed.now, false));
+    assert!(bed.rates.follow_stripe(bed.now, true));
+    assert!(bed.rates.follow_stripe(bed.now, false) && !bed.rates.stripe().long, "damping was switched off");
 }
