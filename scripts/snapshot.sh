@@ -10,7 +10,8 @@ snapshot() {
 	ip netns list | awk '{ print "namespace " $1 }'
 	ip -o link | awk -F': ' '{ sub(/@.*/, "", $2); print "interface " $2 }'
 	if [ -d /sys/fs/bpf ]; then
-		find /sys/fs/bpf -mindepth 1 -printf 'pin %p\n'
+		# The kernel itself puts these two into the first BPF file system that is mounted.
+		find /sys/fs/bpf -mindepth 1 ! -path /sys/fs/bpf/maps.debug ! -path /sys/fs/bpf/progs.debug -printf 'pin %p\n'
 	fi
 	if [ -d /run/linkbraid ]; then
 		find /run/linkbraid -mindepth 1 ! -path /run/linkbraid/lab -printf 'file %p\n'
