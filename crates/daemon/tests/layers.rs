@@ -25,7 +25,7 @@ const DRIVEN: [&str; 8] = [
 const DRIVEN_USES: [&str; 2] = ["io::clock", "io::error"];
 /// What it may use of the crates that can wait for the kernel: reading what was announced, asking another thread, sending frames,
 /// and tables.
-const NEVER_WAITS: [&str; 11] = [
+const NEVER_WAITS: [&str; 12] = [
     "linkbraid_link::ArpPlusSender",
     "linkbraid_link::LinkEvent",
     "linkbraid_link::LinkInfo",
@@ -35,6 +35,7 @@ const NEVER_WAITS: [&str; 11] = [
     "linkbraid_link::Speed",
     "linkbraid_link::Watch",
     "linkbraid_link::announcements",
+    "linkbraid_link::station_here",
     "linkbraid_dataplane::ArpPlusRing",
     "linkbraid_dataplane::Tables",
 ];

@@ -110,6 +110,10 @@ impl Attachment {
         Ok(Self { ifindex, side, link, pin: pin.map(Path::to_owned) })
     }
 
+    pub(crate) fn is_on(&self, ifindex: u32) -> bool {
+        self.ifindex == ifindex
+    }
+
     pub(crate) fn hook(&self) -> Hook {
         if self.link.is_some() { Hook::Tcx } else { Hook::Clsact }
     }
@@ -280,9 +284,11 @@ pub(crate) fn remove_clsact(pin: &Path, ifindex: u32, side: Side) -> Result<()> 
 /// The same for everything that is marked under `pins`. Goes on after an error and returns the first.
 pub(crate) fn remove_all_clsact(pins: &Path) -> Result<()> {
     let mut first = Ok(());
-    for entry in fs::read_dir(pins).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
+    let entries = fs::read_dir(pins).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    // On the way out of an interface the first program was put, which may have made the queueing discipline.
+    names.sort_by_key(|name| name.starts_with("egress"));
+    for name in &names {
         let Some(name) = name.strip_suffix(FILTER).or_else(|| name.strip_suffix(QDISC)) else { continue };
         let marked = name.split_once('_').and_then(|(side, ifindex)| Some((side, ifindex.parse().ok()?)));
         let (side, ifindex) = match marked {

@@ -53,6 +53,8 @@ const LOAD_PAUSE: Duration = Duration::from_millis(20);
 
 const EGRESS: &str = "lb_egress";
 const INGRESS: &str = "lb_ingress";
+const MARK: &str = "lb_mark";
+const COPIES: &str = "lb_copies";
 const HOLDER: &str = "lb_holder";
 
 /// The BPF programs and maps of one bond.
@@ -62,7 +64,8 @@ pub struct DataPath {
     pins: PathBuf,
     choice: HookChoice,
     bond: Option<Attachment>,
-    members: HashMap<u32, Attachment>,
+    port: Option<Attachment>,
+    members: HashMap<u32, [Attachment; 2]>,
     /// Is in the map [`HOLDER`] for as long as this process lives.
     _holder: Option<OwnedFd>,
 }
@@ -71,7 +74,7 @@ pub struct DataPath {
 const MAPS: &[&str] = &[
     "lb_bond",
     HOLDER,
-    "lb_cutter",
+    "lb_guests",
     "lb_members",
     "lb_slots",
     "lb_near_slots",
@@ -128,53 +131,73 @@ impl DataPath {
             maps[HOLDER].write(&0u32, &holder.as_raw_fd())?;
         }
         let pins = pins.to_owned();
-        let (bond, members) = (None, HashMap::new());
+        let (bond, port, members) = (None, None, HashMap::new());
         let tables = Arc::new(Tables::new(maps));
-        let path = Self { object, tables, pins, choice, bond, members, _holder: holder };
+        let path = Self { object, tables, pins, choice, bond, port, members, _holder: holder };
         // A daemon that was killed while it measured could not switch the stamps off.
         path.set_latency(false)?;
         Ok(path)
     }
 
-    /// Puts the egress program on the bond.
+    /// Puts the egress program on a bond's internal port, and takes it off the one before.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn attach_bond(&mut self, ifindex: u32) -> Result<Hook> {
-        let pin = hook::pin(&self.pins, ifindex, Side::Egress);
-        let attachment =
-            Attachment::new(&program(&self.object, EGRESS)?, ifindex, Side::Egress, self.choice, &pin)?;
+    pub fn attach_port(&mut self, ifindex: u32) -> Result<Hook> {
+        let attachment = self.attach(EGRESS, ifindex, Side::Egress)?;
         let hook = attachment.hook();
-        self.bond = Some(attachment);
+        match self.port.replace(attachment) {
+            Some(before) if !before.is_on(ifindex) => before.detach()?,
+            _ => {}
+        }
         Ok(hook)
     }
 
-    /// Puts the ingress program on a member.
+    /// Puts the program on the bond itself that marks what the host sends, in place of the one that earlier builds had there.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach_bond(&mut self, ifindex: u32) -> Result<()> {
+        self.bond = Some(self.attach(MARK, ifindex, Side::Egress)?);
+        Ok(())
+    }
+
+    /// Puts the programs on a member.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn attach_member(&mut self, ifindex: u32) -> Result<()> {
-        let pin = hook::pin(&self.pins, ifindex, Side::Ingress);
-        let attachment =
-            Attachment::new(&program(&self.object, INGRESS)?, ifindex, Side::Ingress, self.choice, &pin)?;
-        self.members.insert(ifindex, attachment);
+        let sends = self.attach(COPIES, ifindex, Side::Egress)?;
+        let receives = self.attach(INGRESS, ifindex, Side::Ingress);
+        let receives = match receives {
+            Ok(receives) => receives,
+            Err(error) => {
+                let _ = sends.detach();
+                return Err(error);
+            }
+        };
+        self.members.insert(ifindex, [sends, receives]);
         Ok(())
     }
 
-    /// Takes the ingress program off a member; does nothing where there is none.
+    fn attach(&self, name: &'static str, ifindex: u32, side: Side) -> Result<Attachment> {
+        let pin = hook::pin(&self.pins, ifindex, side);
+        Attachment::new(&program(&self.object, name)?, ifindex, side, self.choice, &pin)
+    }
+
+    /// Takes the programs off a member; does nothing where there are none. Goes on after an error and returns the first.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn detach_member(&mut self, ifindex: u32) -> Result<()> {
-        match self.members.remove(&ifindex) {
-            Some(attachment) => attachment.detach(),
-            None => Ok(()),
-        }
+        // The first one may have made the queueing discipline that both need.
+        let attached = self.members.remove(&ifindex).into_iter().flatten().rev();
+        attached.map(Attachment::detach).fold(Ok(()), Result::and)
     }
 
-    /// The hook the bond's program sits on.
+    /// The hook the egress program sits on.
     pub fn hook(&self) -> Option<Hook> {
-        self.bond.as_ref().map(Attachment::hook)
+        self.port.as_ref().map(Attachment::hook)
     }
 
     /// Takes all programs off; the maps stay as they are, with their pins. Goes on after an error and returns the first.
@@ -188,8 +211,8 @@ impl DataPath {
             let detached = self.detach_member(ifindex);
             first = first.and(detached);
         }
-        if let Some(bond) = self.bond.take() {
-            let detached = bond.detach();
+        for attached in [self.bond.take(), self.port.take()].into_iter().flatten() {
+            let detached = attached.detach();
             first = first.and(detached);
         }
         first
@@ -254,14 +277,19 @@ pub fn remove_empty(namespace: &Path) {
     }
 }
 
-/// Takes a member's program off and removes its pin, where the data path is not loaded (left by a daemon that was killed half
+/// Takes a member's programs off and removes their pins, where the data path is not loaded (left by a daemon that was killed half
 /// way). Nothing happens where there is none.
 ///
 /// # Errors
 /// The program or the pin cannot be removed.
 pub fn remove_member_pin(pins: &Path, ifindex: u32) -> Result<()> {
-    let path = hook::pin(pins, ifindex, Side::Ingress);
-    hook::remove_clsact(&path, ifindex, Side::Ingress)?;
+    let receives = remove_pin(pins, ifindex, Side::Ingress);
+    remove_pin(pins, ifindex, Side::Egress).and(receives)
+}
+
+fn remove_pin(pins: &Path, ifindex: u32, side: Side) -> Result<()> {
+    let path = hook::pin(pins, ifindex, side);
+    hook::remove_clsact(&path, ifindex, side)?;
     match fs::remove_file(&path) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(E::Pin { path, cause }),
         _ => Ok(()),

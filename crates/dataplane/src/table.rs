@@ -11,6 +11,7 @@ use crate::{
     reason::{REASONS, Reason},
 };
 use bytemuck::Zeroable as _;
+use nix::time::{ClockId, clock_gettime};
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
@@ -217,12 +218,15 @@ impl Tables {
         })
     }
 
-    /// Sets the interface that cuts buffers of UDP, by its index. While there is none they are sent as they are.
+    /// MACs of the guests that have sent something within `age`.
     ///
     /// # Errors
-    /// The kernel refuses, or there is no such interface.
-    pub fn set_cutter(&self, ifindex: u32) -> Result<()> {
-        self.map("lb_cutter")?.write(&0u32, &ifindex)
+    /// The kernel refuses.
+    pub fn guests(&self, age: Duration) -> Result<Vec<[u8; 6]>> {
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
+        let is_here = |last: u64| now.saturating_sub(Duration::from_nanos(last)) < age;
+        let rows = self.map("lb_guests")?.rows::<lb_mac_key, u64>()?.into_iter();
+        Ok(rows.filter(|(_, last)| is_here(*last)).map(|(key, _)| key.mac).collect())
     }
 
     /// Replaces a plan as a whole; progress and lane counters start at zero if the lanes differ in more than their rates.

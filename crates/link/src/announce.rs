@@ -33,6 +33,20 @@ pub fn gratuitous_arp(mac: MacAddr, ip: Ipv4Addr) -> Vec<u8> {
     frame
 }
 
+/// Tells switches where the station with this MAC is now, whatever its addresses: a request of RARP (RFC 903), as virtual
+/// machines send that have moved.
+#[must_use]
+pub fn station_here(mac: MacAddr) -> Vec<u8> {
+    let mut frame = header(MacAddr::BROADCAST, mac, 0x8035);
+    // Ethernet, IPv4, lengths 6 and 4, "which address have I".
+    frame.extend([0, 1, 8, 0, 6, 4, 0, 3]);
+    frame.extend(mac.0);
+    frame.extend([0; 4]);
+    frame.extend(mac.0);
+    frame.resize(FRAME_LEN_MIN, 0);
+    frame
+}
+
 fn header(to: MacAddr, from: MacAddr, ethertype: u16) -> Vec<u8> {
     [&to.0[..], &from.0, &ethertype.to_be_bytes()].concat()
 }

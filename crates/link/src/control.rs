@@ -16,6 +16,15 @@ const ETHTOOL_GSET: u32 = 0x01;
 const ETHTOOL_SSET: u32 = 0x02;
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GEEE: u32 = 0x44;
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETHTOOL_SFEATURES: u32 = 0x3b;
+/// The set of names that features have, words of a name, and the most names that are looked at.
+const FEATURE_NAMES: u32 = 4;
+const NAME_WORDS: usize = 8;
+const FEATURES_MAX: usize = 1024;
+/// Segmentation of UDP (`UDP_SEGMENT`, udp(7)) by the device.
+const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
 const ETHTOOL_GTSO: u32 = 0x1e;
 const ETHTOOL_GGSO: u32 = 0x23;
@@ -121,6 +130,40 @@ pub fn offloads(name: &str) -> Option<Offloads> {
         gso: get(ETHTOOL_GGSO).ok()?,
         gro: get(ETHTOOL_GGRO).ok()?,
     })
+}
+
+/// Whether the interface `name` is handed buffers of several UDP datagrams as they are; else the kernel cuts them before.
+///
+/// # Errors
+/// There is no such interface, or the kernel knows no such feature.
+pub fn set_udp_segmentation(name: &str, on: bool) -> Result<(), Errno> {
+    let ioctl = Ioctl::open()?;
+    // The number of features: command, reserved, two words of a mask, an answer for each of its bits.
+    let mut count = [ETHTOOL_GSSET_INFO, 0, 0, 0, 0];
+    let [a, b, c, d, e, f, g, h] = (1u64 << FEATURE_NAMES).to_ne_bytes();
+    (count[2], count[3]) = (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]));
+    ioctl.ethtool(name, &mut count)?;
+    let features = count[4] as usize;
+    if features > FEATURES_MAX {
+        return Err(Errno::E2BIG);
+    }
+    // Their names: command, set, number.
+    let mut names = vec![0u32; 3 + features * NAME_WORDS];
+    names[0] = ETHTOOL_GSTRINGS;
+    names[1] = FEATURE_NAMES;
+    ioctl.ethtool(name, &mut names)?;
+    let is_it = |words: &[u32]| {
+        text(&words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>()) == UDP_SEGMENTATION
+    };
+    let place = names[3..].chunks(NAME_WORDS).position(is_it).ok_or(Errno::EOPNOTSUPP)?;
+    // What is asked for: command, number of blocks, for each 32 features which ones are meant and which of these are on.
+    let blocks = features.div_ceil(32);
+    let mut asked = vec![0u32; 2 + 2 * blocks];
+    (asked[0], asked[1]) = (ETHTOOL_SFEATURES, blocks as u32);
+    let bit = 1 << (place % 32);
+    asked[2 + 2 * (place / 32)] = bit;
+    asked[3 + 2 * (place / 32)] = if on { bit } else { 0 };
+    ioctl.ethtool(name, &mut asked)
 }
 
 /// Whether energy-efficient Ethernet (IEEE 802.3az) is in use on the interface `name`: between frames the link sleeps,

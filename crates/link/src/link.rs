@@ -81,12 +81,23 @@ impl PortFlags {
         broadcast_flood: false,
         neigh_suppress: false,
     };
+
+    /// A bond's internal port: all that the bridge sends goes there, but for what came in by a member.
+    pub const INTERNAL: Self = Self {
+        isolated: true,
+        learning: false,
+        unicast_flood: true,
+        multicast_flood: true,
+        broadcast_flood: true,
+        neigh_suppress: false,
+    };
 }
 
 /// `IFLA_BRPORT_*` (linux/if_link.h).
 pub(crate) mod port {
     pub const LEARNING: u16 = 8;
     pub const UNICAST_FLOOD: u16 = 9;
+    pub const FLUSH: u16 = 24;
     pub const MULTICAST_FLOOD: u16 = 27;
     pub const BROADCAST_FLOOD: u16 = 30;
     pub const NEIGH_SUPPRESS: u16 = 32;

@@ -132,7 +132,7 @@ impl Netlink {
         self.set_link(port, "cannot leave the bridge", request).await
     }
 
-    /// Sets how the bridge treats its port, see [`PortFlags::MEMBER`].
+    /// Sets how the bridge treats its port, see [`PortFlags::MEMBER`], and has it forget what it learned there before.
     ///
     /// # Errors
     /// [`Kind::BadValue`] when it is not a bridge's port.
@@ -143,7 +143,8 @@ impl Netlink {
             .u8(port::UNICAST_FLOOD, flags.unicast_flood.into())
             .u8(port::MULTICAST_FLOOD, flags.multicast_flood.into())
             .u8(port::BROADCAST_FLOOD, flags.broadcast_flood.into())
-            .u8(port::NEIGH_SUPPRESS, flags.neigh_suppress.into());
+            .u8(port::NEIGH_SUPPRESS, flags.neigh_suppress.into())
+            .bytes(port::FLUSH, &[]);
         let info = Builder::default()
             .text(libc::IFLA_INFO_SLAVE_KIND, "bridge")
             .nested(libc::IFLA_INFO_SLAVE_DATA, data);

@@ -4,7 +4,8 @@ mod common;
 
 use common::{as_it_was, bond_of, cable, in_namespace, join, kind, run, settled, until};
 use linkbraid_link::{
-    Kind, MacAddr, OperState, PortFlags, Speed, cuts_for, driver, eee, has_filters, offloads, speed,
+    Kind, MacAddr, OperState, PortFlags, Speed, driver, eee, has_filters, is_internal_port, offloads,
+    set_udp_segmentation, speed,
 };
 
 const MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x42]);
@@ -144,17 +145,45 @@ fn routes_are_looked_up_again_and_stay_as_they_were() {
 }
 
 #[test]
-fn an_interface_that_cuts_takes_single_segments_and_goes_with_the_one_below() {
+fn an_internal_port_is_made_once_put_right_and_removed() {
     in_namespace(|net| async move {
         let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
-        let cutter = net.create_cutter(bond).await.unwrap();
-        let link = net.link_by_index(cutter).await.unwrap();
-        assert!(cuts_for(&link, bond) && !cuts_for(&link, bond + 1) && link.up, "{link:?}");
-        assert_eq!((link.gso_max_segs, link.addr_gen_mode.unwrap_or(1)), (1, 1));
-        assert!(!cuts_for(&net.link("bond0").await.unwrap(), bond));
-        assert_eq!(kind(net.create_cutter(bond).await), Kind::Exists);
+        let port = net.internal_port(bond).await.unwrap();
+        net.set_up(port).await.unwrap();
+        let carries = |link: &linkbraid_link::Result<linkbraid_link::LinkInfo>| {
+            link.as_ref().is_ok_and(linkbraid_link::LinkInfo::running)
+        };
+        let link = until(|| net.link_by_index(port), carries).await.unwrap();
+        assert!(is_internal_port(&link, bond) && !is_internal_port(&link, bond + 1), "{link:?}");
+        assert_eq!((link.controller, link.port), (Some(bond), Some(PortFlags::INTERNAL)));
+        assert_eq!((link.mtu, link.addr_gen_mode.unwrap_or(1)), (65535, 1));
+        assert_eq!(net.link("bond0").await.unwrap().mtu, 1500);
+        // Somebody changed it.
+        let name = &link.name;
+        run(&format!("ip link set {name} nomaster"));
+        run(&format!("ip link set lbend{bond} down"));
+        assert_eq!(net.internal_port(bond).await.unwrap(), port);
+        let link = until(|| net.link_by_index(port), carries).await.unwrap();
+        assert_eq!((link.controller, link.port), (Some(bond), Some(PortFlags::INTERNAL)));
         net.delete_link(bond).await.unwrap();
-        assert_eq!(kind(net.link_by_index(cutter).await), Kind::NoDevice);
+        net.delete_internal_port(bond).await.unwrap();
+        assert_eq!(kind(net.link_by_index(port).await), Kind::NoDevice);
+        net.delete_internal_port(bond).await.unwrap();
+    });
+}
+
+#[test]
+fn an_interface_takes_buffers_of_udp_or_has_them_cut() {
+    in_namespace(|net| async move {
+        let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
+        net.internal_port(bond).await.unwrap();
+        for on in [false, true] {
+            set_udp_segmentation("bond0", on).unwrap();
+            let shown = run("ethtool -k bond0");
+            let line = shown.lines().find(|line| line.contains("tx-udp-segmentation")).unwrap();
+            assert!(line.trim().ends_with(if on { "on" } else { "off" }), "{line}");
+        }
+        assert!(set_udp_segmentation("absent0", true).is_err());
     });
 }
 

@@ -80,6 +80,18 @@ impl Tap {
     /// # Panics
     /// When the socket fails.
     pub fn take(&self) -> Vec<Vec<u8>> {
+        self.read(false)
+    }
+
+    /// The frames that the host itself has sent since the last look at either; only a socket for every EtherType has them.
+    ///
+    /// # Panics
+    /// When the socket fails.
+    pub fn take_sent(&self) -> Vec<Vec<u8>> {
+        self.read(true)
+    }
+
+    fn read(&self, sent: bool) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         let mut buffer = vec![0_u8; FRAME_BYTES_MAX];
         loop {
@@ -97,7 +109,7 @@ impl Tap {
                 )
             };
             match usize::try_from(got) {
-                Ok(bytes) if from.sll_pkttype != libc::PACKET_OUTGOING => {
+                Ok(bytes) if (from.sll_pkttype == libc::PACKET_OUTGOING) == sent => {
                     frames.push(buffer[..bytes].to_vec());
                 }
                 Ok(_) => {}

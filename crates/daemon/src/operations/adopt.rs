@@ -80,8 +80,8 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
         rename(world, &mut saved, &link.name)?;
     }
     let name = saved.name.clone();
-    let mut bond =
-        Bond::new(saved, link.index, link.mac, world.hook, world.driving.clone(), world.feed.clone())?;
+    let (driving, feed) = (world.driving.clone(), world.feed.clone());
+    let mut bond = Bond::new(&world.netlink, saved, link.index, link.mac, world.hook, driving, feed).await?;
     let mut members = Vec::new();
     // Those that join or leave first: what becomes of their addresses depends on who stays, whether or not that one is there.
     let mut on_file = bond.saved.members.clone();

@@ -228,13 +228,15 @@ async fn build(world: &mut World, saved: &mut SavedBond, links: &[LinkInfo]) -> 
     saved.ifindex = Some(ifindex);
     world.state.write(saved)?;
     let mut bond = Bond::new(
+        netlink,
         saved.clone(),
         ifindex,
         links[0].mac,
         world.hook,
         world.driving.clone(),
         world.feed.clone(),
-    )?;
+    )
+    .await?;
     let outcome = async {
         for link in links {
             member::enslave(netlink, &mut bond, link, true).await?;

@@ -1,7 +1,7 @@
 //! One bond as the daemon holds it.
 
-mod cutter;
 mod find;
+mod port;
 
 use crate::{
     io::{
@@ -38,7 +38,10 @@ pub(crate) struct Bond {
     held: Option<u32>,
     /// What `gso_max_size` was set to.
     pub stripe_bytes: u32,
-    cutter: cutter::Cutter,
+    /// The port of the bridge by which frames leave.
+    port: u32,
+    /// Whether buffers of several UDP datagrams are cut before they come to the bond; none: not known.
+    cuts: Option<bool>,
     /// What measures where the time goes, while it does.
     pub latency: Option<LatencyMeter>,
     /// The rules of its classes.
@@ -60,7 +63,8 @@ impl Drop for Drive {
 
 impl Bond {
     /// Loads the data path of a bond whose interface is there. Members come later.
-    pub(crate) fn new(
+    pub(crate) async fn new(
+        netlink: &Netlink,
         saved: SavedBond,
         ifindex: u32,
         mac: MacAddr,
@@ -73,8 +77,12 @@ impl Bond {
             host::Config { host_id: HostId(saved.host_id), epoch: epoch(), seed: identity::new_seed()? };
         let tables = (path.tables(), identity::new_seed()? as u32);
         let history = History::new(&saved.name, feed);
-        let driven = Driven::new((&saved.name, ifindex), settings(&saved), config, tables, history)?;
+        let mut driven = Driven::new((&saved.name, ifindex), settings(&saved), config, tables, history)?;
+        let port = port::make(netlink, &mut path, (&saved.name, ifindex)).await?;
         path.attach_bond(ifindex).about(&saved.name, "cannot attach the data path")?;
+        // What earlier builds had to cut buffers of UDP.
+        netlink.delete_cutter(ifindex).await;
+        driven.port = port;
         Ok(Self {
             rules: Rules::new(&saved.name, &saved.pins),
             saved,
@@ -84,7 +92,8 @@ impl Bond {
             path,
             held: None,
             stripe_bytes: 0,
-            cutter: cutter::Cutter::default(),
+            port,
+            cuts: None,
             latency: None,
             drive: Drive { bond: Arc::new(Shared::new(driven)), driving },
         })
@@ -198,10 +207,7 @@ impl Bond {
 
     /// Sets the stripe length from the members' rates, and has buffers of UDP cut. Connections that exist take the length over, too.
     pub(crate) async fn write_stripe(&mut self, netlink: &Netlink) -> Result<(), Error> {
-        let policies = self.saved.classes.iter().map(|class| class.settings.policy);
-        let spreads = policies.chain([self.saved.settings.policy]).any(|policy| policy == Policy::Spread);
-        let has_several = self.driven().members.len() > 1;
-        self.cutter.want((has_several, spreads), netlink, &self.path, (&self.saved.name, self.ifindex)).await;
+        self.cut_datagrams();
         let bytes = self.stripe_wanted();
         if bytes == self.stripe_bytes {
             return Ok(());
@@ -229,11 +235,34 @@ impl Bond {
         Ok(())
     }
 
-    /// Follows a change of an interface, if it is the one that cuts.
-    pub(crate) async fn follow_cutter(&mut self, netlink: &Netlink, index: u32) {
-        if self.cutter.follow(netlink, index).await {
-            self.driven().stripe_stale = true;
+    /// Has the kernel cut buffers of several UDP datagrams before they come to the bond, where they would be spread: as one stripe
+    /// they arrive out of order by more than QUIC bears.
+    fn cut_datagrams(&mut self) {
+        let policies = self.saved.classes.iter().map(|class| class.settings.policy);
+        let spreads = policies.chain([self.saved.settings.policy]).any(|policy| policy == Policy::Spread);
+        let cuts = spreads && self.driven().members.len() > 1;
+        if self.cuts.replace(cuts) == Some(cuts) {
+            return;
         }
+        if let Err(errno) = linkbraid_link::set_udp_segmentation(&self.saved.name, !cuts) {
+            let cause = errno.desc().to_lowercase();
+            tracing::warn!(bond = %self.saved.name, %cause, "QUIC that hands over several packets at once may be slow");
+        }
+    }
+
+    /// Follows a change of an interface, if it is the internal port: that has to carry the bond's frames.
+    pub(crate) async fn follow_port(&mut self, netlink: &Netlink, index: u32) -> Result<(), Error> {
+        if index != self.port {
+            return Ok(());
+        }
+        if netlink.link_by_index(index).await.is_ok_and(|link| port::works(&link, self.ifindex)) {
+            return Ok(());
+        }
+        let name = &self.saved.name;
+        tracing::warn!(bond = %name, "somebody changed its internal port, which is put right");
+        self.port = port::make(netlink, &mut self.path, (name, self.ifindex)).await?;
+        self.driven().port = self.port;
+        Ok(())
     }
 
     /// The `gso_max_size` that suits the members: the shortest that any traffic wants, since a buffer does not know its class yet.
@@ -254,9 +283,8 @@ impl Bond {
     /// limit of the interface that a connection's route names, and the kernel hands this limit to no other. It is not the bond's
     /// own interface, and may be gone by now: where that fails, nothing else does.
     pub(crate) async fn write_stripe_above(&self, netlink: &Netlink, link: &LinkInfo) {
-        // One with a MAC of its own is a guest: its frames keep to one lane. But not those in a tunnel: they leave from the bond's.
-        let is_guest = link.mac != self.mac && link.kind.as_deref() != Some("vxlan");
-        if link.lower != Some(self.ifindex) || is_guest || self.stripe_bytes == 0 {
+        // Longer buffers would be cut into frames on their way into the bond.
+        if link.lower != Some(self.ifindex) || self.stripe_bytes == 0 {
             return;
         }
         let differs = |size: u32| size != self.stripe_bytes;

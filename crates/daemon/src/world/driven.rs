@@ -14,10 +14,10 @@ use crate::{
 };
 use linkbraid_api::Error;
 use linkbraid_dataplane::{ArpPlusRing, Tables};
-use linkbraid_link::{ArpPlusSender, announcements};
+use linkbraid_link::{ArpPlusSender, announcements, station_here};
 use linkbraid_proto::{
     Time, answers,
-    host::{self, Action, Host, Input, LaneCount, Settings},
+    host::{self, Action, Host, Input, LaneCount, PLAIN_PLAN_FIRST, Settings, Write},
 };
 use linkbraid_wire::MacAddr;
 use parking_lot::{Mutex, MutexGuard};
@@ -38,6 +38,8 @@ const FROM_PLAIN: &str = "rx_plain";
 const ANSWERS: [&str; 2] = ["rx_probed", "rx_probed_lost"];
 /// How often counters are read to see which lanes carry data.
 const LOOK: Duration = Duration::from_millis(100);
+/// A guest that has sent nothing for so long may be gone: as long as a bridge remembers one.
+const GUEST_LIVES: Duration = Duration::from_secs(300);
 /// How long a restarted daemon waits for the peers of its predecessor to speak.
 const INHERIT: Duration = Duration::from_secs(5);
 
@@ -64,6 +66,10 @@ pub(crate) struct Driven {
     pub wants_neighbours: bool,
     /// Questions that the kernel had asked everyone when they were counted last.
     asked_all: u64,
+    /// Of its internal port.
+    pub port: u32,
+    /// Guests may be reached by other members than before.
+    guests_moved: bool,
     /// Other members carry traffic than when the stripe length was set.
     pub stripe_stale: bool,
     /// When counters are to be read next.
@@ -98,6 +104,8 @@ impl Driven {
             history,
             wants_neighbours: false,
             asked_all: 0,
+            port: 0,
+            guests_moved: false,
             stripe_stale: false,
             look_at: Time::ZERO,
             inherit_until: None,
@@ -136,8 +144,11 @@ impl Driven {
 
     fn write_difference(&mut self) -> Result<(), Error> {
         let bond = tables::Bond { ifindex: self.ifindex, epoch: self.epoch };
-        let tables = &self.tables;
-        let written = self.host.write(|write| tables::write(tables, bond, &write));
+        let (tables, moved) = (&self.tables, &mut self.guests_moved);
+        let written = self.host.write(|write| {
+            *moved |= matches!(write, Write::Plan(number, _) if number == 0 || number >= PLAIN_PLAN_FIRST);
+            tables::write(tables, bond, &write)
+        });
         written.about(&self.name, "cannot write the data path's tables")
     }
 
@@ -205,6 +216,7 @@ impl Driven {
             match action {
                 Action::Send { slot, frame } => self.send(sender, slot, &frame),
                 Action::FailedSlots(slots) => {
+                    self.guests_moved = true;
                     if let Err(error) = self.tables.set_failed_slots(slots) {
                         tracing::error!(bond = %self.name, %error, "the data path is not up to date");
                     }
@@ -224,7 +236,26 @@ impl Driven {
                 Action::ArpPlus(event) => self.arp_plus_event(&event),
             }
         }
+        if std::mem::take(&mut self.guests_moved) && !self.over {
+            self.announce_guests(sender);
+        }
         changed
+    }
+
+    /// Has switches learn by which members guests are reached now, by frames in the guests' names.
+    fn announce_guests(&self, sender: &mut ArpPlusSender) {
+        let guests = match self.tables.guests(GUEST_LIVES) {
+            Ok(guests) => guests,
+            Err(error) => {
+                return tracing::error!(bond = %self.name, %error, "guests that moved are not announced");
+            }
+        };
+        for mac in guests {
+            // The data path sends it by the guest's own member.
+            if let Err(error) = sender.send(self.port, &station_here(MacAddr(mac))) {
+                tracing::debug!(bond = %self.name, %error, "a guest is not announced");
+            }
+        }
     }
 
     fn send(&self, sender: &mut ArpPlusSender, slot: u8, frame: &[u8]) {

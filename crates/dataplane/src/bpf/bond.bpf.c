@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * The data path of a bond: two programs on the tc hooks (tcx or clsact).
+ * The data path of a bond: programs on the tc hooks (tcx or clsact).
  *
- *   lb_egress   on the bond (a bridge), egress: frame -> plan of the next hop (and class) -> lane -> MACs -> member
+ *   lb_egress   on the internal port of the bond (a bridge), by which all that it sends leaves, egress:
+ *               frame -> plan of the next hop (and class) -> lane -> MACs -> member
+ *   lb_mark     on the bond itself, egress: marks what its host sends
+ *   lb_copies   on each member, egress: drops what the bridge itself sends there of that
  *   lb_ingress  on each member, ingress: own, copied and flooded frames dropped, MACs put right, ARP+ to
  *               the daemon; what passes goes on to the bridge
+ *
+ * A bridge sends what its host has for many out of every port, whatever the port's flags say (br_flood, net/bridge/br_forward.c),
+ * and everything out of a port that has just come and has no flags yet. Only what it sends by the internal port is to leave.
  *
  * They only follow tables that the daemon writes; they know no protocol and outlive the daemon.
  */
@@ -32,22 +38,40 @@
 #include "damp.bpf.h"
 #include "plain.bpf.h"
 #include "answer.bpf.h"
-#include "cut.bpf.h"
+#include "guest.bpf.h"
 #include "class.bpf.h"
 #include "mirror.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"
 #include "stamp.bpf.h"
 
+/* skb->tc_index of what the host sends, until it leaves by the internal port. */
+#define HOST_MARK 0x6c62
+
+SEC("tcx/egress")
+int lb_mark(struct __sk_buff *skb)
+{
+	skb->tc_index = HOST_MARK;
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tcx/egress")
+int lb_copies(struct __sk_buff *skb)
+{
+	return skb->tc_index == HOST_MARK ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
 SEC("tcx/egress")
 int lb_egress(struct __sk_buff *skb)
 {
 	int verdict = TC_ACT_SHOT;
 	__u32 class = 0;
-	enum lb_reason reason = steer(skb, &verdict, &class);
+	enum lb_reason reason;
 
+	skb->tc_index = 0;
+	reason = steer(skb, &verdict, &class);
 	count_reason(skb, reason);
-	if (verdict == TC_ACT_REDIRECT && reason != LB_TX_CUT) {
+	if (verdict == TC_ACT_REDIRECT) {
 		if (class)
 			count_class(skb, class);
 		stamp(skb, the_bond(), class);

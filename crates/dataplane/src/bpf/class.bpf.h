@@ -167,7 +167,7 @@ static long step_rule(__u32 i, struct class_walk *walk)
 	return 1;
 }
 
-/* The class of a frame; its rule is counted, for datagrams of one buffer before it was cut. */
+/* The class of a frame; its rule is counted. */
 static __noinline __u32 class_of(struct __sk_buff *skb, const struct lb_config *bond)
 {
 	struct class_walk walk = { .skb = skb };
@@ -176,7 +176,7 @@ static __noinline __u32 class_of(struct __sk_buff *skb, const struct lb_config *
 		walk.first = LB_RULES_MAX;
 	view_frame(skb, &walk.view);
 	bpf_loop(bond->n_rules, step_rule, &walk, 0);
-	if (walk.is_found && !is_cut(skb))
+	if (walk.is_found)
 		count_rule(skb, walk.row);
 	return walk.class & (LB_CLASSES_MAX - 1);
 }

@@ -48,6 +48,8 @@
 #define LB_RULES_MAX 64
 /* Two sets of rules, so that one can be written while the other one is in force. */
 #define LB_RULE_ROWS (2 * LB_RULES_MAX)
+/* Guests that are known; the least recently used one makes room. */
+#define LB_GUESTS_MAX 4096
 /* A class that has sent nothing for so long lends its members, ns. */
 #define LB_BORROW_IDLE_NS (100 * 1000 * 1000)
 /* The longest ARP+ frame handed to the daemon, with its Ethernet header, in bytes. */
@@ -64,7 +66,6 @@
  */
 enum lb_verdict {
 	LB_SENT,           /* redirected to a member */
-	LB_SENT_AGAIN,     /* leaves by the bond once more, in another form */
 	LB_PASS,           /* goes on to the bridge, and counts as received by its member */
 	LB_PASS_UNCOUNTED, /* goes on to the bridge */
 	LB_PASS_AGAIN,     /* arrives on its member once more, in another form */
@@ -83,7 +84,7 @@ enum lb_verdict {
 	X(2, TX_PLAIN, SENT, "left for a plain host over any member") \
 	X(3, TX_MULTICAST, SENT, "broadcast or multicast, left over the members in turn") \
 	X(4, TX_REPORT, SENT, "IGMP or MLD report, left by the elected member") \
-	X(5, TX_GUEST, SENT, "source is not the bond's MAC: left by one member with its addresses kept") \
+	X(5, TX_GUEST, SENT, "source is not the bond's MAC: left by the member that speaks for that guest") \
 	X(6, TX_MULTICAST_COPY, SENT, "further copy of a frame for a separate segment") \
 	X(7, TX_NO_LANE, DROP, "no live lane") \
 	X(8, TX_SHORT, DROP, "shorter than an Ethernet header") \
@@ -126,8 +127,7 @@ enum lb_verdict {
 	X(45, RX_MIRROR_BAD, DROP, "mirrored frame with an invalid trailer") \
 	X(46, RX_ACK_LAST, PASS, "ACK about a hole that reordering between lanes can explain, let through because no further ACK is expected soon") \
 	X(47, RX_SOLICITED, PASS_TO_DAEMON, "a plain host's answer to a neighbour solicitation of the daemon, handed to it") \
-	X(48, RX_TO_PROBE, DROP, "for the address that the daemon's neighbour solicitations come from: no answer that it waits for, or its queue was full") \
-	X(49, TX_CUT, SENT_AGAIN, "buffer of several UDP datagrams on its way to be cut; each one is counted again under its own reason")
+	X(48, RX_TO_PROBE, DROP, "for the address that the daemon's neighbour solicitations come from: no answer that it waits for, or its queue was full")
 
 #define LB_REASONS_MAX 64
 

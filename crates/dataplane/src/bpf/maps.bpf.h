@@ -178,13 +178,13 @@ struct {
 	__uint(max_entries, LB_ARP_PLUS_RING_BYTES);
 } lb_arp_plus SEC(".maps");
 
-/* The interface that cuts (cut.bpf.h). The kernel removes it from here when it goes. Written by the daemon, read by egress. */
+/* When each guest sent last, ns since boot. Written by egress and ingress, read by the daemon. */
 struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} lb_cutter SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, LB_GUESTS_MAX);
+	__type(key, struct lb_mac_key);
+	__type(value, __u64);
+} lb_guests SEC(".maps");
 
 /*
  * An unused socket of the daemon: the kernel removes it when the daemon's process ends, for whatever reason. (On kernels

@@ -2,7 +2,7 @@
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
  * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules,
- * lb_class_plans, lb_cutter; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes.
+ * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes, lb_guests.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
@@ -141,35 +141,6 @@ static __always_inline enum lb_reason send_over(struct __sk_buff *skb, const str
 	return reason;
 }
 
-/* The member that speaks for a guest, so that the switch sees its MAC on one port only. */
-static __always_inline __u32 guest_slot(const struct lb_config *bond, const struct lb_mac *guest)
-{
-	__u32 plain = 0;
-	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
-	__u32 hash = (guest->b[2] << 24 | guest->b[3] << 16 | guest->b[4] << 8 | guest->b[5]) * 2654435761u;
-	__u32 lane, failed = failed_slots(bond);
-
-	if (!plan || !plan->n_lanes)
-		return LB_NO_SLOT;
-	lane = hashed_lane(plan, hash >> 16);
-	if (failed)
-		lane = next_live_lane(plan, failed, lane);
-	return plan->lanes[index_of(lane)].slot;
-}
-
-static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const struct lb_config *bond,
-						  const struct lb_mac *source, int *verdict)
-{
-	__u32 slot = guest_slot(bond, source);
-	const struct lb_member *member = member_at(slot);
-
-	if (!member || !member->ifindex)
-		return LB_TX_NO_LANE;
-	count_member(skb, slot, 1);
-	*verdict = bpf_redirect(member->ifindex, 0);
-	return LB_TX_GUEST;
-}
-
 /*
  * Whether the source is another MAC of the bond's. The bridge changes its MAC before the tables do, and what it sends
  * meanwhile is not from a guest: treated so, it would leave by any member under the MAC of another one, and the switch would
@@ -204,6 +175,90 @@ static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, co
 		bpf_clone_redirect(skb, member->ifindex, 0);
 	}
 	return send_over(skb, bond, bond->elected[0], to, 0, reason, verdict);
+}
+
+/* A guest's frame leaves by a member as it is. */
+static __always_inline enum lb_reason send_guest(struct __sk_buff *skb, __u32 slot, int *verdict)
+{
+	const struct lb_member *member = member_at(slot);
+
+	if (!member || !member->ifindex)
+		return LB_TX_NO_LANE;
+	count_member(skb, slot, 1);
+	*verdict = bpf_redirect(member->ifindex, 0);
+	return LB_TX_GUEST;
+}
+
+/* A copy to each segment but the first, by the member that speaks for the guest there; the frame itself to the first one. */
+static __always_inline enum lb_reason send_guest_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
+							     const struct lb_mac *guest, int *verdict)
+{
+	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
+		const struct lb_member *member;
+		__u32 slot;
+
+		if (i >= bond->n_segments)
+			break;
+		slot = guest_slot(bond, guest, segment_plan(bond->elected[i]));
+		member = member_at(slot);
+		if (!member || !member->ifindex)
+			continue;
+		count_member(skb, slot, 1);
+		count_reason(skb, LB_TX_MULTICAST_COPY);
+		bpf_clone_redirect(skb, member->ifindex, 0);
+	}
+	return send_guest(skb, guest_slot(bond, guest, segment_plan(bond->elected[0])), verdict);
+}
+
+/* A guest's frame to a peer: to the peer's member that answers the guest's own, if there is one. */
+static __always_inline enum lb_reason send_guest_to_peer(struct __sk_buff *skb, const struct lb_config *bond,
+							 const struct lb_mac *guest, __u32 number, int *verdict)
+{
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	const struct lb_member *first;
+	__u32 slot, plain = 0;
+
+	if (!plan || !plan->n_lanes)
+		return LB_TX_NO_LANE;
+	first = member_at(plan->lanes[0].slot);
+	if (first && bond->n_segments > 1)
+		plain = segment_plan(first->elected);
+	slot = guest_slot(bond, guest, plain);
+	for (__u32 i = 0; i < LB_LANES_MAX; i++) {
+		if (i >= plan->n_lanes)
+			break;
+		if (plan->lanes[i].slot != slot)
+			continue;
+		if (bpf_skb_store_bytes(skb, 0, &plan->lanes[i].peer_mac, ETH_ALEN, 0))
+			return LB_TX_REWRITE;
+		break;
+	}
+	return send_guest(skb, slot, verdict);
+}
+
+/* A guest's frame. Reports of groups leave as the bond's own: the switch is to send the groups to the elected member. */
+static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const struct lb_config *bond,
+						  const struct lb_mac *guest, const struct lb_mac_key *to,
+						  __be16 protocol, int *verdict)
+{
+	__u32 several = bond->n_segments > 1, segment = LB_NO_SLOT;
+	struct lb_peer_mac peer;
+
+	note_guest(guest, protocol);
+	if (is_multicast(&to->mac)) {
+		if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
+			return several ? send_to_segments(skb, bond, &to->mac, LB_TX_REPORT, verdict) :
+					 send_over(skb, bond, bond->elected[0], &to->mac, 0, LB_TX_REPORT, verdict);
+	} else {
+		find_peer(to, &peer);
+		if (peer.plan)
+			return send_guest_to_peer(skb, bond, guest, peer.plan, verdict);
+		if (several)
+			segment = segment_of(to);
+	}
+	if (several && segment == LB_NO_SLOT)
+		return send_guest_to_segments(skb, bond, guest, verdict);
+	return send_guest(skb, guest_slot(bond, guest, several ? segment_plan(segment) : 0), verdict);
 }
 
 /* The daemon needs to know when the bond's MAC was advertised to all: plain hosts then forget what each had learned. */
@@ -301,8 +356,6 @@ static __always_inline enum lb_reason send_by_plan(struct __sk_buff *skb, const 
 
 	if (!plan || !plan->n_lanes)
 		return number == base ? LB_TX_NO_LANE : LB_TX_CLASS_BLOCKED;
-	if (plan->policy == LB_SPREAD && plan->n_lanes > 1 && cut(skb, verdict))
-		return LB_TX_CUT;
 	if (plan->policy == LB_MIRROR && reason == LB_TX_PEER) {
 		chosen = mirror_lanes(plan, unusable_slots(bond, plan));
 		reason = send_twice(skb, bond, plan, chosen, class);
@@ -353,7 +406,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 	to = mac_key((const struct lb_mac *)eth->h_dest);
 	protocol = eth->h_proto;
 	if (!same_mac(&source, &bond->mac) && !is_ours(skb, bond, &source))
-		return steer_guest(skb, bond, &source, verdict);
+		return steer_guest(skb, bond, &source, &to, protocol, verdict);
 	if (bond->n_rules)
 		*class = class_of(skb, bond);
 	if (is_multicast(&to.mac)) {

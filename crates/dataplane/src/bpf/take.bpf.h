@@ -93,6 +93,15 @@ static __always_inline int is_flooded(const struct lb_config *bond, const struct
 	return owner->elected == member->elected && owner->live && !is_dead(bond, owner_slot);
 }
 
+/* A frame for a MAC that is not ours. Where it is a guest's, its own member takes it in. */
+static __noinline enum lb_reason take_guest(const struct lb_config *bond, __u32 slot, const struct lb_member *member,
+					    const struct lb_mac *guest)
+{
+	__u32 number = bond->n_segments > 1 ? segment_plan(member->elected) : 0;
+
+	return guest_slot(bond, guest, number) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
+}
+
 /* Decides about one frame; `number` becomes that of the plan that leads back to its sender. */
 static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_out, __u32 *number)
 {
@@ -134,6 +143,8 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 			return LB_RX_MIRROR_BAD;
 		if (accepts != slot)
 			return LB_RX_COPY;
+		if (!peer.plan && is_sent_back(&key))
+			return LB_RX_OWN;
 		if (peer.plan && !same_mac(&source, &peer.primary) && !put_mac(skb, ETH_ALEN, &peer.primary))
 			return LB_RX_REWRITE;
 		return LB_RX_MULTICAST;
@@ -142,7 +153,7 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 		key = mac_key(&destination);
 		found = bpf_map_lookup_elem(&lb_own_macs, &key);
 		if (!found)
-			return guest_slot(bond, &destination) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
+			return take_guest(bond, slot, member, &destination);
 		if (*found != slot && is_flooded(bond, member, slot, *found))
 			return LB_RX_FLOODED;
 	} else if (!peer.plan && protocol == bpf_htons(ETH_P_ARP)) {

@@ -149,7 +149,7 @@ fn set_up(path: &mut Lent, number: u8, epoch: u32) {
         path.attach_member(ifindex).unwrap();
     }
     path.set_plan(0, &plan(&[(0, 1), (1, 1)], |_| None)).unwrap();
-    path.attach_bond(bond.ifindex).unwrap();
+    path.attach_port(bond.ifindex).unwrap();
 }
 
 /// Two hosts whose members are joined by cables, all traffic mirrored both ways.

@@ -17,7 +17,7 @@ fn hooks() -> &'static [Hook] {
         new_namespace();
         let pins = pins();
         let mut path = DataPath::load(&pins, HookChoice::Only(Hook::Tcx)).unwrap();
-        let has_tcx = path.attach_bond(1).is_ok();
+        let has_tcx = path.attach_port(1).is_ok();
         path.unload().unwrap();
         if has_tcx { vec![Hook::Tcx, Hook::Clsact] } else { vec![Hook::Clsact] }
     })
@@ -34,7 +34,7 @@ fn interfaces() {
 
 fn attached(choice: HookChoice, pins: &std::path::Path) -> DataPath {
     let mut path = DataPath::load(pins, choice).unwrap();
-    path.attach_bond(index("bond")).unwrap();
+    path.attach_port(index("bond")).unwrap();
     path.attach_member(index("member0")).unwrap();
     path
 }

@@ -7,11 +7,11 @@
 mod answer;
 mod borrow;
 mod class;
-mod cut;
 mod damp;
 mod delivery;
 mod failed;
 mod frames;
+mod guest;
 mod hosts;
 mod lent;
 mod lifecycle;

@@ -19,7 +19,7 @@ fn attached(n: u8) -> Rig {
     for ifindex in rig.members.clone() {
         rig.path.attach_member(ifindex).unwrap();
     }
-    rig.path.attach_bond(rig.bond.ifindex).unwrap();
+    rig.path.attach_port(rig.bond.ifindex).unwrap();
     rig
 }
 
@@ -41,10 +41,6 @@ fn fill(map: &MapHandle) {
                 key[..4].copy_from_slice(&number.to_ne_bytes());
                 map.update(&key, &ones(map.value_size()), MapFlags::ANY).unwrap();
             }
-        }
-        // It takes interfaces only: the loopback.
-        MapType::Devmap => {
-            places(map).for_each(|key| map.update(&key, &1u32.to_ne_bytes(), MapFlags::ANY).unwrap());
         }
         MapType::RingBuf | MapType::Xskmap => {}
         other => panic!("{:?}: nobody knows how to fill a map of type {other:?}", map.name()),
@@ -69,7 +65,7 @@ fn a_renewed_data_path_is_as_one_that_was_just_loaded() {
         assert!(!is_empty(map), "{:?} was not filled", map.name());
         types.insert(format!("{:?}", map.map_type()));
     }
-    let all = ["Array", "Devmap", "Hash", "LruHash", "PercpuArray", "RingBuf"];
+    let all = ["Array", "Hash", "LruHash", "PercpuArray", "RingBuf"];
     assert_eq!(types.into_iter().collect::<Vec<_>>(), all);
 
     rig.path.renew();
@@ -119,7 +115,7 @@ fn a_renewed_data_path_is_attached_nowhere() {
     let sent = ethernet(PLAIN, own(0), 0x0800, &[0x45; 60]);
     let ran = rig.out(&sent);
     assert_ne!(ran.verdict, Verdict::Redirect);
-    rig.path.attach_bond(rig.bond.ifindex).unwrap();
+    rig.path.attach_port(rig.bond.ifindex).unwrap();
     rig.write_tables();
     send_one();
     assert!(plain(&rig) > 0, "it can be attached again");

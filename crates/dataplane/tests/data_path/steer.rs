@@ -167,21 +167,6 @@ fn group_reports_leave_by_the_elected_member() {
 }
 
 #[test]
-fn a_guest_keeps_its_addresses_and_its_member() {
-    let rig = Rig::new(4);
-    let first = rig.path.member_counts(0).unwrap();
-    assert_eq!(first.tx.frames, 0);
-    for to in [peer(0), PLAIN, BROADCAST] {
-        let frame = udp(to, GUEST, 0, 100);
-        let ran = rig.out(&frame);
-        assert_eq!((ran.verdict, &ran.reasons[..]), (Verdict::Redirect, &["tx_guest"][..]));
-        assert_eq!(ran.frame, frame, "unchanged");
-    }
-    let by_slot = [0, 1, 2, 3].map(|slot| rig.path.member_counts(slot).unwrap().tx.frames);
-    assert!(by_slot.contains(&3), "one member: {by_slot:?}");
-}
-
-#[test]
 fn what_the_bond_sends_under_another_members_mac_is_no_guests() {
     let rig = Rig::new(4);
     // As just after the first member left: the kernel's bond has the MAC of another one already.

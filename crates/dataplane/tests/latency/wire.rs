@@ -43,7 +43,7 @@ impl Wire {
             ip(&format!("link set far{slot} netns {thread}"));
             rig.path.attach_member(rig.members[usize::from(slot)]).unwrap();
         }
-        rig.path.attach_bond(rig.bond.ifindex).unwrap();
+        rig.path.attach_port(rig.bond.ifindex).unwrap();
         ip("link set bond up");
         ip("address add 198.18.9.1/24 dev bond");
         ip("address add 2001:db8::1/64 dev bond nodad");

@@ -36,26 +36,35 @@ fn attempt(pins: &Path, choice: HookChoice) -> Result<String, Missing> {
     nix::sched::unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| unknown(&errno.desc().to_lowercase()))?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error: io::Error| unknown(&error.to_string().to_lowercase()))?;
-    let index = runtime.block_on(async {
+    let (bond, port) = runtime.block_on(async {
         let netlink = Netlink::new().map_err(|error| unknown(&error.cause()))?;
-        netlink.create_bridge(BRIDGE, BRIDGE_MAC, BRIDGE_MTU).await.map_err(|error| match error.kind {
-            Kind::Unsupported => Missing {
-                name: "bridge",
-                text: "this kernel has no bridge support".into(),
-                hint: Some("modprobe bridge".into()),
-            },
-            _ => Missing {
-                name: "bridge",
-                text: format!("no bridge can be made: {}", error.cause()),
-                hint: None,
-            },
-        })
+        let bond =
+            netlink.create_bridge(BRIDGE, BRIDGE_MAC, BRIDGE_MTU).await.map_err(|error| {
+                match error.kind {
+                    Kind::Unsupported => Missing {
+                        name: "bridge",
+                        text: "this kernel has no bridge support".into(),
+                        hint: Some("modprobe bridge".into()),
+                    },
+                    _ => Missing {
+                        name: "bridge",
+                        text: format!("no bridge can be made: {}", error.cause()),
+                        hint: None,
+                    },
+                }
+            })?;
+        let port = netlink.internal_port(bond).await.map_err(|error| Missing {
+            name: "veth",
+            text: format!("no veth can be made: {}", error.cause()),
+            hint: Some("modprobe veth".into()),
+        })?;
+        Ok((bond, port))
     })?;
     // What an earlier trial left that was killed half way.
     let _ = remove_pins(pins);
     let missing = |name| move |error: Error| Missing { name, text: error.cause, hint: error.hint };
     let mut path = DataPath::load(pins, choice).about("trial", "load").map_err(missing("bpf"))?;
-    let hook = path.attach_bond(index).and_then(|hook| path.attach_member(index).map(|()| hook));
+    let hook = path.attach_port(port).and_then(|hook| path.attach_member(bond).map(|()| hook));
     let unloaded = path.unload();
     let hook = hook.about("trial", "attach").map_err(missing("hook"))?;
     unloaded.about("trial", "unload").map_err(missing("hook"))?;

@@ -49,6 +49,11 @@ async fn put_back(netlink: &Netlink, saved: &mut SavedBond) -> Result<(), Error>
     if let Some(namespace) = saved.pins.parent() {
         linkbraid_dataplane::remove_empty(namespace);
     }
+    if let Some(ifindex) = saved.ifindex {
+        let deleted = netlink.delete_internal_port(ifindex).await;
+        let deleted = deleted.about(&saved.name, "cannot remove its internal port");
+        first = first.and(deleted);
+    }
     // The bond goes first: its addresses must not be on two interfaces.
     match interface(netlink, saved).await.about(&saved.name, "cannot find the bond's interface") {
         Ok(Some(link)) => {

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Guests: machines and containers behind the bond, with MACs of their own. Each sends, and is reached, by one member of each
+ * segment, so that a switch sees its MAC on one port. Called on the way out and on the way in. Reads lb_plans, lb_bond;
+ * writes lb_guests.
+ */
+#ifndef LB_GUEST_BPF_H
+#define LB_GUEST_BPF_H
+
+/* How often at most it is noted that a guest sends, ns. */
+#define GUEST_NOTE_NS (100 * 1000 * 1000)
+/* What a switch sends back to us, it sends back within this time, ns. */
+#define GUEST_BACK_NS (500 * 1000 * 1000)
+
+/* A guest sends. The daemon's word that one is here (RARP) is not a sign of the guest's own life. */
+static __always_inline void note_guest(const struct lb_mac *guest, __be16 protocol)
+{
+	struct lb_mac_key key = mac_key(guest);
+	__u64 now = bpf_ktime_get_ns(), *last = bpf_map_lookup_elem(&lb_guests, &key);
+
+	if (!last)
+		bpf_map_update_elem(&lb_guests, &key, &now, BPF_ANY);
+	else if (protocol != bpf_htons(ETH_P_RARP) && now - *last > GUEST_NOTE_NS)
+		*last = now;
+}
+
+/*
+ * Whether a broadcast is a guest's own, which the switch sent back on another port. One that comes long after what the guest
+ * sent here shows that it lives elsewhere now.
+ */
+static __always_inline int is_sent_back(const struct lb_mac_key *source)
+{
+	__u64 *last = bpf_map_lookup_elem(&lb_guests, source);
+
+	if (!last)
+		return 0;
+	if (bpf_ktime_get_ns() - *last < GUEST_BACK_NS)
+		return 1;
+	bpf_map_delete_elem(&lb_guests, source);
+	return 0;
+}
+
+struct guest_walk {
+	const struct lb_plan *plan;
+	__u32 hash;
+	__u32 failed; /* slots, a bit each */
+	__u32 slot;
+	__u32 score;
+};
+
+static long step_guest(__u32 i, struct guest_walk *walk)
+{
+	const struct lb_lane *lane = &walk->plan->lanes[i & (LB_LANES_MAX - 1)];
+	__u32 score = walk->hash ^ (lane->slot + 1) * 0x9e3779b1u;
+
+	if (i >= walk->plan->n_lanes)
+		return 1;
+	if (lane->class || walk->failed >> (lane->slot & 31) & 1)
+		return 0;
+	score = (score ^ score >> 15) * 0x85ebca6bu;
+	score = (score ^ score >> 13) * 0xc2b2ae35u;
+	score ^= score >> 16;
+	/* Slower members score less. */
+	score = lane->byte_cost ? score / lane->byte_cost : score;
+	if (walk->slot == LB_NO_SLOT || score > walk->score) {
+		walk->slot = lane->slot;
+		walk->score = score;
+	}
+	return 0;
+}
+
+/*
+ * The member of the plan `number` that speaks for a guest: the one whose hash with the guest's MAC is highest (rendezvous
+ * hashing). So a guest moves only when its own member fails, or one that suits it better comes.
+ */
+static __noinline __u32 guest_slot(const struct lb_config *bond, const struct lb_mac *guest, __u32 number)
+{
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	struct guest_walk walk = { .plan = plan, .slot = LB_NO_SLOT };
+
+	if (!plan)
+		return LB_NO_SLOT;
+	walk.hash = (guest->b[2] << 24 | guest->b[3] << 16 | guest->b[4] << 8 | guest->b[5]) * 2654435761u ^
+		    (guest->b[0] << 8 | guest->b[1]);
+	walk.failed = failed_slots(bond);
+	bpf_loop(LB_LANES_MAX, step_guest, &walk, 0);
+	if (walk.slot == LB_NO_SLOT) {
+		/* All have failed: any is better than none. */
+		walk.failed = 0;
+		bpf_loop(LB_LANES_MAX, step_guest, &walk, 0);
+	}
+	return walk.slot;
+}
+
+#endif

@@ -1,0 +1,151 @@
+//! Machines and containers behind the bond, with MACs of their own.
+
+use crate::frames::{V4, ethernet, ip_packet};
+use crate::plain::{hear, two_switches};
+use crate::rig::{BROADCAST, GUEST, PLAIN, Rig, own, peer};
+use crate::steer::udp;
+use libbpf_rs::{MapCore as _, MapFlags};
+use linkbraid_dataplane::Verdict;
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const RARP: u16 = 0x8035;
+
+fn guest(number: u8) -> [u8; 6] {
+    [2, 0, 0, 0, 4, number]
+}
+
+/// The slots that a guest's frame leaves by, a copy by each.
+fn leaves(rig: &Rig, frame: &[u8]) -> Vec<u8> {
+    let sent = || (0..rig.members.len() as u8).map(|slot| rig.path.member_counts(slot).unwrap().tx.frames);
+    let before: Vec<u64> = sent().collect();
+    assert_eq!(rig.out(frame).verdict, Verdict::Redirect);
+    (0u8..)
+        .zip(sent())
+        .zip(before)
+        .filter(|((_, after), before)| after > before)
+        .map(|((slot, _), _)| slot)
+        .collect()
+}
+
+/// The slots of these guests.
+fn speakers(rig: &Rig, guests: u8) -> Vec<u8> {
+    (0..guests)
+        .map(|number| match leaves(rig, &udp(PLAIN, guest(number), 0, 100))[..] {
+            [slot] => slot,
+            ref slots => panic!("guest {number} left by {slots:?}"),
+        })
+        .collect()
+}
+
+/// A guest sent last when this machine started, as far as the data path knows.
+fn make_old(rig: &Rig, guest: [u8; 6]) {
+    let map = rig.path.maps().find(|map| map.name() == "lb_guests").unwrap();
+    let key = [&guest[..], &[0; 2]].concat();
+    assert!(map.lookup(&key, MapFlags::ANY).unwrap().is_some());
+    map.update(&key, &1u64.to_ne_bytes(), MapFlags::ANY).unwrap();
+}
+
+#[test]
+fn a_guest_keeps_its_addresses_and_its_member() {
+    let rig = Rig::new(4);
+    let by: Vec<Vec<u8>> = [PLAIN, BROADCAST]
+        .map(|to| {
+            let frame = udp(to, GUEST, 0, 100);
+            let ran = rig.out(&frame);
+            assert_eq!((ran.verdict, &ran.reasons[..]), (Verdict::Redirect, &["tx_guest"][..]));
+            assert_eq!(ran.frame, frame, "unchanged");
+            leaves(&rig, &frame)
+        })
+        .into();
+    assert_eq!(by[0], by[1]);
+    // It is answered there, and nowhere else.
+    for slot in 0..4 {
+        let ran = rig.arrives(slot, &ethernet(GUEST, PLAIN, V4, &[0x45; 60]));
+        assert_eq!(ran.reasons, [if by[0] == [slot] { "rx_guest" } else { "rx_stranger" }]);
+    }
+}
+
+#[test]
+fn guests_share_the_members_and_only_those_of_a_failed_one_move() {
+    let rig = Rig::new(4);
+    let before = speakers(&rig, 200);
+    for slot in 0..4 {
+        let guests = before.iter().filter(|speaker| **speaker == slot).count();
+        assert!((20..=80).contains(&guests), "{guests} of 200 by member {slot}");
+    }
+    rig.path.set_failed_slots(0b0010).unwrap();
+    let after = speakers(&rig, 200);
+    for (before, after) in before.iter().zip(&after) {
+        assert!(*after != 1 && (before == after || *before == 1), "from {before} to {after}");
+    }
+    rig.path.set_failed_slots(0).unwrap();
+    assert_eq!(speakers(&rig, 200), before);
+    // Another weight of all is no reason to move.
+    rig.weights(&[500; 4]);
+    assert_eq!(speakers(&rig, 200), before);
+    rig.weights(&[1000, 10, 10, 10]);
+    assert!(speakers(&rig, 200).iter().filter(|slot| **slot == 0).count() > 180);
+}
+
+#[test]
+fn a_guests_frame_to_a_peer_goes_to_the_member_that_answers_its_own() {
+    let rig = Rig::new(4);
+    let frame = udp(peer(0), GUEST, 0, 100);
+    let ran = rig.out(&frame);
+    let by = leaves(&rig, &frame);
+    assert_eq!((ran.source(), ran.destination()), (GUEST, peer(by[0])));
+    assert_eq!(by, leaves(&rig, &udp(PLAIN, GUEST, 0, 100)));
+}
+
+#[test]
+fn what_a_switch_sends_back_of_a_guest_is_dropped() {
+    let rig = Rig::new(4);
+    let frame = ethernet(BROADCAST, GUEST, 0x0806, &[0; 46]);
+    assert_eq!(rig.arrives(0, &frame).reasons, ["rx_multicast"], "a host that lives elsewhere");
+    rig.out(&frame);
+    assert_eq!(rig.path.guests(MINUTE).unwrap(), [GUEST]);
+    assert_eq!(rig.arrives(0, &frame).reasons, ["rx_own"]);
+    // Long after it sent here it is heard elsewhere: it moved.
+    make_old(&rig, GUEST);
+    assert_eq!(rig.path.guests(MINUTE).unwrap(), [] as [[u8; 6]; 0]);
+    assert_eq!(rig.arrives(0, &frame).reasons, ["rx_multicast"]);
+    assert_eq!(rig.path.guests(Duration::MAX).unwrap(), [] as [[u8; 6]; 0]);
+}
+
+#[test]
+fn what_is_said_in_a_guests_name_is_no_sign_of_its_life() {
+    let rig = Rig::new(4);
+    let said = ethernet(BROADCAST, GUEST, RARP, &[0; 46]);
+    rig.out(&said);
+    assert_eq!(rig.path.guests(MINUTE).unwrap(), [GUEST], "one that just moved here says so itself");
+    make_old(&rig, GUEST);
+    rig.out(&said);
+    assert_eq!(rig.path.guests(MINUTE).unwrap(), [] as [[u8; 6]; 0]);
+}
+
+#[test]
+fn a_guests_reports_of_groups_leave_as_the_bonds_own() {
+    let mut rig = Rig::new(4);
+    rig.change(|bond| bond.elected = vec![2]);
+    let igmp = ethernet([1, 0, 0x5e, 0, 0, 22], GUEST, V4, &ip_packet(V4, 2, 1, 9, &[0x22; 8]));
+    let ran = rig.out(&igmp);
+    assert_eq!((&ran.reasons[..], ran.source()), (&["tx_report"][..], own(2)));
+    assert_eq!(leaves(&rig, &igmp), [2]);
+}
+
+#[test]
+fn on_several_switches_a_guest_has_a_member_on_each() {
+    let rig = two_switches();
+    let all = leaves(&rig, &udp(BROADCAST, GUEST, 0, 100));
+    assert!(matches!(all[..], [0 | 1, 2 | 3]), "{all:?}");
+    assert_eq!(leaves(&rig, &udp(PLAIN, GUEST, 0, 100)), all, "it was not heard yet");
+    for (slot, by) in [(0, all[0]), (2, all[1])] {
+        hear(&rig, slot, own(slot), PLAIN);
+        assert_eq!(leaves(&rig, &udp(PLAIN, GUEST, 0, 100)), [by]);
+    }
+    for slot in 0..4 {
+        let ran = rig.arrives(slot, &ethernet(GUEST, PLAIN, V4, &[0x45; 60]));
+        assert_eq!(ran.reasons, [if all.contains(&slot) { "rx_guest" } else { "rx_stranger" }]);
+    }
+}

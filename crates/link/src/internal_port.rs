@@ -1,0 +1,107 @@
+//! The port by which a bond's frames leave it: all that its bridge sends goes there, and a program on that port's way out sends it on.
+//! One end of a veth pair; the other end only gives it a carrier.
+
+use crate::{
+    Netlink,
+    error::{Kind, Result},
+    link::{ADDR_GEN_MODE, LinkInfo, PortFlags},
+    netlink::{CREATE, EXCL},
+    rtnl::Builder,
+};
+use nix::libc;
+
+/// `VETH_INFO_PEER` (linux/veth.h).
+const PEER: u16 = 1;
+/// `IN6_ADDR_GEN_MODE_NONE` (linux/if_link.h).
+const NO_ADDRESS: u8 = 1;
+/// Names of the port and of its other end: these, and the index of the bond.
+const PORT: &str = "lbint";
+const END: &str = "lbend";
+/// No frame of a bond is longer: its MTU is the bond's business, not this one's. The most that a veth takes, in bytes.
+const MTU: u32 = 65535;
+
+/// Whether an interface is the internal port of the bridge `bond`, or was before it left that.
+#[must_use]
+pub fn is_internal_port(link: &LinkInfo, bond: u32) -> bool {
+    link.kind.as_deref() == Some("veth") && link.name == format!("{PORT}{bond}")
+}
+
+impl Netlink {
+    /// The internal port of the bridge `bond`: the one that is there, put right where it is not as it should be, or a new one,
+    /// which is down. Its index.
+    ///
+    /// # Errors
+    /// [`Kind::Unsupported`] where the kernel has no veth, [`Kind::Exists`] when something else has the name.
+    pub async fn internal_port(&self, bond: u32) -> Result<u32> {
+        let links = self.links().await?;
+        let port = match links.iter().find(|link| is_internal_port(link, bond)) {
+            Some(link) => link.index,
+            None => self.create_internal_port(bond).await?,
+        };
+        let found = self.link_by_index(port).await?;
+        if found.controller != Some(bond) {
+            self.set_master(port, bond).await?;
+        }
+        if found.port != Some(PortFlags::INTERNAL) {
+            self.set_port_flags(port, PortFlags::INTERNAL).await?;
+        }
+        // Without its other end it has no carrier.
+        let end = self.link(&format!("{END}{bond}")).await?;
+        if !end.up {
+            self.set_up(end.index).await?;
+        }
+        Ok(port)
+    }
+
+    async fn create_internal_port(&self, bond: u32) -> Result<u32> {
+        let (port, end) = (format!("{PORT}{bond}"), format!("{END}{bond}"));
+        let noarp = libc::IFF_NOARP as u32;
+        let named = |name: &str| {
+            Builder::link(0, 0, noarp, noarp).text(libc::IFLA_IFNAME, name).u32(libc::IFLA_MTU, MTU)
+        };
+        let kind = Builder::default()
+            .text(libc::IFLA_INFO_KIND, "veth")
+            .nested(libc::IFLA_INFO_DATA, Builder::default().nested(PEER, named(&end)));
+        let request = named(&port).nested(libc::IFLA_LINKINFO, kind).finish();
+        self.ask(libc::RTM_NEWLINK, CREATE | EXCL, request)
+            .await
+            .map_err(|refusal| refusal.about(&port, "cannot make the internal port"))?;
+        for name in [&port, &end] {
+            let families = Builder::default()
+                .nested(libc::AF_INET6 as u16, Builder::default().u8(ADDR_GEN_MODE, NO_ADDRESS));
+            let index = self.link(name).await?.index;
+            // It is nobody's way to an address; a kernel without IPv6 refuses to hear of it.
+            let quiet = Builder::link(0, index, 0, 0).nested(libc::IFLA_AF_SPEC, families).finish();
+            let _ = self.ask(libc::RTM_SETLINK, 0, quiet).await;
+        }
+        Ok(self.link(&port).await?.index)
+    }
+
+    /// Removes the internal port of the bridge `bond`, which may be gone itself; nothing happens where there is none.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub async fn delete_internal_port(&self, bond: u32) -> Result<()> {
+        let port = match self.link(&format!("{PORT}{bond}")).await {
+            Ok(port) if is_internal_port(&port, bond) => port,
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind == Kind::NoDevice => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        match self.delete_link(port.index).await {
+            Err(error) if error.kind == Kind::NoDevice => Ok(()),
+            deleted => deleted,
+        }
+    }
+
+    /// Removes what earlier builds had above the bridge `bond` to cut buffers of UDP.
+    pub async fn delete_cutter(&self, bond: u32) {
+        if let Ok(link) = self.link(&format!("lbc{bond}")).await
+            && link.kind.as_deref() == Some("macvlan")
+            && link.lower == Some(bond)
+        {
+            // One that stays has no use and does no harm.
+            let _ = self.delete_link(link.index).await;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A bond is a bridge: what leaves by it is seen on it, and machines and containers live behind it.
+
+use linkbraid_lab::{Fault, LinkSpec, Topology, wait_until};
+use linkbraid_netns_tests::packet::{self, Tap};
+use linkbraid_netns_tests::{BOND, Net, SOON};
+use serde_json::Value;
+
+/// Frames and bytes that an interface of host `a` says it has sent.
+fn sent(net: &Net, interface: &str) -> (u64, u64) {
+    let said = net.host("a").sh(&format!("ip -s -j link show dev {interface}")).expect("shows");
+    let shown: Value = serde_json::from_str(&said).expect("JSON");
+    let tx = |name: &str| shown[0]["stats64"]["tx"][name].as_u64().expect("a number");
+    (tx("packets"), tx("bytes"))
+}
+
+#[test]
+fn what_the_host_sends_is_seen_and_counted_on_the_bond() {
+    let net = Net::bonded(Topology::symmetric(2, 2, None));
+    let (a, b) = (net.host("a"), net.host("b"));
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    let tap = Tap::open(a, BOND, packet::ALL);
+    let before = sent(&net, BOND);
+    a.sh(&format!("ping -q -c 100 -i 0.002 {}", b.ipv4())).expect("reaches");
+    let after = sent(&net, BOND);
+    assert!((100..130).contains(&(after.0 - before.0)), "{before:?} {after:?}");
+    // As tcpdump sees them.
+    let is_request = |frame: &Vec<u8>| frame[12..14] == [8, 0] && frame[23] == 1 && frame[34] == 8;
+    assert_eq!(tap.take_sent().iter().filter(|frame| is_request(frame)).count(), 100);
+}
+
+/// Two bonded hosts, a plain one, and two whose links are down: what lives in them is a guest of a bonded host.
+fn with_guests() -> Net {
+    let switch = || LinkSpec::switch(0, None);
+    let lab =
+        Topology::symmetric(2, 4, None).plain_host([switch()]).plain_host([switch()]).plain_host([switch()]);
+    let net = Net::bonded(lab);
+    for (of, guest, number) in [("a", "d", 201), ("b", "e", 202)] {
+        net.host(guest).sh("ip link set eth0 down").expect("sets");
+        net.host(guest).sh("ip address flush dev eth0").expect("flushes");
+        let namespace = net.host(guest).netns().name().to_owned();
+        for line in [
+            format!("ip link add port0 type veth peer name guest0 netns {namespace}"),
+            format!("ip link set port0 master {BOND}"),
+            "ip link set port0 up".to_owned(),
+        ] {
+            net.host(of).sh(&line).unwrap_or_else(|e| panic!("{e}"));
+        }
+        for line in [
+            format!("ip address add 198.18.0.{number}/24 dev guest0"),
+            format!("ip address add 2001:db8::{number}/64 dev guest0"),
+            "ip link set guest0 up".to_owned(),
+        ] {
+            net.host(guest).sh(&line).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+    net
+}
+
+/// The addresses of all that a guest speaks with: its own host, a peer, a plain host, another guest.
+fn others(net: &Net) -> Vec<String> {
+    let hosts = ["a", "b", "c"].map(|name| net.host(name));
+    let mut all: Vec<String> =
+        hosts.iter().flat_map(|host| [host.ipv4().to_owned(), host.ipv6().to_owned()]).collect();
+    all.extend(["198.18.0.202".to_owned(), "2001:db8::202".to_owned()]);
+    all
+}
+
+#[test]
+fn guests_reach_everybody_and_are_reached() {
+    let net = with_guests();
+    let guest = net.host("d");
+    for address in others(&net) {
+        guest.wait_ping(&address, SOON).unwrap_or_else(|e| panic!("{address}: {e}"));
+        let said = guest.sh(&format!("ping -q -c 20 -i 0.01 {address}")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(said.contains(" 20 received") && !said.contains("duplicates"), "{address}: {said}");
+    }
+    for name in ["a", "b", "c", "e"] {
+        for address in ["198.18.0.201", "2001:db8::201"] {
+            net.host(name).wait_ping(address, SOON).unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
+    }
+    // Nobody hears itself, or IPv6 would take the address for another's.
+    let addresses = guest.sh("ip -6 address show dev guest0").expect("shows");
+    assert!(!addresses.contains("dadfailed"), "{addresses}");
+}
+
+#[test]
+fn a_guest_is_reached_again_when_its_member_dies() {
+    let net = with_guests();
+    let (guest, plain) = (net.host("d"), net.host("c"));
+    guest.wait_ping(plain.ipv4(), SOON).expect("reaches");
+    // Whichever member speaks for it, each dies once, silently; the guest itself says nothing.
+    for index in 0..4 {
+        let link = net.host("a").link(index).expect("there");
+        link.fail(Fault::Silent).expect("sets");
+        let reaches = || plain.sh("ping -q -c 1 -W 1 198.18.0.201").is_ok();
+        wait_until(SOON, "the guest", reaches, |is| *is).unwrap_or_else(|e| panic!("link {index}: {e}"));
+        link.mend().expect("sets");
+        net.wait_tables(&["a", "b"]);
+    }
+}
+
+#[test]
+fn a_port_that_somebody_changed_is_put_right() {
+    let net = Net::bonded(Topology::symmetric(2, 2, None));
+    let (a, b) = (net.host("a"), net.host("b"));
+    let links = || a.sh("ip -o link show type veth").expect("shows");
+    let named = |prefix: &str| {
+        let said = links();
+        let mut names = said.split([' ', '@', ':']).filter(|word| word.starts_with(prefix));
+        names.next().unwrap_or_else(|| panic!("no {prefix}: {said}")).to_owned()
+    };
+    for change in ["set PORT down", "set END down", "set PORT nomaster", "del PORT", "del END"] {
+        let line = change.replace("PORT", &named("lbint")).replace("END", &named("lbend"));
+        a.sh(&format!("ip link {line}")).expect("is taken");
+        a.wait_ping(b.ipv4(), SOON).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+    // While no daemon runs, too: the next one makes it.
+    let port = named("lbint");
+    net.kill("a");
+    a.sh(&format!("ip link del {port}")).expect("is taken");
+    net.start("a", &[]);
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    net.ok("a", &format!("bond del {BOND}"));
+    assert!(!links().contains("lbint") && !links().contains("lbend"));
+}
