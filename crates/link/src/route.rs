@@ -9,7 +9,7 @@ use crate::{
     Netlink,
     address::{gone_is_fine, ip},
     error::{Error, Kind, Result},
-    netlink::{APPEND, CREATE, EXCL},
+    netlink::{APPEND, CREATE, EXCL, Refusal},
     rtnl::{Builder, ROUTE_HEADER, Raw, attribute, attributes, number, number_at},
 };
 
@@ -21,6 +21,11 @@ const RTPROT_RA: u8 = 9;
 const UNICAST: u8 = 1;
 /// Of `rtm_flags` and `rtnh_flags` only `RTNH_F_ONLINK` is a setting; the others report a state.
 const ONLINK: u32 = 4;
+/// `RTM_F_FIB_MATCH` (linux/rtnetlink.h): the answer is the route itself, not what a packet would take.
+const FIB_MATCH: u32 = 0x2000;
+/// Addresses that no network has (RFC 1112, section 4; RFC 3701): only a default route leads there.
+const NOBODY_V4: [u8; 4] = [240, 0, 0, 1];
+const NOBODY_V6: [u8; 16] = [0x3f, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 /// Length of `struct rtnexthop`.
 const NEXTHOP_HEADER: usize = 8;
 
@@ -188,6 +193,28 @@ impl Netlink {
     /// When the kernel refuses the list.
     pub async fn carries_default_route(&self, index: u32) -> Result<bool> {
         Ok(self.routes_via(index).await?.iter().any(Route::is_default))
+    }
+
+    /// Whether packets to an address that no narrower route names would leave by the interface if they had to: whether it has a
+    /// default route of a family, where the kernel looks routes up for packets. One route is asked for, however many there are.
+    ///
+    /// # Errors
+    /// When the kernel refuses to look.
+    pub async fn has_default_route(&self, index: u32, ipv6: bool) -> Result<bool> {
+        let (family, address) =
+            if ipv6 { (libc::AF_INET6, &NOBODY_V6[..]) } else { (libc::AF_INET, &NOBODY_V4[..]) };
+        let mut header = vec![0; ROUTE_HEADER];
+        (header[0], header[1]) = (family as u8, 8 * address.len() as u8);
+        header[8..12].copy_from_slice(&FIB_MATCH.to_ne_bytes());
+        let request = Builder::new(&header).bytes(libc::RTA_DST, address).u32(libc::RTA_OIF, index).finish();
+        match self.ask(libc::RTM_GETROUTE, 0, request).await {
+            Ok(found) => Ok(found
+                .iter()
+                .filter_map(Route::parse)
+                .any(|route| route.is_default() && route.interfaces.contains(&index))),
+            Err(Refusal { kind: Kind::Unreachable | Kind::NotFound | Kind::Unsupported, .. }) => Ok(false),
+            Err(refusal) => Err(refusal.about(self.name_of(index).await, "cannot look for a default route")),
+        }
     }
 
     /// Adds recorded routes, those through `old` now through `new`; routes that are there already are no error.

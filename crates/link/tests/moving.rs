@@ -38,6 +38,38 @@ async fn busy_interface(net: &Netlink) -> u32 {
 }
 
 #[test]
+fn a_default_route_is_found_without_a_look_at_all_routes() {
+    in_namespace(|net| async move {
+        let eth0 = cable(&net, "eth0", "sw0").await;
+        let eth1 = cable(&net, "eth1", "sw1").await;
+        let found = async || {
+            let mut found = Vec::new();
+            for (index, ipv6) in [(eth0, false), (eth0, true), (eth1, false), (eth1, true)] {
+                found.push(net.has_default_route(index, ipv6).await.unwrap());
+            }
+            found
+        };
+        script(
+            "
+            ip address add 198.18.0.1/24 dev eth0
+            ip address add 2001:db8::1/64 dev eth0 nodad
+            ip route add 198.18.64.0/24 dev eth1
+            ",
+        );
+        assert_eq!(found().await, [false; 4], "only networks");
+        for (line, wanted) in [
+            ("route add default via 198.18.0.2 metric 7", [true, false, false, false]),
+            ("route add default dev eth1 metric 9", [true, false, true, false]),
+            ("-6 route add default via 2001:db8::2", [true, true, true, false]),
+            ("-6 route add default dev eth1 metric 9", [true; 4]),
+        ] {
+            run(&format!("ip {line}"));
+            assert_eq!(found().await, wanted, "{line}");
+        }
+    });
+}
+
+#[test]
 fn everything_moves_and_comes_back() {
     in_namespace(|net| async move {
         let eth0 = busy_interface(&net).await;
