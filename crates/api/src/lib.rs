@@ -20,7 +20,8 @@ pub mod value;
 mod words;
 
 pub use bond::{
-    BondAdd, BondDel, BondOptions, BondSet, BondSettings, InspectorOptions, InspectorSettings, Policy, Stripe,
+    BondAdd, BondDel, BondOptions, BondSet, BondSettings, InspectorOptions, InspectorSettings, Mtu, Policy,
+    Stripe,
 };
 pub use class::{
     BondClass, Borrow, ClassAdd, ClassDel, ClassOptions, ClassRecord, ClassSet, ClassSettings, Fallback,

@@ -60,11 +60,11 @@ pub struct ActionRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
-    /// Every member carries traffic.
+    /// Every member carries traffic, and nothing bypasses the bond.
     Ok,
-    /// Some members carry traffic.
+    /// It carries traffic, but not with every member, or not all of it.
     Degraded,
-    /// No member carries traffic.
+    /// It carries no traffic.
     Down,
 }
 
@@ -105,6 +105,9 @@ pub struct BondRecord {
     pub moved: Vec<AddressMove>,
     /// Conflicts seen: another host claims our address or MAC. One sentence each.
     pub conflicts: Vec<String>,
+    /// What else is not as it is to be, with a command that helps, as `check` says it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingRecord>,
     /// What happened lately, oldest first; a bounded number.
     pub events: Vec<EventRecord>,
 }

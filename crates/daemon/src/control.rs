@@ -7,7 +7,7 @@ mod server;
 use crate::{
     Options,
     io::{clock::Clock, error::About as _, state::StateDir},
-    operations::{Operations, adopt, fabric, follow},
+    operations::{Operations, adopt, fabric, follow, upkeep},
     world::{World, bond::Bond, driving::Driving, fabric::Jobs, history::new_feed, report::Event},
 };
 use drive::Driver;
@@ -178,6 +178,7 @@ impl Control {
         let world = &self.world;
         let times = [
             fabric::next_try(world),
+            upkeep::wake(world),
             self.operations.wake(world.clock.now()),
             (!world.bonds.is_empty()).then_some(self.look_at),
             Some(world.clock.now() + TURN),

@@ -17,6 +17,7 @@ mod rejoin;
 mod settle;
 mod setup;
 mod start;
+pub(crate) mod upkeep;
 mod wait;
 
 use crate::world::{
@@ -73,6 +74,7 @@ impl Operations {
 
     /// Takes one step of each that is under way, and begins others.
     pub(crate) async fn advance(&mut self, world: &mut World) {
+        upkeep::advance(world).await;
         for operation in std::mem::take(&mut self.running) {
             self.go_on(world, operation).await;
         }
@@ -141,7 +143,10 @@ impl Operations {
             Request::Stats { name: Some(name) } if world.fabrics.contains_key(&name) => {
                 of_fabrics(world, Some(name), fabrics::stats)
             }
-            Request::Show { name } => records(world, name, record::bonds),
+            Request::Show { name } => {
+                upkeep::default_routes(world).await;
+                records(world, name, record::bonds)
+            }
             Request::Peers { bond } => records(world, bond, record::peers),
             Request::Lanes { bond } => records(world, bond, record::lanes),
             Request::ClassShow { bond } => records(world, bond, record::classes),

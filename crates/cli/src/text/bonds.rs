@@ -2,7 +2,10 @@
 
 use super::events::Words;
 use super::{Clock, Style, Tone};
-use linkbraid_api::{BondRecord, EventRecord, Health, MemberRecord, ShareFrom, Stripe, value::Value as _};
+use linkbraid_api::{
+    BondRecord, EventRecord, FindingRecord, Health, MemberRecord, Severity, ShareFrom, Stripe,
+    value::Value as _,
+};
 use linkbraid_terminal::{Align, Table, human};
 
 /// How many of the last events are shown.
@@ -23,6 +26,9 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
     let mut out = headline(record, style);
     for conflict in &record.conflicts {
         out.push_str(&format!("  {}  {conflict}\n", style.paint(Tone::Bad, "conflict")));
+    }
+    for finding in &record.findings {
+        out.push_str(&found(finding, &record.name, style));
     }
     let settings = &record.settings;
     let (policy, damping) = (settings.policy.text(), settings.damping.text());
@@ -71,6 +77,22 @@ fn headline(record: &BondRecord, style: &Style) -> String {
         if all == 1 { "ies" } else { "y" },
         human::count(record.peers as usize, "peer"),
     )
+}
+
+/// What is not as it is to be, and the command that helps below it.
+fn found(finding: &FindingRecord, bond: &str, style: &Style) -> String {
+    let (word, tone) = match finding.severity {
+        Severity::Ok => ("ok", Tone::Good),
+        Severity::Warning => ("warning", Tone::Uneasy),
+        Severity::Error => ("error", Tone::Bad),
+    };
+    let object = if finding.object == bond { String::new() } else { format!("{}: ", finding.object) };
+    let padding = " ".repeat(8usize.saturating_sub(word.len()));
+    let mut out = format!("  {}{padding}  {object}{}\n", style.paint(tone, word), finding.text);
+    if let Some(hint) = &finding.hint {
+        out.push_str(&format!("            hint: {hint}\n"));
+    }
+    out
 }
 
 fn members(record: &BondRecord) -> String {

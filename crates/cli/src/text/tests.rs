@@ -2,7 +2,8 @@ pub mod samples;
 
 use super::{Clock, Style, classes, findings, json, lanes, latency, peers, stats};
 use linkbraid_api::{
-    BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, Health, Policy, ShareFrom, Stripe,
+    BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, FindingRecord, Health, Policy, Severity,
+    ShareFrom, Stripe,
     value::{Millis, Number},
 };
 use serde_json::Value;
@@ -50,6 +51,25 @@ fn show_says_what_is_wrong_in_its_first_line() {
     bond.members.truncate(1);
     bond.members[0].live = false;
     assert!(bonds(&[bond], &PLAIN).starts_with("bond0: down, 0 of 1 member carries traffic, 1 peer: "));
+}
+
+#[test]
+fn show_has_the_command_that_helps_below_what_is_wrong() {
+    let mut bond = samples::bond();
+    let finding = |severity, object: &str, text: &str, hint: &str| FindingRecord {
+        severity,
+        object: object.into(),
+        name: "address".into(),
+        text: text.into(),
+        hint: Some(hint.into()),
+    };
+    bond.findings = vec![
+        finding(Severity::Error, "bond0", "it is set down", "ip link set bond0 up"),
+        finding(Severity::Warning, "eth1", "it has an address", "ip address del 198.18.9.9/24 dev eth1"),
+    ];
+    let text = bonds(&[bond], &PLAIN);
+    let found = "\n  error     it is set down\n            hint: ip link set bond0 up\n  warning   eth1: it has an address\n            hint: ip address del 198.18.9.9/24 dev eth1\n  address   198.18.0.1/24";
+    assert!(text.contains(found), "{text}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
     },
     operations::{
         settle::keep_mac,
-        {member, setup},
+        {member, setup, upkeep},
     },
     world::{World, bond::Bond},
 };
@@ -55,7 +55,13 @@ pub(crate) async fn all(world: &mut World) {
                     let text = format!("its interface was called '{name}', and so was the bond");
                     bond.report(None, "renamed", text);
                 }
-                world.bonds.insert(bond.saved.name.clone(), bond);
+                let (name, members) = (bond.saved.name.clone(), bond.members());
+                world.bonds.insert(name.clone(), bond);
+                // What was done to it while no daemon ran.
+                upkeep::all(world, &name).await;
+                for member in members {
+                    upkeep::addresses(world, member.ifindex).await;
+                }
             }
             Err(error) => tracing::error!(%error, "cannot adopt the bond; it continues as it is"),
         }

@@ -3,7 +3,7 @@
 use crate::{
     operations::{
         settle::{keep_mac, settle},
-        {Operations, absent, fabric, member, setup},
+        upkeep, {Operations, absent, fabric, member, setup},
     },
     world::{World, bond::Bond},
 };
@@ -58,6 +58,7 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
             }
         }
     }
+    upkeep::link_changed(world, link.index).await;
 }
 
 async fn follow_port(netlink: &Netlink, bond: &mut Bond, index: u32) {
@@ -110,6 +111,7 @@ fn bond_of(world: &World, index: u32) -> Option<LinkName> {
 
 async fn addresses_changed(world: &mut World, index: u32) {
     fabric::addresses_changed(world, index).await;
+    upkeep::addresses(world, index).await;
     for bond in world.bonds.values_mut().filter(|bond| bond.ifindex == index) {
         if let Err(error) = bond.read_addresses(&world.netlink, world.clock).await {
             tracing::warn!(%error, "addresses not read");

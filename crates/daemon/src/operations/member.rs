@@ -83,7 +83,8 @@ pub(crate) async fn enslave(
     let joining = saved.is_some_and(|saved| saved.joining);
     let (slot, settings, class) =
         saved.map_or_else(Default::default, |saved| (saved.slot, saved.settings, saved.class));
-    if link.mtu != bond.saved.mtu {
+    // That of one that was adopted is looked at with those of the others.
+    if is_new && link.mtu != bond.saved.mtu {
         netlink
             .set_mtu(link.index, bond.saved.mtu)
             .await
@@ -116,6 +117,8 @@ pub(crate) async fn enslave(
         ifindex: link.index,
         name: name.clone(),
         mac: link.mac,
+        mtu: link.mtu,
+        mtu_wanted: bond.saved.mtu,
         admin_up: false,
         carrier: false,
         polled: None,
@@ -247,11 +250,17 @@ pub(crate) async fn set(world: &mut World, of: &str, to: &MemberConfig) -> Resul
 /// one that shrinks.
 pub(crate) async fn set_mtu(log: &mut UndoLog, bond: &mut Bond, mtu: u32) -> Result<(), Error> {
     let from = std::mem::replace(&mut bond.saved.mtu, mtu);
-    let mut links: Vec<(String, u32)> =
-        bond.members().into_iter().map(|member| (member.name, member.ifindex)).collect();
+    // Members that have shrunk already, or not yet grown, carry traffic meanwhile.
+    bond.driven().want_mtu(mtu.min(from));
+    let mut links: Vec<(String, u32, u32)> = bond
+        .members()
+        .into_iter()
+        .filter(|member| member.ours)
+        .map(|member| (member.name, member.ifindex, member.mtu))
+        .collect();
     let at = if mtu < from { 0 } else { links.len() };
-    links.insert(at, (bond.saved.name.to_string(), bond.ifindex));
-    for (name, ifindex) in links {
+    links.insert(at, (bond.saved.name.to_string(), bond.ifindex, from));
+    for (name, ifindex, from) in links {
         log.carry_out((&name, ifindex), Op::Mtu { from, to: mtu }).await?;
     }
     Ok(())

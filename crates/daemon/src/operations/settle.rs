@@ -46,6 +46,10 @@ pub(crate) async fn change(
 /// there, and nobody has been put out of one if this fails.
 async fn follow(world: &mut World, bond: &mut Bond) -> Result<(), Error> {
     bond.make_groups();
+    // The kernel announces what was just set; that may not have been followed yet.
+    for member in bond.members().into_iter().filter(|member| member.mtu != bond.saved.mtu) {
+        bond.read_member(&world.netlink, member.ifindex, world.clock).await;
+    }
     // Rules before plans: what is of a class without a plan goes where the rest goes, and no plan outlives its rules.
     let rules = bond.write_rules();
     settle(world, bond).await?;

@@ -1,6 +1,7 @@
 //! One bond as the daemon holds it.
 
 mod find;
+pub(crate) mod found;
 mod port;
 
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
         stripe,
     },
 };
+use found::Found;
 use linkbraid_api::{Borrow, Error, Fallback, Policy};
 use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
@@ -46,6 +48,8 @@ pub(crate) struct Bond {
     pub latency: Option<LatencyMeter>,
     /// The rules of its classes.
     pub rules: Rules,
+    /// What others have done to its interfaces.
+    pub found: Found,
     drive: Drive,
 }
 
@@ -95,6 +99,7 @@ impl Bond {
             port,
             cuts: None,
             latency: None,
+            found: Found::default(),
             drive: Drive { bond: Arc::new(Shared::new(driven)), driving },
         })
     }
@@ -129,7 +134,7 @@ impl Bond {
         self.driven().history.member(member, reason, text);
     }
 
-    /// Gives the members what is on file of them.
+    /// Gives the members what is on file of them, and of the bond.
     pub(crate) fn follow_saved(&self) {
         let mut driven = self.driven();
         for saved in &self.saved.members {
@@ -138,6 +143,7 @@ impl Bond {
                 (member.settings, member.class) = (saved.settings, saved.class);
             }
         }
+        driven.want_mtu(self.saved.mtu);
     }
 
     /// Follows the name of a member's link, by which it is looked for when it is gone; whether that is another one than before.

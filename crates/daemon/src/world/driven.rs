@@ -49,7 +49,7 @@ pub(crate) struct Driven {
     /// Of the bond's interface.
     pub ifindex: u32,
     /// What its interface is called; somebody may rename it.
-    pub(super) interface: String,
+    pub interface: String,
     /// Its MAC and its addresses, and whether it is a router, as the machine knows them.
     own: answers::Own,
     pub settings: Settings,

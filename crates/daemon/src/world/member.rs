@@ -15,6 +15,10 @@ pub(crate) struct Member {
     pub ifindex: u32,
     pub name: String,
     pub mac: MacAddr,
+    /// The MTU of its link, in bytes.
+    pub mtu: u32,
+    /// The least that it has to have, in bytes: the bond's.
+    pub mtu_wanted: u32,
     /// Set up by the administrator.
     pub admin_up: bool,
     /// With carrier, as netlink reported last.
@@ -43,6 +47,11 @@ impl Member {
         self.polled.unwrap_or(self.carrier)
     }
 
+    /// Whether it takes whole what the bond sends.
+    pub(crate) const fn fits(&self) -> bool {
+        self.mtu >= self.mtu_wanted
+    }
+
     /// Why it carries no traffic, in words; `known` is what the machine knows of it.
     pub(crate) fn reason(&self, known: Option<&host::Member>) -> &'static str {
         match (self.ours, self.admin_up, self.has_carrier()) {
@@ -50,6 +59,7 @@ impl Member {
             _ if self.leaving => "leaving",
             (false, ..) => "taken out of the bond by hand",
             (_, false, _) => "set down",
+            _ if !self.fits() => "its MTU is less than the bond's",
             (_, true, false) => "no carrier",
             _ if known.is_some_and(|known| known.alive) => "joining: no peer has answered through it yet",
             _ => "carrier is back, waiting until it lasts",
@@ -64,11 +74,11 @@ impl Member {
         }
     }
 
-    /// Takes over name, MAC and carrier of its link, as a member of the bond with that index.
+    /// Takes over name, MAC, MTU and carrier of its link, as a member of the bond with that index.
     pub(crate) fn read_link(&mut self, link: &LinkInfo, bond: u32) {
         self.name.clone_from(&link.name);
         self.ours = link.controller == Some(bond);
-        self.mac = link.mac;
+        (self.mac, self.mtu) = (link.mac, link.mtu);
         (self.admin_up, self.carrier) = (link.up, link.carrier);
     }
 
@@ -86,7 +96,7 @@ impl Member {
             slot: self.slot,
             ifindex: self.ifindex,
             mac: self.mac,
-            admin_up: self.admin_up && self.ours,
+            admin_up: self.admin_up && self.ours && self.fits(),
             carrier: self.has_carrier(),
             speed_mbit: self.speed_mbit,
             full_duplex: self.full_duplex,

@@ -5,8 +5,8 @@ use crate::{
     world::{bond::Bond, member::Member},
 };
 use linkbraid_api::{
-    AddressMove, BondRecord, BondSettings, CounterRecord, Error, Health, MemberRecord, PeerMemberRecord,
-    PeerRecord, PeerState, Records, StatsRecord,
+    AddressMove, BondRecord, BondSettings, CounterRecord, Error, FindingRecord, Health, MemberRecord,
+    PeerMemberRecord, PeerRecord, PeerState, Records, Severity, StatsRecord,
 };
 use linkbraid_dataplane::Count;
 use linkbraid_proto::{
@@ -19,6 +19,7 @@ use linkbraid_wire::Refusal;
 use std::collections::{BTreeSet, HashMap};
 
 mod classes;
+pub(crate) mod findings;
 mod lanes;
 
 pub(crate) use classes::{classes, latency};
@@ -41,15 +42,26 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
     let driven = bond.driven();
     let live = driven.host.members().iter().filter(|member| member.live()).count();
     let used = slots_to_peers(&driven.host);
-    let reasons = driven.members.iter().map(|member| (member, reason(&driven.host, member, &used)));
-    let mut idle = reasons.filter(|(_, reason)| !reason.is_empty());
-    let (health, why) = match (idle.next(), absent.first()) {
-        (None, None) => (Health::Ok, String::new()),
-        _ if live == 0 => (Health::Down, "no member carries traffic".to_owned()),
-        (Some((member, reason)), _) => (Health::Degraded, format!("'{}': {reason}", member.name)),
-        (None, Some(name)) => (Health::Degraded, format!("'{name}': its interface is not there")),
+    let is_down = findings::is_down(bond);
+    let reason = |member: &Member| match reason(&driven.host, member, &used) {
+        "" if is_down => "the bond is set down",
+        reason => reason,
     };
+    let mut idle = driven.members.iter().filter(|member| !reason(member).is_empty());
+    let findings = findings::findings(bond, &driven);
     let saved = &bond.saved;
+    let (health, why) = match (findings.first(), idle.next(), absent.first()) {
+        (None, None, None) => (Health::Ok, String::new()),
+        (Some(finding), ..) if is_down => (Health::Down, in_short(finding, &saved.name)),
+        _ if live == 0 => (Health::Down, "no member carries traffic".to_owned()),
+        // With what is shown below it.
+        (Some(finding), ..) if finding.severity == Severity::Error => {
+            (Health::Degraded, in_short(finding, &saved.name))
+        }
+        (_, Some(member), _) => (Health::Degraded, format!("'{}': {}", member.name, reason(member))),
+        (_, None, Some(name)) => (Health::Degraded, format!("'{name}': its interface is not there")),
+        (Some(finding), None, None) => (Health::Degraded, in_short(finding, &saved.name)),
+    };
     Ok(BondRecord {
         name: saved.name.to_string(),
         health,
@@ -66,7 +78,7 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
         members: driven
             .members
             .iter()
-            .map(|member| one_member(bond, &driven.host, member, &used))
+            .map(|member| one_member(bond, &driven.host, member, reason(member)))
             .collect::<Result<_, _>>()?,
         absent,
         moved: saved
@@ -82,8 +94,17 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
             })
             .collect(),
         conflicts: driven.host.arp_plus().conflicts().iter().map(|open| open.conflict.to_string()).collect(),
+        findings,
         events: driven.history.events().cloned().collect(),
     })
+}
+
+/// A finding as a reason; the name of the bond is there already.
+fn in_short(finding: &FindingRecord, bond: &str) -> String {
+    match finding.object == bond {
+        true => finding.text.clone(),
+        false => format!("'{}': {}", finding.object, finding.text),
+    }
 }
 
 /// The members that some plan to a peer uses.
@@ -110,14 +131,14 @@ fn reason(host: &Host, member: &Member, used: &BTreeSet<u8>) -> &'static str {
     }
 }
 
-fn one_member(bond: &Bond, host: &Host, member: &Member, used: &BTreeSet<u8>) -> Result<MemberRecord, Error> {
+fn one_member(bond: &Bond, host: &Host, member: &Member, reason: &str) -> Result<MemberRecord, Error> {
     let counts = bond.path.member_counts(member.slot).about(&bond.saved.name, "cannot read counters")?;
     let segment = host.arp_plus().segments().iter().find(|segment| segment.slots.contains(&member.slot));
     Ok(MemberRecord {
         interface: member.name.clone(),
         mac: member.mac.to_string(),
         live: host.member(member.slot).is_some_and(|known| known.live()),
-        reason: reason(host, member, used).to_owned(),
+        reason: reason.to_owned(),
         speed_mbit: member.speed_mbit,
         weight_mbit: member.weight_mbit(),
         measured_kbit: host.member_kbit(member.slot),

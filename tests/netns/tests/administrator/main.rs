@@ -1,5 +1,7 @@
 //! What administrators and cables do to interfaces while they are in a bond.
 
+mod commands;
+
 use linkbraid_api::Health;
 use linkbraid_lab::iperf::{self, Traffic};
 use linkbraid_lab::{Topology, wait_until};

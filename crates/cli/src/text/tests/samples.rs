@@ -29,6 +29,7 @@ pub fn bond() -> BondRecord {
             .map(|(address, member)| AddressMove { address: address.into(), member: member.into() })
             .to_vec(),
         conflicts: vec![],
+        findings: vec![],
         events: vec![],
     }
 }

@@ -5,7 +5,8 @@ use super::{
     findings::{Report, list},
     interface::{Interface, Nic},
 };
-use std::collections::BTreeMap;
+use crate::world::record::findings;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 /// Holds an interface against the others of its group.
 pub(super) fn compare(interface: &Interface, facts: &Facts, report: &mut Report) {
@@ -48,14 +49,12 @@ fn speed(interface: &Interface, nic: &Nic, group: &[(&str, &Nic)], report: &mut 
 fn mtu(name: &str, nic: &Nic, bond: Option<&Bond>, group: &[(&str, &Nic)], report: &mut Report) {
     let own = nic.link.mtu;
     if let Some(bond) = bond {
-        match own == bond.mtu {
-            true => report.fine(format!("MTU {own}")),
-            false => report.warn(
+        match own.cmp(&bond.mtu) {
+            Ordering::Equal => report.fine(format!("MTU {own}")),
+            Ordering::Less => report.take([findings::mtu(name, &bond.name, own, bond.mtu, None)]),
+            Ordering::Greater => report.warn(
                 "mtu",
-                format!(
-                    "MTU {own}, while that of '{}' is {}: longer frames are lost on one side",
-                    bond.name, bond.mtu
-                ),
+                format!("MTU {own}, while that of '{}' is {}", bond.name, bond.mtu),
                 format!("ip link set dev {name} mtu {}", bond.mtu),
             ),
         }

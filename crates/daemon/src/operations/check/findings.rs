@@ -29,6 +29,11 @@ impl Report {
         self.add(Severity::Error, name, text, Some(hint.into()));
     }
 
+    /// One that `show` has, too.
+    pub(super) fn take(&mut self, finding: impl IntoIterator<Item = FindingRecord>) {
+        self.found.extend(finding);
+    }
+
     pub(super) fn add(
         &mut self,
         severity: Severity,

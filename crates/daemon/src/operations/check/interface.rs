@@ -4,6 +4,7 @@ use super::{
     findings::{Report, list},
     manager::Manager,
 };
+use crate::world::record::findings;
 use linkbraid_link::{LinkInfo, Speed};
 
 /// One interface that was asked for.
@@ -199,16 +200,9 @@ impl Nic {
 
     /// What should have moved to the bond.
     fn own_addresses(&self, name: &str, bond: &str, report: &mut Report) {
-        if let Some(first) = self.addresses.first() {
-            let text = format!(
-                "it has {} of its own: what leaves from there bypasses '{bond}'",
-                self.addresses.join(", ")
-            );
-            report.warn("address", text, format!("ip address del {first} dev {name}"));
-        }
+        report.take(findings::own_addresses(name, bond, &self.addresses));
         if self.default_route {
-            let text = format!("a default route leads through it and bypasses '{bond}'");
-            report.warn("default_route", text, format!("ip route del default dev {name}"));
+            report.take([findings::own_default_route(name, bond, false)]);
         }
     }
 }

@@ -229,6 +229,8 @@ fn members_that_differ_are_told_where_they_differ() {
     let jumbo = |nic: &mut Nic| nic.link.mtu = 9000;
     finds(facts(), jumbo, (WARNING, "mtu"), "'eth2' has 1500", "ip link set dev eth1 mtu 1500");
     finds(bonded(), jumbo, (WARNING, "mtu"), "that of 'bond0' is 1500", "ip link set dev eth1 mtu 1500");
+    let short = |nic: &mut Nic| nic.link.mtu = 1400;
+    finds(bonded(), short, (ERROR, "mtu"), "less than the 1500", "linkbraid bond set bond0 --mtu 1400");
 }
 
 #[test]

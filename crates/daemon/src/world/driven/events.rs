@@ -13,7 +13,10 @@ impl Driven {
     pub(crate) fn inspector_event(&mut self, event: &inspector::Event) {
         match *event {
             inspector::Event::Member { slot, old, new, reason, took } => {
-                let (word, text) = member_reason(reason);
+                let (word, text) = match reason {
+                    MemberReason::SetDown => self.set_down(slot),
+                    other => member_reason(other),
+                };
                 let change = Change::new(EventKind::Member, self.name_of(slot), word, text);
                 self.history.add(change.states(old.map(member_state), new.map(member_state)).took(took));
             }
@@ -60,6 +63,15 @@ impl Driven {
                 );
                 self.history.bond(None, "table_full", text);
             }
+        }
+    }
+
+    /// Why a member counts as set down.
+    fn set_down(&self, slot: u8) -> (&'static str, &'static str) {
+        match self.members.iter().find(|member| member.slot == slot) {
+            Some(member) if !member.ours => ("taken_out", "taken out of the bond by hand"),
+            Some(member) if member.admin_up && !member.fits() => ("mtu", "its MTU is less than the bond's"),
+            _ => member_reason(MemberReason::SetDown),
         }
     }
 

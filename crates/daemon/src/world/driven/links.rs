@@ -92,8 +92,13 @@ impl Driven {
             self.history.member(&name, "renamed", text);
             return true;
         }
-        (before.admin_up, before.carrier, before.ours, before.mac)
-            != (member.admin_up, member.carrier, member.ours, member.mac)
+        (before.admin_up, before.carrier, before.ours, before.mac, before.fits())
+            != (member.admin_up, member.carrier, member.ours, member.mac, member.fits())
+    }
+
+    /// Members whose MTU is less than so many bytes carry nothing from the next report on.
+    pub(crate) fn want_mtu(&mut self, mtu: u32) {
+        self.members.iter_mut().for_each(|member| member.mtu_wanted = mtu);
     }
 
     /// An interface is gone; whether it was a member, which then carries nothing until it is taken out of the bond.

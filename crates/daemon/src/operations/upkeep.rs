@@ -1,0 +1,231 @@
+//! What others do to the interfaces of a bond with ordinary commands. The MTU of the bond is followed; its MAC, and the MTU of a
+//! member, are put back. What cannot be is tried again, and `show` says it ([`Found`]).
+//!
+//! [`Found`]: crate::world::bond::found::Found
+
+use crate::{
+    io::{
+        error::About as _,
+        undo::{Op, UndoLog},
+    },
+    operations::{member, settle},
+    world::{
+        World,
+        bond::{
+            Bond,
+            found::{Interface, Kept},
+        },
+        member::Member,
+    },
+};
+use linkbraid_api::{Error, Mtu, value::Value as _};
+use linkbraid_link::LinkInfo;
+use linkbraid_proto::Time;
+
+/// Looks at the interface of a bond and at all its members: the daemon has just taken it over, or something is tried again.
+pub(super) async fn all(world: &mut World, name: &str) {
+    own_interface(world, name).await;
+    members(world, name).await;
+}
+
+/// Something about an interface has changed.
+pub(super) async fn link_changed(world: &mut World, index: u32) {
+    let names: Vec<_> = world.bonds.keys().cloned().collect();
+    for name in names {
+        let Some(bond) = world.bonds.get_mut(&name) else { continue };
+        if bond.ifindex == index {
+            own_interface(world, &name).await;
+        } else if bond.driven().announced(index).is_some() {
+            members(world, &name).await;
+        } else {
+            bond.found.hurry();
+        }
+    }
+}
+
+/// When something is to be tried again.
+pub(crate) fn wake(world: &World) -> Option<Time> {
+    world.bonds.values().filter_map(|bond| bond.found.wake()).min()
+}
+
+/// Tries again what it is time for.
+pub(super) async fn advance(world: &mut World) {
+    let now = world.clock.now();
+    let due = world.bonds.values_mut().filter(|bond| bond.found.wake().is_some_and(|at| at <= now));
+    let due: Vec<_> =
+        due.filter_map(|bond| bond.found.take_due(now).then(|| bond.saved.name.clone())).collect();
+    for name in due {
+        all(world, &name).await;
+    }
+}
+
+/// Reads the addresses that an interface has of its own, if it is a member.
+pub(super) async fn addresses(world: &mut World, index: u32) {
+    for bond in world.bonds.values_mut() {
+        let Some(member) = bond.members().into_iter().find(|member| member.ifindex == index) else {
+            continue;
+        };
+        let read = world.netlink.addresses(index).await;
+        let Ok(read) = read.inspect_err(|error| tracing::warn!(%error, "addresses not read")) else {
+            continue;
+        };
+        // Those that the kernel makes itself bring no traffic.
+        let own = read.iter().filter(|address| !address.automatic);
+        let own: Vec<String> = own.map(|address| format!("{}/{}", address.ip, address.prefix)).collect();
+        let before = bond.found.addresses.insert(index, own.clone()).unwrap_or_default();
+        if let Some(new) = own.iter().find(|address| !before.contains(address)) {
+            let text = format!("somebody gave it the address {new}, which bypasses the bond");
+            bond.report_member(&member.name, "address", text);
+        }
+    }
+}
+
+/// Reads which members have a default route of their own: the kernel has so many routes to announce that nobody listens.
+pub(super) async fn default_routes(world: &mut World) {
+    for bond in world.bonds.values_mut() {
+        bond.found.default_routes.clear();
+        for index in bond.members().into_iter().map(|member| member.ifindex) {
+            for ipv6 in [false, true] {
+                if world.netlink.has_default_route(index, ipv6).await.unwrap_or(false) {
+                    bond.found.default_routes.insert((index, ipv6));
+                }
+            }
+        }
+    }
+}
+
+/// Looks at the interface of a bond.
+async fn own_interface(world: &mut World, name: &str) {
+    let Some(link) = read_interface(world, name).await else { return };
+    keep_mac(world, name, &link).await;
+    follow_mtu(world, name, link.mtu).await;
+}
+
+/// Reads what the bond's interface is like now; none where it is gone, which is followed elsewhere.
+async fn read_interface(world: &mut World, name: &str) -> Option<LinkInfo> {
+    let bond = world.bonds.get_mut(name)?;
+    let link = world.netlink.link_by_index(bond.ifindex).await.ok()?;
+    let now = Interface { up: link.up, mtu: link.mtu, mac: link.mac };
+    let was_up = bond.found.interface.replace(now).is_none_or(|before| before.up);
+    match (was_up, now.up) {
+        (true, false) => bond.report(Some("down"), "set_down", "set down by hand; it carries no traffic"),
+        (false, true) => bond.report(Some("up"), "set_up", "set up by hand"),
+        _ => {}
+    }
+    Some(link)
+}
+
+/// Puts the bond's MAC back: peers and plain hosts know it, and it is a member's.
+async fn keep_mac(world: &mut World, name: &str, link: &LinkInfo) {
+    let World { bonds, netlink, sender, clock, .. } = world;
+    let Some(bond) = bonds.get_mut(name) else { return };
+    if link.mac == bond.mac {
+        return bond.found.is_right(Kept::Mac);
+    }
+    if !bond.found.is_due(Kept::Mac, clock.now()) {
+        return;
+    }
+    let (theirs, mac) = (link.mac, bond.mac);
+    match netlink.set_mac(bond.ifindex, mac).await.about(name, format!("cannot put its MAC {mac} back")) {
+        Ok(()) => {
+            bond.found.is_right(Kept::Mac);
+            if let Some(interface) = &mut bond.found.interface {
+                interface.mac = mac;
+            }
+            let text = format!("somebody gave it the MAC {theirs}; it has {mac} again, which is a member's");
+            bond.report(None, "mac_put_back", text);
+            // Whoever was asked for meanwhile has learned the other one.
+            bond.announce(sender, *clock);
+        }
+        Err(error) => {
+            if bond.found.refused(Kept::Mac, &error.cause) {
+                bond.report(None, "mac_refused", format!("its MAC was changed to {theirs}: {error}"));
+            }
+        }
+    }
+}
+
+/// Follows the MTU of the bond's interface as `bond set --mtu` would; if that cannot be, all is as it was before.
+async fn follow_mtu(world: &mut World, name: &str, mtu: u32) {
+    let now = world.clock.now();
+    let Some(bond) = world.bonds.get_mut(name) else { return };
+    let from = bond.saved.mtu;
+    if mtu == from {
+        return bond.found.is_right(Kept::Mtu);
+    }
+    if !bond.found.is_due(Kept::Mtu, now) {
+        return;
+    }
+    let follow = async |log: &mut UndoLog, bond: &mut Bond| {
+        // It is changed already; this notes what to put back.
+        let name = bond.saved.name.clone();
+        log.carry_out((&name, bond.ifindex), Op::Mtu { from, to: mtu }).await?;
+        let allowed = Mtu::read(&mtu.to_string());
+        allowed.map_err(|cause| Error::new(&name, format!("cannot have MTU {mtu}"), cause))?;
+        member::set_mtu(log, bond, mtu).await
+    };
+    let followed = settle::change(world, name, follow).await;
+    let is_back = read_interface(world, name).await.is_some_and(|link| link.mtu == from);
+    let Some(bond) = world.bonds.get_mut(name) else { return };
+    match followed {
+        Ok(()) => {
+            bond.found.is_right(Kept::Mtu);
+            bond.report(
+                None,
+                "mtu",
+                format!("somebody set its MTU from {from} to {mtu}; its members have it, too"),
+            );
+        }
+        Err(error) if is_back => {
+            bond.found.is_right(Kept::Mtu);
+            let text = format!("somebody set its MTU to {mtu}; it is {from} again: {error}");
+            bond.report(None, "mtu_put_back", text);
+        }
+        Err(error) => {
+            if bond.found.refused(Kept::Mtu, &error.cause) {
+                bond.report(None, "mtu_refused", format!("somebody set its MTU to {mtu}: {error}"));
+            }
+        }
+    }
+}
+
+/// Puts the MTU of members back. One with a smaller one has stopped to carry traffic when that was announced.
+async fn members(world: &mut World, name: &str) {
+    let Some(bond) = world.bonds.get_mut(name) else { return };
+    let members = bond.members();
+    bond.found.keep_members(|index| members.iter().any(|member| member.ifindex == index));
+    for member in members {
+        keep_member(world, name, &member).await;
+    }
+}
+
+async fn keep_member(world: &mut World, name: &str, member: &Member) {
+    let World { bonds, netlink, clock, .. } = world;
+    let Some(bond) = bonds.get_mut(name) else { return };
+    let (what, mtu) = (Kept::Member(member.ifindex), bond.saved.mtu);
+    let is_kept = |member: &Member| member.ours && !member.leaving && member.mtu != mtu;
+    if !is_kept(member) {
+        return bond.found.is_right(what);
+    }
+    if !bond.found.is_due(what, clock.now()) {
+        return;
+    }
+    let theirs = member.mtu;
+    let done =
+        netlink.set_mtu(member.ifindex, mtu).await.about(&member.name, format!("cannot set MTU {mtu}"));
+    match done {
+        Ok(()) => {
+            // The thread that drives the bond hears of it, too; what comes first counts.
+            bond.read_member(netlink, member.ifindex, *clock).await;
+            bond.found.is_right(what);
+            let text = format!("somebody set its MTU to {theirs}; it is {mtu} again, as the bond's");
+            bond.report_member(&member.name, "mtu_put_back", text);
+        }
+        Err(error) => {
+            if bond.found.refused(what, &error.cause) {
+                let text = format!("its MTU is {theirs}, not the bond's: {error}");
+                bond.report_member(&member.name, "mtu_refused", text);
+            }
+        }
+    }
+}

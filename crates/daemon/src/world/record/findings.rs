@@ -1,0 +1,93 @@
+//! What of a bond is not as it is to be, each with a command that helps: for `show`, and for `check`, which looks at more.
+
+use crate::world::{
+    bond::{Bond, found::Kept},
+    driven::Driven,
+    member::Member,
+};
+use linkbraid_api::{FindingRecord, Severity};
+
+/// A finding about an interface or a bond.
+fn finding(severity: Severity, object: &str, name: &str, text: String, hint: String) -> FindingRecord {
+    FindingRecord { severity, object: object.to_owned(), name: name.to_owned(), text, hint: Some(hint) }
+}
+
+/// All that the daemon has found about a bond.
+pub(super) fn findings(bond: &Bond, driven: &Driven) -> Vec<FindingRecord> {
+    let mut all = of_interface(bond, &driven.interface);
+    all.extend(driven.members.iter().flat_map(|member| of_member(bond, member)));
+    all
+}
+
+/// Whether somebody has set the bond's interface down.
+pub(super) fn is_down(bond: &Bond) -> bool {
+    bond.found.interface.is_some_and(|interface| !interface.up)
+}
+
+/// About the bond's own interface, whatever it is called now.
+fn of_interface(bond: &Bond, interface: &str) -> Vec<FindingRecord> {
+    let name = &bond.saved.name;
+    let mut all = Vec::new();
+    let Some(found) = bond.found.interface else { return all };
+    if is_down(bond) {
+        let text = "its interface is set down, so it carries no traffic".to_owned();
+        let hint = format!("ip link set {interface} up");
+        all.push(finding(Severity::Error, name, "set_down", text, hint));
+    }
+    if found.mac != bond.mac {
+        let text = format!("its interface has the MAC {} instead of {}", found.mac, bond.mac);
+        let hint = format!("ip link set {interface} address {}", bond.mac);
+        all.push(finding(Severity::Error, name, "mac", text, hint));
+    }
+    if found.mtu != bond.saved.mtu {
+        let cause = bond.found.refusal(Kept::Mtu).map(|cause| format!(" ({cause})")).unwrap_or_default();
+        let text = format!("its interface has MTU {}, its members {}{cause}", found.mtu, bond.saved.mtu);
+        let hint = format!("linkbraid bond set {name} --mtu {}", bond.saved.mtu);
+        all.push(finding(Severity::Error, name, "mtu", text, hint));
+    }
+    all
+}
+
+fn of_member(bond: &Bond, member: &Member) -> Vec<FindingRecord> {
+    let (name, of) = (&member.name, bond.saved.name.as_str());
+    let mut all = Vec::new();
+    // What somebody has taken out may be in use for something else.
+    if !member.ours {
+        return all;
+    }
+    if !member.fits() {
+        all.push(mtu(name, of, member.mtu, bond.saved.mtu, bond.found.refusal(Kept::Member(member.ifindex))));
+    }
+    let addresses = bond.found.addresses.get(&member.ifindex).map_or(&[][..], Vec::as_slice);
+    all.extend(own_addresses(name, of, addresses));
+    for ipv6 in [false, true] {
+        if bond.found.default_routes.contains(&(member.ifindex, ipv6)) {
+            all.push(own_default_route(name, of, ipv6));
+        }
+    }
+    all
+}
+
+/// A member has less than the bond's MTU; why it has, if the kernel refused more.
+pub(crate) fn mtu(member: &str, bond: &str, has: u32, wanted: u32, refusal: Option<&str>) -> FindingRecord {
+    let cause = refusal.map(|cause| format!(": {cause}")).unwrap_or_default();
+    let text = format!("MTU {has}, less than the {wanted} of '{bond}', so it carries no traffic{cause}");
+    let hint = format!("linkbraid bond set {bond} --mtu {has}");
+    finding(Severity::Error, member, "mtu", text, hint)
+}
+
+/// A member has addresses of its own, which should be the bond's.
+pub(crate) fn own_addresses(member: &str, bond: &str, addresses: &[String]) -> Option<FindingRecord> {
+    let first = addresses.first()?;
+    let all = addresses.join(", ");
+    let text = format!("it has {all} of its own: what leaves from there bypasses '{bond}'");
+    let hint = format!("ip address del {first} dev {member}");
+    Some(finding(Severity::Warning, member, "address", text, hint))
+}
+
+/// A default route leads through a member, and not through the bond.
+pub(crate) fn own_default_route(member: &str, bond: &str, ipv6: bool) -> FindingRecord {
+    let text = format!("a default route leads through it and bypasses '{bond}'");
+    let hint = format!("ip {}route del default dev {member}", if ipv6 { "-6 " } else { "" });
+    finding(Severity::Warning, member, "default_route", text, hint)
+}
