@@ -180,6 +180,12 @@ impl DataPath {
         Ok(())
     }
 
+    /// Whether the programs sit on this interface.
+    #[must_use]
+    pub fn has_member(&self, ifindex: u32) -> bool {
+        self.members.contains_key(&ifindex)
+    }
+
     fn attach(&self, name: &'static str, ifindex: u32, side: Side) -> Result<Attachment> {
         let pin = hook::pin(&self.pins, ifindex, side);
         Attachment::new(&program(&self.object, name)?, ifindex, side, self.choice, &pin)
