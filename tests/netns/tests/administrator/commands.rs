@@ -3,6 +3,7 @@
 use linkbraid_api::Health;
 use linkbraid_lab::{Host, LinkSpec, Topology, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON, check_hint, traffic};
+use std::thread;
 
 #[track_caller]
 fn sh(host: Host<'_>, line: &str) -> String {
@@ -103,8 +104,39 @@ fn an_mtu_that_the_bond_is_given_is_followed_by_its_members() {
     net.wait_tables(&["a", "b"]);
     pings_whole(a, b, 3000);
     assert!(net.show("a").events.iter().all(|event| !event.reason.starts_with("mtu_")));
+    // Both at once: the last one counts, and all have the same.
+    for (by_hand, asked) in [(2000, 2500), (3500, 1500), (4000, 3000)] {
+        thread::scope(|scope| {
+            scope.spawn(|| sh(a, &format!("ip link set bond0 mtu {by_hand}")));
+            net.ok("a", &format!("bond set {BOND} --mtu {asked}"));
+        });
+        let all = || NICS.map(|nic| of_link(a, nic, "mtu"));
+        let all = until("one MTU", all, |all| all.iter().all(|mtu| mtu == &all[0]));
+        until("its MTU", || net.show("a").mtu.to_string(), |mtu| mtu == &all[0]);
+    }
     net.ok("a", &format!("bond del {BOND}"));
     wait_mtu(a, &NICS[1..], 1500);
+}
+
+#[test]
+fn what_a_file_says_counts_when_it_is_applied() {
+    let net = Net::alone();
+    let (a, members) = (net.host("a"), "[bond.bond0]\nmember = ['eth0', 'eth1', 'eth2', 'eth3']\n");
+    net.start("a", &[]);
+    net.apply(members);
+    sh(a, "ip link set bond0 mtu 2000");
+    wait_mtu(a, &NICS, 2000);
+    // A file without an MTU leaves it.
+    assert!(net.apply(members).concat().contains("nothing to do"));
+    let file = net.file(&format!("{members}mtu = 1500\n"));
+    assert!(net.ok("a", &format!("apply {file}")).contains("bond set bond0 --mtu 1500"));
+    wait_mtu(a, &NICS, 1500);
+    // The daemon applies it when it starts, after what was done meanwhile.
+    net.kill("a");
+    sh(a, "ip link set bond0 mtu 2000");
+    net.start("a", &["--config", &file]);
+    wait_mtu(a, &NICS, 1500);
+    assert_eq!(net.show("a").mtu, 1500);
 }
 
 #[test]
