@@ -20,10 +20,13 @@ const END: &str = "lbend";
 /// No frame of a bond is longer: its MTU is the bond's business, not this one's. The most that a veth takes, in bytes.
 const MTU: u32 = 65535;
 
-/// Whether an interface is the internal port of the bridge `bond`, or was before it left that.
-#[must_use]
-pub fn is_internal_port(link: &LinkInfo, bond: u32) -> bool {
-    link.kind.as_deref() == Some("veth") && link.name == format!("{PORT}{bond}")
+/// The internal port of the bridge `bond` among all interfaces, by its name or, where somebody changed that, by its other end's.
+fn find(links: &[LinkInfo], bond: u32) -> Option<&LinkInfo> {
+    let veths = || links.iter().filter(|link| link.kind.as_deref() == Some("veth"));
+    let named = |name: String| veths().find(|link| link.name == name);
+    let end = || named(format!("{END}{bond}"))?.lower;
+    named(format!("{PORT}{bond}"))
+        .or_else(|| end().and_then(|index| veths().find(|link| link.index == index)))
 }
 
 impl Netlink {
@@ -34,7 +37,7 @@ impl Netlink {
     /// [`Kind::Unsupported`] where the kernel has no veth, [`Kind::Exists`] when something else has the name.
     pub async fn internal_port(&self, bond: u32) -> Result<u32> {
         let links = self.links().await?;
-        let port = match links.iter().find(|link| is_internal_port(link, bond)) {
+        let port = match find(&links, bond) {
             Some(link) => link.index,
             None => self.create_internal_port(bond).await?,
         };
@@ -46,9 +49,8 @@ impl Netlink {
             self.set_port_flags(port, PortFlags::INTERNAL).await?;
         }
         // Without its other end it has no carrier.
-        let end = self.link(&format!("{END}{bond}")).await?;
-        if !end.up {
-            self.set_up(end.index).await?;
+        if let Some(end) = found.lower {
+            self.set_up(end).await?;
         }
         Ok(port)
     }
@@ -82,12 +84,8 @@ impl Netlink {
     /// # Errors
     /// As the kernel says.
     pub async fn delete_internal_port(&self, bond: u32) -> Result<()> {
-        let port = match self.link(&format!("{PORT}{bond}")).await {
-            Ok(port) if is_internal_port(&port, bond) => port,
-            Ok(_) => return Ok(()),
-            Err(error) if error.kind == Kind::NoDevice => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let links = self.links().await?;
+        let Some(port) = find(&links, bond) else { return Ok(()) };
         match self.delete_link(port.index).await {
             Err(error) if error.kind == Kind::NoDevice => Ok(()),
             deleted => deleted,

@@ -35,7 +35,6 @@ pub use carrier::CarrierPoll;
 pub use control::{Offloads, Speed, driver, eee, offloads, set_udp_segmentation, speed};
 pub use error::{Error, Kind, Result};
 pub use filters::has_filters;
-pub use internal_port::is_internal_port;
 pub use ipv6::forwards_ipv6;
 pub use link::{LinkInfo, OperState, PortFlags};
 pub use linkbraid_wire::MacAddr;

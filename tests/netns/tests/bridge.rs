@@ -1,5 +1,6 @@
 //! A bond is a bridge: what leaves by it is seen on it, and machines and containers live behind it.
 
+use linkbraid_api::Health;
 use linkbraid_lab::{Fault, LinkSpec, Topology, wait_until};
 use linkbraid_netns_tests::packet::{self, Tap};
 use linkbraid_netns_tests::{BOND, Net, SOON};
@@ -110,7 +111,9 @@ fn a_port_that_somebody_changed_is_put_right() {
         let mut names = said.split([' ', '@', ':']).filter(|word| word.starts_with(prefix));
         names.next().unwrap_or_else(|| panic!("no {prefix}: {said}")).to_owned()
     };
-    for change in ["set PORT down", "set END down", "set PORT nomaster", "del PORT", "del END"] {
+    for change in
+        ["set PORT down", "set END down", "set PORT nomaster", "del PORT", "del END", "set END name other0"]
+    {
         let line = change.replace("PORT", &named("lbint")).replace("END", &named("lbend"));
         a.sh(&format!("ip link {line}")).expect("is taken");
         a.wait_ping(b.ipv4(), SOON).unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -120,6 +123,16 @@ fn a_port_that_somebody_changed_is_put_right() {
     net.kill("a");
     a.sh(&format!("ip link del {port}")).expect("is taken");
     net.start("a", &[]);
+    a.wait_ping(b.ipv4(), SOON).expect("reaches");
+    // Something else has its name: that is said as long as it is so.
+    net.kill("a");
+    a.sh(&format!("ip link del {port}")).expect("is taken");
+    a.sh(&format!("ip link add {port} type bridge")).expect("is taken");
+    net.start("a", &[]);
+    let health = || net.show("a").health;
+    assert_ne!(health(), Health::Ok);
+    a.sh(&format!("ip link del {port}")).expect("is taken");
+    wait_until(SOON, "its health", health, |is| *is == Health::Ok).unwrap_or_else(|e| panic!("{e}"));
     a.wait_ping(b.ipv4(), SOON).expect("reaches");
     net.ok("a", &format!("bond del {BOND}"));
     assert!(!links().contains("lbint") && !links().contains("lbend"));

@@ -87,7 +87,12 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
     }
     let name = saved.name.clone();
     let (driving, feed) = (world.driving.clone(), world.feed.clone());
-    let mut bond = Bond::new(&world.netlink, saved, link.index, link.mac, world.hook, driving, feed).await?;
+    let mut bond = Bond::new(saved, link.index, link.mac, world.hook, driving, feed)?;
+    // Tried again later.
+    if let Err(error) = bond.mend_port(&world.netlink).await {
+        tracing::error!(%error, "nothing leaves by the bond");
+    }
+    world.netlink.delete_cutter(link.index).await;
     let mut members = Vec::new();
     // Those that join or leave first: what becomes of their addresses depends on who stays, whether or not that one is there.
     let mut on_file = bond.saved.members.clone();

@@ -8,7 +8,7 @@ use crate::{
     world::{World, bond::Bond},
 };
 use linkbraid_api::LinkName;
-use linkbraid_link::{LinkEvent, Netlink, PortFlags};
+use linkbraid_link::{LinkEvent, PortFlags};
 
 /// Something changed.
 pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, event: LinkEvent) {
@@ -31,7 +31,6 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
         let fresh = bond.read_member(&world.netlink, link.index, clock).await;
         let link = fresh.as_ref().unwrap_or(link);
         bond.write_stripe_above(&world.netlink, link).await;
-        follow_port(&world.netlink, bond, link.index).await;
         // Somebody took it out and put it back: the bridge has given it the flags of an ordinary port.
         if fresh.is_some()
             && link.controller == Some(bond.ifindex)
@@ -61,18 +60,10 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
     upkeep::link_changed(world, link.index).await;
 }
 
-async fn follow_port(netlink: &Netlink, bond: &mut Bond, index: u32) {
-    if let Err(error) = bond.follow_port(netlink, index).await {
-        tracing::error!(%error, "nothing leaves by the bond");
-    }
-}
-
 /// A bond or a member was deleted, or a member moved to another namespace, under us.
 async fn link_gone(world: &mut World, index: u32) {
     fabric::link_gone(world, index).await;
-    for bond in world.bonds.values_mut() {
-        follow_port(&world.netlink, bond, index).await;
-    }
+    upkeep::link_gone(world, index).await;
     if let Some(name) = world.bonds.values().find(|bond| bond.ifindex == index).map(|b| b.saved.name.clone())
     {
         tracing::warn!(bond = %name, "somebody deleted the bond's interface, putting its members back");

@@ -228,16 +228,15 @@ async fn build(world: &mut World, saved: &mut SavedBond, links: &[LinkInfo]) -> 
     saved.ifindex = Some(ifindex);
     world.state.write(saved)?;
     let mut bond = Bond::new(
-        netlink,
         saved.clone(),
         ifindex,
         links[0].mac,
         world.hook,
         world.driving.clone(),
         world.feed.clone(),
-    )
-    .await?;
+    )?;
     let outcome = async {
+        bond.mend_port(netlink).await?;
         for link in links {
             member::enslave(netlink, &mut bond, link, true).await?;
             // From the first member on, what the kernel sends by itself finds its way.

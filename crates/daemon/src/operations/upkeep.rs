@@ -1,5 +1,5 @@
 //! What others do to the interfaces of a bond with ordinary commands. The MTU of the bond is followed; its MAC, and the MTU of a
-//! member, are put back. What cannot be is tried again, and `show` says it ([`Found`]).
+//! member, are put back, and so is its internal port. What cannot be is tried again, and `show` says it ([`Found`]).
 //!
 //! [`Found`]: crate::world::bond::found::Found
 
@@ -25,7 +25,17 @@ use linkbraid_proto::Time;
 /// Looks at the interface of a bond and at all its members: the daemon has just taken it over, or something is tried again.
 pub(super) async fn all(world: &mut World, name: &str) {
     own_interface(world, name).await;
+    keep_port(world, name).await;
     members(world, name).await;
+}
+
+/// An interface is gone.
+pub(super) async fn link_gone(world: &mut World, index: u32) {
+    let ports = world.bonds.values().filter(|bond| bond.port() == index);
+    let names: Vec<_> = ports.map(|bond| bond.saved.name.clone()).collect();
+    for name in names {
+        keep_port(world, &name).await;
+    }
 }
 
 /// Something about an interface has changed.
@@ -35,6 +45,8 @@ pub(super) async fn link_changed(world: &mut World, index: u32) {
         let Some(bond) = world.bonds.get_mut(&name) else { continue };
         if bond.ifindex == index {
             own_interface(world, &name).await;
+        } else if bond.port() == index {
+            keep_port(world, &name).await;
         } else if bond.driven().announced(index).is_some() {
             members(world, &name).await;
         } else {
@@ -184,6 +196,29 @@ async fn follow_mtu(world: &mut World, name: &str, mtu: u32) {
         Err(error) => {
             if bond.found.refused(Kept::Mtu, &error.cause) {
                 bond.report(None, "mtu_refused", format!("somebody set its MTU to {mtu}: {error}"));
+            }
+        }
+    }
+}
+
+/// Puts the internal port right, by which the bond's frames leave.
+async fn keep_port(world: &mut World, name: &str) {
+    let World { bonds, netlink, clock, .. } = world;
+    let Some(bond) = bonds.get_mut(name) else { return };
+    if bond.has_port(netlink).await {
+        return bond.found.is_right(Kept::Port);
+    }
+    if !bond.found.is_due(Kept::Port, clock.now()) {
+        return;
+    }
+    match bond.mend_port(netlink).await {
+        Ok(()) => {
+            bond.found.is_right(Kept::Port);
+            bond.report(None, "port_put_back", "somebody changed its internal port; it is as it was");
+        }
+        Err(error) => {
+            if bond.found.refused(Kept::Port, &error.cause) {
+                bond.report(Some("down"), "port_refused", format!("nothing leaves by it: {error}"));
             }
         }
     }

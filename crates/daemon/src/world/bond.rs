@@ -66,9 +66,8 @@ impl Drop for Drive {
 }
 
 impl Bond {
-    /// Loads the data path of a bond whose interface is there. Members come later.
-    pub(crate) async fn new(
-        netlink: &Netlink,
+    /// Loads the data path of a bond whose interface is there. Its internal port and its members come later.
+    pub(crate) fn new(
         saved: SavedBond,
         ifindex: u32,
         mac: MacAddr,
@@ -76,17 +75,12 @@ impl Bond {
         driving: Arc<Driving>,
         feed: Feed,
     ) -> Result<Self, Error> {
-        let mut path = DataPath::load(&saved.pins, hook).about(&saved.name, "cannot load the data path")?;
+        let path = DataPath::load(&saved.pins, hook).about(&saved.name, "cannot load the data path")?;
         let config =
             host::Config { host_id: HostId(saved.host_id), epoch: epoch(), seed: identity::new_seed()? };
         let tables = (path.tables(), identity::new_seed()? as u32);
         let history = History::new(&saved.name, feed);
-        let mut driven = Driven::new((&saved.name, ifindex), settings(&saved), config, tables, history)?;
-        let port = port::make(netlink, &mut path, (&saved.name, ifindex)).await?;
-        path.attach_bond(ifindex).about(&saved.name, "cannot attach the data path")?;
-        // What earlier builds had to cut buffers of UDP.
-        netlink.delete_cutter(ifindex).await;
-        driven.port = port;
+        let driven = Driven::new((&saved.name, ifindex), settings(&saved), config, tables, history)?;
         Ok(Self {
             rules: Rules::new(&saved.name, &saved.pins),
             saved,
@@ -96,7 +90,7 @@ impl Bond {
             path,
             held: None,
             stripe_bytes: 0,
-            port,
+            port: 0,
             cuts: None,
             latency: None,
             found: Found::default(),
@@ -256,17 +250,21 @@ impl Bond {
         }
     }
 
-    /// Follows a change of an interface, if it is the internal port: that has to carry the bond's frames.
-    pub(crate) async fn follow_port(&mut self, netlink: &Netlink, index: u32) -> Result<(), Error> {
-        if index != self.port {
-            return Ok(());
-        }
-        if netlink.link_by_index(index).await.is_ok_and(|link| port::works(&link, self.ifindex)) {
-            return Ok(());
-        }
-        let name = &self.saved.name;
-        tracing::warn!(bond = %name, "somebody changed its internal port, which is put right");
-        self.port = port::make(netlink, &mut self.path, (name, self.ifindex)).await?;
+    /// The index that its internal port has, or had; 0 before it was there.
+    pub(crate) fn port(&self) -> u32 {
+        self.port
+    }
+
+    /// Whether the internal port carries the bond's frames.
+    pub(crate) async fn has_port(&self, netlink: &Netlink) -> bool {
+        netlink.link_by_index(self.port).await.is_ok_and(|link| port::works(&link, self.ifindex))
+    }
+
+    /// Makes the internal port again, or puts it right.
+    pub(crate) async fn mend_port(&mut self, netlink: &Netlink) -> Result<(), Error> {
+        self.port = port::make(netlink, &mut self.path, (&self.saved.name, self.ifindex)).await?;
+        // After the port's program: on the bond it takes the place of the one that earlier builds sent frames with.
+        self.path.attach_bond(self.ifindex).about(&self.saved.name, "cannot attach the data path")?;
         self.driven().port = self.port;
         Ok(())
     }

@@ -45,6 +45,8 @@ pub(crate) enum Kept {
     Mac,
     /// Its MTU, where members do not follow it.
     Mtu,
+    /// The internal port, by which its frames leave.
+    Port,
     /// The MTU of the member with this index.
     Member(u32),
 }

@@ -3,7 +3,7 @@
 use crate::io::error::About as _;
 use linkbraid_api::{Error, LinkName};
 use linkbraid_dataplane::DataPath;
-use linkbraid_link::{LinkInfo, Netlink, PortFlags, is_internal_port};
+use linkbraid_link::{LinkInfo, Netlink, PortFlags};
 
 /// Makes the internal port of the bond `name`, whose interface has the index `bond`, or puts it right, and sets it up; its index.
 pub(super) async fn make(
@@ -20,7 +20,7 @@ pub(super) async fn make(
 /// Whether the port carries the frames of the bond with the index `bond`.
 pub(super) fn works(port: &LinkInfo, bond: u32) -> bool {
     port.running()
-        && is_internal_port(port, bond)
+        && port.kind.as_deref() == Some("veth")
         && port.controller == Some(bond)
         && port.port == Some(PortFlags::INTERNAL)
 }

@@ -34,6 +34,10 @@ fn of_interface(bond: &Bond, interface: &str) -> Vec<FindingRecord> {
         let hint = format!("ip link set {interface} up");
         all.push(finding(Severity::Error, name, "set_down", text, hint));
     }
+    if let Some(cause) = bond.found.refusal(Kept::Port) {
+        let text = format!("nothing leaves by it, because its internal port cannot be made: {cause}");
+        all.push(finding(Severity::Error, name, "port", text, format!("ip -d link show master {interface}")));
+    }
     if found.mac != bond.mac {
         let text = format!("its interface has the MAC {} instead of {}", found.mac, bond.mac);
         let hint = format!("ip link set {interface} address {}", bond.mac);
