@@ -244,18 +244,20 @@ impl Driven {
 
     /// Has switches learn by which members guests are reached now, by frames in the guests' names.
     fn announce_guests(&self, sender: &mut ArpPlusSender) {
-        let guests = match self.tables.guests(GUEST_LIVES) {
-            Ok(guests) => guests,
-            Err(error) => {
-                return tracing::error!(bond = %self.name, %error, "guests that moved are not announced");
-            }
-        };
-        for mac in guests {
+        for mac in self.guests() {
             // The data path sends it by the guest's own member.
-            if let Err(error) = sender.send(self.port, &station_here(MacAddr(mac))) {
+            if let Err(error) = sender.send(self.port, &station_here(mac)) {
                 tracing::debug!(bond = %self.name, %error, "a guest is not announced");
             }
         }
+    }
+
+    /// The MACs of guests that live behind the bond.
+    fn guests(&self) -> Vec<MacAddr> {
+        let guests = self.tables.guests(GUEST_LIVES);
+        let guests =
+            guests.inspect_err(|error| tracing::error!(bond = %self.name, %error, "guests not read"));
+        guests.unwrap_or_default().into_iter().map(MacAddr).collect()
     }
 
     fn send(&self, sender: &mut ArpPlusSender, slot: u8, frame: &[u8]) {

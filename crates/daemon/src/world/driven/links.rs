@@ -133,7 +133,10 @@ impl Driven {
         };
         self.own.router = router;
         self.host.handle(now, Input::Own(self.own.clone()));
-        let neighbours = neighbours.iter().map(|neighbour| host::Neighbour {
+        // What lives behind the bond answers no probe on its members.
+        let guests = self.guests();
+        let others = neighbours.iter().filter(|neighbour| !guests.contains(&neighbour.mac));
+        let neighbours = others.map(|neighbour| host::Neighbour {
             ip: neighbour.ip,
             mac: neighbour.mac,
             active: matches!(
