@@ -213,7 +213,7 @@ fn sorted(mut hosts: Vec<Vec<Option<u32>>>) -> Vec<Vec<Option<u32>>> {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        // A bond outlives its daemon, and its pins outlive the namespace: it is taken down by name.
+        // A bond outlives its daemon, and control groups outlive the namespace: it is taken down by name.
         for name in &self.bonded {
             let removed = self.lab.host(name).and_then(|h| h.linkbraid(&format!("bond del {BOND}")));
             if let Err(error) = removed

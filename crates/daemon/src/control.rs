@@ -16,14 +16,13 @@ use linkbraid_link::{
     ArpPlusSender, CarrierPoll, LinkEvent, Neighbour, NeighbourReader, Netlink, Watch, forwards_ipv6,
 };
 use linkbraid_proto::Time;
-use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use server::{Call, Server};
 use std::{
     collections::BTreeMap,
     fs,
     os::unix::fs::MetadataExt as _,
     panic::{self, AssertUnwindSafe},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process,
     sync::Arc,
     time::Duration,
@@ -42,9 +41,6 @@ const TURN: Duration = Duration::from_secs(30);
 const CARRIER_POLL: Duration = Duration::from_millis(10);
 /// How often it is looked for what the data path is to know of this machine.
 const LOOK: Duration = Duration::from_millis(100);
-/// Where the BPF file system usually is, and where it is mounted otherwise.
-const BPF_DIR: &str = "/sys/fs/bpf";
-const BPF_DIR_OWN: &str = "/run/linkbraid/bpf";
 
 /// The loop, and what it alone keeps.
 struct Control {
@@ -154,7 +150,7 @@ impl Control {
             netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,
             sender: ArpPlusSender::new().about("daemon", "cannot send ARP+ frames")?,
             state: StateDir::open(state_dir)?,
-            pins: bpf_dir()?,
+            namespace: namespace()?,
             hook: options.hook,
             clock,
             events,
@@ -258,28 +254,9 @@ fn watchdog() -> Option<Duration> {
     sd_notify::watchdog_enabled().map(|patience| patience / 2)
 }
 
-/// The directory of this namespace's pins, in a BPF file system that is mounted if none is.
-fn bpf_dir() -> Result<PathBuf, Error> {
-    let is_bpf = |path: &Path| statfs(path).is_ok_and(|stat| stat.filesystem_type() == BPF_FS_MAGIC);
-    let base = match [BPF_DIR, BPF_DIR_OWN].map(Path::new).into_iter().find(|path| is_bpf(path)) {
-        Some(path) => path,
-        None => {
-            let path = match Path::new(BPF_DIR).is_dir() {
-                true => Path::new(BPF_DIR),
-                false => Path::new(BPF_DIR_OWN),
-            };
-            let _ = fs::create_dir_all(path);
-            let none = None::<&str>;
-            nix::mount::mount(Some("bpf"), path, Some("bpf"), nix::mount::MsFlags::empty(), none).map_err(
-                |errno| {
-                    Error::new("daemon", "no BPF file system", errno.desc().to_lowercase())
-                        .hint(format!("mount -t bpf bpf {}", path.display()))
-                },
-            )?;
-            path
-        }
-    };
+/// The number of this network namespace, as a folder.
+fn namespace() -> Result<PathBuf, Error> {
     let namespace =
         fs::metadata("/proc/self/ns/net").about("daemon", "cannot determine the network namespace")?;
-    Ok(base.join("linkbraid").join(namespace.ino().to_string()))
+    Ok(namespace.ino().to_string().into())
 }

@@ -34,7 +34,7 @@ pub struct Options {
 /// the data path goes on without the daemon.
 ///
 /// # Errors
-/// Not root, another daemon on the socket, no BPF file system, or a kernel that lacks something.
+/// Not root, another daemon on the socket, or a kernel that lacks something.
 pub fn run(options: Options) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -33,8 +33,8 @@ pub(crate) struct World {
     pub netlink: Netlink,
     pub sender: ArpPlusSender,
     pub state: StateDir,
-    /// Where this namespace's bonds are pinned.
-    pub pins: PathBuf,
+    /// The folder of this network namespace among those of the machine ([`SavedBond::place`](crate::io::state::SavedBond)).
+    pub namespace: PathBuf,
     pub hook: HookChoice,
     pub clock: Clock,
     pub events: mpsc::Sender<Event>,

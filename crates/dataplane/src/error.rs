@@ -1,7 +1,5 @@
 //! What can go wrong between the loader and the kernel.
 
-use std::path::PathBuf;
-
 /// A failed call, with what it was for.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -26,14 +24,12 @@ pub enum Error {
         /// The kernel's answer.
         cause: libbpf_rs::Error,
     },
-    /// The BPF file system could not be used.
-    #[error("cannot use '{path}' in the BPF file system: {cause}")]
-    Pin {
-        /// The path of the pin.
-        path: PathBuf,
-        /// The kernel's answer.
-        cause: std::io::Error,
-    },
+    /// Programs and maps that an earlier daemon left could not be looked for.
+    #[error("cannot look for the programs of an earlier daemon: {0}")]
+    NotFound(#[source] libbpf_rs::Error),
+    /// A map that is in use differs from the one that the programs need: the earlier daemon was of another version.
+    #[error("the BPF map '{0}' of the earlier daemon has another layout: that daemon was of another version")]
+    Layout(&'static str),
     /// Something that the loader needs is missing in the object: loader and programs are of different versions.
     #[error("the BPF object has no '{0}'")]
     Missing(&'static str),

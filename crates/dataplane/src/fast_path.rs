@@ -1,13 +1,13 @@
 //! The fast path of a fabric: frames between its interface and a VXLAN device, moved by `bpf/fast_path.bpf.c`.
 //!
-//! An object of its own for each start of a node. Nothing of it is pinned: what the programs follow goes with the process. The
+//! An object of its own for each start of a node. What the programs follow goes with the process. The
 //! filter on the VXLAN device stays, and drops all from then on. On a tcx hook the program on the interface goes, too; a
 //! clsact filter stays there, and lets everything pass to the queues.
 
 use crate::{
     HookChoice,
     error::{Error, Result},
-    hook::{Attachment, BareLink, Hook, Side, remove_bare},
+    hook::{Bare, Hook, Side, clsact, tcx::BareLink},
     intf::{lb_path_config, lb_path_counts, lb_path_in, lb_path_out},
     load_patiently_with,
     map::Map,
@@ -100,7 +100,7 @@ impl PathCounts {
 /// The programs in their places. They leave them when it is dropped.
 pub struct FastPath {
     // Links go before their programs.
-    attached: Vec<Attachment>,
+    attached: Vec<Bare>,
     outward: Map,
     inward: Map,
     counts: Map,
@@ -130,9 +130,8 @@ impl FastPath {
         Map::of(&object, HOLDER)?.write(&0u32, &holder.as_raw_fd())?;
         let (outward, inward) = (Map::of(&object, OUT)?, Map::of(&object, IN)?);
         let (counts, reasons) = (Map::of(&object, COUNTS)?, Map::of(&object, REASONS)?);
-        let attach = |name, ifindex, side, hook| {
-            Attachment::bare(&crate::program(&object, name)?, ifindex, side, hook)
-        };
+        let attach =
+            |name, ifindex, side, hook| Bare::attach(&crate::program(&object, name)?, ifindex, side, hook);
         // What receives stays when this process is killed, as a filter does and a link does not: it drops all then, and nothing
         // comes to the device's own stack.
         let stays = HookChoice::Only(Hook::Clsact);
@@ -218,7 +217,7 @@ impl FastPath {
     /// # Errors
     /// The kernel refuses.
     pub fn clean(tap: u32) -> Result<()> {
-        remove_bare(tap, Side::Egress)
+        clsact::remove_bare(tap, Side::Egress)
     }
 }
 

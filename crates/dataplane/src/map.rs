@@ -20,6 +20,11 @@ impl Map {
         &self.handle
     }
 
+    /// The number by which the kernel lists it.
+    pub(crate) fn id(&self) -> Result<u32> {
+        self.handle.info().map(|map| map.info.id).map_err(|cause| self.failed(cause))
+    }
+
     pub(crate) fn write<K: Pod, V: Pod>(&self, key: &K, value: &V) -> Result<()> {
         self.handle.update(bytes_of(key), bytes_of(value), MapFlags::ANY).map_err(|cause| self.failed(cause))
     }

@@ -13,11 +13,8 @@ use std::sync::Arc;
 /// Where `ip netns` mounts namespaces.
 pub const FOLDER: &str = "/run/netns";
 
-/// Where a daemon pins what outlives it, in a folder named by its namespace's inode. A namespace that is gone needs none
-/// of it, and a later one may get the same number.
-pub const PINS: [&str; 2] = ["/sys/fs/bpf/linkbraid", "/run/linkbraid/bpf/linkbraid"];
-
-/// Where a daemon keeps the control groups of classes, likewise: alone, or beside version 1.
+/// Where a daemon keeps the control groups of classes, in a folder named by its namespace's inode: alone, or beside version 1. A
+/// namespace that is gone needs none of it, and a later one may get the same number.
 const GROUPS: [&str; 2] = ["/sys/fs/cgroup/linkbraid", "/sys/fs/cgroup/unified/linkbraid"];
 /// Below that: namespace, bond, class.
 const GROUP_LEVELS: u32 = 3;
@@ -50,8 +47,8 @@ impl Netns {
         &self.name
     }
 
-    /// A command that will run inside. Only the network namespace changes: mounts stay, so `/sys/fs/bpf` is the shared
-    /// one, and so is `/sys/class/net`, which therefore shows the wrong interfaces.
+    /// A command that will run inside. Only the network namespace changes: mounts stay, so `/sys/class/net` is the shared one, which
+    /// therefore shows the wrong interfaces.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         let file = Arc::clone(&self.file);
@@ -107,7 +104,7 @@ pub fn names(prefix: &str) -> Vec<String> {
     names
 }
 
-/// Kills what still runs in a namespace and removes it, with what linkbraid has pinned for it. One that is not there is fine.
+/// Kills what still runs in a namespace and removes it, with what linkbraid has made for it. One that is not there is fine.
 pub fn remove(name: &str) -> Result<(), Error> {
     let open = Netns::open(name).ok();
     if let Some(netns) = &open {
@@ -123,11 +120,6 @@ pub fn remove(name: &str) -> Result<(), Error> {
     // While the namespace is open its number can't be given to another one. The directory of all namespaces goes with the last
     // one, unless somebody else's is in it.
     if let Some(inode) = open.as_ref().and_then(|netns| netns.file.metadata().ok()).map(|m| m.ino()) {
-        for base in PINS {
-            // Most namespaces have no pins.
-            let _ = std::fs::remove_dir_all(std::path::Path::new(base).join(inode.to_string()));
-            let _ = std::fs::remove_dir(base);
-        }
         for base in GROUPS {
             remove_groups(&std::path::Path::new(base).join(inode.to_string()), GROUP_LEVELS);
             let _ = std::fs::remove_dir(base);

@@ -363,21 +363,3 @@ fn marked_links_set_ce_instead_of_losing() {
     let ce = linkbraid_lab::counters::parse_snmp(&received, "IpExt", "InCEPkts").expect("there");
     assert!(ce > 20, "{ce} packets with CE arrived");
 }
-
-#[test]
-fn what_a_killed_daemon_pinned_goes_with_the_lab() {
-    use std::os::unix::fs::MetadataExt;
-    let lab = up(Topology::symmetric(1, 1, None));
-    let name = lab.host_names().remove(0);
-    let inode = std::fs::metadata(format!("{}/{name}", netns::FOLDER)).expect("there").ino();
-    let all = std::path::Path::new("/run/linkbraid/bpf/linkbraid");
-    let pins = all.join(inode.to_string());
-    std::fs::create_dir_all(pins.join("deeper")).expect("made");
-    drop(lab);
-    let is_left = pins.exists();
-    // What a machine does not have that never needed it; others' pins keep it.
-    for made in [pins.as_path(), all].into_iter().chain(all.parent()) {
-        let _ = std::fs::remove_dir(made);
-    }
-    assert!(!is_left);
-}

@@ -5,9 +5,15 @@ use linkbraid_lab::{Host, wait_until};
 use linkbraid_link::Netlink;
 use std::fs;
 
+/// The sides of an interface.
+const POINTS: [(&str, libbpf_sys::bpf_attach_type); 2] =
+    [("ingress", libbpf_sys::BPF_TCX_INGRESS), ("egress", libbpf_sys::BPF_TCX_EGRESS)];
+/// The most programs on one tcx hook.
+const TCX_MAX: usize = 64;
+
 /// Everything about a host that a bond touches, one thing a line: interfaces (with promiscuity and port flags),
-/// addresses, routes, rules, qdiscs, filters, BPF programs on interfaces, per-interface sysctls, the daemon's pins and
-/// state files. Left out is what changes by itself: counters, neighbours, remaining lifetimes.
+/// addresses, routes, rules, qdiscs, filters, BPF programs on interfaces, per-interface sysctls, the daemon's state
+/// files. Left out is what changes by itself: counters, neighbours, remaining lifetimes.
 ///
 /// # Panics
 /// When something can't be read.
@@ -28,18 +34,13 @@ pub fn state(net: &Net, name: &str) -> String {
         text.push_str(&format!("# ip {family} route\n{}\n", routes.join("\n")));
     }
     for nic in nics(host) {
-        for (side, point) in
-            [("ingress", libbpf_sys::BPF_TCX_INGRESS), ("egress", libbpf_sys::BPF_TCX_EGRESS)]
-        {
+        for (side, point) in POINTS {
             let filters = sh(&format!("tc filter show dev {nic} {side}"));
-            let programs = host.run(|| tcx_programs(&nic, point)).expect("enters the namespace");
+            let programs = host.run(|| tcx_programs(&nic, point)).expect("enters the namespace").len();
             text.push_str(&format!("# {nic} {side}: {programs} tcx programs, filters:\n{filters}"));
         }
     }
     text.push_str(&host.run(sysctls).expect("enters the namespace"));
-    for folder in net.pins(name) {
-        text.push_str(&format!("# pins {}: {}\n", folder.display(), folder.exists()));
-    }
     let files =
         fs::read_dir(host.state_dir()).map(|dir| dir.flatten().map(|e| e.file_name()).collect::<Vec<_>>());
     text.push_str(&format!("# state files {:?}\n", files.unwrap_or_default()));
@@ -103,18 +104,53 @@ fn nics(host: Host<'_>) -> Vec<String> {
     text.lines().map(name).collect()
 }
 
-/// How many BPF programs sit on a tcx hook of an interface; none where the kernel has no such hook. `bpftool` of Debian
-/// 12 does not tell.
-fn tcx_programs(interface: &str, point: libbpf_sys::bpf_attach_type) -> u32 {
+/// The numbers of all BPF programs on interfaces of a host, by which the kernel lists them.
+///
+/// # Panics
+/// When something can't be read.
+#[track_caller]
+pub fn programs(net: &Net, name: &str) -> Vec<u32> {
+    let host = net.host(name);
+    let mut all = Vec::new();
+    for nic in nics(host) {
+        for (side, point) in POINTS {
+            all.extend(host.run(|| tcx_programs(&nic, point)).expect("enters the namespace"));
+            // A filter is one line: ... direct-action not_in_hw id 27 name lb_egress tag ...
+            let filters =
+                host.sh(&format!("tc filter show dev {nic} {side}")).unwrap_or_else(|e| panic!("{e}"));
+            let words: Vec<&str> = filters.split_whitespace().collect();
+            all.extend(
+                words.windows(2).filter(|two| two[0] == "id").filter_map(|two| two[1].parse::<u32>().ok()),
+            );
+        }
+    }
+    all
+}
+
+/// Whether the kernel has a program of this number.
+pub fn has_program(id: u32) -> bool {
+    let mut next = 0;
+    // SAFETY: `next` outlives the call.
+    let failed = unsafe { libbpf_sys::bpf_prog_get_next_id(id - 1, &mut next) };
+    failed == 0 && next == id
+}
+
+/// The BPF programs on a tcx hook of an interface, by number; none where the kernel has no such hook. `bpftool` of Debian 12 does
+/// not tell.
+fn tcx_programs(interface: &str, point: libbpf_sys::bpf_attach_type) -> Vec<u32> {
+    let mut ids = vec![0; TCX_MAX];
     let mut query = libbpf_sys::bpf_prog_query_opts {
         sz: size_of::<libbpf_sys::bpf_prog_query_opts>() as libbpf_sys::size_t,
+        prog_ids: ids.as_mut_ptr(),
         ..Default::default()
     };
-    let Ok(index) = nix::net::if_::if_nametoindex(interface) else { return 0 };
-    // SAFETY: `query` is complete, with its own size, and outlives the call; without a list it is only counted.
+    query.__bindgen_anon_1.count = TCX_MAX as u32;
+    let Ok(index) = nix::net::if_::if_nametoindex(interface) else { return Vec::new() };
+    // SAFETY: `query` is complete, with its own size; `ids` has room for the number that it names, and outlives the call.
     let failed = unsafe { libbpf_sys::bpf_prog_query_opts(index.cast_signed(), point, &mut query) };
     // SAFETY: the union's other name for the field is of the same type.
-    if failed == 0 { unsafe { query.__bindgen_anon_1.count } } else { 0 }
+    ids.truncate(if failed == 0 { unsafe { query.__bindgen_anon_1.count as usize } } else { 0 });
+    ids
 }
 
 /// Bridges show timers that run.

@@ -10,13 +10,11 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
 /// The name of the bond on every host.
 pub const BOND: &str = "bond0";
-/// Where daemons may keep what they pin, one folder a namespace below each.
-const PINS: [&str; 2] = ["/sys/fs/bpf/linkbraid", "/run/linkbraid/bpf/linkbraid"];
 
 /// A lab and the daemons on its hosts. Dropping it ends them and removes all; after a panic it first prints the
 /// daemons' logs and what each says of its bonds.
@@ -37,12 +35,7 @@ impl Net {
     pub fn up(topology: Topology) -> Self {
         assert!(nix::unistd::geteuid().is_root(), "this test makes network namespaces: run it as root");
         let lab = Lab::up(topology).unwrap_or_else(|error| panic!("{error}; hint: {:?}", error.hint));
-        let net = Self { daemons: Mutex::default(), lab };
-        // Numbers of namespaces are used again: what is pinned there is of one that is gone.
-        for folder in net.lab.hosts().flat_map(|host| net.pins(host.name())) {
-            let _ = fs::remove_dir_all(folder);
-        }
-        net
+        Self { daemons: Mutex::default(), lab }
     }
 
     /// Brings the lab up with a daemon and a bond over all links on every host that is not plain, and waits until
@@ -92,10 +85,25 @@ impl Net {
     /// The same, with its log to somewhere else than its file.
     #[track_caller]
     pub fn start_logging_to(&self, name: &str, options: &[&str], log: File) {
+        let mut command = self.host(name).linkbraid_command(linkbraid());
+        command.arg("daemon").args(options);
+        self.start_command(name, command, log);
+    }
+
+    /// Starts a daemon behind a command that ends with its own, such as `ip netns exec NAMESPACE`.
+    #[track_caller]
+    pub fn start_behind(&self, name: &str, words: &[&str], options: &[&str]) {
         let host = self.host(name);
-        let binary = daemon::binary().unwrap_or_else(|error| panic!("{error}; hint: {:?}", error.hint));
-        let mut command = host.linkbraid_command(&binary);
-        command.arg("daemon").args(options).stdin(Stdio::null());
+        let log = File::options().create(true).append(true).open(host.log());
+        let mut command = host.linkbraid_command(words[0]);
+        command.args(&words[1..]).arg(linkbraid()).arg("daemon").args(options);
+        self.start_command(name, command, log.expect("the lab's folder is there"));
+    }
+
+    #[track_caller]
+    fn start_command(&self, name: &str, mut command: Command, log: File) {
+        let host = self.host(name);
+        command.stdin(Stdio::null());
         command.stdout(log.try_clone().expect("an open file")).stderr(log);
         let mut process = Running::start(command).expect("starts");
         wait_for(SOON, &format!("the daemon of host '{name}'"), || match process.ended() {
@@ -138,8 +146,7 @@ impl Net {
     /// Runs one `linkbraid` command line (split at spaces) on a host; whatever it comes to.
     #[track_caller]
     pub fn say(&self, name: &str, line: &str) -> Said {
-        let binary = daemon::binary().expect("linkbraid is built");
-        Said::by(self.host(name).linkbraid_command(&binary).args(line.split_whitespace()))
+        Said::by(self.host(name).linkbraid_command(linkbraid()).args(line.split_whitespace()))
     }
 
     /// Runs one `linkbraid` command line that must succeed; its standard output.
@@ -253,11 +260,10 @@ impl Net {
         wait_until(SOON, "equal tables", differences, Vec::is_empty).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// Where the daemon of a host pins what outlives it; the folder of its namespace, under each BPF file system.
-    pub fn pins(&self, name: &str) -> [PathBuf; 2] {
+    /// The number of the network namespace of a host.
+    pub fn namespace(&self, name: &str) -> u64 {
         let inode = self.host(name).run(|| fs::metadata("/proc/thread-self/ns/net").map(|m| m.ino()));
-        let inode = inode.expect("enters").expect("has a namespace");
-        PINS.map(|folder| PathBuf::from(folder).join(inode.to_string()))
+        inode.expect("enters").expect("has a namespace")
     }
 
     fn report(&self) {
@@ -275,6 +281,12 @@ impl Net {
             eprintln!("--- {}# ip -s -d link\n{links}", host.name());
         }
     }
+}
+
+/// The `linkbraid` to run.
+#[track_caller]
+fn linkbraid() -> PathBuf {
+    daemon::binary().unwrap_or_else(|error| panic!("{error}; hint: {:?}", error.hint))
 }
 
 impl Drop for Net {

@@ -212,7 +212,7 @@ fn the_daemon_brings_back_what_a_boot_has_ended() {
     net.start("a", &["--config", &file]);
     is_done(&net);
     assert_eq!(index(&net), number);
-    // As after a boot: no interface, no state, no pins.
+    // As after a boot: no interface, no state.
     net.ok("a", "bond del bond0");
     net.ok("a", "fabric del fab0");
     net.stop("a");

@@ -5,7 +5,6 @@ use linkbraid_netns_tests::{SOON, Said};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -19,16 +18,10 @@ fn demo(options: &[&str]) -> Command {
     command
 }
 
-/// The namespaces of a lab that process `pid` has up, and what daemons in them may have pinned.
+/// The namespaces of a lab that process `pid` has up.
 fn traces(pid: u32) -> BTreeSet<PathBuf> {
     let names = netns::names(&format!("lb-{pid}-"));
-    let files = names.iter().map(|name| Path::new(netns::FOLDER).join(name));
-    let inode = |file: &PathBuf| fs::metadata(file).map(|m| m.ino()).ok();
-    let pins = files.clone().filter_map(|file| inode(&file)).flat_map(|inode| {
-        ["/sys/fs/bpf/linkbraid", "/run/linkbraid/bpf/linkbraid"]
-            .map(|p| Path::new(p).join(inode.to_string()))
-    });
-    files.chain(pins).collect()
+    names.iter().map(|name| Path::new(netns::FOLDER).join(name)).collect()
 }
 
 /// Watches a demo until `enough` holds for its output, then gives it `signal`, and waits for its end; its status, its

@@ -265,13 +265,13 @@ fn a_daemon_killed_at_any_time_of_bond_add_leaves_all_or_nothing() {
 }
 
 #[test]
-fn pins_without_a_bond_are_not_taken_over() {
+fn programs_without_a_bond_are_not_taken_over() {
     let net = Net::bonded(Topology::symmetric(2, 2, None));
     let (a, b) = (net.host("a"), net.host("b"));
     a.sh(&format!("ping -c 20 -i 0.002 {}", b.ipv4())).expect("reaches");
     let sent = |name: &str| net.show(name).members.iter().map(|m| m.tx_frames).sum::<u64>();
     assert!(sent("a") >= 20);
-    // Somebody took the bond away by hand, with the state and without what is pinned.
+    // Somebody took the bond away by hand, with the state and without the programs on its members.
     net.kill("a");
     a.sh(&format!("ip link del {BOND}")).expect("deletes");
     fs::remove_dir_all(a.state_dir()).expect("removes");
@@ -279,6 +279,8 @@ fn pins_without_a_bond_are_not_taken_over() {
         a.sh(&format!("ip link set {nic} down")).expect("sets");
     }
     net.start("a", &[]);
+    let state = machine::state(&net, "a");
+    assert!(state.contains("# eth0 ingress: 0 tcx programs, filters:\n#"), "{state}");
     net.ok("a", &format!("bond add {BOND} --member eth1 --address 198.18.0.1/24"));
     assert!(sent("a") < 20, "the counters of the bond that was: {:?}", net.show("a"));
     net.wait_tables(&["a", "b"]);

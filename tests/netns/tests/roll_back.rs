@@ -155,7 +155,7 @@ fn what_cannot_be_kept_on_file_is_not_done() {
         lines.map(|words| which.map(|at| words[at]).join(" ")).collect()
     };
     // A machine without control groups has none for classes.
-    let namespace = net.pins("a")[0].file_name().expect("a number").display().to_string();
+    let namespace = net.namespace("a");
     let find = format!("find /sys/fs/cgroup -type d -path */linkbraid/{namespace}/bond0/*");
     let groups = || net.host("a").sh(&find).unwrap_or_default();
     let links = || {

@@ -16,7 +16,15 @@ impl<T> About<T> for linkbraid_link::Result<T> {
 
 impl<T> About<T> for linkbraid_dataplane::Result<T> {
     fn about(self, object: &str, what: impl Into<String>) -> Result<T, Error> {
+        use linkbraid_dataplane::Error as E;
         self.map_err(|error| match missing(&error) {
+            None if is_forbidden(&error) => {
+                let cause = "needs CAP_SYS_ADMIN, by which BPF programs and maps are found";
+                Error::new(object, what, cause).hint("sudo linkbraid daemon")
+            }
+            None if matches!(error, E::Layout(_)) => {
+                Error::new(object, what, error.to_string()).hint(format!("linkbraid bond del {object}"))
+            }
             Some(feature) => Error::new(object, what, feature)
                 .hint("grep -E 'BPF|XGRESS|SCH_INGRESS' /boot/config-$(uname -r)"),
             None => {
@@ -28,6 +36,12 @@ impl<T> About<T> for linkbraid_dataplane::Result<T> {
             }
         })
     }
+}
+
+/// Whether this process may not look for BPF programs and maps.
+fn is_forbidden(error: &linkbraid_dataplane::Error) -> bool {
+    use linkbraid_dataplane::{Error as E, Refusal};
+    matches!(error, E::NotFound(cause) if Refusal::of(cause) == Refusal::NotPermitted)
 }
 
 /// What the kernel or this process is missing, if that is why it refused.

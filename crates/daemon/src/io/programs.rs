@@ -1,5 +1,7 @@
-//! Programs that come with the one that runs.
+//! Programs that come with the one that runs, and those in the kernel.
 
+use crate::io::error::About as _;
+use linkbraid_api::Error;
 use std::path::{Path, PathBuf};
 
 /// From the folder of the command to the one that `make install` gives the other programs.
@@ -17,4 +19,12 @@ pub fn program(name: &str) -> Result<PathBuf, String> {
         let folder = folder.display();
         format!("it is neither in {folder} nor in {folder}/{INSTALLED}")
     })
+}
+
+/// Whether a later daemon with the rights of this one can take over what this one sets up.
+///
+/// # Errors
+/// It could not find the programs in the kernel.
+pub(crate) fn can_restart() -> Result<(), Error> {
+    linkbraid_dataplane::can_find().about("daemon", "a later daemon cannot take the bonds over")
 }

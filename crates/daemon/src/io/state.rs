@@ -7,7 +7,7 @@ use crate::io::error::About as _;
 use linkbraid_api::{BondSettings, ClassName, ClassSettings, Error, LinkName, MemberSettings, Rule};
 use linkbraid_link::{Route, Saved};
 use linkbraid_proto::inspector::Timing;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -32,8 +32,10 @@ pub(crate) struct SavedBond {
     pub host_id: [u8; 16],
     /// The boot in which this is true: after the next one, interfaces are others.
     pub boot_id: String,
-    /// Where its maps and links are pinned.
-    pub pins: PathBuf,
+    /// A place that no other bond on this machine has: NAMESPACE/BOND, by the number of the network namespace and the name that the
+    /// bond was given.
+    #[serde(alias = "pins", deserialize_with = "last_two")]
+    pub place: PathBuf,
     /// Its members, in order.
     pub members: Vec<SavedMember>,
     /// Members that are to come back: their interfaces are gone.
@@ -67,6 +69,11 @@ pub(crate) struct SavedClass {
 }
 
 impl SavedBond {
+    /// The interfaces that its programs are on, its own first, as far as they are known.
+    pub(crate) fn interfaces(&self) -> Vec<u32> {
+        self.ifindex.into_iter().chain(self.members.iter().map(|member| member.before.link.index)).collect()
+    }
+
     /// When the inspector probes and trusts.
     pub(crate) fn timing(&self) -> Timing {
         let settings = &self.settings.inspector;
@@ -226,6 +233,13 @@ impl StateDir {
     }
 }
 
+/// Earlier builds had a place in a BPF file system.
+fn last_two<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+    let path = PathBuf::deserialize(from)?;
+    let skipped = path.components().count().saturating_sub(2);
+    Ok(path.components().skip(skipped).collect())
+}
+
 /// What the kernel calls this boot.
 pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
@@ -241,7 +255,11 @@ fn read<T: OnFile>(path: &Path) -> Option<T> {
 mod tests {
     use super::{SavedBond, SavedClass, StateDir};
     use linkbraid_api::{BondSettings, Fallback, Policy, Stripe};
-    use std::{env, fs, path::PathBuf, process};
+    use std::{
+        env, fs,
+        path::{Path, PathBuf},
+        process,
+    };
 
     struct Scratch(PathBuf);
 
@@ -265,7 +283,7 @@ mod tests {
             },
             host_id: [3; 16],
             boot_id: super::boot_id(),
-            pins: "/nowhere".into(),
+            place: "4026532000/bond0".into(),
             members: Vec::new(),
             absent: Vec::new(),
             classes: Vec::new(),
@@ -279,8 +297,10 @@ mod tests {
     fn files_of_earlier_daemons_are_read() {
         let old = r#"{"name":"b","ifindex":7,"complete":true,"mtu":9000,"addresses":["198.18.0.1/24"],"policy":"flow",
             "stripe":{"us":200},"damping":false,"probes":false,"probe_interval_ms":20,"probe_multiplier":5,
-            "up_delay_ms":7,"host_id":[3,3,3,3,3,3,3,3,3,3,3,3,3,3,3,3],"boot_id":"x","pins":"/p","members":[]}"#;
+            "up_delay_ms":7,"host_id":[3,3,3,3,3,3,3,3,3,3,3,3,3,3,3,3],"boot_id":"x",
+            "pins":"/sys/fs/bpf/linkbraid/4026532000/b","members":[]}"#;
         let bond: SavedBond = serde_json::from_str(old).unwrap();
+        assert_eq!(bond.place, Path::new("4026532000/b"));
         let (settings, probing) = (bond.settings, bond.settings.inspector);
         assert_eq!((bond.mtu, settings.policy, settings.stripe), (9000, Policy::Flow, Stripe::Us(200)));
         assert!(!settings.damping && !settings.latency && !probing.probes);

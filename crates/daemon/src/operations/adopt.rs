@@ -3,6 +3,7 @@
 use crate::{
     io::{
         error::About as _,
+        programs::can_restart,
         state::{SavedAbsent, SavedBond, SavedMember},
     },
     operations::{
@@ -16,9 +17,13 @@ use linkbraid_link::LinkInfo;
 
 /// Takes over every bond on file; what was half made is undone, and so is what somebody took away by hand.
 pub(crate) async fn all(world: &mut World) {
+    if let Err(error) = can_restart() {
+        let hint = error.hint.as_deref().unwrap_or_default();
+        tracing::warn!(%error, hint, "bonds carry on when this daemon ends, and nothing more");
+    }
     for saved in world.state.read_all::<SavedBond>() {
         let name = saved.name.clone();
-        if saved.pins.parent() != Some(&world.pins) {
+        if saved.place.parent() != Some(&world.namespace) {
             tracing::warn!(bond = %name, "belongs to another network namespace, left alone");
             continue;
         }
@@ -66,11 +71,22 @@ pub(crate) async fn all(world: &mut World) {
             Err(error) => tracing::error!(%error, "cannot adopt the bond; it continues as it is"),
         }
     }
+    sweep(world).await;
+}
+
+/// Takes off the programs of bonds that are no more, and removes what earlier builds pinned.
+async fn sweep(world: &World) {
+    let links = world.netlink.links().await.unwrap_or_default();
+    let indices: Vec<u32> = links.iter().map(|link| link.index).collect();
+    if let Err(error) = linkbraid_dataplane::take_off_strays(&indices) {
+        tracing::warn!(%error, "programs of bonds that are gone may be left");
+    }
+    linkbraid_dataplane::sweep_pins(&world.namespace);
 }
 
 /// The bond goes by the name of its interface, which somebody changed.
 fn rename(world: &World, saved: &mut SavedBond, name: &str) -> Result<(), Error> {
-    let is_other = |other: &SavedBond| other.name == *name && other.pins != saved.pins;
+    let is_other = |other: &SavedBond| other.name == *name && other.place != saved.place;
     if world.state.read_all::<SavedBond>().iter().any(is_other) {
         let cause = format!("its interface is called '{name}' now, which is the name of another bond");
         return Err(Error::new(&saved.name, "cannot adopt", cause)
@@ -120,7 +136,7 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
             }
         };
         tracing::warn!(bond = %name, "{why}");
-        if let Err(error) = linkbraid_dataplane::remove_member_pin(&bond.saved.pins, index) {
+        if let Err(error) = bond.path.detach_member(index) {
             tracing::error!(%error, "its program stays on");
         }
         member::disinherit(&mut bond.saved, index);

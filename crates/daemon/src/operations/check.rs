@@ -34,10 +34,10 @@ pub(crate) async fn run(world: &World, interfaces: Vec<LinkName>) -> Result<Vec<
     // Loading the programs takes long enough to be felt by a bond, and a bond proves that they load.
     let works = match world.bonds.values().next() {
         Some(bond) => Ok(bond.path.hook().map(|hook| hook.to_string()).unwrap_or_default()),
-        None => trial::run(&world.pins, world.hook).await,
+        None => trial::run(world.hook).await,
     };
     let roots = manager::Roots::default();
-    let machine = machine::Machine::look(&roots, &world.pins, works);
+    let machine = machine::Machine::look(&roots, works);
     let netlink = &world.netlink;
     let names = interfaces.into_iter().map(String::from).collect();
     let interfaces = facts::interfaces(netlink, &bonds, names, &roots)

@@ -9,7 +9,7 @@ use crate::{
         undo::{Op, UndoLog, not_undone},
     },
     operations::{class, desired::Change, member, settle},
-    world::{World, bond::Bond, rules::class_group},
+    world::{World, bond::Bond},
 };
 use linkbraid_api::{
     Error, LinkName,
@@ -100,11 +100,9 @@ fn command(name: &str, members: &[&str]) -> String {
 pub(crate) async fn add(world: &mut World, name: &LinkName, to: &BondConfig) -> Result<Vec<String>, Error> {
     let (links, mtu) = check(world, name, to).await?;
     let mut saved = record(world, name, to, &links, mtu).await?;
-    // Pins of a bond that is not on file are of nobody, such as a network namespace whose number came again.
-    linkbraid_dataplane::forget_pins(&saved.pins).about(name, "cannot remove old pins")?;
-    // Likewise control groups.
+    // Control groups of a bond that is not on file are of nobody, such as a network namespace whose number came again.
     if let Ok(groups) = Groups::find() {
-        let removed = groups.remove_all(&class_group(&saved.pins));
+        let removed = groups.remove_all(&saved.place);
         removed.about(name, "cannot remove old control groups")?;
     }
     world.state.write(&saved)?;
@@ -171,7 +169,7 @@ async fn record(
         settings: to.settings,
         host_id: identity::new_secret()?,
         boot_id: boot_id(),
-        pins: pins_for(world, name),
+        place: place_for(world, name),
         members,
         absent: absent.collect(),
         classes,
@@ -201,18 +199,17 @@ pub(crate) async fn set(world: &mut World, change: &Change<BondConfig>) -> Resul
     settle::change(world, &change.name, set).await.map(|()| Vec::new())
 }
 
-/// Where a new bond is pinned: under its name, or beside the pins of one that had this name until somebody renamed its
-/// interface.
-fn pins_for(world: &World, name: &str) -> PathBuf {
+/// The place of a new bond: under its name, or beside that of one that had this name until somebody renamed its interface.
+fn place_for(world: &World, name: &str) -> PathBuf {
     let taken: HashSet<PathBuf> =
-        world.state.read_all::<SavedBond>().into_iter().map(|saved| saved.pins).collect();
-    let mut pins = world.pins.join(name);
+        world.state.read_all::<SavedBond>().into_iter().map(|saved| saved.place).collect();
+    let mut place = world.namespace.join(name);
     let mut number = 1;
-    while taken.contains(&pins) {
+    while taken.contains(&place) {
         number += 1;
-        pins = world.pins.join(format!("{name}_{number}"));
+        place = world.namespace.join(format!("{name}_{number}"));
     }
-    pins
+    place
 }
 
 async fn build(world: &mut World, saved: &mut SavedBond, links: &[LinkInfo]) -> Result<Bond, Error> {
@@ -277,7 +274,7 @@ pub(crate) async fn start(world: &World, bond: &mut Bond) -> Result<(), Error> {
     bond.start(world.clock).await
 }
 
-/// Takes the programs off and removes the pins.
+/// Takes the programs off.
 fn unload(bond: Bond) {
     let name = bond.saved.name.clone();
     if let Err(error) = bond.into_path().unload() {
@@ -293,7 +290,7 @@ pub(crate) async fn delete(world: &mut World, name: &str) -> Result<Vec<String>,
             .state
             .read_all::<SavedBond>()
             .into_iter()
-            .find(|saved| saved.name == name && saved.pins.parent() == Some(&world.pins));
+            .find(|saved| saved.name == name && saved.place.parent() == Some(&world.namespace));
         let saved = left.ok_or_else(|| world.no_bond(name))?;
         return end(world, saved).await.map(|()| Vec::new());
     };

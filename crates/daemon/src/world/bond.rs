@@ -75,14 +75,19 @@ impl Bond {
         driving: Arc<Driving>,
         feed: Feed,
     ) -> Result<Self, Error> {
-        let path = DataPath::load(&saved.pins, hook).about(&saved.name, "cannot load the data path")?;
+        let path = match saved.complete {
+            // That of an earlier daemon goes on.
+            true => DataPath::adopt(ifindex, &saved.interfaces(), hook),
+            false => DataPath::load(hook),
+        };
+        let path = path.about(&saved.name, "cannot load the data path")?;
         let config =
             host::Config { host_id: HostId(saved.host_id), epoch: epoch(), seed: identity::new_seed()? };
         let tables = (path.tables(), identity::new_seed()? as u32);
         let history = History::new(&saved.name, feed);
         let driven = Driven::new((&saved.name, ifindex), settings(&saved), config, tables, history)?;
         Ok(Self {
-            rules: Rules::new(&saved.name, &saved.pins),
+            rules: Rules::new(&saved.name, &saved.place),
             saved,
             ifindex,
             mac,

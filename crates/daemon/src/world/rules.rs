@@ -12,7 +12,7 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Rules {
     bond: String,
-    /// Where the control groups of its classes are.
+    /// Where the control groups of its classes are, from those of all bonds: its place.
     pub group: PathBuf,
     /// None before the first time: an earlier daemon may have left others.
     rules: Option<Vec<RuleRow>>,
@@ -23,10 +23,10 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// None yet, of the bond with those pins.
-    pub(crate) fn new(bond: &str, pins: &Path) -> Self {
+    /// None yet, of the bond of that place.
+    pub(crate) fn new(bond: &str, place: &Path) -> Self {
         let bond = bond.to_owned();
-        Self { bond, group: class_group(pins), rules: None, of: Vec::new(), groups: BTreeSet::new() }
+        Self { bond, group: place.to_owned(), rules: None, of: Vec::new(), groups: BTreeSet::new() }
     }
 
     /// Where a rule of a class stands in the data path; none while its control group is not there.
@@ -98,13 +98,6 @@ impl Rules {
         }
         Ok(())
     }
-}
-
-/// The directory of a bond's control groups, from those of all bonds: the same as that of its pins, which no other bond on
-/// this machine has.
-pub(crate) fn class_group(pins: &Path) -> PathBuf {
-    let names: Vec<_> = pins.components().rev().take(2).collect();
-    names.into_iter().rev().collect()
 }
 
 /// All rules in the order in which they are tried: those of the classes' own control groups, then class after class.

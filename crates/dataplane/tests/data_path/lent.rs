@@ -1,25 +1,22 @@
 //! Loaded data paths, lent to one test after another: the verifier takes longer than all that most tests do.
 //!
-//! Each is as it was after loading when it is lent: attached nowhere, its maps pinned in a folder that has nothing else, and
-//! all of them empty, also those that only the programs know. One whose test failed is not lent again.
+//! Each is as it was after loading when it is lent: attached nowhere, and all its maps empty, also those that only the programs
+//! know. One whose test failed is not lent again.
 
-use crate::rig::pins;
 use libbpf_rs::{
     MapCore as _, MapFlags, MapHandle, MapType, RingBufferBuilder, num_possible_cpus,
     query::{ProgInfoIter, ProgInfoQueryOptions, ProgramInfo},
 };
-use linkbraid_dataplane::{DataPath, HookChoice, Result, remove_pins};
+use linkbraid_dataplane::{DataPath, HookChoice, Result};
 use nix::sched::{CloneFlags, setns};
 use std::{
     collections::BTreeSet,
-    ffi::OsString,
-    fs::{self, File},
+    fs::File,
     ops::{Deref, DerefMut},
-    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
-/// Those that nobody has now; as many as were in use at the same time. Nothing of them is pinned, so they go with the process.
+/// Those that nobody has now; as many as were in use at the same time. They are attached nowhere, so they go with the process.
 static IDLE: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
 
 /// A data path for as long as this lives, in the network namespace that it was taken in.
@@ -31,10 +28,7 @@ pub struct Lent {
 
 struct Loaded {
     path: DataPath,
-    pins: PathBuf,
-    pinned: Vec<(OsString, MapHandle)>,
-    /// What the programs keep to themselves.
-    others: Vec<MapHandle>,
+    maps: Vec<MapHandle>,
 }
 
 /// The network namespace of this thread.
@@ -47,7 +41,7 @@ impl Lent {
     pub fn take() -> Self {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let loaded = match idle {
-            Some(mut loaded) => {
+            Some(loaded) => {
                 loaded.renew();
                 loaded
             }
@@ -60,14 +54,9 @@ impl Lent {
         self.loaded.as_ref().expect("until the end")
     }
 
-    /// Where its maps are pinned.
-    pub fn pins(&self) -> &Path {
-        &self.loaded().pins
-    }
-
     /// All maps of its programs.
     pub fn maps(&self) -> impl Iterator<Item = &MapHandle> {
-        self.loaded().maps()
+        self.loaded().maps.iter()
     }
 
     /// As if it were given back and taken again.
@@ -105,49 +94,32 @@ impl Drop for Lent {
 
 impl Loaded {
     fn new() -> Self {
-        let pins = pins();
-        let path = DataPath::load(&pins, HookChoice::Auto).expect("the programs load");
-        let pinned: Vec<(OsString, MapHandle)> = fs::read_dir(&pins)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .map(|name| (name.clone(), MapHandle::from_pinned_path(pins.join(name)).unwrap()))
-            .collect();
-        let ids: BTreeSet<u32> = pinned.iter().map(|(_, map)| id(map)).collect();
-        let of_programs: BTreeSet<u32> = programs(&ids).into_iter().flat_map(|of| of.map_ids).collect();
-        let others = of_programs.difference(&ids).map(|id| MapHandle::from_map_id(*id).unwrap()).collect();
-        let loaded = Self { path, pins, pinned, others };
+        let path = DataPath::load(HookChoice::Auto).expect("the programs load");
+        let ids = path.map_ids().unwrap().into_iter();
+        let maps: Vec<MapHandle> = ids.map(|id| MapHandle::from_map_id(id).unwrap()).collect();
         // Else a map that is emptied would not be what it was after loading.
-        for map in loaded.maps() {
+        for map in &maps {
             assert!(is_empty(map), "{:?} is not empty after loading", map.name());
         }
-        loaded
+        Self { path, maps }
     }
 
-    fn maps(&self) -> impl Iterator<Item = &MapHandle> {
-        self.pinned.iter().map(|(_, map)| map).chain(&self.others)
-    }
-
-    /// Attached nowhere, and nothing pinned. Goes on after an error.
+    /// Attached nowhere. Goes on after an error.
     fn rest(&mut self, namespace: &File) -> Result<()> {
-        // A filter without a link has to be removed where it is.
+        // What is attached has to be removed where it is.
         let here = self::namespace();
         let entered = setns(namespace, CloneFlags::CLONE_NEWNET);
         let detached = self.path.detach();
-        let removed = remove_pins(&self.pins);
         let left = setns(here, CloneFlags::CLONE_NEWNET);
         if !std::thread::panicking() {
             entered.and(left).unwrap();
         }
-        detached.and(removed)
+        detached
     }
 
     /// As after loading, when it rests.
-    fn renew(&mut self) {
-        self.maps().for_each(empty);
-        fs::create_dir_all(&self.pins).unwrap();
-        for (name, map) in &mut self.pinned {
-            map.pin(self.pins.join(name)).unwrap();
-        }
+    fn renew(&self) {
+        self.maps.iter().for_each(empty);
     }
 }
 
@@ -156,6 +128,11 @@ pub fn programs(maps: &BTreeSet<u32>) -> Vec<ProgramInfo> {
     ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_map_ids(true))
         .filter(|program| program.map_ids.iter().any(|id| maps.contains(id)))
         .collect()
+}
+
+/// How many of these maps there are.
+pub fn maps_left(ids: &BTreeSet<u32>) -> usize {
+    ids.iter().filter(|id| MapHandle::from_map_id(**id).is_ok()).count()
 }
 
 /// The number by which the kernel knows a map.

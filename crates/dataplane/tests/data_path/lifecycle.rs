@@ -1,9 +1,18 @@
 //! Loading, attaching, dying, being adopted, going away.
 
 use crate::frames::ethernet;
-use crate::rig::{PLAIN, Rig, index, ip, new_namespace, own, pins, plan};
-use linkbraid_dataplane::{Bond, DataPath, Hook, HookChoice, Lane, Member, PeerMac, Plan, Verdict, Way};
-use std::{fs, process::Command, sync::OnceLock};
+use crate::lent::{maps_left, programs};
+use crate::rig::{PLAIN, Rig, index, ip, new_namespace, own, plan};
+use linkbraid_dataplane::{
+    Bond, DataPath, Hook, HookChoice, Lane, Member, PeerMac, Plan, Verdict, Way, take_off, take_off_strays,
+};
+use std::{
+    collections::BTreeSet,
+    fs,
+    process::Command,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
 
 fn text(program: &str, line: &str) -> String {
     let done = Command::new(program).args(line.split_whitespace()).output().expect("iproute2 is installed");
@@ -11,19 +20,25 @@ fn text(program: &str, line: &str) -> String {
 }
 
 /// Without tcx (before 6.6) only clsact can be tested.
-fn hooks() -> &'static [Hook] {
+pub fn hooks() -> &'static [Hook] {
     static HOOKS: OnceLock<Vec<Hook>> = OnceLock::new();
     HOOKS.get_or_init(|| {
         new_namespace();
-        let pins = pins();
-        let mut path = DataPath::load(&pins, HookChoice::Only(Hook::Tcx)).unwrap();
+        let mut path = DataPath::load(HookChoice::Only(Hook::Tcx)).unwrap();
         let has_tcx = path.attach_port(1).is_ok();
         path.unload().unwrap();
         if has_tcx { vec![Hook::Tcx, Hook::Clsact] } else { vec![Hook::Clsact] }
     })
 }
 
-fn interfaces() {
+/// Maps that a later daemon takes over; the others are the programs' own.
+const KEPT: usize = 25;
+/// Programs of a data path, and how many of them are on the interfaces here.
+const LOADED: usize = 4;
+pub const ATTACHED: usize = 3;
+
+/// A bond and a member, which are up, in a network namespace of their own.
+pub fn interfaces() {
     new_namespace();
     ip("link add bond type bridge");
     ip("link add member0 type veth peer name far0");
@@ -32,14 +47,25 @@ fn interfaces() {
     }
 }
 
-fn attached(choice: HookChoice, pins: &std::path::Path) -> DataPath {
-    let mut path = DataPath::load(pins, choice).unwrap();
+/// As the first daemon does.
+pub fn attached(hook: Hook) -> DataPath {
+    attach(DataPath::load(HookChoice::Only(hook)).unwrap())
+}
+
+/// As the next daemon does.
+pub fn adopted(hook: Hook) -> DataPath {
+    let bond = index("bond");
+    attach(DataPath::adopt(bond, &[bond, index("member0")], HookChoice::Only(hook)).unwrap())
+}
+
+fn attach(mut path: DataPath) -> DataPath {
     path.attach_port(index("bond")).unwrap();
     path.attach_member(index("member0")).unwrap();
     path
 }
 
-fn write_tables(path: &DataPath) {
+/// All that a bond of one member is given.
+pub fn write_tables(path: &DataPath) {
     let bond = Bond {
         ifindex: index("bond"),
         mac: own(0),
@@ -85,32 +111,30 @@ fn address_the_bond() {
 fn unload_leaves_nothing() {
     for &hook in hooks() {
         interfaces();
-        let pins = pins();
         let before = (text("tc", "qdisc show"), filters());
         address_the_bond();
-        let path = attached(HookChoice::Only(hook), &pins);
+        let path = attached(hook);
         write_tables(&path);
         let sent = far_frames();
         send_one();
         assert!(far_frames() > sent, "{hook}: the data path works");
         assert_eq!(path.hook(), Some(hook));
-        assert!(pins.exists());
+        let ids = path.map_ids().unwrap();
         path.unload().unwrap();
         let sent = far_frames();
         send_one();
         assert_eq!(far_frames(), sent, "{hook}: a bridge without ports sends nothing by itself");
         assert_eq!((text("tc", "qdisc show"), filters()), before, "{hook}");
-        assert!(!pins.exists(), "{hook}: pins are left");
+        is_gone(&ids);
     }
 }
 
 #[test]
 fn a_clsact_that_was_there_stays() {
     interfaces();
-    let pins = pins();
     let done = Command::new("tc").args("qdisc add dev member0 clsact".split(' ')).status().unwrap();
     assert!(done.success());
-    attached(HookChoice::Only(Hook::Clsact), &pins).unload().unwrap();
+    attached(Hook::Clsact).unload().unwrap();
     assert_eq!(text("tc", "qdisc show dev member0").matches("clsact").count(), 1);
     assert_eq!(text("tc", "filter show dev member0 ingress"), "");
 }
@@ -119,15 +143,13 @@ fn a_clsact_that_was_there_stays() {
 fn a_clsact_that_others_use_meanwhile_stays() {
     for side in ["ingress", "egress"] {
         interfaces();
-        let pins = pins();
-        let path = attached(HookChoice::Only(Hook::Clsact), &pins);
+        let path = attached(Hook::Clsact);
         let filter =
             format!("filter add dev member0 {side} pref 7 protocol all u32 match u32 0 0 flowid 1:1");
         assert!(Command::new("tc").args(filter.split(' ')).status().unwrap().success());
         path.unload().unwrap();
         assert!(text("tc", &format!("filter show dev member0 {side}")).contains("pref 7"), "{side}");
         assert_eq!(text("tc", "qdisc show dev bond").matches("clsact").count(), 0, "nobody uses that one");
-        assert!(!pins.exists(), "{side}: pins are left");
     }
 }
 
@@ -135,11 +157,11 @@ fn a_clsact_that_others_use_meanwhile_stays() {
 fn the_data_path_outlives_its_daemon_and_is_adopted() {
     for &hook in hooks() {
         interfaces();
-        let pins = pins();
-        let first = attached(HookChoice::Only(hook), &pins);
+        let first = attached(hook);
         write_tables(&first);
         let frame = ethernet(PLAIN, own(0), 0x0800, &[0; 60]);
         assert_eq!(first.trial(Way::Out, &frame, index("bond")).unwrap().verdict, Verdict::Redirect);
+        let ids = first.map_ids().unwrap();
         drop(first);
         // No daemon: a frame that the bond sends still leaves by the member, and is still counted.
         address_the_bond();
@@ -147,7 +169,8 @@ fn the_data_path_outlives_its_daemon_and_is_adopted() {
         send_one();
         assert!(far_frames() > before, "{hook}: the frame did not leave");
 
-        let second = attached(HookChoice::Only(hook), &pins);
+        let second = adopted(hook);
+        assert_eq!(second.map_ids().unwrap().intersection(&ids).count(), KEPT, "{hook}");
         assert_eq!(second.hook(), Some(hook));
         let plain =
             second.reasons().unwrap().into_iter().find(|(reason, _)| reason.name == "tx_plain").unwrap();
@@ -155,7 +178,7 @@ fn the_data_path_outlives_its_daemon_and_is_adopted() {
         let trial = second.trial(Way::Out, &frame, index("bond")).unwrap();
         assert_eq!(trial.verdict, Verdict::Redirect, "{hook}: the tables are still there");
         second.unload().unwrap();
-        assert!(!pins.exists());
+        is_gone(&ids);
     }
 }
 
@@ -163,14 +186,12 @@ fn the_data_path_outlives_its_daemon_and_is_adopted() {
 fn a_member_that_is_gone_is_no_obstacle() {
     for &hook in hooks() {
         interfaces();
-        let pins = pins();
-        let mut path = attached(HookChoice::Only(hook), &pins);
+        let mut path = attached(hook);
         let gone = index("member0");
         ip("link del member0");
         path.detach_member(gone).unwrap();
         path.detach_member(gone).unwrap();
         path.unload().unwrap();
-        assert!(!pins.exists(), "{hook}");
     }
 }
 
@@ -191,10 +212,88 @@ fn values_out_of_range_are_refused_with_their_limits() {
     assert_eq!(error.to_string(), "failed slots: 65536 is outside the allowed range 0 to 65535");
 }
 
+/// No program or map of these numbers is left.
+#[track_caller]
+pub fn is_gone(ids: &BTreeSet<u32>) {
+    let begun = Instant::now();
+    while !programs(ids).is_empty() || maps_left(ids) > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "programs or maps are left");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
-fn a_load_that_fails_leaves_nothing() {
-    // Not in a BPF file system, so nothing can be pinned there.
-    let pins = std::env::temp_dir().join(format!("linkbraid-no-bpf-{}", std::process::id()));
-    assert!(DataPath::load(&pins, HookChoice::Auto).is_err());
-    assert!(!pins.exists(), "{} is left", pins.display());
+fn one_program_that_is_left_keeps_all_maps() {
+    for &hook in hooks() {
+        for gone in ["bond", "member0"] {
+            interfaces();
+            let first = attached(hook);
+            write_tables(&first);
+            let ids = first.map_ids().unwrap();
+            drop(first);
+            let (bond, member) = (index("bond"), index("member0"));
+            ip(&format!("link del {gone}"));
+            let second = DataPath::adopt(bond, &[bond, member], HookChoice::Only(hook)).unwrap();
+            assert_eq!(second.map_ids().unwrap().intersection(&ids).count(), KEPT, "{hook}: {gone}");
+            assert_eq!(second.members().unwrap().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn only_the_programs_of_the_bond_are_taken_over_or_taken_off() {
+    for &hook in hooks() {
+        interfaces();
+        let first = attached(hook);
+        write_tables(&first);
+        let ids = first.map_ids().unwrap();
+        let (bond, member) = (index("bond"), index("member0"));
+        drop(first);
+        let other = DataPath::adopt(member, &[bond, member], HookChoice::Only(hook)).unwrap();
+        assert!(other.map_ids().unwrap().is_disjoint(&ids), "{hook}");
+        take_off(member, &[bond, member]).unwrap();
+        take_off_strays(&[bond, member]).unwrap();
+        assert_eq!(programs(&ids).len(), ATTACHED, "{hook}");
+        take_off(bond, &[bond, member]).unwrap();
+        is_gone(&ids);
+    }
+}
+
+#[test]
+fn programs_of_a_bond_that_somebody_deleted_are_taken_off() {
+    for &hook in hooks() {
+        interfaces();
+        let path = attached(hook);
+        write_tables(&path);
+        let ids = path.map_ids().unwrap();
+        drop(path);
+        let all = [index("bond"), index("member0")];
+        ip("link del bond");
+        take_off_strays(&all).unwrap();
+        is_gone(&ids);
+    }
+}
+
+#[test]
+fn another_hook_takes_the_place_of_the_first() {
+    if let [first, second] = *hooks() {
+        for (from, to) in [(first, second), (second, first)] {
+            interfaces();
+            let bare = (text("tc", "qdisc show"), filters());
+            let path = attached(from);
+            write_tables(&path);
+            let ids = path.map_ids().unwrap();
+            drop(path);
+            let path = adopted(to);
+            assert_eq!(path.hook(), Some(to));
+            // Those of the first daemon are gone.
+            let begun = Instant::now();
+            while programs(&ids).len() > LOADED {
+                assert!(begun.elapsed() < Duration::from_secs(20), "{from} to {to}: both are on");
+                std::thread::yield_now();
+            }
+            path.unload().unwrap();
+            assert_eq!((text("tc", "qdisc show"), filters()), bare, "{from} to {to}");
+        }
+    }
 }

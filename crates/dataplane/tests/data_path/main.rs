@@ -9,6 +9,7 @@ mod borrow;
 mod class;
 mod damp;
 mod delivery;
+mod earlier;
 mod failed;
 mod frames;
 mod guest;

@@ -2,14 +2,13 @@
 
 use crate::frames::ethernet;
 use crate::lent::{Lent, id, is_empty, places, programs};
-use crate::rig::{BROADCAST, PLAIN, Rig, ip, own, peer, pins};
+use crate::rig::{BROADCAST, PLAIN, Rig, ip, own, peer};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, num_possible_cpus};
 use linkbraid_dataplane::{DataPath, HookChoice, Verdict};
 use std::{
     collections::BTreeSet,
-    fs,
+    ffi::OsString,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -47,8 +46,8 @@ fn fill(map: &MapHandle) {
     }
 }
 
-fn names(folder: &Path) -> BTreeSet<PathBuf> {
-    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into()).collect()
+fn names(ids: BTreeSet<u32>) -> BTreeSet<OsString> {
+    ids.into_iter().map(|id| MapHandle::from_map_id(id).unwrap().name().to_owned()).collect()
 }
 
 #[test]
@@ -83,12 +82,11 @@ fn a_renewed_data_path_is_as_one_that_was_just_loaded() {
     let all = programs(&ids);
     let mut known: Vec<_> = all.iter().map(|program| program.name.to_string_lossy()).collect();
     known.sort_unstable();
-    assert_eq!(known, ["lb_egress", "lb_ingress"]);
+    assert_eq!(known, ["lb_copies", "lb_egress", "lb_ingress", "lb_mark"]);
     assert!(all.iter().all(|program| program.map_ids.iter().all(|id| ids.contains(id))));
 
-    let pins = pins();
-    let fresh = DataPath::load(&pins, HookChoice::Auto).unwrap();
-    assert_eq!(names(rig.path.pins()), names(&pins));
+    let fresh = DataPath::load(HookChoice::Auto).unwrap();
+    assert_eq!(names(rig.path.map_ids().unwrap()), names(fresh.map_ids().unwrap()));
     assert_eq!(rig.path.hook(), fresh.hook());
     fresh.unload().unwrap();
 }
@@ -127,14 +125,12 @@ fn of_a_test_that_fails_nothing_is_left() {
     let failed = catch_unwind(AssertUnwindSafe(|| {
         let rig = attached(2);
         let ids: BTreeSet<u32> = rig.path.maps().map(id).collect();
-        assert_eq!(programs(&ids).len(), 2);
-        assert!(rig.path.pins().exists());
-        seen = Some((ids, rig.path.pins().to_owned()));
+        assert_eq!(programs(&ids).len(), 4);
+        seen = Some(ids);
         panic!("as a test would");
     }));
     assert!(failed.is_err());
-    let (ids, pins) = seen.expect("it came to its end");
-    assert!(!pins.exists());
+    let ids = seen.expect("it came to its end");
     // The interfaces are still there; the programs go, hence were on none of them.
     let begun = Instant::now();
     while !programs(&ids).is_empty() {

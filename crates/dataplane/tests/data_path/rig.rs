@@ -2,12 +2,7 @@
 
 use crate::lent::Lent;
 use linkbraid_dataplane::{Beside, Bond, Count, Lane, Member, PeerMac, Plan, Policy, Verdict, Way};
-use std::{
-    path::PathBuf,
-    process::Command,
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
+use std::{process::Command, time::Duration};
 
 /// The MAC of our member `slot`; the bond's is that of slot 0.
 pub fn own(slot: u8) -> [u8; 6] {
@@ -66,13 +61,6 @@ pub fn new_namespace() {
 pub fn ip(line: &str) {
     let done = Command::new("ip").args(line.split_whitespace()).output().expect("iproute2 is installed");
     assert!(done.status.success(), "ip {line}: {}", String::from_utf8_lossy(&done.stderr));
-}
-
-/// A folder for pins that no other test has.
-pub fn pins() -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    PathBuf::from(format!("/sys/fs/bpf/linkbraid-test-{}-{number}", std::process::id()))
 }
 
 pub fn index(name: &str) -> u32 {

@@ -1,4 +1,4 @@
-//! clsact hooks, which no pin keeps or removes.
+//! clsact hooks, of which the queueing discipline may be somebody else's.
 
 use crate::{die_while_joining, member_names, sh, wait_proven};
 use linkbraid_lab::{Host, Topology};

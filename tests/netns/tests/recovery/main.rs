@@ -4,6 +4,7 @@
 mod clsact;
 mod ending;
 mod join;
+mod mounts;
 mod removal;
 mod rename;
 

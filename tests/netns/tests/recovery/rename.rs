@@ -42,7 +42,7 @@ fn a_bond_renamed_while_no_daemon_looks_is_taken_over() {
     until("lan0 to be ok", || net.ok("a", "show"), is_ok);
     let files = fs::read_dir(&dir).expect("lists").flatten().map(|file| file.file_name()).collect::<Vec<_>>();
     assert_eq!(files, ["lan0.json"]);
-    // The name it had is free, and so is what was pinned under it.
+    // The name it had is free, and so is its place.
     net.ok("a", &format!("bond add {BOND} --member eth2"));
     net.kill("a");
     net.start("a", &[]);

@@ -2,10 +2,9 @@
 
 use crate::bed::Bed;
 use linkbraid_api::Error;
-use linkbraid_lab::{Host, netns, tool};
+use linkbraid_lab::{Host, tool};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -14,7 +13,7 @@ use std::process::Command;
 pub(super) struct Leftovers(BTreeSet<String>);
 
 impl Leftovers {
-    /// Looks at all hosts: interfaces with MAC, MTU, master, flags and addresses; queues and filters; routes; pins; files.
+    /// Looks at all hosts: interfaces with MAC, MTU, master, flags and addresses; queues and filters; routes; files.
     pub fn look(bed: &Bed) -> Result<Self, Error> {
         let mut lines = BTreeSet::new();
         for host in bed.lab().hosts() {
@@ -25,7 +24,7 @@ impl Leftovers {
                     routes.iter().map(|route| format!("{}: route {}", host.name(), route_line(route))),
                 );
             }
-            pins(host, &mut lines)?;
+            files(&host.state_dir(), &format!("{}: state", host.name()), &mut lines);
         }
         Ok(Self(lines))
     }
@@ -102,18 +101,6 @@ fn route_line(route: &Value) -> String {
 /// one if that one left the bond meanwhile: any member will do.
 fn holder(nic: &str, moves: bool) -> &str {
     if moves && nic.starts_with("eth") { "a member" } else { nic }
-}
-
-fn pins(host: Host<'_>, lines: &mut BTreeSet<String>) -> Result<(), Error> {
-    let path = Path::new(netns::FOLDER).join(host.netns().name());
-    let inode = std::fs::metadata(&path)
-        .map_err(|e| Error::new(path.display().to_string(), "cannot read", e.to_string()))?
-        .ino();
-    for base in netns::PINS {
-        files(&Path::new(base).join(inode.to_string()), &format!("{}: pin", host.name()), lines);
-    }
-    files(&host.state_dir(), &format!("{}: state", host.name()), lines);
-    Ok(())
 }
 
 /// Everything in a folder that is not one itself; a folder that is not there has nothing.

@@ -1,9 +1,9 @@
 //! The machine: kernel, rights, BPF, and settings that concern every bond.
 
 use super::{findings::Report, manager::Roots};
+use crate::io::programs::can_restart;
 use linkbraid_api::Severity;
-use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
-use std::{fs, io::ErrorKind, path::Path};
+use std::{fs, io::ErrorKind};
 
 /// The oldest kernel that is tested.
 const KERNEL_MIN: (u32, u32) = (6, 1);
@@ -32,8 +32,8 @@ pub(super) struct Machine {
     pub release: String,
     /// Effective capabilities of this process, one a bit.
     pub capabilities: u64,
-    /// The BPF file system that pins go to is there.
-    pub bpf_fs: bool,
+    /// A later daemon can take the data path over, or why not.
+    pub restart: Result<(), Missing>,
     /// The hook that the programs go on, or why they do not.
     pub works: Result<String, Missing>,
     /// Fabrics can have interfaces, or why not.
@@ -43,15 +43,11 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Looks at the machine; `pins` is where the maps are to be pinned.
-    pub(super) fn look(roots: &Roots, pins: &Path, works: Result<String, Missing>) -> Self {
+    /// Looks at the machine.
+    pub(super) fn look(roots: &Roots, works: Result<String, Missing>) -> Self {
         let release = nix::sys::utsname::uname()
             .map(|name| name.release().to_string_lossy().into_owned())
             .unwrap_or_default();
-        // The directory itself comes with the first bond.
-        let there = pins.ancestors().find(|path| path.exists());
-        let bpf_fs =
-            there.is_some_and(|path| statfs(path).is_ok_and(|stat| stat.filesystem_type() == BPF_FS_MAGIC));
         let is_on = |name: &&&'static str| {
             fs::read_to_string(roots.proc.join("sys/net/bridge").join(**name))
                 .is_ok_and(|text| text.trim() != "0")
@@ -59,7 +55,11 @@ impl Machine {
         Self {
             release,
             capabilities: capabilities(roots),
-            bpf_fs,
+            restart: can_restart().map_err(|error| Missing {
+                name: "restart",
+                text: format!("{}: {}", error.what, error.cause),
+                hint: error.hint,
+            }),
             works,
             tun: tun(roots),
             filters: FILTERS.iter().filter(is_on).copied().collect(),
@@ -93,13 +93,11 @@ impl Machine {
                 report.add(severity, missing.name, missing.text.clone(), missing.hint.clone());
             }
         }
-        match self.bpf_fs {
-            true => report.fine("a BPF file system"),
-            false => report.error(
-                "bpf_file_system",
-                "no BPF file system is mounted: the data path could not outlive the daemon",
-                "mount -t bpf bpf /sys/fs/bpf",
-            ),
+        match &self.restart {
+            Ok(()) => report.fine("restarts without loss"),
+            Err(missing) => {
+                report.add(Severity::Warning, missing.name, missing.text.clone(), missing.hint.clone())
+            }
         }
         match &self.tun {
             Ok(()) => report.fine("TAP devices"),

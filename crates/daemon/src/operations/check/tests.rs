@@ -64,7 +64,7 @@ fn machine() -> Machine {
     Machine {
         release: "6.12.1".into(),
         capabilities: u64::MAX,
-        bpf_fs: true,
+        restart: Ok(()),
         works: Ok("tcx".into()),
         tun: Ok(()),
         filters: Vec::new(),
@@ -146,7 +146,7 @@ fn a_machine_without_faults_gets_a_sentence_a_thing() {
     assert_eq!(
         lines,
         [
-            "Ok this machine machine: Linux 6.12.1, all rights, bridge, eBPF and the tcx hook, a BPF file system, TAP devices",
+            "Ok this machine machine: Linux 6.12.1, all rights, bridge, eBPF and the tcx hook, restarts without loss, TAP devices",
             &format!("Ok eth1 interface: {nic}"),
             &format!("Ok eth2 interface: {nic}"),
             "Ok bond0 segments: 'eth1' and 'eth2' hear each other",
@@ -298,7 +298,11 @@ fn what_the_machine_lacks_is_told() {
     let found = |severity, name: &str, hint: &str| (severity, name.to_owned(), hint.to_owned());
     assert_eq!(with(|m| m.release = "5.10.0-30".into()), found(WARNING, "kernel", "uname -r"));
     assert_eq!(with(|m| m.capabilities = 0), found(ERROR, "capabilities", "sudo linkbraid daemon"));
-    assert_eq!(with(|m| m.bpf_fs = false), found(ERROR, "bpf_file_system", "mount -t bpf bpf /sys/fs/bpf"));
+    let no_restart = |machine: &mut Machine| {
+        let hint = Some("sudo linkbraid daemon".into());
+        machine.restart = Err(Missing { name: "restart", text: "no".into(), hint });
+    };
+    assert_eq!(with(no_restart), found(WARNING, "restart", "sudo linkbraid daemon"));
     let missing = |name| Err(Missing { name, text: "no".into(), hint: Some("modprobe bridge".into()) });
     for name in ["bridge", "bpf", "hook", "trial"] {
         let mut facts = facts();

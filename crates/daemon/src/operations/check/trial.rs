@@ -3,36 +3,31 @@
 use super::machine::Missing;
 use crate::io::error::About as _;
 use linkbraid_api::Error;
-use linkbraid_dataplane::{DataPath, HookChoice, remove_empty, remove_pins};
+use linkbraid_dataplane::{DataPath, HookChoice};
 use linkbraid_link::{Kind, MacAddr, Netlink};
 use nix::sched::CloneFlags;
-use std::{io, path::Path, thread};
+use std::{io, thread};
 use tokio::{runtime, sync::oneshot};
 
-/// Name of the pins beside those of the bonds; longer than an interface's name can be.
-const PINS: &str = "trial_of_the_machine";
 const BRIDGE: &str = "trial0";
 const BRIDGE_MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x01]);
 const BRIDGE_MTU: u32 = 1500;
 
 /// Makes a bond and takes it away again; the hook that its programs were on, or what is missing. Nothing of it is seen
-/// outside its namespace but its pins, under `pins`, which are gone afterwards.
-pub(super) async fn run(pins: &Path, choice: HookChoice) -> Result<String, Missing> {
+/// outside its namespace.
+pub(super) async fn run(choice: HookChoice) -> Result<String, Missing> {
     let (sender, result) = oneshot::channel();
-    let place = pins.join(PINS);
     // A thread of its own takes its network namespace along when it ends.
     let started = thread::Builder::new().name("lb-trial".into()).spawn(move || {
-        let _ = sender.send(attempt(&place, choice));
+        let _ = sender.send(attempt(choice));
     });
-    let result = match started {
+    match started {
         Ok(_) => result.await.unwrap_or_else(|_| Err(unknown("it ended without an answer"))),
         Err(error) => Err(unknown(&error.to_string().to_lowercase())),
-    };
-    remove_empty(pins);
-    result
+    }
 }
 
-fn attempt(pins: &Path, choice: HookChoice) -> Result<String, Missing> {
+fn attempt(choice: HookChoice) -> Result<String, Missing> {
     nix::sched::unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| unknown(&errno.desc().to_lowercase()))?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error: io::Error| unknown(&error.to_string().to_lowercase()))?;
@@ -60,10 +55,8 @@ fn attempt(pins: &Path, choice: HookChoice) -> Result<String, Missing> {
         })?;
         Ok((bond, port))
     })?;
-    // What an earlier trial left that was killed half way.
-    let _ = remove_pins(pins);
     let missing = |name| move |error: Error| Missing { name, text: error.cause, hint: error.hint };
-    let mut path = DataPath::load(pins, choice).about("trial", "load").map_err(missing("bpf"))?;
+    let mut path = DataPath::load(choice).about("trial", "load").map_err(missing("bpf"))?;
     let hook = path.attach_port(port).and_then(|hook| path.attach_member(bond).map(|()| hook));
     let unloaded = path.unload();
     let hook = hook.about("trial", "attach").map_err(missing("hook"))?;

@@ -130,15 +130,12 @@ async fn release(
         _ => Ok(()),
     };
     let detached = bond.path.detach_member(ifindex).about(&name, "cannot detach the data path");
-    // What an earlier daemon has left.
-    let unpinned = linkbraid_dataplane::remove_member_pin(&bond.saved.pins, ifindex);
-    let unpinned = unpinned.about(&name, "cannot take its program off");
     // Addresses that go back with it, whoever stays: those that a fabric was given.
     let fabric = world.fabrics.values().find(|fabric| fabric.saved.ifindex == ifindex);
     let given = fabric.map(|fabric| fabric.saved.addresses.clone()).unwrap_or_default();
     let back = give_back(&world.netlink, (&mut bond.saved, bond.ifindex), before, addresses, &given).await;
     world.state.write(&bond.saved)?;
-    cleared.and(detached).and(unpinned).and(back)
+    cleared.and(detached).and(back)
 }
 
 /// Makes an interface that is no longer a member what it was, except for addresses that the bond keeps: those become

@@ -2,7 +2,7 @@
 
 use crate::{
     io::{error::About as _, group::Groups, state::SavedBond},
-    world::{World, rules::class_group},
+    world::World,
 };
 use linkbraid_api::Error;
 use linkbraid_link::{Kind, LinkInfo, Netlink};
@@ -13,8 +13,16 @@ pub(crate) async fn interface(
     netlink: &Netlink,
     saved: &SavedBond,
 ) -> linkbraid_link::Result<Option<LinkInfo>> {
-    let Some(ifindex) = saved.ifindex else { return Ok(None) };
-    match netlink.link_by_index(ifindex).await {
+    let found = match (saved.ifindex, saved.members.first()) {
+        (Some(ifindex), _) => netlink.link_by_index(ifindex).await,
+        // The daemon died when it had made the interface, and before that was on file.
+        (None, Some(first)) if !saved.complete => match netlink.link(&saved.name).await {
+            Ok(link) if link.up || link.mac != first.before.link.mac => return Ok(None),
+            found => found,
+        },
+        _ => return Ok(None),
+    };
+    match found {
         Err(error) if error.kind == Kind::NoDevice => Ok(None),
         found => Ok(found.map(Some)?.filter(|link| link.kind.as_deref() == Some("bridge"))),
     }
@@ -34,20 +42,19 @@ pub(crate) async fn end(world: &World, mut saved: SavedBond) -> Result<(), Error
 
 /// Makes the machine what it was before the bond, as far as it can; the first error. Members that are as they were are
 /// taken off the record: a later attempt must not touch what they are used for by then. The data path must be off already,
-/// or its pins are all that is left of it.
+/// or its programs on interfaces are all that is left of it.
 async fn put_back(netlink: &Netlink, saved: &mut SavedBond) -> Result<(), Error> {
     let mut first = Ok(());
-    if saved.pins.exists() {
-        first = linkbraid_dataplane::remove_pins(&saved.pins).about(&saved.name, "cannot remove its pins");
+    if let Some(bond) = saved.ifindex {
+        first = linkbraid_dataplane::take_off(bond, &saved.interfaces())
+            .about(&saved.name, "cannot take its programs off");
+    }
+    if let Some(namespace) = saved.place.parent() {
+        linkbraid_dataplane::sweep_pins(namespace);
     }
     if let Ok(groups) = Groups::find() {
-        let removed = groups
-            .remove_all(&class_group(&saved.pins))
-            .about(&saved.name, "cannot remove its control groups");
+        let removed = groups.remove_all(&saved.place).about(&saved.name, "cannot remove its control groups");
         first = first.and(removed);
-    }
-    if let Some(namespace) = saved.pins.parent() {
-        linkbraid_dataplane::remove_empty(namespace);
     }
     if let Some(ifindex) = saved.ifindex {
         let deleted = netlink.delete_internal_port(ifindex).await;

@@ -1,0 +1,193 @@
+//! A bond's programs where they are: what the kernel lists on an interface, whoever put it there.
+//!
+//! Nothing else remembers them. A program keeps its maps, so a daemon finds both again in any mount namespace.
+
+use crate::{
+    BOND, COPIES, EGRESS, INGRESS, MARK,
+    error::{Error, Result},
+    hook::{Place, SIDES, Side, clsact, exists, quietly, tcx},
+    intf::lb_config,
+};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, libbpf_sys};
+use nix::errno::Errno;
+use std::{
+    collections::HashMap,
+    ffi::CStr,
+    mem::offset_of,
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+};
+
+/// Characters that the kernel keeps of a name (`BPF_OBJ_NAME_LEN` less the end).
+const NAME_BYTES: usize = 15;
+/// More maps than a program can have.
+const MAPS_MAX: usize = 128;
+
+/// One program on one interface.
+pub(crate) struct Attached {
+    ifindex: u32,
+    side: Side,
+    pub place: Place,
+    program: OwnedFd,
+    /// The numbers of its maps.
+    pub maps: Vec<u32>,
+}
+
+/// What a bond's programs on that side are called. One at most is on an interface.
+const fn names_of(side: Side) -> &'static [&'static str] {
+    match side {
+        Side::Ingress => &[INGRESS],
+        Side::Egress => &[EGRESS, MARK, COPIES],
+    }
+}
+
+/// The name of a map as the kernel keeps it.
+pub(crate) fn short(name: &str) -> &str {
+    name.get(..NAME_BYTES).unwrap_or(name)
+}
+
+/// A bond's programs on one side of an interface; none where there is no such interface.
+pub(crate) fn on(ifindex: u32, side: Side) -> Result<Vec<Attached>> {
+    let mut places: Vec<(Place, u32)> = Vec::new();
+    for (program, link) in tcx::row(ifindex, side)? {
+        places.push((if link == 0 { Place::Row } else { Place::Link(link) }, program));
+    }
+    for handle in clsact::HANDLES {
+        // That there is none is no news.
+        let program = quietly(|| clsact::program(handle, ifindex, side))?;
+        places.extend(program.map(|program| (Place::Filter(handle), program)));
+    }
+    let mut all = Vec::new();
+    for (place, id) in places {
+        // One that is gone by now is on no interface.
+        let Some(program) = open(id)? else { continue };
+        let (name, maps) = name_and_maps(&program)?;
+        if names_of(side).contains(&name.as_str()) {
+            all.push(Attached { ifindex, side, place, program, maps });
+        }
+    }
+    Ok(all)
+}
+
+/// Whether this process may look for programs and maps.
+///
+/// # Errors
+/// It may not.
+pub fn can_find() -> Result<()> {
+    // There is no program of this number, but the kernel looks at rights first.
+    open(0).map(|_| ())
+}
+
+fn open(id: u32) -> Result<Option<OwnedFd>> {
+    // SAFETY: it takes a number.
+    let file = unsafe { libbpf_sys::bpf_prog_get_fd_by_id(id) };
+    match file {
+        // SAFETY: the kernel just opened it for this call, and nobody else has it.
+        0.. => Ok(Some(unsafe { OwnedFd::from_raw_fd(file) })),
+        gone if gone == -(Errno::ENOENT as i32) => Ok(None),
+        error => Err(Error::NotFound(libbpf_rs::Error::from_raw_os_error(-error))),
+    }
+}
+
+/// A program's name as the kernel keeps it, and the numbers of its maps.
+pub(crate) fn name_and_maps(program: &impl std::os::fd::AsFd) -> Result<(String, Vec<u32>)> {
+    let mut maps = vec![0; MAPS_MAX];
+    let mut info = libbpf_sys::bpf_prog_info {
+        nr_map_ids: MAPS_MAX as u32,
+        map_ids: maps.as_mut_ptr() as u64,
+        ..Default::default()
+    };
+    let mut bytes = size_of::<libbpf_sys::bpf_prog_info>() as u32;
+    // SAFETY: `info` has the size that is given, and `maps` has room for the number of entries that it names.
+    let answer =
+        unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_fd().as_raw_fd(), &mut info, &mut bytes) };
+    if answer != 0 {
+        return Err(Error::NotFound(libbpf_rs::Error::from_raw_os_error(-answer)));
+    }
+    maps.truncate(info.nr_map_ids as usize);
+    let name = bytemuck::cast_slice(&info.name);
+    let name = CStr::from_bytes_until_nul(name).unwrap_or_default();
+    Ok((name.to_string_lossy().into_owned(), maps))
+}
+
+impl Attached {
+    /// Puts another program into its place.
+    pub(crate) fn replace(&self, program: BorrowedFd<'_>) -> Result<()> {
+        match self.place {
+            Place::Row => tcx::replace(self.program.as_fd(), program, self.ifindex, self.side),
+            Place::Link(link) => tcx::update_link(link, program, self.ifindex),
+            Place::Filter(handle) => clsact::replace(handle, program, self.ifindex, self.side),
+        }
+    }
+
+    /// Takes it off. One that is gone is no error.
+    pub(crate) fn remove(&self) -> Result<()> {
+        self.place.remove(self.program.as_fd(), self.ifindex, self.side)
+    }
+
+    /// As [`bond_of`].
+    fn bond(&self) -> Result<Option<u32>> {
+        Ok(bond_of(&self.open_maps()?))
+    }
+
+    fn open_maps(&self) -> Result<Vec<MapHandle>> {
+        self.maps.iter().map(|id| MapHandle::from_map_id(*id).map_err(Error::NotFound)).collect()
+    }
+}
+
+/// The index of the bond that these maps are of; 0 until its row is written.
+fn bond_of(maps: &[MapHandle]) -> Option<u32> {
+    let map = maps.iter().find(|map| map.name() == BOND)?;
+    let row = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
+    const AT: usize = offset_of!(lb_config, bond_ifindex);
+    let index = row.get(AT..AT + size_of::<u32>())?;
+    Some(bytemuck::pod_read_unaligned(index))
+}
+
+/// The maps of the programs that are on any of these interfaces for the bond of that index, by their names as the kernel keeps
+/// them. The bond's own interface comes first.
+pub(crate) fn maps_of(bond: u32, interfaces: &[u32]) -> Result<HashMap<String, MapHandle>> {
+    let mut all = HashMap::new();
+    for (ifindex, side) in places(interfaces) {
+        for attached in on(ifindex, side)? {
+            let maps = attached.open_maps()?;
+            if bond_of(&maps) == Some(bond) {
+                for map in maps {
+                    all.entry(map.name().to_string_lossy().into_owned()).or_insert(map);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Takes a bond's programs off interfaces, where its data path is not loaded (left by a daemon that was killed half way).
+/// Goes on after an error and returns the first.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn take_off(bond: u32, interfaces: &[u32]) -> Result<()> {
+    // The row of a bond that was killed half way may not be written.
+    remove_where(interfaces, |attached| Ok(matches!(attached.bond()?, Some(of) if of == 0 || of == bond)))
+}
+
+/// The same for programs of bonds whose interfaces are gone.
+///
+/// # Errors
+/// The same.
+pub fn take_off_strays(interfaces: &[u32]) -> Result<()> {
+    remove_where(interfaces, |attached| Ok(matches!(attached.bond()?, Some(of) if of != 0 && !exists(of))))
+}
+
+/// Takes off the programs that are meant. Goes on after an error and returns the first.
+pub(crate) fn remove_where(interfaces: &[u32], is_meant: impl Fn(&Attached) -> Result<bool>) -> Result<()> {
+    let remove = |(ifindex, side)| {
+        on(ifindex, side)?
+            .iter()
+            .try_for_each(|attached| if is_meant(attached)? { attached.remove() } else { Ok(()) })
+    };
+    places(interfaces).map(remove).fold(Ok(()), Result::and)
+}
+
+fn places(interfaces: &[u32]) -> impl Iterator<Item = (u32, Side)> {
+    interfaces.iter().flat_map(|ifindex| SIDES.map(|side| (*ifindex, side)))
+}

@@ -1,0 +1,197 @@
+//! What daemons of other builds left: pinned links, and maps of another layout.
+
+use crate::lent::programs;
+use crate::lifecycle::{ATTACHED, adopted, attached, hooks, interfaces, is_gone, write_tables};
+use crate::rig::index;
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, libbpf_sys};
+use linkbraid_dataplane::{DataPath, Hook, HookChoice, sweep_pins};
+use std::{
+    ffi::CString,
+    fs,
+    os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd},
+    path::{Path, PathBuf},
+    ptr::null,
+};
+
+/// Opens what a call of libbpf returned.
+#[track_caller]
+fn open(file: i32) -> OwnedFd {
+    assert!(file >= 0, "{}", std::io::Error::from_raw_os_error(-file));
+    // SAFETY: the call just opened it, and nobody else has it.
+    unsafe { OwnedFd::from_raw_fd(file) }
+}
+
+/// Removes a folder of a BPF file system at the end of a test, with what is in it.
+struct Pins(PathBuf);
+
+impl Pins {
+    /// As of a bond in a network namespace that no other test has.
+    fn new(name: &str) -> Self {
+        let namespace = format!("/sys/fs/bpf/linkbraid/test-{}-{name}", std::process::id());
+        fs::create_dir_all(Path::new(&namespace).join("bond")).expect("a BPF file system is mounted");
+        Self(namespace.into())
+    }
+
+    fn namespace(&self) -> PathBuf {
+        self.0.file_name().unwrap().into()
+    }
+
+    fn pin(&self, file: &OwnedFd, name: &str) {
+        let path = CString::new(self.0.join("bond").join(name).to_str().unwrap()).unwrap();
+        // SAFETY: the number of an open file, and a path that outlives the call.
+        assert_eq!(unsafe { libbpf_sys::bpf_obj_pin(file.as_raw_fd(), path.as_ptr()) }, 0);
+    }
+}
+
+impl Drop for Pins {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir("/sys/fs/bpf/linkbraid");
+    }
+}
+
+/// Puts a data path on its interfaces as earlier builds did: held by links, which are pinned with the maps. The links alone.
+fn by_links(path: DataPath, pins: &Pins) {
+    let ids = path.map_ids().unwrap();
+    let places = [
+        ("lb_egress", "bond", "egress", libbpf_sys::BPF_TCX_EGRESS),
+        ("lb_ingress", "member0", "ingress", libbpf_sys::BPF_TCX_INGRESS),
+        ("lb_copies", "member0", "egress", libbpf_sys::BPF_TCX_EGRESS),
+    ];
+    let all = programs(&ids);
+    for (program, interface, side, point) in places {
+        let id = all.iter().find(|info| *info.name == *program).unwrap().id;
+        // SAFETY: it takes a number.
+        let program = open(unsafe { libbpf_sys::bpf_prog_get_fd_by_id(id) });
+        let to = index(interface).cast_signed();
+        // SAFETY: numbers of an open file and of an interface, and no options.
+        unsafe {
+            assert_eq!(libbpf_sys::bpf_prog_detach_opts(program.as_raw_fd(), to, point, null()), 0);
+            let link = open(libbpf_sys::bpf_link_create(program.as_raw_fd(), to, point, null()));
+            pins.pin(&link, &format!("{side}_{to}"));
+        }
+    }
+    for id in ids {
+        let map = MapHandle::from_map_id(id).unwrap();
+        pins.pin(&map.as_fd().try_clone_to_owned().unwrap(), &map.name().to_string_lossy());
+    }
+}
+
+#[test]
+fn pinned_links_are_taken_over_and_go_with_the_bond() {
+    if !hooks().contains(&Hook::Tcx) {
+        return;
+    }
+    interfaces();
+    let pins = Pins::new("taken");
+    let first = attached(Hook::Tcx);
+    write_tables(&first);
+    let ids = first.map_ids().unwrap();
+    by_links(first, &pins);
+    assert_eq!(programs(&ids).len(), ATTACHED);
+    // Twice: the second daemon leaves it as it is.
+    for _ in 0..2 {
+        let next = adopted(Hook::Tcx);
+        assert_eq!(next.members().unwrap().len(), 1);
+        assert_eq!(next.hook(), Some(Hook::Tcx));
+        sweep_pins(&pins.namespace());
+        assert!(pins.0.exists(), "the links hold the programs");
+    }
+    let last = adopted(Hook::Tcx);
+    last.unload().unwrap();
+    sweep_pins(&pins.namespace());
+    assert!(!pins.0.exists());
+    is_gone(&ids);
+}
+
+#[test]
+fn pins_of_interfaces_that_are_gone_are_removed() {
+    if !hooks().contains(&Hook::Tcx) {
+        return;
+    }
+    interfaces();
+    let pins = Pins::new("gone");
+    let first = attached(Hook::Tcx);
+    let ids = first.map_ids().unwrap();
+    by_links(first, &pins);
+    for interface in ["bond", "member0"] {
+        sweep_pins(Path::new("4026530000"));
+        assert!(pins.0.exists(), "one of the links holds a program");
+        crate::rig::ip(&format!("link del {interface}"));
+    }
+    // What marks a filter of clsact is a folder.
+    fs::create_dir(pins.0.join("bond/ingress_7_filter")).unwrap();
+    sweep_pins(Path::new("4026530000"));
+    assert!(!pins.0.exists());
+    is_gone(&ids);
+}
+
+#[test]
+fn pins_without_links_go_in_the_own_namespace_only() {
+    let pins = Pins::new("maps");
+    sweep_pins(Path::new("4026530000"));
+    assert!(pins.0.exists(), "filters of another one may go with these maps");
+    sweep_pins(&pins.namespace());
+    assert!(!pins.0.exists());
+}
+
+/// A program that another build may have left on the bond: called as ours, with maps called as ours.
+#[test]
+fn maps_of_another_layout_are_refused() {
+    if !hooks().contains(&Hook::Tcx) {
+        return;
+    }
+    interfaces();
+    let bond = index("bond");
+    // Return 0.
+    let code: [libbpf_sys::bpf_insn; 2] =
+        [0xb7, 0x95].map(|code| libbpf_sys::bpf_insn { code, ..Default::default() });
+    let (name, license) = (CString::new("lb_egress").unwrap(), CString::new("GPL").unwrap());
+    // SAFETY: two instructions, and names that outlive the call.
+    let program = open(unsafe {
+        libbpf_sys::bpf_prog_load(
+            libbpf_sys::BPF_PROG_TYPE_SCHED_CLS,
+            name.as_ptr(),
+            license.as_ptr(),
+            code.as_ptr(),
+            2,
+            std::ptr::null_mut(),
+        )
+    });
+    // All that a daemon takes over, of the right layout in nothing but its names; these are as the kernel keeps them.
+    let names = [
+        "lb_bond",
+        "lb_members",
+        "lb_slots",
+        "lb_near_slots",
+        "lb_own_macs",
+        "lb_peer_macs",
+        "lb_near_peers",
+        "lb_answers",
+        "lb_class_plans",
+    ];
+    let options = libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+        ..Default::default()
+    };
+    for name in names {
+        let map = MapHandle::create(MapType::Array, Some(name), 4, 8, 1, &options).unwrap();
+        let row = [bond.to_ne_bytes(), [0; 4]].concat();
+        map.update(&[0; 4], &row, MapFlags::ANY).unwrap();
+        // SAFETY: numbers of open files, and no options.
+        let bound =
+            unsafe { libbpf_sys::bpf_prog_bind_map(program.as_raw_fd(), map.as_fd().as_raw_fd(), null()) };
+        assert_eq!(bound, 0);
+    }
+    // SAFETY: numbers of an open file and of an interface, and no options.
+    let put = unsafe {
+        let to = bond.cast_signed();
+        libbpf_sys::bpf_prog_attach_opts(program.as_raw_fd(), to, libbpf_sys::BPF_TCX_EGRESS, null())
+    };
+    assert_eq!(put, 0);
+    let refused = DataPath::adopt(bond, &[bond], HookChoice::Auto).err().map(|error| error.to_string());
+    let refused = refused.expect("another layout");
+    assert!(refused.ends_with("has another layout: that daemon was of another version"), "{refused}");
+    // Those of another bond are nobody's business.
+    DataPath::adopt(bond + 1, &[bond], HookChoice::Auto).unwrap();
+}
