@@ -13,6 +13,7 @@ use crate::{
     world::{World, bond::Bond},
 };
 use linkbraid_api::{Error, LinkName};
+use linkbraid_dataplane::DataPath;
 use linkbraid_link::LinkInfo;
 
 /// Takes over every bond on file; what was half made is undone, and so is what somebody took away by hand.
@@ -103,7 +104,13 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
     }
     let name = saved.name.clone();
     let (driving, feed) = (world.driving.clone(), world.feed.clone());
-    let mut bond = Bond::new(saved, link.index, link.mac, world.hook, driving, feed)?;
+    // Builds that pinned have some maps with the program of the internal port alone.
+    let links = world.netlink.links().await.about(&name, "cannot list its ports")?;
+    let ports = links.iter().filter(|port| port.controller == Some(link.index)).map(|port| port.index);
+    let interfaces: Vec<u32> = saved.interfaces().into_iter().chain(ports).collect();
+    let path = DataPath::adopt(link.index, &interfaces, world.hook);
+    let path = path.about(&name, "cannot load the data path")?;
+    let mut bond = Bond::new(saved, link.index, link.mac, path, driving, feed)?;
     // Tried again later.
     if let Err(error) = bond.mend_port(&world.netlink).await {
         tracing::error!(%error, "nothing leaves by the bond");

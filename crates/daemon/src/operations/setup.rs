@@ -15,6 +15,7 @@ use linkbraid_api::{
     Error, LinkName,
     config::{BondConfig, MemberConfig},
 };
+use linkbraid_dataplane::DataPath;
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Route};
 use std::{collections::HashSet, path::PathBuf};
@@ -224,14 +225,9 @@ async fn build(world: &mut World, saved: &mut SavedBond, links: &[LinkInfo]) -> 
     })?;
     saved.ifindex = Some(ifindex);
     world.state.write(saved)?;
-    let mut bond = Bond::new(
-        saved.clone(),
-        ifindex,
-        links[0].mac,
-        world.hook,
-        world.driving.clone(),
-        world.feed.clone(),
-    )?;
+    let path = DataPath::load(world.hook).about(&name, "cannot load the data path")?;
+    let mut bond =
+        Bond::new(saved.clone(), ifindex, links[0].mac, path, world.driving.clone(), world.feed.clone())?;
     let outcome = async {
         bond.mend_port(netlink).await?;
         for link in links {

@@ -22,7 +22,7 @@ use crate::{
 };
 use found::Found;
 use linkbraid_api::{Borrow, Error, Fallback, Policy};
-use linkbraid_dataplane::{self as dataplane, DataPath, HookChoice, LatencyMeter};
+use linkbraid_dataplane::{self as dataplane, DataPath, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
 use linkbraid_proto::{answers, host, host::StripeBasis, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
@@ -66,21 +66,15 @@ impl Drop for Drive {
 }
 
 impl Bond {
-    /// Loads the data path of a bond whose interface is there. Its internal port and its members come later.
+    /// A bond whose interface is there, with its data path. Its internal port and its members come later.
     pub(crate) fn new(
         saved: SavedBond,
         ifindex: u32,
         mac: MacAddr,
-        hook: HookChoice,
+        path: DataPath,
         driving: Arc<Driving>,
         feed: Feed,
     ) -> Result<Self, Error> {
-        let path = match saved.complete {
-            // That of an earlier daemon goes on.
-            true => DataPath::adopt(ifindex, &saved.interfaces(), hook),
-            false => DataPath::load(hook),
-        };
-        let path = path.about(&saved.name, "cannot load the data path")?;
         let config =
             host::Config { host_id: HostId(saved.host_id), epoch: epoch(), seed: identity::new_seed()? };
         let tables = (path.tables(), identity::new_seed()? as u32);
