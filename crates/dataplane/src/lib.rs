@@ -210,12 +210,6 @@ impl DataPath {
         Ok(())
     }
 
-    /// Whether the programs sit on this interface.
-    #[must_use]
-    pub fn has_member(&self, ifindex: u32) -> bool {
-        self.members.contains_key(&ifindex)
-    }
-
     fn attach(&self, name: &'static str, ifindex: u32, side: Side) -> Result<Attachment> {
         let place = hook::attach(&program(&self.object, name)?, ifindex, side, self.choice)?;
         Ok(Attachment { name, ifindex, side, place })

@@ -39,7 +39,15 @@ impl Netlink {
         let links = self.links().await?;
         let port = match find(&links, bond) {
             Some(link) => link.index,
-            None => self.create_internal_port(bond).await?,
+            None => {
+                // One whose other end somebody has moved to another network namespace.
+                let end = format!("{END}{bond}");
+                let is_left = |link: &&LinkInfo| link.name == end && link.kind.as_deref() == Some("veth");
+                if let Some(left) = links.iter().find(is_left) {
+                    self.delete_link(left.index).await?;
+                }
+                self.create_internal_port(bond).await?
+            }
         };
         let found = self.link_by_index(port).await?;
         if found.controller != Some(bond) {

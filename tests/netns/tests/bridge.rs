@@ -111,10 +111,17 @@ fn a_port_that_somebody_changed_is_put_right() {
         let mut names = said.split([' ', '@', ':']).filter(|word| word.starts_with(prefix));
         names.next().unwrap_or_else(|| panic!("no {prefix}: {said}")).to_owned()
     };
-    for change in
-        ["set PORT down", "set END down", "set PORT nomaster", "del PORT", "del END", "set END name other0"]
-    {
+    for change in [
+        "set PORT down",
+        "set END down",
+        "set PORT nomaster",
+        "del PORT",
+        "del END",
+        "set PORT name moved0 netns SW",
+        "set END name other0",
+    ] {
         let line = change.replace("PORT", &named("lbint")).replace("END", &named("lbend"));
+        let line = line.replace("SW", net.host("b").netns().name());
         a.sh(&format!("ip link {line}")).expect("is taken");
         a.wait_ping(b.ipv4(), SOON).unwrap_or_else(|e| panic!("{line}: {e}"));
     }
@@ -136,4 +143,34 @@ fn a_port_that_somebody_changed_is_put_right() {
     a.wait_ping(b.ipv4(), SOON).expect("reaches");
     net.ok("a", &format!("bond del {BOND}"));
     assert!(!links().contains("lbint") && !links().contains("lbend"));
+}
+
+#[test]
+fn a_member_that_was_put_back_makes_no_loop() {
+    const TYPE: u16 = 0x9a9a;
+    let net = Net::bonded(Topology::symmetric(2, 2, None).plain_host([LinkSpec::switch(0, None)]));
+    let (a, plain) = (net.host("a"), net.host("c"));
+    let frame = [&[0xff; 6][..], &[2, 0, 0, 0, 9, 1], &TYPE.to_be_bytes(), &[0; 50]].concat();
+    // With a daemon, without one when it is put back, and without one at all.
+    for kill_before in ["", "ip link set eth1 master bond0", "ip link set eth1 nomaster"] {
+        let (here, there) = (Tap::open(a, BOND, TYPE), Tap::open(plain, "eth0", TYPE));
+        for line in ["ip link set eth1 nomaster", "ip link set eth1 master bond0"] {
+            if line == kill_before {
+                net.kill("a");
+            }
+            a.sh(line).expect("is taken");
+        }
+        let mut arrived = 0;
+        let arrives = || {
+            there.send(&frame).expect("sends");
+            arrived += here.take().len();
+            arrived
+        };
+        wait_until(SOON, "broadcasts", arrives, |arrived| *arrived >= 20).expect("arrive");
+        assert_eq!(there.take().len(), 0, "its own broadcasts came back");
+        if !kill_before.is_empty() {
+            net.start("a", &[]);
+        }
+        net.wait_tables(&["a", "b"]);
+    }
 }

@@ -111,11 +111,6 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
     let path = DataPath::adopt(link.index, &interfaces, world.hook);
     let path = path.about(&name, "cannot load the data path")?;
     let mut bond = Bond::new(saved, link.index, link.mac, path, driving, feed)?;
-    // Tried again later.
-    if let Err(error) = bond.mend_port(&world.netlink).await {
-        tracing::error!(%error, "nothing leaves by the bond");
-    }
-    world.netlink.delete_cutter(link.index).await;
     let mut members = Vec::new();
     // Those that join or leave first: what becomes of their addresses depends on who stays, whether or not that one is there.
     let mut on_file = bond.saved.members.clone();
@@ -155,6 +150,12 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
     for link in &members {
         member::enslave(&world.netlink, &mut bond, link, false).await?;
     }
+    // After the members: those of earlier builds have no program yet that drops what the bridge itself sends there. If it fails, it is
+    // tried again later.
+    if let Err(error) = bond.mend_port(&world.netlink).await {
+        tracing::error!(%error, "nothing leaves by the bond");
+    }
+    world.netlink.delete_cutter(link.index).await;
     // The member that gave the bond its MAC may have gone meanwhile.
     keep_mac(&world.netlink, &mut bond).await?;
     setup::start(world, &mut bond).await?;

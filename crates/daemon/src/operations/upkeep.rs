@@ -6,7 +6,7 @@
 use crate::{
     io::{
         error::About as _,
-        undo::{Op, UndoLog, not_undone},
+        undo::{Op, UndoLog},
     },
     operations::{member, settle},
     world::{
@@ -224,38 +224,14 @@ async fn keep_port(world: &mut World, name: &str) {
     }
 }
 
-/// Looks at members: whether they are in the bond, and what MTU they have.
+/// Looks at the MTU of members. Those that somebody has taken out of the bond keep their programs: put back into the bridge by
+/// hand, without them, they would make a loop until they have a member's flags.
 async fn members(world: &mut World, name: &str) {
     let Some(bond) = world.bonds.get_mut(name) else { return };
     let members = bond.members();
     bond.found.keep_members(|index| members.iter().any(|member| member.ifindex == index));
     for member in members {
-        follow_place(world, name, &member).await;
         keep_member(world, name, &member).await;
-    }
-}
-
-/// A member that somebody has taken out of the bond may serve something else: our program, which takes frames for the bond only,
-/// leaves it until it is back.
-async fn follow_place(world: &mut World, name: &str, member: &Member) {
-    let World { bonds, netlink, .. } = world;
-    let Some(bond) = bonds.get_mut(name) else { return };
-    let (index, what) = (member.ifindex, &member.name);
-    match (member.ours, bond.path.has_member(index)) {
-        (false, true) => {
-            if let Err(error) = bond.path.detach_member(index).about(what, "cannot take its program off") {
-                tracing::error!(%error, "it cannot be used for anything else");
-            }
-        }
-        (true, false) => {
-            if let Err(error) = bond.path.attach_member(index).about(what, "cannot attach the data path") {
-                // Without its program it would hand the bond what other members take in, too.
-                let out = netlink.clear_master(index).await.about(what, "cannot leave the bond");
-                let error = not_undone(error, out.err());
-                bond.report_member(what, "taken_out", format!("taken out of the bond again: {error}"));
-            }
-        }
-        _ => {}
     }
 }
 

@@ -70,6 +70,8 @@ pub(crate) struct Driven {
     pub port: u32,
     /// Guests may be reached by other members than before.
     guests_moved: bool,
+    /// They are to be announced now.
+    announces_guests: bool,
     /// Other members carry traffic than when the stripe length was set.
     pub stripe_stale: bool,
     /// When counters are to be read next.
@@ -106,6 +108,7 @@ impl Driven {
             asked_all: 0,
             port: 0,
             guests_moved: false,
+            announces_guests: false,
             stripe_stale: false,
             look_at: Time::ZERO,
             inherit_until: None,
@@ -173,6 +176,8 @@ impl Driven {
         }
         if self.look_at <= now {
             self.look_at = now + LOOK;
+            // Not more often: there may be thousands of guests.
+            self.announces_guests |= std::mem::take(&mut self.guests_moved);
             if let Err(error) = self.look_at_counters(now) {
                 tracing::error!(%error, "cannot read the data path's counters");
             }
@@ -236,7 +241,7 @@ impl Driven {
                 Action::ArpPlus(event) => self.arp_plus_event(&event),
             }
         }
-        if std::mem::take(&mut self.guests_moved) && !self.over {
+        if std::mem::take(&mut self.announces_guests) && !self.over {
             self.announce_guests(sender);
         }
         changed

@@ -5,7 +5,7 @@
  *   lb_egress   on the internal port of the bond (a bridge), by which all that it sends leaves, egress:
  *               frame -> plan of the next hop (and class) -> lane -> MACs -> member
  *   lb_mark     on the bond itself, egress: marks what its host sends
- *   lb_copies   on each member, egress: drops what the bridge itself sends there of that
+ *   lb_copies   on each member, egress: drops what the bridge itself sends there
  *   lb_ingress  on each member, ingress: own, copied and flooded frames dropped, MACs put right, ARP+ to
  *               the daemon; what passes goes on to the bridge
  *
@@ -16,6 +16,7 @@
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/pkt_cls.h>
@@ -55,10 +56,19 @@ int lb_mark(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
+/*
+ * What arrived by a member of this bond. The bridge passes it on to other members, and to the internal port, where a member that
+ * somebody has put back by hand has no flags yet: it would go round without end.
+ */
+static __always_inline int is_from_member(struct __sk_buff *skb)
+{
+	return slot_of(skb->ingress_ifindex) != LB_NO_SLOT;
+}
+
 SEC("tcx/egress")
 int lb_copies(struct __sk_buff *skb)
 {
-	return skb->tc_index == HOST_MARK ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	return skb->tc_index == HOST_MARK || is_from_member(skb) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 SEC("tcx/egress")
@@ -68,6 +78,10 @@ int lb_egress(struct __sk_buff *skb)
 	__u32 class = 0;
 	enum lb_reason reason;
 
+	if (skb->tc_index != HOST_MARK && is_from_member(skb)) {
+		count_reason(skb, LB_TX_LOOP);
+		return TC_ACT_SHOT;
+	}
 	skb->tc_index = 0;
 	reason = steer(skb, &verdict, &class);
 	count_reason(skb, reason);

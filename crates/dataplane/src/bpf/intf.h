@@ -127,7 +127,9 @@ enum lb_verdict {
 	X(45, RX_MIRROR_BAD, DROP, "mirrored frame with an invalid trailer") \
 	X(46, RX_ACK_LAST, PASS, "ACK about a hole that reordering between lanes can explain, let through because no further ACK is expected soon") \
 	X(47, RX_SOLICITED, PASS_TO_DAEMON, "a plain host's answer to a neighbour solicitation of the daemon, handed to it") \
-	X(48, RX_TO_PROBE, DROP, "for the address that the daemon's neighbour solicitations come from: no answer that it waits for, or its queue was full")
+	X(48, RX_TO_PROBE, DROP, "for the address that the daemon's neighbour solicitations come from: no answer that it waits for, or its queue was full") \
+	X(49, TX_LOOP, DROP, "arrived on a member, and the bridge would have sent it by another one") \
+	X(50, RX_NOT_YET, DROP, "for many or for another host, on an interface that is not a member yet or any more")
 
 #define LB_REASONS_MAX 64
 

@@ -116,8 +116,10 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	__u32 *found;
 
 	member = member_at(slot);
-	if (!member || !bond)
+	if (!bond || !bond->bond_ifindex)
 		return LB_RX_NOT_OURS;
+	if (!member)
+		return skb->pkt_type == PACKET_HOST ? LB_RX_NOT_OURS : LB_RX_NOT_YET;
 	*slot_out = slot;
 	if (!has_ethernet(skb, &eth))
 		return LB_RX_SHORT;

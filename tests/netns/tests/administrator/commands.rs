@@ -1,7 +1,7 @@
 //! `ip` in place of `linkbraid`: what it changes about a bond or a member is followed, put back or shown.
 
 use linkbraid_api::Health;
-use linkbraid_lab::{Host, LinkSpec, Topology, wait_until};
+use linkbraid_lab::{Host, Topology, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON, check_hint, traffic};
 use std::thread;
 
@@ -282,36 +282,6 @@ fn a_member_in_another_bridge_is_used_again_when_it_is_back() {
     net.wait_tables(&["a", "b"]);
     pings_whole(a, b, 1500);
     pings_whole(b, a, 1500);
-}
-
-#[test]
-fn a_member_that_is_taken_out_serves_what_it_is_used_for() {
-    let links = || std::iter::repeat_n(LinkSpec::switch(0, None), 3);
-    let net = Net::bonded(Topology::empty("lab", 1).host(links()).host(links()).plain_host(links().take(1)));
-    let (a, b, c) = (net.host("a"), net.host("b"), net.host("c"));
-    for line in [
-        // A guest behind another bridge.
-        "ip link add br9 up type bridge",
-        "ip link add v0 up master br9 type veth peer name v1",
-        "ip link set v1 up",
-        "ip addr add 198.18.9.1/24 dev v1",
-        "sysctl -q net.ipv4.conf.all.arp_ignore=1",
-        "ip link set eth1 master br9",
-    ] {
-        sh(a, line);
-    }
-    sh(c, "ip addr add 198.18.9.2/24 dev eth0");
-    c.wait_ping("198.18.9.1", SOON).expect("reaches the guest");
-    net.wait_tables(&["a", "b"]);
-    a.wait_ping(c.ipv4(), SOON).expect("reaches");
-    // So it is for the next daemon.
-    net.kill("a");
-    net.start("a", &[]);
-    c.wait_ping("198.18.9.1", SOON).expect("reaches the guest");
-    net.wait_tables(&["a", "b"]);
-    for host in [b, c] {
-        host.wait_ping(a.ipv4(), SOON).expect("reaches");
-    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use linkbraid_netns_tests::packet::{self, Tap};
 use linkbraid_netns_tests::{BOND, Net, SOON, machine};
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 /// A local experiment (IEEE 802, the second one), which means nothing to anybody here.
@@ -107,9 +107,9 @@ fn a_removal_is_on_file_before_anything_is_done() {
     flow.loses_nothing_more();
 }
 
-/// A sender of numbered datagrams to a group, at a steady pace, for as long as `work` takes; how many of them came more
-/// than once.
-fn doubled_meanwhile(net: &Net, from: &str, to: &str, work: impl FnOnce()) -> (usize, u64) {
+/// A sender of numbered datagrams to a group, at a steady pace, for as long as `work` takes, which sees how many there were; how
+/// many of them came more than once.
+fn doubled_meanwhile(net: &Net, from: &str, to: &str, work: impl FnOnce(&AtomicU64)) -> (usize, u64) {
     let (from, to) = (net.host(from), net.host(to));
     sh(from, &format!("ip route replace 233.252.0.0/24 dev {BOND}"));
     let receiver = to.run(|| -> std::io::Result<UdpSocket> {
@@ -122,13 +122,14 @@ fn doubled_meanwhile(net: &Net, from: &str, to: &str, work: impl FnOnce()) -> (u
     let receiver = receiver.expect("enters").expect("binds");
     let port = receiver.local_addr().expect("has one").port();
     let sender = from.run(|| UdpSocket::bind((from.ipv4(), 0))).expect("enters").expect("binds");
-    let stop = AtomicBool::new(false);
+    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let sent = scope.spawn(|| {
             let mut number = 0_u64;
             while !stop.load(SeqCst) {
                 sender.send_to(&number.to_be_bytes(), (GROUP, port)).expect("sends");
                 number += 1;
+                count.store(number, SeqCst);
                 // The pace; nothing is waited for.
                 std::thread::park_timeout(Duration::from_micros(100));
             }
@@ -150,7 +151,7 @@ fn doubled_meanwhile(net: &Net, from: &str, to: &str, work: impl FnOnce()) -> (u
                 }
             }
         });
-        work();
+        work(&count);
         stop.store(true, SeqCst);
         (seen.join().expect("ends"), sent.join().expect("ends"))
     })
@@ -161,10 +162,13 @@ fn a_member_that_takes_in_the_broadcasts_leaves_without_doubling_any() {
     let net = Net::bonded(Topology::symmetric(2, 4, None));
     wait_proven(&net, "a", 16);
     let elected = || net.show("a").members.into_iter().find(|member| member.elected);
-    let (doubled, sent) = doubled_meanwhile(&net, "b", "a", || {
-        for _ in 0..3 {
+    let (doubled, sent) = doubled_meanwhile(&net, "b", "a", |sent| {
+        for removed in 0..3 {
             let nic = until("an elected member", elected, Option::is_some).expect("one").interface;
             net.ok("a", &format!("member del {BOND} {nic}"));
+            // Before the first one, between them, and after the last one.
+            let sent = || sent.load(SeqCst);
+            until("more datagrams", sent, |sent| *sent > 200 * (removed + 1));
         }
     });
     assert!(sent > 500, "{sent}");
