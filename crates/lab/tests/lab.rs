@@ -336,7 +336,8 @@ fn a_sticky_switch_keeps_a_mac_where_it_is() {
             let answered = a.sh(&format!("ping -c 1 -W 1 {}", b.ipv4())).is_ok();
             let moved = c.nic_counts().expect("readable")[0].rx_packets > before;
             assert!(answered || moved, "the ping went nowhere");
-            moved
+            // What arrives at the third host besides may be for many.
+            !answered
         };
         // A frame of the second host in between, such as a multicast report, takes its MAC back at once: try again.
         assert_eq!((0..4).any(|_| moved()), !sticky, "sticky: {sticky}");
