@@ -1,6 +1,7 @@
 //! The order in which a NIC of a host sends what waits: inside the token bucket that makes its rate.
 
 use crate::link::Link;
+use crate::spec::Options;
 use crate::{shape, tool};
 use linkbraid_api::Error;
 use std::time::Duration;
@@ -44,6 +45,23 @@ impl Link<'_> {
         ];
         tool::tc_batch(self.switch_netns().name(), &lines)?;
         Ok(lines.map(|line| format!("tc {line}")))
+    }
+
+    /// Has its NIC and the switch's port send at another rate from now on, as a Wi-Fi bridge or a policed port does. What waits
+    /// stays, and so do the bursts: a bucket never passes what waits in it and is longer than its burst. The link must have
+    /// had a rate.
+    pub fn set_rate(&self, mbit: u32) -> Result<(), Error> {
+        let (nic, port, mtu) = (self.nic(), self.port(), self.spec().mtu);
+        let Some(built) = self.spec().rate_mbit else {
+            let what = format!("cannot change the rate of '{nic}'");
+            return Err(Error::new(format!("host {}", self.host().name()), what, "it has none"));
+        };
+        let options = &self.host().lab.topology().options;
+        let options = Options { burst_bytes: Some(options.burst(built, mtu)), ..options.clone() };
+        let change =
+            |device: &str, bucket: String| format!("qdisc change dev {device} root handle {BUCKET} {bucket}");
+        self.host().sh(&format!("tc {}", change(&nic, options.nic_bucket(mbit, mtu))))?;
+        tool::tc_batch(self.switch_netns().name(), &[change(&port, options.port_bucket(mbit, mtu))])
     }
 
     /// Sets the order in which its NIC sends; returns the kind of queue that does it. The link must have a rate, because

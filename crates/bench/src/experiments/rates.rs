@@ -1,5 +1,7 @@
 //! Links that do not tell their rate, or a wrong one: what they carry together, against what they carry alone.
 
+mod changing;
+
 use super::Experiment;
 use crate::bed::Bed;
 use crate::planned::{Against, Planned};
@@ -58,6 +60,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let cases = if run.settings.quick { &CASES[..QUICK_CASES] } else { &CASES };
     let ccs = run.ccs();
     run.plan(cases.iter().map(|case| ccs.len() * (kinds(case.real).len() + 2)).sum());
+    run.plan(ccs.len());
     for case in cases {
         if !run.wants(&format!("{}/", case.name)) {
             continue;
@@ -88,7 +91,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
             run.judge(&id("wrong"), "of the sum of the links, told wrong", Bound::AtLeast, case.goal, ratio);
         }
     }
-    Ok(())
+    changing::run(run)
 }
 
 /// The different rates among these.
