@@ -124,6 +124,11 @@ impl ArpPlus {
                     self.signal(now, Signal::OwnChange);
                 }
             }
+            Input::Woke => {
+                //= docs/arp-plus.md#11.14
+                self.agenda.ask_again();
+                self.signal(now, Signal::OwnChange);
+            }
             Input::Features(features) => {
                 if std::mem::replace(&mut self.own.features, features) != features {
                     self.signal(now, Signal::OwnChange);

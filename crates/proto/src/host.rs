@@ -146,6 +146,11 @@ impl Host {
                 self.follow_members();
                 self.differ.all = true;
             }
+            Input::Reset(slot) => self.inspector.handle(now, inspector::Input::Reset(slot)),
+            Input::Woke => {
+                self.inspector.handle(now, inspector::Input::Woke);
+                self.arp_plus.handle(now, arp_plus::Input::Woke);
+            }
             Input::Timeout => {
                 self.inspector.handle(now, inspector::Input::Timeout);
                 self.arp_plus.handle(now, arp_plus::Input::Timeout);

@@ -46,6 +46,7 @@ mod snapshot;
 mod sound;
 mod timing;
 mod update;
+mod woke;
 
 #[cfg(test)]
 mod tests;
@@ -57,7 +58,7 @@ pub use event::{
 };
 pub use lane::{LaneSignal, LaneState, Usage, step_lane};
 pub use member::{MemberSignal, MemberState, step_member};
-pub use snapshot::{LaneSnapshot, MemberSnapshot, Snapshot};
+pub use snapshot::{Held, LaneSnapshot, MemberSnapshot, Snapshot};
 pub use timing::{OutOfRange, Timing};
 
 /// What an inspector is made with.
@@ -98,6 +99,8 @@ struct Peer {
     lanes: BTreeMap<(u8, u8), lane::Lane>,
     /// How many of them are live.
     live: usize,
+    /// It was silent as a whole: what fails of its lanes until then is no failure of theirs.
+    excused_until: Time,
 }
 
 /// What is kept of a plain host beside its lanes.
@@ -190,6 +193,8 @@ impl Inspector {
             Input::PlanOf(peer, lanes) => self.set_plan_of(now, peer, lanes),
             Input::Timing(timing) => self.set_timing(now, timing),
             Input::Frame { slot, bytes } => self.frame(now, slot, bytes),
+            Input::Reset(slot) => self.reset(now, slot),
+            Input::Woke => self.woke(now),
             Input::Timeout => self.run_timers(now),
         }
         self.count_votes();

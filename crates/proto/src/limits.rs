@@ -63,6 +63,10 @@ pub const DELAY_MAX: Duration = Duration::from_secs(60);
 /// Longest hold-down.
 pub const HOLD_MAX: Duration = Duration::from_secs(3600);
 
+/// What fails of a link within this time after this host has reset it, or of a peer after it was silent as a whole, is no
+/// failure of the link: drivers take up to three seconds to negotiate it again.
+pub const RESET_SETTLES: Duration = Duration::from_secs(5);
+
 /// PROBEs a host sends in a second at most, all lanes together; more lanes, longer intervals.
 pub const PROBE_RATE: u64 = 5000;
 

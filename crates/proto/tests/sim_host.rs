@@ -36,6 +36,8 @@ mod hosts;
 mod network;
 #[path = "sim_host/path.rs"]
 mod path;
+#[path = "sim_host/sleep.rs"]
+mod sleep;
 #[path = "sim_host/world.rs"]
 mod world;
 

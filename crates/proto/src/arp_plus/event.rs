@@ -50,6 +50,8 @@ pub enum Input<'a> {
         /// The frame, Ethernet header first.
         bytes: &'a [u8],
     },
+    /// This host has slept, and its clock has stood still meanwhile: it joins again, as others may have changed.
+    Woke,
     /// Leave: broadcast CLEAR and forget all hosts. Drain the actions afterwards.
     Stop,
     /// The time that `poll_timeout` named has come. Too early or once too often does no harm.

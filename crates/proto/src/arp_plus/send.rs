@@ -45,6 +45,11 @@ impl Agenda {
         single.into_iter().flatten().chain(self.replies.values().map(|reply| reply.at)).min()
     }
 
+    /// What others said is old: the next message to all is a BROADCAST.
+    pub fn ask_again(&mut self) {
+        self.joined = false;
+    }
+
     /// A REPLY has come: the others know us, the rest of a BROADCAST burst is not needed.
     pub fn answered(&mut self) {
         //= docs/arp-plus.md#5.2

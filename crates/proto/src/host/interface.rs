@@ -74,6 +74,10 @@ pub enum Input<'a> {
     Broadcast,
     /// Peers of an earlier daemon that have not spoken are plain hosts from now on.
     DropInherited,
+    /// This host resets the link of that member (slot), or is about to: it sets its MTU, or has put it into the bond.
+    Reset(u8),
+    /// This host has slept, and its clock has stood still meanwhile.
+    Woke,
     /// The time that `poll_timeout` named has come. Too early or once too often does no harm.
     Timeout,
 }

@@ -131,6 +131,11 @@ pub enum Input<'a> {
         /// The frame, Ethernet header first.
         bytes: &'a [u8],
     },
+    /// This host resets the link of that member (slot), or is about to: it sets its MTU, or has put it into the bond. What
+    /// fails of it within [`crate::limits::RESET_SETTLES`] is no failure of the link.
+    Reset(u8),
+    /// This host has slept, and its clock has stood still meanwhile.
+    Woke,
     /// The time that `poll_timeout` named has come. Too early or once too often does no harm.
     Timeout,
 }

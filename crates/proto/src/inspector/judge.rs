@@ -121,6 +121,10 @@ impl Inspector {
         let alone = !peer.lanes.values().any(|lane| lane.state == LaneState::Up);
         let plain = peer.plain.is_some();
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
+        if alone && answered_before && lane.state == LaneState::Suspect {
+            //= docs/arp-plus.md#11.13
+            peer.excused_until = now + limits::RESET_SETTLES;
+        }
         let speaks = plain && alone && lane.state == LaneState::Down;
         (lane.last_proof, lane.judged_from, lane.waiting) = (Some(now), now, None);
         (lane.excused, lane.armed, lane.stalled) = (false, true, false);
@@ -181,7 +185,10 @@ impl Inspector {
     /// One step of the lane's machine, and what it entails.
     pub(super) fn signal_lane(&mut self, now: Time, id: LaneId, signal: LaneSignal, reason: LaneReason) {
         let timing = self.timing;
+        let member = self.members.get(&id.slot);
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
+        //= docs/arp-plus.md#11.13
+        let is_excused = now < peer.excused_until || member.is_some_and(|member| member.is_excused(now));
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
         let (old, new) = (lane.state, step_lane(lane.state, signal));
         if old == new {
@@ -206,8 +213,10 @@ impl Inspector {
                 (lane.tries, lane.judged_from) = (timing.multiplier, now);
             }
             (LaneState::Up | LaneState::Suspect, LaneState::Down) => {
-                lane.damper.fail(now, &timing);
-                lane.held_until = now + lane.damper.hold(now, &timing);
+                if !is_excused {
+                    lane.damper.fail(now, &timing);
+                    lane.held_until = now + lane.damper.hold(now, &timing);
+                }
                 (lane.answered, lane.tries, lane.waiting) = (0, 0, None);
                 // The peer learns at once that it is lost.
                 lane.next_probe = Some(now);

@@ -15,6 +15,7 @@
 use super::{MemberReason, MemberReport, Timing, damper::Damper, ration::Ration};
 use crate::Time;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -85,6 +86,8 @@ pub(super) struct Member {
     /// While `Delayed`: until then.
     pub until: Option<Time>,
     pub damper: Damper,
+    /// This host has reset its link: what fails of it until then is no failure of the link.
+    pub excused_until: Time,
     /// What it may still send to plain hosts.
     pub ration: Ration,
 }
@@ -97,7 +100,8 @@ impl Member {
             Err(reason) => (MemberState::Down, reason),
         };
         let (damper, ration) = (Damper::default(), Ration::default());
-        Member { report, state, reason, since: now, found_at: now, until: None, damper, ration }
+        let excused_until = Time::ZERO;
+        Member { report, state, reason, since: now, found_at: now, until: None, damper, excused_until, ration }
     }
 
     /// Takes a report in; the reason if the state is another one.
@@ -112,13 +116,26 @@ impl Member {
             MemberState::Delayed => {
                 //= docs/arp-plus.md#11.2
                 self.found_at = now;
-                self.until = Some(now + timing.up_delay.max(self.damper.hold(now, timing)));
+                self.until = Some(now + timing.up_delay.max(self.hold(now, timing)));
             }
-            // Whoever sets a member down does not flap.
-            MemberState::Down if reason == MemberReason::NoCarrier => self.damper.fail(now, timing),
+            // Whoever sets a member down, or resets it, does not flap.
+            MemberState::Down if reason == MemberReason::NoCarrier && !self.is_excused(now) => {
+                self.damper.fail(now, timing);
+            }
             MemberState::Down | MemberState::Up => {}
         }
         Some(changed)
+    }
+
+    /// Whether what fails of it now is no failure of the link.
+    pub fn is_excused(&self, now: Time) -> bool {
+        //= docs/arp-plus.md#11.13
+        now < self.excused_until
+    }
+
+    /// How long it waits for what failed of it before.
+    fn hold(&self, now: Time, timing: &Timing) -> Duration {
+        if self.is_excused(now) { Duration::ZERO } else { self.damper.hold(now, timing) }
     }
 
     /// One step of the machine; the reason if it led anywhere.

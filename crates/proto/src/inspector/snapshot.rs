@@ -2,7 +2,7 @@
 
 use super::{
     Counter, Inspector, LaneId, LaneReason, LaneState, MemberReason, MemberReport, MemberState, Timing,
-    Usage, Verdict, rate,
+    Usage, Verdict, lane::Lane, rate,
 };
 use crate::{Time, limits};
 use linkbraid_wire::{MacAddr, Refusal, View};
@@ -91,7 +91,37 @@ pub struct Snapshot {
     pub refused: Vec<(Refusal, u64)>,
 }
 
+/// What failed again and again, and waits until it is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// How long it still waits.
+    pub left: Duration,
+    /// Failures that are not forgotten yet.
+    pub failures: u32,
+}
+
 impl Inspector {
+    /// Why a member that could carry traffic does not: it is held down, or all of its lanes that are answered are.
+    pub fn held(&self, slot: u8, now: Time) -> Option<Held> {
+        let timing = &self.timing;
+        let member = self.members.get(&slot)?;
+        if let Some(until) = member.until {
+            let failures = member.damper.failures(now, timing);
+            return (failures > 1).then_some(Held { left: now.until(until), failures });
+        }
+        let lanes = || {
+            let peers = self.peers.values();
+            peers.flat_map(|peer| &peer.lanes).filter(|((own, _), _)| *own == slot).map(|(_, lane)| lane)
+        };
+        if lanes().any(|lane| lane.state.is_live()) {
+            return None;
+        }
+        let waits = |lane: &&Lane| lane.state == LaneState::Init && lane.answered >= timing.admit;
+        let held = lanes().filter(waits).filter(|lane| lane.held_until > now);
+        let first = held.min_by_key(|lane| lane.held_until)?;
+        Some(Held { left: now.until(first.held_until), failures: first.damper.failures(now, timing) })
+    }
+
     /// All that can be seen, at `now`.
     pub fn snapshot(&self, now: Time) -> Snapshot {
         let counters = self.counters();

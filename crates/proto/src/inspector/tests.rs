@@ -11,6 +11,7 @@ mod doubt;
 mod evidence;
 mod late;
 mod plain;
+mod woke;
 
 const OWN: HostId = HostId([1; 16]);
 const PEER: HostId = HostId([2; 16]);

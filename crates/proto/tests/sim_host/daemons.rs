@@ -61,7 +61,7 @@ impl World {
     /// A daemon starts and takes over what the one before left.
     pub fn start(&mut self, host: usize) {
         let seed = self.random(u64::MAX);
-        let now = self.now();
+        let now = self.clock(host);
         let machine = &mut self.machines[host];
         machine.epoch += 1;
         let left = TableImage { plans: BTreeMap::new(), ..machine.path.rows.clone() };
@@ -133,10 +133,10 @@ impl World {
     }
 
     pub(super) fn input(&mut self, host: usize, input: Input<'_>) {
-        let now = self.now();
+        let now = self.clock(host);
         let neighbours = self.neighbours();
         let machine = &mut self.machines[host];
-        let Some(daemon) = &mut machine.daemon else { return };
+        let Some(daemon) = machine.daemon.as_mut().filter(|_| !machine.asleep) else { return };
         daemon.handle(now, input);
         let mut frames = Vec::new();
         while let Some(action) = daemon.poll_action() {
@@ -170,7 +170,8 @@ impl World {
         if wake != machine.wake {
             machine.wake = wake;
             if let Some(at) = wake {
-                self.network.at(at.max(now), Due::Wake(host));
+                let slept = machine.slept;
+                self.network.at(at.max(now) + slept, Due::Wake(host));
             }
         }
         for (slot, frame) in frames {

@@ -51,6 +51,10 @@ pub struct Machine {
     pub rows_left: Option<u64>,
     epoch: u64,
     wake: Option<Time>,
+    /// It takes in nothing and does nothing...
+    asleep: bool,
+    /// ...and its clock is behind by what it has slept.
+    slept: Duration,
 }
 
 /// A frame on the wire.
@@ -157,6 +161,8 @@ impl World {
                 rows_left: None,
                 epoch: 0,
                 wake: None,
+                asleep: false,
+                slept: Duration::ZERO,
             });
         }
         setup.plain.iter().for_each(|switch| world.add_plain(*switch));
@@ -177,6 +183,21 @@ impl World {
 
     pub fn now(&self) -> Time {
         self.network.now
+    }
+
+    /// What the clock of a host with a daemon says.
+    pub fn clock(&self, host: usize) -> Time {
+        self.now().minus(self.machines[host].slept)
+    }
+
+    /// A host sleeps, without a word before.
+    pub fn sleep(&mut self, host: usize, duration: Duration) {
+        self.machines[host].asleep = true;
+        self.run(duration);
+        let machine = &mut self.machines[host];
+        (machine.asleep, machine.wake) = (false, None);
+        machine.slept += duration;
+        self.input(host, Input::Woke);
     }
 
     pub fn random(&mut self, limit: u64) -> u64 {
@@ -328,7 +349,7 @@ impl World {
         let end = self.now() + duration;
         while let Some(due) = self.network.next(end) {
             match due {
-                Due::Wake(host) if self.machines[host].wake.is_some_and(|at| at <= self.now()) => {
+                Due::Wake(host) if self.machines[host].wake.is_some_and(|at| at <= self.clock(host)) => {
                     self.machines[host].wake = None;
                     self.input(host, Input::Timeout);
                 }

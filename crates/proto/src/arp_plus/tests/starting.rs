@@ -178,3 +178,14 @@ fn message_tells_the_whole_mapping_with_its_digest() {
     assert_eq!(extension.members.iter().map(|member| member.index).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(extension.digest, Some(message.mapping_digest()));
 }
+
+//= docs/arp-plus.md#11.14 type=test
+#[test]
+fn host_that_has_slept_asks_again_on_every_member_at_once() {
+    let mut host = Host::running(1, 2);
+    host.hear(0, &Host::running(2, 1).says(Kind::Broadcast));
+    host.pass(millis(3000));
+    let actions = host.handle(Input::Woke);
+    assert_eq!(kinds(&actions), [Kind::Broadcast; 2]);
+    assert_eq!(sent(&actions).iter().map(|sent| sent.0).collect::<Vec<_>>(), [0, 1]);
+}

@@ -1,0 +1,126 @@
+//! What is no failure of a link: what this host does to it, and what either end has slept through.
+
+use super::*;
+use crate::limits::RESET_SETTLES;
+
+fn busy() -> Bench {
+    let mut bench = Bench::proven(2);
+    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, usage: Usage::Busy };
+    bench.handle(Input::Plan(vec![used(0), used(1)]));
+    bench.pass(millis(1000));
+    bench
+}
+
+/// The carrier of member 0 goes, comes back after 300 ms, and has 700 ms to last.
+fn blink(bench: &mut Bench) {
+    bench.handle(Input::Members(vec![MemberReport { carrier: false, ..report(0) }, report(1)]));
+    bench.pass(millis(300));
+    bench.handle(Input::Members(vec![report(0), report(1)]));
+    bench.pass(millis(700));
+}
+
+fn failures(bench: &Bench) -> u32 {
+    bench.inspector.snapshot(bench.now).members[0].failures
+}
+
+//= docs/arp-plus.md#11.13 type=test
+#[test]
+fn what_fails_after_this_host_reset_it_is_no_failure_of_the_link() {
+    let mut bench = busy();
+    for _ in 0..10 {
+        bench.handle(Input::Reset(0));
+        blink(&mut bench);
+        assert_eq!((failures(&bench), bench.verdict(0, 0)), (0, Verdict::Alive));
+    }
+    bench.pass(RESET_SETTLES);
+    blink(&mut bench);
+    blink(&mut bench);
+    assert_eq!(failures(&bench), 2, "what the link does by itself counts");
+    assert_eq!(bench.inspector.member_alive(0), Verdict::Failed, "and it is held down");
+    // A link that has flapped before is not held down for that when it comes back from a reset.
+    bench.pass(millis(2000));
+    bench.handle(Input::Reset(0));
+    blink(&mut bench);
+    assert_eq!((failures(&bench), bench.inspector.member_alive(0)), (2, Verdict::Alive));
+}
+
+//= docs/arp-plus.md#11.13 type=test
+#[test]
+fn lanes_that_fail_after_a_reset_are_not_held_down() {
+    let mut bench = busy();
+    let back = |bench: &mut Bench| {
+        bench.answers.retain(|pair| *pair != (0, 0));
+        bench.until(|bench| bench.pass(millis(10)), |bench| bench.verdict(0, 0) == Verdict::Failed);
+        let (from, pair) = (bench.now, (0, 0));
+        bench.answers.push(pair);
+        bench.until(|bench| bench.pass(millis(10)), |bench| bench.verdict(0, 0) == Verdict::Alive);
+        bench.now.since(from)
+    };
+    for _ in 0..5 {
+        bench.handle(Input::Reset(0));
+        assert!(back(&mut bench) < millis(600));
+    }
+    assert_eq!(bench.lane(0, 0).failures, 0);
+    bench.pass(RESET_SETTLES);
+    assert!(back(&mut bench) < millis(600), "the first time is no flapping");
+    assert!(back(&mut bench) > millis(900), "the second time is");
+}
+
+//= docs/arp-plus.md#11.13 type=test
+#[test]
+fn a_peer_that_was_silent_as_a_whole_has_no_lane_held_down() {
+    let mut bench = busy();
+    for _ in 0..5 {
+        bench.answers.clear();
+        bench.pass(millis(1000));
+        assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Suspect; 2]);
+        // Its links come back one after the other.
+        bench.answers.push((0, 0));
+        bench.pass(millis(800));
+        assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Alive, Verdict::Failed]);
+        bench.answers.push((1, 1));
+        bench.pass(millis(600));
+        assert_eq!(bench.verdict(1, 1), Verdict::Alive);
+        bench.pass(millis(1000));
+    }
+    assert_eq!(bench.lane(1, 1).failures, 0);
+}
+
+//= docs/arp-plus.md#11.14 type=test
+#[test]
+fn who_has_slept_probes_at_once_and_holds_nothing_from_before_against_a_lane() {
+    let mut bench = busy();
+    bench.answers.retain(|pair| *pair != (0, 0));
+    for _ in 0..4 {
+        bench.until(|bench| bench.pass(millis(10)), |bench| bench.verdict(0, 0) == Verdict::Failed);
+        bench.answers.push((0, 0));
+        bench.until(|bench| bench.pass(millis(10)), |bench| bench.verdict(0, 0) == Verdict::Alive);
+        bench.answers.retain(|pair| *pair != (0, 0));
+    }
+    bench.until(|bench| bench.pass(millis(10)), |bench| bench.verdict(0, 0) == Verdict::Failed);
+    assert!(bench.lane(0, 0).failures > 3 && bench.lane(0, 0).held_until > bench.now + millis(2000));
+    let nonce = bench.nonce(1, 1);
+    let (sent, proofs) = (bench.sent.len(), bench.lane(1, 1).proofs);
+    bench.handle(Input::Woke);
+    // What was sent before the sleep proves nothing after it.
+    let reply = bench.reply(nonce);
+    bench.hear(1, 1, &reply);
+    assert_eq!(bench.lane(1, 1).proofs, proofs);
+    bench.handle(Input::Timeout);
+    for slot in 0..2 {
+        let asked = |(from, frame): &(u8, ProbeFrame)| (*from, frame.dst) == (slot, mac(2, slot));
+        assert!(bench.sent[sent..].iter().any(asked), "member {slot} asks at once");
+    }
+    assert_eq!(bench.lane(0, 0).failures, 0);
+    bench.answers.push((0, 0));
+    bench.pass(millis(600));
+    assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Alive; 2]);
+    // The detection time runs from the sleep's end.
+    bench.answers.clear();
+    bench.pass(millis(80));
+    bench.handle(Input::Woke);
+    bench.pass(millis(140));
+    assert_eq!(bench.verdict(1, 1), Verdict::Alive);
+    bench.pass(millis(20));
+    assert_eq!(bench.verdict(1, 1), Verdict::Suspect);
+}
