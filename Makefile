@@ -11,12 +11,12 @@ FUZZ_SECONDS ?= 60
 MUTANTS    ?=
 
 BINDIR     := $(PREFIX)/bin
-MANDIR     := $(PREFIX)/share/man/man8
+MANDIR     := $(PREFIX)/share/man
 BASHDIR    := $(PREFIX)/share/bash-completion/completions
-ZSHDIR     := $(PREFIX)/share/zsh/site-functions
+ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR    := $(PREFIX)/share/fish/vendor_completions.d
-DOCDIR     := $(PREFIX)/share/doc/linkbraid
-UNITDIR    := $(PREFIX)/lib/systemd/system
+DOCDIR     ?= $(PREFIX)/share/doc/linkbraid
+UNITDIR    ?= $(PREFIX)/lib/systemd/system
 # Programs that the command and the daemon run, and nobody else does.
 LIBEXECDIR := $(PREFIX)/libexec/linkbraid
 
@@ -28,7 +28,7 @@ PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare bench fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb test-deb bench fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -55,6 +55,20 @@ test-bare: ## try 'make demo', and what 'make test' installs, in a minimal Debia
 	@scripts/deps.sh bare
 	@scripts/need-root.sh test-bare
 	@scripts/test-bare.sh
+
+deb: ## build Debian packages for this machine's architecture, in target/debian
+	@scripts/deps.sh build deb
+	@rm -rf $(TARGET_DIR)/debian
+	debian/rules clean
+	debian/rules binary
+	debian/rules clean
+	@ls $(TARGET_DIR)/debian/*.deb
+
+test-deb: ## build the packages; check, install, upgrade and purge them in a minimal Debian 12 (as root; downloads it)
+	@scripts/deps.sh build deb bare
+	@scripts/need-root.sh test-deb
+	@$(MAKE) --no-print-directory deb
+	@scripts/test-deb.sh $(TARGET_DIR)/debian
 
 bench: ## run the benchmarks BENCH="NAME..." (as root); results go to results/
 	@scripts/deps.sh build run
@@ -95,5 +109,5 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(LIBEXECDIR)/%)
-	rm -f $(DESTDIR)$(MANDIR)/linkbraid.8 $(DESTDIR)$(MANDIR)/linkbraid-*.8
+	rm -f $(DESTDIR)$(MANDIR)/man8/linkbraid.8 $(DESTDIR)$(MANDIR)/man8/linkbraid-*.8 $(DESTDIR)$(MANDIR)/man5/linkbraid.toml.5
 	rm -f $(DESTDIR)$(BASHDIR)/linkbraid $(DESTDIR)$(ZSHDIR)/_linkbraid $(DESTDIR)$(FISHDIR)/linkbraid.fish

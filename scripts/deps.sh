@@ -2,7 +2,7 @@
 # Installs the Debian packages that are missing, by name, a Rust tool chain among them.
 #
 # usage: deps.sh GROUP...     groups: build (compile), run (lab and demo), test (the rest of the tests),
-#                             bare (make a minimal Debian to try the commands in)
+#                             bare (make a minimal Debian to try the commands in), deb (make packages and check them)
 #
 # Only apt is ever called, and only when a package is missing. Where apt cannot be used, it says what is missing.
 #
@@ -78,7 +78,12 @@ packages() {
 	bare)
 		echo "mmdebstrap command:mmdebstrap"
 		;;
-	*) fail "deps" "group '$1'" "no such group; allowed are build, run, test, bare" "scripts/deps.sh build run test" ;;
+	deb)
+		echo "debhelper command:dh"
+		echo "dpkg-dev command:dpkg-shlibdeps"
+		echo "lintian command:lintian"
+		;;
+	*) fail "deps" "group '$1'" "no such group; allowed are build, run, test, bare, deb" "scripts/deps.sh build run test" ;;
 	esac
 }
 

@@ -21,7 +21,7 @@ for family in AF_UNIX AF_NETLINK AF_PACKET AF_INET AF_INET6 AF_XDP; do
 		fail "install" "the systemd unit" "it forbids $family, which the daemon needs" "systemd-analyze security linkbraid"
 done
 
-pages=("$root"/opt/lb/share/man/man8/linkbraid*.8)
+pages=("$root"/opt/lb/share/man/man[58]/linkbraid*.[58])
 [ ${#pages[@]} -gt 10 ] || fail "install" "man pages" "only ${#pages[@]} are there" "make install"
 if command -v man >/dev/null; then
 	for page in "${pages[@]}"; do

@@ -7,10 +7,13 @@
 mod read;
 mod table;
 
+pub use read::tables;
 pub(crate) use table::{Table, number, string, switch};
 
-use crate::{BondSettings, ClassName, ClassSettings, Error, FabricAdd, LinkName, MemberSettings, Rule};
-use std::collections::BTreeMap;
+use crate::{
+    BondSettings, ClassName, ClassSettings, ConfigFile, Error, FabricAdd, LinkName, MemberSettings, Rule,
+};
+use std::{collections::BTreeMap, fmt};
 
 /// Bonds and fabrics: those that a file names, or those that a machine has.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -113,44 +116,64 @@ pub enum Part {
     Class(ClassName),
 }
 
-/// A file that was read: what it says, and where.
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The path of the file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// Where the parts of bonds and fabrics stand.
+type Places = BTreeMap<(String, Part), Place>;
+
+/// Files that were read and belong together: what they say, and where.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
-    /// The path of the file, for messages.
-    pub file: String,
-    /// The bonds and fabrics that it names.
+    /// The paths of the files, in the order in which they were read.
+    files: Vec<String>,
+    /// The bonds and fabrics that they name. Each is in one file.
     pub config: Config,
-    lines: BTreeMap<(String, Part), u32>,
+    places: Places,
 }
 
 impl Document {
-    /// Reads a whole file.
+    /// Reads whole files.
     ///
     /// # Errors
-    /// What is not TOML, unknown keys, values of the wrong type or out of range, names that are given twice, and classes
-    /// that cannot be; the object is `FILE:LINE`.
-    pub fn read(file: &str, text: &str) -> Result<Self, Error> {
-        read::document(file, text)
+    /// What is not TOML, unknown keys, values of the wrong type or out of range, names that are given twice, in one file or in
+    /// two, and classes that cannot be; the object is `FILE:LINE`.
+    pub fn read(files: &[ConfigFile]) -> Result<Self, Error> {
+        read::document(files)
     }
 
-    /// The same file, as if it said this.
+    /// How messages name the files.
+    pub fn name(&self) -> String {
+        self.files.join(", ")
+    }
+
+    /// The same files, as if they said this.
     #[must_use]
     pub fn saying(self, config: Config) -> Self {
         Self { config, ..self }
     }
 
-    /// The line, from 1, in which the file names the part, or else the whole; none if it names neither.
-    pub fn line(&self, object: &str, part: &Part) -> Option<u32> {
-        let found = |part: &Part| self.lines.get(&(object.to_owned(), part.clone())).copied();
+    /// Where the part is named, or else the whole; nowhere if neither is.
+    pub fn find(&self, object: &str, part: &Part) -> Option<&Place> {
+        let found = |part: &Part| self.places.get(&(object.to_owned(), part.clone()));
         found(part).or_else(|| found(&Part::Whole))
     }
 
-    /// How messages name the place: `FILE:LINE`, or the file alone.
+    /// How messages name the place: `FILE:LINE`, or the files alone.
     pub fn place(&self, object: &str, part: &Part) -> String {
-        match self.line(object, part) {
-            Some(line) => format!("{}:{line}", self.file),
-            None => self.file.clone(),
-        }
+        self.find(object, part).map_or_else(|| self.name(), Place::to_string)
     }
 }
 

@@ -40,13 +40,16 @@ pub use record::{
     Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records, Severity, ShareFrom,
     StatsRecord,
 };
-pub use request::{Apply, Request};
+pub use request::{Apply, ConfigFile, Request};
 pub use rule::Rule;
 
 use serde::{Deserialize, Serialize};
 
 /// Where the daemon listens unless `--socket` or `LINKBRAID_SOCKET` says otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/linkbraid/linkbraid.sock";
+
+/// Where the service looks for configuration files: a file, and a folder of them.
+pub const CONFIG_PATHS: [&str; 2] = ["/etc/linkbraid.toml", "/etc/linkbraid"];
 
 /// The longest line either side accepts, in bytes; a longer one is refused and the connection closed.
 pub const LINE_BYTES_MAX: usize = 1 << 20;

@@ -34,7 +34,7 @@ pub enum Records {
 /// What `apply` has done, or would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplyRecord {
-    /// The path of the file.
+    /// The path of the file; of several, one after the other, separated by a comma and a space.
     pub file: String,
     /// Whether nothing was done.
     pub dry_run: bool,
@@ -51,7 +51,10 @@ pub struct ActionRecord {
     pub object: String,
     /// The command that does it.
     pub command: String,
-    /// Where the file says so; absent for what the file no longer names.
+    /// The file that says so; absent for what no file names any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }

@@ -92,14 +92,25 @@ pub enum Request {
     },
 }
 
-/// `apply FILE`: the bonds and fabrics of this machine become as the file says ([`config`](crate::config)).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Apply {
+/// A configuration file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigFile {
     /// What the file is called, for messages.
     pub file: String,
     /// What is in it.
     pub text: String,
+}
+
+/// `apply FILE...`: the bonds and fabrics of this machine become as the file says ([`config`](crate::config)).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Apply {
+    /// The first file.
+    #[serde(flatten)]
+    pub first: ConfigFile,
+    /// Further files, in the order of their names. All are applied as one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<ConfigFile>,
     /// Whether the daemon only reports what it would do.
     #[serde(default)]
     pub dry_run: bool,

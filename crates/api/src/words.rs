@@ -97,7 +97,9 @@ impl Request {
             }
             Self::FabricDel(FabricDel { name }) => Line::new("fabric del").word(name),
             // What it reads from the file is checked there.
-            Self::Apply(apply) => Line::new("apply").word(&apply.file),
+            Self::Apply(apply) => {
+                Line::new("apply").word(&apply.first.file).words(apply.more.iter().map(|file| &file.file))
+            }
             Self::ClassShow { bond } => Line::new("class show").words(bond),
             Self::FabricShow { name } => Line::new("fabric show").words(name),
             Self::FabricStats { name } | Self::Stats { name } => Line::new("stats").words(name),
@@ -130,7 +132,7 @@ impl Line {
         self.each("", [word], anything)
     }
 
-    fn words<'n>(self, names: impl IntoIterator<Item = &'n LinkName>) -> Self {
+    fn words(self, names: impl IntoIterator<Item = impl ToString>) -> Self {
         self.each("", names, anything)
     }
 

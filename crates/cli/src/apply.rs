@@ -1,25 +1,28 @@
-//! `linkbraid apply`: sends the file to the daemon, which reports what it has done.
+//! `linkbraid apply`: sends the files to the daemon, which reports what it has done.
 
 use crate::args::ApplyArgs;
 use crate::client;
 use crate::text;
-use linkbraid_api::{Apply, ApplyRecord, Error, Records, Reply, Request, limits::CONFIG_BYTES_MAX};
+use linkbraid_api::{Apply, ApplyRecord, CONFIG_PATHS, ConfigFile, Error, Records, Reply, Request};
+use linkbraid_daemon::config_files;
 use linkbraid_terminal::report::{self, Failed, plain};
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a whole file may take: each member that joins a bond may wait 27 s for its peers.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Sends the file and shows what came of it.
+/// Sends the files and shows what came of it.
 pub fn run(socket: &Path, args: ApplyArgs, json: bool) -> Result<(), Failed> {
-    let file = args.file.display().to_string();
-    let text = read(&args.file).map_err(|error| {
-        Failed::refused(Error::new(&file, "cannot read", plain(&error)).hint("linkbraid apply --help"))
-    })?;
-    let request = Request::Apply(Apply { file, text, dry_run: args.dry_run });
+    let mut files = read(args.files)?.into_iter();
+    let Some(first) = files.next() else {
+        let cause = format!("there is no file {}", CONFIG_PATHS.join(", and none in "));
+        return Err(Failed::refused(
+            Error::new("apply", "nothing to apply", cause).hint("linkbraid apply --help"),
+        ));
+    };
+    let request = Request::Apply(Apply { first, more: files.collect(), dry_run: args.dry_run });
     match client::ask(socket, &request, TIMEOUT)? {
         Reply::Records(Records::Applied(record)) => show(&record, json),
         Reply::Error(error) => Err(Failed::refused(error)),
@@ -32,11 +35,28 @@ pub fn run(socket: &Path, args: ApplyArgs, json: bool) -> Result<(), Failed> {
     }
 }
 
-/// The whole text, or the beginning of one that is too long: the daemon refuses that.
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(CONFIG_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-    Ok(text)
+/// The files that the user names; otherwise those of the service, as far as they are there.
+fn read(paths: Vec<PathBuf>) -> Result<Vec<ConfigFile>, Failed> {
+    let is_named = !paths.is_empty();
+    let paths = if is_named { paths } else { CONFIG_PATHS.map(PathBuf::from).to_vec() };
+    let mut files = Vec::new();
+    for path in paths {
+        match config_files(&path) {
+            Ok(found) if found.is_empty() && is_named => {
+                let cause = "no file in this folder has a name that ends in .toml";
+                return Err(refused(&path, cause));
+            }
+            Ok(found) => files.extend(found),
+            Err(error) if error.kind() == ErrorKind::NotFound && !is_named => {}
+            Err(error) => return Err(refused(&path, &plain(&error))),
+        }
+    }
+    Ok(files)
+}
+
+fn refused(path: &Path, cause: &str) -> Failed {
+    let error = Error::new(path.display().to_string(), "cannot read", cause);
+    Failed::refused(error.hint("linkbraid apply --help"))
 }
 
 /// The steps, one a line.

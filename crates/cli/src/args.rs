@@ -32,7 +32,7 @@ Examples:
   linkbraid show                                     is everything well?
   linkbraid monitor                                  what changes, and why
   linkbraid bond del bond0                           restore what was before
-  linkbraid apply /etc/linkbraid.toml                configuration from a file
+  linkbraid apply                                    the configuration in /etc
 
 Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon.";
 
@@ -67,7 +67,7 @@ pub enum Word {
     #[command(after_help = "\
 Examples:
   linkbraid daemon
-  linkbraid daemon --config /etc/linkbraid.toml
+  linkbraid daemon --config /etc/linkbraid.toml --config /etc/linkbraid
   linkbraid daemon --socket /run/lab.sock --log debug
 
 Several daemons can run on one machine, one in each network namespace. Give
@@ -90,7 +90,7 @@ each its own socket. Bonds carry traffic while a daemon stops or restarts.")]
     #[command(subcommand, after_help = fabric::EXAMPLES)]
     Fabric(FabricVerb),
 
-    /// Apply a configuration file of bonds and fabrics
+    /// Apply configuration files of bonds and fabrics
     #[command(after_help = apply::EXAMPLES)]
     Apply(ApplyArgs),
 
@@ -236,10 +236,11 @@ pub struct Change<S: clap::Args> {
 /// `daemon`
 #[derive(Debug, clap::Args)]
 pub struct DaemonArgs {
-    /// A file to apply at the start, as 'linkbraid apply' does, except that nothing is removed. The daemon waits for
-    /// links that are missing. A file that is missing or invalid changes nothing
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub config: Option<PathBuf>,
+    /// A file to apply at the start, or a folder of files whose names end in .toml. May be repeated; all are applied as
+    /// one, as by 'linkbraid apply', except that nothing is removed. The daemon waits for links that are missing. What is
+    /// missing or invalid changes nothing
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub config: Vec<PathBuf>,
 
     /// Directory for the state that outlives a restart of the daemon [default: the socket's path with .state]
     #[arg(long, value_name = "DIR", env = STATE_ENV, hide_env_values = true, value_hint = ValueHint::DirPath)]

@@ -140,7 +140,12 @@ fn start_command(socket: &Path) -> String {
 
 /// Whether systemd runs this machine and knows our unit.
 fn has_unit() -> bool {
-    let units = ["/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"];
+    let units = [
+        "/etc/systemd/system",
+        "/usr/local/lib/systemd/system",
+        "/usr/lib/systemd/system",
+        "/lib/systemd/system",
+    ];
     Path::new("/run/systemd/system").exists()
         && units.iter().any(|dir| Path::new(dir).join("linkbraid.service").exists())
 }

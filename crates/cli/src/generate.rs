@@ -1,5 +1,7 @@
 //! Man pages and completions, from the same definitions as parsing and help; `make install` calls this.
 
+mod file;
+
 use crate::args::Cli;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
@@ -11,15 +13,28 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+/// The section of man pages that has commands of the administrator.
+const SECTION: &str = "8";
 /// The shells that get completions, and the file name each one looks for.
 const SHELLS: [(Shell, &str); 3] =
     [(Shell::Bash, "linkbraid"), (Shell::Zsh, "_linkbraid"), (Shell::Fish, "linkbraid.fish")];
 
-/// Writes one man page a word into `dir`: `linkbraid.8`, `linkbraid-bond-add.8` and so on.
+/// Writes the man pages into folders of `dir`, one a section: of each word into `man8` (`linkbraid.8`,
+/// `linkbraid-bond-add.8` and so on), of the configuration file into `man5`.
 pub fn man(dir: &Path) -> Result<(), Failed> {
     let mut command = visible(Cli::command());
     command.build();
-    pages(&command, dir).map_err(|error| cannot_write(dir, &error))
+    all_pages(&command, dir).map_err(|error| cannot_write(dir, &error))
+}
+
+fn all_pages(command: &Command, dir: &Path) -> io::Result<()> {
+    let folder = |section: &str| {
+        let folder = dir.join(format!("man{section}"));
+        fs::create_dir_all(&folder).map(|()| folder)
+    };
+    pages(command, &folder(SECTION)?)?;
+    let (name, section) = file::NAME;
+    fs::write(folder(section)?.join(format!("{name}.{section}")), file::page(command).to_roff())
 }
 
 /// Prints the completions of one shell, or writes those of all shells into a directory, one folder a shell.
@@ -82,7 +97,7 @@ fn pages(command: &Command, dir: &Path) -> io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let page = Man::new(command.clone())
         .title(name.clone())
-        .section("8")
+        .section(SECTION)
         .manual("linkbraid")
         .source(format!("linkbraid {}", env!("CARGO_PKG_VERSION")));
     let mut out = Vec::new();
@@ -95,7 +110,7 @@ fn pages(command: &Command, dir: &Path) -> io::Result<()> {
         page.render_subcommands_section(&mut out)?;
     }
     examples(command).to_writer(&mut out)?;
-    fs::write(dir.join(format!("{name}.8")), out)?;
+    fs::write(dir.join(format!("{name}.{SECTION}")), out)?;
     command.get_subcommands().try_for_each(|word| pages(word, dir))
 }
 
@@ -138,6 +153,13 @@ fn examples(command: &Command) -> roff::Roff {
     }
     out.control("SH", ["FILES"]).control("TP", []);
     out.text([roff::bold(linkbraid_api::DEFAULT_SOCKET)]).text([roff::roman("The daemon's socket.")]);
+    let [file, folder] = linkbraid_api::CONFIG_PATHS;
+    out.control("TP", []).text([roff::bold(format!("{file}, {folder}/*.toml"))]);
+    out.text([
+        roff::roman("What comes back after a boot, see "),
+        roff::bold(file::NAME.0),
+        roff::roman("(5)."),
+    ]);
     out
 }
 

@@ -12,5 +12,8 @@ pub fn become_program(word: &str) -> Failed {
         Ok(program) => plain(&Command::new(program).args(std::env::args_os().skip(1)).exec()),
         Err(cause) => cause,
     };
-    Failed::refused(Error::new(word, format!("cannot run '{name}'"), cause).hint("make install"))
+    // The Debian package has these programs in another one.
+    let is_packaged = std::env::current_exe().is_ok_and(|own| own.starts_with("/usr/bin"));
+    let hint = if is_packaged { "apt install ./linkbraid-bench_*.deb" } else { "make install" };
+    Failed::refused(Error::new(word, format!("cannot run '{name}'"), cause).hint(hint))
 }

@@ -16,6 +16,7 @@ use linkbraid_link::{
     ArpPlusSender, CarrierPoll, LinkEvent, Neighbour, NeighbourReader, Netlink, Watch, forwards_ipv6,
 };
 use linkbraid_proto::Time;
+use sd_notify::NotifyState;
 use server::{Call, Server};
 use std::{
     collections::BTreeMap,
@@ -76,8 +77,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
     fabric::adopt_all(&mut control.world, &mut news).await;
     adopt::all(&mut control.world).await;
-    control.operations.at_start(&control.world, options.config.as_deref()).await;
-    let mut ready = false;
+    control.operations.at_start(&control.world, &options.config).await;
+    let (mut ready, mut said) = (false, String::new());
     let served = server.serve(calls, control.world.feed.clone());
     tokio::pin!(served);
     loop {
@@ -88,8 +89,13 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         // What waits for the network waits for what the file says, as far as that can be done now.
         if !ready && control.operations.has_begun() {
             ready = true;
-            let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-            tracing::info!(bonds = control.world.bonds.len(), "ready");
+            let _ = sd_notify::notify(&[NotifyState::Ready]);
+            tracing::info!("ready with {}", control.has());
+        }
+        let status = if ready { control.has() } else { control.operations.begins_with() };
+        if status != said {
+            let _ = sd_notify::notify(&[NotifyState::Status(&status)]);
+            said = status;
         }
         let wake = control.wake();
         let Control { world, operations, .. } = &mut control;
@@ -116,7 +122,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             () = &mut served => break,
         }
     }
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
     tracing::info!("stopping; bonds stay as they are, and the interfaces of fabrics lose their carrier");
     // Whoever waits for something hears now that the daemon stops.
     control.operations = Operations::default();
@@ -181,6 +187,16 @@ impl Control {
         ];
         let next = times.into_iter().flatten().min();
         world.clock.instant(next.unwrap_or_default())
+    }
+
+    /// What there is, in words.
+    fn has(&self) -> String {
+        let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let bonds = count(self.world.bonds.len(), "bond");
+        match self.world.fabrics.len() {
+            0 => bonds,
+            fabrics => format!("{bonds} and {}", count(fabrics, "fabric")),
+        }
     }
 
     fn timeout(&mut self) {

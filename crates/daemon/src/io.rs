@@ -1,6 +1,7 @@
 //! The kernel, files, and whatever else is not known without asking.
 
 pub(crate) mod clock;
+pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod group;
 pub(crate) mod identity;

@@ -11,7 +11,7 @@ mod io;
 mod operations;
 mod world;
 
-pub use io::programs::program;
+pub use io::{config::config_files, programs::program};
 pub use linkbraid_dataplane::{Hook, HookChoice};
 
 use linkbraid_api::Error;
@@ -26,8 +26,8 @@ pub struct Options {
     pub state_dir: Option<PathBuf>,
     /// Which hook the programs go on.
     pub hook: HookChoice,
-    /// The configuration file to apply at the start, if there is one.
-    pub config: Option<PathBuf>,
+    /// The configuration files to apply at the start, as far as they are there; a folder stands for the files in it.
+    pub config: Vec<PathBuf>,
 }
 
 /// Runs the daemon in the network namespace of this thread until SIGTERM or SIGINT. The bonds stay as they are:
@@ -36,6 +36,7 @@ pub struct Options {
 /// # Errors
 /// Not root, another daemon on the socket, or a kernel that lacks something.
 pub fn run(options: Options) -> Result<(), Error> {
+    linkbraid_dataplane::on_message(|line| tracing::debug!("{line}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -36,7 +36,7 @@ use linkbraid_link::LinkInfo;
 use linkbraid_proto::Time;
 use operation::{By, Operation};
 use rejoin::Rejoins;
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::PathBuf};
 use tokio::sync::oneshot;
 
 /// All that is under way, and what will be.
@@ -48,15 +48,20 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// Begins with members that came back while no daemon ran, and with the file that the daemon was started with.
-    pub(crate) async fn at_start(&mut self, world: &World, path: Option<&Path>) {
+    /// Begins with members that came back while no daemon ran, and with the files that the daemon was started with.
+    pub(crate) async fn at_start(&mut self, world: &World, files: &[PathBuf]) {
         self.rejoins.look(world).await;
-        self.files.start = path.and_then(|path| start::Start::read(world.clock.now(), path));
+        self.files.start = start::Start::read(world.clock.now(), files);
     }
 
-    /// Whether that file, if there is one, was gone through once.
+    /// Whether what is in those files, if there are any, is done as far as it can be without links that come late.
     pub(crate) fn has_begun(&self) -> bool {
         self.files.start.as_ref().is_none_or(start::Start::has_begun)
+    }
+
+    /// What is still done before that, in words.
+    pub(crate) fn begins_with(&self) -> String {
+        self.files.start.as_ref().map(start::Start::doing).unwrap_or_default()
     }
 
     /// When there is something to do next.

@@ -10,8 +10,11 @@ use crate::{
     attached,
     error::{Error, Result},
 };
-use libbpf_rs::{Link, ProgramMut};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use libbpf_rs::{Link, PrintLevel, ProgramMut};
+use std::{
+    os::fd::{AsFd as _, BorrowedFd},
+    sync::OnceLock,
+};
 
 /// The kind of hook in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +174,19 @@ fn choose<T>(choice: HookChoice, tcx: impl Fn() -> Result<T>, clsact: impl Fn() 
             other => other,
         },
     }
+}
+
+/// Hands what libbpf has to say to `say`, line by line, in the place of standard error. Most of it is no news: what fails is
+/// an error of ours, too.
+pub fn on_message(say: fn(&str)) {
+    static SAY: OnceLock<fn(&str)> = OnceLock::new();
+    let _ = SAY.set(say);
+    let print = |_: PrintLevel, text: String| {
+        if let Some(say) = SAY.get() {
+            text.lines().filter(|line| !line.is_empty()).for_each(say);
+        }
+    };
+    libbpf_rs::set_print(Some((PrintLevel::Info, print)));
 }
 
 /// Without what libbpf writes to standard error.

@@ -20,7 +20,7 @@ pub use attached::{can_find, take_off, take_off_strays};
 use error::Error as E;
 pub use error::{Error, Refusal, Result};
 pub use fast_path::{Early, EarlyAt, FastPath, PathCounts, PathEnds, PathIn, PathOut};
-pub use hook::{Hook, HookChoice};
+pub use hook::{Hook, HookChoice, on_message};
 use hook::{Place, Side};
 pub use intf::{
     ANSWERS_MAX, CLASSES_MAX, LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX,

@@ -1,14 +1,13 @@
 //! A file becomes a [`Document`], or one line that says where and why not.
 
 use super::{
-    BondConfig, ClassConfig, Config, Document, MemberConfig, Part,
+    BondConfig, ClassConfig, Config, Document, MemberConfig, Part, Places,
     table::{Named, Source, Table, number, string},
 };
 use crate::{
-    BondOptions, BondSettings, ClassName, ClassOptions, ClassSettings, Error, FabricAdd, FabricOptions,
-    LinkName, MemberOptions, MemberSettings, limits, value,
+    BondOptions, BondSettings, ClassName, ClassOptions, ClassSettings, ConfigFile, Error, FabricAdd,
+    FabricOptions, LinkName, MemberOptions, MemberSettings, limits, value,
 };
-use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
 /// Keys besides those of the options.
@@ -22,52 +21,74 @@ fn keys(own: &[&str], options: Vec<String>) -> Vec<String> {
     own.iter().map(|key| (*key).to_owned()).chain(options).collect()
 }
 
-/// Where what was read stands.
-type Lines = BTreeMap<(String, Part), u32>;
+/// The tables of a file, each with its keys: a fabric, a bond, a member of a bond, a class of a bond.
+pub fn tables() -> [(&'static str, Vec<String>); 4] {
+    [
+        ("fabric.NAME", keys(&FABRIC_KEYS, FabricOptions::keys())),
+        ("bond.NAME", keys(&BOND_KEYS, BondOptions::keys())),
+        ("bond.NAME.member", keys(&MEMBER_KEYS, MemberOptions::keys())),
+        ("bond.NAME.class.NAME", keys(&CLASS_KEYS, ClassOptions::keys())),
+    ]
+}
 
-pub fn document(file: &str, text: &str) -> Result<Document, Error> {
-    let source = Source { file, text };
-    if text.len() > limits::CONFIG_BYTES_MAX {
-        let cause = format!("{} bytes; allowed are {}", text.len(), limits::CONFIG_BYTES_MAX);
-        return Err(Error::new(file, "too long", cause).hint("linkbraid apply --help"));
+pub fn document(files: &[ConfigFile]) -> Result<Document, Error> {
+    let names = files.iter().map(|file| file.file.clone()).collect();
+    let mut document = Document { files: names, ..Document::default() };
+    let bytes: usize = files.iter().map(|file| file.text.len()).sum();
+    if bytes > limits::CONFIG_BYTES_MAX {
+        let cause = format!("{bytes} bytes; allowed are {}", limits::CONFIG_BYTES_MAX);
+        return Err(Error::new(document.name(), "too long", cause).hint("linkbraid apply --help"));
     }
-    let root = DeTable::parse(text).map_err(|error| {
+    for ConfigFile { file, text } in files {
+        add(&mut document, Source { file, text })?;
+    }
+    // A bond that stands before the one whose member it names, too.
+    let bonds = &document.config.bonds;
+    for (bond, member) in bonds.iter().flat_map(|(bond, one)| one.members.iter().map(move |m| (bond, m))) {
+        if bonds.contains_key(&member.interface) {
+            let place = document.place(bond, &Part::Member(member.interface.clone()));
+            let what = format!("bond '{bond}': member '{}'", member.interface);
+            return Err(Error::new(place, what, "it is itself a bond").hint("linkbraid apply --help"));
+        }
+    }
+    Ok(document)
+}
+
+/// Adds what one file says.
+fn add(document: &mut Document, source: Source<'_>) -> Result<(), Error> {
+    let root = DeTable::parse(source.text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let cause = error.message().lines().collect::<Vec<_>>().join("; ");
         source.refuse(at, "not TOML", cause)
     })?;
     let root = Table::root(source, root.get_ref(), &keys(&["bond", "fabric"], Vec::new()))?;
-    let (mut config, mut lines) = (Config::default(), Lines::new());
+    let Document { config, places, .. } = document;
     for named in root.named("fabric", "NAME")? {
         let name = interface(&root, "fabric", &named)?;
         let table =
             root.below(format!("fabric '{name}'"), &named, &keys(&FABRIC_KEYS, FabricOptions::keys()))?;
-        lines.insert((name.to_string(), Part::Whole), table.line(named.at));
+        name_once(&name, &table, config, places)?;
         config.fabrics.insert(name.clone(), fabric(name, &table)?);
     }
     for named in root.named("bond", "NAME")? {
         let name = interface(&root, "bond", &named)?;
         let table = root.below(format!("bond '{name}'"), &named, &keys(&BOND_KEYS, BondOptions::keys()))?;
-        if let Some(line) = lines.insert((name.to_string(), Part::Whole), table.line(named.at)) {
-            return Err(table.refuse_whole(format!("line {line} has a fabric of this name")));
-        }
-        let mut reader = Bond { name: &name, table: &table, earlier: &config, lines: &mut lines };
-        let bond = reader.read()?;
+        name_once(&name, &table, config, places)?;
+        let bond = Bond { name: &name, table: &table, earlier: config, places }.read()?;
         config.bonds.insert(name, bond);
     }
-    // A bond that stands before the one whose member it names, too.
-    for (bond, member) in
-        config.bonds.iter().flat_map(|(bond, one)| one.members.iter().map(move |m| (bond, m)))
-    {
-        if config.bonds.contains_key(&member.interface) {
-            let part = Part::Member(member.interface.clone());
-            let line = lines.get(&(bond.to_string(), part)).copied().unwrap_or(1);
-            let what = format!("bond '{bond}': member '{}'", member.interface);
-            return Err(Error::new(format!("{file}:{line}"), what, "it is itself a bond")
-                .hint("linkbraid apply --help"));
+    Ok(())
+}
+
+/// Notes where a bond or fabric stands, the only one of its name.
+fn name_once(name: &LinkName, table: &Table<'_>, earlier: &Config, places: &mut Places) -> Result<(), Error> {
+    match places.insert((name.to_string(), Part::Whole), table.place(table.at())) {
+        None => Ok(()),
+        Some(place) => {
+            let kind = if earlier.fabrics.contains_key(name) { "fabric" } else { "bond" };
+            Err(table.refuse_whole(format!("{} has a {kind} of this name", table.seen(&place))))
         }
     }
-    Ok(Document { file: file.to_owned(), config, lines })
 }
 
 /// The name of a bond or fabric.
@@ -118,7 +139,7 @@ struct Bond<'r, 'a> {
     table: &'r Table<'a>,
     /// Those that stand before it.
     earlier: &'r Config,
-    lines: &'r mut Lines,
+    places: &'r mut Places,
 }
 
 impl Bond<'_, '_> {
@@ -168,10 +189,11 @@ impl Bond<'_, '_> {
             let part = Part::Member(member.interface.clone());
             let mut others = self.earlier.bonds.iter();
             if let Some((other, _)) = others.find(|(_, other)| other.member(&member.interface).is_some()) {
-                let line = self.lines.get(&(other.to_string(), part)).copied().unwrap_or_default();
-                return refuse(format!("line {line} gives it to bond '{other}'"));
+                let place = self.places.get(&(other.to_string(), part)).map(|place| table.seen(place));
+                let place = place.unwrap_or_default();
+                return refuse(format!("{place} gives it to bond '{other}'"));
             }
-            self.lines.insert((self.name.to_owned(), part), table.line(at));
+            self.places.insert((self.name.to_owned(), part), table.place(at));
             members.push(member);
         }
         if members.is_empty() || members.len() > limits::MEMBERS_MAX {
@@ -186,7 +208,7 @@ impl Bond<'_, '_> {
             let name = format!("bond '{}': class '{}'", self.name, named.name);
             let table = self.table.below(name, &named, &keys(&CLASS_KEYS, ClassOptions::keys()))?;
             let class: ClassName = named.name.parse().map_err(|cause: String| table.refuse_whole(cause))?;
-            self.lines.insert((self.name.to_owned(), Part::Class(class.clone())), table.line(named.at));
+            self.places.insert((self.name.to_owned(), Part::Class(class.clone())), table.place(named.at));
             let rules: Vec<_> = table.strings("match", rule)?.into_iter().map(|(_, rule)| rule).collect();
             if rules.is_empty() {
                 return Err(table

@@ -1,5 +1,6 @@
 //! Tables of a TOML file, and what stands behind their keys.
 
+use super::Place;
 use crate::{Error, value::Value as _};
 use std::borrow::Cow;
 use toml::{
@@ -96,9 +97,19 @@ impl<'a> Table<'a> {
         self.source.refuse(at, format!("{}: {}", self.name, what.as_ref()), cause)
     }
 
-    /// The line of a byte, from 1.
-    pub fn line(&self, at: usize) -> u32 {
-        self.source.line(at)
+    /// Where it is named, as a byte.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The place of a byte.
+    pub fn place(&self, at: usize) -> Place {
+        Place { file: self.source.file.to_owned(), line: self.source.line(at) }
+    }
+
+    /// How a message about this file names a place, which may be in another one.
+    pub fn seen(&self, place: &Place) -> String {
+        if place.file == self.source.file { format!("line {}", place.line) } else { place.to_string() }
     }
 
     /// The value of a key, if it is there. A refusal is a cause.

@@ -1,5 +1,15 @@
 use super::{Document, Part};
-use crate::{Borrow, Fallback, Policy, Poll, Stripe, Weight, tests::name};
+use crate::{Borrow, ConfigFile, Error, Fallback, Policy, Poll, Stripe, Weight, tests::name};
+
+fn files(all: &[(&str, &str)]) -> Result<Document, Error> {
+    let file = |(file, text): &(&str, &str)| ConfigFile { file: (*file).into(), text: (*text).into() };
+    Document::read(&all.iter().map(file).collect::<Vec<_>>())
+}
+
+/// One file.
+fn one(text: &str) -> Result<Document, Error> {
+    files(&[("f", text)])
+}
 
 const WHOLE: &str = r#"
 [fabric.fab0]
@@ -43,7 +53,7 @@ match = "tcp-port=873"
 
 #[test]
 fn all_options_are_read() {
-    let read = Document::read("f", WHOLE).unwrap();
+    let read = one(WHOLE).unwrap();
     let fabric = &read.config.fabrics["fab0"];
     assert_eq!((fabric.node, fabric.nodes, fabric.settings().mtu.0, fabric.queues), (0, 16, 9000, Some(2)));
     assert_eq!((fabric.settings().poll, fabric.mac.as_deref()), (Poll::Busy, Some("02:00:00:00:00:0a")));
@@ -73,19 +83,20 @@ fn all_options_are_read() {
     assert_eq!((voice.name.as_str(), voice.rules.len(), voice.settings.policy), ("voice", 2, Policy::Mirror));
     assert_eq!((voice.settings.fallback, voice.settings.borrow), (Fallback::Block, Borrow::Idle));
     assert_eq!(bond.classes[1].name, "bulk", "in the order of the file, not of the alphabet");
-    assert_eq!(read.line("fab0", &Part::Whole), Some(2));
-    assert_eq!(read.line("bond0", &Part::Member(name("eth2"))), Some(14));
-    assert_eq!(read.line("bond0", &Part::Class(name("bulk"))), Some(36));
+    let line = |object: &str, part: Part| read.find(object, &part).map(|place| place.line);
+    assert_eq!(line("fab0", Part::Whole), Some(2));
+    assert_eq!(line("bond0", Part::Member(name("eth2"))), Some(14));
+    assert_eq!(line("bond0", Part::Class(name("bulk"))), Some(36));
     assert_eq!(read.place("bond0", &Part::Member(name("eth9"))), "f:11");
     assert_eq!(read.place("bond9", &Part::Whole), "f");
 }
 
 #[test]
 fn what_is_left_out_has_the_defaults_of_the_command() {
-    let read = Document::read("f", "[bond.b]\nmember = 'eth1'\n").unwrap();
+    let read = one("[bond.b]\nmember = 'eth1'\n").unwrap();
     let bond = &read.config.bonds["b"];
     assert_eq!((bond.settings, bond.mtu), (crate::BondSettings::default(), None));
-    assert!(Document::read("f", "").unwrap().config == super::Config::default());
+    assert!(one("").unwrap().config == super::Config::default());
 }
 
 /// Text, the object and what of the refusal, and what is in the cause.
@@ -217,7 +228,7 @@ const REFUSED: [(&str, &str, &str, &str); 32] = [
 #[test]
 fn what_cannot_be_is_refused_with_its_line() {
     for (text, object, what, cause) in REFUSED {
-        let error = Document::read("f", text).expect_err(text);
+        let error = one(text).expect_err(text);
         assert_eq!((error.object.as_str(), error.what.as_str()), (object, what), "{text}: {error}");
         assert!(error.cause.contains(cause), "{text}: {error}");
         assert!(!error.to_string().contains('\n'), "{error}");
@@ -226,26 +237,51 @@ fn what_cannot_be_is_refused_with_its_line() {
 }
 
 #[test]
+fn files_are_put_together_and_each_names_its_own() {
+    let fabric = "[fabric.c]\nnode = 0\nnodes = 2\ntransport = 'shm:x'\n";
+    let both =
+        [("1", "[bond.a]\nmember = ['x', 'c']\n"), ("2", "\n[bond.b]\nmember = ['y']\n"), ("3", fabric)];
+    let read = files(&both).unwrap();
+    assert_eq!((read.config.bonds.len(), read.config.fabrics.len(), read.name().as_str()), (2, 1, "1, 2, 3"));
+    assert_eq!(read.place("b", &Part::Member(name("y"))), "2:3");
+    assert_eq!(read.place("z", &Part::Whole), "1, 2, 3");
+    for (text, refusal) in [
+        ("\n[bond.a]\nmember = ['z']\n", "2:2: bond 'a': 1:1 has a bond of this name"),
+        (
+            "[fabric.a]\nnode = 0\nnodes = 2\ntransport = 'shm:y'\n",
+            "2:1: fabric 'a': 1:1 has a bond of this name",
+        ),
+        ("[bond.b]\nmember = ['z', 'x']\n", "2:2: bond 'b': member 'x': 1:2 gives it to bond 'a'"),
+        ("[bond.c]\nmember = ['z']\n", "1:2: bond 'a': member 'c': it is itself a bond"),
+        ("bond = 1\n", "2:1: key 'bond': it is a number; write [bond.NAME]"),
+    ] {
+        assert_eq!(files(&[both[0], ("2", text)]).expect_err(text).to_string(), refusal);
+    }
+    let half = "#".repeat(crate::limits::CONFIG_BYTES_MAX / 2 + 1);
+    assert_eq!(files(&[("1", &half), ("2", &half)]).unwrap_err().what, "too long");
+}
+
+#[test]
 fn other_refusals_of_classes() {
     let bond = "[bond.b]\nmember = ['a', 'c', { name = 'd', class = 'w' }]\n";
     let twice =
         "[bond.b.class.v]\nmatch = 'dscp=ef'\nmember = ['c','d']\n[bond.b.class.w]\nmatch = 'dscp=1'\n";
-    let error = Document::read("f", &format!("{bond}{twice}")).unwrap_err();
+    let error = one(&format!("{bond}{twice}")).unwrap_err();
     assert_eq!(error.to_string(), "f:5: bond 'b': class 'v': member 'd': it is in class 'w' already");
-    let error = Document::read("f", bond).unwrap_err();
+    let error = one(bond).unwrap_err();
     assert_eq!(error.to_string(), "f:1: bond 'b': member 'd' is for class 'w', which the bond has not");
     let many: String = (0..8).map(|i| format!("[bond.b.class.c{i}]\nmatch = 'dscp={i}'\n")).collect();
-    let error = Document::read("f", &format!("[bond.b]\nmember = 'a'\n{many}")).unwrap_err();
+    let error = one(&format!("[bond.b]\nmember = 'a'\n{many}")).unwrap_err();
     assert_eq!(error.to_string(), "f:1: bond 'b': 8 classes; allowed are up to 7");
     let long = "#".repeat(crate::limits::CONFIG_BYTES_MAX + 1);
-    assert_eq!(Document::read("f", &long).unwrap_err().what, "too long");
+    assert_eq!(one(&long).unwrap_err().what, "too long");
 }
 
 proptest::proptest! {
     /// Whatever is in a file: it is read, or refused in one line.
     #[test]
     fn nothing_panics(text in "(\\[(bond|fabric)\\.[a-c]{1,2}\\]\n|member = \\[('[a-c]',? ?){0,3}\\]\n|node = -?[0-9]{0,4}\n|.{0,12}\n){0,8}") {
-        if let Err(error) = Document::read("f", &text) {
+        if let Err(error) = one(&text) {
             proptest::prop_assert!(error.to_string().starts_with("f:"));
         }
     }
@@ -254,7 +290,7 @@ proptest::proptest! {
 #[test]
 fn the_examples_can_be_applied() {
     let example = include_str!("../../../../dist/linkbraid.toml");
-    assert_eq!(Document::read("f", example).unwrap().config.bonds["bond0"].members.len(), 2);
+    assert_eq!(one(example).unwrap().config.bonds["bond0"].members.len(), 2);
     // What is commented out, too.
     let whole: Vec<&str> = example
         .lines()
@@ -263,11 +299,11 @@ fn the_examples_can_be_applied() {
             _ => line,
         })
         .collect();
-    let whole = Document::read("f", &whole.join("\n")).unwrap().config;
+    let whole = one(&whole.join("\n")).unwrap().config;
     assert_eq!((whole.bonds["bond0"].classes.len(), whole.fabrics.len()), (1, 1));
     let page = include_str!("../../../../docs/config.md");
     let text = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let config = Document::read("f", text).unwrap().config;
+    let config = one(text).unwrap().config;
     let bond = &config.bonds["bond0"];
     assert_eq!((bond.members.len(), bond.classes.len(), config.fabrics.len()), (4, 1, 1));
 }

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 /// Shown below the help.
 pub const EXAMPLES: &str = "\
 Examples:
-  linkbraid apply /etc/linkbraid.toml --dry-run
-  linkbraid apply /etc/linkbraid.toml
+  linkbraid apply --dry-run
+  linkbraid apply
+  linkbraid apply /etc/linkbraid.toml /etc/linkbraid
 
-The file is TOML, with the options of the other commands under the same names:
+A file is TOML, with the options of the other commands under the same names:
 
   [fabric.fab0]
   node = 0
@@ -25,18 +26,20 @@ The file is TOML, with the options of the other commands under the same names:
   member = [\"eth2\"]
   match = [\"dscp=ef\"]
 
-A bond or fabric that the file names becomes as the file says. An option that
+A bond or fabric that a file names becomes as the file says. An option that
 it leaves out gets its default, except that MTU and MAC stay as they are. What
-the file does not name stays if it was added by hand, and is removed if an
-earlier file added it. Each step is printed as the command that does the same.
-If a step fails, the steps before it are undone. A second run has nothing to do.";
+no file names stays if it was added by hand, and is removed if an earlier file
+added it: so name all files at once. Each step is printed as the command that
+does the same. If a step fails, the steps before it are undone. A second run
+has nothing to do.";
 
 /// `apply`
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
-    /// The file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
+    /// Files, or folders of files whose names end in .toml, applied as one [default: /etc/linkbraid.toml and /etc/linkbraid,
+    /// as far as they are there]
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
 
     /// Only print what would be done
     #[arg(long)]

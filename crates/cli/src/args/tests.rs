@@ -442,9 +442,10 @@ fn a_request_tells_the_command_that_makes_it() {
 #[test]
 fn apply_and_the_file_of_the_daemon() {
     let Word::Apply(args) = parse("apply /etc/linkbraid.toml --dry-run").word else { panic!() };
-    assert_eq!((args.file.as_path(), args.dry_run), (Path::new("/etc/linkbraid.toml"), true));
-    let Word::Daemon(args) = parse("daemon --config /etc/linkbraid.toml").word else { panic!() };
-    assert_eq!(args.config.as_deref(), Some(Path::new("/etc/linkbraid.toml")));
-    assert!(refused("apply"));
+    assert_eq!((args.files.as_slice(), args.dry_run), (&["/etc/linkbraid.toml".into()][..], true));
+    let Word::Daemon(args) = parse("daemon --config /etc/linkbraid.toml --config /etc/linkbraid").word else {
+        panic!()
+    };
+    assert_eq!(args.config, linkbraid_api::CONFIG_PATHS.map(std::path::PathBuf::from));
     assert!(refused("bond set bond0 --address 198.18.0.1/24 --no-addresses"));
 }

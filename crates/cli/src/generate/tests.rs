@@ -1,4 +1,4 @@
-use super::{SHELLS, pages, script, visible};
+use super::{SHELLS, all_pages, script, visible};
 use crate::args::Cli;
 use clap::CommandFactory;
 
@@ -8,15 +8,17 @@ fn every_word_has_a_page_and_hidden_words_have_none() {
     std::fs::create_dir_all(&dir).unwrap();
     let mut command = visible(Cli::command());
     command.build();
-    pages(&command, &dir).unwrap();
-    let mut names = std::fs::read_dir(&dir)
+    all_pages(&command, &dir).unwrap();
+    let mut names = std::fs::read_dir(dir.join("man8"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect::<Vec<_>>();
     names.sort();
-    let page = std::fs::read_to_string(dir.join("linkbraid-bond-add.8")).unwrap();
-    let run = std::fs::read_to_string(dir.join("linkbraid-run.8")).unwrap();
+    let page = std::fs::read_to_string(dir.join("man8/linkbraid-bond-add.8")).unwrap();
+    let run = std::fs::read_to_string(dir.join("man8/linkbraid-run.8")).unwrap();
+    let file = std::fs::read_to_string(dir.join("man5/linkbraid.toml.5")).unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
+    assert!(file.starts_with(".ie ") || file.contains(".TH linkbraid.toml 5"), "{file}");
     for name in ["linkbraid.8", "linkbraid-bond.8", "linkbraid-bond-add.8", "linkbraid-member-set.8"] {
         assert!(names.iter().any(|found| found == name), "{name} is missing in {names:?}");
     }

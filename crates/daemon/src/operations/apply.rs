@@ -12,7 +12,7 @@ use super::{
 };
 use crate::world::World;
 use linkbraid_api::{
-    ActionRecord, Apply, ApplyRecord, Error, LinkName, Records, Reply, Request,
+    ActionRecord, Apply, ApplyRecord, ConfigFile, Error, LinkName, Records, Reply, Request,
     config::{Document, Part},
 };
 use linkbraid_link::Kind;
@@ -62,13 +62,15 @@ impl Files {
 
     /// `apply FILE`: what cannot be right is refused now, the rest has its turn.
     pub(super) fn ask(&mut self, request: Apply, answer: oneshot::Sender<Reply>) {
-        let read = Document::read(&request.file, &request.text).and_then(|document| {
+        let files: Vec<ConfigFile> = std::iter::once(request.first).chain(request.more).collect();
+        let read = Document::read(&files).and_then(|document| {
             if self.waiting.len() < WAITING_MAX {
                 return Ok(document);
             }
             let cause = format!("{WAITING_MAX} files wait to be applied already");
-            Err(Error::new(&request.file, "cannot apply", cause)
-                .hint(format!("linkbraid apply {}", request.file)))
+            let names: Vec<&str> = files.iter().map(|file| file.file.as_str()).collect();
+            Err(Error::new(document.name(), "cannot apply", cause)
+                .hint(format!("linkbraid apply {}", names.join(" "))))
         });
         match read {
             Ok(document) => {
@@ -178,9 +180,10 @@ async fn check_member(
 pub(super) fn applied(document: Document, steps: &[Step], warnings: Vec<String>, dry_run: bool) -> Reply {
     let action = |step: &Step| {
         let (object, part) = step.target();
-        let line = document.line(object, &part);
-        ActionRecord { object: object.to_owned(), command: step.request().command(), line }
+        let place = document.find(object, &part).cloned();
+        let (file, line) = (place.as_ref().map(|place| place.file.clone()), place.map(|place| place.line));
+        ActionRecord { object: object.to_owned(), command: step.request().command(), file, line }
     };
     let actions = steps.iter().map(action).collect();
-    Reply::Records(Records::Applied(ApplyRecord { actions, file: document.file, dry_run, warnings }))
+    Reply::Records(Records::Applied(ApplyRecord { actions, file: document.name(), dry_run, warnings }))
 }

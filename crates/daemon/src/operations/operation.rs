@@ -104,7 +104,7 @@ impl Operation {
             None => {
                 let Some(step) = self.steps.pop_front() else { return true };
                 if let Some(document) = self.by.document() {
-                    tracing::info!(file = %document.file, "{}", step.request().command());
+                    tracing::info!(file = %document.name(), "{}", step.request().command());
                 }
                 let begun = take(world, &step, self.trust()).await;
                 (step, begun)
@@ -138,7 +138,7 @@ impl Operation {
 
     fn fail(&mut self, step: &Step, error: Error) {
         if let Some(document) = self.by.document() {
-            tracing::warn!(file = %document.file, %error, "not done: {}", step.request().command());
+            tracing::warn!(file = %document.name(), %error, "not done: {}", step.request().command());
         }
         match (&self.by, &self.failed) {
             (_, Some(_)) => self.errors.push(error),

@@ -8,13 +8,13 @@ use super::{
     current::current,
     desired::{self, diff},
 };
-use crate::world::World;
+use crate::{io::config::config_files, world::World};
 use linkbraid_api::{
     Error, FabricAdd, LinkName, Request,
     config::{BondConfig, Config, Document},
 };
 use linkbraid_proto::Time;
-use std::{collections::BTreeSet, fs, io, path::Path, time::Duration};
+use std::{collections::BTreeSet, io, path::PathBuf, time::Duration};
 
 /// How long a bond waits for all its members: udev finds and names NICs within a few seconds.
 const GRACE: Duration = Duration::from_secs(5);
@@ -29,7 +29,9 @@ pub(super) struct Start {
     open: BTreeSet<LinkName>,
     grace_until: Time,
     stage: Stage,
-    /// It was gone through once.
+    /// When the files were gone through last.
+    begun_at: Time,
+    /// All that can be done is done: links that may come have had their time, or none is missing.
     begun: bool,
     /// When it is gone through again; none while it only waits for the first interface of a bond.
     next: Option<Time>,
@@ -51,28 +53,36 @@ enum Stage {
 }
 
 impl Start {
-    /// Reads the file that the daemon was started with. One that is bad or missing changes nothing.
-    pub(super) fn read(now: Time, path: &Path) -> Option<Self> {
-        let file = path.display().to_string();
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                tracing::info!(%file, "there is no such file, nothing to apply");
-                return None;
+    /// Reads the files that the daemon was started with. Where one is bad, or none is there, nothing is changed.
+    pub(super) fn read(now: Time, paths: &[PathBuf]) -> Option<Self> {
+        if paths.is_empty() {
+            return None;
+        }
+        let mut files = Vec::new();
+        for path in paths {
+            match config_files(path) {
+                Ok(found) => files.extend(found),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(cause) => {
+                    let error = Error::new(path.display().to_string(), "cannot read", cause.to_string());
+                    tracing::error!(%error, "all stays as it is");
+                    return None;
+                }
             }
-            Err(error) => {
-                tracing::error!(%file, %error, "cannot read it; all stays as it is");
-                return None;
-            }
-        };
-        let read = Document::read(&file, &text);
-        let document =
-            read.inspect_err(|error| tracing::error!(%error, "not applied; all stays as it is")).ok()?;
+        }
+        if files.is_empty() {
+            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            tracing::info!("nothing to apply: there is no file {}", paths.join(", "));
+            return None;
+        }
+        let read = Document::read(&files);
+        let document = read.inspect_err(|error| tracing::error!(%error, "all stays as it is")).ok()?;
         let names = document.config.fabrics.keys().chain(document.config.bonds.keys());
         Some(Self {
             open: names.cloned().collect(),
             grace_until: now + GRACE,
             stage: Stage::Idle,
+            begun_at: now,
             begun: false,
             next: Some(now),
             delay: RETRY_MIN,
@@ -89,7 +99,7 @@ impl Start {
         let now = world.clock.now();
         let configs: Vec<Config> = match self.stage {
             Stage::Idle if self.next.is_some_and(|next| next <= now) => {
-                self.stage = Stage::Fabrics;
+                (self.stage, self.begun_at) = (Stage::Fabrics, now);
                 (self.failed, self.next) = (false, None);
                 let open = self.document.config.fabrics.iter().filter(|(name, _)| self.open.contains(*name));
                 let one = |(name, fabric): (&LinkName, &FabricAdd)| [(name.clone(), fabric.clone())].into();
@@ -102,10 +112,10 @@ impl Start {
             }
             Stage::Bonds => {
                 self.stage = Stage::Idle;
-                self.begun = true;
                 look(world, self, now).await;
+                self.begun |= self.open.is_empty() || self.begun_at >= self.grace_until;
                 if self.open.is_empty() {
-                    tracing::info!(file = %self.document.file, "all is as the file says");
+                    tracing::info!(file = %self.document.name(), "all is as the file says");
                 }
                 Vec::new()
             }
@@ -123,6 +133,15 @@ impl Start {
         self.begun
     }
 
+    /// What it does, in words.
+    pub(super) fn doing(&self) -> String {
+        let absent: Vec<&str> = self.absent.iter().map(LinkName::as_str).collect();
+        match absent.is_empty() {
+            true => format!("applying {}", self.document.name()),
+            false => format!("waiting for {}, at most {} s", absent.join(", "), GRACE.as_secs()),
+        }
+    }
+
     pub(super) fn wake(&self) -> Option<Time> {
         match self.stage {
             Stage::Idle => self.next,
@@ -137,7 +156,7 @@ impl Start {
         let is_wanted = bonds.into_iter().any(|(_, bond)| bond.member(name).is_some());
         let is_made = self.document.config.fabrics.contains_key(name);
         if is_wanted && !is_made && self.absent.remove(name) {
-            tracing::info!(file = %self.document.file, "'{name}' is there now");
+            tracing::info!(file = %self.document.name(), "'{name}' is there now");
             (self.next, self.delay) = (Some(now), RETRY_MIN);
         }
     }
@@ -166,7 +185,7 @@ impl Start {
     /// Says something once.
     fn say(&mut self, text: String) {
         if self.said.insert(text.clone()) {
-            tracing::warn!(file = %self.document.file, "{text}");
+            tracing::warn!(file = %self.document.name(), "{text}");
         }
     }
 }

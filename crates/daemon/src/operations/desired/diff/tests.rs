@@ -1,8 +1,8 @@
 use super::{Change, Step, diff};
 use crate::operations::desired::{Current, merge::merge, step::Held};
 use linkbraid_api::{
-    BondSettings, ClassSettings, FabricAdd, FabricOptions, InspectorSettings, LinkName, MemberSettings,
-    Policy, Poll, Rule, Stripe, Weight,
+    BondSettings, ClassSettings, ConfigFile, FabricAdd, FabricOptions, InspectorSettings, LinkName,
+    MemberSettings, Policy, Poll, Rule, Stripe, Weight,
     config::{BondConfig, ClassConfig, Config, Document, MemberConfig},
     value::Number,
 };
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a file says, complete.
 fn config(text: &str) -> Config {
-    let mut config = Document::read("f", text).unwrap().config;
+    let mut config = Document::read(&[ConfigFile { file: "f".into(), text: text.into() }]).unwrap().config;
     for bond in config.bonds.values_mut() {
         bond.mtu.get_or_insert(1500);
     }

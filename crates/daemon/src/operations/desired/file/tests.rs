@@ -1,10 +1,10 @@
 use super::{Current, Document, Made, merge};
 use crate::operations::desired::diff;
-use linkbraid_api::{config::Config, value::Number};
+use linkbraid_api::{ConfigFile, config::Config, value::Number};
 use std::collections::BTreeMap;
 
 fn document(text: &str) -> Document {
-    Document::read("f", text).unwrap()
+    Document::read(&[ConfigFile { file: "f".into(), text: text.into() }]).unwrap()
 }
 
 /// A machine that became so by a file, all of whose parts it made; and by requests of users.

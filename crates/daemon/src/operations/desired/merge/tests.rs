@@ -1,10 +1,10 @@
 use super::merge;
 use crate::operations::desired::{Current, Moving, diff};
-use linkbraid_api::{Error, LinkName, Request, config::Document};
+use linkbraid_api::{ConfigFile, Error, LinkName, Request, config::Document};
 
 /// A machine as this file says, with every MTU filled in.
 fn machine(text: &str) -> Current {
-    let mut config = Document::read("f", text).unwrap().config;
+    let mut config = Document::read(&[ConfigFile { file: "f".into(), text: text.into() }]).unwrap().config;
     config.bonds.values_mut().for_each(|bond| bond.mtu = bond.mtu.or(Some(1500)));
     Current { config, ..Current::default() }
 }
