@@ -1,11 +1,13 @@
 //! `linkbraid daemon`.
 
+mod line;
 mod log;
 
 use crate::args::{DaemonArgs, HookArg};
+use line::Lines;
 use linkbraid_api::Error;
 use linkbraid_daemon::{Hook, HookChoice, Options};
-use linkbraid_terminal::Failed;
+use linkbraid_terminal::{Failed, report};
 use log::Log;
 use std::io;
 use std::path::PathBuf;
@@ -17,17 +19,11 @@ pub fn run(socket: PathBuf, args: DaemonArgs) -> Result<(), Failed> {
         let cause = format!("'{}' is not a filter: {error}; allowed are LEVEL or MODULE=LEVEL,...", args.log);
         Failed::usage(Error::new("daemon", "option '--log'", cause).hint("linkbraid daemon --log debug"))
     })?;
-    // The journal adds its own time stamps.
-    let journal = std::env::var_os("JOURNAL_STREAM").is_some();
     let (lines, _written) = Log::start(io::stderr()).map_err(|error| {
         Failed::refused(Error::new("daemon", "cannot start the thread of its log", error.to_string()))
     })?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines).with_ansi(false);
-    if journal {
-        log.without_time().init()
-    } else {
-        log.init()
-    }
+    let format = Lines { journal: report::to_journal() };
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines).event_format(format).init();
     let hook = match args.hook {
         HookArg::Auto => HookChoice::Auto,
         HookArg::Tcx => HookChoice::Only(Hook::Tcx),

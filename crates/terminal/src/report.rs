@@ -1,7 +1,9 @@
 //! Writes to standard output and standard error, and decides the exit status.
 
 use linkbraid_api::{Error, ExitCode};
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::{fd::AsFd, unix::fs::MetadataExt};
 use std::process;
 
 /// Why the command did not succeed.
@@ -44,19 +46,32 @@ pub fn width() -> Option<usize> {
         .filter(|width| *width > 0)
 }
 
+/// Whether standard error is the journal (systemd.exec(5), `JOURNAL_STREAM`).
+pub fn to_journal() -> bool {
+    let stream = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+    let status = io::stderr().as_fd().try_clone_to_owned().and_then(|fd| File::from(fd).metadata());
+    status.is_ok_and(|status| stream == format!("{}:{}", status.dev(), status.ino()))
+}
+
+/// What a line of this priority (syslog(3)) begins with.
+fn prefix(priority: u8) -> String {
+    if to_journal() { format!("<{priority}>") } else { String::new() }
+}
+
 /// One warning line on standard error.
 pub fn warn(line: &str) {
     let (on, off) = if coloured(io::stderr().is_terminal()) { ("\x1b[33m", "\x1b[0m") } else { ("", "") };
     // If standard error is closed, nothing can be reported.
-    let _ = writeln!(io::stderr(), "linkbraid: {on}warning:{off} {}", one_line(line));
+    let _ = writeln!(io::stderr(), "{}linkbraid: {on}warning:{off} {}", prefix(4), one_line(line));
 }
 
 /// One error line and its hint on standard error.
 pub fn error(error: &Error) {
     let (on, off) = if coloured(io::stderr().is_terminal()) { ("\x1b[31m", "\x1b[0m") } else { ("", "") };
-    let mut text = format!("linkbraid: {on}error:{off} {}\n", one_line(&error.to_string()));
+    let prefix = prefix(3);
+    let mut text = format!("{prefix}linkbraid: {on}error:{off} {}\n", one_line(&error.to_string()));
     if let Some(hint) = &error.hint {
-        text.push_str(&format!("  hint: {}\n", one_line(hint)));
+        text.push_str(&format!("{prefix}  hint: {}\n", one_line(hint)));
     }
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -83,7 +83,12 @@ impl History {
             (Some(old), None) => format!("no longer {old}: "),
             (None, None) => String::new(),
         };
-        tracing::info!(bond = %event.bond, reason = %event.reason, "{}: {change}{}{took}", event.object, event.text);
+        let line = format!("{}: {change}{}{took}", event.object, event.text);
+        match weight(&event) {
+            Weight::NeedsAHand => tracing::warn!(bond = %event.bond, reason = %event.reason, "{line}"),
+            Weight::News => tracing::info!(bond = %event.bond, reason = %event.reason, "{line}"),
+            Weight::Detail => tracing::debug!(bond = %event.bond, reason = %event.reason, "{line}"),
+        }
         if self.events.len() >= EVENTS_MAX {
             self.events.pop_front();
         }
@@ -108,6 +113,30 @@ impl History {
     }
 }
 
+/// How much an event matters to whoever reads the log; `show` and `monitor` have all of them.
+#[derive(Debug, PartialEq, Eq)]
+enum Weight {
+    /// Somebody should look at the machine.
+    NeedsAHand,
+    News,
+    Detail,
+}
+
+fn weight(event: &EventRecord) -> Weight {
+    let is_down = event.new.as_deref() == Some("down");
+    // One that has no carrier yet when it joins will get one.
+    let has_failed = is_down && event.old.is_some();
+    let is_serious = ["half_duplex", "table_full"].contains(&event.reason.as_str());
+    match event.kind {
+        EventKind::Conflict => Weight::NeedsAHand,
+        EventKind::Member if has_failed => Weight::NeedsAHand,
+        // A bond of four members has sixteen of them to each peer.
+        EventKind::Lane if !is_down => Weight::Detail,
+        _ if is_serious || event.reason.ends_with("_refused") => Weight::NeedsAHand,
+        _ => Weight::News,
+    }
+}
+
 /// The event as a record, stamped now.
 pub(crate) fn record(bond: &str, change: Change<'_>) -> EventRecord {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -128,6 +157,21 @@ pub(crate) fn record(bond: &str, change: Change<'_>) -> EventRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_needs_a_hand_is_a_warning_and_lanes_that_come_up_are_details() {
+        let of = |kind, reason, old, new| {
+            weight(&record("bond0", Change::new(kind, "x", reason, "text").states(old, new)))
+        };
+        let (up, down) = (Some("up"), Some("down"));
+        assert_eq!(of(EventKind::Member, "no_carrier", up, down), Weight::NeedsAHand);
+        assert_eq!(of(EventKind::Member, "no_carrier", None, down), Weight::News);
+        assert_eq!(of(EventKind::Member, "carrier", down, up), Weight::News);
+        assert_eq!(of(EventKind::Lane, "admitted", Some("init"), up), Weight::Detail);
+        assert_eq!(of(EventKind::Lane, "lost", up, down), Weight::News);
+        assert_eq!(of(EventKind::Bond, "mtu_refused", None, None), Weight::NeedsAHand);
+        assert_eq!(of(EventKind::Conflict, "conflict", None, None), Weight::NeedsAHand);
+    }
 
     #[test]
     fn the_oldest_events_make_room_and_listeners_hear_all() {
