@@ -21,6 +21,12 @@ pub const PLANS_MAX: u32 = LB_PLANS_MAX;
 pub const CLASSES_MAX: usize = LB_CLASSES_MAX as usize;
 /// The most rules of a bond.
 pub const RULES_MAX: usize = LB_RULES_MAX as usize;
+/// Addresses of guests, here and behind peers.
+pub const GUEST_PAIRS_MAX: usize = LB_GUEST_PAIRS_MAX as usize;
+/// Addresses that guests here were seen to use; the least recently used one makes room.
+pub const GUESTS_SEEN_MAX: usize = LB_GUESTS_SEEN_MAX as usize;
+/// The bit of a MAC's first byte in which a member's alias differs from its MAC: locally administered.
+pub const ALIAS_BIT: u8 = LB_ALIAS_BIT as u8;
 /// The slot number that stands for "no member".
 pub const NO_SLOT: u8 = LB_NO_SLOT as u8;
 

@@ -23,8 +23,8 @@ pub use fast_path::{Early, EarlyAt, FastPath, PathCounts, PathEnds, PathIn, Path
 pub use hook::{Hook, HookChoice, on_message};
 use hook::{Place, Side};
 pub use intf::{
-    ANSWERS_MAX, CLASSES_MAX, LANES_MAX, MEMBERS_MAX, NO_SLOT, PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX,
-    plain_plan,
+    ALIAS_BIT, ANSWERS_MAX, CLASSES_MAX, GUEST_PAIRS_MAX, GUESTS_SEEN_MAX, LANES_MAX, MEMBERS_MAX, NO_SLOT,
+    PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX, plain_plan,
 };
 pub use latency::{CallHook, Latency, LatencyMeter, Stage};
 use libbpf_rs::{
@@ -43,8 +43,8 @@ use std::{
     time::Duration,
 };
 pub use table::{
-    Answer, Bond, Cgroup, Count, DAMPING, Delivered, Lane, Member, MemberCounts, PeerMac, Plan, Policy,
-    RuleRow, Tables,
+    Answer, Bond, Cgroup, Count, DAMPING, Delivered, GuestAddress, GuestPair, GuestSeen, Lane, Member,
+    MemberCounts, PeerMac, PeerMacKind, Plan, Policy, RuleRow, Tables,
 };
 pub use trial::{Beside, Trial, Verdict, Way};
 
@@ -90,6 +90,10 @@ const MAPS: &[&str] = &[
     BOND,
     HOLDER,
     "lb_guests",
+    "lb_guest_pairs",
+    "lb_guests_until",
+    "lb_guests_seen",
+    "lb_seen_changes",
     "lb_members",
     "lb_slots",
     "lb_near_slots",

@@ -11,7 +11,6 @@ use crate::{
     reason::{REASONS, Reason},
 };
 use bytemuck::Zeroable as _;
-use nix::time::{ClockId, clock_gettime};
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
@@ -74,17 +73,6 @@ pub struct Member {
     pub live: bool,
     /// The slot that takes in the broadcasts of its segment.
     pub elected: u8,
-}
-
-/// A MAC that leads to a peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PeerMac {
-    /// The number of the peer's plan, from 1.
-    pub plan: u32,
-    /// The MAC that neighbours know it by.
-    pub primary: [u8; 6],
-    /// The slot that takes in its broadcasts.
-    pub broadcast_slot: u8,
 }
 
 /// A lane of a plan: how a frame leaves.
@@ -216,17 +204,6 @@ impl Tables {
             bond.flags = bond.flags & ((1 << LB_CONFIG_HELD_SHIFT) - 1) | mask << LB_CONFIG_HELD_SHIFT;
             Ok(())
         })
-    }
-
-    /// MACs of the guests that have sent something within `age`.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn guests(&self, age: Duration) -> Result<Vec<[u8; 6]>> {
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
-        let is_here = |last: u64| now.saturating_sub(Duration::from_nanos(last)) < age;
-        let rows = self.map("lb_guests")?.rows::<lb_mac_key, u64>()?.into_iter();
-        Ok(rows.filter(|(_, last)| is_here(*last)).map(|(key, _)| key.mac).collect())
     }
 
     /// Replaces a plan as a whole; progress and lane counters start at zero if the lanes differ in more than their rates.
@@ -405,10 +382,13 @@ fn raw_plan(plan: &Plan) -> lb_plan {
 }
 
 mod class;
+mod guest;
 mod member;
 mod peer;
 mod plain;
 pub use class::{Cgroup, RuleRow};
+pub use guest::{GuestAddress, GuestPair, GuestSeen};
+pub use peer::{PeerMac, PeerMacKind};
 pub use plain::Answer;
 #[cfg(test)]
 mod tests;

@@ -262,7 +262,7 @@ impl Driven {
         let guests = self.tables.guests(GUEST_LIVES);
         let guests =
             guests.inspect_err(|error| tracing::error!(bond = %self.name, %error, "guests not read"));
-        guests.unwrap_or_default().into_iter().map(MacAddr).collect()
+        guests.unwrap_or_default().into_iter().map(|(mac, _)| MacAddr(mac)).collect()
     }
 
     fn send(&self, sender: &mut ArpPlusSender, slot: u8, frame: &[u8]) {

@@ -18,7 +18,7 @@ pub(crate) fn adopt(path: &Tables) -> Result<host::TableImage> {
         (slot, host::MemberRow { ifindex, mac: MacAddr(mac), live, elected: slot_of(elected) })
     };
     let peer = |(mac, row): ([u8; 6], dataplane::PeerMac)| {
-        let dataplane::PeerMac { plan, primary, broadcast_slot } = row;
+        let dataplane::PeerMac { plan, primary, broadcast_slot, .. } = row;
         let row = host::PeerMac { plan, primary: MacAddr(primary), broadcast_slot: slot_of(broadcast_slot) };
         (MacAddr(mac), row)
     };
@@ -70,7 +70,8 @@ pub(crate) fn write(path: &Tables, bond: Bond, write: &host::Write<'_>) -> Resul
         host::Write::ClassPlan(base, class, number) => path.set_class_plan(base, class, number),
         host::Write::PeerMac(mac, Some(row)) => {
             let broadcast_slot = row.broadcast_slot.unwrap_or(dataplane::NO_SLOT);
-            let row = dataplane::PeerMac { plan: row.plan, primary: row.primary.0, broadcast_slot };
+            let kind = dataplane::PeerMacKind::default();
+            let row = dataplane::PeerMac { plan: row.plan, primary: row.primary.0, broadcast_slot, kind };
             path.set_peer_mac(mac.0, &row)
         }
         host::Write::PeerMac(mac, None) => path.delete_peer_mac(mac.0),

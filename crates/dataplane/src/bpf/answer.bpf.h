@@ -48,9 +48,10 @@ struct nd_message {
 _Static_assert(sizeof(struct arp_message) == 28, "arp_message");
 _Static_assert(sizeof(struct nd_message) == 72, "nd_message");
 
-/* Where a frame advertises a MAC. */
+/* Where a frame advertises a MAC, and the address that it is to belong to. */
 struct naming {
 	__u32 mac_at;
+	__u32 address_at;
 	__u32 check_at; /* the checksum over it; 0: ARP has none */
 };
 
@@ -80,6 +81,7 @@ static __noinline int find_naming(struct __sk_buff *skb, const struct lb_mac *ma
 		if (arp.operation != bpf_htons(ARP_REQUEST) && arp.operation != bpf_htons(ARP_REPLY))
 			return 0;
 		naming->mac_at = at + offsetof(struct arp_message, sender);
+		naming->address_at = at + offsetof(struct arp_message, sender_ip);
 		naming->check_at = 0;
 		return same_mac(&arp.sender, mac);
 	}
@@ -97,6 +99,8 @@ static __noinline int find_naming(struct __sk_buff *skb, const struct lb_mac *ma
 		if (nd.option != option || nd.option_words != 1)
 			return 0;
 		naming->mac_at = at + offsetof(struct nd_message, mac);
+		naming->address_at = at + (nd.type == ND_SOLICITATION ? offsetof(struct nd_message, ip.saddr) :
+									offsetof(struct nd_message, target));
 		naming->check_at = at + offsetof(struct nd_message, check);
 		return same_mac(&nd.mac, mac);
 	}

@@ -40,8 +40,10 @@
 #include "plain.bpf.h"
 #include "answer.bpf.h"
 #include "guest.bpf.h"
+#include "pairs.bpf.h"
 #include "class.bpf.h"
 #include "mirror.bpf.h"
+#include "send.bpf.h"
 #include "steer.bpf.h"
 #include "take.bpf.h"
 #include "stamp.bpf.h"
@@ -116,7 +118,7 @@ int lb_ingress(struct __sk_buff *skb)
 	__u32 slot = LB_NO_SLOT, number = 0;
 	enum lb_reason reason = take(skb, &slot, &number);
 
-	if (reason == LB_RX_PEER || reason == LB_RX_PLAIN) {
+	if (reason == LB_RX_PEER || reason == LB_RX_PLAIN || reason == LB_RX_FOR_GUEST) {
 		enum lb_reason finer = judge_ack(skb, number);
 
 		reason = finer ? finer : reason;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Guests: machines and containers behind the bond, with MACs of their own. Each sends, and is reached, by one member of each
- * segment, so that a switch sees its MAC on one port. Called on the way out and on the way in. Reads lb_plans, lb_bond;
- * writes lb_guests.
+ * segment, so that a switch sees its MAC on one port. What goes over all lanes does not carry its MAC (pairs.bpf.h). Called on
+ * the way out and on the way in. Reads lb_plans, lb_bond; writes lb_guests.
  */
 #ifndef LB_GUEST_BPF_H
 #define LB_GUEST_BPF_H

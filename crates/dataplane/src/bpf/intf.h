@@ -50,6 +50,12 @@
 #define LB_RULE_ROWS (2 * LB_RULES_MAX)
 /* Guests that are known; the least recently used one makes room. */
 #define LB_GUESTS_MAX 4096
+/* Addresses of guests, here and behind peers, by which their frames go over all lanes. */
+#define LB_GUEST_PAIRS_MAX 32768
+/* Addresses that guests here were seen to use; the least recently used one makes room. */
+#define LB_GUESTS_SEEN_MAX 4096
+/* The bit of a MAC's first byte in which a member's alias differs from its MAC: locally administered. */
+#define LB_ALIAS_BIT 2
 /* A class that has sent nothing for so long lends its members, ns. */
 #define LB_BORROW_IDLE_NS (100 * 1000 * 1000)
 /* The longest ARP+ frame handed to the daemon, with its Ethernet header, in bytes. */
@@ -129,7 +135,12 @@ enum lb_verdict {
 	X(47, RX_SOLICITED, PASS_TO_DAEMON, "a plain host's answer to a neighbour solicitation of the daemon, handed to it") \
 	X(48, RX_TO_PROBE, DROP, "for the address that the daemon's neighbour solicitations come from: no answer that it waits for, or its queue was full") \
 	X(49, TX_LOOP, DROP, "arrived on a member, and the bridge would have sent it by another one") \
-	X(50, RX_NOT_YET, DROP, "for many or for another host, on an interface that is not a member yet or any more")
+	X(50, RX_NOT_YET, DROP, "for many or for another host, on an interface that is not a member yet or any more") \
+	X(51, TX_FROM_GUEST, SENT, "from a guest to a peer itself: left over a lane of the peer's plan") \
+	X(52, TX_FOR_GUEST, SENT, "for a guest behind a peer: left over a lane of the peer's plan, from the alias of a member") \
+	X(53, RX_FOR_GUEST, PASS, "from the alias of a peer's member, for a guest here; MAC header put right") \
+	X(54, RX_NO_GUEST, PASS, "from the alias of a peer's member, for an address that is no guest's; taken in as from a plain host") \
+	X(55, RX_GUEST_AWAY, DROP, "from the alias of a peer's member, for a guest that is behind a peer")
 
 #define LB_REASONS_MAX 64
 
@@ -167,6 +178,15 @@ enum lb_policy {
 #define LB_RULE_HOST 16
 #define LB_RULE_ETHERTYPE 32
 #define LB_RULE_CGROUP 64
+
+/* lb_peer_mac.flags. This MAC is a guest's behind the peer; the peer may be sent its frames under members' MACs: */
+#define LB_PEER_GUEST 1
+/* This is the alias of a member: by it the peer sends what is for guests here. Nothing is sent to it. */
+#define LB_PEER_ALIAS 2
+/* Of a member's MAC or alias: the peer has guests, whose frames may come from here. */
+#define LB_PEER_HAS_GUESTS 4
+/* Of a member's MAC: the peer gives guests' frames their MACs back. */
+#define LB_PEER_TAKES_GUESTS 8
 
 /* lb_answer.flags: the daemon probes this host and waits for its answers. */
 #define LB_ANSWER_PROBED 1
@@ -216,12 +236,35 @@ struct lb_peer_mac {
 	struct lb_mac primary;
 	/* The slot that takes in this peer's broadcasts. */
 	__u8 broadcast_slot;
-	__u8 pad;
+	__u8 flags;
 };
 
 /* A peer's MAC in its place; a place with plan 0 is free. Written by the daemon, the MAC last. */
 struct lb_near_peer {
 	struct lb_peer_mac peer;
+	struct lb_mac mac;
+	__u8 pad[2];
+};
+
+/* An address of a guest in its VLAN. */
+struct lb_guest_key {
+	__be32 address[4]; /* an IPv4 address in the first word */
+	__u16 vlan;        /* 0: none */
+	__u8 is_ipv6;
+	__u8 pad;
+};
+
+/* Whose address that is. Written by the daemon, read by egress and ingress. */
+struct lb_guest_pair {
+	/* Of the peer that the guest is behind; 0: it is here, and peers know of it. */
+	__u32 plan;
+	struct lb_mac mac;
+	__u8 pad[2];
+};
+
+/* An address that a guest here gave as its own in ARP or neighbour discovery. Written by egress, read by the daemon. */
+struct lb_guest_seen {
+	__u64 last_ns;
 	struct lb_mac mac;
 	__u8 pad[2];
 };
@@ -448,6 +491,9 @@ _Static_assert(sizeof(struct lb_config) == 56, "lb_config");
 _Static_assert(sizeof(struct lb_member) == 12, "lb_member");
 _Static_assert(sizeof(struct lb_peer_mac) == 12, "lb_peer_mac");
 _Static_assert(sizeof(struct lb_near_peer) == 20, "lb_near_peer");
+_Static_assert(sizeof(struct lb_guest_key) == 20, "lb_guest_key");
+_Static_assert(sizeof(struct lb_guest_pair) == 12, "lb_guest_pair");
+_Static_assert(sizeof(struct lb_guest_seen) == 16, "lb_guest_seen");
 _Static_assert(sizeof(struct lb_answer) == 4, "lb_answer");
 _Static_assert(sizeof(struct lb_lane) == 16, "lb_lane");
 _Static_assert(sizeof(struct lb_plan) == 272, "lb_plan");

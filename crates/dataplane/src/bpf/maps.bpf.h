@@ -186,6 +186,39 @@ struct {
 	__type(value, __u64);
 } lb_guests SEC(".maps");
 
+/* Addresses of guests, here and behind peers. Written by the daemon, read by egress and ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LB_GUEST_PAIRS_MAX);
+	__type(key, struct lb_guest_key);
+	__type(value, struct lb_guest_pair);
+} lb_guest_pairs SEC(".maps");
+
+/* Until when guests' frames may go over all lanes, ns since boot: a daemon that lives says so. Written by it, read by egress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} lb_guests_until SEC(".maps");
+
+/* Addresses that guests here were seen to use. Written by egress, read by the daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, LB_GUESTS_SEEN_MAX);
+	__type(key, struct lb_guest_key);
+	__type(value, struct lb_guest_seen);
+} lb_guests_seen SEC(".maps");
+
+/* How often an address came to that table, or got another MAC there. Written by egress, read by the daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} lb_seen_changes SEC(".maps");
+
 /*
  * An unused socket of the daemon: the kernel removes it when the daemon's process ends, for whatever reason. (On kernels
  * without such sockets an array, whose row is always there.)

@@ -15,6 +15,8 @@
 /* How good a second lane is: another member of ours, another one of the peer's. */
 #define OTHER_SLOT 2
 #define OTHER_PEER_MAC 1
+/* Beside the class that send_twice() is told: the frame is for a guest. */
+#define MIRROR_FOR_GUEST 0x100
 
 /* A walk over the lanes of live members that finds the first one and the one that shares least with it. */
 struct pair_walk {
@@ -131,10 +133,13 @@ static __always_inline int wrap(struct __sk_buff *skb, const struct lb_config *b
 	return 1;
 }
 
-static __always_inline int put_macs(struct __sk_buff *skb, const struct lb_lane *lane, const struct lb_member *member)
+static __always_inline int put_macs(struct __sk_buff *skb, const struct lb_lane *lane, const struct lb_member *member,
+				    __u32 class)
 {
 	struct lb_mac macs[2] = { lane->peer_mac, member->mac };
 
+	if (class & MIRROR_FOR_GUEST)
+		macs[1].b[0] ^= LB_ALIAS_BIT;
 	return !bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0);
 }
 
@@ -156,12 +161,12 @@ static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct 
 	is_wrapped = wrap(skb, bond, class & (LB_CLASSES_MAX - 1), padded);
 	if (!is_wrapped)
 		return LB_TX_MIRROR_ONCE;
-	if (is_wrapped < 0 || !put_macs(skb, second, copies))
+	if (is_wrapped < 0 || !put_macs(skb, second, copies, class))
 		return LB_TX_REWRITE;
 	count_member(skb, second->slot, 1);
 	count_reason(skb, LB_TX_MIRROR_COPY);
 	bpf_clone_redirect(skb, copies->ifindex, 0);
-	if (!put_macs(skb, first, member))
+	if (!put_macs(skb, first, member, class))
 		return LB_TX_REWRITE;
 	count_member(skb, first->slot, 1);
 	return LB_TX_MIRROR;

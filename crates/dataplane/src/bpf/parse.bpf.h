@@ -78,6 +78,20 @@ static __always_inline int is_zero_mac(const struct lb_mac *mac)
 	return !(mac->b[0] | mac->b[1] | mac->b[2] | mac->b[3] | mac->b[4] | mac->b[5]);
 }
 
+/* A MAC as a number, and back. */
+static __always_inline __u64 mac_number(const struct lb_mac *mac)
+{
+	return (__u64)mac->b[0] << 40 | (__u64)mac->b[1] << 32 | (__u64)mac->b[2] << 24 | mac->b[3] << 16 |
+	       mac->b[4] << 8 | mac->b[5];
+}
+
+static __always_inline struct lb_mac to_mac(__u64 number)
+{
+	struct lb_mac mac = { { number >> 40, number >> 32, number >> 24, number >> 16, number >> 8, number } };
+
+	return mac;
+}
+
 /* Where the network header behind the Ethernet header at `at` starts, and its protocol; looks behind one tag. */
 static __always_inline __u32 network_header_of(struct __sk_buff *skb, __u32 at, __be16 *protocol)
 {

@@ -25,4 +25,10 @@ static __always_inline void find_peer(const struct lb_mac_key *key, struct lb_pe
 		__builtin_memset(peer, 0, sizeof(*peer));
 }
 
+/* Whether the row is that of a member. A guest's MAC and an alias lead to a peer, too. */
+static __always_inline int is_member_of_peer(const struct lb_peer_mac *peer)
+{
+	return peer->plan && !(peer->flags & (LB_PEER_GUEST | LB_PEER_ALIAS));
+}
+
 #endif

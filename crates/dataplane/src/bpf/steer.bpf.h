@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
- * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_plain_hosts, lb_answers, lb_plans, lb_rules,
- * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes, lb_guests.
+ * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_guest_pairs, lb_plain_hosts, lb_answers, lb_plans, lb_rules,
+ * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes, lb_guests, lb_guests_seen.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
@@ -118,30 +118,6 @@ __noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
 }
 
 /*
- * Puts the MACs of the lane into the frame and sends it out of the member. `has_macs`: the frame goes from the
- * bond's MAC to `to` already, so that the bond's first member need not touch it.
- */
-static __always_inline enum lb_reason send_over(struct __sk_buff *skb, const struct lb_config *bond, __u32 slot,
-						const struct lb_mac *to, int has_macs, enum lb_reason reason,
-						int *verdict)
-{
-	const struct lb_member *member = member_at(slot);
-	struct lb_mac macs[2];
-
-	if (!member || !member->ifindex)
-		return LB_TX_NO_LANE;
-	macs[0] = *to;
-	macs[1] = member->mac;
-	/* The header may sit in a buffer shared with a clone: the helper makes it ours before it changes. */
-	if (!(has_macs && same_mac(&member->mac, &bond->mac)) &&
-	    bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0))
-		return LB_TX_REWRITE;
-	count_member(skb, slot, 1);
-	*verdict = bpf_redirect(member->ifindex, 0);
-	return reason;
-}
-
-/*
  * Whether the source is another MAC of the bond's. The bridge changes its MAC before the tables do, and what it sends
  * meanwhile is not from a guest: treated so, it would leave by any member under the MAC of another one, and the switch would
  * send the replies to the wrong port. The frame gets the MAC that the tables have.
@@ -154,107 +130,25 @@ static __always_inline int is_ours(struct __sk_buff *skb, const struct lb_config
 	       !bpf_skb_store_bytes(skb, ETH_ALEN, &bond->mac, ETH_ALEN, 0);
 }
 
-/* A copy to each segment, the last one with the buffer itself. */
-static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
-						       const struct lb_mac *to, enum lb_reason reason, int *verdict)
-{
-	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
-		const struct lb_member *member;
-		__u32 slot;
-
-		if (i >= bond->n_segments)
-			break;
-		slot = bond->elected[i];
-		member = member_at(slot);
-		if (!member || !member->ifindex)
-			continue;
-		if (bpf_skb_store_bytes(skb, ETH_ALEN, &member->mac, ETH_ALEN, 0))
-			return LB_TX_REWRITE;
-		count_member(skb, slot, 1);
-		count_reason(skb, LB_TX_MULTICAST_COPY);
-		bpf_clone_redirect(skb, member->ifindex, 0);
-	}
-	return send_over(skb, bond, bond->elected[0], to, 0, reason, verdict);
-}
-
-/* A guest's frame leaves by a member as it is. */
-static __always_inline enum lb_reason send_guest(struct __sk_buff *skb, __u32 slot, int *verdict)
-{
-	const struct lb_member *member = member_at(slot);
-
-	if (!member || !member->ifindex)
-		return LB_TX_NO_LANE;
-	count_member(skb, slot, 1);
-	*verdict = bpf_redirect(member->ifindex, 0);
-	return LB_TX_GUEST;
-}
-
-/* A copy to each segment but the first, by the member that speaks for the guest there; the frame itself to the first one. */
-static __always_inline enum lb_reason send_guest_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
-							     const struct lb_mac *guest, int *verdict)
-{
-	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
-		const struct lb_member *member;
-		__u32 slot;
-
-		if (i >= bond->n_segments)
-			break;
-		slot = guest_slot(bond, guest, segment_plan(bond->elected[i]));
-		member = member_at(slot);
-		if (!member || !member->ifindex)
-			continue;
-		count_member(skb, slot, 1);
-		count_reason(skb, LB_TX_MULTICAST_COPY);
-		bpf_clone_redirect(skb, member->ifindex, 0);
-	}
-	return send_guest(skb, guest_slot(bond, guest, segment_plan(bond->elected[0])), verdict);
-}
-
-/* A guest's frame to a peer: to the peer's member that answers the guest's own, if there is one. */
-static __always_inline enum lb_reason send_guest_to_peer(struct __sk_buff *skb, const struct lb_config *bond,
-							 const struct lb_mac *guest, __u32 number, int *verdict)
-{
-	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
-	const struct lb_member *first;
-	__u32 slot, plain = 0;
-
-	if (!plan || !plan->n_lanes)
-		return LB_TX_NO_LANE;
-	first = member_at(plan->lanes[0].slot);
-	if (first && bond->n_segments > 1)
-		plain = segment_plan(first->elected);
-	slot = guest_slot(bond, guest, plain);
-	for (__u32 i = 0; i < LB_LANES_MAX; i++) {
-		if (i >= plan->n_lanes)
-			break;
-		if (plan->lanes[i].slot != slot)
-			continue;
-		if (bpf_skb_store_bytes(skb, 0, &plan->lanes[i].peer_mac, ETH_ALEN, 0))
-			return LB_TX_REWRITE;
-		break;
-	}
-	return send_guest(skb, slot, verdict);
-}
-
-/* A guest's frame. Reports of groups leave as the bond's own: the switch is to send the groups to the elected member. */
+/*
+ * A guest's frame that keeps its MAC. Reports of groups leave as the bond's own: the switch is to send the groups to the
+ * elected member.
+ */
 static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const struct lb_config *bond,
 						  const struct lb_mac *guest, const struct lb_mac_key *to,
-						  __be16 protocol, int *verdict)
+						  const struct lb_peer_mac *peer, int *verdict)
 {
 	__u32 several = bond->n_segments > 1, segment = LB_NO_SLOT;
-	struct lb_peer_mac peer;
 
-	note_guest(guest, protocol);
 	if (is_multicast(&to->mac)) {
 		if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
 			return several ? send_to_segments(skb, bond, &to->mac, LB_TX_REPORT, verdict) :
-					 send_over(skb, bond, bond->elected[0], &to->mac, 0, LB_TX_REPORT, verdict);
-	} else {
-		find_peer(to, &peer);
-		if (peer.plan)
-			return send_guest_to_peer(skb, bond, guest, peer.plan, verdict);
-		if (several)
-			segment = segment_of(to);
+					 send_over(skb, bond, bond->elected[0], &to->mac, PUT_MACS, LB_TX_REPORT,
+						   verdict);
+	} else if (is_member_of_peer(peer)) {
+		return send_guest_to_peer(skb, bond, guest, peer->plan, verdict);
+	} else if (several) {
+		segment = segment_of(to);
 	}
 	if (several && segment == LB_NO_SLOT)
 		return send_guest_to_segments(skb, bond, guest, verdict);
@@ -275,7 +169,7 @@ static __always_inline enum lb_reason send_answer(struct __sk_buff *skb, const s
 {
 	if (!name_member(skb, naming, bond, slot))
 		return LB_TX_REWRITE;
-	return send_over(skb, bond, slot, to, 1, LB_TX_ANSWER, verdict);
+	return send_over(skb, bond, slot, to, HAS_MACS, LB_TX_ANSWER, verdict);
 }
 
 /* No reason yet: the frame leaves over a lane of a plan. */
@@ -293,7 +187,7 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 	if (bond->n_segments > 1)
 		return send_to_segments(skb, bond, group, multicast_reason(skb, bond, protocol), verdict);
 	if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
-		return send_over(skb, bond, bond->elected[0], group, 1, LB_TX_REPORT, verdict);
+		return send_over(skb, bond, bond->elected[0], group, HAS_MACS, LB_TX_REPORT, verdict);
 	return BY_PLAN;
 }
 
@@ -320,11 +214,37 @@ static __always_inline enum lb_reason steer_plain(struct __sk_buff *skb, const s
 	return BY_PLAN;
 }
 
-static __always_inline enum lb_reason unicast_reason(__u32 number)
+/*
+ * The plan of the peer over whose lanes a frame for one host leaves; 0 where there is none. Guests' frames need both ends'
+ * addresses to be known; else they leave as to a plain host, and so does what is for a guest's MAC or for one like an alias.
+ */
+static __always_inline __u32 peer_plan(struct __sk_buff *skb, const struct lb_mac_key *to, const struct lb_mac *source,
+				       int is_guest, const struct lb_peer_mac *peer)
 {
-	if (number >= LB_PLAIN_PLAN_FIRST)
-		return LB_TX_PLAIN_SEGMENT;
-	return number ? LB_TX_PEER : LB_TX_PLAIN;
+	if (!is_guest && is_member_of_peer(peer))
+		return peer->plan;
+	if (!(peer->flags & (is_guest ? LB_PEER_GUEST | LB_PEER_TAKES_GUESTS : LB_PEER_GUEST)))
+		return 0;
+	return are_paired(skb, to, is_guest ? source : NULL, peer) ? peer->plan : 0;
+}
+
+static __always_inline enum lb_reason peer_reason(int is_guest, const struct lb_peer_mac *peer)
+{
+	if (peer->flags & LB_PEER_GUEST)
+		return LB_TX_FOR_GUEST;
+	return is_guest ? LB_TX_FROM_GUEST : LB_TX_PEER;
+}
+
+static __always_inline enum macs macs_for(enum lb_reason reason)
+{
+	if (reason == LB_TX_FOR_GUEST)
+		return PUT_ALIAS;
+	return reason == LB_TX_FROM_GUEST ? PUT_MACS : HAS_MACS;
+}
+
+static __always_inline int is_to_peer(enum lb_reason reason)
+{
+	return reason == LB_TX_PEER || reason == LB_TX_FROM_GUEST || reason == LB_TX_FOR_GUEST;
 }
 
 /* The copy of a mirrored frame has left; now the frame itself. */
@@ -352,11 +272,13 @@ static __always_inline enum lb_reason send_by_plan(struct __sk_buff *skb, const 
 	__u32 number = class ? class_plan(bond, base, class) : base, chosen;
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_lane *lane;
-	int has_macs = 1;
+	enum macs how = macs_for(reason);
 
 	if (!plan || !plan->n_lanes)
 		return number == base ? LB_TX_NO_LANE : LB_TX_CLASS_BLOCKED;
-	if (plan->policy == LB_MIRROR && reason == LB_TX_PEER) {
+	if (plan->policy == LB_MIRROR && is_to_peer(reason)) {
+		if (how == PUT_ALIAS)
+			class |= MIRROR_FOR_GUEST;
 		chosen = mirror_lanes(plan, unusable_slots(bond, plan));
 		reason = send_twice(skb, bond, plan, chosen, class);
 		if (reason == LB_TX_MIRROR)
@@ -369,34 +291,26 @@ static __always_inline enum lb_reason send_by_plan(struct __sk_buff *skb, const 
 	count_lane(skb, number, plan->generation, chosen);
 	lane = &plan->lanes[index_of(chosen)];
 	if (!is_zero_mac(&lane->peer_mac)) {
-		has_macs = same_mac(to, &lane->peer_mac);
+		if (how == HAS_MACS && !same_mac(to, &lane->peer_mac))
+			how = PUT_MACS;
 		*to = lane->peer_mac;
 	}
-	return send_over(skb, bond, lane->slot, to, has_macs, reason, verdict);
-}
-
-/* A frame for one host. BY_PLAN: it leaves by the plan `number`. */
-static __always_inline enum lb_reason steer_unicast(struct __sk_buff *skb, const struct lb_config *bond,
-						    const struct lb_mac_key *host, __be16 protocol, __u32 *number,
-						    int *verdict)
-{
-	struct lb_peer_mac peer;
-
-	find_peer(host, &peer);
-	*number = peer.plan;
-	return peer.plan ? BY_PLAN : steer_plain(skb, bond, host, protocol, number, verdict);
+	return send_over(skb, bond, lane->slot, to, how, reason, verdict);
 }
 
 /* Decides about one frame and sends it; `verdict` is that of the program where it is sent. */
 static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *class)
 {
 	const struct lb_config *bond = the_bond();
+	struct lb_peer_mac peer = {};
 	struct lb_mac_key to;
 	enum lb_reason reason;
+	struct naming naming;
 	struct lb_mac source;
 	struct ethhdr *eth;
 	__u32 number = 0;
 	__be16 protocol;
+	int is_guest;
 
 	if (!has_ethernet(skb, &eth))
 		return LB_TX_SHORT;
@@ -405,20 +319,32 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	to = mac_key((const struct lb_mac *)eth->h_dest);
 	protocol = eth->h_proto;
-	if (!same_mac(&source, &bond->mac) && !is_ours(skb, bond, &source))
-		return steer_guest(skb, bond, &source, &to, protocol, verdict);
+	is_guest = !same_mac(&source, &bond->mac) && !is_ours(skb, bond, &source);
+	if (!is_multicast(&to.mac)) {
+		find_peer(&to, &peer);
+		number = peer_plan(skb, &to, &source, is_guest, &peer);
+	}
+	if (is_guest) {
+		note_guest(&source, protocol);
+		if (may_name(skb, protocol) && find_naming(skb, &source, &naming))
+			note_address(skb, &source, &naming);
+		if (!number)
+			return steer_guest(skb, bond, &source, &to, &peer, verdict);
+	}
 	if (bond->n_rules)
 		*class = class_of(skb, bond);
-	if (is_multicast(&to.mac)) {
+	if (number) {
+		reason = peer_reason(is_guest, &peer);
+	} else if (is_multicast(&to.mac)) {
 		reason = steer_multicast(skb, bond, &to.mac, protocol, verdict);
 		if (reason != BY_PLAN)
 			return reason;
 		reason = multicast_reason(skb, bond, protocol);
 	} else {
-		reason = steer_unicast(skb, bond, &to, protocol, &number, verdict);
+		reason = steer_plain(skb, bond, &to, protocol, &number, verdict);
 		if (reason != BY_PLAN)
 			return reason;
-		reason = unicast_reason(number);
+		reason = number ? LB_TX_PLAIN_SEGMENT : LB_TX_PLAIN;
 	}
 	return send_by_plan(skb, bond, number, *class, &to.mac, reason, verdict);
 }

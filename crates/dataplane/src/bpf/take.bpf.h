@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
- * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_near_peers, lb_peer_macs, lb_members, lb_plans, lb_answers, lb_bond;
- * writes lb_arp_plus, lb_plain_hosts, lb_mirrors.
+ * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_near_peers, lb_peer_macs, lb_guest_pairs, lb_members, lb_plans,
+ * lb_answers, lb_bond; writes lb_arp_plus, lb_plain_hosts, lb_mirrors.
  */
 #ifndef LB_TAKE_BPF_H
 #define LB_TAKE_BPF_H
@@ -112,8 +112,10 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	struct lb_mac_key key;
 	struct ethhdr *eth;
 	__u32 slot = slot_of(skb->ifindex);
+	enum lb_reason reason;
 	__be16 protocol;
 	__u32 *found;
+	int is_peer, is_lane;
 
 	member = member_at(slot);
 	if (!bond || !bond->bond_ifindex)
@@ -132,22 +134,25 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	find_peer(&key, &peer);
 	if (!peer.plan && bpf_map_lookup_elem(&lb_own_macs, &key))
 		return LB_RX_OWN;
-	if (peer.plan) {
+	/* A peer's guest that speaks by its own MAC does so as a plain host. */
+	is_peer = is_member_of_peer(&peer);
+	is_lane = is_peer || peer.flags & LB_PEER_ALIAS;
+	if (is_lane) {
 		*number = peer.plan;
 	} else if (bond->n_segments > 1) {
 		hear_plain_host(&key, slot, member);
 		*number = segment_plan(member->elected);
 	}
 	if (is_multicast(&destination)) {
-		__u32 accepts = peer.plan ? peer.broadcast_slot : member->elected;
+		__u32 accepts = is_peer ? peer.broadcast_slot : member->elected;
 
 		if (protocol == bpf_htons(LB_ETH_P_MIRROR))
 			return LB_RX_MIRROR_BAD;
 		if (accepts != slot)
 			return LB_RX_COPY;
-		if (!peer.plan && is_sent_back(&key))
+		if (!is_peer && is_sent_back(&key))
 			return LB_RX_OWN;
-		if (peer.plan && !same_mac(&source, &peer.primary) && !put_mac(skb, ETH_ALEN, &peer.primary))
+		if (is_peer && !same_mac(&source, &peer.primary) && !put_mac(skb, ETH_ALEN, &peer.primary))
 			return LB_RX_REWRITE;
 		return LB_RX_MULTICAST;
 	}
@@ -158,19 +163,26 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 			return take_guest(bond, slot, member, &destination);
 		if (*found != slot && is_flooded(bond, member, slot, *found))
 			return LB_RX_FLOODED;
-	} else if (!peer.plan && protocol == bpf_htons(ETH_P_ARP)) {
+	} else if (!is_peer && protocol == bpf_htons(ETH_P_ARP)) {
 		copy_probe_reply(skb, slot, &key);
-	} else if (!peer.plan && protocol == bpf_htons(ETH_P_IPV6) && skb->len <= NAMING_BYTES_MAX) {
-		enum lb_reason reason = take_to_probe(skb, slot, &key, &member->mac);
-
+	} else if (!is_peer && protocol == bpf_htons(ETH_P_IPV6) && skb->len <= NAMING_BYTES_MAX) {
+		reason = take_to_probe(skb, slot, &key, &member->mac);
 		if (reason)
 			return reason;
 	}
 	if (protocol == bpf_htons(LB_ETH_P_MIRROR))
-		return peer.plan ? unwrap(skb, peer.plan) : LB_RX_MIRROR_STRANGER;
+		return is_lane ? unwrap(skb, peer.plan) : LB_RX_MIRROR_STRANGER;
+	reason = 0;
+	if (peer.flags & (LB_PEER_ALIAS | LB_PEER_HAS_GUESTS))
+		reason = take_by_address(skb, peer.plan, peer.flags, mac_number(&peer.primary));
+	if (reason == LB_RX_FOR_GUEST || reason == LB_RX_GUEST_AWAY || reason == LB_RX_REWRITE)
+		return reason;
 	if (!same_mac(&destination, &bond->mac) && !put_mac(skb, 0, &bond->mac))
 		return LB_RX_REWRITE;
-	if (!peer.plan)
+	/* The source is right. */
+	if (reason)
+		return reason;
+	if (!is_peer)
 		return LB_RX_PLAIN;
 	if (!same_mac(&source, &peer.primary) && !put_mac(skb, ETH_ALEN, &peer.primary))
 		return LB_RX_REWRITE;

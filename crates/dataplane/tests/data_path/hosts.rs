@@ -2,7 +2,7 @@
 
 use crate::lent::Lent;
 use crate::rig::{index, ip, new_namespace, own, peer, plan};
-use linkbraid_dataplane::{Bond, Member, PeerMac, Plan, Policy};
+use linkbraid_dataplane::{Bond, Member, PeerMac, PeerMacKind, Plan, Policy};
 use nix::sched::{CloneFlags, setns};
 use std::{
     fs::File,
@@ -144,7 +144,8 @@ fn set_up(path: &mut Lent, number: u8, epoch: u32) {
         let ifindex = index(&format!("member{slot}"));
         path.set_member(slot, Some(&Member { ifindex, mac: mac(number, slot), live: true, elected: 0 }))
             .unwrap();
-        let row = PeerMac { plan: 1, primary: mac(other, 0), broadcast_slot: 0 };
+        let row =
+            PeerMac { plan: 1, primary: mac(other, 0), broadcast_slot: 0, kind: PeerMacKind::default() };
         path.set_peer_mac(mac(other, slot), &row).unwrap();
         path.attach_member(ifindex).unwrap();
     }

@@ -4,7 +4,8 @@ use crate::frames::ethernet;
 use crate::lent::{maps_left, programs};
 use crate::rig::{PLAIN, Rig, index, ip, new_namespace, own, plan};
 use linkbraid_dataplane::{
-    Bond, DataPath, Hook, HookChoice, Lane, Member, PeerMac, Plan, Verdict, Way, take_off, take_off_strays,
+    Bond, DataPath, Hook, HookChoice, Lane, Member, PeerMac, PeerMacKind, Plan, Verdict, Way, take_off,
+    take_off_strays,
 };
 use std::{
     collections::BTreeSet,
@@ -32,7 +33,7 @@ pub fn hooks() -> &'static [Hook] {
 }
 
 /// Maps that a later daemon takes over; the others are the programs' own.
-const KEPT: usize = 25;
+const KEPT: usize = 29;
 /// Programs of a data path, and how many of them are on the interfaces here.
 const LOADED: usize = 4;
 pub const ATTACHED: usize = 3;
@@ -203,7 +204,7 @@ fn values_out_of_range_are_refused_with_their_limits() {
     assert_eq!(error.to_string(), "lanes: 17 is outside the allowed range 0 to 16");
     let error = rig.path.set_plan(4113, &Plan::default()).unwrap_err();
     assert_eq!(error.to_string(), "plan: 4113 is outside the allowed range 0 to 4112");
-    let row = PeerMac { plan: 4097, primary: own(0), broadcast_slot: 0 };
+    let row = PeerMac { plan: 4097, primary: own(0), broadcast_slot: 0, kind: PeerMacKind::default() };
     let error = rig.path.set_peer_mac(own(1), &row).unwrap_err();
     assert_eq!(error.to_string(), "plan: 4097 is outside the allowed range 0 to 4096");
     let member = Member { ifindex: 1, mac: own(0), live: true, elected: 0 };

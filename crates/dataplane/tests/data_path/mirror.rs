@@ -5,7 +5,7 @@ use crate::frames::{Tcp, V4, ethernet, sum, tagged};
 use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, own, peer, plan};
 use crate::steer::udp;
 use linkbraid_api::Rule;
-use linkbraid_dataplane::{Beside, Lane, PeerMac, Plan, Policy, Verdict};
+use linkbraid_dataplane::{Beside, Lane, PeerMac, PeerMacKind, Plan, Policy, Verdict};
 
 const MIRROR: [u8; 2] = [0x88, 0xb6];
 const TRAILER: usize = 16;
@@ -272,7 +272,12 @@ fn sequence_numbers_wrap() {
 fn senders_classes_and_lives_are_kept_apart() {
     let rig = Rig::new(1);
     let other = [2, 0, 0, 0, 5, 1];
-    rig.path.set_peer_mac(other, &PeerMac { plan: 2, primary: other, broadcast_slot: 0 }).unwrap();
+    rig.path
+        .set_peer_mac(
+            other,
+            &PeerMac { plan: 2, primary: other, broadcast_slot: 0, kind: PeerMacKind::default() },
+        )
+        .unwrap();
     let arrives = |from, epoch, sequence, class| {
         let frame = ethernet(own(0), from, V4, &[0x45; 60]);
         rig.arrives(0, &wrapped(&frame, epoch, sequence, class)).reasons

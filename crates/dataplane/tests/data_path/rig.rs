@@ -1,7 +1,9 @@
 //! A bond in a network namespace of its own, whose programs are run on single frames.
 
 use crate::lent::Lent;
-use linkbraid_dataplane::{Beside, Bond, Count, Lane, Member, PeerMac, Plan, Policy, Verdict, Way};
+use linkbraid_dataplane::{
+    Beside, Bond, Count, Lane, Member, PeerMac, PeerMacKind, Plan, Policy, Verdict, Way,
+};
 use std::{process::Command, time::Duration};
 
 /// The MAC of our member `slot`; the bond's is that of slot 0.
@@ -110,7 +112,7 @@ impl Rig {
         self.path.set_bond(&self.bond).unwrap();
         for slot in 0..self.members.len() as u8 {
             self.set_member(slot, 0);
-            let row = PeerMac { plan: 1, primary: peer(0), broadcast_slot: 0 };
+            let row = PeerMac { plan: 1, primary: peer(0), broadcast_slot: 0, kind: PeerMacKind::default() };
             self.path.set_peer_mac(peer(slot), &row).unwrap();
         }
         self.weights(&vec![1000; self.members.len()]);

@@ -3,7 +3,7 @@
 use crate::frames::ethernet;
 use crate::lent::Lent;
 use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, ip, new_namespace, own, peer};
-use linkbraid_dataplane::{Member, PeerMac, Verdict};
+use linkbraid_dataplane::{Member, PeerMac, PeerMacKind, Verdict};
 
 const ARP_PLUS: u16 = 0x88b5;
 
@@ -73,7 +73,7 @@ fn one_copy_of_a_broadcast_passes() {
     for slot in 0..4 {
         rig.set_member(slot, 2);
     }
-    let row = PeerMac { plan: 1, primary: peer(0), broadcast_slot: 3 };
+    let row = PeerMac { plan: 1, primary: peer(0), broadcast_slot: 3, kind: PeerMacKind::default() };
     rig.path.set_peer_mac(peer(1), &row).unwrap();
     for to in [BROADCAST, [1, 0, 0x5e, 0, 0, 1], [0x33, 0x33, 0, 0, 0, 1]] {
         // A plain host's passes on the elected member, a peer's where its row says; and the sender is put right.
@@ -149,7 +149,12 @@ fn peers_whose_macs_end_alike_are_told_apart() {
     // Each in turn has the place to itself, comes second, or has lost it.
     for [first, second] in [[first, second], [second, first]] {
         let set = |mac, primary| {
-            rig.path.set_peer_mac(mac, &PeerMac { plan: 1, primary, broadcast_slot: 0 }).unwrap();
+            rig.path
+                .set_peer_mac(
+                    mac,
+                    &PeerMac { plan: 1, primary, broadcast_slot: 0, kind: PeerMacKind::default() },
+                )
+                .unwrap();
         };
         set(first, peer(2));
         assert_eq!([arrives(first), arrives(second)], [("rx_peer", peer(2)), ("rx_plain", second)]);

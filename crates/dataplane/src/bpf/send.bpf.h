@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Sends a frame whose way is decided: out of a member, with its MACs or as it is, or a copy to each segment. Called by steer().
+ * Reads lb_bond, lb_members, lb_plans; writes counters.
+ */
+#ifndef LB_SEND_BPF_H
+#define LB_SEND_BPF_H
+
+/* What send_over() does with the MACs. */
+enum macs {
+	PUT_MACS,
+	/* The frame goes from the bond's MAC to the right one already, so that the bond's first member need not touch it. */
+	HAS_MACS,
+	/* It comes from the member's alias: it is for a guest behind a peer. */
+	PUT_ALIAS,
+};
+
+/* Puts the MACs of the lane into the frame and sends it out of the member. */
+static __always_inline enum lb_reason send_over(struct __sk_buff *skb, const struct lb_config *bond, __u32 slot,
+						const struct lb_mac *to, enum macs how, enum lb_reason reason,
+						int *verdict)
+{
+	const struct lb_member *member = member_at(slot);
+	struct lb_mac macs[2];
+
+	if (!member || !member->ifindex)
+		return LB_TX_NO_LANE;
+	macs[0] = *to;
+	macs[1] = member->mac;
+	if (how == PUT_ALIAS)
+		macs[1].b[0] ^= LB_ALIAS_BIT;
+	/* The header may sit in a buffer shared with a clone: the helper makes it ours before it changes. */
+	if (!(how == HAS_MACS && same_mac(&member->mac, &bond->mac)) &&
+	    bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0))
+		return LB_TX_REWRITE;
+	count_member(skb, slot, 1);
+	*verdict = bpf_redirect(member->ifindex, 0);
+	return reason;
+}
+
+/* A copy to each segment, the last one with the buffer itself. */
+static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
+						       const struct lb_mac *to, enum lb_reason reason, int *verdict)
+{
+	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
+		const struct lb_member *member;
+		__u32 slot;
+
+		if (i >= bond->n_segments)
+			break;
+		slot = bond->elected[i];
+		member = member_at(slot);
+		if (!member || !member->ifindex)
+			continue;
+		if (bpf_skb_store_bytes(skb, ETH_ALEN, &member->mac, ETH_ALEN, 0))
+			return LB_TX_REWRITE;
+		count_member(skb, slot, 1);
+		count_reason(skb, LB_TX_MULTICAST_COPY);
+		bpf_clone_redirect(skb, member->ifindex, 0);
+	}
+	return send_over(skb, bond, bond->elected[0], to, PUT_MACS, reason, verdict);
+}
+
+/* A guest's frame leaves by a member as it is. */
+static __always_inline enum lb_reason send_guest(struct __sk_buff *skb, __u32 slot, int *verdict)
+{
+	const struct lb_member *member = member_at(slot);
+
+	if (!member || !member->ifindex)
+		return LB_TX_NO_LANE;
+	count_member(skb, slot, 1);
+	*verdict = bpf_redirect(member->ifindex, 0);
+	return LB_TX_GUEST;
+}
+
+/* A copy to each segment but the first, by the member that speaks for the guest there; the frame itself to the first one. */
+static __always_inline enum lb_reason send_guest_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
+							     const struct lb_mac *guest, int *verdict)
+{
+	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
+		const struct lb_member *member;
+		__u32 slot;
+
+		if (i >= bond->n_segments)
+			break;
+		slot = guest_slot(bond, guest, segment_plan(bond->elected[i]));
+		member = member_at(slot);
+		if (!member || !member->ifindex)
+			continue;
+		count_member(skb, slot, 1);
+		count_reason(skb, LB_TX_MULTICAST_COPY);
+		bpf_clone_redirect(skb, member->ifindex, 0);
+	}
+	return send_guest(skb, guest_slot(bond, guest, segment_plan(bond->elected[0])), verdict);
+}
+
+/* A guest's frame to a peer: to the peer's member that answers the guest's own, if there is one. */
+static __always_inline enum lb_reason send_guest_to_peer(struct __sk_buff *skb, const struct lb_config *bond,
+							 const struct lb_mac *guest, __u32 number, int *verdict)
+{
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	const struct lb_member *first;
+	__u32 slot, plain = 0;
+
+	if (!plan || !plan->n_lanes)
+		return LB_TX_NO_LANE;
+	first = member_at(plan->lanes[0].slot);
+	if (first && bond->n_segments > 1)
+		plain = segment_plan(first->elected);
+	slot = guest_slot(bond, guest, plain);
+	for (__u32 i = 0; i < LB_LANES_MAX; i++) {
+		if (i >= plan->n_lanes)
+			break;
+		if (plan->lanes[i].slot != slot)
+			continue;
+		if (bpf_skb_store_bytes(skb, 0, &plan->lanes[i].peer_mac, ETH_ALEN, 0))
+			return LB_TX_REWRITE;
+		break;
+	}
+	return send_guest(skb, slot, verdict);
+}
+
+#endif
