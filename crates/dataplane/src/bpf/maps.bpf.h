@@ -211,7 +211,7 @@ struct {
 	__type(value, struct lb_guest_seen);
 } lb_guests_seen SEC(".maps");
 
-/* How often an address came to that table, or got another MAC there. Written by egress, read by the daemon. */
+/* How often an address came to that table, got another MAC there, or was named again after a while. Written by egress, read by the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

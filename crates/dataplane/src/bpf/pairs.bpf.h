@@ -8,6 +8,8 @@
 #define LB_PAIRS_BPF_H
 
 #define VLAN_NUMBER 0x0fff
+/* A guest that says nothing of an address for so long may have been elsewhere meanwhile, ns. */
+#define GUEST_AGAIN_NS (1000 * 1000 * 1000)
 
 /* The Ethernet header from its EtherType on, with one tag. */
 struct ethertypes {
@@ -169,7 +171,7 @@ static __noinline void note_address(struct __sk_buff *skb, const struct lb_mac *
 	if (!(key.address[0] | key.address[1] | key.address[2] | key.address[3]))
 		return;
 	seen = bpf_map_lookup_elem(&lb_guests_seen, &key);
-	if (seen && same_mac(&seen->mac, guest)) {
+	if (seen && same_mac(&seen->mac, guest) && now.last_ns - seen->last_ns < GUEST_AGAIN_NS) {
 		if (now.last_ns - seen->last_ns > GUEST_NOTE_NS)
 			seen->last_ns = now.last_ns;
 		return;

@@ -101,8 +101,8 @@ impl Tables {
         Ok(seen)
     }
 
-    /// How often an address came to [`guests_seen`](Self::guests_seen), or got another MAC there: as long as this stays the
-    /// same, only ages change.
+    /// How often an address came to [`guests_seen`](Self::guests_seen), got another MAC there, or was named again after a second
+    /// or more. As long as this stays the same, only ages change, by less than that.
     ///
     /// # Errors
     /// The kernel refuses.

@@ -28,7 +28,7 @@ fn mac(host: u8, slot: u8) -> [u8; 6] {
     if host == 1 { own(slot) } else { peer(slot) }
 }
 
-fn text(mac: [u8; 6]) -> String {
+pub fn text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
