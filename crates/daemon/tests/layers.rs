@@ -11,8 +11,9 @@ use std::{
 const LAYERS: [&str; 4] = ["io", "world", "operations", "control"];
 
 /// What runs on the thread that drives the bonds.
-const DRIVEN: [&str; 8] = [
+const DRIVEN: [&str; 9] = [
     "control::drive",
+    "control::drive::frames",
     "world::driven",
     "world::driven::events",
     "world::driven::links",
@@ -25,7 +26,8 @@ const DRIVEN: [&str; 8] = [
 const DRIVEN_USES: [&str; 2] = ["io::clock", "io::error"];
 /// What it may use of the crates that can wait for the kernel: reading what was announced, asking another thread, sending frames,
 /// and tables.
-const NEVER_WAITS: [&str; 12] = [
+const NEVER_WAITS: [&str; 13] = [
+    "linkbraid_link::ArpPlusListener",
     "linkbraid_link::ArpPlusSender",
     "linkbraid_link::LinkEvent",
     "linkbraid_link::LinkInfo",

@@ -5,16 +5,15 @@
 use crate::{
     BOND, COPIES, EGRESS, INGRESS, MARK,
     error::{Error, Result},
-    hook::{Place, SIDES, Side, clsact, exists, quietly, tcx},
+    hook::{self, HookChoice, Place, SIDES, Side, clsact, exists, quietly, tcx},
     intf::lb_config,
 };
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, libbpf_sys};
 use nix::errno::Errno;
 use std::{
-    collections::HashMap,
     ffi::CStr,
     mem::offset_of,
-    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
 };
 
 /// Characters that the kernel keeps of a name (`BPF_OBJ_NAME_LEN` less the end).
@@ -28,6 +27,17 @@ pub(crate) struct Attached {
     side: Side,
     pub place: Place,
     program: OwnedFd,
+    pub id: u32,
+    pub name: String,
+    /// The numbers of its maps.
+    pub maps: Vec<u32>,
+}
+
+/// What the kernel says of a program.
+pub(crate) struct Info {
+    pub id: u32,
+    /// As the kernel keeps it.
+    pub name: String,
     /// The numbers of its maps.
     pub maps: Vec<u32>,
 }
@@ -60,9 +70,9 @@ pub(crate) fn on(ifindex: u32, side: Side) -> Result<Vec<Attached>> {
     for (place, id) in places {
         // One that is gone by now is on no interface.
         let Some(program) = open(id)? else { continue };
-        let (name, maps) = name_and_maps(&program)?;
+        let Info { id, name, maps } = Info::of(&program)?;
         if names_of(side).contains(&name.as_str()) {
-            all.push(Attached { ifindex, side, place, program, maps });
+            all.push(Attached { ifindex, side, place, program, id, name, maps });
         }
     }
     Ok(all)
@@ -88,25 +98,27 @@ fn open(id: u32) -> Result<Option<OwnedFd>> {
     }
 }
 
-/// A program's name as the kernel keeps it, and the numbers of its maps.
-pub(crate) fn name_and_maps(program: &impl std::os::fd::AsFd) -> Result<(String, Vec<u32>)> {
-    let mut maps = vec![0; MAPS_MAX];
-    let mut info = libbpf_sys::bpf_prog_info {
-        nr_map_ids: MAPS_MAX as u32,
-        map_ids: maps.as_mut_ptr() as u64,
-        ..Default::default()
-    };
-    let mut bytes = size_of::<libbpf_sys::bpf_prog_info>() as u32;
-    // SAFETY: `info` has the size that is given, and `maps` has room for the number of entries that it names.
-    let answer =
-        unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_fd().as_raw_fd(), &mut info, &mut bytes) };
-    if answer != 0 {
-        return Err(Error::NotFound(libbpf_rs::Error::from_raw_os_error(-answer)));
+impl Info {
+    pub(crate) fn of(program: &impl AsFd) -> Result<Self> {
+        let mut maps = vec![0; MAPS_MAX];
+        let mut info = libbpf_sys::bpf_prog_info {
+            nr_map_ids: MAPS_MAX as u32,
+            map_ids: maps.as_mut_ptr() as u64,
+            ..Default::default()
+        };
+        let mut bytes = size_of::<libbpf_sys::bpf_prog_info>() as u32;
+        // SAFETY: `info` has the size that is given, and `maps` has room for the number of entries that it names.
+        let answer = unsafe {
+            libbpf_sys::bpf_prog_get_info_by_fd(program.as_fd().as_raw_fd(), &mut info, &mut bytes)
+        };
+        if answer != 0 {
+            return Err(Error::NotFound(libbpf_rs::Error::from_raw_os_error(-answer)));
+        }
+        maps.truncate(info.nr_map_ids as usize);
+        let name = bytemuck::cast_slice(&info.name);
+        let name = CStr::from_bytes_until_nul(name).unwrap_or_default();
+        Ok(Self { id: info.id, name: name.to_string_lossy().into_owned(), maps })
     }
-    maps.truncate(info.nr_map_ids as usize);
-    let name = bytemuck::cast_slice(&info.name);
-    let name = CStr::from_bytes_until_nul(name).unwrap_or_default();
-    Ok((name.to_string_lossy().into_owned(), maps))
 }
 
 impl Attached {
@@ -119,6 +131,21 @@ impl Attached {
         }
     }
 
+    /// Puts it back into its place, where another one may be by now.
+    pub(crate) fn put_back(&self) -> Result<()> {
+        let choice = HookChoice::Only(self.place.hook());
+        hook::attach(self.program.as_fd(), self.ifindex, self.side, choice).map(|_| ())
+    }
+
+    pub(crate) fn is_at(&self, ifindex: u32, side: Side) -> bool {
+        (self.ifindex, self.side) == (ifindex, side)
+    }
+
+    /// Its file.
+    pub(crate) fn program(&self) -> Result<OwnedFd> {
+        self.program.try_clone().map_err(|cause| Error::NotFound(cause.into()))
+    }
+
     /// Takes it off. One that is gone is no error.
     pub(crate) fn remove(&self) -> Result<()> {
         self.place.remove(self.program.as_fd(), self.ifindex, self.side)
@@ -129,33 +156,36 @@ impl Attached {
         Ok(bond_of(&self.open_maps()?))
     }
 
-    fn open_maps(&self) -> Result<Vec<MapHandle>> {
+    pub(crate) fn open_maps(&self) -> Result<Vec<MapHandle>> {
         self.maps.iter().map(|id| MapHandle::from_map_id(*id).map_err(Error::NotFound)).collect()
     }
 }
 
-/// The index of the bond that these maps are of; 0 until its row is written.
+/// The index of the bond that these maps are of; 0 until its row is written. It is the first field of that row in every build.
 fn bond_of(maps: &[MapHandle]) -> Option<u32> {
     let map = maps.iter().find(|map| map.name() == BOND)?;
     let row = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
-    const AT: usize = offset_of!(lb_config, bond_ifindex);
-    let index = row.get(AT..AT + size_of::<u32>())?;
+    const { assert!(offset_of!(lb_config, bond_ifindex) == 0) };
+    let index = row.get(..size_of::<u32>())?;
     Some(bytemuck::pod_read_unaligned(index))
 }
 
-/// The maps of the programs that are on any of these interfaces for the bond of that index, by their names as the kernel keeps
-/// them. The bond's own interface comes first.
-pub(crate) fn maps_of(bond: u32, interfaces: &[u32]) -> Result<HashMap<String, MapHandle>> {
-    let mut all = HashMap::new();
-    for (ifindex, side) in places(interfaces) {
-        for attached in on(ifindex, side)? {
-            let maps = attached.open_maps()?;
-            if bond_of(&maps) == Some(bond) {
-                for map in maps {
-                    all.entry(map.name().to_string_lossy().into_owned()).or_insert(map);
-                }
-            }
+/// The programs that are on any of these interfaces for the bond of that index. The bond's own interface comes first.
+pub(crate) fn of_bond(bond: u32, interfaces: &[u32]) -> Result<Vec<Attached>> {
+    let mut all = Vec::new();
+    for attached in on_all(interfaces)? {
+        if attached.bond()? == Some(bond) {
+            all.push(attached);
         }
+    }
+    Ok(all)
+}
+
+/// The programs of any bonds that are on these interfaces.
+pub(crate) fn on_all(interfaces: &[u32]) -> Result<Vec<Attached>> {
+    let mut all = Vec::new();
+    for (ifindex, side) in places(interfaces) {
+        all.extend(on(ifindex, side)?);
     }
     Ok(all)
 }

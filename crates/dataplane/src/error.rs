@@ -27,9 +27,6 @@ pub enum Error {
     /// Programs and maps that an earlier daemon left could not be looked for.
     #[error("cannot look for the programs of an earlier daemon: {0}")]
     NotFound(#[source] libbpf_rs::Error),
-    /// A map that is in use differs from the one that the programs need: the earlier daemon was of another version.
-    #[error("the BPF map '{0}' of the earlier daemon has another layout: that daemon was of another version")]
-    Layout(&'static str),
     /// Something that the loader needs is missing in the object: loader and programs are of different versions.
     #[error("the BPF object has no '{0}'")]
     Missing(&'static str),

@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Result},
     hook::{Bare, Hook, Side, clsact, tcx::BareLink},
     intf::{lb_path_config, lb_path_counts, lb_path_in, lb_path_out},
-    load_patiently_with,
+    load as loading,
     map::Map,
     reason::PATH_REASONS,
 };
@@ -119,10 +119,10 @@ impl FastPath {
     /// The kernel refuses.
     pub fn new(ends: &PathEnds, choice: HookChoice) -> Result<Self> {
         // Nothing else shows a filter that this process has ended.
-        let holder = crate::holder().ok_or(Error::NoHolder)?;
+        let holder = loading::holder().ok_or(Error::NoHolder)?;
         // Where the program that takes frames early cannot be used, or cannot be had, the others work without it.
         let early = choice != HookChoice::Only(Hook::Clsact);
-        let with = |early| load_patiently_with(|| load(ends, early));
+        let with = |early| loading::patiently(|| load(ends, early));
         let (object, early) = match with(early) {
             Err(_) if early => (with(false)?, false),
             loaded => (loaded?, early),
@@ -131,7 +131,7 @@ impl FastPath {
         let (outward, inward) = (Map::of(&object, OUT)?, Map::of(&object, IN)?);
         let (counts, reasons) = (Map::of(&object, COUNTS)?, Map::of(&object, REASONS)?);
         let attach =
-            |name, ifindex, side, hook| Bare::attach(&crate::program(&object, name)?, ifindex, side, hook);
+            |name, ifindex, side, hook| Bare::attach(&loading::program(&object, name)?, ifindex, side, hook);
         // What receives stays when this process is killed, as a filter does and a link does not: it drops all then, and nothing
         // comes to the device's own stack.
         let stays = HookChoice::Only(Hook::Clsact);
@@ -152,7 +152,7 @@ impl FastPath {
         if !self.early {
             return Ok(None);
         }
-        let program = crate::program(&self.object, EARLY)?;
+        let program = loading::program(&self.object, EARLY)?;
         let program = program.as_fd().try_clone_to_owned().map_err(|cause| Error::Load(cause.into()))?;
         Ok(Some(Early { program }))
     }

@@ -7,7 +7,7 @@ pub(crate) mod clsact;
 pub(crate) mod tcx;
 
 use crate::{
-    attached,
+    attached::{self, Info},
     error::{Error, Result},
 };
 use libbpf_rs::{Link, PrintLevel, ProgramMut};
@@ -94,24 +94,23 @@ impl Place {
 
 /// Puts a bond's program on the interface, in the place of one that is there already, of whichever daemon. It stays when this
 /// process ends.
-pub(crate) fn attach(
-    program: &ProgramMut<'_>,
-    ifindex: u32,
-    side: Side,
-    choice: HookChoice,
-) -> Result<Place> {
+pub(crate) fn attach(program: BorrowedFd<'_>, ifindex: u32, side: Side, choice: HookChoice) -> Result<Place> {
+    let own = Info::of(&program)?.id;
     let before = attached::on(ifindex, side)?;
     let is_wanted = |hook| matches!(choice, HookChoice::Auto) || choice == HookChoice::Only(hook);
     let same = before.iter().position(|old| is_wanted(old.place.hook()));
     let place = match same {
         Some(same) => {
-            before[same].replace(program.as_fd())?;
+            // One that an earlier daemon left may be the same.
+            if before[same].id != own {
+                before[same].replace(program)?;
+            }
             before[same].place
         }
         None => choose(
             choice,
-            || tcx::attach(program.as_fd(), ifindex, side).map(|()| Place::Row),
-            || clsact::attach(program.as_fd(), ifindex, side).map(Place::Filter),
+            || tcx::attach(program, ifindex, side).map(|()| Place::Row),
+            || clsact::attach(program, ifindex, side).map(Place::Filter),
         )?,
     };
     let others = before.iter().enumerate().filter(|(at, _)| Some(*at) != same);

@@ -9,6 +9,8 @@ mod fast_path;
 mod hook;
 mod intf;
 mod latency;
+mod left;
+mod load;
 mod map;
 mod pins;
 mod reason;
@@ -17,7 +19,6 @@ mod table;
 mod trial;
 
 pub use attached::{can_find, take_off, take_off_strays};
-use error::Error as E;
 pub use error::{Error, Refusal, Result};
 pub use fast_path::{Early, EarlyAt, FastPath, PathCounts, PathEnds, PathIn, PathOut};
 pub use hook::{Hook, HookChoice, on_message};
@@ -27,20 +28,17 @@ pub use intf::{
     PLAIN_PLAN_FIRST, PLANS_MAX, RULES_MAX, plain_plan,
 };
 pub use latency::{CallHook, Latency, LatencyMeter, Stage};
-use libbpf_rs::{
-    MapCore as _, MapHandle, MapType, Object, ObjectBuilder, OpenMapMut, ProgramMut, libbpf_sys,
-};
+use left::Left;
+use libbpf_rs::MapHandle;
 use map::Map;
 pub use pins::sweep_pins;
 pub use reason::{PATH_REASONS, REASONS, Reason};
 pub use ring::ArpPlusRing;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    ffi::OsStr,
     ops::Deref,
-    os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
     sync::Arc,
-    time::Duration,
 };
 pub use table::{
     Answer, Bond, Cgroup, Count, DAMPING, Delivered, GuestAddress, GuestPair, GuestSeen, Lane, Member,
@@ -50,10 +48,6 @@ pub use trial::{Beside, Trial, Verdict, Way};
 
 /// The compiled BPF programs.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bond.bpf.o"));
-
-/// How often loading is tried while it is interrupted, and the pause between.
-const LOAD_TRIES: u32 = 5;
-const LOAD_PAUSE: Duration = Duration::from_millis(20);
 
 const EGRESS: &str = "lb_egress";
 const INGRESS: &str = "lb_ingress";
@@ -66,14 +60,26 @@ const BOND: &str = "lb_bond";
 
 /// The BPF programs and maps of one bond.
 pub struct DataPath {
-    object: Object,
+    programs: HashMap<&'static str, OwnedFd>,
     tables: Arc<Tables>,
     choice: HookChoice,
     bond: Option<Attachment>,
     port: Option<Attachment>,
     members: BTreeMap<u32, [Attachment; 2]>,
+    /// Where its programs are to be once those of another build, which are there, go: [`DataPath::take_over`].
+    waiting: Option<Waiting>,
+    /// The numbers of the maps [`BOND`] that programs of an earlier daemon have.
+    left: BTreeSet<u32>,
     /// Is in the map [`HOLDER`] for as long as this process lives.
     _holder: Option<OwnedFd>,
+}
+
+/// The interfaces that programs are to be put on.
+#[derive(Debug, Clone, Default)]
+struct Waiting {
+    bond: Option<u32>,
+    port: Option<u32>,
+    members: BTreeSet<u32>,
 }
 
 /// A program of ours on an interface.
@@ -118,18 +124,6 @@ const MAPS: &[&str] = &[
     "lb_flows",
 ];
 
-/// Those of them with rows that a daemon finds there and does not write again. Only all of them together can be taken over.
-const KEPT: &[&str] = &[
-    "lb_members",
-    "lb_slots",
-    "lb_near_slots",
-    "lb_own_macs",
-    "lb_peer_macs",
-    "lb_near_peers",
-    "lb_answers",
-    "lb_class_plans",
-];
-
 impl DataPath {
     /// Loads the programs with maps of their own.
     ///
@@ -139,53 +133,125 @@ impl DataPath {
         Self::load_with(&HashMap::new(), choice)
     }
 
-    /// Loads the programs with the maps of those that are on any of these interfaces for the bond of that index, if there are
-    /// any. They may be of an earlier daemon, in any mount namespace. The bond's own interface comes first.
+    /// Takes over the programs that are on any of these interfaces for the bond of that index, if there are any, or at least their maps.
+    /// They may be of an earlier daemon, in any mount namespace. The bond's own interface comes first.
+    ///
+    /// Where their maps have another layout, they go on, and this one [waits](DataPath::waits).
     ///
     /// # Errors
-    /// The same; the maps have another layout, or this process may not look for them.
+    /// The kernel refuses the programs, or this process may not look for earlier ones.
     pub fn adopt(bond: u32, interfaces: &[u32], choice: HookChoice) -> Result<Self> {
-        let mut maps = attached::maps_of(bond, interfaces)?;
-        if KEPT.iter().any(|name| !maps.contains_key(attached::short(name))) {
-            maps.clear();
-        }
-        Self::load_with(&maps, choice)
+        let found = attached::of_bond(bond, interfaces)?;
+        let path = match left::of(&found)? {
+            Left::Nothing => return Self::load(choice),
+            Left::Alike(mut old, Some(programs)) => {
+                let map = |name: &'static str| {
+                    old.remove(attached::short(name)).map(|map| Map::from_handle(name, map))
+                };
+                let maps = MAPS.iter().copied().filter_map(map).collect();
+                Self::with(programs, maps, load::holder(), choice)?
+            }
+            Left::Alike(maps, None) => Self::load_with(&maps, choice)?,
+            Left::Other => Self { waiting: Some(Waiting::default()), ..Self::load(choice)? },
+        };
+        Ok(Self { left: left::bond_maps(&found)?, ..path })
     }
 
     fn load_with(old: &HashMap<String, MapHandle>, choice: HookChoice) -> Result<Self> {
-        let holder = holder();
-        let object = load_patiently(old, holder.is_some())?;
-        let mut maps = HashMap::new();
-        for name in MAPS {
-            maps.insert(*name, Map::of(&object, name)?);
-        }
-        // Any program of the bond that is left on an interface keeps all that a daemon is to find again.
+        let holder = load::holder();
+        let object = load::load(old, holder.is_some())?;
+        let maps: Vec<Map> = MAPS.iter().map(|name| Map::of(&object, name)).collect::<Result<_>>()?;
+        let mut programs = HashMap::new();
+        let build = left::build_map()?;
         for name in PROGRAMS {
-            let program = program(&object, name)?;
-            maps.values().try_for_each(|map| bind(&program, map.handle()))?;
+            let program = load::program_file(&object, name)?;
+            // Any program of the bond that is left on an interface keeps all that a daemon is to find again.
+            maps.iter().map(Map::handle).chain([&build]).try_for_each(|map| load::bind(&program, map))?;
+            programs.insert(name, program);
         }
+        Self::with(programs, maps, holder, choice)
+    }
+
+    fn with(
+        programs: HashMap<&'static str, OwnedFd>,
+        maps: Vec<Map>,
+        holder: Option<OwnedFd>,
+        choice: HookChoice,
+    ) -> Result<Self> {
+        let maps: HashMap<&'static str, Map> = maps.into_iter().map(|map| (map.name(), map)).collect();
         if let Some(holder) = &holder {
             maps[HOLDER].write(&0u32, &holder.as_raw_fd())?;
         }
-        let (bond, port, members) = (None, None, BTreeMap::new());
-        let tables = Arc::new(Tables::new(maps));
-        let path = Self { object, tables, choice, bond, port, members, _holder: holder };
+        let path = Self {
+            programs,
+            tables: Arc::new(Tables::new(maps)),
+            choice,
+            bond: None,
+            port: None,
+            members: BTreeMap::new(),
+            waiting: None,
+            left: BTreeSet::new(),
+            _holder: holder,
+        };
         // A daemon that was killed while it measured could not switch the stamps off.
         path.set_latency(false)?;
         Ok(path)
+    }
+
+    /// Whether programs of another build, whose maps have another layout, are still in the places of these.
+    pub fn waits(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Puts these programs into the places of those of another build. Each place changes hands at once: no frame passes in between,
+    /// and none is handled twice. If one is refused, all others are as before.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn take_over(&mut self) -> Result<()> {
+        let Some(waiting) = self.waiting.take() else { return Ok(()) };
+        let members = waiting.members.iter().copied();
+        let interfaces: Vec<u32> = members.chain(waiting.port).chain(waiting.bond).collect();
+        let before = attached::on_all(&interfaces)?;
+        // What is to arrive by a new plan is taken in by then.
+        let mut all =
+            waiting.members.iter().map(|member| self.attach_member(*member)).fold(Ok(()), Result::and);
+        if let Some(port) = waiting.port {
+            all = all.and_then(|()| self.attach_port(port));
+        }
+        if let Some(bond) = waiting.bond {
+            all = all.and_then(|()| self.attach_bond(bond));
+        }
+        if all.is_err() {
+            let _ = self.give_back(&before);
+            self.waiting = Some(waiting);
+        }
+        all
+    }
+
+    /// Puts the programs back that were there before, and takes those of this one off that took nobody's place.
+    fn give_back(&mut self, before: &[attached::Attached]) -> Result<()> {
+        let back = before.iter().map(attached::Attached::put_back).fold(Ok(()), Result::and);
+        let members = std::mem::take(&mut self.members).into_values().flatten();
+        let own: Vec<Attachment> = members.chain(self.port.take()).chain(self.bond.take()).collect();
+        let is_new = |own: &&Attachment| before.iter().all(|old| !old.is_at(own.ifindex, own.side));
+        own.iter().filter(is_new).map(|own| self.remove(*own)).fold(back, Result::and)
     }
 
     /// Puts the egress program on a bond's internal port, where it stays, and takes it off the one before.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn attach_port(&mut self, ifindex: u32) -> Result<Hook> {
+    pub fn attach_port(&mut self, ifindex: u32) -> Result<()> {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.port = Some(ifindex);
+            return Ok(());
+        }
         let attachment = self.attach(EGRESS, ifindex, Side::Egress)?;
         match self.port.replace(attachment) {
-            Some(before) if before.ifindex != ifindex => self.remove(before)?,
-            _ => {}
+            Some(before) if before.ifindex != ifindex => self.remove(before),
+            _ => Ok(()),
         }
-        Ok(attachment.place.hook())
     }
 
     /// Puts the program on the bond itself that marks what the host sends, in place of the one that earlier builds had there. It stays.
@@ -193,6 +259,10 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn attach_bond(&mut self, ifindex: u32) -> Result<()> {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.bond = Some(ifindex);
+            return Ok(());
+        }
         self.bond = Some(self.attach(MARK, ifindex, Side::Egress)?);
         Ok(())
     }
@@ -202,6 +272,10 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses.
     pub fn attach_member(&mut self, ifindex: u32) -> Result<()> {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.members.insert(ifindex);
+            return Ok(());
+        }
         let sends = self.attach(COPIES, ifindex, Side::Egress)?;
         let receives = match self.attach(INGRESS, ifindex, Side::Ingress) {
             Ok(receives) => receives,
@@ -215,15 +289,19 @@ impl DataPath {
     }
 
     fn attach(&self, name: &'static str, ifindex: u32, side: Side) -> Result<Attachment> {
-        let place = hook::attach(&program(&self.object, name)?, ifindex, side, self.choice)?;
+        let place = hook::attach(self.program(name)?, ifindex, side, self.choice)?;
         Ok(Attachment { name, ifindex, side, place })
     }
 
     fn remove(&self, Attachment { name, ifindex, side, place }: Attachment) -> Result<()> {
-        place.remove(program(&self.object, name)?.as_fd(), ifindex, side)
+        place.remove(self.program(name)?, ifindex, side)
     }
 
-    /// Takes the programs off a member, also those that an earlier daemon left with the same maps; does nothing where there are none.
+    pub(crate) fn program(&self, name: &'static str) -> Result<BorrowedFd<'_>> {
+        self.programs.get(name).map(OwnedFd::as_fd).ok_or(Error::Missing(name))
+    }
+
+    /// Takes the programs off a member, also those that an earlier daemon left; does nothing where there are none.
     /// Goes on after an error and returns the first.
     ///
     /// # Errors
@@ -232,8 +310,12 @@ impl DataPath {
         if let Some(both) = self.members.remove(&ifindex) {
             return both.into_iter().map(|attached| self.remove(attached)).fold(Ok(()), Result::and);
         }
+        if let Some(waiting) = &mut self.waiting {
+            waiting.members.remove(&ifindex);
+        }
         let own = self.map(BOND)?.id()?;
-        attached::remove_where(&[ifindex], |attached| Ok(attached.maps.contains(&own)))
+        let is_of_bond = |map: &u32| *map == own || self.left.contains(map);
+        attached::remove_where(&[ifindex], |attached| Ok(attached.maps.iter().any(is_of_bond)))
     }
 
     /// The hook the egress program sits on.
@@ -266,7 +348,7 @@ impl DataPath {
     pub fn map_ids(&self) -> Result<BTreeSet<u32>> {
         let mut all = BTreeSet::new();
         for name in PROGRAMS {
-            all.extend(attached::name_and_maps(&program(&self.object, name)?)?.1);
+            all.extend(attached::Info::of(&self.program(name)?)?.maps);
         }
         Ok(all)
     }
@@ -284,76 +366,4 @@ impl Deref for DataPath {
     fn deref(&self) -> &Tables {
         &self.tables
     }
-}
-
-/// An unused socket, which the kernel closes when this process ends; none where the kernel has no AF_XDP.
-fn holder() -> Option<OwnedFd> {
-    // SAFETY: it takes numbers, and gives a descriptor that nobody else has or -1.
-    unsafe {
-        let fd = nix::libc::socket(nix::libc::AF_XDP, nix::libc::SOCK_RAW | nix::libc::SOCK_CLOEXEC, 0);
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
-    }
-}
-
-/// Loads the object, again where the verifier was interrupted: it gives up with EAGAIN on any pending signal, such as that of
-/// a machine that is being frozen, and libbpf tries only five times in a row without a pause.
-fn load_patiently(old: &HashMap<String, MapHandle>, holds: bool) -> Result<Object> {
-    load_patiently_with(|| load_object(old, holds))
-}
-
-fn load_patiently_with(load: impl Fn() -> Result<Object>) -> Result<Object> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        match load() {
-            Err(E::Load(cause)) if tries < LOAD_TRIES && cause.kind() == libbpf_rs::ErrorKind::WouldBlock => {
-                std::thread::sleep(LOAD_PAUSE);
-            }
-            loaded => return loaded,
-        }
-    }
-}
-
-fn load_object(old: &HashMap<String, MapHandle>, holds: bool) -> Result<Object> {
-    let mut open =
-        ObjectBuilder::default().name("linkbraid").and_then(|b| b.open_memory(OBJECT)).map_err(E::Load)?;
-    for mut map in open.maps_mut() {
-        if map.name() == HOLDER && !holds {
-            map.set_type(MapType::Array).map_err(E::Load)?;
-        }
-        let name = MAPS.iter().find(|name| map.name() == OsStr::new(name));
-        if let Some((name, old)) = name.and_then(|name| Some((name, old.get(attached::short(name))?))) {
-            if !is_alike(&map, old).map_err(E::NotFound)? {
-                return Err(E::Layout(name));
-            }
-            map.reuse_fd(old.as_fd()).map_err(E::Load)?;
-        }
-    }
-    open.load().map_err(E::Load)
-}
-
-/// Whether a map that is there can be used in the place of a new one.
-fn is_alike(new: &OpenMapMut<'_>, old: &MapHandle) -> libbpf_rs::Result<bool> {
-    let old = old.info()?;
-    let mut flags = old.info.map_flags;
-    if old.map_type() == MapType::Devmap {
-        // The kernel sets this itself.
-        flags &= !libbpf_sys::BPF_F_RDONLY_PROG;
-    }
-    let old = (old.map_type(), old.info.key_size, old.info.value_size, old.info.max_entries, flags);
-    Ok(old == (new.map_type(), new.key_size(), new.value_size(), new.max_entries(), new.map_flags()))
-}
-
-/// Has the kernel keep a map for as long as a program, whether or not the program uses it.
-fn bind(program: &ProgramMut<'_>, map: &MapHandle) -> Result<()> {
-    let (program, map) = (program.as_fd().as_raw_fd(), map.as_fd().as_raw_fd());
-    // SAFETY: both are numbers of open files, and no options are given.
-    match unsafe { libbpf_sys::bpf_prog_bind_map(program, map, std::ptr::null()) } {
-        0 => Ok(()),
-        error => Err(E::Load(libbpf_rs::Error::from_raw_os_error(-error))),
-    }
-}
-
-fn program<'o>(object: &'o Object, name: &'static str) -> Result<ProgramMut<'o>> {
-    object.progs_mut().find(|program| program.name() == OsStr::new(name)).ok_or(E::Missing(name))
 }

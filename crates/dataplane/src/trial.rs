@@ -3,9 +3,9 @@
 use crate::{
     DataPath, EGRESS, INGRESS,
     error::{Error, Result},
-    program,
 };
-use libbpf_rs::ProgramInput;
+use libbpf_rs::libbpf_sys;
+use std::os::fd::AsRawFd as _;
 
 /// Room for the frame that comes back, in bytes.
 const FRAME_BYTES_MAX: usize = 16 * 1024;
@@ -79,7 +79,7 @@ impl DataPath {
     /// # Errors
     /// The same.
     pub fn trial_with(&self, way: Way, frame: &[u8], ifindex: u32, beside: Beside) -> Result<Trial> {
-        let program = program(&self.object, if way == Way::Out { EGRESS } else { INGRESS })?;
+        let program = self.program(if way == Way::Out { EGRESS } else { INGRESS })?;
         // The beginning of the kernel's `struct __sk_buff` (include/uapi/linux/bpf.h); all other fields count as zero.
         let mut context = [0u32; CONTEXT_WORDS];
         context[CONTEXT_MARK] = beside.mark;
@@ -89,21 +89,28 @@ impl DataPath {
         context[CONTEXT_INGRESS_IFINDEX] = ifindex;
         context[CONTEXT_IFINDEX] = ifindex;
         let mut out = vec![0; FRAME_BYTES_MAX];
-        let input = ProgramInput {
-            context_in: Some(bytemuck::cast_slice_mut(&mut context[..])),
-            data_in: Some(frame),
-            data_out: Some(&mut out),
+        let mut options = libbpf_sys::bpf_test_run_opts {
+            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
+            ctx_in: context.as_ptr().cast(),
+            ctx_size_in: size_of_val(&context) as u32,
+            data_in: frame.as_ptr().cast(),
+            data_size_in: u32::try_from(frame.len()).unwrap_or(u32::MAX),
+            data_out: out.as_mut_ptr().cast(),
+            data_size_out: FRAME_BYTES_MAX as u32,
             ..Default::default()
         };
-        let result =
-            program.test_run(input).map_err(|cause| Error::Attach { what: "try a frame", ifindex, cause })?;
-        let verdict = match result.return_value.cast_signed() {
+        // SAFETY: all pointers are to values of this function, with their sizes; the kernel writes to `out` and `options` alone.
+        let answer = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
+        if answer != 0 {
+            let cause = libbpf_rs::Error::from_raw_os_error(-answer);
+            return Err(Error::Attach { what: "try a frame", ifindex, cause });
+        }
+        let verdict = match options.retval.cast_signed() {
             TC_ACT_SHOT => Verdict::Drop,
             TC_ACT_REDIRECT => Verdict::Redirect,
             _ => Verdict::Pass,
         };
-        let bytes = result.data.map_or(0, |data| data.len());
-        out.truncate(bytes);
+        out.truncate(options.data_size_out as usize);
         Ok(Trial { verdict, frame: out })
     }
 }

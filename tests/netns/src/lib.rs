@@ -5,6 +5,7 @@
 //! Every test needs root and a built `linkbraid` (see [`linkbraid_lab::daemon::binary`]). All it makes lies in
 //! namespaces with names of its own, so tests run beside each other and beside those of another checkout.
 
+pub mod build;
 mod file;
 pub mod flow;
 pub mod machine;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
@@ -88,6 +88,16 @@ impl Net {
         let mut command = self.host(name).linkbraid_command(linkbraid());
         command.arg("daemon").args(options);
         self.start_command(name, command, log);
+    }
+
+    /// Starts the daemon of another build.
+    #[track_caller]
+    pub fn start_build(&self, name: &str, binary: &Path, options: &[&str]) {
+        let host = self.host(name);
+        let log = File::options().create(true).append(true).open(host.log());
+        let mut command = host.linkbraid_command(binary);
+        command.arg("daemon").args(options);
+        self.start_command(name, command, log.expect("the lab's folder is there"));
     }
 
     /// Starts a daemon behind a command that ends with its own, such as `ip netns exec NAMESPACE`.
@@ -285,7 +295,7 @@ impl Net {
 
 /// The `linkbraid` to run.
 #[track_caller]
-fn linkbraid() -> PathBuf {
+pub(crate) fn linkbraid() -> PathBuf {
     daemon::binary().unwrap_or_else(|error| panic!("{error}; hint: {:?}", error.hint))
 }
 

@@ -3,6 +3,8 @@
 //! It must not wait for anything else: peers take a lane that is silent for 150 ms for failed. Whatever may wait for the kernel
 //! (its network lock, its verifier), for a file or for a client is left to the control thread.
 
+mod frames;
+
 use crate::{
     io::{clock::Clock, error::About as _},
     world::{
@@ -10,20 +12,18 @@ use crate::{
         driving::{Driving, New},
     },
 };
+use frames::Frames;
 use linkbraid_api::Error;
-use linkbraid_dataplane::ArpPlusRing;
 use linkbraid_fabric::shorten_slices;
 use linkbraid_link::{ArpPlusSender, NeighbourReader, Watch};
 use std::{
     cell::RefCell,
-    io,
     rc::Rc,
     sync::Arc,
     thread::{Builder, JoinHandle},
     time::Duration,
 };
 use tokio::{
-    io::{Interest, unix::AsyncFd},
     runtime::{self, Runtime},
     sync::{mpsc, oneshot},
     task::{JoinSet, LocalSet},
@@ -32,8 +32,6 @@ use tokio::{
 
 /// Name of the thread, at most 15 bytes.
 const THREAD_NAME: &str = "lb-drive";
-/// Frames taken in before anything else has its turn: anybody on the wire can send as many as he likes.
-const FRAMES_AT_ONCE: usize = 64;
 /// Announcements of the kernel taken in before anything else has its turn: strangers can cause those of neighbours.
 const ANNOUNCED_AT_ONCE: usize = 256;
 /// A control thread that has not gone on for so long hangs: longer than any driver holds the kernel's network lock.
@@ -133,8 +131,8 @@ async fn drive_all(
         tokio::select! {
             biased;
             Some((bond, answer)) = added.recv() => {
-                let ring = ring(&bond.drive());
-                let begun = ring.map(|ring| _ = bonds.spawn_local(drive(drives.clone(), bond, ring)));
+                let frames = Frames::of(&bond.drive());
+                let begun = frames.map(|frames| _ = bonds.spawn_local(drive(drives.clone(), bond, frames)));
                 // Who asked has gone with the bond.
                 let _ = answer.send(begun);
             }
@@ -154,42 +152,30 @@ async fn drive_all(
     }
 }
 
-/// The reading end of a bond's ring of ARP+ frames.
-fn ring(driven: &Driven) -> Result<AsyncFd<ArpPlusRing>, Error> {
-    let mut ring = driven.ring()?;
-    // What came while no daemon ran would be taken for news: members heard that have failed since, hosts that have left.
-    let stale = ring.discard();
-    if stale > 0 {
-        tracing::info!(
-            bond = driven.name,
-            frames = stale,
-            "ARP+ frames from before this daemon are discarded"
-        );
-    }
-    // SAFETY: the ring owns its descriptor, gives the same one at every call, and lives in the AsyncFd.
-    let registered = unsafe { AsyncFd::register_with_interest(ring, Interest::READABLE) };
-    registered.map_err(io::Error::from).about(&driven.name, "cannot wait for ARP+ frames")
-}
-
 /// Drives one bond until it is gone.
-async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, mut ring: AsyncFd<ArpPlusRing>) {
+async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, mut frames: Frames) {
     loop {
-        let wake = drives.act(&mut bond.drive());
+        let wake = {
+            let mut driven = bond.drive();
+            frames.follow(&driven);
+            drives.act(&mut driven)
+        };
         let Some(wake) = wake else { return };
         tokio::select! {
             biased;
-            () = sleep_until(wake) => due(&bond, &mut ring, drives.clock),
+            () = sleep_until(wake) => due(&bond, &mut frames, drives.clock),
             () = bond.changed() => {}
-            ready = ring.readable_mut() => {
-                let Ok(mut ready) = ready else { return };
-                if take_frames(&mut bond.drive(), ready.get_inner_mut(), drives.clock) {
-                    ready.clear_ready();
+            ready = frames.wait() => {
+                if ready.is_err() {
+                    return;
+                }
+                if frames.take(&mut bond.drive(), drives.clock) {
                     continue;
                 }
                 // More frames than can be taken at once: a timer would have to wait for the last of them.
                 let wake = bond.drive().wake();
                 if wake <= drives.clock.now() {
-                    due(&bond, &mut ring, drives.clock);
+                    due(&bond, &mut frames, drives.clock);
                 }
                 // Readiness that is not used up does not give way by itself.
                 tokio::task::yield_now().await;
@@ -199,20 +185,11 @@ async fn drive(drives: Rc<Drives>, bond: Arc<Shared>, mut ring: AsyncFd<ArpPlusR
 }
 
 /// A deadline of the bond has come.
-fn due(bond: &Shared, ring: &mut AsyncFd<ArpPlusRing>, clock: Clock) {
+fn due(bond: &Shared, frames: &mut Frames, clock: Clock) {
     let mut driven = bond.drive();
     // What waits has arrived in time.
-    take_frames(&mut driven, ring.get_mut(), clock);
+    frames.take(&mut driven, clock);
     driven.timeout(clock.now());
-}
-
-/// Takes in the frames that wait, as far as others can wait for their turn; whether none is left.
-fn take_frames(driven: &mut Driven, ring: &mut ArpPlusRing, clock: Clock) -> bool {
-    for _ in 0..FRAMES_AT_ONCE {
-        let Some((slot, frame)) = ring.next_frame() else { return true };
-        driven.frame(clock.now(), slot, &frame);
-    }
-    false
 }
 
 impl Drives {

@@ -16,14 +16,10 @@ impl<T> About<T> for linkbraid_link::Result<T> {
 
 impl<T> About<T> for linkbraid_dataplane::Result<T> {
     fn about(self, object: &str, what: impl Into<String>) -> Result<T, Error> {
-        use linkbraid_dataplane::Error as E;
         self.map_err(|error| match missing(&error) {
             None if is_forbidden(&error) => {
                 let cause = "needs CAP_SYS_ADMIN, by which BPF programs and maps are found";
                 Error::new(object, what, cause).hint("sudo linkbraid daemon")
-            }
-            None if matches!(error, E::Layout(_)) => {
-                Error::new(object, what, error.to_string()).hint(format!("linkbraid bond del {object}"))
             }
             Some(feature) => Error::new(object, what, feature)
                 .hint("grep -E 'BPF|XGRESS|SCH_INGRESS' /boot/config-$(uname -r)"),

@@ -10,7 +10,7 @@ use crate::{
         settle::keep_mac,
         {member, setup, upkeep},
     },
-    world::{World, bond::Bond},
+    world::{World, bond::Bond, driven::INHERIT},
 };
 use linkbraid_api::{Error, LinkName};
 use linkbraid_dataplane::DataPath;
@@ -22,6 +22,7 @@ pub(crate) async fn all(world: &mut World) {
         let hint = error.hint.as_deref().unwrap_or_default();
         tracing::warn!(%error, hint, "bonds carry on when this daemon ends, and nothing more");
     }
+    let mut waiting = Vec::new();
     for saved in world.state.read_all::<SavedBond>() {
         let name = saved.name.clone();
         if saved.place.parent() != Some(&world.namespace) {
@@ -54,25 +55,55 @@ pub(crate) async fn all(world: &mut World) {
             Err(error) => Err(error),
         };
         match adopted {
-            Ok(bond) => {
-                bond.announce(&mut world.sender, world.clock);
-                bond.report(Some("up"), "adopted", "taken over from an earlier daemon");
-                if bond.saved.name != name {
-                    let text = format!("its interface was called '{name}', and so was the bond");
-                    bond.report(None, "renamed", text);
-                }
-                let (name, members) = (bond.saved.name.clone(), bond.members());
-                world.bonds.insert(name.clone(), bond);
-                // What was done to it while no daemon ran.
-                upkeep::all(world, &name).await;
-                for member in members {
-                    upkeep::addresses(world, member.ifindex).await;
-                }
-            }
-            Err(error) => tracing::error!(%error, "cannot adopt the bond; it continues as it is"),
+            Ok(bond) if bond.path.waits() => waiting.push((bond, name)),
+            Ok(bond) => adopted_as(world, bond, &name).await,
+            Err(error) => tracing::error!(%error, "{LEFT}"),
         }
     }
+    take_over(world, waiting).await;
     sweep(world).await;
+}
+
+/// What becomes of a bond that cannot be adopted.
+const LEFT: &str = "cannot adopt the bond; it continues as it is";
+
+/// Bonds whose programs have maps of another layout, which say nothing to this build. Those programs go on until peers have said again
+/// who they are, and all tables are written.
+async fn take_over(world: &mut World, waiting: Vec<(Bond, LinkName)>) {
+    if waiting.is_empty() {
+        return;
+    }
+    for (_, name) in &waiting {
+        let seconds = INHERIT.as_secs();
+        tracing::info!(bond = %name, seconds, "its programs are of another version, and go on until peers are known");
+    }
+    tokio::time::sleep(INHERIT).await;
+    for (mut bond, name) in waiting {
+        match bond.path.take_over().about(&name, "cannot replace the programs of another version") {
+            Ok(()) => {
+                bond.driven().listens = false;
+                adopted_as(world, bond, &name).await;
+            }
+            Err(error) => tracing::error!(%error, "{LEFT}"),
+        }
+    }
+}
+
+/// A bond is driven by this daemon, and was called `name` by the one before.
+async fn adopted_as(world: &mut World, bond: Bond, name: &LinkName) {
+    bond.announce(&mut world.sender, world.clock);
+    bond.report(Some("up"), "adopted", "taken over from an earlier daemon");
+    if bond.saved.name != *name {
+        let text = format!("its interface was called '{name}', and so was the bond");
+        bond.report(None, "renamed", text);
+    }
+    let (name, members) = (bond.saved.name.clone(), bond.members());
+    world.bonds.insert(name.clone(), bond);
+    // What was done to it while no daemon ran.
+    upkeep::all(world, &name).await;
+    for member in members {
+        upkeep::addresses(world, member.ifindex).await;
+    }
 }
 
 /// Takes off the programs of bonds that are no more, and removes what earlier builds pinned.
@@ -104,13 +135,14 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
     }
     let name = saved.name.clone();
     let (driving, feed) = (world.driving.clone(), world.feed.clone());
-    // Builds that pinned have some maps with the program of the internal port alone.
+    // The internal port among them.
     let links = world.netlink.links().await.about(&name, "cannot list its ports")?;
     let ports = links.iter().filter(|port| port.controller == Some(link.index)).map(|port| port.index);
     let interfaces: Vec<u32> = saved.interfaces().into_iter().chain(ports).collect();
     let path = DataPath::adopt(link.index, &interfaces, world.hook);
     let path = path.about(&name, "cannot load the data path")?;
     let mut bond = Bond::new(saved, link.index, link.mac, path, driving, feed)?;
+    bond.driven().listens = bond.path.waits();
     let mut members = Vec::new();
     // Those that join or leave first: what becomes of their addresses depends on who stays, whether or not that one is there.
     let mut on_file = bond.saved.members.clone();
@@ -145,7 +177,7 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
     }
     // Now, or the next daemon would do all this again to interfaces that are in use for something else by then.
     if let Err(error) = world.state.write(&bond.saved) {
-        tracing::error!(%error, "the next daemon will not know");
+        tracing::error!(%error, "the next daemon will not know, and peers refuse it if the clock is set back before that");
     }
     for link in &members {
         member::enslave(&world.netlink, &mut bond, link, false).await?;

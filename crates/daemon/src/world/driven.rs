@@ -41,7 +41,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A guest that has sent nothing for so long may be gone: as long as a bridge remembers one.
 const GUEST_LIVES: Duration = Duration::from_secs(300);
 /// How long a restarted daemon waits for the peers of its predecessor to speak.
-const INHERIT: Duration = Duration::from_secs(5);
+pub(crate) const INHERIT: Duration = Duration::from_secs(5);
 
 /// One bond, driven.
 pub(crate) struct Driven {
@@ -78,6 +78,8 @@ pub(crate) struct Driven {
     look_at: Time,
     /// When inherited peers that have not spoken are forgotten.
     inherit_until: Option<Time>,
+    /// Programs of another build are on the members: what is for the daemon is heard beside them.
+    pub listens: bool,
     /// The bond is gone: nothing is sent or written any more.
     pub over: bool,
 }
@@ -112,6 +114,7 @@ impl Driven {
             stripe_stale: false,
             look_at: Time::ZERO,
             inherit_until: None,
+            listens: false,
             over: false,
         })
     }
@@ -158,6 +161,14 @@ impl Driven {
     /// Hands in a frame from the data path.
     pub(crate) fn frame(&mut self, now: Time, slot: u8, frame: &[u8]) {
         self.host.handle(now, Input::Frame { slot, bytes: frame });
+    }
+
+    /// Hands in a frame that was heard on an interface, if that is a member.
+    pub(crate) fn heard_frame(&mut self, now: Time, index: u32, frame: &[u8]) {
+        let member = self.members.iter().find(|member| member.ifindex == index);
+        if let Some(slot) = member.map(|member| member.slot) {
+            self.frame(now, slot, frame);
+        }
     }
 
     /// When something is to be done next.

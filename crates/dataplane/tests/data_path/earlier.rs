@@ -1,4 +1,4 @@
-//! What daemons of other builds left: pinned links, and maps of another layout.
+//! What daemons of other builds left: pinned links, and programs whose maps have another layout.
 
 use crate::lent::programs;
 use crate::lifecycle::{ATTACHED, adopted, attached, hooks, interfaces, is_gone, write_tables};
@@ -135,18 +135,13 @@ fn pins_without_links_go_in_the_own_namespace_only() {
     assert!(!pins.0.exists());
 }
 
-/// A program that another build may have left on the bond: called as ours, with maps called as ours.
-#[test]
-fn maps_of_another_layout_are_refused() {
-    if !hooks().contains(&Hook::Tcx) {
-        return;
-    }
-    interfaces();
-    let bond = index("bond");
+/// Puts a program on an interface that another build may have left there: called as ours, with a map called as ours, which says only
+/// which bond it is of; its number.
+fn strange(name: &str, to: u32, point: libbpf_sys::bpf_attach_type, bond: u32) -> u32 {
     // Return 0.
     let code: [libbpf_sys::bpf_insn; 2] =
         [0xb7, 0x95].map(|code| libbpf_sys::bpf_insn { code, ..Default::default() });
-    let (name, license) = (CString::new("lb_egress").unwrap(), CString::new("GPL").unwrap());
+    let (name, license) = (CString::new(name).unwrap(), CString::new("GPL").unwrap());
     // SAFETY: two instructions, and names that outlive the call.
     let program = open(unsafe {
         libbpf_sys::bpf_prog_load(
@@ -158,40 +153,87 @@ fn maps_of_another_layout_are_refused() {
             std::ptr::null_mut(),
         )
     });
-    // All that a daemon takes over, of the right layout in nothing but its names; these are as the kernel keeps them.
-    let names = [
-        "lb_bond",
-        "lb_members",
-        "lb_slots",
-        "lb_near_slots",
-        "lb_own_macs",
-        "lb_peer_macs",
-        "lb_near_peers",
-        "lb_answers",
-        "lb_class_plans",
-    ];
     let options = libbpf_sys::bpf_map_create_opts {
         sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
         ..Default::default()
     };
-    for name in names {
-        let map = MapHandle::create(MapType::Array, Some(name), 4, 8, 1, &options).unwrap();
-        let row = [bond.to_ne_bytes(), [0; 4]].concat();
-        map.update(&[0; 4], &row, MapFlags::ANY).unwrap();
-        // SAFETY: numbers of open files, and no options.
-        let bound =
-            unsafe { libbpf_sys::bpf_prog_bind_map(program.as_raw_fd(), map.as_fd().as_raw_fd(), null()) };
-        assert_eq!(bound, 0);
+    let map = MapHandle::create(MapType::Array, Some("lb_bond"), 4, 8, 1, &options).unwrap();
+    map.update(&[0; 4], &[bond.to_ne_bytes(), [0; 4]].concat(), MapFlags::ANY).unwrap();
+    // SAFETY: numbers of open files and of an interface, and no options.
+    unsafe {
+        let map = map.as_fd().as_raw_fd();
+        assert_eq!(libbpf_sys::bpf_prog_bind_map(program.as_raw_fd(), map, null()), 0);
+        let to = to.cast_signed();
+        assert_eq!(libbpf_sys::bpf_prog_attach_opts(program.as_raw_fd(), to, point, null()), 0);
     }
-    // SAFETY: numbers of an open file and of an interface, and no options.
-    let put = unsafe {
-        let to = bond.cast_signed();
-        libbpf_sys::bpf_prog_attach_opts(program.as_raw_fd(), to, libbpf_sys::BPF_TCX_EGRESS, null())
+    row(to, point)[0]
+}
+
+/// The numbers of the programs on one side of an interface.
+fn row(to: u32, point: libbpf_sys::bpf_attach_type) -> Vec<u32> {
+    let mut programs = [0; 8];
+    let mut query = libbpf_sys::bpf_prog_query_opts {
+        sz: size_of::<libbpf_sys::bpf_prog_query_opts>() as libbpf_sys::size_t,
+        prog_ids: programs.as_mut_ptr(),
+        ..Default::default()
     };
-    assert_eq!(put, 0);
-    let refused = DataPath::adopt(bond, &[bond], HookChoice::Auto).err().map(|error| error.to_string());
-    let refused = refused.expect("another layout");
-    assert!(refused.ends_with("has another layout: that daemon was of another version"), "{refused}");
+    query.__bindgen_anon_1.count = programs.len() as u32;
+    // SAFETY: the array has room for the number that is given; the union's other name for the field is of the same type.
+    let count = unsafe {
+        assert_eq!(libbpf_sys::bpf_prog_query_opts(to.cast_signed(), point, &mut query), 0);
+        query.__bindgen_anon_1.count
+    };
+    programs[..count as usize].to_vec()
+}
+
+const EGRESS: libbpf_sys::bpf_attach_type = libbpf_sys::BPF_TCX_EGRESS;
+const INGRESS: libbpf_sys::bpf_attach_type = libbpf_sys::BPF_TCX_INGRESS;
+
+#[test]
+fn programs_with_maps_of_another_layout_go_on_until_their_places_are_taken() {
+    if !hooks().contains(&Hook::Tcx) {
+        return;
+    }
+    interfaces();
+    let (bond, member) = (index("bond"), index("member0"));
+    let old = [strange("lb_egress", bond, EGRESS, bond), strange("lb_ingress", member, INGRESS, bond)];
+    let now = || [row(bond, EGRESS), row(member, INGRESS)];
+    let mut path = adopted(Hook::Tcx);
+    assert!(path.waits() && path.hook().is_none());
+    assert!(path.members().unwrap().is_empty(), "nothing of theirs is read");
+    write_tables(&path);
+    assert_eq!(now(), old.map(|id| vec![id]), "they are where they were, alone");
+    path.take_over().unwrap();
+    assert!(!path.waits() && path.hook() == Some(Hook::Tcx));
+    for (row, old) in now().into_iter().zip(old) {
+        assert!(row.len() == 1 && row[0] != old, "one in place of another: {row:?} of {old}");
+    }
     // Those of another bond are nobody's business.
-    DataPath::adopt(bond + 1, &[bond], HookChoice::Auto).unwrap();
+    assert!(!DataPath::adopt(bond + 100, &[bond, member], HookChoice::Auto).unwrap().waits());
+    path.unload().unwrap();
+    assert!(now().iter().all(Vec::is_empty));
+}
+
+#[test]
+fn programs_of_another_layout_are_put_back_where_their_places_cannot_all_be_taken() {
+    if !hooks().contains(&Hook::Tcx) {
+        return;
+    }
+    interfaces();
+    let (bond, member) = (index("bond"), index("member0"));
+    let old = [strange("lb_egress", bond, EGRESS, bond), strange("lb_ingress", member, INGRESS, bond)];
+    let mut path = adopted(Hook::Tcx);
+    // The last one: there is no such interface.
+    path.attach_member(member + 1000).unwrap();
+    assert!(path.take_over().is_err());
+    assert_eq!([row(bond, EGRESS), row(member, INGRESS)], old.map(|id| vec![id]));
+    assert!(row(member, EGRESS).is_empty(), "there was none before");
+    assert!(path.waits());
+    // It can be tried again without that one; a member that is gone for the bond loses theirs.
+    path.detach_member(member + 1000).unwrap();
+    path.detach_member(member).unwrap();
+    assert!(row(member, INGRESS).is_empty());
+    path.take_over().unwrap();
+    assert_ne!(row(bond, EGRESS), [old[0]]);
+    path.unload().unwrap();
 }

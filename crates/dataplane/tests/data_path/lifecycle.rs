@@ -183,6 +183,47 @@ fn the_data_path_outlives_its_daemon_and_is_adopted() {
     }
 }
 
+/// All programs in their places.
+fn whole(path: DataPath, [bond, port, member]: [u32; 3]) -> DataPath {
+    let mut path = path;
+    path.attach_bond(bond).unwrap();
+    path.attach_port(port).unwrap();
+    path.attach_member(member).unwrap();
+    path
+}
+
+fn program_ids(path: &DataPath) -> BTreeSet<u32> {
+    programs(&path.map_ids().unwrap()).into_iter().map(|program| program.id).collect()
+}
+
+#[test]
+fn programs_of_the_same_build_are_not_loaded_again() {
+    for &hook in hooks() {
+        interfaces();
+        ip("link add port0 type veth peer name end0");
+        let all = [index("bond"), index("port0"), index("member0")];
+        let adopt = || DataPath::adopt(all[0], &all, HookChoice::Only(hook)).unwrap();
+        let first = whole(DataPath::load(HookChoice::Only(hook)).unwrap(), all);
+        write_tables(&first);
+        let (maps, loaded) = (first.map_ids().unwrap(), program_ids(&first));
+        assert_eq!(loaded.len(), LOADED);
+        drop(first);
+        let mut second = whole(adopt(), all);
+        assert_eq!((second.map_ids().unwrap(), program_ids(&second)), (maps.clone(), loaded), "{hook}");
+        assert_eq!(second.hook(), Some(hook));
+        let frame = ethernet(PLAIN, own(0), 0x0800, &[0; 60]);
+        assert_eq!(second.trial(Way::Out, &frame, all[1]).unwrap().verdict, Verdict::Redirect);
+        // Where one is missing, all are loaded, with the same maps.
+        second.detach_member(all[2]).unwrap();
+        drop(second);
+        let third = whole(adopt(), all);
+        assert_ne!(third.map_ids().unwrap(), maps, "{hook}");
+        assert_eq!(third.map_ids().unwrap().intersection(&maps).count(), KEPT, "{hook}");
+        third.unload().unwrap();
+        is_gone(&maps);
+    }
+}
+
 #[test]
 fn a_member_that_is_gone_is_no_obstacle() {
     for &hook in hooks() {

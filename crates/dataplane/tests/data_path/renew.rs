@@ -78,7 +78,7 @@ fn a_renewed_data_path_is_as_one_that_was_just_loaded() {
     assert!(rig.path.maps().all(is_empty));
 
     // No other map, and no program that is not known, keeps anything.
-    let ids: BTreeSet<u32> = rig.path.maps().map(id).collect();
+    let ids: BTreeSet<u32> = rig.path.map_ids().unwrap();
     let all = programs(&ids);
     let mut known: Vec<_> = all.iter().map(|program| program.name.to_string_lossy()).collect();
     known.sort_unstable();

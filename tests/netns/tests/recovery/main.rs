@@ -7,6 +7,7 @@ mod join;
 mod mounts;
 mod removal;
 mod rename;
+mod upgrade;
 
 use linkbraid_lab::{Host, Topology, Way, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON, machine};

@@ -8,7 +8,7 @@ use linkbraid_netns_tests::{BOND, Net, SOON, machine};
 
 /// Datagrams a second, each way.
 const RATE: u32 = 10_000;
-const HOSTS: [&str; 2] = ["a", "b"];
+pub const HOSTS: [&str; 2] = ["a", "b"];
 
 /// Starts a daemon as `ip netns exec` does, which mounts `/sys` anew for the command alone.
 fn start_apart(net: &Net, name: &str, options: &[&str]) {
@@ -17,16 +17,16 @@ fn start_apart(net: &Net, name: &str, options: &[&str]) {
 }
 
 /// Numbered datagrams from a to b and from b to a.
-struct Both([Datagrams; 2]);
+pub struct Both([Datagrams; 2]);
 
 impl Both {
-    fn start(net: &Net) -> Self {
+    pub fn start(net: &Net) -> Self {
         let [a, b] = HOSTS.map(|name| net.host(name));
         Self([(a, b), (b, a)].map(|(from, to)| Datagrams::flow(from, to, RATE).expect("flows")))
     }
 
     /// Waits until many more have left.
-    fn more(&self) {
+    pub fn more(&self) {
         for flow in &self.0 {
             let enough = flow.mark()[0] + u64::from(RATE) / 2;
             until("datagrams to leave", || flow.mark()[0], |sent| *sent >= enough);
@@ -34,7 +34,7 @@ impl Both {
     }
 
     /// Each came once.
-    fn end(self) {
+    pub fn end(self) {
         for flow in self.0 {
             let record = flow.stop().expect("ends");
             let count = record.way(0, 1).count(|_| true);
@@ -44,7 +44,7 @@ impl Both {
 }
 
 #[track_caller]
-fn wait_bonds(net: &Net) {
+pub fn wait_bonds(net: &Net) {
     net.wait_tables(&HOSTS);
     HOSTS.iter().for_each(|name| wait_proven(net, name, 4));
 }

@@ -57,11 +57,12 @@ fn attempt(choice: HookChoice) -> Result<String, Missing> {
     })?;
     let missing = |name| move |error: Error| Missing { name, text: error.cause, hint: error.hint };
     let mut path = DataPath::load(choice).about("trial", "load").map_err(missing("bpf"))?;
-    let hook = path.attach_port(port).and_then(|hook| path.attach_member(bond).map(|()| hook));
+    let hook = path.attach_port(port).and_then(|()| path.attach_member(bond));
+    let hook = hook.map(|()| path.hook().map_or_else(String::new, |hook| hook.to_string()));
     let unloaded = path.unload();
     let hook = hook.about("trial", "attach").map_err(missing("hook"))?;
     unloaded.about("trial", "unload").map_err(missing("hook"))?;
-    Ok(hook.to_string())
+    Ok(hook)
 }
 
 /// It could not be found out.
