@@ -30,6 +30,9 @@ pub(crate) struct SavedBond {
     #[serde(flatten)]
     pub settings: BondSettings,
     pub host_id: [u8; 16],
+    /// The latest that a daemon has used with this host id.
+    #[serde(default)]
+    pub epoch: u64,
     /// The boot in which this is true: after the next one, interfaces are others.
     pub boot_id: String,
     /// A place that no other bond on this machine has: NAMESPACE/BOND, by the number of the network namespace and the name that the
@@ -282,6 +285,7 @@ mod tests {
                 ..BondSettings::default()
             },
             host_id: [3; 16],
+            epoch: 7,
             boot_id: super::boot_id(),
             place: "4026532000/bond0".into(),
             members: Vec::new(),

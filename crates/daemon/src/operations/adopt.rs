@@ -2,6 +2,7 @@
 
 use crate::{
     io::{
+        clock::epoch,
         error::About as _,
         programs::can_restart,
         state::{SavedAbsent, SavedBond, SavedMember},
@@ -15,6 +16,7 @@ use crate::{
 use linkbraid_api::{Error, LinkName};
 use linkbraid_dataplane::DataPath;
 use linkbraid_link::LinkInfo;
+use std::time::SystemTime;
 
 /// Takes over every bond on file; what was half made is undone, and so is what somebody took away by hand.
 pub(crate) async fn all(world: &mut World) {
@@ -141,6 +143,8 @@ async fn one(world: &mut World, mut saved: SavedBond, link: &LinkInfo) -> Result
     let interfaces: Vec<u32> = saved.interfaces().into_iter().chain(ports).collect();
     let path = DataPath::adopt(link.index, &interfaces, world.hook);
     let path = path.about(&name, "cannot load the data path")?;
+    // On file before it is used, with what follows.
+    saved.epoch = epoch(saved.epoch, SystemTime::now());
     let mut bond = Bond::new(saved, link.index, link.mac, path, driving, feed)?;
     bond.driven().listens = bond.path.waits();
     let mut members = Vec::new();

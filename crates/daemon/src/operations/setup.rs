@@ -2,6 +2,7 @@
 
 use crate::{
     io::{
+        clock::epoch,
         error::About as _,
         group::Groups,
         identity,
@@ -18,7 +19,7 @@ use linkbraid_api::{
 use linkbraid_dataplane::DataPath;
 use linkbraid_dataplane::MEMBERS_MAX;
 use linkbraid_link::{Kind, LinkInfo, Route};
-use std::{collections::HashSet, path::PathBuf};
+use std::{collections::HashSet, path::PathBuf, time::SystemTime};
 
 mod addresses;
 mod end;
@@ -169,6 +170,7 @@ async fn record(
         addresses: to.addresses.clone(),
         settings: to.settings,
         host_id: identity::new_secret()?,
+        epoch: epoch(0, SystemTime::now()),
         boot_id: boot_id(),
         place: place_for(world, name),
         members,

@@ -6,7 +6,7 @@ mod port;
 
 use crate::{
     io::{
-        clock::{Clock, epoch},
+        clock::Clock,
         error::About as _,
         identity,
         state::{SavedBond, SavedClass},
@@ -76,7 +76,7 @@ impl Bond {
         feed: Feed,
     ) -> Result<Self, Error> {
         let config =
-            host::Config { host_id: HostId(saved.host_id), epoch: epoch(), seed: identity::new_seed()? };
+            host::Config { host_id: HostId(saved.host_id), epoch: saved.epoch, seed: identity::new_seed()? };
         let tables = (path.tables(), identity::new_seed()? as u32);
         let history = History::new(&saved.name, feed);
         let driven = Driven::new((&saved.name, ifindex), settings(&saved), config, tables, history)?;

@@ -1,6 +1,7 @@
 //! A daemon that dies at an awkward step, and what an administrator does to the machine meanwhile: the next daemon ends
 //! what was begun, touches nothing that is not the bond's, and the host stays reachable.
 
+mod clock;
 mod clsact;
 mod ending;
 mod join;
