@@ -22,6 +22,8 @@ SHARED_MIB=4
 
 scratch=$(mktemp -d)
 shared=
+# What guests are started with, such as `ip netns exec NAME`.
+within=()
 declare -A guest=() to=() from=()
 
 # bad WHAT...: ends the test.
@@ -65,7 +67,7 @@ start() {
 		words+=(--qemu "$word")
 	done
 	mkfifo "$scratch/$name.in" "$scratch/$name.out"
-	"$here/run" --kernel "$kernel" --cpus "$CPUS" --memory "$MEMORY_MIB" --limit "$LIMIT" --env LINKBRAID_BIN \
+	"${within[@]}" "$here/run" --kernel "$kernel" --cpus "$CPUS" --memory "$MEMORY_MIB" --limit "$LIMIT" --env LINKBRAID_BIN \
 		--console "$scratch/$name.console" "${words[@]}" -- "$here/agent" >"$scratch/$name.log" 2>&1 &
 	guest[$name]=$!
 	# For both, so that neither side waits for the other one to open it.

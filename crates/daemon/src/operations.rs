@@ -9,11 +9,13 @@ mod check;
 mod class;
 mod current;
 mod desired;
+mod drain;
 pub(crate) mod fabric;
 pub(crate) mod follow;
 mod member;
 mod operation;
 mod rejoin;
+mod resize;
 mod settle;
 mod setup;
 mod start;
@@ -38,6 +40,7 @@ use operation::{By, Operation};
 use rejoin::Rejoins;
 use std::{collections::BTreeMap, path::PathBuf};
 use tokio::sync::oneshot;
+use upkeep::ByHand;
 
 /// All that is under way, and what will be.
 #[derive(Default)]
@@ -83,6 +86,13 @@ impl Operations {
         for operation in std::mem::take(&mut self.running) {
             self.go_on(world, operation).await;
         }
+        while let Some(hand) = upkeep::by_hand(world) {
+            let has = current::current(world).await;
+            let mut wanted = has.config.clone();
+            wanted.bonds.entry(hand.bond.clone()).and_modify(|bond| bond.mtu = Some(hand.to));
+            let operation = Operation::new(By::Hand(hand), diff(&has.config, &wanted), has);
+            self.go_on(world, operation).await;
+        }
         // Before the file, which may want the same.
         if let Some(operation) = self.rejoins.next(world).await {
             self.go_on(world, operation).await;
@@ -119,6 +129,9 @@ impl Operations {
                 self.files.ended(errors);
                 // A link may have come since it was looked for.
                 self.rejoins.look(world).await;
+            }
+            (By::Hand(ByHand { bond, from, to }), error) => {
+                upkeep::mtu_followed(world, &bond, (from, to), error).await;
             }
             (By::Rejoin(name), error) => self.rejoins.ended(&name, world.clock.now(), error),
         }

@@ -19,12 +19,17 @@ const ETHTOOL_GEEE: u32 = 0x44;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
+const ETHTOOL_GFLAGS: u32 = 0x25;
+/// `ETH_FLAG_LRO` (linux/ethtool.h).
+const FLAG_LRO: u32 = 1 << 15;
 /// The set of names that features have, words of a name, and the most names that are looked at.
 const FEATURE_NAMES: u32 = 4;
 const NAME_WORDS: usize = 8;
 const FEATURES_MAX: usize = 1024;
 /// Segmentation of UDP (`UDP_SEGMENT`, udp(7)) by the device.
 const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
+/// Merging of received segments by the device, into buffers that cannot be forwarded.
+const LRO: &str = "rx-lro";
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
 const ETHTOOL_GTSO: u32 = 0x1e;
 const ETHTOOL_GGSO: u32 = 0x23;
@@ -137,6 +142,24 @@ pub fn offloads(name: &str) -> Option<Offloads> {
 /// # Errors
 /// There is no such interface, or the kernel knows no such feature.
 pub fn set_udp_segmentation(name: &str, on: bool) -> Result<(), Errno> {
+    set_feature(name, UDP_SEGMENTATION, on)
+}
+
+/// Whether the device of the interface `name` merges received segments (LRO); none when there is no such interface.
+#[must_use]
+pub fn lro(name: &str) -> Option<bool> {
+    let mut words = [ETHTOOL_GFLAGS, 0];
+    Ioctl::open().ok()?.ethtool(name, &mut words).ok()?;
+    Some(words[1] & FLAG_LRO != 0)
+}
+
+/// Has the device of the interface `name` merge received segments. A bridge that it is a port of keeps that off.
+pub(crate) fn set_lro(name: &str) -> Result<(), Errno> {
+    set_feature(name, LRO, true)
+}
+
+/// Switches a feature of the interface `name` on or off, by the name that the kernel gives it.
+fn set_feature(name: &str, feature: &str, on: bool) -> Result<(), Errno> {
     let ioctl = Ioctl::open()?;
     // The number of features: command, reserved, two words of a mask, an answer for each of its bits.
     let mut count = [ETHTOOL_GSSET_INFO, 0, 0, 0, 0];
@@ -153,7 +176,7 @@ pub fn set_udp_segmentation(name: &str, on: bool) -> Result<(), Errno> {
     names[1] = FEATURE_NAMES;
     ioctl.ethtool(name, &mut names)?;
     let is_it = |words: &[u32]| {
-        text(&words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>()) == UDP_SEGMENTATION
+        text(&words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>()) == feature
     };
     let place = names[3..].chunks(NAME_WORDS).position(is_it).ok_or(Errno::EOPNOTSUPP)?;
     // What is asked for: command, number of blocks, for each 32 features which ones are meant and which of these are on.

@@ -3,7 +3,15 @@
 use nix::libc;
 use serde::{Deserialize, Serialize};
 
-use crate::{Netlink, address::Address, error::Result, link::LinkInfo, moved::order, route::Route};
+use crate::{
+    Netlink,
+    address::Address,
+    control::{lro, set_lro},
+    error::{Error, Kind, Result},
+    link::LinkInfo,
+    moved::order,
+    route::Route,
+};
 
 /// All about an interface that joining a bond changes. Serialisable, so that a later process of the same boot can
 /// put it back.
@@ -13,6 +21,9 @@ pub struct Saved {
     pub link: LinkInfo,
     /// Whether it did IPv6; none where it cannot.
     pub ipv6: Option<bool>,
+    /// Whether its device merged received segments (LRO), which a bridge switches off; none where that is not known.
+    #[serde(default)]
+    pub lro: Option<bool>,
     /// Its addresses, those the kernel makes too, in the kernel's order.
     pub addresses: Vec<Address>,
     /// The routes through it that do not come by themselves.
@@ -25,15 +36,17 @@ impl Netlink {
     /// # Errors
     /// When it is gone, or a route through it could not be put back (see [`Netlink::move_addresses`]).
     pub async fn snapshot(&self, index: u32) -> Result<Saved> {
+        let link = self.link_by_index(index).await?;
         Ok(Saved {
-            link: self.link_by_index(index).await?,
+            lro: lro(&link.name),
+            link,
             ipv6: self.ipv6(index).await?,
             addresses: self.addresses(index).await?,
             routes: self.movable_routes(index).await?,
         })
     }
 
-    /// Makes the interface what it was: controller, segmentation limits, MTU, IPv6, up or down, promiscuous and
+    /// Makes the interface what it was: controller, merging by the device, segmentation limits, MTU, IPv6, up or down, promiscuous and
     /// all-multicast flags, alias, addresses, routes. Only what differs is touched. Qdiscs and filters are left to
     /// whoever put them there.
     ///
@@ -56,6 +69,13 @@ impl Netlink {
                 Some(controller) => self.set_master(index, controller).await,
                 None => self.clear_master(index).await,
             });
+        }
+        // After it has left the bridge, which does not let it merge.
+        if saved.lro == Some(true) && lro(&now.name) == Some(false) {
+            let failed = |errno| {
+                Error::new(&now.name, "cannot switch merging by the device (LRO) on again", Kind::of(errno))
+            };
+            note(set_lro(&now.name).map_err(failed));
         }
         if (now.gso_max_size, now.gso_max_segs, now.gso_ipv4_max_size)
             != (was.gso_max_size, was.gso_max_segs, was.gso_ipv4_max_size)

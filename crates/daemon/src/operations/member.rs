@@ -4,7 +4,7 @@ use crate::{
     io::{
         error::About as _,
         state::SavedMember,
-        undo::{Op, UndoLog, not_undone},
+        undo::{UndoLog, not_undone},
     },
     operations::{
         class,
@@ -125,6 +125,8 @@ pub(crate) async fn enslave(
         ours: false,
         joining,
         leaving: false,
+        withdrawn: false,
+        was_reset: is_new,
         speed_mbit: None,
         full_duplex: None,
         settings,
@@ -244,24 +246,4 @@ pub(crate) async fn set(world: &mut World, of: &str, to: &MemberConfig) -> Resul
         Ok(())
     };
     change(world, of, set).await.map(|()| Vec::new())
-}
-
-/// `bond set --mtu`: so that the bond never promises what its members can't carry, it is the last one that grows and the first
-/// one that shrinks.
-pub(crate) async fn set_mtu(log: &mut UndoLog, bond: &mut Bond, mtu: u32) -> Result<(), Error> {
-    let from = std::mem::replace(&mut bond.saved.mtu, mtu);
-    // Members that have shrunk already, or not yet grown, carry traffic meanwhile.
-    bond.driven().want_mtu(mtu.min(from));
-    let mut links: Vec<(String, u32, u32)> = bond
-        .members()
-        .into_iter()
-        .filter(|member| member.ours)
-        .map(|member| (member.name, member.ifindex, member.mtu))
-        .collect();
-    let at = if mtu < from { 0 } else { links.len() };
-    links.insert(at, (bond.saved.name.to_string(), bond.ifindex, from));
-    for (name, ifindex, from) in links {
-        log.carry_out((&name, ifindex), Op::Mtu { from, to: mtu }).await?;
-    }
-    Ok(())
 }

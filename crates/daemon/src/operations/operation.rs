@@ -5,7 +5,10 @@ use super::{
     absent, class,
     current::{mark, mark_as_before},
     desired::{Change, Current, Step},
-    fabric, member, setup,
+    fabric, member,
+    resize::Resize,
+    setup,
+    upkeep::ByHand,
     wait::{Decision, Outcome, Wait},
 };
 use crate::{
@@ -27,19 +30,25 @@ pub(super) enum By {
     Start(Document),
     /// An interface of this name has come back.
     Rejoin(String),
+    /// Somebody has given the interface of this bond another MTU.
+    Hand(ByHand),
 }
 
 impl By {
     fn document(&self) -> Option<&Document> {
         match self {
             Self::File(document, _) | Self::Start(document) => Some(document),
-            Self::User(_) | Self::Rejoin(_) => None,
+            Self::User(_) | Self::Rejoin(_) | Self::Hand(_) => None,
         }
     }
 }
 
 /// The end of what is waited for, if this is it.
-async fn look(world: &mut World, wait: &mut Wait) -> Option<Ended> {
+async fn look(world: &mut World, under_way: &mut UnderWay) -> Option<Ended> {
+    let wait = match under_way {
+        UnderWay::Wait(wait) => wait,
+        UnderWay::Mtu(resize) => return resize.advance(world).await,
+    };
     let pending = match wait {
         Wait::Member(pending) => pending,
         Wait::Fabric(result) => {
@@ -63,11 +72,35 @@ async fn look(world: &mut World, wait: &mut Wait) -> Option<Ended> {
     }
 }
 
+/// A step that has begun.
+enum UnderWay {
+    Wait(Wait),
+    /// Members get another MTU.
+    Mtu(Box<Resize>),
+}
+
+/// What has come of a step when it is begun.
+enum Begun {
+    /// It is done, with these lines for the user.
+    Done(Vec<String>),
+    /// It goes on.
+    Goes(UnderWay),
+}
+
+impl From<Outcome> for Begun {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done(lines) => Self::Done(lines),
+            Outcome::Waits(wait) => Self::Goes(UnderWay::Wait(wait)),
+        }
+    }
+}
+
 /// Steps under way.
 pub(super) struct Operation {
     pub by: By,
     steps: VecDeque<Step>,
-    under_way: Option<(Step, Wait)>,
+    under_way: Option<(Step, UnderWay)>,
     /// What there was at the beginning.
     before: Current,
     /// What was done, unless it is being taken back.
@@ -89,17 +122,18 @@ impl Operation {
     pub(super) fn wake(&self, now: Time) -> Option<Time> {
         match &self.under_way {
             None => Some(now),
-            Some((_, Wait::Member(pending))) => Some(pending.wake(now)),
-            Some((_, Wait::Fabric(_))) => None,
+            Some((_, UnderWay::Wait(Wait::Member(pending)))) => Some(pending.wake(now)),
+            Some((_, UnderWay::Mtu(resize))) => Some(resize.wake(now)),
+            Some((_, UnderWay::Wait(Wait::Fabric(_)))) => None,
         }
     }
 
     /// Takes the next step, or looks whether the one under way has come to its end; whether there are no more.
     pub(super) async fn advance(&mut self, world: &mut World) -> bool {
         let begun = match self.under_way.take() {
-            Some((step, mut wait)) => match look(world, &mut wait).await {
-                Some(result) => (step, result.map(Outcome::Done)),
-                None => (step, Ok(Outcome::Waits(wait))),
+            Some((step, mut under_way)) => match look(world, &mut under_way).await {
+                Some(result) => (step, result.map(Begun::Done)),
+                None => (step, Ok(Begun::Goes(under_way))),
             },
             None => {
                 let Some(step) = self.steps.pop_front() else { return true };
@@ -111,8 +145,8 @@ impl Operation {
             }
         };
         match begun {
-            (step, Ok(Outcome::Waits(wait))) => self.under_way = Some((step, wait)),
-            (step, Ok(Outcome::Done(lines))) => self.end(world, step, lines),
+            (step, Ok(Begun::Goes(under_way))) => self.under_way = Some((step, under_way)),
+            (step, Ok(Begun::Done(lines))) => self.end(world, step, lines),
             (step, Err(error)) => self.fail(&step, error),
         }
         self.under_way.is_none() && self.steps.is_empty()
@@ -122,7 +156,7 @@ impl Operation {
         match (&self.by, &self.failed) {
             (_, Some(_)) => Trust::Back,
             (By::User(_), None) => Trust::Asked,
-            (By::File(..) | By::Start(_) | By::Rejoin(_), None) => Trust::Planned,
+            (By::File(..) | By::Start(_) | By::Rejoin(_) | By::Hand(_), None) => Trust::Planned,
         }
     }
 
@@ -212,7 +246,17 @@ enum Trust {
 }
 
 /// Takes one step: all of it, now or when what it waits for has come, or nothing.
-async fn take(world: &mut World, step: &Step, trust: Trust) -> Result<Outcome, Error> {
+async fn take(world: &mut World, step: &Step, trust: Trust) -> Result<Begun, Error> {
+    // The MTU of a bond comes before the rest of the step.
+    if let Step::Bond(change @ Change { from: Some(_), to: Some(_), .. }) = step
+        && let Some(mtu) = change.options().mtu
+    {
+        return Ok(Begun::Goes(UnderWay::Mtu(Box::new(Resize::new(change.clone(), mtu.0)))));
+    }
+    take_at_once(world, step, trust).await.map(Begun::from)
+}
+
+async fn take_at_once(world: &mut World, step: &Step, trust: Trust) -> Result<Outcome, Error> {
     match step {
         Step::Fabric(Change { name, from, to }) => match (from, to) {
             (_, None) => fabric::delete(world, name).await,
@@ -222,7 +266,7 @@ async fn take(world: &mut World, step: &Step, trust: Trust) -> Result<Outcome, E
         Step::Bond(change) => match (&change.from, &change.to) {
             (_, None) => setup::delete(world, &change.name).await.map(Outcome::Done),
             (None, Some(to)) => setup::add(world, &change.name, to).await.map(Outcome::Done),
-            (Some(_), Some(_)) => setup::set(world, change).await.map(Outcome::Done),
+            (Some(_), Some(_)) => setup::set(world, change, None).await.map(Outcome::Done),
         },
         Step::Member { bond, member, move_address, force } => match &member.to {
             Some(to) if to.absent && member.from.is_none() => {

@@ -181,16 +181,18 @@ async fn record(
     })
 }
 
-/// `bond set`
-pub(crate) async fn set(world: &mut World, change: &Change<BondConfig>) -> Result<Vec<String>, Error> {
+/// `bond set`, once its interfaces have the MTU that it is to have from now on, if that changes ([`super::resize`]).
+pub(crate) async fn set(
+    world: &mut World,
+    change: &Change<BondConfig>,
+    mtu: Option<u32>,
+) -> Result<Vec<String>, Error> {
     let options = change.options();
     let set = async |log: &mut UndoLog, bond: &mut Bond| {
         if let Some(on) = options.latency {
             bond.measure_latency(on)?;
         }
-        if let Some(mtu) = options.mtu {
-            member::set_mtu(log, bond, mtu.0).await?;
-        }
+        bond.saved.mtu = mtu.unwrap_or(bond.saved.mtu);
         if let (Some(from), Some(to)) = (&change.from, &change.to)
             && from.addresses != to.addresses
         {

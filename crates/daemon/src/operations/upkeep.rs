@@ -4,23 +4,23 @@
 //! [`Found`]: crate::world::bond::found::Found
 
 use crate::{
-    io::{
-        error::About as _,
-        undo::{Op, UndoLog},
-    },
-    operations::{member, settle},
+    io::{error::About as _, undo::not_undone},
     world::{
         World,
-        bond::{
-            Bond,
-            found::{Interface, Kept},
-        },
+        bond::found::{Interface, Kept},
         member::Member,
     },
 };
-use linkbraid_api::{Error, Mtu, value::Value as _};
+use linkbraid_api::{Error, LinkName, Mtu, value::Value as _};
 use linkbraid_link::LinkInfo;
 use linkbraid_proto::Time;
+
+/// An MTU that a bond's interface was given by hand.
+pub(super) struct ByHand {
+    pub bond: LinkName,
+    pub from: u32,
+    pub to: u32,
+}
 
 /// Looks at the interface of a bond and at all its members: the daemon has just taken it over, or something is tried again.
 pub(super) async fn all(world: &mut World, name: &str) {
@@ -157,45 +157,67 @@ async fn keep_mac(world: &mut World, name: &str, link: &LinkInfo) {
     }
 }
 
-/// Follows the MTU of the bond's interface as `bond set --mtu` would; if that cannot be, all is as it was before.
+/// Somebody has given the bond's interface another MTU: its members are to get it, as `bond set --mtu` gives it to them
+/// ([`by_hand`]), or it is put back where a bond cannot have it.
 async fn follow_mtu(world: &mut World, name: &str, mtu: u32) {
     let now = world.clock.now();
     let Some(bond) = world.bonds.get_mut(name) else { return };
     let from = bond.saved.mtu;
+    // What is under way looks again at its end.
+    if bond.mtu_meanwhile.is_some() {
+        return;
+    }
     if mtu == from {
+        bond.mtu_by_hand = None;
         return bond.found.is_right(Kept::Mtu);
     }
     if !bond.found.is_due(Kept::Mtu, now) {
         return;
     }
-    let follow = async |log: &mut UndoLog, bond: &mut Bond| {
-        // It is changed already; this notes what to put back.
-        let name = bond.saved.name.clone();
-        log.carry_out((&name, bond.ifindex), Op::Mtu { from, to: mtu }).await?;
-        let allowed = Mtu::read(&mtu.to_string());
-        allowed.map_err(|cause| Error::new(&name, format!("cannot have MTU {mtu}"), cause))?;
-        member::set_mtu(log, bond, mtu).await
+    let Err(cause) = Mtu::read(&mtu.to_string()) else {
+        bond.mtu_by_hand = Some(mtu);
+        return;
     };
-    let followed = settle::change(world, name, follow).await;
+    let mut error = Error::new(name, format!("cannot have MTU {mtu}"), cause);
+    let what = format!("cannot set MTU {from}");
+    error = not_undone(error, world.netlink.set_mtu(bond.ifindex, from).await.about(name, what).err());
+    mtu_followed(world, name, (from, mtu), Some(error)).await;
+}
+
+/// An MTU that a bond's interface was given by hand, and that its members are to get now.
+pub(super) fn by_hand(world: &mut World) -> Option<ByHand> {
+    world.bonds.iter_mut().find_map(|(name, bond)| {
+        let to = bond.mtu_by_hand.take()?;
+        Some(ByHand { bond: name.clone(), from: bond.saved.mtu, to })
+    })
+}
+
+/// The members have the MTU that somebody gave their bond, or all is as it was, for this reason.
+pub(super) async fn mtu_followed(
+    world: &mut World,
+    name: &str,
+    (from, to): (u32, u32),
+    error: Option<Error>,
+) {
     let is_back = read_interface(world, name).await.is_some_and(|link| link.mtu == from);
     let Some(bond) = world.bonds.get_mut(name) else { return };
-    match followed {
-        Ok(()) => {
+    match error {
+        None => {
             bond.found.is_right(Kept::Mtu);
             bond.report(
                 None,
                 "mtu",
-                format!("somebody set its MTU from {from} to {mtu}; its members have it, too"),
+                format!("somebody set its MTU from {from} to {to}; its members have it, too"),
             );
         }
-        Err(error) if is_back => {
+        Some(error) if is_back => {
             bond.found.is_right(Kept::Mtu);
-            let text = format!("somebody set its MTU to {mtu}; it is {from} again: {error}");
+            let text = format!("somebody set its MTU to {to}; it is {from} again: {error}");
             bond.report(None, "mtu_put_back", text);
         }
-        Err(error) => {
+        Some(error) => {
             if bond.found.refused(Kept::Mtu, &error.cause) {
-                bond.report(None, "mtu_refused", format!("somebody set its MTU to {mtu}: {error}"));
+                bond.report(None, "mtu_refused", format!("somebody set its MTU to {to}: {error}"));
             }
         }
     }
@@ -240,7 +262,8 @@ async fn keep_member(world: &mut World, name: &str, member: &Member) {
     let World { bonds, netlink, clock, .. } = world;
     let Some(bond) = bonds.get_mut(name) else { return };
     let (what, mtu) = (Kept::Member(member.ifindex), bond.saved.mtu);
-    let is_kept = |member: &Member| member.ours && !member.leaving && member.mtu != mtu;
+    let changes = bond.mtu_meanwhile.is_some();
+    let is_kept = |member: &Member| member.ours && !member.leaving && member.mtu != mtu && !changes;
     if !is_kept(member) {
         return bond.found.is_right(what);
     }
@@ -248,6 +271,7 @@ async fn keep_member(world: &mut World, name: &str, member: &Member) {
         return;
     }
     let theirs = member.mtu;
+    bond.driven().reset_link(clock.now(), member.ifindex, false);
     let done =
         netlink.set_mtu(member.ifindex, mtu).await.about(&member.name, format!("cannot set MTU {mtu}"));
     match done {

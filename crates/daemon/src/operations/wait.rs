@@ -2,6 +2,7 @@
 
 use crate::{
     io::state::SavedBond,
+    operations::drain::{DRAIN_LOOK, DRAIN_TIMEOUT, Drain},
     world::{bond::Bond, fabric::job::Ended, member::Member},
 };
 use linkbraid_api::{Error, LinkName};
@@ -17,12 +18,6 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(5);
 const JOIN_TIMEOUT_MAX: Duration = Duration::from_secs(27);
 /// Intervals between probes that go by besides those of the admission: the peers have to hear of the member first.
 const JOIN_INTERVALS_MORE: u32 = 2;
-/// A member that leaves goes when nothing has come in for this long...
-const QUIET: Duration = Duration::from_millis(20);
-/// ...or after this long: plain hosts and lost announcements must not keep it.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
-/// How often its counters are read.
-const DRAIN_LOOK: Duration = Duration::from_millis(5);
 
 /// What has come of a step when it is begun.
 pub(crate) enum Outcome {
@@ -54,7 +49,7 @@ enum Moves {
         carrier_since: Option<Time>,
     },
     /// A member is to leave when nothing comes in over it any more.
-    Leave { rx_frames: u64, quiet_since: Time },
+    Leave(Drain),
 }
 
 /// A member under way.
@@ -94,8 +89,7 @@ impl Pending {
 
     /// `member del`, once everyone knows.
     pub(crate) fn leave(bond: &Bond, member: &Member, now: Time) -> Self {
-        let moves = Moves::Leave { rx_frames: u64::MAX, quiet_since: now };
-        Self::new(bond, member, now, DRAIN_TIMEOUT, moves)
+        Self::new(bond, member, now, DRAIN_TIMEOUT, Moves::Leave(Drain::new(now)))
     }
 
     fn new(bond: &Bond, member: &Member, now: Time, limit: Duration, moves: Moves) -> Self {
@@ -125,7 +119,7 @@ impl Pending {
     pub(super) fn wake(&self, now: Time) -> Time {
         match self.moves {
             Moves::Join { .. } => self.until,
-            Moves::Leave { .. } => now + DRAIN_LOOK,
+            Moves::Leave(_) => now + DRAIN_LOOK,
         }
     }
 
@@ -189,13 +183,8 @@ impl Pending {
     }
 
     fn decide_leave(&mut self, now: Time, bond: &Bond) -> Decision {
-        let is_over = now >= self.until;
-        let Moves::Leave { rx_frames, quiet_since } = &mut self.moves else { return Decision::Wait };
-        let frames = bond.path.member_counts(self.slot).map_or(0, |counts| counts.rx.frames);
-        if frames != *rx_frames {
-            (*rx_frames, *quiet_since) = (frames, now);
-        }
-        if now.since(*quiet_since) < QUIET && !is_over { Decision::Wait } else { Decision::Detach }
+        let Moves::Leave(drain) = &mut self.moves else { return Decision::Wait };
+        if drain.is_over(now, bond, self.slot) { Decision::Detach } else { Decision::Wait }
     }
 }
 

@@ -50,6 +50,10 @@ pub(crate) struct Bond {
     pub rules: Rules,
     /// What others have done to its interfaces.
     pub found: Found,
+    /// While its MTU changes: the least that its members have meanwhile.
+    pub mtu_meanwhile: Option<u32>,
+    /// The MTU that its interface was given by hand, until its members get it.
+    pub mtu_by_hand: Option<u32>,
     drive: Drive,
 }
 
@@ -93,6 +97,8 @@ impl Bond {
             cuts: None,
             latency: None,
             found: Found::default(),
+            mtu_meanwhile: None,
+            mtu_by_hand: None,
             drive: Drive { bond: Arc::new(Shared::new(driven)), driving },
         })
     }
@@ -136,7 +142,7 @@ impl Bond {
                 (member.settings, member.class) = (saved.settings, saved.class);
             }
         }
-        driven.want_mtu(self.saved.mtu);
+        driven.want_mtu(self.mtu_meanwhile.unwrap_or(self.saved.mtu));
     }
 
     /// Follows the name of a member's link, by which it is looked for when it is gone; whether that is another one than before.

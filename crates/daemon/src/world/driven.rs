@@ -9,7 +9,7 @@ pub(crate) mod events;
 pub(crate) mod links;
 
 use crate::{
-    io::error::About as _,
+    io::{clock::Sleeps, error::About as _},
     world::{history::History, member::Member, tables},
 };
 use linkbraid_api::Error;
@@ -76,6 +76,10 @@ pub(crate) struct Driven {
     pub stripe_stale: bool,
     /// When counters are to be read next.
     look_at: Time,
+    /// Whether the machine has slept.
+    sleeps: Sleeps,
+    /// Since when its addresses are to be announced.
+    announces: Option<Time>,
     /// When inherited peers that have not spoken are forgotten.
     inherit_until: Option<Time>,
     /// Programs of another build are on the members: what is for the daemon is heard beside them.
@@ -113,6 +117,8 @@ impl Driven {
             announces_guests: false,
             stripe_stale: false,
             look_at: Time::ZERO,
+            sleeps: Sleeps::default(),
+            announces: None,
             inherit_until: None,
             listens: false,
             over: false,
@@ -130,8 +136,11 @@ impl Driven {
         self.host.handle(now, Input::Settings(self.settings.clone()));
         let members = self.members.iter().map(Member::to_host).collect();
         self.host.handle(now, Input::Members(members));
-        for member in &self.members {
+        for member in &mut self.members {
             self.names.insert(member.slot, member.name.clone());
+            if std::mem::take(&mut member.was_reset) {
+                self.host.handle(now, Input::Reset(member.slot));
+            }
         }
     }
 
@@ -179,6 +188,10 @@ impl Driven {
 
     /// A deadline may have come.
     pub(crate) fn timeout(&mut self, now: Time) {
+        // Before deadlines that were set before.
+        if let Some(slept) = self.sleeps.look() {
+            self.woke(now, slept);
+        }
         self.host.handle(now, Input::Timeout);
         if self.inherit_until.is_some_and(|until| until <= now) {
             self.inherit_until = None;
@@ -193,6 +206,17 @@ impl Driven {
                 tracing::error!(%error, "cannot read the data path's counters");
             }
         }
+    }
+
+    /// The machine has slept.
+    fn woke(&mut self, now: Time, slept: Duration) {
+        let text = format!(
+            "this host has slept for {:.1} s; peers and plain hosts hear of it now",
+            slept.as_secs_f64()
+        );
+        self.history.bond(None, "woke", text);
+        self.host.handle(now, Input::Woke);
+        (self.announces, self.announces_guests) = (Some(now), true);
     }
 
     /// Reads which lanes carry data, and whether the kernel has asked everyone something.
@@ -251,6 +275,9 @@ impl Driven {
                 Action::Inspector(event) => self.inspector_event(&event),
                 Action::ArpPlus(event) => self.arp_plus_event(&event),
             }
+        }
+        if let Some(now) = self.announces.take().filter(|_| !self.over) {
+            self.announce(sender, now);
         }
         if std::mem::take(&mut self.announces_guests) && !self.over {
             self.announce_guests(sender);

@@ -31,6 +31,10 @@ pub(crate) struct Member {
     pub joining: bool,
     /// Peers know that it leaves; it still takes frames in.
     pub leaving: bool,
+    /// Its MTU is being changed, which resets its link: it carries nothing meanwhile.
+    pub withdrawn: bool,
+    /// Its link was reset by this daemon, or is about to be; the machine has not heard of it yet.
+    pub was_reset: bool,
     /// The link's own speed, if it reports one.
     pub speed_mbit: Option<u32>,
     pub full_duplex: Option<bool>,
@@ -57,6 +61,7 @@ impl Member {
         match (self.ours, self.admin_up, self.has_carrier()) {
             _ if known.is_some_and(host::Member::live) => "",
             _ if self.leaving => "leaving",
+            _ if self.withdrawn => "its MTU is being changed",
             (false, ..) => "taken out of the bond by hand",
             (_, false, _) => "set down",
             _ if !self.fits() => "its MTU is less than the bond's",
@@ -96,7 +101,7 @@ impl Member {
             slot: self.slot,
             ifindex: self.ifindex,
             mac: self.mac,
-            admin_up: self.admin_up && self.ours && self.fits(),
+            admin_up: self.admin_up && self.ours && self.fits() && !self.withdrawn,
             carrier: self.has_carrier(),
             speed_mbit: self.speed_mbit,
             full_duplex: self.full_duplex,

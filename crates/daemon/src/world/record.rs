@@ -13,7 +13,7 @@ use linkbraid_proto::{
     Time,
     arp_plus::{self, Peer, PeerClass, PeerKey},
     host::{DEFAULT_CLASS, Host},
-    inspector::Verdict,
+    inspector::{Held, Verdict},
 };
 use linkbraid_wire::Refusal;
 use std::collections::{BTreeSet, HashMap};
@@ -33,18 +33,18 @@ const INSPECTOR_NUMBERS_FROM: u32 = 200;
 const ANSWER_NUMBERS_FROM: u32 = 300;
 
 /// `show`
-pub(crate) fn bonds(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
-    Ok(Records::Bonds(bonds.iter().map(|bond| one_bond(bond)).collect::<Result<_, _>>()?))
+pub(crate) fn bonds(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
+    Ok(Records::Bonds(bonds.iter().map(|bond| one_bond(bond, now)).collect::<Result<_, _>>()?))
 }
 
-fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
+fn one_bond(bond: &Bond, now: Time) -> Result<BondRecord, Error> {
     let absent = bond.absent().map(|absent| absent.name.clone()).collect::<Vec<_>>();
     let driven = bond.driven();
     let live = driven.host.members().iter().filter(|member| member.live()).count();
     let used = slots_to_peers(&driven.host);
     let is_down = findings::is_down(bond);
-    let reason = |member: &Member| match reason(&driven.host, member, &used) {
-        "" if is_down => "the bond is set down",
+    let reason = |member: &Member| match reason(&driven.host, member, &used, now) {
+        reason if reason.is_empty() && is_down => "the bond is set down".to_owned(),
         reason => reason,
     };
     let mut idle = driven.members.iter().filter(|member| !reason(member).is_empty());
@@ -78,7 +78,7 @@ fn one_bond(bond: &Bond) -> Result<BondRecord, Error> {
         members: driven
             .members
             .iter()
-            .map(|member| one_member(bond, &driven.host, member, reason(member)))
+            .map(|member| one_member(bond, &driven.host, member, &reason(member)))
             .collect::<Result<_, _>>()?,
         absent,
         moved: saved
@@ -121,14 +121,23 @@ fn slots_to_peers(host: &Host) -> BTreeSet<u8> {
 
 /// Why a member carries no traffic, in words. `used` are those that plans to peers use: where there is no peer to prove a
 /// member with, nothing speaks against it.
-fn reason(host: &Host, member: &Member, used: &BTreeSet<u8>) -> &'static str {
+fn reason(host: &Host, member: &Member, used: &BTreeSet<u8>, now: Time) -> String {
     let proven = || host.inspector().member_sound(member.slot) == Verdict::Alive;
     let unused = !used.is_empty() && !used.contains(&member.slot) && !proven();
     let known = host.member(member.slot);
-    match member.reason(known) {
+    let reason = match member.reason(known) {
         "" if known.is_some_and(|known| !known.sound) || unused => "no lane of it is proven",
         reason => reason,
+    };
+    match host.inspector().held(member.slot, now).filter(|_| !reason.is_empty()) {
+        Some(held) => format!("{reason}; {}", held_down(held)),
+        None => reason.to_owned(),
     }
+}
+
+/// How long what failed again and again still waits, in words.
+fn held_down(held: Held) -> String {
+    format!("held down for {} s more after {} failures", held.left.as_secs_f64().ceil(), held.failures)
 }
 
 fn one_member(bond: &Bond, host: &Host, member: &Member, reason: &str) -> Result<MemberRecord, Error> {

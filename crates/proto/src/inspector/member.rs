@@ -101,7 +101,17 @@ impl Member {
         };
         let (damper, ration) = (Damper::default(), Ration::default());
         let excused_until = Time::ZERO;
-        Member { report, state, reason, since: now, found_at: now, until: None, damper, excused_until, ration }
+        Member {
+            report,
+            state,
+            reason,
+            since: now,
+            found_at: now,
+            until: None,
+            damper,
+            excused_until,
+            ration,
+        }
     }
 
     /// Takes a report in; the reason if the state is another one.

@@ -139,7 +139,10 @@ impl Inspector {
     /// A peer, or a plain host, is met.
     pub(super) fn meet(&mut self, now: Time, report: PeerReport, leads: bool, plain: Option<Plain>) {
         let (key, lanes) = (report.key, BTreeMap::new());
-        self.peers.insert(key, Peer { report, plain, leads, answers: false, lanes, live: 0, excused_until: Time::ZERO });
+        self.peers.insert(
+            key,
+            Peer { report, plain, leads, answers: false, lanes, live: 0, excused_until: Time::ZERO },
+        );
         self.make_lanes_of(now, key, true);
     }
 

@@ -18,7 +18,8 @@ impl Inspector {
         for (slot, member) in &mut self.members {
             (member.damper, member.excused_until) = (Damper::default(), now + limits::RESET_SETTLES);
             let soonest = now + up_delay;
-            if let Some(until) = member.until.filter(|until| member.state == MemberState::Delayed && *until > soonest)
+            if let Some(until) =
+                member.until.filter(|until| member.state == MemberState::Delayed && *until > soonest)
             {
                 self.agenda.remove(&(until, Wake::Member(*slot)));
                 self.agenda.insert((soonest, Wake::Member(*slot)));

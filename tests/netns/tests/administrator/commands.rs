@@ -6,25 +6,25 @@ use linkbraid_netns_tests::{BOND, Net, SOON, check_hint, traffic};
 use std::thread;
 
 #[track_caller]
-fn sh(host: Host<'_>, line: &str) -> String {
+pub fn sh(host: Host<'_>, line: &str) -> String {
     host.sh(line).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[track_caller]
-fn until<T: std::fmt::Debug>(what: &str, look: impl FnMut() -> T, good: impl FnMut(&T) -> bool) -> T {
+pub fn until<T: std::fmt::Debug>(what: &str, look: impl FnMut() -> T, good: impl FnMut(&T) -> bool) -> T {
     wait_until(SOON, what, look, good).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// What `ip link` says of an interface after a word, such as `mtu`.
 #[track_caller]
-fn of_link(host: Host<'_>, nic: &str, word: &str) -> String {
+pub fn of_link(host: Host<'_>, nic: &str, word: &str) -> String {
     let text = sh(host, &format!("ip -o link show {nic}"));
     let said = text.split_whitespace().skip_while(|one| *one != word).nth(1);
     said.unwrap_or_else(|| panic!("no '{word}': {text}")).to_owned()
 }
 
 #[track_caller]
-fn wait_mtu(host: Host<'_>, nics: &[&str], wanted: u32) {
+pub fn wait_mtu(host: Host<'_>, nics: &[&str], wanted: u32) {
     for nic in nics {
         let mtu = || of_link(host, nic, "mtu");
         until(&format!("MTU {wanted} of {nic}"), mtu, |mtu| *mtu == wanted.to_string());
@@ -39,7 +39,7 @@ fn first_line(net: &Net, name: &str) -> String {
 
 /// Waits until the first line of `show` says that all is well.
 #[track_caller]
-fn wait_ok(net: &Net, name: &str) {
+pub fn wait_ok(net: &Net, name: &str) {
     until("an 'ok'", || first_line(net, name), |line| line.starts_with("bond0: ok, "));
 }
 
@@ -136,7 +136,7 @@ fn what_a_file_says_counts_when_it_is_applied() {
     sh(a, "ip link set bond0 mtu 2000");
     net.start("a", &["--config", &file]);
     wait_mtu(a, &NICS, 1500);
-    assert_eq!(net.show("a").mtu, 1500);
+    until("its MTU", || net.show("a").mtu, |mtu| *mtu == 1500);
 }
 
 #[test]

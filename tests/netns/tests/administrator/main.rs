@@ -1,6 +1,7 @@
 //! What administrators and cables do to interfaces while they are in a bond.
 
 mod commands;
+mod resets;
 
 use linkbraid_api::Health;
 use linkbraid_lab::iperf::{self, Traffic};

@@ -101,6 +101,22 @@ impl Driven {
         self.members.iter_mut().for_each(|member| member.mtu_wanted = mtu);
     }
 
+    /// This daemon is about to reset a member's link. One that is withdrawn carries nothing until [`Driven::returned`].
+    pub(crate) fn reset_link(&mut self, now: Time, index: u32, withdrawn: bool) {
+        if let Some(member) = self.members.iter_mut().find(|member| member.ifindex == index) {
+            (member.was_reset, member.withdrawn) = (true, withdrawn);
+            self.report_members(now);
+        }
+    }
+
+    /// The reset is done, and the member carries traffic again as soon as its link does.
+    pub(crate) fn returned(&mut self, now: Time, index: u32) {
+        if let Some(member) = self.members.iter_mut().find(|member| member.ifindex == index) {
+            member.withdrawn = false;
+            self.report_members(now);
+        }
+    }
+
     /// An interface is gone; whether it was a member, which then carries nothing until it is taken out of the bond.
     fn link_gone(&mut self, index: u32) -> bool {
         let Some(member) = self.members.iter_mut().find(|member| member.ifindex == index) else {

@@ -43,7 +43,7 @@ fn of_interface(bond: &Bond, interface: &str) -> Vec<FindingRecord> {
         let hint = format!("ip link set {interface} address {}", bond.mac);
         all.push(finding(Severity::Error, name, "mac", text, hint));
     }
-    if found.mtu != bond.saved.mtu {
+    if found.mtu != bond.saved.mtu && bond.mtu_meanwhile.is_none() {
         let cause = bond.found.refusal(Kept::Mtu).map(|cause| format!(" ({cause})")).unwrap_or_default();
         let text = format!("its interface has MTU {}, its members {}{cause}", found.mtu, bond.saved.mtu);
         let hint = format!("linkbraid bond set {name} --mtu {}", bond.saved.mtu);

@@ -37,6 +37,9 @@ fn what_fails_after_this_host_reset_it_is_no_failure_of_the_link() {
     blink(&mut bench);
     assert_eq!(failures(&bench), 2, "what the link does by itself counts");
     assert_eq!(bench.inspector.member_alive(0), Verdict::Failed, "and it is held down");
+    let held = bench.inspector.held(0, bench.now).expect("it is told");
+    assert_eq!((held.left, held.failures), (millis(300), 2), "a second, 700 ms ago");
+    assert_eq!(bench.inspector.held(1, bench.now), None);
     // A link that has flapped before is not held down for that when it comes back from a reset.
     bench.pass(millis(2000));
     bench.handle(Input::Reset(0));
@@ -99,6 +102,13 @@ fn who_has_slept_probes_at_once_and_holds_nothing_from_before_against_a_lane() {
     }
     bench.until(|bench| bench.pass(millis(10)), |bench| bench.verdict(0, 0) == Verdict::Failed);
     assert!(bench.lane(0, 0).failures > 3 && bench.lane(0, 0).held_until > bench.now + millis(2000));
+    assert_eq!(bench.inspector.held(0, bench.now), None, "it is not answered: that is why");
+    bench.answers.push((0, 0));
+    bench.pass(millis(1000));
+    let (held, lane) = (bench.inspector.held(0, bench.now).expect("it is told"), bench.lane(0, 0));
+    assert_eq!((held.left, held.failures), (bench.now.until(lane.held_until), lane.failures));
+    bench.answers.retain(|pair| *pair != (0, 0));
+    bench.pass(millis(300));
     let nonce = bench.nonce(1, 1);
     let (sent, proofs) = (bench.sent.len(), bench.lane(1, 1).proofs);
     bench.handle(Input::Woke);

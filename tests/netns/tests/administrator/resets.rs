@@ -1,0 +1,95 @@
+//! Drivers that reset their links for a new MTU: a cable that is pulled as soon as its NIC has it.
+
+use crate::commands::{of_link, sh, until, wait_mtu, wait_ok};
+use linkbraid_lab::{Fault, Topology};
+use linkbraid_netns_tests::{BOND, Net};
+use std::{
+    collections::BTreeSet,
+    thread,
+    time::{Duration, Instant},
+};
+
+const NICS: [&str; 3] = ["eth0", "eth1", "eth2"];
+/// How long a NIC has no carrier then.
+const SILENT: Duration = Duration::from_millis(600);
+
+/// The NICs of host a that have that MTU.
+fn with_mtu(net: &Net, mtu: u32) -> BTreeSet<usize> {
+    let has = |at: &usize| of_link(net.host("a"), NICS[*at], "mtu") == mtu.to_string();
+    (0..NICS.len()).filter(has).collect()
+}
+
+/// Until a further NIC has that MTU; which one.
+fn next_reset(net: &Net, mtu: u32, before: &BTreeSet<usize>) -> usize {
+    let next = || with_mtu(net, mtu).difference(before).copied().collect::<Vec<_>>();
+    let reset = until("a NIC with another MTU", next, |next| !next.is_empty());
+    assert_eq!(reset.len(), 1, "two at once");
+    reset[0]
+}
+
+/// `bond set --mtu`; each NIC is silent after it got it, and none gets it meanwhile.
+fn changes(net: &Net, mtu: u32) {
+    let (a, b) = (net.host("a"), net.host("b"));
+    thread::scope(|scope| {
+        let set = scope.spawn(|| net.ok("a", &format!("bond set {BOND} --mtu {mtu}")));
+        let mut done = BTreeSet::new();
+        while done.len() < NICS.len() {
+            let at = next_reset(net, mtu, &done);
+            let link = a.link(at).expect("a link");
+            link.fail(Fault::Carrier).expect("fails");
+            done.insert(at);
+            let over = Instant::now() + SILENT;
+            while Instant::now() < over {
+                let text = sh(a, &format!("ping -q -c 10 -i 0.01 -W 2 {}", b.ipv4()));
+                assert!(text.contains(" 0% packet loss"), "{text}");
+                assert_eq!(with_mtu(net, mtu), done, "'{}' carries nothing yet", NICS[at]);
+            }
+            link.mend().expect("mends");
+        }
+        set.join().expect("is set");
+    });
+}
+
+#[test]
+fn members_get_another_mtu_one_after_the_other_and_are_not_held_down_for_it() {
+    let net = Net::bonded(Topology::symmetric(2, NICS.len(), None));
+    net.wait_tables(&["a", "b"]);
+    wait_ok(&net, "a");
+    let lost = || ["a", "b"].map(|name| net.counter(name, "probe_lane_lost"));
+    let before = lost();
+    for mtu in [1400, 1300, 1400, 1300] {
+        let begun = Instant::now();
+        changes(&net, mtu);
+        println!("MTU {mtu}: {:?}", begun.elapsed());
+    }
+    // The fourth failure of a link would have it held down for four seconds.
+    let since = Instant::now();
+    wait_ok(&net, "a");
+    assert!(since.elapsed() < Duration::from_secs(3), "whole {:?} after the last one", since.elapsed());
+    assert_eq!(lost(), before, "nobody takes a lane for lost");
+    assert_eq!(net.show("a").mtu, 1300);
+}
+
+#[test]
+fn a_member_that_does_not_come_back_has_all_of_them_put_back() {
+    let net = Net::bonded(Topology::symmetric(2, NICS.len(), None));
+    net.wait_tables(&["a", "b"]);
+    wait_ok(&net, "a");
+    let a = net.host("a");
+    let said = thread::scope(|scope| {
+        let set = scope.spawn(|| net.say("a", &format!("bond set {BOND} --mtu 1400")));
+        let first = next_reset(&net, 1400, &BTreeSet::new());
+        let second = next_reset(&net, 1400, &BTreeSet::from([first]));
+        let link = a.link(second).expect("a link");
+        link.fail(Fault::Carrier).expect("fails");
+        let said = set.join().expect("says");
+        let what = format!("{}: cannot set MTU 1400: it carries no traffic 10 s later", NICS[second]);
+        said.refused(1, &what);
+        link.mend().expect("mends");
+        what
+    });
+    println!("{said}");
+    wait_mtu(a, &[BOND, "eth0", "eth1", "eth2"], 1500);
+    wait_ok(&net, "a");
+    assert_eq!(net.show("a").mtu, 1500);
+}
