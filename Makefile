@@ -28,7 +28,7 @@ PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare deb test-deb bench fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb test-deb bench vm-drivers fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -75,6 +75,12 @@ bench: ## run the benchmarks BENCH="NAME..." (as root); results go to results/
 	@scripts/need-root.sh bench
 	$(CARGO) build --release --locked --bin linkbraid --bin linkbraid-bench
 	$(BIN) bench run $(BENCH)
+
+vm-drivers: ## what becomes of a bond of emulated NICs (as root; boots two guests for each driver)
+	@scripts/deps.sh build run test
+	@scripts/need-root.sh vm-drivers
+	$(CARGO) build --release --locked --bin linkbraid
+	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/drivers
 
 fmt: ## format the code
 	$(CARGO) fmt --all

@@ -15,6 +15,8 @@ use crate::{
 const SKIP_STATS: u32 = 1 << 3;
 /// `IFLA_VXLAN_LINK` (linux/if_link.h).
 const VXLAN_LINK: u16 = 3;
+/// `IFLA_MAX_MTU` (linux/if_link.h).
+const MAX_MTU: u16 = 51;
 /// `IFLA_GSO_IPV4_MAX_SIZE` (linux/if_link.h), from kernel 6.3 on.
 pub(crate) const GSO_IPV4_MAX_SIZE: u16 = 63;
 /// `IFLA_INET6_ADDR_GEN_MODE` (linux/if_link.h).
@@ -115,6 +117,9 @@ pub struct LinkInfo {
     pub mac: MacAddr,
     /// Largest payload of a frame, in bytes, without the Ethernet header.
     pub mtu: u32,
+    /// The largest MTU that its driver takes, in bytes; none where it does not say.
+    #[serde(default)]
+    pub max_mtu: Option<u32>,
     /// Set up by the administrator (`IFF_UP`).
     pub up: bool,
     /// The driver sees a carrier (`IFLA_CARRIER`).
@@ -196,6 +201,7 @@ impl LinkInfo {
                 .map(MacAddr)
                 .unwrap_or_default(),
             mtu: get(libc::IFLA_MTU).unwrap_or(0),
+            max_mtu: get(MAX_MTU).filter(|mtu| *mtu > 0),
             up: set(libc::IFF_UP),
             carrier: get(libc::IFLA_CARRIER).is_some_and(|carrier| carrier != 0),
             oper_state: OperState::of(get(libc::IFLA_OPERSTATE).unwrap_or(0)),

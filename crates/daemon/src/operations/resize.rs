@@ -111,6 +111,9 @@ impl Resize {
                     }
                     self.from = bond.saved.mtu;
                     self.begin(bond);
+                    if let Err(error) = self.check(world).await {
+                        self.fail(error);
+                    }
                 }
                 // Another one of this name.
                 _ if !is_begun => return Some(Err(gone())),
@@ -156,6 +159,21 @@ impl Resize {
         bond.mtu_meanwhile = Some(least);
         // Members that have shrunk already, or not yet grown, carry traffic meanwhile.
         bond.driven().want_mtu(least);
+    }
+
+    /// Refuses what a driver says that it does not take, before any link is reset.
+    async fn check(&self, world: &World) -> Result<(), Error> {
+        let Some(bond) = world.bonds.get(&self.change.name) else { return Ok(()) };
+        for member in bond.members().iter().filter(|member| member.ours && !member.leaving) {
+            let link = world.netlink.link_by_index(member.ifindex).await;
+            let most = link.ok().and_then(|link| link.max_mtu);
+            if let Some(most) = most.filter(|most| *most < self.to) {
+                let cause = format!("its driver takes {most} at most");
+                let hint = format!("linkbraid bond set {} --mtu {most}", bond.saved.name);
+                return Err(Error::new(&member.name, format!("cannot set MTU {}", self.to), cause).hint(hint));
+            }
+        }
+        Ok(())
     }
 
     /// Goes on with the next interface, if there is one left; whether there was.

@@ -93,3 +93,18 @@ fn a_member_that_does_not_come_back_has_all_of_them_put_back() {
     wait_ok(&net, "a");
     assert_eq!(net.show("a").mtu, 1500);
 }
+
+#[test]
+fn an_mtu_that_a_driver_does_not_take_resets_no_link() {
+    let net = Net::bonded(Topology::symmetric(2, 2, None));
+    net.wait_tables(&["a", "b"]);
+    let a = net.host("a");
+    sh(a, "ip tuntap add tap0 mode tap");
+    net.ok("a", &format!("member add {BOND} tap0 --force"));
+    let said = net.say("a", &format!("bond set {BOND} --mtu 65530"));
+    let hint = said.refused(1, "tap0: cannot set MTU 65530: its driver takes 65521 at most");
+    assert_eq!(hint, format!("linkbraid bond set {BOND} --mtu 65521"));
+    let changed = net.show("a").events.into_iter().filter(|event| event.reason == "mtu").count();
+    assert_eq!(changed, 0, "no member was withdrawn");
+    wait_mtu(a, &[BOND, "eth0", "eth1", "tap0"], 1500);
+}

@@ -8,6 +8,9 @@ use super::{
 use crate::world::record::findings;
 use std::{cmp::Ordering, collections::BTreeMap};
 
+/// What jumbo frames commonly have.
+const JUMBO_MTU: u32 = 9000;
+
 /// Holds an interface against the others of its group.
 pub(super) fn compare(interface: &Interface, facts: &Facts, report: &mut Report) {
     let Some(nic) = &interface.nic else { return };
@@ -25,6 +28,19 @@ pub(super) fn compare(interface: &Interface, facts: &Facts, report: &mut Report)
     speed(interface, nic, &group, report);
     let bond = facts.bonds.iter().find(|bond| Some(&bond.name) == interface.bond.as_ref());
     mtu(&interface.name, nic, bond, &group, report);
+    max_mtu(&interface.name, nic, &group, report);
+}
+
+/// Warns of a driver that takes no jumbo frames, where others do: it limits the whole bond.
+fn max_mtu(name: &str, nic: &Nic, group: &[(&str, &Nic)], report: &mut Report) {
+    let most = |nic: &Nic| nic.link.max_mtu.unwrap_or(u32::MAX);
+    let Some(own) = nic.link.max_mtu.filter(|own| *own < JUMBO_MTU) else { return };
+    if let Some((other, _)) = group.iter().find(|(_, other)| most(other) >= JUMBO_MTU) {
+        let text = format!(
+            "its driver takes an MTU of {own} at most, and so does a bond with it; '{other}' takes {JUMBO_MTU}"
+        );
+        report.warn("max_mtu", text, format!("ip -d link show {name}"));
+    }
 }
 
 /// Warns of a link that is slower than the fastest.

@@ -31,6 +31,7 @@ fn link(index: u32) -> LinkInfo {
         lower: None,
         alias: None,
         gso_max_size: 65_536,
+        max_mtu: Some(9216),
         gso_ipv4_max_size: None,
         gso_max_segs: 65_535,
         tso_max_size: None,
@@ -184,6 +185,19 @@ fn a_link_that_carries_nothing_is_told() {
     finds(facts(), cut, (WARNING, "carrier"), "no carrier", "ethtool eth1");
     finds(facts(), down, (WARNING, "carrier"), "not known", "ip link set dev eth1 up");
     finds(bonded(), down, (WARNING, "carrier"), "somebody", "ip link set dev eth1 up");
+}
+
+#[test]
+fn a_driver_without_jumbo_frames_among_others_is_told() {
+    let small = |nic: &mut Nic| nic.link.max_mtu = Some(1500);
+    finds(facts(), small, (WARNING, "max_mtu"), "1500 at most", "ip -d link show eth1");
+    finds(bonded(), small, (WARNING, "max_mtu"), "'eth2' takes 9000", "ip -d link show eth1");
+    let mut all_small = facts();
+    all_small.interfaces.iter_mut().filter_map(|of| of.nic.as_mut()).for_each(small);
+    assert_eq!(bad(&all_small), [], "then nothing is lost by it");
+    let mut unknown = facts();
+    nic(&mut unknown).link.max_mtu = None;
+    assert_eq!(bad(&unknown), []);
 }
 
 #[test]
