@@ -13,10 +13,11 @@ pub(crate) use table::{Table, number, string, switch};
 use crate::{
     BondSettings, ClassName, ClassSettings, ConfigFile, Error, FabricAdd, LinkName, MemberSettings, Rule,
 };
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 
 /// Bonds and fabrics: those that a file names, or those that a machine has.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Fabrics, by name.
     pub fabrics: BTreeMap<LinkName, FabricAdd>,
@@ -25,7 +26,7 @@ pub struct Config {
 }
 
 /// A bond, as a file wants it.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BondConfig {
     /// Its members; the first one gives a new bond its MAC.
     pub members: Vec<MemberConfig>,
@@ -42,7 +43,7 @@ pub struct BondConfig {
 }
 
 /// A member of a bond, as a file wants it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberConfig {
     /// Its interface name.
     pub interface: LinkName,
@@ -57,7 +58,7 @@ pub struct MemberConfig {
 }
 
 /// One class of a bond. Its members name it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassConfig {
     /// The name of the class.
     pub name: ClassName,

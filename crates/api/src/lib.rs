@@ -7,6 +7,7 @@
 mod bond;
 mod class;
 pub mod config;
+mod confirm;
 mod error;
 mod fabric;
 pub mod limits;
@@ -27,6 +28,7 @@ pub use class::{
     BondClass, Borrow, ClassAdd, ClassDel, ClassOptions, ClassRecord, ClassSet, ClassSettings, Fallback,
     LatencyRecord, REST, RuleRecord, Run, default_rules,
 };
+pub use confirm::{ChangeRecord, Confirm, ConfirmTime, Tentative};
 pub use error::{Error, ExitCode};
 pub use fabric::{
     FabricAdd, FabricDel, FabricOptions, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord,

@@ -2,6 +2,7 @@
 
 use crate::bond::BondSettings;
 use crate::class::{ClassRecord, LatencyRecord};
+use crate::confirm::ChangeRecord;
 use crate::fabric::{FabricRecord, FabricStatsRecord};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,8 @@ pub enum Records {
     Findings(Vec<FindingRecord>),
     /// `apply`
     Applied(ApplyRecord),
+    /// The change that waits to be confirmed, if there is one
+    Changes(Vec<ChangeRecord>),
 }
 
 /// What `apply` has done, or would do.

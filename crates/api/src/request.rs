@@ -3,6 +3,7 @@
 use crate::LinkName;
 use crate::bond::{BondAdd, BondDel, BondSet};
 use crate::class::{ClassAdd, ClassDel, ClassSet, Run};
+use crate::confirm::{Confirm, Tentative};
 use crate::fabric::{FabricAdd, FabricDel, FabricSet};
 use crate::member::{MemberAdd, MemberDel, MemberSet};
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,12 @@ pub enum Request {
     },
     /// `apply FILE`
     Apply(Apply),
+    /// A change with `--confirm TIME`
+    Tentative(Tentative),
+    /// `confirm`
+    Confirm(Confirm),
+    /// The change that waits to be confirmed, for `show`
+    Changes,
     /// `show [NAME]`: answered with bonds, or with one fabric where that has the name
     Show {
         /// One bond or fabric, or all bonds.

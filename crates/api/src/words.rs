@@ -2,8 +2,10 @@
 //! values that cannot be. The command does not send such a one, but anybody who may use the socket can.
 
 use crate::{
-    BondAdd, BondClass, BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Error, FabricAdd, FabricDel,
-    FabricSet, LinkName, MemberAdd, MemberDel, MemberSet, Request, Run, options::Given, value,
+    BondAdd, BondClass, BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Confirm, ConfirmTime, Error,
+    FabricAdd, FabricDel, FabricSet, LinkName, MemberAdd, MemberDel, MemberSet, Request, Run, Tentative,
+    options::Given,
+    value::{self, Value as _},
 };
 
 impl Request {
@@ -15,6 +17,12 @@ impl Request {
         // By way of a value, since a refused name is no matter of a line and a column.
         let read = serde_json::from_slice::<serde_json::Value>(line).and_then(serde_json::from_value::<Self>);
         let request = read.map_err(|error| Error::new("request", "not understood", error.to_string()))?;
+        if let Self::Tentative(tentative) = &request
+            && !tentative.request.is_change()
+        {
+            let cause = "only a change can wait to be confirmed";
+            return Err(Error::new("request", "refused", cause).hint("linkbraid apply --help"));
+        }
         request.line().check()?;
         Ok(request)
     }
@@ -100,6 +108,11 @@ impl Request {
             Self::Apply(apply) => {
                 Line::new("apply").word(&apply.first.file).words(apply.more.iter().map(|file| &file.file))
             }
+            Self::Tentative(Tentative { request, confirm_ms }) => {
+                request.line().each("--confirm", [confirm_ms.text()], ConfirmTime::read)
+            }
+            Self::Confirm(Confirm { undo }) => Line::new("confirm").flag("--undo", *undo),
+            Self::Changes => Line::new("show"),
             Self::ClassShow { bond } => Line::new("class show").words(bond),
             Self::FabricShow { name } => Line::new("fabric show").words(name),
             Self::FabricStats { name } | Self::Stats { name } => Line::new("stats").words(name),

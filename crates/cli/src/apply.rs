@@ -1,9 +1,11 @@
 //! `linkbraid apply`: sends the files to the daemon, which reports what it has done.
 
-use crate::args::ApplyArgs;
-use crate::client;
-use crate::text;
-use linkbraid_api::{Apply, ApplyRecord, CONFIG_PATHS, ConfigFile, Error, Records, Reply, Request};
+use crate::args::{ApplyArgs, Cli, Word};
+use crate::{client, session, text};
+use clap::Parser as _;
+use linkbraid_api::{
+    ActionRecord, Apply, ApplyRecord, CONFIG_PATHS, ConfigFile, Error, Records, Reply, Request,
+};
 use linkbraid_daemon::config_files;
 use linkbraid_terminal::report::{self, Failed, plain};
 use std::io::ErrorKind;
@@ -22,7 +24,18 @@ pub fn run(socket: &Path, args: ApplyArgs, json: bool) -> Result<(), Failed> {
             Error::new("apply", "nothing to apply", cause).hint("linkbraid apply --help"),
         ));
     };
-    let request = Request::Apply(Apply { first, more: files.collect(), dry_run: args.dry_run });
+    let apply = Apply { first, more: files.collect(), dry_run: args.dry_run };
+    if !args.dry_run && session::is_there() {
+        // What would be done says whom it would cut off. If it is refused, it is refused below, too.
+        let told = Request::Apply(Apply { dry_run: true, ..apply.clone() });
+        if let Reply::Records(Records::Applied(record)) = client::ask(socket, &told, client::REPLY_TIMEOUT)? {
+            let confirm = args.within.confirm;
+            let steps: Vec<Request> =
+                record.actions.iter().filter_map(|action| request(&action.command)).collect();
+            session::warn(&steps.into_iter().map(|step| step.tentative(confirm)).collect::<Vec<_>>());
+        }
+    }
+    let request = Request::Apply(apply).tentative(args.within.confirm.filter(|_| !args.dry_run));
     match client::ask(socket, &request, TIMEOUT)? {
         Reply::Records(Records::Applied(record)) => show(&record, json),
         Reply::Error(error) => Err(Failed::refused(error)),
@@ -32,6 +45,15 @@ pub fn run(socket: &Path, args: ApplyArgs, json: bool) -> Result<(), Failed> {
                 "the daemon sent an unexpected reply; its version may differ from that of this command";
             Err(Failed::refused(Error::new(object, "cannot apply a file", cause)))
         }
+    }
+}
+
+/// The request that a printed command makes.
+fn request(command: &str) -> Option<Request> {
+    match Cli::try_parse_from(command.split(' ')).ok()?.word {
+        Word::Bond(verb) => Some(verb.into()),
+        Word::Member(verb) => Some(verb.into()),
+        _ => None,
     }
 }
 
@@ -65,8 +87,9 @@ pub fn show(record: &ApplyRecord, json: bool) -> Result<(), Failed> {
     if json {
         return report::print(&text::json(record));
     }
-    let mut lines: Vec<String> =
-        record.actions.iter().map(|action| report::one_line(&action.command)).collect();
+    let style = text::Style::new(report::colour());
+    let line = |action: &ActionRecord| style.step(&report::one_line(&action.command));
+    let mut lines: Vec<String> = record.actions.iter().map(line).collect();
     if lines.is_empty() {
         lines.push("nothing to do".to_owned());
     }

@@ -3,6 +3,7 @@
 mod apply;
 mod bond;
 mod class;
+mod confirm;
 mod fabric;
 mod member;
 mod records;
@@ -11,13 +12,14 @@ mod run;
 pub use apply::ApplyArgs;
 pub use bond::BondVerb;
 pub use class::ClassVerb;
+pub use confirm::{Changes, Within};
 pub use fabric::FabricVerb;
 pub use member::MemberVerb;
 pub use records::StatsArgs;
 pub use run::RunArgs;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
-use linkbraid_api::LinkName;
+use linkbraid_api::{Confirm, LinkName};
 use linkbraid_terminal::args::bench::{self, BenchVerb};
 use linkbraid_terminal::args::lab::{self, LabVerb};
 use linkbraid_terminal::args::{Anywhere, STATE_ENV};
@@ -26,7 +28,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   linkbraid lab demo                                 see it work, in namespaces
-  systemctl start linkbraid                          or: linkbraid daemon
+  systemctl enable --now linkbraid                   or: linkbraid daemon
   linkbraid bond add bond0 --member eth1,eth2        one interface over two NICs
   linkbraid class show                               classes and their links
   linkbraid show                                     is everything well?
@@ -75,12 +77,12 @@ each its own socket. Bonds carry traffic while a daemon stops or restarts.")]
     Daemon(DaemonArgs),
 
     /// Add, change and remove bonds
-    #[command(subcommand, after_help = bond::EXAMPLES)]
-    Bond(BondVerb),
+    #[command(after_help = bond::EXAMPLES)]
+    Bond(Changes<BondVerb>),
 
     /// Add, change and remove members of a bond
-    #[command(subcommand, after_help = member::EXAMPLES)]
-    Member(MemberVerb),
+    #[command(after_help = member::EXAMPLES)]
+    Member(Changes<MemberVerb>),
 
     /// Choose traffic by rules, and reserve members of a bond for it
     #[command(subcommand, after_help = class::EXAMPLES)]
@@ -93,6 +95,10 @@ each its own socket. Bonds carry traffic while a daemon stops or restarts.")]
     /// Apply configuration files of bonds and fabrics
     #[command(after_help = apply::EXAMPLES)]
     Apply(ApplyArgs),
+
+    /// Keep a change that was made with --confirm, or undo it
+    #[command(after_help = confirm::EXAMPLES)]
+    Confirm(Confirm),
 
     /// Run a command whose traffic belongs to a class
     #[command(after_help = "\

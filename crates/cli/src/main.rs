@@ -8,12 +8,13 @@ mod generate;
 mod monitor;
 mod programs;
 mod run;
+mod session;
 mod text;
 
 use args::{Cli, Word};
 use linkbraid_api::{
-    BondRecord, Error, ExitCode, FabricRecord, FabricStatsRecord, Records, Reply, Request, Severity,
-    StatsRecord,
+    BondRecord, ChangeRecord, Error, ExitCode, FabricRecord, FabricStatsRecord, Records, Reply, Request,
+    Severity, StatsRecord,
 };
 use linkbraid_terminal::args::Anywhere;
 use linkbraid_terminal::report::{self, Failed};
@@ -43,6 +44,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Class(verb) => verb.into(),
         Word::Fabric(verb) => verb.into(),
         Word::Member(verb) => verb.into(),
+        Word::Confirm(confirm) => Request::Confirm(confirm),
         Word::Show { name } => Request::Show { name },
         Word::Peers { bond } => Request::Peers { bond },
         Word::Lanes { bond } => Request::Lanes { bond },
@@ -53,10 +55,14 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         }
         Word::Check { interfaces } => Request::Check { interfaces },
     };
+    session::warn([&request]);
     match client::ask(&socket, &request, client::REPLY_TIMEOUT)? {
         Reply::Done { warnings } => done_here(done(&warnings, json)),
         Reply::Records(records) => {
             let fabrics = also_fabrics(&socket, &request);
+            if matches!(request, Request::Show { .. }) {
+                unconfirmed(&socket);
+            }
             match (&records, fabrics) {
                 (Records::Bonds(_) | Records::Stats(_), Some(fabrics)) => {
                     show_both(&records, &fabrics, json, all_counters)?;
@@ -87,6 +93,24 @@ fn also_fabrics(socket: &Path, request: &Request) -> Option<Records> {
         Ok(Reply::Records(Records::FabricStats(fabrics))) if fabrics.is_empty() => None,
         Ok(Reply::Records(records)) => Some(records),
         _ => None,
+    }
+}
+
+/// Says, beside what is shown, which change waits to be confirmed.
+fn unconfirmed(socket: &Path) {
+    // A daemon that is older than this command knows of none.
+    let Ok(Reply::Records(Records::Changes(changes))) =
+        client::ask(socket, &Request::Changes, client::REPLY_TIMEOUT)
+    else {
+        return;
+    };
+    for ChangeRecord { command, left_ms } in changes {
+        report::warn(&match left_ms {
+            Some(ms) => {
+                format!("{command}: undone in {} s; to keep it: linkbraid confirm", ms.div_ceil(1000))
+            }
+            None => format!("{command}: not confirmed, and under way"),
+        });
     }
 }
 
@@ -156,6 +180,7 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
             Records::FabricStats(stats) => text::json(stats),
             Records::Findings(findings) => text::json(findings),
             Records::Applied(record) => text::json(record),
+            Records::Changes(changes) => text::json(changes),
         });
     }
     let style = text::Style::new(report::colour());
@@ -170,5 +195,7 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
         Records::FabricStats(stats) => text::fabric_stats(stats, all_counters),
         Records::Findings(findings) => text::findings(findings, &style.width(report::width())),
         Records::Applied(record) => return apply::show(record, false),
+        // They stand beside what is shown.
+        Records::Changes(_) => String::new(),
     })
 }

@@ -53,6 +53,16 @@ impl Style {
         Self { width, ..self }
     }
 
+    /// The command of a step: what it adds is green, what it removes red, what it changes yellow.
+    pub fn step(self, command: &str) -> String {
+        let tone = match command.split(' ').nth(2) {
+            Some("add") => Tone::Good,
+            Some("del") => Tone::Bad,
+            _ => Tone::Uneasy,
+        };
+        self.paint(tone, command)
+    }
+
     fn paint(self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Good => "32",

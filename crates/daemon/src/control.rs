@@ -89,8 +89,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         // What waits for the network waits for what the file says, as far as that can be done now.
         if !ready && control.operations.has_begun() {
             ready = true;
-            let _ = sd_notify::notify(&[NotifyState::Ready]);
-            tracing::info!("ready with {}", control.has());
+            said = control.has();
+            let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&said)]);
+            tracing::info!("ready with {said}");
         }
         let status = if ready { control.has() } else { control.operations.begins_with() };
         if status != said {

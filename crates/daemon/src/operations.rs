@@ -7,6 +7,7 @@ pub(crate) mod adopt;
 mod apply;
 mod check;
 mod class;
+mod confirm;
 mod current;
 mod desired;
 mod drain;
@@ -29,10 +30,11 @@ use crate::world::{
     record,
 };
 use apply::Files;
+use confirm::Unconfirmed;
 use desired::{Change, Current, Step, diff, merge::merge};
 use linkbraid_api::{
     BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Error, FabricDel, FabricSet, LinkName, MemberAdd,
-    MemberDel, MemberSet, Records, Reply, Request,
+    MemberDel, MemberSet, Records, Reply, Request, Tentative,
 };
 use linkbraid_link::LinkInfo;
 use linkbraid_proto::Time;
@@ -48,13 +50,18 @@ pub(crate) struct Operations {
     running: Vec<Operation>,
     files: Files,
     rejoins: Rejoins,
+    unconfirmed: Unconfirmed,
 }
 
 impl Operations {
     /// Begins with members that came back while no daemon ran, and with the files that the daemon was started with.
     pub(crate) async fn at_start(&mut self, world: &World, files: &[PathBuf]) {
         self.rejoins.look(world).await;
-        self.files.start = start::Start::read(world.clock.now(), files);
+        // What an earlier daemon made of them waits to be confirmed, or is undone.
+        self.files.start = match self.unconfirmed.at_start(world) {
+            true => None,
+            false => start::Start::read(world.clock.now(), files),
+        };
     }
 
     /// Whether what is in those files, if there are any, is done as far as it can be without links that come late.
@@ -71,7 +78,8 @@ impl Operations {
     pub(crate) fn wake(&self, now: Time) -> Option<Time> {
         let running = self.running.iter().filter_map(|operation| operation.wake(now)).min();
         let files = if self.keeps_files() { None } else { self.files.wake(now) };
-        [running, self.rejoins.wake(), files].into_iter().flatten().min()
+        let undo = if self.keeps_files() { None } else { self.unconfirmed.wake() };
+        [running, self.rejoins.wake(), files, undo].into_iter().flatten().min()
     }
 
     /// An interface is there.
@@ -98,10 +106,31 @@ impl Operations {
             self.go_on(world, operation).await;
         }
         if !self.keeps_files()
-            && let Some(operation) = self.files.next(world).await
+            && let Some(operation) = self.unconfirmed.next(world).await
         {
             self.go_on(world, operation).await;
         }
+        if !self.keeps_files()
+            && let Some(operation) = self.files.next(world).await
+            && let Some(operation) = self.begin(world, operation)
+        {
+            self.go_on(world, operation).await;
+        }
+    }
+
+    /// Why a change cannot be made now, if it cannot. To undo one must undo no other one.
+    fn refuses(&self, is_tentative: bool) -> Option<Error> {
+        self.unconfirmed.refuses().or_else(|| {
+            let others = is_tentative && (self.keeps_files() || self.files.wait());
+            others.then(|| {
+                Error::new(
+                    "daemon",
+                    "cannot make a change that is to be confirmed",
+                    "another one is under way",
+                )
+                .hint("linkbraid show")
+            })
+        })
     }
 
     /// Whether files have to wait: another one is under way, or what a user asked for, such as a member that joins and may yet be
@@ -110,12 +139,30 @@ impl Operations {
         self.running.iter().any(|operation| !matches!(operation.by, By::Rejoin(_)))
     }
 
+    /// Notes what there is before a change that is undone unless it is confirmed.
+    fn begin(&mut self, world: &World, operation: Operation) -> Option<Operation> {
+        let Some(tentative) = &operation.tentative else { return Some(operation) };
+        let noted = self.unconfirmed.begin(world, &operation.before, tentative.clone());
+        let Err(error) = noted else { return Some(operation) };
+        // Nobody else makes such a change.
+        if let By::User(answer) | By::File(_, answer) = operation.by {
+            reply(answer, Reply::Error(error));
+        }
+        None
+    }
+
     async fn go_on(&mut self, world: &mut World, mut operation: Operation) {
         if !operation.advance(world).await {
             return self.running.push(operation);
         }
         operation.settle(world);
-        let (by, done, warnings, mut errors) = operation.result();
+        let is_tentative = operation.tentative.is_some();
+        let (by, done, mut warnings, mut errors) = operation.result();
+        if is_tentative && errors.is_empty() {
+            warnings.extend(self.unconfirmed.made(world));
+        } else if is_tentative && let Err(error) = self.unconfirmed.end(world) {
+            tracing::error!(%error, "the next daemon will look for what to undo");
+        }
         match (by, errors.pop()) {
             (By::User(answer), None) => reply(answer, Reply::Done { warnings }),
             (By::User(answer) | By::File(_, answer), Some(error)) => reply(answer, Reply::Error(error)),
@@ -133,6 +180,10 @@ impl Operations {
             (By::Hand(ByHand { bond, from, to }), error) => {
                 upkeep::mtu_followed(world, &bond, (from, to), error).await;
             }
+            (By::Undo, error) => {
+                errors.extend(error);
+                self.unconfirmed.undone(world, errors);
+            }
             (By::Rejoin(name), error) => self.rejoins.ended(&name, world.clock.now(), error),
         }
     }
@@ -145,9 +196,20 @@ impl Operations {
         pid: Option<i32>,
         answer: oneshot::Sender<Reply>,
     ) {
+        let (request, limit) = match request {
+            Request::Tentative(Tentative { request, confirm_ms }) => (*request, Some(confirm_ms.duration())),
+            request => (request, None),
+        };
+        if request.is_change()
+            && let Some(error) = self.refuses(limit.is_some())
+        {
+            return reply(answer, Reply::Error(error));
+        }
         self.files.follow_request(&request);
         let answered = match request {
-            Request::Apply(request) => return self.files.ask(request, answer),
+            Request::Apply(request) => return self.files.ask(request, limit, answer),
+            Request::Confirm(confirm) => return self.unconfirmed.confirm(world, confirm.undo, answer),
+            Request::Changes => Reply::Records(Records::Changes(self.unconfirmed.records(world.clock.now()))),
             Request::Run(request) => done(class::run(world, &request, pid)),
             Request::Monitor { bond: Some(name) } if !world.is_known(&name) => {
                 Reply::Error(world.no_bond(&name))
@@ -177,7 +239,11 @@ impl Operations {
             request => match steps(world, &request).await {
                 Ok((steps, before)) => {
                     let operation = Operation::new(By::User(answer), steps, before);
-                    return self.go_on(world, operation).await;
+                    let operation = operation.tentative(limit, || request.command());
+                    if let Some(operation) = self.begin(world, operation) {
+                        self.go_on(world, operation).await;
+                    }
+                    return;
                 }
                 Err(error) => Reply::Error(error),
             },

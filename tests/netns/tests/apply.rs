@@ -230,6 +230,38 @@ fn the_daemon_brings_back_what_a_boot_has_ended() {
     wait_members(&net, &["eth0", "eth1", "eth2", "fab0"]);
 }
 
+#[test]
+fn the_files_of_a_folder_are_applied_as_one() {
+    let net = Net::alone();
+    let folder = net.lab().folder().join("conf.d");
+    std::fs::create_dir(&folder).expect("makes a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("writes");
+    write("20-b.toml", "[bond.bond1]\nmember = ['eth2']\n");
+    write("10-a.toml", "[bond.bond0]\nmember = ['eth0', 'eth1']\n");
+    write("notes", "[bond.bond2]\nmember = ['eth3']\n");
+    let (path, missing) = (folder.display().to_string(), folder.join("none.toml").display().to_string());
+    net.start("a", &["--config", &missing, "--config", &path]);
+    wait_members(&net, &["eth0", "eth1"]);
+    wait_until(APPLIED, "all of it", || net.log("a"), |log| log.contains("all is as the file says"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(net.members("a", "bond1"), ["eth2"]);
+    assert_eq!(net.ok("a", &format!("apply {path}")), "nothing to do\n");
+    // Errors name the file and its line.
+    write("30-c.toml", "\n[bond.bond1]\nmember = ['eth3']\n");
+    let error = format!("{path}/30-c.toml:2: bond 'bond1': {path}/20-b.toml:1 has a bond of this name");
+    assert_eq!(net.say("a", &format!("apply {path}")).refused(1, &error), "linkbraid apply --help");
+    net.kill("a");
+    net.start("a", &["--config", &path]);
+    wait_until(APPLIED, "the error", || net.log("a"), |log| log.contains(&error))
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(net.members("a", "bond1"), ["eth2"], "a bad file changes nothing");
+    write("30-c.toml", "");
+    std::fs::remove_file(folder.join("20-b.toml")).expect("removes");
+    assert_eq!(net.ok("a", &format!("apply {path}")), "linkbraid bond del bond1\n");
+    net.ok("a", "bond del bond0");
+    net.stop("a");
+}
+
 /// A fabric that is no member of a bond.
 const FABRIC: &str = "[fabric.fab0]\nnode = 0\nnodes = 2\ntransport = 'shm:SHM'\naddress = '198.19.7.1/24'\n";
 
@@ -302,7 +334,7 @@ fn a_fabric_of_a_file_has_its_addresses_and_those_of_users() {
 #[test]
 fn a_member_that_comes_later_is_added_then() {
     let net = Net::alone();
-    let file = net.file("[bond.bond0]\nmember = ['eth0', 'late0']\naddress = '198.19.7.1/24'\n[bond.bond1]\nmember = ['late1', 'late2']\n",
+    let file = net.file("[bond.bond0]\nmember = ['late0', 'eth0']\naddress = '198.19.7.1/24'\n[bond.bond1]\nmember = ['late1', 'late2']\n",
     );
     net.start("a", &["--config", &file]);
     // The host is reached by what is there.
@@ -317,6 +349,10 @@ fn a_member_that_comes_later_is_added_then() {
     let host = net.host("a");
     host.sh("ip link add late0 type veth peer name peer0").expect("adds");
     wait_members(&net, &["eth0", "late0"]);
+    // The file names it first.
+    let macs = || (net.show("a").mac, net.show("a").members.pop().expect("late0").mac);
+    wait_until(APPLIED, "the MAC of the first member", macs, |(bond, first)| bond == first)
+        .unwrap_or_else(|error| panic!("{error}"));
     host.sh("ip link add late1 type veth peer name peer1").expect("adds");
     wait_for(APPLIED, "bond1", || match net.say("a", "show bond1") {
         said if said.code == 0 => Ok(()),

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Lines of a command's standard output, as they come.
 fn lines(mut command: Command) -> (linkbraid_lab::Running, mpsc::Receiver<String>) {
@@ -69,28 +69,77 @@ fn check_tells_what_is_in_the_way_and_what_is_not() {
     assert!(said.out.contains("eth9"), "{said:?}");
 }
 
+/// How long systemd would wait for a sign of life, in microseconds.
+const PATIENCE_US: &str = "200000";
+/// How long the kernel's network lock is held, and a daemon that shows no life would have been killed many times.
+const HELD: Duration = Duration::from_millis(1500);
+
+/// A daemon under what it takes for systemd, which hears of it.
+struct Service {
+    socket: UnixDatagram,
+    running: linkbraid_lab::Running,
+}
+
+impl Service {
+    /// Starts it, and waits until it says that it is ready.
+    #[track_caller]
+    fn start(net: &Net) -> Self {
+        let path = net.lab().folder().join("notify");
+        let socket = UnixDatagram::bind(&path).expect("binds");
+        socket.set_read_timeout(Some(SOON)).expect("sets");
+        let mut command = net.host("a").linkbraid_command(daemon::binary().expect("linkbraid is built"));
+        command.arg("daemon").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", PATIENCE_US);
+        let running = linkbraid_lab::Running::start(command).expect("starts");
+        let service = Self { socket, running };
+        // On a busy machine the start takes longer than half of its patience.
+        assert!(
+            (0..100)
+                .map(|_| service.next())
+                .any(|said| said.contains("READY=1") && said.contains("STATUS=0 bonds"))
+        );
+        service
+    }
+
+    fn next(&self) -> String {
+        let mut bytes = [0; 256];
+        let n = self.socket.recv(&mut bytes).expect("hears of the daemon");
+        String::from_utf8_lossy(&bytes[..n]).into_owned()
+    }
+}
+
 #[test]
 fn systemd_hears_that_the_daemon_is_ready_and_lives() {
     let net = Net::up(Topology::symmetric(1, 1, None));
-    let path = net.lab().folder().join("notify");
-    let socket = UnixDatagram::bind(&path).expect("binds");
-    socket.set_read_timeout(Some(SOON)).expect("sets");
-    let binary = daemon::binary().expect("linkbraid is built");
-    let mut command = net.host("a").linkbraid_command(&binary);
-    command.arg("daemon").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000");
-    let mut running = linkbraid_lab::Running::start(command).expect("starts");
-    let next = || {
-        let mut bytes = [0; 256];
-        let n = socket.recv(&mut bytes).expect("hears of the daemon");
-        String::from_utf8_lossy(&bytes[..n]).into_owned()
-    };
-    // On a busy machine the start takes longer than half of its patience.
-    assert!((0..100).any(|_| next().contains("READY=1")));
+    let mut service = Service::start(&net);
     for _ in 0..5 {
-        assert!(next().contains("WATCHDOG=1"));
+        assert!(service.next().contains("WATCHDOG=1"));
     }
-    running.signal(nix::sys::signal::Signal::SIGTERM).expect("it runs");
-    wait_until(SOON, "its end", || running.ended().is_some(), |ended| *ended)
+    service.running.signal(nix::sys::signal::Signal::SIGTERM).expect("it runs");
+    wait_until(SOON, "its end", || service.running.ended().is_some(), |ended| *ended)
         .unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn systemd_hears_that_the_daemon_lives_while_a_step_takes_long() {
+    let net = Net::up(Topology::symmetric(1, 2, None));
+    let service = Service::start(&net);
+    std::thread::scope(|scope| {
+        let held = linkbraid_netns_tests::HeldRtnl::take();
+        let begun = Instant::now();
+        let add = scope.spawn(|| net.ok("a", "bond add bond0 --member eth0,eth1"));
+        let mut last = begun;
+        let mut longest = Duration::ZERO;
+        while begun.elapsed() < HELD {
+            assert!(service.next().contains("WATCHDOG=1"));
+            longest = longest.max(last.elapsed());
+            last = Instant::now();
+        }
+        assert!(!add.is_finished(), "the kernel did not want the lock for it");
+        drop(held);
+        add.join().expect("is added");
+        assert!(longest < HELD / 2, "no sign of life for {longest:?}");
+        // Then systemd shows what there is.
+        assert!((0..1000).any(|_| service.next().contains("STATUS=1 bond")));
+    });
 }

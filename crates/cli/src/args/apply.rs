@@ -1,5 +1,6 @@
 //! `apply`
 
+use super::Within;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   linkbraid apply --dry-run
   linkbraid apply
+  linkbraid apply --confirm 60s
   linkbraid apply /etc/linkbraid.toml /etc/linkbraid
 
 A file is TOML, with the options of the other commands under the same names:
@@ -42,6 +44,10 @@ pub struct ApplyArgs {
     pub files: Vec<PathBuf>,
 
     /// Only print what would be done
-    #[arg(long)]
+    #[arg(long, visible_alias = "diff")]
     pub dry_run: bool,
+
+    /// Whether it is to be confirmed.
+    #[command(flatten)]
+    pub within: Within,
 }

@@ -22,6 +22,7 @@ fn request(line: &str) -> Request {
         Word::Member(verb) => verb.into(),
         Word::Class(verb) => verb.into(),
         Word::Fabric(verb) => verb.into(),
+        Word::Confirm(confirm) => Request::Confirm(confirm),
         other => panic!("{line} asks the daemon for nothing: {other:?}"),
     }
 }
@@ -437,6 +438,22 @@ fn a_request_tells_the_command_that_makes_it() {
     };
     let command = Request::FabricAdd(linkbraid_api::FabricAdd { transport: place.into(), ..add }).command();
     assert!(command.ends_with("--transport 'shm:/dev/shm/a b'"), "{command}");
+}
+
+#[test]
+fn a_change_may_wait_to_be_confirmed() {
+    let plain = request("bond del bond0");
+    let Request::Tentative(tentative) = request("bond del bond0 --confirm 60s") else { panic!() };
+    assert_eq!((*tentative.request, tentative.confirm_ms), (plain, Millis(60_000)));
+    for line in ["bond set bond0 --mtu 1500 --confirm 5s", "member add bond0 eth1 --confirm 2500ms"] {
+        assert_eq!(request(line).command(), format!("linkbraid {line}"));
+    }
+    let Word::Apply(args) = parse("apply --confirm 1s").word else { panic!() };
+    assert_eq!(args.within.confirm, Some(Millis(1000)));
+    assert_eq!(request("confirm --undo").command(), "linkbraid confirm --undo");
+    assert!(refused("bond del bond0 --confirm 0s") && refused("show --confirm 60s"));
+    let nested = r#"{"tentative":{"request":{"show":{"name":null}},"confirm_ms":1000}}"#;
+    assert!(Request::read(nested.as_bytes()).unwrap_err().cause.contains("only a change"));
 }
 
 #[test]

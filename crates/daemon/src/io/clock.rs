@@ -25,6 +25,11 @@ impl Clock {
     }
 }
 
+/// Time since this machine was booted, whatever has become of the daemon since.
+pub(crate) fn since_boot() -> Duration {
+    clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from)
+}
+
 /// A shorter sleep harms nothing: no lane is given up for it.
 const SLEPT_MIN: Duration = Duration::from_millis(100);
 /// The two clocks were not read at one time if reading them took longer.

@@ -125,6 +125,9 @@ pub(crate) struct SavedAbsent {
     pub move_address: bool,
     /// Whether a configuration file added it.
     pub applied: bool,
+    /// It was named first when the bond was made, so the bond has its MAC from when it is there.
+    #[serde(default)]
+    pub gives_mac: bool,
 }
 
 impl SavedAbsent {
@@ -136,6 +139,7 @@ impl SavedAbsent {
             class: member.class,
             move_address: member.before.routes.iter().any(Route::is_default),
             applied: member.applied,
+            gives_mac: false,
         }
     }
 }

@@ -3,11 +3,13 @@
 use crate::io::error::About as _;
 use linkbraid_api::Error;
 use linkbraid_link::Netlink;
+use linkbraid_wire::MacAddr;
 use std::net::IpAddr;
 
 /// One change of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
+    Mac { from: MacAddr, to: MacAddr },
     Mtu { from: u32, to: u32 },
     AddAddress(IpAddr, u8),
     RemoveAddress(IpAddr, u8),
@@ -16,6 +18,7 @@ pub(crate) enum Op {
 impl Op {
     const fn inverse(self) -> Self {
         match self {
+            Self::Mac { from, to } => Self::Mac { from: to, to: from },
             Self::Mtu { from, to } => Self::Mtu { from: to, to: from },
             Self::AddAddress(ip, prefix) => Self::RemoveAddress(ip, prefix),
             Self::RemoveAddress(ip, prefix) => Self::AddAddress(ip, prefix),
@@ -24,6 +27,7 @@ impl Op {
 
     async fn carry_out(self, netlink: &Netlink, name: &str, ifindex: u32) -> Result<(), Error> {
         let (done, what) = match self {
+            Self::Mac { to, .. } => (netlink.set_mac(ifindex, to).await, format!("cannot set MAC {to}")),
             Self::Mtu { to, .. } => (netlink.set_mtu(ifindex, to).await, format!("cannot set MTU {to}")),
             Self::AddAddress(ip, prefix) => (
                 netlink.add_address(ifindex, ip, prefix).await,

@@ -62,6 +62,13 @@ pub(super) fn wait_for(
     let bond = world.bonds.get_mut(of).ok_or_else(|| Error::new(of, "no such bond", "it is gone"))?;
     let class = member.class.as_deref().and_then(|class| bond.class_number(class)).unwrap_or(0);
     let (name, settings) = (member.interface.to_string(), member.settings);
-    bond.saved.absent.push(SavedAbsent { name, settings, class, move_address, applied: false });
+    bond.saved.absent.push(SavedAbsent {
+        name,
+        settings,
+        class,
+        move_address,
+        applied: false,
+        gives_mac: false,
+    });
     world.state.write(&bond.saved)
 }

@@ -17,7 +17,7 @@ use linkbraid_api::{
 };
 use linkbraid_link::Kind;
 use linkbraid_proto::Time;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 use tokio::sync::oneshot;
 
 /// Files that wait for their turn; further ones are refused.
@@ -32,7 +32,7 @@ pub(super) struct Files {
 
 enum Mode {
     /// A user waits for the answer.
-    Asked { dry_run: bool, answer: oneshot::Sender<Reply> },
+    Asked { dry_run: bool, limit: Option<Duration>, answer: oneshot::Sender<Reply> },
     /// The daemon has started.
     Start,
 }
@@ -61,7 +61,8 @@ impl Files {
     }
 
     /// `apply FILE`: what cannot be right is refused now, the rest has its turn.
-    pub(super) fn ask(&mut self, request: Apply, answer: oneshot::Sender<Reply>) {
+    /// With a limit, it is undone unless it is confirmed in that time.
+    pub(super) fn ask(&mut self, request: Apply, limit: Option<Duration>, answer: oneshot::Sender<Reply>) {
         let files: Vec<ConfigFile> = std::iter::once(request.first).chain(request.more).collect();
         let read = Document::read(&files).and_then(|document| {
             if self.waiting.len() < WAITING_MAX {
@@ -74,7 +75,8 @@ impl Files {
         });
         match read {
             Ok(document) => {
-                self.waiting.push_back((document, Mode::Asked { dry_run: request.dry_run, answer }));
+                let mode = Mode::Asked { dry_run: request.dry_run, limit, answer };
+                self.waiting.push_back((document, mode));
             }
             // The client may have hung up.
             Err(error) => drop(answer.send(Reply::Error(error))),
@@ -94,17 +96,19 @@ impl Files {
         };
         let removes = matches!(mode, Mode::Asked { .. });
         match (prepare(world, &document, removes).await, mode) {
-            (Ok((_, steps)), Mode::Asked { dry_run: true, answer }) => {
+            (Ok((_, steps)), Mode::Asked { dry_run: true, answer, .. }) => {
                 // The client may have hung up.
                 let _ = answer.send(applied(document, &steps, Vec::new(), true));
                 None
             }
             (Ok((has, steps)), mode) => {
-                let by = match mode {
-                    Mode::Asked { answer, .. } => By::File(document, answer),
-                    Mode::Start => By::Start(document),
+                let name = document.name();
+                let (by, limit) = match mode {
+                    Mode::Asked { answer, limit, .. } => (By::File(document, answer), limit),
+                    Mode::Start => (By::Start(document), None),
                 };
-                Some(Operation::new(by, steps, has))
+                let command = || format!("linkbraid apply {}", name.replace(", ", " "));
+                Some(Operation::new(by, steps, has).tentative(limit, command))
             }
             (Err(error), Mode::Asked { answer, .. }) => {
                 let _ = answer.send(Reply::Error(error));
@@ -115,6 +119,11 @@ impl Files {
                 None
             }
         }
+    }
+
+    /// Whether some wait for their turn.
+    pub(super) fn wait(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// One bond or fabric of the daemon's start has come to its end.

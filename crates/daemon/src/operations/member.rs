@@ -4,7 +4,7 @@ use crate::{
     io::{
         error::About as _,
         state::SavedMember,
-        undo::{UndoLog, not_undone},
+        undo::{Op, UndoLog, not_undone},
     },
     operations::{
         class,
@@ -201,17 +201,25 @@ async fn join(world: &mut World, bond: &mut Bond, add: &MemberConfig, link: &Lin
 
 /// A member that joined is in from now on; else it leaves again.
 pub(crate) async fn admit(world: &mut World, name: &str, ifindex: u32) -> Result<(), Error> {
-    let admit = async |_: &mut UndoLog, bond: &mut Bond| {
+    let admit = async |log: &mut UndoLog, bond: &mut Bond| {
+        let mut gives_mac = false;
         for member in bond.saved.members.iter_mut().filter(|member| member.before.link.index == ifindex) {
             member.joining = false;
             // It is there again, or for the first time; a file that wanted it once still does.
             let name = &member.before.link.name;
             member.applied |= bond.saved.absent.iter().any(|absent| absent.applied && absent.name == *name);
+            gives_mac |= bond.saved.absent.iter().any(|absent| absent.gives_mac && absent.name == *name);
             bond.saved.absent.retain(|absent| absent.name != *name);
             // Not before: a member that is withdrawn would leave behind a class that is blocked for want of members.
             for own in bond.saved.classes.iter_mut().filter(|own| own.number == member.class) {
                 own.has_members = true;
             }
+        }
+        let member = bond.members().into_iter().find(|member| member.ifindex == ifindex && gives_mac);
+        if let Some(Member { mac, .. }) = member {
+            let of = bond.saved.name.clone();
+            log.carry_out((&of, bond.ifindex), Op::Mac { from: bond.mac, to: mac }).await?;
+            bond.mac = mac;
         }
         Ok(())
     };

@@ -17,7 +17,7 @@ use crate::{
 };
 use linkbraid_api::{Error, Reply, config::Document};
 use linkbraid_proto::Time;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 /// Who wants it.
@@ -32,13 +32,15 @@ pub(super) enum By {
     Rejoin(String),
     /// Somebody has given the interface of this bond another MTU.
     Hand(ByHand),
+    /// A change was not confirmed. As at the start, what can be done is done.
+    Undo,
 }
 
 impl By {
     fn document(&self) -> Option<&Document> {
         match self {
             Self::File(document, _) | Self::Start(document) => Some(document),
-            Self::User(_) | Self::Rejoin(_) | Self::Hand(_) => None,
+            Self::User(_) | Self::Rejoin(_) | Self::Hand(_) | Self::Undo => None,
         }
     }
 }
@@ -99,10 +101,12 @@ impl From<Outcome> for Begun {
 /// Steps under way.
 pub(super) struct Operation {
     pub by: By,
+    /// Where it is undone unless it is confirmed: in what time, and by which command it was asked for.
+    pub tentative: Option<(Duration, String)>,
     steps: VecDeque<Step>,
     under_way: Option<(Step, UnderWay)>,
     /// What there was at the beginning.
-    before: Current,
+    pub before: Current,
     /// What was done, unless it is being taken back.
     pub done: Vec<Step>,
     pub warnings: Vec<String>,
@@ -115,7 +119,24 @@ pub(super) struct Operation {
 impl Operation {
     pub(super) fn new(by: By, steps: Vec<Step>, before: Current) -> Self {
         let (done, warnings, errors) = (Vec::new(), Vec::new(), Vec::new());
-        Self { by, steps: steps.into(), under_way: None, before, done, warnings, failed: None, errors }
+        Self {
+            by,
+            tentative: None,
+            steps: steps.into(),
+            under_way: None,
+            before,
+            done,
+            warnings,
+            failed: None,
+            errors,
+        }
+    }
+
+    /// The same, undone unless it is confirmed, if that is wanted and there is anything to do.
+    #[must_use]
+    pub(super) fn tentative(self, limit: Option<Duration>, command: impl FnOnce() -> String) -> Self {
+        let limit = limit.filter(|_| !self.steps.is_empty());
+        Self { tentative: limit.map(|limit| (limit, command())), ..self }
     }
 
     /// When it wants to be looked at. A thread wakes the loop by itself.
@@ -137,7 +158,9 @@ impl Operation {
             },
             None => {
                 let Some(step) = self.steps.pop_front() else { return true };
-                if let Some(document) = self.by.document() {
+                if matches!(self.by, By::Undo) {
+                    tracing::info!("undoing: {}", step.request().command());
+                } else if let Some(document) = self.by.document() {
                     tracing::info!(file = %document.name(), "{}", step.request().command());
                 }
                 let begun = take(world, &step, self.trust()).await;
@@ -154,7 +177,7 @@ impl Operation {
 
     fn trust(&self) -> Trust {
         match (&self.by, &self.failed) {
-            (_, Some(_)) => Trust::Back,
+            (_, Some(_)) | (By::Undo, None) => Trust::Back,
             (By::User(_), None) => Trust::Asked,
             (By::File(..) | By::Start(_) | By::Rejoin(_) | By::Hand(_), None) => Trust::Planned,
         }
@@ -175,7 +198,7 @@ impl Operation {
             tracing::warn!(file = %document.name(), %error, "not done: {}", step.request().command());
         }
         match (&self.by, &self.failed) {
-            (_, Some(_)) => self.errors.push(error),
+            (_, Some(_)) | (By::Undo, None) => self.errors.push(error),
             (By::Start(document), None) => {
                 // What comes to nothing has no parts that could come to something.
                 if matches!(step, Step::Bond(Change { from: None, .. })) {

@@ -19,7 +19,7 @@ pub(crate) async fn change(
     let whole = async |world: &mut World, bond: &mut Bond| {
         // Before anything is touched: a disk that takes no file takes none of what follows either.
         world.state.write(&bond.saved)?;
-        let (before, measures) = (bond.saved.clone(), bond.latency.is_some());
+        let (before, mac, measures) = (bond.saved.clone(), bond.mac, bond.latency.is_some());
         let mut log = UndoLog::new(&world.netlink);
         let changed = async {
             change(&mut log, bond).await?;
@@ -31,7 +31,7 @@ pub(crate) async fn change(
             Err(error) => {
                 let error = log.take_back(error).await;
                 // As it is on file.
-                bond.saved = before;
+                (bond.saved, bond.mac) = (before, mac);
                 let measured = bond.measure_latency(measures);
                 Err(not_undone(error, measured.and(follow(world, bond).await).err()))
             }

@@ -155,12 +155,14 @@ async fn record(
             before,
         });
     }
-    let absent = to.members.iter().filter(|member| member.absent).map(|member| SavedAbsent {
+    let absent = to.members.iter().enumerate().filter(|(_, member)| member.absent);
+    let absent = absent.map(|(at, member)| SavedAbsent {
         name: member.interface.to_string(),
         settings: member.settings,
         class: number(member),
         move_address: to.move_address,
         applied: false,
+        gives_mac: at == 0,
     });
     Ok(SavedBond {
         name: name.clone(),

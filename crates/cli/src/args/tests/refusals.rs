@@ -161,7 +161,7 @@ fn no_words_at_all() {
     let (line, hint) = said(&[]);
     assert!(
         line.starts_with(
-            "linkbraid: a command is missing: allowed are daemon, bond, member, class, fabric, apply, run, show"
+            "linkbraid: a command is missing: allowed are daemon, bond, member, class, fabric, apply, confirm, run, show"
         ),
         "{line}"
     );

@@ -7,10 +7,11 @@ use linkbraid_api::{
     config::{BondConfig, ClassConfig, Config, MemberConfig, Part},
     value::Number,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a machine has.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(in crate::operations) struct Current {
     /// All of it.
     pub config: Config,
@@ -27,14 +28,14 @@ pub(in crate::operations) type Held = BTreeMap<LinkName, Vec<String>>;
 
 /// Members of a bond that have not proven themselves yet, and those that are about to leave: these are no longer wanted, so
 /// the bond's configuration is without them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(in crate::operations) struct Moving {
     pub joining: Vec<LinkName>,
     pub leaving: Vec<LinkName>,
 }
 
 /// What an earlier `apply` has added of a bond or fabric, and so may remove.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(in crate::operations) struct Made {
     /// The bond or fabric itself.
     pub whole: bool,

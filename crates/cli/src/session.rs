@@ -1,0 +1,148 @@
+//! The SSH session in which a command is typed, and what would cut it off.
+
+use linkbraid_api::Request;
+use linkbraid_terminal::report;
+use nix::ifaddrs::getifaddrs;
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+/// What sshd tells its children: the addresses and ports of client and server.
+const VARIABLE: &str = "SSH_CONNECTION";
+/// The most processes between this one and sshd's child, which sudo(8) and the like do not hand the variable on to.
+const PARENTS_MAX: usize = 16;
+
+/// Whether there is one.
+pub fn is_there() -> bool {
+    addresses().is_some()
+}
+
+/// Warns before changes of an interface by which the session goes.
+pub fn warn<'r>(requests: impl IntoIterator<Item = &'r Request>) {
+    let mut is_tentative = true;
+    let mut touched = BTreeSet::new();
+    for request in requests {
+        let (names, confirm) = touches(request);
+        is_tentative &= confirm || names.is_empty();
+        touched.extend(names);
+    }
+    let Some((client, server)) = addresses().filter(|_| !touched.is_empty()) else { return };
+    let Some(name) = interfaces(client, server).into_iter().find(|name| touched.contains(name)) else {
+        return;
+    };
+    let help = match is_tentative {
+        true => "",
+        false => "; with '--confirm 60s' the change is undone unless you confirm it",
+    };
+    report::warn(&format!(
+        "your SSH session from {client} goes by '{name}', which this changes: it may end{help}"
+    ));
+}
+
+/// The interfaces whose addresses or connection a request changes, and whether it is undone unless it is confirmed.
+fn touches(request: &Request) -> (Vec<String>, bool) {
+    let names = match request {
+        Request::Tentative(tentative) => return (touches(&tentative.request).0, true),
+        Request::BondAdd(add) => add.members.iter().map(ToString::to_string).collect(),
+        Request::BondSet(set) if set.addresses.is_some() || set.options.mtu.is_some() => {
+            vec![set.name.to_string()]
+        }
+        Request::BondDel(del) => vec![del.name.to_string()],
+        Request::MemberAdd(add) => vec![add.interface.to_string()],
+        _ => Vec::new(),
+    };
+    (names, false)
+}
+
+/// The addresses of client and server.
+fn addresses() -> Option<(IpAddr, IpAddr)> {
+    if let Ok(text) = env::var(VARIABLE) {
+        return read(&text);
+    }
+    let mut pid = std::process::id();
+    for _ in 0..PARENTS_MAX {
+        pid = parent(pid)?;
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let prefix = format!("{VARIABLE}=");
+        let mut entries = environment.split(|byte| *byte == 0);
+        if let Some(found) = entries.find_map(|entry| entry.strip_prefix(prefix.as_bytes())) {
+            return read(&String::from_utf8_lossy(found));
+        }
+    }
+    None
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let pid = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    pid.trim().parse().ok().filter(|pid| *pid > 0)
+}
+
+/// `CLIENT PORT SERVER PORT`
+fn read(text: &str) -> Option<(IpAddr, IpAddr)> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    // A link-local address has its interface behind it.
+    let address = |at: usize| words.get(at)?.split('%').next()?.parse::<IpAddr>().ok();
+    Some((address(0)?, address(2)?))
+}
+
+/// The interfaces that have the session's address here, and the one by which answers leave.
+fn interfaces(client: IpAddr, server: IpAddr) -> BTreeSet<String> {
+    let mut addresses = BTreeSet::from([server]);
+    // Nothing is sent: the kernel looks for its route, and for the address that this has here.
+    let any: IpAddr = if client.is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
+    let route = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(SocketAddr::new(client, 9))?;
+        socket.local_addr()
+    });
+    addresses.extend(route.map(|own| own.ip()));
+    let found = getifaddrs().into_iter().flatten().filter(|one| {
+        let own = one.address.as_ref().and_then(|address| {
+            let ipv4 = address.as_sockaddr_in().map(|own| IpAddr::from(own.ip()));
+            ipv4.or_else(|| address.as_sockaddr_in6().map(|own| IpAddr::from(own.ip())))
+        });
+        own.is_some_and(|own| addresses.contains(&own))
+    });
+    found.map(|one| one.interface_name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{interfaces, parent, read, touches};
+    use linkbraid_api::{Request, value::Millis};
+
+    #[test]
+    fn what_sshd_says_is_read() {
+        let both = read("198.18.0.9 50022 198.18.0.1 22").unwrap();
+        assert_eq!(both, ("198.18.0.9".parse().unwrap(), "198.18.0.1".parse().unwrap()));
+        assert_eq!(
+            read("fe80::1%eth0 1 fe80::2%eth0 22").unwrap().0,
+            "fe80::1".parse::<std::net::IpAddr>().unwrap()
+        );
+        for bad in ["", "198.18.0.9 1", "x 1 y 2"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_interface_of_an_address_is_found_and_so_is_the_parent() {
+        let here = [127, 0, 0, 1].into();
+        assert!(interfaces(here, here).contains("lo"));
+        assert_eq!(parent(std::process::id()), Some(std::os::unix::process::parent_id()));
+    }
+
+    #[test]
+    fn changes_say_which_interfaces_they_touch() {
+        let request = |json: &str| serde_json::from_str::<Request>(json).unwrap();
+        let add = request(r#"{"bond_add":{"name":"bond0","members":["eth0","eth1"]}}"#);
+        assert_eq!(touches(&add), (vec!["eth0".to_owned(), "eth1".to_owned()], false));
+        let set = request(r#"{"bond_set":{"name":"bond0","mtu":1400}}"#);
+        assert_eq!(touches(&set), (vec!["bond0".to_owned()], false));
+        assert_eq!(touches(&set.tentative(Some(Millis(1000)))), (vec!["bond0".to_owned()], true));
+        assert_eq!(
+            touches(&request(r#"{"bond_set":{"name":"bond0","policy":"flow"}}"#)).0,
+            Vec::<String>::new()
+        );
+    }
+}
