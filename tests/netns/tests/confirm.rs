@@ -91,7 +91,7 @@ fn the_next_daemon_undoes_what_a_killed_one_cannot() {
     let file = net.file("[bond.bond0]\nmember = ['eth0', 'eth1']\n[bond.bond1]\nmember = ['eth2']\n");
     net.ok("a", "bond add bond0 --member eth0");
     let before = machine::settled(&net, "a");
-    net.ok("a", &format!("apply {file} --confirm 4s"));
+    net.ok("a", &format!("apply {file} --confirm 3600s"));
     assert_eq!(net.members("a", "bond1"), ["eth2"]);
     net.kill("a");
     net.start("a", &["--config", &file]);
@@ -100,7 +100,7 @@ fn the_next_daemon_undoes_what_a_killed_one_cannot() {
         "{}",
         net.log("a")
     );
-    wait_over(&net);
+    net.ok("a", "confirm --undo");
     machine::as_it_was(&net, "a", &before);
     net.ok("a", "bond del bond0");
     net.stop("a");
