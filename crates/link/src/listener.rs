@@ -13,6 +13,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 /// The longest frame that is read, in bytes: more than any that a daemon understands.
 const FRAME_BYTES_MAX: usize = 2048;
 
+/// More bytes than a frame has.
+const WHOLE: u32 = 1 << 18;
 const ADDRESS_BYTES: libc::socklen_t = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
 
 /// Hears ARP+ frames, and answers of plain hosts to probes.
@@ -64,7 +66,7 @@ const FILTER: [libc::sock_filter; 16] = [
     two(46),
     is(0x4c42, (1, 0)),
     take(0),
-    take(FRAME_BYTES_MAX as u32),
+    take(WHOLE),
 ];
 
 impl ArpPlusListener {
