@@ -60,6 +60,9 @@ impl Netlink {
         if let Some(end) = found.lower {
             self.set_up(end).await?;
         }
+        if found.port_blocked {
+            self.unblock_port(port).await?;
+        }
         Ok(port)
     }
 

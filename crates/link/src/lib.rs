@@ -37,7 +37,7 @@ pub use control::{Offloads, Speed, driver, eee, lro, offloads, set_udp_segmentat
 pub use error::{Error, Kind, Result};
 pub use filters::has_filters;
 pub use ipv6::forwards_ipv6;
-pub use link::{LinkInfo, OperState, PortFlags};
+pub use link::{BridgeSwitches, LinkInfo, OperState, PortFlags};
 pub use linkbraid_wire::MacAddr;
 pub use listener::ArpPlusListener;
 pub use moved::Moved;

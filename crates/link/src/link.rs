@@ -71,6 +71,9 @@ pub struct PortFlags {
     pub broadcast_flood: bool,
     /// The bridge answers ARP and ND for others here.
     pub neigh_suppress: bool,
+    /// Frames are taken in from addresses only that the bridge was told of.
+    #[serde(default)]
+    pub locked: bool,
 }
 
 impl PortFlags {
@@ -82,6 +85,7 @@ impl PortFlags {
         multicast_flood: false,
         broadcast_flood: false,
         neigh_suppress: false,
+        locked: false,
     };
 
     /// A bond's internal port: all that the bridge sends goes there, but for what came in by a member.
@@ -92,11 +96,40 @@ impl PortFlags {
         multicast_flood: true,
         broadcast_flood: true,
         neigh_suppress: false,
+        locked: false,
     };
+}
+
+/// What a bridge does beyond forwarding (`IFLA_BR_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BridgeSwitches {
+    /// It speaks the spanning tree protocol, and blocks ports.
+    pub stp: bool,
+    /// It keeps VLANs apart, and drops frames of those that it was not told of.
+    pub vlan_filtering: bool,
+    /// It sends multicast only where it has heard that somebody wants it.
+    pub snooping: bool,
+}
+
+impl BridgeSwitches {
+    /// A bond's bridge.
+    pub const BOND: Self = Self { stp: false, vlan_filtering: false, snooping: false };
+}
+
+/// `IFLA_BR_*` (linux/if_link.h).
+pub(crate) mod bridge {
+    pub const FORWARD_DELAY: u16 = 1;
+    pub const STP_STATE: u16 = 5;
+    pub const VLAN_FILTERING: u16 = 7;
+    pub const MCAST_SNOOPING: u16 = 23;
+    pub const MULTI_BOOLOPT: u16 = 46;
+    /// Bit of `BR_BOOLOPT_NO_LL_LEARN` (linux/if_bridge.h).
+    pub const NO_LINK_LOCAL_LEARN: u32 = 1;
 }
 
 /// `IFLA_BRPORT_*` (linux/if_link.h).
 pub(crate) mod port {
+    pub const STATE: u16 = 1;
     pub const LEARNING: u16 = 8;
     pub const UNICAST_FLOOD: u16 = 9;
     pub const FLUSH: u16 = 24;
@@ -104,6 +137,9 @@ pub(crate) mod port {
     pub const BROADCAST_FLOOD: u16 = 30;
     pub const NEIGH_SUPPRESS: u16 = 32;
     pub const ISOLATED: u16 = 33;
+    pub const LOCKED: u16 = 39;
+    /// `BR_STATE_FORWARDING` (linux/if_bridge.h).
+    pub const FORWARDING: u8 = 3;
 }
 
 /// An interface, as the kernel reports it.
@@ -166,6 +202,12 @@ pub struct LinkInfo {
     pub addr_gen_mode: Option<u8>,
     /// How its bridge treats it, where a bridge controls it.
     pub port: Option<PortFlags>,
+    /// It could carry frames, and its bridge lets none pass.
+    #[serde(default)]
+    pub port_blocked: bool,
+    /// What it does if it is a bridge itself.
+    #[serde(default)]
+    pub bridge: Option<BridgeSwitches>,
 }
 
 impl LinkInfo {
@@ -190,9 +232,13 @@ impl LinkInfo {
         let info = find(libc::IFLA_LINKINFO).unwrap_or_default();
         let set = |bit: libc::c_int| flags & bit as u32 != 0;
         let port_kind = attribute(info, 0, libc::IFLA_INFO_SLAVE_KIND).map(text);
-        let port = (port_kind.as_deref() == Some("bridge"))
-            .then(|| attribute(info, 0, libc::IFLA_INFO_SLAVE_DATA).map(parse_port))
-            .flatten();
+        let port =
+            attribute(info, 0, libc::IFLA_INFO_SLAVE_DATA).filter(|_| port_kind.as_deref() == Some("bridge"));
+        let oper_state = OperState::of(get(libc::IFLA_OPERSTATE).unwrap_or(0));
+        // The bridge hears of a carrier that comes when the state does.
+        let can_forward = set(libc::IFF_UP) && oper_state == OperState::Up;
+        let kind = attribute(info, 0, libc::IFLA_INFO_KIND).map(text);
+        let bridge = attribute(info, 0, libc::IFLA_INFO_DATA).filter(|_| kind.as_deref() == Some("bridge"));
         let ethernet = hardware == u32::from(libc::ARPHRD_ETHER);
         Some(Self {
             index,
@@ -204,11 +250,11 @@ impl LinkInfo {
             max_mtu: get(MAX_MTU).filter(|mtu| *mtu > 0),
             up: set(libc::IFF_UP),
             carrier: get(libc::IFLA_CARRIER).is_some_and(|carrier| carrier != 0),
-            oper_state: OperState::of(get(libc::IFLA_OPERSTATE).unwrap_or(0)),
+            oper_state,
             promiscuity: get(libc::IFLA_PROMISCUITY).unwrap_or(0),
             promisc_flag: set(libc::IFF_PROMISC),
             allmulti_flag: set(libc::IFF_ALLMULTI),
-            kind: attribute(info, 0, libc::IFLA_INFO_KIND).map(text),
+            kind,
             port_kind,
             loopback: set(libc::IFF_LOOPBACK),
             ethernet,
@@ -228,7 +274,9 @@ impl LinkInfo {
                 .and_then(|families| attribute(families, 0, libc::AF_INET6 as u16))
                 .and_then(|inet6| attribute(inet6, 0, ADDR_GEN_MODE))
                 .and_then(|mode| mode.first().copied()),
-            port,
+            port: port.map(parse_port),
+            port_blocked: can_forward && port.is_some_and(is_blocked),
+            bridge: bridge.map(parse_bridge),
             name,
         })
     }
@@ -241,6 +289,19 @@ fn vxlan_lower(info: &[u8]) -> Option<u32> {
     attribute(data, 0, VXLAN_LINK).and_then(number).filter(|index| *index != 0)
 }
 
+fn is_blocked(port: &[u8]) -> bool {
+    attribute(port, 0, port::STATE).is_some_and(|state| state != [port::FORWARDING])
+}
+
+fn parse_bridge(data: &[u8]) -> BridgeSwitches {
+    let is_on = |kind| attribute(data, 0, kind).is_some_and(|value| value.iter().any(|byte| *byte != 0));
+    BridgeSwitches {
+        stp: is_on(bridge::STP_STATE),
+        vlan_filtering: is_on(bridge::VLAN_FILTERING),
+        snooping: is_on(bridge::MCAST_SNOOPING),
+    }
+}
+
 fn parse_port(data: &[u8]) -> PortFlags {
     let mut flags = PortFlags {
         isolated: false,
@@ -249,6 +310,7 @@ fn parse_port(data: &[u8]) -> PortFlags {
         multicast_flood: false,
         broadcast_flood: false,
         neigh_suppress: false,
+        locked: false,
     };
     for (kind, value) in attributes(data, 0) {
         let on = value.first().is_some_and(|byte| *byte != 0);
@@ -259,6 +321,7 @@ fn parse_port(data: &[u8]) -> PortFlags {
             port::BROADCAST_FLOOD => flags.broadcast_flood = on,
             port::NEIGH_SUPPRESS => flags.neigh_suppress = on,
             port::ISOLATED => flags.isolated = on,
+            port::LOCKED => flags.locked = on,
             _ => {}
         }
     }

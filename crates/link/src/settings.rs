@@ -6,20 +6,10 @@ use nix::libc;
 use crate::{
     Netlink,
     error::{Kind, Result},
-    link::{GSO_IPV4_MAX_SIZE, LinkInfo, PortFlags, port},
+    link::{BridgeSwitches, GSO_IPV4_MAX_SIZE, LinkInfo, PortFlags, bridge, port},
     netlink::{CREATE, EXCL},
     rtnl::Builder,
 };
-
-/// `IFLA_BR_*` (linux/if_link.h).
-mod bridge {
-    pub const FORWARD_DELAY: u16 = 1;
-    pub const STP_STATE: u16 = 5;
-    pub const MCAST_SNOOPING: u16 = 23;
-    pub const MULTI_BOOLOPT: u16 = 46;
-    /// Bit of `BR_BOOLOPT_NO_LL_LEARN` (linux/if_bridge.h).
-    pub const NO_LINK_LOCAL_LEARN: u32 = 1;
-}
 
 /// MTU that the kernel gives a new bridge, in bytes.
 const MTU_OF_NEW_BRIDGE: u32 = 1500;
@@ -144,6 +134,7 @@ impl Netlink {
             .u8(port::MULTICAST_FLOOD, flags.multicast_flood.into())
             .u8(port::BROADCAST_FLOOD, flags.broadcast_flood.into())
             .u8(port::NEIGH_SUPPRESS, flags.neigh_suppress.into())
+            .u8(port::LOCKED, flags.locked.into())
             .bytes(port::FLUSH, &[]);
         let info = Builder::default()
             .text(libc::IFLA_INFO_SLAVE_KIND, "bridge")
@@ -151,6 +142,54 @@ impl Netlink {
         let request = Builder::link(0, index, 0, 0).nested(libc::IFLA_LINKINFO, info).finish();
         let asked = self.ask(libc::RTM_NEWLINK, 0, request);
         self.about_link(index, "cannot set the flags of the bridge's port", asked).await
+    }
+
+    /// Has the interface's bridge let frames pass by this port.
+    ///
+    /// # Errors
+    /// [`Kind::Down`] while it has no carrier, [`Kind::Busy`] while the bridge has a spanning tree.
+    pub async fn unblock_port(&self, index: u32) -> Result<()> {
+        let data = Builder::default().u8(port::STATE, port::FORWARDING);
+        let info = Builder::default()
+            .text(libc::IFLA_INFO_SLAVE_KIND, "bridge")
+            .nested(libc::IFLA_INFO_SLAVE_DATA, data);
+        let request = Builder::link(0, index, 0, 0).nested(libc::IFLA_LINKINFO, info).finish();
+        let asked = self.ask(libc::RTM_NEWLINK, 0, request);
+        self.about_link(index, "cannot have its bridge let frames pass", asked).await
+    }
+
+    /// Makes a bridge a bond's again: what is on goes off, and all ports forward.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub async fn mend_bridge(&self, index: u32, on: BridgeSwitches) -> Result<()> {
+        let mut switches = Builder::default();
+        if on.stp {
+            switches = switches.u32(bridge::STP_STATE, 0);
+        }
+        // A kernel without it refuses to hear of it.
+        if on.vlan_filtering {
+            switches = switches.u8(bridge::VLAN_FILTERING, 0);
+        }
+        if on.snooping {
+            switches = switches.u8(bridge::MCAST_SNOOPING, 0);
+        }
+        // The spanning tree has raised it, and takes no such value itself.
+        let delay = Builder::default().u32(bridge::FORWARD_DELAY, 0);
+        for data in [switches, delay] {
+            let info =
+                Builder::default().text(libc::IFLA_INFO_KIND, "bridge").nested(libc::IFLA_INFO_DATA, data);
+            let request = Builder::link(0, index, 0, 0).nested(libc::IFLA_LINKINFO, info).finish();
+            let asked = self.ask(libc::RTM_NEWLINK, 0, request);
+            self.about_link(index, "cannot set what the bridge does", asked).await?;
+        }
+        // Else they would wait for the delay that the spanning tree had.
+        for port in
+            self.links().await?.iter().filter(|link| link.controller == Some(index) && link.port_blocked)
+        {
+            self.unblock_port(port.index).await?;
+        }
+        Ok(())
     }
 
     /// Limits the buffers that the interface is handed for segmentation to `size` bytes and, where given, `segs`

@@ -34,6 +34,11 @@ pub enum LinkEvent {
         /// The last name that it had.
         name: String,
     },
+    /// A bridge treats one of its ports in another way.
+    PortChanged {
+        /// The interface's index.
+        index: u32,
+    },
     /// Addresses of an interface changed.
     AddressesChanged {
         /// The interface's index.
@@ -156,6 +161,9 @@ fn events(mut datagram: &[u8]) -> Vec<LinkEvent> {
 fn event(raw: &Raw) -> Option<LinkEvent> {
     match raw.kind {
         // Bridges announce their ports' settings with a family of their own and few attributes.
+        libc::RTM_NEWLINK if raw.payload.first() == Some(&(libc::AF_BRIDGE as u8)) => {
+            Some(LinkEvent::PortChanged { index: number_at(&raw.payload, 4) })
+        }
         libc::RTM_NEWLINK | libc::RTM_DELLINK if raw.payload.first() != Some(&(libc::AF_UNSPEC as u8)) => {
             None
         }

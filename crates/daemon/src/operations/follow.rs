@@ -8,13 +8,14 @@ use crate::{
     world::{World, bond::Bond},
 };
 use linkbraid_api::LinkName;
-use linkbraid_link::{LinkEvent, PortFlags};
+use linkbraid_link::LinkEvent;
 
 /// Something changed.
 pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, event: LinkEvent) {
     match event {
         LinkEvent::LinkChanged(link) => link_changed(world, operations, &link).await,
         LinkEvent::LinkGone { index, .. } => link_gone(world, index).await,
+        LinkEvent::PortChanged { index } => upkeep::link_changed(world, index).await,
         LinkEvent::AddressesChanged { index } => addresses_changed(world, index).await,
         // The thread that drives the bonds follows it.
         LinkEvent::NeighbourChanged { .. } => {}
@@ -31,14 +32,6 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
         let fresh = bond.read_member(&world.netlink, link.index, clock).await;
         let link = fresh.as_ref().unwrap_or(link);
         bond.write_stripe_above(&world.netlink, link).await;
-        // Somebody took it out and put it back: the bridge has given it the flags of an ordinary port.
-        if fresh.is_some()
-            && link.controller == Some(bond.ifindex)
-            && link.port.is_some_and(|flags| flags != PortFlags::MEMBER)
-            && let Err(error) = world.netlink.set_port_flags(link.index, PortFlags::MEMBER).await
-        {
-            tracing::error!(member = %link.name, %error, "port flags not set");
-        }
         if fresh.is_some() {
             if bond.follow_name(link)
                 && let Err(error) = world.state.write(&bond.saved)

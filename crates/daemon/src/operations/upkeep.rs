@@ -1,7 +1,9 @@
 //! What others do to the interfaces of a bond with ordinary commands. The MTU of the bond is followed; its MAC, and the MTU of a
-//! member, are put back, and so is its internal port. What cannot be is tried again, and `show` says it ([`Found`]).
+//! member, are put back, and so are its internal port and the settings of its bridge. What cannot be is tried again, and `show` says it ([`Found`]).
 //!
 //! [`Found`]: crate::world::bond::found::Found
+
+mod bridge;
 
 use crate::{
     io::{error::About as _, undo::not_undone},
@@ -12,7 +14,7 @@ use crate::{
     },
 };
 use linkbraid_api::{Error, LinkName, Mtu, value::Value as _};
-use linkbraid_link::LinkInfo;
+use linkbraid_link::{BridgeSwitches, LinkInfo};
 use linkbraid_proto::Time;
 
 /// An MTU that a bond's interface was given by hand.
@@ -110,6 +112,7 @@ pub(super) async fn default_routes(world: &mut World) {
 async fn own_interface(world: &mut World, name: &str) {
     let Some(link) = read_interface(world, name).await else { return };
     keep_mac(world, name, &link).await;
+    bridge::keep_switches(world, name, &link).await;
     follow_mtu(world, name, link.mtu).await;
 }
 
@@ -117,7 +120,8 @@ async fn own_interface(world: &mut World, name: &str) {
 async fn read_interface(world: &mut World, name: &str) -> Option<LinkInfo> {
     let bond = world.bonds.get_mut(name)?;
     let link = world.netlink.link_by_index(bond.ifindex).await.ok()?;
-    let now = Interface { up: link.up, mtu: link.mtu, mac: link.mac };
+    let switches = link.bridge.unwrap_or(BridgeSwitches::BOND);
+    let now = Interface { up: link.up, mtu: link.mtu, mac: link.mac, switches };
     let was_up = bond.found.interface.replace(now).is_none_or(|before| before.up);
     match (was_up, now.up) {
         (true, false) => bond.report(Some("down"), "set_down", "set down by hand; it carries no traffic"),
@@ -246,7 +250,7 @@ async fn keep_port(world: &mut World, name: &str) {
     }
 }
 
-/// Looks at the MTU of members. Those that somebody has taken out of the bond keep their programs: put back into the bridge by
+/// Looks at the MTU of members, and at how the bridge treats them. Those that somebody has taken out of the bond keep their programs: put back into the bridge by
 /// hand, without them, they would make a loop until they have a member's flags.
 async fn members(world: &mut World, name: &str) {
     let Some(bond) = world.bonds.get_mut(name) else { return };
@@ -254,6 +258,7 @@ async fn members(world: &mut World, name: &str) {
     bond.found.keep_members(|index| members.iter().any(|member| member.ifindex == index));
     for member in members {
         keep_member(world, name, &member).await;
+        bridge::keep_flags(world, name, &member).await;
     }
 }
 

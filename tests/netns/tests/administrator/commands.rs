@@ -45,7 +45,7 @@ pub fn wait_ok(net: &Net, name: &str) {
 
 /// Waits until an event with this reason is among the last ones; its text.
 #[track_caller]
-fn wait_event(net: &Net, name: &str, reason: &str) -> String {
+pub fn wait_event(net: &Net, name: &str, reason: &str) -> String {
     let texts = || net.show(name).events.into_iter().filter(|event| event.reason == reason).map(|e| e.text);
     let mut texts = until(reason, || texts().collect::<Vec<_>>(), |texts| !texts.is_empty());
     texts.pop().unwrap_or_default()

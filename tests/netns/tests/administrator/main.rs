@@ -1,5 +1,6 @@
 //! What administrators and cables do to interfaces while they are in a bond.
 
+mod bridge;
 mod commands;
 mod resets;
 

@@ -39,6 +39,8 @@ fn link(index: u32) -> LinkInfo {
         qdisc: "fq_codel".into(),
         addr_gen_mode: None,
         port: None,
+        port_blocked: false,
+        bridge: None,
     }
 }
 

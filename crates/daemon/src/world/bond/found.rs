@@ -1,5 +1,6 @@
 //! What others have done to a bond's interfaces, as the control thread has found it.
 
+use linkbraid_link::BridgeSwitches;
 use linkbraid_proto::Time;
 use linkbraid_wire::MacAddr;
 use std::{
@@ -36,6 +37,8 @@ pub(crate) struct Interface {
     pub mtu: u32,
     /// Its MAC.
     pub mac: MacAddr,
+    /// What its bridge does beyond forwarding.
+    pub switches: BridgeSwitches,
 }
 
 /// What the daemon keeps as it is.
@@ -47,8 +50,12 @@ pub(crate) enum Kept {
     Mtu,
     /// The internal port, by which its frames leave.
     Port,
+    /// What its bridge does beyond forwarding.
+    Switches,
     /// The MTU of the member with this index.
     Member(u32),
+    /// How the bridge treats the member with this index.
+    Flags(u32),
 }
 
 /// How often it was put back, and when it may be tried again.
@@ -101,6 +108,11 @@ impl Found {
         self.tries.get(&what)?.refusal.as_deref()
     }
 
+    /// Whether it is still to be put back.
+    pub(crate) fn waits(&self, what: Kept) -> bool {
+        self.tries.get(&what).is_some_and(|tries| tries.waits)
+    }
+
     /// Something else has changed on this machine: what waits longer is tried a second after it was tried last.
     pub(crate) fn hurry(&mut self) {
         for tries in self.tries.values_mut().filter(|tries| tries.waits) {
@@ -123,7 +135,10 @@ impl Found {
     pub(crate) fn keep_members(&mut self, is_member: impl Fn(u32) -> bool) {
         self.addresses.retain(|index, _| is_member(*index));
         self.default_routes.retain(|(index, _)| is_member(*index));
-        self.tries.retain(|what, _| !matches!(what, Kept::Member(index) if !is_member(*index)));
+        self.tries.retain(|what, _| match what {
+            Kept::Member(index) | Kept::Flags(index) => is_member(*index),
+            _ => true,
+        });
     }
 }
 

@@ -23,4 +23,5 @@ pub(super) fn works(port: &LinkInfo, bond: u32) -> bool {
         && port.kind.as_deref() == Some("veth")
         && port.controller == Some(bond)
         && port.port == Some(PortFlags::INTERNAL)
+        && !port.port_blocked
 }

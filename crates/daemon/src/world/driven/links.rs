@@ -27,7 +27,7 @@ impl Announced {
             LinkEvent::LinkChanged(link) => _ = self.links.insert(link.index, Some(link)),
             LinkEvent::LinkGone { index, .. } => _ = self.links.insert(index, None),
             LinkEvent::NeighbourChanged { index, .. } => _ = self.neighbours.insert(index),
-            LinkEvent::AddressesChanged { .. } => {}
+            LinkEvent::AddressesChanged { .. } | LinkEvent::PortChanged { .. } => {}
             LinkEvent::Resync => self.lost = true,
         }
     }

@@ -6,6 +6,10 @@ use crate::world::{
     member::Member,
 };
 use linkbraid_api::{FindingRecord, Severity};
+use linkbraid_link::BridgeSwitches;
+
+/// What makes a port of the bridge a member's.
+const MEMBER: &str = "isolated on learning off flood off mcast_flood off bcast_flood off neigh_suppress off locked off state forwarding";
 
 /// A finding about an interface or a bond.
 fn finding(severity: Severity, object: &str, name: &str, text: String, hint: String) -> FindingRecord {
@@ -38,6 +42,13 @@ fn of_interface(bond: &Bond, interface: &str) -> Vec<FindingRecord> {
         let text = format!("nothing leaves by it, because its internal port cannot be made: {cause}");
         all.push(finding(Severity::Error, name, "port", text, format!("ip -d link show master {interface}")));
     }
+    if found.switches != BridgeSwitches::BOND {
+        let text = "its bridge has a spanning tree, a VLAN filter or snooping, and keeps frames to itself"
+            .to_owned();
+        let hint =
+            format!("ip link set {interface} type bridge stp_state 0 vlan_filtering 0 mcast_snooping 0");
+        all.push(finding(Severity::Error, name, "bridge", text, hint));
+    }
     if found.mac != bond.mac {
         let text = format!("its interface has the MAC {} instead of {}", found.mac, bond.mac);
         let hint = format!("ip link set {interface} address {}", bond.mac);
@@ -61,6 +72,11 @@ fn of_member(bond: &Bond, member: &Member) -> Vec<FindingRecord> {
     }
     if !member.fits() {
         all.push(mtu(name, of, member.mtu, bond.saved.mtu, bond.found.refusal(Kept::Member(member.ifindex))));
+    }
+    if bond.found.waits(Kept::Flags(member.ifindex)) {
+        let text = "the bridge does not treat it as a member".to_owned();
+        let hint = format!("bridge link set dev {name} {MEMBER}");
+        all.push(finding(Severity::Error, name, "flags", text, hint));
     }
     let addresses = bond.found.addresses.get(&member.ifindex).map_or(&[][..], Vec::as_slice);
     all.extend(own_addresses(name, of, addresses));
