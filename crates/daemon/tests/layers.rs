@@ -11,10 +11,11 @@ use std::{
 const LAYERS: [&str; 4] = ["io", "world", "operations", "control"];
 
 /// What runs on the thread that drives the bonds.
-const DRIVEN: [&str; 9] = [
+const DRIVEN: [&str; 10] = [
     "control::drive",
     "control::drive::frames",
     "world::driven",
+    "world::driven::behind",
     "world::driven::events",
     "world::driven::links",
     "world::driving",
@@ -26,7 +27,7 @@ const DRIVEN: [&str; 9] = [
 const DRIVEN_USES: [&str; 2] = ["io::clock", "io::error"];
 /// What it may use of the crates that can wait for the kernel: reading what was announced, asking another thread, sending frames,
 /// and tables.
-const NEVER_WAITS: [&str; 13] = [
+const NEVER_WAITS: [&str; 14] = [
     "linkbraid_link::ArpPlusListener",
     "linkbraid_link::ArpPlusSender",
     "linkbraid_link::LinkEvent",
@@ -37,6 +38,7 @@ const NEVER_WAITS: [&str; 13] = [
     "linkbraid_link::Speed",
     "linkbraid_link::Watch",
     "linkbraid_link::announcements",
+    "linkbraid_link::group_queries",
     "linkbraid_link::station_here",
     "linkbraid_dataplane::ArpPlusRing",
     "linkbraid_dataplane::Tables",

@@ -31,11 +31,11 @@ fn find(links: &[LinkInfo], bond: u32) -> Option<&LinkInfo> {
 
 impl Netlink {
     /// The internal port of the bridge `bond`: the one that is there, put right where it is not as it should be, or a new one,
-    /// which is down. Its index.
+    /// which is down. Its index, and that of its other end: what that sends the bridge has from this port.
     ///
     /// # Errors
     /// [`Kind::Unsupported`] where the kernel has no veth, [`Kind::Exists`] when something else has the name.
-    pub async fn internal_port(&self, bond: u32) -> Result<u32> {
+    pub async fn internal_port(&self, bond: u32) -> Result<(u32, Option<u32>)> {
         let links = self.links().await?;
         let port = match find(&links, bond) {
             Some(link) => link.index,
@@ -63,7 +63,7 @@ impl Netlink {
         if found.port_blocked {
             self.unblock_port(port).await?;
         }
-        Ok(port)
+        Ok((port, found.lower))
     }
 
     async fn create_internal_port(&self, bond: u32) -> Result<u32> {

@@ -148,7 +148,7 @@ fn routes_are_looked_up_again_and_stay_as_they_were() {
 fn an_internal_port_is_made_once_put_right_and_removed() {
     in_namespace(|net| async move {
         let bond = net.create_bridge("bond0", MAC, 1500).await.unwrap();
-        let port = net.internal_port(bond).await.unwrap();
+        let port = net.internal_port(bond).await.unwrap().0;
         net.set_up(port).await.unwrap();
         let carries = |link: &linkbraid_link::Result<linkbraid_link::LinkInfo>| {
             link.as_ref().is_ok_and(linkbraid_link::LinkInfo::running)
@@ -162,7 +162,7 @@ fn an_internal_port_is_made_once_put_right_and_removed() {
         run(&format!("ip link set {} down", link.name));
         run(&format!("ip link set {} name other nomaster", link.name));
         run(&format!("ip link set lbend{bond} down"));
-        assert_eq!(net.internal_port(bond).await.unwrap(), port);
+        assert_eq!(net.internal_port(bond).await.unwrap().0, port);
         net.set_up(port).await.unwrap();
         let link = until(|| net.link_by_index(port), carries).await.unwrap();
         assert_eq!((link.controller, link.port), (Some(bond), Some(PortFlags::INTERNAL)));

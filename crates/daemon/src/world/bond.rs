@@ -267,10 +267,12 @@ impl Bond {
 
     /// Makes the internal port again, or puts it right.
     pub(crate) async fn mend_port(&mut self, netlink: &Netlink) -> Result<(), Error> {
-        self.port = port::make(netlink, &mut self.path, (&self.saved.name, self.ifindex)).await?;
+        let (port, end) = port::make(netlink, &mut self.path, (&self.saved.name, self.ifindex)).await?;
+        self.port = port;
         // After the port's program: on the bond it takes the place of the one that earlier builds sent frames with.
         self.path.attach_bond(self.ifindex).about(&self.saved.name, "cannot attach the data path")?;
-        self.driven().port = self.port;
+        let mut driven = self.driven();
+        (driven.port, driven.port_end) = (port, end);
         Ok(())
     }
 

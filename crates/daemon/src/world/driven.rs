@@ -5,6 +5,7 @@
 //!
 //! [`Driving`]: super::driving::Driving
 
+mod behind;
 pub(crate) mod events;
 pub(crate) mod links;
 
@@ -14,7 +15,7 @@ use crate::{
 };
 use linkbraid_api::Error;
 use linkbraid_dataplane::{ArpPlusRing, Tables};
-use linkbraid_link::{ArpPlusSender, announcements, station_here};
+use linkbraid_link::{ArpPlusSender, announcements};
 use linkbraid_proto::{
     Time, answers,
     host::{self, Action, Host, Input, LaneCount, PLAIN_PLAN_FIRST, Settings, Write},
@@ -38,8 +39,6 @@ const FROM_PLAIN: &str = "rx_plain";
 const ANSWERS: [&str; 2] = ["rx_probed", "rx_probed_lost"];
 /// How often counters are read to see which lanes carry data.
 const LOOK: Duration = Duration::from_millis(100);
-/// A guest that has sent nothing for so long may be gone: as long as a bridge remembers one.
-const GUEST_LIVES: Duration = Duration::from_secs(300);
 /// How long a restarted daemon waits for the peers of its predecessor to speak.
 pub(crate) const INHERIT: Duration = Duration::from_secs(5);
 
@@ -68,6 +67,12 @@ pub(crate) struct Driven {
     asked_all: u64,
     /// Of its internal port.
     pub port: u32,
+    /// Of that port's other end.
+    pub port_end: Option<u32>,
+    /// The members by which groups were reported last.
+    elected: Vec<u8>,
+    /// Groups are to be reported again: others are elected.
+    asks_groups: bool,
     /// Guests may be reached by other members than before.
     guests_moved: bool,
     /// They are to be announced now.
@@ -113,6 +118,9 @@ impl Driven {
             wants_neighbours: false,
             asked_all: 0,
             port: 0,
+            port_end: None,
+            elected: Vec::new(),
+            asks_groups: false,
             guests_moved: false,
             announces_guests: false,
             stripe_stale: false,
@@ -160,7 +168,14 @@ impl Driven {
     fn write_difference(&mut self) -> Result<(), Error> {
         let bond = tables::Bond { ifindex: self.ifindex, epoch: self.epoch };
         let (tables, moved) = (&self.tables, &mut self.guests_moved);
+        let (elected, asks_groups) = (&mut self.elected, &mut self.asks_groups);
         let written = self.host.write(|write| {
+            if let Write::Bond(row) = &write
+                && row.elected != *elected
+            {
+                elected.clone_from(&row.elected);
+                *asks_groups = true;
+            }
             *moved |= matches!(write, Write::Plan(number, _) if number == 0 || number >= PLAIN_PLAN_FIRST);
             tables::write(tables, bond, &write)
         });
@@ -282,25 +297,10 @@ impl Driven {
         if std::mem::take(&mut self.announces_guests) && !self.over {
             self.announce_guests(sender);
         }
-        changed
-    }
-
-    /// Has switches learn by which members guests are reached now, by frames in the guests' names.
-    fn announce_guests(&self, sender: &mut ArpPlusSender) {
-        for mac in self.guests() {
-            // The data path sends it by the guest's own member.
-            if let Err(error) = sender.send(self.port, &station_here(mac)) {
-                tracing::debug!(bond = %self.name, %error, "a guest is not announced");
-            }
+        if std::mem::take(&mut self.asks_groups) && !self.over {
+            self.ask_groups(sender);
         }
-    }
-
-    /// The MACs of guests that live behind the bond.
-    fn guests(&self) -> Vec<MacAddr> {
-        let guests = self.tables.guests(GUEST_LIVES);
-        let guests =
-            guests.inspect_err(|error| tracing::error!(bond = %self.name, %error, "guests not read"));
-        guests.unwrap_or_default().into_iter().map(|(mac, _)| MacAddr(mac)).collect()
+        changed
     }
 
     fn send(&self, sender: &mut ArpPlusSender, slot: u8, frame: &[u8]) {

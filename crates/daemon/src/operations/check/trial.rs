@@ -48,7 +48,7 @@ fn attempt(choice: HookChoice) -> Result<String, Missing> {
                     },
                 }
             })?;
-        let port = netlink.internal_port(bond).await.map_err(|error| Missing {
+        let (port, _) = netlink.internal_port(bond).await.map_err(|error| Missing {
             name: "veth",
             text: format!("no veth can be made: {}", error.cause()),
             hint: Some("modprobe veth".into()),

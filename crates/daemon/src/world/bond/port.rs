@@ -5,16 +5,17 @@ use linkbraid_api::{Error, LinkName};
 use linkbraid_dataplane::DataPath;
 use linkbraid_link::{LinkInfo, Netlink, PortFlags};
 
-/// Makes the internal port of the bond `name`, whose interface has the index `bond`, or puts it right, and sets it up; its index.
+/// Makes the internal port of the bond `name`, whose interface has the index `bond`, or puts it right, and sets it up; its index and
+/// that of its other end.
 pub(super) async fn make(
     netlink: &Netlink,
     path: &mut DataPath,
     (name, bond): (&LinkName, u32),
-) -> Result<u32, Error> {
-    let port = netlink.internal_port(bond).await.about(name, "cannot make its internal port")?;
+) -> Result<(u32, Option<u32>), Error> {
+    let (port, end) = netlink.internal_port(bond).await.about(name, "cannot make its internal port")?;
     path.attach_port(port).about(name, "cannot attach the data path")?;
     netlink.set_up(port).await.about(name, "cannot set its internal port up")?;
-    Ok(port)
+    Ok((port, end))
 }
 
 /// Whether the port carries the frames of the bond with the index `bond`.
