@@ -18,8 +18,8 @@ use std::time::Duration;
 /// Names the binary to run, before any other rule of [`binary`].
 pub const BINARY_ENV: &str = "LINKBRAID_BIN";
 
-/// How long a daemon may take until it answers: the kernel's verifier takes a second of CPU time for each bond that is
-/// taken over, and the machine may have other work.
+/// How long a daemon may take until it answers: the kernel's verifier takes a second of CPU time for each bond whose programs are of
+/// another build, and the machine may have other work.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long one answer is waited for before looking whether the daemon still runs.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);

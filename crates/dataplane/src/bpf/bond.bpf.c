@@ -48,7 +48,7 @@
 #include "take.bpf.h"
 #include "stamp.bpf.h"
 
-/* skb->tc_index of what the host sends, until it leaves by the internal port. */
+/* skb->tc_index of what the host sends, until it leaves by the internal port. The same in every build: programs of two may be in their places. */
 #define HOST_MARK 0x6c62
 
 SEC("tcx/egress")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the programs and the daemon share: limits, reasons and the layout of every map value.
+ * What the programs and the daemon share: limits, reasons and the layout of every map value. Programs of another build are taken over
+ * with their maps only if this file and those with the maps are the same there, so whoever changes what a row means says it here.
  *
  * The daemon's side is generated from this file when it is built (crates/dataplane/build.rs). All integers are in host byte order unless the type says otherwise; MACs are in wire order.
  */
