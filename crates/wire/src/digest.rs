@@ -18,7 +18,8 @@ impl Fnv {
 }
 
 impl Message {
-    /// Digest of the whole mapping: what [`Message::sent_digest`] holds, classes and features; not kind, sequence or AUTH.
+    /// Digest of the whole mapping: what [`Message::sent_digest`] holds, classes, features and guests; not kind, sequence or
+    /// AUTH.
     pub fn mapping_digest(&self) -> u64 {
         let mut hash = Fnv(self.sent_digest());
         if let Some(extension) = &self.extension {
@@ -30,12 +31,17 @@ impl Message {
             if extension.features != 0 {
                 hash.write(&extension.features.to_be_bytes());
             }
+            for guest in &extension.guests {
+                let value = tlv::guest_value(guest);
+                hash.write(&[value.len() as u8]);
+                hash.write(&value);
+            }
         }
         hash.0
     }
 
     /// What the DIGEST TLV holds: a digest of host id, epoch, addresses, hardware addresses and members. It leaves out
-    /// CLASS and FEATURES, or a receiver that skips them as unknown would refuse the message.
+    /// CLASS, FEATURES and GUEST, or a receiver that skips them as unknown would refuse the message.
     pub fn sent_digest(&self) -> u64 {
         //= docs/arp-plus.md#3.7
         let mut hash = Fnv::new();

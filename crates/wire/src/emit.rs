@@ -1,6 +1,6 @@
 //! Values to bytes.
 
-use crate::{Extension, HARDWARE_MAX, Message, Refusal, tlv};
+use crate::{Extension, HARDWARE_MAX, MESSAGE_LEN_MAX, Message, Refusal, tlv};
 use std::net::IpAddr;
 
 /// Most value bytes of one TLV.
@@ -10,10 +10,11 @@ impl Message {
     /// Appends the message to `out`, every byte of it, without Ethernet header or padding.
     ///
     /// # Errors
-    /// The rule of [`Message::check`] that the message breaks; `out` is then as it was.
+    /// The rule of [`Message::check`] that the message breaks, or more guests than fit; `out` is then as it was.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
         self.check()?;
         debug_assert!(self.hardware.len() <= HARDWARE_MAX, "checked above");
+        let begin = out.len();
         let address = self.address.as_ref().map(tlv::address_bytes).unwrap_or_default();
         //= docs/arp-plus.md#2.1
         out.extend([6, address.len() as u8, self.hardware.len() as u8, self.kind as u8]);
@@ -21,6 +22,10 @@ impl Message {
         self.hardware.iter().for_each(|mac| out.extend(mac.0));
         if let Some(extension) = &self.extension {
             self.emit_extension(extension, out);
+        }
+        if out.len() - begin > MESSAGE_LEN_MAX {
+            out.truncate(begin);
+            return Err(Refusal::TooLong);
         }
         Ok(())
     }
@@ -40,6 +45,8 @@ impl Message {
             put(out, tlv::FEATURES, &extension.features.to_be_bytes());
         }
         put_addresses(out, &extension.addresses);
+        //= docs/arp-plus.md#3.12
+        extension.guests.iter().for_each(|guest| put(out, tlv::GUEST, &tlv::guest_value(guest)));
         if extension.digest.is_some() {
             put(out, tlv::DIGEST, &self.sent_digest().to_be_bytes());
         }

@@ -1,6 +1,6 @@
 //! The values an ARP+ message carries.
 
-use crate::{Class, MacAddr, Refusal, class};
+use crate::{Class, Guest, MacAddr, Refusal, class, guest};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -77,6 +77,8 @@ pub struct Extension {
     pub classes: Vec<Class>,
     /// What it is capable of, a bit each ([`crate::FEATURE_MIRROR`]); unknown bits say nothing.
     pub features: u32,
+    /// The guests behind it, at most [`crate::GUESTS_MAX`], and no more than fit.
+    pub guests: Vec<Guest>,
     /// Further IP addresses of the host, at most [`crate::MORE_ADDRESSES_MAX`].
     pub addresses: Vec<IpAddr>,
     /// [`Message::sent_digest`]; `emit` writes the right one where this is `Some`.
@@ -156,6 +158,7 @@ impl Extension {
             return Err(Refusal::MemberTwice);
         }
         class::check(&self.classes)?;
+        guest::check(&self.guests)?;
         //= docs/arp-plus.md#3.6
         if self.addresses.len() > crate::MORE_ADDRESSES_MAX {
             return Err(Refusal::TooManyAddresses);

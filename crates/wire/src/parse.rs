@@ -1,8 +1,8 @@
 //! Bytes to values. Every length is checked before the bytes are touched; nothing here can panic.
 
 use crate::{
-    Auth, CLASSES_MAX, Class, Extension, HostId, Kind, MESSAGE_LEN_MAX, MacAddr, Member, Message, Refusal,
-    tlv,
+    Auth, CLASSES_MAX, Class, Extension, GUESTS_MAX, Guest, HostId, Kind, MESSAGE_LEN_MAX, MacAddr, Member,
+    Message, Refusal, tlv,
 };
 use std::net::IpAddr;
 
@@ -104,6 +104,7 @@ struct Tlvs {
     members: Vec<Member>,
     classes: Vec<Class>,
     features: Option<u32>,
+    guests: Vec<Guest>,
     addresses: Vec<IpAddr>,
     digest: Option<u64>,
     auth: Option<Auth>,
@@ -128,6 +129,7 @@ impl Tlvs {
             tlv::CLASS => self.class(value),
             //= docs/arp-plus.md#3.10
             tlv::FEATURES => once(&mut self.features, u32::from_be_bytes(exact(value)?)),
+            tlv::GUEST => self.guest(value),
             tlv::MORE_ADDRESSES => self.more_addresses(value),
             tlv::DIGEST => once(&mut self.digest, u64::from_be_bytes(exact(value)?)),
             tlv::AUTH => once(&mut self.auth, auth(value)?),
@@ -165,6 +167,26 @@ impl Tlvs {
         Ok(())
     }
 
+    fn guest(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        //= docs/arp-plus.md#3.12
+        let mut bytes = Bytes(value);
+        let vlan = u16::from_be_bytes(bytes.array().ok_or(Refusal::TlvLength)?);
+        let mac = MacAddr(bytes.array().ok_or(Refusal::TlvLength)?);
+        let [ipv4] = bytes.array().ok_or(Refusal::TlvLength)?;
+        if self.guests.len() == GUESTS_MAX {
+            return Err(Refusal::TooManyGuests);
+        }
+        let mut addresses = Vec::new();
+        for _ in 0..ipv4 {
+            addresses.push(IpAddr::from(bytes.array::<4>().ok_or(Refusal::TlvLength)?));
+        }
+        while !bytes.0.is_empty() {
+            addresses.push(IpAddr::from(bytes.array::<16>().ok_or(Refusal::TlvLength)?));
+        }
+        self.guests.push(Guest { vlan, mac, addresses });
+        Ok(())
+    }
+
     fn more_addresses(&mut self, value: &[u8]) -> Result<(), Refusal> {
         //= docs/arp-plus.md#3.6
         let (len, list) = value.split_first().ok_or(Refusal::TlvLength)?;
@@ -192,11 +214,21 @@ impl Tlvs {
         let (Some((host, epoch)), Some(sequence)) = (self.host, self.sequence) else {
             return Err(Refusal::TlvMissing);
         };
-        let Tlvs { members, classes, addresses, digest, auth, .. } = self;
+        let Tlvs { members, classes, guests, addresses, digest, auth, .. } = self;
         let features = self.features.unwrap_or(0);
-        let mapping =
-            Extension { version, host, epoch, sequence, members, classes, features, addresses, digest, auth };
-        Ok(Some(mapping))
+        Ok(Some(Extension {
+            version,
+            host,
+            epoch,
+            sequence,
+            members,
+            classes,
+            features,
+            guests,
+            addresses,
+            digest,
+            auth,
+        }))
     }
 }
 

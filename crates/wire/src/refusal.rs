@@ -76,6 +76,16 @@ refusals! {
     ClassName = "class_name", "the name of a class is not 1 to 15 of a-z, 0-9, - and _, or is that of all other traffic";
     /// Two classes have one number or one name.
     ClassTwice = "class_twice", "two CLASS TLVs have the same number or name";
+    /// A VLAN above [`crate::VLAN_MAX`].
+    GuestVlan = "guest_vlan", "the VLAN of a guest is above 4094";
+    /// A guest's MAC is a group or all zeros.
+    GuestMac = "guest_mac", "the MAC of a guest is a group or all zeros";
+    /// A guest with no addresses or more than [`crate::GUEST_ADDRESSES_MAX`].
+    GuestAddresses = "guest_addresses", "a guest has no address, or more than 8";
+    /// Two guests are one, or have one address.
+    GuestTwice = "guest_twice", "two GUEST TLVs of one VLAN have the same MAC or address";
+    /// More than [`crate::GUESTS_MAX`].
+    TooManyGuests = "too_many_guests", "the message has more than 64 guests";
     /// More than [`crate::MORE_ADDRESSES_MAX`].
     TooManyAddresses = "too_many_addresses", "the message has more than 32 further IP addresses";
     /// A TLV follows AUTH.

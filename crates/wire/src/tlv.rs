@@ -24,6 +24,8 @@ pub const PROBE: u8 = 8;
 pub const CLASS: u8 = 9;
 /// A u32 with one bit for each feature.
 pub const FEATURES: u8 = 10;
+/// VLAN (u16), MAC, number of IPv4 addresses, these, IPv6 addresses. May repeat.
+pub const GUEST: u8 = 11;
 
 /// Bytes of a HOST value.
 pub const HOST_LEN: usize = 24;
@@ -33,6 +35,8 @@ pub const MEMBER_LEN: usize = 7;
 pub const CLASS_HEAD_LEN: usize = 2;
 /// Bytes of a FEATURES value.
 pub const FEATURES_LEN: usize = 4;
+/// Bytes of a GUEST value before the addresses.
+pub const GUEST_HEAD_LEN: usize = 2 + 6 + 1;
 /// Bytes of a PROBE value.
 pub const PROBE_LEN: usize = 26;
 /// Bytes of an AUTH value before the tag.
@@ -50,7 +54,7 @@ const _: () = assert!(HOST_LEN == 16 + 8);
 const _: () = assert!(MEMBER_LEN == 1 + 1 + 4 + 1);
 const _: () = assert!(PROBE_LEN == 8 + 8 + 4 + 1 + 4 + 1);
 
-/// The longest message that the limits allow: every list full, addresses of changing family (a TLV each).
+/// The longest message without guests that the limits allow: every list full, addresses of changing family (a TLV each).
 const LONGEST: usize = 4
     + 16
     + crate::HARDWARE_MAX * 6
@@ -76,6 +80,14 @@ pub fn member_value(member: &crate::Member) -> [u8; MEMBER_LEN] {
 pub fn class_value(class: &crate::Class) -> Vec<u8> {
     let flags = if class.may_borrow { FLAG_MAY_BORROW } else { 0 };
     [&[class.number, flags][..], class.name.as_bytes()].concat()
+}
+
+/// Bytes of a GUEST value.
+pub fn guest_value(guest: &crate::Guest) -> Vec<u8> {
+    let ipv4 = guest.addresses.iter().filter(|address| address.is_ipv4()).count();
+    let mut value = [&guest.vlan.to_be_bytes()[..], &guest.mac.0, &[ipv4 as u8]].concat();
+    guest.addresses.iter().for_each(|address| value.extend(address_bytes(address)));
+    value
 }
 
 /// Bytes of an IP address in network order.

@@ -1,7 +1,7 @@
 //! The decoder against arbitrary, almost right, and right messages.
 
 use linkbraid_wire::{
-    Auth, CLASSES_MAX, Class, Extension, HostId, Kind, MacAddr, Member, Message, PlainAnswer, Probe,
+    Auth, CLASSES_MAX, Class, Extension, Guest, HostId, Kind, MacAddr, Member, Message, PlainAnswer, Probe,
     ProbeKind, View, emit_frame, emit_plain_probe, emit_probe, is_class_name, is_plain_answer, is_probe,
     parse_frame, parse_plain_answer, parse_probe, probe_address,
 };
@@ -33,14 +33,28 @@ fn classes() -> impl Strategy<Value = Vec<Class>> {
     })
 }
 
+/// Up to two guests, in different VLANs, with up to four addresses.
+fn guests() -> impl Strategy<Value = Vec<Guest>> {
+    let addresses = prop::collection::btree_set(host_ip(), 1..=4);
+    let guest = (any::<[u8; 5]>(), addresses);
+    prop::collection::btree_map(0..=linkbraid_wire::VLAN_MAX, guest, 0..=2).prop_map(|guests| {
+        let guest = |(vlan, (tail, addresses)): (u16, ([u8; 5], std::collections::BTreeSet<IpAddr>))| Guest {
+            vlan,
+            mac: host_mac(tail),
+            addresses: addresses.into_iter().collect(),
+        };
+        guests.into_iter().map(guest).collect()
+    })
+}
+
 fn extension(members: usize) -> impl Strategy<Value = Extension> {
     let member = any::<(bool, u32, u8)>();
     let auth = (any::<u32>(), prop::collection::vec(any::<u8>(), 0..=32));
     let identity = (1u8.., any::<[u8; 16]>(), any::<u64>(), any::<u32>());
-    let kinds = (classes(), any::<u32>());
+    let kinds = (classes(), any::<u32>(), guests());
     let lists = (prop::collection::vec(member, members), prop::collection::vec(host_ip(), 0..=32));
     (identity, lists, kinds, any::<bool>(), prop::option::of(auth)).prop_map(
-        |(identity, (members, addresses), (classes, features), digest, auth)| {
+        |(identity, (members, addresses), (classes, features, guests), digest, auth)| {
             let (version, host, epoch, sequence) = identity;
             let members = members.into_iter().zip(0..);
             let members =
@@ -53,6 +67,7 @@ fn extension(members: usize) -> impl Strategy<Value = Extension> {
                 members: members.collect(),
                 classes,
                 features,
+                guests,
                 addresses,
                 digest: digest.then_some(0),
                 auth: auth.map(|(key_id, tag)| Auth { key_id, tag }),
@@ -195,7 +210,7 @@ proptest! {
     #[test]
     fn tlv_soup_is_refused_or_keeps_the_rules(
         count in 0u8..18,
-        tlvs in prop::collection::vec((0u8..12, prop::collection::vec(any::<u8>(), 0..26)), 0..24),
+        tlvs in prop::collection::vec((0u8..13, prop::collection::vec(any::<u8>(), 0..26)), 0..24),
         cut in 0usize..400,
     ) {
         let mut bytes = vec![6, 4, count, 3, 198, 18, 0, 1];

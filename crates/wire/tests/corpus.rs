@@ -22,7 +22,16 @@ fn corpus_breaks_no_rule() {
     }
     assert!(replayed >= 20, "only {replayed} inputs");
     assert!(good >= 5, "only {good} inputs are messages");
-    for refusal in [Refusal::ClassNumber, Refusal::ClassName, Refusal::ClassTwice] {
+    let of_lists = [
+        Refusal::ClassNumber,
+        Refusal::ClassName,
+        Refusal::ClassTwice,
+        Refusal::GuestVlan,
+        Refusal::GuestMac,
+        Refusal::GuestAddresses,
+        Refusal::GuestTwice,
+    ];
+    for refusal in of_lists {
         assert!(refusals.contains(&refusal), "no input is refused for {refusal:?}");
     }
     assert!(probes >= 3, "only {probes} inputs are probes");

@@ -26,6 +26,7 @@ fn message(mac: MacAddr, address: &str) -> Message {
             members: vec![Member { index: 0, up: true, weight_mbit: 1000, class: 0 }],
             classes: Vec::new(),
             features: 0,
+            guests: Vec::new(),
             addresses: Vec::new(),
             digest: None,
             auth: None,

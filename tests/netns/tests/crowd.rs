@@ -40,6 +40,7 @@ fn forged(number: u16) -> Vec<u8> {
         members: vec![Member { index: 0, up: true, weight_mbit: 1000, class: 0 }],
         classes: Vec::new(),
         features: 0,
+        guests: Vec::new(),
         addresses: Vec::new(),
         digest: None,
         auth: None,

@@ -85,6 +85,11 @@ counters! {
     RefusedNotAdvertisement = 77, "refused_not_advertisement", "IPv6 refused: not a neighbour advertisement";
     RefusedAdvertisementNotForProbe = 78, "refused_advertisement_not_for_probe", "neighbour advertisements refused: not an answer to a probe";
     RefusedAdvertisementChecksum = 79, "refused_advertisement_checksum", "neighbour advertisements refused: the checksum is wrong";
+    RefusedGuestVlan = 80, "refused_guest_vlan", "frames refused: the VLAN of a guest is above 4094";
+    RefusedGuestMac = 81, "refused_guest_mac", "frames refused: the MAC of a guest is a group or all zeros";
+    RefusedGuestAddresses = 82, "refused_guest_addresses", "frames refused: a guest has no address, or more than 8";
+    RefusedGuestTwice = 83, "refused_guest_twice", "frames refused: two guests of one VLAN have one MAC or one address";
+    RefusedTooManyGuests = 84, "refused_too_many_guests", "frames refused: there are more than 64 guests";
 }
 
 impl Counter {
@@ -138,6 +143,11 @@ impl From<Refusal> for Counter {
             Refusal::ClassNumber => Counter::RefusedClassNumber,
             Refusal::ClassName => Counter::RefusedClassName,
             Refusal::ClassTwice => Counter::RefusedClassTwice,
+            Refusal::GuestVlan => Counter::RefusedGuestVlan,
+            Refusal::GuestMac => Counter::RefusedGuestMac,
+            Refusal::GuestAddresses => Counter::RefusedGuestAddresses,
+            Refusal::GuestTwice => Counter::RefusedGuestTwice,
+            Refusal::TooManyGuests => Counter::RefusedTooManyGuests,
             Refusal::ProbeNotUnicast => Counter::RefusedProbeNotUnicast,
             Refusal::ProbeHardware => Counter::RefusedProbeHardware,
             Refusal::NotArp => Counter::RefusedNotArp,

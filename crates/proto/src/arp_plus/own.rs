@@ -132,6 +132,7 @@ impl Own {
             members: self.members.iter().map(advertised).collect(),
             classes: self.classes.clone(),
             features: self.features,
+            guests: Vec::new(),
             addresses: self.addresses.iter().skip(1).copied().collect(),
             digest: Some(0), // `emit` computes it
             auth: None,

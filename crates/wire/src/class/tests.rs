@@ -34,6 +34,7 @@ fn with_classes() -> Message {
         members: vec![Member { index: 0, up: true, weight_mbit: 100, class: 3 }],
         classes: vec![class(3, true, "urgent"), class(1, false, "bulk")],
         features: FEATURE_MIRROR,
+        guests: Vec::new(),
         addresses: Vec::new(),
         digest: None,
         auth: None,

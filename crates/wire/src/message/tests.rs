@@ -51,6 +51,7 @@ fn extended() -> Message {
         members: vec![Member { index: 3, up: true, weight_mbit: 100, class: 2 }],
         classes: Vec::new(),
         features: 0,
+        guests: Vec::new(),
         addresses: vec![ip("198.18.0.7"), ip("2001:db8::8")],
         digest: Some(0),
         auth: Some(Auth { key_id: 5, tag: vec![0xaa, 0xbb] }),

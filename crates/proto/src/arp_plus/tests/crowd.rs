@@ -32,6 +32,7 @@ fn says(kind: Kind, number: u16, sequence: u32) -> Vec<u8> {
         members: vec![Member { index: 0, up: true, weight_mbit: sequence, class: 0 }],
         classes: Vec::new(),
         features: 0,
+        guests: Vec::new(),
         addresses: Vec::new(),
         digest: None,
         auth: None,

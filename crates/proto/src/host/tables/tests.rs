@@ -105,6 +105,7 @@ pub fn says(kind: Kind, host: u8, sequence: u32) -> Vec<u8> {
         members: vec![linkbraid_wire::Member { index: 0, up: true, weight_mbit: 100, class: 0 }],
         classes: Vec::new(),
         features: 0,
+        guests: Vec::new(),
         addresses: Vec::new(),
         digest: None,
         auth: None,
