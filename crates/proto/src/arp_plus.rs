@@ -17,6 +17,7 @@ use std::net::IpAddr;
 
 mod counter;
 mod event;
+mod guests;
 mod joins;
 mod outbox;
 mod own;
@@ -34,6 +35,7 @@ mod tests;
 
 pub use counter::{Counter, Counters};
 pub use event::{Action, Changed, Conflict, Event, Input, OwnMember, Reason};
+pub use guests::{GuestAddress, Located, SeenAddress, SeenGuests, alias_of};
 pub use outbox::OpenConflict;
 pub use peer::{Alias, Peer, PeerClass, PeerKey, PeerMember, PeerState};
 pub use segment::Segment;
@@ -68,6 +70,7 @@ pub struct ArpPlus {
     own: own::Own,
     table: table::Table,
     segments: segment::Segments,
+    guests: guests::Guests,
     agenda: send::Agenda,
     out: outbox::Outbox,
 }
@@ -82,6 +85,7 @@ impl ArpPlus {
             state: State::S0,
             table: table::Table::default(),
             segments: segment::Segments::default(),
+            guests: guests::Guests::default(),
             agenda: send::Agenda::default(),
             out: outbox::Outbox::default(),
         }
@@ -89,6 +93,11 @@ impl ArpPlus {
 
     /// Takes one input. Poll actions and timeout afterwards.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        self.take(now, input);
+        self.follow_guests(now);
+    }
+
+    fn take(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Start => self.signal(now, Signal::Start),
             Input::Stop => self.signal(now, Signal::Stop),
@@ -134,6 +143,9 @@ impl ArpPlus {
                     self.signal(now, Signal::OwnChange);
                 }
             }
+            Input::Guests(seen) => self.see_guests(now, seen),
+            Input::FormerGuests(addresses) => self.inherit_guests(&addresses),
+            Input::Gateways(gateways) => self.set_gateways(gateways),
             Input::Segments(groups) => self.segments.inherit(now, &groups),
             Input::Addresses(addresses) => {
                 if self.own.set_addresses(addresses, &mut self.out) {

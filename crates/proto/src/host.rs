@@ -30,6 +30,7 @@ use std::{
 
 mod activity;
 mod answering;
+mod guests;
 mod image;
 mod interface;
 mod lanes;
@@ -47,8 +48,8 @@ mod view;
 mod written;
 
 pub use image::{
-    Answer, BondRow, ClassRow, MemberRow, PLAIN_PLAN, PLAIN_PLAN_FIRST, PeerMac, Plan, Policy, TableImage,
-    plain_plan,
+    Answer, BondRow, ClassRow, GuestPair, MacKind, MemberRow, PLAIN_PLAN, PLAIN_PLAN_FIRST, PeerMac, Plan,
+    Policy, TableImage, plain_plan,
 };
 pub use interface::{Action, Class, Config, Input, Settings};
 pub use lanes::{DEFAULT_CLASS, OwnSide, lane_index};
@@ -59,6 +60,7 @@ pub use tables::Usable;
 pub use written::Write;
 
 use activity::Activity;
+use guests::GuestTimes;
 use plain::PlainHosts;
 use rates::Rates;
 use stall::Stall;
@@ -89,6 +91,7 @@ pub struct Host {
     stall: Stall,
     rates: Rates,
     tables: Tables,
+    guest_times: GuestTimes,
     differ: Differ,
     actions: VecDeque<Action>,
     rounds: usize,
@@ -101,9 +104,12 @@ impl Host {
         let Config { host_id, epoch, seed } = config;
         let probing = inspector::Config { host_id, epoch, timing: settings.timing };
         let mut random = crate::random::Random::new(seed);
+        let tables = Tables::adopt(left);
+        let mut arp_plus = ArpPlus::new(arp_plus::Config::new(host_id, epoch), random.next());
+        arp_plus.handle(Time::ZERO, arp_plus::Input::FormerGuests(tables.former_guests()));
         Host {
             now: Time::ZERO,
-            arp_plus: ArpPlus::new(arp_plus::Config::new(host_id, epoch), random.next()),
+            arp_plus,
             inspector: Inspector::new(probing, random.next()),
             answers: Answers::default(),
             own: answers::Own { mac: MacAddr::ZERO, addresses: Vec::new(), router: false },
@@ -112,7 +118,8 @@ impl Host {
             activity: Activity::default(),
             stall: Stall::default(),
             rates: Rates::default(),
-            tables: Tables::adopt(left),
+            tables,
+            guest_times: GuestTimes::default(),
             settings,
             differ: Differ::default(),
             actions: VecDeque::new(),
@@ -132,6 +139,7 @@ impl Host {
             Input::Own(own) => self.set_own(own),
             Input::Frame { slot, bytes } => self.frame(slot, bytes),
             Input::NeighboursChanged => self.plain.stale = true,
+            Input::Guests(seen) => self.see_guests(seen),
             Input::Neighbours(Some(neighbours), heard) => self.take_neighbours(&neighbours, &heard),
             Input::Neighbours(None, _) => self.plain.not_read(),
             Input::LaneCounts(plans) => self.take_lane_counts(&plans),
@@ -155,6 +163,7 @@ impl Host {
                 self.inspector.handle(now, inspector::Input::Timeout);
                 self.arp_plus.handle(now, arp_plus::Input::Timeout);
                 self.answers.handle(now, answers::Input::Timeout);
+                self.remind_switches();
             }
         }
         if self.plain.ask(now) {
@@ -167,7 +176,7 @@ impl Host {
     pub fn poll_timeout(&self) -> Option<Time> {
         let machines =
             [self.arp_plus.poll_timeout(), self.inspector.poll_timeout(), self.answers.poll_timeout()];
-        machines.into_iter().chain([self.plain.next_ask()]).flatten().min()
+        machines.into_iter().chain([self.plain.next_ask(), self.next_reminder()]).flatten().min()
     }
 
     /// What to do next; call it after every `handle` until it gives none.
@@ -256,6 +265,8 @@ impl Host {
 
     /// Takes the neighbour table: who the plain hosts are, and whom to probe.
     fn take_neighbours(&mut self, neighbours: &[Neighbour], heard: &[(MacAddr, u8)]) {
+        let gateways = neighbours.iter().filter(|neighbour| neighbour.gateway).map(|neighbour| neighbour.mac);
+        self.arp_plus.handle(self.now, arp_plus::Input::Gateways(gateways.collect()));
         if self.plain.take(neighbours, heard, &self.arp_plus, self.settings.probes) {
             let probed = self.plain.probed().to_vec();
             self.inspector.handle(self.now, inspector::Input::Plain(probed));
@@ -298,6 +309,7 @@ impl Host {
                     self.report_changed(&peers);
                     self.differ.peers.extend(peers);
                 }
+                arp_plus::Action::Guests => self.take_own_guests(),
                 arp_plus::Action::Segments => {
                     self.differ.all = true;
                     self.plain.stale = true;

@@ -21,6 +21,27 @@ pub const JOIN_RATE: u32 = 256;
 /// Hosts that fall silent or are deleted in one look at the table; the next look takes the next ones.
 pub const EXPIRED_AT_ONCE: usize = 256;
 
+/// Most addresses of peers' guests that are used; those of guests here come on top of it.
+pub const GUEST_ADDRESSES_MAX: usize = 16384;
+
+/// A guest that has sent nothing for so long is not announced: as long as a bridge remembers one.
+pub const GUEST_LIVES: Duration = Duration::from_secs(300);
+
+/// A guest here that another host announces is given up if it sends nothing here for so long.
+pub const GUEST_CONTEST: Duration = Duration::from_millis(500);
+
+/// After so long the host that a guest has left no longer announces it, or is silent.
+pub const GUEST_MOVES: Duration = Duration::from_secs(5);
+
+/// How often switches are reminded where each guest is, whose own frames may all leave under other MACs.
+pub const GUEST_REMIND: Duration = Duration::from_secs(60);
+
+/// How often it is looked at which guests are still here...
+pub const GUEST_LOOK: Duration = Duration::from_secs(5);
+
+/// ...and while one is announced by two hosts.
+pub const GUEST_LOOK_CONTESTED: Duration = Duration::from_millis(200);
+
 /// Most former MACs remembered for one host.
 pub const ALIASES_MAX: usize = 16;
 

@@ -90,6 +90,11 @@ counters! {
     RefusedGuestAddresses = 82, "refused_guest_addresses", "frames refused: a guest has no address, or more than 8";
     RefusedGuestTwice = 83, "refused_guest_twice", "frames refused: two guests of one VLAN have one MAC or one address";
     RefusedTooManyGuests = 84, "refused_too_many_guests", "frames refused: there are more than 64 guests";
+    LimitGuests = 85, "limit_guests", "own guests not announced because a message holds no more: they are not striped";
+    LimitGuestAddresses = 86, "limit_guest_addresses", "addresses of guests not used because there are too many";
+    ConflictGuestMac = 87, "conflict_guest_mac", "guests not accepted because their MAC is a member's or a gateway's";
+    ConflictOwnGuest = 88, "conflict_own_guest", "looks at a guest of this host that another host announces, too, and that sends here";
+    ConflictPeerGuest = 89, "conflict_peer_guest", "looks at a guest that two hosts announce: it is not striped";
 }
 
 impl Counter {

@@ -1,9 +1,9 @@
 //! What goes into ARP+ and what comes out.
 
-use super::{PeerKey, PeerState, State};
+use super::{GuestAddress, PeerKey, PeerState, SeenGuests, State};
 use linkbraid_wire::{Class, HostId, MacAddr};
 use serde::{Deserialize, Serialize};
-use std::{fmt, net::IpAddr};
+use std::{collections::BTreeSet, fmt, net::IpAddr};
 
 /// One member of the own bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +43,13 @@ pub enum Input<'a> {
     Classes(Vec<Class>),
     /// What this host is capable of, a bit each ([`linkbraid_wire::FEATURE_MIRROR`]).
     Features(u32),
+    /// What is known of guests here, all of it. The addresses that an earlier machine had announced are to be handed in before
+    /// ([`Input::FormerGuests`]).
+    Guests(&'a SeenGuests),
+    /// The own guests that an earlier machine had announced. They stay until [`Input::Guests`] says otherwise.
+    FormerGuests(Vec<(GuestAddress, MacAddr)>),
+    /// The MACs of the next hops that lead out of the network.
+    Gateways(BTreeSet<MacAddr>),
     /// A whole Ethernet frame of EtherType ARP+ came in on a member.
     Frame {
         /// The member.
@@ -72,6 +79,8 @@ pub enum Action {
     Peers(Changed),
     /// Which own members hear each other has changed: read `segments()`.
     Segments,
+    /// Other own guests are announced than before: read `announced_guests()`.
+    Guests,
     /// Something worth reporting.
     Event(Event),
 }
@@ -155,6 +164,29 @@ pub enum Conflict {
         /// The Ethernet source of the claim.
         by: MacAddr,
     },
+    /// A host announces a guest whose MAC is that of a member of a host, or of a gateway.
+    GuestMac {
+        /// The MAC.
+        mac: MacAddr,
+        /// The primary MAC of the host that announces it.
+        by: MacAddr,
+    },
+    /// A host announces a guest that sends behind this host, too.
+    OwnGuest {
+        /// The guest's MAC.
+        mac: MacAddr,
+        /// The primary MAC of the host that announces it.
+        by: MacAddr,
+    },
+    /// Two hosts announce one guest.
+    PeerGuest {
+        /// The guest's MAC.
+        mac: MacAddr,
+        /// Who announced it first.
+        owner: PeerKey,
+        /// The primary MAC of the host that announced it last.
+        by: MacAddr,
+    },
     /// Two hosts use one host id.
     PeerHostId {
         /// The host id.
@@ -174,6 +206,18 @@ impl fmt::Display for Conflict {
             Conflict::PeerMac { mac, owner, by } => write!(f, "{by} claims the MAC {mac} of host {owner}"),
             Conflict::PeerAddress { address, owner, by } => {
                 write!(f, "{by} claims the address {address} of host {owner}")
+            }
+            Conflict::GuestMac { mac, by } => {
+                write!(f, "{by} announces a guest with the MAC {mac} of a host's member or of a gateway")
+            }
+            Conflict::OwnGuest { mac, by } => {
+                write!(
+                    f,
+                    "{by} announces a guest with the MAC {mac}, and one with that MAC sends behind this host"
+                )
+            }
+            Conflict::PeerGuest { mac, owner, by } => {
+                write!(f, "{by} announces a guest with the MAC {mac}, and host {owner} does, too")
             }
             Conflict::PeerHostId { host, by } => write!(f, "{by} uses the id of host {host}"),
         }

@@ -25,6 +25,8 @@ pub(super) struct Outbox {
     /// These did.
     peers: BTreeSet<PeerKey>,
     segments: bool,
+    /// The own guests that are announced did.
+    guests: bool,
     pub counters: Counters,
     conflicts: BTreeMap<Conflict, (Time, Time, u64)>,
 }
@@ -51,6 +53,19 @@ impl Outbox {
         self.all = true;
     }
 
+    /// Hosts that changed and were not polled yet.
+    pub fn changed_peers(&self) -> impl Iterator<Item = &PeerKey> {
+        self.peers.iter()
+    }
+
+    pub const fn have_all_changed(&self) -> bool {
+        self.all
+    }
+
+    pub const fn guests_changed(&mut self) {
+        self.guests = true;
+    }
+
     pub const fn segments_changed(&mut self) {
         self.segments = true;
     }
@@ -61,6 +76,9 @@ impl Outbox {
         }
         if std::mem::take(&mut self.segments) {
             return Some(Action::Segments);
+        }
+        if std::mem::take(&mut self.guests) {
+            return Some(Action::Guests);
         }
         let peers = std::mem::take(&mut self.peers);
         if std::mem::take(&mut self.all) {
@@ -79,6 +97,9 @@ impl Outbox {
             Conflict::PeerMac { .. } => Counter::ConflictPeerMac,
             Conflict::PeerAddress { .. } => Counter::ConflictPeerAddress,
             Conflict::PeerHostId { .. } => Counter::ConflictPeerHostId,
+            Conflict::GuestMac { .. } => Counter::ConflictGuestMac,
+            Conflict::OwnGuest { .. } => Counter::ConflictOwnGuest,
+            Conflict::PeerGuest { .. } => Counter::ConflictPeerGuest,
         });
         if let Some((seen, reported, count)) = self.conflicts.get_mut(&conflict) {
             *seen = now;

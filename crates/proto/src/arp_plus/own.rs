@@ -2,7 +2,10 @@
 
 use super::{Config, Counter, OwnMember, outbox::Outbox};
 use crate::{Time, limits};
-use linkbraid_wire::{CLASSES_MAX, Class, Extension, HostId, Kind, MacAddr, Member, Message, VERSION};
+use linkbraid_wire::{
+    CLASSES_MAX, Class, Extension, GUESTS_MAX, Guest, HostId, Kind, MESSAGE_LEN_MAX, MacAddr, Member,
+    Message, VERSION,
+};
 use std::{collections::BTreeMap, net::IpAddr};
 
 /// How the members differ from those before.
@@ -26,6 +29,8 @@ pub(super) struct Own {
     /// Ascending by number.
     pub classes: Vec<Class>,
     pub features: u32,
+    /// Those that are announced: as many as fit.
+    pub guests: Vec<Guest>,
     /// MACs of members that have gone: frames they sent may still come back. Bounded by the grace time and
     /// by what an operator can remove in it.
     former: BTreeMap<MacAddr, Time>,
@@ -41,6 +46,7 @@ impl Own {
             addresses: Vec::new(),
             classes: Vec::new(),
             features: 0,
+            guests: Vec::new(),
             former: BTreeMap::new(),
         }
     }
@@ -96,6 +102,28 @@ impl Own {
         differ
     }
 
+    /// Announces as many of these guests as fit, the first ones first; says whether that are others than before.
+    pub fn fit_guests(&mut self, all: Vec<Guest>, out: &mut Outbox) -> bool {
+        //= docs/arp-plus.md#14.2
+        let before = std::mem::take(&mut self.guests);
+        let mut bytes = Vec::new();
+        // What cannot be written is not sent either.
+        let written = self.message(Kind::Change).emit(&mut bytes);
+        let mut room = written.map_or(MESSAGE_LEN_MAX, |()| MESSAGE_LEN_MAX - bytes.len());
+        let number = all.len();
+        for guest in all {
+            if self.guests.len() < GUESTS_MAX && guest.tlv_len() <= room {
+                room -= guest.tlv_len();
+                self.guests.push(guest);
+            }
+        }
+        let differ = before != self.guests;
+        if differ {
+            out.counters.add(Counter::LimitGuests, (number - self.guests.len()) as u64);
+        }
+        differ
+    }
+
     pub fn slot_of(&self, mac: MacAddr) -> Option<u8> {
         self.members.iter().find(|member| member.mac == mac).map(|member| member.slot)
     }
@@ -132,7 +160,7 @@ impl Own {
             members: self.members.iter().map(advertised).collect(),
             classes: self.classes.clone(),
             features: self.features,
-            guests: Vec::new(),
+            guests: self.guests.clone(),
             addresses: self.addresses.iter().skip(1).copied().collect(),
             digest: Some(0), // `emit` computes it
             auth: None,

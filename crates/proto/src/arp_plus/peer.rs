@@ -2,7 +2,7 @@
 
 use super::Timing;
 use crate::{Time, limits};
-use linkbraid_wire::{Class, FEATURE_MIRROR, HostId, MacAddr, Message};
+use linkbraid_wire::{Class, FEATURE_GUESTS, FEATURE_MIRROR, Guest, HostId, MacAddr, Message};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr};
 
@@ -59,6 +59,8 @@ pub struct Peer {
     pub classes: Vec<Class>,
     /// What it is capable of, a bit each; unknown bits say nothing.
     pub features: u32,
+    /// The guests that it announces. Which of them are believed is said by [`super::ArpPlus::located_guests`].
+    pub guests: Vec<Guest>,
     /// MACs it had lately: neighbours may still send to them.
     pub aliases: Vec<Alias>,
     /// When it was last heard.
@@ -136,6 +138,7 @@ impl Peer {
             members: message.hardware.iter().enumerate().map(member).collect(),
             classes: extension.map(|extension| extension.classes.clone()).unwrap_or_default(),
             features: extension.map_or(0, |extension| extension.features),
+            guests: extension.map(|extension| extension.guests.clone()).unwrap_or_default(),
             aliases: Vec::new(),
             last_heard: now,
         }
@@ -180,6 +183,17 @@ impl Peer {
     /// Whether it takes in mirrored frames.
     pub const fn takes_mirrored(&self) -> bool {
         self.features & FEATURE_MIRROR != 0
+    }
+
+    /// Whether it gives the frames of guests their MACs back.
+    pub const fn takes_guests(&self) -> bool {
+        self.features & FEATURE_GUESTS != 0
+    }
+
+    /// The guests that it announces, if it can be sent their frames.
+    pub(super) fn announced_guests(&self) -> &[Guest] {
+        //= docs/arp-plus.md#14.3
+        if self.takes_guests() { &self.guests } else { &[] }
     }
 
     /// Whether the own member heard the peer's member lately.

@@ -69,6 +69,7 @@ impl ArpPlus {
     pub(super) fn join(&mut self, now: Time) {
         self.agenda = Agenda { sweep_at: Some(now + self.timing.sweep), ..Agenda::default() };
         self.own.changed();
+        self.fit_guests();
         self.update_segments(now);
         self.burst(now);
     }
@@ -76,6 +77,7 @@ impl ArpPlus {
     /// The own mapping is another one.
     pub(super) fn announce(&mut self, now: Time) {
         self.own.changed();
+        self.fit_guests();
         self.burst(now);
     }
 
@@ -107,6 +109,7 @@ impl ArpPlus {
             self.own.sweep(now, self.timing.alias);
             self.out.sweep(now, &self.timing);
             self.update_segments(now);
+            self.guests.look_again();
         }
     }
 

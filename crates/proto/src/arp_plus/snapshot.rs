@@ -2,7 +2,7 @@
 
 use super::{ArpPlus, Counter, OpenConflict, OwnMember, Peer, Segment, State};
 use crate::Time;
-use linkbraid_wire::{Class, HostId};
+use linkbraid_wire::{Class, Guest, HostId};
 use std::net::IpAddr;
 
 /// The machine at one moment; what `show`, metrics and tests read.
@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub classes: Vec<Class>,
     /// What it is capable of.
     pub features: u32,
+    /// Its guests that are announced.
+    pub guests: Vec<Guest>,
     /// The table, in the order of keys.
     pub peers: Vec<Peer>,
     /// Which own members hear each other.
@@ -49,6 +51,7 @@ impl ArpPlus {
             addresses: self.own.addresses.clone(),
             classes: self.own.classes.clone(),
             features: self.own.features,
+            guests: self.own.guests.clone(),
             peers: self.peers().cloned().collect(),
             segments: self.segments().to_vec(),
             conflicts: self.conflicts(),

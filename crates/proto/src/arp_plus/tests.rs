@@ -7,6 +7,7 @@ use std::time::Duration;
 mod classes;
 mod conflicts;
 mod crowd;
+mod guests;
 mod segments;
 mod soft_state;
 mod starting;

@@ -1,6 +1,6 @@
 //! What the data path is to hold, as plain values.
 
-use crate::plan::Lane;
+use crate::{arp_plus::GuestAddress, plan::Lane};
 use linkbraid_wire::MacAddr;
 use std::collections::BTreeMap;
 
@@ -68,15 +68,45 @@ pub struct Plan {
     pub shares: bool,
 }
 
+/// What a MAC is that leads to a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MacKind {
+    /// A member's, or one that it had lately.
+    Member {
+        /// The peer has guests, whose frames may come from here.
+        has_guests: bool,
+        /// It gives guests' frames their MACs back.
+        takes_guests: bool,
+    },
+    /// The alias of a member: by it comes what is for guests here.
+    Alias {
+        /// As of a member.
+        has_guests: bool,
+    },
+    /// A guest's behind the peer.
+    Guest,
+}
+
 /// One MAC of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerMac {
     /// The number of the peer's plan, from 1.
     pub plan: u32,
-    /// The MAC that neighbours know it by.
+    /// The MAC that neighbours know it by; a guest's is its own.
     pub primary: MacAddr,
     /// The member that takes in its broadcasts.
     pub broadcast_slot: Option<u8>,
+    /// What has it.
+    pub kind: MacKind,
+}
+
+/// Whose an address of a guest is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuestPair {
+    /// The guest's MAC.
+    pub mac: MacAddr,
+    /// The plan of the peer that it is behind; 0: it is here, and peers know of it.
+    pub plan: u32,
 }
 
 /// The member that one plain host is to send to.
@@ -112,6 +142,8 @@ pub struct TableImage {
     pub class_plans: BTreeMap<(u32, u8), u32>,
     /// Every MAC that leads to a peer.
     pub peer_macs: BTreeMap<MacAddr, PeerMac>,
+    /// The addresses of guests, here and behind peers, by VLAN.
+    pub guest_pairs: BTreeMap<GuestAddress, GuestPair>,
     /// The members that plain hosts are to send to.
     pub answers: BTreeMap<MacAddr, Answer>,
 }

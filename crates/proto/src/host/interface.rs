@@ -61,6 +61,10 @@ pub enum Input<'a> {
         /// Whole, with its Ethernet header.
         bytes: &'a [u8],
     },
+    /// All that is known of guests here: when one has named an address, and when [`Host::wants_guests`] says so.
+    ///
+    /// [`Host::wants_guests`]: super::Host::wants_guests
+    Guests(&'a arp_plus::SeenGuests),
     /// The neighbour table has changed.
     NeighboursChanged,
     /// The neighbour table that was asked for ([`Action::AskNeighbours`]); none: it could not be read.
@@ -98,6 +102,8 @@ pub enum Action {
     Tables,
     /// Read the kernel's neighbour table ([`Input::Neighbours`]), and, with several segments, where plain hosts were heard.
     AskNeighbours,
+    /// Have switches learn by which members these guests are reached, by frames in the guests' names.
+    AnnounceGuests(Vec<MacAddr>),
     /// Other members carry traffic than before, or they are faster or slower than was known: the stripe length follows.
     Stripe,
     /// There are more plans than numbers: some classes go where all other traffic goes. Once.

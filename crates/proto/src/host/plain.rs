@@ -24,6 +24,8 @@ pub struct Neighbour {
     pub mac: MacAddr,
     /// Whether something was sent to it lately.
     pub active: bool,
+    /// Whether it is the next hop of a route.
+    pub gateway: bool,
 }
 
 /// One plain host.
@@ -179,7 +181,7 @@ mod tests {
     }
 
     fn host(n: u8, active: bool) -> PlainHost {
-        let neighbour = Neighbour { ip: IpAddr::from([198, 18, 0, n]), mac: mac(n), active };
+        let neighbour = Neighbour { ip: IpAddr::from([198, 18, 0, n]), mac: mac(n), active, gateway: false };
         PlainHost {
             mac: mac(n),
             ips: vec![neighbour.ip],
@@ -208,7 +210,8 @@ mod tests {
         let addresses = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "fe80::3", "198.18.0.3"];
         let [idle, routed, other, link_local, ipv4] = addresses.map(|ip| ip.parse::<IpAddr>().unwrap());
         let asked_for = |ips: &[IpAddr]| {
-            let neighbour = |ip: &IpAddr| Neighbour { ip: *ip, mac: mac(3), active: *ip != idle };
+            let neighbour =
+                |ip: &IpAddr| Neighbour { ip: *ip, mac: mac(3), active: *ip != idle, gateway: false };
             let neighbours: Vec<Neighbour> = ips.iter().map(neighbour).collect();
             let silent = ArpPlus::new(arp_plus::Config::new(HostId([1; 16]), 1), 1);
             let hosts = plain_hosts(&neighbours, &HashMap::new(), &silent);

@@ -1,7 +1,7 @@
 //! From the members and from the protocols' tables to what the data path is to hold.
 
 use super::{
-    image::{BondRow, MemberRow, PLAIN_PLAN, PeerMac, Plan, TableImage, plain_plan},
+    image::{BondRow, MemberRow, PLAIN_PLAN, Plan, TableImage, plain_plan},
     lanes::{DEFAULT_CLASS, OwnSide, lane_index},
     member::Member,
     numbers::Numbers,
@@ -9,7 +9,7 @@ use super::{
     written::{Key, Write, Written},
 };
 use crate::{
-    arp_plus::{ArpPlus, Peer, PeerKey, Segment},
+    arp_plus::{ArpPlus, GuestAddress, Peer, PeerKey, Segment},
     limits,
     plan::Lane,
 };
@@ -17,6 +17,7 @@ use linkbraid_wire::MacAddr;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 mod classes;
+mod guests;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -45,6 +46,8 @@ pub(super) type LaneAt = (u8, Option<u8>);
 struct PeerRows {
     number: u32,
     macs: Vec<MacAddr>,
+    /// Addresses of its guests.
+    guests: Vec<GuestAddress>,
     /// In the order of the plan.
     lanes: Vec<LaneAt>,
 }
@@ -61,6 +64,10 @@ pub(super) struct Tables {
     /// MACs that an earlier daemon wrote and whose peers have not been heard again, with their plans.
     inherited: HashMap<MacAddr, u32>,
     classes: ClassPlans,
+    /// Addresses of peers' guests that an earlier daemon wrote.
+    inherited_guests: BTreeSet<GuestAddress>,
+    /// Peers know of guests here, and send what is for them by aliases.
+    has_own_guests: bool,
     /// Members as an earlier daemon left them, until they have been asked for.
     former: Vec<(u8, MemberRow)>,
     /// Who was elected then, while the members have not proven themselves again.
@@ -84,6 +91,9 @@ impl Tables {
         let former_slots = left.members.iter().map(|(slot, row)| (*slot, row.ifindex)).collect();
         let has_plans = !inherited.is_empty() || !left.class_plans.is_empty();
         let former_slots = has_plans.then_some(former_slots);
+        let inherited_guests = left.guest_pairs.iter().filter(|(_, pair)| pair.plan != PLAIN_PLAN);
+        let inherited_guests = inherited_guests.map(|(at, _)| *at).collect();
+        let has_own_guests = left.guest_pairs.values().any(|pair| pair.plan == PLAIN_PLAN);
         let (classes, written) = (ClassPlans::adopt(&left), Written::adopt(&left));
         let image = TableImage { bond: BondRow::default(), plans: BTreeMap::new(), ..left };
         Tables {
@@ -93,6 +103,8 @@ impl Tables {
             keys: BTreeMap::new(),
             numbers,
             inherited,
+            inherited_guests,
+            has_own_guests,
             classes,
             former,
             former_elected: BTreeSet::new(),
@@ -183,6 +195,7 @@ impl Tables {
         for (mac, number) in std::mem::take(&mut self.inherited) {
             self.delete_mac(mac, number);
         }
+        self.drop_inherited_guests();
         for number in self.numbers.drop_inherited() {
             self.set_plan(number, None);
         }
@@ -312,6 +325,7 @@ impl Tables {
             let left = self.inherited.extract_if(|_, number| *number == rows.number).map(|(mac, _)| mac);
             let left: Vec<MacAddr> = left.collect();
             rows.macs.into_iter().chain(left).for_each(|mac| self.delete_mac(mac, rows.number));
+            self.drop_guests_of(rows.number, |_| false);
             self.set_class_plans(rows.number, None, Vec::new());
             self.set_plan(rows.number, None);
             self.keys.remove(&rows.number);
@@ -339,18 +353,19 @@ impl Tables {
             Wanted { class, plan, lanes: lanes_at(&lanes) }
         });
         self.set_class_plans(number, Some(key), wanted.collect());
-        let row =
-            PeerMac { plan: number, primary: peer.mac(), broadcast_slot: arp_plus.broadcast_slot(&key) };
-        let is_its = |mac: &MacAddr| arp_plus.peer_by_mac(*mac).is_some_and(|owner| owner.key == key);
-        let macs: Vec<MacAddr> = all_macs(peer).filter(is_its).collect();
-        for mac in &macs {
-            self.inherited.remove(mac);
-            if self.image.peer_macs.insert(*mac, row) != Some(row) {
-                self.written.touch(Key::PeerMac(*mac));
+        let guests = self.set_guests_of(number, arp_plus, peer);
+        let rows = self.mac_rows(number, !guests.is_empty(), sources, peer);
+        let macs: Vec<MacAddr> = rows.iter().map(|(mac, _)| *mac).collect();
+        for (mac, row) in rows {
+            self.inherited.remove(&mac);
+            if self.image.peer_macs.insert(mac, row) != Some(row) {
+                self.written.touch(Key::PeerMac(mac));
             }
         }
         let lanes = lanes_at(&lanes);
-        let Some(old) = self.peers.insert(key, PeerRows { number, macs, lanes }) else { return Vec::new() };
+        let Some(old) = self.peers.insert(key, PeerRows { number, macs, guests, lanes }) else {
+            return Vec::new();
+        };
         let macs = &self.peers[&key].macs;
         old.macs.into_iter().filter(|mac| !macs.contains(mac)).map(|mac| (mac, number)).collect()
     }

@@ -5,6 +5,7 @@ use crate::{
     arp_plus::{self, OwnMember},
     inspector::{self, Verdict},
 };
+use linkbraid_wire::{FEATURE_GUESTS, FEATURE_MIRROR};
 
 impl Host {
     pub(super) fn set_members(&mut self, members: Vec<Member>) {
@@ -87,7 +88,7 @@ impl Host {
             name: class.name.clone(),
         };
         let classes = self.settings.classes.iter().map(class).collect();
-        self.arp_plus.handle(self.now, arp_plus::Input::Features(linkbraid_wire::FEATURE_MIRROR));
+        self.arp_plus.handle(self.now, arp_plus::Input::Features(FEATURE_MIRROR | FEATURE_GUESTS));
         self.arp_plus.handle(self.now, arp_plus::Input::Classes(classes));
     }
 }

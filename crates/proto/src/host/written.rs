@@ -1,8 +1,11 @@
 //! What the data path holds, and the difference from it to what it is to hold, in an order in which no row points at one
 //! that is not there.
 
-use super::image::{Answer, BondRow, ClassRow, MemberRow, PLAIN_PLAN, PeerMac, Plan, TableImage, plain_plan};
-use crate::limits;
+use super::image::{
+    Answer, BondRow, ClassRow, GuestPair, MacKind, MemberRow, PLAIN_PLAN, PeerMac, Plan, TableImage,
+    plain_plan,
+};
+use crate::{arp_plus::GuestAddress, limits};
 use linkbraid_wire::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +18,7 @@ pub(super) enum Key {
     Plan(u32),
     ClassPlan(u32, u8),
     PeerMac(MacAddr),
+    GuestPair(GuestAddress),
     Answer(MacAddr),
 }
 
@@ -33,6 +37,8 @@ pub enum Write<'a> {
     ClassPlan(u32, u8, Option<u32>),
     /// One MAC of a peer.
     PeerMac(MacAddr, Option<&'a PeerMac>),
+    /// An address of a guest, here or behind a peer.
+    GuestPair(GuestAddress, Option<&'a GuestPair>),
     /// The member that one plain host is to send to; none: the bond's MAC.
     Answer(MacAddr, Option<&'a Answer>),
 }
@@ -50,7 +56,12 @@ enum Step {
     /// All that is said of members: the plans of their segments are there.
     Members,
     Bond,
+    /// First those that go: they make room.
+    GuestPairsGone,
+    GuestPairs,
+    /// Those of members first: they are looked up most.
     PeerMacs,
+    OtherMacs,
     PeerMacsGone,
     /// These first: they make room.
     AnswersGone,
@@ -74,6 +85,7 @@ pub(super) struct Written {
     plans: BTreeMap<u32, Held>,
     class_plans: BTreeMap<(u32, u8), u32>,
     peer_macs: BTreeMap<MacAddr, PeerMac>,
+    guest_pairs: BTreeMap<GuestAddress, GuestPair>,
     answers: BTreeMap<MacAddr, Answer>,
     /// Rows that may differ from the image.
     changed: BTreeSet<Key>,
@@ -95,6 +107,7 @@ impl Written {
             plans,
             class_plans: left.class_plans.clone(),
             peer_macs: left.peer_macs.clone(),
+            guest_pairs: left.guest_pairs.clone(),
             answers: left.answers.clone(),
             changed: plain.map(Key::Plan).chain(classes).chain([Key::Bond]).collect(),
         }
@@ -181,7 +194,13 @@ impl Written {
             }
             Key::PeerMac(mac) => {
                 let (held, wanted) = (self.peer_macs.get(&mac), image.peer_macs.get(&mac));
-                one(row(held, wanted, Step::PeerMacs, Step::PeerMacsGone))
+                let is_member = wanted.is_some_and(|row| matches!(row.kind, MacKind::Member { .. }));
+                let set = if is_member { Step::PeerMacs } else { Step::OtherMacs };
+                one(row(held, wanted, set, Step::PeerMacsGone))
+            }
+            Key::GuestPair(at) => {
+                let (held, wanted) = (self.guest_pairs.get(&at), image.guest_pairs.get(&at));
+                one(row(held, wanted, Step::GuestPairs, Step::GuestPairsGone))
             }
             Key::Answer(mac) => {
                 let (held, wanted) = (self.answers.get(&mac), image.answers.get(&mac));
@@ -197,8 +216,11 @@ impl Written {
             (Step::ClassPlans, Key::ClassPlan(base, class)) => {
                 image.class_plans.get(&(base, class)).is_none_or(|number| has_plan(*number))
             }
-            (Step::PeerMacs, Key::PeerMac(mac)) => {
+            (Step::PeerMacs | Step::OtherMacs, Key::PeerMac(mac)) => {
                 image.peer_macs.get(&mac).is_none_or(|row| has_plan(row.plan))
+            }
+            (Step::GuestPairs, Key::GuestPair(at)) => {
+                image.guest_pairs.get(&at).is_none_or(|row| row.plan == PLAIN_PLAN || has_plan(row.plan))
             }
             (Step::Plans, Key::Plan(number)) => image
                 .plans
@@ -207,6 +229,7 @@ impl Written {
             (Step::PlansGone, Key::Plan(number)) => !behind.iter().any(|key| match key {
                 Key::PeerMac(mac) => self.peer_macs.get(mac).is_some_and(|row| row.plan == number),
                 Key::ClassPlan(base, class) => self.class_plans.get(&(*base, *class)) == Some(&number),
+                Key::GuestPair(at) => self.guest_pairs.get(at).is_some_and(|row| row.plan == number),
                 _ => false,
             }),
             (Step::MembersGone, _) => !behind.iter().any(|key| matches!(key, Key::Plan(_))),
@@ -246,6 +269,11 @@ impl Written {
                 let row = image.peer_macs.get(&mac);
                 write(Write::PeerMac(mac, row))?;
                 set(&mut self.peer_macs, mac, row.copied());
+            }
+            Key::GuestPair(at) => {
+                let row = image.guest_pairs.get(&at);
+                write(Write::GuestPair(at, row))?;
+                set(&mut self.guest_pairs, at, row.copied());
             }
             Key::Answer(mac) => {
                 let row = image.answers.get(&mac);

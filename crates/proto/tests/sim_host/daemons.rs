@@ -135,6 +135,7 @@ impl World {
     pub(super) fn input(&mut self, host: usize, input: Input<'_>) {
         let now = self.clock(host);
         let neighbours = self.neighbours();
+        let is_settled = self.settled && self.is_one_network();
         let machine = &mut self.machines[host];
         let Some(daemon) = machine.daemon.as_mut().filter(|_| !machine.asleep) else { return };
         daemon.handle(now, input);
@@ -160,10 +161,18 @@ impl World {
                     let heard = machine.path.heard();
                     daemon.handle(now, Input::Neighbours(Some(neighbours.clone()), heard));
                 }
+                // Hosts that do not hear each other do not know where a guest went.
+                Action::ArpPlus(arp_plus::Event::Conflict(
+                    arp_plus::Conflict::OwnGuest { .. } | arp_plus::Conflict::PeerGuest { .. },
+                )) if !is_settled => {}
                 Action::ArpPlus(arp_plus::Event::Conflict(conflict)) => {
                     panic!("{host} at {now:?}: {conflict}")
                 }
-                Action::Stripe | Action::PlansShort | Action::Inspector(_) | Action::ArpPlus(_) => {}
+                Action::AnnounceGuests(_)
+                | Action::Stripe
+                | Action::PlansShort
+                | Action::Inspector(_)
+                | Action::ArpPlus(_) => {}
             }
         }
         let wake = daemon.poll_timeout();

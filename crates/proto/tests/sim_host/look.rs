@@ -139,19 +139,22 @@ impl World {
                 let lanes = daemon.inspector().snapshot(self.now()).lanes.into_iter();
                 let lanes = lanes.map(|lane| format!("{} {:?}", lane.lane, lane.state)).collect::<Vec<_>>();
                 let sound = machine.members.iter().map(|member| daemon.inspector().member_sound(member.slot));
-                (sound.collect::<Vec<_>>(), lanes)
+                let guests = daemon.arp_plus().announced_guests().iter().map(|guest| guest.mac);
+                let located = &daemon.arp_plus().located_guests().macs;
+                (sound.collect::<Vec<_>>(), lanes, guests.collect::<Vec<_>>(), located.clone())
             });
             format!(
-                "{number}: {:?} {:?} {:?} {:?} {:?} {lanes:?}",
-                rows.bond, rows.members, rows.plans, rows.class_plans, rows.peer_macs
+                "{number}: {:?} {:?} {:?} {:?} {:?} {:?} {lanes:?}",
+                rows.bond, rows.members, rows.plans, rows.class_plans, rows.peer_macs, rows.guest_pairs
             )
         };
         let hosts: Vec<String> = self.machines.iter().enumerate().map(host).collect();
         format!(
-            "faults {:?}, unplugged {:?}, cables {:?}\n{}",
+            "faults {:?}, unplugged {:?}, cables {:?}, guests {:?}\n{}",
             self.faults,
             self.unplugged,
             self.cables,
+            self.guests,
             hosts.join("\n")
         )
     }

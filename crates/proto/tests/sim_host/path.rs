@@ -1,9 +1,14 @@
 //! What the programs of the data path do with a table image (`crates/dataplane/src/bpf/steer.bpf.h` and `take.bpf.h`), as
 //! far as it decides where a frame goes.
 
-use linkbraid_proto::{host::*, plan::Lane};
+use linkbraid_proto::{Time, arp_plus::alias_of, host::*, plan::Lane};
 use linkbraid_wire::MacAddr;
 use std::collections::BTreeMap;
+
+#[path = "pairs.rs"]
+mod pairs;
+
+pub use pairs::{Addresses, Notes};
 
 /// The tables as they were written, row by row, and what the programs note themselves.
 #[derive(Debug, Default, Clone)]
@@ -12,6 +17,8 @@ pub struct Path {
     pub failed_slots: u32,
     /// The slot that each plain host was heard on (`lb_plain_hosts`).
     heard: BTreeMap<MacAddr, u8>,
+    /// Of guests here (`lb_guests`, `lb_guests_seen`).
+    pub notes: Notes,
 }
 
 /// What becomes of a frame that came in on a member.
@@ -19,11 +26,15 @@ pub struct Path {
 pub enum Taken {
     /// The bond has it.
     Accepted,
-    /// It may be for a guest behind the bond.
-    Guest,
+    /// It may be for the guest with that MAC behind the bond.
+    Guest(MacAddr),
     /// Its source is the bond's own.
     Own,
     Dropped,
+}
+
+fn is_member(row: &PeerMac) -> bool {
+    matches!(row.kind, MacKind::Member { .. })
 }
 
 impl Path {
@@ -53,6 +64,7 @@ impl Path {
                 set(&mut rows.class_plans, (base, class), number.as_ref());
             }
             Write::PeerMac(mac, row) => set(&mut rows.peer_macs, mac, row),
+            Write::GuestPair(at, row) => set(&mut rows.guest_pairs, at, row),
             Write::Answer(mac, row) => set(&mut rows.answers, mac, row),
         }
         self.check();
@@ -74,6 +86,13 @@ impl Path {
                 rows.plans.contains_key(&row.plan),
                 "{mac} leads to plan {}, which is not there",
                 row.plan
+            );
+        }
+        for (at, pair) in &rows.guest_pairs {
+            assert!(
+                rows.plans.contains_key(&pair.plan),
+                "{at:?} leads to plan {}, which is not there",
+                pair.plan
             );
         }
         for (at, number) in &rows.class_plans {
@@ -108,7 +127,13 @@ impl Path {
 
     /// `steer()`: the frames that leave, each with the member, its source and its destination. `choice` stands for hashes
     /// and for what lanes carried before.
-    pub fn steer(&self, to: MacAddr, class: u8, choice: u64) -> Vec<(u8, MacAddr, MacAddr)> {
+    pub fn steer(
+        &self,
+        now: Time,
+        (to, addresses): (MacAddr, Addresses),
+        class: u8,
+        choice: u64,
+    ) -> Vec<(u8, MacAddr, MacAddr)> {
         let bond = &self.rows.bond;
         let several = bond.elected.len() > 1;
         let mut number = PLAIN_PLAN;
@@ -116,14 +141,25 @@ impl Path {
             if bond.elected.is_empty() || several {
                 return self.to_segments(to);
             }
-        } else if let Some(peer) = self.rows.peer_macs.get(&to) {
-            number = peer.plan;
+        } else if let Some((plan, by_alias)) = self.plan_to_peer(now, to, None, addresses) {
+            return self.by_plan(plan, (to, by_alias), class, choice);
         } else if several {
             // As a switch does with an address that it has not learned.
             let Some(elected) = self.segment_of(to) else { return self.to_segments(to) };
             let plan = self.rows.plans.get(&plain_plan(elected));
             number = plan.filter(|plan| !plan.lanes.is_empty()).map_or(PLAIN_PLAN, |_| plain_plan(elected));
         }
+        self.by_plan(number, (to, false), class, choice)
+    }
+
+    /// `send_by_plan()`
+    fn by_plan(
+        &self,
+        number: u32,
+        (to, by_alias): (MacAddr, bool),
+        class: u8,
+        choice: u64,
+    ) -> Vec<(u8, MacAddr, MacAddr)> {
         let number = self.class_plan(number, class);
         let lanes = self.rows.plans.get(&number).map_or(&[][..], |plan| &plan.lanes[..]);
         if lanes.is_empty() {
@@ -132,7 +168,8 @@ impl Path {
         let lane = self.next_live_lane(lanes, choice as usize % lanes.len());
         let to = lane.peer_mac.unwrap_or(to);
         let member = self.rows.members.get(&lane.slot);
-        member.map(|member| (lane.slot, member.mac, to)).into_iter().collect()
+        let source = |mac| if by_alias { alias_of(mac) } else { mac };
+        member.map(|member| (lane.slot, source(member.mac), to)).into_iter().collect()
     }
 
     /// The lane itself, or the next one whose member lives; itself again if none does.
@@ -148,8 +185,20 @@ impl Path {
         (!lanes.is_empty()).then(|| self.next_live_lane(lanes, hash % lanes.len()).slot)
     }
 
-    /// `steer_guest()`: the frame keeps both MACs, or the switch would see one on two ports.
-    pub fn steer_guest(&self, guest: MacAddr, to: MacAddr) -> Vec<(u8, MacAddr, MacAddr)> {
+    /// `steer_guest()`: over a lane where both ends know whose addresses these are; else the frame keeps both MACs, or the
+    /// switch would see one on two ports.
+    pub fn steer_guest(
+        &mut self,
+        now: Time,
+        guest: MacAddr,
+        (to, addresses): (MacAddr, Addresses),
+        class: u8,
+        choice: u64,
+    ) -> Vec<(u8, MacAddr, MacAddr)> {
+        self.notes.note(now, guest, addresses);
+        if let Some((plan, by_alias)) = self.plan_to_peer(now, to, Some(guest), addresses) {
+            return self.by_plan(plan, (to, by_alias), class, choice);
+        }
         let slot = self.guest_slot(guest).filter(|slot| self.rows.members.contains_key(slot));
         slot.map(|slot| (slot, guest, to)).into_iter().collect()
     }
@@ -166,22 +215,47 @@ impl Path {
         self.rows.members.get(self.heard.get(&host)?)?.elected
     }
 
-    /// `take()`
-    pub fn take(&mut self, slot: u8, source: MacAddr, destination: MacAddr) -> Taken {
+    /// `take()`, and the source that the frame has then.
+    pub fn take(
+        &mut self,
+        now: Time,
+        slot: u8,
+        (source, destination): (MacAddr, MacAddr),
+        addresses: Option<Addresses>,
+    ) -> (Taken, MacAddr) {
+        let taken = self.take_frame(slot, source, destination);
+        if destination.is_multicast() {
+            self.notes.hear(now, source);
+            let peer = self.rows.peer_macs.get(&source).filter(|row| is_member(row));
+            return (taken, peer.map_or(source, |row| row.primary));
+        }
+        match (taken, addresses) {
+            (Taken::Accepted, Some(addresses)) => {
+                let (other, source) = self.take_by_address(source, addresses);
+                (other.unwrap_or(taken), source)
+            }
+            _ => (taken, source),
+        }
+    }
+
+    fn take_frame(&mut self, slot: u8, source: MacAddr, destination: MacAddr) -> Taken {
         let rows = &self.rows;
         let Some(member) = rows.members.get(&slot).copied() else { return Taken::Dropped };
+        // A peer's guest that speaks by its own MAC does so as a plain host.
         let peer = rows.peer_macs.get(&source).copied();
+        let is_lane = peer.is_some_and(|peer| peer.kind != MacKind::Guest);
+        let peer = peer.filter(is_member);
         let owner = |mac: MacAddr| rows.members.iter().find(|(_, row)| row.mac == mac);
-        if peer.is_none() && owner(source).is_some() {
+        if !is_lane && owner(source).is_some() {
             return Taken::Own;
         }
         if destination.is_multicast() {
             let accepts = peer.map_or(member.elected, |peer| peer.broadcast_slot);
-            self.hear(peer.is_some(), source, slot, member);
+            self.hear(is_lane, source, slot, member);
             return if accepts == Some(slot) { Taken::Accepted } else { Taken::Dropped };
         }
         let taken = match owner(destination) {
-            None if self.guest_slot(destination) == Some(slot) => Taken::Guest,
+            None if self.guest_slot(destination) == Some(slot) => Taken::Guest(destination),
             None => Taken::Dropped,
             Some((at, _)) if *at == slot => Taken::Accepted,
             Some((at, owner)) => {
@@ -193,7 +267,7 @@ impl Path {
                 }
             }
         };
-        self.hear(peer.is_some(), source, slot, member);
+        self.hear(is_lane, source, slot, member);
         taken
     }
 

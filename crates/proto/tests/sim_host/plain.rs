@@ -57,7 +57,8 @@ impl World {
 
     /// The neighbour table of each host: it has spoken to all plain hosts.
     pub(super) fn neighbours(&self) -> Vec<Neighbour> {
-        let neighbour = |host| Neighbour { ip: address(host), mac: mac(host, 0), active: true };
+        let neighbour =
+            |host| Neighbour { ip: address(host), mac: mac(host, 0), active: true, gateway: false };
         (self.machines.len()..self.hosts()).map(neighbour).collect()
     }
 
@@ -105,10 +106,11 @@ impl World {
     /// ARP and IPv6 at a bond: the data path hands answers to probes to the daemon (`copy_probe_reply()`, `take_to_probe()`).
     pub(super) fn deliver_plain_answer(&mut self, host: usize, slot: u8, bytes: &[u8]) {
         let (destination, source) = (field(bytes, 0), field(bytes, 6));
+        let now = self.clock(host);
         let path = &mut self.machines[host].path;
         let is_here = path.rows.members.get(&slot).is_some_and(|member| member.mac == destination);
         let probed = path.rows.answers.get(&source).is_some_and(|answer| answer.probed);
-        let taken = path.take(slot, source, destination);
+        let (taken, _) = path.take(now, slot, (source, destination), None);
         if is_here && probed && taken == Taken::Accepted && is_plain_answer(bytes) {
             self.input(host, Input::Frame { slot, bytes });
         }

@@ -55,6 +55,8 @@ pub struct Machine {
     asleep: bool,
     /// ...and its clock is behind by what it has slept.
     slept: Duration,
+    /// How many changes of guests the daemon has read.
+    guests_read: u64,
 }
 
 /// A frame on the wire.
@@ -95,6 +97,8 @@ pub struct World {
     plain: Vec<PlainNeighbour>,
     /// The host of each guest; their numbers follow those of the plain hosts.
     guests: Vec<usize>,
+    /// Frames of and for guests that left over lanes of peers' plans.
+    pub striped: u64,
     /// The switch of each port.
     pub cables: BTreeMap<Port, u8>,
     /// Where each switch has learned a MAC.
@@ -119,6 +123,9 @@ pub struct World {
 
 const LOOK: Duration = millis(100);
 
+/// How long after its last look a daemon counts as alive where guests are concerned.
+const GUESTS_UNTIL: Duration = millis(5000);
+
 /// How long frames take from port to port, in microseconds.
 const DELAYS: [u64; 2] = [20, 200];
 
@@ -137,6 +144,7 @@ impl World {
             machines: Vec::new(),
             plain: Vec::new(),
             guests: setup.guests.clone(),
+            striped: 0,
             cables: BTreeMap::new(),
             learned: BTreeMap::new(),
             faults: BTreeSet::new(),
@@ -163,6 +171,7 @@ impl World {
                 wake: None,
                 asleep: false,
                 slept: Duration::ZERO,
+                guests_read: 0,
             });
         }
         setup.plain.iter().for_each(|switch| world.add_plain(*switch));
@@ -278,16 +287,17 @@ impl World {
             return self.send_from_plain(from, to, number);
         }
         let destination = to.map_or(MacAddr::BROADCAST, |to| self.mac_of(to));
-        let path = &self.machines[host].path;
+        let (now, addresses) = (self.clock(host), self.addresses_of(number));
+        let path = &mut self.machines[host].path;
+        let to_mac = (destination, addresses);
         let frames = match from == host {
-            true => path.steer(destination, class, choice),
-            false => path.steer_guest(mac(from, 0), destination),
+            true => path.steer(now, to_mac, class, choice),
+            false => path.steer_guest(now, mac(from, 0), to_mac, class, choice),
         };
         for (slot, source, destination) in frames {
             // Plans that an earlier daemon wrote stay as they are until their peers speak.
             let machine = &self.machines[host];
-            let plan =
-                to.filter(|_| from == host).and_then(|to| machine.path.rows.peer_macs.get(&self.mac_of(to)));
+            let plan = to.and_then(|to| machine.path.rows.peer_macs.get(&self.mac_of(to)));
             let is_ours =
                 |daemon: &&Host| plan.is_none_or(|row| daemon.image().plans.contains_key(&row.plan));
             if let Some(daemon) = machine.daemon.as_ref().filter(is_ours) {
@@ -299,6 +309,8 @@ impl World {
                 );
             }
             self.sent[number as usize].slot = Some(slot);
+            let is_of_guest = from != host || to.is_some_and(|to| to >= self.hosts());
+            self.striped += u64::from(is_of_guest && source != mac(from, 0));
             self.note_carried(host, to, (slot, destination));
             self.carry((host, slot), Frame::Data { number, source, destination });
         }
@@ -389,5 +401,20 @@ impl World {
         let lanes = |number| bytes(number).into_iter().map(counts).collect();
         let plans = plans.into_iter().map(|number| (number, lanes(number))).collect();
         self.input(host, Input::LaneCounts(plans));
+        self.look_at_guests(host);
+    }
+
+    /// What the data path has noted of guests is read when it has changed, or is wanted.
+    fn look_at_guests(&mut self, host: usize) {
+        let now = self.clock(host);
+        let machine = &mut self.machines[host];
+        let Some(daemon) = &machine.daemon else { return };
+        machine.path.notes.until = now + GUESTS_UNTIL;
+        let changes = machine.path.notes.changes;
+        let differ = std::mem::replace(&mut machine.guests_read, changes) != changes;
+        if differ || daemon.wants_guests(now) {
+            let seen = machine.path.notes.seen();
+            self.input(host, Input::Guests(&seen));
+        }
     }
 }

@@ -4,12 +4,17 @@ use super::*;
 use crate::{
     Time,
     arp_plus::{Config, Input, OwnMember},
-    host::{BondRow, Class, Policy, Settings},
+    host::{BondRow, Class, GuestPair, MacKind, PeerMac, Policy, Settings},
     inspector::Timing,
     plan::ClassTerms,
 };
-use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Message, VERSION, emit_frame};
+use linkbraid_wire::{Extension, FEATURE_GUESTS, Guest, HostId, Kind, MacAddr, Message, VERSION, emit_frame};
 use std::net::IpAddr;
+
+mod guests;
+
+/// A member of a peer that has no guests.
+const MEMBER: MacKind = MacKind::Member { has_guests: false, takes_guests: true };
 
 /// One row that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +24,7 @@ enum Row {
     Plan(u32, Option<Plan>),
     ClassPlan(u32, u8, Option<u32>),
     PeerMac(MacAddr, Option<PeerMac>),
+    GuestPair(GuestAddress, Option<GuestPair>),
     Other,
 }
 
@@ -30,6 +36,7 @@ impl From<Write<'_>> for Row {
             Write::Plan(number, plan) => Row::Plan(number, plan.cloned()),
             Write::ClassPlan(base, class, number) => Row::ClassPlan(base, class, number),
             Write::PeerMac(mac, row) => Row::PeerMac(mac, row.copied()),
+            Write::GuestPair(at, row) => Row::GuestPair(at, row.copied()),
             Write::Class(..) | Write::Answer(..) => Row::Other,
         }
     }
@@ -97,6 +104,11 @@ fn mac(host: u8) -> MacAddr {
 
 /// What a host with one member says.
 pub fn says(kind: Kind, host: u8, sequence: u32) -> Vec<u8> {
+    says_guests(kind, host, sequence, Vec::new())
+}
+
+/// The same of a host with these guests.
+fn says_guests(kind: Kind, host: u8, sequence: u32, guests: Vec<Guest>) -> Vec<u8> {
     let extension = Extension {
         version: VERSION,
         host: HostId([host; 16]),
@@ -104,8 +116,8 @@ pub fn says(kind: Kind, host: u8, sequence: u32) -> Vec<u8> {
         sequence,
         members: vec![linkbraid_wire::Member { index: 0, up: true, weight_mbit: 100, class: 0 }],
         classes: Vec::new(),
-        features: 0,
-        guests: Vec::new(),
+        features: FEATURE_GUESTS,
+        guests,
         addresses: Vec::new(),
         digest: None,
         auth: None,
@@ -195,7 +207,7 @@ fn a_peer_that_comes_changes_or_goes_costs_its_own_rows_alone() {
     let written = bench.update(&[61]);
     let lane = Lane { slot: 0, peer_mac: Some(mac(61)), weight: 100_000, class: 0 };
     let plan = Plan { lanes: vec![lane], ..Plan::default() };
-    let row = PeerMac { plan: 60, primary: mac(61), broadcast_slot: Some(0) };
+    let row = PeerMac { plan: 60, primary: mac(61), broadcast_slot: Some(0), kind: MEMBER };
     let expected = [Row::Plan(60, Some(plan)), Row::PeerMac(mac(61), Some(row))];
     assert_eq!(written, expected, "the MAC after its plan");
     assert_eq!(bench.tables.lanes_of(&key(61)), Some((60, &[(0, Some(0))][..])));
@@ -222,7 +234,7 @@ fn a_number_is_not_given_again_while_rows_may_point_at_its_plan() {
 
 /// Tables of an earlier daemon with these peers, each with a MAC and a number.
 fn left(peers: impl IntoIterator<Item = (MacAddr, u32)>) -> TableImage {
-    let row = |(mac, plan)| (mac, PeerMac { plan, primary: mac, broadcast_slot: Some(0) });
+    let row = |(mac, plan)| (mac, PeerMac { plan, primary: mac, broadcast_slot: Some(0), kind: MEMBER });
     TableImage { peer_macs: peers.into_iter().map(row).collect(), ..TableImage::default() }
 }
 

@@ -1,0 +1,339 @@
+//! Guests: who announces them, who is believed, and what becomes of them when they move.
+
+use super::*;
+use linkbraid_wire::{FEATURE_GUESTS, FEATURE_MIRROR, Guest};
+
+/// A guest's MAC.
+fn guest_mac(number: u8) -> MacAddr {
+    MacAddr([0x52, 0x54, 0, 0, 0, number])
+}
+
+fn key(number: u8) -> PeerKey {
+    PeerKey::Host(HostId([number; 16]))
+}
+
+/// A host that knows of guests.
+fn host(number: u8, members: u8) -> Host {
+    let mut host = Host::running(number, members);
+    host.handle(Input::Features(FEATURE_GUESTS));
+    host
+}
+
+/// What is seen of guests: by number, address, when each named it, and when it sent last.
+fn seen(guests: &[(u8, IpAddr, Time, Time)]) -> SeenGuests {
+    let address = |(number, address, named, _): &(u8, IpAddr, Time, Time)| SeenAddress {
+        vlan: 0,
+        address: *address,
+        mac: guest_mac(*number),
+        named: *named,
+    };
+    SeenGuests {
+        last_sent: guests.iter().map(|(number, .., last)| (guest_mac(*number), *last)).collect(),
+        addresses: guests.iter().map(address).collect(),
+    }
+}
+
+impl Host {
+    /// Guests that have just spoken here, each with 198.18.1.`number`.
+    fn see(&mut self, numbers: &[u8]) -> Vec<Action> {
+        let now = self.now;
+        let guests: Vec<_> = numbers.iter().map(|number| (*number, guest_ip(*number), now, now)).collect();
+        self.handle(Input::Guests(&seen(&guests)))
+    }
+
+    fn announces(&self) -> Vec<MacAddr> {
+        self.arp.announced_guests().iter().map(|guest| guest.mac).collect()
+    }
+
+    /// The host that a guest is behind, as this one knows.
+    fn locates(&self, number: u8) -> Option<PeerKey> {
+        let located = self.arp.located_guests();
+        let by_mac = located.macs.get(&guest_mac(number)).copied();
+        let by_address = located.addresses.get(&(0, guest_ip(number)));
+        assert_eq!(by_mac.map(|key| (guest_mac(number), key)), by_address.copied());
+        by_mac
+    }
+}
+
+fn guest_ip(number: u8) -> IpAddr {
+    IpAddr::from([198, 18, 1, number])
+}
+
+/// All go on for that long, and hear what the others announce in the end.
+fn pass_all(hosts: &mut [Host], duration: Duration) -> Vec<Vec<Action>> {
+    let mut actions: Vec<Vec<Action>> = hosts.iter_mut().map(|host| host.pass(duration)).collect();
+    for from in 0..hosts.len() {
+        let frame = hosts[from].says(Kind::Change);
+        for to in (0..hosts.len()).filter(|to| *to != from) {
+            let more = hosts[to].hear(0, &frame);
+            actions[to].extend(more);
+        }
+    }
+    actions
+}
+
+//= docs/arp-plus.md#14.1 type=test
+#[test]
+fn guests_are_announced_with_the_addresses_that_they_named() {
+    let (mut one, mut two) = (host(1, 2), host(2, 1));
+    one.hear(0, &two.says(Kind::Change));
+    let actions = one.see(&[1, 2]);
+    assert_eq!(sent(&actions).len(), 2, "at once, on each member");
+    assert_eq!(one.announces(), [guest_mac(1), guest_mac(2)]);
+    assert_eq!(sent(&one.see(&[1, 2])), [], "the same once more is no change");
+    two.hear(0, &one.says(Kind::Change));
+    assert_eq!((two.locates(1), two.locates(2), two.locates(3)), (Some(key(1)), Some(key(1)), None));
+    // Addresses and MACs of hosts are no guests'.
+    let now = one.now;
+    let named = |mac, address| SeenAddress { vlan: 0, address, mac, named: now };
+    let hostile = [
+        named(guest_mac(3), ip(1)),
+        named(guest_mac(3), ip(2)),
+        named(mac(1, 1), guest_ip(4)),
+        named(mac(2, 0), guest_ip(5)),
+        named(alias_of(mac(2, 0)), guest_ip(6)),
+    ];
+    let last_sent = hostile.iter().map(|seen| (seen.mac, now)).collect();
+    one.handle(Input::Guests(&SeenGuests { last_sent, addresses: hostile.to_vec() }));
+    assert_eq!(one.announces(), []);
+    // The later one to name an address has it; what is only said of a VLAN is nobody's host.
+    let mut three = seen(&[(1, guest_ip(1), now, now), (2, guest_ip(1), now.minus(millis(5)), now)]);
+    three.addresses.push(SeenAddress { vlan: 7, ..named(guest_mac(2), ip(1)) });
+    one.handle(Input::Guests(&three));
+    let guest = |vlan, number, address| Guest { vlan, mac: guest_mac(number), addresses: vec![address] };
+    assert_eq!(one.arp.announced_guests(), [guest(0, 1, guest_ip(1)), guest(7, 2, ip(1))]);
+}
+
+//= docs/arp-plus.md#14.2 type=test
+#[test]
+fn as_many_are_announced_as_fit_and_who_was_first_stays() {
+    let mut one = host(1, 1);
+    one.see(&[200]);
+    let now = one.now;
+    one.pass(millis(10));
+    let v6 = |number: u8, last: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, number.into(), last]);
+    let address = |number: u8, last| SeenAddress {
+        vlan: 0,
+        address: v6(number, last),
+        mac: guest_mac(number),
+        named: now,
+    };
+    let mut all = seen(&[(200, guest_ip(200), now, now)]);
+    all.addresses.extend((0..100).flat_map(|number| (1..=12).map(move |last| address(number, last))));
+    all.last_sent.extend((0..100).map(|number| (guest_mac(number), now)));
+    one.handle(Input::Guests(&all));
+    let announced = one.announces();
+    assert!((5..GUESTS_AT_MOST).contains(&announced.len()), "{} guests", announced.len());
+    assert_eq!(announced[0], guest_mac(200), "the first one stays");
+    assert_eq!(one.count(Counter::LimitGuests), 101 - announced.len() as u64);
+    assert_eq!(one.count(Counter::LimitGuestAddresses), 400, "eight of each");
+    // What the host itself needs has precedence.
+    one.handle(Input::Addresses((100..130).map(ip).collect()));
+    assert!(one.announces().len() < announced.len());
+    assert_eq!(one.count(Counter::TxRefused), 0);
+    let mut two = host(2, 1);
+    two.hear(0, &one.says(Kind::Change));
+    assert_eq!(two.locates(200), Some(key(1)));
+}
+
+const GUESTS_AT_MOST: usize = 12;
+
+//= docs/arp-plus.md#14.3 type=test
+#[test]
+fn guests_of_a_host_that_does_not_know_of_them_are_nowhere() {
+    let (mut one, mut two) = (Host::running(1, 1), host(2, 1));
+    one.see(&[1]);
+    two.hear(0, &one.says(Kind::Change));
+    assert_eq!(two.locates(1), None, "it would not give frames their MACs back");
+    assert!(two.arp.peer(&key(1)).is_some_and(|peer| !peer.takes_guests() && peer.guests.len() == 1));
+    one.handle(Input::Features(FEATURE_MIRROR | FEATURE_GUESTS));
+    two.hear(0, &one.says(Kind::Change));
+    assert_eq!(two.locates(1), Some(key(1)));
+}
+
+//= docs/arp-plus.md#14.4 type=test
+#[test]
+fn a_claim_of_a_members_or_gateways_mac_is_refused_and_the_rest_counts() {
+    let (mut one, mut two, three) = (host(1, 1), host(2, 1), host(3, 1));
+    two.hear(0, &three.says(Kind::Change));
+    two.handle(Input::Gateways([guest_mac(9)].into()));
+    let now = one.now;
+    // Host 1 has not heard host 3, and knows no gateway.
+    let named = |mac, address| SeenAddress { vlan: 0, address, mac, named: now };
+    let claims = [
+        named(guest_mac(9), guest_ip(9)),
+        named(mac(3, 0), guest_ip(3)),
+        named(alias_of(mac(3, 0)), guest_ip(4)),
+        named(mac(2, 0), guest_ip(2)),
+        named(guest_mac(5), ip(3)),
+        named(guest_mac(5), ip(2)),
+        named(guest_mac(1), guest_ip(1)),
+    ];
+    let last_sent = claims.iter().map(|seen| (seen.mac, now)).collect();
+    one.handle(Input::Guests(&SeenGuests { last_sent, addresses: claims.to_vec() }));
+    assert_eq!(one.announces().len(), 6);
+    let mut actions = two.hear(0, &one.says(Kind::Change));
+    let refused = [guest_mac(9), mac(3, 0), alias_of(mac(3, 0)), mac(2, 0)];
+    let mut conflict: Vec<Conflict> =
+        refused.iter().map(|refused| Conflict::GuestMac { mac: *refused, by: mac(1, 0) }).collect();
+    conflict.sort();
+    assert_eq!(conflicts(&actions), conflict);
+    let macs: Vec<MacAddr> = two.arp.located_guests().macs.keys().copied().collect();
+    assert_eq!(macs, [guest_mac(1)]);
+    assert_eq!(two.arp.located_guests().addresses.len(), 1);
+    assert!(two.arp.peer(&key(1)).is_some(), "its lanes are not lost for it");
+    // Reported once, and accepted when the reason has gone.
+    two.handle(Input::Gateways([].into()));
+    actions = two.pass(millis(600));
+    assert_eq!((conflicts(&actions), two.locates(9)), (vec![], Some(key(1))));
+    assert!(two.count(Counter::ConflictGuestMac) > 4);
+}
+
+//= docs/arp-plus.md#14.5 type=test
+#[test]
+fn a_guest_that_moves_is_where_it_spoke_last() {
+    let mut hosts = [host(1, 1), host(2, 1), host(3, 1)];
+    pass_all(&mut hosts, millis(10));
+    hosts[0].see(&[1]);
+    pass_all(&mut hosts, millis(10));
+    assert_eq!([hosts[1].locates(1), hosts[2].locates(1)], [Some(key(1)); 2]);
+    hosts[1].see(&[1]);
+    assert_eq!(hosts[1].locates(1), None, "it is here");
+    pass_all(&mut hosts, millis(10));
+    assert_eq!(hosts[2].locates(1), Some(key(2)), "at once");
+    assert_eq!(hosts[0].announces(), [guest_mac(1)], "it may have spoken here since");
+    assert!(hosts[0].arp.are_guests_contested());
+    pass_all(&mut hosts, millis(760));
+    assert_eq!((hosts[0].announces(), hosts[0].locates(1)), (vec![], Some(key(2))));
+    assert!(hosts[0].arp.is_guest_elsewhere(guest_mac(1)));
+    // What is still noted of it here says nothing, until it speaks here again.
+    let before = hosts[0].now.minus(millis(900));
+    hosts[0].handle(Input::Guests(&seen(&[(1, guest_ip(1), before, before)])));
+    assert_eq!(hosts[0].announces(), []);
+    hosts[0].see(&[1]);
+    assert_eq!(hosts[0].announces(), [guest_mac(1)]);
+    pass_all(&mut hosts, millis(10));
+    assert_eq!(hosts[2].locates(1), Some(key(1)));
+    for _ in 0..50 {
+        let told = pass_all(&mut hosts, millis(100));
+        assert!(told.iter().all(|actions| conflicts(actions).is_empty()), "a move is no conflict");
+    }
+    assert_eq!(hosts[1].announces(), []);
+}
+
+//= docs/arp-plus.md#14.5 type=test
+#[test]
+fn two_guests_with_one_mac_are_reported_and_nobody_else_believes_either() {
+    let mut hosts = [host(1, 1), host(2, 1), host(3, 1)];
+    hosts[0].see(&[1]);
+    pass_all(&mut hosts, millis(10));
+    let mut all = vec![Vec::new(); 3];
+    for _ in 0..60 {
+        for ((host, number), all) in hosts.iter_mut().zip([1, 1, 2]).zip(&mut all) {
+            all.extend(conflicts(&host.see(&[number])));
+        }
+        for (all, told) in all.iter_mut().zip(pass_all(&mut hosts, millis(100))) {
+            all.extend(conflicts(&told));
+        }
+    }
+    let mac_of = |number| mac(number, 0);
+    assert_eq!(all[0], [Conflict::OwnGuest { mac: guest_mac(1), by: mac_of(2) }]);
+    assert_eq!(all[1], [Conflict::OwnGuest { mac: guest_mac(1), by: mac_of(1) }]);
+    let both = Conflict::PeerGuest { mac: guest_mac(1), owner: key(1), by: mac_of(2) };
+    assert_eq!((&all[2], hosts[2].locates(1)), (&vec![both], None));
+    assert_eq!([hosts[0].announces(), hosts[1].announces()], [[guest_mac(1)], [guest_mac(1)]]);
+    assert_eq!(hosts[0].locates(2), Some(key(3)), "others are not affected");
+}
+
+#[test]
+fn an_address_that_another_guest_takes_over_goes_with_it() {
+    let mut hosts = [host(1, 1), host(2, 1), host(3, 1)];
+    let now = hosts[0].now;
+    hosts[0].handle(Input::Guests(&seen(&[(1, guest_ip(1), now, now), (1, guest_ip(9), now, now)])));
+    pass_all(&mut hosts, millis(10));
+    let at = |host: &Host| host.arp.located_guests().addresses.get(&(0, guest_ip(9))).copied();
+    assert_eq!(at(&hosts[2]), Some((guest_mac(1), key(1))));
+    let now = hosts[1].now;
+    hosts[1].handle(Input::Guests(&seen(&[(2, guest_ip(9), now, now)])));
+    pass_all(&mut hosts, millis(10));
+    assert_eq!(at(&hosts[2]), Some((guest_mac(2), key(2))));
+    pass_all(&mut hosts, millis(760));
+    assert_eq!(hosts[0].arp.announced_guests()[0].addresses, [guest_ip(1)]);
+    assert_eq!(at(&hosts[0]), Some((guest_mac(2), key(2))));
+}
+
+//= docs/arp-plus.md#14.6 type=test
+#[test]
+fn a_guest_that_says_nothing_for_long_is_withdrawn() {
+    let mut one = host(1, 1);
+    one.see(&[1]);
+    let then = one.now;
+    let look = |host: &mut Host| {
+        host.handle(Input::Guests(&seen(&[(1, guest_ip(1), then, then)])));
+        host.announces().len()
+    };
+    one.pass(Duration::from_secs(299));
+    assert_eq!(look(&mut one), 1);
+    one.pass(Duration::from_secs(1));
+    assert_eq!(look(&mut one), 0);
+}
+
+#[test]
+fn guests_of_a_silent_host_stay_and_those_of_one_that_left_go() {
+    let (mut one, mut two) = (host(1, 1), host(2, 1));
+    one.see(&[1]);
+    two.hear(0, &one.says(Kind::Change));
+    two.pass(millis(5000));
+    assert_eq!(two.locates(1), Some(key(1)), "its daemon may have died");
+    two.pass(millis(6000));
+    assert_eq!(two.locates(1), None);
+    two.hear(0, &one.says(Kind::Change));
+    assert_eq!(two.locates(1), Some(key(1)));
+    let left = one.handle(Input::Stop);
+    sent(&left).iter().for_each(|(_, frame)| assert_eq!(frame.parsed.message.kind, Kind::Clear));
+    let clear = left.iter().find_map(|action| match action {
+        Action::Send { frame, .. } => Some(frame),
+        _ => None,
+    });
+    let actions = two.hear(0, clear.expect("it says so"));
+    assert!(actions.contains(&Action::Peers(Changed::Peers(vec![key(1)]))));
+    assert_eq!(two.locates(1), None);
+}
+
+#[test]
+fn what_an_earlier_machine_announced_is_announced_from_the_start() {
+    let mut one = Host::stopped(1, 2, 1);
+    one.handle(Input::Features(FEATURE_GUESTS));
+    one.handle(Input::FormerGuests(vec![((0, guest_ip(1)), guest_mac(1))]));
+    let first = one.handle(Input::Start);
+    let announced = |(_, frame): &(u8, Frame)| {
+        frame.parsed.message.extension.as_ref().is_some_and(|extension| extension.guests.len() == 1)
+    };
+    assert!(sent(&first).iter().all(announced) && !first.is_empty());
+    one.handle(Input::Guests(&SeenGuests::default()));
+    assert_eq!(one.announces(), []);
+}
+
+//= docs/arp-plus.md#14.5 type=test
+#[test]
+fn a_host_that_comes_with_a_guest_of_another_one_does_not_take_it() {
+    let mut hosts = [host(1, 1), host(2, 1), host(3, 1)];
+    // Host 1 was away, and does not know that its guest has moved.
+    hosts[0].see(&[1]);
+    let stale = hosts[0].says(Kind::Change);
+    let [_, two, three] = &mut hosts;
+    three.hear(0, &two.says(Kind::Change));
+    two.see(&[1]);
+    three.hear(0, &two.says(Kind::Change));
+    assert_eq!(three.locates(1), Some(key(2)));
+    two.hear(0, &stale);
+    three.hear(0, &stale);
+    assert_eq!(three.locates(1), None, "its frames go as to a plain host");
+    two.pass(millis(3000));
+    assert_eq!((two.announces(), two.locates(1)), (vec![guest_mac(1)], None), "it may be silent and here");
+    // To host 1 it is the other way round.
+    let says = two.says(Kind::Change);
+    hosts[0].hear(0, &says);
+    hosts[0].pass(millis(800));
+    assert_eq!(hosts[0].announces(), [guest_mac(1)], "until it has said nothing for long");
+}

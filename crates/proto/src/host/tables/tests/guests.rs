@@ -1,0 +1,117 @@
+//! The rows of guests.
+
+use super::*;
+use crate::arp_plus::{SeenAddress, SeenGuests, alias_of};
+
+fn guest_mac(number: u8) -> MacAddr {
+    MacAddr([0x52, 0x54, 0, 0, 0, number])
+}
+
+fn guest(number: u8) -> Guest {
+    Guest { vlan: 0, mac: guest_mac(number), addresses: vec![at(number).1] }
+}
+
+fn at(number: u8) -> GuestAddress {
+    (0, IpAddr::from([198, 18, 1, number]))
+}
+
+impl Bench {
+    fn hear_guests(&mut self, host: u8, sequence: u32, numbers: &[u8]) {
+        let guests = numbers.iter().map(|number| guest(*number)).collect();
+        let bytes = says_guests(Kind::Change, host, sequence, guests);
+        self.arp_plus.handle(Time::from_millis(1), Input::Frame { slot: 0, bytes: &bytes });
+    }
+
+    /// Guests speak behind the own bond.
+    fn see(&mut self, numbers: &[u8]) {
+        let now = Time::from_millis(1);
+        let named = |number: &u8| SeenAddress {
+            vlan: 0,
+            address: at(*number).1,
+            mac: guest_mac(*number),
+            named: now,
+        };
+        let last_sent = numbers.iter().map(|number| (guest_mac(*number), now)).collect();
+        let seen = SeenGuests { last_sent, addresses: numbers.iter().map(named).collect() };
+        self.arp_plus.handle(now, Input::Guests(&seen));
+        self.tables.set_own_guests(self.arp_plus.announced_guests());
+    }
+}
+
+fn row(plan: u32, primary: MacAddr, kind: MacKind) -> Option<PeerMac> {
+    Some(PeerMac { plan, primary, broadcast_slot: Some(0), kind })
+}
+
+fn pair(number: u8, plan: u32) -> Row {
+    Row::GuestPair(at(number), Some(GuestPair { mac: guest_mac(number), plan }))
+}
+
+//= docs/arp-plus.md#14.3 type=test
+#[test]
+fn rows_of_guests_come_with_them_and_aliases_while_there_are_guests_here() {
+    let mut bench = Bench::new(1, TableImage::default());
+    bench.hear(Kind::Change, 2, 1);
+    bench.write();
+    bench.hear_guests(2, 2, &[1]);
+    let member =
+        |has_guests| Row::PeerMac(mac(2), row(1, mac(2), MacKind::Member { has_guests, takes_guests: true }));
+    let behind = Row::PeerMac(guest_mac(1), row(1, guest_mac(1), MacKind::Guest));
+    assert_eq!(bench.update(&[2]), [pair(1, 1), member(true), behind]);
+    bench.see(&[9]);
+    let alias = Row::PeerMac(alias_of(mac(2)), row(1, mac(2), MacKind::Alias { has_guests: true }));
+    assert_eq!(bench.write(), [pair(9, 0), alias]);
+    bench.hear_guests(2, 3, &[]);
+    let alias = |row| Row::PeerMac(alias_of(mac(2)), row);
+    let gone = [
+        Row::GuestPair(at(1), None),
+        alias(row(1, mac(2), MacKind::Alias { has_guests: false })),
+        member(false),
+        Row::PeerMac(guest_mac(1), None),
+    ];
+    assert_eq!(bench.update(&[2]).iter().filter(|row| !gone.contains(row)).count(), 0);
+    bench.see(&[]);
+    assert_eq!(bench.write(), [Row::GuestPair(at(9), None), alias(None)]);
+}
+
+#[test]
+fn a_guest_that_moves_takes_its_rows_along() {
+    let mut bench = Bench::new(1, TableImage::default());
+    bench.hear_guests(2, 1, &[1]);
+    bench.hear_guests(3, 1, &[]);
+    bench.write();
+    bench.hear_guests(3, 2, &[1]);
+    let behind = |plan| Row::PeerMac(guest_mac(1), row(plan, guest_mac(1), MacKind::Guest));
+    let rows = bench.update(&[2, 3]);
+    assert!(rows.contains(&pair(1, 2)) && rows.contains(&behind(2)), "{rows:?}");
+    // Here, and back.
+    bench.see(&[1]);
+    let rows = bench.update(&[2, 3]);
+    assert!(rows.contains(&pair(1, 0)) && rows.contains(&Row::PeerMac(guest_mac(1), None)), "{rows:?}");
+    bench.see(&[]);
+    let rows = bench.update(&[2, 3]);
+    assert!(rows.contains(&pair(1, 2)) && rows.contains(&behind(2)), "{rows:?}");
+    bench.hear(Kind::Clear, 3, 3);
+    let rows = bench.update(&[3, 2]);
+    assert!(rows.iter().any(|row| matches!(row, Row::GuestPair(..))), "{rows:?}");
+    assert!(bench.tables.image().guest_pairs.values().all(|pair| pair.plan == 1));
+}
+
+#[test]
+fn an_earlier_daemons_guests_stay_until_they_are_found_wrong() {
+    let mut first = Bench::new(1, TableImage::default());
+    first.hear_guests(2, 1, &[1, 2]);
+    first.see(&[9]);
+    first.write();
+    let mut bench = Bench::new(1, first.tables.image().clone());
+    bench.arp_plus.handle(Time::ZERO, Input::FormerGuests(bench.tables.former_guests()));
+    bench.tables.set_own_guests(bench.arp_plus.announced_guests());
+    let guests = |rows: Vec<Row>| -> Vec<Row> {
+        rows.into_iter().filter(|row| matches!(row, Row::GuestPair(..))).collect()
+    };
+    assert_eq!(guests(bench.write()), []);
+    bench.hear_guests(2, 2, &[1]);
+    assert_eq!(guests(bench.update(&[2])), []);
+    bench.tables.drop_inherited();
+    assert_eq!(guests(bench.write()), [Row::GuestPair(at(2), None)]);
+    assert!(bench.tables.image().guest_pairs.contains_key(&at(9)));
+}
