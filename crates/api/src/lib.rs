@@ -39,8 +39,8 @@ pub use member::{MemberAdd, MemberDel, MemberOptions, MemberSet, MemberSettings,
 pub use name::{ClassName, LinkName};
 pub use record::{
     ActionRecord, AddressMove, ApplyRecord, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord,
-    Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records, Severity, ShareFrom,
-    StatsRecord,
+    GuestRecord, Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records,
+    Severity, ShareFrom, StatsRecord,
 };
 pub use request::{Apply, ConfigFile, Request};
 pub use rule::Rule;

@@ -107,6 +107,9 @@ pub struct BondRecord {
     /// Members whose interfaces are gone; each joins again when it is back.
     #[serde(default)]
     pub absent: Vec<String>,
+    /// Machines and containers behind the bond that have named an address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guests: Vec<GuestRecord>,
     /// Addresses and routes that came from a member and go back to it.
     pub moved: Vec<AddressMove>,
     /// Conflicts seen: another host claims our address or MAC. One sentence each.
@@ -238,6 +241,21 @@ pub struct MemberRecord {
     pub class: Option<String>,
 }
 
+/// A guest behind a bond, here or at a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestRecord {
+    /// Its MAC.
+    pub mac: String,
+    /// The VLAN that its frames carry the tag of; 0: none.
+    pub vlan: u16,
+    /// Its addresses there.
+    pub addresses: Vec<String>,
+    /// Whether its frames go over all lanes to peers that give guests' frames their MACs back.
+    pub striped: bool,
+    /// Why not, or an empty string.
+    pub reason: String,
+}
+
 /// The life of a peer in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -267,6 +285,9 @@ pub struct PeerRecord {
     pub members: Vec<PeerMemberRecord>,
     /// Milliseconds since it was last heard.
     pub heard_ms: u64,
+    /// The guests that it announces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guests: Vec<GuestRecord>,
 }
 
 /// A member of a peer.

@@ -6,6 +6,7 @@ mod clock;
 mod events;
 mod fabrics;
 mod findings;
+mod guests;
 mod lanes;
 mod latency;
 mod peers;

@@ -64,6 +64,8 @@ pub struct Neighbour {
     pub mac: MacAddr,
     /// How certain the entry is.
     pub state: NeighbourState,
+    /// Whether a default route leads to it.
+    pub gateway: bool,
 }
 
 /// What a neighbour message is about: the interface, the address, and the hardware address while it is known.
@@ -102,16 +104,23 @@ impl Netlink {
     /// The neighbours on an interface whose hardware address is known, both families; at most [`NEIGHBOURS_MAX`].
     ///
     /// # Errors
-    /// When the kernel refuses the list.
+    /// When the kernel refuses the list, or to look for a default route.
     pub async fn neighbours(&self, index: u32) -> Result<Vec<Neighbour>> {
         let request = Builder::new(&[0; NEIGHBOUR_HEADER]).u32(libc::NDA_IFINDEX, index).finish();
         let list = self
             .dump_some(libc::RTM_GETNEIGH, request, NEIGHBOURS_MAX)
             .await
             .map_err(|refusal| refusal.about("netlink", "cannot list the neighbours"))?;
+        let mut gateways = Vec::new();
+        for ipv6 in [false, true] {
+            gateways.extend(self.default_route(index, ipv6).await?.and_then(|route| route.gateway));
+        }
         let entries = list.iter().filter_map(Entry::parse).filter(|entry| entry.index == index);
         Ok(entries
-            .filter_map(|entry| Some(Neighbour { ip: entry.ip, mac: entry.mac?, state: entry.state? }))
+            .filter_map(|entry| {
+                let gateway = gateways.contains(&entry.ip);
+                Some(Neighbour { ip: entry.ip, mac: entry.mac?, state: entry.state?, gateway })
+            })
             .collect())
     }
 }

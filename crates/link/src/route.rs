@@ -201,6 +201,11 @@ impl Netlink {
     /// # Errors
     /// When the kernel refuses to look.
     pub async fn has_default_route(&self, index: u32, ipv6: bool) -> Result<bool> {
+        Ok(self.default_route(index, ipv6).await?.is_some())
+    }
+
+    /// That route. One is asked for, however many there are.
+    pub(crate) async fn default_route(&self, index: u32, ipv6: bool) -> Result<Option<Route>> {
         let (family, address) =
             if ipv6 { (libc::AF_INET6, &NOBODY_V6[..]) } else { (libc::AF_INET, &NOBODY_V4[..]) };
         let mut header = vec![0; ROUTE_HEADER];
@@ -211,8 +216,8 @@ impl Netlink {
             Ok(found) => Ok(found
                 .iter()
                 .filter_map(Route::parse)
-                .any(|route| route.is_default() && route.interfaces.contains(&index))),
-            Err(Refusal { kind: Kind::Unreachable | Kind::NotFound | Kind::Unsupported, .. }) => Ok(false),
+                .find(|route| route.is_default() && route.interfaces.contains(&index))),
+            Err(Refusal { kind: Kind::Unreachable | Kind::NotFound | Kind::Unsupported, .. }) => Ok(None),
             Err(refusal) => Err(refusal.about(self.name_of(index).await, "cannot look for a default route")),
         }
     }

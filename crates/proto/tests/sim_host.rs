@@ -250,7 +250,8 @@ fn check_moves(world: &mut World) {
         world.move_guest(guest, host);
         world.run(MOVED);
         for from in (0..world.machines.len()).filter(|from| *from != host) {
-            if !world.have_sound_lane(from, host) {
+            let by_lanes = world.have_sound_lane(from, host) && world.is_one_network();
+            if !by_lanes && !world.have_sound_lane(from, guest) {
                 continue;
             }
             let before = world.striped;

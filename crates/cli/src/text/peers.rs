@@ -32,6 +32,9 @@ pub fn peers(records: &[PeerRecord], _style: &Style) -> String {
                 member.class.clone().unwrap_or_default(),
             ]);
         }
+        for line in super::guests::lines(&peer.guests) {
+            table.note(&format!("guest {line}"));
+        }
     }
     table.render()
 }

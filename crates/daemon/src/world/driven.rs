@@ -77,6 +77,8 @@ pub(crate) struct Driven {
     guests_moved: bool,
     /// They are to be announced now.
     announces_guests: bool,
+    /// What the data path had counted of guests when they were read last.
+    guests_seen: u64,
     /// Other members carry traffic than when the stripe length was set.
     pub stripe_stale: bool,
     /// When counters are to be read next.
@@ -123,6 +125,7 @@ impl Driven {
             asks_groups: false,
             guests_moved: false,
             announces_guests: false,
+            guests_seen: 0,
             stripe_stale: false,
             look_at: Time::ZERO,
             sleeps: Sleeps::default(),
@@ -220,6 +223,9 @@ impl Driven {
             if let Err(error) = self.look_at_counters(now) {
                 tracing::error!(%error, "cannot read the data path's counters");
             }
+            if let Err(error) = self.look_at_guests(now) {
+                tracing::error!(%error, "cannot follow the guests");
+            }
         }
     }
 
@@ -283,6 +289,7 @@ impl Driven {
                 }
                 Action::AskNeighbours => self.wants_neighbours = true,
                 Action::Stripe => self.stripe_stale = true,
+                Action::AnnounceGuests(macs) => self.announce_guests(sender, &macs),
                 Action::PlansShort => tracing::warn!(
                     bond = %self.name,
                     "too few plan numbers for all peers and classes; some classes use the plan of the default class"
@@ -295,7 +302,9 @@ impl Driven {
             self.announce(sender, now);
         }
         if std::mem::take(&mut self.announces_guests) && !self.over {
-            self.announce_guests(sender);
+            let elsewhere = |mac: &MacAddr| self.host.arp_plus().is_guest_elsewhere(*mac);
+            let here: Vec<MacAddr> = self.guests().into_iter().filter(|mac| !elsewhere(mac)).collect();
+            self.announce_guests(sender, &here);
         }
         if std::mem::take(&mut self.asks_groups) && !self.over {
             self.ask_groups(sender);

@@ -20,6 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 
 mod classes;
 pub(crate) mod findings;
+mod guests;
 mod lanes;
 
 pub(crate) use classes::{classes, latency};
@@ -81,6 +82,7 @@ fn one_bond(bond: &Bond, now: Time) -> Result<BondRecord, Error> {
             .map(|member| one_member(bond, &driven.host, member, &reason(member)))
             .collect::<Result<_, _>>()?,
         absent,
+        guests: guests::here(&driven.host),
         moved: saved
             .members
             .iter()
@@ -166,12 +168,13 @@ fn one_member(bond: &Bond, host: &Host, member: &Member, reason: &str) -> Result
 pub(crate) fn peers(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
     let mut all = Vec::new();
     for bond in bonds {
-        all.extend(bond.driven().host.arp_plus().peers().map(|peer| one_peer(bond, peer, now)));
+        let driven = bond.driven();
+        all.extend(driven.host.arp_plus().peers().map(|peer| one_peer(bond, &driven.host, peer, now)));
     }
     Ok(Records::Peers(all))
 }
 
-fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
+fn one_peer(bond: &Bond, host: &Host, peer: &Peer, now: Time) -> PeerRecord {
     PeerRecord {
         bond: bond.saved.name.to_string(),
         address: peer.address().map(|address| address.to_string()),
@@ -200,6 +203,7 @@ fn one_peer(bond: &Bond, peer: &Peer, now: Time) -> PeerRecord {
             })
             .collect(),
         heard_ms: u64::try_from(now.since(peer.last_heard).as_millis()).unwrap_or(u64::MAX),
+        guests: guests::of_peer(host, peer),
     }
 }
 

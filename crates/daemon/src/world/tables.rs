@@ -6,6 +6,11 @@ use linkbraid_wire::MacAddr;
 
 // Those that are probed may be others than those that a member is reported to.
 const _: () = assert!(dataplane::ANSWERS_MAX >= limits::ANSWER_HOSTS_MAX + limits::PLAIN_PROBED_MAX);
+// Those of peers' guests, and those here.
+const _: () = assert!(
+    dataplane::GUEST_PAIRS_MAX
+        >= limits::GUEST_ADDRESSES_MAX + linkbraid_wire::GUESTS_MAX * linkbraid_wire::GUEST_ADDRESSES_MAX
+);
 const _: () = assert!(dataplane::LANES_MAX == limits::LANES_MAX);
 const _: () = assert!(dataplane::MEMBERS_MAX >= limits::MEMBERS_MAX);
 const _: () = assert!(dataplane::CLASSES_MAX == linkbraid_wire::CLASSES_MAX + 1);
@@ -18,9 +23,12 @@ pub(crate) fn adopt(path: &Tables) -> Result<host::TableImage> {
         (slot, host::MemberRow { ifindex, mac: MacAddr(mac), live, elected: slot_of(elected) })
     };
     let peer = |(mac, row): ([u8; 6], dataplane::PeerMac)| {
-        let dataplane::PeerMac { plan, primary, broadcast_slot, .. } = row;
-        let row = host::PeerMac { plan, primary: MacAddr(primary), broadcast_slot: slot_of(broadcast_slot) };
-        (MacAddr(mac), row)
+        let dataplane::PeerMac { plan, primary, broadcast_slot, kind } = row;
+        let (primary, broadcast_slot) = (MacAddr(primary), slot_of(broadcast_slot));
+        (MacAddr(mac), host::PeerMac { plan, primary, broadcast_slot, kind: from_kind(kind) })
+    };
+    let guest = |(at, pair): (dataplane::GuestAddress, dataplane::GuestPair)| {
+        ((at.vlan, at.ip), host::GuestPair { mac: MacAddr(pair.mac), plan: pair.plan })
     };
     let answer = |(mac, row): ([u8; 6], dataplane::Answer)| {
         (MacAddr(mac), host::Answer { slot: row.slot, probed: row.probed })
@@ -30,6 +38,7 @@ pub(crate) fn adopt(path: &Tables) -> Result<host::TableImage> {
         members: path.members()?.into_iter().map(member).collect(),
         class_plans: class_plans.map(|(base, class, number)| ((base, class), number)).collect(),
         peer_macs: path.peer_macs()?.into_iter().map(peer).collect(),
+        guest_pairs: path.guest_pairs()?.into_iter().map(guest).collect(),
         answers: path.answers()?.into_iter().map(answer).collect(),
         ..host::TableImage::default()
     })
@@ -70,13 +79,37 @@ pub(crate) fn write(path: &Tables, bond: Bond, write: &host::Write<'_>) -> Resul
         host::Write::ClassPlan(base, class, number) => path.set_class_plan(base, class, number),
         host::Write::PeerMac(mac, Some(row)) => {
             let broadcast_slot = row.broadcast_slot.unwrap_or(dataplane::NO_SLOT);
-            let kind = dataplane::PeerMacKind::default();
+            let kind = to_kind(row.kind);
             let row = dataplane::PeerMac { plan: row.plan, primary: row.primary.0, broadcast_slot, kind };
             path.set_peer_mac(mac.0, &row)
         }
         host::Write::PeerMac(mac, None) => path.delete_peer_mac(mac.0),
+        host::Write::GuestPair((vlan, ip), row) => {
+            let pair = row.map(|row| dataplane::GuestPair { mac: row.mac.0, plan: row.plan });
+            path.set_guest_pair(dataplane::GuestAddress { vlan, ip }, pair)
+        }
         host::Write::Answer(mac, Some(row)) => path.set_answer(mac.0, row.slot, row.probed),
         host::Write::Answer(mac, None) => path.delete_answer(mac.0),
+    }
+}
+
+fn from_kind(kind: dataplane::PeerMacKind) -> host::MacKind {
+    match kind {
+        dataplane::PeerMacKind::Member { has_guests, takes_guests } => {
+            host::MacKind::Member { has_guests, takes_guests }
+        }
+        dataplane::PeerMacKind::Alias { has_guests } => host::MacKind::Alias { has_guests },
+        dataplane::PeerMacKind::Guest => host::MacKind::Guest,
+    }
+}
+
+fn to_kind(kind: host::MacKind) -> dataplane::PeerMacKind {
+    match kind {
+        host::MacKind::Member { has_guests, takes_guests } => {
+            dataplane::PeerMacKind::Member { has_guests, takes_guests }
+        }
+        host::MacKind::Alias { has_guests } => dataplane::PeerMacKind::Alias { has_guests },
+        host::MacKind::Guest => dataplane::PeerMacKind::Guest,
     }
 }
 

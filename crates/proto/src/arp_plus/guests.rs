@@ -222,7 +222,7 @@ fn locate(
     let primary = |key: PeerKey| taken.table.get(&key).map_or(MacAddr::ZERO, |peer| peer.mac());
     for (mac, claims) in guests.claims.macs() {
         let claims = in_force(claims, taken.table);
-        let Some((Claim { since, heard }, key)) = claims.last().copied() else { continue };
+        let Some((Claim { heard, .. }, key)) = claims.last().copied() else { continue };
         if taken.mac(mac) {
             is_open = true;
             out.conflict(now, timing, Conflict::GuestMac { mac, by: primary(key) });

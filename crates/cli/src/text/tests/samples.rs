@@ -3,9 +3,9 @@
 use linkbraid_api::{
     AddressMove, BondRecord, BondSettings, Borrow, ClassRecord, ClassSettings, CounterRecord, EventKind,
     EventRecord, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSettings, FabricStatsRecord,
-    Fallback, FindingRecord, Health, LaneRecord, LatencyBucket, LatencyRecord, MemberRecord, NodeState,
-    PeerMemberRecord, PeerRecord, PeerState, Policy, RoundTripRecord, RuleRecord, Severity, ShareFrom,
-    StatsRecord,
+    Fallback, FindingRecord, GuestRecord, Health, LaneRecord, LatencyBucket, LatencyRecord, MemberRecord,
+    NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy, RoundTripRecord, RuleRecord, Severity,
+    ShareFrom, StatsRecord,
 };
 
 /// A bond of four members that is well.
@@ -25,6 +25,7 @@ pub fn bond() -> BondRecord {
         peers: 2,
         members: (1..=4).map(member).collect(),
         absent: vec![],
+        guests: vec![],
         moved: [("198.18.0.1/24", "eth1"), ("2001:db8::1/64", "eth1"), ("198.18.1.1/24", "eth2")]
             .map(|(address, member)| AddressMove { address: address.into(), member: member.into() })
             .to_vec(),
@@ -160,6 +161,16 @@ pub fn member(number: u32) -> MemberRecord {
     }
 }
 
+pub fn guest(mac: &str, vlan: u16, addresses: &[&str], reason: &str) -> GuestRecord {
+    GuestRecord {
+        mac: mac.into(),
+        vlan,
+        addresses: addresses.iter().map(|address| (*address).into()).collect(),
+        striped: reason.is_empty(),
+        reason: reason.into(),
+    }
+}
+
 /// A peer that speaks all of ARP+, and one that speaks the published part only and has fallen silent.
 pub fn peers() -> Vec<PeerRecord> {
     let full = PeerRecord {
@@ -184,6 +195,10 @@ pub fn peers() -> Vec<PeerRecord> {
             },
         ],
         heard_ms: 250,
+        guests: vec![
+            guest("52:54:00:00:00:01", 0, &["198.18.1.1", "2001:db8::1"], ""),
+            guest("52:54:00:00:00:02", 5, &["198.18.1.2"], "behind another host"),
+        ],
     };
     let silent = PeerRecord {
         address: None,
@@ -193,6 +208,7 @@ pub fn peers() -> Vec<PeerRecord> {
         mac: "02:00:00:00:02:01".into(),
         members: vec![],
         heard_ms: 150_000,
+        guests: vec![],
         ..full.clone()
     };
     vec![full, silent]

@@ -159,6 +159,7 @@ impl Driven {
                 neighbour.state,
                 NeighbourState::Reachable | NeighbourState::Delay | NeighbourState::Probe
             ),
+            gateway: neighbour.gateway,
         });
         let heard = heard.into_iter().map(|(mac, slot)| (MacAddr(mac), slot)).collect();
         self.host.handle(now, Input::Neighbours(Some(neighbours.collect()), heard));
