@@ -121,6 +121,7 @@ const MAPS: &[&str] = &[
     "lb_reasons",
     "lb_member_counters",
     "lb_arp_plus",
+    "lb_known",
     "lb_flows",
 ];
 

@@ -3,7 +3,6 @@
 use crate::{
     Tables,
     error::{Error, Result},
-    intf::lb_arp_plus_record,
 };
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use std::{
@@ -13,13 +12,16 @@ use std::{
     rc::Rc,
 };
 
-/// Frames taken from the ring buffer and not yet asked for; more than these are left to the kernel's ring, which has room
-/// for fewer.
-const PENDING_MAX: usize = 1024;
+/// Frames taken from the ring buffers at once. Those of hosts that are known come first each time, whatever strangers send.
+const PENDING_MAX: usize = 16;
+/// More frames than fit into both.
+const DISCARD_MAX: usize = 4096;
+/// The ring of hosts that are known, and that of strangers.
+const RINGS: [&str; 2] = ["lb_known", "lb_arp_plus"];
 
 type Pending = Rc<RefCell<VecDeque<(u8, Vec<u8>)>>>;
 
-/// The reading end of the ring buffer.
+/// The reading end of both ring buffers.
 pub struct ArpPlusRing {
     ring: RingBuffer<'static>,
     pending: Pending,
@@ -32,26 +34,29 @@ impl Tables {
     /// The kernel refuses to map the ring buffer.
     pub fn arp_plus_ring(&self) -> Result<ArpPlusRing> {
         let pending: Pending = Rc::default();
-        let sink = Rc::clone(&pending);
-        let failed = |cause| Error::Map { map: "lb_arp_plus", cause };
-        let map = self.map("lb_arp_plus")?;
         let mut builder = RingBufferBuilder::new();
-        builder
-            .add(map.handle(), move |record: &[u8]| {
+        for name in RINGS {
+            let sink = Rc::clone(&pending);
+            let take = move |record: &[u8]| {
                 if let Some(frame) = parse(record) {
                     sink.borrow_mut().push_back(frame);
                 }
                 0
-            })
-            .map_err(failed)?;
-        Ok(ArpPlusRing { ring: builder.build().map_err(failed)?, pending })
+            };
+            let map = self.map(name)?;
+            builder.add(map.handle(), take).map_err(|cause| Error::Map { map: name, cause })?;
+        }
+        let ring = builder.build().map_err(|cause| Error::Map { map: RINGS[0], cause })?;
+        Ok(ArpPlusRing { ring, pending })
     }
 }
 
+/// A record (`struct lb_arp_plus_record`) has room for a short frame or for a long one.
 fn parse(record: &[u8]) -> Option<(u8, Vec<u8>)> {
-    let record: lb_arp_plus_record = bytemuck::try_pod_read_unaligned(record).ok()?;
-    let frame = record.frame.get(..record.bytes as usize)?;
-    Some((u8::try_from(record.slot).ok()?, frame.to_vec()))
+    let (slot, rest) = record.split_first_chunk::<4>()?;
+    let (bytes, frame) = rest.split_first_chunk::<4>()?;
+    let frame = frame.get(..u32::from_ne_bytes(*bytes) as usize)?;
+    Some((u8::try_from(u32::from_ne_bytes(*slot)).ok()?, frame.to_vec()))
 }
 
 impl ArpPlusRing {
@@ -67,7 +72,8 @@ impl ArpPlusRing {
     /// Throws away all frames that wait now; how many. The ring outlives daemons and keeps the oldest frames once it is
     /// full, so after a time without a reader they describe the past.
     pub fn discard(&mut self) -> usize {
-        self.ring.consume_raw_n(PENDING_MAX);
+        // All that fits, and no more: others may go on to send.
+        self.ring.consume_raw_n(DISCARD_MAX);
         std::mem::take(&mut *self.pending.borrow_mut()).len()
     }
 }

@@ -61,8 +61,19 @@
 #define LB_BORROW_IDLE_NS (100 * 1000 * 1000)
 /* The longest ARP+ frame handed to the daemon, with its Ethernet header, in bytes. */
 #define LB_ARP_PLUS_BYTES_MAX 1514
-/* ARP+ frames, and answers of plain hosts to probes, waiting for the daemon, in bytes of ring buffer. */
+/* Frames of strangers waiting for the daemon, and those of hosts that it knows, in bytes of ring buffer. */
 #define LB_ARP_PLUS_RING_BYTES (256 * 1024)
+#define LB_KNOWN_RING_BYTES (512 * 1024)
+/* What is no longer than this takes less of them, in bytes. */
+#define LB_ARP_PLUS_SHORT_MAX 248
+/* For one host that the daemon knows, and for all strangers together: bytes of ring buffer in 2^26 ns (67 ms). */
+#define LB_KNOWN_BUDGET (128 * 1024)
+#define LB_STRANGERS_BUDGET (256 * 1024)
+#define LB_BUDGET_NS_SHIFT 26
+/* Whose budget: a peer's has the number of its plan. */
+#define LB_STRANGERS 0
+#define LB_OURSELVES LB_PLAIN_PLAN_FIRST
+#define LB_PROBED_HOSTS (LB_PLAIN_PLAN_FIRST + 1)
 /* "No member": a slot that is never valid. */
 #define LB_NO_SLOT 0xff
 /* "No lane", where generation and lane are kept together. */
@@ -126,7 +137,7 @@ enum lb_verdict {
 	X(37, TX_CLASS_BLOCKED, DROP, "no live lane of its class, which may not fall back to the default class") \
 	X(38, TX_MIRROR, SENT, "mirrored: left over two lanes of the peer's plan; this is the first one") \
 	X(39, TX_MIRROR_COPY, SENT, "mirrored: its copy over the second lane") \
-	X(40, TX_MIRROR_ONCE, SENT, "not mirrored: too long for the trailer, of several segments, or no second lane") \
+	X(40, TX_MIRROR_ONCE, SENT, "not mirrored: too long for the trailer, of several segments, in a VLAN, or no second lane") \
 	X(41, RX_MIRROR, PASS_AGAIN, "first copy of a mirrored frame; the frame in it is counted again under its own reason") \
 	X(42, RX_MIRROR_COPY, DROP_COUNTED, "second copy of a mirrored frame") \
 	X(43, RX_MIRROR_LATE, DROP, "mirrored frame too late to tell whether it is a second copy") \
@@ -141,7 +152,9 @@ enum lb_verdict {
 	X(52, TX_FOR_GUEST, SENT, "for a guest behind a peer: left over a lane of the peer's plan, from the alias of a member") \
 	X(53, RX_FOR_GUEST, PASS, "from the alias of a peer's member, for a guest here; MAC header put right") \
 	X(54, RX_NO_GUEST, PASS, "from the alias of a peer's member, for an address that is no guest's; taken in as from a plain host") \
-	X(55, RX_GUEST_AWAY, DROP, "from the alias of a peer's member, for a guest that is behind a peer")
+	X(55, RX_GUEST_AWAY, DROP, "from the alias of a peer's member, for a guest that is behind a peer") \
+	X(56, RX_TAGGED, DROP, "ARP+ or mirrored frame in a VLAN: both are for the untagged network only") \
+	X(57, RX_ARP_PLUS_RATE, DROP, "ARP+ frame beyond what one peer, or all strangers together, may send in a short time")
 
 #define LB_REASONS_MAX 64
 
@@ -486,6 +499,12 @@ struct lb_arp_plus_record {
 	__u32 bytes;
 	__u8 frame[LB_ARP_PLUS_BYTES_MAX];
 	__u8 pad[2];
+};
+
+/* What of a budget is used. Written by ingress, in races that only cost accuracy. */
+struct lb_budget {
+	__u32 window; /* the time, in units of its length */
+	__u32 bytes;
 };
 
 _Static_assert(sizeof(struct lb_config) == 56, "lb_config");

@@ -172,11 +172,25 @@ struct {
 	__type(value, struct lb_flow);
 } lb_empty_flow SEC(".maps");
 
-/* ARP+ frames for the daemon, and answers of plain hosts to its probes. Written by ingress, read by the daemon. */
+/* ARP+ frames for the daemon. Written by ingress, read by the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, LB_ARP_PLUS_RING_BYTES);
 } lb_arp_plus SEC(".maps");
+
+/* The same of hosts that the daemon knows, its own that come back, and answers of plain hosts to its probes: what strangers send takes none of their room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, LB_KNOWN_RING_BYTES);
+} lb_known SEC(".maps");
+
+/* What of each budget is used, by plan number. Written by ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_PLANS_MAX);
+	__type(key, __u32);
+	__type(value, struct lb_budget);
+} lb_budgets SEC(".maps");
 
 /* When each guest sent last, ns since boot. Written by egress and ingress, read by the daemon. */
 struct {

@@ -100,15 +100,21 @@ static __always_inline int is_taken(struct __sk_buff *skb, __u32 ifindex, __s32 
  */
 static __always_inline void note_protocol(struct __sk_buff *skb)
 {
-	int has_tag = skb->vlan_present;
-
-	/* To push a tag moves the one in the metadata into the frame. So two are needed where there is none yet. */
-	if (!has_tag)
-		bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), 0);
+	/* To push a tag moves the one in the metadata into the frame. So two are needed, since there is none yet. */
+	bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), 0);
 	bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), 0);
 	bpf_skb_vlan_pop(skb);
-	if (!has_tag)
-		bpf_skb_vlan_pop(skb);
+	bpf_skb_vlan_pop(skb);
+}
+
+/*
+ * What a mirrored frame may not be: one of those that only untagged frames are, or a tag, which the kernel of the receiver would
+ * take for that of the frame on the wire.
+ */
+static __always_inline int is_not_mirrored(__be16 protocol)
+{
+	return protocol == bpf_htons(LB_ETH_P_ARP_PLUS) || protocol == bpf_htons(LB_ETH_P_MIRROR) ||
+	       protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);
 }
 
 /* The frame in its mirrored form; 0 if it was left as it is, less if it cannot be sent any more. */
@@ -120,7 +126,7 @@ static __always_inline int wrap(struct __sk_buff *skb, const struct lb_config *b
 
 	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &trailer.protocol, sizeof(trailer.protocol)))
 		return 0;
-	if (trailer.protocol == bpf_htons(LB_ETH_P_ARP_PLUS) || trailer.protocol == mirror)
+	if (skb->vlan_present || is_not_mirrored(trailer.protocol))
 		return 0;
 	if (bpf_skb_change_tail(skb, padded + sizeof(trailer), 0))
 		return 0;
@@ -229,7 +235,7 @@ static __noinline enum lb_reason unwrap(struct __sk_buff *skb, __u32 plan)
 	if (trailer->version != LB_MIRROR_VERSION || trailer->class >= LB_CLASSES_MAX || !trailer->sequence ||
 	    trailer->zero || sum_of(trailer) != 0xffff)
 		return LB_RX_MIRROR_BAD;
-	if (trailer->protocol == bpf_htons(LB_ETH_P_ARP_PLUS) || trailer->protocol == bpf_htons(LB_ETH_P_MIRROR))
+	if (is_not_mirrored(trailer->protocol))
 		return LB_RX_MIRROR_BAD;
 	view->key.plan = plan;
 	view->key.epoch = trailer->epoch;

@@ -7,19 +7,36 @@
 #ifndef LB_TAKE_BPF_H
 #define LB_TAKE_BPF_H
 
-/* Puts the frame into the daemon's ring; LB_RX_ARP_PLUS if that went well. */
-static __noinline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slot)
+/* Whether so much more of a ring may be used for the sake of one peer, or of all strangers (LB_STRANGERS). */
+static __always_inline int is_within_budget(__u32 whose, __u32 bytes)
+{
+	struct lb_budget *budget = bpf_map_lookup_elem(&lb_budgets, &whose);
+	__u32 window = bpf_ktime_get_ns() >> LB_BUDGET_NS_SHIFT;
+
+	if (!budget)
+		return 0;
+	if (budget->window != window) {
+		budget->window = window;
+		budget->bytes = 0;
+	}
+	budget->bytes += bytes;
+	return budget->bytes <= (whose == LB_STRANGERS ? LB_STRANGERS_BUDGET : LB_KNOWN_BUDGET);
+}
+
+#define RECORD_BYTES(frame_bytes) (offsetof(struct lb_arp_plus_record, frame) + (frame_bytes))
+
+/* Puts the frame into that ring, in a record that has room for `most` bytes of it. */
+static __always_inline enum lb_reason put_record(struct __sk_buff *skb, void *ring, __u32 slot, __u32 bytes, const __u32 most)
 {
 	struct lb_arp_plus_record *record;
-	__u32 bytes = skb->len;
 
 	/* Two comparisons that clang cannot join: before 6.10 the verifier learns no bounds from the joined one. */
 	if (bytes < sizeof(struct ethhdr))
 		return LB_RX_ARP_PLUS_LONG;
 	asm volatile("" : "+r"(bytes));
-	if (bytes > LB_ARP_PLUS_BYTES_MAX)
+	if (bytes > most)
 		return LB_RX_ARP_PLUS_LONG;
-	record = bpf_ringbuf_reserve(&lb_arp_plus, sizeof(*record), 0);
+	record = bpf_ringbuf_reserve(ring, RECORD_BYTES(most), 0);
 	if (!record)
 		return LB_RX_ARP_PLUS_FULL;
 	record->slot = slot;
@@ -30,6 +47,22 @@ static __noinline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slo
 	}
 	bpf_ringbuf_submit(record, 0);
 	return LB_RX_ARP_PLUS;
+}
+
+/* Puts the frame into one of the daemon's rings; LB_RX_ARP_PLUS if that went well. `whose`: who pays for it (LB_STRANGERS). */
+static __noinline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slot, __u32 whose)
+{
+	__u32 bytes = skb->len, most = bytes <= LB_ARP_PLUS_SHORT_MAX ? LB_ARP_PLUS_SHORT_MAX : LB_ARP_PLUS_BYTES_MAX;
+
+	if (bytes > LB_ARP_PLUS_BYTES_MAX)
+		return LB_RX_ARP_PLUS_LONG;
+	if (!is_within_budget(whose, RECORD_BYTES(most)))
+		return LB_RX_ARP_PLUS_RATE;
+	if (whose == LB_STRANGERS)
+		return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_arp_plus, slot, bytes, LB_ARP_PLUS_SHORT_MAX)
+						     : put_record(skb, &lb_arp_plus, slot, bytes, LB_ARP_PLUS_BYTES_MAX);
+	return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_known, slot, bytes, LB_ARP_PLUS_SHORT_MAX)
+					     : put_record(skb, &lb_known, slot, bytes, LB_ARP_PLUS_BYTES_MAX);
 }
 
 /* The daemon proves by ARP probes (from no address: RFC 5227, section 1.1) that a plain host can be reached. */
@@ -43,7 +76,7 @@ static __always_inline void copy_probe_reply(struct __sk_buff *skb, __u32 slot, 
 		return;
 	if (arp.operation != bpf_htons(ARP_REPLY) || __builtin_memcmp(arp.target_ip, nowhere, sizeof(nowhere)))
 		return;
-	count_reason(skb, hand_to_daemon(skb, slot) == LB_RX_ARP_PLUS ? LB_RX_PROBED : LB_RX_PROBED_LOST);
+	count_reason(skb, hand_to_daemon(skb, slot, LB_PROBED_HOSTS) == LB_RX_ARP_PLUS ? LB_RX_PROBED : LB_RX_PROBED_LOST);
 }
 
 /*
@@ -70,7 +103,22 @@ static __noinline enum lb_reason take_to_probe(struct __sk_buff *skb, __u32 slot
 	answer = bpf_map_lookup_elem(&lb_answers, host);
 	if (!answer || !(answer->flags & LB_ANSWER_PROBED) || to.type != ND_ADVERTISEMENT)
 		return LB_RX_TO_PROBE;
-	return hand_to_daemon(skb, slot) == LB_RX_ARP_PLUS ? LB_RX_SOLICITED : LB_RX_TO_PROBE;
+	return hand_to_daemon(skb, slot, LB_PROBED_HOSTS) == LB_RX_ARP_PLUS ? LB_RX_SOLICITED : LB_RX_TO_PROBE;
+}
+
+/*
+ * The EtherType of a frame that is in a VLAN, 0 for others. The kernel has taken the outer tag out of the frame by now. A tag of
+ * VLAN 0 is a priority, and names no VLAN.
+ */
+static __always_inline __be16 protocol_in_vlan(struct __sk_buff *skb, __be16 protocol)
+{
+	__be16 inner = 0;
+
+	if (protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD)) {
+		bpf_skb_load_bytes(skb, sizeof(struct ethhdr) + sizeof(__be16), &inner, sizeof(inner));
+		return inner;
+	}
+	return skb->vlan_present && skb->vlan_tci & 0xfff ? protocol : 0;
 }
 
 static __always_inline int put_mac(struct __sk_buff *skb, __u32 at, const struct lb_mac *mac)
@@ -113,9 +161,9 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	struct ethhdr *eth;
 	__u32 slot = slot_of(skb->ifindex);
 	enum lb_reason reason;
-	__be16 protocol;
+	__be16 protocol, in_vlan;
 	__u32 *found;
-	int is_peer, is_lane;
+	int is_own, is_peer, is_lane;
 
 	member = member_at(slot);
 	if (!bond || !bond->bond_ifindex)
@@ -126,16 +174,20 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	if (!has_ethernet(skb, &eth))
 		return LB_RX_SHORT;
 	protocol = eth->h_proto;
-	if (protocol == bpf_htons(LB_ETH_P_ARP_PLUS))
-		return hand_to_daemon(skb, slot);
+	in_vlan = protocol_in_vlan(skb, protocol);
+	if (in_vlan == bpf_htons(LB_ETH_P_ARP_PLUS) || in_vlan == bpf_htons(LB_ETH_P_MIRROR))
+		return LB_RX_TAGGED;
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	__builtin_memcpy(&destination, eth->h_dest, sizeof(destination));
 	key = mac_key(&source);
 	find_peer(&key, &peer);
-	if (!peer.plan && bpf_map_lookup_elem(&lb_own_macs, &key))
-		return LB_RX_OWN;
+	is_own = !peer.plan && bpf_map_lookup_elem(&lb_own_macs, &key);
 	/* A peer's guest that speaks by its own MAC does so as a plain host. */
 	is_peer = is_member_of_peer(&peer);
+	if (protocol == bpf_htons(LB_ETH_P_ARP_PLUS))
+		return hand_to_daemon(skb, slot, is_peer ? peer.plan : is_own ? LB_OURSELVES : LB_STRANGERS);
+	if (is_own)
+		return LB_RX_OWN;
 	is_lane = is_peer || peer.flags & LB_PEER_ALIAS;
 	if (is_lane) {
 		*number = peer.plan;
@@ -163,7 +215,8 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 			return take_guest(bond, slot, member, &destination);
 		if (*found != slot && is_flooded(bond, member, slot, *found))
 			return LB_RX_FLOODED;
-	} else if (!is_peer && protocol == bpf_htons(ETH_P_ARP)) {
+	} else if (protocol == bpf_htons(ETH_P_ARP)) {
+		/* Of a peer, too: a plain host may have the MAC that a peer claims. */
 		copy_probe_reply(skb, slot, &key);
 	} else if (!is_peer && protocol == bpf_htons(ETH_P_IPV6) && skb->len <= NAMING_BYTES_MAX) {
 		reason = take_to_probe(skb, slot, &key, &member->mac);

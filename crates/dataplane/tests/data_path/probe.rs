@@ -36,7 +36,6 @@ fn a_reply_is_copied_whole_as_it_arrived_and_passes() {
 fn nothing_else_is_copied() {
     let rig = Rig::new(2);
     rig.path.set_answer(PLAIN, 1, true).unwrap();
-    rig.path.set_answer(peer(1), 1, true).unwrap();
     let mut ring = rig.path.arp_plus_ring().unwrap();
     let unknown = [2, 0, 0, 0, 3, 2];
     let with = |at: usize, value: u8| {
@@ -58,7 +57,7 @@ fn nothing_else_is_copied() {
         ("for all", ethernet(BROADCAST, PLAIN, ARP, &reply(1)[14..]), "rx_copy"),
         ("flooded", reply(0), "rx_flooded"),
         ("no answer", ethernet(own(1), unknown, ARP, &reply(1)[14..]), "rx_plain"),
-        ("a peer", ethernet(own(1), peer(1), ARP, &reply(1)[14..]), "rx_peer"),
+        ("a peer's", ethernet(own(1), peer(0), ARP, &reply(1)[14..]), "rx_peer"),
         ("ourselves", ethernet(own(1), own(0), ARP, &reply(1)[14..]), "rx_own"),
     ];
     for (what, frame, reason) in cases {
@@ -67,6 +66,16 @@ fn nothing_else_is_copied() {
     rig.path.set_answer(PLAIN, 1, false).unwrap();
     assert_eq!(rig.arrives(1, &reply(1)).reasons, ["rx_plain"], "not probed");
     assert_eq!(ring.next_frame(), None);
+}
+
+#[test]
+fn a_reply_from_a_mac_that_a_peer_claims_is_copied() {
+    let rig = Rig::new(2);
+    rig.path.set_answer(peer(1), 1, true).unwrap();
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    let frame = ethernet(own(1), peer(1), ARP, &reply(1)[14..]);
+    assert_eq!(rig.arrives(1, &frame).reasons, ["rx_peer", "rx_probed"]);
+    assert_eq!(ring.next_frame(), Some((1, frame)));
 }
 
 #[test]

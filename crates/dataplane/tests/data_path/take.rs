@@ -1,6 +1,6 @@
 //! The way in: what passes, what is dropped, what goes to the daemon.
 
-use crate::frames::ethernet;
+use crate::frames::{ethernet, tagged};
 use crate::lent::Lent;
 use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, ip, new_namespace, own, peer};
 use linkbraid_dataplane::{Member, PeerMac, PeerMacKind, Verdict};
@@ -191,24 +191,78 @@ fn arp_plus_goes_to_the_daemon_whole() {
     assert_eq!(ring.next_frame(), None);
 }
 
+//= docs/arp-plus.md#1.1 type=test
+#[test]
+fn arp_plus_in_a_vlan_is_refused() {
+    let rig = Rig::new(1);
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    let sent = ethernet(BROADCAST, peer(0), ARP_PLUS, &[0; 46]);
+    for tag in [1, 5, 4095, 0xe001] {
+        assert_ran(&rig.arrives(0, &tagged(&sent, tag)), Verdict::Drop, "rx_tagged");
+    }
+    assert_eq!(ring.next_frame(), None);
+    // What else is in a VLAN is none of our business.
+    assert_ran(&rig.arrives(0, &tagged(&frame(own(0), peer(0)), 5)), Verdict::Pass, "rx_peer");
+}
+
+/// How many of these frames the rings take before one is dropped, and for what reason.
+fn fill(rig: &Rig, sent: &[u8]) -> (usize, &'static str) {
+    for taken in 0..10_000 {
+        match rig.arrives(0, sent).reasons[..] {
+            ["rx_arp_plus"] => {}
+            [reason] => return (taken, reason),
+            _ => panic!("one reason a frame"),
+        }
+    }
+    panic!("the ring never fills");
+}
+
 #[test]
 fn a_full_ring_drops_arp_plus_and_works_again_once_read() {
     let rig = Rig::new(1);
     let mut ring = rig.path.arp_plus_ring().unwrap();
-    let sent = ethernet(BROADCAST, peer(0), ARP_PLUS, &[0; 46]);
+    // What is left of a budget comes back with time; the ring does not.
+    let sent = ethernet(BROADCAST, PLAIN, ARP_PLUS, &[0; 1500]);
     let mut taken = 0;
-    let full = loop {
-        let ran = rig.arrives(0, &sent);
-        if ran.reasons != ["rx_arp_plus"] {
-            break ran;
+    let began = std::time::Instant::now();
+    loop {
+        let (more, reason) = fill(&rig, &sent);
+        taken += more;
+        if reason == "rx_arp_plus_full" {
+            break;
         }
-        taken += 1;
-        assert!(taken < 10_000, "the ring never fills");
-    };
-    assert_ran(&full, Verdict::Drop, "rx_arp_plus_full");
-    let read = std::iter::from_fn(|| ring.next_frame()).count();
-    assert_eq!(read, taken);
+        assert_eq!(reason, "rx_arp_plus_rate");
+        assert!(began.elapsed().as_secs() < 10, "the ring never fills");
+    }
+    assert_eq!(std::iter::from_fn(|| ring.next_frame()).count(), taken);
     assert_ran(&rig.arrives(0, &sent), Verdict::Drop, "rx_arp_plus");
+}
+
+#[test]
+fn strangers_take_no_room_of_those_who_are_known() {
+    let rig = Rig::new(1);
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    while fill(&rig, &ethernet(BROADCAST, PLAIN, ARP_PLUS, &[0; 1500])).1 != "rx_arp_plus_full" {}
+    let announced = [peer(0), own(0)].map(|from| ethernet(BROADCAST, from, ARP_PLUS, &[7; 100]));
+    for frame in &announced {
+        assert_ran(&rig.arrives(0, frame), Verdict::Drop, "rx_arp_plus");
+    }
+    // And they come first.
+    for frame in announced {
+        assert_eq!(ring.next_frame(), Some((0, frame)));
+    }
+    // One peer cannot fill it: whoever takes its name takes nobody else's share.
+    let flood = ethernet(BROADCAST, peer(0), ARP_PLUS, &[0; 1500]);
+    let began = std::time::Instant::now();
+    while rig.arrives(0, &flood).reasons != ["rx_arp_plus_rate"] {
+        assert!(began.elapsed().as_secs() < 10, "nobody limits it");
+        while ring.next_frame().is_some() {}
+    }
+    assert_ran(
+        &rig.arrives(0, &ethernet(BROADCAST, own(0), ARP_PLUS, &[7; 100])),
+        Verdict::Drop,
+        "rx_arp_plus",
+    );
 }
 
 #[test]
@@ -216,11 +270,7 @@ fn a_ring_that_nobody_read_is_emptied_at_once() {
     let rig = Rig::new(1);
     let old = ethernet(BROADCAST, peer(0), ARP_PLUS, &[1; 46]);
     let new = ethernet(BROADCAST, peer(0), ARP_PLUS, &[2; 46]);
-    let mut taken = 0;
-    while rig.arrives(0, &old).reasons == ["rx_arp_plus"] {
-        taken += 1;
-        assert!(taken < 10_000, "the ring never fills");
-    }
+    let (taken, _) = fill(&rig, &old);
     // Opened as the daemon does that comes after one that died.
     let mut ring = rig.path.arp_plus_ring().unwrap();
     assert_eq!(ring.discard(), taken);
