@@ -22,6 +22,8 @@ options! {
     damping ("damping"): bool = true;
     /// Measure how long frames take on their way out, for 'linkbraid stats --latency'
     latency ("latency"): bool = false;
+    /// Take hosts for peers that speak only the published part of ARP+, without an id
+    published_only ("published_only"): bool = false;
     given {
         /// The MTU in bytes of the bond and all its members
         mtu ("mtu"): Mtu = "that of the members, if all have the same";

@@ -30,6 +30,7 @@ fn other_bond() -> BondSettings {
         stripe: Stripe::Us(10),
         damping: false,
         latency: true,
+        published_only: true,
         inspector: InspectorSettings {
             probes: false,
             probe_interval: Millis(1),
@@ -190,7 +191,7 @@ fn findings_are_records_and_errors_are_the_worst() {
 fn a_bond_tells_its_settings_under_the_names_of_the_options() {
     let text = concat!(
         r#"{"name":"bond0","health":"ok","reason":"","mac":"02:00:00:00:00:01","mtu":1500,"addresses":[],"#,
-        r#""policy":"spread","stripe":"auto","damping":true,"latency":false,"probes":true,"#,
+        r#""policy":"spread","stripe":"auto","damping":true,"latency":false,"published_only":false,"probes":true,"#,
         r#""probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"hold_max_ms":60000,"stripe_bytes":4400,"hook":"tcx","#,
         r#""host_id":"","arp_plus_state":"S1","peers":0,"members":[],"absent":[],"moved":[],"conflicts":[],"events":[]}"#
     );

@@ -18,7 +18,6 @@ use std::net::IpAddr;
 mod counter;
 mod event;
 mod guests;
-mod joins;
 mod outbox;
 mod own;
 mod peer;
@@ -29,6 +28,7 @@ mod snapshot;
 mod state;
 mod table;
 mod timing;
+mod tokens;
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +42,7 @@ pub use segment::Segment;
 pub use snapshot::Snapshot;
 pub use state::{Effect, Signal, State, step};
 pub use timing::Timing;
+pub use tokens::Tokens;
 
 /// What a machine is made with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +73,9 @@ pub struct ArpPlus {
     segments: segment::Segments,
     guests: guests::Guests,
     agenda: send::Agenda,
+    /// Whether published-only hosts may be peers; whether it was said that one may not.
+    published_only: bool,
+    published_only_told: bool,
     out: outbox::Outbox,
 }
 
@@ -87,6 +91,8 @@ impl ArpPlus {
             segments: segment::Segments::default(),
             guests: guests::Guests::default(),
             agenda: send::Agenda::default(),
+            published_only: false,
+            published_only_told: false,
             out: outbox::Outbox::default(),
         }
     }
@@ -146,6 +152,22 @@ impl ArpPlus {
             Input::Guests(seen) => self.see_guests(now, seen),
             Input::FormerGuests(addresses) => self.inherit_guests(&addresses),
             Input::Gateways(gateways) => self.set_gateways(gateways),
+            Input::PublishedOnly(may) => {
+                if std::mem::replace(&mut self.published_only, may) != may {
+                    self.published_only_told = false;
+                    if !may {
+                        self.table.drop_published_only(&mut self.out);
+                    }
+                }
+            }
+            Input::Taken(macs) => self.table.set_taken(macs, &mut self.out),
+            Input::Proven { peer, mac, asked } => {
+                self.table.proven(now, (peer, mac, asked), &self.timing, &mut self.out);
+            }
+            Input::NobodyObjects(peer) => {
+                self.table.nobody_objects(now, peer);
+                self.take_waited(now);
+            }
             Input::Segments(groups) => self.segments.inherit(now, &groups),
             Input::Addresses(addresses) => {
                 if self.own.set_addresses(addresses, &mut self.out) {
@@ -160,7 +182,9 @@ impl ArpPlus {
     pub fn poll_timeout(&self) -> Option<Time> {
         match self.state {
             State::S0 => None,
-            State::S1 | State::S2 | State::S3 => self.agenda.next(),
+            State::S1 | State::S2 | State::S3 => {
+                [self.agenda.next(), self.table.next_waited()].into_iter().flatten().min()
+            }
         }
     }
 
@@ -214,6 +238,11 @@ impl ArpPlus {
     /// The host that has that MAC, or had it lately.
     pub fn peer_by_mac(&self, mac: MacAddr) -> Option<&Peer> {
         self.table.by_mac(mac)
+    }
+
+    /// The primary MACs of peers that nothing was heard from: they may be plain hosts'.
+    pub fn silent_primaries(&self) -> std::collections::BTreeSet<MacAddr> {
+        self.table.silent_primaries()
     }
 
     /// The host that has that IP address.

@@ -106,6 +106,7 @@ impl Host {
         let mut random = crate::random::Random::new(seed);
         let tables = Tables::adopt(left);
         let mut arp_plus = ArpPlus::new(arp_plus::Config::new(host_id, epoch), random.next());
+        arp_plus.handle(Time::ZERO, arp_plus::Input::PublishedOnly(settings.published_only));
         arp_plus.handle(Time::ZERO, arp_plus::Input::FormerGuests(tables.former_guests()));
         Host {
             now: Time::ZERO,
@@ -234,6 +235,7 @@ impl Host {
         if old.probes != self.settings.probes {
             self.report_peers();
         }
+        self.arp_plus.handle(now, arp_plus::Input::PublishedOnly(self.settings.published_only));
         self.announce_classes();
         self.differ.all = true;
     }
@@ -272,6 +274,7 @@ impl Host {
             self.inspector.handle(self.now, inspector::Input::Plain(probed));
             self.report_plans();
         }
+        self.report_taken();
         self.report_answering_members();
         self.report_plain_hosts();
         self.set_answers();
@@ -287,9 +290,17 @@ impl Host {
                     self.differ.all = true;
                     self.follow_members();
                 }
-                inspector::Action::Verdicts(Changed::Peers(peers)) => self.differ.peers.extend(peers),
+                inspector::Action::Verdicts(Changed::Peers(peers)) => {
+                    if peers.iter().any(|peer| matches!(peer, PeerKey::Plain(_))) {
+                        self.report_taken();
+                    }
+                    self.differ.peers.extend(peers);
+                }
                 inspector::Action::Send { slot, frame } => {
                     self.actions.push_back(Action::Send { slot, frame })
+                }
+                inspector::Action::Proven { peer, mac, asked } => {
+                    self.arp_plus.handle(self.now, arp_plus::Input::Proven { peer, mac, asked });
                 }
                 inspector::Action::Event(event) => self.actions.push_back(Action::Inspector(event)),
             }
@@ -313,6 +324,11 @@ impl Host {
                 arp_plus::Action::Segments => {
                     self.differ.all = true;
                     self.plain.stale = true;
+                }
+                arp_plus::Action::Challenge(peer) => {
+                    if !self.inspector.challenge(self.now, peer) {
+                        self.arp_plus.handle(self.now, arp_plus::Input::NobodyObjects(peer));
+                    }
                 }
                 arp_plus::Action::Event(event) => self.actions.push_back(Action::ArpPlus(event)),
             }

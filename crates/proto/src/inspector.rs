@@ -96,6 +96,8 @@ struct Peer {
     leads: bool,
     /// Whether it ever answered a probe.
     answers: bool,
+    /// The answer to a PROBE that left then or later is to be told.
+    told_from: Option<Time>,
     lanes: BTreeMap<(u8, u8), lane::Lane>,
     /// How many of them are live.
     live: usize,
@@ -250,6 +252,13 @@ impl Inspector {
     /// All counters.
     pub const fn counters(&self) -> &Counters {
         &self.out.counters
+    }
+
+    /// Whether a plain host answers on any member; none while that is being found out, or where it is not probed.
+    pub fn plain_answers(&self, mac: linkbraid_wire::MacAddr) -> Option<bool> {
+        let peer = self.peers.get(&PeerKey::Plain(mac))?;
+        let tested = peer.lanes.values().all(|lane| lane.state == LaneState::Cut || !lane.is_tested());
+        if peer.answers { Some(true) } else { tested.then_some(false) }
     }
 
     fn lane_mut(&mut self, id: LaneId) -> Option<&mut lane::Lane> {

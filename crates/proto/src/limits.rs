@@ -18,6 +18,12 @@ pub const JOINS_AT_ONCE: u32 = 1024;
 /// make up as many as he likes; one that is refused speaks again within a second.
 pub const JOIN_RATE: u32 = 256;
 
+/// Mappings of one host that may replace each other at once: links that fail together.
+pub const CHANGES_AT_ONCE: u32 = 16;
+
+/// Those in a second after these. Each costs a plan and rows of the data path; what is refused comes again within a second.
+pub const CHANGE_RATE: u32 = 4;
+
 /// Hosts that fall silent or are deleted in one look at the table; the next look takes the next ones.
 pub const EXPIRED_AT_ONCE: usize = 256;
 
@@ -101,6 +107,9 @@ pub const PROBE_RATE_LIGHT: u64 = 2000;
 /// (PROBE) or is dropped (REPLY), counted.
 pub const PROBE_RATE_MAX: u64 = 10_000;
 
+/// A peer that answered a PROBE so lately is asked before it is believed to have left or started again.
+pub const PROVEN_LATELY: Duration = Duration::from_secs(1);
+
 /// PROBEs, and REPLYs, that may leave at once.
 pub const PROBE_BURST: u64 = 1000;
 
@@ -115,6 +124,9 @@ pub const PLAIN_REPEAT_DIVISOR: u32 = 2;
 
 /// Most plain hosts that are probed at a time: enough to tell a failed member from a failed host.
 pub const PLAIN_PROBED_MAX: usize = 4;
+
+/// Of these, most that are probed because a peer says that it has their MAC.
+pub const PLAIN_CLAIMED_MAX: usize = 2;
 
 /// Probes of plain hosts in a second that leave by one member, or go to one plain host: switches that watch ARP shut a port
 /// at 15, and hosts ask for reasons of their own, too.

@@ -39,6 +39,7 @@ probe-interval = "20ms"
 probe-multiplier = 5
 up-delay = "1s"
 latency = true
+published-only = true
 
 [bond.bond0.class.voice]
 match = ["dscp=ef", "udp-port=5004"]
@@ -76,6 +77,7 @@ fn all_options_are_read() {
         (Policy::Flow, Some(9000), Stripe::Us(200))
     );
     assert_eq!((bond.settings.damping, bond.move_address, bond.settings.latency), (false, true, true));
+    assert!(bond.settings.published_only);
     let set = bond.settings.inspector;
     assert_eq!((set.probes, set.probe_interval.0, set.probe_multiplier.0), (false, 20, 5));
     assert_eq!(set.up_delay.0, 1000);

@@ -51,7 +51,7 @@ fn bond_add_defaults() {
 #[test]
 fn bond_add_takes_every_option() {
     let line = "bond add bond0 --member eth1,eth2 --member eth3 --address 198.18.0.1/24 --address 2001:db8::1/64 \
-                --policy active-backup --mtu 9000 --stripe 4400B --damping off --latency on --move-address \
+                --policy active-backup --mtu 9000 --stripe 4400B --damping off --latency on --published-only on --move-address \
                 --probes off --probe-interval 1s --probe-multiplier 2 --up-delay 0ms --hold-max 0s \
                 --class urgent=eth2,eth3";
     let expected = BondAdd {
@@ -64,6 +64,7 @@ fn bond_add_takes_every_option() {
             stripe: Some(Stripe::Bytes(4400)),
             damping: Some(false),
             latency: Some(true),
+            published_only: Some(true),
             inspector: InspectorOptions {
                 probes: Some(false),
                 probe_interval: Some(Millis(1000)),

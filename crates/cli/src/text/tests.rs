@@ -305,7 +305,7 @@ health hold_max_ms hook host_id latency mac members \
 members[].elected members[].interface members[].live members[].mac members[].measured_kbit \
 members[].reason members[].rx_bytes members[].rx_frames members[].segment members[].share_from members[].speed_mbit \
 members[].tx_bytes members[].tx_frames members[].weight_mbit moved moved[].address \
-moved[].member mtu name peers policy probe_interval_ms probe_multiplier probes reason stripe \
+moved[].member mtu name peers policy probe_interval_ms probe_multiplier probes published_only reason stripe \
 stripe.us stripe_bytes up_delay_ms"
     );
     // What is of no class has no such key.

@@ -5,12 +5,16 @@ use crate::{
     world::history::{Change, Feed, record},
 };
 use linkbraid_api::{Error, EventKind, EventRecord, LINE_BYTES_MAX, LinkName, Reply, Request};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::stat::{Mode, umask},
+    unistd::geteuid,
+};
 use std::{
     fs, io,
     os::{
         fd::{AsFd as _, OwnedFd},
-        unix::{fs::PermissionsExt as _, net::UnixStream as StdStream},
+        unix::net::UnixStream as StdStream,
     },
     path::{Path, PathBuf},
     sync::Arc,
@@ -74,9 +78,11 @@ impl Server {
             }
             _ => {}
         }
-        let listener = UnixListener::bind(path).about(&object, "cannot listen")?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-            .about(&object, "cannot protect the socket")?;
+        // From the first moment on: whoever may open it then stays connected. No other thread makes files yet.
+        let before = umask(Mode::from_bits_truncate(0o177));
+        let listener = UnixListener::bind(path);
+        umask(before);
+        let listener = listener.about(&object, "cannot listen")?;
         Ok(Self { listener, path: path.to_owned() })
     }
 
@@ -87,6 +93,9 @@ impl Server {
         loop {
             let Ok(place) = places.clone().acquire_owned().await else { return };
             match self.listener.accept().await {
+                Ok((stream, _)) if !stream.peer_cred().is_ok_and(|peer| may_ask(peer.uid())) => {
+                    tracing::warn!("a client is refused: it is neither root nor the daemon's user");
+                }
                 Ok((stream, _)) => {
                     let client =
                         Client { calls: calls.clone(), feed: feed.clone(), monitors: monitors.clone() };
@@ -103,6 +112,11 @@ impl Server {
             }
         }
     }
+}
+
+/// Whether a client of that user may ask, however it came by the socket: root, and whoever the daemon runs as.
+fn may_ask(uid: u32) -> bool {
+    uid == 0 || uid == geteuid().as_raw()
 }
 
 impl Drop for Server {
@@ -198,18 +212,7 @@ async fn stream_events(
             Err(broadcast::error::RecvError::Closed) => return Ok(()),
             Err(broadcast::error::RecvError::Lagged(lost)) => {
                 let text = format!("{lost} events were lost: the client reads too slowly");
-                record(
-                    "",
-                    Change {
-                        kind: EventKind::Lost,
-                        object: "monitor".to_owned(),
-                        old: None,
-                        new: None,
-                        reason: "lost",
-                        text,
-                        took: None,
-                    },
-                )
+                record("", Change::new(EventKind::Lost, "monitor", "lost", text))
             }
         };
         if bond.as_ref().is_none_or(|bond| **bond == *event.bond || event.kind == EventKind::Lost) {

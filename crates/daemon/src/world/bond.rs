@@ -366,6 +366,7 @@ fn settings(saved: &SavedBond) -> host::Settings {
         timing: saved.timing(),
         damping: saved.settings.damping,
         policy: policy(saved.settings.policy),
+        published_only: saved.settings.published_only,
         classes: saved.classes.iter().map(class).collect(),
     }
 }

@@ -3,12 +3,17 @@
 use linkbraid_api::{EventKind, EventRecord};
 use std::{
     collections::VecDeque,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::broadcast;
 
 /// Events kept of each bond; the oldest make room.
 const EVENTS_MAX: usize = 100;
+/// Events kept of hosts that never proved that they are there: anybody on the wire can make them up.
+const UNPROVEN_MAX: usize = 20;
+/// Events at once, and in a second after these, of such hosts and of all that is known; those beyond are only counted.
+const UNPROVEN_RATE: (u32, u32) = (40, 1);
+const KNOWN_RATE: (u32, u32) = (4000, 100);
 /// Events waiting for a client of `monitor` that reads slowly; beyond it the client hears that some were lost.
 const FEED_MAX: usize = 1024;
 
@@ -31,6 +36,8 @@ pub(crate) struct Change<'a> {
     /// The same for people.
     pub text: String,
     pub took: Option<Duration>,
+    /// Of a host that never proved that it is there.
+    pub unproven: bool,
 }
 
 impl<'a> Change<'a> {
@@ -41,12 +48,26 @@ impl<'a> Change<'a> {
         reason: &'a str,
         text: impl Into<String>,
     ) -> Self {
-        Self { kind, object: object.into(), old: None, new: None, reason, text: text.into(), took: None }
+        Self {
+            kind,
+            object: object.into(),
+            old: None,
+            new: None,
+            reason,
+            text: text.into(),
+            took: None,
+            unproven: false,
+        }
     }
 
     /// With the states before and after it.
     pub(crate) fn states(self, old: Option<&'a str>, new: Option<&'a str>) -> Self {
         Self { old, new, ..self }
+    }
+
+    /// Of a host that never proved that it is there, if so.
+    pub(crate) fn unproven(self, unproven: bool) -> Self {
+        Self { unproven, ..self }
     }
 
     /// With how long it took, where that is known.
@@ -65,15 +86,43 @@ pub(crate) struct History {
     bond: String,
     feed: Feed,
     events: VecDeque<EventRecord>,
+    /// Those of hosts that never proved that they are there: they push out none of the others.
+    unproven: VecDeque<EventRecord>,
+    known_rate: Bucket,
+    unproven_rate: Bucket,
 }
 
 impl History {
     pub(crate) fn new(bond: &str, feed: Feed) -> Self {
-        Self { bond: bond.to_owned(), feed, events: VecDeque::with_capacity(EVENTS_MAX) }
+        Self {
+            bond: bond.to_owned(),
+            feed,
+            events: VecDeque::with_capacity(EVENTS_MAX),
+            unproven: VecDeque::with_capacity(UNPROVEN_MAX),
+            known_rate: Bucket::new(KNOWN_RATE),
+            unproven_rate: Bucket::new(UNPROVEN_RATE),
+        }
     }
 
-    /// Keeps an event, and hands it to whoever listens.
+    /// Keeps an event, and hands it to whoever listens, unless there are too many.
     pub(crate) fn add(&mut self, change: Change<'_>) {
+        self.add_at(Instant::now(), change);
+    }
+
+    fn add_at(&mut self, now: Instant, change: Change<'_>) {
+        let (unproven, word) =
+            (change.unproven, if change.unproven { "of hosts that never answered a probe " } else { "" });
+        let bucket = if unproven { &mut self.unproven_rate } else { &mut self.known_rate };
+        let Some(left_out) = bucket.take(now) else { return };
+        if left_out > 0 {
+            let text = format!("{left_out} events {word}were left out: too many in a short time");
+            self.tell(Change::new(EventKind::Bond, self.bond.clone(), "left_out", text).unproven(unproven));
+        }
+        self.tell(change);
+    }
+
+    fn tell(&mut self, change: Change<'_>) {
+        let unproven = change.unproven;
         let event = record(&self.bond, change);
         let took =
             event.took_us.map(|us| format!(" ({}.{:03} ms)", us / 1000, us % 1000)).unwrap_or_default();
@@ -89,12 +138,28 @@ impl History {
             Weight::News => tracing::info!(bond = %event.bond, reason = %event.reason, "{line}"),
             Weight::Detail => tracing::debug!(bond = %event.bond, reason = %event.reason, "{line}"),
         }
-        if self.events.len() >= EVENTS_MAX {
-            self.events.pop_front();
-        }
-        self.events.push_back(event.clone());
+        self.keep(event.clone(), unproven);
         // Nobody listens: that is no loss.
         let _ = self.feed.send(event);
+    }
+
+    fn keep(&mut self, event: EventRecord, unproven: bool) {
+        let (events, most) =
+            if unproven { (&mut self.unproven, UNPROVEN_MAX) } else { (&mut self.events, EVENTS_MAX) };
+        if events.len() >= most {
+            events.pop_front();
+        }
+        events.push_back(event);
+    }
+
+    /// The host of that name has proven that it is there: what is kept of it stays.
+    pub(crate) fn is_proven(&mut self, object: &str) {
+        let its = |event: &EventRecord| event.kind == EventKind::Peer && event.object == object;
+        if self.unproven.iter().any(its) {
+            let (its, others) = std::mem::take(&mut self.unproven).into_iter().partition(its);
+            self.unproven = others;
+            VecDeque::into_iter(its).for_each(|event| self.keep(event, false));
+        }
     }
 
     /// Something about the bond as a whole.
@@ -109,7 +174,35 @@ impl History {
 
     /// Oldest first.
     pub(crate) fn events(&self) -> impl Iterator<Item = &EventRecord> {
-        self.events.iter()
+        let mut events: Vec<&EventRecord> = self.events.iter().chain(&self.unproven).collect();
+        events.sort_by_key(|event| event.time_ms);
+        events.into_iter()
+    }
+}
+
+/// How many events may be told.
+struct Bucket {
+    at_once: Duration,
+    each: Duration,
+    full_at: Option<Instant>,
+    left_out: u64,
+}
+
+impl Bucket {
+    fn new((at_once, a_second): (u32, u32)) -> Self {
+        let each = Duration::from_secs(1) / a_second;
+        Self { at_once: each * at_once, each, full_at: None, left_out: 0 }
+    }
+
+    /// How many were left out before this one, which may be told; none if it may not.
+    fn take(&mut self, now: Instant) -> Option<u64> {
+        let full_at = self.full_at.map_or(now, |at| at.max(now)) + self.each;
+        if full_at - now > self.at_once {
+            self.left_out += 1;
+            return None;
+        }
+        self.full_at = Some(full_at);
+        Some(std::mem::take(&mut self.left_out))
     }
 }
 
@@ -184,5 +277,33 @@ mod tests {
         assert_eq!(history.events().count(), EVENTS_MAX);
         assert_eq!(history.events().next().map(|event| event.text.as_str()), Some("event 5"));
         assert_eq!(heard.try_recv().map(|event| event.text), Ok("event 0".to_owned()));
+    }
+
+    #[test]
+    fn what_strangers_make_up_is_bounded_and_pushes_out_nothing_of_others() {
+        let feed = new_feed();
+        let mut heard = feed.subscribe();
+        let mut history = History::new("bond0", feed);
+        let began = Instant::now();
+        let peer = |name: &str| {
+            Change::new(EventKind::Peer, name, "joined", "heard for the first time").unproven(true)
+        };
+        history.add_at(began, peer("198.18.0.2"));
+        history.is_proven("198.18.0.2");
+        history.member("eth0", "no_carrier", "no carrier");
+        // 60,000 in 6 s.
+        for n in 0..60_000_u32 {
+            history.add_at(began + Duration::from_micros(100) * n, peer("198.18.9.9"));
+        }
+        let mut lines = 0;
+        while heard.try_recv().is_ok() {
+            lines += 1;
+        }
+        assert!((40..60).contains(&lines), "{lines}");
+        assert_eq!(history.events().count(), 2 + UNPROVEN_MAX);
+        assert!(history.events().any(|event| event.object == "198.18.0.2"), "it has proven that it is there");
+        assert!(history.events().any(|event| event.object == "eth0"));
+        history.add_at(began + Duration::from_secs(10), peer("198.18.0.3"));
+        assert!(history.events().any(|event| event.reason == "left_out"), "how many were not told");
     }
 }

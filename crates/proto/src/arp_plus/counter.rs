@@ -95,6 +95,11 @@ counters! {
     ConflictGuestMac = 87, "conflict_guest_mac", "guests not accepted because their MAC is a member's or a gateway's";
     ConflictOwnGuest = 88, "conflict_own_guest", "looks at a guest of this host that another host announces, too, and that sends here";
     ConflictPeerGuest = 89, "conflict_peer_guest", "looks at a guest that two hosts announce: it is not striped";
+    PublishedOnly = 90, "published_only", "messages refused because they have only the published part, and hosts that send such are not to be peers";
+    Stranger = 91, "stranger", "messages refused that change what is known of a live host and come from a MAC that it does not have";
+    Disproved = 92, "disproved", "messages refused that said a host had left or restarted, because it still answers probes as before";
+    LimitChanges = 93, "limit_changes", "messages refused because the host changed its mapping too often in a short time";
+    PeerEvicted = 94, "peer_evicted", "hosts that never answered a probe and made room for others in a full table";
 }
 
 impl Counter {

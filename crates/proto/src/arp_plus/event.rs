@@ -1,6 +1,7 @@
 //! What goes into ARP+ and what comes out.
 
 use super::{GuestAddress, PeerKey, PeerState, SeenGuests, State};
+use crate::Time;
 use linkbraid_wire::{Class, HostId, MacAddr};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, fmt, net::IpAddr};
@@ -41,6 +42,21 @@ pub enum Input<'a> {
     /// The classes now, all of them, in any order. They must keep the rules of the specification's clause 3.9, or
     /// nothing more is sent ([`super::Counter::TxRefused`]).
     Classes(Vec<Class>),
+    /// Whether published-only hosts may be peers. They are not, unless this says so.
+    PublishedOnly(bool),
+    /// The MACs of plain hosts, as far as they are known: no peer is believed to have one of them unless it speaks from it.
+    Taken(BTreeSet<MacAddr>),
+    /// A PROBE that left at `asked` was answered.
+    Proven {
+        /// By that host, in the epoch that is known...
+        peer: PeerKey,
+        /// ...from that member.
+        mac: MacAddr,
+        /// When it left.
+        asked: Time,
+    },
+    /// No lane of that host is proven, so it cannot object ([`Action::Challenge`]).
+    NobodyObjects(PeerKey),
     /// What this host is capable of, a bit each ([`linkbraid_wire::FEATURE_MIRROR`]).
     Features(u32),
     /// What is known of guests here, all of it. The addresses that an earlier machine had announced are to be handed in before
@@ -81,6 +97,9 @@ pub enum Action {
     Segments,
     /// Other own guests are announced than before: read `announced_guests()`.
     Guests,
+    /// A message says that this host has left or started again. Send PROBEs over its lanes: an answer in the epoch that is known
+    /// ([`Input::Proven`]) shows that it has not.
+    Challenge(PeerKey),
     /// Something worth reporting.
     Event(Event),
 }
@@ -121,6 +140,10 @@ pub enum Reason {
     Replaced,
     /// All its MACs went to another host while it was silent.
     LostMacs,
+    /// It made room for another host: the table was full, and it never answered a PROBE.
+    Evicted,
+    /// It speaks only the published part, and such hosts are not to be peers any more.
+    PublishedOnly,
 }
 
 /// Somebody claims what is another's.
@@ -248,9 +271,16 @@ pub enum Event {
         new: Option<PeerState>,
         /// Why.
         reason: Reason,
+        /// It has answered a PROBE.
+        proven: bool,
     },
     /// Somebody claims what is another's; the frame had no effect, unless it is a peer's address.
     Conflict(Conflict),
+    /// A host speaks only the published part, and such hosts are not to be peers; reported once.
+    PublishedOnly {
+        /// The Ethernet source of its message.
+        mac: MacAddr,
+    },
     /// The table is full; reported once until there is room again.
     TableFull {
         /// The limit.

@@ -39,6 +39,11 @@ impl Outbox {
         self.actions.push_back(action);
     }
 
+    /// The inspector is to find out whether the host is what it was.
+    pub fn challenge(&mut self, key: PeerKey) {
+        self.push(Action::Challenge(key));
+    }
+
     pub fn event(&mut self, event: Event) {
         self.push(Action::Event(event));
     }

@@ -1,6 +1,6 @@
 //! One host of the table.
 
-use super::Timing;
+use super::{Timing, tokens::Tokens};
 use crate::{Time, limits};
 use linkbraid_wire::{Class, FEATURE_GUESTS, FEATURE_MIRROR, Guest, HostId, MacAddr, Message};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,12 @@ pub struct Peer {
     pub aliases: Vec<Alias>,
     /// When it was last heard.
     pub last_heard: Time,
+    /// A PROBE was answered by it in this epoch: nobody else knows what that brought back.
+    pub answers: bool,
+    /// When it was asked whether it is still there; of a published-only host.
+    pub asked_at: Time,
+    /// How many changes of its mapping are taken.
+    pub changes: Tokens,
 }
 
 /// One member of a peer.
@@ -80,6 +86,8 @@ pub struct PeerMember {
     pub weight_mbit: Option<u32>,
     /// The class that has it for itself, by the peer's number; 0: none. [`Peer::class_of`] gives its name.
     pub class: u8,
+    /// ARP+ has come from this very MAC. Before that the MAC is only talk of another one, and may be anybody's.
+    pub spoke: bool,
     /// The own members (slots) that heard it, with the time; pairs unheard for long are taken out.
     pub heard: Vec<(u8, Time)>,
 }
@@ -125,6 +133,7 @@ impl Peer {
                 up: sent.is_none_or(|member| member.up),
                 weight_mbit: sent.map(|member| member.weight_mbit),
                 class: sent.map_or(0, |member| member.class),
+                spoke: false,
                 heard: Vec::new(),
             }
         };
@@ -141,6 +150,9 @@ impl Peer {
             guests: extension.map(|extension| extension.guests.clone()).unwrap_or_default(),
             aliases: Vec::new(),
             last_heard: now,
+            answers: false,
+            asked_at: Time::ZERO,
+            changes: Tokens::default(),
         }
     }
 
@@ -157,6 +169,16 @@ impl Peer {
     /// Whether it speaks more than the published part.
     pub const fn is_extended(&self) -> bool {
         self.epoch.is_some()
+    }
+
+    /// Its primary MAC, if nothing was heard from it: the peer may be known by a member that is down or out of hearing.
+    pub fn silent_primary(&self) -> Option<MacAddr> {
+        self.members.first().filter(|member| !member.spoke).map(|member| member.mac)
+    }
+
+    /// Whether ARP+ has come from that MAC, which is a member's.
+    pub(super) fn spoke_from(&self, mac: MacAddr) -> bool {
+        self.member(mac).is_some_and(|member| member.spoke)
     }
 
     /// The member with that MAC.
@@ -235,7 +257,8 @@ impl Peer {
     pub(super) fn inherit(&mut self, now: Time, old: Peer, timing: &Timing) -> usize {
         //= docs/arp-plus.md#7.6
         let until = now + timing.alias;
-        let former = old.members.iter().map(|member| Alias { mac: member.mac, until });
+        let spoken = old.members.iter().filter(|member| member.spoke);
+        let former = spoken.map(|member| Alias { mac: member.mac, until });
         let mut aliases: Vec<Alias> = former.chain(old.aliases.iter().copied()).collect();
         aliases.retain(|alias| self.member(alias.mac).is_none());
         let too_many = aliases.len().saturating_sub(limits::ALIASES_MAX);
@@ -244,9 +267,21 @@ impl Peer {
         for member in &mut self.members {
             if let Some(before) = old.members.iter().find(|before| before.mac == member.mac) {
                 member.heard.clone_from(&before.heard);
+                member.spoke = before.spoke;
             }
         }
+        self.changes = old.changes;
+        if self.epoch == old.epoch {
+            self.answers = old.answers;
+        }
         too_many
+    }
+
+    /// The pair that heard it last: the own slot and the peer's MAC.
+    pub(super) fn last_heard_at(&self) -> Option<(u8, MacAddr)> {
+        let pairs =
+            self.members.iter().flat_map(|member| member.heard.iter().map(|heard| (member.mac, *heard)));
+        pairs.max_by_key(|(_, (_, when))| *when).map(|(mac, (slot, _))| (slot, mac))
     }
 
     /// Drops pairs that `keep` does not want; says whether there were any.

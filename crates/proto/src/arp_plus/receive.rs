@@ -1,6 +1,9 @@
 //! A frame comes in: ours, a claim on what is ours, or news of another host.
 
-use super::{ArpPlus, Conflict, Counter, Effect, Signal, State, step, table::Arrival};
+use super::{
+    ArpPlus, Conflict, Counter, Effect, Event, Signal, State, step,
+    table::{Arrival, Waiting},
+};
 use crate::Time;
 use linkbraid_wire::{Kind, MacAddr, Message, parse_frame};
 
@@ -28,7 +31,22 @@ impl ArpPlus {
         if !message.hardware.contains(&src) {
             return self.out.counters.one(Counter::SourceNotListed);
         }
-        self.foreign(now, slot, src, &message);
+        if message.extension.is_none() && !self.published_only {
+            //= docs/arp-plus.md#7.11
+            self.out.counters.one(Counter::PublishedOnly);
+            if !std::mem::replace(&mut self.published_only_told, true) {
+                self.out.event(Event::PublishedOnly { mac: src });
+            }
+            return;
+        }
+        self.foreign((now, slot, src), &message, false);
+    }
+
+    /// Messages that have waited long enough for the hosts to object.
+    pub(super) fn take_waited(&mut self, now: Time) {
+        while let Some(Waiting { slot, src, message, .. }) = self.table.take_waited(now) {
+            self.foreign((now, slot, src), &message, true);
+        }
     }
 
     /// An own MAC with the own identity: a switch brought it back. An earlier epoch was this host before it started
@@ -65,13 +83,13 @@ impl ArpPlus {
     }
 
     /// A message of another host: S1, then S2 or S3, then S1 again.
-    fn foreign(&mut self, now: Time, slot: u8, src: MacAddr, message: &Message) {
+    fn foreign(&mut self, (now, slot, src): (Time, u8, MacAddr), message: &Message, waited: bool) {
         let (working, effect) = step(self.state, Signal::Received(message.kind));
         self.state = working;
         let learned = match effect {
             Effect::MakeEntry | Effect::UpdateTable => {
                 let arrival = Arrival { now, slot, src, message };
-                self.table.learn(arrival, &self.timing, &mut self.out)
+                self.table.learn(arrival, waited, &self.timing, &mut self.out)
             }
             _ => false,
         };

@@ -103,9 +103,12 @@ impl ArpPlus {
             self.broadcast_mapping(now, Kind::Change);
         }
         self.due_replies(now);
+        self.take_waited(now);
         if due(&mut self.agenda.sweep_at, now) {
             self.agenda.sweep_at = Some(now + self.timing.sweep);
-            self.table.sweep(now, &self.timing, &mut self.out);
+            for (slot, mac) in self.table.sweep(now, &self.timing, &mut self.out) {
+                self.send(slot, mac, Kind::Broadcast);
+            }
             self.own.sweep(now, self.timing.alias);
             self.out.sweep(now, &self.timing);
             self.update_segments(now);

@@ -1,13 +1,25 @@
 //! The table: who has which hardware addresses.
 
 use super::{
-    Conflict, Counter, Event, Peer, PeerKey, PeerState, Reason, Timing, joins::Joins, outbox::Outbox,
+    Conflict, Counter, Event, Peer, PeerKey, PeerState, Reason, Timing,
+    outbox::Outbox,
+    tokens::{Rate, Tokens},
 };
 use crate::{Time, limits};
 use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Message};
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 mod claim;
+mod index;
+mod leave;
+
+pub(super) use leave::Waiting;
+
+const JOINS: Rate = Rate { at_once: limits::JOINS_AT_ONCE, a_second: limits::JOIN_RATE };
+const CHANGES: Rate = Rate { at_once: limits::CHANGES_AT_ONCE, a_second: limits::CHANGE_RATE };
 
 /// A message with where and when it came in.
 #[derive(Debug, Clone, Copy)]
@@ -29,13 +41,16 @@ struct Tombstone {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     peers: BTreeMap<PeerKey, Peer>,
-    /// Members and aliases of all hosts.
+    /// Members and aliases of all hosts, those that ARP+ has come from; and primary MACs that it has not, where they are free.
     by_mac: BTreeMap<MacAddr, PeerKey>,
     /// The first host that claimed an address.
     by_address: BTreeMap<IpAddr, PeerKey>,
+    /// MACs that plain hosts have, once that is known.
+    taken: Option<BTreeSet<MacAddr>>,
     tombstones: BTreeMap<HostId, Tombstone>,
+    waiting: BTreeMap<PeerKey, Waiting>,
     full_told: bool,
-    joins: Joins,
+    joins: Tokens,
 }
 
 /// Serial number arithmetic (RFC 1982): whether `a` comes before `b`.
@@ -64,41 +79,57 @@ impl Table {
         self.by_address.get(&address).and_then(|key| self.peers.get(key))
     }
 
-    /// Learns from a message of a foreign host. Says whether it took it; if not, the table is as it was.
-    pub fn learn(&mut self, arrival: Arrival<'_>, timing: &Timing, out: &mut Outbox) -> bool {
+    /// Learns from a message of a foreign host, which has waited if it had to. Says whether it took it; if not, the table is as
+    /// it was.
+    pub fn learn(&mut self, arrival: Arrival<'_>, waited: bool, timing: &Timing, out: &mut Outbox) -> bool {
         let Some(key) = Peer::key_of(arrival.message) else {
             out.counters.one(Counter::NoIdentity);
             return false;
         };
+        let freshness = self.freshness(key, &arrival, timing, out);
+        if freshness == Freshness::Stale {
+            return false;
+        }
+        if !waited && self.waits(key, &arrival, timing, out) {
+            return false;
+        }
         if arrival.message.kind == Kind::Clear {
-            return self.clear(key, arrival, timing, out);
+            return self.clear(key, arrival, out);
         }
-        match self.freshness(key, &arrival, timing, out) {
-            Freshness::Stale => false,
-            Freshness::Known => {
-                self.refresh(key, &arrival, out);
-                true
-            }
-            Freshness::New if !self.peers.contains_key(&key) && !self.joins.has_room(arrival.now) => {
-                out.counters.one(Counter::LimitJoins);
-                false
-            }
-            Freshness::New => {
-                let taken = self.claim(key, &arrival, timing, out) && self.has_room(key, out);
-                if taken {
-                    self.put(key, &arrival, timing, out);
-                }
-                taken
-            }
+        if freshness == Freshness::Known {
+            return self.refresh(key, &arrival, timing, out);
         }
+        let taken = self.may_change(key, arrival.now, out)
+            && self.claim(key, &arrival, timing, out)
+            && self.has_room(key, out);
+        if taken {
+            self.put(key, &arrival, timing, out);
+        }
+        taken
+    }
+
+    /// Whether one more host may enter, or one more change of this one.
+    fn may_change(&mut self, key: PeerKey, now: Time, out: &mut Outbox) -> bool {
+        let (may, limit) = match self.peers.get_mut(&key) {
+            //= docs/arp-plus.md#7.10
+            Some(peer) => (peer.changes.take(now, CHANGES), Counter::LimitChanges),
+            None => (self.joins.has_room(now, JOINS), Counter::LimitJoins),
+        };
+        if !may {
+            out.counters.one(limit);
+        }
+        may
     }
 
     /// Compares the message with what is known of the same host.
     fn freshness(&self, key: PeerKey, arrival: &Arrival<'_>, timing: &Timing, out: &mut Outbox) -> Freshness {
         let known = self.peers.get(&key);
         let Some(extension) = &arrival.message.extension else {
-            let same = known.is_some_and(|peer| peer.digest == arrival.message.mapping_digest());
-            return if same { Freshness::Known } else { Freshness::New };
+            return match known {
+                Some(peer) if peer.digest == arrival.message.mapping_digest() => Freshness::Known,
+                Some(peer) if self.is_stranger(peer, arrival, out) => Freshness::Stale,
+                _ => Freshness::New,
+            };
         };
         if self.is_buried(extension) {
             out.counters.one(Counter::StaleCleared);
@@ -114,7 +145,8 @@ impl Table {
         //= docs/arp-plus.md#6.3
         //= docs/arp-plus.md#6.4
         let stale = extension.epoch < epoch || same_epoch && before(extension.sequence, sequence);
-        let known_mac = self.by_mac.get(&arrival.src) == Some(&key);
+        let stale = stale && !Self::may_go_back(peer, same_epoch, arrival.now, timing);
+        let known_mac = self.is_its(peer, arrival.src);
         if same || stale && !known_mac {
             //= docs/arp-plus.md#8.4
             let conflict = Conflict::PeerHostId { host: extension.host, by: arrival.src };
@@ -125,7 +157,24 @@ impl Table {
             out.counters.one(if same_epoch { Counter::StaleSequence } else { Counter::StaleEpoch });
             return Freshness::Stale;
         }
-        Freshness::New
+        if self.is_stranger(peer, arrival, out) { Freshness::Stale } else { Freshness::New }
+    }
+
+    /// Whether the host has that MAC, as it says, or had it.
+    fn is_its(&self, peer: &Peer, mac: MacAddr) -> bool {
+        peer.member(mac).is_some() || self.by_mac.get(&mac) == Some(&peer.key)
+    }
+
+    /// Whether news of a live host come from a MAC that is not one of its own, so far.
+    fn is_stranger(&self, peer: &Peer, arrival: &Arrival<'_>, out: &mut Outbox) -> bool {
+        //= docs/arp-plus.md#6.10
+        let stranger = !self.is_its(peer, arrival.src)
+            && peer.state == PeerState::Alive
+            && arrival.message.kind != Kind::Clear;
+        if stranger {
+            out.counters.one(Counter::Stranger);
+        }
+        stranger
     }
 
     fn is_buried(&self, extension: &Extension) -> bool {
@@ -136,8 +185,15 @@ impl Table {
         })
     }
 
-    fn refresh(&mut self, key: PeerKey, arrival: &Arrival<'_>, out: &mut Outbox) {
-        let Some(peer) = self.peers.get_mut(&key) else { return };
+    /// The host says again what is known of it. False, and nothing changed, where the MAC that it says so from is another's.
+    fn refresh(&mut self, key: PeerKey, arrival: &Arrival<'_>, timing: &Timing, out: &mut Outbox) -> bool {
+        let spoke = self.peers.get(&key).is_some_and(|peer| peer.spoke_from(arrival.src));
+        if !spoke && !self.claim(key, arrival, timing, out) {
+            return false;
+        }
+        self.speaks(key, arrival.src, out);
+        self.link_silent_primary(key);
+        let Some(peer) = self.peers.get_mut(&key) else { return false };
         if peer.hear(arrival.now, arrival.slot, arrival.src) {
             out.peer_changed(key);
         }
@@ -148,11 +204,12 @@ impl Table {
         // An address that two hosts claimed goes to the one that is left.
         let addresses: Vec<IpAddr> = arrival.message.all_addresses().collect();
         self.take_addresses(key, &addresses);
+        true
     }
 
     fn has_room(&mut self, key: PeerKey, out: &mut Outbox) -> bool {
         //= docs/arp-plus.md#7.3
-        if self.peers.len() < limits::HOSTS_MAX || self.peers.contains_key(&key) {
+        if self.peers.len() < limits::HOSTS_MAX || self.peers.contains_key(&key) || self.evict(out) {
             return true;
         }
         out.counters.one(Counter::LimitHosts);
@@ -180,12 +237,16 @@ impl Table {
             _ => Counter::PeerChanged,
         });
         if reason == Reason::Joined {
-            self.joins.one(arrival.now);
+            self.joins.take(arrival.now, JOINS);
         }
         if let Some(old) = old {
             out.counters.add(Counter::LimitAliases, peer.inherit(arrival.now, old, timing) as u64);
         }
         peer.hear(arrival.now, arrival.slot, arrival.src);
+        peer.members
+            .iter_mut()
+            .filter(|member| member.mac == arrival.src)
+            .for_each(|member| member.spoke = true);
         if let PeerKey::Host(host) = key {
             self.tombstones.remove(&host);
         }
@@ -193,106 +254,36 @@ impl Table {
         self.link(peer, out);
     }
 
-    /// Enters a peer into the indexes.
-    fn link(&mut self, peer: Peer, out: &mut Outbox) {
-        for mac in peer.members.iter().map(|member| member.mac) {
-            // A MAC that was a former one of another host belongs to its new owner at once.
-            if let Some(other) = self.by_mac.insert(mac, peer.key).filter(|other| *other != peer.key)
-                && let Some(other) = self.peers.get_mut(&other)
-            {
-                other.aliases.retain(|alias| alias.mac != mac);
-                out.peer_changed(other.key);
-            }
-        }
-        peer.aliases.iter().for_each(|alias| _ = self.by_mac.entry(alias.mac).or_insert(peer.key));
-        self.take_addresses(peer.key, &peer.addresses);
-        self.peers.insert(peer.key, peer);
-    }
-
-    /// Enters a host for its addresses where nobody else alive is.
-    fn take_addresses(&mut self, key: PeerKey, addresses: &[IpAddr]) {
-        for address in addresses {
-            if self.by_address(*address).is_none_or(|owner| owner.state == PeerState::Silent) {
-                self.by_address.insert(*address, key);
-            }
-        }
-    }
-
-    /// Takes a peer out of table and indexes.
-    fn unlink(&mut self, key: PeerKey) -> Option<Peer> {
-        let peer = self.peers.remove(&key)?;
-        let macs =
-            peer.members.iter().map(|member| member.mac).chain(peer.aliases.iter().map(|alias| alias.mac));
-        for mac in macs {
-            if self.by_mac.get(&mac) == Some(&key) {
-                self.by_mac.remove(&mac);
-            }
-        }
-        for address in &peer.addresses {
-            if self.by_address.get(address) == Some(&key) {
-                self.by_address.remove(address);
-            }
-        }
-        Some(peer)
-    }
-
     fn remove(&mut self, key: PeerKey, reason: Reason, out: &mut Outbox) {
+        self.waiting.remove(&key);
         if let Some(peer) = self.unlink(key) {
             report(&peer, Some(peer.state), None, reason, out);
             self.full_told = false;
         }
     }
 
-    /// CLEAR: deletes the sender's entry.
-    fn clear(&mut self, key: PeerKey, arrival: Arrival<'_>, timing: &Timing, out: &mut Outbox) -> bool {
-        if self.freshness(key, &arrival, timing, out) == Freshness::Stale {
-            return false;
-        }
-        let known = self.by_mac.get(&arrival.src) == Some(&key);
-        if self.peers.contains_key(&key) && !known {
-            //= docs/arp-plus.md#6.5
-            out.counters.one(Counter::ClearNotOwner);
-            return false;
-        }
-        if let Some(extension) = &arrival.message.extension {
-            self.remember_departure(extension, arrival.now, out);
-        }
-        if !known {
-            out.counters.one(Counter::ClearUnknown);
-            return false;
-        }
-        out.counters.one(Counter::PeerLeft);
-        self.remove(key, Reason::Left, out);
-        true
-    }
-
-    fn remember_departure(&mut self, extension: &Extension, now: Time, out: &mut Outbox) {
-        if self.tombstones.len() >= limits::TOMBSTONES_MAX && !self.tombstones.contains_key(&extension.host) {
-            out.counters.one(Counter::LimitTombstones);
-            let oldest =
-                self.tombstones.iter().min_by_key(|(_, tombstone)| tombstone.since).map(|(host, _)| *host);
-            oldest.map(|host| self.tombstones.remove(&host));
-        }
-        let tombstone = Tombstone { epoch: extension.epoch, sequence: extension.sequence, since: now };
-        self.tombstones.insert(extension.host, tombstone);
-    }
-
-    /// Silence, expiry, pairs and aliases that have run out.
-    pub fn sweep(&mut self, now: Time, timing: &Timing, out: &mut Outbox) {
+    /// Silence, expiry, pairs and aliases that have run out. Returns where to ask published-only hosts whether they are there.
+    pub fn sweep(&mut self, now: Time, timing: &Timing, out: &mut Outbox) -> Vec<(u8, MacAddr)> {
         self.tombstones.retain(|_, tombstone| now.since(tombstone.since) < timing.tombstone);
-        let mut expired = Vec::new();
+        let (mut expired, mut asked) = (Vec::new(), Vec::new());
         let mut silent = 0;
         for peer in self.peers.values_mut() {
             for alias in peer.aliases.extract_if(.., |alias| alias.until <= now) {
                 self.by_mac.remove(&alias.mac);
                 out.peer_changed(peer.key);
             }
+            let quiet = now.since(peer.last_heard);
             //= docs/arp-plus.md#5.5
             if !peer.is_extended() {
+                if quiet >= timing.forget && expired.len() < limits::EXPIRED_AT_ONCE {
+                    expired.push(peer.key);
+                } else if quiet >= timing.ask && now.since(peer.asked_at) >= timing.ask_again {
+                    peer.asked_at = now;
+                    asked.extend(peer.last_heard_at());
+                }
                 continue;
             }
             //= docs/arp-plus.md#5.4
-            let quiet = now.since(peer.last_heard);
             if quiet >= timing.expire && expired.len() < limits::EXPIRED_AT_ONCE {
                 expired.push(peer.key);
             } else if quiet >= timing.silent
@@ -312,6 +303,18 @@ impl Table {
             out.counters.one(Counter::PeerExpired);
             self.remove(key, Reason::Expired, out);
         }
+        asked
+    }
+
+    /// Published-only hosts are plain hosts from now on.
+    pub fn drop_published_only(&mut self, out: &mut Outbox) {
+        let dropped = self.peers.values().filter(|peer| !peer.is_extended()).map(|peer| peer.key);
+        dropped.collect::<Vec<_>>().into_iter().for_each(|key| self.remove(key, Reason::PublishedOnly, out));
+    }
+
+    /// The primary MACs that nothing was heard from.
+    pub fn silent_primaries(&self) -> BTreeSet<MacAddr> {
+        self.peers.values().filter_map(Peer::silent_primary).collect()
     }
 
     /// Drops heard pairs of own members that have gone.
@@ -326,7 +329,7 @@ impl Table {
     /// Forgets all hosts; says whether there were any.
     pub fn forget(&mut self) -> bool {
         let had = !self.peers.is_empty();
-        *self = Table::default();
+        *self = Table { taken: self.taken.take(), ..Table::default() };
         had
     }
 }
@@ -344,5 +347,6 @@ enum Freshness {
 
 fn report(peer: &Peer, old: Option<PeerState>, new: Option<PeerState>, reason: Reason, out: &mut Outbox) {
     out.peer_changed(peer.key);
-    out.event(Event::Peer { key: peer.key, address: peer.address(), mac: peer.mac(), old, new, reason });
+    let (key, address, mac, proven) = (peer.key, peer.address(), peer.mac(), peer.answers);
+    out.event(Event::Peer { key, address, mac, old, new, reason, proven });
 }

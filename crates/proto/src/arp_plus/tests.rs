@@ -11,6 +11,7 @@ mod guests;
 mod segments;
 mod soft_state;
 mod starting;
+mod strangers;
 
 /// Timeouts at one time: more of them, and the machine does not do what is due.
 const IDLE_MAX: u32 = 10_000;
@@ -51,6 +52,13 @@ impl Host {
     fn running(number: u8, members: u8) -> Host {
         let mut host = Host::stopped(number, 1, members);
         host.handle(Input::Start);
+        host
+    }
+
+    /// The same, and it takes published-only hosts for peers.
+    fn with_published_only(number: u8, members: u8) -> Host {
+        let mut host = Host::running(number, members);
+        host.handle(Input::PublishedOnly(true));
         host
     }
 

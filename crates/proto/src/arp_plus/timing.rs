@@ -25,6 +25,16 @@ pub struct Timing {
     pub silent: Duration,
     /// A host unheard for this long is deleted.
     pub expire: Duration,
+    /// A published-only host unheard for this long is asked...
+    pub ask: Duration,
+    /// ...this often...
+    pub ask_again: Duration,
+    /// ...and deleted after this long.
+    pub forget: Duration,
+    /// How long a message waits that would end what probes prove.
+    pub objection: Duration,
+    /// A mapping that its host has not repeated for this long may give way to an earlier one: two announcements.
+    pub repeated: Duration,
     /// A (member, member) pair unheard for this long is not heard.
     pub heard: Duration,
     /// A former MAC of a host still leads to it for this long.
@@ -51,6 +61,11 @@ impl Default for Timing {
             reply_window_max: Duration::from_millis(500),
             silent: Duration::from_millis(3500),
             expire: Duration::from_secs(10),
+            ask: Duration::from_secs(60),
+            ask_again: Duration::from_secs(10),
+            forget: Duration::from_secs(120),
+            objection: Duration::from_millis(150),
+            repeated: Duration::from_millis(1900),
             heard: Duration::from_millis(3500),
             alias: Duration::from_secs(60),
             conflict: Duration::from_secs(60),

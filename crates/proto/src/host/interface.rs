@@ -37,6 +37,8 @@ pub struct Settings {
     pub damping: bool,
     /// How traffic of no class spreads.
     pub policy: Policy,
+    /// Whether hosts may be peers that speak only the published part of ARP+.
+    pub published_only: bool,
     /// The classes.
     pub classes: Vec<Class>,
 }

@@ -2,10 +2,15 @@
 //!
 //! The kernel's neighbour table says who they are: every host that the bond has spoken to lately and that is no peer.
 
-use crate::{Time, arp_plus::ArpPlus, inspector::PlainReport, limits::PLAIN_PROBED_MAX};
+use crate::{
+    Time,
+    arp_plus::ArpPlus,
+    inspector::{Inspector, PlainReport},
+    limits::{PLAIN_CLAIMED_MAX, PLAIN_PROBED_MAX},
+};
 use linkbraid_wire::MacAddr;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     net::IpAddr,
     time::Duration,
 };
@@ -69,6 +74,10 @@ pub(super) struct PlainHosts {
     /// By MAC.
     hosts: Vec<PlainHost>,
     probed: Vec<PlainReport>,
+    /// MACs of neighbours, those of peers left out; and of these the ones that a peer says it has, though nothing was heard
+    /// from it there.
+    macs: BTreeSet<MacAddr>,
+    claimed: BTreeSet<MacAddr>,
     /// The neighbour table has changed.
     pub stale: bool,
     /// The table was asked for last at that time...
@@ -108,8 +117,13 @@ impl PlainHosts {
     ) -> bool {
         self.awaited = false;
         let heard: HashMap<MacAddr, u8> = heard.iter().copied().collect();
-        self.hosts = plain_hosts(neighbours, &heard, arp_plus);
-        let probed = if probes { choose(&self.hosts, &self.probed) } else { Vec::new() };
+        self.hosts = plain_hosts(neighbours, &heard, |mac| arp_plus.peer_by_mac(mac).is_some());
+        let silent = arp_plus.silent_primaries();
+        let known = |mac| arp_plus.peer_by_mac(mac).is_some() && !silent.contains(&mac);
+        let with_claimed = plain_hosts(neighbours, &heard, known);
+        self.macs = with_claimed.iter().map(|host| host.mac).collect();
+        self.claimed = self.macs.intersection(&silent).copied().collect();
+        let probed = if probes { choose(&with_claimed, &self.probed, &self.claimed) } else { Vec::new() };
         let differ = probed != self.probed;
         self.probed = probed;
         differ
@@ -118,6 +132,15 @@ impl PlainHosts {
     /// All of them, by MAC.
     pub fn hosts(&self) -> &[PlainHost] {
         &self.hosts
+    }
+
+    /// The MACs that no peer has for only saying so: all of neighbours, but for those that a peer claims and nobody answers
+    /// from.
+    pub fn taken(&self, inspector: &Inspector) -> BTreeSet<MacAddr> {
+        //= docs/arp-plus.md#7.8
+        let nobody =
+            |mac: &MacAddr| self.claimed.contains(mac) && inspector.plain_answers(*mac) == Some(false);
+        self.macs.iter().filter(|mac| !nobody(mac)).copied().collect()
     }
 
     /// Those that are probed.
@@ -131,11 +154,15 @@ impl PlainHosts {
 }
 
 /// The neighbours that are no peers, by MAC.
-fn plain_hosts(neighbours: &[Neighbour], heard: &HashMap<MacAddr, u8>, arp_plus: &ArpPlus) -> Vec<PlainHost> {
+fn plain_hosts(
+    neighbours: &[Neighbour],
+    heard: &HashMap<MacAddr, u8>,
+    is_peer: impl Fn(MacAddr) -> bool,
+) -> Vec<PlainHost> {
     let mut hosts: BTreeMap<MacAddr, PlainHost> = BTreeMap::new();
     for neighbour in neighbours {
         let mac = neighbour.mac;
-        if !mac.is_host() || arp_plus.peer_by_mac(mac).is_some() {
+        if !mac.is_host() || is_peer(mac) {
             continue;
         }
         let heard_slot = heard.get(&mac).copied();
@@ -155,26 +182,32 @@ fn plain_hosts(neighbours: &[Neighbour], heard: &HashMap<MacAddr, u8>, arp_plus:
     hosts.into_values().collect()
 }
 
-/// Whom to probe: those that were, while they are there, and others that something is sent to; of these first.
-fn choose(hosts: &[PlainHost], before: &[PlainReport]) -> Vec<PlainReport> {
+/// Whom to probe: a few whose MAC a peer claims, to find out whether they are there; those that were probed, while they are
+/// there, and others that something is sent to; of these first.
+fn choose(hosts: &[PlainHost], before: &[PlainReport], claimed: &BTreeSet<MacAddr>) -> Vec<PlainReport> {
+    let report = |host: &PlainHost| PlainReport { mac: host.mac, ip: host.asked_for.ip };
+    let asked = hosts.iter().filter(|host| claimed.contains(&host.mac)).map(report);
+    let mut asked: Vec<PlainReport> = asked.collect();
+    asked.sort_unstable_by_key(|asked| !before.iter().any(|before| before.mac == asked.mac));
+    asked.truncate(PLAIN_CLAIMED_MAX);
     let mut candidates: Vec<(bool, bool, PlainReport)> = hosts
         .iter()
         .filter_map(|host| {
-            let report = PlainReport { mac: host.mac, ip: host.asked_for.ip };
+            let report = report(host);
             let was = before.iter().any(|report| report.mac == host.mac);
-            (host.active || was).then_some((!host.active, !was, report))
+            let is_asked = asked.iter().any(|asked| asked.mac == host.mac);
+            (!is_asked && (host.active || was)).then_some((!host.active, !was, report))
         })
         .collect();
     candidates.sort_unstable_by_key(|(idle, new, report)| (*idle, *new, report.mac));
-    candidates.truncate(PLAIN_PROBED_MAX);
-    candidates.into_iter().map(|(.., report)| report).collect()
+    asked.extend(candidates.into_iter().map(|(.., report)| report));
+    asked.truncate(PLAIN_PROBED_MAX);
+    asked
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arp_plus;
-    use linkbraid_wire::HostId;
 
     fn mac(n: u8) -> MacAddr {
         MacAddr([2, 0, 0, 0, 0, n])
@@ -194,14 +227,26 @@ mod tests {
     #[test]
     fn active_hosts_are_probed_first_and_idle_ones_are_kept() {
         let all: Vec<PlainHost> = (1..=9).map(|n| host(n, n > 2)).collect();
-        let first = choose(&all[..3], &[]);
+        let none = BTreeSet::new();
+        let first = choose(&all[..3], &[], &none);
         assert_eq!(first.len(), 1);
         let idle: Vec<PlainHost> = (1..=3).map(|n| host(n, false)).collect();
-        assert_eq!(choose(&idle, &first), first);
-        let many = choose(&all, &first);
+        assert_eq!(choose(&idle, &first, &none), first);
+        let many = choose(&all, &first, &none);
         assert_eq!(many.len(), PLAIN_PROBED_MAX);
         assert!(many.contains(&first[0]));
-        assert!(choose(&[], &many).is_empty());
+        assert!(choose(&[], &many, &none).is_empty());
+    }
+
+    //= docs/arp-plus.md#7.8 type=test
+    #[test]
+    fn macs_that_peers_claim_are_asked_first_but_never_instead_of_all_others() {
+        let all: Vec<PlainHost> = (1..=9).map(|n| host(n, n < 5)).collect();
+        let claimed: BTreeSet<MacAddr> = (6..=9).map(mac).collect();
+        let probed: Vec<MacAddr> = choose(&all, &[], &claimed).iter().map(|report| report.mac).collect();
+        assert_eq!(probed, [6, 7, 1, 2].map(mac), "idle ones, too");
+        let before = choose(&all, &[], &[mac(9)].into());
+        assert_eq!(choose(&all, &before, &claimed)[0].mac, mac(9), "whoever is asked stays");
     }
 
     //= docs/arp-plus.md#12.7 type=test
@@ -213,9 +258,8 @@ mod tests {
             let neighbour =
                 |ip: &IpAddr| Neighbour { ip: *ip, mac: mac(3), active: *ip != idle, gateway: false };
             let neighbours: Vec<Neighbour> = ips.iter().map(neighbour).collect();
-            let silent = ArpPlus::new(arp_plus::Config::new(HostId([1; 16]), 1), 1);
-            let hosts = plain_hosts(&neighbours, &HashMap::new(), &silent);
-            choose(&hosts, &[]).iter().map(|report| report.ip).collect::<Vec<IpAddr>>()
+            let hosts = plain_hosts(&neighbours, &HashMap::new(), |_| false);
+            choose(&hosts, &[], &BTreeSet::new()).iter().map(|report| report.ip).collect::<Vec<IpAddr>>()
         };
         assert_eq!(asked_for(&[idle, other, link_local, ipv4]), [ipv4]);
         assert_eq!(asked_for(&[idle, other, link_local]), [link_local]);

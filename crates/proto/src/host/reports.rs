@@ -4,7 +4,7 @@
 use super::{Action, Host, LaneCount, PLAIN_PLAN, activity::Activity, answering, plain_plan, tables::LaneAt};
 use crate::{
     answers,
-    arp_plus::PeerKey,
+    arp_plus::{self, PeerKey},
     inspector::{self, LaneId, LaneUse, PeerReport, Usage},
 };
 use linkbraid_wire::MacAddr;
@@ -74,6 +74,12 @@ impl Host {
             let report = peer.filter(|_| self.settings.probes).map(PeerReport::from);
             self.inspector.handle(self.now, inspector::Input::Peer(*key, report));
         }
+    }
+
+    /// Says to ARP+ which MACs plain hosts have.
+    pub(super) fn report_taken(&mut self) {
+        let taken = self.plain.taken(&self.inspector);
+        self.arp_plus.handle(self.now, arp_plus::Input::Taken(taken));
     }
 
     /// Says to the inspector who the peers are.

@@ -1,7 +1,7 @@
 //! From the members and from the protocols' tables to what the data path is to hold.
 
 use super::{
-    image::{BondRow, MemberRow, PLAIN_PLAN, Plan, TableImage, plain_plan},
+    image::{BondRow, MacKind, MemberRow, PLAIN_PLAN, Plan, TableImage, plain_plan},
     lanes::{DEFAULT_CLASS, OwnSide, lane_index},
     member::Member,
     numbers::Numbers,
@@ -357,7 +357,11 @@ impl Tables {
         let rows = self.mac_rows(number, !guests.is_empty(), sources, peer);
         let macs: Vec<MacAddr> = rows.iter().map(|(mac, _)| *mac).collect();
         for (mac, row) in rows {
-            self.inherited.remove(&mac);
+            // Where a former daemon had heard a member, the row goes with those of the others until there was time to speak again.
+            let is_its = arp_plus.peer_by_mac(mac).is_some_and(|owner| owner.key == key);
+            if is_its || !matches!(row.kind, MacKind::Member { .. }) {
+                self.inherited.remove(&mac);
+            }
             if self.image.peer_macs.insert(mac, row) != Some(row) {
                 self.written.touch(Key::PeerMac(mac));
             }
@@ -383,7 +387,8 @@ impl Tables {
         if let Some(number) = self.plan_of(&peer.key) {
             return Some(number);
         }
-        let inherited = all_macs(peer).find_map(|mac| self.inherited.get(&mac)).copied();
+        let spoken = all_macs(peer).filter(|mac| peer.member(*mac).is_none_or(|member| member.spoke));
+        let inherited = spoken.filter_map(|mac| self.inherited.get(&mac)).next().copied();
         let Some(number) = self.numbers.take(inherited).or_else(|| self.number_of_class()) else {
             self.wanting = true;
             return None;

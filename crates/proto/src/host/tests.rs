@@ -4,7 +4,11 @@ use super::{
     tables::tests::{member, says, settings},
     *,
 };
-use linkbraid_wire::{HostId, Kind};
+use linkbraid_wire::{Extension, HostId, Kind, Message, VERSION, emit_frame};
+use std::time::Duration;
+
+const GATEWAY: MacAddr = MacAddr([6, 0, 0, 0, 0, 1]);
+const STRANGER: MacAddr = MacAddr([6, 0, 0, 0, 0, 66]);
 
 #[test]
 fn lanes_are_probed_as_the_settings_say() {
@@ -59,4 +63,86 @@ fn switches_are_reminded_of_guests_each_minute() {
     }
     let gaps: Vec<u64> = reminded.windows(2).map(|two| two[1].since(two[0]).as_secs()).collect();
     assert_eq!(gaps, [60; 4], "until it is silent for 300 s: {reminded:?}");
+}
+
+/// A stranger says that it has the gateway's MAC, as its primary one; it has an id, and lists the gateway's address, too.
+fn claim() -> Vec<u8> {
+    let member = |index| linkbraid_wire::Member { index, up: true, weight_mbit: 1000, class: 0 };
+    let extension = Extension {
+        version: VERSION,
+        host: HostId([66; 16]),
+        epoch: 1,
+        sequence: 1,
+        members: vec![member(0), member(1)],
+        classes: Vec::new(),
+        guests: Vec::new(),
+        features: 0,
+        addresses: Vec::new(),
+        digest: None,
+        auth: None,
+    };
+    let message = Message {
+        kind: Kind::Broadcast,
+        address: Some(IpAddr::from([198, 18, 0, 254])),
+        hardware: vec![GATEWAY, STRANGER],
+        extension: Some(extension),
+    };
+    emit_frame(MacAddr::BROADCAST, STRANGER, &message).expect("a good message")
+}
+
+/// What the gateway says to an ARP probe, if that is one.
+fn answer(probe: &[u8]) -> Option<Vec<u8>> {
+    let asked = probe.get(12..14) == Some(&[8, 6]) && probe.get(..6) == Some(&GATEWAY.0);
+    let (asker, ip) = (probe.get(6..12)?, probe.get(38..42)?);
+    let arp: [&[u8]; 5] = [&[8, 6, 0, 1, 8, 0, 6, 4, 0, 2], &GATEWAY.0, ip, asker, &[0; 4]];
+    asked.then(|| [asker, &GATEWAY.0, &arp.concat()].concat())
+}
+
+/// Where frames for the gateway go after a while; the worst of all that time.
+fn claimed(gateway_answers: bool) -> (bool, bool) {
+    let config = Config { host_id: HostId([1; 16]), epoch: 1, seed: 7 };
+    let mut host = Host::new(config, settings(), TableImage::default());
+    let mut now = Time::from_millis(1);
+    let gateway =
+        Neighbour { ip: IpAddr::from([198, 18, 0, 254]), mac: GATEWAY, active: true, gateway: false };
+    let mut inputs = vec![
+        Input::Members(vec![member(0), member(1)]),
+        Input::Start,
+        Input::Neighbours(Some(vec![gateway]), Vec::new()),
+    ];
+    let (frame, end) = (claim(), now + Duration::from_secs(3));
+    let (mut answers, mut ever) = (Vec::<(u8, Vec<u8>)>::new(), false);
+    let mut said = false;
+    while now < end {
+        if !std::mem::replace(&mut said, true) {
+            inputs.push(Input::Frame { slot: 0, bytes: &frame });
+        }
+        for input in inputs.drain(..) {
+            host.handle(now, input);
+        }
+        for (slot, bytes) in std::mem::take(&mut answers) {
+            host.handle(now, Input::Frame { slot, bytes: &bytes });
+        }
+        while let Some(action) = host.poll_action() {
+            match action {
+                Action::AskNeighbours => inputs.push(Input::Neighbours(Some(vec![gateway]), Vec::new())),
+                Action::Send { slot, frame } if gateway_answers => {
+                    answers.extend(answer(&frame).map(|frame| (slot, frame)));
+                }
+                _ => {}
+            }
+        }
+        ever |= host.image().peer_macs.contains_key(&GATEWAY);
+        now = now + Duration::from_millis(1);
+        host.handle(now, Input::Timeout);
+    }
+    assert!(host.image().peer_macs.contains_key(&STRANGER), "it is a peer by the MAC that it speaks from");
+    (host.image().peer_macs.contains_key(&GATEWAY), ever)
+}
+
+//= docs/arp-plus.md#7.8 type=test
+#[test]
+fn nobody_gets_the_frames_of_a_gateway_that_answers_by_saying_that_he_is_it() {
+    assert_eq!(claimed(true), (false, false));
+    assert_eq!(claimed(false), (true, true), "nobody is there");
 }

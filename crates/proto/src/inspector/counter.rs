@@ -38,6 +38,7 @@ counters! {
     LimitPlainRate = 29, "limit_plain_rate", "probes of plain hosts put off because a port had sent or answered enough of them";
     TxSolicitation = 30, "tx_solicitation", "neighbour solicitations sent to plain hosts as probes";
     RxAdvertisement = 31, "rx_advertisement", "answers of plain hosts to such neighbour solicitations taken";
+    RxEarlyEpoch = 32, "rx_early_epoch", "probes answered but not believed because ARP+ knows the peer in another epoch";
 }
 
 /// All counters with their values, and one for each reason why a frame was refused.

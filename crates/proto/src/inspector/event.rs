@@ -1,7 +1,10 @@
 //! What goes into the inspector and what comes out.
 
 use super::{LaneState, MemberState, Timing, Usage};
-use crate::arp_plus::{Changed, Peer, PeerKey};
+use crate::{
+    Time,
+    arp_plus::{Changed, Peer, PeerKey},
+};
 use linkbraid_wire::MacAddr;
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr, time::Duration};
@@ -152,6 +155,16 @@ pub enum Action {
         slot: u8,
         /// The frame.
         frame: Vec<u8>,
+    },
+    /// A peer has answered a PROBE that left at `asked`: the first one on a lane, in an epoch, or after
+    /// [`super::Inspector::challenge`].
+    Proven {
+        /// The peer.
+        peer: PeerKey,
+        /// The MAC of its member.
+        mac: MacAddr,
+        /// When the PROBE left.
+        asked: Time,
     },
     /// Something worth reporting.
     Event(Event),

@@ -1,10 +1,10 @@
 //! Deadlines and proofs: what becomes of lanes, and how often each is probed.
 
 use super::{
-    Counter, Event, Inspector, LaneId, LaneReason, LaneSignal, LaneState, MemberReason, MemberSignal, Wake,
-    step_lane,
+    Action, Counter, Event, Inspector, LaneId, LaneReason, LaneSignal, LaneState, MemberReason, MemberSignal,
+    Wake, lane::Lane, step_lane,
 };
-use crate::{Time, limits};
+use crate::{Time, arp_plus::PeerKey, limits};
 use std::time::Duration;
 
 impl Inspector {
@@ -112,8 +112,8 @@ impl Inspector {
         })
     }
 
-    /// A nonce has come back, with a PROBE (`asked`) or a PROBE-REPLY.
-    pub(super) fn proof(&mut self, now: Time, id: LaneId, asked: bool) {
+    /// A nonce that left at `sent` has come back, with a PROBE (`asked`) or a PROBE-REPLY.
+    pub(super) fn proof(&mut self, now: Time, id: LaneId, sent: Time, asked: bool) {
         let admit = self.timing.admit;
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let answered_before = std::mem::replace(&mut peer.answers, true);
@@ -129,6 +129,11 @@ impl Inspector {
         (lane.last_proof, lane.judged_from, lane.waiting) = (Some(now), now, None);
         (lane.excused, lane.armed, lane.stalled) = (false, true, false);
         lane.proofs += 1;
+        let is_told = lane.proofs == 1 || peer.told_from.take_if(|from| *from <= sent).is_some();
+        if is_told && !plain {
+            let action = Action::Proven { peer: id.peer, mac: lane.mac, asked: sent };
+            self.out.push(action);
+        }
         if std::mem::take(&mut lane.doubted) {
             self.out.peers.insert(id.peer);
             self.sound.changed(id.peer);
@@ -162,6 +167,29 @@ impl Inspector {
         if speaks {
             self.test_other_lanes(now, id, !answered_before);
         }
+    }
+
+    /// Asks a peer over some of its proven lanes whether it is what it was ([`Action::Proven`] says that it is); false where
+    /// none was proven lately.
+    pub fn challenge(&mut self, now: Time, key: PeerKey) -> bool {
+        //= docs/arp-plus.md#6.8
+        let Some(peer) = self.peers.get_mut(&key) else { return false };
+        let proven = |lane: &Lane| lane.last_proof.filter(|proof| now.since(*proof) < limits::PROVEN_LATELY);
+        let up = peer.lanes.iter().filter(|(_, lane)| lane.state == LaneState::Up);
+        let mut up: Vec<_> = up.filter_map(|(at, lane)| Some((proven(lane)?, *at))).collect();
+        up.sort_unstable();
+        if up.is_empty() {
+            return false;
+        }
+        peer.told_from = Some(now);
+        for (_, (slot, index)) in up.into_iter().rev().take(limits::PROBED_OTHERS_MAX) {
+            let id = LaneId { peer: key, slot, index };
+            if let Some(lane) = self.lane_mut(id) {
+                (lane.urgent, lane.next_probe) = (true, Some(now));
+            }
+            self.rewake(id);
+        }
+        true
     }
 
     /// The peer answers on one lane: suspects get the detection time to do so, too.

@@ -167,8 +167,10 @@ pub(super) struct Lane {
     pub wake: Option<Time>,
     /// Sent and not come back, oldest first.
     pub nonces: VecDeque<(u64, Time)>,
+    /// Of those that came back, the latest.
+    pub redeemed: u64,
     pub peer_nonce: u64,
-    /// Epoch and number of the latest frame of the peer.
+    /// Epoch and number of the latest frame of the peer that was proof.
     pub peer_seen: Option<(u64, u32)>,
     pub peer_view: View,
     /// What the peer can bear.
@@ -209,6 +211,7 @@ impl Lane {
             next_probe: None,
             wake: None,
             nonces: VecDeque::new(),
+            redeemed: 0,
             peer_nonce: 0,
             peer_seen: None,
             peer_view: View::Unjudged,
@@ -342,7 +345,13 @@ impl Lane {
         //= docs/arp-plus.md#11.4
         let place = self.nonces.iter().position(|(sent, _)| *sent == nonce)?;
         let (_, sent_at) = self.nonces.drain(..=place).next_back()?;
+        self.redeemed = nonce;
         Some(now.since(sent_at))
+    }
+
+    /// Whether only who hears what leaves over this lane can know that nonce: it waits, or is the latest that came back.
+    pub fn is_ours(&self, nonce: u64) -> bool {
+        nonce != 0 && (nonce == self.redeemed || self.nonces.iter().any(|(sent, _)| *sent == nonce))
     }
 
     /// An answer without a nonce has come. It counts if anything was sent not longer ago than `within`, and then for
@@ -355,17 +364,12 @@ impl Lane {
         Some((sent.len() == 1).then(|| now.since(*last)))
     }
 
-    /// Whether a frame with that epoch and number is later than every one seen; remembers it if so.
-    pub fn is_new(&mut self, epoch: u64, number: u32) -> bool {
+    /// Whether a frame of the known epoch with that number is later than every one that was proof.
+    pub const fn is_new(&self, epoch: u64, number: u32) -> bool {
         //= docs/arp-plus.md#11.5
-        let new = match self.peer_seen {
-            None => true,
-            Some((seen, _)) if epoch != seen => epoch > seen,
-            Some((_, last)) => number != last && number.wrapping_sub(last) < 1 << 31,
-        };
-        if new {
-            self.peer_seen = Some((epoch, number));
+        match self.peer_seen {
+            Some((seen, last)) if epoch == seen => number != last && number.wrapping_sub(last) < 1 << 31,
+            _ => true,
         }
-        new
     }
 }

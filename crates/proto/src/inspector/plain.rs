@@ -85,7 +85,7 @@ impl Inspector {
         };
         lane.rtt = away.or(lane.rtt);
         self.out.counters.one(Counter::RxProof);
-        self.proof(now, id, false);
+        self.proof(now, id, now, false);
     }
 
     /// Plain hosts have fallen silent: each proven lane is asked now.

@@ -206,23 +206,41 @@ impl Inspector {
 
     fn take(&mut self, now: Time, id: LaneId, probe: &Probe) {
         let (multiplier, admit_tries) = (u32::from(self.timing.multiplier), self.timing.multiplier);
+        let asked = probe.kind == ProbeKind::Probe;
+        let known = self.peers.get(&id.peer).and_then(|peer| peer.report.epoch);
+        if known.is_some_and(|epoch| epoch != probe.epoch) {
+            // It may have started again, which ARP+ is to say. An answer does no harm; nothing else follows from it.
+            self.out.counters.one(Counter::RxEarlyEpoch);
+            if asked {
+                self.answer(now, id, probe.nonce, false);
+            }
+            return;
+        }
         let Some(lane) = self.lane_mut(id) else { return };
-        let new = lane.is_new(probe.epoch, probe.number);
+        let repeated = probe.nonce == lane.peer_nonce;
+        let (new, ours) = (!repeated && lane.is_new(probe.epoch, probe.number), lane.is_ours(probe.echo));
+        let away = lane.redeem(now, probe.echo).filter(|away| *away <= lane.interval * multiplier);
         if new {
+            // What is sent back; whoever did not say this does not take it for proof.
             lane.peer_nonce = probe.nonce;
+        }
+        if new && ours {
             lane.peer_view = probe.view;
+        }
+        if new && away.is_some() {
+            //= docs/arp-plus.md#11.15
+            lane.peer_seen = Some((probe.epoch, probe.number));
             let bearable = Duration::from_micros(u64::from(probe.interval_us));
             lane.peer_interval = bearable.min(limits::PROBE_INTERVAL_MAX);
         }
-        let away = lane.redeem(now, probe.echo).filter(|away| *away <= lane.interval * multiplier);
-        if let Some(away) = away.filter(|_| probe.kind == ProbeKind::Reply) {
+        if let Some(away) = away.filter(|_| !asked) {
             lane.rtt = Some(away);
         }
         if new && lane.state == LaneState::Down && lane.next_probe.is_none() {
             // Something comes this way after all.
             lane.tries = admit_tries;
         }
-        let (asked, lost) = (probe.kind == ProbeKind::Probe, probe.view == View::Lost);
+        let lost = probe.view == View::Lost;
         let up = lane.state == LaneState::Up;
         self.out.counters.one(match (new, asked) {
             (false, _) => Counter::RxOld,
@@ -231,20 +249,21 @@ impl Inspector {
         });
         self.out.counters.one(if away.is_some() { Counter::RxProof } else { Counter::RxNoProof });
         match away {
-            Some(_) => self.proof(now, id, asked),
+            Some(away) => self.proof(now, id, now.minus(away), asked),
             //= docs/arp-plus.md#11.5
-            None if new && lost && up => self.peer_lost(now, id),
+            None if new && ours && lost && up => self.peer_lost(now, id),
             None => self.repace(now, id),
         }
         if new && asked {
-            self.answer(now, id, probe.nonce);
+            self.answer(now, id, probe.nonce, ours);
         }
     }
 
-    /// Answers a PROBE at once.
-    fn answer(&mut self, now: Time, id: LaneId, nonce: u64) {
+    /// Answers a PROBE at once. Where it may be anybody's, something is left for those that are not.
+    fn answer(&mut self, now: Time, id: LaneId, nonce: u64, ours: bool) {
         //= docs/arp-plus.md#11.4
-        if self.replies.take(now) {
+        let spare = if ours { 0 } else { limits::PROBE_BURST / 2 };
+        if self.replies.take_if(now, spare) {
             self.send(now, id, ProbeKind::Reply, nonce);
         } else {
             self.out.counters.one(Counter::LimitReply);

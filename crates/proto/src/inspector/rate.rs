@@ -187,9 +187,14 @@ impl Default for Bucket {
 impl Bucket {
     /// Takes a token; none if the bucket is empty.
     pub fn take(&mut self, now: Time) -> bool {
+        self.take_if(now, 0)
+    }
+
+    /// Takes a token if more than `spare` are left.
+    pub fn take_if(&mut self, now: Time, spare: u64) -> bool {
         let token = Duration::from_nanos(1_000_000_000 / limits::PROBE_RATE_MAX);
         let full_at = self.full_at.max(now) + token;
-        let taken = now.until(full_at) <= token * limits::PROBE_BURST as u32;
+        let taken = now.until(full_at) <= token * (limits::PROBE_BURST - spare) as u32;
         if taken {
             self.full_at = full_at;
         }

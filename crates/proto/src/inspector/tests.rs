@@ -55,6 +55,8 @@ struct Bench {
     /// Probes of plain hosts, with the time.
     asked: Vec<(Time, u8, Vec<u8>)>,
     changed: Vec<Changed>,
+    /// When PROBEs left whose answers were told.
+    proven: Vec<Time>,
 }
 
 impl Bench {
@@ -74,6 +76,7 @@ impl Bench {
             sent: Vec::new(),
             asked: Vec::new(),
             changed: Vec::new(),
+            proven: Vec::new(),
         };
         bench.handle(Input::Members((0..members).map(report).collect()));
         bench.handle(Input::Peers(vec![peer(members)]));
@@ -99,6 +102,7 @@ impl Bench {
             match action {
                 Action::Verdicts(changed) => self.changed.push(changed),
                 Action::Event(event) => self.events.push(event),
+                Action::Proven { asked, .. } => self.proven.push(asked),
                 Action::Send { slot, frame } if !is_probe(&frame) => self.asked.push((self.now, slot, frame)),
                 Action::Send { slot, frame } => {
                     self.sent.push((slot, parse_probe(&frame).expect("a good frame")));

@@ -128,6 +128,9 @@ impl Inspector {
         match (self.peers.get_mut(&key), report.filter(|report| report.probes)) {
             (Some(_), None) => self.forget_one(key),
             (Some(peer), Some(report)) if peer.report != report => {
+                if peer.report.epoch != report.epoch {
+                    peer.told_from = Some(now);
+                }
                 peer.report = report;
                 self.make_lanes_of(now, key, false);
             }
@@ -139,10 +142,9 @@ impl Inspector {
     /// A peer, or a plain host, is met.
     pub(super) fn meet(&mut self, now: Time, report: PeerReport, leads: bool, plain: Option<Plain>) {
         let (key, lanes) = (report.key, BTreeMap::new());
-        self.peers.insert(
-            key,
-            Peer { report, plain, leads, answers: false, lanes, live: 0, excused_until: Time::ZERO },
-        );
+        let (told_from, excused_until) = (Some(now), Time::ZERO);
+        let peer = Peer { report, plain, leads, answers: false, told_from, lanes, live: 0, excused_until };
+        self.peers.insert(key, peer);
         self.make_lanes_of(now, key, true);
     }
 
@@ -171,6 +173,7 @@ impl Inspector {
             peer.lanes.iter().filter(|(at, lane)| stale(at, lane)).map(|(at, _)| *at).collect();
         gone.into_iter().for_each(|(slot, index)| self.remove_lane(LaneId { peer: key, slot, index }));
         let slots: Vec<u8> = self.members.keys().copied().collect();
+        self.make_room(key, slots.len() * members.len());
         for (row, slot) in slots.into_iter().enumerate() {
             for (column, member) in members.iter().enumerate() {
                 let id = LaneId { peer: key, slot, index: member.index };
@@ -186,6 +189,21 @@ impl Inspector {
                     self.out.counters.one(Counter::LimitLanes);
                 }
             }
+        }
+    }
+
+    /// Lets a peer have the lanes of those that never answered a probe: they are judged by what is heard from now on.
+    fn make_room(&mut self, key: PeerKey, wanted: usize) {
+        //= docs/arp-plus.md#11.16
+        let has = self.peers.get(&key).map_or(0, |peer| peer.lanes.len());
+        while self.lanes + wanted.saturating_sub(has) > limits::PROBED_LANES_MAX {
+            let tested = |peer: &Peer| !peer.lanes.is_empty() && !peer.lanes.values().any(Lane::is_tested);
+            let useless = |other: &PeerKey, peer: &Peer| {
+                *other != key && peer.plain.is_none() && !peer.answers && tested(peer)
+            };
+            let Some(other) = self.peers.iter().find(|(other, peer)| useless(other, peer)) else { return };
+            let other = *other.0;
+            self.forget_one(other);
         }
     }
 

@@ -97,7 +97,8 @@ pub fn peer_ends(peer: &Peer, number_of: impl Fn(&str) -> Option<u8>, weight_unk
             index: member.index,
             mac: member.mac,
             weight_mbit: member.weight_mbit.unwrap_or(weight_unknown),
-            up: member.up,
+            // What nothing was heard from may be anybody's.
+            up: member.up && member.spoke,
         };
         PeerEnd { member, purpose, lent }
     };

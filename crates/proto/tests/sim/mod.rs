@@ -133,7 +133,7 @@ impl World {
             match action {
                 Action::Send { slot, frame } => self.carry(host, slot, &frame.into()),
                 Action::Event(event) => self.hosts[host].events.push(event),
-                Action::Peers(_) | Action::Segments | Action::Guests => {}
+                Action::Peers(_) | Action::Segments | Action::Guests | Action::Challenge(_) => {}
             }
         }
         let wake = self.hosts[host].arp.poll_timeout();

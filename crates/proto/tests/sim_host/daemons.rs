@@ -53,6 +53,7 @@ fn settings(class: Option<&OwnClass>) -> Settings {
         timing: Timing::default(),
         damping: true,
         policy: Policy::Spread,
+        published_only: false,
         classes: class.into_iter().map(urgent).collect(),
     }
 }

@@ -213,6 +213,7 @@ impl World {
                 Action::Verdicts(Changed::All) => self.replan(host, None),
                 Action::Verdicts(Changed::Peers(peers)) => self.replan(host, Some(&peers)),
                 Action::Send { slot, frame } => self.carry(host, slot, &frame.into()),
+                Action::Proven { .. } => {}
                 Action::Event(event) => {
                     told |= matches!(event, Event::Member { .. });
                     self.hosts[host].events.push((self.network.now, event));

@@ -21,7 +21,7 @@ fn each_mistake_has_one_line_that_names_it() {
         (&["bond", "add", "--member", "a"], "bond add: missing: NAME", "linkbraid bond add --help"),
         (
             &["bond", "set", "bond0"],
-            "bond set: missing: one of --policy, --stripe, --damping, --latency, --mtu, --probes, --probe-interval, \
+            "bond set: missing: one of --policy, --stripe, --damping, --latency, --published-only, --mtu, --probes, --probe-interval, \
              --probe-multiplier, --up-delay, --hold-max, --address, --no-addresses",
             "linkbraid bond set --help",
         ),

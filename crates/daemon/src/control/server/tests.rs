@@ -42,6 +42,18 @@ async fn next(requests: &mut mpsc::Receiver<Call>) -> Call {
     timeout(SOON, requests.recv()).await.expect("a call").expect("it serves")
 }
 
+#[tokio::test]
+async fn only_root_and_the_owner_may_ask() {
+    served("owner", async |path, _| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(path).expect("a socket").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    })
+    .await;
+    let own = geteuid().as_raw();
+    assert_eq!([0, own, own + 1, 65_534].map(may_ask), [true, true, false, own == 65_534]);
+}
+
 const SHOW: Request = Request::Show { name: None };
 const MONITOR: Request = Request::Monitor { bond: None };
 

@@ -22,6 +22,13 @@ impl Driven {
             }
             inspector::Event::Lane { lane, old, new, reason, took } => {
                 let (word, text) = lane_reason(reason);
+                if new == LaneState::Up
+                    && let Some(peer) = self.host.arp_plus().peer(&lane.peer)
+                {
+                    let name =
+                        peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
+                    self.history.is_proven(&name);
+                }
                 let change = Change::new(EventKind::Lane, self.name_of_lane(lane), word, text);
                 self.history.add(change.states(Some(lane_state(old)), Some(lane_state(new))).took(took));
             }
@@ -46,16 +53,24 @@ impl Driven {
             arp_plus::Event::State { old, new } => {
                 tracing::debug!(bond = %self.name, %old, %new, "ARP+ state");
             }
-            arp_plus::Event::Peer { key, address, mac, old, new, reason } => {
+            arp_plus::Event::Peer { key, address, mac, old, new, reason, proven } => {
                 let address = address.map_or_else(|| mac.to_string(), |address| address.to_string());
                 let (word, text) = peer_reason(*reason);
                 let text = format!("{text} (host {key})");
-                let change = Change::new(EventKind::Peer, address, word, text);
+                let change = Change::new(EventKind::Peer, address, word, text).unproven(!proven);
                 self.history.add(change.states(old.map(peer_state), new.map(peer_state)));
             }
             arp_plus::Event::Conflict(conflict) => {
                 let (bond, text) = (self.name.clone(), conflict.to_string());
-                self.history.add(Change::new(EventKind::Conflict, bond, "conflict", text));
+                self.history.add(Change::new(EventKind::Conflict, bond, "conflict", text).unproven(true));
+            }
+            arp_plus::Event::PublishedOnly { mac } => {
+                let text = format!(
+                    "the host at {mac} speaks ARP+ without an id and stays a plain host; \
+                     'linkbraid bond set {} --published-only on' lets such hosts be peers",
+                    self.name
+                );
+                self.history.bond(None, "published_only", text);
             }
             arp_plus::Event::TableFull { hosts } => {
                 let text = format!(
@@ -166,6 +181,10 @@ const fn peer_reason(reason: arp_plus::Reason) -> (&'static str, &'static str) {
         Reason::Expired => ("expired", "not heard for too long; treated as a plain host from now on"),
         Reason::Left => ("left", "it announced that it leaves"),
         Reason::Replaced => ("replaced", "the same machine has another identity now"),
+        Reason::Evicted => ("evicted", "the table is full, and it never answered a probe"),
+        Reason::PublishedOnly => {
+            ("published_only", "it speaks ARP+ without an id, and such hosts are not to be peers")
+        }
         Reason::LostMacs => ("lost_macs", "its MACs went to another host while it was silent"),
     }
 }

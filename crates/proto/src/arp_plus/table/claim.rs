@@ -31,14 +31,15 @@ impl Table {
     ) -> bool {
         let mut give = GiveWay::default();
         for mac in &arrival.message.hardware {
-            let Some(owner) =
-                self.by_mac(*mac).filter(|owner| owner.key != key && owner.member(*mac).is_some())
+            let Some(owner) = self.by_mac(*mac).filter(|owner| owner.key != key && owner.spoke_from(*mac))
             else {
                 continue;
             };
             match verdict(owner, arrival.src) {
                 Verdict::Replace => give.replaced.push(owner.key),
-                Verdict::Take => give.lost.push((owner.key, *mac)),
+                // Only from the MAC itself: to be named by others costs nobody anything.
+                Verdict::Take if *mac == arrival.src => give.lost.push((owner.key, *mac)),
+                Verdict::Take => {}
                 Verdict::Conflict => {
                     //= docs/arp-plus.md#8.3
                     let conflict = Conflict::PeerMac { mac: *mac, owner: owner.key, by: arrival.src };
@@ -83,7 +84,7 @@ impl Table {
     /// A silent host loses a MAC, and with its last one the entry.
     fn lose(&mut self, key: PeerKey, mac: MacAddr, out: &mut Outbox) {
         let Some(peer) = self.peers.get_mut(&key) else { return };
-        if peer.members.len() == 1 {
+        if !peer.members.iter().any(|member| member.spoke && member.mac != mac) {
             return self.remove(key, Reason::LostMacs, out);
         }
         peer.members.retain(|member| member.mac != mac);

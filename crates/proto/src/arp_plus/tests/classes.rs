@@ -72,7 +72,7 @@ fn a_change_of_classes_or_features_is_a_change_of_the_mapping() {
 //= docs/arp-plus.md#13.1 type=test
 #[test]
 fn a_class_is_its_name_and_one_without_a_name_is_not_the_rest() {
-    let (mut host, mut other) = (Host::running(1, 1), Host::stopped(2, 1, 0));
+    let (mut host, mut other) = (Host::with_published_only(1, 1), Host::stopped(2, 1, 0));
     other.handle(Input::Classes(vec![class(5, "urgent"), class(7, "bulk")]));
     other.handle(Input::Members(
         [0, 5, 7, 6].iter().zip(0..).map(|(c, slot)| of_class(2, slot, *c)).collect(),

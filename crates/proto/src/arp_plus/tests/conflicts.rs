@@ -110,7 +110,7 @@ fn conflict_that_goes_on_is_told_again_and_one_that_ended_is_forgotten() {
 //= docs/arp-plus.md#8.6 type=test
 #[test]
 fn address_of_a_live_host_claimed_by_another_is_told() {
-    let mut host = Host::running(1, 1);
+    let mut host = Host::with_published_only(1, 1);
     host.hear(0, &Host::running(2, 1).says(Kind::Change));
     let owner = PeerKey::Host(HostId([2; 16]));
     let published = published(Kind::Change, 2, &[mac(9, 0)]);
@@ -145,7 +145,7 @@ fn source_must_be_among_the_hardware_addresses() {
 //= docs/arp-plus.md#7.1 type=test
 #[test]
 fn hosts_go_by_id_and_published_only_hosts_by_address() {
-    let mut host = Host::running(1, 1);
+    let mut host = Host::with_published_only(1, 1);
     host.hear(0, &published(Kind::Change, 9, &[mac(9, 0)]));
     host.hear(0, &Host::running(2, 1).says(Kind::Change));
     let keys: Vec<PeerKey> = host.arp.peers().map(|peer| peer.key).collect();
@@ -158,7 +158,7 @@ fn hosts_go_by_id_and_published_only_hosts_by_address() {
 //= docs/arp-plus.md#7.5 type=test
 #[test]
 fn published_only_host_that_learns_the_rest_or_moves_replaces_its_entry() {
-    let mut host = Host::running(1, 1);
+    let mut host = Host::with_published_only(1, 1);
     host.hear(0, &published(Kind::Change, 2, &[mac(2, 0)]));
     let moved = host.hear(0, &published(Kind::Change, 7, &[mac(2, 0)]));
     assert_eq!(reasons(&moved), [Reason::Replaced, Reason::Joined]);

@@ -117,10 +117,17 @@ fn of_too_many_hosts_that_left_the_one_that_left_first_is_forgotten() {
         host.hear(0, &says(Kind::Clear, number, sequence));
     };
     let last = limits::TOMBSTONES_MAX as u16;
+    let joins = |host: &mut Host, number, sequence| {
+        host.now = host.now + millis(4);
+        host.hear(0, &one_of(number, sequence));
+    };
+    (1..=last).for_each(|number| joins(&mut host, number, 1));
     // The highest number leaves first, so that no order but that of time gives it away.
     (1..=last).rev().for_each(|number| leaves(&mut host, number, 2));
-    leaves(&mut host, last, 3);
+    joins(&mut host, last, 3);
+    leaves(&mut host, last, 4);
     assert_eq!(host.count(Counter::LimitTombstones), 0, "who leaves again takes no place");
+    joins(&mut host, 0, 1);
     leaves(&mut host, 0, 2);
     assert_eq!(host.count(Counter::LimitTombstones), 1);
     let returns = |host: &mut Host, number| reasons(&host.hear(0, &one_of(number, 1)));

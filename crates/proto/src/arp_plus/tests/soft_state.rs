@@ -1,5 +1,10 @@
 use super::*;
 
+fn from_member(host: &Host, slot: u8) -> Vec<u8> {
+    let message = host.arp.own.message(Kind::Change);
+    emit_frame(MacAddr::BROADCAST, mac(host.number, slot), &message).expect("a good message")
+}
+
 //= docs/arp-plus.md#5.4 type=test
 #[test]
 fn silent_after_3500_ms_deleted_after_10_s_alive_when_heard() {
@@ -24,8 +29,8 @@ fn silent_after_3500_ms_deleted_after_10_s_alive_when_heard() {
 
 //= docs/arp-plus.md#5.5 type=test
 #[test]
-fn published_only_host_never_expires_and_leaves_by_its_own_clear() {
-    let mut host = Host::running(1, 1);
+fn published_only_host_is_asked_after_a_minute_and_deleted_after_two() {
+    let mut host = Host::with_published_only(1, 1);
     host.hear(0, &published(Kind::Broadcast, 9, &[mac(9, 0), mac(9, 1)]));
     assert_eq!(kinds(&host.pass(millis(12))), [Kind::Reply], "it is answered");
     let again = host.hear(0, &published(Kind::Broadcast, 9, &[mac(9, 0), mac(9, 1)]));
@@ -33,14 +38,24 @@ fn published_only_host_never_expires_and_leaves_by_its_own_clear() {
     let fewer = host.hear(0, &published(Kind::Change, 9, &[mac(9, 1)]));
     assert_eq!(reasons(&fewer), [Reason::Changed]);
     host.hear(0, &published(Kind::Change, 9, &[mac(9, 0), mac(9, 1)]));
-    host.pass(Duration::from_secs(3600));
+    let asked = |actions: &[Action]| {
+        let asks =
+            |(_, frame): &(u8, Frame)| (frame.parsed.message.kind, frame.dst) == (Kind::Broadcast, mac(9, 1));
+        sent(actions).into_iter().filter(asks).count()
+    };
+    assert_eq!(asked(&host.pass(millis(59_000))), 0);
+    assert_eq!(asked(&host.pass(millis(12_000))), 2, "it is asked, and again");
+    host.hear(0, &published(Kind::Reply, 9, &[mac(9, 0), mac(9, 1)]));
+    assert_eq!(reasons(&host.pass(millis(119_000))), [], "it has answered");
     let key = PeerKey::Address(ip(9));
     assert_eq!(key.to_string(), "198.18.0.9");
     let peer = host.arp.peer(&key).expect("still there");
     assert_eq!((peer.state, peer.heard(0, 0), peer.epoch), (PeerState::Alive, true, None));
+    assert_eq!(reasons(&host.pass(millis(1500))), [Reason::Expired]);
+    host.hear(0, &published(Kind::Change, 9, &[mac(9, 0), mac(9, 1)]));
     host.hear(0, &published(Kind::Clear, 9, &[mac(8, 0)]));
     assert_eq!(host.count(Counter::ClearNotOwner), 1);
-    assert_eq!(reasons(&host.hear(0, &published(Kind::Clear, 9, &[mac(9, 1), mac(9, 0)]))), [Reason::Left]);
+    assert_eq!(reasons(&host.hear(0, &published(Kind::Clear, 9, &[mac(9, 0)]))), [Reason::Left]);
 }
 
 //= docs/arp-plus.md#6.3 type=test
@@ -165,7 +180,7 @@ fn former_mac_leads_to_its_host_for_60_s() {
 fn former_mac_that_another_host_claims_is_that_hosts() {
     let mut host = Host::running(1, 1);
     let mut other = Host::running(2, 2);
-    host.hear(0, &other.says(Kind::Change));
+    [0, 1].into_iter().for_each(|slot| _ = host.hear(0, &from_member(&other, slot)));
     other.handle(Input::Members(vec![member(2, 0)]));
     host.hear(0, &other.says(Kind::Change));
     let mut successor = Host::stopped(3, 1, 1);
@@ -189,7 +204,7 @@ fn former_mac_that_another_host_claims_is_that_hosts() {
 fn silent_host_that_lost_a_mac_gets_it_back_when_it_is_free_again() {
     let mut host = Host::running(1, 1);
     let other = Host::running(2, 2);
-    host.hear(0, &other.says(Kind::Change));
+    [0, 1].into_iter().for_each(|slot| _ = host.hear(0, &from_member(&other, slot)));
     host.pass(millis(4000));
     let mut taker = Host::stopped(3, 1, 1);
     taker.handle(Input::Members(vec![OwnMember { mac: mac(2, 1), ..member(3, 0) }]));
@@ -257,6 +272,7 @@ fn table_has_a_limit_and_tells_once() {
         let extension = message.extension.as_mut().expect("extended");
         extension.host.0[..4].copy_from_slice(&[a, b, c, d]);
         extension.sequence += u32::from(kind == Kind::Clear);
+        let peer = PeerKey::Host(extension.host);
         message.address = None;
         message.hardware = vec![MacAddr([6, 0, a, b, c, d])];
         let frame = emit_frame(MacAddr::BROADCAST, message.hardware[0], &message).expect("good");
@@ -264,6 +280,8 @@ fn table_has_a_limit_and_tells_once() {
         // As fast as a crowd is let in.
         host.now = host.now + millis(4);
         told += host.hear(0, &frame).iter().filter(full).count();
+        let proof = Input::Proven { peer, mac: message.hardware[0], asked: host.now };
+        host.handle(if kind == Kind::Clear { Input::NobodyObjects(peer) } else { proof });
         told
     };
     let told = (0..4098).map(|number| hear(&mut host, Kind::Change, number)).max();

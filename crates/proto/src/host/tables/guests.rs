@@ -70,8 +70,9 @@ impl Tables {
             kind: MacKind::Member { has_guests, takes_guests },
         };
         let is_its = |mac: &MacAddr| arp_plus.peer_by_mac(*mac).is_some_and(|owner| owner.key == key);
+        let was_its = |mac: &MacAddr| self.inherited.get(mac) == Some(&number);
         let mut rows: Vec<(MacAddr, PeerMac)> =
-            all_macs(peer).filter(is_its).map(|mac| (mac, member)).collect();
+            all_macs(peer).filter(|mac| is_its(mac) || was_its(mac)).map(|mac| (mac, member)).collect();
         if takes_guests && self.has_own_guests {
             //= docs/arp-plus.md#14.3
             let alias = PeerMac { kind: MacKind::Alias { has_guests }, ..member };

@@ -85,6 +85,7 @@ pub fn settings() -> Settings {
         timing: Timing::default(),
         damping: true,
         policy: Policy::Spread,
+        published_only: false,
         classes: Vec::new(),
     }
 }

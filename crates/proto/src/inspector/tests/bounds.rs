@@ -3,6 +3,7 @@
 use super::*;
 use crate::limits;
 
+//= docs/arp-plus.md#11.16 type=test
 #[test]
 fn lanes_beyond_the_limit_are_not_probed_and_counted() {
     let mut inspector = Inspector::new(Config::new(OWN, 1), 7);
@@ -20,6 +21,16 @@ fn lanes_beyond_the_limit_are_not_probed_and_counted() {
     assert_eq!(inspector.snapshot(Time::ZERO).lanes.len(), limits::PROBED_LANES_MAX);
     assert_eq!(inspector.counters().get(Counter::LimitLanes), 60 * 256 - limits::PROBED_LANES_MAX as u64);
     assert_eq!(inspector.lane_alive(&many[59].key, 0, 0), Verdict::Unknown);
+    // So do those that were tested and never answered: they may be made up.
+    let end = Time::from_millis(20_000);
+    while let Some(at) = inspector.poll_timeout().filter(|at| *at <= end) {
+        inspector.handle(at, Input::Timeout);
+        while inspector.poll_action().is_some() {}
+    }
+    let changed = PeerReport { epoch: Some(2), ..many[59].clone() };
+    inspector.handle(end, Input::Peer(changed.key, Some(changed)));
+    let of_last = inspector.snapshot(end).lanes.iter().filter(|lane| lane.lane.peer == many[59].key).count();
+    assert_eq!(of_last, 256);
     // Those that leave make room, and nothing of them stays.
     inspector.handle(Time::ZERO, Input::Peers(many[59..].to_vec()));
     let lanes = inspector.snapshot(Time::ZERO).lanes;

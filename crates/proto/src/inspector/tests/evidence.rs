@@ -94,10 +94,14 @@ fn probe_is_answered_once_over_the_same_lane() {
 #[test]
 fn peer_that_lost_the_lane_ends_it_at_once_unless_it_brings_proof() {
     let mut bench = Bench::proven(2);
-    let lost = Probe { view: View::Lost, ..bench.reply(u64::MAX) };
-    let old = Probe { number: 1, ..lost.clone() };
+    let redeemed = bench.nonce(0, 0);
+    let lost = Probe { view: View::Lost, ..bench.reply(redeemed) };
+    let old = Probe { number: 1, nonce: 1, ..lost.clone() };
     bench.hear(0, 0, &old);
     assert_eq!(bench.verdict(0, 0), Verdict::Alive, "old news");
+    let anybodys = Probe { echo: u64::MAX, nonce: 2, ..lost.clone() };
+    bench.hear(0, 0, &anybodys);
+    assert_eq!(bench.verdict(0, 0), Verdict::Alive, "whoever says so has heard nothing over this lane");
     let (seen, changed) = (bench.sent.len(), bench.changed.len());
     bench.hear(0, 0, &lost);
     assert_eq!(bench.verdict(0, 0), Verdict::Failed);
@@ -113,7 +117,8 @@ fn peer_that_lost_the_lane_ends_it_at_once_unless_it_brings_proof() {
     assert_eq!(bench.verdict(0, 0), Verdict::Alive);
     // And the only lane stays in use.
     let mut bench = Bench::proven(1);
-    let lost = Probe { view: View::Lost, ..bench.reply(u64::MAX) };
+    let redeemed = bench.nonce(0, 0);
+    let lost = Probe { view: View::Lost, ..bench.reply(redeemed) };
     bench.hear(0, 0, &lost);
     assert_eq!(bench.verdict(0, 0), Verdict::Suspect);
 }
@@ -196,4 +201,51 @@ fn unanswered_probe_is_repeated_soon_and_unheard_pairs_are_left_alone() {
     bench.handle(Input::Peers(vec![heard]));
     bench.pass(millis(1000));
     assert!(crossed(&bench) > 5);
+}
+
+//= docs/arp-plus.md#11.15 type=test
+#[test]
+fn frames_that_are_no_proof_change_nothing() {
+    let mut bench = Bench::proven(2);
+    let before = [0, 1].map(|slot| bench.lane(slot, slot).interval);
+    let highest = bench.number + (1 << 31) - 1;
+    for (slot, epoch) in [(0, 5), (1, 5), (0, u64::MAX), (1, u64::MAX)] {
+        let made_up = Probe {
+            kind: ProbeKind::Probe,
+            epoch,
+            nonce: 77,
+            number: highest,
+            view: View::Lost,
+            interval_us: u32::MAX,
+            ..Probe { echo: 0, ..bench.reply(1) }
+        };
+        bench.hear(slot, slot, &made_up);
+    }
+    assert_eq!(bench.count(Counter::RxEarlyEpoch), 2, "of an epoch that ARP+ does not know");
+    // The true peer is believed and answered as before.
+    let (old, seen) = (bench.count(Counter::RxOld), bench.sent.len());
+    let ask = Probe { kind: ProbeKind::Probe, ..bench.reply(0) };
+    bench.hear(0, 0, &ask);
+    assert_eq!((bench.sent.len(), bench.count(Counter::RxOld)), (seen + 1, old));
+    bench.pass(millis(4000));
+    assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Alive; 2]);
+    assert_eq!([0, 1].map(|slot| bench.lane(slot, slot).interval), before);
+    assert_eq!(bench.count(Counter::RxOld), old);
+}
+
+//= docs/arp-plus.md#6.8 type=test
+#[test]
+fn a_peer_is_asked_and_its_answer_told_if_it_was_proven_lately() {
+    let mut bench = Bench::proven(2);
+    assert!(!bench.proven.is_empty(), "the first proofs are told");
+    bench.proven.clear();
+    bench.pass(millis(2000));
+    assert_eq!(bench.proven, [], "later ones are not");
+    let asked = bench.now;
+    assert!(bench.inspector.challenge(asked, KEY));
+    bench.pass(millis(5));
+    assert_eq!(bench.proven, [asked], "an answer to what was asked since");
+    bench.answers.clear();
+    bench.pass(millis(1001));
+    assert!(!bench.inspector.challenge(bench.now, KEY), "none was proven lately");
 }

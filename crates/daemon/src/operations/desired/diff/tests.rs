@@ -171,6 +171,7 @@ fn settings() -> impl Strategy<Value = BondConfig> {
                 stripe: if flow { Stripe::Us(100) } else { Stripe::Auto },
                 damping,
                 latency,
+                published_only: flow,
                 inspector: InspectorSettings {
                     probe_multiplier: Number(if flow { 5 } else { 3 }),
                     ..InspectorSettings::default()
