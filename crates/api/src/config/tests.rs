@@ -88,7 +88,7 @@ fn all_options_are_read() {
     let line = |object: &str, part: Part| read.find(object, &part).map(|place| place.line);
     assert_eq!(line("fab0", Part::Whole), Some(2));
     assert_eq!(line("bond0", Part::Member(name("eth2"))), Some(14));
-    assert_eq!(line("bond0", Part::Class(name("bulk"))), Some(36));
+    assert_eq!(line("bond0", Part::Class(name("bulk"))), Some(37));
     assert_eq!(read.place("bond0", &Part::Member(name("eth9"))), "f:11");
     assert_eq!(read.place("bond9", &Part::Whole), "f");
 }
