@@ -234,9 +234,6 @@ impl LinkInfo {
         let port_kind = attribute(info, 0, libc::IFLA_INFO_SLAVE_KIND).map(text);
         let port =
             attribute(info, 0, libc::IFLA_INFO_SLAVE_DATA).filter(|_| port_kind.as_deref() == Some("bridge"));
-        let oper_state = OperState::of(get(libc::IFLA_OPERSTATE).unwrap_or(0));
-        // The bridge hears of a carrier that comes when the state does.
-        let can_forward = set(libc::IFF_UP) && oper_state == OperState::Up;
         let kind = attribute(info, 0, libc::IFLA_INFO_KIND).map(text);
         let bridge = attribute(info, 0, libc::IFLA_INFO_DATA).filter(|_| kind.as_deref() == Some("bridge"));
         let ethernet = hardware == u32::from(libc::ARPHRD_ETHER);
@@ -250,7 +247,7 @@ impl LinkInfo {
             max_mtu: get(MAX_MTU).filter(|mtu| *mtu > 0),
             up: set(libc::IFF_UP),
             carrier: get(libc::IFLA_CARRIER).is_some_and(|carrier| carrier != 0),
-            oper_state,
+            oper_state: oper_state(message),
             promiscuity: get(libc::IFLA_PROMISCUITY).unwrap_or(0),
             promisc_flag: set(libc::IFF_PROMISC),
             allmulti_flag: set(libc::IFF_ALLMULTI),
@@ -275,7 +272,7 @@ impl LinkInfo {
                 .and_then(|inet6| attribute(inet6, 0, ADDR_GEN_MODE))
                 .and_then(|mode| mode.first().copied()),
             port: port.map(parse_port),
-            port_blocked: can_forward && port.is_some_and(is_blocked),
+            port_blocked: can_forward(message) && port.is_some_and(is_blocked),
             bridge: bridge.map(parse_bridge),
             name,
         })
@@ -289,7 +286,18 @@ fn vxlan_lower(info: &[u8]) -> Option<u32> {
     attribute(data, 0, VXLAN_LINK).and_then(number).filter(|index| *index != 0)
 }
 
-fn is_blocked(port: &[u8]) -> bool {
+fn oper_state(message: &[u8]) -> OperState {
+    OperState::of(attribute(message, LINK_HEADER, libc::IFLA_OPERSTATE).and_then(number).unwrap_or(0))
+}
+
+/// Whether a bridge has any reason to let frames pass by the interface of a link message: it hears of a carrier that comes when that
+/// state does.
+pub(crate) fn can_forward(message: &[u8]) -> bool {
+    number_at(message, 8) & libc::IFF_UP as u32 != 0 && oper_state(message) == OperState::Up
+}
+
+/// Whether a port, of which these are the settings, lets no frames pass.
+pub(crate) fn is_blocked(port: &[u8]) -> bool {
     attribute(port, 0, port::STATE).is_some_and(|state| state != [port::FORWARDING])
 }
 
@@ -302,7 +310,7 @@ fn parse_bridge(data: &[u8]) -> BridgeSwitches {
     }
 }
 
-fn parse_port(data: &[u8]) -> PortFlags {
+pub(crate) fn parse_port(data: &[u8]) -> PortFlags {
     let mut flags = PortFlags {
         isolated: false,
         learning: false,

@@ -14,13 +14,16 @@ use tokio::task::unconstrained;
 
 use crate::{
     error::{Error, Result},
-    link::LinkInfo,
+    link::{LinkInfo, PortFlags, can_forward, is_blocked, parse_port},
     neighbour::Entry,
     rtnl::{LINK_HEADER, Raw, attribute, number_at, text},
 };
 
 /// Receive buffer in bytes: room for a storm of changes (a message is about 2 KiB) while the daemon is busy.
 const BUFFER_BYTES: usize = 1 << 20;
+
+/// `IFLA_PROTINFO` (linux/if_link.h).
+const PORT_SETTINGS: u16 = 12;
 
 /// A change that the kernel reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +41,10 @@ pub enum LinkEvent {
     PortChanged {
         /// The interface's index.
         index: u32,
+        /// How.
+        port: PortFlags,
+        /// It could carry frames, and its bridge lets none pass.
+        blocked: bool,
     },
     /// Addresses of an interface changed.
     AddressesChanged {
@@ -162,7 +169,12 @@ fn event(raw: &Raw) -> Option<LinkEvent> {
     match raw.kind {
         // Bridges announce their ports' settings with a family of their own and few attributes.
         libc::RTM_NEWLINK if raw.payload.first() == Some(&(libc::AF_BRIDGE as u8)) => {
-            Some(LinkEvent::PortChanged { index: number_at(&raw.payload, 4) })
+            let port = attribute(&raw.payload, LINK_HEADER, PORT_SETTINGS)?;
+            Some(LinkEvent::PortChanged {
+                index: number_at(&raw.payload, 4),
+                port: parse_port(port),
+                blocked: can_forward(&raw.payload) && is_blocked(port),
+            })
         }
         libc::RTM_NEWLINK | libc::RTM_DELLINK if raw.payload.first() != Some(&(libc::AF_UNSPEC as u8)) => {
             None

@@ -15,7 +15,9 @@ pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, e
     match event {
         LinkEvent::LinkChanged(link) => link_changed(world, operations, &link).await,
         LinkEvent::LinkGone { index, .. } => link_gone(world, index).await,
-        LinkEvent::PortChanged { index } => upkeep::link_changed(world, index).await,
+        LinkEvent::PortChanged { index, port, blocked } => {
+            upkeep::port_changed(world, index, (!blocked).then_some(port)).await;
+        }
         LinkEvent::AddressesChanged { index } => addresses_changed(world, index).await,
         // The thread that drives the bonds follows it.
         LinkEvent::NeighbourChanged { .. } => {}
@@ -31,6 +33,10 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
         // What an event says may be over: it waited while the loop did something else.
         let fresh = bond.read_member(&world.netlink, link.index, clock).await;
         let link = fresh.as_ref().unwrap_or(link);
+        // Somebody may have taken it out and put it back: the bridge has given it the flags of an ordinary port.
+        if fresh.is_some() {
+            upkeep::keep_flags(&world.netlink, bond, link, clock.now()).await;
+        }
         bond.write_stripe_above(&world.netlink, link).await;
         if fresh.is_some() {
             if bond.follow_name(link)

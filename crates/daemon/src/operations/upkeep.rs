@@ -5,6 +5,8 @@
 
 mod bridge;
 
+pub(super) use bridge::keep_flags;
+
 use crate::{
     io::{error::About as _, undo::not_undone},
     world::{
@@ -14,7 +16,7 @@ use crate::{
     },
 };
 use linkbraid_api::{Error, LinkName, Mtu, value::Value as _};
-use linkbraid_link::{BridgeSwitches, LinkInfo};
+use linkbraid_link::{BridgeSwitches, LinkInfo, PortFlags};
 use linkbraid_proto::Time;
 
 /// An MTU that a bond's interface was given by hand.
@@ -29,6 +31,7 @@ pub(super) async fn all(world: &mut World, name: &str) {
     own_interface(world, name).await;
     keep_port(world, name).await;
     members(world, name).await;
+    bridge::keep_all_flags(world, name).await;
 }
 
 /// An interface is gone.
@@ -53,6 +56,25 @@ pub(super) async fn link_changed(world: &mut World, index: u32) {
             members(world, &name).await;
         } else {
             bond.found.hurry();
+        }
+    }
+}
+
+/// A bridge treats one of its ports like this; none: it lets no frames pass. While cables come and go the kernel says so again and again,
+/// and a port that is as it is to be needs no look.
+pub(super) async fn port_changed(world: &mut World, index: u32, flags: Option<PortFlags>) {
+    let names: Vec<_> = world.bonds.keys().cloned().collect();
+    for name in names {
+        let Some(bond) = world.bonds.get_mut(&name) else { continue };
+        if bond.port() == index {
+            if flags != Some(PortFlags::INTERNAL) {
+                keep_port(world, &name).await;
+            }
+        } else if flags != Some(PortFlags::MEMBER)
+            && bond.driven().announced(index).is_some()
+            && let Ok(link) = world.netlink.link_by_index(index).await
+        {
+            bridge::keep_flags(&world.netlink, bond, &link, world.clock.now()).await;
         }
     }
 }
@@ -250,7 +272,7 @@ async fn keep_port(world: &mut World, name: &str) {
     }
 }
 
-/// Looks at the MTU of members, and at how the bridge treats them. Those that somebody has taken out of the bond keep their programs: put back into the bridge by
+/// Looks at the MTU of members. Those that somebody has taken out of the bond keep their programs: put back into the bridge by
 /// hand, without them, they would make a loop until they have a member's flags.
 async fn members(world: &mut World, name: &str) {
     let Some(bond) = world.bonds.get_mut(name) else { return };
@@ -258,7 +280,6 @@ async fn members(world: &mut World, name: &str) {
     bond.found.keep_members(|index| members.iter().any(|member| member.ifindex == index));
     for member in members {
         keep_member(world, name, &member).await;
-        bridge::keep_flags(world, name, &member).await;
     }
 }
 

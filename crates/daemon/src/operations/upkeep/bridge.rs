@@ -3,9 +3,13 @@
 
 use crate::{
     io::error::About as _,
-    world::{World, bond::found::Kept, member::Member},
+    world::{
+        World,
+        bond::{Bond, found::Kept},
+    },
 };
-use linkbraid_link::{BridgeSwitches, LinkInfo, PortFlags};
+use linkbraid_link::{BridgeSwitches, LinkInfo, Netlink, PortFlags};
+use linkbraid_proto::Time;
 
 /// Puts back what the bond's bridge does.
 pub(super) async fn keep_switches(world: &mut World, name: &str, link: &LinkInfo) {
@@ -47,17 +51,31 @@ fn words(switches: BridgeSwitches) -> String {
     all.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect::<Vec<_>>().join(", ")
 }
 
-/// Puts back how the bridge treats a member.
-pub(super) async fn keep_flags(world: &mut World, name: &str, member: &Member) {
+/// Looks at how the bridge treats each member.
+pub(super) async fn keep_all_flags(world: &mut World, name: &str) {
     let World { bonds, netlink, clock, .. } = world;
     let Some(bond) = bonds.get_mut(name) else { return };
-    let what = Kept::Flags(member.ifindex);
-    // One that is gone, or somebody else's, is nobody's business.
-    let link =
-        netlink.link_by_index(member.ifindex).await.ok().filter(|link| link.controller == Some(bond.ifindex));
-    let is_right = |link: &LinkInfo| link.port == Some(PortFlags::MEMBER) && !link.port_blocked;
-    let Some(link) = link.filter(|link| !is_right(link)) else { return bond.found.is_right(what) };
-    if !bond.found.is_due(what, clock.now()) {
+    for member in bond.members() {
+        if let Ok(link) = netlink.link_by_index(member.ifindex).await {
+            keep_flags(netlink, bond, &link, clock.now()).await;
+        }
+    }
+}
+
+/// Puts back how the bridge treats a member.
+pub(in crate::operations) async fn keep_flags(
+    netlink: &Netlink,
+    bond: &mut Bond,
+    link: &LinkInfo,
+    now: Time,
+) {
+    let what = Kept::Flags(link.index);
+    let is_ours = link.controller == Some(bond.ifindex);
+    // One that is somebody else's is nobody's business.
+    if !is_ours || (link.port == Some(PortFlags::MEMBER) && !link.port_blocked) {
+        return bond.found.is_right(what);
+    }
+    if !bond.found.is_due(what, now) {
         return;
     }
     let done = async {
