@@ -106,8 +106,6 @@ struct Peer {
     credit: Credit,
     storm: Bucket,
     control_storm: Bucket,
-    /// The same of messages that name other epochs than those in force: anybody can send such.
-    strange_storm: Bucket,
     /// A control message that waits because the queue is full.
     control: Option<ControlMessage>,
 }
@@ -239,7 +237,6 @@ impl Peer {
             credit: Credit::default(),
             storm,
             control_storm: Bucket::new(CONTROL_RATE, CONTROL_BURST),
-            strange_storm: Bucket::new(CONTROL_RATE, CONTROL_BURST),
             control: None,
         }
     }

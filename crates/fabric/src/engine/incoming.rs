@@ -73,11 +73,8 @@ impl<P: Port> Incoming<'_, P> {
             return Err(Counter::RxDropNode);
         }
         let state = self.peers.get_mut(usize::from(peer)).ok_or(Counter::RxDropNode)?;
-        let in_force = state.epoch != 0
-            && (header.sender_epoch, header.receiver_epoch) == (state.epoch, self.shared.epoch());
         if header.kind == Kind::Control {
-            let storm = if in_force { &mut state.control_storm } else { &mut state.strange_storm };
-            if !storm.take(self.now) {
+            if !state.control_storm.take(self.now) {
                 return Err(Counter::ControlDropStorm);
             }
             return self.control(peer, bytes, counters);
@@ -85,7 +82,9 @@ impl<P: Port> Incoming<'_, P> {
         if header.stream != self.shape.queue {
             return Err(Counter::RxDropNode);
         }
-        if !in_force {
+        if state.epoch == 0
+            || (header.sender_epoch, header.receiver_epoch) != (state.epoch, self.shared.epoch())
+        {
             return Err(Counter::RxDropEpoch);
         }
         if !state.window.take(header.sequence) {
