@@ -31,7 +31,10 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "c") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "rs" || extension == "c" || extension == "h")
+        {
             found.push(path);
         }
     }

@@ -54,8 +54,8 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
     for member in &record.absent {
         out.push_str(&format!("  absent    {member}, joins again when it is back\n"));
     }
-    for line in super::guests::lines(&record.guests) {
-        out.push_str(&format!("  guest     {line}\n"));
+    for line in super::guests::lines(&record.guests, 10, WIDTH - 2) {
+        out.push_str(&format!("  {line}\n"));
     }
     out + "\n" + &members(record) + &lately(&record.events, style, clock)
 }

@@ -1,15 +1,21 @@
-//! Guests, one a line.
+//! Guests, behind the word `guest`.
 
 use linkbraid_api::GuestRecord;
+use linkbraid_terminal::human;
 
 /// How many are shown; JSON has all.
 const SHOWN: usize = 16;
 
-/// A line for each guest, and one for those that are not shown.
-pub fn lines(guests: &[GuestRecord]) -> Vec<String> {
-    let mut lines: Vec<String> = guests.iter().take(SHOWN).map(line).collect();
+/// Lines of at most that width, each with its label before it: `guest` and spaces up to `indent`.
+pub fn lines(guests: &[GuestRecord], indent: usize, width: usize) -> Vec<String> {
+    let labelled = |text: String| {
+        let label = |number| if number == 0 { "guest" } else { "" };
+        let lines = human::wrap(&text, width.saturating_sub(indent)).into_iter().enumerate();
+        lines.map(|(number, line)| format!("{:<indent$}{line}", label(number))).collect::<Vec<_>>()
+    };
+    let mut lines: Vec<String> = guests.iter().take(SHOWN).map(line).flat_map(labelled).collect();
     if guests.len() > SHOWN {
-        lines.push(format!("and {} more, see --json", guests.len() - SHOWN));
+        lines.push(format!("{:<indent$}and {} more, see --json", "", guests.len() - SHOWN));
     }
     lines
 }

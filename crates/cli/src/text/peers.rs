@@ -4,6 +4,11 @@ use super::Style;
 use linkbraid_api::{PeerRecord, PeerState};
 use linkbraid_terminal::{Align, Table, human};
 
+/// What a terminal has at least.
+const WIDTH: usize = 80;
+/// Where notes begin: behind the column of MACs.
+const NOTE_AT: usize = 22;
+
 /// The peer's members, one a line; the peer itself, whose address may be long, stands above its members.
 pub fn peers(records: &[PeerRecord], _style: &Style) -> String {
     if records.is_empty() {
@@ -32,8 +37,8 @@ pub fn peers(records: &[PeerRecord], _style: &Style) -> String {
                 member.class.clone().unwrap_or_default(),
             ]);
         }
-        for line in super::guests::lines(&peer.guests) {
-            table.note(&format!("guest {line}"));
+        for line in super::guests::lines(&peer.guests, 6, WIDTH - NOTE_AT) {
+            table.note(&line);
         }
     }
     table.render()

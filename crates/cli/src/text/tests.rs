@@ -314,7 +314,8 @@ stripe.us stripe_bytes up_delay_ms"
     peer.members.remove(0);
     assert_eq!(
         keys_of(&peer),
-        "address bond epoch heard_ms host_id mac members members[].class members[].live members[].mac \
+        "address bond epoch guests guests[].addresses guests[].mac guests[].reason guests[].striped \
+guests[].vlan heard_ms host_id mac members members[].class members[].live members[].mac \
 members[].weight_mbit state"
     );
     let mut lane = samples::lanes().remove(2);

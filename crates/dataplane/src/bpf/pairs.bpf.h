@@ -105,11 +105,13 @@ static __noinline int are_paired(struct __sk_buff *skb, const struct lb_mac_key 
 	struct lb_guest_key key;
 	__u32 at;
 
+	//= docs/arp-plus.md#14.10
 	if (!is_guests_time())
 		return 0;
 	at = read_ip(skb, &key);
 	if (!at || is_discovery(skb, &key, at))
 		return 0;
+	//= docs/arp-plus.md#14.8
 	if (guest) {
 		pair = source_pair(skb, &key, at);
 		if (!pair || pair->plan || !same_mac(&pair->mac, guest))
@@ -136,6 +138,7 @@ static __noinline enum lb_reason take_by_address(struct __sk_buff *skb, __u32 pl
 
 	if (!at)
 		return 0;
+	//= docs/arp-plus.md#14.9
 	if (flags & LB_PEER_ALIAS) {
 		pair = destination_pair(skb, &key, at);
 		if (!pair)

@@ -11,6 +11,7 @@ use crate::rig::{BROADCAST, GUEST, own, peer};
 use crate::steer::udp;
 use linkbraid_dataplane::{GuestPair, PeerMacKind, Policy, Verdict};
 
+//= docs/arp-plus.md#14.9 type=test
 #[test]
 fn what_comes_for_a_guest_gets_both_macs() {
     let rig = with_guests(4);
@@ -98,6 +99,7 @@ fn a_host_whose_mac_is_like_an_alias_is_a_plain_host() {
     assert_ran(&arrives(1, BROADCAST), Verdict::Drop, "rx_copy");
 }
 
+//= docs/arp-plus.md#14.9 type=test
 #[test]
 fn what_is_for_a_guest_that_went_to_a_peer_is_not_routed_there() {
     let rig = with_guests(2);

@@ -118,6 +118,7 @@ fn a_guests_fragments_take_lanes_too() {
     assert_by_lane(&rig, &fragment, "tx_for_guest", alias);
 }
 
+//= docs/arp-plus.md#14.8 type=test
 #[test]
 fn from_a_guest_to_the_peer_itself_members_speak_as_such() {
     let rig = with_guests(4);
@@ -165,6 +166,7 @@ pub fn others(to: [u8; 6], from: [u8; 6]) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+//= docs/arp-plus.md#14.10 type=test
 #[test]
 fn a_guests_other_frames_leave_as_they_are() {
     let rig = with_guests(4);
