@@ -32,6 +32,7 @@ fn message(kind: Kind, number: u8, sequence: u32, hardware: Vec<MacAddr>) -> Mes
             sequence,
             members: (0..hardware.len() as u8).map(member).collect(),
             classes: Vec::new(),
+            guests: Vec::new(),
             features: 0,
             addresses: Vec::new(),
             digest: None,
