@@ -76,14 +76,15 @@ impl Outbox {
     }
 
     pub fn poll(&mut self) -> Option<Action> {
+        // Before the message that announces them: peers send for a guest as soon as they know of it.
+        if std::mem::take(&mut self.guests) {
+            return Some(Action::Guests);
+        }
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
         }
         if std::mem::take(&mut self.segments) {
             return Some(Action::Segments);
-        }
-        if std::mem::take(&mut self.guests) {
-            return Some(Action::Guests);
         }
         let peers = std::mem::take(&mut self.peers);
         if std::mem::take(&mut self.all) {

@@ -28,6 +28,26 @@ fn lanes_are_probed_as_the_settings_say() {
     assert!(is_probed(probes(true)));
 }
 
+#[test]
+fn a_guest_is_in_the_tables_before_peers_hear_of_it() {
+    let config = Config { host_id: HostId([1; 16]), epoch: 1, seed: 7 };
+    let mut host = Host::new(config, settings(), TableImage::default());
+    let now = Time::from_millis(1);
+    host.handle(now, Input::Members(vec![member(0)]));
+    host.handle(now, Input::Start);
+    host.write(|_| Ok::<(), ()>(())).expect("nothing fails");
+    while host.poll_action().is_some() {}
+    let guest = MacAddr([0x52, 0x54, 0, 0, 0, 1]);
+    let address = IpAddr::from([198, 18, 1, 1]);
+    let named = arp_plus::SeenAddress { vlan: 0, address, mac: guest, named: now };
+    let seen = arp_plus::SeenGuests { last_sent: vec![(guest, now)], addresses: vec![named] };
+    host.handle(now, Input::Guests(&seen));
+    let first = std::iter::from_fn(|| host.poll_action())
+        .find(|action| matches!(action, Action::Send { .. } | Action::Tables));
+    assert_eq!(first, Some(Action::Tables));
+    assert!(host.image().guest_pairs.values().any(|pair| pair.mac == guest));
+}
+
 //= docs/arp-plus.md#14.7 type=test
 #[test]
 fn switches_are_reminded_of_guests_each_minute() {
