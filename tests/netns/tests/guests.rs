@@ -1,0 +1,95 @@
+//! Guests of two bonds: their flows use all links between the bonds, and everything else is as it was.
+
+use linkbraid_lab::iperf::{Cc, Traffic};
+use linkbraid_lab::{Fault, LinkSpec, Topology, shape, wait_until};
+use linkbraid_netns_tests::{BOND, Net, SOON, flow::Flow, traffic};
+
+/// What each link carries, Mbit/s.
+const RATE: u32 = 100;
+/// Of what the links carry together, what one flow carries at least: 0.91 to 1.00 on a quiet machine.
+const PART: f64 = 0.85;
+
+/// Two hosts with four links each, and a guest behind each of them, which is a host whose own link is down: `c` behind `a` and
+/// `d` behind `b`. A plain host, `e`.
+fn two_guests() -> Net {
+    let switch = || LinkSpec::switch(0, Some(RATE));
+    let lab = Topology::symmetric(2, 4, Some(RATE));
+    Net::bonded(lab.plain_host([switch()]).plain_host([switch()]).plain_host([switch()]))
+}
+
+/// Puts the guest `guest` behind the host `of`.
+fn move_in(net: &Net, of: &str, guest: &str, number: u8) {
+    let namespace = net.host(guest).netns().name().to_owned();
+    for line in [
+        format!("ip link add port0 type veth peer name guest0 netns {namespace}"),
+        format!("ip link set port0 master {BOND}"),
+        "ip link set port0 up".to_owned(),
+    ] {
+        net.host(of).sh(&line).unwrap_or_else(|e| panic!("{e}"));
+    }
+    for line in [
+        "ip link set eth0 down".to_owned(),
+        "ip address flush dev eth0".to_owned(),
+        format!("ip link set guest0 address 02:00:00:00:77:{number:02x}"),
+        format!("ip address add 198.18.0.{number}/24 dev guest0"),
+        format!("ip address add 2001:db8::{number}/64 dev guest0 nodad"),
+        "ip link set guest0 up".to_owned(),
+    ] {
+        net.host(guest).sh(&line).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// Waits until what one host sends to a guest of the other leaves over lanes.
+fn wait_for_lanes(net: &Net, from: &str, guest: &str, address: &str) {
+    let sends = || {
+        let before = net.counter(from, "tx_for_guest");
+        let _ = net.host(guest).sh(&format!("ping -q -c 5 -i 0.01 -W 1 {address}"));
+        net.counter(from, "tx_for_guest") >= before + 5
+    };
+    wait_until(SOON, "its frames to take lanes", sends, |is| *is).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn one_flow_between_guests_uses_all_links() {
+    let net = two_guests();
+    let (a, b) = (net.host("a"), net.host("b"));
+    move_in(&net, "a", "c", 201);
+    move_in(&net, "b", "d", 202);
+    let (near, far) = (net.host("c"), net.host("d"));
+    wait_for_lanes(&net, "a", "c", "198.18.0.202");
+    wait_for_lanes(&net, "b", "d", "198.18.0.201");
+    let to = |address: &str| Traffic { address: Some(address.to_owned()), ..Traffic::tcp(Cc::Cubic, 4) };
+    let enough = PART * 4.0 * f64::from(RATE) * shape::tcp_share(1500, false);
+    for (from, server, address) in [
+        (near, far, "198.18.0.202"),
+        (far, near, "198.18.0.201"),
+        (a, far, "198.18.0.202"),
+        (near, b, b.ipv4()),
+    ] {
+        let outcome = traffic::reaches(from, server, &to(address), |o| o.mbit() >= enough);
+        eprintln!("{} to {address}: {outcome:?}", from.name());
+    }
+    for address in ["198.18.0.202", "2001:db8::202", b.ipv4(), b.ipv6(), net.host("e").ipv4()] {
+        near.wait_ping(address, SOON).unwrap_or_else(|e| panic!("{address}: {e}"));
+        let said = near.sh(&format!("ping -q -c 20 -i 0.01 {address}")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(said.contains(" 20 received") && !said.contains("duplicates"), "{address}: {said}");
+    }
+}
+
+#[test]
+fn a_guests_flow_survives_a_silent_member_and_a_daemon() {
+    let net = two_guests();
+    move_in(&net, "a", "c", 201);
+    move_in(&net, "b", "d", 202);
+    wait_for_lanes(&net, "a", "c", "198.18.0.202");
+    let flow = Flow::between([(net.host("c"), "198.18.0.201"), (net.host("d"), "198.18.0.202")]);
+    flow.wait_received(100);
+    net.host("a").link(1).expect("there").fail(Fault::Silent).expect("sets");
+    let gone = || net.show("a").health != linkbraid_api::Health::Ok;
+    wait_until(SOON, "the verdict", gone, |is| *is).unwrap_or_else(|e| panic!("{e}"));
+    flow.loses_nothing_more();
+    net.kill("a");
+    net.start("a", &[]);
+    flow.loses_nothing_more();
+    assert_eq!(flow.end().1, 0, "nothing came twice");
+}
