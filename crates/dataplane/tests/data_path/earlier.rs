@@ -5,6 +5,11 @@ use crate::lifecycle::{ATTACHED, adopted, attached, hooks, interfaces, is_gone, 
 use crate::rig::index;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, libbpf_sys};
 use linkbraid_dataplane::{DataPath, Hook, HookChoice, sweep_pins};
+use nix::{
+    mount::{MsFlags, mount},
+    sched::{CloneFlags, unshare},
+    sys::statfs::{BPF_FS_MAGIC, statfs},
+};
 use std::{
     ffi::CString,
     fs,
@@ -21,12 +26,25 @@ fn open(file: i32) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(file) }
 }
 
+/// Has a BPF file system where the machine has one, or where this thread alone sees it.
+fn mount_bpf() {
+    const PLACE: &str = "/sys/fs/bpf";
+    if statfs(PLACE).unwrap().filesystem_type() == BPF_FS_MAGIC {
+        return;
+    }
+    unshare(CloneFlags::CLONE_NEWNS).unwrap();
+    let nothing = None::<&str>;
+    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).unwrap();
+    mount(Some("bpf"), PLACE, Some("bpf"), MsFlags::empty(), nothing).unwrap();
+}
+
 /// Removes a folder of a BPF file system at the end of a test, with what is in it.
 struct Pins(PathBuf);
 
 impl Pins {
     /// As of a bond in a network namespace that no other test has.
     fn new(name: &str) -> Self {
+        mount_bpf();
         let namespace = format!("/sys/fs/bpf/linkbraid/test-{}-{name}", std::process::id());
         fs::create_dir_all(Path::new(&namespace).join("bond")).expect("a BPF file system is mounted");
         Self(namespace.into())
