@@ -27,7 +27,7 @@ const DRIVEN: [&str; 10] = [
 const DRIVEN_USES: [&str; 2] = ["io::clock", "io::error"];
 /// What it may use of the crates that can wait for the kernel: reading what was announced, asking another thread, sending frames,
 /// and tables.
-const NEVER_WAITS: [&str; 14] = [
+const NEVER_WAITS: [&str; 15] = [
     "linkbraid_link::ArpPlusListener",
     "linkbraid_link::ArpPlusSender",
     "linkbraid_link::LinkEvent",
@@ -41,6 +41,7 @@ const NEVER_WAITS: [&str; 14] = [
     "linkbraid_link::group_queries",
     "linkbraid_link::station_here",
     "linkbraid_dataplane::ArpPlusRing",
+    "linkbraid_dataplane::GuestSeen",
     "linkbraid_dataplane::Tables",
 ];
 /// What waits for files, for other programs, or for the kernel.
