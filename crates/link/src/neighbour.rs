@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Netlink,
     address::ip,
-    error::Result,
+    error::{Kind, Result},
     rtnl::{Builder, NEIGHBOUR_HEADER, Raw, attribute, number, number_at},
 };
 
@@ -113,7 +113,12 @@ impl Netlink {
             .map_err(|refusal| refusal.about("netlink", "cannot list the neighbours"))?;
         let mut gateways = Vec::new();
         for ipv6 in [false, true] {
-            gateways.extend(self.default_route(index, ipv6).await?.and_then(|route| route.gateway));
+            match self.default_route(index, ipv6).await {
+                Ok(route) => gateways.extend(route.and_then(|route| route.gateway)),
+                // It has no neighbours either.
+                Err(error) if error.kind == Kind::NoDevice => return Ok(Vec::new()),
+                Err(error) => return Err(error),
+            }
         }
         let entries = list.iter().filter_map(Entry::parse).filter(|entry| entry.index == index);
         Ok(entries
