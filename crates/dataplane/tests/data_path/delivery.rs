@@ -3,6 +3,7 @@
 use crate::damp::{STRIPE, ack, at, block, sent};
 use crate::frames::Tcp;
 use crate::rig::{Rig, own, peer};
+use crate::undisturbed::{pass, undisturbed};
 use linkbraid_dataplane::{Lane, Plan};
 use std::time::{Duration, Instant};
 
@@ -17,14 +18,6 @@ fn busy(rig: &Rig) -> Vec<(u32, u32)> {
 
 fn bytes(rig: &Rig) -> Vec<u32> {
     busy(rig).into_iter().map(|(bytes, _)| bytes).collect()
-}
-
-/// Lets some time pass in which nothing is delivered: far more than any stripe took so far.
-fn pass(time: Duration) {
-    let begun = Instant::now();
-    while begun.elapsed() < time {
-        std::hint::spin_loop();
-    }
 }
 
 /// Two lanes that have each delivered one stripe at once, so that the least time is known, and have stripes 2 to 9 on their way.
@@ -46,105 +39,128 @@ fn under_way() -> Rig {
 
 #[test]
 fn a_stripe_that_waited_for_another_counts() {
-    let rig = under_way();
-    let (begun, before) = (Instant::now(), busy(&rig)[0].1);
-    pass(Duration::from_millis(5));
-    ack(&rig, &Tcp::ack(at(5), &[]));
-    assert_eq!(bytes(&rig), [2 * STRIPE, STRIPE]);
-    let us = busy(&rig)[0].1 - before;
-    assert!(
-        us >= 5000 && Duration::from_micros(us.into()) <= begun.elapsed() + Duration::from_millis(30),
-        "{us}"
-    );
-    ack(&rig, &Tcp::ack(at(10), &[]));
-    assert_eq!(bytes(&rig), [4 * STRIPE, 4 * STRIPE]);
+    undisturbed(|| {
+        let rig = under_way();
+        let (begun, before) = (Instant::now(), busy(&rig)[0].1);
+        pass(Duration::from_millis(5));
+        ack(&rig, &Tcp::ack(at(5), &[]));
+        assert_eq!(bytes(&rig), [2 * STRIPE, STRIPE]);
+        let us = busy(&rig)[0].1 - before;
+        assert!(
+            us >= 5000 && Duration::from_micros(us.into()) <= begun.elapsed() + Duration::from_millis(30),
+            "{us}"
+        );
+        ack(&rig, &Tcp::ack(at(10), &[]));
+        assert_eq!(bytes(&rig), [4 * STRIPE, 4 * STRIPE]);
+    });
 }
 
 #[test]
 fn what_sack_blocks_say_counts_once() {
-    let rig = under_way();
-    ack(&rig, &Tcp::ack(at(4), &[block(5, 6)]));
-    assert_eq!(bytes(&rig), [STRIPE, 2 * STRIPE]);
-    ack(&rig, &Tcp::ack(at(4), &[block(5, 6)]));
-    ack(&rig, &Tcp::ack(at(6), &[]));
-    assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE]);
+    undisturbed(|| {
+        let rig = under_way();
+        ack(&rig, &Tcp::ack(at(4), &[block(5, 6)]));
+        assert_eq!(bytes(&rig), [STRIPE, 2 * STRIPE]);
+        ack(&rig, &Tcp::ack(at(4), &[block(5, 6)]));
+        ack(&rig, &Tcp::ack(at(6), &[]));
+        assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE]);
+    });
 }
 
 #[test]
 fn what_was_sent_again_says_nothing() {
-    let rig = under_way();
-    rig.out(&Tcp::data(at(4), STRIPE as usize).frame(peer(0), own(0)));
-    ack(&rig, &Tcp::ack(at(6), &[]));
-    assert_eq!(bytes(&rig), [STRIPE, 2 * STRIPE]);
+    undisturbed(|| {
+        let rig = under_way();
+        rig.out(&Tcp::data(at(4), STRIPE as usize).frame(peer(0), own(0)));
+        ack(&rig, &Tcp::ack(at(6), &[]));
+        assert_eq!(bytes(&rig), [STRIPE, 2 * STRIPE]);
+    });
 }
 
 #[test]
 fn what_left_by_another_plan_says_nothing() {
-    let rig = under_way();
-    let lane = |slot| Lane { slot, peer_mac: Some(peer(slot)), weight: 1000, rate: None, class: 0 };
-    rig.path.set_plan(PLAN, &Plan { lanes: vec![lane(1), lane(0)], ..Plan::default() }).unwrap();
-    ack(&rig, &Tcp::ack(at(10), &[]));
-    assert_eq!(bytes(&rig), [0, 0]);
+    undisturbed(|| {
+        let rig = under_way();
+        let lane = |slot| Lane { slot, peer_mac: Some(peer(slot)), weight: 1000, rate: None, class: 0 };
+        rig.path.set_plan(PLAN, &Plan { lanes: vec![lane(1), lane(0)], ..Plan::default() }).unwrap();
+        ack(&rig, &Tcp::ack(at(10), &[]));
+        assert_eq!(bytes(&rig), [0, 0]);
+    });
 }
 
 #[test]
 fn other_rates_leave_counters_and_lanes_as_they_are() {
-    let rig = under_way();
-    ack(&rig, &Tcp::ack(at(6), &[]));
-    let lane =
-        |(slot, rate)| Lane { slot, peer_mac: Some(peer(slot)), weight: 1000, rate: Some(rate), class: 0 };
-    let plan = Plan { lanes: [(0, 300), (1, 100)].map(lane).into(), ..Plan::default() };
-    rig.path.set_plan(PLAN, &plan).unwrap();
-    assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE]);
-    let before = rig.path.lane_counts(PLAN).unwrap()[0].frames;
-    for i in 10..50 {
-        rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0)));
-    }
-    let by_first = rig.path.lane_counts(PLAN).unwrap()[0].frames - before;
-    assert!((29..=31).contains(&by_first), "{by_first} of 40");
+    undisturbed(|| {
+        let rig = under_way();
+        ack(&rig, &Tcp::ack(at(6), &[]));
+        let lane = |(slot, rate)| Lane {
+            slot,
+            peer_mac: Some(peer(slot)),
+            weight: 1000,
+            rate: Some(rate),
+            class: 0,
+        };
+        let plan = Plan { lanes: [(0, 300), (1, 100)].map(lane).into(), ..Plan::default() };
+        rig.path.set_plan(PLAN, &plan).unwrap();
+        assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE]);
+        let before = rig.path.lane_counts(PLAN).unwrap()[0].frames;
+        for i in 10..50 {
+            rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0)));
+        }
+        let by_first = rig.path.lane_counts(PLAN).unwrap()[0].frames - before;
+        assert!((29..=31).contains(&by_first), "{by_first} of 40");
+    });
 }
 
 #[test]
 fn a_flow_with_much_in_flight_has_longer_stripes() {
-    let rig = sent(2, 2);
-    ack(&rig, &Tcp::ack(at(2), &[]));
-    let lanes: Vec<[u8; 6]> = (2..402)
-        .map(|i| rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0))).source())
-        .collect();
-    let stripes = |lanes: &[[u8; 6]]| lanes.chunk_by(|one, other| one == other).count();
-    assert_eq!(stripes(&lanes[..8]), 8);
-    let last = stripes(&lanes[200..]);
-    assert!(last <= 200 / 2, "{last} stripes of 200 buffers");
-    let first = lanes.iter().filter(|source| **source == own(0)).count();
-    assert!((190..=210).contains(&first), "{first} of 400 by the first lane");
+    undisturbed(|| {
+        let rig = sent(2, 2);
+        ack(&rig, &Tcp::ack(at(2), &[]));
+        let lanes: Vec<[u8; 6]> = (2..402)
+            .map(|i| rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0))).source())
+            .collect();
+        let stripes = |lanes: &[[u8; 6]]| lanes.chunk_by(|one, other| one == other).count();
+        assert_eq!(stripes(&lanes[..8]), 8);
+        let last = stripes(&lanes[200..]);
+        assert!(last <= 200 / 2, "{last} stripes of 200 buffers");
+        let first = lanes.iter().filter(|source| **source == own(0)).count();
+        assert!((190..=210).contains(&first), "{first} of 400 by the first lane");
+    });
 }
 
 #[test]
 fn however_much_is_in_flight_both_lanes_are_used() {
-    let rig = sent(2, 2);
-    ack(&rig, &Tcp::ack(at(2), &[]));
-    for block in 0..4 {
-        let frame = |i: u32| Tcp::data(at(2).wrapping_add(i * 2 * STRIPE), 2 * STRIPE as usize);
-        let by_first = (block * 1000..(block + 1) * 1000)
-            .filter(|i| rig.out(&frame(*i).frame(peer(0), own(0))).source() == own(0))
-            .count();
-        assert!((400..=600).contains(&by_first), "{by_first} of 1000 in block {block}");
-    }
+    undisturbed(|| {
+        let rig = sent(2, 2);
+        ack(&rig, &Tcp::ack(at(2), &[]));
+        for block in 0..4 {
+            let frame = |i: u32| Tcp::data(at(2).wrapping_add(i * 2 * STRIPE), 2 * STRIPE as usize);
+            let by_first = (block * 1000..(block + 1) * 1000)
+                .filter(|i| rig.out(&frame(*i).frame(peer(0), own(0))).source() == own(0))
+                .count();
+            assert!((400..=600).contains(&by_first), "{by_first} of 1000 in block {block}");
+        }
+    });
 }
 
 #[test]
 fn nobody_has_what_was_not_sent() {
-    let rig = under_way();
-    ack(&rig, &Tcp::ack(at(20), &[]));
-    assert_eq!(bytes(&rig), [STRIPE, STRIPE]);
-    ack(&rig, &Tcp::ack(at(6), &[]));
-    assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE], "what was claimed before hides nothing");
+    undisturbed(|| {
+        let rig = under_way();
+        ack(&rig, &Tcp::ack(at(20), &[]));
+        assert_eq!(bytes(&rig), [STRIPE, STRIPE]);
+        ack(&rig, &Tcp::ack(at(6), &[]));
+        assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE], "what was claimed before hides nothing");
+    });
 }
 
 #[test]
 fn an_ack_that_may_have_waited_says_nothing() {
-    let rig = under_way();
-    pass(Duration::from_millis(40));
-    ack(&rig, &Tcp::ack(at(6), &[]));
-    assert_eq!(bytes(&rig), [STRIPE, STRIPE]);
+    undisturbed(|| {
+        let rig = under_way();
+        pass(Duration::from_millis(40));
+        ack(&rig, &Tcp::ack(at(6), &[]));
+        assert_eq!(bytes(&rig), [STRIPE, STRIPE]);
+    });
 }

@@ -1,6 +1,7 @@
 //! A bond in a network namespace of its own, whose programs are run on single frames.
 
 use crate::lent::Lent;
+use crate::undisturbed;
 use linkbraid_dataplane::{
     Beside, Bond, Count, Lane, Member, PeerMac, PeerMacKind, Plan, Policy, Verdict, Way,
 };
@@ -104,6 +105,7 @@ impl Rig {
         };
         let rig = Self { path, bond, members, policy: Policy::Spread };
         rig.write_tables();
+        undisturbed::begin();
         rig
     }
 
@@ -150,6 +152,7 @@ impl Rig {
     fn run(&self, way: Way, frame: &[u8], ifindex: u32, beside: Beside) -> Ran {
         let before = self.counts();
         let trial = self.path.trial_with(way, frame, ifindex, beside).expect("the kernel runs the program");
+        undisturbed::ran();
         let after = self.counts();
         let reasons = before
             .iter()

@@ -12,4 +12,7 @@ mod lent;
 mod rig;
 mod stages;
 mod stream;
+#[allow(dead_code)]
+#[path = "../data_path/undisturbed.rs"]
+mod undisturbed;
 mod wire;
