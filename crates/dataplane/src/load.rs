@@ -4,6 +4,7 @@ use crate::{
     HOLDER, MAPS, OBJECT,
     attached::short,
     error::{Error as E, Result},
+    intf::LB_FLOWS_MIN,
 };
 use libbpf_rs::{MapHandle, MapType, Object, ObjectBuilder, ProgramMut, libbpf_sys};
 use std::{
@@ -24,6 +25,27 @@ pub(crate) fn holder() -> Option<OwnedFd> {
         let fd = nix::libc::socket(nix::libc::AF_XDP, nix::libc::SOCK_RAW | nix::libc::SOCK_CLOEXEC, 0);
         (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
     }
+}
+
+/// The map of striped flows, which is as large as the machine allows.
+const FLOWS: &str = "lb_flows";
+/// It takes this part of the machine's memory.
+const FLOWS_MEMORY_SHARE: u64 = 2048;
+/// More flows than that are not striped at once.
+const FLOWS_MAX: u64 = 16_384;
+/// So many free entries each processor keeps for itself, and as many that it is about to give back (`bpf_lru_list.c` of the kernel).
+const FLOWS_A_PROCESSOR: u64 = 2 * 128;
+
+fn flows(flow_bytes: u32) -> u32 {
+    let memory = nix::sys::sysinfo::sysinfo().map_or(0, |info| info.ram_total());
+    flows_of(memory, libbpf_rs::num_possible_cpus().unwrap_or(1), flow_bytes)
+}
+
+/// How many flows are remembered on a machine with so many bytes of memory and processors.
+fn flows_of(memory: u64, processors: usize, flow_bytes: u32) -> u32 {
+    let paid = memory / FLOWS_MEMORY_SHARE / u64::from(flow_bytes.max(1));
+    let flows = paid.clamp(LB_FLOWS_MIN.into(), FLOWS_MAX) + FLOWS_A_PROCESSOR * processors as u64;
+    u32::try_from(flows).unwrap_or(u32::MAX)
 }
 
 /// Loads the object, with these maps of an earlier load in the place of new ones.
@@ -53,6 +75,9 @@ fn load_object(old: &HashMap<String, MapHandle>, holds: bool) -> Result<Object> 
         if map.name() == HOLDER && !holds {
             map.set_type(MapType::Array).map_err(E::Load)?;
         }
+        if map.name() == FLOWS {
+            map.set_max_entries(flows(map.value_size())).map_err(E::Load)?;
+        }
         let name = MAPS.iter().find(|name| map.name() == OsStr::new(name));
         if let Some(old) = name.and_then(|name| old.get(short(name))) {
             map.reuse_fd(old.as_fd()).map_err(E::Load)?;
@@ -78,4 +103,20 @@ pub(crate) fn program<'o>(object: &'o Object, name: &'static str) -> Result<Prog
 /// The file of a program, which outlives the object.
 pub(crate) fn program_file(object: &Object, name: &'static str) -> Result<OwnedFd> {
     program(object, name)?.as_fd().try_clone_to_owned().map_err(|cause| E::Load(cause.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_machines_remember_more_flows_and_small_ones_enough() {
+        const GIB: u64 = 1 << 30;
+        let room = |memory, processors: usize| flows_of(memory, processors, 2200) - 256 * processors as u32;
+        assert_eq!(room(0, 1), LB_FLOWS_MIN);
+        assert_eq!(room(4 * GIB, 4), LB_FLOWS_MIN);
+        assert!((4000..8000).contains(&room(24 * GIB, 2)), "{}", room(24 * GIB, 2));
+        // What the processors keep for themselves comes on top.
+        assert_eq!(u64::from(room(1 << 40, 256)), FLOWS_MAX);
+    }
 }

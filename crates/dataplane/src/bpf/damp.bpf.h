@@ -15,7 +15,7 @@
  * expected soon passes with all its blocks (must_pass_ack()): without it TCP would wait for its timer, for 200 ms.
  *
  * What holes say about their lanes leads to penalties and quarantine (penalty.bpf.h). A flow that gets no more ACKs while
- * it has a hole avoids the hole's lane (stuck_slot()): what TCP sends next is a tail loss probe or follows a time-out.
+ * it has a hole avoids the hole's lane (avoided_slots()): what TCP sends next is a tail loss probe or follows a time-out.
  *
  * Called by lb_ingress. Reads lb_plans; writes lb_flows, and lb_progresses through penalty.bpf.h.
  */
@@ -42,14 +42,15 @@ struct judge_walk {
 	__u32 ack;
 	__u32 reinstated_us; /* a stripe sent before this says nothing about reinstated lanes */
 	__u32 old_us;     /* holes in stripes sent before this are old */
+	__u32 hidden_us;  /* what is hidden of stripes sent before this is hidden no longer */
 	__u32 generation;
-	__u32 lanes_seen; /* lanes on which data sent later than this point has arrived */
+	__u16 lanes_seen; /* lanes on which data sent later than this point has arrived */
+	__u16 heard;      /* lanes of the plan in force on which something has arrived */
 	__u32 limit;      /* the lowest hole that reordering between lanes can explain */
 	__u32 sent_us;    /* when its stripe left */
 	__u32 hole_lane;  /* the lane of the lowest hole, if it is covered */
-	__u32 plan;       /* the generation of the plan in force; of its lanes: */
-	__u32 heard;      /* those on which something has arrived */
-	__u64 silent;     /* the number of old stripes of which nothing has arrived, four bits each */
+	__u32 plan;       /* the generation of the plan in force */
+	__u64 silent;     /* for each of its lanes, four bits: the number of old stripes of which nothing has arrived */
 	__u8 n;           /* stripes in flight, at most LB_STRIPES_MAX */
 	__u8 missing;     /* those of them of which not all has arrived */
 	__u8 is_limited;
@@ -101,9 +102,10 @@ static long step_judge(__u32 i, struct judge_walk *walk)
 		/*
 		 * An earlier ACK reported this and was damped, and this one does not report it: TCP would take it for lost.
 		 * If the flow is stuck the ACK passes all the same: there may be no further one, and to send some stripes
-		 * again for nothing costs less than a time-out.
+		 * again for nothing costs less than a time-out. Likewise when it has been hidden for as long as anything may be.
 		 */
-		if (!walk->is_stuck && before(walk->flow->reported_to, stripe->end)) {
+		if (!walk->is_stuck && before(walk->flow->reported_to, stripe->end) &&
+		    !before(stripe->sent_us, walk->hidden_us)) {
 			walk->limit = stripe->start;
 			walk->is_limited = 1;
 		}
@@ -158,12 +160,12 @@ static __always_inline int begin_hole(struct lb_flow *flow, __u32 ack, __u64 now
  * The ACK moved beyond the hole: its age teaches how far the lanes are apart. Not if TCP sent it again: then its age is
  * that of the repair, and would delay the next loss by as much.
  */
-static __always_inline void end_hole(const struct lb_config *bond, struct lb_flow *flow, __u64 now)
+static __always_inline void end_hole(const struct lb_config *bond, struct lb_flow *flow, __u32 who, __u64 now)
 {
 	__u64 age = now - flow->hole_since_ns;
 
 	if (age > LATE_NS && flow->hole_lane != LB_NO_LANE)
-		penalize_if_late(flow->plan, flow->hole_lane, now_us(age), now);
+		penalize_if_late(flow->plan, flow->hole_lane, now_us(age), now, who);
 	if (!flow->reported && !flow->resent && age <= bond->damp_ns_max) {
 		if (age > flow->skew_ns)
 			flow->skew_ns = age;
@@ -203,6 +205,7 @@ static __always_inline void judge_stripes(const struct lb_config *bond, const st
 	walk->sack = sack;
 	walk->ack = ack;
 	/* No stripe counts as old before the first hole has shown how long reports take. */
+	walk->hidden_us = now_us(now) - now_us(bond->damp_ns_max) - flow->lag_us;
 	walk->old_us = flow->lag_us ? now_us(now) - now_us(window) - flow->lag_us : now_us(now) - AGE_US_MAX;
 	bpf_loop(LB_STRIPES_MAX, step_judge, walk, 0);
 	if (!walk->is_covered && now - flow->hole_since_ns <= window) {
@@ -215,14 +218,22 @@ static __always_inline void judge_stripes(const struct lb_config *bond, const st
 	walk->must_pass = must_pass_ack(flow, walk, plan->n_lanes, now);
 }
 
-/* The lane of the lowest hole is presumed failed if its stripes brought nothing and other lanes delivered. */
-static __always_inline void judge_lane(struct lb_progress *progress, const struct judge_walk *walk, __u64 now)
+/*
+ * The lane of the lowest hole is presumed failed if its stripes brought nothing and other lanes delivered. Of plain hosts, one
+ * keeps its own flow off it, and two all.
+ */
+static __always_inline void judge_lane(const struct lb_plan *plan, struct lb_progress *progress,
+				       struct judge_walk *walk, __u32 who, __u64 now)
 {
 	__u32 lane = walk->hole_lane & (LB_LANES_MAX - 1);
 
-	if (walk->hole_lane >> 4 == progress->generation && (walk->silent >> 4 * lane & 0xf) >= SILENT_STRIPES &&
-	    walk->heard && !(walk->heard & 1u << lane) && !progress->quarantine_us[lane])
+	if (walk->hole_lane >> 4 != progress->generation || (walk->silent >> 4 * lane & 0xf) < SILENT_STRIPES ||
+	    !walk->heard || walk->heard & 1u << lane || progress->quarantine_us[lane])
+		return;
+	if (is_agreed(plan, &progress->silent[lane], who, now_us(now)))
 		quarantine_lane(progress, lane, now);
+	else
+		avoid_lane(walk->flow, walk->hole_lane, now);
 }
 
 static __always_inline __u32 all_blocks(const struct sack_view *sack)
@@ -246,6 +257,7 @@ static __always_inline __u32 loss_blocks(const struct sack_view *sack, const str
 static __always_inline void retract_losses(const struct lb_config *bond, struct lb_flow *flow, __u32 seq)
 {
 	flow->losses -= flow->losses < LOSSES_RETRACTED ? flow->losses : LOSSES_RETRACTED;
+	flow->avoided_us = 0;
 	reinstate_by_duplicate(flow, seq);
 	if (flow->guessed) {
 		/* TCP repaired what was not broken: the lanes differ by more than was thought. */
@@ -374,7 +386,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	now = bpf_ktime_get_ns();
 	refresh_lanes_if_due(progress, number, now);
 	if (flow->hole_since_ns && before(flow->hole, view.ack))
-		end_hole(bond, flow, now);
+		end_hole(bond, flow, witness_of(&view.flow), now);
 	if (!read_sack(skb, &view, &sack)) {
 		note_ack(flow, &view, now);
 		note_deliveries(flow, view.ack, 0);
@@ -389,7 +401,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	if (is_new)
 		flow->hole_lane = walk.is_covered ? walk.hole_lane : LB_NO_LANE;
 	if (walk.is_covered && walk.by_age)
-		judge_lane(progress, &walk, now);
+		judge_lane(plan, progress, &walk, witness_of(&view.flow), now);
 	blocks = loss_blocks(&sack, &walk);
 	reason = judge_segment(bond, flow, &view, &sack, &walk, blocks, is_new);
 	note_ack(flow, &view, now);

@@ -39,8 +39,8 @@
 #define LB_PEER_MACS_MAX 65536
 /* Places of peers' MACs that are found without a hash: one for each value of a MAC's last bits; a power of two. */
 #define LB_NEAR_PEERS 1024
-/* Striped TCP flows whose stripes are remembered; the least recently used one makes room. */
-#define LB_FLOWS_MAX 2048
+/* Striped TCP flows whose stripes are remembered; the least recently used one makes room. The loader makes it more on large machines. */
+#define LB_FLOWS_MIN 2048
 /* Stripes remembered of a flow; a power of two. */
 #define LB_STRIPES_MAX 128
 /* Classes, with number 0, the default class: all traffic that no rule matches. */
@@ -364,6 +364,12 @@ struct lb_delivery {
 	__u32 since_us;
 };
 
+/* Somebody whose reports spoke against a lane towards plain hosts: the address, hashed, 0 for nobody, and when, us. */
+struct lb_witness {
+	__u32 who;
+	__u32 at_us;
+};
+
 /* How far each lane is in virtual time. Written by egress; what damping learns of lanes by both. */
 struct lb_progress {
 	__u32 generation;
@@ -382,6 +388,9 @@ struct lb_progress {
 	__u32 last_quarantine_us[LB_LANES_MAX];
 	__u64 refreshed_ns;
 	struct lb_delivery deliveries[LB_LANES_MAX];
+	/* Who said last that a lane was silent, and that it was late. */
+	struct lb_witness silent[LB_LANES_MAX];
+	struct lb_witness late[LB_LANES_MAX];
 };
 
 struct lb_count {
@@ -457,6 +466,10 @@ struct lb_flow {
 	__u16 probed;
 	/* The last ACK followed another one so soon that it may say when its data was delivered. */
 	__u32 is_clocked;
+	/* A lane, as in lb_stripe, that this flow alone stays away from, and since when, us; 0: none. */
+	__u32 avoided_lane;
+	__u32 avoided_us;
+	__u32 pad;
 	struct lb_stripe stripes[LB_STRIPES_MAX];
 };
 

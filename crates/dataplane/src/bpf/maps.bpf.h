@@ -159,7 +159,7 @@ struct {
 /* Striped TCP flows. Written by egress and ingress. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, LB_FLOWS_MAX);
+	__uint(max_entries, LB_FLOWS_MIN);
 	__type(key, struct lb_flow_key);
 	__type(value, struct lb_flow);
 } lb_flows SEC(".maps");

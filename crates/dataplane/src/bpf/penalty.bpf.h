@@ -11,6 +11,9 @@
  * probes have decided. A lane that was only delayed looks the same at first. Then its data arrives after TCP sent it again,
  * the receiver reports duplicates, and the lane is reinstated.
  *
+ * A plan for plain hosts serves everybody outside, and any of them could report what it likes. What one of them says alone
+ * raises a penalty to PENALTY_MAX_ALONE at most, and keeps no flow but its own off a lane. Two in a row must agree for more.
+ *
  * Called by damp() on the way in and choose_lane() on the way out. Reads lb_plans; writes lb_progresses.
  */
 #ifndef LB_PENALTY_BPF_H
@@ -21,6 +24,10 @@
 /* Such a hole doubles its lane's penalty and adds this; the greatest penalty is 1024 times the cost. */
 #define PENALTY_STEP 16
 #define PENALTY_MAX (1024 * 256)
+/* 8 times the cost: what one plain host alone can do. */
+#define PENALTY_MAX_ALONE (8 * 256)
+/* Two plain hosts agree if they say the same within so much time, us. */
+#define WITNESS_US (1000 * 1000)
 /* A lane's penalty grows once in so much time: what delayed one flow's data delayed all flows', us. */
 #define PENALTY_PAUSE_US (LATE_NS / 1000)
 /* A lane is presumed failed after so many old stripes of which nothing arrived. */
@@ -38,17 +45,40 @@
 /* The interval of refresh_lanes(), ns; each time every penalty loses 1/32. */
 #define REFRESH_NS (20 * 1000 * 1000)
 
+/* The far end of a flow, as a witness; never 0. Addresses of one IPv6 network of 64 bits are one. */
+static __always_inline __u32 witness_of(const struct lb_flow_key *flow)
+{
+	__u32 who = flow->destination[0] ^ flow->destination[1] * 0x9e3779b1;
+
+	return who ? who : 1;
+}
+
+/* Whether a lane of this plan may be judged by what `who` says: it is that of one peer, or another host said the same. */
+static __always_inline int is_agreed(const struct lb_plan *plan, struct lb_witness *last, __u32 who, __u32 us)
+{
+	int is_agreed = !is_zero_mac(&plan->lanes[0].peer_mac) ||
+			(last->who && last->who != who && us - last->at_us < WITNESS_US);
+
+	/* One that says so again and again does not hide who said it before. */
+	if (!is_agreed) {
+		last->who = who;
+		last->at_us = us;
+	}
+	return is_agreed;
+}
+
 /*
  * A hole of a lane took `us` to fill, more than LATE_NS. The lane is late if that is more even without what its way takes
  * longer than the shortest one; if it has delivered nothing yet, that is not known. Not static, so that the verifier walks
  * the loop once, and not from each caller's state.
  */
-__noinline int penalize_if_late(__u32 number, __u32 lane, __u32 us, __u64 now)
+__noinline int penalize_if_late(__u32 number, __u32 lane, __u32 us, __u64 now, __u32 who)
 {
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
-	__u32 least, shortest, penalty;
+	__u32 least, shortest, penalty, most = PENALTY_MAX;
 
-	if (!progress || progress->generation != lane >> 4)
+	if (!plan || !progress || progress->generation != lane >> 4)
 		return 0;
 	lane &= LB_LANES_MAX - 1;
 	/* What a quarantined lane still brings says nothing about what it will do. */
@@ -67,8 +97,10 @@ __noinline int penalize_if_late(__u32 number, __u32 lane, __u32 us, __u64 now)
 		return 0;
 	progress->penalized_us[lane] = now_us(now);
 	penalty = progress->penalty[lane];
+	if (!is_agreed(plan, &progress->late[lane], who, now_us(now)))
+		most = penalty < PENALTY_MAX_ALONE ? PENALTY_MAX_ALONE : penalty;
 	penalty += penalty + PENALTY_STEP;
-	progress->penalty[lane] = penalty < PENALTY_MAX ? penalty : PENALTY_MAX;
+	progress->penalty[lane] = penalty < most ? penalty : most;
 	return 1;
 }
 

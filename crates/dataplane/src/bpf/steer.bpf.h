@@ -78,7 +78,7 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 	if (is_damped) {
 		flow = bpf_map_lookup_elem(&lb_flows, &view.flow);
 		if (flow)
-			avoid |= stuck_slot(flow, plan);
+			avoid |= avoided_slots(flow, plan, avoid);
 		if (flow && !avoid)
 			lane = growing_lane(flow, plan, view.seq, view.payload, lane);
 	}

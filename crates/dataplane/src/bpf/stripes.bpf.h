@@ -22,6 +22,10 @@
 #define SKEW_NS_FIRST (2 * 1000 * 1000)
 /* The number of losses reported lately is halved each time so many stripes have left. */
 #define LOSSES_WINDOW 512
+/* A flow stays away for so long from a lane that seems silent to it alone, us: as long as a first quarantine. */
+#define AVOID_US (160 * 1000)
+/* After so much time in which other lanes were used, what is remembered of a flow may be of other sequence numbers, us. */
+#define OUTDATED_US (1000 * 1000)
 
 static __always_inline __u32 now_us(__u64 ns)
 {
@@ -49,13 +53,39 @@ static __always_inline int is_probe(const struct lb_flow *flow, const struct lb_
 	return now_us(now) - (newest->sent_us & ~STRIPE_FLAGS) > STALL_NS / 1000 && is_stuck(flow, now);
 }
 
-/* The slot that a stuck flow must avoid, as a bit: that of the lane of its hole. 0: none. */
-static __always_inline __u32 stuck_slot(const struct lb_flow *flow, const struct lb_plan *plan)
+static __always_inline void avoid_lane(struct lb_flow *flow, __u32 lane, __u64 now)
 {
-	if (!flow->hole_since_ns || flow->hole_lane >> 4 != plan->generation ||
-	    !is_stuck(flow, bpf_ktime_get_ns()))
+	flow->avoided_lane = lane;
+	flow->avoided_us = now_us(now) | 1;
+}
+
+/* The slot of a lane, as a bit; 0 for one of another plan. */
+static __always_inline __u32 slot_bit(const struct lb_plan *plan, __u32 lane)
+{
+	if (lane >> 4 != plan->generation)
 		return 0;
-	return 1u << (plan->lanes[flow->hole_lane & (LB_LANES_MAX - 1)].slot & (LB_MEMBERS_MAX - 1));
+	return 1u << (plan->lanes[lane & (LB_LANES_MAX - 1)].slot & (LB_MEMBERS_MAX - 1));
+}
+
+/*
+ * The slots that a flow must avoid, a bit each: that of its hole if it is stuck, and, unless some are `failed` anyway, that of
+ * the lane that seems silent to it alone.
+ */
+static __always_inline __u32 avoided_slots(struct lb_flow *flow, const struct lb_plan *plan, __u32 failed)
+{
+	__u32 slots = 0;
+	__u64 now;
+
+	if (!flow->hole_since_ns && !flow->avoided_us)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (flow->hole_since_ns && is_stuck(flow, now))
+		slots |= slot_bit(plan, flow->hole_lane);
+	if (now_us(now) - flow->avoided_us >= AVOID_US)
+		flow->avoided_us = 0;
+	if (flow->avoided_us && !failed)
+		slots |= slot_bit(plan, flow->avoided_lane);
+	return slots;
 }
 
 /* A flow that is striped for the first time; NULL if it is not worth it. */
@@ -110,6 +140,18 @@ static __always_inline __u32 growing_lane(const struct lb_flow *flow, const stru
 	return newest->lane & (LB_LANES_MAX - 1);
 }
 
+/*
+ * The lanes are others than those of its newest stripe, which left long ago: the flow may have sent any number of bytes since,
+ * over a plan with one lane, of which nothing is remembered.
+ */
+static __always_inline int is_outdated(const struct lb_flow *flow, __u32 generation)
+{
+	const struct lb_stripe *newest = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
+
+	return newest->lane >> 4 != generation &&
+	       now_us(bpf_ktime_get_ns()) - (newest->sent_us & ~STRIPE_FLAGS) > OUTDATED_US;
+}
+
 /* A buffer leaves by a lane. `flow` is NULL for a flow that is not known yet. */
 static __always_inline void remember_stripe(struct __sk_buff *skb, const struct tcp_view *view,
 					    struct lb_flow *flow, __u32 number, __u32 lane)
@@ -117,6 +159,10 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 	__u32 end = view->seq + view->payload;
 	struct lb_stripe *newest;
 
+	if (flow && is_outdated(flow, lane >> 4)) {
+		bpf_map_delete_elem(&lb_flows, &view->flow);
+		flow = NULL;
+	}
 	if (!flow) {
 		flow = new_flow(skb, view);
 		if (!flow)

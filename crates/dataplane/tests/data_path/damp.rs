@@ -324,6 +324,50 @@ fn what_was_hidden_is_not_given_up_by_a_later_ack() {
     });
 }
 
+#[test]
+fn what_was_hidden_for_as_long_as_anything_may_be_is_hidden_no_longer() {
+    undisturbed(|| {
+        let hidden = |longest: Duration| {
+            let mut rig = sent(4, 16);
+            ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
+            // No hole gets old by itself. 2 is not reported any more: three blocks are all that there is room for.
+            rig.change(|bond| bond.damping = Some((LONG, longest)));
+            let later = Tcp::ack(at(1), &[block(9, 10), block(7, 8), block(4, 6)]);
+            assert_eq!(ack(&rig, &later), ("rx_ack_damped", None));
+            for _ in 0..10 {
+                // Not so long that the flow would be stuck.
+                pass(STALL / 6);
+                ack(&rig, &later);
+            }
+            ack(&rig, &later)
+        };
+        assert_eq!(hidden(LONG), ("rx_ack_damped", None));
+        // 1 is lost for certain (by 5), and 3 (by 7); 6 may be on its way.
+        assert_eq!(hidden(STALL / 3), ("rx_ack_lost", Some(vec![block(4, 6)])));
+    });
+}
+
+#[test]
+fn a_flow_that_went_far_over_one_lane_is_striped_as_a_new_one() {
+    undisturbed(|| {
+        // 2.5 GiB later than the last stripe, which a comparison of sequence numbers takes for earlier.
+        let far = at(8).wrapping_add(5 << 29);
+        let resumed = |away: Duration| {
+            let rig = sent(4, 8);
+            // One lane is left for a while.
+            rig.weights(&[1000]);
+            pass(away);
+            rig.weights(&[1000; 4]);
+            send_some(&rig, far, 8);
+            // Of four lanes that take turns, the fifth stripe proves the first one lost: so they are remembered.
+            ack(&rig, &Tcp::ack(far, &[(far + STRIPE, far + 5 * STRIPE)])).0
+        };
+        assert_eq!(resumed(Duration::from_millis(1100)), "rx_ack_lost");
+        // What is sent again after a moment is no new flow.
+        assert_ne!(resumed(Duration::ZERO), "rx_ack_lost");
+    });
+}
+
 /// A flow that had so many losses, all proven; the sequence number it has come to.
 fn lossy(losses: u32) -> (Rig, u32) {
     let rig = Rig::new(4);

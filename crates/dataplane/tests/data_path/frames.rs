@@ -97,11 +97,12 @@ pub const RST: u8 = 4;
 pub const ACK: u8 = 0x10;
 pub const ECE: u8 = 0x40;
 
-/// A TCP segment between host 1, port 1000, and host 2, port 2000.
+/// A TCP segment between host 1, port 1000, and host `far`, port 2000.
 #[derive(Debug, Clone)]
 pub struct Tcp {
     pub protocol: u16,
-    /// From host 1 (else from host 2).
+    pub far: u8,
+    /// From host 1 (else from the other one).
     pub is_ours: bool,
     pub seq: u32,
     pub ack: u32,
@@ -115,18 +116,28 @@ impl Tcp {
     /// `payload` bytes that our host sends.
     pub fn data(seq: u32, payload: usize) -> Self {
         let options = timestamps();
-        Self { protocol: V4, is_ours: true, seq, ack: 1, flags: ACK, window: 500, options, payload }
+        Self { protocol: V4, far: 2, is_ours: true, seq, ack: 1, flags: ACK, window: 500, options, payload }
     }
 
     /// The other host's ACK with these SACK blocks.
     pub fn ack(ack: u32, blocks: &[(u32, u32)]) -> Self {
         let options = [timestamps(), sack(blocks)].concat();
-        Self { protocol: V4, is_ours: false, seq: 1, ack, flags: ACK, window: 500, options, payload: 0 }
+        Self {
+            protocol: V4,
+            far: 2,
+            is_ours: false,
+            seq: 1,
+            ack,
+            flags: ACK,
+            window: 500,
+            options,
+            payload: 0,
+        }
     }
 
     /// From and to the MACs, with a right checksum.
     pub fn frame(&self, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
-        let (source, destination) = if self.is_ours { (1u8, 2u8) } else { (2, 1) };
+        let (source, destination) = if self.is_ours { (1, self.far) } else { (self.far, 1) };
         let mut tcp = Vec::new();
         let (near, far) = if self.is_ours { (1000u16, 2000u16) } else { (2000, 1000) };
         tcp.extend(near.to_be_bytes());
@@ -185,7 +196,9 @@ pub fn read_sack(frame: &[u8]) -> (Vec<(u32, u32)>, bool) {
     let protocol = u16::from_be_bytes([frame[at - 2], frame[at - 1]]);
     let header = if protocol == V4 { 20 } else { 40 };
     let tcp = &frame[at + header..];
-    let (from, to) = if tcp[..2] == 1000u16.to_be_bytes() { (1, 2) } else { (2, 1) };
+    // The last bytes of both addresses.
+    let length = if protocol == V4 { 4 } else { 16 };
+    let (from, to) = (frame[at + header - length - 1], frame[at + header - 1]);
     let right = sum(&pseudo(protocol, 6, from, to, tcp)) == 0xffff;
     let mut options = &tcp[20..usize::from(tcp[12] >> 4) * 4];
     while let [kind, rest @ ..] = options {

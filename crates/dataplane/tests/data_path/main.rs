@@ -21,6 +21,7 @@ mod lifecycle;
 mod live;
 mod live_guests;
 mod mirror;
+mod outsiders;
 mod pairs;
 mod plain;
 mod probe;

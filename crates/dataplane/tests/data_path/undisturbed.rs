@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Half of the shortest time that the data path tells from none (`STALL_NS`).
 const PAUSE_MAX: Duration = Duration::from_millis(1);
 /// How often a test may be disturbed.
-const TURNS: usize = 20;
+const TURNS: usize = 50;
 
 thread_local! {
     /// When the test last did something.
