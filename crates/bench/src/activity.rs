@@ -6,7 +6,6 @@ use procfs::process::Process;
 use procfs::{CpuTime, CurrentSI, KernelStats, ProcError};
 use std::time::Instant;
 
-/// One look at the whole machine.
 #[derive(Debug, Clone)]
 pub struct Activity {
     at: Instant,
@@ -28,14 +27,11 @@ pub struct Work {
     pub system_s: f64,
     /// Seconds of interrupts a second, hard and soft.
     pub interrupt_s: f64,
-    /// Interrupts a second.
     pub interrupts: f64,
-    /// Changes of context a second.
     pub switches: f64,
 }
 
 impl Activity {
-    /// Looks now.
     pub fn now() -> Result<Self, Error> {
         let stat = KernelStats::current().map_err(|e| cannot("/proc/stat", &e))?;
         // procfs passes over the line of interrupts.
@@ -50,7 +46,6 @@ impl Activity {
         })
     }
 
-    /// What was done since an earlier look.
     pub fn since(&self, earlier: &Self) -> Work {
         let seconds = (self.at - earlier.at).as_secs_f64().max(1e-3);
         let ticks = |of: &dyn Fn(&CpuTime) -> u64| {
@@ -72,7 +67,6 @@ impl Activity {
     }
 }
 
-/// One look at a process, all its threads.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessActivity {
     at: Instant,

@@ -12,7 +12,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The bond of every bonded host.
 pub const BOND: &str = "bond0";
 
 /// How long hosts may take to find each other, and a daemon to see that a link went or came.
@@ -88,7 +87,6 @@ impl Bed {
         Ok(())
     }
 
-    /// What cases call it.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -97,7 +95,6 @@ impl Bed {
         self.lab.host(name)
     }
 
-    /// The lab itself.
     pub fn lab(&self) -> &Lab {
         &self.lab
     }
@@ -118,7 +115,6 @@ impl Bed {
         Ok(drops)
     }
 
-    /// For the report.
     pub fn record(&self) -> LabRecord {
         let topology = self.lab.topology().clone();
         let links = topology.hosts.iter().flat_map(|host| &host.links);

@@ -35,7 +35,7 @@ impl Collected {
             entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
         let mut found = Self::default();
-        for experiment in EXPERIMENTS {
+        for experiment in &EXPERIMENTS {
             let (report, unread) = newest(folder, &names, experiment.name);
             found.unread.extend(unread);
             match report {
@@ -73,7 +73,6 @@ fn is_of(name: &str, experiment: &str) -> bool {
         .is_some_and(|time| time.len() == 15 && time.bytes().all(|b| b.is_ascii_digit() || b == b'T'))
 }
 
-/// The report in a file.
 pub(crate) fn read(path: &Path) -> Result<Report, String> {
     let length = fs::metadata(path).map_err(|e| e.to_string())?.len();
     if length > FILE_MAX {

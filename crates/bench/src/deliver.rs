@@ -17,22 +17,16 @@ const GROUP_IPV6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xdb8, 0, 1);
 /// Datagrams sent at once, and from one time to the next: 10,000 a second, which no listener is too slow for.
 const BURST: u64 = 10;
 const PERIOD: Duration = Duration::from_millis(1);
-/// How long sending may take.
 const SEND_LIMIT: Duration = Duration::from_secs(60);
 
-/// A way of reaching many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// To all hosts of the IPv4 network.
     Broadcast,
-    /// To an IPv4 group.
     Multicast,
-    /// To an IPv6 group.
     MulticastIpv6,
 }
 
 impl Kind {
-    /// For people; names of cases have no space.
     pub fn name(self) -> &'static str {
         match self {
             Self::Broadcast => "broadcast",

@@ -18,10 +18,20 @@ mod tokens;
 mod unequal;
 mod urgent;
 
-use crate::plot::Figure;
-use crate::report::Report;
-use crate::run::Run;
-use linkbraid_api::Error;
+use prelude::{Error, Figure, Report, Run};
+
+/// What most experiments need.
+mod prelude {
+    pub(super) use crate::bed::Bed;
+    pub(super) use crate::plot::{Figure, Panel};
+    pub(super) use crate::report::{Bound, Goal, Report};
+    pub(super) use crate::run::Run;
+    pub(super) use crate::stats::Spread;
+    pub(super) use linkbraid_api::Error;
+    pub(super) use linkbraid_lab::iperf::{Cc, Traffic};
+    pub(super) use linkbraid_lab::{Host, LinkSpec, Topology};
+    pub(super) use std::time::{Duration, Instant};
+}
 
 /// What `bench run` runs by its name.
 pub struct Experiment {
@@ -33,31 +43,127 @@ pub struct Experiment {
     pub paper: &'static str,
     /// Measures; an error is one of the whole experiment, a failed case is noted in the report.
     pub(crate) run: fn(&mut Run<'_>) -> Result<(), Error>,
-    /// Draws.
     pub(crate) figure: fn(&Report) -> Figure,
 }
 
 /// All experiments, in the order they run.
-pub const EXPERIMENTS: [&Experiment; 16] = [
-    &scaling::EXPERIMENT,
-    &overhead::EXPERIMENT,
-    &cpu_limit::EXPERIMENT,
-    &unequal::EXPERIMENT,
-    &rates::EXPERIMENT,
-    &plain::EXPERIMENT,
-    &tokens::EXPERIMENT,
-    &copies::EXPERIMENT,
-    &multicast::EXPERIMENT,
-    &loss::EXPERIMENT,
-    &failover::EXPERIMENT,
-    &urgent::EXPERIMENT,
-    &soak::EXPERIMENT,
-    &fabric::EXPERIMENT,
-    &tipc::EXPERIMENT,
-    &peers::EXPERIMENT,
+pub static EXPERIMENTS: [Experiment; 16] = [
+    Experiment {
+        name: "scaling",
+        about: "goodput over the number of members, beside one bare link: TCP and UDP, one flow and eight, both ways at once",
+        paper: "BondingPlus, Figs. 4 and 5",
+        run: scaling::run,
+        figure: scaling::figure,
+    },
+    Experiment {
+        name: "overhead",
+        about: "one member without a rate limit against the bare link, in turns: throughput, and CPU for each byte",
+        paper: "BondingPlus, Table 2",
+        run: overhead::run,
+        figure: overhead::figure,
+    },
+    Experiment {
+        name: "cpu-limit",
+        about: "one TCP flow over one bare link and over two bonded, from a host whose processes may use 0.5 to 100 % of a core: where the CPU is the limit, and where the links are",
+        paper: "BondingPlus, Table 1",
+        run: cpu_limit::run,
+        figure: cpu_limit::figure,
+    },
+    Experiment {
+        name: "unequal",
+        about: "one TCP flow over two links of different rates, against the sum of both and against the faster one alone",
+        paper: "",
+        run: unequal::run,
+        figure: unequal::figure,
+    },
+    Experiment {
+        name: "rates",
+        about: "one TCP flow over links that do not tell their rate, or a wrong one, against the sum of the links alone",
+        paper: "",
+        run: rates::run,
+        figure: rates::figure,
+    },
+    Experiment {
+        name: "plain",
+        about: "a bonded server with two links and a host without linkbraid with one ten times as fast, one server link off too",
+        paper: "ELT, Table 1",
+        run: plain::run,
+        figure: plain::figure,
+    },
+    Experiment {
+        name: "tokens",
+        about: "a token of 4 bytes to 8 KiB bounced by 1 to 6 pairs of programs, with one link and with two bonded: between a server and a plain host, and between two hosts that both bond",
+        paper: "ELT, Fig. 5",
+        run: tokens::run,
+        figure: tokens::figure,
+    },
+    Experiment {
+        name: "copies",
+        about: "eight files of 1 to 8 MB copied at once, 0 to 8 of them by a plain host from a server with one link, and with two bonded",
+        paper: "ELT, Fig. 6 and Table 2",
+        run: copies::run,
+        figure: copies::figure,
+    },
+    Experiment {
+        name: "multicast",
+        about: "broadcast and multicast exactly once with four members on one switch, and what the switch floods in steady state",
+        paper: "ELT, section on broadcast and multicast",
+        run: multicast::run,
+        figure: multicast::figure,
+    },
+    Experiment {
+        name: "loss",
+        about: "one TCP flow over four lossy, marked or shared links, with and without damping, beside one such link",
+        paper: "",
+        run: loss::run,
+        figure: loss::figure,
+    },
+    Experiment {
+        name: "failover",
+        about: "links that fail, silently or not, and come back; members and daemons that go, under TCP and 50,000 datagrams a second",
+        paper: "ELT, Link Inspector and NIC Scheduler",
+        run: failover::run,
+        figure: failover::figure::draw,
+    },
+    Experiment {
+        name: "urgent",
+        about: "round trips of small messages beside traffic that fills every other link, and while one of their links is cut",
+        paper: "BondingPlus, Figs. 6 to 9",
+        run: urgent::run,
+        figure: urgent::figure::draw,
+    },
+    Experiment {
+        name: "soak",
+        about: "1,000 random failures, recoveries, member and weight changes and daemon kills: the hosts reach each other whenever a lane is left",
+        paper: "",
+        run: soak::run,
+        figure: soak::figure,
+    },
+    Experiment {
+        name: "fabric",
+        about: "a fabric over memory, UDP and libfabric beside veth and VXLAN: throughput, latency, cost, restarts, many nodes, kills",
+        paper: "ETHOM and ETHOS, Figs. 5 to 8",
+        run: fabric::run,
+        figure: fabric::figure::draw,
+    },
+    Experiment {
+        name: "tipc",
+        about: "messages by TCP and by TIPC between two guests with a stock kernel, over a cable, a fabric on that cable, and a fabric on shared memory that both see as a PCI device; \
+         the processors are emulated, so figures say how ways compare here and nothing of what a real machine does",
+        paper: "ETHOM, Figs. 9 and 10",
+        run: tipc::run,
+        figure: tipc::figure,
+    },
+    Experiment {
+        name: "peers",
+        about: "bonding, team and MPTCP of a stock kernel beside linkbraid in the same run: one TCP flow, eight, UDP, and a link that fails",
+        paper: "",
+        run: peers::run,
+        figure: peers::figure::draw,
+    },
 ];
 
 /// An experiment by name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
-    EXPERIMENTS.into_iter().find(|experiment| experiment.name == name)
+    EXPERIMENTS.iter().find(|experiment| experiment.name == name)
 }

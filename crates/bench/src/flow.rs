@@ -4,7 +4,6 @@
 //! served by threads of this process, so that what they see and what is done to the links has one clock.
 
 mod messages;
-mod mptcp;
 mod rounds;
 mod tcp;
 

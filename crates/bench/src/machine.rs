@@ -72,8 +72,7 @@ impl Machine {
         }
     }
 
-    /// One line for people.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let commit = if self.commit.is_empty() { "" } else { ", commit " };
         format!(
             "{}, {} cores, {} MiB, Linux {}, {}, iperf3 {}, linkbraid {} ({}{commit}{})",
@@ -90,7 +89,6 @@ impl Machine {
     }
 }
 
-/// The settings as one host of a lab has them.
 pub fn sysctls(host: Host<'_>) -> BTreeMap<String, String> {
     let read = |key: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/{key}")).ok()?;

@@ -59,7 +59,6 @@ pub fn page(collected: &Collected) -> Result<String, Error> {
     Ok(page.into_string())
 }
 
-/// The machines, one a line: usually one.
 fn where_it_ran(reports: &[Report]) -> Markup {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     for report in reports {

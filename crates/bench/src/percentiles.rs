@@ -2,32 +2,19 @@
 
 use hdrhistogram::Histogram;
 use linkbraid_api::Error;
-use serde::Serialize;
 use std::time::Duration;
 
 /// The longest time that differs from longer ones.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Decimal digits that are exact.
 const DIGITS: u8 = 3;
 /// Bars for people: the first ends at 1 us, each next one a tenth later.
 const FIRST_BIN_NS: u64 = 1000;
 const BIN_GROWTH: f64 = 1.1;
 
-/// One bar of a histogram; bars that have none are left out.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Bin {
-    /// The longest time that it has, microseconds; the next bar ends a tenth later.
-    pub up_to_us: f64,
-    /// How many it has.
-    pub count: u64,
-}
-
-/// Many times.
 #[derive(Debug, Clone)]
 pub struct Percentiles(Histogram<u64>);
 
 impl Percentiles {
-    /// None yet.
     pub fn new() -> Result<Self, Error> {
         let longest = u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX);
         Histogram::new_with_bounds(1, longest, DIGITS)
@@ -41,19 +28,16 @@ impl Percentiles {
         Ok(percentiles)
     }
 
-    /// One more.
     pub fn add(&mut self, time: Duration) {
         self.0.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// All of another one.
     pub fn join(&mut self, other: &Self) -> Result<(), Error> {
         self.0
             .add(&other.0)
             .map_err(|e| Error::new("percentiles", "cannot join two histograms", e.to_string()))
     }
 
-    /// How many there are.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
@@ -83,12 +67,12 @@ impl Percentiles {
         self.0.stdev() / 1e3
     }
 
-    /// All of them as bars, empty ones left out.
-    pub fn bins(&self) -> Vec<Bin> {
+    /// All of them as bars, empty ones left out: the longest time that each has, in microseconds, and how many it has. The
+    /// next bar ends a tenth later.
+    pub fn bins(&self) -> Vec<(f64, f64)> {
         let bars = self.0.iter_log(FIRST_BIN_NS, BIN_GROWTH);
         let bars = bars.filter(|bar| bar.count_since_last_iteration() > 0);
-        bars.map(|bar| Bin { up_to_us: us(bar.value_iterated_to()), count: bar.count_since_last_iteration() })
-            .collect()
+        bars.map(|bar| (us(bar.value_iterated_to()), bar.count_since_last_iteration() as f64)).collect()
     }
 }
 

@@ -11,11 +11,8 @@ use linkbraid_lab::iperf::{Direction, Load, Traffic};
 /// Does something to the links of a lab (`true`), or undoes it.
 pub type Around<'a> = dyn Fn(&Bed, bool) -> Result<(), Error> + 'a;
 
-/// A case that is to be measured.
 pub struct Planned<'a> {
-    /// Its name.
     pub id: String,
-    /// Where.
     pub bed: &'a Bed,
     /// What, from host `a` to host `b`.
     pub traffic: Traffic,
@@ -29,16 +26,12 @@ pub struct Planned<'a> {
     pub share: Option<&'a Share>,
     /// What to do to the links before each measurement, and to undo after it.
     pub around: Option<&'a Around<'a>>,
-    /// What it is compared with.
     pub ratios: Vec<Against>,
 }
 
-/// What a case is compared with.
 #[derive(Debug, Clone)]
 pub struct Against {
-    /// The name of the ratio.
     pub name: &'static str,
-    /// What is compared.
     pub metric: &'static str,
     /// The cases whose sum is the base.
     pub bases: Vec<String>,
@@ -59,7 +52,6 @@ impl Against {
 }
 
 impl<'a> Planned<'a> {
-    /// A case without anything special.
     pub fn new(id: impl Into<String>, bed: &'a Bed, traffic: Traffic) -> Self {
         Self {
             id: id.into(),
@@ -81,7 +73,6 @@ impl<'a> Planned<'a> {
         self
     }
 
-    /// For the report.
     pub fn parameters(&self) -> Parameters {
         let specs = &self.bed.lab().topology().hosts;
         let (sender, receiver) = match self.traffic.direction {
@@ -110,7 +101,6 @@ impl<'a> Planned<'a> {
     }
 }
 
-/// `tcp cubic`, `tcp bbr` or `udp`.
 pub fn load_name(load: Load) -> String {
     match load {
         Load::Tcp(cc) => format!("tcp {}", cc.name()),

@@ -6,7 +6,6 @@ use crate::stats::Spread;
 
 pub use draw::{panel_svg, svg};
 
-/// Some panels under one title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     pub title: String,
@@ -22,7 +21,6 @@ impl Figure {
     }
 }
 
-/// How values are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Points joined by lines; `x` is a number.
@@ -33,42 +31,31 @@ pub enum Style {
     Bars,
 }
 
-/// One pair of axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
     pub title: String,
-    /// What the x axis shows.
     pub x_label: String,
     /// What the y axis shows, with its unit.
     pub y_label: String,
-    /// How values are drawn.
     pub style: Style,
     /// Whether each decade of the y axis is as high as every other: for values that differ by orders of magnitude, all of
     /// them above 0.
     pub decades: bool,
     /// Where the x axis is labelled, and how.
     pub ticks: Vec<(f64, String)>,
-    /// The values.
     pub series: Vec<Series>,
-    /// Lines to compare with.
     pub references: Vec<Reference>,
 }
 
-/// Values of one colour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name in the legend.
     pub name: String,
-    /// Its values by `x`.
     pub points: Vec<(f64, Spread)>,
 }
 
-/// A dashed line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// Its name in the legend.
     pub name: String,
-    /// Its corners.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -124,12 +111,10 @@ impl<K: Clone> Groups<K> {
 }
 
 impl Panel {
-    /// Bars in these groups.
     pub fn groups<K>(groups: impl IntoIterator<Item = (String, K)>) -> Groups<K> {
         Groups { groups: groups.into_iter().collect(), series: Vec::new(), flats: Vec::new() }
     }
 
-    /// Lines over these numbers.
     pub fn over(numbers: impl IntoIterator<Item = f64>) -> Self {
         let ticks = numbers.into_iter().map(|x| (x, x.to_string())).collect();
         Self::new(Style::Lines, ticks, Vec::new())
@@ -180,13 +165,11 @@ impl Panel {
         Self::new(Style::Curve, ticks, series)
     }
 
-    /// Groups of bars with these names.
     pub fn bars(groups: Vec<String>, series: Vec<Series>) -> Self {
         let ticks = groups.into_iter().enumerate().map(|(i, name)| (i as f64, name)).collect();
         Self::new(Style::Bars, ticks, series)
     }
 
-    /// Whether there is nothing to draw in it.
     pub fn is_empty(&self) -> bool {
         self.series.iter().all(|series| series.points.is_empty())
     }

@@ -5,16 +5,15 @@ mod record;
 
 use crate::machine::Machine;
 use crate::stats::Spread;
-use linkbraid_api::Error;
 use linkbraid_lab::Topology;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use measure::{Comparison, Measure};
-pub use record::{CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, Kind, MESSAGES, SOAK};
+pub use record::Kind;
+pub(crate) use record::{CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, MESSAGES, Points, Record, SOAK, both};
 
-/// The version of the layout; grows when a key changes its meaning. Layout 1 had a list for each kind of record; it is
-/// read, too.
+/// The version of the layout; grows when a key changes its meaning.
 pub const SCHEMA: u32 = 2;
 
 /// A whole run.
@@ -136,6 +135,16 @@ pub struct Goal {
     pub reason: String,
 }
 
+impl Bound {
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::AtLeast => "at least",
+            Self::AtMost => "at most",
+            Self::Below => "below",
+        }
+    }
+}
+
 impl Goal {
     /// Judges a value; without one, the goal stays open.
     pub fn new(case: &str, what: impl Into<String>, bound: Bound, limit: f64, value: Option<f64>) -> Self {
@@ -159,37 +168,21 @@ impl Goal {
 }
 
 impl Report {
-    /// Reads a file, of layout 1 too.
+    /// Reads a file.
     ///
     /// # Errors
-    /// It is no report, or one of a later layout.
+    /// It is no report, or one of another layout.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut file: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let file: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
         match file["schema"].as_u64() {
-            Some(layout @ 1..=2) => {
-                if layout == 1 && file["measures"].is_null() {
-                    file["measures"] = serde_json::Value::Array(Vec::new());
-                }
-                let mut report: Self = serde::Deserialize::deserialize(&file).map_err(|e| e.to_string())?;
-                if layout == 1 {
-                    report.schema = SCHEMA;
-                    report.take_layout_1(&file).map_err(|e| e.to_string())?;
-                }
-                Ok(report)
-            }
-            Some(other) => Err(format!("it has layout {other}, this program reads 1 to {SCHEMA}")),
+            Some(layout) if layout == u64::from(SCHEMA) => Self::deserialize(file).map_err(|e| e.to_string()),
+            Some(other) => Err(format!("it has layout {other}, this program reads {SCHEMA}")),
             None => Err("it has no layout".into()),
         }
     }
 
-    /// Takes the numbers of what an experiment has measured.
-    pub fn record(&mut self, kind: Kind, record: &impl Serialize) -> Result<(), Error> {
-        let taken = serde_json::to_value(record).and_then(|value| self.take(kind, &value));
-        taken.map_err(|e| Error::new("report", "cannot take a record", e.to_string()))
-    }
-
     /// Adds the values of a turn to the measures of a thing, each with its metric and its unit.
-    pub fn note(&mut self, id: &str, command: &str, turn: u32, values: &[(&str, &str, f64)]) {
+    pub(crate) fn note(&mut self, id: &str, command: &str, turn: u32, values: &[(&str, &str, f64)]) {
         for (metric, unit, value) in values {
             let new = || Measure { unit: (*unit).into(), command: command.into(), ..Measure::default() };
             self.slot(0, id, metric, new).add(turn, *value);
@@ -207,7 +200,7 @@ impl Report {
     }
 
     /// Says how many bytes the messages of a thing have.
-    pub fn note_bytes(&mut self, id: &str, bytes: usize) {
+    pub(crate) fn note_bytes(&mut self, id: &str, bytes: usize) {
         let own = self.measures.iter_mut().filter(|measure| measure.id == id);
         own.for_each(|measure| measure.bytes = Some(bytes as u64));
     }
@@ -218,7 +211,7 @@ impl Report {
     }
 
     /// The middle of a measure, with the smallest and the largest value.
-    pub fn spread(&self, id: &str, metric: &str) -> Option<Spread> {
+    pub(crate) fn spread(&self, id: &str, metric: &str) -> Option<Spread> {
         self.measure(id, metric)?.spread
     }
 
@@ -233,17 +226,17 @@ impl Report {
     }
 
     /// A measure over another one.
-    pub fn beside(&self, id: &str, metric: &str, base: &str) -> Option<Spread> {
+    pub(crate) fn beside(&self, id: &str, metric: &str, base: &str) -> Option<Spread> {
         self.measure(id, metric)?.beside(base)?.ratio
     }
 
     /// The middle of it.
-    pub fn times(&self, id: &str, metric: &str, base: &str) -> Option<f64> {
+    pub(crate) fn times(&self, id: &str, metric: &str, base: &str) -> Option<f64> {
         Some(self.beside(id, metric, base)?.median)
     }
 
     /// Puts metrics of a thing beside those of another one, where both were measured.
-    pub fn put_beside(&mut self, id: &str, base: &str, metrics: &[&str]) {
+    pub(crate) fn put_beside(&mut self, id: &str, base: &str, metrics: &[&str]) {
         for metric in metrics {
             self.compare((id, metric), base, &[(base, metric)]);
         }
@@ -258,12 +251,12 @@ impl Report {
     }
 
     /// The middle of it.
-    pub fn mid_ratio(&self, id: &str, name: &str) -> Option<f64> {
+    pub(crate) fn mid_ratio(&self, id: &str, name: &str) -> Option<f64> {
         Some(self.ratio(id, name)?.median)
     }
 
     /// Adds how one metric of a thing is beside that of another thing, or of the sum of several.
-    pub fn compare(
+    pub(crate) fn compare(
         &mut self,
         (id, metric): (&str, &str),
         name: &str,
@@ -277,7 +270,7 @@ impl Report {
     }
 
     /// What records of a kind are of, in their order.
-    pub fn ids(&self, kind: Kind) -> Vec<&str> {
+    pub(crate) fn ids(&self, kind: Kind) -> Vec<&str> {
         let mut ids: Vec<&str> = Vec::new();
         for measure in self.measures.iter().filter(|measure| measure.kind == kind.key) {
             if ids.last() != Some(&measure.id.as_str()) && !ids.contains(&measure.id.as_str()) {

@@ -5,12 +5,13 @@ use crate::bed::{Bed, Class};
 use crate::machine::{self, Machine};
 use crate::planned::{Planned, compare};
 use crate::progress::{Progress, Step};
-use crate::report::{Bound, CASES, Goal, Reason, Report, SCHEMA, Settings};
+use crate::report::{Bound, CASES, Goal, Reason, Record, Report, SCHEMA, Settings, both};
 use crate::sample::{self, Parameters, Sample};
 use crate::table::number;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{Host, Interrupt, Topology, wait_until};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -26,11 +27,8 @@ const CPU_LIMITED: f64 = 0.9;
 /// The ways of congestion control that TCP is measured with, by their names; a quick run that wants one has the first.
 pub static CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 
-/// One experiment under way.
 pub struct Run<'a> {
-    /// How to run it.
     pub settings: Settings,
-    /// What has been found so far.
     pub report: Report,
     /// Only cases whose names begin with this are measured.
     pub only: String,
@@ -41,7 +39,6 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// An experiment about to begin.
     pub fn new(
         (name, about, paper): (&str, &str, &str),
         settings: Settings,
@@ -97,13 +94,11 @@ impl<'a> Run<'a> {
         name.starts_with(&self.only) || self.only.starts_with(name)
     }
 
-    /// One line of progress.
     pub fn say(&mut self, line: &str) -> Result<(), Error> {
         self.progress.line(line);
         self.stop.check()
     }
 
-    /// Fails once Ctrl-C was pressed.
     pub fn check(&self) -> Result<(), Error> {
         self.stop.check()
     }
@@ -119,7 +114,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A lab without linkbraid.
     pub fn bare(&mut self, name: &str, topology: Topology) -> Result<Bed, Error> {
         let bed = Bed::bare(name, topology);
         self.keep(bed)
@@ -137,7 +131,6 @@ impl<'a> Run<'a> {
         self.keep(bed)
     }
 
-    /// Takes a lab into the report.
     pub fn keep(&mut self, bed: Result<Bed, Error>) -> Result<Bed, Error> {
         let bed = bed?;
         self.check()?;
@@ -148,7 +141,6 @@ impl<'a> Run<'a> {
         Ok(bed)
     }
 
-    /// Leaves a case out that would be wanted.
     pub fn skip(&mut self, id: impl Into<String>, reason: impl Into<String>) {
         let id = id.into();
         if id.starts_with(&self.only) {
@@ -160,6 +152,11 @@ impl<'a> Run<'a> {
     pub fn skip_for(&mut self, id: impl Into<String>, error: &Error) {
         let help = error.hint.as_ref().map(|hint| format!(": {hint}")).unwrap_or_default();
         self.skip(id, format!("{error}{help}"));
+    }
+
+    /// Notes what was found and is said in words.
+    pub fn remark(&mut self, id: impl Into<String>, reason: impl Into<String>) {
+        self.report.remarks.push(Reason { id: id.into(), reason: reason.into() });
     }
 
     /// Notes a case that could not be run, unless the run was stopped: that ends it.
@@ -218,18 +215,10 @@ impl<'a> Run<'a> {
     }
 
     /// Takes samples of a case into the report.
-    pub fn samples(
-        &mut self,
-        id: &str,
-        bed: &Bed,
-        parameters: &Parameters,
-        samples: &[Sample],
-    ) -> Result<(), Error> {
-        let lab = bed.name();
-        self.report.record(
-            CASES,
-            &serde_json::json!({ "id": id, "lab": lab, "parameters": parameters, "samples": samples }),
-        )
+    pub fn samples(&mut self, id: &str, bed: &Bed, parameters: &Parameters, samples: &[Sample]) {
+        let turns = samples.iter().map(|sample| sample.numbers(parameters)).collect();
+        let parameters = both(json!(parameters), json!({ "lab": bed.name() }));
+        self.report.record(CASES, id, Record { turns, parameters, ..Record::default() });
     }
 
     /// The ways of congestion control; a quick run has one.
@@ -237,7 +226,6 @@ impl<'a> Run<'a> {
         if self.settings.quick { &CCS[..1] } else { &CCS }
     }
 
-    /// The traffic of a TCP case.
     pub fn tcp(&self, cc: Cc) -> Traffic {
         Traffic { omit: self.settings.omit, ..Traffic::tcp(cc, self.settings.seconds) }
     }
@@ -248,7 +236,6 @@ impl<'a> Run<'a> {
         Traffic { omit: self.settings.omit, ..Traffic::udp(offered, self.settings.seconds) }
     }
 
-    /// One measurement, beside any case.
     pub fn sample(&mut self, bed: &Bed, traffic: &Traffic) -> Result<Sample, Error> {
         sample::take(bed, traffic, (None, None), self.stop)
     }
@@ -282,7 +269,7 @@ impl<'a> Run<'a> {
         }
         let measured = || cases.iter().zip(&samples).filter(|(_, samples)| !samples.is_empty());
         for (case, samples) in measured() {
-            self.samples(&case.id, case.bed, &case.parameters(), samples)?;
+            self.samples(&case.id, case.bed, &case.parameters(), samples);
         }
         for (case, _) in measured() {
             case.ratios.iter().for_each(|against| compare(&mut self.report, &case.id, against));

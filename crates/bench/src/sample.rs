@@ -2,22 +2,20 @@
 
 use crate::activity::Activity;
 use crate::bed::Bed;
-use crate::limit;
 use crate::share::Share;
 use crate::stats::{imbalance, shares};
 use linkbraid_api::Error;
 use linkbraid_lab::counters::{LinkCount, NicCount};
 use linkbraid_lab::iperf::{self, Direction, Iperf, Load, Traffic};
 use linkbraid_lab::{Host, Interrupt, wait_until};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// How often a running measurement looks for its end, and for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What one measurement came to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Sample {
     /// Which repeat it belongs to, from 0: ratios are made within a repeat.
     pub repeat: u32,
@@ -26,7 +24,6 @@ pub struct Sample {
     /// Goodput of all directions at the receivers, Mbit/s of payload.
     pub mbit: f64,
     /// Of these, the way back, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mbit_back: Option<f64>,
     /// Goodput of each second, Mbit/s.
     pub each_second: Vec<f64>,
@@ -59,31 +56,26 @@ pub struct Sample {
     /// Frames that the machine's own backlog was too full for: it is too slow for the case.
     pub backlog_drops: u64,
     /// Goodput of the competing flow, Mbit/s, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rival_mbit: Option<f64>,
 }
 
-/// What a case is, beside its name.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Parameters {
     /// Members of the sending host's bond; 0 is a bare link without linkbraid.
     pub members: u32,
     /// The rate of each link in Mbit/s; empty where links are as fast as the machine.
     pub rate_mbit: Vec<u32>,
     /// The same of the receiving host's links.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub far_rate_mbit: Vec<u32>,
-    /// `tcp cubic`, `tcp bbr` or `udp`.
     pub load: String,
-    /// Flows each way.
     pub flows: u32,
-    /// `forward`, `reverse` or `both`.
     pub direction: String,
     /// Whether duplicate ACKs were damped; absent on a bare link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub damping: Option<bool>,
     /// What else was done to the links, such as `loss 0.1 %`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub condition: String,
 }
 
@@ -114,7 +106,7 @@ impl Sample {
             ("cpu_s_per_gb", self.cpu_s_per_gb()),
             ("tx_imbalance", imbalance(&self.tx_shares, rates)),
             ("rx_imbalance", imbalance(&self.rx_shares, rates)),
-            ("of_limit", limit::goodput_mbit(parameters).map(|limit| self.mbit / limit)),
+            ("of_limit", goodput_mbit(parameters).map(|limit| self.mbit / limit)),
         ] {
             if let Some(value) = value {
                 numbers[key] = value.into();
@@ -127,11 +119,8 @@ impl Sample {
 /// A competing flow: what, from whom, to whom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rival {
-    /// The host that sends.
     pub from: &'static str,
-    /// The host that receives.
     pub to: &'static str,
-    /// What it sends.
     pub traffic: Traffic,
 }
 
@@ -230,3 +219,24 @@ fn wait(run: &mut Iperf<'_>, traffic: &Traffic, stop: &Interrupt) -> Result<(), 
     }
     Ok(())
 }
+
+/// Bytes of a full-size frame, Ethernet header and all, as a token bucket counts them (no preamble, no FCS).
+const FRAME: f64 = 1514.0;
+/// Of these, a TCP segment's data: less the headers of Ethernet, IPv4 and TCP, and TCP's timestamps (RFC 7323).
+const TCP: f64 = 1448.0;
+/// The same for UDP over IPv4.
+const UDP: f64 = 1472.0;
+
+/// The goodput in Mbit/s that the links of sender and receiver allow, both directions where both are used; `None` where
+/// links have no rate of their own.
+fn goodput_mbit(parameters: &Parameters) -> Option<f64> {
+    let near: u32 = parameters.rate_mbit.iter().sum();
+    let far: u32 = parameters.far_rate_mbit.iter().sum();
+    let rate = if far == 0 { near } else { near.min(far) };
+    let payload = if parameters.load == "udp" { UDP } else { TCP };
+    let ways = if parameters.direction == "both" { 2.0 } else { 1.0 };
+    (rate > 0).then(|| f64::from(rate) * ways * payload / FRAME)
+}
+
+#[cfg(test)]
+mod tests;

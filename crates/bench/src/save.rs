@@ -60,7 +60,6 @@ pub fn save_page(collected: &Collected, path: &Path) -> Result<SavedPage, Error>
     Ok(saved)
 }
 
-/// The figure of a report.
 pub(crate) fn svg(report: &Report) -> Result<String, Error> {
     let experiment = experiments::find(&report.experiment).ok_or_else(|| {
         Error::new(

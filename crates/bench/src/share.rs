@@ -6,15 +6,14 @@
 
 use linkbraid_api::Error;
 use linkbraid_lab::wait_until;
+use procfs::MountEntry;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the kernel lists what is mounted, and which controllers version 2 has.
-const MOUNTS: &str = "/proc/self/mounts";
+/// Which controllers version 2 has.
 const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";
-/// Takes another process in.
 const PROCESSES: &str = "cgroup.procs";
 const COUNTS: &str = "cpu.stat";
 /// The least quota that the kernel takes, us. With it the time for which a throttled host stands still is the shortest.
@@ -22,7 +21,6 @@ const QUOTA_US: u32 = 1000;
 /// How long the kernel may take to let go of the last process.
 const EMPTY_LIMIT: Duration = Duration::from_secs(2);
 
-/// Which of the two kinds of control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     One,
@@ -51,7 +49,7 @@ impl Share {
     /// # Errors
     /// No CPU controller can be used; the cause says why.
     pub fn make() -> Result<Self, Error> {
-        let mounts = fs::read_to_string(MOUNTS).unwrap_or_default();
+        let mounts = procfs::mounts().unwrap_or_default();
         let cannot = |cause: String| {
             Error::new("control groups", "cannot limit a host's CPU", cause).hint("cat /proc/self/mounts")
         };
@@ -59,13 +57,13 @@ impl Share {
             let words = fs::read_to_string(root.join(CONTROLLERS)).unwrap_or_default();
             words.split_whitespace().any(|word| word == "cpu")
         };
-        let (version, root) = match (of_version_one(&mounts), of_version_two(&mounts)) {
-            (Some(root), _) => (Version::One, root),
-            (None, Some(root)) if has_cpu(&root) => (Version::Two, root),
-            (None, Some(_)) => {
+        let (version, root) = match hierarchies(&mounts) {
+            [Some(root), _] => (Version::One, root),
+            [None, Some(root)] if has_cpu(&root) => (Version::Two, root),
+            [None, Some(_)] => {
                 return Err(cannot("the hierarchy of version 2 has no controller 'cpu'".into()));
             }
-            (None, None) => return Err(cannot("no hierarchy with the controller 'cpu' is mounted".into())),
+            [None, None] => return Err(cannot("no hierarchy with the controller 'cpu' is mounted".into())),
         };
         let share = Self { folder: root.join(format!("linkbraid-bench-{}", std::process::id())), version };
         if version == Version::Two {
@@ -93,12 +91,10 @@ impl Share {
         }
     }
 
-    /// Takes a process in, with all its threads.
     pub fn add(&self, process: u32) -> Result<(), Error> {
         self.write(PROCESSES, &process.to_string())
     }
 
-    /// How often the quota has been used up.
     pub fn periods(&self) -> Periods {
         periods(&fs::read_to_string(self.folder.join(COUNTS)).unwrap_or_default())
     }
@@ -137,23 +133,13 @@ impl Drop for Share {
     }
 }
 
-/// Where version 1 has its CPU controller.
-fn of_version_one(mounts: &str) -> Option<PathBuf> {
-    mounted(mounts, |kind, options| kind == "cgroup" && options.split(',').any(|word| word == "cpu"))
-}
-
-/// Where version 2 is.
-fn of_version_two(mounts: &str) -> Option<PathBuf> {
-    mounted(mounts, |kind, _| kind == "cgroup2")
-}
-
-/// The first mount point whose type and options are wanted: lines `WHAT WHERE TYPE OPTIONS ...`.
-fn mounted(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
-    mounts.lines().find_map(|line| {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [_, place, kind, options, ..] = words[..] else { return None };
-        wanted(kind, options).then(|| PathBuf::from(place))
-    })
+/// Where version 1 has its CPU controller, and where version 2 is.
+fn hierarchies(mounts: &[MountEntry]) -> [Option<PathBuf>; 2] {
+    let place = |is: &dyn Fn(&MountEntry) -> bool| {
+        mounts.iter().find(|mount| is(mount)).map(|mount| PathBuf::from(&mount.fs_file))
+    };
+    let has_cpu = |mount: &MountEntry| mount.fs_mntops.contains_key("cpu");
+    [place(&|m| m.fs_vfstype == "cgroup" && has_cpu(m)), place(&|m| m.fs_vfstype == "cgroup2")]
 }
 
 /// Both versions name them alike.

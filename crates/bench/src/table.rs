@@ -5,23 +5,20 @@ mod peers;
 
 pub(crate) use fabric::number;
 
-use crate::report::{Bound, CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, Goal, Kind, MESSAGES, Report, SOAK};
+use crate::report::{CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, Goal, Kind, MESSAGES, Report, SOAK};
 use crate::stats::Spread;
 use std::fmt::Write;
 
 /// From this busy share of the CPU on, before anything was started, CPU figures say little.
 const BUSY: f64 = 0.1;
 
-/// Rows under headings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// What each column is.
     pub headings: Vec<String>,
     /// Columns of words, which stand flush left; those of numbers stand flush right.
     pub words: &'static [usize],
     /// The rows, each with a cell for every heading.
     pub rows: Vec<Vec<String>>,
-    /// Lines below it.
     pub notes: Vec<String>,
 }
 
@@ -131,7 +128,6 @@ type Column = (&'static str, fn(&Report, &str) -> String);
 /// A table with a line for each record of a kind.
 struct Records {
     kind: Kind,
-    /// Columns of words.
     words: &'static [usize],
     columns: &'static [Column],
 }
@@ -356,17 +352,12 @@ fn goals(report: &Report) -> String {
 }
 
 fn goal_line(goal: &Goal) -> String {
-    let bound = match goal.bound {
-        Bound::AtLeast => "at least",
-        Bound::AtMost => "at most",
-        Bound::Below => "below",
-    };
     let value = goal.value.map_or_else(|| "nothing".to_owned(), |value| format!("{value:.3}"));
     let verdict = match (goal.met, goal.reason.as_str()) {
         (Some(_), _) => "not met".to_owned(),
         (None, reason) => format!("open, {reason}"),
     };
-    format!("{verdict}: {}: {value} {}, wanted {bound} {}", goal.case, goal.what, goal.limit)
+    format!("{verdict}: {}: {value} {}, wanted {} {}", goal.case, goal.what, goal.bound.words(), goal.limit)
 }
 
 #[cfg(test)]

@@ -11,14 +11,11 @@ pub struct Class {
     pub name: &'static str,
     /// Its members, the same on every host.
     pub members: &'static [&'static str],
-    /// What belongs to it.
     pub rule: &'static str,
-    /// How it spreads.
     pub policy: &'static str,
 }
 
 impl Class {
-    /// What is typed to make it.
     fn command(&self) -> String {
         let Self { name, members, rule, policy } = self;
         format!("class add {BOND} {name} --member {} --match {rule} --policy {policy}", members.join(","))
@@ -43,7 +40,6 @@ impl Bed {
         self.wait_settled(SETTLE_LIMIT)
     }
 
-    /// Waits until [`Bed::is_settled`].
     pub fn wait_settled(&self, limit: Duration) -> Result<(), Error> {
         wait_for(limit, "all members to be used as their classes have them", || {
             let unsettled = self.unsettled().map_err(|e| e.to_string())?;

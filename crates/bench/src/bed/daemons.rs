@@ -4,7 +4,6 @@ use super::{BOND, Bed};
 use linkbraid_api::{BondRecord, Error};
 
 impl Bed {
-    /// Makes the bond of a host as its user would.
     pub(super) fn bond(&self, name: &str) -> Result<(), Error> {
         let host = self.host(name)?;
         host.bond_lines(BOND).iter().try_for_each(|line| host.linkbraid(line).map(drop))
@@ -36,18 +35,15 @@ impl Bed {
         self.host(name)?.linkbraid(&format!("member {verb} {BOND} {nic}{weight}")).map(drop)
     }
 
-    /// The members that the bond of a host has.
     pub fn members(&self, name: &str) -> Result<Vec<String>, Error> {
         let bonds: Vec<BondRecord> = self.host(name)?.ask(&format!("show {BOND}"))?;
         Ok(bonds.into_iter().flat_map(|bond| bond.members).map(|member| member.interface).collect())
     }
 
-    /// Whether the daemon of a host runs.
     pub fn has_daemon(&mut self, name: &str) -> bool {
         self.daemons.get_mut(name).is_some_and(linkbraid_lab::Daemon::runs)
     }
 
-    /// The process number of the daemon of a host.
     pub fn daemon_id(&self, name: &str) -> Result<u32, Error> {
         let daemon = self.daemons.get(name).map(linkbraid_lab::Daemon::id);
         daemon.ok_or_else(|| Error::new(format!("host {name}"), "cannot look at its daemon", "it has none"))

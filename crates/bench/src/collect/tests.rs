@@ -49,5 +49,5 @@ fn a_report_of_another_layout_is_named() {
     fs::write(&saved.json, text.replacen("\"schema\": 2", "\"schema\": 999", 1)).expect("written");
     let read = read(&saved.json);
     fs::remove_dir_all(&folder).expect("removed");
-    assert_eq!(read, Err("it has layout 999, this program reads 1 to 2".to_owned()));
+    assert_eq!(read, Err("it has layout 999, this program reads 2".to_owned()));
 }

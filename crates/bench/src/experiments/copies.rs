@@ -1,34 +1,20 @@
 //! Files that are copied at once, some of them from another host: Fig. 6 and Table 2 of the ELT paper.
 
-mod figure;
 mod testbed;
 
-use super::Experiment;
-use crate::report::{Bound, Goal};
-use crate::run::{Run, cpu_limited};
-use linkbraid_api::Error;
-use linkbraid_lab::{LinkSpec, Topology};
+use crate::experiments::prelude::*;
+use crate::run::cpu_limited;
 use testbed::{Copied, Testbed};
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "copies",
-    about: "eight files of 1 to 8 MB copied at once, 0 to 8 of them by a plain host from a server with one link, and with two bonded",
-    paper: "ELT, Fig. 6 and Table 2",
-    run,
-    figure: figure::draw,
-};
 
 /// Copies at once, and how many of them may be remote.
 const COPIES: usize = 8;
 const QUICK_REMOTE: [usize; 2] = [0, 8];
-/// MB (10^6 bytes) in a file.
 const SIZES: [usize; 5] = [1, 2, 4, 6, 8];
 const QUICK_SIZES: [usize; 2] = [1, 8];
 /// The labs, by the number of the server's links.
 const KINDS: [&str; 2] = ["one", "two"];
 /// The metric: bytes of all files until the last is on the disk.
 const METRIC: &str = "copy_mbyte";
-/// The busy share of the machine meanwhile.
 const CPU: &str = "cpu_share";
 
 /// Local copies were this many times as fast as those over one link: a rate that drops by 67 to 71 % (the middle of them).
@@ -48,11 +34,11 @@ fn id(kind: &str, size: usize, remote: usize) -> String {
     format!("copies/{kind}-{remote}/{size}MB")
 }
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let testbed = match Testbed::make(&SIZES) {
         Ok(testbed) => testbed,
         Err(error) => {
-            run.skip_for(EXPERIMENT.name, &error);
+            run.skip_for(run.report.experiment.clone(), &error);
             return Ok(());
         }
     };
@@ -143,4 +129,31 @@ fn measure(
     };
     let values = [(METRIC, "MB/s", mbyte), (CPU, "of the machine", cpu_share)];
     run.note(id, &typed, turn, &values)
+}
+
+/// The gain that the paper found, the smallest and the largest.
+const PAPER_GAIN: [f64; 2] = [2.3, 3.0];
+
+pub(super) fn figure(report: &Report) -> Figure {
+    let [one, two] = KINDS;
+    let [least, most] = PAPER_GAIN.map(|gain| (format!("the paper, all remote: {gain:.1}"), gain));
+    let panel =
+        |title: &str, y: &str, panel: Panel| panel.titled(title, "copies that are remote, of eight", y);
+    let rates = |kind| by_size(|size, remote| report.spread(&id(kind, size, remote), METRIC));
+    let gains = by_size(|size, remote| report.beside(&id(two, size, remote), METRIC, &id(one, size, remote)));
+    let flat = |panel: Panel, (name, y)| panel.reference(name, vec![(0.0, y), (COPIES as f64, y)]);
+    let panels = vec![
+        panel("One link", "MB/s", rates(one)),
+        panel("Two links, bonded", "MB/s", rates(two)),
+        flat(flat(panel("Two links over one", "ratio", gains), least), most),
+    ];
+    Figure { title: "copies: eight files at once".into(), panels }
+}
+
+/// Values over the number of remote copies, a line a size.
+fn by_size(value: impl Fn(usize, usize) -> Option<Spread>) -> Panel {
+    let all = Panel::over((0..=COPIES).map(|remote| remote as f64));
+    SIZES
+        .into_iter()
+        .fold(all, |panel, size| panel.line(format!("{size} MB"), |remote| value(size, remote as usize)))
 }

@@ -1,26 +1,13 @@
 //! What two links are worth to a host whose CPU is slow: Table 1 of BondingPlus.
 
-use super::Experiment;
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Goal, LabRecord, Report};
-use crate::run::{Run, cpu_limited};
+use crate::report::LabRecord;
+use crate::run::cpu_limited;
 use crate::share::{Periods, Share};
-use crate::stats::Spread;
-use linkbraid_api::Error;
-use linkbraid_lab::iperf::Cc;
-use linkbraid_lab::{Options, Topology};
+use linkbraid_lab::Options;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "cpu-limit",
-    about: "one TCP flow over one bare link and over two bonded, from a host whose processes may use 0.5 to 100 % of a core: where the CPU is the limit, and where the links are",
-    paper: "BondingPlus, Table 1",
-    run,
-    figure,
-};
 
 /// The rate of a link in Mbit/s: at the least share the CPU is the limit, at the largest the links are.
 const RATE: u32 = 250;
@@ -29,7 +16,6 @@ const RATE: u32 = 250;
 const SHARES: [Option<u32>; 8] =
     [Some(5), Some(10), Some(20), Some(30), Some(50), Some(200), Some(1000), None];
 const QUICK_SHARES: [Option<u32>; 3] = [Some(10), Some(30), None];
-/// The labs, by the number of their links.
 const KINDS: [&str; 2] = ["bare", "two"];
 /// The share of periods in which the host's quota was used up.
 const METRIC: &str = "throttled_share";
@@ -39,7 +25,6 @@ const PAPER_GAIN: f64 = 1.914;
 /// Of what the bare link carries with the same share of the CPU, what two links must carry at least.
 const SAME_GOAL: f64 = 0.9;
 
-/// What was seen of the quota, by case.
 type Seen = RefCell<BTreeMap<String, Vec<f64>>>;
 
 fn word(share: Option<u32>) -> String {
@@ -54,11 +39,11 @@ fn id(kind: &str, share: Option<u32>) -> String {
     format!("{kind}/{}", word(share))
 }
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let share = match Share::make() {
         Ok(share) => share,
         Err(error) => {
-            run.skip_for(EXPERIMENT.name, &error);
+            run.skip_for(run.report.experiment.clone(), &error);
             return Ok(());
         }
     };
@@ -164,7 +149,7 @@ fn goals(run: &mut Run<'_>, shares: &[Option<u32>]) {
     }
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let measured =
         |share: &Option<u32>| KINDS.iter().any(|kind| report.measure(&id(kind, *share), "mbit").is_some());
     let shares: Vec<Option<u32>> = SHARES.into_iter().filter(measured).collect();

@@ -1,38 +1,27 @@
 //! The fabric beside what the kernel has for the same: throughput, latency, what it costs, how it comes back, how it
 //! grows, and what its nodes' deaths do to the others.
 
-mod figure;
+pub(super) mod figure;
 mod idle;
 mod kills;
 mod latency;
-mod limited;
 mod nodes;
 mod programs;
 mod restart;
-mod stage;
 mod subject;
 mod testbed;
 mod throughput;
 
-use super::Experiment;
-use crate::run::Run;
-use linkbraid_api::Error;
-use testbed::Testbed;
-
 pub(super) use figure::sized;
 
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "fabric",
-    about: "a fabric over memory, UDP and libfabric beside veth and VXLAN: throughput, latency, cost, restarts, many nodes, kills",
-    paper: "ETHOM and ETHOS, Figs. 5 to 8",
-    run,
-    figure: figure::draw,
-};
+use crate::experiments::prelude::*;
+use subject::Subject;
+use testbed::Testbed;
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let steps = [
         throughput::steps,
-        limited::steps,
+        throughput::limited_steps,
         latency::steps,
         idle::steps,
         restart::steps,
@@ -44,11 +33,66 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     if ["throughput", "limited", "latency", "idle", "restart"].iter().any(|stage| run.wants(stage)) {
         let mut testbed = Testbed::up(run, "pair", 2)?;
         throughput::run(run, &mut testbed)?;
-        limited::run(run, &mut testbed)?;
+        throughput::run_limited(run, &mut testbed)?;
         latency::run(run, &mut testbed)?;
         idle::run(run, &mut testbed)?;
         restart::run(run, &mut testbed)?;
     }
     nodes::run(run)?;
     kills::run(run)
+}
+
+/// The subjects of a stage that a run has: those that are named, and what they are compared with.
+fn wanted(run: &Run<'_>, all: &[Subject], named: impl Fn(&Subject) -> bool) -> Vec<Subject> {
+    let is_wanted = |subject: &Subject| {
+        let is_base = |other: &&Subject| *other == subject || other.bases().contains(&subject.word);
+        (subject.quick || !run.settings.quick) && all.iter().filter(is_base).any(&named)
+    };
+    all.iter().copied().filter(is_wanted).collect()
+}
+
+/// Measures subjects in turns; `measure` is given the turn and what was typed. One that fails is left out from then on.
+fn in_turns(
+    run: &mut Run<'_>,
+    testbed: &mut Testbed,
+    stage: &str,
+    subjects: &[Subject],
+    mut measure: impl FnMut(&mut Run<'_>, &Testbed, Subject, u32, &str) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut given_up: Vec<Subject> = Vec::new();
+    for turn in 0..run.settings.repeat {
+        for subject in subjects.iter().copied() {
+            if given_up.contains(&subject) {
+                continue;
+            }
+            run.step(&format!("{stage}/{}", subject.word));
+            run.check()?;
+            let done = testbed.with(subject, |testbed, typed| measure(run, testbed, subject, turn, typed));
+            if let Err(error) = done {
+                given_up.push(subject);
+                give_up(run, stage, subject, error)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A subject that cannot be measured is left out, if what it needs is missing here, or has failed.
+fn give_up(run: &mut Run<'_>, stage: &str, subject: Subject, error: Error) -> Result<(), Error> {
+    let id = format!("{stage}/{}", subject.word);
+    let text = error.to_string();
+    if subject.is_optional() && text.contains("cannot join") && text.contains("libfabric") {
+        run.skip(id, text);
+        return Ok(());
+    }
+    run.fail(id, error)
+}
+
+/// Puts subjects beside what they are compared with.
+fn put_beside(run: &mut Run<'_>, subjects: &[Subject], id: impl Fn(&str) -> String, metrics: &[&str]) {
+    for subject in subjects {
+        for base in subject.bases() {
+            run.report.put_beside(&id(subject.word), &id(base), metrics);
+        }
+    }
 }

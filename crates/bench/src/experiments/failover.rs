@@ -2,35 +2,20 @@
 
 mod changes;
 mod failures;
-mod figure;
+pub(super) mod figure;
 mod goals;
 
-use super::Experiment;
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::flow::Way;
-use crate::report::FAILOVERS;
-use crate::run::Run;
-use crate::stats::Spread;
-use linkbraid_api::Error;
-use linkbraid_lab::Topology;
+use crate::report::{FAILOVERS, Points, Reason, Record};
 use linkbraid_lab::counters::parse_snmp;
 use serde::Serialize;
-use serde_json::{Value, json};
-use std::time::Duration;
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "failover",
-    about: "links that fail, silently or not, and come back; members and daemons that go, under TCP and 50,000 datagrams a second",
-    paper: "ELT, Link Inspector and NIC Scheduler",
-    run,
-    figure: figure::draw,
-};
+use serde_json::json;
 
 /// The rate of each link, Mbit/s. 50,000 small datagrams a second take 42 of them.
 const RATE: u32 = 100;
 /// Links of each host: the usual case, and the one with more of them left.
 const LINKS: [usize; 2] = [2, 4];
-/// Datagrams a second.
 const DATAGRAMS: u32 = 50_000;
 /// Each repeat makes every host's bond again this often, and each bond sees every kind of incident twice: 12 in a
 /// whole run, 2 in a quick one.
@@ -79,7 +64,6 @@ struct Incident {
     restored: Option<Return>,
 }
 
-/// A link that is good again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 struct Return {
     /// When it was mended, since the flow began.
@@ -111,31 +95,20 @@ struct MachineLoss {
     slipped_ms: f64,
 }
 
-/// Goodput around one incident, in Mbit/s of payload: when the first bin begins, in milliseconds after the incident (so it is
-/// negative), and how long a bin is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-struct Trace {
-    from_ms: f64,
-    bin_ms: f64,
-    mbit: Vec<f64>,
-}
-
-/// What one round of one case came to.
 struct Part {
     id: String,
     kind: &'static str,
     load: String,
     links: usize,
-    /// Each with the goodput around it, where there is a curve to draw.
-    incidents: Vec<(Incident, Option<Trace>)>,
+    /// Each with the goodput around it, by milliseconds since it, where there is a curve to draw.
+    incidents: Vec<(Incident, Option<Points>)>,
     /// Why the TCP connection ended before it was to.
     connection_lost: Option<String>,
-    /// Datagrams a second.
     per_second: Option<f64>,
     machine: MachineLoss,
 }
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let mut parts: Vec<Part> = Vec::new();
     let rounds = if run.settings.quick { QUICK_ROUNDS } else { ROUNDS };
     // Changes are a step of each round, too.
@@ -174,16 +147,11 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
             }
         }
     }
-    let mut ids: Vec<&str> = Vec::new();
-    for part in &parts {
-        if !ids.contains(&part.id.as_str()) {
-            ids.push(&part.id);
-        }
-    }
-    for id in ids {
-        let Some(record) = join(parts.iter().filter(|part| part.id == id)) else { continue };
-        run.report.record(FAILOVERS, &record)?;
-        for goal in goals::of(&run.report, id) {
+    while let Some(id) = parts.first().map(|part| part.id.clone()) {
+        let (own, others) = parts.into_iter().partition(|part| part.id == id);
+        parts = others;
+        take(&mut run.report, own);
+        for goal in goals::of(&run.report, &id) {
             run.goal(goal);
         }
     }
@@ -238,17 +206,13 @@ fn line(part: &Part) -> String {
     line
 }
 
-/// The record of all rounds of one case; its curve is that of the incident whose gap is the median one.
-fn join<'a>(parts: impl Iterator<Item = &'a Part>) -> Option<Value> {
-    let parts: Vec<&Part> = parts.collect();
-    let first = parts.first()?;
-    let (incidents, traces): (Vec<Incident>, Vec<Option<Trace>>) =
-        parts.iter().flat_map(|part| part.incidents.iter().cloned()).unzip();
-    let middle = Spread::of(incidents.iter().map(|incident| incident.gap_ms))?.median;
-    let distance = |index: &usize| (incidents[*index].gap_ms - middle).abs();
-    let drawn = (0..traces.len()).filter(|index| traces[*index].is_some());
-    let trace =
-        drawn.min_by(|a, b| distance(a).total_cmp(&distance(b))).and_then(|index| traces[index].as_ref());
+/// Takes all rounds of one case into the report; its curve is that of the incident whose gap is the median one.
+fn take(report: &mut Report, parts: Vec<Part>) {
+    let Some(first) = parts.first() else { return };
+    let (id, lab) = (first.id.clone(), format!("n{}", first.links));
+    let parameters = json!({
+        "lab": lab, "kind": first.kind, "load": first.load, "links": first.links, "rate_mbit": RATE,
+    });
     let mut machine = MachineLoss::default();
     for part in &parts {
         machine.backlog_drops += part.machine.backlog_drops;
@@ -257,19 +221,34 @@ fn join<'a>(parts: impl Iterator<Item = &'a Part>) -> Option<Value> {
         machine.refused += part.machine.refused;
         machine.slipped_ms += part.machine.slipped_ms;
     }
-    Some(json!({
-        "id": first.id,
-        "lab": format!("n{}", first.links),
-        "kind": first.kind,
-        "load": first.load,
-        "links": first.links,
-        "rate_mbit": RATE,
-        "incidents": incidents,
-        "connections_lost": parts.iter().filter_map(|part| part.connection_lost.as_ref()).collect::<Vec<_>>(),
+    let lost: Vec<&String> = parts.iter().filter_map(|part| part.connection_lost.as_ref()).collect();
+    let remarks =
+        lost.iter().map(|lost| Reason { id: id.clone(), reason: format!("connection lost: {lost}") });
+    report.remarks.extend(remarks);
+    let totals = json!({
+        "connections_lost": lost.len(),
         "datagrams_per_s": parts.iter().filter_map(|part| part.per_second).collect::<Vec<_>>(),
         "machine": machine,
-        "trace": trace,
-    }))
+    });
+    let (mut incidents, mut traces): (Vec<Incident>, Vec<Option<Points>>) =
+        parts.into_iter().flat_map(|part| part.incidents).unzip();
+    // A daemon that reports events and missed this one counts with the time it was watched; one that reports none at all has
+    // not failed to detect.
+    if incidents.iter().any(|incident| incident.detected_ms.or(incident.detected_far_ms).is_some()) {
+        for Incident { detected_ms, detected_far_ms, watched_ms, .. } in &mut incidents {
+            detected_ms.get_or_insert(*watched_ms);
+            detected_far_ms.get_or_insert(*watched_ms);
+        }
+    }
+    let turns = incidents.iter().map(|incident| json!(incident)).collect();
+    report.record(FAILOVERS, &id, Record { turns, totals, parameters });
+    let middle = report.median(&id, "gap_ms").unwrap_or(0.0);
+    let distance = |index: &usize| (incidents[*index].gap_ms - middle).abs();
+    let drawn = (0..traces.len()).filter(|index| traces[*index].is_some());
+    let typical = drawn.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    if let Some(trace) = typical.and_then(|index| traces[index].take()) {
+        report.draw(&id, "trace", trace);
+    }
 }
 
 /// Frames that the machine and full queues have dropped so far: backlog, queues, and the receiver's socket.

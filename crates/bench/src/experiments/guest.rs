@@ -1,15 +1,13 @@
 //! Emulated machines with a stock kernel, where this one does not have what is to be measured: scripts of the source tree
 //! boot them, and say a line for each thing that they have measured.
 
-use crate::run::Run;
-use linkbraid_api::Error;
+use crate::experiments::prelude::*;
 use linkbraid_lab::Running;
 use nix::sys::signal::Signal;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
 
 /// What a case that could not be measured is called.
 pub(super) const CASE: &str = "guest";
@@ -17,7 +15,6 @@ pub(super) const CASE: &str = "guest";
 const SOURCE_ENV: &str = "LINKBRAID_SOURCE";
 /// How long guests may take to end when asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
-/// How often Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(200);
 /// Lines that a script says last, kept for an error.
 const LINES: usize = 5;

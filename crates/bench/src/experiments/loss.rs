@@ -1,30 +1,16 @@
 //! Real loss, ECN marks and a competing flow: what damping does where TCP's own signals matter.
 
-use super::Experiment;
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Report};
-use crate::run::{CCS, Run, set_sysctl};
+use crate::run::{CCS, set_sysctl};
 use crate::sample::Rival;
-use linkbraid_api::Error;
-use linkbraid_lab::iperf::{Cc, Traffic};
-use linkbraid_lab::{LinkSpec, Options, Topology};
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "loss",
-    about: "one TCP flow over four lossy, marked or shared links, with and without damping, beside one such link",
-    paper: "",
-    run,
-    figure,
-};
+use linkbraid_lab::Options;
 
 const RATE: u32 = 20;
 const LINKS: usize = 4;
 /// Pairs of medians this far below 1 are within what repeated runs differ by.
 const GOAL: f64 = 0.98;
 
-/// What is wrong with the links.
 struct Trouble {
     word: &'static str,
     name: &'static str,
@@ -49,7 +35,6 @@ const QUICK_TROUBLES: [usize; 2] = [1, 4];
 
 const ROWS: [(&str, &str); 3] = [("single", "bare link"), ("undamped", "no damping"), ("damped", "damping")];
 
-/// Two hosts, and a plain one that competes.
 fn lab(links: usize) -> Topology {
     let host = || vec![LinkSpec::switch(0, Some(RATE)); links];
     // Frames as on a wire: a lost buffer would be many segments at once.
@@ -58,7 +43,7 @@ fn lab(links: usize) -> Topology {
     two.plain_host([LinkSpec::switch(0, Some(RATE))]).with(options)
 }
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let quick = run.settings.quick;
     let troubles: Vec<&Trouble> =
         if quick { QUICK_TROUBLES.map(|place| &TROUBLES[place]).into() } else { TROUBLES.iter().collect() };
@@ -116,7 +101,7 @@ fn set(bed: &Bed, trouble: &Trouble, on: bool) -> Result<(), Error> {
     Ok(())
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let panel = |(word, _): (&str, Cc)| {
         let mut panel = Panel::groups(TROUBLES.iter().map(|trouble| (trouble.name.to_owned(), trouble.word)));
         for (row, name) in ROWS {

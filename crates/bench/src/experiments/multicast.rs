@@ -1,31 +1,16 @@
 //! Many ports hear each broadcast, and a switch that forgets a MAC floods: neither may show.
 
-use super::Experiment;
-use crate::bed::{BOND, Bed};
+use crate::bed::BOND;
 use crate::deliver::{self, Kind};
+use crate::experiments::prelude::*;
 use crate::flow::Count;
-use crate::plot::{Figure, Panel};
-use crate::report::{Bound, DELIVERIES, FLOODS, Goal, Report};
-use crate::run::Run;
-use crate::stats::Spread;
-use linkbraid_api::Error;
-use linkbraid_lab::iperf::{Cc, Traffic};
-use linkbraid_lab::{LinkSpec, PortCount, Topology, tool};
+use crate::report::{DELIVERIES, FLOODS, Record};
+use linkbraid_lab::{PortCount, tool};
 use serde_json::json;
-use std::time::Duration;
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "multicast",
-    about: "broadcast and multicast exactly once with four members on one switch, and what the switch floods in steady state",
-    paper: "ELT, section on broadcast and multicast",
-    run,
-    figure,
-};
 
 const RATE: u32 = 100;
 const LINKS: usize = 4;
 const KINDS: [Kind; 3] = [Kind::Broadcast, Kind::Multicast, Kind::MulticastIpv6];
-/// Datagrams of each kind and way.
 const DATAGRAMS: u64 = 10_000;
 const QUICK_DATAGRAMS: u64 = 1_000;
 /// After this many seconds the switch forgets a MAC it has not heard: short, so that steady state is reached in a
@@ -37,7 +22,7 @@ const STEPS: u32 = 9;
 const STEADY_S: u64 = 3 * AGEING_S;
 const QUICK_STEADY_S: u64 = 2 * AGEING_S;
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let links = || vec![LinkSpec::switch(0, Some(RATE)); LINKS];
     let lab = Topology::empty("lab", 1).host(links()).host(links());
     let bed = run.bonded("three", lab.plain_host([LinkSpec::switch(0, Some(RATE))]))?;
@@ -54,11 +39,10 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
                 run.say(&format!(
                     "  {kind} {from} -> {to}: {sent} sent, {once} once, {duplicated} more than once, {lost} never"
                 ))?;
-                let record = json!({
-                    "kind": kind, "from": from, "to": to,
-                    "sent": sent, "once": once, "more": duplicated, "never": lost,
-                });
-                run.report.record(DELIVERIES, &record)?;
+                let totals = json!({ "sent": sent, "once": once, "more": duplicated, "never": lost });
+                let parameters = json!({ "kind": kind, "from": from, "to": to });
+                let record = Record { totals, parameters, ..Record::default() };
+                run.report.record(DELIVERIES, &format!("{kind} {from} -> {to}"), record);
             }
         }
     }
@@ -92,17 +76,13 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
         let frames = after.in_frames.saturating_sub(before.in_frames);
         let flooded = after.flooded.saturating_sub(before.flooded);
         run.say(&format!("  {name}: {frames} frames into the switch, {flooded} flooded"))?;
-        run.report.record(
-            FLOODS,
-            &json!({
-                "traffic": name, "command": command, "frames": frames, "flooded": flooded, "ageing_s": AGEING_S
-            }),
-        )?;
+        let totals = json!({ "frames": frames, "flooded": flooded });
+        let parameters = json!({ "traffic": name, "command": command, "ageing_s": AGEING_S });
+        run.report.record(FLOODS, name, Record { totals, parameters, ..Record::default() });
     }
     Ok(())
 }
 
-/// All ports of the switch together.
 fn ports(bed: &Bed) -> Result<PortCount, Error> {
     let mut sum = PortCount::default();
     for host in bed.lab().hosts() {
@@ -129,7 +109,7 @@ fn goals(run: &mut Run<'_>) {
     goals.into_iter().for_each(|goal| run.goal(goal));
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let way = |id: &str| format!("{} to {}", report.word(id, "from"), report.word(id, "to"));
     let mut ways: Vec<String> = report.ids(DELIVERIES).into_iter().map(way).collect();
     ways.sort();

@@ -1,24 +1,11 @@
 //! What one member costs, without any limit but the CPU.
 
-use super::Experiment;
+use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Report};
-use crate::run::{CCS, Run};
-use linkbraid_api::Error;
-use linkbraid_lab::Topology;
-use linkbraid_lab::iperf::{Cc, Traffic};
+use crate::run::CCS;
 use nix::{
     sched::{CpuSet, sched_getaffinity},
     unistd::Pid,
-};
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "overhead",
-    about: "one member without a rate limit against the bare link, in turns: throughput, and CPU for each byte",
-    paper: "BondingPlus, Table 2",
-    run,
-    figure,
 };
 
 /// Repeats are cheap here, and the CPU's noise is what is measured: this many times as many.
@@ -27,7 +14,7 @@ const QUICK_MORE: u32 = 1;
 const MBIT_GOAL: f64 = 0.98;
 const CPU_GOAL: f64 = 1.05;
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     run.settings.repeat *= if run.settings.quick { QUICK_MORE } else { MORE };
     run.report.settings = run.settings;
     run.plan(2 * CCS.len());
@@ -64,7 +51,7 @@ fn traffic(run: &Run<'_>, cc: Cc) -> Traffic {
     }
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let groups = || Panel::groups(CCS.map(|(word, _)| (format!("TCP {word}"), word)));
     let pair = |metric: &'static str| {
         groups()

@@ -5,7 +5,7 @@
 
 mod awake;
 mod failures;
-mod figure;
+pub(super) mod figure;
 mod goals;
 mod guest;
 mod here;
@@ -17,28 +17,17 @@ pub(crate) use failures::{KINDS, PINGS, id as failure_id};
 pub(crate) use rates::{LOADS, id as rate_id};
 pub(crate) use system::{SYSTEMS, System};
 
-use super::Experiment;
-use crate::run::Run;
+use crate::experiments::prelude::*;
 use awake::Awake;
-use linkbraid_api::Error;
 
-/// The experiment's name.
 pub(crate) const NAME: &str = "peers";
 /// What boots a stock kernel for it, in the source tree.
 pub(super) const SCRIPT: &str = "tests/vm/peers";
 
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: NAME,
-    about: "bonding, team and MPTCP of a stock kernel beside linkbraid in the same run: one TCP flow, eight, UDP, and a link that fails",
-    paper: "",
-    run,
-    figure: figure::draw,
-};
-
 /// Mbit/s of a link: little, so that an emulated processor is not what limits.
 const RATE: u32 = 20;
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     if let Some(missing) = here::missing_in_kernel()? {
         return guest::run(run, &missing);
     }

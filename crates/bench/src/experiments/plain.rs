@@ -1,22 +1,9 @@
 //! A bonded server and a plain host with one faster link: the table of the ELT paper.
 
-use super::Experiment;
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Report};
-use crate::run::{CCS, Run};
-use linkbraid_api::Error;
-use linkbraid_lab::iperf::{Cc, Direction, Traffic};
-use linkbraid_lab::{LinkSpec, Topology};
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "plain",
-    about: "a bonded server with two links and a host without linkbraid with one ten times as fast, one server link off too",
-    paper: "ELT, Table 1",
-    run,
-    figure,
-};
+use crate::run::CCS;
+use linkbraid_lab::iperf::Direction;
 
 const SLOW: u32 = 100;
 const FAST: u32 = 1000;
@@ -35,7 +22,7 @@ const ROWS: [(&str, &str); 4] = [
     ("two-undamped", "two, no damping"),
 ];
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     // The paper's systems had nothing like bbr.
     let ccs = run.ccs();
     run.plan(ccs.len() * (ROWS.len() + 3));
@@ -87,7 +74,7 @@ fn goals(run: &mut Run<'_>, ccs: &[(&str, Cc)]) {
     }
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let all = |metric: &'static str| {
         let mut panel = Panel::groups(ROWS.map(|(row, name)| (name.to_owned(), row)));
         for (word, _) in CCS {

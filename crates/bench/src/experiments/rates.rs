@@ -2,22 +2,9 @@
 
 mod changing;
 
-use super::Experiment;
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Report};
-use crate::run::{CCS, Run};
-use linkbraid_api::Error;
-use linkbraid_lab::{LinkSpec, Topology};
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "rates",
-    about: "one TCP flow over links that do not tell their rate, or a wrong one, against the sum of the links alone",
-    paper: "",
-    run,
-    figure,
-};
+use crate::run::CCS;
 
 /// What a veth tells, Mbit/s.
 const UNTOLD: u32 = 10_000;
@@ -56,7 +43,7 @@ fn tell(bed: &Bed, mbit: &[u32]) -> Result<(), Error> {
     Ok(())
 }
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let cases = if run.settings.quick { &CASES[..QUICK_CASES] } else { &CASES };
     let ccs = run.ccs();
     run.plan(cases.iter().map(|case| ccs.len() * (kinds(case.real).len() + 2)).sum());
@@ -94,7 +81,6 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     changing::run(run)
 }
 
-/// The different rates among these.
 fn kinds(rates: &[u32]) -> Vec<u32> {
     let mut rates = rates.to_vec();
     rates.sort_unstable();
@@ -102,7 +88,7 @@ fn kinds(rates: &[u32]) -> Vec<u32> {
     rates
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let measured =
         CASES.iter().filter(|case| report.measure(&case_id(case.name, "cubic", "wrong"), "mbit").is_some());
     let names: Vec<&str> = measured.map(|case| case.name).collect();

@@ -5,28 +5,16 @@ mod exchange;
 mod leftovers;
 mod schedule;
 
-use super::Experiment;
-use crate::bed::{self, BOND, Bed};
-use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Goal, Report, SOAK};
-use crate::run::Run;
-use crate::stats::Spread;
+use crate::bed::{self, BOND};
+use crate::experiments::prelude::*;
+use crate::report::{Record, SOAK};
 use exchange::Exchange;
 use leftovers::Leftovers;
-use linkbraid_api::Error;
-use linkbraid_lab::Topology;
-use schedule::{Action, HOSTS, LINKS, Schedule};
+use schedule::{Action, HOSTS, LINKS, Schedule, What};
 use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "soak",
-    about: "1,000 random failures, recoveries, member and weight changes and daemon kills: the hosts reach each other whenever a lane is left",
-    paper: "",
-    run,
-    figure,
-};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Says which steps: the seed that an earlier run printed.
 const SEED_ENV: &str = "LINKBRAID_BENCH_SEED";
@@ -39,7 +27,6 @@ const QUICK_STEPS: u32 = 20;
 /// The seed of quick runs, so that a test does the same each time.
 const QUICK_SEED: u64 = 1;
 
-/// The rate of each link, Mbit/s.
 const RATE: u32 = 100;
 /// How long it may take until the hosts reach each other again after a step.
 const REACH_LIMIT: Duration = Duration::from_secs(3);
@@ -50,14 +37,10 @@ const END_LIMIT: Duration = Duration::from_secs(150);
 const BROKEN_MAX: usize = 20;
 /// How many of the last lines of each daemon's log are reported with a broken step.
 const LOG_LINES: usize = 20;
-/// How often the progress is reported.
 const REPORT_STEPS: u32 = 50;
 
-/// What a soak came to.
 #[derive(Debug, Default, Serialize)]
 struct Soak {
-    /// Runs the same steps again.
-    seed: u64,
     /// Steps done, how long they took, and how often each kind of them was done.
     steps: u32,
     seconds: f64,
@@ -67,22 +50,14 @@ struct Soak {
     slowest_ms: f64,
     median_ms: f64,
     /// Steps after which something was wrong.
-    broken: Vec<Broken>,
+    broken: usize,
     /// Whether each host's table had at the end what the other host has.
     tables_equal: bool,
-    /// What was there after the bonds were gone and had not been there before, or the other way round.
-    left_behind: Vec<String>,
+    /// How much was there after the bonds were gone and had not been there before, or the other way round.
+    left_behind: usize,
 }
 
-/// Something that was wrong after a step, counted from 1.
-#[derive(Debug, Serialize)]
-struct Broken {
-    step: u32,
-    action: String,
-    what: String,
-}
-
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let seed = number(SEED_ENV)?.unwrap_or_else(|| if run.settings.quick { QUICK_SEED } else { clock() });
     let usual = if run.settings.quick {
         QUICK_STEPS * run.settings.repeat
@@ -97,28 +72,32 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let mut bed = run.bare("soak", Topology::symmetric(HOSTS, LINKS, Some(RATE)))?;
     let before = Leftovers::look(&bed)?;
     bed.join()?;
-    let mut soak = Soak { seed, ..Soak::default() };
-    let done = all_steps(run, &mut bed, &mut soak, steps);
+    let mut soak = Soak::default();
+    let done = all_steps(run, &mut bed, &mut soak, Schedule::new(seed), steps);
     let mended = done.and_then(|()| mend_all(run, &mut bed));
     match mended {
         Ok(()) => {
             soak.tables_equal = tables_equal(&bed)?;
             bed.part()?;
-            soak.left_behind = before.differences(&Leftovers::look(&bed)?);
+            for left in before.differences(&Leftovers::look(&bed)?) {
+                soak.left_behind += 1;
+                run.remark("soak", format!("left behind: {left}"));
+            }
         }
         Err(error) => run.fail("soak/end", error)?,
     }
     for goal in goals(&soak, steps) {
         run.goal(goal);
     }
-    run.report.record(SOAK, &soak)
+    let record = Record { totals: json!(soak), parameters: json!({ "seed": seed }), ..Record::default() };
+    run.report.record(SOAK, "soak", record);
+    Ok(())
 }
 
 fn clock() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// A number from the environment.
 fn number(name: &str) -> Result<Option<u64>, Error> {
     let Some(text) = std::env::var_os(name) else { return Ok(None) };
     let number = text.to_str().and_then(|text| text.parse().ok());
@@ -129,9 +108,14 @@ fn number(name: &str) -> Result<Option<u64>, Error> {
     number.map(Some).ok_or_else(bad)
 }
 
-fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> Result<(), Error> {
+fn all_steps(
+    run: &mut Run<'_>,
+    bed: &mut Bed,
+    soak: &mut Soak,
+    mut schedule: Schedule,
+    steps: u32,
+) -> Result<(), Error> {
     let exchange = Exchange::start(bed.host("a")?, bed.host("b")?)?;
-    let mut schedule = Schedule::new(soak.seed);
     let mut times: Vec<f64> = Vec::new();
     let begin = Instant::now();
     for step in 1..=steps {
@@ -152,18 +136,15 @@ fn all_steps(run: &mut Run<'_>, bed: &mut Bed, soak: &mut Soak, steps: u32) -> R
             let state = schedule.state();
             run.say(&format!("  step {step}: {action}: {what}; {state}"))?;
             tell_hosts(run, bed)?;
-            soak.broken.push(Broken { step, action: action.to_string(), what: format!("{what}; {state}") });
-            if soak.broken.len() >= BROKEN_MAX {
+            soak.broken += 1;
+            run.remark("soak", format!("step {step} ({action}): {what}; {state}"));
+            if soak.broken >= BROKEN_MAX {
                 break;
             }
         }
         if step % REPORT_STEPS == 0 {
             let line = format!("  step {step}: {action}, {:.0} ms", since.elapsed().as_secs_f64() * 1e3);
-            run.say(&format!(
-                "{line}; {} broken in {:.0} s",
-                soak.broken.len(),
-                begin.elapsed().as_secs_f64()
-            ))?;
+            run.say(&format!("{line}; {} broken in {:.0} s", soak.broken, begin.elapsed().as_secs_f64()))?;
         }
         run.check()?;
     }
@@ -192,18 +173,19 @@ fn tell_hosts(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
 
 fn act(bed: &mut Bed, action: Action) -> Result<(), Error> {
     let name = action.host();
-    let host = bed.host(name)?;
-    match action {
-        Action::Fail { link, fault, .. } => host.link(link)?.fail(fault).map(drop),
-        Action::Mend { link, .. } => host.link(link)?.mend().map(drop),
-        Action::MemberDel { link, .. } => bed.member(name, "del", &format!("eth{link}"), None),
-        Action::MemberAdd { link, .. } => bed.member(name, "add", &format!("eth{link}"), Some(RATE)),
-        Action::Weight { link, mbit, .. } => bed.member(name, "set", &format!("eth{link}"), Some(mbit)),
-        Action::Kill { .. } => {
+    let link = bed.host(name)?.link(action.link)?;
+    let nic = format!("eth{}", action.link);
+    match action.what {
+        What::Fail(fault) => link.fail(fault).map(drop),
+        What::Mend => link.mend().map(drop),
+        What::MemberDel => bed.member(name, "del", &nic, None),
+        What::MemberAdd => bed.member(name, "add", &nic, Some(RATE)),
+        What::Weight(mbit) => bed.member(name, "set", &nic, Some(mbit)),
+        What::Kill => {
             bed.kill_daemon(name);
             Ok(())
         }
-        Action::Start { .. } => bed.start_daemon(name),
+        What::Start => bed.start_daemon(name),
     }
 }
 
@@ -254,13 +236,13 @@ fn goals(soak: &Soak, steps: u32) -> Vec<Goal> {
     let goal = |what: &str, bound, limit: f64, value: f64| Goal::new("soak", what, bound, limit, Some(value));
     vec![
         goal("steps done", Bound::AtLeast, f64::from(steps), f64::from(soak.steps)),
-        goal("steps after which something was wrong", Bound::AtMost, 0.0, soak.broken.len() as f64),
+        goal("steps after which something was wrong", Bound::AtMost, 0.0, soak.broken as f64),
         goal("tables equal at the end", Bound::AtLeast, 1.0, f64::from(u8::from(soak.tables_equal))),
-        goal("things left behind", Bound::AtMost, 0.0, soak.left_behind.len() as f64),
+        goal("things left behind", Bound::AtMost, 0.0, soak.left_behind as f64),
     ]
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let kinds = report.measures.iter().filter_map(|measure| measure.metric.strip_prefix("kinds."));
     let panel = Panel::groups(kinds.map(|kind| (kind.to_owned(), kind)))
         .bar("steps", |kind| report.spread("soak", &format!("kinds.{kind}")))

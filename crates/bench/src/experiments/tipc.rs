@@ -1,31 +1,17 @@
 //! TCP and TIPC between two kernels: over a cable, over a fabric on that cable, and over a fabric on nothing but memory that
 //! both see as a PCI device. Between two namespaces of one kernel TIPC goes around the interface; so two guests are booted.
 
+use super::fabric;
 use super::guest::{self, CASE};
-use super::{Experiment, fabric};
-use crate::plot::Figure;
-use crate::report::Report;
-use crate::run::Run;
-use linkbraid_api::Error;
+use crate::experiments::prelude::*;
 use linkbraid_lab::daemon;
 use std::process::Command;
-use std::time::Duration;
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: NAME,
-    about: "messages by TCP and by TIPC between two guests with a stock kernel, over a cable, a fabric on that cable, and a fabric on shared memory that both see as a PCI device; \
-            the processors are emulated, so figures say how ways compare here and nothing of what a real machine does",
-    paper: "ETHOM, Figs. 9 and 10",
-    run,
-    figure,
-};
 
 const NAME: &str = "tipc";
 /// What boots two stock kernels for it, in the source tree.
 pub(super) const SCRIPT: &str = "tests/vm/fabric";
 /// How long both guests may take, in real time.
 const LIMIT: Duration = Duration::from_secs(3600);
-/// By what messages are sent.
 const METHODS: [&str; 2] = ["tcp", "tipc"];
 /// The ways between the guests: what the script calls them, and what they are called here.
 const WAYS: [(&str, &str); 4] =
@@ -38,12 +24,10 @@ const METRICS: [(&str, &str, &str); 2] = [("rtt/2", HALF, "us"), ("mbit", MBIT, 
 const HALF: &str = "guest_half_us";
 const MBIT: &str = "guest_mbit";
 
-/// The name of what is measured.
 fn id(method: &str, way: &str, bytes: usize) -> String {
     format!("{method}/{way}/{bytes}")
 }
 
-/// A figure that the script has said.
 #[derive(Debug, PartialEq)]
 struct Said {
     id: String,
@@ -70,7 +54,7 @@ fn figure_in(line: &str) -> Option<Said> {
     Some(Said { id: id(method, way, bytes), bytes, metric, unit, value })
 }
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let rounds = run.settings.repeat;
     run.plan(METHODS.len() * WAYS.len() * BYTES.len() * METRICS.len());
     let measured = guest::script(SCRIPT, NAME).and_then(|script| {
@@ -125,7 +109,7 @@ fn beside_the_cable(run: &mut Run<'_>) {
     }
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let ways = WAYS.map(|(_, way)| way);
     let of = |title: &str, method: &str, metric: &str| {
         let id = |way: &str, bytes: usize| id(method, way, bytes);

@@ -1,33 +1,15 @@
 //! A token that pairs of programs bounce: Fig. 5 of the ELT paper.
 
-use super::Experiment;
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::flow::rounds;
-use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Goal, Report};
-use crate::run::Run;
-use linkbraid_api::Error;
-use linkbraid_lab::{LinkSpec, Topology};
-use std::time::Duration;
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "tokens",
-    about: "a token of 4 bytes to 8 KiB bounced by 1 to 6 pairs of programs, with one link and with two bonded: between a server and a plain host, and between two hosts that both bond",
-    paper: "ELT, Fig. 5",
-    run,
-    figure,
-};
 
 /// Rates of the server's links and of the plain host's, Mbit/s.
 const SLOW: u32 = 100;
 const FAST: u32 = 1000;
-/// Bytes of a token.
 const BYTES: [usize; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 const QUICK_BYTES: [usize; 4] = [4, 64, 512, 8192];
-/// Pairs of programs.
 const PAIRS: [usize; 6] = [1, 2, 3, 4, 5, 6];
 const QUICK_PAIRS: [usize; 2] = [1, 6];
-/// How long a token is bounced.
 const TIME: Duration = Duration::from_millis(400);
 const QUICK_TIME: Duration = Duration::from_millis(200);
 const METRIC: &str = "token_mbyte";
@@ -45,7 +27,7 @@ fn id(links: &str, pairs: usize, bytes: usize) -> String {
     format!("tokens/{links}/{pairs}/{bytes}")
 }
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let host = |links: usize| vec![LinkSpec::switch(0, Some(SLOW)); links];
     let lab =
         |links| Topology::empty("lab", 1).host(host(links)).plain_host([LinkSpec::switch(0, Some(FAST))]);
@@ -80,7 +62,6 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bounces a token of each pair at once.
 fn measure(
     run: &mut Run<'_>,
     bed: &Bed,
@@ -139,7 +120,7 @@ fn goals(run: &mut Run<'_>, sizes: &[usize], counts: &[usize]) {
     goals.into_iter().for_each(|goal| run.goal(goal));
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let panel = |links: &str, title: String| {
         let all = Panel::over(BYTES.map(|bytes| (bytes as f64).log2()));
         let mut panel = PAIRS.into_iter().fold(all, |panel, pairs| {

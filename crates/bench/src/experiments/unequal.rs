@@ -1,20 +1,8 @@
 //! Two links of different rates: what they carry together, against what they carry alone.
 
-use super::Experiment;
+use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
-use crate::plot::{Figure, Panel};
-use crate::report::{Bound, Report};
-use crate::run::{CCS, Run};
-use linkbraid_api::Error;
-use linkbraid_lab::{LinkSpec, Topology};
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "unequal",
-    about: "one TCP flow over two links of different rates, against the sum of both and against the faster one alone",
-    paper: "",
-    run,
-    figure,
-};
+use crate::run::CCS;
 
 /// Pairs of rates in Mbit/s, faster first; the slowest alone in a quick run.
 const PAIRS: [(u32, u32); 4] = [(100, 20), (100, 50), (500, 100), (500, 250)];
@@ -28,7 +16,7 @@ fn case_id(fast: u32, slow: u32, word: &str) -> String {
     format!("{fast}+{slow}/{word}")
 }
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let pairs = if run.settings.quick { &PAIRS[..QUICK_PAIRS] } else { &PAIRS };
     let ccs = run.ccs();
     run.plan(pairs.len() * ccs.len() * 3);
@@ -64,7 +52,7 @@ fn run(run: &mut Run<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn figure(report: &Report) -> Figure {
+pub(super) fn figure(report: &Report) -> Figure {
     let measured =
         PAIRS.into_iter().filter(|(f, s)| report.measure(&case_id(*f, *s, "cubic"), "mbit").is_some());
     let pairs: Vec<(u32, u32)> = measured.collect();

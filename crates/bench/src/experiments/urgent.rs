@@ -1,28 +1,15 @@
 //! Messages that cannot wait: their round trip beside bulk traffic, and while one of their links is cut.
 
 mod cuts;
-mod figure;
-mod goals;
-mod record;
+pub(super) mod figure;
 mod scenario;
 
-use super::Experiment;
-use crate::bed::{Bed, Class};
+use crate::bed::Class;
+use crate::experiments::prelude::*;
 use crate::flow::{BYTES_MAX, BYTES_MIN, Messages, Over};
-use crate::run::Run;
-use linkbraid_api::Error;
-use linkbraid_lab::iperf::{Cc, Traffic};
-use linkbraid_lab::{Options, Topology};
+use crate::run::cpu_limited;
+use linkbraid_lab::Options;
 use std::ops::RangeInclusive;
-use std::time::Duration;
-
-pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "urgent",
-    about: "round trips of small messages beside traffic that fills every other link, and while one of their links is cut",
-    paper: "BondingPlus, Figs. 6 to 9",
-    run,
-    figure: figure::draw,
-};
 
 /// The rate of each link, Mbit/s. At 100 the bulk traffic of two links keeps two cores so busy that an idle link in
 /// another lab is as slow as the second channel (`busy`): what would be measured is the processor.
@@ -75,16 +62,15 @@ fn loads(run: &Run<'_>) -> &'static [Load] {
     if run.settings.quick && run.only.is_empty() { &LOADS[1..] } else { &LOADS }
 }
 
-fn run(run: &mut Run<'_>) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let messages = settings()?;
     run.plan(loads(run).len() * (scenario::SCENARIOS.len() + 1 + cuts::rounds(run)));
     scenario::run(run, messages)?;
     cuts::run(run, messages)?;
-    goals::judge(run);
+    judge(run);
     Ok(())
 }
 
-/// Two hosts with so many links each.
 fn topology(links: usize) -> Topology {
     let options = Options { port_margin_percent: PORT_MARGIN, ..Options::default() };
     Topology::symmetric(2, links, Some(RATE)).with(options)
@@ -124,6 +110,81 @@ fn us(time: Duration) -> f64 {
 /// Milliseconds, in whole thousandths.
 fn ms(time: Duration) -> f64 {
     (time.as_nanos() as f64 / 1000.0).round() / 1000.0
+}
+
+/// What messages shall get: of the same link idle.
+const MEDIAN: f64 = 1.2;
+const P99: f64 = 2.0;
+/// One channel over two.
+const BETTER: f64 = 20.0;
+/// Bulk traffic, of the links that are left to it.
+const BULK: f64 = 0.97;
+
+/// A mean difference within so many of its standard errors is chance.
+const CHANCE: f64 = 3.0;
+
+fn judge(run: &mut Run<'_>) {
+    let all = loads(run);
+    let mut goals: Vec<Goal> = all.iter().flat_map(|load| of_load(&run.report, load.word)).collect();
+    goals.extend(all.iter().flat_map(|load| of_cuts(&run.report, &format!("mirror/{}", load.word))));
+    goals.into_iter().for_each(|goal| run.goal(goal));
+}
+
+fn of_load(report: &Report, load: &str) -> Vec<Goal> {
+    let [idle, two, one, bulk] =
+        ["idle", "two", "one-0", scenario::BULK].map(|word| scenario::id(load, word));
+    let ratio = |id: &str, metric: &str, base: &str| report.times(id, metric, base);
+    let links = (LINKS - 1) as f64;
+    let lost = report.spread(&two, "lost").map(|lost| lost.max);
+    let busy = cpu_limited(report, &two);
+    let (most, least) = (Bound::AtMost, Bound::AtLeast);
+    let of_links = format!("of {links} bare links' goodput for bulk traffic");
+    let bulk = ratio(&two, "bulk.mbit", &bulk).map(|ratio| ratio / links);
+    let better = ratio(&one, "median_us", &two);
+    [
+        Goal::new(
+            &two,
+            "of the idle link's median round trip",
+            most,
+            MEDIAN,
+            ratio(&two, "median_us", &idle),
+        ),
+        Goal::new(&two, "of the idle link's 99th percentile", most, P99, ratio(&two, "p99_us", &idle)),
+        Goal::new(&two, "messages lost", most, 0.0, lost),
+        Goal::new(&two, of_links, least, BULK, bulk),
+        Goal::new(&one, "times the median round trip of two channels", least, BETTER, better),
+    ]
+    .map(|goal| goal.unless(busy.clone()))
+    .into()
+}
+
+fn of_cuts(report: &Report, id: &str) -> Vec<Goal> {
+    let sum = |metric: &str| report.sum(id, metric);
+    let dropped = sum("backlog_drops").filter(|frames| *frames > 0.0);
+    let dropped = dropped.map(|frames| format!("the machine itself dropped {frames} frames"));
+    let none = |what: &str, metric: &str| Goal::new(id, what, Bound::AtMost, 0.0, sum(metric));
+    vec![
+        none("messages lost while a link was cut", "during.lost").unless(dropped.clone()),
+        none("messages lost as it came back", "after.lost").unless(dropped),
+        none("messages late while a link was cut", "during.late").unless(late_anyway(report, id)),
+        none("messages twice", "twice"),
+    ]
+}
+
+/// Why late messages mean nothing: without a cut messages were late as well, for the machine had no time for them, and
+/// from one cut to the next the difference varies more than it is. Late messages come in bursts, so they are compared
+/// cut by cut and not as counts of independent things.
+fn late_anyway(report: &Report, id: &str) -> Option<String> {
+    let [during, late] = ["during.late", "before.late"].map(|metric| report.measure(id, metric));
+    let more: Vec<f64> =
+        during?.values.iter().zip(&late?.values).map(|(during, before)| during - before).collect();
+    let count = more.len() as f64;
+    let mean = more.iter().sum::<f64>() / count;
+    let variance = more.iter().map(|more| (more - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let (before, of) = (report.sum(id, "before.late")?, report.sum(id, "before.sent")?);
+    let chance = CHANCE * (variance / count).sqrt();
+    (before > 0.0 && mean <= chance)
+        .then(|| format!("with no link cut {before} of {of} messages were late as well"))
 }
 
 #[cfg(test)]

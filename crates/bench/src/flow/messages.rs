@@ -3,7 +3,6 @@
 //! Messages leave when they are due, whether or not earlier ones are back: a slow answer does not hide the messages that
 //! would have been slow after it.
 
-mod echo;
 mod ends;
 mod trips;
 
@@ -36,16 +35,13 @@ const NUMBERS_MAX: usize = 6_000_000;
 /// The priority of both ends among real-time threads; anything above an ordinary thread does.
 const REAL_TIME: libc::c_int = 10;
 
-/// How messages travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// One connection, without Nagle's delay.
     Tcp,
-    /// Datagrams.
     Udp,
 }
 
-/// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Messages {
     pub over: Over,
@@ -57,10 +53,8 @@ pub struct Messages {
     pub priority: i32,
 }
 
-/// A flow that runs until it is stopped.
 #[derive(Debug)]
 pub struct MessageFlow {
-    /// Its zero of time.
     pub zero: Instant,
     /// Whether both ends run before all ordinary threads, so that waiting for a CPU is not what is measured.
     pub real_time: bool,
@@ -80,7 +74,7 @@ impl MessageFlow {
         let echo = Task::start(move |over| {
             // Whoever started it may be gone.
             let _ = echo_ready.send(before_others());
-            echo::serve(echo, over)
+            ends::serve(echo, over)
         });
         let client = Task::start(move |over| {
             let _ = ready.send(before_others());
@@ -103,7 +97,7 @@ impl MessageFlow {
 /// A socket of a host whose datagrams another host sends back, and what does that.
 pub fn answered(from: Host<'_>, to: Host<'_>) -> Result<(UdpSocket, Task<io::Result<()>>), Error> {
     let (client, echo) = ends::udp(from, to, 0)?;
-    Ok((client, Task::start(move |over| echo::serve(ends::Echo::Udp(echo), over))))
+    Ok((client, Task::start(move |over| ends::serve(ends::Echo::Udp(echo), over))))
 }
 
 /// Puts the calling thread before all ordinary ones; whether it may.

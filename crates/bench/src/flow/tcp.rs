@@ -1,13 +1,16 @@
 //! One TCP flow, as its receiver sees it: as fast as it goes, or with a moderate load for as long as it is wanted.
 
-use super::{CONNECT_LIMIT, LOOK, Progress, Task, connect, failed, is_wait, mptcp};
+use super::{CONNECT_LIMIT, LOOK, Progress, Task, connect, failed, is_wait};
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use linkbraid_lab::iperf::Cc;
-use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
+use nix::libc;
+use nix::sys::socket::{self, Backlog, SockaddrIn, setsockopt, sockopt};
+use nix::sys::time::TimeVal;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -21,7 +24,6 @@ const STEADY_PERIOD: Duration = Duration::from_millis(5);
 /// and longer while it hears nothing.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 
-/// A flow that runs until it is stopped.
 #[derive(Debug)]
 pub struct TcpFlow {
     zero: Instant,
@@ -32,10 +34,8 @@ pub struct TcpFlow {
     receiver: Task<(Progress, io::Result<()>)>,
 }
 
-/// What a flow came to.
 #[derive(Debug)]
 pub struct TcpRecord {
-    /// Its zero of time.
     pub zero: Instant,
     /// Payload bytes at the receiver, in order.
     pub progress: Progress,
@@ -55,11 +55,11 @@ impl TcpFlow {
     pub fn start_mptcp(from: Host<'_>, to: Host<'_>, cc: Cc) -> Result<Self, Error> {
         // Other paths end at other addresses of the host.
         let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
-        let listener = to.make("use MPTCP", || mptcp::listen(any))?;
+        let listener = to.make("use MPTCP", || listen_mptcp(any))?;
         let port = listener.local_addr().map_err(|e| failed(to, "listen", &e))?.port();
         let ip = to.ipv4().parse().unwrap_or(Ipv4Addr::UNSPECIFIED);
         let what = format!("connect to {ip} by MPTCP");
-        let client = from.make(&what, || mptcp::connect(SocketAddrV4::new(ip, port), CONNECT_LIMIT))?;
+        let client = from.make(&what, || connect_mptcp(SocketAddrV4::new(ip, port), CONNECT_LIMIT))?;
         let (server, _) = listener.accept().map_err(|e| failed(to, "accept", &e))?;
         choose(from, &client, cc)?;
         Self::between((from, client), (to, server), listener, None)
@@ -109,7 +109,7 @@ impl TcpFlow {
 }
 
 fn choose(host: Host<'_>, client: &TcpStream, cc: Cc) -> Result<(), Error> {
-    let chosen = setsockopt(client, TcpCongestion, &OsString::from(cc.name()));
+    let chosen = setsockopt(client, sockopt::TcpCongestion, &OsString::from(cc.name()));
     chosen.map_err(|e| failed(host, &format!("use {}", cc.name()), &e.into()))
 }
 
@@ -174,4 +174,32 @@ fn receive(
             return (progress, ended);
         }
     }
+}
+
+/// A socket of MPTCP, which std does not have, that listens at an address, on the host whose namespace the caller is in.
+fn listen_mptcp(at: SocketAddrV4) -> io::Result<TcpListener> {
+    let socket = mptcp()?;
+    socket::bind(socket.as_raw_fd(), &SockaddrIn::from(at))?;
+    socket::listen(&socket, Backlog::new(1)?)?;
+    Ok(socket.into())
+}
+
+/// A socket that is connected to an address within a limit of whole seconds, likewise.
+fn connect_mptcp(to: SocketAddrV4, limit: Duration) -> io::Result<TcpStream> {
+    let socket = mptcp()?;
+    // connect(2) of a blocking socket waits for no longer than this.
+    setsockopt(&socket, sockopt::SendTimeout, &TimeVal::new(limit.as_secs().cast_signed(), 0))?;
+    socket::connect(socket.as_raw_fd(), &SockaddrIn::from(to))?;
+    Ok(socket.into())
+}
+
+fn mptcp() -> io::Result<OwnedFd> {
+    // SAFETY: a system call on numbers alone. It is missing in nix's list of protocols.
+    let number =
+        unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, libc::IPPROTO_MPTCP) };
+    if number < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just opened it, and nobody else knows of it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -85,10 +85,10 @@ pub(super) fn summary(reports: &[Report]) -> Markup {
                             td class=(class) { (verdict) }
                             td { a href={ "#" (claim.experiment) } { (claim.experiment) } }
                             td.number {
-                                @match claim.worst() { Some(goal) => (value(goal)), None => "-" }
+                                (claim.worst().and_then(|goal| goal.value).map_or_else(|| "-".into(), number))
                             }
                             td { (claim.what) @if let Some(goal) = claim.worst() { span.small { " (" (goal.case) ")" } } }
-                            td.number { (wanted(claim)) }
+                            td.number { (claim.worst().or_else(|| claim.goals.first().copied()).map(limit).unwrap_or_default()) }
                         }
                     }
                 }
@@ -97,22 +97,8 @@ pub(super) fn summary(reports: &[Report]) -> Markup {
     }
 }
 
-fn wanted(claim: &Claim<'_>) -> String {
-    claim.worst().or_else(|| claim.goals.first().copied()).map(limit).unwrap_or_default()
-}
-
-/// The limit of a goal in words.
 pub(super) fn limit(goal: &Goal) -> String {
-    let bound = match goal.bound {
-        Bound::AtLeast => "at least",
-        Bound::AtMost => "at most",
-        Bound::Below => "below",
-    };
-    format!("{bound} {}", number(goal.limit))
-}
-
-fn value(goal: &Goal) -> String {
-    goal.value.map(number).unwrap_or_default()
+    format!("{} {}", goal.bound.words(), number(goal.limit))
 }
 
 /// Three digits that say something.

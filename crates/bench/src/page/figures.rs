@@ -3,15 +3,7 @@
 use crate::report::Report;
 use maud::{Markup, html};
 
-struct Figure {
-    paper: &'static str,
-    what: &'static str,
-    place: Place,
-}
-
-/// Where it is measured.
 enum Place {
-    /// By an experiment.
     Here(&'static str),
     /// Elsewhere, with the reason and the command.
     Elsewhere(&'static str, &'static str),
@@ -19,13 +11,14 @@ enum Place {
 
 use Place::{Elsewhere, Here};
 
-const FIGURES: [Figure; 16] = [
-    figure("BondingPlus, Fig. 4", "bandwidth with 1 to 4 NICs, TCP and UDP", Here("scaling")),
-    figure("BondingPlus, Fig. 5", "share of each NIC", Here("scaling")),
-    figure("BondingPlus, Table 1", "two NICs and a slow CPU", Here("cpu-limit")),
-    figure("BondingPlus, Table 2", "what one NIC costs", Here("overhead")),
-    figure("BondingPlus, Figs. 6 to 9", "urgent messages beside bulk traffic, round trips", Here("urgent")),
-    figure(
+/// The figure, what it shows, and where it is measured.
+const FIGURES: [(&str, &str, Place); 16] = [
+    ("BondingPlus, Fig. 4", "bandwidth with 1 to 4 NICs, TCP and UDP", Here("scaling")),
+    ("BondingPlus, Fig. 5", "share of each NIC", Here("scaling")),
+    ("BondingPlus, Table 1", "two NICs and a slow CPU", Here("cpu-limit")),
+    ("BondingPlus, Table 2", "what one NIC costs", Here("overhead")),
+    ("BondingPlus, Figs. 6 to 9", "urgent messages beside bulk traffic, round trips", Here("urgent")),
+    (
         "BondingPlus, Figs. 6 to 9",
         "the same in parts, application to driver and driver to NIC",
         Elsewhere(
@@ -33,23 +26,18 @@ const FIGURES: [Figure; 16] = [
             "linkbraid bond set bond0 --latency on; linkbraid stats --latency bond0",
         ),
     ),
-    figure("ELT, Table 1", "one NIC, two with one off, two", Here("plain")),
-    figure("ELT, Fig. 5", "tokens between pairs of programs", Here("tokens")),
-    figure("ELT, Fig. 6", "eight copies, 0 to 8 of them remote", Here("copies")),
-    figure("ELT, Table 2", "what the second link gains", Here("copies")),
-    figure("ELT, text", "a wire is pulled", Here("failover")),
-    figure("ETHOM, Fig. 5", "latency over message size", Here("fabric")),
-    figure("ETHOM, Fig. 6", "throughput over message size", Here("fabric")),
-    figure("ETHOM, Figs. 7 and 8", "interrupts and system time", Here("fabric")),
-    figure("ETHOM, Fig. 9", "TIPC, latency", Here("tipc")),
-    figure("ETHOM, Fig. 10", "TIPC, throughput", Here("tipc")),
+    ("ELT, Table 1", "one NIC, two with one off, two", Here("plain")),
+    ("ELT, Fig. 5", "tokens between pairs of programs", Here("tokens")),
+    ("ELT, Fig. 6", "eight copies, 0 to 8 of them remote", Here("copies")),
+    ("ELT, Table 2", "what the second link gains", Here("copies")),
+    ("ELT, text", "a wire is pulled", Here("failover")),
+    ("ETHOM, Fig. 5", "latency over message size", Here("fabric")),
+    ("ETHOM, Fig. 6", "throughput over message size", Here("fabric")),
+    ("ETHOM, Figs. 7 and 8", "interrupts and system time", Here("fabric")),
+    ("ETHOM, Fig. 9", "TIPC, latency", Here("tipc")),
+    ("ETHOM, Fig. 10", "TIPC, throughput", Here("tipc")),
 ];
 
-const fn figure(paper: &'static str, what: &'static str, place: Place) -> Figure {
-    Figure { paper, what, place }
-}
-
-/// The table of all of them.
 pub(super) fn all(reports: &[Report]) -> Markup {
     html! {
         h2 { "The papers, figure by figure" }
@@ -57,8 +45,8 @@ pub(super) fn all(reports: &[Report]) -> Markup {
             table {
                 thead { tr { th { "figure" } th { "what" } th { "here" } } }
                 tbody {
-                    @for figure in &FIGURES {
-                        tr { td { (figure.paper) } td { (figure.what) } td { (place(&figure.place, reports)) } }
+                    @for (figure, what, at) in &FIGURES {
+                        tr { td { (figure) } td { (what) } td { (place(at, reports)) } }
                     }
                 }
             }

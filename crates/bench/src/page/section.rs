@@ -87,7 +87,6 @@ fn left_out(report: &Report) -> Markup {
     }
 }
 
-/// The commands and settings.
 fn how(report: &Report) -> Markup {
     let settings = &report.settings;
     let of_cases = report.measures.iter().filter(|measure| measure.kind == CASES.key);

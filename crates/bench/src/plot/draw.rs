@@ -12,7 +12,6 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Axes<'a, 'b> = ChartContext<'b, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// Sizes in pixels.
 const PANEL: (u32, u32) = (660, 360);
 const TITLE: u32 = 70;
 const LEGEND: i32 = 190;
@@ -46,13 +45,15 @@ pub fn svg(figure: &Figure, below: &str) -> Result<String, Error> {
     let columns = figure.panels.len().clamp(1, COLUMNS);
     let size = |count: usize, each: u32| u32::try_from(count).unwrap_or(1) * each;
     let whole = (size(columns, PANEL.0), size(rows, PANEL.1) + TITLE);
-    let mut text = String::new();
-    {
-        let root = SVGBackend::with_string(&mut text, whole).into_drawing_area();
-        draw(&root, figure, below, (rows, columns))
-            .map_err(|e| Error::new("plot", format!("cannot draw '{}'", figure.title), e.to_string()))?;
-    }
-    Ok(text)
+    document(&figure.title, whole, |root| {
+        let (head, body) = root.split_vertically(TITLE);
+        write(&head, &figure.title, (20, 18), 22, &INK, Pos::new(HPos::Left, VPos::Top))?;
+        write(&head, below, (20, 48), 12, &GREY, Pos::new(HPos::Left, VPos::Top))?;
+        for (panel, area) in figure.panels.iter().zip(body.split_evenly((rows, columns))) {
+            one_panel(&area, &panel.clone().scaled())?;
+        }
+        Ok(())
+    })
 }
 
 /// One panel as an SVG document of its own, narrow enough for a telephone: its legend is below it.
@@ -60,30 +61,21 @@ pub fn panel_svg(panel: &Panel) -> Result<String, Error> {
     let panel = panel.clone().scaled();
     let entries = u32::try_from(panel.series.len() + panel.references.len() + 1).unwrap_or(u32::MAX);
     let legend_height = (entries * LEGEND_LINE.unsigned_abs()).min(LEGEND_MAX);
-    let mut text = String::new();
-    {
-        let size = (NARROW.0, NARROW.1 + legend_height);
-        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        let drawn = root.fill(&WHITE).and_then(|()| {
-            let (plot, below) = root.split_vertically(NARROW.1);
-            axes(&plot, &panel)?;
-            legend(&below, &panel, (Y_LABELS.cast_signed(), LEGEND_LINE / 2))?;
-            root.present()
-        });
-        drawn.map_err(|e| Error::new("plot", format!("cannot draw '{}'", panel.title), e.to_string()))?;
-    }
-    Ok(text)
+    document(&panel.title, (NARROW.0, NARROW.1 + legend_height), |root| {
+        let (plot, below) = root.split_vertically(NARROW.1);
+        axes(&plot, &panel)?;
+        legend(&below, &panel, (Y_LABELS.cast_signed(), LEGEND_LINE / 2))
+    })
 }
 
-fn draw(root: &Area<'_>, figure: &Figure, below: &str, grid: (usize, usize)) -> Drawn {
-    root.fill(&WHITE)?;
-    let (head, body) = root.split_vertically(TITLE);
-    write(&head, &figure.title, (20, 18), 22, &INK, Pos::new(HPos::Left, VPos::Top))?;
-    write(&head, below, (20, 48), 12, &GREY, Pos::new(HPos::Left, VPos::Top))?;
-    for (panel, area) in figure.panels.iter().zip(body.split_evenly(grid)) {
-        one_panel(&area, &panel.clone().scaled())?;
+fn document(title: &str, size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn) -> Result<String, Error> {
+    let mut text = String::new();
+    {
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        let drawn = root.fill(&WHITE).and_then(|()| draw(&root)).and_then(|()| root.present());
+        drawn.map_err(|e| Error::new("plot", format!("cannot draw '{title}'"), e.to_string()))?;
     }
-    root.present()
+    Ok(text)
 }
 
 fn write(area: &Area<'_>, text: &str, at: (i32, i32), size: i32, colour: &RGBColor, pos: Pos) -> Drawn {
@@ -98,7 +90,6 @@ fn one_panel(area: &Area<'_>, panel: &Panel) -> Drawn {
     legend(&side, panel, (2, 44))
 }
 
-/// Everything but the legend.
 fn axes(plot: &Area<'_>, panel: &Panel) -> Drawn {
     let (low, high) = panel.x_range();
     let (bottom, top) = panel.y_range();

@@ -63,15 +63,13 @@ pub struct Comparison {
 }
 
 impl Measure {
-    /// One more value.
-    pub fn add(&mut self, turn: u32, value: f64) {
+    pub(crate) fn add(&mut self, turn: u32, value: f64) {
         self.turns.push(turn);
         self.values.push(value);
         self.spread = Spread::of(self.values.iter().copied());
     }
 
-    /// The value of a turn.
-    pub fn at(&self, turn: u32) -> Option<f64> {
+    pub(crate) fn at(&self, turn: u32) -> Option<f64> {
         self.turns.iter().position(|at| *at == turn).and_then(|index| self.values.get(index).copied())
     }
 
@@ -81,7 +79,7 @@ impl Measure {
     }
 
     /// Adds how it is beside the sum of others, in each turn that all of them have, if there is one.
-    pub fn compare_sum(&mut self, name: &str, bases: &[&Self]) -> Option<&mut Comparison> {
+    pub(crate) fn compare_sum(&mut self, name: &str, bases: &[&Self]) -> Option<&mut Comparison> {
         let sum = |turn: u32| bases.iter().map(|base| base.at(turn)).sum::<Option<f64>>();
         let values = self.turns.iter().zip(&self.values);
         let pairs: Vec<(f64, f64)> = values.filter_map(|(turn, value)| Some((*value, sum(*turn)?))).collect();

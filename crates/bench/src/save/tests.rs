@@ -3,7 +3,7 @@ use crate::report::tests::report;
 
 #[test]
 fn every_experiment_draws_whatever_a_report_has() {
-    for experiment in experiments::EXPERIMENTS {
+    for experiment in &experiments::EXPERIMENTS {
         let report = Report { experiment: experiment.name.into(), ..report() };
         let text = svg(&report).expect("draws");
         let document = roxmltree::Document::parse(&text).expect("well-formed XML");

@@ -7,11 +7,13 @@ const BOTH: &str = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n\
 
 #[test]
 fn the_hierarchy_with_the_controller_is_found() {
-    assert_eq!(of_version_one(BOTH), Some("/sys/fs/cgroup/cpu,cpuacct".into()));
-    assert_eq!(of_version_two(BOTH), Some("/sys/fs/cgroup/unified".into()));
-    let new = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n";
-    assert_eq!((of_version_one(new), of_version_two(new)), (None, Some("/sys/fs/cgroup".into())));
-    assert_eq!(of_version_one("cgroup\n\ncgroup /x\n"), None);
+    let of = |text: &str| {
+        use procfs::FromBufRead;
+        hierarchies(&Vec::from_buf_read(text.as_bytes()).expect("parses"))
+    };
+    assert_eq!(of(BOTH), [Some("/sys/fs/cgroup/cpu,cpuacct".into()), Some("/sys/fs/cgroup/unified".into())]);
+    assert_eq!(of("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"), [None, Some("/sys/fs/cgroup".into())]);
+    assert_eq!(of("proc /proc proc rw 0 0\n"), [None, None]);
 }
 
 #[test]

@@ -26,7 +26,6 @@ const FILE_ONLY: [&str; 9] = [
 /// Metrics of what is no fabric, and has a table of its own.
 const ELSEWHERE: [&str; 4] = ["stall_ms", "quiet_ms", "left_share", "pings_lost"];
 
-/// The measures of a report.
 pub(super) fn tables(report: &Report) -> Vec<Table> {
     let sized = [
         ("half_us", "RTT/2, median, us", SIZES),

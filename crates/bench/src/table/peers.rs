@@ -5,7 +5,6 @@ use crate::experiments::peers::{KINDS, LOADS, NAME, PINGS, SYSTEMS, System, fail
 use crate::report::Report;
 use crate::stats::Spread;
 
-/// Numbers of links that have a table.
 const LINKS: [usize; 3] = [1, 2, 4];
 /// Payload bytes of a datagram.
 const DATAGRAM: f64 = 1472.0;
@@ -23,7 +22,6 @@ pub(super) fn tables(report: &Report) -> Vec<Table> {
     tables
 }
 
-/// What there is to say beside them.
 pub(super) fn notes(report: &Report) -> Vec<String> {
     if report.experiment != NAME {
         return Vec::new();

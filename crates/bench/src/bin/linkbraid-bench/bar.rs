@@ -13,7 +13,6 @@ const TICK: Duration = Duration::from_millis(500);
 const KNOWN: &str = "{prefix} [{bar:24}] {pos} of {len}, {left} left  {wide_msg}";
 const UNKNOWN: &str = "{prefix} {spinner} {elapsed}  {wide_msg}";
 
-/// The line of one experiment.
 pub struct Bar(ProgressBar);
 
 impl Bar {
@@ -37,7 +36,6 @@ impl Bar {
         Self(bar)
     }
 
-    /// Takes the line away.
     pub fn end(self) {
         self.0.finish_and_clear();
     }

@@ -28,7 +28,6 @@ fn main() -> process::ExitCode {
     })
 }
 
-/// Does what the verb says.
 fn run(verb: BenchVerb, json: bool) -> Result<(), Failed> {
     match verb {
         BenchVerb::List => list(json),
@@ -41,11 +40,11 @@ fn list(json: bool) -> Result<(), Failed> {
     if json {
         let record =
             |e: &Experiment| serde_json::json!({ "name": e.name, "about": e.about, "paper": e.paper });
-        let records: Vec<_> = EXPERIMENTS.into_iter().map(record).collect();
+        let records: Vec<_> = EXPERIMENTS.iter().map(record).collect();
         return report::print(&to_json(&records));
     }
     let mut out = String::new();
-    for Experiment { name, about, paper, .. } in EXPERIMENTS {
+    for Experiment { name, about, paper, .. } in &EXPERIMENTS {
         let paper = if paper.is_empty() { String::new() } else { format!(" ({paper})") };
         out.push_str(&format!("{name:<10} {about}{paper}\n"));
     }
@@ -113,7 +112,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failed> {
         return Err(Failed::usage(error));
     }
     let is_chosen = |e: &&Experiment| names.iter().any(|name| name == e.name || name == ALL);
-    Ok(EXPERIMENTS.into_iter().filter(is_chosen).collect())
+    Ok(EXPERIMENTS.iter().filter(is_chosen).collect())
 }
 
 fn make_report(args: &BenchReportArgs, json: bool) -> Result<(), Failed> {

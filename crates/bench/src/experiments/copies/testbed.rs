@@ -2,15 +2,13 @@
 
 use super::COPIES;
 use crate::activity::Activity;
-use crate::bed::Bed;
-use linkbraid_api::Error;
-use linkbraid_lab::{Host, Running, tool};
+use crate::experiments::prelude::*;
+use linkbraid_lab::{Running, tool};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// Where files are that must outlive a restart (FHS 5.15): on a disk, if the machine has one.
 const DISK: &str = "/var/tmp";
@@ -19,7 +17,6 @@ const PROGRAMS: [(&str, &str); 3] = [("nginx", "nginx"), ("curl", "curl"), ("dd"
 const PORT: u16 = 8080;
 /// Bytes that are written at once, each time through to the disk.
 const BLOCK: &str = "4K";
-/// How long a server may take to listen.
 const LISTEN_LIMIT: Duration = Duration::from_secs(10);
 /// Seconds that a copy may take.
 const COPY_LIMIT: u32 = 60;
@@ -30,13 +27,10 @@ pub(super) struct Testbed {
     folder: PathBuf,
 }
 
-/// What eight copies came to.
 pub(super) struct Copied {
     /// MB/s of all files, until the last is on the disk.
     pub mbyte: f64,
-    /// The busy share of the machine meanwhile.
     pub cpu_share: f64,
-    /// What was typed for the last of them.
     pub typed: String,
 }
 
@@ -82,14 +76,12 @@ impl Testbed {
         Ok(testbed)
     }
 
-    /// The file system, for people.
     pub fn place(&self) -> String {
         let kind = Command::new("stat").args(["-f", "-c", "%T", DISK]).output();
         let kind = kind.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
         format!("{DISK} ({})", kind.unwrap_or_default())
     }
 
-    /// What is typed, for the report.
     pub fn commands(&self) -> Vec<String> {
         vec![
             format!("a# nginx -p {} -c nginx.conf", self.folder.display()),

@@ -1,23 +1,20 @@
 //! The panels of a run; those of stages that were not measured are left out.
 
 use super::programs::{self, SOCKPERF_BYTES};
-use super::subject::{
-    FABRICS, OFI_NET, OFI_TCP, SHM, SHM_LARGE, Subject, UDP, UDP_QUEUES, UDP_VXLAN, VETH, VXLAN,
-};
-use super::{idle, latency, limited, nodes, restart};
-use crate::plot::{Figure, Groups, Panel};
-use crate::report::Report;
+use super::subject::*;
+use super::throughput::{LIMITED, LIMITS, limited_id};
+use super::{idle, latency, nodes, restart};
+use crate::experiments::prelude::*;
+use crate::plot::Groups;
 use crate::run::CCS;
-use crate::stats::Spread;
 
 /// The networks whose latency and throughput over message size are drawn, as in the paper's Figs. 5 and 6.
 const SIZED: [&str; 8] = ["veth", "shm", "vxlan", "udp-vxlan", "udp", "udp-queues", "ofi-net", "ofi-tcp"];
 /// The networks whose flow is drawn; more names do not fit under an axis.
 const FLOWS: [Subject; 9] = [VETH, SHM, SHM_LARGE, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, OFI_NET, OFI_TCP];
-/// The ways to wait.
 const WAITING: [&str; 6] = ["veth", "shm", "shm-busy", "shm-sleep", "udp", "udp-busy"];
 
-pub(super) fn draw(report: &Report) -> Figure {
+pub(in crate::experiments) fn draw(report: &Report) -> Figure {
     let of = |title: &str, subjects: &[&str], id: &dyn Fn(&str, usize) -> String, metric: &str| {
         sized(report, title, subjects, &latency::BYTES, id, metric)
     };
@@ -61,10 +58,10 @@ fn throughput(report: &Report) -> Panel {
 /// In parts of the link, so that all rates have room beside each other.
 fn limited(report: &Report) -> Panel {
     let of_rate = |rate: u32| CCS.map(|(cc, _)| (format!("{rate} {cc}"), (rate, cc)));
-    let all = Panel::groups(limited::RATES.into_iter().flat_map(of_rate));
-    let panel = limited::SUBJECTS.into_iter().fold(all, |panel, subject| {
+    let all = Panel::groups(LIMITS.into_iter().flat_map(of_rate));
+    let panel = LIMITED.into_iter().fold(all, |panel, subject| {
         panel.bar(subject.word, |(rate, cc)| {
-            Some(report.spread(&limited::id(rate, subject.word, cc), "mbit")?.over(f64::from(rate) / 100.0))
+            Some(report.spread(&limited_id(rate, subject.word, cc), "mbit")?.over(f64::from(rate) / 100.0))
         })
     });
     let title = "Throughput of one TCP flow over a link with a rate";

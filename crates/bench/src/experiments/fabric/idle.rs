@@ -1,15 +1,11 @@
 //! What a fabric takes of a processor while nothing is sent over it.
 
-use super::stage::give_up;
+use super::give_up;
 use super::subject::{FABRICS, SHM, Subject};
 use super::testbed::Testbed;
 use crate::activity::ProcessActivity;
-use crate::report::Bound;
-use crate::run::Run;
-use linkbraid_api::Error;
-use std::time::Duration;
+use crate::experiments::prelude::*;
 
-/// How threads can wait.
 pub(super) const POLLS: [&str; 3] = ["adaptive", "sleep", "busy"];
 
 /// How long a fabric settles, and is then watched.

@@ -1,14 +1,12 @@
 //! Four nodes under load, and one after the other, at random, is killed and started again: what the others send each
 //! other arrives.
 
-use super::stage::give_up;
+use super::give_up;
 use super::subject::{OFI_NET, SHM, Subject, UDP};
 use super::testbed::Testbed;
+use crate::experiments::prelude::*;
 use crate::flow::{DatagramRecord, Datagrams, TcpFlow};
-use crate::report::{Bound, Goal};
-use crate::run::Run;
-use linkbraid_api::{Error, EventKind};
-use std::time::Duration;
+use linkbraid_api::EventKind;
 
 const NODES: usize = 4;
 /// Kills of a whole run with each transport, and of a quick one with the first of them.

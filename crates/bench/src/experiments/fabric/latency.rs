@@ -2,17 +2,11 @@
 //! in throughput, as NetPIPE reports it.
 
 use super::programs::{self, PROGRAMS};
-use super::stage::{in_turns, put_beside, wanted};
-use super::subject::{
-    OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_BUSY, UDP_QUEUES, UDP_VXLAN,
-    VETH, VXLAN,
-};
+use super::subject::*;
 use super::testbed::Testbed;
+use super::{in_turns, put_beside, wanted};
+use crate::experiments::prelude::*;
 use crate::flow::rounds;
-use crate::report::Bound;
-use crate::run::Run;
-use linkbraid_api::Error;
-use std::time::Duration;
 
 pub(super) const SUBJECTS: [Subject; 12] = [
     VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, UDP_BUSY, OFI_NET, OFI_TCP,

@@ -3,12 +3,9 @@
 use super::subject::{SHM, Subject, UDP};
 use super::testbed::Testbed;
 use crate::activity::anonymous_bytes;
+use crate::experiments::prelude::*;
 use crate::flow::Datagrams;
-use crate::report::Bound;
-use crate::run::Run;
-use linkbraid_api::Error;
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
 
 pub(super) const COUNTS: [usize; 4] = [2, 4, 8, 16];
 /// In a quick run four alone: two are what all other stages have.
@@ -17,7 +14,6 @@ pub(super) const SUBJECTS: [Subject; 2] = [SHM, UDP];
 
 /// From one datagram to each other node to the next.
 const PERIOD: Duration = Duration::from_millis(20);
-/// How long all may take to hear all.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Bytes in a block as stat(2) counts them.
 const BLOCK: u64 = 512;

@@ -3,13 +3,10 @@
 
 use super::subject::Subject;
 use super::testbed::Testbed;
-use crate::run::Run;
-use linkbraid_api::Error;
-use linkbraid_lab::{Host, Running, tool, wait_for};
+use crate::experiments::prelude::*;
+use linkbraid_lab::{Running, tool, wait_for};
 use std::process::Stdio;
-use std::time::Duration;
 
-/// How long one may take to listen.
 const LISTEN_LIMIT: Duration = Duration::from_secs(10);
 
 /// Bytes of sockperf's messages: those that one frame takes, and more than that.
@@ -18,12 +15,9 @@ pub(super) const SOCKPERF_BYTES: [usize; 3] = [64, 1024, 8192];
 /// What a program says of messages of a size: the bytes, and what it measured.
 type Said = (usize, Vec<(&'static str, &'static str, f64)>);
 
-/// A program that measures between two hosts.
 pub(super) struct Program {
-    /// Its name in results.
     pub(super) word: &'static str,
     program: &'static str,
-    /// Whether a quick run has time for it.
     quick: bool,
     /// Whether it listens on a port, and the words that make it do so: `ADDRESS` is the server's.
     listens: fn(Host<'_>) -> bool,
@@ -67,7 +61,6 @@ pub(super) const PROGRAMS: [Program; 2] = [
     },
 ];
 
-/// Its name in results.
 pub(super) fn id(program: &str, subject: &str, bytes: usize) -> String {
     format!("{program}/{subject}/{bytes}")
 }
@@ -86,7 +79,6 @@ impl Program {
     }
 }
 
-/// Runs a program over a subject that is up.
 pub(super) fn measure(
     run: &mut Run<'_>,
     testbed: &Testbed,

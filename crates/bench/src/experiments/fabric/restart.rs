@@ -1,21 +1,17 @@
 //! A node's daemon is killed and started again: how long until frames go both ways, and whether one of its earlier
 //! life comes.
 
-use super::stage::give_up;
+use super::give_up;
 use super::subject::{FABRICS, Subject};
 use super::testbed::Testbed;
+use crate::experiments::prelude::*;
 use crate::flow::Datagrams;
-use crate::report::Bound;
-use crate::run::Run;
-use linkbraid_api::Error;
-use std::time::Duration;
 
 /// From one datagram to the next: what a time is exact to.
 const PERIOD: Duration = Duration::from_millis(1);
 /// How long a node stays down: so short that the other one has not noticed yet, and longer than that takes.
 const DOWN: [(&str, Duration); 2] =
     [("at-once", Duration::from_millis(20)), ("noticed", Duration::from_millis(700))];
-/// How often each happens.
 const TIMES: u32 = 6;
 const QUICK_TIMES: u32 = 1;
 /// How long a restart may take before the run is given up.

@@ -1,16 +1,12 @@
 //! What is measured: fabrics, and what they are compared with.
 
-/// One network between the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Subject {
-    /// Its name in results.
     pub word: &'static str,
     pub kind: Kind,
-    /// Whether a quick run has it.
     pub quick: bool,
 }
 
-/// What a subject is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A pair of veth between the two namespaces, and nothing else.
@@ -23,7 +19,6 @@ pub(super) enum Kind {
         /// The part behind it.
         more: &'static str,
         mtu: u32,
-        /// How its threads wait.
         poll: &'static str,
     },
 }
@@ -40,19 +35,22 @@ const fn queues(word: &'static str, poll: &'static str) -> Subject {
     }
 }
 
+/// One that a quick run has not.
+const fn whole(subject: Subject) -> Subject {
+    Subject { quick: false, ..subject }
+}
+
 pub(super) const VETH: Subject = Subject { word: "veth", kind: Kind::Veth, quick: true };
 pub(super) const VXLAN: Subject = Subject { word: "vxlan", kind: Kind::Vxlan, quick: true };
 pub(super) const SHM: Subject = fabric("shm", "shm:", 1500, "adaptive");
-/// The largest MTU of all.
-pub(super) const SHM_LARGE: Subject =
-    Subject { quick: false, ..fabric("shm-65521", "shm:", 65_521, "adaptive") };
-pub(super) const SHM_BUSY: Subject = Subject { quick: false, ..fabric("shm-busy", "shm:", 1500, "busy") };
-pub(super) const SHM_SLEEP: Subject = Subject { quick: false, ..fabric("shm-sleep", "shm:", 1500, "sleep") };
+pub(super) const SHM_LARGE: Subject = whole(fabric("shm-65521", "shm:", 65_521, "adaptive"));
+pub(super) const SHM_BUSY: Subject = whole(fabric("shm-busy", "shm:", 1500, "busy"));
+pub(super) const SHM_SLEEP: Subject = whole(fabric("shm-sleep", "shm:", 1500, "sleep"));
 /// Without any option: TCP by the kernel's VXLAN, and all else by the queues.
 pub(super) const UDP: Subject = fabric("udp", "udp:", 1500, "adaptive");
 /// All by the queues.
 pub(super) const UDP_QUEUES: Subject = queues("udp-queues", "adaptive");
-pub(super) const UDP_BUSY: Subject = Subject { quick: false, ..queues("udp-busy", "busy") };
+pub(super) const UDP_BUSY: Subject = whole(queues("udp-busy", "busy"));
 /// With the MTU that leaves room for all frames by the kernel's VXLAN.
 pub(super) const UDP_VXLAN: Subject = Subject {
     word: "udp-vxlan",
@@ -62,8 +60,7 @@ pub(super) const UDP_VXLAN: Subject = Subject {
 /// The best TCP provider of libfabric 1.16 and 1.17.
 pub(super) const OFI_NET: Subject = fabric("ofi-net", "ofi:net,", 1500, "adaptive");
 /// The best one of later versions; before, the one whose wait object sleeps.
-pub(super) const OFI_TCP: Subject =
-    Subject { quick: false, ..fabric("ofi-tcp", "ofi:tcp,", 1500, "adaptive") };
+pub(super) const OFI_TCP: Subject = whole(fabric("ofi-tcp", "ofi:tcp,", 1500, "adaptive"));
 
 /// The fabrics with the usual settings, one a transport.
 pub(super) const FABRICS: [Subject; 4] = [SHM, UDP, OFI_NET, OFI_TCP];
@@ -89,7 +86,6 @@ impl Subject {
         matches!(self.kind, Kind::Fabric { transport, .. } if transport.starts_with("ofi:"))
     }
 
-    /// What it is compared with.
     pub fn bases(self) -> &'static [&'static str] {
         match self.kind {
             Kind::Veth => &[],

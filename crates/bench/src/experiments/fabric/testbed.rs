@@ -1,14 +1,11 @@
 //! Hosts that share a machine, with a daemon each, and networks between them that come and go.
 
 use super::subject::{Kind, Subject};
-use crate::bed::Bed;
-use crate::run::Run;
-use linkbraid_api::{Error, FabricRecord};
-use linkbraid_lab::{Host, Topology, tool, wait_for};
+use crate::experiments::prelude::*;
+use linkbraid_api::FabricRecord;
+use linkbraid_lab::{tool, wait_for};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-/// The fabric of every host.
 pub(super) const FABRIC: &str = "fab0";
 /// The pair of veth that joins two hosts without anything between.
 const PAIR: &str = "lnk0";
@@ -19,14 +16,11 @@ const PORT: u16 = 7000;
 /// How long hosts may take to reach each other.
 const REACH_LIMIT: Duration = Duration::from_secs(20);
 
-/// What a fabric's memory lies in.
 const SHARED: &str = "/dev/shm";
 
 /// Hosts with a daemon each. Two of them have a pair of veth between them.
 pub(super) struct Testbed {
-    /// The lab.
     pub bed: Bed,
-    /// The hosts' names, by node.
     pub names: Vec<String>,
     memory: PathBuf,
 }
@@ -47,7 +41,6 @@ impl Testbed {
         Ok(testbed)
     }
 
-    /// A host by node.
     pub fn host(&self, node: usize) -> Result<Host<'_>, Error> {
         self.bed.host(&self.names[node])
     }
@@ -78,7 +71,6 @@ impl Testbed {
         Ok(())
     }
 
-    /// The address of a node on a subject.
     pub fn address(&self, subject: Subject, node: usize) -> String {
         match subject.kind {
             Kind::Veth => pair_address(node),
@@ -86,7 +78,6 @@ impl Testbed {
         }
     }
 
-    /// Where a fabric's memory lies.
     pub fn memory(&self) -> &Path {
         &self.memory
     }
@@ -210,7 +201,6 @@ impl Testbed {
         Ok(())
     }
 
-    /// What a node says of its fabric.
     pub fn record(&self, node: usize) -> Result<FabricRecord, Error> {
         let host = self.host(node)?;
         let mut all: Vec<FabricRecord> = host.ask(&format!("fabric show {FABRIC}"))?;
@@ -218,7 +208,6 @@ impl Testbed {
         all.pop().ok_or_else(none)
     }
 
-    /// All hosts with their addresses on a subject.
     pub fn addressed(&self, subject: Subject) -> Result<Vec<(Host<'_>, String)>, Error> {
         (0..self.names.len()).map(|node| Ok((self.host(node)?, self.address(subject, node)))).collect()
     }

@@ -1,18 +1,15 @@
-//! One TCP flow over each network, in turns, and what the machine does meanwhile.
+//! One TCP flow over each network, in turns, and what the machine does meanwhile; and the same where the link is the limit,
+//! as it is between machines.
 
-use super::stage::{in_turns, put_beside, wanted};
-use super::subject::{
-    OFI_NET, OFI_TCP, SHM, SHM_BUSY, SHM_LARGE, SHM_SLEEP, Subject, UDP, UDP_QUEUES, UDP_VXLAN, VETH, VXLAN,
-};
+use super::subject::*;
 use super::testbed::Testbed;
+use super::{in_turns, put_beside, wanted};
 use crate::activity::Activity;
-use crate::report::Bound;
-use crate::run::{CCS, Run};
-use linkbraid_api::Error;
-use linkbraid_lab::iperf::{self, Cc};
-use std::time::Duration;
+use crate::experiments::prelude::*;
+use crate::run::CCS;
+use linkbraid_lab::iperf;
 
-pub(super) const SUBJECTS: [Subject; 11] =
+const SUBJECTS: [Subject; 11] =
     [VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, OFI_NET, OFI_TCP];
 
 /// How often the end of a flow is looked for.
@@ -21,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What TCP over a fabric of libfabric is to reach on two cores, Mbit/s.
 const OFI_MBIT: f64 = 5000.0;
 /// What `udp:` is to reach of VXLAN: at first, and then.
-pub(super) const UDP_GOALS: [f64; 2] = [0.9, 1.0];
+const UDP_GOALS: [f64; 2] = [0.9, 1.0];
 
 pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error> {
     let subjects = subjects(run);
@@ -51,7 +48,7 @@ fn ccs(run: &Run<'_>, subject: Subject) -> &'static [(&'static str, Cc)] {
 }
 
 /// One flow over a subject that is up for each of `ccs`, noted under its `id`.
-pub(super) fn measure(
+fn measure(
     run: &mut Run<'_>,
     testbed: &Testbed,
     subject: Subject,
@@ -105,4 +102,49 @@ fn judge(run: &mut Run<'_>, subjects: &[Subject]) {
             run.judge(id, "Mbit/s over the best TCP provider", Bound::AtLeast, OFI_MBIT, Some(mbit));
         }
     }
+}
+
+/// Rates of the link, Mbit/s. A quick run has the first.
+pub(super) const LIMITS: [u32; 3] = [1000, 2500, 10_000];
+pub(super) const LIMITED: [Subject; 5] = [VETH, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES];
+
+pub(super) fn limited_id(rate: u32, subject: &str, cc: &str) -> String {
+    format!("limited-{rate}mbit/{subject}/{cc}")
+}
+
+/// The rates that are wanted: each with all subjects, which are little without each other.
+fn rates(run: &Run<'_>) -> Vec<u32> {
+    let all = if run.settings.quick { &LIMITS[..1] } else { &LIMITS[..] };
+    let named = |rate: &u32| {
+        LIMITED
+            .iter()
+            .any(|subject| CCS.iter().any(|(cc, _)| run.wants(&limited_id(*rate, subject.word, cc))))
+    };
+    all.iter().copied().filter(named).collect()
+}
+
+/// How many steps it takes.
+pub(super) fn limited_steps(run: &Run<'_>) -> usize {
+    rates(run).len() * LIMITED.len() * run.settings.repeat as usize
+}
+
+pub(super) fn run_limited(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error> {
+    for rate in rates(run) {
+        testbed.limit(Some(rate))?;
+        let stage = format!("limited-{rate}mbit");
+        let done = in_turns(run, testbed, &stage, &LIMITED, |run, testbed, subject, turn, _| {
+            measure(run, testbed, subject, turn, run.ccs(), |cc| limited_id(rate, subject.word, cc))
+        });
+        testbed.limit(None)?;
+        done?;
+        for (cc, _) in run.ccs() {
+            put_beside(run, &LIMITED, |subject| limited_id(rate, subject, cc), &["mbit"]);
+            let case = limited_id(rate, UDP.word, cc);
+            let value = run.report.times(&case, "mbit", &limited_id(rate, VXLAN.word, cc));
+            for limit in UDP_GOALS {
+                run.judge(&case, "of VXLAN's throughput", Bound::AtLeast, limit, value);
+            }
+        }
+    }
+    Ok(())
 }

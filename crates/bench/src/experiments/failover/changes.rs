@@ -1,11 +1,8 @@
 //! What an administrator does, and daemons that die or are replaced, under datagrams: nothing may be lost.
 
 use super::{DATAGRAMS, Incident, Part, drops, machine_loss, ms};
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::flow::{DatagramRecord, Datagrams};
-use crate::run::Run;
-use linkbraid_api::Error;
-use std::time::{Duration, Instant};
 
 /// How long the flow runs before the first change.
 const WARM: Duration = Duration::from_millis(500);

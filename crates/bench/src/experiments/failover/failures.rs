@@ -1,14 +1,13 @@
 //! Links that fail and are mended under traffic.
 
-use super::{DATAGRAMS, Incident, LINKS, Part, RATE, Return, Trace, drops, machine_loss, ms};
-use crate::bed::{BOND, Bed};
-use crate::events;
+use super::{DATAGRAMS, Incident, LINKS, Part, RATE, Return, drops, machine_loss, ms};
+use crate::bed::BOND;
+use crate::experiments::prelude::*;
 use crate::flow::{DatagramRecord, Datagrams, TcpFlow, TcpRecord};
-use crate::run::Run;
-use linkbraid_api::{BondRecord, Error, EventRecord};
-use linkbraid_lab::iperf::Cc;
-use linkbraid_lab::{DEFAULT_MTU, Fault, Host, Link, shape};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use crate::report::Points;
+use linkbraid_api::{BondRecord, EventKind, EventRecord};
+use linkbraid_lab::{DEFAULT_MTU, Fault, Link, shape};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How long TCP may find its speed before anything happens.
 const WARM: Duration = Duration::from_millis(1500);
@@ -16,7 +15,6 @@ const WARM: Duration = Duration::from_millis(1500);
 const WATCH: Duration = Duration::from_secs(1);
 /// How long a mended link may take until it carries data again.
 const RETURN_LIMIT: Duration = Duration::from_secs(5);
-/// How long the flow is watched after that.
 const AFTER: Duration = Duration::from_millis(500);
 /// A mended link carries data again once so many frames have crossed it: probes and ARP+ need seconds for as many,
 /// data some milliseconds.
@@ -33,7 +31,6 @@ const TRACE_BINS: u32 = 560;
 /// A daemon's clock of milliseconds may have been rounded down.
 const ROUNDING_MS: u64 = 1;
 
-/// Which failure, under which traffic.
 pub(super) struct Case {
     kind: &'static str,
     /// The host whose link it is: `a` sends, `b` receives.
@@ -83,7 +80,6 @@ struct Done {
 const QUICK: [&str; 3] = ["carrier-ours/cubic/n2", "silent-both/cubic/n2", "silent-both/udp/n2"];
 
 impl Case {
-    /// Whether it is part of a run.
     pub fn is_in(&self, run: &Run<'_>) -> bool {
         let id = self.id();
         let usual = !run.settings.quick || !run.only.is_empty() || QUICK.contains(&id.as_str());
@@ -163,7 +159,6 @@ fn one_link(run: &Run<'_>, bed: &Bed, case: &Case, index: usize) -> Result<Done,
     Ok(Done { link: index, failed, mended, used, over, detected })
 }
 
-/// When data crossed the link again.
 fn wait_used(run: &Run<'_>, case: &Case, link: &Link<'_>) -> Result<Option<Instant>, Error> {
     // Data goes from `a` to `b`: into the switch by a link of `a`, out of it by one of `b`.
     let frames = || {
@@ -193,8 +188,7 @@ fn detection(
     let list: Vec<EventRecord> = bonds.into_iter().flat_map(|bond| bond.events).collect();
     let nic = format!("eth{link}");
     let member = (host.name() == case.host).then_some(nic.as_str());
-    let first =
-        events::first_loss(&list, (since_ms as u64).saturating_sub(ROUNDING_MS), member, &failing.mac(link));
+    let first = first_loss(&list, (since_ms as u64).saturating_sub(ROUNDING_MS), member, &failing.mac(link));
     Ok(first.map(|event| ((event.time_ms as f64 - since_ms).max(0.0), event.reason.clone())))
 }
 
@@ -231,7 +225,7 @@ fn incident(
     }
 }
 
-fn tcp_incident(case: &Case, done: &Done, record: &TcpRecord) -> (Incident, Option<Trace>) {
+fn tcp_incident(case: &Case, done: &Done, record: &TcpRecord) -> (Incident, Option<Points>) {
     let progress = &record.progress;
     let mut incident = incident(case, done, record.zero, |from, to| progress.longest_gap(from, to));
     let at = |instant: Instant| instant.saturating_duration_since(record.zero);
@@ -245,12 +239,9 @@ fn tcp_incident(case: &Case, done: &Done, record: &TcpRecord) -> (Incident, Opti
     let whole = at(done.over).saturating_sub(from).as_nanos() / TRACE_BIN.as_nanos();
     let bins = u32::try_from(whole).map_or(TRACE_BINS, |bins| bins.min(TRACE_BINS));
     let mbit = |bytes: u64| bytes as f64 * 8.0 / 1e6 / TRACE_BIN.as_secs_f64();
-    let trace = Trace {
-        from_ms: ms(from) - ms(failed),
-        bin_ms: ms(TRACE_BIN),
-        mbit: progress.bins(from, TRACE_BIN, bins).into_iter().map(mbit).collect(),
-    };
-    (incident, Some(trace))
+    let middle = |bin: u32| ms(from) - ms(failed) + (f64::from(bin) + 0.5) * ms(TRACE_BIN);
+    let values = progress.bins(from, TRACE_BIN, bins).into_iter().map(|bytes| Some(mbit(bytes)));
+    (incident, Some(((0..bins).map(middle).collect(), values.collect())))
 }
 
 fn udp_incident(case: &Case, done: &Done, record: &DatagramRecord) -> Incident {
@@ -274,3 +265,28 @@ fn udp_incident(case: &Case, done: &Done, record: &DatagramRecord) -> Incident {
     }
     incident
 }
+
+/// The first event from `since_ms` on that says that a link is lost: of this member, or of a lane that ends at this
+/// MAC of the peer.
+fn first_loss<'a>(
+    events: &'a [EventRecord],
+    since_ms: u64,
+    member: Option<&str>,
+    mac: &str,
+) -> Option<&'a EventRecord> {
+    events.iter().filter(|event| event.time_ms >= since_ms && is_loss(event)).find(|event| {
+        let ours = event.object.split(" > ").next();
+        match (event.kind, member) {
+            (EventKind::Member | EventKind::Lane, Some(member)) => ours == Some(member),
+            (EventKind::Lane, None) => event.object.to_lowercase().contains(&mac.to_lowercase()),
+            _ => false,
+        }
+    })
+}
+
+fn is_loss(event: &EventRecord) -> bool {
+    matches!(event.new.as_deref(), Some("down" | "cut" | "gone" | "held") | None)
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,7 @@
 use super::changes;
 use super::failures::FAILURES;
 use super::{LINKS, RATE};
-use crate::plot::{Figure, Panel};
-use crate::report::Report;
-use crate::stats::Spread;
+use crate::experiments::prelude::*;
 use linkbraid_lab::{DEFAULT_MTU, shape};
 
 const LOADS: [(&str, &str); 3] = [("cubic", "TCP cubic"), ("bbr", "TCP bbr"), ("udp", "UDP")];
@@ -14,7 +12,7 @@ const SHOWN: (f64, f64) = (-300.0, 2500.0);
 /// This many bins of a curve make one point: the eye wants fewer than the file has.
 const BINS_A_POINT: usize = 4;
 
-pub(super) fn draw(report: &Report) -> Figure {
+pub(in crate::experiments) fn draw(report: &Report) -> Figure {
     let kinds = FAILURES.map(|failure| failure.0);
     let mut panels: Vec<Panel> =
         FAILURES.iter().map(|(kind, title, ..)| curves(report, kind, title)).collect();

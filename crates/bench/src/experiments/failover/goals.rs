@@ -14,7 +14,6 @@ const RESTORED: f64 = 1000.0;
 /// A machine whose flow stands still for as long with no failure at all says little about failures.
 const NOISY_SHARE: f64 = 0.5;
 
-/// The goals of one case.
 pub(super) fn of(report: &Report, id: &str) -> Vec<Goal> {
     let middle = |metric: &str| report.median(id, metric);
     let worst = |metric: &str| report.spread(id, metric).map(|spread| spread.max);

@@ -6,19 +6,15 @@ fn incident(gap_ms: f64, lost: Option<u64>) -> Incident {
     Incident { gap_ms, watched_ms: 1000.0, lost, duplicated: lost.map(|_| 0), ..Incident::default() }
 }
 
-fn trace(incident: &Incident) -> Trace {
-    Trace { from_ms: -300.0, bin_ms: 5.0, mbit: vec![incident.gap_ms] }
-}
-
-fn taken(parts: &[Part]) -> Report {
+fn taken(parts: Vec<Part>) -> Report {
     let mut report = empty();
-    report.record(FAILOVERS, &join(parts.iter()).expect("there are some")).expect("a record");
+    take(&mut report, parts);
     report
 }
 
 fn goals_of(part: Part) -> Vec<crate::report::Goal> {
     let id = part.id.clone();
-    goals::of(&taken(&[part]), &id)
+    goals::of(&taken(vec![part]), &id)
 }
 
 fn part(kind: &'static str, load: &str, incidents: Vec<Incident>) -> Part {
@@ -27,7 +23,13 @@ fn part(kind: &'static str, load: &str, incidents: Vec<Incident>) -> Part {
         kind,
         load: load.into(),
         links: 2,
-        incidents: incidents.into_iter().map(|incident| (incident.clone(), Some(trace(&incident)))).collect(),
+        incidents: incidents
+            .into_iter()
+            .map(|incident| {
+                let trace = (vec![-297.5], vec![Some(incident.gap_ms)]);
+                (incident, Some(trace))
+            })
+            .collect(),
         connection_lost: None,
         per_second: None,
         machine: MachineLoss { backlog_drops: 1, ..MachineLoss::default() },
@@ -37,17 +39,16 @@ fn part(kind: &'static str, load: &str, incidents: Vec<Incident>) -> Part {
 #[test]
 fn rounds_are_joined_and_the_typical_failure_is_the_one_drawn() {
     let gaps = |gaps: &[f64]| gaps.iter().map(|gap| incident(*gap, None)).collect();
-    let parts = [
+    let parts = vec![
         part("silent-out", "tcp cubic", gaps(&[200.0, 10.0])),
         part("silent-out", "tcp cubic", gaps(&[150.0])),
     ];
-    let report = taken(&parts);
+    let report = taken(parts);
     let id = "silent-out/tcp cubic/n2";
     assert_eq!(report.measure(id, "gap_ms").map(|gaps| gaps.values.len()), Some(3));
     assert_eq!(report.median(id, "gap_ms"), Some(150.0));
     assert_eq!(report.curve(id, "trace").map(|curve| curve.y[0]), Some(Some(150.0)));
     assert_eq!(report.sum(id, "machine.backlog_drops"), Some(2.0));
-    assert_eq!(join([].iter()), None);
 }
 
 #[test]
@@ -93,4 +94,23 @@ fn one_lost_datagram_misses_the_goal_unless_the_machine_dropped_it() {
     let dropped = whole(MachineLoss { receiver_drops: 3, ..MachineLoss::default() });
     assert_eq!(dropped.met, None);
     assert!(dropped.reason.contains("dropped 3"), "{}", dropped.reason);
+}
+
+#[test]
+fn a_failure_that_a_daemon_missed_counts_with_the_time_it_was_watched() {
+    let detected = |turns: &[(Option<f64>, Option<f64>)]| {
+        let known = |(near, far): &(Option<f64>, Option<f64>)| Incident {
+            detected_ms: *near,
+            detected_far_ms: *far,
+            ..incident(1.0, None)
+        };
+        let part = part("silent-in", "tcp bbr", turns.iter().map(known).collect());
+        let (id, report) = (part.id.clone(), taken(vec![part]));
+        ["detected_ms", "detected_far_ms"].map(|metric| report.spread(&id, metric).map(|s| (s.min, s.max)))
+    };
+    assert_eq!(detected(&[(Some(10.0), Some(30.0))]), [Some((10.0, 10.0)), Some((30.0, 30.0))]);
+    assert_eq!(detected(&[(Some(40.0), None)])[1], Some((1000.0, 1000.0)), "it never knew");
+    assert_eq!(detected(&[(None, None)]), [None, None], "such a daemon reports no events");
+    let some = detected(&[(None, None), (Some(1.0), Some(2.0))]);
+    assert_eq!(some[0], Some((1.0, 1000.0)), "this one does, and missed one failure");
 }

@@ -4,22 +4,15 @@ use super::awake::Awake;
 use super::here::Missing;
 use super::rates::all_paths;
 use super::system::{SYSTEMS, System};
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::flow::{TcpFlow, TcpRecord};
-use crate::run::Run;
-use linkbraid_api::Error;
-use linkbraid_lab::iperf::Cc;
-use linkbraid_lab::{Fault, Host, Link, Running};
+use linkbraid_lab::{Fault, Link, Running};
 use std::io::Read;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
-/// A way to fail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
-    /// What cases call it.
     pub word: &'static str,
-    /// What tables call it.
     pub title: &'static str,
     /// The host whose link it is: `a` sends, `b` receives.
     host: &'static str,
@@ -37,7 +30,6 @@ const fn kind(
     Kind { word, title, host, fault, quick }
 }
 
-/// All ways.
 pub(crate) const KINDS: [Kind; 4] = [
     kind("carrier-ours", "carrier, sender's link", "a", Fault::Carrier, false),
     kind("carrier-theirs", "carrier, receiver's link", "b", Fault::Carrier, true),
@@ -45,7 +37,6 @@ pub(crate) const KINDS: [Kind; 4] = [
     kind("silent-theirs", "silent, receiver's link", "b", Fault::Silent, false),
 ];
 
-/// Links of each host.
 const LINKS: usize = 2;
 /// How long TCP may find its speed.
 const WARM: Duration = Duration::from_millis(1500);
@@ -63,12 +54,10 @@ const PING_EXTRA: Duration = Duration::from_secs(10);
 /// How often a failure of a whole run is repeated at most: it takes a lab of its own each time.
 const REPEAT_MAX: u32 = 2;
 
-/// The name of a case.
 pub(crate) fn id(kind: &str, system: &str) -> String {
     format!("failover/{kind}/{system}")
 }
 
-/// Measures all failures of all systems.
 pub(super) fn run(run: &mut Run<'_>, awake: &Awake, missing: &Missing) -> Result<(), Error> {
     let quick = run.settings.quick;
     for turn in 0..run.settings.repeat.min(REPEAT_MAX) {
@@ -94,7 +83,6 @@ pub(super) fn run(run: &mut Run<'_>, awake: &Awake, missing: &Missing) -> Result
     Ok(())
 }
 
-/// What one failure came to.
 struct Seen {
     quiet: Duration,
     stall: Duration,
@@ -191,7 +179,6 @@ fn lost(run: &Run<'_>, mut ping: Running) -> Result<u32, Error> {
     Ok(PINGS.saturating_sub(answered))
 }
 
-/// Answers that ping counted.
 fn answers(text: &str) -> Option<u32> {
     let line = text.lines().find(|line| line.contains("packets transmitted"))?;
     let part = line.split(',').find(|part| part.trim().ends_with("received"))?;

@@ -3,16 +3,15 @@
 use super::failures::{self, KINDS};
 use super::rates::{self, LOADS};
 use super::system::{SYSTEMS, System};
-use crate::plot::{Figure, Groups, Panel};
-use crate::report::Report;
-use crate::stats::Spread;
+use crate::experiments::prelude::*;
+use crate::plot::Groups;
 
 /// Numbers of links that are drawn.
 const LINKS: [usize; 2] = [2, 4];
 /// What a plot of decades shows of a stall too short to measure, in ms.
 const SHORTEST_MS: f64 = 1.0;
 
-pub(super) fn draw(report: &Report) -> Figure {
+pub(in crate::experiments) fn draw(report: &Report) -> Figure {
     let mut panels: Vec<Panel> = LOADS.iter().map(|load| load_panel(report, load.word, load.title)).collect();
     panels.push(stalls(report, "carrier", "Carrier lost: time without new data"));
     panels.push(stalls(report, "silent", "Silent failure: time without new data"));

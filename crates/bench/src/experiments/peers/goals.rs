@@ -3,8 +3,7 @@
 use super::failures::{KINDS, id as failure_id};
 use super::rates::{LOADS, Load, base, id};
 use super::system::{MPTCP, OURS, SYSTEMS};
-use crate::report::{Bound, Goal, Report};
-use crate::run::Run;
+use crate::experiments::prelude::*;
 
 /// One TCP flow over several links: the share of so many single ones, and of what MPTCP reaches.
 const SINGLES: f64 = 0.99;

@@ -3,14 +3,11 @@
 
 use super::super::guest;
 use crate::collect;
-use crate::report::Report;
-use crate::run::Run;
-use linkbraid_api::Error;
+use crate::experiments::prelude::*;
 use linkbraid_lab::daemon;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 /// How long a guest may take, in real time.
 const LIMIT: Duration = Duration::from_secs(2 * 3600);

@@ -11,7 +11,6 @@ const HERE_ENV: &str = "LINKBRAID_BENCH_PEERS_HERE";
 /// What is there with MPTCP.
 const MPTCP: &str = "/proc/sys/net/mptcp/enabled";
 
-/// What is not there, each with the reason.
 #[derive(Debug, Default)]
 pub(super) struct Missing {
     bond: Option<String>,
@@ -22,10 +21,9 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Why a system cannot be measured.
     pub fn reason(&self, system: &System) -> Option<&str> {
         match system.kind {
-            Kind::Bare | Kind::Linkbraid => None,
+            Kind::Linkbraid => None,
             Kind::Bond(_) | Kind::BondArp(_) => self.bond.as_deref(),
             Kind::Team(..) => self.team.as_deref(),
             Kind::Mptcp => self.mptcp.as_deref(),
@@ -50,7 +48,6 @@ pub(super) fn missing_in_kernel() -> Result<Option<String>, Error> {
     Ok((!missing.is_empty()).then(|| missing.join(" and ")))
 }
 
-/// What is missing for single systems.
 pub(super) fn missing_for_systems() -> Missing {
     let program = |name| tool::require(&[name]).err().map(|error| error.to_string());
     let kernel = |kind| device(kind).err().map(|error| format!("this kernel has no {kind} driver: {error}"));
@@ -65,12 +62,10 @@ pub(super) fn missing_for_systems() -> Missing {
     }
 }
 
-/// Makes an interface of a kind.
 fn device(kind: &str) -> Result<(), Error> {
     probe(kind, |name| tool::ip_batch(name, &[format!("link add probe0 type {kind}")]))
 }
 
-/// Makes a queue that delays.
 fn netem() -> Result<(), Error> {
     probe("netem", |name| tool::tc_batch(name, &["qdisc replace dev lo root netem delay 100us".into()]))
 }

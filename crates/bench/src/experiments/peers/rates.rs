@@ -4,25 +4,17 @@ use super::RATE;
 use super::awake::Awake;
 use super::here::Missing;
 use super::system::{self, MPTCP, OURS, SYSTEMS, System};
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
-use crate::run::Run;
-use linkbraid_api::Error;
-use linkbraid_lab::Host;
 use linkbraid_lab::counters::parse_snmp;
-use linkbraid_lab::iperf::{Cc, Traffic};
 use std::cell::Cell;
 
-/// Numbers of links.
 const LINKS: [usize; 3] = [1, 2, 4];
 const QUICK_LINKS: [usize; 1] = [2];
 
-/// What is sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
-    /// What cases call it.
     pub word: &'static str,
-    /// What tables call it.
     pub title: &'static str,
     traffic: fn(&Run<'_>, u32) -> Traffic,
     /// Whether it is measured with one link, too: what a system costs where it gains nothing.
@@ -46,7 +38,6 @@ pub(crate) const LOADS: [Load; 4] = [
     load("udp", "UDP", true, |run, mbit| run.udp(mbit)),
 ];
 
-/// The name of a case.
 pub(crate) fn id(load: &str, links: usize, system: &str) -> String {
     format!("{load}/n{links}/{system}")
 }
@@ -63,7 +54,6 @@ struct Up {
     bed: Bed,
 }
 
-/// Measures all systems with so many links.
 pub(super) fn run(run: &mut Run<'_>, awake: &Awake, missing: &Missing) -> Result<(), Error> {
     let quick = run.settings.quick;
     let links: &[usize] = if quick { &QUICK_LINKS } else { &LINKS };
@@ -94,7 +84,6 @@ pub(super) fn run(run: &mut Run<'_>, awake: &Awake, missing: &Missing) -> Result
     Ok(())
 }
 
-/// Whether a load is measured with so many links.
 fn measured(load: &Load, links: usize) -> bool {
     load.alone || links > 1
 }

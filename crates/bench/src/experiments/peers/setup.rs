@@ -1,19 +1,15 @@
 //! The commands that make each system, as an administrator would type them.
 
 use super::system::{Kind, TeamWatch};
-use crate::bed::Bed;
-use linkbraid_api::Error;
-use linkbraid_lab::{Host, wait_for};
+use crate::experiments::prelude::*;
+use linkbraid_lab::wait_for;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-/// The interface that bonding makes.
 const BOND: &str = "bond0";
 /// How long links may take until all of them are used: LACP, at its fast rate, needs some seconds.
 const READY_LIMIT: Duration = Duration::from_secs(30);
 /// How often teamd asks by ARP, in milliseconds, and how many answers may be missing.
 const TEAM_ARP: (u32, u32) = (100, 3);
-/// The two hosts.
 const HOSTS: [&str; 2] = ["a", "b"];
 
 /// Sets a lab up; the system is ready when this returns.
@@ -27,12 +23,11 @@ pub(super) fn join(mut bed: Bed, kind: Kind) -> Result<Bed, Error> {
     Ok(bed)
 }
 
-/// What is typed on a host.
 fn lines(bed: &Bed, kind: Kind, host: &str, other: &str) -> Result<Vec<String>, Error> {
     let (host, other) = (bed.host(host)?, bed.host(other)?);
     let links = host.spec().links.len();
     Ok(match kind {
-        Kind::Bare | Kind::Linkbraid => Vec::new(),
+        Kind::Linkbraid => Vec::new(),
         Kind::Bond(words) => bond(host, words),
         Kind::BondArp(words) => bond(host, &format!("{words} arp_ip_target {}", other.ipv4())),
         Kind::Team(runner, watch) => team(host, other, runner, watch),
@@ -94,7 +89,6 @@ fn mptcp(number: usize, links: usize) -> Vec<String> {
     lines
 }
 
-/// The address of a host on one of its links.
 fn address(link: usize, number: usize) -> String {
     format!("198.18.{link}.{number}")
 }

@@ -2,12 +2,8 @@
 
 use super::here::Missing;
 use super::{RATE, setup};
-use crate::bed::Bed;
-use crate::run::Run;
-use linkbraid_api::Error;
-use linkbraid_lab::iperf::Traffic;
-use linkbraid_lab::{Options, Topology};
-use std::time::Duration;
+use crate::experiments::prelude::*;
+use linkbraid_lab::Options;
 
 /// What a switch needs to store a frame and to find its port. Without any delay order is kept by chance: it flatters
 /// whatever sends frames of one flow over several links.
@@ -29,9 +25,6 @@ pub(super) enum Wiring {
 /// What makes one interface of several links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing: the first link alone.
-    Bare,
-    /// This project.
     Linkbraid,
     /// The kernel's bonding driver: the words after `type bond`.
     Bond(&'static str),
@@ -46,15 +39,12 @@ pub(super) enum Kind {
 /// How teamd knows that a link works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TeamWatch {
-    /// By its carrier.
     Carrier,
-    /// By asking the other host.
     Arp,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct System {
-    /// What cases and tables call it.
     pub word: &'static str,
     /// What fits under an axis.
     pub short: &'static str,
@@ -64,7 +54,6 @@ pub(crate) struct System {
     pub(super) kind: Kind,
     /// Whether its rates are measured; otherwise only how it fails over.
     pub(super) rates: bool,
-    /// Whether its failures are measured.
     pub(super) fails: bool,
     /// Whether a quick run measures its rates, its failures.
     pub(super) quick: (bool, bool),
@@ -74,138 +63,113 @@ pub(crate) const OURS: &str = "linkbraid";
 /// The one to beat for a single flow.
 pub(crate) const MPTCP: &str = "mptcp";
 
-const BASE: System = System {
-    word: "",
-    short: "",
-    needs: "",
-    wiring: Wiring::Switch,
-    kind: Kind::Bare,
-    rates: true,
-    fails: true,
-    quick: (true, false),
-};
+const fn system(word: &'static str, short: &'static str, kind: Kind, needs: &'static str) -> System {
+    let (wiring, quick) = (Wiring::Switch, (true, false));
+    System { word, short, needs, wiring, kind, rates: true, fails: true, quick }
+}
 
-/// All of them, ours first.
+const RR: Kind = Kind::Bond("mode balance-rr miimon 100");
+
 pub(crate) const SYSTEMS: [System; 14] = [
-    System {
-        word: OURS,
-        short: "ours",
-        needs: "linkbraid on both hosts (a plain host is reached over one of its own links)",
-        kind: Kind::Linkbraid,
-        quick: (true, true),
-        ..BASE
-    },
-    System {
-        word: "linkbraid-separate",
-        short: "ours sep",
-        needs: "the same; here on N switches that do not know each other",
-        wiring: Wiring::Separate,
-        kind: Kind::Linkbraid,
-        fails: false,
-        quick: (false, false),
-        ..BASE
-    },
-    System {
-        word: MPTCP,
-        short: "mptcp",
-        needs: "N addresses and N subnets on each host, ARP settings that keep them apart, and a program that opens MPTCP sockets \
-                (mptcpize); TCP only",
-        kind: Kind::Mptcp,
-        quick: (true, true),
-        ..BASE
-    },
-    System {
-        word: "balance-rr",
-        short: "rr",
-        needs: "a switch that relearns a MAC at every frame, or a static trunk set up in it",
-        kind: Kind::Bond("mode balance-rr miimon 100"),
-        quick: (true, true),
-        ..BASE
-    },
-    System {
-        word: "balance-rr-sticky",
-        short: "rr stk",
-        needs: "the same bond, on a switch that keeps a MAC at its first port",
-        wiring: Wiring::Sticky,
-        kind: Kind::Bond("mode balance-rr miimon 100"),
-        fails: false,
-        quick: (false, false),
-        ..BASE
-    },
-    System {
-        word: "balance-rr-separate",
-        short: "rr sep",
-        needs: "N separate switches, to which every host is connected by every link",
-        wiring: Wiring::Separate,
-        kind: Kind::Bond("mode balance-rr miimon 100"),
-        ..BASE
-    },
-    System {
-        word: "team-roundrobin",
-        short: "team",
-        needs: "as balance-rr; teamd",
-        kind: Kind::Team("roundrobin", TeamWatch::Carrier),
-        ..BASE
-    },
-    System {
-        word: "balance-alb",
-        short: "alb",
-        needs: "nothing of the switch; a peer is always reached over one link",
-        kind: Kind::Bond("mode balance-alb miimon 100"),
-        ..BASE
-    },
-    System {
-        word: "balance-xor",
-        short: "xor",
-        needs: "a static trunk set up in the switch (here it relearns at every frame); layer3+4",
-        kind: Kind::Bond("mode balance-xor xmit_hash_policy layer3+4 miimon 100"),
-        ..BASE
-    },
-    System {
-        word: "active-backup",
-        short: "a-b",
-        needs: "nothing; one link works, the others wait",
-        kind: Kind::Bond("mode active-backup miimon 100"),
-        quick: (true, true),
-        ..BASE
-    },
-    System {
-        word: "802.3ad",
-        short: "lacp",
-        needs: "a switch with LACP; here cables between the two hosts, since a Linux bridge does not speak it; layer3+4",
-        wiring: Wiring::Cables,
-        kind: Kind::Bond("mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4 miimon 100"),
-        ..BASE
-    },
-    System {
-        word: "balance-rr-arp",
-        short: "rr arp",
-        needs: "as balance-rr; addresses to ask for by ARP, set by hand",
-        kind: Kind::BondArp("mode balance-rr arp_interval 100"),
-        rates: false,
-        quick: (false, true),
-        ..BASE
-    },
-    System {
-        word: "active-backup-arp",
-        short: "a-b arp",
-        needs: "as active-backup; addresses to ask for by ARP, set by hand",
-        kind: Kind::BondArp("mode active-backup arp_interval 100"),
-        rates: false,
-        ..BASE
-    },
-    System {
-        word: "team-activebackup",
-        short: "team a-b",
-        needs: "teamd; addresses to ask for by ARP, set by hand",
-        kind: Kind::Team("activebackup", TeamWatch::Arp),
-        rates: false,
-        ..BASE
-    },
+    system(
+        OURS,
+        "ours",
+        Kind::Linkbraid,
+        "linkbraid on both hosts (a plain host is reached over one of its own links)",
+    )
+    .quick(true, true),
+    system(
+        "linkbraid-separate",
+        "ours sep",
+        Kind::Linkbraid,
+        "the same; here on N switches that do not know each other",
+    )
+    .on(Wiring::Separate)
+    .without_failures(),
+    system(
+        MPTCP,
+        "mptcp",
+        Kind::Mptcp,
+        "N addresses and N subnets on each host, ARP settings that keep them apart, and a program that opens MPTCP sockets \
+         (mptcpize); TCP only",
+    )
+    .quick(true, true),
+    system("balance-rr", "rr", RR, "a switch that relearns a MAC at every frame, or a static trunk set up in it")
+        .quick(true, true),
+    system("balance-rr-sticky", "rr stk", RR, "the same bond, on a switch that keeps a MAC at its first port")
+        .on(Wiring::Sticky)
+        .without_failures(),
+    system("balance-rr-separate", "rr sep", RR, "N separate switches, to which every host is connected by every link")
+        .on(Wiring::Separate),
+    system("team-roundrobin", "team", Kind::Team("roundrobin", TeamWatch::Carrier), "as balance-rr; teamd"),
+    system(
+        "balance-alb",
+        "alb",
+        Kind::Bond("mode balance-alb miimon 100"),
+        "nothing of the switch; a peer is always reached over one link",
+    ),
+    system(
+        "balance-xor",
+        "xor",
+        Kind::Bond("mode balance-xor xmit_hash_policy layer3+4 miimon 100"),
+        "a static trunk set up in the switch (here it relearns at every frame); layer3+4",
+    ),
+    system(
+        "active-backup",
+        "a-b",
+        Kind::Bond("mode active-backup miimon 100"),
+        "nothing; one link works, the others wait",
+    )
+    .quick(true, true),
+    system(
+        "802.3ad",
+        "lacp",
+        Kind::Bond("mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4 miimon 100"),
+        "a switch with LACP; here cables between the two hosts, since a Linux bridge does not speak it; layer3+4",
+    )
+    .on(Wiring::Cables),
+    system(
+        "balance-rr-arp",
+        "rr arp",
+        Kind::BondArp("mode balance-rr arp_interval 100"),
+        "as balance-rr; addresses to ask for by ARP, set by hand",
+    )
+    .without_rates()
+    .quick(false, true),
+    system(
+        "active-backup-arp",
+        "a-b arp",
+        Kind::BondArp("mode active-backup arp_interval 100"),
+        "as active-backup; addresses to ask for by ARP, set by hand",
+    )
+    .without_rates(),
+    system(
+        "team-activebackup",
+        "team a-b",
+        Kind::Team("activebackup", TeamWatch::Arp),
+        "teamd; addresses to ask for by ARP, set by hand",
+    )
+    .without_rates(),
 ];
 
 impl System {
-    /// Whether its rates are measured in this run.
+    const fn on(self, wiring: Wiring) -> Self {
+        Self { wiring, ..self }
+    }
+
+    const fn without_rates(self) -> Self {
+        Self { rates: false, ..self }
+    }
+
+    /// A quick run has none of one that has its rates measured alone.
+    const fn without_failures(self) -> Self {
+        Self { fails: false, quick: (false, false), ..self }
+    }
+
+    const fn quick(self, rates: bool, failures: bool) -> Self {
+        Self { quick: (rates, failures), ..self }
+    }
+
     pub fn has_rates(&self, quick: bool) -> bool {
         self.rates && (!quick || self.quick.0)
     }

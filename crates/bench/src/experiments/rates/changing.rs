@@ -1,19 +1,12 @@
 //! A link that becomes slower under a flow, and faster again.
 
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::flow::{TcpFlow, TcpRecord};
-use crate::report::Bound;
-use crate::run::Run;
-use linkbraid_api::Error;
-use linkbraid_lab::Topology;
-use linkbraid_lab::iperf::Cc;
-use std::time::{Duration, Instant};
 
 const LINKS: usize = 4;
 /// What each link carries at first, and what one of them carries for a while, Mbit/s. None tells either.
 const RATE: u32 = 100;
 const SLOW: u32 = 25;
-/// The link that changes.
 const CHANGING: usize = 3;
 /// How long the flow runs before the first change; what is known of lanes by then need not be learned again.
 const WARM: Duration = Duration::from_secs(5);
@@ -69,7 +62,6 @@ fn flow(run: &Run<'_>, bed: &Bed, cc: Cc) -> Result<[f64; CHANGES.len()], Error>
     Ok([0, 1].map(|n| bytes(&record, made[n], Some(FOLLOW)) / f64::from(CHANGES[n].2) / before))
 }
 
-/// When each change was made.
 fn changes(run: &Run<'_>, bed: &Bed) -> Result<[Instant; CHANGES.len()], Error> {
     run.pause(WARM + WINDOW)?;
     let mut made = [Instant::now(); CHANGES.len()];

@@ -1,18 +1,14 @@
 //! A question and its answer, over UDP: whether two hosts reach each other now.
 
+use crate::experiments::prelude::*;
 use crate::flow::{Task, answered};
-use linkbraid_api::Error;
-use linkbraid_lab::Host;
 use std::io;
 use std::net::UdpSocket;
-use std::time::{Duration, Instant};
 
-/// How long one answer is waited for.
 const ANSWER: Duration = Duration::from_millis(20);
 /// So many answers in a row make it good: more than there are lanes, which take turns.
 const IN_A_ROW: u32 = 12;
 
-/// A socket that asks, and what answers.
 #[derive(Debug)]
 pub(super) struct Exchange {
     asks: UdpSocket,

@@ -1,8 +1,7 @@
 //! What hosts have: to see that bonds that came and went have left nothing, and taken nothing.
 
-use crate::bed::Bed;
-use linkbraid_api::Error;
-use linkbraid_lab::{Host, tool};
+use crate::experiments::prelude::*;
+use linkbraid_lab::tool;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -9,19 +9,27 @@ pub(super) const LINKS: usize = 3;
 /// A daemon is started again after at most so many steps of its host's silence: peers forget a host that is silent for
 /// seconds.
 const DOWN_STEPS_MAX: u32 = 3;
-/// Weights that members are given, Mbit/s.
 const WEIGHTS: [u32; 4] = [10, 50, 100, 200];
 
-/// One step.
+/// One step: what is done, and to which link of which host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
-    Fail { host: usize, link: usize, fault: Fault },
-    Mend { host: usize, link: usize },
-    MemberDel { host: usize, link: usize },
-    MemberAdd { host: usize, link: usize },
-    Weight { host: usize, link: usize, mbit: u32 },
-    Kill { host: usize },
-    Start { host: usize },
+pub(super) struct Action {
+    host: usize,
+    pub link: usize,
+    pub what: What,
+}
+
+/// What is done; the last two to the host, whatever the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Fail(Fault),
+    Mend,
+    MemberDel,
+    MemberAdd,
+    /// In Mbit/s.
+    Weight(u32),
+    Kill,
+    Start,
 }
 
 /// Steps without an end.
@@ -43,33 +51,19 @@ struct Host {
 }
 
 impl Action {
-    fn index(self) -> usize {
-        match self {
-            Self::Fail { host, .. }
-            | Self::Mend { host, .. }
-            | Self::MemberDel { host, .. }
-            | Self::MemberAdd { host, .. }
-            | Self::Weight { host, .. }
-            | Self::Kill { host }
-            | Self::Start { host } => host,
-        }
-    }
-
-    /// The host it is done to.
     pub fn host(self) -> &'static str {
-        ["a", "b"][self.index()]
+        ["a", "b"][self.host]
     }
 
-    /// For counting.
     pub fn kind(self) -> &'static str {
-        match self {
-            Self::Fail { fault, .. } => fault.word(),
-            Self::Mend { .. } => "mend",
-            Self::MemberDel { .. } => "member-del",
-            Self::MemberAdd { .. } => "member-add",
-            Self::Weight { .. } => "weight",
-            Self::Kill { .. } => "daemon-kill",
-            Self::Start { .. } => "daemon-start",
+        match self.what {
+            What::Fail(fault) => fault.word(),
+            What::Mend => "mend",
+            What::MemberDel => "member-del",
+            What::MemberAdd => "member-add",
+            What::Weight(_) => "weight",
+            What::Kill => "daemon-kill",
+            What::Start => "daemon-start",
         }
     }
 }
@@ -77,13 +71,10 @@ impl Action {
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind(), self.host())?;
-        match self {
-            Self::Fail { link, .. }
-            | Self::Mend { link, .. }
-            | Self::MemberDel { link, .. }
-            | Self::MemberAdd { link, .. } => write!(f, "/eth{link}"),
-            Self::Weight { link, mbit, .. } => write!(f, "/eth{link} {mbit} Mbit/s"),
-            Self::Kill { .. } | Self::Start { .. } => Ok(()),
+        match self.what {
+            What::Kill | What::Start => Ok(()),
+            What::Weight(mbit) => write!(f, "/eth{} {mbit} Mbit/s", self.link),
+            _ => write!(f, "/eth{}", self.link),
         }
     }
 }
@@ -131,7 +122,7 @@ impl Schedule {
         let overdue =
             self.hosts.iter().position(|host| host.down.is_some_and(|steps| steps >= DOWN_STEPS_MAX));
         let action = match overdue {
-            Some(host) => Action::Start { host },
+            Some(host) => Action { host, link: 0, what: What::Start },
             None => loop {
                 // Some draws are not possible as things are; one that mends or breaks a link always is.
                 if let Some(action) = self.draw() {
@@ -151,19 +142,20 @@ impl Schedule {
         let far = &self.hosts[1 - host];
         let alive = here.down.is_none();
         let members = here.members.iter().filter(|member| **member).count();
-        match kind {
-            0..18 if here.faults[link].is_none() => Some(Action::Fail { host, link, fault }),
-            18..56 if here.faults[link].is_some() => Some(Action::Mend { host, link }),
-            56..64 if alive && here.members[link] && members > 1 => Some(Action::MemberDel { host, link }),
+        let what = match kind {
+            0..18 if here.faults[link].is_none() => What::Fail(fault),
+            18..56 if here.faults[link].is_some() => What::Mend,
+            56..64 if alive && here.members[link] && members > 1 => What::MemberDel,
             // A member that no peer answers through is refused.
             64..78 if alive && !here.members[link] && here.faults[link].is_none() => {
-                (far.down.is_none() && far.any_works()).then_some(Action::MemberAdd { host, link })
+                (far.down.is_none() && far.any_works()).then_some(What::MemberAdd)?
             }
-            78..86 if alive && here.members[link] => Some(Action::Weight { host, link, mbit }),
-            86..90 if alive => Some(Action::Kill { host }),
-            90..100 if !alive => Some(Action::Start { host }),
-            _ => None,
-        }
+            78..86 if alive && here.members[link] => What::Weight(mbit),
+            86..90 if alive => What::Kill,
+            90..100 if !alive => What::Start,
+            _ => return None,
+        };
+        Some(Action { host, link, what })
     }
 
     fn apply(&mut self, action: Action) {
@@ -171,17 +163,17 @@ impl Schedule {
             host.down = host.down.map(|steps| steps + 1);
         }
         let left = self.lane_is_left();
-        let here = &mut self.hosts[action.index()];
-        match action {
-            Action::Fail { link, fault, .. } => here.faults[link] = Some(fault),
-            Action::Mend { link, .. } => here.faults[link] = None,
-            Action::MemberDel { link, .. } => here.members[link] = false,
-            Action::MemberAdd { link, .. } => here.members[link] = true,
-            Action::Weight { .. } => {}
-            Action::Kill { .. } => (here.down, here.blind) = (Some(0), !left),
-            Action::Start { .. } => (here.down, here.blind) = (None, false),
+        let here = &mut self.hosts[action.host];
+        match action.what {
+            What::Fail(fault) => here.faults[action.link] = Some(fault),
+            What::Mend => here.faults[action.link] = None,
+            What::MemberDel => here.members[action.link] = false,
+            What::MemberAdd => here.members[action.link] = true,
+            What::Weight(_) => {}
+            What::Kill => (here.down, here.blind) = (Some(0), !left),
+            What::Start => (here.down, here.blind) = (None, false),
         }
-        if matches!(action, Action::Fail { .. } | Action::MemberDel { .. }) {
+        if matches!(action.what, What::Fail(_) | What::MemberDel) {
             for host in self.hosts.iter_mut().filter(|host| host.down.is_some()) {
                 host.blind = true;
             }

@@ -1,16 +1,13 @@
 //! Messages while one of their two links is cut, silently and by its carrier, again and again.
 
-use super::record::{Cut, MessageSettings, MessageTrace, Outcome};
 use super::{LINKS, Load, MIRRORED, RATE, classed, loads, ms, scenario, topology, us};
-use crate::bed::Bed;
+use crate::experiments::prelude::*;
 use crate::flow::{MessageFlow, Messages, Trips};
 use crate::percentiles::Percentiles;
-use crate::report::CUTS;
-use crate::run::Run;
-use linkbraid_api::Error;
+use crate::report::{CUTS, Record, both};
 use linkbraid_lab::Fault;
+use serde::Serialize;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 
 /// How long messages find their lanes before anything happens.
 const WARM: Duration = Duration::from_millis(300);
@@ -27,7 +24,6 @@ const ROUNDS: u32 = 9;
 const QUICK_ROUNDS: u32 = 2;
 /// A bond without a class, to compare with, sees fewer.
 const BASE_ROUNDS: u32 = 2;
-/// Which of the two links is cut, and how.
 const STEPS: [(usize, Fault); 4] =
     [(0, Fault::Silent), (1, Fault::Carrier), (0, Fault::Carrier), (1, Fault::Silent)];
 /// What a trace shows of the time around a cut.
@@ -36,7 +32,6 @@ const TRACE_AFTER: Duration = Duration::from_millis(250);
 /// Messages come closer to each other than in other cases, so that some are always on their way.
 const PERIOD_DIVISOR: u32 = 2;
 
-/// How the two links are shared.
 pub(super) struct Kind {
     word: &'static str,
     policy: &'static str,
@@ -47,7 +42,6 @@ pub(super) struct Kind {
 pub(super) const MIRROR: Kind = Kind { word: "mirror", policy: "mirror", first: LINKS - 2 };
 const PLAIN: Kind = Kind { word: "unmirrored", policy: "no class", first: 0 };
 
-/// When things were done.
 pub(super) struct Done {
     pub object: String,
     pub kind: &'static str,
@@ -56,10 +50,41 @@ pub(super) struct Done {
     pub again: Duration,
 }
 
-/// One flow, and what was done meanwhile.
 pub(super) struct Round {
     pub trips: Trips,
     pub cuts: Vec<Done>,
+}
+
+/// One cut. Times are in milliseconds.
+#[derive(Debug, Serialize)]
+pub(super) struct Cut {
+    /// What was cut: `HOST/NIC`.
+    object: String,
+    /// How: `carrier` or `silent`.
+    kind: &'static str,
+    pub(super) cut_ms: f64,
+    /// From its mending until both links were in use again.
+    pub(super) again_ms: f64,
+    /// The same messages for as long just before the cut: the base.
+    pub(super) before: Outcome,
+    /// Those sent while it was cut.
+    pub(super) during: Outcome,
+    /// Those sent from its mending on until both links were in use again.
+    pub(super) after: Outcome,
+}
+
+/// What became of some messages.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Outcome {
+    pub(super) sent: u64,
+    /// Of these, never answered.
+    pub(super) lost: u64,
+    /// Of these, late.
+    pub(super) late: u64,
+    /// The longest round trip, microseconds.
+    max_us: f64,
+    /// Until the last message that was lost or late was sent, milliseconds; absent if none was.
+    pub(super) last_bad_ms: Option<f64>,
 }
 
 pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
@@ -110,12 +135,12 @@ fn all(run: &mut Run<'_>, bed: &Bed, kind: &Kind, messages: Messages, rounds: u3
                 run.say(&line)?;
             }
         }
-        let settings = scenario::settings(&messages, real_time);
+        let parameters = json!({
+            "lab": bed.name(), "policy": kind.policy, "load": load.word, "rate_mbit": RATE,
+        });
+        let parameters = both(parameters, scenario::settings(&messages, real_time));
         let drops = bed.backlog_drops()?.saturating_sub(drops);
-        if let Some(mut record) = join(&id, kind, load, bed.name(), &settings, &found)? {
-            record["backlog_drops"] = drops.into();
-            run.report.record(CUTS, &record)?;
-        }
+        take(&mut run.report, &id, parameters, drops, &found)?;
     }
     Ok(())
 }
@@ -173,37 +198,37 @@ fn one_cut(
     })
 }
 
-/// The record of all rounds of one case; `None` if there are none.
-pub(super) fn join(
+/// Takes all rounds of one case into the report, if there are any.
+pub(super) fn take(
+    report: &mut Report,
     id: &str,
-    kind: &Kind,
-    load: Load,
-    lab: &str,
-    messages: &MessageSettings,
+    parameters: Value,
+    backlog_drops: u64,
     rounds: &[Round],
-) -> Result<Option<Value>, Error> {
-    let Some(normal) = normal(rounds)? else { return Ok(None) };
+) -> Result<(), Error> {
+    let Some(normal) = normal(rounds)? else { return Ok(()) };
     let limit = normal * 2;
     let (mut cuts, mut traces) = (Vec::new(), Vec::new());
-    for round in rounds {
-        for done in &round.cuts {
-            cuts.push(cut(&round.trips, done, limit));
-            traces.push(trace(&round.trips, done.cut));
-        }
+    for (trips, done) in
+        rounds.iter().flat_map(|round| round.cuts.iter().map(move |done| (&round.trips, done)))
+    {
+        let shown = trips.between(done.cut.saturating_sub(TRACE_BEFORE), done.cut + TRACE_AFTER);
+        cuts.push(cut(trips, done, limit));
+        traces.push(scenario::points(shown, |sent| since(sent, done.cut)));
     }
-    Ok(Some(json!({
-        "id": id,
-        "lab": lab,
-        "policy": kind.policy,
-        "load": load.word,
-        "rate_mbit": RATE,
-        "messages": messages,
+    let totals = json!({
         "normal_us": us(normal),
         "late_us": us(limit),
-        "traces": worst(&cuts, &traces),
-        "cuts": cuts,
         "twice": rounds.iter().map(|round| round.trips.twice).sum::<u64>(),
-    })))
+        "backlog_drops": backlog_drops,
+    });
+    let turns = cuts.iter().map(|cut| json!(cut)).collect();
+    report.record(CUTS, id, Record { turns, totals, parameters });
+    for index in worst(&cuts) {
+        let name = format!("{}: {} lost", cuts[index].kind, cuts[index].during.lost);
+        report.draw(id, &name, std::mem::take(&mut traces[index]));
+    }
+    Ok(())
 }
 
 /// The median round trip of what was sent just before the cuts.
@@ -230,20 +255,12 @@ pub(super) fn cut(trips: &Trips, done: &Done, limit: Duration) -> Cut {
     let length = done.mended.saturating_sub(begin);
     Cut {
         object: done.object.clone(),
-        kind: done.kind.into(),
+        kind: done.kind,
         cut_ms: ms(done.mended.saturating_sub(done.cut)),
         again_ms: ms(done.again.saturating_sub(done.mended)),
         before: outcome(begin.saturating_sub(length), begin),
         during: outcome(begin, done.mended),
         after: outcome(done.mended, done.again),
-    }
-}
-
-fn trace(trips: &Trips, cut: Duration) -> MessageTrace {
-    let shown = trips.between(cut.saturating_sub(TRACE_BEFORE), cut + TRACE_AFTER);
-    MessageTrace {
-        at_ms: shown.iter().map(|trip| since(trip.sent, cut)).collect(),
-        took_us: shown.iter().map(|trip| trip.took.map(us)).collect(),
     }
 }
 
@@ -253,8 +270,8 @@ fn since(time: Duration, from: Duration) -> f64 {
 }
 
 /// Of each kind of cut, the one with the most messages lost or late.
-fn worst(cuts: &[Cut], traces: &[MessageTrace]) -> Vec<Value> {
-    let mut kinds: Vec<&str> = cuts.iter().map(|cut| cut.kind.as_str()).collect();
+fn worst(cuts: &[Cut]) -> Vec<usize> {
+    let mut kinds: Vec<&str> = cuts.iter().map(|cut| cut.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let of_kind = |kind: &str| {
@@ -262,8 +279,7 @@ fn worst(cuts: &[Cut], traces: &[MessageTrace]) -> Vec<Value> {
         // The first of several that are alike.
         of_kind.rev().max_by_key(|(_, cut)| cut.during.lost + cut.during.late).map(|(index, _)| index)
     };
-    let chosen = kinds.into_iter().filter_map(of_kind);
-    chosen.map(|index| json!({ "cut": index, "messages": traces[index] })).collect()
+    kinds.into_iter().filter_map(of_kind).collect()
 }
 
 /// One round, for whoever watches.

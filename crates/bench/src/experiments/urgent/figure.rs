@@ -14,7 +14,7 @@ const DECADES: [(f64, &str); 6] =
 /// Times around a cut that are labelled, milliseconds.
 const CUT_TICKS: [f64; 7] = [-50.0, 0.0, 50.0, 100.0, 150.0, 200.0, 250.0];
 
-pub(super) fn draw(report: &Report) -> Figure {
+pub(in crate::experiments) fn draw(report: &Report) -> Figure {
     let mut panels: Vec<Panel> =
         LOADS.iter().flat_map(|load| [over_time(report, *load), shares(report, *load)]).collect();
     panels.extend([bars(report), bulk(report)]);
@@ -82,7 +82,6 @@ fn scenarios() -> Groups<&'static str> {
     Panel::groups(SCENARIOS.map(|scenario| (scenario.word.to_owned(), scenario.word)))
 }
 
-/// Median and 99th percentile of each scenario.
 fn bars(report: &Report) -> Panel {
     let mut panel = scenarios();
     for load in LOADS {
@@ -105,7 +104,6 @@ fn bulk(report: &Report) -> Panel {
     panel.panel("Bulk traffic, in goodput of a bare link", "", "links")
 }
 
-/// The worst cut of each kind.
 fn cuts(report: &Report, id: &str) -> Panel {
     let (first, last) = (CUT_TICKS[0], CUT_TICKS[CUT_TICKS.len() - 1]);
     let panel = Panel::curves(CUT_TICKS.to_vec(), Vec::new());

@@ -1,25 +1,23 @@
 //! Round trips beside bulk traffic: on an idle link, in one channel with it, and in a channel of their own.
 
-mod measure;
-
-pub(super) use measure::settings;
-
-use super::record::MessageTrace;
-use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads, topology};
-use crate::bed::Bed;
-use crate::flow::Messages;
+use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads, ms, topology, us};
+use crate::activity::Activity;
+use crate::experiments::prelude::*;
+use crate::flow::{MessageFlow, Messages, Trip, Trips};
 use crate::percentiles::Percentiles;
 use crate::planned::Planned;
-use crate::report::{MESSAGES, Report};
-use crate::run::Run;
+use crate::report::{MESSAGES, Points, Record, both};
 use crate::sample::Sample;
-use crate::stats::Spread;
-use linkbraid_api::Error;
-use linkbraid_lab::Order;
-use measure::Found;
+use crate::stats::shares;
+use linkbraid_lab::{Order, iperf};
 use serde_json::{Value, json};
 
-/// Which lab.
+/// How long bulk traffic may be on its way up, beyond the seconds that are not measured, before round trips count.
+const LEAD: Duration = Duration::from_millis(200);
+/// How long before its end they no longer count: all that counts had traffic beside it.
+const TAIL: Duration = Duration::from_millis(200);
+const TRACED: usize = 500;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// One link without linkbraid.
@@ -30,7 +28,6 @@ enum Place {
     Two,
 }
 
-/// One way to send messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scenario {
     pub word: &'static str,
@@ -66,16 +63,6 @@ pub(super) fn id(load: &str, word: &str) -> String {
     format!("{load}/{word}")
 }
 
-/// What has been measured of one case.
-struct Measured {
-    id: String,
-    /// How it was set up.
-    record: Value,
-    samples: Vec<Value>,
-    all: Percentiles,
-    traces: Vec<MessageTrace>,
-}
-
 /// The labs by their place; one that could not be made is none.
 type Beds = [Option<Bed>; 3];
 
@@ -99,40 +86,63 @@ fn wanted(run: &Run<'_>, load: Load) -> bool {
 /// All scenarios in turns, so that whatever else the machine does meets them alike.
 fn one_load(run: &mut Run<'_>, beds: &Beds, load: Load, messages: Messages) -> Result<(), Error> {
     let [Some(bare), ..] = beds else { return Ok(()) };
-    let mut measured: Vec<Measured> = Vec::new();
+    let mut found: [Vec<Found>; SCENARIOS.len()] = Default::default();
     let mut bulk: Vec<Sample> = Vec::new();
     for repeat in 0..run.settings.repeat {
         run.step(&id(load.word, BULK));
         let sample = run.sample(bare, &load.bulk(run, 1));
         let sample = run.noted(format!("{} #{}", id(load.word, BULK), repeat + 1), sample)?;
         bulk.extend(sample.map(|sample| Sample { repeat, ..sample }));
-        for scenario in SCENARIOS {
+        for (scenario, found) in SCENARIOS.into_iter().zip(&mut found) {
             let [Some(bed), Some(bulk_bed)] =
                 [scenario.place, scenario.bulk].map(|place| beds[place as usize].as_ref())
             else {
                 continue;
             };
-            run.step(&id(load.word, scenario.word));
-            match measure::take(run, [bed, bulk_bed], load, scenario, messages) {
-                Ok(found) => {
-                    let line = line(&id(load.word, scenario.word), repeat, &found.sample);
-                    take_in(&mut measured, bed, load, scenario, repeat, found)?;
-                    run.say(&line)?;
-                }
-                Err(error) => {
-                    run.fail(format!("{} #{}", id(load.word, scenario.word), repeat + 1), error)?;
-                }
+            let id = id(load.word, scenario.word);
+            run.step(&id);
+            let one = measure(run, [bed, bulk_bed], load, scenario, messages);
+            if let Some(mut one) = run.noted(format!("{id} #{}", repeat + 1), one)? {
+                one.sample["repeat"] = repeat.into();
+                run.say(&line(&id, repeat, &one.sample))?;
+                found.push(one);
             }
         }
     }
     if !bulk.is_empty() {
         let parameters = Planned::new("", bare, load.bulk(run, 1)).parameters();
-        run.samples(&id(load.word, BULK), bare, &parameters, &bulk)?;
+        run.samples(&id(load.word, BULK), bare, &parameters, &bulk);
     }
-    for one in measured {
-        run.report.record(MESSAGES, &finish(one))?;
+    for (scenario, found) in SCENARIOS.into_iter().zip(found) {
+        take(&mut run.report, load, scenario, found)?;
     }
     compare(&mut run.report, load.word);
+    Ok(())
+}
+
+/// Takes what was measured of one case into the report, with the trace of the typical sample.
+fn take(report: &mut Report, load: Load, scenario: Scenario, found: Vec<Found>) -> Result<(), Error> {
+    let Some(first) = found.first() else { return Ok(()) };
+    let id = id(load.word, scenario.word);
+    let parameters = json!({
+        "lab": first.lab,
+        "scenario": scenario.word,
+        "load": load.word,
+        "members": if scenario.place == Place::Bare { 0 } else { LINKS },
+        "bulk_links": scenario.bulk_links,
+        "rate_mbit": RATE,
+        "queue": format!("tbf, {}", first.queue),
+    });
+    let parameters = both(parameters, first.settings.clone());
+    let turns = found.iter().map(|one| one.sample.clone()).collect();
+    report.record(MESSAGES, &id, Record { turns, parameters, ..Record::default() });
+    let mut all = Percentiles::new()?;
+    found.iter().try_for_each(|one| all.join(&one.percentiles))?;
+    let middle = report.median(&id, "median_us").unwrap_or(0.0);
+    let distance = |one: &Found| (one.percentiles.at_us(0.5) - middle).abs();
+    let typical = found.into_iter().min_by(|x, y| distance(x).total_cmp(&distance(y)));
+    typical.into_iter().for_each(|one| report.draw(&id, "trace", one.trace));
+    report.draw(&id, "histogram", all.bins().into_iter().map(|(up_to, count)| (up_to, Some(count))).unzip());
     Ok(())
 }
 
@@ -155,54 +165,6 @@ pub(super) fn compare(report: &mut Report, load: &str) {
     }
 }
 
-fn take_in(
-    measured: &mut Vec<Measured>,
-    bed: &Bed,
-    load: Load,
-    scenario: Scenario,
-    repeat: u32,
-    Found { settings, mut sample, percentiles, trace, queue }: Found,
-) -> Result<(), Error> {
-    let id = id(load.word, scenario.word);
-    let index = match measured.iter().position(|one| one.id == id) {
-        Some(index) => index,
-        None => {
-            let record = json!({
-                "lab": bed.name(),
-                "scenario": scenario.word,
-                "load": load.word,
-                "members": if bed.is_bonded("a") { LINKS } else { 0 },
-                "bulk_links": scenario.bulk_links,
-                "rate_mbit": RATE,
-                "messages": settings,
-                "queue": format!("tbf, {queue}"),
-            });
-            let (samples, traces) = (Vec::new(), Vec::new());
-            measured.push(Measured { id, record, samples, all: Percentiles::new()?, traces });
-            measured.len() - 1
-        }
-    };
-    let one = &mut measured[index];
-    one.all.join(&percentiles)?;
-    sample["repeat"] = repeat.into();
-    one.samples.push(sample);
-    one.traces.push(trace);
-    Ok(())
-}
-
-/// The record of a case, with the trace of the typical sample.
-fn finish(Measured { id, mut record, samples, all, traces }: Measured) -> Value {
-    let medians: Vec<f64> = samples.iter().filter_map(|sample| sample["median_us"].as_f64()).collect();
-    let middle = Spread::of(medians.iter().copied()).map_or(0.0, |spread| spread.median);
-    let distance = |place: &usize| (medians[*place] - middle).abs();
-    let typical = (0..medians.len()).min_by(|x, y| distance(x).total_cmp(&distance(y)));
-    record["id"] = id.into();
-    record["trace"] = json!(typical.map(|typical| &traces[typical]));
-    record["samples"] = json!(samples);
-    record["histogram"] = json!(all.bins());
-    record
-}
-
 /// One measurement, for whoever watches.
 fn line(id: &str, repeat: u32, sample: &Value) -> String {
     let of = |key: &str| sample[key].as_f64().unwrap_or(0.0);
@@ -218,4 +180,119 @@ fn line(id: &str, repeat: u32, sample: &Value) -> String {
         of("sent"),
         of("cpu_share") * 100.0,
     )
+}
+
+struct Found {
+    lab: String,
+    /// What was sent.
+    settings: Value,
+    sample: Value,
+    percentiles: Percentiles,
+    /// The first of them.
+    trace: Points,
+    /// The kind of queue that each NIC had.
+    queue: &'static str,
+}
+
+/// Measures one scenario once: messages in the first lab, bulk traffic in the second, which may be the same.
+fn measure(
+    run: &Run<'_>,
+    beds: [&Bed; 2],
+    load: Load,
+    scenario: Scenario,
+    messages: Messages,
+) -> Result<Found, Error> {
+    let [bed, _] = beds;
+    let queue = order(bed, scenario.order)?;
+    let messages = Messages { over: load.over, priority: scenario.priority, ..messages };
+    let found = under_load(run, beds, load, scenario, messages);
+    order(bed, Order::Fifo)?;
+    found.map(|found| Found { queue, ..found })
+}
+
+/// Sets how all NICs of the lab's hosts order what waits.
+fn order(bed: &Bed, order: Order) -> Result<&'static str, Error> {
+    let mut kind = "";
+    for host in bed.lab().hosts() {
+        for link in host.links()? {
+            kind = link.set_order(order)?;
+        }
+    }
+    Ok(kind)
+}
+
+fn under_load(
+    run: &Run<'_>,
+    [bed, bulk_bed]: [&Bed; 2],
+    load: Load,
+    scenario: Scenario,
+    messages: Messages,
+) -> Result<Found, Error> {
+    let (a, b) = (bed.host("a")?, bed.host("b")?);
+    let flow = MessageFlow::start(a, b, messages)?;
+    let bulk = match scenario.bulk_links {
+        0 => None,
+        links => Some(iperf::start(bulk_bed.host("a")?, bulk_bed.host("b")?, &load.bulk(run, links))?),
+    };
+    let run_for = run.settings;
+    run.pause(Duration::from_secs(run_for.omit.into()) + LEAD)?;
+    let look =
+        || Ok::<_, Error>((flow.zero.elapsed(), Activity::now()?, a.nic_counts()?, bed.backlog_drops()?));
+    let (from, clock, nics, drops) = look()?;
+    run.pause(Duration::from_secs(run_for.seconds.into()).saturating_sub(LEAD + TAIL))?;
+    let (to, clock_after, nics_after, drops_after) = look()?;
+    let real_time = flow.real_time;
+    let trips = flow.stop()?;
+    let outcome = bulk.map(iperf::Iperf::finish).transpose()?;
+    let bytes: Vec<u64> =
+        nics.iter().zip(&nics_after).map(|(b, a)| a.tx_bytes.saturating_sub(b.tx_bytes)).collect();
+    let (mut sample, percentiles) = figures(&trips, from, to)?;
+    sample["bulk"] =
+        outcome.map(|outcome| json!({ "mbit": outcome.mbit(), "command": outcome.command })).into();
+    // Of what the sender's NICs sent meanwhile, in bytes.
+    sample["tx_shares"] = shares(&bytes).into();
+    sample["cpu_share"] = clock_after.since(&clock).share.into();
+    sample["backlog_drops"] = drops_after.saturating_sub(drops).into();
+    let inside = trips.between(from, to);
+    let trace = points(&inside[..inside.len().min(TRACED)], |sent| ms(sent.saturating_sub(from)));
+    let (lab, settings) = (bed.name().to_owned(), settings(&messages, real_time));
+    Ok(Found { lab, settings, sample, percentiles, trace, queue: "" })
+}
+
+/// What messages are, for the report; `real_time` is whether both ends ran as real-time threads (`SCHED_FIFO`).
+pub(super) fn settings(messages: &Messages, real_time: bool) -> Value {
+    let Messages { bytes, period, priority, .. } = messages;
+    json!({ "bytes": bytes, "period_us": us(*period), "priority": priority, "real_time": real_time })
+}
+
+/// Messages one after the other: when each was sent, and its round trip in microseconds; nothing if it was lost.
+pub(super) fn points(trips: &[Trip], at: impl Fn(Duration) -> f64) -> Points {
+    trips.iter().map(|trip| (at(trip.sent), trip.took.map(us))).unzip()
+}
+
+/// What the messages sent between two times come to: round trips from the call that sends a message until its answer is read.
+fn figures(trips: &Trips, from: Duration, to: Duration) -> Result<(Value, Percentiles), Error> {
+    let inside = trips.between(from, to);
+    let all = Percentiles::of(inside.iter().filter_map(|trip| trip.took))?;
+    let sent = inside.len() as u64;
+    if all.count() == 0 {
+        return Err(Error::new("messages", "cannot tell a round trip", format!("none of {sent} came back")));
+    }
+    let sample = json!({
+        "sent": sent,
+        "lost": sent - all.count(),
+        // In the whole flow.
+        "twice": trips.twice,
+        "min_us": all.min_us(),
+        "mean_us": all.mean_us(),
+        "stddev_us": all.stddev_us(),
+        "median_us": all.at_us(0.5),
+        "p90_us": all.at_us(0.9),
+        "p99_us": all.at_us(0.99),
+        "p999_us": all.at_us(0.999),
+        "max_us": all.max_us(),
+        // That the sender was late, and did not make up for.
+        "slipped_ms": ms(trips.slipped),
+    });
+    Ok((sample, all))
 }

@@ -1,10 +1,8 @@
-use super::cuts::{Done, Round, cut, join};
-use super::goals::{of_cuts, of_load};
-use super::record::{MessageSettings, Outcome};
+use super::cuts::{Done, Outcome, Round, cut, take};
 use super::*;
 use crate::flow::Trips;
 use crate::report::tests::{case, empty, measure};
-use crate::report::{CUTS, MESSAGES, Report};
+use crate::report::{CUTS, MESSAGES, Record, Report};
 use serde_json::json;
 
 const MS: Duration = Duration::from_millis(1);
@@ -42,10 +40,8 @@ fn messages_are_counted_before_during_and_after_a_cut() {
 fn what_is_late_follows_from_the_normal_round_trip_and_the_worst_cut_is_drawn() {
     let round = |lost: &[u64]| Round { trips: trips(1600, lost, &[500]), cuts: vec![done()] };
     let rounds = [round(&[410]), round(&[420, 430]), round(&[])];
-    let settings = MessageSettings::default();
-    let record = join("mirror/udp", &cuts::MIRROR, LOADS[1], "mirror", &settings, &rounds);
     let mut report = empty();
-    report.record(CUTS, &record.expect("joins").expect("there")).expect("a record");
+    take(&mut report, "mirror/udp", json!({}), 0, &rounds).expect("taken");
     let [normal, late] =
         ["normal_us", "late_us"].map(|metric| report.median("mirror/udp", metric).expect("there"));
     assert!((normal - 100.0).abs() < 0.2 && (late - 200.0).abs() < 0.4, "{normal} {late}");
@@ -66,10 +62,9 @@ fn messages(report: &mut Report, word: &str, medians_us: &[f64]) {
         })
     };
     let samples: Vec<_> = (0..).zip(medians_us).map(sample).collect();
-    let trace = json!({ "at_ms": [0.0, 1.0], "took_us": [70.0, null] });
-    let histogram = json!([{ "up_to_us": 70.0, "count": 2900 }, { "up_to_us": 1000.0, "count": 100 }]);
-    let record = json!({ "id": word, "samples": samples, "trace": trace, "histogram": histogram });
-    report.record(MESSAGES, &record).expect("a record");
+    report.record(MESSAGES, word, Record { turns: samples, ..Record::default() });
+    report.draw(word, "trace", (vec![0.0, 1.0], vec![Some(70.0), None]));
+    report.draw(word, "histogram", (vec![70.0, 1000.0], vec![Some(2900.0), Some(100.0)]));
 }
 
 #[test]
@@ -115,11 +110,10 @@ fn two_channels_are_judged_against_the_idle_link_and_one_against_two() {
 fn cut_late(report: &mut Report, id: &str, cuts: &[(u64, u64)]) {
     let outcome = |late: u64| json!({ "sent": 600, "lost": 0, "late": late });
     let cut = |(before, during): &(u64, u64)| json!({ "kind": "silent", "before": outcome(*before), "during": outcome(*during), "after": outcome(0) });
-    let cuts: Vec<_> = cuts.iter().map(cut).collect();
-    let messages = json!({ "at_ms": [-1.0, 1.0], "took_us": [70.0, 200.0] });
-    let traces = json!([{ "cut": 0, "messages": messages }]);
-    let record = json!({ "id": id, "late_us": 140.0, "twice": 0, "cuts": cuts, "traces": traces });
-    report.record(CUTS, &record).expect("a record");
+    let turns = cuts.iter().map(cut).collect();
+    let totals = json!({ "late_us": 140.0, "twice": 0 });
+    report.record(CUTS, id, Record { turns, totals, ..Record::default() });
+    report.draw(id, "silent: 0 lost", (vec![-1.0, 1.0], vec![Some(70.0), Some(200.0)]));
 }
 
 #[test]

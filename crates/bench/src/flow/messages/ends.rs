@@ -1,14 +1,14 @@
 //! Both ends of a flow of messages: sockets that are made inside their hosts.
 
-use super::{BYTES_MAX, LOOK, Messages, Over, connect, enlarge, failed};
+use super::{BYTES_MAX, LOOK, Messages, Over, connect, enlarge, failed, is_wait};
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Both, connected.
 pub struct Ends {
     /// What sends; it never blocks.
     pub client: Client,
@@ -16,24 +16,23 @@ pub struct Ends {
     pub echo: Echo,
 }
 
-/// The sending end.
 pub enum Client {
     /// A connection, what it still has to send, and what of an answer has come so far.
-    Tcp { stream: TcpStream, unsent: Vec<u8>, partial: Vec<u8>, bytes: usize },
-    /// Datagrams.
+    Tcp {
+        stream: TcpStream,
+        unsent: Vec<u8>,
+        partial: Vec<u8>,
+        bytes: usize,
+    },
     Udp(UdpSocket),
 }
 
-/// The answering end.
 pub enum Echo {
-    /// A connection.
     Tcp(TcpStream),
-    /// Datagrams.
     Udp(UdpSocket),
 }
 
 impl Ends {
-    /// Makes and connects both.
     pub fn connect(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<Self, Error> {
         match messages.over {
             Over::Tcp => tcp(from, to, messages),
@@ -105,7 +104,6 @@ impl Client {
         }
     }
 
-    /// Sends what is left.
     pub fn flush(&mut self) -> io::Result<()> {
         let Self::Tcp { stream, unsent, .. } = self else { return Ok(()) };
         while !unsent.is_empty() {
@@ -167,6 +165,53 @@ impl AsFd for Client {
         match self {
             Self::Tcp { stream, .. } => stream.as_fd(),
             Self::Udp(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// More than any message has.
+const ROOM: usize = 64 << 10;
+
+/// Answers until it is told to end. Its socket's time-out is how soon it looks.
+pub fn serve(echo: Echo, over: &AtomicBool) -> io::Result<()> {
+    match echo {
+        Echo::Tcp(stream) => connection(stream, over),
+        Echo::Udp(socket) => {
+            datagrams(&socket, over);
+            Ok(())
+        }
+    }
+}
+
+fn connection(mut stream: TcpStream, over: &AtomicBool) -> io::Result<()> {
+    let mut room = vec![0; ROOM];
+    while !over.load(Ordering::Acquire) {
+        let bytes = match stream.read(&mut room) {
+            // The client is the first to end.
+            Ok(0) => return Ok(()),
+            Ok(bytes) => bytes,
+            Err(error) if is_wait(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        let mut left = &room[..bytes];
+        while !left.is_empty() && !over.load(Ordering::Acquire) {
+            match stream.write(left) {
+                Ok(written) => left = &left[written..],
+                Err(error) if is_wait(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn datagrams(socket: &UdpSocket, over: &AtomicBool) {
+    let mut room = vec![0; ROOM];
+    while !over.load(Ordering::Acquire) {
+        // An error is the fate of an earlier answer, or nothing has come.
+        if let Ok(bytes) = socket.recv(&mut room) {
+            // An answer that the kernel does not take shows as a message that is lost.
+            let _ = socket.send(&room[..bytes]);
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::time::Duration;
 
-/// One message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trip {
     /// When it was given to the socket, since the flow began.
@@ -12,7 +11,6 @@ pub struct Trip {
     pub took: Option<Duration>,
 }
 
-/// All messages of a flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trips {
     trips: Vec<Trip>,
@@ -58,7 +56,6 @@ impl Trips {
         self.answers += 1;
     }
 
-    /// Messages sent so far.
     pub fn sent(&self) -> usize {
         self.trips.len()
     }

@@ -75,8 +75,9 @@ fn look(folder: &Path, width: u32) -> serde_json::Value {
 #[test]
 fn every_plot_is_drawn_and_nothing_overflows_a_telephone() {
     let folder = Folder::new();
-    let all = EXPERIMENTS.map(|e| Report { experiment: e.name.into(), about: e.about.into(), ..report() });
-    let page = of(all.into());
+    let all =
+        EXPERIMENTS.iter().map(|e| Report { experiment: e.name.into(), about: e.about.into(), ..report() });
+    let page = of(all.collect());
     fs::write(folder.0.join("page.html"), &page).expect("written");
     let plots = page.matches("<svg").count();
     assert!(plots > 3, "{plots}");

@@ -33,22 +33,18 @@ fn no_step_is_one_that_must_be_refused() {
         for step in 0..1000 {
             let before = schedule.hosts.clone();
             let action = schedule.next_action();
-            let here = &before[action.index()];
-            let fine = match action {
-                Action::Fail { link, .. } => here.faults[link].is_none(),
-                Action::Mend { link, .. } => here.faults[link].is_some(),
-                Action::MemberDel { link, .. } => {
-                    here.down.is_none()
-                        && here.members[link]
-                        && here.members.iter().filter(|m| **m).count() > 1
+            let (here, far, link) = (&before[action.host], &before[1 - action.host], action.link);
+            let alive = here.down.is_none();
+            let fine = match action.what {
+                What::Fail(_) => here.faults[link].is_none(),
+                What::Mend => here.faults[link].is_some(),
+                What::MemberDel => {
+                    alive && here.members[link] && here.members.iter().filter(|m| **m).count() > 1
                 }
-                Action::MemberAdd { link, .. } => {
-                    let far = &before[1 - action.index()];
-                    here.down.is_none() && !here.members[link] && far.down.is_none() && far.any_works()
-                }
-                Action::Weight { link, .. } => here.down.is_none() && here.members[link],
-                Action::Kill { .. } => here.down.is_none(),
-                Action::Start { .. } => here.down.is_some(),
+                What::MemberAdd => alive && !here.members[link] && far.down.is_none() && far.any_works(),
+                What::Weight(_) => alive && here.members[link],
+                What::Kill => alive,
+                What::Start => !alive,
             };
             assert!(fine, "seed {seed}, step {step}: {action} on {before:?}");
             assert!(before.iter().all(|host| host.down.is_none_or(|steps| steps <= DOWN_STEPS_MAX + 1)));
@@ -58,25 +54,26 @@ fn no_step_is_one_that_must_be_refused() {
 
 #[test]
 fn a_host_without_a_daemon_need_not_follow_what_changes() {
+    let apply = |schedule: &mut Schedule, host, link, what| schedule.apply(Action { host, link, what });
     let mut schedule = Schedule::new(0);
-    schedule.apply(Action::Kill { host: 0 });
+    apply(&mut schedule, 0, 0, What::Kill);
     assert!(schedule.lane_is_left(), "frames flow on without it");
-    schedule.apply(Action::Fail { host: 1, link: 0, fault: Fault::Silent });
+    apply(&mut schedule, 1, 0, What::Fail(Fault::Silent));
     assert!(!schedule.lane_is_left(), "it does not know");
-    schedule.apply(Action::Start { host: 0 });
+    apply(&mut schedule, 0, 0, What::Start);
     assert!(schedule.lane_is_left());
-    (0..LINKS).for_each(|link| schedule.apply(Action::Fail { host: 1, link, fault: Fault::SilentIn }));
+    (0..LINKS).for_each(|link| apply(&mut schedule, 1, link, What::Fail(Fault::SilentIn)));
     assert!(!schedule.lane_is_left());
-    schedule.apply(Action::Mend { host: 1, link: 2 });
+    apply(&mut schedule, 1, 2, What::Mend);
     assert!(schedule.lane_is_left());
-    schedule.apply(Action::MemberDel { host: 1, link: 2 });
+    apply(&mut schedule, 1, 2, What::MemberDel);
     assert!(!schedule.lane_is_left(), "the last good one is no member any more");
-    schedule.apply(Action::Kill { host: 0 });
-    schedule.apply(Action::Mend { host: 1, link: 0 });
+    apply(&mut schedule, 0, 0, What::Kill);
+    apply(&mut schedule, 1, 0, What::Mend);
     assert!(
         !schedule.lane_is_left(),
         "there was none when its daemon died, and nobody could take up the new one"
     );
-    schedule.apply(Action::Start { host: 0 });
+    apply(&mut schedule, 0, 0, What::Start);
     assert!(schedule.lane_is_left());
 }
