@@ -7,7 +7,7 @@ pub use class::Class;
 
 use crate::report::LabRecord;
 use linkbraid_api::{BondRecord, Error, PeerRecord, PeerState};
-use linkbraid_lab::{Daemon, Host, Lab, Topology, tool, wait_for};
+use linkbraid_lab::{Daemon, Host, Lab, Link, Topology, tool, wait_for};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -78,12 +78,11 @@ impl Bed {
 
     /// Delays what all ports of all switches send; see [`linkbraid_lab::Link::set_delay`].
     pub fn delay_ports(&mut self, delay: Duration) -> Result<(), Error> {
-        for host in self.lab.hosts() {
-            for link in host.links()? {
-                let typed = link.set_delay(delay)?;
-                self.commands.extend(typed.iter().map(|line| format!("switch# {line}")));
-            }
+        let mut typed = Vec::new();
+        for link in self.links()? {
+            typed.extend(link.set_delay(delay)?);
         }
+        self.commands.extend(typed.iter().map(|line| format!("switch# {line}")));
         Ok(())
     }
 
@@ -104,15 +103,15 @@ impl Bed {
         self.bonded.iter().any(|bonded| bonded == name)
     }
 
+    /// The links of all hosts.
+    pub fn links(&self) -> Result<Vec<Link<'_>>, Error> {
+        let links = self.lab.hosts().map(|host| host.links()).collect::<Result<Vec<_>, _>>()?;
+        Ok(links.into_iter().flatten().collect())
+    }
+
     /// Frames that the machine's own backlog was too full for, so far.
     pub fn backlog_drops(&self) -> Result<u64, Error> {
-        let mut drops = 0;
-        for host in self.lab.hosts() {
-            for link in host.links()? {
-                drops += link.port_count()?.backlog;
-            }
-        }
-        Ok(drops)
+        self.links()?.iter().map(|link| Ok(link.port_count()?.backlog)).sum()
     }
 
     pub fn record(&self) -> LabRecord {

@@ -73,7 +73,7 @@ fn is_of(name: &str, experiment: &str) -> bool {
         .is_some_and(|time| time.len() == 15 && time.bytes().all(|b| b.is_ascii_digit() || b == b'T'))
 }
 
-pub(crate) fn read(path: &Path) -> Result<Report, String> {
+fn read(path: &Path) -> Result<Report, String> {
     let length = fs::metadata(path).map_err(|e| e.to_string())?.len();
     if length > FILE_MAX {
         return Err(format!("it is longer than {FILE_MAX} bytes"));

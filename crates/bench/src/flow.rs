@@ -8,7 +8,9 @@ mod rounds;
 mod tcp;
 
 pub use linkbraid_lab::flow::{Count, DatagramRecord, Datagrams, End, Pace, Progress, Task, Way};
-pub use messages::{BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, Trips, answered};
+pub use messages::{
+    BYTES_MAX, BYTES_MIN, MessageFlow, Messages, Over, Trip, TripCount, Trips, answered, ms, us,
+};
 pub use rounds::rounds;
 pub use tcp::{TcpFlow, TcpRecord};
 

@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use linkbraid_api::Error;
+use std::ops::Deref;
 use std::time::Duration;
 
 /// The longest time that differs from longer ones.
@@ -13,6 +14,14 @@ const BIN_GROWTH: f64 = 1.1;
 
 #[derive(Debug, Clone)]
 pub struct Percentiles(Histogram<u64>);
+
+impl Deref for Percentiles {
+    type Target = Histogram<u64>;
+
+    fn deref(&self) -> &Histogram<u64> {
+        &self.0
+    }
+}
 
 impl Percentiles {
     pub fn new() -> Result<Self, Error> {
@@ -32,39 +41,15 @@ impl Percentiles {
         self.0.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
+    /// Takes all of another one in.
     pub fn join(&mut self, other: &Self) -> Result<(), Error> {
-        self.0
-            .add(&other.0)
-            .map_err(|e| Error::new("percentiles", "cannot join two histograms", e.to_string()))
-    }
-
-    pub fn count(&self) -> u64 {
-        self.0.len()
+        let joined = self.0.add(&other.0);
+        joined.map_err(|e| Error::new("percentiles", "cannot join two histograms", e.to_string()))
     }
 
     /// The time that this share of them is at most, in microseconds; 0 of none.
     pub fn at_us(&self, share: f64) -> f64 {
         us(self.0.value_at_quantile(share))
-    }
-
-    /// The shortest, in microseconds; 0 of none.
-    pub fn min_us(&self) -> f64 {
-        us(self.0.min())
-    }
-
-    /// The longest, in microseconds; 0 of none.
-    pub fn max_us(&self) -> f64 {
-        us(self.0.max())
-    }
-
-    /// The mean, in microseconds; 0 of none.
-    pub fn mean_us(&self) -> f64 {
-        self.0.mean() / 1e3
-    }
-
-    /// The standard deviation, in microseconds; 0 of none.
-    pub fn stddev_us(&self) -> f64 {
-        self.0.stdev() / 1e3
     }
 
     /// All of them as bars, empty ones left out: the longest time that each has, in microseconds, and how many it has. The
@@ -76,7 +61,8 @@ impl Percentiles {
     }
 }
 
-fn us(ns: u64) -> f64 {
+/// Microseconds of what a histogram holds.
+pub fn us(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 

@@ -22,8 +22,8 @@ pub struct Planned<'a> {
     pub condition: String,
     /// A flow that competes.
     pub rival: Option<Rival>,
-    /// The share of the CPU that the client may use at most.
-    pub share: Option<&'a Share>,
+    /// The share of the CPU that the client may use, and how much that is at most, in thousandths of a core.
+    pub share: Option<(&'a Share, Option<u32>)>,
     /// What to do to the links before each measurement, and to undo after it.
     pub around: Option<&'a Around<'a>>,
     pub ratios: Vec<Against>,

@@ -7,12 +7,14 @@ use crate::planned::{Planned, compare};
 use crate::progress::{Progress, Step};
 use crate::report::{Bound, CASES, Goal, Reason, Record, Report, SCHEMA, Settings, both};
 use crate::sample::{self, Parameters, Sample};
-use crate::table::number;
+use crate::share::THROTTLED;
+use crate::table;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{Host, Interrupt, Topology, wait_until};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 /// How long the machine is watched before an experiment, to know what else it does.
@@ -209,7 +211,8 @@ impl<'a> Run<'a> {
         values: &[(&str, &str, f64)],
     ) -> Result<(), Error> {
         self.report.note(id, typed, turn, values);
-        let text = |(metric, unit, value): &(&str, &str, f64)| format!("{metric} {} {unit}", number(*value));
+        let text =
+            |(metric, unit, value): &(&str, &str, f64)| format!("{metric} {} {unit}", table::number(*value));
         let texts: Vec<String> = values.iter().map(text).collect();
         self.say(&format!("  {id:<32} #{} {}", turn + 1, texts.join("  ")))
     }
@@ -257,6 +260,15 @@ impl<'a> Run<'a> {
                 match self.measure(case) {
                     Ok(sample) => {
                         self.say_sample(case, repeat, &sample)?;
+                        if let Some(share) = sample.throttled_share {
+                            let typed = "nr_throttled and nr_periods of cpu.stat";
+                            self.report.note(
+                                &case.id,
+                                typed,
+                                repeat,
+                                &[(THROTTLED, "of all periods", share)],
+                            );
+                        }
                         samples[index].push(Sample { repeat, ..sample });
                     }
                     Err(error) => {
@@ -321,6 +333,19 @@ fn background() -> Result<f64, Error> {
 pub fn cpu_limited(report: &Report, id: &str) -> Option<String> {
     let share = report.median(id, "cpu_share")?;
     (share > CPU_LIMITED).then(|| format!("the machine was at its limit: CPU {:.0} % busy", share * 100.0))
+}
+
+/// A number of the environment, if it has one.
+pub fn number(key: &str, usual: u64, allowed: RangeInclusive<u64>) -> Result<u64, Error> {
+    let text = std::env::var_os(key);
+    text.map_or(Ok(usual), |text| parse(key, &text.to_string_lossy(), usual, allowed))
+}
+
+fn parse(key: &str, text: &str, usual: u64, allowed: RangeInclusive<u64>) -> Result<u64, Error> {
+    text.parse().ok().filter(|number| allowed.contains(number)).ok_or_else(|| {
+        let range = format!("'{text}' is outside the allowed range {} to {}", allowed.start(), allowed.end());
+        Error::new("bench", format!("cannot use {key}"), range).hint(format!("{key}={usual}"))
+    })
 }
 
 /// Writes a file below `/proc/sys` as a host sees it.

@@ -57,6 +57,9 @@ pub struct Sample {
     pub backlog_drops: u64,
     /// Goodput of the competing flow, Mbit/s, where there is one.
     pub rival_mbit: Option<f64>,
+    /// The share of periods in which the client's share of the CPU was used up, where it had a limit.
+    #[serde(skip)]
+    pub throttled_share: Option<f64>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -129,7 +132,7 @@ pub struct Rival {
 pub fn take(
     bed: &Bed,
     traffic: &Traffic,
-    (rival, share): (Option<&Rival>, Option<&Share>),
+    (rival, share): (Option<&Rival>, Option<(&Share, Option<u32>)>),
     stop: &Interrupt,
 ) -> Result<Sample, Error> {
     let (a, b) = (bed.host("a")?, bed.host("b")?);
@@ -144,14 +147,18 @@ pub fn take(
     let nics = [a.nic_counts()?, b.nic_counts()?];
     let before_cpu = Activity::now()?;
     let mut run = iperf::start(a, b, traffic)?;
-    if let Some(share) = share {
+    if let Some((share, permille)) = share {
+        share.limit(permille)?;
         share.add(run.client_id())?;
     }
+    let periods = share.map(|(share, _)| share.periods());
     wait(&mut run, traffic, stop)?;
     let cpu = Activity::now()?.since(&before_cpu);
     let nics_after = [a.nic_counts()?, b.nic_counts()?];
     let segments_after = [a.tcp_segments()?, b.tcp_segments()?];
     let outcome = run.finish()?;
+    let limited = share.filter(|(_, permille)| permille.is_some()).zip(periods);
+    let throttled_share = limited.and_then(|((share, _), before)| share.periods().used_up_since(before));
     let rival_mbit = match other {
         Some(flow) => Some(flow.finish()?.mbit()),
         None => None,
@@ -196,6 +203,7 @@ pub fn take(
         each_second: outcome.each_second,
         command: outcome.command,
         rival_mbit,
+        throttled_share,
     })
 }
 

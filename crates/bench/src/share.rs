@@ -16,6 +16,8 @@ const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";
 const PROCESSES: &str = "cgroup.procs";
 const COUNTS: &str = "cpu.stat";
+/// The metric: the share of periods in which the quota was used up.
+pub const THROTTLED: &str = "throttled_share";
 /// The least quota that the kernel takes, us. With it the time for which a throttled host stands still is the shortest.
 const QUOTA_US: u32 = 1000;
 /// How long the kernel may take to let go of the last process.
@@ -41,6 +43,14 @@ pub struct Periods {
     pub all: u64,
     /// Of these, those in which the quota was used up.
     pub throttled: u64,
+}
+
+impl Periods {
+    /// The share of periods since an earlier look in which the quota was used up.
+    pub fn used_up_since(self, before: Self) -> Option<f64> {
+        let (all, used_up) = (self.all - before.all, self.throttled - before.throttled);
+        (all > 0).then(|| used_up as f64 / all as f64)
+    }
 }
 
 impl Share {

@@ -4,10 +4,8 @@ use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
 use crate::report::LabRecord;
 use crate::run::cpu_limited;
-use crate::share::{Periods, Share};
+use crate::share::{Share, THROTTLED};
 use linkbraid_lab::Options;
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 /// The rate of a link in Mbit/s: at the least share the CPU is the limit, at the largest the links are.
 const RATE: u32 = 250;
@@ -17,15 +15,11 @@ const SHARES: [Option<u32>; 8] =
     [Some(5), Some(10), Some(20), Some(30), Some(50), Some(200), Some(1000), None];
 const QUICK_SHARES: [Option<u32>; 3] = [Some(10), Some(30), None];
 const KINDS: [&str; 2] = ["bare", "two"];
-/// The share of periods in which the host's quota was used up.
-const METRIC: &str = "throttled_share";
 
 /// Two NICs of the paper's fastest machine over what one NIC carried (180 of 94.05 Mbit/s, Tables 1 and 2).
 const PAPER_GAIN: f64 = 1.914;
 /// Of what the bare link carries with the same share of the CPU, what two links must carry at least.
 const SAME_GOAL: f64 = 0.9;
-
-type Seen = RefCell<BTreeMap<String, Vec<f64>>>;
 
 fn word(share: Option<u32>) -> String {
     share.map_or_else(|| "full".to_owned(), |permille| format!("{}%", percent(permille)))
@@ -69,19 +63,11 @@ fn record(labs: &mut [LabRecord], share: &Share) {
 }
 
 fn measure(run: &mut Run<'_>, shares: &[Option<u32>], share: &Share, beds: [&Bed; 2]) -> Result<(), Error> {
-    let seen = Seen::default();
-    // Set before each measurement, and looked at after it.
-    let arounds: Vec<_> = KINDS
-        .into_iter()
-        .flat_map(|kind| shares.iter().map(move |share| (kind, *share)))
-        .map(|(kind, permille)| around(id(kind, permille), permille, share, &seen))
-        .collect();
     let all = KINDS.into_iter().zip(beds).flat_map(|kind| shares.iter().map(move |share| (kind, *share)));
     let mut cases: Vec<Planned<'_>> = Vec::new();
-    for (((kind, bed), permille), around) in all.zip(&arounds) {
+    for ((kind, bed), permille) in all {
         let mut case = Planned::new(id(kind, permille), bed, run.tcp(Cc::Cubic));
-        case.share = Some(share);
-        case.around = Some(around);
+        case.share = Some((share, permille));
         case.condition =
             permille.map_or_else(String::new, |p| format!("host 'a' has {} % of a core", percent(p)));
         let full = id(KINDS[0], None);
@@ -99,39 +85,8 @@ fn measure(run: &mut Run<'_>, shares: &[Option<u32>], share: &Share, beds: [&Bed
         shares.iter().position(|permille| case.id.ends_with(&format!("/{}", word(*permille))))
     });
     let done = run.interleave(&cases);
-    drop(cases);
-    drop(arounds);
     share.limit(None)?;
-    for (id, values) in seen.into_inner() {
-        for (turn, value) in (0..).zip(values) {
-            let typed = "nr_throttled and nr_periods of cpu.stat";
-            run.report.note(&id, typed, turn, &[(METRIC, "of all periods", value)]);
-        }
-    }
     done
-}
-
-/// Sets the quota before a measurement and counts after it how often it was used up.
-fn around<'a>(
-    id: String,
-    permille: Option<u32>,
-    share: &'a Share,
-    seen: &'a Seen,
-) -> impl Fn(&Bed, bool) -> Result<(), Error> + 'a {
-    let before = RefCell::new(Periods::default());
-    move |_, begins| {
-        if begins {
-            share.limit(permille)?;
-            *before.borrow_mut() = share.periods();
-        } else if permille.is_some() {
-            let (before, after) = (*before.borrow(), share.periods());
-            let (all, used_up) = (after.all - before.all, after.throttled - before.throttled);
-            if all > 0 {
-                seen.borrow_mut().entry(id.clone()).or_default().push(used_up as f64 / all as f64);
-            }
-        }
-        Ok(())
-    }
 }
 
 fn goals(run: &mut Run<'_>, shares: &[Option<u32>]) {
@@ -160,7 +115,7 @@ pub(super) fn figure(report: &Report) -> Figure {
     };
     let paper = format!("the paper, its fastest machine: {PAPER_GAIN}");
     let (goodput, over) = (pair(&|id| report.spread(id, "mbit")), pair(&|id| report.ratio(id, "full")));
-    let throttled = pair(&|id| report.spread(id, METRIC));
+    let throttled = pair(&|id| report.spread(id, THROTTLED));
     let share = "share of one core that the sender's processes may use";
     let panels = vec![
         goodput.panel(format!("Goodput, links of {RATE} Mbit/s"), share, "Mbit/s"),

@@ -15,6 +15,7 @@ mod throughput;
 pub(super) use figure::sized;
 
 use crate::experiments::prelude::*;
+use std::ops::Range;
 use subject::Subject;
 use testbed::Testbed;
 
@@ -51,26 +52,35 @@ fn wanted(run: &Run<'_>, all: &[Subject], named: impl Fn(&Subject) -> bool) -> V
     all.iter().copied().filter(is_wanted).collect()
 }
 
-/// Measures subjects in turns; `measure` is given the turn and what was typed. One that fails is left out from then on.
+/// A network that is up, which turn it is, and what was typed for it.
+#[derive(Clone, Copy)]
+struct Turn<'a> {
+    subject: Subject,
+    turn: u32,
+    typed: &'a str,
+}
+
+/// Measures subjects in turns. One that fails is left out from then on.
 fn in_turns(
     run: &mut Run<'_>,
     testbed: &mut Testbed,
     stage: &str,
     subjects: &[Subject],
-    mut measure: impl FnMut(&mut Run<'_>, &Testbed, Subject, u32, &str) -> Result<(), Error>,
+    turns: Range<u32>,
+    mut measure: impl FnMut(&mut Run<'_>, &mut Testbed, Turn<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut given_up: Vec<Subject> = Vec::new();
-    for turn in 0..run.settings.repeat {
+    for turn in turns {
         for subject in subjects.iter().copied() {
-            if given_up.contains(&subject) {
+            let id = format!("{stage}/{}", subject.word);
+            if testbed.given_up.contains(&id) {
                 continue;
             }
-            run.step(&format!("{stage}/{}", subject.word));
             run.check()?;
-            let done = testbed.with(subject, |testbed, typed| measure(run, testbed, subject, turn, typed));
+            let done =
+                testbed.with(subject, |testbed, typed| measure(run, testbed, Turn { subject, turn, typed }));
             if let Err(error) = done {
-                given_up.push(subject);
-                give_up(run, stage, subject, error)?;
+                give_up(run, &id, subject, error)?;
+                testbed.given_up.push(id);
             }
         }
     }
@@ -78,8 +88,7 @@ fn in_turns(
 }
 
 /// A subject that cannot be measured is left out, if what it needs is missing here, or has failed.
-fn give_up(run: &mut Run<'_>, stage: &str, subject: Subject, error: Error) -> Result<(), Error> {
-    let id = format!("{stage}/{}", subject.word);
+fn give_up(run: &mut Run<'_>, id: &str, subject: Subject, error: Error) -> Result<(), Error> {
     let text = error.to_string();
     if subject.is_optional() && text.contains("cannot join") && text.contains("libfabric") {
         run.skip(id, text);

@@ -83,23 +83,17 @@ fn stop(guest: &mut Running) {
 
 /// A script of an experiment: of the tree that is named, or that the current folder is in.
 pub(super) fn script(relative: &str, experiment: &str) -> Result<PathBuf, Error> {
-    let named = std::env::var_os(SOURCE_ENV).map(PathBuf::from);
-    let cannot = |cause: String| {
-        let hint = format!("git clone of the sources, then in it: linkbraid bench run {experiment}");
-        Error::new(CASE, "not measured", cause).hint(hint)
+    let named = std::env::var_os(SOURCE_ENV).map(|tree| Path::new(&tree).join(relative));
+    let found = match &named {
+        Some(script) => Some(script.clone()).filter(|script| script.is_file()),
+        None => std::env::current_dir().ok().and_then(|here| find(&here, relative)),
     };
-    if let Some(tree) = named {
-        let script = tree.join(relative);
-        return if script.is_file() {
-            Ok(script)
-        } else {
-            Err(cannot(format!("{SOURCE_ENV}: no {}", script.display())))
-        };
-    }
-    let here = std::env::current_dir().map_err(|e| cannot(format!("no current folder: {e}")))?;
-    find(&here, relative).ok_or_else(|| {
-        cannot(format!("no {relative} in the current folder or above it, and {SOURCE_ENV} is not set"))
-    })
+    let missing = || match &named {
+        Some(script) => format!("{SOURCE_ENV}: no {}", script.display()),
+        None => format!("no {relative} in the current folder or above it, and {SOURCE_ENV} is not set"),
+    };
+    let hint = format!("git clone of the sources, then in it: linkbraid bench run {experiment}");
+    found.ok_or_else(|| Error::new(CASE, "not measured", missing()).hint(hint))
 }
 
 fn find(from: &Path, relative: &str) -> Option<PathBuf> {

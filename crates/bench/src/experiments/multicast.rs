@@ -85,12 +85,10 @@ fn floods(run: &mut Run<'_>, bed: &Bed) -> Result<(), Error> {
 
 fn ports(bed: &Bed) -> Result<PortCount, Error> {
     let mut sum = PortCount::default();
-    for host in bed.lab().hosts() {
-        for link in host.links()? {
-            let count = link.port_count()?;
-            sum.in_frames += count.in_frames;
-            sum.flooded += count.flooded;
-        }
+    for link in bed.links()? {
+        let count = link.port_count()?;
+        sum.in_frames += count.in_frames;
+        sum.flooded += count.flooded;
     }
     Ok(sum)
 }

@@ -8,6 +8,7 @@ mod schedule;
 use crate::bed::{self, BOND};
 use crate::experiments::prelude::*;
 use crate::report::{Record, SOAK};
+use crate::run::number;
 use exchange::Exchange;
 use leftovers::Leftovers;
 use schedule::{Action, HOSTS, LINKS, Schedule, What};
@@ -21,9 +22,9 @@ const SEED_ENV: &str = "LINKBRAID_BENCH_SEED";
 /// Says how many, instead of what follows from the options.
 const STEPS_ENV: &str = "LINKBRAID_BENCH_STEPS";
 /// Steps of a whole run with the usual three repeats, and of a quick one with one.
-const STEPS: u32 = 1000;
-const USUAL_REPEATS: u32 = 3;
-const QUICK_STEPS: u32 = 20;
+const STEPS: u64 = 1000;
+const USUAL_REPEATS: u64 = 3;
+const QUICK_STEPS: u64 = 20;
 /// The seed of quick runs, so that a test does the same each time.
 const QUICK_SEED: u64 = 1;
 
@@ -58,13 +59,11 @@ struct Soak {
 }
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    let seed = number(SEED_ENV)?.unwrap_or_else(|| if run.settings.quick { QUICK_SEED } else { clock() });
-    let usual = if run.settings.quick {
-        QUICK_STEPS * run.settings.repeat
-    } else {
-        (STEPS * run.settings.repeat).div_ceil(USUAL_REPEATS)
-    };
-    let steps = number(STEPS_ENV)?.map_or(usual, |steps| u32::try_from(steps).unwrap_or(u32::MAX));
+    let quick = run.settings.quick;
+    let seed = number(SEED_ENV, if quick { QUICK_SEED } else { clock() }, 0..=u64::MAX)?;
+    let repeat = u64::from(run.settings.repeat);
+    let usual = if quick { QUICK_STEPS * repeat } else { (STEPS * repeat).div_ceil(USUAL_REPEATS) };
+    let steps = number(STEPS_ENV, usual, 0..=u64::from(u32::MAX))? as u32;
     run.say(&format!(
         "  {steps} steps with seed {seed}; {SEED_ENV}={seed} {STEPS_ENV}={steps} does them again"
     ))?;
@@ -96,16 +95,6 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
 
 fn clock() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-fn number(name: &str) -> Result<Option<u64>, Error> {
-    let Some(text) = std::env::var_os(name) else { return Ok(None) };
-    let number = text.to_str().and_then(|text| text.parse().ok());
-    let bad = || {
-        Error::new("soak", format!("{name}: cannot read it"), format!("{text:?} is not a whole number"))
-            .hint(format!("{name}=1 linkbraid bench run soak"))
-    };
-    number.map(Some).ok_or_else(bad)
 }
 
 fn all_steps(

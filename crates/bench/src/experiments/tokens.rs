@@ -83,7 +83,7 @@ fn measure(
         begun
             .into_iter()
             .map(|pair| match pair.join() {
-                Ok(half) => half.map(|half| half.count()),
+                Ok(half) => half.map(|half| half.len()),
                 Err(_) => Err(Error::new(&id, "cannot bounce a token", "its thread panicked")),
             })
             .collect()

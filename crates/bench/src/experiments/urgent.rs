@@ -7,7 +7,7 @@ mod scenario;
 use crate::bed::Class;
 use crate::experiments::prelude::*;
 use crate::flow::{BYTES_MAX, BYTES_MIN, Messages, Over};
-use crate::run::cpu_limited;
+use crate::run::{cpu_limited, number};
 use linkbraid_lab::Options;
 use std::ops::RangeInclusive;
 
@@ -23,14 +23,14 @@ const LINKS: usize = 3;
 const PORT_MARGIN: u32 = 5;
 /// What `SO_PRIORITY` says of messages that cannot wait, as in the papers.
 const PRIORITY: i32 = 6;
-/// Payload bytes of a message, and the time from one to the next.
-const BYTES: usize = 64;
-const PERIOD: Duration = Duration::from_millis(1);
+/// Payload bytes of a message, and microseconds from one to the next.
+const BYTES: u64 = 64;
+const PERIOD_US: u64 = 1000;
 /// Other sizes, in bytes, and periods, in microseconds.
 const BYTES_ENV: &str = "LINKBRAID_BENCH_MESSAGE_BYTES";
 const PERIOD_ENV: &str = "LINKBRAID_BENCH_MESSAGE_US";
 /// Shorter and the sender has no time to listen; longer and a run has too few of them.
-const PERIODS: RangeInclusive<Duration> = Duration::from_micros(100)..=Duration::from_millis(100);
+const PERIODS_US: RangeInclusive<u64> = 100..=100_000;
 
 /// The last link for messages alone.
 const DEDICATED: Class = Class { name: "urgent", members: &["eth2"], rule: "priority=6", policy: "spread" };
@@ -84,32 +84,9 @@ fn classed(run: &mut Run<'_>, name: &str, class: Class) -> Result<Option<Bed>, E
 
 /// What is sent, unless the environment says otherwise.
 fn settings() -> Result<Messages, Error> {
-    let bytes = number(BYTES_ENV, BYTES, BYTES_MIN..=BYTES_MAX)?;
-    let [least, most] = [PERIODS.start(), PERIODS.end()].map(|period| period.as_micros() as usize);
-    let period = number(PERIOD_ENV, PERIOD.as_micros() as usize, least..=most)?;
-    Ok(Messages { over: Over::Udp, bytes, period: Duration::from_micros(period as u64), priority: PRIORITY })
-}
-
-fn number(key: &str, usual: usize, allowed: RangeInclusive<usize>) -> Result<usize, Error> {
-    let text = std::env::var_os(key);
-    text.map_or(Ok(usual), |text| parse(key, &text.to_string_lossy(), usual, allowed))
-}
-
-fn parse(key: &str, text: &str, usual: usize, allowed: RangeInclusive<usize>) -> Result<usize, Error> {
-    text.parse().ok().filter(|number| allowed.contains(number)).ok_or_else(|| {
-        let range = format!("'{text}' is outside the allowed range {} to {}", allowed.start(), allowed.end());
-        Error::new("bench", format!("cannot use {key}"), range).hint(format!("{key}={usual}"))
-    })
-}
-
-/// Microseconds, in whole tenths: more digits are noise, and room in the file.
-fn us(time: Duration) -> f64 {
-    (time.as_nanos() as f64 / 100.0).round() / 10.0
-}
-
-/// Milliseconds, in whole thousandths.
-fn ms(time: Duration) -> f64 {
-    (time.as_nanos() as f64 / 1000.0).round() / 1000.0
+    let bytes = number(BYTES_ENV, BYTES, BYTES_MIN as u64..=BYTES_MAX as u64)? as usize;
+    let period = number(PERIOD_ENV, PERIOD_US, PERIODS_US)?;
+    Ok(Messages { over: Over::Udp, bytes, period: Duration::from_micros(period), priority: PRIORITY })
 }
 
 /// What messages shall get: of the same link idle.

@@ -6,10 +6,9 @@
 mod ends;
 mod trips;
 
-pub use trips::{Trip, Trips};
+pub use trips::{Count as TripCount, Trip, Trips, ms, us};
 
 use super::{LOOK, Task, connect, enlarge, failed, is_wait};
-use ends::Ends;
 use linkbraid_api::Error;
 use linkbraid_lab::Host;
 use nix::libc;
@@ -67,14 +66,14 @@ impl MessageFlow {
     pub fn start(from: Host<'_>, to: Host<'_>, messages: Messages) -> Result<Self, Error> {
         let bytes = messages.bytes.clamp(BYTES_MIN, BYTES_MAX);
         let messages = Messages { bytes, ..messages };
-        let Ends { client, echo } = Ends::connect(from, to, &messages)?;
+        let (client, echo) = ends::connected(from, to, &messages)?;
         let (ready, started) = std::sync::mpsc::channel();
         let echo_ready = ready.clone();
         let zero = Instant::now();
         let echo = Task::start(move |over| {
             // Whoever started it may be gone.
             let _ = echo_ready.send(before_others());
-            ends::serve(echo, over)
+            echo(over)
         });
         let client = Task::start(move |over| {
             let _ = ready.send(before_others());
@@ -97,7 +96,7 @@ impl MessageFlow {
 /// A socket of a host whose datagrams another host sends back, and what does that.
 pub fn answered(from: Host<'_>, to: Host<'_>) -> Result<(UdpSocket, Task<io::Result<()>>), Error> {
     let (client, echo) = ends::udp(from, to, 0)?;
-    Ok((client, Task::start(move |over| ends::serve(ends::Echo::Udp(echo), over))))
+    Ok((client, Task::start(move |over| ends::answer(&echo, over))))
 }
 
 /// Puts the calling thread before all ordinary ones; whether it may.

@@ -1,6 +1,6 @@
 //! What a fabric takes of a processor while nothing is sent over it.
 
-use super::give_up;
+use super::in_turns;
 use super::subject::{FABRICS, SHM, Subject};
 use super::testbed::Testbed;
 use crate::activity::ProcessActivity;
@@ -28,30 +28,22 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
         return Ok(());
     }
     let cases = cases(run);
-    let mut given_up: Vec<Subject> = Vec::new();
     for turn in 0..run.settings.repeat {
         run.step(NONE);
         watch(run, testbed, NONE, "linkbraid daemon", turn)?;
-        for (subject, poll) in &cases {
-            // The goal is about one of the three.
-            if given_up.contains(subject) || (*poll != "adaptive" && turn > 0) {
-                continue;
-            }
-            let id = id(subject.word, poll);
+        // The goal is about one of the three.
+        let again = cases.iter().copied().filter(|subject| turn == 0 || subject.how() == POLLS[0]);
+        let again: Vec<Subject> = again.collect();
+        in_turns(run, testbed, "idle", &again, turn..turn + 1, |run, testbed, at| {
+            let id = id(at.subject.word, at.subject.how());
             run.step(&id);
-            run.check()?;
-            let polled = subject.poll(poll);
-            let done = testbed.with(polled, |testbed, typed| watch(run, testbed, &id, typed, turn));
-            if let Err(error) = done {
-                given_up.push(*subject);
-                give_up(run, "idle", *subject, error)?;
-            }
-        }
+            watch(run, testbed, &id, at.typed, turn)
+        })?;
     }
-    for (subject, poll) in cases {
-        let id = id(subject.word, poll);
+    for subject in cases {
+        let id = id(subject.word, subject.how());
         run.report.put_beside(&id, NONE, &["percent"]);
-        if poll == "adaptive" {
+        if subject.how() == POLLS[0] {
             let value = run.report.median(&id, "percent");
             let what = "percent of a core while idle, each node";
             run.judge(&id, what, Bound::Below, GOAL_PERCENT, value);
@@ -61,23 +53,22 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
 }
 
 /// A quick run has every fabric with the usual threads, and one with those that always look.
-fn is_usual(run: &Run<'_>, subject: Subject, poll: &str) -> bool {
-    !run.settings.quick || poll == POLLS[0] || (subject == SHM && poll == POLLS[2])
+fn is_usual(run: &Run<'_>, subject: Subject) -> bool {
+    !run.settings.quick || subject.how() == POLLS[0] || subject == SHM.poll(POLLS[2])
 }
 
-fn cases(run: &Run<'_>) -> Vec<(Subject, &'static str)> {
-    FABRICS
-        .into_iter()
-        .filter(|subject| subject.quick || !run.settings.quick)
-        .flat_map(|subject| POLLS.map(|poll| (subject, poll)))
-        .filter(|(subject, poll)| is_usual(run, *subject, poll) && run.wants(&id(subject.word, poll)))
+fn cases(run: &Run<'_>) -> Vec<Subject> {
+    let fabrics = FABRICS.into_iter().filter(|subject| subject.quick || !run.settings.quick);
+    fabrics
+        .flat_map(|subject| POLLS.map(|poll| subject.poll(poll)))
+        .filter(|subject| is_usual(run, *subject) && run.wants(&id(subject.word, subject.how())))
         .collect()
 }
 
 /// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
     let cases = cases(run);
-    let again = cases.iter().filter(|(_, poll)| *poll == "adaptive").count() + 1;
+    let again = cases.iter().filter(|subject| subject.how() == POLLS[0]).count() + 1;
     cases.len() + 1 + again * (run.settings.repeat as usize).saturating_sub(1)
 }
 

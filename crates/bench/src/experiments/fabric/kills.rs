@@ -1,9 +1,9 @@
 //! Four nodes under load, and one after the other, at random, is killed and started again: what the others send each
 //! other arrives.
 
-use super::give_up;
 use super::subject::{OFI_NET, SHM, Subject, UDP};
 use super::testbed::Testbed;
+use super::{Turn, in_turns};
 use crate::experiments::prelude::*;
 use crate::flow::{DatagramRecord, Datagrams, TcpFlow};
 use linkbraid_api::EventKind;
@@ -39,44 +39,34 @@ struct Death {
     to: Duration,
 }
 
-fn kills(run: &Run<'_>) -> &'static [(Subject, u32)] {
-    if run.settings.quick { &KILLS[..1] } else { &KILLS }
+/// What is killed how often in this run.
+fn wanted(run: &Run<'_>) -> Vec<(Subject, u32)> {
+    let (all, most) = if run.settings.quick { (&KILLS[..1], QUICK_KILLS) } else { (&KILLS[..], u32::MAX) };
+    let wanted = all.iter().filter(|(subject, _)| run.wants(&format!("kills/{}", subject.word)));
+    wanted.map(|(subject, kills)| (*subject, most.min(*kills))).collect()
 }
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    let wanted: Vec<(Subject, u32)> = kills(run)
-        .iter()
-        .copied()
-        .filter(|(subject, _)| run.wants(&format!("kills/{}", subject.word)))
-        .collect();
+    let wanted = wanted(run);
     if wanted.is_empty() {
         return Ok(());
     }
     let mut testbed = Testbed::up(run, "kills", NODES)?;
     for (subject, kills) in wanted {
-        let kills = if run.settings.quick { QUICK_KILLS.min(kills) } else { kills };
-        let done = testbed.with(subject, |testbed, typed| measure(run, testbed, (subject, kills), typed));
-        if let Err(error) = done {
-            give_up(run, "kills", subject, error)?;
-            drop(testbed);
-            testbed = Testbed::up(run, "kills", NODES)?;
-        }
+        in_turns(run, &mut testbed, "kills", &[subject], 0..1, |run, testbed, at| {
+            measure(run, testbed, at, kills)
+        })?;
     }
     Ok(())
 }
 
 /// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
-    let most = if run.settings.quick { QUICK_KILLS } else { u32::MAX };
-    kills(run).iter().map(|(_, kills)| most.min(*kills) as usize).sum()
+    wanted(run).iter().map(|(_, kills)| *kills as usize).sum()
 }
 
-fn measure(
-    run: &mut Run<'_>,
-    testbed: &mut Testbed,
-    (subject, kills): (Subject, u32),
-    typed: &str,
-) -> Result<(), Error> {
+fn measure(run: &mut Run<'_>, testbed: &mut Testbed, at: Turn<'_>, kills: u32) -> Result<(), Error> {
+    let Turn { subject, typed, .. } = at;
     testbed.fix_neighbours(subject)?;
     let mesh = Datagrams::mesh(&testbed.addressed(subject)?, PERIOD)?;
     mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;

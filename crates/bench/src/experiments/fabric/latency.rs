@@ -4,9 +4,10 @@
 use super::programs::{self, PROGRAMS};
 use super::subject::*;
 use super::testbed::Testbed;
-use super::{in_turns, put_beside, wanted};
+use super::{Turn, in_turns, put_beside, wanted};
 use crate::experiments::prelude::*;
 use crate::flow::rounds;
+use crate::percentiles::us;
 
 pub(super) const SUBJECTS: [Subject; 12] = [
     VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, UDP_BUSY, OFI_NET, OFI_TCP,
@@ -34,11 +35,11 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
         return Ok(());
     }
     let programs: Vec<_> = PROGRAMS.iter().filter(|program| program.is_wanted(run)).collect();
-    in_turns(run, testbed, "latency", &subjects, |run, testbed, subject, turn, typed| {
-        measure(run, testbed, subject, turn, typed)?;
+    in_turns(run, testbed, "latency", &subjects, 0..run.settings.repeat, |run, testbed, at| {
+        measure(run, testbed, at)?;
         programs.iter().try_for_each(|program| {
-            let measured = programs::measure(run, testbed, subject, turn, program);
-            run.noted(format!("{}/{}", program.word, subject.word), measured).map(drop)
+            let measured = programs::measure(run, testbed, at, program);
+            run.noted(format!("{}/{}", program.word, at.subject.word), measured).map(drop)
         })
     })?;
     for bytes in sizes(run) {
@@ -64,13 +65,9 @@ fn subjects(run: &Run<'_>) -> Vec<Subject> {
     wanted(run, &SUBJECTS, |subject| run.wants(&format!("latency/{}", subject.word)))
 }
 
-fn measure(
-    run: &mut Run<'_>,
-    testbed: &Testbed,
-    subject: Subject,
-    turn: u32,
-    typed: &str,
-) -> Result<(), Error> {
+fn measure(run: &mut Run<'_>, testbed: &Testbed, at: Turn<'_>) -> Result<(), Error> {
+    let Turn { subject, turn, typed } = at;
+    run.step(&format!("latency/{}", subject.word));
     let time = if run.settings.quick { QUICK_TIME } else { TIME };
     let mut line = format!("  {:<32} #{}", format!("latency/{}", subject.word), turn + 1);
     for bytes in sizes(run) {
@@ -79,10 +76,10 @@ fn measure(
         let median = half.at_us(0.5);
         let values = [
             ("half_us", "us", median),
-            ("half_min_us", "us", half.min_us()),
+            ("half_min_us", "us", us(half.min())),
             ("half_p90_us", "us", half.at_us(0.9)),
             ("half_p99_us", "us", half.at_us(0.99)),
-            ("rounds", "", half.count() as f64),
+            ("rounds", "", half.len() as f64),
             // Bits a microsecond are Mbit/s.
             ("mbit", "Mbit/s", *bytes as f64 * 8.0 / median),
         ];

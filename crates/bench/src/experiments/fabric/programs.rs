@@ -1,7 +1,7 @@
 //! Programs of others over each network, where they are installed: NetPIPE (`NPtcp`), the program of the papers, and sockperf,
 //! the other one that ETHOM's authors measured latency with, whose messages are datagrams of UDP.
 
-use super::subject::Subject;
+use super::Turn;
 use super::testbed::Testbed;
 use crate::experiments::prelude::*;
 use linkbraid_lab::{Running, tool, wait_for};
@@ -82,8 +82,7 @@ impl Program {
 pub(super) fn measure(
     run: &mut Run<'_>,
     testbed: &Testbed,
-    subject: Subject,
-    turn: u32,
+    Turn { subject, turn, .. }: Turn<'_>,
     program: &Program,
 ) -> Result<(), Error> {
     let Program { word, program, listens, server, client, sizes, writes, limit, parse, .. } = program;

@@ -1,9 +1,9 @@
 //! A node's daemon is killed and started again: how long until frames go both ways, and whether one of its earlier
 //! life comes.
 
-use super::give_up;
 use super::subject::{FABRICS, Subject};
 use super::testbed::Testbed;
+use super::{Turn, in_turns};
 use crate::experiments::prelude::*;
 use crate::flow::Datagrams;
 
@@ -26,44 +26,40 @@ pub(super) fn id(subject: &str, down: &str) -> String {
 pub(super) const WAYS: [&str; 2] = [DOWN[0].0, DOWN[1].0];
 
 pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error> {
-    let quick = run.settings.quick;
-    for subject in FABRICS.into_iter().filter(|subject| subject.quick || !quick) {
-        if !run.wants(&format!("restart/{}", subject.word)) {
-            continue;
-        }
-        let done = testbed.with(subject, |testbed, typed| measure(run, testbed, subject, typed));
-        if let Err(error) = done {
-            give_up(run, "restart", subject, error)?;
-            if !testbed.bed.has_daemon("b") {
-                testbed.bed.start_daemon("b")?;
-            }
-        }
-        for way in WAYS {
-            let id = id(subject.word, way);
-            let most = |run: &Run<'_>, metric| run.report.spread(&id, metric).map(|spread| spread.max);
-            let what = "ms from a daemon's start until frames go both ways, the longest";
-            run.judge(&id, what, Bound::AtMost, GOAL_MS, most(run, "ms"));
-            let what = "frames of an earlier life, the most";
-            run.judge(&id, what, Bound::AtMost, 0.0, most(run, "old"));
-        }
+    let subjects = subjects(run);
+    in_turns(run, testbed, "restart", &subjects, 0..1, measure)?;
+    for (subject, way) in subjects.into_iter().flat_map(|subject| WAYS.map(|way| (subject, way))) {
+        let id = id(subject.word, way);
+        let most = |run: &Run<'_>, metric| run.report.spread(&id, metric).map(|spread| spread.max);
+        let what = "ms from a daemon's start until frames go both ways, the longest";
+        run.judge(&id, what, Bound::AtMost, GOAL_MS, most(run, "ms"));
+        let what = "frames of an earlier life, the most";
+        run.judge(&id, what, Bound::AtMost, 0.0, most(run, "old"));
     }
     Ok(())
 }
 
-/// How many steps it takes.
-pub(super) fn steps(run: &Run<'_>) -> usize {
-    let quick = run.settings.quick;
-    let times = if quick { QUICK_TIMES } else { TIMES } as usize;
-    FABRICS.into_iter().filter(|subject| subject.quick || !quick).count() * times * DOWN.len()
+fn subjects(run: &Run<'_>) -> Vec<Subject> {
+    let all = FABRICS.into_iter().filter(|subject| subject.quick || !run.settings.quick);
+    all.filter(|subject| run.wants(&format!("restart/{}", subject.word))).collect()
 }
 
-fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject, typed: &str) -> Result<(), Error> {
+fn times(run: &Run<'_>) -> u32 {
+    if run.settings.quick { QUICK_TIMES } else { TIMES }
+}
+
+/// How many steps it takes.
+pub(super) fn steps(run: &Run<'_>) -> usize {
+    subjects(run).len() * times(run) as usize * DOWN.len()
+}
+
+fn measure(run: &mut Run<'_>, testbed: &mut Testbed, at: Turn<'_>) -> Result<(), Error> {
+    let Turn { subject, typed, .. } = at;
     testbed.fix_neighbours(subject)?;
     let mesh = Datagrams::mesh(&testbed.addressed(subject)?, PERIOD)?;
     mesh.wait_fresh(&mesh.mark(), LIMIT, |_, _| true)?;
-    let times = if run.settings.quick { QUICK_TIMES } else { TIMES };
     let mut starts = Vec::new();
-    for turn in 0..times {
+    for turn in 0..times(run) {
         for (way, down) in DOWN {
             run.check()?;
             run.step(&id(subject.word, way));

@@ -76,6 +76,14 @@ impl Subject {
         }
     }
 
+    /// How its threads wait.
+    pub fn how(self) -> &'static str {
+        match self.kind {
+            Kind::Fabric { poll, .. } => poll,
+            Kind::Veth | Kind::Vxlan => "",
+        }
+    }
+
     /// Whether frames go by the kernel's VXLAN once both ends know that they can.
     pub fn is_fast(self) -> bool {
         matches!(self.kind, Kind::Fabric { transport: "udp:", more, .. } if more != ",vxlan=off")

@@ -22,6 +22,8 @@ const SHARED: &str = "/dev/shm";
 pub(super) struct Testbed {
     pub bed: Bed,
     pub names: Vec<String>,
+    /// What failed and is not tried again.
+    pub given_up: Vec<String>,
     memory: PathBuf,
 }
 
@@ -34,7 +36,7 @@ impl Testbed {
             bed.start_daemon(name)?;
         }
         let memory = Path::new(SHARED).join(format!("linkbraid-bench-{}", bed.lab().id()));
-        let testbed = Self { bed, names, memory };
+        let testbed = Self { bed, names, given_up: Vec::new(), memory };
         if hosts == 2 {
             testbed.join_pair()?;
         }
@@ -89,6 +91,12 @@ impl Testbed {
         work: impl FnOnce(&mut Self, &str) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let done = self.add(subject).and_then(|typed| work(self, &typed.join("; ")));
+        // A daemon that was killed and not started again could not take its fabric away.
+        for name in &self.names {
+            if !self.bed.has_daemon(name) {
+                self.bed.start_daemon(name)?;
+            }
+        }
         self.del(subject);
         done
     }

@@ -3,7 +3,7 @@
 
 use super::subject::*;
 use super::testbed::Testbed;
-use super::{in_turns, put_beside, wanted};
+use super::{Turn, in_turns, put_beside, wanted};
 use crate::activity::Activity;
 use crate::experiments::prelude::*;
 use crate::run::CCS;
@@ -22,8 +22,8 @@ const UDP_GOALS: [f64; 2] = [0.9, 1.0];
 
 pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error> {
     let subjects = subjects(run);
-    in_turns(run, testbed, "throughput", &subjects, |run, testbed, subject, turn, _| {
-        measure(run, testbed, subject, turn, ccs(run, subject), |cc| id(subject.word, cc))
+    in_turns(run, testbed, "throughput", &subjects, 0..run.settings.repeat, |run, testbed, at| {
+        measure(run, testbed, at, ccs(run, at.subject), |cc| id(at.subject.word, cc))
     })?;
     judge(run, &subjects);
     Ok(())
@@ -51,11 +51,11 @@ fn ccs(run: &Run<'_>, subject: Subject) -> &'static [(&'static str, Cc)] {
 fn measure(
     run: &mut Run<'_>,
     testbed: &Testbed,
-    subject: Subject,
-    turn: u32,
+    Turn { subject, turn, .. }: Turn<'_>,
     ccs: &[(&str, Cc)],
     id: impl Fn(&str) -> String,
 ) -> Result<(), Error> {
+    run.step(id("").trim_end_matches('/'));
     for (word, cc) in ccs {
         let traffic = run.tcp(*cc).to(&testbed.address(subject, 1));
         let before = Activity::now()?;
@@ -132,8 +132,8 @@ pub(super) fn run_limited(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<()
     for rate in rates(run) {
         testbed.limit(Some(rate))?;
         let stage = format!("limited-{rate}mbit");
-        let done = in_turns(run, testbed, &stage, &LIMITED, |run, testbed, subject, turn, _| {
-            measure(run, testbed, subject, turn, run.ccs(), |cc| limited_id(rate, subject.word, cc))
+        let done = in_turns(run, testbed, &stage, &LIMITED, 0..run.settings.repeat, |run, testbed, at| {
+            measure(run, testbed, at, run.ccs(), |cc| limited_id(rate, at.subject.word, cc))
         });
         testbed.limit(None)?;
         done?;

@@ -2,11 +2,10 @@
 //! the source tree boots it, and its report becomes this one's.
 
 use super::super::guest;
-use crate::collect;
+use crate::collect::Collected;
 use crate::experiments::prelude::*;
 use linkbraid_lab::daemon;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// How long a guest may take, in real time.
@@ -37,9 +36,11 @@ fn measure(run: &mut Run<'_>) -> Result<Report, Error> {
         }
         Ok(())
     })?;
-    newest(&out.0)?.ok_or_else(|| {
+    let Collected { reports, unread, .. } = Collected::from_folder(&out.0).unwrap_or_default();
+    reports.into_iter().find(|report| report.experiment == super::NAME).ok_or_else(|| {
+        let unread = unread.iter().map(|file| format!("cannot read {}: {}; ", file.id, file.reason));
         let hint = format!("{} --out results --quick", script.display());
-        Error::new(guest::CASE, "not measured", ended).hint(hint)
+        Error::new(guest::CASE, "not measured", unread.collect::<String>() + &ended).hint(hint)
     })
 }
 
@@ -53,24 +54,6 @@ fn options(run: &Run<'_>) -> Vec<String> {
         options.extend(["--only".into(), run.only.clone()]);
     }
     options
-}
-
-/// The report in a folder, if the guest left one.
-fn newest(folder: &Path) -> Result<Option<Report>, Error> {
-    let cannot = |cause: String| Error::new(guest::CASE, "cannot read its report", cause);
-    let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(|e| cannot(e.to_string()))?,
-    };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let Some(path) = paths.filter(|path| path.extension().is_some_and(|end| end == "json")).max() else {
-        return Ok(None);
-    };
-    let report = collect::read(&path).map_err(cannot)?;
-    if report.experiment != super::NAME {
-        return Err(cannot(format!("it is of '{}'", report.experiment)));
-    }
-    Ok(Some(report))
 }
 
 /// A folder that goes with the value.
@@ -91,6 +74,3 @@ impl Drop for Scratch {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
-
-#[cfg(test)]
-mod tests;

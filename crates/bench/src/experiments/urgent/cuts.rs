@@ -1,8 +1,8 @@
 //! Messages while one of their two links is cut, silently and by its carrier, again and again.
 
-use super::{LINKS, Load, MIRRORED, RATE, classed, loads, ms, scenario, topology, us};
+use super::{LINKS, Load, MIRRORED, RATE, classed, loads, scenario, topology};
 use crate::experiments::prelude::*;
-use crate::flow::{MessageFlow, Messages, Trips};
+use crate::flow::{MessageFlow, Messages, TripCount, Trips, ms, us};
 use crate::percentiles::Percentiles;
 use crate::report::{CUTS, Record, both};
 use linkbraid_lab::Fault;
@@ -66,25 +66,11 @@ pub(super) struct Cut {
     /// From its mending until both links were in use again.
     pub(super) again_ms: f64,
     /// The same messages for as long just before the cut: the base.
-    pub(super) before: Outcome,
+    pub(super) before: TripCount,
     /// Those sent while it was cut.
-    pub(super) during: Outcome,
+    pub(super) during: TripCount,
     /// Those sent from its mending on until both links were in use again.
-    pub(super) after: Outcome,
-}
-
-/// What became of some messages.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Outcome {
-    pub(super) sent: u64,
-    /// Of these, never answered.
-    pub(super) lost: u64,
-    /// Of these, late.
-    pub(super) late: u64,
-    /// The longest round trip, microseconds.
-    max_us: f64,
-    /// Until the last message that was lost or late was sent, milliseconds; absent if none was.
-    pub(super) last_bad_ms: Option<f64>,
+    pub(super) after: TripCount,
 }
 
 pub(super) fn run(run: &mut Run<'_>, messages: Messages) -> Result<(), Error> {
@@ -236,20 +222,11 @@ fn normal(rounds: &[Round]) -> Result<Option<Duration>, Error> {
     let quiet = rounds.iter().flat_map(|round| round.cuts.iter().map(move |done| (&round.trips, done)));
     let trips = quiet.flat_map(|(trips, done)| trips.between(done.cut.saturating_sub(WATCH), done.cut));
     let all = Percentiles::of(trips.filter_map(|trip| trip.took))?;
-    Ok((all.count() > 0).then(|| Duration::from_secs_f64(all.at_us(0.5) / 1e6)))
+    Ok((!all.is_empty()).then(|| Duration::from_secs_f64(all.at_us(0.5) / 1e6)))
 }
 
 pub(super) fn cut(trips: &Trips, done: &Done, limit: Duration) -> Cut {
-    let outcome = |from: Duration, to: Duration| {
-        let count = trips.count(from, to, limit);
-        Outcome {
-            sent: count.sent,
-            lost: count.lost,
-            late: count.late,
-            max_us: count.worst.map_or(0.0, us),
-            last_bad_ms: count.last_bad.map(|at| ms(at.saturating_sub(from))),
-        }
-    };
+    let count = |from, to| trips.count(from, to, limit);
     // What is on its way as the link is cut may be lost with it, so it counts as sent while the link is cut.
     let begin = done.cut.saturating_sub(limit / 2);
     let length = done.mended.saturating_sub(begin);
@@ -258,9 +235,9 @@ pub(super) fn cut(trips: &Trips, done: &Done, limit: Duration) -> Cut {
         kind: done.kind,
         cut_ms: ms(done.mended.saturating_sub(done.cut)),
         again_ms: ms(done.again.saturating_sub(done.mended)),
-        before: outcome(begin.saturating_sub(length), begin),
-        during: outcome(begin, done.mended),
-        after: outcome(done.mended, done.again),
+        before: count(begin.saturating_sub(length), begin),
+        during: count(begin, done.mended),
+        after: count(done.mended, done.again),
     }
 }
 

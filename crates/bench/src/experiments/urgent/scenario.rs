@@ -1,10 +1,10 @@
 //! Round trips beside bulk traffic: on an idle link, in one channel with it, and in a channel of their own.
 
-use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads, ms, topology, us};
+use super::{DEDICATED, LINKS, Load, PRIORITY, RATE, classed, loads, topology};
 use crate::activity::Activity;
 use crate::experiments::prelude::*;
-use crate::flow::{MessageFlow, Messages, Trip, Trips};
-use crate::percentiles::Percentiles;
+use crate::flow::{MessageFlow, Messages, Trip, Trips, ms, us};
+use crate::percentiles::{self, Percentiles};
 use crate::planned::Planned;
 use crate::report::{MESSAGES, Points, Record, both};
 use crate::sample::Sample;
@@ -213,10 +213,8 @@ fn measure(
 /// Sets how all NICs of the lab's hosts order what waits.
 fn order(bed: &Bed, order: Order) -> Result<&'static str, Error> {
     let mut kind = "";
-    for host in bed.lab().hosts() {
-        for link in host.links()? {
-            kind = link.set_order(order)?;
-        }
+    for link in bed.links()? {
+        kind = link.set_order(order)?;
     }
     Ok(kind)
 }
@@ -275,22 +273,22 @@ fn figures(trips: &Trips, from: Duration, to: Duration) -> Result<(Value, Percen
     let inside = trips.between(from, to);
     let all = Percentiles::of(inside.iter().filter_map(|trip| trip.took))?;
     let sent = inside.len() as u64;
-    if all.count() == 0 {
+    if all.is_empty() {
         return Err(Error::new("messages", "cannot tell a round trip", format!("none of {sent} came back")));
     }
     let sample = json!({
         "sent": sent,
-        "lost": sent - all.count(),
+        "lost": sent - all.len(),
         // In the whole flow.
         "twice": trips.twice,
-        "min_us": all.min_us(),
-        "mean_us": all.mean_us(),
-        "stddev_us": all.stddev_us(),
+        "min_us": percentiles::us(all.min()),
+        "mean_us": all.mean() / 1e3,
+        "stddev_us": all.stdev() / 1e3,
         "median_us": all.at_us(0.5),
         "p90_us": all.at_us(0.9),
         "p99_us": all.at_us(0.99),
         "p999_us": all.at_us(0.999),
-        "max_us": all.max_us(),
+        "max_us": percentiles::us(all.max()),
         // That the sender was late, and did not make up for.
         "slipped_ms": ms(trips.slipped),
     });

@@ -1,6 +1,6 @@
-use super::cuts::{Done, Outcome, Round, cut, take};
+use super::cuts::{Done, Round, cut, take};
 use super::*;
-use crate::flow::Trips;
+use crate::flow::{TripCount, Trips};
 use crate::report::tests::{case, empty, measure};
 use crate::report::{CUTS, MESSAGES, Record, Report};
 use serde_json::json;
@@ -30,7 +30,7 @@ fn done() -> Done {
 fn messages_are_counted_before_during_and_after_a_cut() {
     let trips = trips(1600, &[150, 400, 401, 699], &[300, 500, 900]);
     let cut = cut(&trips, &done(), Duration::from_micros(200));
-    let bad = |outcome: Outcome| (outcome.lost, outcome.late);
+    let bad = |outcome: TripCount| (outcome.lost, outcome.late);
     assert_eq!((bad(cut.before), bad(cut.during), bad(cut.after)), ((1, 1), (3, 1), (0, 1)));
     assert_eq!(cut.during.last_bad_ms, Some(299.1), "counted from a round trip before the cut");
     assert!((cut.cut_ms, cut.again_ms) == (300.0, 800.0) && cut.during.sent == 300, "{cut:?}");
@@ -144,13 +144,4 @@ fn the_figure_has_a_panel_for_each_thing_that_was_measured() {
     scenario::compare(&mut report, "udp");
     assert_eq!(figure::draw(&report).panels.len(), 7);
     assert!(figure::draw(&empty()).panels.is_empty());
-}
-
-#[test]
-fn sizes_and_periods_out_of_range_are_refused() {
-    let error = number("LINKBRAID_BENCH_NONE", 64, 8..=1472);
-    assert_eq!(error, Ok(64), "what is not set is as usual");
-    let error = parse("A_KEY", "7", 64, 8..=1472).expect_err("too small");
-    assert_eq!(error.to_string(), "bench: cannot use A_KEY: '7' is outside the allowed range 8 to 1472");
-    assert_eq!(parse("A_KEY", "8", 64, 8..=1472), Ok(8));
 }

@@ -9,13 +9,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub struct Ends {
-    /// What sends; it never blocks.
-    pub client: Client,
-    /// What answers; it blocks for [`LOOK`].
-    pub echo: Echo,
-}
-
+/// What sends; it never blocks.
 pub enum Client {
     /// A connection, what it still has to send, and what of an answer has come so far.
     Tcp {
@@ -27,20 +21,17 @@ pub enum Client {
     Udp(UdpSocket),
 }
 
-pub enum Echo {
-    Tcp(TcpStream),
-    Udp(UdpSocket),
-}
+/// What answers until it is told to end; it blocks for [`LOOK`].
+pub type Echo = Box<dyn FnOnce(&AtomicBool) -> io::Result<()> + Send>;
 
-impl Ends {
-    pub fn connect(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<Self, Error> {
-        match messages.over {
-            Over::Tcp => tcp(from, to, messages),
-            Over::Udp => {
-                let (client, echo) = udp(from, to, messages.priority)?;
-                client.set_nonblocking(true).map_err(|e| failed(from, "send", &e))?;
-                Ok(Self { client: Client::Udp(client), echo: Echo::Udp(echo) })
-            }
+/// Both ends, connected.
+pub fn connected(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<(Client, Echo), Error> {
+    match messages.over {
+        Over::Tcp => tcp(from, to, messages),
+        Over::Udp => {
+            let (client, echo) = udp(from, to, messages.priority)?;
+            client.set_nonblocking(true).map_err(|e| failed(from, "send", &e))?;
+            Ok((Client::Udp(client), Box::new(move |over| answer(&echo, over))))
         }
     }
 }
@@ -49,7 +40,7 @@ fn prioritize(socket: &impl AsFd, priority: i32) -> io::Result<()> {
     setsockopt(socket, sockopt::Priority, &priority).map_err(Into::into)
 }
 
-fn tcp(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<Ends, Error> {
+fn tcp(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<(Client, Echo), Error> {
     // What it accepts answers with its priority from the first segment on.
     let ready = |listener: &TcpListener| prioritize(listener, messages.priority);
     let (_, stream, echo) = connect((from, to), to.ipv4(), ready)?;
@@ -62,7 +53,7 @@ fn tcp(from: Host<'_>, to: Host<'_>, messages: &Messages) -> Result<Ends, Error>
     let timed = echo.set_read_timeout(Some(LOOK)).and_then(|()| echo.set_write_timeout(Some(LOOK)));
     timed.map_err(|e| failed(to, "answer", &e))?;
     let client = Client::Tcp { stream, unsent: Vec::new(), partial: Vec::new(), bytes: messages.bytes };
-    Ok(Ends { client, echo: Echo::Tcp(echo) })
+    Ok((client, Box::new(move |over| answer_stream(echo, over))))
 }
 
 /// Two sockets that are connected to each other; both block for [`LOOK`].
@@ -172,18 +163,7 @@ impl AsFd for Client {
 /// More than any message has.
 const ROOM: usize = 64 << 10;
 
-/// Answers until it is told to end. Its socket's time-out is how soon it looks.
-pub fn serve(echo: Echo, over: &AtomicBool) -> io::Result<()> {
-    match echo {
-        Echo::Tcp(stream) => connection(stream, over),
-        Echo::Udp(socket) => {
-            datagrams(&socket, over);
-            Ok(())
-        }
-    }
-}
-
-fn connection(mut stream: TcpStream, over: &AtomicBool) -> io::Result<()> {
+fn answer_stream(mut stream: TcpStream, over: &AtomicBool) -> io::Result<()> {
     let mut room = vec![0; ROOM];
     while !over.load(Ordering::Acquire) {
         let bytes = match stream.read(&mut room) {
@@ -205,7 +185,8 @@ fn connection(mut stream: TcpStream, over: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-fn datagrams(socket: &UdpSocket, over: &AtomicBool) {
+/// Sends each datagram back until it is told to end. The socket's time-out is how soon it looks.
+pub fn answer(socket: &UdpSocket, over: &AtomicBool) -> io::Result<()> {
     let mut room = vec![0; ROOM];
     while !over.load(Ordering::Acquire) {
         // An error is the fate of an earlier answer, or nothing has come.
@@ -214,4 +195,5 @@ fn datagrams(socket: &UdpSocket, over: &AtomicBool) {
             let _ = socket.send(&room[..bytes]);
         }
     }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Which message left when, and when it was back.
 
+use serde::Serialize;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -24,17 +25,27 @@ pub struct Trips {
 }
 
 /// What became of some messages.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Count {
     pub sent: u64,
     /// Of these, never answered.
     pub lost: u64,
     /// Of these, answered, but later than a limit.
     pub late: u64,
-    /// The longest round trip of those that were answered.
-    pub worst: Option<Duration>,
-    /// When the last of those was sent that were lost or late.
-    pub last_bad: Option<Duration>,
+    /// The longest round trip, microseconds.
+    pub max_us: f64,
+    /// Until the last message that was lost or late was sent, milliseconds; absent if none was.
+    pub last_bad_ms: Option<f64>,
+}
+
+/// Microseconds, in whole tenths: more digits are noise, and room in the file.
+pub fn us(time: Duration) -> f64 {
+    (time.as_nanos() as f64 / 100.0).round() / 10.0
+}
+
+/// Milliseconds, in whole thousandths.
+pub fn ms(time: Duration) -> f64 {
+    (time.as_nanos() as f64 / 1000.0).round() / 1000.0
 }
 
 impl Trips {
@@ -76,19 +87,11 @@ impl Trips {
         let mut count = Count::default();
         for trip in self.between(from, to) {
             count.sent += 1;
-            let bad = match trip.took {
-                None => {
-                    count.lost += 1;
-                    true
-                }
-                Some(took) => {
-                    count.worst = count.worst.max(Some(took));
-                    count.late += u64::from(took > limit);
-                    took > limit
-                }
-            };
-            if bad {
-                count.last_bad = Some(trip.sent);
+            count.lost += u64::from(trip.took.is_none());
+            count.late += u64::from(trip.took.is_some_and(|took| took > limit));
+            count.max_us = count.max_us.max(trip.took.map_or(0.0, us));
+            if trip.took.is_none_or(|took| took > limit) {
+                count.last_bad_ms = Some(ms(trip.sent.saturating_sub(from)));
             }
         }
         count

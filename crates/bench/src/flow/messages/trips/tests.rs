@@ -23,8 +23,8 @@ fn a_message_is_back_once() {
 fn lost_and_late_are_counted_by_when_they_were_sent() {
     let trips = trips();
     let all = trips.count(Duration::ZERO, MS * 9, MS * 2);
-    assert_eq!(all, Count { sent: 6, lost: 2, late: 1, worst: Some(MS * 6), last_bad: Some(MS * 4) });
+    assert_eq!(all, Count { sent: 6, lost: 2, late: 1, max_us: 6000.0, last_bad_ms: Some(4.0) });
     let none = trips.count(MS * 2, MS * 3, MS);
-    assert_eq!(none, Count { sent: 1, worst: Some(MS), ..Count::default() });
+    assert_eq!(none, Count { sent: 1, max_us: 1000.0, ..Count::default() });
     assert_eq!(trips.count(MS * 5, MS * 2, MS), Count::default(), "a window that ends before it begins");
 }
