@@ -11,6 +11,7 @@ use crate::report::{FAILOVERS, Points, Reason, Record};
 use linkbraid_lab::counters::parse_snmp;
 use serde::Serialize;
 use serde_json::json;
+use std::ops::Range;
 
 /// The rate of each link, Mbit/s. 50,000 small datagrams a second take 42 of them.
 const RATE: u32 = 100;
@@ -78,6 +79,20 @@ struct Return {
     lost: Option<u64>,
     /// Datagrams that arrived more than once meanwhile; UDP only.
     duplicated: Option<u64>,
+}
+
+impl Incident {
+    /// What became of datagrams that were sent in a time.
+    fn of_datagrams(way: Way<'_>, sent: Range<Duration>) -> Self {
+        let count = way.between(sent);
+        Self {
+            sent: Some(count.sent),
+            lost: Some(count.lost),
+            duplicated: Some(count.duplicated),
+            reordered: Some(count.reordered),
+            ..Self::default()
+        }
+    }
 }
 
 /// Losses and delays that are the machine's own.

@@ -26,7 +26,8 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub struct TcpFlow {
-    zero: Instant,
+    /// The zero of its times.
+    pub zero: Instant,
     steady: bool,
     // More paths of MPTCP find the connection only while somebody listens at its port.
     _listener: TcpListener,

@@ -3,7 +3,7 @@
 use super::{DATAGRAMS, Incident, LINKS, Part, RATE, Return, drops, machine_loss, ms};
 use crate::bed::BOND;
 use crate::experiments::prelude::*;
-use crate::flow::{DatagramRecord, Datagrams, TcpFlow, TcpRecord};
+use crate::flow::{Datagrams, Progress, TcpFlow, TcpRecord, Way};
 use crate::report::Points;
 use linkbraid_api::{BondRecord, EventKind, EventRecord};
 use linkbraid_lab::{DEFAULT_MTU, Fault, Link, shape};
@@ -66,13 +66,13 @@ pub(super) fn cases() -> impl Iterator<Item = Case> {
     all.chain(WITH_MORE.into_iter().map(move |place| case(FAILURES[place], LOADS[0], more)))
 }
 
-/// When things were done to one link, and what the daemons said of it.
+/// When things were done to one link, by the flow's clock, and what the daemons said of it.
 struct Done {
     link: usize,
-    failed: Instant,
-    mended: Instant,
-    used: Option<Instant>,
-    over: Instant,
+    failed: Duration,
+    mended: Duration,
+    used: Option<Duration>,
+    over: Duration,
     detected: [Option<(f64, String)>; 2],
 }
 
@@ -113,7 +113,7 @@ pub(super) fn round(run: &mut Run<'_>, bed: &Bed, case: &Case) -> Result<Part, E
     match case.load {
         Load::Tcp(cc) => {
             let flow = TcpFlow::start(a, b, cc)?;
-            let done = both_links(run, bed, case);
+            let done = both_links(run, bed, case, flow.zero);
             let record = flow.stop();
             part.load = format!("tcp {}", cc.name());
             part.incidents = done?.iter().map(|done| tcp_incident(case, done, &record)).collect();
@@ -122,23 +122,25 @@ pub(super) fn round(run: &mut Run<'_>, bed: &Bed, case: &Case) -> Result<Part, E
         }
         Load::Udp => {
             let flow = Datagrams::flow(a, b, DATAGRAMS)?;
-            let done = both_links(run, bed, case);
+            let done = both_links(run, bed, case, flow.zero);
             let record = flow.stop()?;
+            let way = record.way(0, 1);
             part.load = "udp".into();
-            part.incidents = done?.iter().map(|done| (udp_incident(case, done, &record), None)).collect();
-            part.machine = machine_loss(before, drops(bed)?, Some(record.way(0, 1)));
-            part.per_second = Some(record.way(0, 1).per_second());
+            part.incidents = done?.iter().map(|done| (udp_incident(case, done, way), None)).collect();
+            part.machine = machine_loss(before, drops(bed)?, Some(way));
+            part.per_second = Some(way.per_second());
         }
     }
     Ok(part)
 }
 
-fn both_links(run: &Run<'_>, bed: &Bed, case: &Case) -> Result<Vec<Done>, Error> {
+fn both_links(run: &Run<'_>, bed: &Bed, case: &Case, zero: Instant) -> Result<Vec<Done>, Error> {
     run.pause(WARM)?;
-    (0..2).map(|link| one_link(run, bed, case, link)).collect()
+    (0..2).map(|link| one_link(run, bed, case, link, zero)).collect()
 }
 
-fn one_link(run: &Run<'_>, bed: &Bed, case: &Case, index: usize) -> Result<Done, Error> {
+fn one_link(run: &Run<'_>, bed: &Bed, case: &Case, index: usize, zero: Instant) -> Result<Done, Error> {
+    let at = |instant: Instant| instant.saturating_duration_since(zero);
     let host = bed.host(case.host)?;
     let link = host.link(index)?;
     run.pause(WATCH)?;
@@ -149,14 +151,14 @@ fn one_link(run: &Run<'_>, bed: &Bed, case: &Case, index: usize) -> Result<Done,
     watched?;
     let used = wait_used(run, case, &link)?;
     run.pause(AFTER)?;
-    let over = Instant::now();
+    let over = zero.elapsed();
     let detected = [
         detection(bed.host("a")?, case, host, index, since)?,
         detection(bed.host("b")?, case, host, index, since)?,
     ];
     // The next failure shall find everything as this one did.
     bed.meet()?;
-    Ok(Done { link: index, failed, mended, used, over, detected })
+    Ok(Done { link: index, failed: at(failed), mended: at(mended), used: used.map(at), over, detected })
 }
 
 fn wait_used(run: &Run<'_>, case: &Case, link: &Link<'_>) -> Result<Option<Instant>, Error> {
@@ -193,16 +195,11 @@ fn detection(
 }
 
 /// What both kinds of traffic have.
-fn incident(
-    case: &Case,
-    done: &Done,
-    zero: Instant,
-    gap: impl Fn(Duration, Duration) -> Duration,
-) -> Incident {
-    let at = |instant: Instant| instant.saturating_duration_since(zero);
-    let (failed, mended, over) = (at(done.failed), at(done.mended), at(done.over));
+fn incident(case: &Case, done: &Done, progress: &Progress) -> Incident {
+    let Done { failed, mended, over, .. } = *done;
+    let gap = |from, to| progress.longest_gap(from, to);
     let watched = mended.saturating_sub(failed);
-    let used = done.used.map_or(RETURN_LIMIT, |used| at(used).saturating_sub(mended));
+    let used = done.used.map_or(RETURN_LIMIT, |used| used.saturating_sub(mended));
     let known = |host: usize| done.detected[host].as_ref();
     let first = [known(0), known(1)].into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
     Incident {
@@ -227,16 +224,15 @@ fn incident(
 
 fn tcp_incident(case: &Case, done: &Done, record: &TcpRecord) -> (Incident, Option<Points>) {
     let progress = &record.progress;
-    let mut incident = incident(case, done, record.zero, |from, to| progress.longest_gap(from, to));
-    let at = |instant: Instant| instant.saturating_duration_since(record.zero);
-    let (failed, mended) = (at(done.failed), at(done.mended));
+    let mut incident = incident(case, done, progress);
+    let Done { failed, mended, over, .. } = *done;
     let left = f64::from(RATE) * 1e6 / 8.0 * (case.links - 1) as f64 * shape::tcp_share(DEFAULT_MTU, false);
     let enough = (left * BACK_SHARE * BACK_WINDOW.as_secs_f64()) as u64;
     let back = progress.reaches(failed, mended, BACK_WINDOW, enough);
     incident.back_ms = Some(back.map_or(incident.watched_ms, ms));
     let from = failed.saturating_sub(TRACE_BEFORE);
     // What comes after the flow was stopped is not its goodput.
-    let whole = at(done.over).saturating_sub(from).as_nanos() / TRACE_BIN.as_nanos();
+    let whole = over.saturating_sub(from).as_nanos() / TRACE_BIN.as_nanos();
     let bins = u32::try_from(whole).map_or(TRACE_BINS, |bins| bins.min(TRACE_BINS));
     let mbit = |bytes: u64| bytes as f64 * 8.0 / 1e6 / TRACE_BIN.as_secs_f64();
     let middle = |bin: u32| ms(from) - ms(failed) + (f64::from(bin) + 0.5) * ms(TRACE_BIN);
@@ -244,26 +240,18 @@ fn tcp_incident(case: &Case, done: &Done, record: &TcpRecord) -> (Incident, Opti
     (incident, Some(((0..bins).map(middle).collect(), values.collect())))
 }
 
-fn udp_incident(case: &Case, done: &Done, record: &DatagramRecord) -> Incident {
-    let way = record.way(0, 1);
-    let mut incident = incident(case, done, record.zero, |from, to| way.progress.longest_gap(from, to));
-    let at = |instant: Instant| instant.saturating_duration_since(record.zero);
-    let (failed, mended, over) = (at(done.failed), at(done.mended), at(done.over));
+fn udp_incident(case: &Case, done: &Done, way: Way<'_>) -> Incident {
+    let Done { failed, mended, over, .. } = *done;
     // What was under way when the link failed may be lost with it.
-    let count = way.between(failed.saturating_sub(Duration::from_millis(10))..mended);
-    let back = way.between(mended..over);
-    incident.sender_gap_ms = Some(ms(way.sender_gap(failed..mended)));
-    incident.sent = Some(count.sent);
-    incident.lost = Some(count.lost);
-    let lost = way.lost(true, |left| (failed..mended).contains(&left));
-    incident.last_lost_ms = lost.last().map(|at| ms(at.saturating_sub(failed)));
-    incident.duplicated = Some(count.duplicated);
-    incident.reordered = Some(count.reordered);
-    if let Some(restored) = &mut incident.restored {
-        restored.lost = Some(back.lost);
-        restored.duplicated = Some(back.duplicated);
-    }
-    incident
+    let sent = failed.saturating_sub(Duration::from_millis(10))..mended;
+    let Incident { sent, lost, duplicated, reordered, .. } = Incident::of_datagrams(way, sent);
+    let last_lost = way.lost(true, |left| (failed..mended).contains(&left)).last();
+    let last_lost_ms = last_lost.map(|at| ms(at.saturating_sub(failed)));
+    let sender_gap_ms = Some(ms(way.sender_gap(failed..mended)));
+    let back = Incident::of_datagrams(way, mended..over);
+    let own = incident(case, done, way.progress);
+    let restored = own.restored.map(|own| Return { lost: back.lost, duplicated: back.duplicated, ..own });
+    Incident { sender_gap_ms, sent, lost, last_lost_ms, duplicated, reordered, restored, ..own }
 }
 
 /// The first event from `since_ms` on that says that a link is lost: of this member, or of a lane that ends at this
