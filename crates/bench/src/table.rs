@@ -58,23 +58,13 @@ impl Table {
 
     /// The columns under each other, as a terminal shows them.
     fn text(&self) -> String {
-        let all = || std::iter::once(&self.headings).chain(&self.rows);
-        let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.headings.len()).map(width).collect();
-        let mut out = String::new();
-        for row in all() {
-            let mut line = String::new();
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let _ = if self.words.contains(&column) {
-                    write!(line, "{cell:<width$}  ")
-                } else {
-                    write!(line, "{cell:>width$}  ")
-                };
-            }
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
-        self.notes.iter().for_each(|note| out.push_str(&format!("{note}\n")));
-        out
+        let name = |(column, heading): (usize, &String)| {
+            if self.words.contains(&column) { heading.clone() } else { format!(">{heading}") }
+        };
+        let names: Vec<String> = self.headings.iter().enumerate().map(name).collect();
+        let mut table = linkbraid_terminal::Table::new("", &names.iter().map(|n| &n[..]).collect::<Vec<_>>());
+        self.rows.iter().for_each(|row| table.row(row.iter().cloned()));
+        self.notes.iter().fold(table.render(), |text, note| text + note + "\n")
     }
 }
 

@@ -39,12 +39,7 @@ pub fn run(socket: &Path, args: ApplyArgs, json: bool) -> Result<(), Failed> {
     match client::ask(socket, &request, TIMEOUT)? {
         Reply::Records(Records::Applied(record)) => show(&record, json),
         Reply::Error(error) => Err(Failed::refused(error)),
-        Reply::Records(_) | Reply::Done { .. } | Reply::Event(_) => {
-            let object = socket.display().to_string();
-            let cause =
-                "the daemon sent an unexpected reply; its version may differ from that of this command";
-            Err(Failed::refused(Error::new(object, "cannot apply a file", cause)))
-        }
+        _ => Err(client::unexpected(socket, "cannot apply a file")),
     }
 }
 

@@ -35,6 +35,12 @@ impl From<Failure> for Failed {
     }
 }
 
+/// Why a reply that is none of those expected is no success.
+pub fn unexpected(socket: &Path, what: &str) -> Failed {
+    let cause = "the daemon sent an unexpected reply; its version may differ from that of this command";
+    Failed::refused(Error::new(socket.display().to_string(), what, cause))
+}
+
 /// Sends `request` to the daemon on `socket` and waits for its reply, `timeout` at most.
 ///
 /// The exchange runs on its own thread, so that one deadline covers connecting (which blocks while the daemon's

@@ -186,9 +186,9 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
     let style = text::Style::new(report::colour());
     report::print(&match records {
         Records::Bonds(bonds) => text::bonds(bonds, &style, &Clock::local()),
-        Records::Peers(peers) => text::peers(peers, &style),
-        Records::Lanes(lanes) => text::lanes(lanes, &style),
-        Records::Stats(stats) => text::stats(stats, all_counters, &style),
+        Records::Peers(peers) => text::peers(peers),
+        Records::Lanes(lanes) => text::lanes(lanes),
+        Records::Stats(stats) => text::stats(stats, all_counters),
         Records::Latency(latency) => text::latency(latency),
         Records::Classes(classes) => text::classes(classes, &style),
         Records::Fabrics(fabrics) => text::fabrics(fabrics, &style, &Clock::local()),

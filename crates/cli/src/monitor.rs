@@ -22,12 +22,7 @@ pub fn run(socket: &Path, bond: Option<LinkName>, json: bool) -> Result<(), Fail
             events
         }
         (Reply::Error(error), _) => return Err(Failed::refused(error)),
-        _ => {
-            let object = socket.display().to_string();
-            let cause =
-                "the daemon sent an unexpected reply; its version may differ from that of this command";
-            return Err(Failed::refused(Error::new(object, "cannot monitor", cause)));
-        }
+        _ => return Err(client::unexpected(socket, "cannot monitor")),
     };
     let style = text::Style::new(report::colour());
     let line = |event: &EventRecord| match json {

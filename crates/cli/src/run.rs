@@ -21,12 +21,7 @@ pub fn run(socket: &Path, args: RunArgs) -> Result<(), Failed> {
     match client::ask(socket, &request, client::REPLY_TIMEOUT)? {
         Reply::Done { warnings } => warnings.iter().for_each(|warning| report::warn(warning)),
         Reply::Error(error) => return Err(Failed::refused(error)),
-        Reply::Records(_) | Reply::Event(_) => {
-            let object = socket.display().to_string();
-            let cause =
-                "the daemon sent an unexpected reply; its version may differ from that of this command";
-            return Err(Failed::refused(Error::new(object, "cannot run a command in a class", cause)));
-        }
+        _ => return Err(client::unexpected(socket, "cannot run a command in a class")),
     }
     let error = Command::new(program).args(words).exec();
     let program = program.to_string_lossy();

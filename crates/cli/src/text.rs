@@ -25,6 +25,8 @@ pub use stats::stats;
 
 pub use linkbraid_terminal::{json, json_line};
 
+use linkbraid_api::{Health, Severity};
+
 /// How text is dressed: colours, or nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
@@ -40,6 +42,43 @@ enum Tone {
     Good,
     Uneasy,
     Bad,
+}
+
+/// What a terminal has at least.
+const WIDTH: usize = 80;
+
+/// All records with an empty line between two, or what is said of none.
+fn each<R>(records: &[R], none: &str, text: impl Fn(&R) -> String) -> String {
+    if records.is_empty() {
+        return format!("{none}\n");
+    }
+    records.iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+/// Lines `  NAME  VALUE`, without those that have no value.
+fn facts(facts: &[(&str, String)]) -> String {
+    let mut out = String::new();
+    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+        out.push_str(&format!("  {name:<8}  {value}\n"));
+    }
+    out
+}
+
+fn health(health: Health, style: &Style) -> String {
+    let (word, tone) = match health {
+        Health::Ok => ("ok", Tone::Good),
+        Health::Degraded => ("degraded", Tone::Uneasy),
+        Health::Down => ("down", Tone::Bad),
+    };
+    style.paint(tone, word)
+}
+
+fn severity(severity: Severity) -> (&'static str, Tone) {
+    match severity {
+        Severity::Ok => ("ok", Tone::Good),
+        Severity::Warning => ("warning", Tone::Uneasy),
+        Severity::Error => ("error", Tone::Bad),
+    }
 }
 
 impl Style {

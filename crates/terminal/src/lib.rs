@@ -11,7 +11,7 @@ mod table;
 mod usage;
 
 pub use report::Failed;
-pub use table::{Align, Table};
+pub use table::Table;
 pub use usage::refusal;
 
 use clap::Parser;

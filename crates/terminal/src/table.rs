@@ -2,15 +2,6 @@
 
 use crate::report::one_line;
 
-/// The alignment of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Align {
-    /// For words.
-    Left,
-    /// For numbers.
-    Right,
-}
-
 /// Between two columns.
 const GAP: &str = "  ";
 
@@ -24,7 +15,8 @@ enum Line {
 /// Rows under a head, two spaces between columns, no spaces at line ends.
 #[derive(Debug)]
 pub struct Table {
-    columns: Vec<(&'static str, Align)>,
+    /// Their names, and whether they have numbers, which stand flush right.
+    columns: Vec<(String, bool)>,
     rows: Vec<Vec<String>>,
     /// Lines between rows, in order, with the number of rows above them.
     between: Vec<(usize, Line)>,
@@ -32,15 +24,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns, each line indented.
-    pub fn new(indent: &'static str, columns: &[(&'static str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new(), between: Vec::new(), indent }
+    /// A table with these columns, each line indented. A name that begins with `>` is that of a column of numbers.
+    pub fn new(indent: &'static str, columns: &[&str]) -> Self {
+        let column = |name: &&str| match name.strip_prefix('>') {
+            Some(name) => (name.to_owned(), true),
+            None => ((*name).to_owned(), false),
+        };
+        Self { columns: columns.iter().map(column).collect(), rows: Vec::new(), between: Vec::new(), indent }
     }
 
     /// One more row, a cell a column.
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        debug_assert_eq!(N, self.columns.len());
-        self.rows.push(cells.map(|cell| one_line(&cell)).to_vec());
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
+        debug_assert_eq!(self.rows.last().map(Vec::len), Some(self.columns.len()));
     }
 
     /// A line above the rows that follow, not indented.
@@ -57,7 +53,7 @@ impl Table {
     pub fn render(&self) -> String {
         let used = |column: usize| self.rows.iter().any(|row| !row[column].is_empty());
         let shown = (0..self.columns.len()).filter(|&column| used(column)).collect::<Vec<_>>();
-        let head = self.columns.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
+        let head = self.columns.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         let mut widths = vec![0; head.len()];
         for row in std::iter::once(&head).chain(&self.rows) {
             for (width, cell) in widths.iter_mut().zip(row) {
@@ -70,10 +66,8 @@ impl Table {
         for (number, row) in std::iter::once(&head).chain(&self.rows).enumerate() {
             let cells = shown.iter().map(|&column| {
                 let (cell, width) = (&row[column], widths[column]);
-                match self.columns[column].1 {
-                    Align::Left => format!("{cell:<width$}"),
-                    Align::Right => format!("{cell:>width$}"),
-                }
+                let is_number = self.columns[column].1;
+                if is_number { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
             });
             let line = cells.collect::<Vec<_>>().join(GAP);
             out.push_str(format!("{}{line}", self.indent).trim_end());

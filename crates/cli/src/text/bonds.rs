@@ -1,25 +1,18 @@
 //! `show`
 
 use super::events::Words;
-use super::{Clock, Style, Tone};
+use super::{Clock, Style, Tone, WIDTH, each, facts, health, severity};
 use linkbraid_api::{
-    BondRecord, EventRecord, FindingRecord, Health, MemberRecord, Severity, ShareFrom, Stripe,
-    value::Value as _,
+    BondRecord, EventRecord, FindingRecord, MemberRecord, ShareFrom, Stripe, value::Value as _,
 };
-use linkbraid_terminal::{Align, Table, human};
+use linkbraid_terminal::{Table, human};
 
 /// How many of the last events are shown.
 const LATELY: usize = 8;
 
-/// What a terminal has at least.
-const WIDTH: usize = 80;
-
 /// Bonds, an empty line between two; the first line of each says whether it is well.
 pub fn bonds(records: &[BondRecord], style: &Style, clock: &Clock) -> String {
-    if records.is_empty() {
-        return "no bonds\n".to_owned();
-    }
-    records.iter().map(|record| bond(record, style, clock)).collect::<Vec<_>>().join("\n")
+    each(records, "no bonds", |record| bond(record, style, clock))
 }
 
 fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
@@ -32,7 +25,7 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
     }
     let settings = &record.settings;
     let (policy, damping) = (settings.policy.text(), settings.damping.text());
-    let facts = [
+    out += &facts(&[
         ("address", record.addresses.join(", ")),
         ("mac", format!("{}, mtu {}", record.mac, record.mtu)),
         ("policy", format!("{policy}, stripe {}, damping {damping}", stripe(record))),
@@ -40,10 +33,7 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
         ("arp+", format!("{}, host id {}", record.arp_plus_state, record.host_id)),
         ("hook", record.hook.clone()),
         ("latency", if settings.latency { "measured".to_owned() } else { String::new() }),
-    ];
-    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
-        out.push_str(&format!("  {name:<8}  {value}\n"));
-    }
+    ]);
     for member in &record.members {
         let of_member = record.moved.iter().filter(|moved| moved.member == member.interface);
         let addresses = of_member.map(|moved| moved.address.as_str()).collect::<Vec<_>>();
@@ -62,11 +52,6 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
 
 /// `bond0: ok, 4 of 4 members carry traffic, 2 peers`
 fn headline(record: &BondRecord, style: &Style) -> String {
-    let (word, tone) = match record.health {
-        Health::Ok => ("ok", Tone::Good),
-        Health::Degraded => ("degraded", Tone::Uneasy),
-        Health::Down => ("down", Tone::Bad),
-    };
     // One that is ready and has no proven lane carries none either, and has its reason.
     let carries = |member: &&MemberRecord| member.live && member.reason.is_empty();
     let live = record.members.iter().filter(carries).count();
@@ -75,7 +60,7 @@ fn headline(record: &BondRecord, style: &Style) -> String {
     format!(
         "{}: {}, {live} of {} carr{} traffic, {}{reason}\n",
         record.name,
-        style.paint(tone, word),
+        health(record.health, style),
         human::count(all, "member"),
         if all == 1 { "ies" } else { "y" },
         human::count(record.peers as usize, "peer"),
@@ -84,11 +69,7 @@ fn headline(record: &BondRecord, style: &Style) -> String {
 
 /// What is not as it is to be, and the command that helps below it.
 fn found(finding: &FindingRecord, bond: &str, style: &Style) -> String {
-    let (word, tone) = match finding.severity {
-        Severity::Ok => ("ok", Tone::Good),
-        Severity::Warning => ("warning", Tone::Uneasy),
-        Severity::Error => ("error", Tone::Bad),
-    };
+    let (word, tone) = severity(finding.severity);
     let object = if finding.object == bond { String::new() } else { format!("{}: ", finding.object) };
     let padding = " ".repeat(8usize.saturating_sub(word.len()));
     let mut out = format!("  {}{padding}  {object}{}\n", style.paint(tone, word), finding.text);
@@ -99,19 +80,8 @@ fn found(finding: &FindingRecord, bond: &str, style: &Style) -> String {
 }
 
 fn members(record: &BondRecord) -> String {
-    let mut table = Table::new(
-        "  ",
-        &[
-            ("member", Align::Left),
-            ("live", Align::Left),
-            ("speed", Align::Right),
-            ("weight", Align::Right),
-            ("segment", Align::Left),
-            ("sent", Align::Right),
-            ("received", Align::Right),
-            ("class", Align::Left),
-        ],
-    );
+    let mut table =
+        Table::new("  ", &["member", "live", ">speed", ">weight", "segment", ">sent", ">received", "class"]);
     for member in &record.members {
         table.row([
             member.interface.clone(),

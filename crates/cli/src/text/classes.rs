@@ -1,15 +1,12 @@
 //! `class show`
 
-use super::{Style, Tone};
+use super::{Style, Tone, each, facts};
 use linkbraid_api::{ClassRecord, ClassSettings, Fallback, value::Value as _};
-use linkbraid_terminal::{Align, Table, human};
+use linkbraid_terminal::{Table, human};
 
 /// Classes, an empty line between two; the first line of each says what carries it.
 pub fn classes(records: &[ClassRecord], style: &Style) -> String {
-    if records.is_empty() {
-        return "no classes\n".to_owned();
-    }
-    records.iter().map(|record| class(record, style)).collect::<Vec<_>>().join("\n")
+    each(records, "no classes", |record| class(record, style))
 }
 
 fn class(record: &ClassRecord, style: &Style) -> String {
@@ -18,20 +15,14 @@ fn class(record: &ClassRecord, style: &Style) -> String {
     let (policy, fallback, borrow) = (policy.text(), fallback.text(), borrow.text());
     let uses = if record.uses == record.members { String::new() } else { record.uses.join(", ") };
     let sent = format!("{}, {}", frames(record.tx_frames), human::bytes(record.tx_bytes));
-    let facts = [
+    out += &facts(&[
         ("members", record.members.join(", ")),
         ("uses", uses),
         ("policy", format!("{policy}, fallback {fallback}, borrow {borrow}")),
         ("sent", sent),
-    ];
-    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
-        out.push_str(&format!("  {name:<8}  {value}\n"));
-    }
+    ]);
     // A path in the last column may be long; the numbers stay in line.
-    let mut table = Table::new(
-        "  ",
-        &[("rule", Align::Right), ("frames", Align::Right), ("bytes", Align::Right), ("match", Align::Left)],
-    );
+    let mut table = Table::new("  ", &[">rule", ">frames", ">bytes", "match"]);
     for rule in &record.rules {
         table.row([
             rule.number.to_string(),

@@ -2,44 +2,33 @@
 
 use super::bonds::lately;
 use super::stats;
-use super::{Clock, Style, Tone};
+use super::{Clock, Style, WIDTH, each, facts, health};
 use linkbraid_api::{
-    FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, FabricVxlanRecord, Health, NodeState,
+    FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, FabricVxlanRecord, NodeState,
     value::Value as _,
 };
-use linkbraid_terminal::{Align, Table, human};
-
-/// What a terminal has at least.
-const WIDTH: usize = 80;
+use linkbraid_terminal::{Table, human};
 
 /// Fabrics, an empty line between two; the first line of each says whether it is well.
 pub fn fabrics(records: &[FabricRecord], style: &Style, clock: &Clock) -> String {
-    if records.is_empty() {
-        return "no fabrics\n".to_owned();
-    }
-    records.iter().map(|record| fabric(record, style, clock)).collect::<Vec<_>>().join("\n")
+    each(records, "no fabrics", |record| fabric(record, style, clock))
 }
 
 fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
     let mut out = headline(record, style);
     let (mtu, poll) = (record.settings.mtu.0, record.settings.poll.text());
     let cpu = format!("{} of a processor, {} s so far", human::percent(record.cpu_ppm), record.cpu_ms / 1000);
-    let facts = [
+    let vxlan = record.vxlan.as_ref().map_or_else(String::new, vxlan);
+    out += &facts(&[
         ("address", record.addresses.join(", ")),
         ("mac", format!("{}, mtu {mtu}", record.mac)),
         ("over", record.transport.clone()),
         ("poll", format!("{poll}, {}", human::count(record.queues.into(), "queue"))),
         ("memory", record.memory_bytes.map_or_else(String::new, |all| memory(record, all))),
         ("offload", record.offloads.join(", ")),
-        ("vxlan", record.vxlan.as_ref().map_or_else(String::new, vxlan)),
+        ("vxlan", human::wrap(&vxlan, WIDTH - 12).join(&format!("\n{:12}", ""))),
         ("cpu", if record.epoch.is_some() { cpu } else { String::new() }),
-    ];
-    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
-        let lines = if *name == "vxlan" { human::wrap(value, WIDTH - 12) } else { vec![value.clone()] };
-        for (line, name) in lines.iter().zip(std::iter::once(*name).chain(std::iter::repeat(""))) {
-            out.push_str(&format!("  {name:<8}  {line}\n"));
-        }
-    }
+    ]);
     if !record.peers.is_empty() {
         out.push('\n');
         out.push_str(&peers(&record.peers));
@@ -73,18 +62,13 @@ fn memory(record: &FabricRecord, all: u64) -> String {
 
 /// `fab0: ok, node 0, 1 of 1 other node up`
 fn headline(record: &FabricRecord, style: &Style) -> String {
-    let (word, tone) = match record.health {
-        Health::Ok => ("ok", Tone::Good),
-        Health::Degraded => ("degraded", Tone::Uneasy),
-        Health::Down => ("down", Tone::Bad),
-    };
     let up = record.peers.iter().filter(|peer| peer.state == NodeState::Up).count();
     let others = usize::from(record.nodes.saturating_sub(1));
     let reason = if record.reason.is_empty() { String::new() } else { format!(": {}", record.reason) };
     format!(
         "{}: {}, node {}, {up} of {} up{reason}\n",
         record.name,
-        style.paint(tone, word),
+        health(record.health, style),
         record.node,
         human::count(others, "other node"),
     )
@@ -93,16 +77,7 @@ fn headline(record: &FabricRecord, style: &Style) -> String {
 fn peers(records: &[FabricPeerRecord]) -> String {
     let mut table = Table::new(
         "  ",
-        &[
-            ("node", Align::Right),
-            ("state", Align::Left),
-            ("since", Align::Right),
-            ("heard", Align::Right),
-            ("sent", Align::Right),
-            ("received", Align::Right),
-            ("dropped", Align::Right),
-            ("waiting", Align::Right),
-        ],
+        &[">node", "state", ">since", ">heard", ">sent", ">received", ">dropped", ">waiting"],
     );
     for peer in records {
         let state = match peer.state {

@@ -1,7 +1,7 @@
 //! `check`
 
-use super::{Style, Tone};
-use linkbraid_api::{FindingRecord, Severity};
+use super::{Style, Tone, severity};
+use linkbraid_api::FindingRecord;
 use linkbraid_terminal::{human, report::one_line};
 
 /// Narrower than this, text is left to the terminal.
@@ -51,11 +51,7 @@ struct Line {
 
 impl Line {
     fn of(record: &FindingRecord) -> Self {
-        let (word, tone) = match record.severity {
-            Severity::Ok => ("ok", Tone::Good),
-            Severity::Warning => ("warning", Tone::Uneasy),
-            Severity::Error => ("error", Tone::Bad),
-        };
+        let (word, tone) = severity(record.severity);
         Self {
             word,
             tone,

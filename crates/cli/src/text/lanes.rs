@@ -1,25 +1,14 @@
 //! `lanes`
 
-use super::Style;
 use linkbraid_api::{LaneRecord, ShareFrom};
-use linkbraid_terminal::{Align, Table, human};
+use linkbraid_terminal::{Table, human};
 
 /// Lanes, one a line, as the daemon orders them; a peer's name, which may be long, stands above those to it.
-pub fn lanes(records: &[LaneRecord], _style: &Style) -> String {
+pub fn lanes(records: &[LaneRecord]) -> String {
     if records.is_empty() {
         return "no lanes\n".to_owned();
     }
-    let mut table = Table::new(
-        "  ",
-        &[
-            ("member", Align::Left),
-            ("peer's member", Align::Left),
-            ("state", Align::Left),
-            ("share", Align::Right),
-            ("frames", Align::Right),
-            ("sent", Align::Right),
-        ],
-    );
+    let mut table = Table::new("  ", &["member", "peer's member", "state", ">share", ">frames", ">sent"]);
     let mut last = None;
     for lane in records {
         let to = (&lane.bond, &lane.peer, &lane.class);

@@ -1,7 +1,7 @@
 //! `stats --latency`
 
 use linkbraid_api::LatencyRecord;
-use linkbraid_terminal::{Align, Table, human};
+use linkbraid_terminal::{Table, human};
 
 /// A table a bond, its classes as titles: microseconds, two stages.
 pub fn latency(records: &[LatencyRecord]) -> String {
@@ -15,18 +15,7 @@ pub fn latency(records: &[LatencyRecord]) -> String {
 fn bond(records: &[LatencyRecord]) -> String {
     let mut table = Table::new(
         "  ",
-        &[
-            ("stage", Align::Left),
-            ("frames", Align::Right),
-            ("min", Align::Right),
-            ("mean", Align::Right),
-            ("stddev", Align::Right),
-            ("p50", Align::Right),
-            ("p90", Align::Right),
-            ("p99", Align::Right),
-            ("p99.9", Align::Right),
-            ("max", Align::Right),
-        ],
+        &["stage", ">frames", ">min", ">mean", ">stddev", ">p50", ">p90", ">p99", ">p99.9", ">max"],
     );
     let mut last = None;
     for record in records {

@@ -1,23 +1,18 @@
 //! `peers`
 
-use super::Style;
+use super::WIDTH;
 use linkbraid_api::{PeerRecord, PeerState};
-use linkbraid_terminal::{Align, Table, human};
+use linkbraid_terminal::{Table, human};
 
-/// What a terminal has at least.
-const WIDTH: usize = 80;
 /// Where notes begin: behind the column of MACs.
 const NOTE_AT: usize = 22;
 
 /// The peer's members, one a line; the peer itself, whose address may be long, stands above its members.
-pub fn peers(records: &[PeerRecord], _style: &Style) -> String {
+pub fn peers(records: &[PeerRecord]) -> String {
     if records.is_empty() {
         return "no peers\n".to_owned();
     }
-    let mut table = Table::new(
-        "  ",
-        &[("member", Align::Left), ("live", Align::Left), ("weight", Align::Right), ("class", Align::Left)],
-    );
+    let mut table = Table::new("  ", &["member", "live", ">weight", "class"]);
     for peer in records {
         let state = match peer.state {
             PeerState::Alive => "alive",

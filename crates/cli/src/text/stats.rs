@@ -1,16 +1,12 @@
 //! `stats`
 
-use super::Style;
+use super::each;
 use linkbraid_api::{CounterRecord, StatsRecord};
-use linkbraid_terminal::{Align, Table, human};
+use linkbraid_terminal::{Table, human};
 
 /// Counters, a table a bond; those at zero only with `all`.
-pub fn stats(records: &[StatsRecord], all: bool, _style: &Style) -> String {
-    if records.is_empty() {
-        return "no bonds\n".to_owned();
-    }
-    let tables = records.iter().map(|record| counters(&record.bond, &record.counters, all));
-    tables.collect::<Vec<_>>().join("\n")
+pub fn stats(records: &[StatsRecord], all: bool) -> String {
+    each(records, "no bonds", |record| counters(&record.bond, &record.counters, all))
 }
 
 /// The counters of one thing.
@@ -26,17 +22,7 @@ pub fn counters(name: &str, counters: &[CounterRecord], all: bool) -> String {
     if shown.is_empty() {
         return out;
     }
-    let mut table = Table::new(
-        "  ",
-        &[
-            ("no", Align::Right),
-            ("verdict", Align::Left),
-            ("name", Align::Left),
-            ("frames", Align::Right),
-            ("bytes", Align::Right),
-            ("description", Align::Left),
-        ],
-    );
+    let mut table = Table::new("  ", &[">no", "verdict", "name", ">frames", ">bytes", "description"]);
     for counter in shown {
         table.row([
             counter.number.to_string(),

@@ -128,13 +128,13 @@ fn colour_only_wraps_the_word_that_tells_health() {
 #[test]
 fn peers_stand_one_a_line_with_their_members_below() {
     let expected = include_str!("tests/golden/peers.txt");
-    assert_eq!(peers(&samples::peers(), &PLAIN), expected);
+    assert_eq!(peers(&samples::peers()), expected);
 }
 
 #[test]
 fn lanes_show_shares() {
     let expected = include_str!("tests/golden/lanes.txt");
-    assert_eq!(lanes(&samples::lanes(), &PLAIN), expected);
+    assert_eq!(lanes(&samples::lanes()), expected);
 }
 
 #[test]
@@ -150,8 +150,8 @@ fn findings_line_up_with_hints_below() {
 #[test]
 fn stats_hide_zero_counters_unless_all_are_wanted() {
     let expected = include_str!("tests/golden/stats.txt");
-    assert_eq!(stats(&[samples::stats()], false, &PLAIN), expected);
-    let all = stats(&[samples::stats()], true, &PLAIN);
+    assert_eq!(stats(&[samples::stats()], false), expected);
+    let all = stats(&[samples::stats()], true);
     assert!(all.starts_with("bond0: 3 counters\n"), "{all}");
     assert!(all.contains("rx_own_source"), "{all}");
 }
@@ -218,9 +218,9 @@ fn nothing_to_show_is_said() {
     assert_eq!(classes(&[], &PLAIN), "no classes\n");
     assert_eq!(latency(&[]), "nothing measured yet\n");
     assert_eq!(bonds(&[], &PLAIN), "no bonds\n");
-    assert_eq!(peers(&[], &PLAIN), "no peers\n");
-    assert_eq!(lanes(&[], &PLAIN), "no lanes\n");
-    assert_eq!(stats(&[], false, &PLAIN), "no bonds\n");
+    assert_eq!(peers(&[]), "no peers\n");
+    assert_eq!(lanes(&[]), "no lanes\n");
+    assert_eq!(stats(&[], false), "no bonds\n");
     assert_eq!(findings(&[], &PLAIN), "nothing to check\n");
     assert_eq!(json(&Vec::<u8>::new()), "[]\n");
 }
@@ -248,14 +248,14 @@ fn no_line_is_wider_than_a_terminal_or_ends_in_spaces() {
     let mut distant = samples::peers();
     distant[0].address = Some("2001:db8:1234:5678:9abc:def0:1234:5678".into());
     let all = [
-        lanes(&far, &PLAIN),
+        lanes(&far),
         classes(&samples::classes(), &PLAIN),
         latency(&slow),
-        peers(&distant, &PLAIN),
+        peers(&distant),
         bonds(&[samples::bond(), busy], &PLAIN),
         findings(&wordy, &PLAIN.width(Some(80))),
-        peers(&samples::peers(), &PLAIN),
-        lanes(&samples::lanes(), &PLAIN),
+        peers(&samples::peers()),
+        lanes(&samples::lanes()),
     ];
     for line in all.iter().flat_map(|text| text.lines()) {
         assert!(line.chars().count() <= 80, "{line}");
