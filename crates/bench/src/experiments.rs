@@ -18,7 +18,7 @@ mod tokens;
 mod unequal;
 mod urgent;
 
-use prelude::{Error, Figure, Report, Run};
+use prelude::{Error, Figure, LinkSpec, Report, Run, Topology};
 
 /// What most experiments need.
 mod prelude {
@@ -162,6 +162,28 @@ pub static EXPERIMENTS: [Experiment; 16] = [
         figure: peers::figure::draw,
     },
 ];
+
+/// A host with some links and a plain one with a single link, on one switch; rates are in Mbit/s.
+fn beside_plain(links: usize, rate: u32, plain: u32) -> Topology {
+    let own = vec![LinkSpec::switch(0, Some(rate)); links];
+    Topology::empty("lab", 1).host(own).plain_host([LinkSpec::switch(0, Some(plain))])
+}
+
+/// Numbers that are the same each time for the same seed: splitmix64 (Steele, Lea and Flood, 2014).
+#[derive(Debug, Clone)]
+struct Random(u64);
+
+impl Random {
+    /// A number below a limit; limits are far too small for the remainder to be unfair.
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        usize::try_from(z % limit.max(1) as u64).unwrap_or(0)
+    }
+}
 
 /// An experiment by name.
 pub fn find(name: &str) -> Option<&'static Experiment> {

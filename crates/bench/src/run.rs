@@ -26,6 +26,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// From this share of busy CPU on, a result says how fast the machine is.
 const CPU_LIMITED: f64 = 0.9;
 
+/// What a bare link must carry of what its rate allows, to say anything.
+pub const BASE_SHARE: f64 = 0.95;
+
 /// The ways of congestion control that TCP is measured with, by their names; a quick run that wants one has the first.
 pub static CCS: [(&str, Cc); 2] = [("cubic", Cc::Cubic), ("bbr", Cc::Bbr)];
 
@@ -197,6 +200,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Adds goals likewise.
+    pub fn goals(&mut self, goals: impl IntoIterator<Item = Goal>) {
+        goals.into_iter().for_each(|goal| self.goal(goal));
+    }
+
     /// Judges a value of a case, and adds that as a goal.
     pub fn judge(&mut self, case: &str, what: &str, bound: Bound, limit: f64, value: Option<f64>) {
         self.goal(Goal::new(case, what, bound, limit, value));
@@ -333,6 +341,12 @@ fn background() -> Result<f64, Error> {
 pub fn cpu_limited(report: &Report, id: &str) -> Option<String> {
     let share = report.median(id, "cpu_share")?;
     (share > CPU_LIMITED).then(|| format!("the machine was at its limit: CPU {:.0} % busy", share * 100.0))
+}
+
+/// Why a case that is beside this bare link says little: the link itself does not carry what its rate allows.
+pub fn weak_base(report: &Report, base: &str) -> Option<String> {
+    let share = report.median(base, "of_limit")?;
+    (share < BASE_SHARE).then(|| format!("the bare link itself carries only {share:.2} of its rate"))
 }
 
 /// A number of the environment, if it has one.

@@ -6,6 +6,8 @@ use crate::page::page;
 use crate::plot;
 use crate::report::{FAILOVERS, Report};
 use linkbraid_api::Error;
+use serde::Serialize;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// Where a report went.
@@ -19,14 +21,21 @@ pub struct Saved {
 
 /// Writes `EXPERIMENT-TIME.json` and `.svg` into a folder, which is made if it is not there.
 pub fn save(report: &Report, folder: &Path) -> Result<Saved, Error> {
-    let cannot = |path: &Path, cause: String| Error::new(path.display().to_string(), "cannot write", cause);
-    std::fs::create_dir_all(folder).map_err(|e| cannot(folder, e.to_string()))?;
+    std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
     let path = |end: &str| folder.join(format!("{}-{}.{end}", report.experiment, report.started));
     let saved = Saved { json: path("json"), svg: path("svg") };
-    let json = serde_json::to_string_pretty(report).map_err(|e| cannot(&saved.json, e.to_string()))?;
-    std::fs::write(&saved.json, json + "\n").map_err(|e| cannot(&saved.json, e.to_string()))?;
-    std::fs::write(&saved.svg, svg(report)?).map_err(|e| cannot(&saved.svg, e.to_string()))?;
+    write_json(report, &saved.json)?;
+    std::fs::write(&saved.svg, svg(report)?).map_err(|e| cannot_write(&saved.svg, &e))?;
     Ok(saved)
+}
+
+fn write_json(value: &impl Serialize, path: &Path) -> Result<(), Error> {
+    let json = serde_json::to_string_pretty(value).map_err(|e| cannot_write(path, &e))?;
+    std::fs::write(path, json + "\n").map_err(|e| cannot_write(path, &e))
+}
+
+fn cannot_write(path: &Path, cause: &dyn Display) -> Error {
+    Error::new(path.display().to_string(), "cannot write", cause.to_string())
 }
 
 /// Where a page went.
@@ -43,20 +52,13 @@ pub struct SavedPage {
 /// # Errors
 /// A figure cannot be drawn, or a file cannot be written.
 pub fn save_page(collected: &Collected, path: &Path) -> Result<SavedPage, Error> {
-    let cannot = |path: &Path, cause: String| Error::new(path.display().to_string(), "cannot write", cause);
     let saved = SavedPage { page: path.to_owned(), json: path.with_extension("json") };
     if saved.json == saved.page {
-        return Err(Error::new(
-            path.display().to_string(),
-            "cannot write",
-            "the page is HTML, JSON goes beside it",
-        )
-        .hint("linkbraid bench report --out report.html"));
+        let cause = "the page is HTML, JSON goes beside it";
+        return Err(cannot_write(path, &cause).hint("linkbraid bench report --out report.html"));
     }
-    let html = page(collected)?;
-    let json = serde_json::to_string_pretty(collected).map_err(|e| cannot(&saved.json, e.to_string()))?;
-    std::fs::write(&saved.page, html).map_err(|e| cannot(&saved.page, e.to_string()))?;
-    std::fs::write(&saved.json, json + "\n").map_err(|e| cannot(&saved.json, e.to_string()))?;
+    std::fs::write(&saved.page, page(collected)?).map_err(|e| cannot_write(&saved.page, &e))?;
+    write_json(collected, &saved.json)?;
     Ok(saved)
 }
 

@@ -2,6 +2,7 @@
 
 mod testbed;
 
+use super::beside_plain;
 use crate::experiments::prelude::*;
 use crate::run::cpu_limited;
 use testbed::{Copied, Testbed};
@@ -46,10 +47,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let sizes = if quick { &QUICK_SIZES[..] } else { &SIZES[..] };
     let remotes: Vec<usize> = if quick { QUICK_REMOTE.to_vec() } else { (0..=COPIES).collect() };
     let rate = rate(run, &testbed)?;
-    let lab = |links: usize| {
-        let links = vec![LinkSpec::switch(0, Some(rate)); links];
-        Topology::empty("lab", 1).host(links).plain_host([LinkSpec::switch(0, Some(rate * FAST))])
-    };
+    let lab = |links| beside_plain(links, rate, rate * FAST);
     let beds = [run.bare(KINDS[0], lab(1))?, run.bonded(KINDS[1], lab(2))?];
     for lab in &mut run.report.labs {
         lab.commands.extend(testbed.commands());
@@ -108,8 +106,7 @@ fn rate(run: &mut Run<'_>, testbed: &Testbed) -> Result<u32, Error> {
         run.check()?;
         local.push(testbed.copy_here(largest)?);
     }
-    local.sort_by(f64::total_cmp);
-    let middle = local[local.len() / 2];
+    let middle = Spread::of(local).map_or(0.0, |local| local.median);
     let wanted = middle * 8.0 / PAPER_LOCAL;
     let rate = (wanted as u32).clamp(*RATES.start(), *RATES.end());
     run.say(&format!("  local copies: {middle:.1} MB/s on {}; links of {rate} Mbit/s", testbed.place()))?;

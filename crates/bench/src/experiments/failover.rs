@@ -166,9 +166,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         let (own, others) = parts.into_iter().partition(|part| part.id == id);
         parts = others;
         take(&mut run.report, own);
-        for goal in goals::of(&run.report, &id) {
-            run.goal(goal);
-        }
+        run.goals(goals::of(&run.report, &id));
     }
     Ok(())
 }

@@ -104,7 +104,7 @@ fn goals(run: &mut Run<'_>) {
         let flooded = run.report.sum(id, "flooded");
         goals.push(Goal::new(id, "frames flooded by the switch", Bound::AtMost, 0.0, flooded));
     }
-    goals.into_iter().for_each(|goal| run.goal(goal));
+    run.goals(goals);
 }
 
 pub(super) fn figure(report: &Report) -> Figure {

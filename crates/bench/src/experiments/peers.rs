@@ -38,6 +38,6 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     }
     rates::run(run, &awake, &missing)?;
     failures::run(run, &awake, &missing)?;
-    goals::add(run);
+    run.goals(goals::goals(&run.report));
     Ok(())
 }

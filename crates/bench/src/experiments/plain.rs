@@ -1,5 +1,6 @@
 //! A bonded server and a plain host with one faster link: the table of the ELT paper.
 
+use super::beside_plain;
 use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
 use crate::run::CCS;
@@ -26,9 +27,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     // The paper's systems had nothing like bbr.
     let ccs = run.ccs();
     run.plan(ccs.len() * (ROWS.len() + 3));
-    let host = |links: usize| vec![LinkSpec::switch(0, Some(SLOW)); links];
-    let lab =
-        |links| Topology::empty("lab", 1).host(host(links)).plain_host([LinkSpec::switch(0, Some(FAST))]);
+    let lab = |links| beside_plain(links, SLOW, FAST);
     let one = run.bare("one", lab(1))?;
     let two = run.bonded("two", lab(2))?;
     let off = |bed: &Bed, on: bool| bed.set_carrier("a", OFF, !on);

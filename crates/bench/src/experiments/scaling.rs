@@ -4,9 +4,8 @@ use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned, load_name};
 use crate::plot::Groups;
 use crate::report::CASES;
-use crate::run::cpu_limited;
+use crate::run::{cpu_limited, weak_base};
 use linkbraid_lab::iperf::Direction;
-use linkbraid_lab::shape;
 
 /// Rates of a link in Mbit/s, and numbers of members.
 const RATES: [u32; 5] = [20, 100, 200, 500, 1000];
@@ -26,8 +25,6 @@ const UDP_GOAL: f64 = 0.98;
 const AGAIN_GOAL: f64 = 1.0;
 /// How far shares of equal members may be apart.
 const SHARE_GOAL: f64 = 0.02;
-/// What a lab's own link must carry, as a share of its rate, to say anything.
-const BASE_SHARE: f64 = 0.95;
 /// What the machine carries over one link without a limit must be this many times what a case needs.
 const HEADROOM: f64 = 1.25;
 
@@ -69,9 +66,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         }
         one_rate(run, rate, members, &kinds, undamped, limits)?;
     }
-    for goal in goals(&run.report) {
-        run.goal(goal);
-    }
+    run.goals(goals(&run.report));
     Ok(())
 }
 
@@ -139,7 +134,8 @@ fn too_much(total: u32, traffic: &Traffic, [tcp, udp]: [f64; 2]) -> Option<Strin
 fn goals(report: &Report) -> Vec<Goal> {
     let mut goals = Vec::new();
     for id in report.ids(CASES).into_iter().filter(|id| is_goal(report, id)) {
-        let base = weak_base(report, id);
+        let base = report.measure(id, "mbit").and_then(|mbit| mbit.against.first()?.bases.first());
+        let base = base.and_then(|base| weak_base(report, base));
         let goal = |what: &str, bound, limit, value| Goal::new(id, what, bound, limit, value);
         let share_of_n = report.mid_ratio(id, "single").map(|ratio| ratio / members(report, id) as f64);
         if report.word(id, "load") == "udp" {
@@ -178,15 +174,6 @@ fn members(report: &Report, id: &str) -> u64 {
 /// The rate of the sender's first link, Mbit/s.
 fn rate(report: &Report, id: &str) -> Option<u64> {
     report.parameter(id, "rate_mbit")?.get(0)?.as_u64()
-}
-
-/// Why a case says little: its own base, the bare link, does not reach its rate.
-fn weak_base(report: &Report, id: &str) -> Option<String> {
-    let base = report.measure(id, "mbit")?.against.first()?.bases.first()?;
-    let share = report.median(base, "mbit")?
-        / rate(report, base)? as f64
-        / shape::tcp_share(linkbraid_lab::DEFAULT_MTU, false);
-    (share < BASE_SHARE).then(|| format!("the bare link itself carries only {share:.2} of its rate"))
 }
 
 /// Fig. 4 at every rate, Fig. 5, how close it comes, and what was sent again.

@@ -85,9 +85,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
         }
         Err(error) => run.fail("soak/end", error)?,
     }
-    for goal in goals(&soak, steps) {
-        run.goal(goal);
-    }
+    run.goals(goals(&soak, steps));
     let record = Record { totals: json!(soak), parameters: json!({ "seed": seed }), ..Record::default() };
     run.report.record(SOAK, "soak", record);
     Ok(())
@@ -221,9 +219,9 @@ fn tables_equal(bed: &Bed) -> Result<bool, Error> {
     Ok(equal)
 }
 
-fn goals(soak: &Soak, steps: u32) -> Vec<Goal> {
+fn goals(soak: &Soak, steps: u32) -> [Goal; 4] {
     let goal = |what: &str, bound, limit: f64, value: f64| Goal::new("soak", what, bound, limit, Some(value));
-    vec![
+    [
         goal("steps done", Bound::AtLeast, f64::from(steps), f64::from(soak.steps)),
         goal("steps after which something was wrong", Bound::AtMost, 0.0, soak.broken as f64),
         goal("tables equal at the end", Bound::AtLeast, 1.0, f64::from(u8::from(soak.tables_equal))),

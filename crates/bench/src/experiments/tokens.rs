@@ -1,5 +1,6 @@
 //! A token that pairs of programs bounce: Fig. 5 of the ELT paper.
 
+use super::beside_plain;
 use crate::experiments::prelude::*;
 use crate::flow::rounds;
 
@@ -28,9 +29,7 @@ fn id(links: &str, pairs: usize, bytes: usize) -> String {
 }
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
-    let host = |links: usize| vec![LinkSpec::switch(0, Some(SLOW)); links];
-    let lab =
-        |links| Topology::empty("lab", 1).host(host(links)).plain_host([LinkSpec::switch(0, Some(FAST))]);
+    let lab = |links| beside_plain(links, SLOW, FAST);
     let one = run.bare("one", lab(1))?;
     let two = run.bonded("two", lab(2))?;
     let peer_one = run.bare("peer-one", Topology::symmetric(2, 1, Some(SLOW)))?;
@@ -117,7 +116,7 @@ fn goals(run: &mut Run<'_>, sizes: &[usize], counts: &[usize]) {
         let what = "of one link, two links with tokens below 512 bytes, the least";
         goals.push(Goal::new(&format!("tokens/{two}"), what, Bound::AtLeast, SMALL_GOAL, least));
     }
-    goals.into_iter().for_each(|goal| run.goal(goal));
+    run.goals(goals);
 }
 
 pub(super) fn figure(report: &Report) -> Figure {

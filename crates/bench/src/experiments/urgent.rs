@@ -104,7 +104,7 @@ fn judge(run: &mut Run<'_>) {
     let all = loads(run);
     let mut goals: Vec<Goal> = all.iter().flat_map(|load| of_load(&run.report, load.word)).collect();
     goals.extend(all.iter().flat_map(|load| of_cuts(&run.report, &format!("mirror/{}", load.word))));
-    goals.into_iter().for_each(|goal| run.goal(goal));
+    run.goals(goals);
 }
 
 fn of_load(report: &Report, load: &str) -> Vec<Goal> {

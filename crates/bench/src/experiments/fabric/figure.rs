@@ -20,6 +20,8 @@ pub(in crate::experiments) fn draw(report: &Report) -> Figure {
     };
     let [netpipe, sockperf] =
         ["netpipe", "sockperf"].map(|word| move |subject: &str, bytes| programs::id(word, subject, bytes));
+    let cost = "Time of all processors during the flow, cubic (Fig. 8)";
+    let happenings = "Interrupts and context switches during the flow, cubic (Fig. 7)";
     let panels = [
         throughput(report),
         limited(report),
@@ -28,8 +30,8 @@ pub(in crate::experiments) fn draw(report: &Report) -> Figure {
         of("RTT/2 by how a fabric's threads wait", &WAITING, &latency::id, "half_us"),
         of("RTT/2 as NPtcp tells it, the best of seven", &SIZED, &netpipe, "half_us"),
         sized(report, "RTT/2 of UDP as sockperf tells it", &SIZED, &SOCKPERF_BYTES, sockperf, "half_us"),
-        cost(report),
-        happenings(report),
+        meanwhile(report, cost, &["user", "system", "interrupt"], "seconds a second"),
+        meanwhile(report, happenings, &["interrupts", "switches"], "a second").in_decades(),
         idle(report),
         restarts(report),
         memory(report),
@@ -91,18 +93,10 @@ fn size(bytes: usize) -> String {
     if bytes >= 1024 { format!("{}K", bytes / 1024) } else { bytes.to_string() }
 }
 
-fn cost(report: &Report) -> Panel {
+/// What the machine did during a flow.
+fn meanwhile(report: &Report, title: &str, metrics: &[&str], unit: &str) -> Panel {
     let of = |subject: &str, metric: &str| report.spread(&format!("throughput/{subject}/cubic"), metric);
-    let panel = by_subject(&FLOWS, &["user", "system", "interrupt"], of);
-    let title = "Time of all processors during the flow, cubic (Fig. 8)";
-    panel.panel(title, "", "seconds a second")
-}
-
-fn happenings(report: &Report) -> Panel {
-    let of = |subject: &str, metric: &str| report.spread(&format!("throughput/{subject}/cubic"), metric);
-    let panel = by_subject(&FLOWS, &["interrupts", "switches"], of);
-    let title = "Interrupts and context switches during the flow, cubic (Fig. 7)";
-    panel.panel(title, "", "a second").in_decades()
+    by_subject(&FLOWS, metrics, of).panel(title, "", unit)
 }
 
 fn idle(report: &Report) -> Panel {

@@ -4,6 +4,7 @@
 use super::subject::{OFI_NET, SHM, Subject, UDP};
 use super::testbed::Testbed;
 use super::{Turn, in_turns};
+use crate::experiments::Random;
 use crate::experiments::prelude::*;
 use crate::flow::{DatagramRecord, Datagrams, TcpFlow};
 use linkbraid_api::EventKind;
@@ -16,7 +17,7 @@ const QUICK_KILLS: u32 = 8;
 /// From one datagram to each other node to the next.
 const PERIOD: Duration = Duration::from_millis(2);
 /// How long a node stays killed at most; it is drawn for each kill.
-const DOWN_MAX_MS: u64 = 600;
+const DOWN_MAX_MS: usize = 600;
 /// How long all nodes run between two kills.
 const BETWEEN: Duration = Duration::from_millis(100);
 /// How long a node may take to come back before the run is given up.
@@ -78,13 +79,13 @@ fn measure(run: &mut Run<'_>, testbed: &mut Testbed, at: Turn<'_>, kills: u32) -
         flows.push((from, to, TcpFlow::steady(testbed.host(from)?, testbed.host(to)?, &address, mesh.zero)?));
     }
     let mut deaths: Vec<Death> = Vec::new();
-    let mut random = SEED;
+    let mut random = Random(SEED);
     let mut missed = 0;
     for kill in 0..kills {
         run.step(&format!("kills/{}", subject.word));
         run.pause(BETWEEN)?;
-        let node = usize::try_from(next(&mut random) % NODES as u64).unwrap_or(0);
-        let down = Duration::from_millis(next(&mut random) % DOWN_MAX_MS);
+        let node = random.below(NODES);
+        let down = Duration::from_millis(random.below(DOWN_MAX_MS) as u64);
         let name = testbed.names[node].clone();
         let from = mesh.now();
         testbed.bed.kill_daemon(&name);
@@ -208,12 +209,4 @@ fn taken_for_down(testbed: &Testbed, seen: &mut [u64], killed: usize) -> Result<
         *seen = events.iter().map(|event| event.time_ms).max().unwrap_or(*seen).max(*seen);
     }
     Ok(count)
-}
-
-/// xorshift64*, which needs no crate and gives the same on all machines.
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
 }

@@ -1,9 +1,10 @@
 //! What linkbraid wants to reach beside the others.
 
-use super::failures::{KINDS, id as failure_id};
+use super::failures::id as failure_id;
 use super::rates::{LOADS, Load, base, id};
 use super::system::{MPTCP, OURS, SYSTEMS};
 use crate::experiments::prelude::*;
+use crate::run::{BASE_SHARE, weak_base};
 
 /// One TCP flow over several links: the share of so many single ones, and of what MPTCP reaches.
 const SINGLES: f64 = 0.99;
@@ -12,22 +13,18 @@ const OF_MPTCP: f64 = 1.0;
 const OF_BEST: f64 = 1.0;
 /// Segments sent again, of 10,000.
 const AGAIN: f64 = 1.0;
-/// What the bare link must carry of its rate's limit, to say anything.
-const BASE_SHARE: f64 = 0.95;
-/// Milliseconds without data after a carrier is lost at the sender, at the receiver, and after a silent failure.
-const STALLS: [(&str, f64); 4] =
-    [("carrier-ours", 50.0), ("carrier-theirs", 100.0), ("silent-ours", 250.0), ("silent-theirs", 250.0)];
+/// The longest time without data after each failure, in milliseconds.
+const STALLS: [(&str, &str, f64); 4] = [
+    ("carrier-ours", "the sender's link lost its carrier", 50.0),
+    ("carrier-theirs", "the receiver's link lost its carrier", 100.0),
+    ("silent-ours", "a silent failure", 250.0),
+    ("silent-theirs", "a silent failure", 250.0),
+];
 /// Numbers of links that goals are about.
 const LINKS: [usize; 2] = [2, 4];
 
-/// Adds all goals of what was measured.
-pub(super) fn add(run: &mut Run<'_>) {
-    for goal in goals(&run.report) {
-        run.goal(goal);
-    }
-}
-
-fn goals(report: &Report) -> Vec<Goal> {
+/// All goals of what was measured.
+pub(super) fn goals(report: &Report) -> Vec<Goal> {
     let mut goals = Vec::new();
     for load in &LOADS {
         let base = base(load.word);
@@ -42,26 +39,18 @@ fn goals(report: &Report) -> Vec<Goal> {
             }
         }
     }
-    for (kind, limit) in STALLS {
+    for (kind, failure, limit) in STALLS {
         let id = failure_id(kind, OURS);
-        let stall = report.measure(&id, "stall_ms").and_then(|measure| measure.spread);
-        if let Some(stall) = stall {
-            let silent = kind.starts_with("silent");
-            let what = if silent {
-                "ms without new data after a silent failure"
-            } else if kind == KINDS[0].word {
-                "ms without new data after the sender's link lost its carrier"
-            } else {
-                "ms without new data after the receiver's link lost its carrier"
-            };
-            goals.push(Goal::new(&id, what, Bound::AtMost, limit, Some(stall.median)));
+        if let Some(stall) = report.median(&id, "stall_ms") {
+            let what = format!("ms without new data after {failure}");
+            goals.push(Goal::new(&id, what, Bound::AtMost, limit, Some(stall)));
         }
     }
     goals
 }
 
 fn of_case(report: &Report, case: &str, load: &Load, links: usize) -> Vec<Goal> {
-    let weak = weak_base(report, load.word);
+    let weak = weak_base(report, &base(load.word));
     let goal =
         |what: String, bound, limit, value| Goal::new(case, what, bound, limit, value).unless(weak.clone());
     let ratio = |name| report.mid_ratio(case, name);
@@ -84,12 +73,6 @@ fn of_case(report: &Report, case: &str, load: &Load, links: usize) -> Vec<Goal> 
         goal("of N single links, one TCP flow".into(), Bound::AtLeast, SINGLES, share),
         goal("segments sent again of 10,000".into(), Bound::Below, AGAIN, again),
     ]
-}
-
-/// Why a load's figures say little.
-fn weak_base(report: &Report, load: &str) -> Option<String> {
-    let share = report.median(&base(load), "of_limit")?;
-    (share < BASE_SHARE).then(|| format!("the bare link itself carries only {share:.2} of its rate"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Which step comes next: pure, and the same for the same seed.
 
+use crate::experiments::Random;
 use linkbraid_lab::Fault;
 use std::fmt;
 
@@ -35,7 +36,7 @@ pub(super) enum What {
 /// Steps without an end.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
-    random: u64,
+    random: Random,
     hosts: [Host; HOSTS],
 }
 
@@ -93,7 +94,7 @@ impl Schedule {
     /// All links are good, and members; all daemons run.
     pub fn new(seed: u64) -> Self {
         let host = Host { members: [true; LINKS], ..Host::default() };
-        Self { random: seed, hosts: std::array::from_fn(|_| host.clone()) }
+        Self { random: Random(seed), hosts: std::array::from_fn(|_| host.clone()) }
     }
 
     /// Whether two hosts that know of all that has happened have a lane: a good member each, on one switch.
@@ -135,9 +136,9 @@ impl Schedule {
     }
 
     fn draw(&mut self) -> Option<Action> {
-        let (kind, host, link) = (self.below(100), self.below(HOSTS), self.below(LINKS));
-        let fault = Fault::ALL[self.below(Fault::ALL.len())];
-        let mbit = WEIGHTS[self.below(WEIGHTS.len())];
+        let (kind, host, link) = (self.random.below(100), self.random.below(HOSTS), self.random.below(LINKS));
+        let fault = Fault::ALL[self.random.below(Fault::ALL.len())];
+        let mbit = WEIGHTS[self.random.below(WEIGHTS.len())];
         let here = &self.hosts[host];
         let far = &self.hosts[1 - host];
         let alive = here.down.is_none();
@@ -178,17 +179,6 @@ impl Schedule {
                 host.blind = true;
             }
         }
-    }
-
-    /// A number below a limit, from splitmix64 (Steele, Lea and Flood, 2014). The limits are far too small for the
-    /// remainder to be unfair.
-    fn below(&mut self, limit: usize) -> usize {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        usize::try_from(z % limit.max(1) as u64).unwrap_or(0)
     }
 }
 
