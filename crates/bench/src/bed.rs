@@ -31,8 +31,7 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// The same with a daemon and a bond over all links on every host that is not plain; returns once they have
-    /// found each other.
+    /// A lab that is [joined](Bed::join).
     pub fn bonded(name: &str, topology: Topology) -> Result<Self, Error> {
         let mut bed = Self::bare(name, topology)?;
         bed.join()?;

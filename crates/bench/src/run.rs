@@ -120,20 +120,17 @@ impl<'a> Run<'a> {
     }
 
     pub fn bare(&mut self, name: &str, topology: Topology) -> Result<Bed, Error> {
-        let bed = Bed::bare(name, topology);
-        self.keep(bed)
+        self.keep(Bed::bare(name, topology))
     }
 
     /// A lab with bonds over all links of its hosts, plain ones aside.
     pub fn bonded(&mut self, name: &str, topology: Topology) -> Result<Bed, Error> {
-        let bed = Bed::bonded(name, topology);
-        self.keep(bed)
+        self.keep(Bed::bonded(name, topology))
     }
 
     /// The same with a class on every bond; the words are those after `class add BOND`.
     pub fn classed(&mut self, name: &str, topology: Topology, class: Class) -> Result<Bed, Error> {
-        let bed = Bed::bonded(name, topology).and_then(|mut bed| bed.add_class(class).map(|()| bed));
-        self.keep(bed)
+        self.keep(Bed::bonded(name, topology).and_then(|mut bed| bed.add_class(class).map(|()| bed)))
     }
 
     pub fn keep(&mut self, bed: Result<Bed, Error>) -> Result<Bed, Error> {

@@ -43,5 +43,4 @@ pub use spec::{
     DEFAULT_MTU, End, HostSpec, LinkSpec, NAME_BYTES_MAX, Options, PORT_MARGIN_MAX, SWITCHES_MAX, Switch,
     Topology,
 };
-pub use state::names;
 pub use wait::{wait_for, wait_until};

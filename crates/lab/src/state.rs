@@ -47,14 +47,3 @@ pub(crate) fn forget(name: &str) {
     // Only labs that stay have a file.
     let _ = std::fs::remove_file(path(name));
 }
-
-/// The names of the labs that stay.
-pub fn names() -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(FOLDER) else { return Vec::new() };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|e| Some(e.file_name().to_str()?.strip_suffix(".json")?.to_owned()))
-        .collect();
-    names.sort();
-    names
-}
