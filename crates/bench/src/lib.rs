@@ -50,8 +50,6 @@ pub struct Options {
     pub quick: bool,
     /// How often each case is measured, instead of the default of a whole or a quick run.
     pub repeat: Option<u32>,
-    /// Seconds each measurement takes, instead of that default.
-    pub seconds: Option<u32>,
     /// Only cases whose names begin with this.
     pub only: Option<String>,
 }
@@ -62,7 +60,7 @@ impl Options {
         Settings {
             quick: self.quick,
             repeat: self.repeat.unwrap_or(repeat).clamp(*REPEATS.start(), *REPEATS.end()),
-            seconds: self.seconds.unwrap_or(seconds).max(1),
+            seconds,
             omit,
         }
     }

@@ -53,7 +53,7 @@ fn list(json: bool) -> Result<(), Failed> {
 
 fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
     let experiments = chosen(&args.names)?;
-    let options = Options { quick: args.quick, repeat: args.repeat, only: args.only.clone(), seconds: None };
+    let options = Options { quick: args.quick, repeat: args.repeat, only: args.only.clone() };
     let guard = Guard::new().map_err(Failed::refused)?;
     let mut reports = Vec::new();
     let mut not_run = Vec::new();

@@ -92,13 +92,10 @@ impl Testbed {
     ) -> Result<T, Error> {
         let done = self.add(subject).and_then(|typed| work(self, &typed.join("; ")));
         // A daemon that was killed and not started again could not take its fabric away.
-        for name in &self.names {
-            if !self.bed.has_daemon(name) {
-                self.bed.start_daemon(name)?;
-            }
-        }
+        let dead: Vec<&String> = self.names.iter().filter(|name| !self.bed.has_daemon(name)).collect();
+        let alive = dead.into_iter().try_for_each(|name| self.bed.start_daemon(name));
         self.del(subject);
-        done
+        done.and_then(|done| alive.map(|()| done))
     }
 
     /// Brings a subject up; what was typed.
@@ -194,10 +191,8 @@ impl Testbed {
     /// Gives each host the others' MACs for good, so that the kernel's search for neighbours, which pauses for a second
     /// after a failure, is not what is measured.
     pub fn fix_neighbours(&self, subject: Subject) -> Result<(), Error> {
-        let mut macs = Vec::new();
-        for node in 0..self.names.len() {
-            macs.push(self.record(node)?.mac);
-        }
+        let macs = (0..self.names.len()).map(|node| Ok(self.record(node)?.mac));
+        let macs = macs.collect::<Result<Vec<_>, Error>>()?;
         for (node, name) in self.names.iter().enumerate() {
             let others = macs.iter().enumerate().filter(|(other, _)| *other != node);
             let line = |(other, mac): (usize, &String)| {

@@ -3,6 +3,7 @@
 use super::system::{Kind, TeamWatch};
 use crate::experiments::prelude::*;
 use linkbraid_lab::wait_for;
+use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const BOND: &str = "bond0";
@@ -50,21 +51,17 @@ fn bond(host: Host<'_>, words: &str) -> Vec<String> {
 fn team(host: Host<'_>, other: Host<'_>, runner: &str, watch: TeamWatch) -> Vec<String> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = format!("t{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let ports: Vec<String> = nics(host).map(|nic| format!("\"{nic}\":{{}}")).collect();
+    let ports: Map<String, Value> = nics(host).map(|nic| (nic, json!({}))).collect();
+    let (interval, missed) = TEAM_ARP;
     let watch = match watch {
-        TeamWatch::Carrier => r#"{"name":"ethtool"}"#.to_owned(),
-        TeamWatch::Arp => format!(
-            r#"{{"name":"arp_ping","interval":{},"missed_max":{},"source_host":"{}","target_host":"{}"}}"#,
-            TEAM_ARP.0,
-            TEAM_ARP.1,
-            host.ipv4(),
-            other.ipv4(),
-        ),
+        TeamWatch::Carrier => json!({ "name": "ethtool" }),
+        TeamWatch::Arp => json!({
+            "name": "arp_ping", "interval": interval, "missed_max": missed,
+            "source_host": host.ipv4(), "target_host": other.ipv4(),
+        }),
     };
-    let config = format!(
-        r#"{{"device":"{name}","runner":{{"name":"{runner}"}},"link_watch":{watch},"ports":{{{}}}}}"#,
-        ports.join(",")
-    );
+    // Without a space, since lines are split there.
+    let config = json!({ "device": name, "runner": { "name": runner }, "link_watch": watch, "ports": ports });
     let mut lines: Vec<String> = nics(host).map(|nic| format!("ip link set {nic} down")).collect();
     lines.push(format!("teamd -d -p /run/{name}.pid -c {config}"));
     lines.push(format!("ip link set {name} up"));
