@@ -2,7 +2,6 @@
 
 use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
-use crate::report::LabRecord;
 use crate::run::cpu_limited;
 use crate::share::{Share, THROTTLED};
 use linkbraid_lab::Options;
@@ -52,14 +51,10 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let two = run.bonded(KINDS[1], lab(2))?;
     // All of the host's processes: what sends, and the daemon.
     share.add(two.daemon_id("a")?)?;
-    record(&mut run.report.labs, &share);
+    run.report.labs.iter_mut().for_each(|lab| lab.commands.extend(share.commands()));
     measure(run, shares, &share, [&bare, &two])?;
     goals(run, shares);
     Ok(())
-}
-
-fn record(labs: &mut [LabRecord], share: &Share) {
-    labs.iter_mut().for_each(|lab| lab.commands.extend(share.commands()));
 }
 
 fn measure(run: &mut Run<'_>, shares: &[Option<u32>], share: &Share, beds: [&Bed; 2]) -> Result<(), Error> {

@@ -226,14 +226,6 @@ fn take(report: &mut Report, parts: Vec<Part>) {
     let parameters = json!({
         "lab": lab, "kind": first.kind, "load": first.load, "links": first.links, "rate_mbit": RATE,
     });
-    let mut machine = MachineLoss::default();
-    for part in &parts {
-        machine.backlog_drops += part.machine.backlog_drops;
-        machine.queue_drops += part.machine.queue_drops;
-        machine.receiver_drops += part.machine.receiver_drops;
-        machine.refused += part.machine.refused;
-        machine.slipped_ms += part.machine.slipped_ms;
-    }
     let lost: Vec<&String> = parts.iter().filter_map(|part| part.connection_lost.as_ref()).collect();
     let remarks =
         lost.iter().map(|lost| Reason { id: id.clone(), reason: format!("connection lost: {lost}") });
@@ -241,7 +233,7 @@ fn take(report: &mut Report, parts: Vec<Part>) {
     let totals = json!({
         "connections_lost": lost.len(),
         "datagrams_per_s": parts.iter().filter_map(|part| part.per_second).collect::<Vec<_>>(),
-        "machine": machine,
+        "machine": parts.iter().map(|part| part.machine).collect::<Vec<_>>(),
     });
     let (mut incidents, mut traces): (Vec<Incident>, Vec<Option<Points>>) =
         parts.into_iter().flat_map(|part| part.incidents).unzip();

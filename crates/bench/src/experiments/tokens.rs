@@ -38,13 +38,12 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     let quick = run.settings.quick;
     let (sizes, counts): (&[usize], &[usize]) =
         if quick { (&QUICK_BYTES, &QUICK_PAIRS) } else { (&BYTES, &PAIRS) };
-    let time = if quick { QUICK_TIME } else { TIME };
     run.plan(beds.len() * counts.len() * sizes.len());
     for turn in 0..run.settings.repeat {
         for pairs in counts {
             for bytes in sizes {
                 for bed in beds {
-                    measure(run, bed, turn, (bed.name(), *pairs, *bytes), time)?;
+                    measure(run, bed, turn, *pairs, *bytes)?;
                 }
             }
         }
@@ -61,14 +60,9 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn measure(
-    run: &mut Run<'_>,
-    bed: &Bed,
-    turn: u32,
-    (links, pairs, bytes): (&str, usize, usize),
-    time: Duration,
-) -> Result<(), Error> {
-    let id = id(links, pairs, bytes);
+fn measure(run: &mut Run<'_>, bed: &Bed, turn: u32, pairs: usize, bytes: usize) -> Result<(), Error> {
+    let time = if run.settings.quick { QUICK_TIME } else { TIME };
+    let id = id(bed.name(), pairs, bytes);
     if !run.wants(&id) {
         return Ok(());
     }
