@@ -11,7 +11,7 @@ use crate::share::THROTTLED;
 use crate::table;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
-use linkbraid_lab::{Host, Interrupt, Topology, wait_until};
+use linkbraid_lab::{Interrupt, Topology, wait_until};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -356,15 +356,6 @@ fn parse(key: &str, text: &str, usual: u64, allowed: RangeInclusive<u64>) -> Res
     text.parse().ok().filter(|number| allowed.contains(number)).ok_or_else(|| {
         let range = format!("'{text}' is outside the allowed range {} to {}", allowed.start(), allowed.end());
         Error::new("bench", format!("cannot use {key}"), range).hint(format!("{key}={usual}"))
-    })
-}
-
-/// Writes a file below `/proc/sys` as a host sees it.
-pub fn set_sysctl(host: Host<'_>, key: &str, value: &str) -> Result<(), Error> {
-    let path = format!("/proc/sys/{key}");
-    let written = host.run(|| std::fs::write(&path, value))?;
-    written.map_err(|e| {
-        Error::new(format!("host {}", host.name()), format!("cannot set '{key}'"), e.to_string())
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::experiments::prelude::*;
 use crate::planned::{Against, Planned};
-use crate::run::{CCS, set_sysctl};
+use crate::run::CCS;
 use crate::sample::Rival;
 use linkbraid_lab::Options;
 
@@ -95,7 +95,8 @@ fn set(bed: &Bed, trouble: &Trouble, on: bool) -> Result<(), Error> {
         }
         if trouble.mark_ppm > 0 {
             // 2 is the kernel's default: accept ECN, do not ask for it.
-            set_sysctl(host, "net/ipv4/tcp_ecn", if on { "1" } else { "2" })?;
+            let set = || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", if on { "1" } else { "2" });
+            host.make("set 'net/ipv4/tcp_ecn'", set)?;
         }
     }
     Ok(())
