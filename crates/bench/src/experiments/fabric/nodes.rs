@@ -1,5 +1,6 @@
 //! Two to sixteen nodes on one machine: all reach all, and what a node takes of memory.
 
+use super::Turn;
 use super::subject::{SHM, Subject, UDP};
 use super::testbed::Testbed;
 use crate::activity::anonymous_bytes;
@@ -74,16 +75,11 @@ fn own(testbed: &Testbed) -> Result<u64, Error> {
 fn measure(run: &mut Run<'_>, testbed: &mut Testbed, subject: Subject) -> Result<(), Error> {
     run.check()?;
     let before = own(testbed)?;
-    testbed.with(subject, |testbed, typed| look(run, testbed, subject, before, typed))
+    testbed.with(subject, |testbed, typed| look(run, testbed, Turn { subject, turn: 0, typed }, before))
 }
 
-fn look(
-    run: &mut Run<'_>,
-    testbed: &Testbed,
-    subject: Subject,
-    before: u64,
-    typed: &str,
-) -> Result<(), Error> {
+fn look(run: &mut Run<'_>, testbed: &Testbed, at: Turn<'_>, before: u64) -> Result<(), Error> {
+    let Turn { subject, turn, typed } = at;
     let nodes = testbed.names.len();
     let id = id(subject.word, nodes);
     testbed.fix_neighbours(subject)?;
@@ -98,7 +94,7 @@ fn look(
     let own_kib = kib(own(testbed)?.saturating_sub(before)) / nodes as f64;
     let ms = all.as_secs_f64() * 1e3;
     let values = [("pairs", "pairs", heard as f64), ("all_ms", "ms", ms), ("own_kib", "KiB a node", own_kib)];
-    run.note(&id, typed, 0, &values)?;
+    run.note(&id, typed, turn, &values)?;
     if subject == SHM {
         let cannot = |e: std::io::Error| {
             Error::new(testbed.memory().display().to_string(), "cannot look at it", e.to_string())
@@ -112,7 +108,7 @@ fn look(
             ("formula_kib", "KiB", kib(formula)),
             ("off", "", off),
         ];
-        run.note(&id, typed, 0, &values)?;
+        run.note(&id, typed, turn, &values)?;
         let what = "off the formula nodes x (nodes - 1) x queues x ring";
         run.judge(&id, what, Bound::AtMost, GOAL_OFF, Some(off));
     }

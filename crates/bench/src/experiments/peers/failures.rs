@@ -83,13 +83,6 @@ pub(super) fn run(run: &mut Run<'_>, awake: &Awake, missing: &Missing) -> Result
     Ok(())
 }
 
-struct Seen {
-    quiet: Duration,
-    stall: Duration,
-    left: f64,
-    lost: u32,
-}
-
 /// One failure in a lab of its own: nothing remembers an earlier one.
 fn one(
     run: &mut Run<'_>,
@@ -112,16 +105,9 @@ fn one(
     let record = flow.stop();
     awake.rest(false);
     let (failed, lost) = happened?;
-    let seen = look(&record, failed, lost);
     let id = id(kind.word, system.word);
     let did = format!("the busiest link of host {} fails: {}", kind.host, kind.fault.word());
-    let values = [
-        ("stall_ms", "ms", seen.stall.as_secs_f64() * 1e3),
-        ("quiet_ms", "ms", seen.quiet.as_secs_f64() * 1e3),
-        ("left_share", "of the rate before", seen.left),
-        ("pings_lost", "pings", f64::from(seen.lost)),
-    ];
-    run.note(&id, &did, turn, &values)
+    run.note(&id, &did, turn, &seen(&record, failed, lost))
 }
 
 /// When it failed, and how many pings were lost.
@@ -185,17 +171,19 @@ fn answers(text: &str) -> Option<u32> {
     part.split_whitespace().next()?.parse().ok()
 }
 
-fn look(record: &TcpRecord, failed: Instant, lost: u32) -> Seen {
+/// What the flow and the pings saw of it.
+fn seen(record: &TcpRecord, failed: Instant, lost: u32) -> [(&'static str, &'static str, f64); 4] {
     let at = failed.saturating_duration_since(record.zero);
     let (progress, end) = (&record.progress, at + WATCH);
     let before = progress.between(at.saturating_sub(QUIET), at) as f64 / QUIET.as_secs_f64();
     let after = progress.between(end.saturating_sub(TAIL), end) as f64 / TAIL.as_secs_f64();
-    Seen {
-        quiet: progress.longest_gap(at.saturating_sub(QUIET), at),
-        stall: progress.longest_gap(at, end),
-        left: if before > 0.0 { after / before } else { 0.0 },
-        lost,
-    }
+    let gap_ms = |from, to| progress.longest_gap(from, to).as_secs_f64() * 1e3;
+    [
+        ("stall_ms", "ms", gap_ms(at, end)),
+        ("quiet_ms", "ms", gap_ms(at.saturating_sub(QUIET), at)),
+        ("left_share", "of the rate before", if before > 0.0 { after / before } else { 0.0 }),
+        ("pings_lost", "pings", f64::from(lost)),
+    ]
 }
 
 #[cfg(test)]

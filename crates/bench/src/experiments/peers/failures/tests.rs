@@ -18,7 +18,7 @@ fn a_stall_and_what_is_left_are_told_from_what_was_before() {
     (2300..6000).for_each(|at| progress.add(ms(at), 50));
     let zero = Instant::now();
     let record = TcpRecord { zero, progress, lost: None };
-    let seen = look(&record, zero + ms(2000), 7);
-    assert_eq!((seen.stall, seen.quiet, seen.lost), (ms(300), ms(1), 7));
-    assert!((seen.left - 0.5).abs() < 0.01, "{}", seen.left);
+    let [stall, quiet, left, lost] = seen(&record, zero + ms(2000), 7).map(|(.., value)| value);
+    assert_eq!((stall, quiet, lost), (300.0, 1.0, 7.0));
+    assert!((left - 0.5).abs() < 0.01, "{left}");
 }
