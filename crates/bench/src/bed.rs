@@ -97,12 +97,10 @@ impl Bed {
         &self.lab
     }
 
-    /// Whether host `name` has a bond.
     pub fn is_bonded(&self, name: &str) -> bool {
         self.bonded.iter().any(|bonded| bonded == name)
     }
 
-    /// The links of all hosts.
     pub fn links(&self) -> Result<Vec<Link<'_>>, Error> {
         let links = self.lab.hosts().map(|host| host.links()).collect::<Result<Vec<_>, _>>()?;
         Ok(links.into_iter().flatten().collect())

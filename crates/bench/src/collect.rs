@@ -5,6 +5,7 @@ use crate::report::{Reason, Report};
 use linkbraid_api::Error;
 use serde::Serialize;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 /// The longest file that is read: a whole soak is about a megabyte.
@@ -29,8 +30,17 @@ impl Collected {
     pub fn from_folder(folder: &Path) -> Result<Self, Error> {
         let shown = folder.display().to_string();
         let hint = |error: Error| error.hint(format!("linkbraid bench run all --out {shown}"));
-        let entries = fs::read_dir(folder)
-            .map_err(|e| hint(Error::new(&shown, "cannot read results", e.to_string())))?;
+        let found =
+            Self::look(folder).map_err(|e| hint(Error::new(&shown, "cannot read results", e.to_string())))?;
+        if found.reports.is_empty() {
+            return Err(hint(Error::new(shown.clone(), "cannot report", "there are no results in it")));
+        }
+        Ok(found)
+    }
+
+    /// The same of a folder that may hold none.
+    pub(crate) fn look(folder: &Path) -> io::Result<Self> {
+        let entries = fs::read_dir(folder)?;
         let mut names: Vec<String> =
             entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
@@ -45,9 +55,6 @@ impl Collected {
                     reason: format!("not run; linkbraid bench run {}", experiment.name),
                 }),
             }
-        }
-        if found.reports.is_empty() {
-            return Err(hint(Error::new(shown.clone(), "cannot report", "there are no results in it")));
         }
         Ok(found)
     }

@@ -47,7 +47,9 @@ fn a_report_of_another_layout_is_named() {
     let saved = crate::save(&report, &folder).expect("saved");
     let text = fs::read_to_string(&saved.json).expect("read");
     fs::write(&saved.json, text.replacen("\"schema\": 2", "\"schema\": 999", 1)).expect("written");
-    let read = read(&saved.json);
+    let (read, found) = (read(&saved.json), Collected::look(&folder));
     fs::remove_dir_all(&folder).expect("removed");
+    let Collected { reports, unread, .. } = found.expect("a folder");
+    assert_eq!((reports.len(), unread.len()), (0, 1));
     assert_eq!(read, Err("it has layout 999, this program reads 2".to_owned()));
 }

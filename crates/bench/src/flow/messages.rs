@@ -62,7 +62,6 @@ pub struct MessageFlow {
 }
 
 impl MessageFlow {
-    /// Starts to send from one host to another and back.
     pub fn start(from: Host<'_>, to: Host<'_>, messages: Messages) -> Result<Self, Error> {
         let bytes = messages.bytes.clamp(BYTES_MIN, BYTES_MAX);
         let messages = Messages { bytes, ..messages };

@@ -345,7 +345,6 @@ fn by_size(value: impl Fn(u32) -> Option<String>) -> Option<String> {
     found(SIZES, ", ", |size| Some(format!("{} ({size} MB)", value(size)?)))
 }
 
-/// A number of the flow over a network.
 fn flow(report: &Report, subject: impl Display, metric: &str) -> Option<f64> {
     report.median(&format!("throughput/{subject}/cubic"), metric)
 }

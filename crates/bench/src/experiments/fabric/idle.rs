@@ -65,7 +65,6 @@ fn cases(run: &Run<'_>) -> Vec<Subject> {
         .collect()
 }
 
-/// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
     let cases = cases(run);
     let again = cases.iter().filter(|subject| subject.how() == POLLS[0]).count() + 1;

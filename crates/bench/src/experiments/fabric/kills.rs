@@ -32,7 +32,6 @@ const LOSSES_TOLD: usize = 20;
 /// Which nodes die when is drawn from this, so that each run has the same.
 const SEED: u64 = 0x6c69_6e6b_6272_6169;
 
-/// A node's death.
 struct Death {
     node: usize,
     /// When it was about to be killed, and when it had exchanged frames with all others again.
@@ -61,7 +60,6 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
     wanted(run).iter().map(|(_, kills)| *kills as usize).sum()
 }

@@ -13,11 +13,9 @@ pub(super) const SUBJECTS: [Subject; 12] = [
     VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, UDP_BUSY, OFI_NET, OFI_TCP,
 ];
 
-/// Payload bytes of messages.
 pub(super) const BYTES: [usize; 12] = [1, 4, 16, 64, 256, 1024, 4096, 8192, 16_384, 32_768, 65_536, 262_144];
 const QUICK_BYTES: [usize; 5] = [1, 64, 1024, 8192, 65_536];
 
-/// How long messages of a size go to and fro.
 const TIME: Duration = Duration::from_millis(300);
 const QUICK_TIME: Duration = Duration::from_millis(150);
 
@@ -52,7 +50,6 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
     Ok(())
 }
 
-/// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
     subjects(run).len() * run.settings.repeat as usize
 }

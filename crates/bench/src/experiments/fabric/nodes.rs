@@ -47,7 +47,6 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
     SUBJECTS.len() * counts(run).len()
 }

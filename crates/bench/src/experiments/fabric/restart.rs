@@ -48,7 +48,6 @@ fn times(run: &Run<'_>) -> u32 {
     if run.settings.quick { QUICK_TIMES } else { TIMES }
 }
 
-/// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
     subjects(run).len() * times(run) as usize * DOWN.len()
 }

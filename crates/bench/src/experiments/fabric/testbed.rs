@@ -98,7 +98,6 @@ impl Testbed {
         done.and_then(|done| alive.map(|()| done))
     }
 
-    /// Brings a subject up; what was typed.
     fn add(&self, subject: Subject) -> Result<Vec<String>, Error> {
         let mut typed = Vec::new();
         for node in 0..self.names.len() {

@@ -29,7 +29,6 @@ pub(super) fn run(run: &mut Run<'_>, testbed: &mut Testbed) -> Result<(), Error>
     Ok(())
 }
 
-/// How many steps it takes.
 pub(super) fn steps(run: &Run<'_>) -> usize {
     subjects(run).len() * run.settings.repeat as usize
 }
@@ -123,7 +122,6 @@ fn rates(run: &Run<'_>) -> Vec<u32> {
     all.iter().copied().filter(named).collect()
 }
 
-/// How many steps it takes.
 pub(super) fn limited_steps(run: &Run<'_>) -> usize {
     rates(run).len() * LIMITED.len() * run.settings.repeat as usize
 }

@@ -23,7 +23,6 @@ const STALLS: [(&str, &str, f64); 4] = [
 /// Numbers of links that goals are about.
 const LINKS: [usize; 2] = [2, 4];
 
-/// All goals of what was measured.
 pub(super) fn goals(report: &Report) -> Vec<Goal> {
     let mut goals = Vec::new();
     for load in &LOADS {

@@ -36,7 +36,7 @@ fn measure(run: &mut Run<'_>) -> Result<Report, Error> {
         }
         Ok(())
     })?;
-    let Collected { reports, unread, .. } = Collected::from_folder(&out.0).unwrap_or_default();
+    let Collected { reports, unread, .. } = Collected::look(&out.0).unwrap_or_default();
     reports.into_iter().find(|report| report.experiment == super::NAME).ok_or_else(|| {
         let unread = unread.iter().map(|file| format!("cannot read {}: {}; ", file.id, file.reason));
         let hint = format!("{} --out results --quick", script.display());

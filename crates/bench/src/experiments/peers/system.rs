@@ -178,12 +178,10 @@ impl System {
         self.fails && (!quick || self.quick.1)
     }
 
-    /// Whether it carries datagrams over its links.
     pub fn carries_udp(&self) -> bool {
         self.kind != Kind::Mptcp
     }
 
-    /// Whether its TCP is MPTCP.
     pub fn is_mptcp(&self) -> bool {
         self.kind == Kind::Mptcp
     }
