@@ -17,6 +17,11 @@ ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR    := $(PREFIX)/share/fish/vendor_completions.d
 DOCDIR     ?= $(PREFIX)/share/doc/linkbraid
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
+NETWORKDIR ?= $(PREFIX)/lib/systemd/network
+UDEVDIR    ?= $(PREFIX)/lib/udev/rules.d
+# Where ifupdown and dhclient look for scripts, whatever the prefix.
+IFUPDIR    ?= /etc/network/if-pre-up.d
+DHCPDIR    ?= /etc/dhcp/dhclient-enter-hooks.d
 # Programs that the command and the daemon run, and nobody else does.
 LIBEXECDIR := $(PREFIX)/libexec/linkbraid
 
@@ -28,7 +33,7 @@ PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare deb test-deb bench vm-drivers fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb test-deb bench vm-drivers vm-debian fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -82,6 +87,12 @@ vm-drivers: ## what becomes of a bond of emulated NICs (as root; boots two guest
 	$(CARGO) build --release --locked --bin linkbraid
 	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/drivers
 
+vm-debian: ## whether managers of networks leave members alone (as root; downloads two systems, boots one for each manager)
+	@scripts/deps.sh build run test deb bare
+	@scripts/need-root.sh vm-debian
+	@$(MAKE) --no-print-directory deb
+	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/debian --packages $(TARGET_DIR)/debian
+
 fmt: ## format the code
 	$(CARGO) fmt --all
 
@@ -104,6 +115,11 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	install -d $(DESTDIR)$(MANDIR) $(DESTDIR)$(UNITDIR)
 	sed 's|/usr/local/bin/|$(BINDIR)/|' dist/linkbraid.service > $(DESTDIR)$(UNITDIR)/linkbraid.service
 	chmod 644 $(DESTDIR)$(UNITDIR)/linkbraid.service
+	# What has managers of networks leave members alone.
+	install -D -m 644 dist/82-linkbraid.rules $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules
+	install -D -m 644 -t $(DESTDIR)$(NETWORKDIR) dist/00-linkbraid.network dist/99-linkbraid-bond.network
+	install -D -m 755 dist/if-pre-up $(DESTDIR)$(IFUPDIR)/linkbraid
+	install -D -m 644 dist/dhclient-enter-hook $(DESTDIR)$(DHCPDIR)/linkbraid
 	# An example: /etc/linkbraid.toml is the administrator's.
 	install -D -m 644 dist/linkbraid.toml $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	$(BIN) man $(DESTDIR)$(MANDIR)
@@ -115,5 +131,7 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(LIBEXECDIR)/%)
+	rm -f $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules $(DESTDIR)$(NETWORKDIR)/00-linkbraid.network $(DESTDIR)$(NETWORKDIR)/99-linkbraid-bond.network
+	rm -f $(DESTDIR)$(IFUPDIR)/linkbraid $(DESTDIR)$(DHCPDIR)/linkbraid
 	rm -f $(DESTDIR)$(MANDIR)/man8/linkbraid.8 $(DESTDIR)$(MANDIR)/man8/linkbraid-*.8 $(DESTDIR)$(MANDIR)/man5/linkbraid.toml.5
 	rm -f $(DESTDIR)$(BASHDIR)/linkbraid $(DESTDIR)$(ZSHDIR)/_linkbraid $(DESTDIR)$(FISHDIR)/linkbraid.fish

@@ -21,6 +21,17 @@ for family in AF_UNIX AF_NETLINK AF_PACKET AF_INET AF_INET6 AF_XDP; do
 		fail "install" "the systemd unit" "it forbids $family, which the daemon needs" "systemd-analyze security linkbraid"
 done
 
+for file in /opt/lb/lib/udev/rules.d/82-linkbraid.rules /opt/lb/lib/systemd/network/{00-linkbraid,99-linkbraid-bond}.network \
+	/etc/network/if-pre-up.d/linkbraid /etc/dhcp/dhclient-enter-hooks.d/linkbraid; do
+	[ -s "$root$file" ] || fail "install" "$file" "managers of networks would take members" "make install"
+done
+if command -v udevadm >/dev/null && udevadm verify --help >/dev/null 2>&1; then
+	udevadm verify "$root/opt/lb/lib/udev/rules.d/82-linkbraid.rules" >/dev/null
+fi
+# Members are configured by nobody; what has another name is not looked at.
+sh -n "$root/etc/network/if-pre-up.d/linkbraid"
+IFACE=lb-none0 METHOD=dhcp "$root/etc/network/if-pre-up.d/linkbraid"
+
 pages=("$root"/opt/lb/share/man/man[58]/linkbraid*.[58])
 [ ${#pages[@]} -gt 10 ] || fail "install" "man pages" "only ${#pages[@]} are there" "make install"
 if command -v man >/dev/null; then

@@ -58,17 +58,26 @@ trap 'exit 143' HUP INT TERM
 
 # start NAME KERNEL QEMU_WORD...
 start() {
-	local name=$1 kernel=$2 word words=()
+	local name=$1 kernel=$2
 	shift 2
-	for word in "$@" \
+	start_guest "$name" "$kernel" \
 		-object "memory-backend-file,id=shared,share=on,mem-path=$shared,size=${SHARED_MIB}M" \
-		-device ivshmem-plain,memdev=shared \
-		-chardev "pipe,id=line,path=$scratch/$name" -device virtserialport,chardev=line,nr=3; do
-		words+=(--qemu "$word")
+		-device ivshmem-plain,memdev=shared "$@" -- --env LINKBRAID_BIN -- "$here/agent"
+}
+
+# start_guest NAME KERNEL QEMU_WORD... -- WORD...: a guest whose agent hears us; the last words are for `run`.
+start_guest() {
+	local name=$1 kernel=$2 words=()
+	shift 2
+	set -- -chardev "pipe,id=line,path=$scratch/$name" -device virtserialport,chardev=line,nr=3 "$@"
+	while [ "$1" != -- ]; do
+		words+=(--qemu "$1")
+		shift
 	done
+	shift
 	mkfifo "$scratch/$name.in" "$scratch/$name.out"
-	"${within[@]}" "$here/run" --kernel "$kernel" --cpus "$CPUS" --memory "$MEMORY_MIB" --limit "$LIMIT" --env LINKBRAID_BIN \
-		--console "$scratch/$name.console" "${words[@]}" -- "$here/agent" >"$scratch/$name.log" 2>&1 &
+	"${within[@]}" "$here/run" --kernel "$kernel" --cpus "$CPUS" --memory "$MEMORY_MIB" --limit "$LIMIT" \
+		--console "$scratch/$name.console" "${words[@]}" "$@" >"$scratch/$name.log" 2>&1 &
 	guest[$name]=$!
 	# For both, so that neither side waits for the other one to open it.
 	exec {line_in}<>"$scratch/$name.in" {line_out}<>"$scratch/$name.out"

@@ -6,7 +6,12 @@ mod server;
 
 use crate::{
     Options,
-    io::{clock::Clock, error::About as _, state::StateDir},
+    io::{
+        clock::Clock,
+        error::About as _,
+        marks::{Mark, Marks},
+        state::StateDir,
+    },
     operations::{Operations, adopt, fabric, follow, upkeep},
     world::{World, bond::Bond, driving::Driving, fabric::Jobs, history::new_feed, report::Event},
 };
@@ -50,6 +55,8 @@ struct Control {
     carrier: CarrierPoll,
     /// What it watches.
     watched: Vec<(u32, String)>,
+    /// What tells other programs which interfaces are members.
+    marks: Marks,
     /// When to look next.
     look_at: Time,
 }
@@ -86,8 +93,11 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         control.watch_carrier();
         control.operations.advance(&mut control.world).await;
         control.catch_up().await;
-        // What waits for the network waits for what the file says, as far as that can be done now.
-        if !ready && control.operations.has_begun() {
+        control.mark_members();
+        // What waits for the network waits for what the file says, as far as that can be done now; managers of networks do, too, and
+        // find members marked.
+        let now = control.world.clock.now();
+        if !ready && control.operations.has_begun() && control.marks.are_known(now) {
             ready = true;
             said = control.has();
             let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&said)]);
@@ -153,6 +163,7 @@ impl Control {
             path.push(".state");
             path.into()
         });
+        let marks = Marks::new(state_dir.join("members"));
         let world = World {
             netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,
             sender: ArpPlusSender::new().about("daemon", "cannot send ARP+ frames")?,
@@ -172,6 +183,7 @@ impl Control {
             operations: Operations::default(),
             carrier: carrier.about("daemon", "cannot watch carrier")?,
             watched: Vec::new(),
+            marks,
             look_at: Time::ZERO,
         })
     }
@@ -183,6 +195,7 @@ impl Control {
             fabric::next_try(world),
             upkeep::wake(world),
             self.operations.wake(world.clock.now()),
+            self.marks.wake(world.clock.now()),
             (!world.bonds.is_empty()).then_some(self.look_at),
             Some(world.clock.now() + TURN),
         ];
@@ -216,6 +229,17 @@ impl Control {
             self.watched.clone_from(&members);
             self.carrier.watch(members);
         }
+    }
+
+    /// Has all members marked, those that are to come back among them.
+    fn mark_members(&mut self) {
+        let mut marks = BTreeMap::new();
+        for bond in self.world.bonds.values() {
+            let mark = |index| Mark { bond: bond.saved.name.to_string(), index };
+            marks.extend(bond.saved.absent.iter().map(|absent| (absent.name.clone(), mark(None))));
+            marks.extend(bond.members().into_iter().map(|member| (member.name, mark(Some(member.ifindex)))));
+        }
+        self.marks.keep(self.world.clock.now(), &marks);
     }
 
     /// What takes the kernel longer, and may wait.

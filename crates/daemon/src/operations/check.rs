@@ -9,10 +9,12 @@ mod facts;
 mod findings;
 mod interface;
 mod machine;
-mod manager;
 mod trial;
 
-use crate::{io::error::About as _, world::World};
+use crate::{
+    io::{error::About as _, manager::Roots},
+    world::World,
+};
 use facts::{Bond, Facts};
 use linkbraid_api::{Error, FindingRecord, LinkName};
 
@@ -36,7 +38,7 @@ pub(crate) async fn run(world: &World, interfaces: Vec<LinkName>) -> Result<Vec<
         Some(bond) => Ok(bond.path.hook().map(|hook| hook.to_string()).unwrap_or_default()),
         None => trial::run(world.hook).await,
     };
-    let roots = manager::Roots::default();
+    let roots = Roots::default();
     let machine = machine::Machine::look(&roots, works);
     let netlink = &world.netlink;
     let names = interfaces.into_iter().map(String::from).collect();

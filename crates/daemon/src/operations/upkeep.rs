@@ -1,9 +1,10 @@
 //! What others do to the interfaces of a bond with ordinary commands. The MTU of the bond is followed; its MAC, and the MTU of a
-//! member, are put back, and so are its internal port and the settings of its bridge. What cannot be is tried again, and `show` says it ([`Found`]).
+//! member, are put back, and so are its internal port, the settings of its bridge, and members that were taken out. What cannot be is tried again, and `show` says it ([`Found`]).
 //!
 //! [`Found`]: crate::world::bond::found::Found
 
 mod bridge;
+mod taken;
 
 pub(super) use bridge::keep_flags;
 
@@ -272,13 +273,14 @@ async fn keep_port(world: &mut World, name: &str) {
     }
 }
 
-/// Looks at the MTU of members. Those that somebody has taken out of the bond keep their programs: put back into the bridge by
-/// hand, without them, they would make a loop until they have a member's flags.
+/// Looks at whether members are in the bond, and at their MTU. Those that somebody has taken out of it keep their programs: put back
+/// into the bridge by hand, without them, they would make a loop until they have a member's flags.
 async fn members(world: &mut World, name: &str) {
     let Some(bond) = world.bonds.get_mut(name) else { return };
     let members = bond.members();
     bond.found.keep_members(|index| members.iter().any(|member| member.ifindex == index));
     for member in members {
+        taken::put_back(world, name, &member).await;
         keep_member(world, name, &member).await;
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Member {
     pub carrier: bool,
     /// With carrier, as the poll reported last: it is earlier, where the driver has an answer.
     pub polled: Option<bool>,
-    /// In the bond; somebody may take it out by hand.
+    /// In the bond; somebody may take it out.
     pub ours: bool,
     /// Added just now, and not yet known to reach anybody.
     pub joining: bool,
@@ -62,7 +62,7 @@ impl Member {
             _ if known.is_some_and(host::Member::live) => "",
             _ if self.leaving => "leaving",
             _ if self.withdrawn => "its MTU is being changed",
-            (false, ..) => "taken out of the bond by hand",
+            (false, ..) => "taken out of the bond",
             (_, false, _) => "set down",
             _ if !self.fits() => "its MTU is less than the bond's",
             (_, true, false) => "no carrier",

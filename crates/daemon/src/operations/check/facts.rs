@@ -3,9 +3,11 @@
 use super::{
     interface::{Interface, Nic},
     machine::Machine,
-    manager::{Managers, Roots},
 };
-use crate::world::bond;
+use crate::{
+    io::manager::{Managers, Roots},
+    world::bond,
+};
 use linkbraid_api::Weight;
 use linkbraid_link::{LinkInfo, MacAddr, Netlink, Result, Route, driver, eee, speed};
 use linkbraid_proto::arp_plus::{Conflict, PeerMember, Segment};

@@ -1,10 +1,7 @@
 //! One interface: whether it can be a member, and what will get in the way.
 
-use super::{
-    findings::{Report, list},
-    manager::Manager,
-};
-use crate::world::record::findings;
+use super::findings::{Report, list};
+use crate::{io::manager::Manager, world::record::findings};
 use linkbraid_link::{LinkInfo, Speed};
 
 /// One interface that was asked for.
@@ -56,7 +53,7 @@ impl Interface {
         nic.carrier(self, &mut report);
         nic.speed(self, &mut report);
         nic.mac(&self.name, &mut report);
-        nic.managers(&self.name, &mut report);
+        nic.managers(self, &mut report);
         match &self.bond {
             Some(bond) => nic.own_addresses(&self.name, bond, &mut report),
             None => nic.addresses(&self.name, &mut report),
@@ -170,9 +167,10 @@ impl Nic {
         }
     }
 
-    fn managers(&self, name: &str, report: &mut Report) {
+    fn managers(&self, interface: &Interface, report: &mut Report) {
         for manager in &self.managers {
-            report.warn(manager.name(), manager.text(), manager.hint(name));
+            let hint = manager.hint(&interface.name, interface.bond.is_some());
+            report.warn(manager.name(), manager.text(), hint);
         }
         if self.managers.is_empty() {
             report.fine("no manager in the way");

@@ -1,7 +1,7 @@
 //! The machine: kernel, rights, BPF, and settings that concern every bond.
 
-use super::{findings::Report, manager::Roots};
-use crate::io::programs::can_restart;
+use super::findings::Report;
+use crate::io::{manager::Roots, programs::can_restart};
 use linkbraid_api::Severity;
 use std::{fs, io::ErrorKind};
 

@@ -3,8 +3,8 @@ use super::{
     facts::{Bond, Facts, Member},
     interface::{Interface, Nic},
     machine::{Machine, Missing},
-    manager::Manager,
 };
+use crate::io::manager::Manager;
 use linkbraid_api::{FindingRecord, Severity};
 use linkbraid_link::{LinkInfo, MacAddr, OperState, Speed};
 
@@ -267,6 +267,8 @@ fn managers_are_told_with_the_command_that_keeps_them_away() {
                     /etc/systemd/network/00-eth1.network && networkctl reload";
     finds(facts(), with(Manager::Networkd { lease: false }), (WARNING, "networkd"), "manages it", networkd);
     finds(facts(), with(Manager::Networkd { lease: true }), (WARNING, "networkd"), "DHCP lease", networkd);
+    let again = "networkctl reconfigure eth1";
+    finds(bonded(), with(Manager::Networkd { lease: false }), (WARNING, "networkd"), "manages it", again);
     let client = |client: &str| Manager::Dhcp { client: client.into(), pid: 77 };
     finds(facts(), with(client("dhclient")), (WARNING, "dhcp_client"), "process 77", "kill 77");
     let deny = "echo 'denyinterfaces eth1' >> /etc/dhcpcd.conf && dhcpcd -x eth1";

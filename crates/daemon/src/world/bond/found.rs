@@ -56,6 +56,8 @@ pub(crate) enum Kept {
     Member(u32),
     /// How the bridge treats the member with this index.
     Flags(u32),
+    /// That the member with this index is in the bond.
+    Place(u32),
 }
 
 /// How often it was put back, and when it may be tried again.
@@ -136,7 +138,7 @@ impl Found {
         self.addresses.retain(|index, _| is_member(*index));
         self.default_routes.retain(|(index, _)| is_member(*index));
         self.tries.retain(|what, _| match what {
-            Kept::Member(index) | Kept::Flags(index) => is_member(*index),
+            Kept::Member(index) | Kept::Flags(index) | Kept::Place(index) => is_member(*index),
             _ => true,
         });
     }

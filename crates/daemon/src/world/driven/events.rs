@@ -84,7 +84,7 @@ impl Driven {
     /// Why a member counts as set down.
     fn set_down(&self, slot: u8) -> (&'static str, &'static str) {
         match self.members.iter().find(|member| member.slot == slot) {
-            Some(member) if !member.ours => ("taken_out", "taken out of the bond by hand"),
+            Some(member) if !member.ours => ("taken_out", "taken out of the bond"),
             Some(member) if member.withdrawn => ("mtu", "its MTU is being changed"),
             Some(member) if member.admin_up && !member.fits() => ("mtu", "its MTU is less than the bond's"),
             _ => member_reason(MemberReason::SetDown),

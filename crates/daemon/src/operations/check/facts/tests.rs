@@ -1,5 +1,5 @@
 use super::{Bond, Member, chosen, interfaces, split};
-use crate::operations::check::{interface::Interface, manager::Roots};
+use crate::{io::manager::Roots, operations::check::interface::Interface};
 use linkbraid_link::{MacAddr, Netlink};
 use nix::{sched::CloneFlags, unistd::geteuid};
 use std::{collections::BTreeMap, process::Command};

@@ -1,5 +1,5 @@
 use super::{Machine, version};
-use crate::operations::check::manager::Roots;
+use crate::io::manager::Roots;
 use std::{env, fs, process};
 
 #[test]

@@ -1,8 +1,8 @@
-use super::{Manager, Managers, Roots};
+use super::{Manager, Managers, Roots, is_here};
 use std::{
-    fs,
+    fs, io,
     os::unix::fs::symlink,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process,
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -117,4 +117,23 @@ fn odd_files_are_survived() {
     assert_eq!(fake.managers(true), []);
     let nowhere = Roots { run: "/nowhere".into(), proc: "/nowhere".into(), dev: "/nowhere".into() };
     assert_eq!(Managers::look(&nowhere, Vec::new()).of(3, "eth1", true), []);
+}
+
+#[test]
+fn a_service_of_the_machine_is_here_where_the_kernel_does_not_say() {
+    let here = Some(Path::new(HERE));
+    let hidden = || Err(io::ErrorKind::PermissionDenied.into());
+    let service = "0::/system.slice/NetworkManager.service\n";
+    assert!(is_here(&hidden(), here, service));
+    assert!(is_here(&hidden(), here, "0::/system.slice/system-ifup.slice/ifup@eth1.service\n"));
+    for elsewhere in [
+        "0::/system.slice/docker-0123.scope\n",
+        "0::/machine.slice/libpod-0123.scope/system.slice/systemd-networkd.service\n",
+        "0::/lxc.payload.x/system.slice/NetworkManager.service\n",
+        "",
+    ] {
+        assert!(!is_here(&hidden(), here, elsewhere), "{elsewhere}");
+    }
+    assert!(!is_here(&Ok(ELSEWHERE.into()), here, service), "the kernel knows better");
+    assert!(!is_here(&Err(io::ErrorKind::NotFound.into()), here, service), "it is gone");
 }

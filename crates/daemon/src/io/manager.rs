@@ -5,7 +5,7 @@
 
 use std::{
     fs::{self, File},
-    io::Read as _,
+    io::{self, ErrorKind, Read as _},
     path::{Path, PathBuf},
 };
 
@@ -13,12 +13,14 @@ use std::{
 const PROCESSES_MAX: usize = 16_384;
 /// Bytes of a command line, and of a manager's file, that are read.
 const TEXT_BYTES_MAX: u64 = 16 * 1024;
+/// Where systemd has the control groups of a machine's services. Those of containers are below groups of their own.
+const SYSTEM: &str = "/system.slice/";
 /// DHCP clients that are remembered.
 const CLIENTS_MAX: usize = 256;
 
 /// Where to look.
 #[derive(Debug, Clone)]
-pub(super) struct Roots {
+pub(crate) struct Roots {
     pub run: PathBuf,
     pub proc: PathBuf,
     pub dev: PathBuf,
@@ -32,7 +34,7 @@ impl Default for Roots {
 
 /// Somebody who manages an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Manager {
+pub(crate) enum Manager {
     /// NetworkManager.
     Nm,
     /// systemd-networkd, with a DHCP lease on it or without.
@@ -43,7 +45,7 @@ pub(super) enum Manager {
 
 impl Manager {
     /// The finding's name.
-    pub(super) const fn name(&self) -> &'static str {
+    pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Nm => "network_manager",
             Self::Networkd { .. } => "networkd",
@@ -51,7 +53,16 @@ impl Manager {
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    /// What people call it.
+    pub(crate) fn title(&self) -> &str {
+        match self {
+            Self::Nm => "NetworkManager",
+            Self::Networkd { .. } => "systemd-networkd",
+            Self::Dhcp { client, .. } => client,
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::Nm => {
                 "NetworkManager manages it: it may give it addresses, or take it out of a bond".into()
@@ -71,10 +82,11 @@ impl Manager {
         }
     }
 
-    /// The command that keeps it away from the interface.
-    pub(super) fn hint(&self, interface: &str) -> String {
+    /// The command that keeps it away from the interface. From a member, udev's rule has it stay away as soon as it looks again.
+    pub(crate) fn hint(&self, interface: &str, is_member: bool) -> String {
         match self {
             Self::Nm => format!("nmcli device set {interface} managed no"),
+            Self::Networkd { .. } if is_member => format!("networkctl reconfigure {interface}"),
             Self::Networkd { .. } => format!(
                 "printf '[Match]\\nName={interface}\\n[Link]\\nUnmanaged=yes\\n' > \
                  /etc/systemd/network/00-{interface}.network && networkctl reload"
@@ -98,7 +110,7 @@ struct Client {
 
 /// The managers that run in this network namespace.
 #[derive(Debug, Clone)]
-pub(super) struct Managers {
+pub(crate) struct Managers {
     run: PathBuf,
     interfaces: Vec<String>,
     network_manager: bool,
@@ -108,7 +120,7 @@ pub(super) struct Managers {
 
 impl Managers {
     /// Looks for them once. `interfaces` are the names of all interfaces.
-    pub(super) fn look(roots: &Roots, interfaces: Vec<String>) -> Self {
+    pub(crate) fn look(roots: &Roots, interfaces: Vec<String>) -> Self {
         let mut managers = Self {
             run: roots.run.clone(),
             interfaces,
@@ -124,7 +136,11 @@ impl Managers {
             let name = name.trim();
             // The kernel keeps 15 bytes of a name.
             if !["NetworkManager", "systemd-network", "dhclient", "dhcpcd", "udhcpc"].contains(&name)
-                || fs::read_link(directory.join("ns/net")).ok() != here
+                || !is_here(
+                    &fs::read_link(directory.join("ns/net")),
+                    here.as_deref(),
+                    &read(&directory.join("cgroup")),
+                )
             {
                 continue;
             }
@@ -145,7 +161,7 @@ impl Managers {
     }
 
     /// Those that manage an interface. `leased`: it has an address that somebody renews.
-    pub(super) fn of(&self, index: u32, name: &str, leased: bool) -> Vec<Manager> {
+    pub(crate) fn of(&self, index: u32, name: &str, leased: bool) -> Vec<Manager> {
         let mut found = Vec::new();
         let file = |path: &str| read(&self.run.join(path).join(index.to_string()));
         if self.network_manager
@@ -174,6 +190,19 @@ impl Managers {
             found.retain(|manager| !matches!(manager, Manager::Dhcp { .. }));
         }
         found
+    }
+}
+
+/// Whether a process is in our network namespace, `here`, by its own namespace and its control groups. The kernel does not tell a
+/// namespace to everybody: a service of the machine that is in no container is in the machine's, as we are.
+fn is_here(its: &io::Result<PathBuf>, here: Option<&Path>, groups: &str) -> bool {
+    match its {
+        Ok(its) => Some(its.as_path()) == here,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let mut groups = groups.lines().filter_map(|line| line.rsplit(':').next());
+            groups.any(|group| group.starts_with(SYSTEM) && group.ends_with(".service"))
+        }
+        Err(_) => false,
     }
 }
 
