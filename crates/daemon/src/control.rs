@@ -16,7 +16,7 @@ use crate::{
     world::{World, bond::Bond, driving::Driving, fabric::Jobs, history::new_feed, report::Event},
 };
 use drive::Driver;
-use linkbraid_api::Error;
+use linkbraid_api::{Error, LinkName};
 use linkbraid_link::{
     ArpPlusSender, CarrierPoll, LinkEvent, Neighbour, NeighbourReader, Netlink, Watch, forwards_ipv6,
 };
@@ -96,8 +96,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         control.mark_members();
         // What waits for the network waits for what the file says, as far as that can be done now; managers of networks do, too, and
         // find members marked.
-        let now = control.world.clock.now();
-        if !ready && control.operations.has_begun() && control.marks.are_known(now) {
+        let are_known = control.marks.are_known(control.world.clock.now());
+        if !ready && are_known && control.operations.has_begun() {
             ready = true;
             said = control.has();
             let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&said)]);
@@ -231,9 +231,13 @@ impl Control {
         }
     }
 
-    /// Has all members marked, those that are to come back among them.
+    /// Has all members marked, those that are to come, or to come back, among them.
     fn mark_members(&mut self) {
-        let mut marks = BTreeMap::new();
+        let awaited = self.operations.awaited();
+        let mark = |(name, bond): (&LinkName, &LinkName)| {
+            (name.to_string(), Mark { bond: bond.to_string(), index: None })
+        };
+        let mut marks: BTreeMap<_, _> = awaited.map(mark).collect();
         for bond in self.world.bonds.values() {
             let mark = |index| Mark { bond: bond.saved.name.to_string(), index };
             marks.extend(bond.saved.absent.iter().map(|absent| (absent.name.clone(), mark(None))));

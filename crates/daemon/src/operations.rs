@@ -74,6 +74,11 @@ impl Operations {
         self.files.start.as_ref().map(start::Start::doing).unwrap_or_default()
     }
 
+    /// Members of bonds that those files are yet to make, with their bonds.
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = (&LinkName, &LinkName)> {
+        self.files.start.iter().flat_map(start::Start::awaited)
+    }
+
     /// When there is something to do next.
     pub(crate) fn wake(&self, now: Time) -> Option<Time> {
         let running = self.running.iter().filter_map(|operation| operation.wake(now)).min();

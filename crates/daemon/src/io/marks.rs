@@ -70,12 +70,15 @@ impl Marks {
 
     /// Whether udev has followed, or never will.
     pub(crate) fn are_known(&mut self, now: Time) -> bool {
-        let marked = self.on_file.iter().flatten().filter_map(|(_, mark)| mark.index);
-        let is_known = |index| {
+        let Some(until) = self.waits_until else { return true };
+        let is_known = |index: &u32| {
             fs::read_to_string(Path::new(UDEV).join(format!("n{index}")))
                 .is_ok_and(|text| text.lines().any(|line| line == PROPERTY))
         };
-        self.waits_until = self.waits_until.filter(|until| now < *until && !marked.into_iter().all(is_known));
+        let mut marked = self.on_file.iter().flatten().filter_map(|(_, mark)| mark.index);
+        if now >= until || marked.all(|index| is_known(&index)) {
+            self.waits_until = None;
+        }
         self.waits_until.is_none()
     }
 

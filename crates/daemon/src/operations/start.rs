@@ -18,6 +18,8 @@ use std::{collections::BTreeSet, io, path::PathBuf, time::Duration};
 
 /// How long a bond waits for all its members: udev finds and names NICs within a few seconds.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the daemon is not ready while a bond has no member at all: whatever waits for the network would find none.
+const FIRST_GRACE: Duration = Duration::from_secs(30);
 /// How long until what failed is tried again: at first, and at most.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
@@ -28,6 +30,7 @@ pub(super) struct Start {
     /// Bonds and fabrics that are not yet as the file says.
     open: BTreeSet<LinkName>,
     grace_until: Time,
+    first_until: Time,
     stage: Stage,
     /// When the files were gone through last.
     begun_at: Time,
@@ -36,8 +39,9 @@ pub(super) struct Start {
     /// When it is gone through again; none while it only waits for the first interface of a bond.
     next: Option<Time>,
     delay: Duration,
-    /// Something could not be done this time.
+    /// Something could not be done this time, or ever.
     failed: bool,
+    ever_failed: bool,
     /// Members of open bonds that were not there when they were looked for last.
     absent: BTreeSet<LinkName>,
     /// What was said already.
@@ -81,12 +85,14 @@ impl Start {
         Some(Self {
             open: names.cloned().collect(),
             grace_until: now + GRACE,
+            first_until: now + FIRST_GRACE,
             stage: Stage::Idle,
             begun_at: now,
             begun: false,
             next: Some(now),
             delay: RETRY_MIN,
             failed: false,
+            ever_failed: false,
             absent: BTreeSet::new(),
             said: BTreeSet::new(),
             document,
@@ -113,7 +119,9 @@ impl Start {
             Stage::Bonds => {
                 self.stage = Stage::Idle;
                 look(world, self, now).await;
-                self.begun |= self.open.is_empty() || self.begun_at >= self.grace_until;
+                let waits = !self.failed && self.open.iter().any(|name| self.waits(world, name));
+                let until = if waits { self.first_until } else { self.grace_until };
+                self.begun |= self.open.is_empty() || self.begun_at >= until;
                 if self.open.is_empty() {
                     tracing::info!(file = %self.document.name(), "all is as the file says");
                 }
@@ -133,12 +141,25 @@ impl Start {
         self.begun
     }
 
+    /// The members of bonds that are still to be made, with their bonds. None where something failed: what has no bond is to be
+    /// reached as without one.
+    pub(super) fn awaited(&self) -> impl Iterator<Item = (&LinkName, &LinkName)> {
+        let bonds = self.document.config.bonds.iter();
+        let open = bonds.filter(|(name, _)| !self.ever_failed && self.open.contains(*name));
+        open.flat_map(|(name, bond)| bond.members.iter().map(move |member| (&member.interface, name)))
+    }
+
+    /// Whether a bond of the file waits for its first member.
+    fn waits(&self, world: &World, name: &LinkName) -> bool {
+        self.document.config.bonds.contains_key(name) && !world.bonds.contains_key(name)
+    }
+
     /// What it does, in words.
     pub(super) fn doing(&self) -> String {
         let absent: Vec<&str> = self.absent.iter().map(LinkName::as_str).collect();
         match absent.is_empty() {
             true => format!("applying {}", self.document.name()),
-            false => format!("waiting for {}, at most {} s", absent.join(", "), GRACE.as_secs()),
+            false => format!("waiting for {}, at most {} s", absent.join(", "), FIRST_GRACE.as_secs()),
         }
     }
 
@@ -179,6 +200,7 @@ impl Start {
     /// One of them has come to its end.
     pub(super) fn ended(&mut self, errors: Vec<Error>) {
         self.failed |= !errors.is_empty();
+        self.ever_failed |= self.failed;
         errors.into_iter().for_each(|error| self.say(format!("{error}; tried again")));
     }
 
@@ -234,14 +256,14 @@ async fn look(world: &mut World, start: &mut Start, now: Time) {
         wanted.map_or(true, |wanted| !diff(&has.config, &wanted).is_empty())
     };
     start.open.retain(|name| differs(name));
-    let bonds = &start.document.config.bonds;
-    let waits = |name: &LinkName| bonds.contains_key(name) && !world.bonds.contains_key(name);
     if start.next.is_some() {
         // An interface has come meanwhile.
-    } else if start.failed || !start.open.iter().all(waits) {
+    } else if start.failed || !start.open.iter().all(|name| start.waits(world, name)) {
         start.next = Some(now + start.delay);
         start.delay = (start.delay * 2).min(RETRY_MAX);
     } else if now < start.grace_until {
         start.next = Some(start.grace_until);
+    } else if now < start.first_until {
+        start.next = Some(start.first_until);
     }
 }

@@ -229,12 +229,13 @@ fn a_member_that_somebody_took_out_is_put_back() {
     // More often in a row than it is put back at once.
     for _ in 0..7 {
         // As a manager does that configures it.
-        a.sh("ip link set eth2 nomaster && echo 0 >/proc/sys/net/ipv6/conf/eth2/disable_ipv6").expect("sets");
+        a.sh("sysctl -qw net.ipv6.conf.eth2.disable_ipv6=0").expect("sets");
+        a.sh("ip link set eth2 nomaster").expect("sets");
         wait_until(SOON, "a member's port", flags, is_member).unwrap_or_else(|e| panic!("{e}"));
     }
     wait_until(SOON, "a whole bond", || net.show("a").health, |h| *h == Health::Ok)
         .unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(a.sh("cat /proc/sys/net/ipv6/conf/eth2/disable_ipv6").expect("reads").trim(), "1");
+    assert_eq!(a.sh("sysctl -n net.ipv6.conf.eth2.disable_ipv6").expect("reads").trim(), "1");
     let said = net.show("a").events;
     assert!(said.iter().any(|event| event.object == "eth2" && event.reason == "put_back"), "{said:?}");
     net.wait_tables(&["a", "b"]);
