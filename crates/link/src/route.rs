@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Netlink,
-    address::{gone_is_fine, ip},
+    address::{Address, gone_is_fine, ip},
     error::{Error, Kind, Result},
     netlink::{APPEND, CREATE, EXCL, Refusal},
     rtnl::{Builder, ROUTE_HEADER, Raw, attribute, attributes, number, number_at},
@@ -85,6 +85,21 @@ impl Route {
     #[must_use]
     pub fn automatic(&self) -> bool {
         self.protocol == libc::RTPROT_KERNEL || self.protocol == RTPROT_RA
+    }
+
+    /// The route of an address for which the kernel was told to make none: NetworkManager makes it in its place, and says that the
+    /// kernel has.
+    fn is_left_out(&self, address: &Address) -> bool {
+        let net = |ip: IpAddr| match ip {
+            IpAddr::V4(ip) => u128::from(ip.to_bits()) << 96,
+            IpAddr::V6(ip) => ip.to_bits(),
+        };
+        let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
+        self.kind == UNICAST
+            && address.flags & libc::IFA_F_NOPREFIXROUTE != 0
+            && address.ip.is_ipv6() == self.ipv6
+            && address.prefix == self.prefix
+            && self.destination.is_some_and(|to| net(to) == net(address.ip) & mask)
     }
 
     /// A default route that leads somewhere.
@@ -267,8 +282,10 @@ impl Netlink {
     /// # Errors
     /// [`Kind::Unsupported`] for a route with a nexthop object, which may be shared with other routes.
     pub(crate) async fn movable_routes(&self, index: u32) -> Result<Vec<Route>> {
-        let routes: Vec<_> =
-            self.routes_via(index).await?.into_iter().filter(|route| !route.automatic()).collect();
+        let addresses = self.addresses(index).await?;
+        let by_hand =
+            |route: &Route| !route.automatic() || addresses.iter().any(|one| route.is_left_out(one));
+        let routes: Vec<_> = self.routes_via(index).await?.into_iter().filter(by_hand).collect();
         if let Some(route) = routes.iter().find(|route| route.nexthop_object) {
             let what = format!("cannot move the route '{}', which uses a nexthop object", route.name());
             return Err(Error::new(self.name_of(index).await, what, Kind::Unsupported));

@@ -20,6 +20,9 @@ async fn busy_interface(net: &Netlink) -> u32 {
         ip address add 2001:db8:1::1/64 dev eth0 nodad
         ip address add 2001:db8:1::2/64 dev eth0
         ip address add 2001:db8:2::1/64 dev eth0 noprefixroute
+        ip address add 198.18.70.1/24 dev eth0 noprefixroute
+        ip route add 198.18.70.0/24 dev eth0 proto kernel scope link src 198.18.70.1 metric 100
+        ip route add default via 198.18.70.254 proto dhcp metric 300
         ip route add default via 198.18.0.254 metric 100
         ip route add default via 198.18.0.253 metric 200 src 198.18.0.2
         ip route add 198.18.64.0/24 via 198.18.0.254 mtu 1400 advmss 1300
@@ -83,7 +86,7 @@ fn everything_moves_and_comes_back() {
         assert_eq!(run("ip -4 -o address show dev eth0"), "");
         let own = |text: String| text.lines().map(|line| line.replace("bond0", "eth0")).collect::<Vec<_>>();
         let there = own(run("ip -o address show dev bond0 scope global"));
-        assert_eq!(there.len(), 8, "{there:#?}");
+        assert_eq!(there.len(), 9, "{there:#?}");
         let labels = run("ip -4 address show dev bond0");
         assert!(labels.contains("bond0:web"), "{labels}");
         let routes = run("ip route show table all");
@@ -91,6 +94,9 @@ fn everything_moves_and_comes_back() {
             "default via 198.18.0.254 dev bond0 metric 100",
             "default via 198.18.0.253 dev bond0 src 198.18.0.2 metric 200",
             "198.18.66.0/24 dev bond0 table 77",
+            // As NetworkManager has them: it makes the route of an address itself.
+            "198.18.70.0/24 dev bond0 proto kernel scope link src 198.18.70.1 metric 100",
+            "default via 198.18.70.254 dev bond0 proto dhcp metric 300",
             "nexthop via 198.18.0.254 dev bond0 weight 3",
             "nexthop via 198.18.1.254 dev eth1 weight 1",
         ] {
