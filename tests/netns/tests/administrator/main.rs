@@ -224,7 +224,9 @@ fn a_member_that_somebody_took_out_is_put_back() {
     let (a, b) = (net.host("a"), net.host("b"));
     let flags = || a.sh("bridge -d link show dev eth2").unwrap_or_default();
     let is_member = |text: &String| {
-        text.contains("master bond0") && text.contains("learning off flood off") && text.contains("isolated on")
+        text.contains("master bond0")
+            && text.contains("learning off flood off")
+            && text.contains("isolated on")
     };
     // More often in a row than it is put back at once.
     for _ in 0..7 {

@@ -29,7 +29,10 @@ pub(super) async fn put_back(world: &mut World, name: &str, member: &Member) {
     match join(netlink, &link, bond.ifindex, sets_up).await.about(&link.name, "cannot put it back") {
         Ok(()) => {
             bond.found.is_right(what);
-            let text = format!("{by} took it out of the bond; it is in again{}", advice(manager.as_ref(), &link.name));
+            let text = format!(
+                "{by} took it out of the bond; it is in again{}",
+                advice(manager.as_ref(), &link.name)
+            );
             bond.report_member(&link.name, "put_back", text);
             bond.read_member(netlink, link.index, *clock).await;
         }
@@ -51,7 +54,8 @@ async fn manager(netlink: &Netlink, link: &LinkInfo) -> Option<Manager> {
 
 /// What to do about a manager.
 fn advice(manager: Option<&Manager>, interface: &str) -> String {
-    manager.map_or_else(String::new, |manager| format!("; to keep it away: {}", manager.hint(interface, true)))
+    manager
+        .map_or_else(String::new, |manager| format!("; to keep it away: {}", manager.hint(interface, true)))
 }
 
 /// As it was added: members speak for their bond only.
