@@ -254,6 +254,10 @@ pub struct GuestRecord {
     pub striped: bool,
     /// Why not, or an empty string.
     pub reason: String,
+    /// The members by which plain hosts reach it, one for each segment: a switch has its MAC on their ports. Of a peer's guest
+    /// they are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<String>,
 }
 
 /// The life of a peer in the table.

@@ -42,7 +42,7 @@ use std::{
 };
 pub use table::{
     Answer, Bond, Cgroup, Count, DAMPING, Delivered, GuestAddress, GuestPair, GuestSeen, Lane, Member,
-    MemberCounts, PeerMac, PeerMacKind, Plan, Policy, RuleRow, Tables,
+    MemberCounts, PeerMac, PeerMacKind, Plan, Policy, RuleRow, Speakers, Tables,
 };
 pub use trial::{Beside, Trial, Verdict, Way};
 

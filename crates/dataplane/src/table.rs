@@ -387,7 +387,7 @@ mod member;
 mod peer;
 mod plain;
 pub use class::{Cgroup, RuleRow};
-pub use guest::{GuestAddress, GuestPair, GuestSeen};
+pub use guest::{GuestAddress, GuestPair, GuestSeen, Speakers};
 pub use peer::{PeerMac, PeerMacKind};
 pub use plain::Answer;
 #[cfg(test)]

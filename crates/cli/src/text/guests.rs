@@ -20,9 +20,11 @@ pub fn lines(guests: &[GuestRecord], indent: usize, width: usize) -> Vec<String>
     lines
 }
 
-/// `52:54:00:00:00:01, 198.18.1.1, vlan 5, not striped: ...`
+/// `52:54:00:00:00:01 by eth1, 198.18.1.1, vlan 5, not striped: ...`
 fn line(guest: &GuestRecord) -> String {
-    let mut line = format!("{}, {}", guest.mac, guest.addresses.join(", "));
+    let by = if guest.members.is_empty() { "" } else { " by " };
+    let mut line =
+        format!("{}{by}{}, {}", guest.mac, guest.members.join(" and "), guest.addresses.join(", "));
     if guest.vlan != 0 {
         line.push_str(&format!(", vlan {}", guest.vlan));
     }

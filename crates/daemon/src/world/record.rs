@@ -15,7 +15,7 @@ use linkbraid_proto::{
     host::{DEFAULT_CLASS, Host},
     inspector::{Held, Verdict},
 };
-use linkbraid_wire::Refusal;
+use linkbraid_wire::{MacAddr, Refusal};
 use std::collections::{BTreeSet, HashMap};
 
 mod classes;
@@ -50,6 +50,10 @@ fn one_bond(bond: &Bond, now: Time) -> Result<BondRecord, Error> {
     };
     let mut idle = driven.members.iter().filter(|member| !reason(member).is_empty());
     let findings = findings::findings(bond, &driven);
+    let speakers = bond.path.speakers().about(&bond.saved.name, "cannot read who speaks for its guests")?;
+    let named =
+        |slot: u8| driven.members.iter().find(|member| member.slot == slot).map(|member| member.name.clone());
+    let speak_for = |guest: MacAddr| speakers.of(guest.0).into_iter().filter_map(named).collect();
     let saved = &bond.saved;
     let (health, why) = match (findings.first(), idle.next(), absent.first()) {
         (None, None, None) => (Health::Ok, String::new()),
@@ -82,7 +86,7 @@ fn one_bond(bond: &Bond, now: Time) -> Result<BondRecord, Error> {
             .map(|member| one_member(bond, &driven.host, member, &reason(member)))
             .collect::<Result<_, _>>()?,
         absent,
-        guests: guests::here(&driven.host),
+        guests: guests::here(&driven.host, speak_for),
         moved: saved
             .members
             .iter()

@@ -4,7 +4,10 @@ use super::{nanoseconds, within};
 use crate::{
     Tables,
     error::Result,
-    intf::{PLAIN_PLAN_FIRST, lb_guest_key, lb_guest_pair, lb_guest_seen, lb_mac_key},
+    intf::{
+        PLAIN_PLAN_FIRST, lb_config, lb_guest_key, lb_guest_pair, lb_guest_seen, lb_lane, lb_mac_key,
+        lb_plan, plain_plan,
+    },
 };
 use bytemuck::Zeroable as _;
 use nix::time::{ClockId, clock_gettime};
@@ -42,7 +45,42 @@ pub struct GuestSeen {
     pub age: Duration,
 }
 
+/// Which member speaks for which guest, by the plans and failures of one moment.
+#[derive(Debug)]
+pub struct Speakers {
+    /// The plan of each segment.
+    plans: Vec<lb_plan>,
+    /// Slots, a bit each.
+    failed: u32,
+}
+
+impl Speakers {
+    /// The slots by which a guest's own MAC leaves, and by which plain hosts reach it: one of each segment.
+    #[must_use]
+    pub fn of(&self, guest: [u8; 6]) -> Vec<u8> {
+        self.plans.iter().filter_map(|plan| speaker(plan, self.failed, guest)).collect()
+    }
+}
+
 impl Tables {
+    /// Which member speaks for which guest now.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn speakers(&self) -> Result<Speakers> {
+        let bond: lb_config = self.read("lb_bond", &0u32)?;
+        let plan = |number: u32| self.read::<_, lb_plan>("lb_plans", &number);
+        let of_segment = |elected: &u8| match plan(plain_plan(*elected))? {
+            segment if segment.n_lanes > 0 => Ok(segment),
+            _ => plan(0),
+        };
+        let plans = match &bond.elected[..usize::from(bond.n_segments)] {
+            [] | [_] => vec![plan(0)?],
+            several => several.iter().map(of_segment).collect::<Result<_>>()?,
+        };
+        Ok(Speakers { plans, failed: bond.failed_slots })
+    }
+
     /// MACs of the guests that have sent something within `age`, each with the time since then, to about 100 ms.
     ///
     /// # Errors
@@ -118,6 +156,27 @@ impl Tables {
     pub fn keep_guests(&self, time: Duration) -> Result<()> {
         self.write("lb_guests_until", &0u32, &nanoseconds(now().saturating_add(time)))
     }
+}
+
+/// As `guest_slot()` in `bpf/guest.bpf.h`.
+fn speaker(plan: &lb_plan, failed: u32, guest: [u8; 6]) -> Option<u8> {
+    let [a, b, rest @ ..] = guest;
+    let hash = u32::from_be_bytes(rest).wrapping_mul(2_654_435_761) ^ u32::from(u16::from_be_bytes([a, b]));
+    let score = |lane: &lb_lane| {
+        let mut score = hash ^ (u32::from(lane.slot) + 1).wrapping_mul(0x9e37_79b1);
+        score = (score ^ score >> 15).wrapping_mul(0x85eb_ca6b);
+        score = (score ^ score >> 13).wrapping_mul(0xc2b2_ae35);
+        score ^= score >> 16;
+        score.checked_div(lane.byte_cost).unwrap_or(score)
+    };
+    let best = |failed: u32| {
+        let lanes = plan.lanes.iter().take(plan.n_lanes as usize);
+        let usable = lanes.filter(|lane| lane.class == 0 && failed >> (lane.slot & 31) & 1 == 0);
+        let scored = usable.map(|lane| (score(lane), lane.slot));
+        // Of equals the first.
+        scored.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, slot)| slot)
+    };
+    best(failed).or_else(|| best(0))
 }
 
 /// The clock of the programs.

@@ -101,8 +101,10 @@ fn what_keeps_to_one_lane_borrows_none() {
     // A guest is heard on one port of the switch only.
     let lanes = rig_lanes();
     rig.path.set_plan(0, &Plan { lanes, ..Plan::default() }).unwrap();
+    let speakers = rig.path.speakers().unwrap();
     for guest in 0..64 {
         rig.out(&udp(PLAIN, [2, 0, 0, 0, 4, guest], 0, 100));
+        assert!(matches!(speakers.of([2, 0, 0, 0, 4, guest])[..], [0 | 1]));
     }
     let sent = |slot| rig.path.member_counts(slot).unwrap().tx.frames;
     assert_eq!([2, 3].map(sent), [0, 0]);

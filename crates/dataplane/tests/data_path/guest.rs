@@ -5,7 +5,7 @@ use crate::plain::{hear, two_switches};
 use crate::rig::{BROADCAST, GUEST, PLAIN, Rig, own, peer};
 use crate::steer::udp;
 use libbpf_rs::{MapCore as _, MapFlags};
-use linkbraid_dataplane::Verdict;
+use linkbraid_dataplane::{Plan, Verdict, plain_plan};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -28,11 +28,15 @@ fn leaves(rig: &Rig, frame: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// The slots of these guests.
+/// The slots of these guests, which the tables name, too.
 fn speakers(rig: &Rig, guests: u8) -> Vec<u8> {
+    let named = rig.path.speakers().unwrap();
     (0..guests)
         .map(|number| match leaves(rig, &udp(PLAIN, guest(number), 0, 100))[..] {
-            [slot] => slot,
+            [slot] => {
+                assert_eq!(named.of(guest(number)), [slot], "guest {number}");
+                slot
+            }
             ref slots => panic!("guest {number} left by {slots:?}"),
         })
         .collect()
@@ -84,8 +88,10 @@ fn guests_share_the_members_and_only_those_of_a_failed_one_move() {
     for (before, after) in before.iter().zip(&after) {
         assert!(*after != 1 && (before == after || *before == 1), "from {before} to {after}");
     }
-    rig.path.set_failed_slots(0).unwrap();
-    assert_eq!(speakers(&rig, 200), before);
+    for (failed, speakers_then) in [(0b1111, &before), (0, &before)] {
+        rig.path.set_failed_slots(failed).unwrap();
+        assert_eq!(&speakers(&rig, 200), speakers_then);
+    }
     // Another weight of all is no reason to move.
     rig.weights(&[500; 4]);
     assert_eq!(speakers(&rig, 200), before);
@@ -145,6 +151,7 @@ fn on_several_switches_a_guest_has_a_member_on_each() {
     let all = leaves(&rig, &udp(BROADCAST, GUEST, 0, 100));
     assert!(matches!(all[..], [0 | 1, 2 | 3]), "{all:?}");
     assert_eq!(leaves(&rig, &udp(PLAIN, GUEST, 0, 100)), all, "it was not heard yet");
+    assert_eq!(rig.path.speakers().unwrap().of(GUEST), all);
     for (slot, by) in [(0, all[0]), (2, all[1])] {
         hear(&rig, slot, own(slot), PLAIN);
         assert_eq!(leaves(&rig, &udp(PLAIN, GUEST, 0, 100)), [by]);
@@ -152,5 +159,14 @@ fn on_several_switches_a_guest_has_a_member_on_each() {
     for slot in 0..4 {
         let ran = rig.arrives(slot, &ethernet(GUEST, PLAIN, V4, &[0x45; 60]));
         assert_eq!(ran.reasons, [if all.contains(&slot) { "rx_guest" } else { "rx_stranger" }]);
-    }
+    } // A segment without a plan of its own has the one over all members.
+    rig.path.set_plan(plain_plan(2), &Plan::default()).unwrap();
+    let named = rig.path.speakers().unwrap().of(GUEST);
+    assert_eq!(leaves(&rig, &udp(BROADCAST, GUEST, 0, 100)), {
+        let mut slots = named.clone();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    });
+    assert_eq!(named[0], all[0]);
 }

@@ -25,7 +25,16 @@ pub fn bond() -> BondRecord {
         peers: 2,
         members: (1..=4).map(member).collect(),
         absent: vec![],
-        guests: vec![],
+        guests: vec![
+            GuestRecord {
+                members: vec!["eth2".into()],
+                ..guest("52:54:00:00:00:03", 0, &["198.18.0.3"], "")
+            },
+            GuestRecord {
+                members: vec!["eth1".into(), "eth4".into()],
+                ..guest("52:54:00:00:00:04", 0, &["198.18.0.4"], "peers are told of no more guests")
+            },
+        ],
         moved: [("198.18.0.1/24", "eth1"), ("2001:db8::1/64", "eth1"), ("198.18.1.1/24", "eth2")]
             .map(|(address, member)| AddressMove { address: address.into(), member: member.into() })
             .to_vec(),
@@ -168,6 +177,7 @@ pub fn guest(mac: &str, vlan: u16, addresses: &[&str], reason: &str) -> GuestRec
         addresses: addresses.iter().map(|address| (*address).into()).collect(),
         striped: reason.is_empty(),
         reason: reason.into(),
+        members: vec![],
     }
 }
 

@@ -2,16 +2,17 @@
 
 use linkbraid_api::GuestRecord;
 use linkbraid_proto::{arp_plus::Peer, host::Host};
-use linkbraid_wire::Guest;
+use linkbraid_wire::{Guest, MacAddr};
 
-/// Those behind the own bond.
-pub(super) fn here(host: &Host) -> Vec<GuestRecord> {
+/// Those behind the own bond; `members` names those that speak for a MAC.
+pub(super) fn here(host: &Host, members: impl Fn(MacAddr) -> Vec<String>) -> Vec<GuestRecord> {
     let announced = host.arp_plus().announced_guests();
     let why = |guest: &Guest| match announced.contains(guest) {
         true => "",
         false => "peers are told of no more guests",
     };
-    host.arp_plus().guests_here().iter().map(|guest| record(guest, why(guest))).collect()
+    let one = |guest: &Guest| GuestRecord { members: members(guest.mac), ..record(guest, why(guest)) };
+    host.arp_plus().guests_here().iter().map(one).collect()
 }
 
 /// Those that a peer announces.
@@ -33,5 +34,6 @@ fn record(guest: &Guest, reason: &str) -> GuestRecord {
         addresses: guest.addresses.iter().map(|address| address.to_string()).collect(),
         striped: reason.is_empty(),
         reason: reason.to_owned(),
+        members: Vec::new(),
     }
 }
