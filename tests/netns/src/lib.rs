@@ -8,6 +8,7 @@
 pub mod build;
 mod file;
 pub mod flow;
+mod guest;
 pub mod machine;
 mod net;
 pub mod packet;
@@ -16,11 +17,32 @@ mod said;
 pub mod server;
 pub mod traffic;
 
+pub use guest::GUEST_NIC;
 pub use net::{BOND, Net, View};
 pub use rtnl::HeldRtnl;
 pub use said::{Said, check_hint};
 
+use linkbraid_lab::{Host, wait_until};
+use std::fmt::Debug;
 use std::time::Duration;
 
 /// How long to wait for what takes at most a few seconds on an idle machine.
 pub const SOON: Duration = Duration::from_secs(20);
+
+/// Runs a command line on a host; its standard output.
+///
+/// # Panics
+/// When it fails.
+#[track_caller]
+pub fn sh(host: Host<'_>, line: &str) -> String {
+    host.sh(line).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Waits [`SOON`] until `look` sees what is `good`, and gives it.
+///
+/// # Panics
+/// When it does not come.
+#[track_caller]
+pub fn until<T: Debug>(what: &str, look: impl FnMut() -> T, good: impl FnMut(&T) -> bool) -> T {
+    wait_until(SOON, what, look, good).unwrap_or_else(|e| panic!("{e}"))
+}

@@ -3,7 +3,7 @@
 use linkbraid_api::Health;
 use linkbraid_lab::{Fault, LinkSpec, Topology, wait_until};
 use linkbraid_netns_tests::packet::{self, Tap};
-use linkbraid_netns_tests::{BOND, Net, SOON};
+use linkbraid_netns_tests::{BOND, GUEST_NIC, Net, SOON, sh, until};
 use serde_json::Value;
 
 /// Frames and bytes that an interface of host `a` says it has sent.
@@ -29,31 +29,14 @@ fn what_the_host_sends_is_seen_and_counted_on_the_bond() {
     assert_eq!(tap.take_sent().iter().filter(|frame| is_request(frame)).count(), 100);
 }
 
-/// Two bonded hosts, a plain one, and two whose links are down: what lives in them is a guest of a bonded host.
+/// Two bonded hosts, a plain one, and two guests: `d` behind `a`, and `e` behind `b`.
 fn with_guests() -> Net {
     let switch = || LinkSpec::switch(0, None);
     let lab =
         Topology::symmetric(2, 4, None).plain_host([switch()]).plain_host([switch()]).plain_host([switch()]);
     let net = Net::bonded(lab);
-    for (of, guest, number) in [("a", "d", 201), ("b", "e", 202)] {
-        net.host(guest).sh("ip link set eth0 down").expect("sets");
-        net.host(guest).sh("ip address flush dev eth0").expect("flushes");
-        let namespace = net.host(guest).netns().name().to_owned();
-        for line in [
-            format!("ip link add port0 type veth peer name guest0 netns {namespace}"),
-            format!("ip link set port0 master {BOND}"),
-            "ip link set port0 up".to_owned(),
-        ] {
-            net.host(of).sh(&line).unwrap_or_else(|e| panic!("{e}"));
-        }
-        for line in [
-            format!("ip address add 198.18.0.{number}/24 dev guest0"),
-            format!("ip address add 2001:db8::{number}/64 dev guest0"),
-            "ip link set guest0 up".to_owned(),
-        ] {
-            net.host(guest).sh(&line).unwrap_or_else(|e| panic!("{e}"));
-        }
-    }
+    net.move_in("a", "d", 201);
+    net.move_in("b", "e", 202);
     net
 }
 
@@ -81,8 +64,22 @@ fn guests_reach_everybody_and_are_reached() {
         }
     }
     // Nobody hears itself, or IPv6 would take the address for another's.
-    let addresses = guest.sh("ip -6 address show dev guest0").expect("shows");
-    assert!(!addresses.contains("dadfailed"), "{addresses}");
+    let addresses = sh(guest, &format!("ip -6 address show dev {GUEST_NIC} -tentative"));
+    assert!(addresses.contains("2001:db8::201") && !addresses.contains("dadfailed"), "{addresses}");
+}
+
+/// Waits until the switch has the MAC of the guest of a on the port of the one member that `show` names for it.
+#[track_caller]
+fn switch_has_it_where_show_says(net: &Net) {
+    let switch = net.lab().switch(0).expect("a switch").name().to_owned();
+    let places = || {
+        let members = net.show("a").guests.into_iter().flat_map(|guest| guest.members);
+        let learned = sh(net.host("a"), &format!("bridge -n {switch} fdb show br br0"));
+        let of_guest = learned.lines().filter(|line| line.starts_with("02:00:00:00:77:c9 "));
+        let ports = of_guest.filter_map(|line| line.split_whitespace().nth(2)?.strip_prefix("a-"));
+        (members.collect::<Vec<_>>(), ports.map(str::to_owned).collect::<Vec<_>>())
+    };
+    until("one place of the guest", places, |(shown, learned)| shown == learned && shown.len() == 1);
 }
 
 #[test]
@@ -90,12 +87,14 @@ fn a_guest_is_reached_again_when_its_member_dies() {
     let net = with_guests();
     let (guest, plain) = (net.host("d"), net.host("c"));
     guest.wait_ping(plain.ipv4(), SOON).expect("reaches");
+    switch_has_it_where_show_says(&net);
     // Whichever member speaks for it, each dies once, silently; the guest itself says nothing.
     for index in 0..4 {
         let link = net.host("a").link(index).expect("there");
         link.fail(Fault::Silent).expect("sets");
         let reaches = || plain.sh("ping -q -c 1 -W 1 198.18.0.201").is_ok();
         wait_until(SOON, "the guest", reaches, |is| *is).unwrap_or_else(|e| panic!("link {index}: {e}"));
+        switch_has_it_where_show_says(&net);
         link.mend().expect("sets");
         net.wait_tables(&["a", "b"]);
     }

@@ -2,7 +2,7 @@
 
 use linkbraid_lab::{Fault, Host, LinkSpec, Running, Topology, wait_until};
 use linkbraid_netns_tests::packet::{self, Tap};
-use linkbraid_netns_tests::{BOND, Net, SOON};
+use linkbraid_netns_tests::{BOND, GUEST_NIC, Net, SOON, sh, until};
 use std::fs::{self, File};
 use std::net::Ipv6Addr;
 use std::os::unix::fs::PermissionsExt;
@@ -17,32 +17,10 @@ const RENEWAL: Duration = Duration::from_secs(60);
 /// The beginning of all addresses that the server gives.
 const POOL: &str = "198.18.0.15";
 
-#[track_caller]
-fn sh(host: Host<'_>, line: &str) -> String {
-    host.sh(line).unwrap_or_else(|e| panic!("{e}"))
-}
-
-#[track_caller]
-fn until<T: std::fmt::Debug>(what: &str, look: impl FnMut() -> T, good: impl FnMut(&T) -> bool) -> T {
-    wait_until(SOON, what, look, good).unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// Two bonded hosts, a plain one, and one whose link is down.
+/// Two bonded hosts and two plain ones.
 fn net() -> Net {
     let switch = || LinkSpec::switch(0, None);
-    let net = Net::bonded(Topology::symmetric(2, 2, None).plain_host([switch()]).plain_host([switch()]));
-    sh(net.host("d"), "ip link set eth0 down");
-    sh(net.host("d"), "ip address flush dev eth0");
-    net
-}
-
-/// Makes the host d a guest of a: a machine behind its bond.
-fn guest(net: &Net) -> Host<'_> {
-    let (a, d) = (net.host("a"), net.host("d"));
-    let namespace = d.netns().name().to_owned();
-    sh(a, &format!("ip link add port0 type veth peer name guest0 netns {namespace}"));
-    sh(a, &format!("ip link set port0 master {BOND} up"));
-    d
+    Net::bonded(Topology::symmetric(2, 2, None).plain_host([switch()]).plain_host([switch()]))
 }
 
 /// A program of busybox on a host, with its output in a file.
@@ -159,10 +137,10 @@ fn a_client_on_the_bond_gets_an_address_and_keeps_it() {
 #[test]
 fn a_guest_gets_its_address_by_dhcp() {
     let net = net();
-    let d = guest(&net);
-    sh(d, "ip link set guest0 up");
+    let d = net.plug_in("a", "d");
+    sh(d, &format!("ip link set {GUEST_NIC} up"));
     let _server = server(&net);
-    let client = Client::start(&net, d, "guest0");
+    let client = Client::start(&net, d, GUEST_NIC);
     let address = client.bound();
     for name in ["a", "b", "c"] {
         net.host(name).wait_ping(&address, SOON).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -204,18 +182,18 @@ fn advertisement(source: Ipv6Addr, mac: [u8; 6]) -> Vec<u8> {
 #[test]
 fn a_router_advertises_to_the_bond_and_to_its_guests() {
     let net = net();
-    let (a, c, d) = (net.host("a"), net.host("c"), guest(&net));
-    for (host, nic) in [(a, BOND), (d, "guest0")] {
+    let (a, c, d) = (net.host("a"), net.host("c"), net.plug_in("a", "d"));
+    for (host, nic) in [(a, BOND), (d, GUEST_NIC)] {
         for (setting, value) in [("accept_ra", 1), ("autoconf", 1)] {
             sh(host, &format!("sysctl -q -w net.ipv6.conf.{nic}.{setting}={value}"));
         }
     }
-    sh(d, "ip link set guest0 up");
+    sh(d, &format!("ip link set {GUEST_NIC} up"));
     let shown = sh(c, "ip -6 -o address show dev eth0 scope link");
     let own = shown.split_whitespace().find_map(|word| word.strip_suffix("/64")).expect("has one");
     let frame = advertisement(own.parse().expect("an address"), packet::mac(&c.mac(0)));
     let tap = Tap::open(c, "eth0", packet::IPV6);
-    for (host, nic) in [(a, BOND), (d, "guest0")] {
+    for (host, nic) in [(a, BOND), (d, GUEST_NIC)] {
         let address = || {
             tap.send(&frame).expect("sends");
             let all = sh(host, &format!("ip -6 -o address show dev {nic} -tentative"));

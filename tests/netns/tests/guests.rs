@@ -2,41 +2,21 @@
 
 use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{Fault, LinkSpec, Topology, shape, wait_until};
-use linkbraid_netns_tests::{BOND, Net, SOON, flow::Flow, traffic};
+use linkbraid_netns_tests::{Net, SOON, flow::Flow, traffic};
 
 /// What each link carries, Mbit/s.
 const RATE: u32 = 100;
 /// Of what the links carry together, what one flow carries at least: 0.91 to 1.00 on a quiet machine.
 const PART: f64 = 0.85;
 
-/// Two hosts with four links each, and a guest behind each of them, which is a host whose own link is down: `c` behind `a` and
-/// `d` behind `b`. A plain host, `e`.
+/// Two hosts with four links each, and a guest behind each of them: `c` behind `a` and `d` behind `b`. A plain host, `e`.
 fn two_guests() -> Net {
     let switch = || LinkSpec::switch(0, Some(RATE));
     let lab = Topology::symmetric(2, 4, Some(RATE));
-    Net::bonded(lab.plain_host([switch()]).plain_host([switch()]).plain_host([switch()]))
-}
-
-/// Puts the guest `guest` behind the host `of`.
-fn move_in(net: &Net, of: &str, guest: &str, number: u8) {
-    let namespace = net.host(guest).netns().name().to_owned();
-    for line in [
-        format!("ip link add port0 type veth peer name guest0 netns {namespace}"),
-        format!("ip link set port0 master {BOND}"),
-        "ip link set port0 up".to_owned(),
-    ] {
-        net.host(of).sh(&line).unwrap_or_else(|e| panic!("{e}"));
-    }
-    for line in [
-        "ip link set eth0 down".to_owned(),
-        "ip address flush dev eth0".to_owned(),
-        format!("ip link set guest0 address 02:00:00:00:77:{number:02x}"),
-        format!("ip address add 198.18.0.{number}/24 dev guest0"),
-        format!("ip address add 2001:db8::{number}/64 dev guest0 nodad"),
-        "ip link set guest0 up".to_owned(),
-    ] {
-        net.host(guest).sh(&line).unwrap_or_else(|e| panic!("{e}"));
-    }
+    let net = Net::bonded(lab.plain_host([switch()]).plain_host([switch()]).plain_host([switch()]));
+    net.move_in("a", "c", 201);
+    net.move_in("b", "d", 202);
+    net
 }
 
 /// Waits until what one host sends to a guest of the other leaves over lanes.
@@ -53,8 +33,6 @@ fn wait_for_lanes(net: &Net, from: &str, guest: &str, address: &str) {
 fn one_flow_between_guests_uses_all_links() {
     let net = two_guests();
     let (a, b) = (net.host("a"), net.host("b"));
-    move_in(&net, "a", "c", 201);
-    move_in(&net, "b", "d", 202);
     let (near, far) = (net.host("c"), net.host("d"));
     wait_for_lanes(&net, "a", "c", "198.18.0.202");
     wait_for_lanes(&net, "b", "d", "198.18.0.201");
@@ -79,8 +57,6 @@ fn one_flow_between_guests_uses_all_links() {
 #[test]
 fn a_guests_flow_survives_a_silent_member_and_a_daemon() {
     let net = two_guests();
-    move_in(&net, "a", "c", 201);
-    move_in(&net, "b", "d", 202);
     wait_for_lanes(&net, "a", "c", "198.18.0.202");
     let flow = Flow::between([(net.host("c"), "198.18.0.201"), (net.host("d"), "198.18.0.202")]);
     flow.wait_received(100);

@@ -1,8 +1,8 @@
 //! `bridge` and `ip link ... type bridge`: what they set of a bond's bridge and of its ports is put back.
 
-use crate::commands::{sh, until, wait_event, wait_ok};
+use crate::commands::{wait_event, wait_ok};
 use linkbraid_lab::{LinkSpec, Topology};
-use linkbraid_netns_tests::{BOND, Net, SOON};
+use linkbraid_netns_tests::{BOND, Net, SOON, sh, until};
 
 /// What `bridge -d link` says of a port.
 fn port(net: &Net, nic: &str) -> String {

@@ -1,19 +1,9 @@
 //! `ip` in place of `linkbraid`: what it changes about a bond or a member is followed, put back or shown.
 
 use linkbraid_api::Health;
-use linkbraid_lab::{Host, Topology, wait_until};
-use linkbraid_netns_tests::{BOND, Net, SOON, check_hint, traffic};
+use linkbraid_lab::{Host, Topology};
+use linkbraid_netns_tests::{BOND, Net, SOON, check_hint, sh, traffic, until};
 use std::thread;
-
-#[track_caller]
-pub fn sh(host: Host<'_>, line: &str) -> String {
-    host.sh(line).unwrap_or_else(|e| panic!("{e}"))
-}
-
-#[track_caller]
-pub fn until<T: std::fmt::Debug>(what: &str, look: impl FnMut() -> T, good: impl FnMut(&T) -> bool) -> T {
-    wait_until(SOON, what, look, good).unwrap_or_else(|e| panic!("{e}"))
-}
 
 /// What `ip link` says of an interface after a word, such as `mtu`.
 #[track_caller]

@@ -10,20 +10,10 @@ mod removal;
 mod rename;
 mod upgrade;
 
-use linkbraid_lab::{Host, Topology, Way, wait_until};
-use linkbraid_netns_tests::{BOND, Net, SOON, machine};
+use linkbraid_lab::{Topology, Way};
+use linkbraid_netns_tests::{BOND, Net, machine, sh, until};
 use std::fs;
 use std::path::PathBuf;
-
-#[track_caller]
-fn sh(host: Host<'_>, line: &str) -> String {
-    host.sh(line).unwrap_or_else(|e| panic!("{e}"))
-}
-
-#[track_caller]
-fn until<T: std::fmt::Debug>(what: &str, look: impl FnMut() -> T, good: impl FnMut(&T) -> bool) -> T {
-    wait_until(SOON, what, look, good).unwrap_or_else(|e| panic!("{e}"))
-}
 
 /// All lanes between a and b are proven.
 #[track_caller]
