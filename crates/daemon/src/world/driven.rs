@@ -13,6 +13,7 @@ use crate::{
     io::{clock::Sleeps, error::About as _},
     world::{history::History, member::Member, tables},
 };
+use behind::Groups;
 use linkbraid_api::Error;
 use linkbraid_dataplane::{ArpPlusRing, Tables};
 use linkbraid_link::{ArpPlusSender, announcements};
@@ -69,10 +70,8 @@ pub(crate) struct Driven {
     pub port: u32,
     /// Of that port's other end.
     pub port_end: Option<u32>,
-    /// The members by which groups were reported last.
-    elected: Vec<u8>,
-    /// Groups are to be reported again: others are elected.
-    asks_groups: bool,
+    /// When groups are to be reported again.
+    groups: Groups,
     /// Guests may be reached by other members than before.
     guests_moved: bool,
     /// They are to be announced now.
@@ -121,8 +120,7 @@ impl Driven {
             asked_all: 0,
             port: 0,
             port_end: None,
-            elected: Vec::new(),
-            asks_groups: false,
+            groups: Groups::default(),
             guests_moved: false,
             announces_guests: false,
             guests_seen: 0,
@@ -170,14 +168,10 @@ impl Driven {
 
     fn write_difference(&mut self) -> Result<(), Error> {
         let bond = tables::Bond { ifindex: self.ifindex, epoch: self.epoch };
-        let (tables, moved) = (&self.tables, &mut self.guests_moved);
-        let (elected, asks_groups) = (&mut self.elected, &mut self.asks_groups);
+        let (tables, moved, groups) = (&self.tables, &mut self.guests_moved, &mut self.groups);
         let written = self.host.write(|write| {
-            if let Write::Bond(row) = &write
-                && row.elected != *elected
-            {
-                elected.clone_from(&row.elected);
-                *asks_groups = true;
+            if let Write::Bond(row) = &write {
+                groups.follow(&row.elected);
             }
             *moved |= matches!(write, Write::Plan(number, _) if number == 0 || number >= PLAIN_PLAN_FIRST);
             tables::write(tables, bond, &write)
@@ -218,6 +212,7 @@ impl Driven {
         }
         if self.look_at <= now {
             self.look_at = now + LOOK;
+            self.groups.look(now);
             // Not more often: there may be thousands of guests.
             self.announces_guests |= std::mem::take(&mut self.guests_moved);
             if let Err(error) = self.look_at_counters(now) {
@@ -306,7 +301,7 @@ impl Driven {
             let here: Vec<MacAddr> = self.guests().into_iter().filter(|mac| !elsewhere(mac)).collect();
             self.announce_guests(sender, &here);
         }
-        if std::mem::take(&mut self.asks_groups) && !self.over {
+        if self.groups.take() && !self.over {
             self.ask_groups(sender);
         }
         changed
