@@ -4,7 +4,7 @@
 //! Shared by the fuzz target and the replay of the corpus in `crates/proto/tests/corpus.rs`.
 
 use linkbraid_proto::{Time, arp_plus::*, limits};
-use linkbraid_wire::{Class, HostId, MacAddr};
+use linkbraid_wire::{Class, GUESTS_MAX, HostId, MacAddr};
 use std::{net::IpAddr, time::Duration};
 
 /// Timer steps at one moment before something is wrong.
@@ -22,11 +22,52 @@ fn member(slot: u8, up: bool) -> OwnMember {
     }
 }
 
+fn guest_mac(number: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 4, number])
+}
+
+fn guest_address(number: u8) -> IpAddr {
+    IpAddr::from([198, 18, 7, number])
+}
+
+/// The low bits of `amount` are the first guest's number, the others how many there are. Bits of `how`: their VLAN (2), whether
+/// they spoke a second ago and not now, and whether each has the address of the next one.
+fn seen_guests(now: Time, amount: u8, how: u8) -> SeenGuests {
+    let numbers = || (0..amount >> 3).map(|number| (amount & 7) + number);
+    let named = if how & 4 == 0 { now } else { now.minus(Duration::from_secs(1)) };
+    let seen = |number| SeenAddress {
+        vlan: u16::from(how & 3),
+        address: guest_address(number + (how >> 3 & 1)),
+        mac: guest_mac(number),
+        named,
+    };
+    SeenGuests {
+        last_sent: numbers().map(|number| (guest_mac(number), named)).collect(),
+        addresses: numbers().map(seen).collect(),
+    }
+}
+
+/// A guest is in one place, behind a host that is known; no member is one.
+fn check_guests(arp: &ArpPlus) {
+    let (located, here) = (arp.located_guests(), arp.guests_here());
+    assert!(arp.announced_guests().len() <= GUESTS_MAX);
+    assert!(located.addresses.len() <= limits::GUEST_ADDRESSES_MAX);
+    for (mac, key) in &located.macs {
+        assert!(arp.peer(key).is_some(), "behind nobody");
+        assert!(arp.peer_by_mac(*mac).is_none(), "a member's MAC");
+        assert!(here.iter().all(|guest| guest.mac != *mac), "here and elsewhere");
+    }
+    for (mac, key) in located.addresses.values() {
+        assert_eq!(located.macs.get(mac), Some(key), "an address leads where its guest is");
+    }
+}
+
 fn handle(arp: &mut ArpPlus, now: Time, input: Input<'_>) {
     arp.handle(now, input);
     while arp.poll_action().is_some() {}
     assert!(matches!(arp.state(), State::S0 | State::S1), "S2 and S3 are left before handle returns");
     assert!(arp.peers().len() <= limits::HOSTS_MAX);
+    check_guests(arp);
 }
 
 /// Panics where a rule is broken.
@@ -40,6 +81,19 @@ pub fn run(bytes: &[u8]) {
     while let [what, amount, tail @ ..] = rest {
         rest = tail;
         match what % 8 {
+            0 if what & 8 != 0 => {
+                let macs = (0..8).filter(|bit| amount >> bit & 1 == 1).map(guest_mac);
+                match what >> 4 & 1 {
+                    0 => handle(&mut arp, now, Input::Gateways(macs.collect())),
+                    _ => {
+                        let former = macs.map(|mac| ((0, guest_address(mac.0[5])), mac)).collect();
+                        handle(&mut arp, now, Input::FormerGuests(former));
+                    }
+                }
+            }
+            1 if what & 8 != 0 => {
+                handle(&mut arp, now, Input::Guests(&seen_guests(now, *amount, what >> 4)));
+            }
             0 => handle(&mut arp, now, Input::Stop),
             1 => handle(&mut arp, now, Input::Start),
             2 if what & 8 != 0 => {
