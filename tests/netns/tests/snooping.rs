@@ -30,8 +30,8 @@ enum Versions {
 }
 
 /// Two bonded hosts, `c` that sends, `d` that wants the groups all the time, and `e`, a guest of a. The switch snoops, and asks for
-/// groups itself, now and then not before this test has ended. It does so before anybody joins a group: at first it sends reports
-/// to all ports, and hosts of the old versions that hear one send none.
+/// groups itself, now and then not before this test has ended (after 125 s). It does so before anybody joins a group: at first it
+/// sends reports to all ports, and hosts of the old versions that hear one send none.
 fn net(versions: Versions) -> Net {
     let switch = || LinkSpec::switch(0, None);
     let lab =
@@ -47,7 +47,7 @@ fn net(versions: Versions) -> Net {
         "ip address add fe80::5/64 dev br0 nodad".to_owned(),
         format!("ip link set br0 type bridge mcast_igmp_version {igmp} mcast_mld_version {mld}"),
         // For so long it sends everything to all ports, in hundredths of a second.
-        "ip link set br0 type bridge mcast_query_response_interval 10".to_owned(),
+        "ip link set br0 type bridge mcast_query_response_interval 10 mcast_startup_query_count 1".to_owned(),
         "ip link set br0 type bridge mcast_snooping 1 mcast_querier 1".to_owned(),
     ] {
         sh(net.host("a"), &format!("ip netns exec {switch} {line}"));
