@@ -165,7 +165,9 @@ impl ArpPlus {
         }
         if self.out.have_all_changed() {
             let table = &self.table;
-            guests.is_stale |= guests.claims.retain(|key| table.get(key).is_some()) || guests.here.any();
+            guests.claims.retain(|key| table.get(key).is_some());
+            // Own members may be others, and have MACs that guests were believed to have.
+            guests.is_stale = true;
         }
         if std::mem::take(&mut guests.is_stale) {
             self.locate_guests(now);

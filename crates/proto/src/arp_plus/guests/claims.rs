@@ -70,11 +70,10 @@ impl Claims {
         !old.is_empty() || !new.is_empty()
     }
 
-    /// Forgets hosts that `keep` does not want; whether there were any.
-    pub fn retain(&mut self, keep: impl Fn(&PeerKey) -> bool) -> bool {
+    /// Forgets hosts that `keep` does not want.
+    pub fn retain(&mut self, keep: impl Fn(&PeerKey) -> bool) {
         let gone: Vec<PeerKey> = self.known.iter().filter(|key| !keep(key)).copied().collect();
         gone.iter().for_each(|key| _ = self.follow(Time::ZERO, *key, None, |_| false));
-        !gone.is_empty()
     }
 
     pub fn has(&self, mac: MacAddr) -> bool {

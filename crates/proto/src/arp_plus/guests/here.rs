@@ -163,10 +163,6 @@ impl Here {
         all
     }
 
-    pub fn any(&self) -> bool {
-        !self.guests.is_empty()
-    }
-
     pub fn has(&self, mac: MacAddr) -> bool {
         self.guests.contains_key(&mac)
     }

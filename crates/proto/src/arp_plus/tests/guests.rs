@@ -189,6 +189,19 @@ fn a_claim_of_a_members_or_gateways_mac_is_refused_and_the_rest_counts() {
     assert!(two.count(Counter::ConflictGuestMac) > 4);
 }
 
+//= docs/arp-plus.md#14.4 type=test
+#[test]
+fn whose_mac_becomes_an_own_members_is_no_peers_guest_any_more() {
+    let (mut one, mut two) = (host(1, 1), host(2, 1));
+    one.see(&[1]);
+    two.hear(0, &one.says(Kind::Change));
+    assert_eq!(two.locates(1), Some(key(1)));
+    let joins = OwnMember { mac: guest_mac(1), ..member(2, 1) };
+    let actions = two.handle(Input::Members(vec![member(2, 0), joins]));
+    assert_eq!(two.locates(1), None);
+    assert_eq!(conflicts(&actions), [Conflict::GuestMac { mac: guest_mac(1), by: mac(1, 0) }]);
+}
+
 //= docs/arp-plus.md#14.5 type=test
 #[test]
 fn a_guest_that_moves_is_where_it_spoke_last() {
