@@ -3,6 +3,7 @@
 use crate::{
     LinkName,
     class::BondClass,
+    key::{Auth, KeySource},
     limits::{STRIPE_BYTES_MAX, STRIPE_BYTES_MIN, STRIPE_US_MAX, STRIPE_US_MIN},
     options::options,
     value::{self, Millis, Number, Value, with_unit, words},
@@ -24,6 +25,11 @@ options! {
     latency ("latency"): bool = false;
     /// Take hosts for peers that speak only the published part of ARP+, without an id
     published_only ("published_only"): bool = false;
+    /// The keys of ARP+: none, the whole path of a key file, or credential:NAME
+    key ("key"): KeySource = KeySource::None;
+    /// Whose ARP+ is believed: off (everybody's), permit (everybody's, and own messages are signed), require (that of hosts
+    /// that have the key)
+    auth ("auth"): Auth = Auth::Off;
     given {
         /// The MTU in bytes of the bond and all its members
         mtu ("mtu"): Mtu = "that of the members, if all have the same";
@@ -36,7 +42,7 @@ options! {
 
 options! {
     /// When links are probed and trusted (docs/arp-plus.md, section 11).
-    InspectorOptions / InspectorSettings of "bond";
+    InspectorOptions / InspectorSettings of "bond", Copy;
     /// Probe every lane, to detect failures that do not change the carrier
     probes ("probes"): bool = true;
     /// Time between two probes of a lane that carries data

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 options! {
     /// How a class uses its members.
-    ClassOptions / ClassSettings of "class";
+    ClassOptions / ClassSettings of "class", Copy;
     /// How the class uses its members: spread (all, also for one flow), flow (each flow over one), active-backup (one at a
     /// time), mirror (each frame over two; the peer delivers the first copy)
     policy ("policy"): Policy = Policy::Spread;

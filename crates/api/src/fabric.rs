@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 options! {
     /// How a fabric carries frames.
-    FabricOptions / FabricSettings of "fabric";
+    FabricOptions / FabricSettings of "fabric", Copy;
     /// MTU in bytes, the same on all nodes
     // That of other Ethernet interfaces, which it may be bridged with.
     mtu ("mtu"): FabricMtu = Number(1500);

@@ -10,6 +10,7 @@ pub mod config;
 mod confirm;
 mod error;
 mod fabric;
+mod key;
 pub mod limits;
 mod member;
 mod name;
@@ -35,6 +36,7 @@ pub use fabric::{
     FabricRecord, FabricSet, FabricSettings, FabricStatsRecord, FabricVxlanRecord, LatencyBucket, NodeState,
     Poll, RoundTripRecord,
 };
+pub use key::{Auth, KEY_FILE_BYTES_MAX, KeyFile, KeyId, KeyRecord, KeySource, SECRET_LEN, SecretKey};
 pub use member::{MemberAdd, MemberDel, MemberOptions, MemberSet, MemberSettings, Weight};
 pub use name::{ClassName, LinkName};
 pub use record::{

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 options! {
     /// How a member carries traffic.
-    MemberOptions / MemberSettings of "member";
+    MemberOptions / MemberSettings of "member", Copy;
     /// Its share of the traffic in Mbit/s, 1 to 1000000; auto: the link's own speed. What its lanes are measured to carry counts more
     weight ("weight"): Weight = Weight::Auto;
     /// The weight counts whatever is measured

@@ -53,7 +53,7 @@ pub fn in_table<T>(
 /// ```text
 /// options! {
 ///     /// What the options are about.
-///     Given / InForce of "object";
+///     Given / InForce of "object", Copy;      without Copy where a value has none
 ///     /// The sentence of the help; range and default are added to it
 ///     field ("json_key"): Type = default;
 ///     another ("json_key"): Type = default, by function_that_reads_text;
@@ -64,7 +64,7 @@ pub fn in_table<T>(
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
-        $Options:ident / $Settings:ident of $object:literal;
+        $Options:ident / $Settings:ident of $object:literal $(, $Copy:ident)?;
         $( $(#[doc = $doc:literal])+ $field:ident ($json:literal): $ty:ty = $default:expr $(, by $read:path)?; )*
         $( given { $( $(#[doc = $gdoc:literal])+ $given:ident ($gjson:literal): $gty:ty = $words:literal; )* } )?
         $( group { $(#[doc = $ndoc:literal])+ $group:ident: $GroupOptions:ident / $GroupSettings:ident; } )?
@@ -72,7 +72,7 @@ macro_rules! options {
         $(#[doc = $about])+
         ///
         /// Those that are given.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, clap::Args)]
+        #[derive(Debug, Clone, $($Copy,)? Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, clap::Args)]
         #[serde(default, deny_unknown_fields)]
         #[group(skip)]
         pub struct $Options {
@@ -118,7 +118,7 @@ macro_rules! options {
         $(#[doc = $about])+
         ///
         /// Those in force.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, $($Copy,)? PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
         pub struct $Settings {
             $(
@@ -144,7 +144,7 @@ macro_rules! options {
             #[must_use]
             pub fn with(&self, given: &$Options) -> Self {
                 Self {
-                    $($field: given.$field.unwrap_or(self.$field),)*
+                    $($field: given.$field.as_ref().unwrap_or(&self.$field).to_owned(),)*
                     $($group: self.$group.with(&given.$group),)?
                 }
             }
@@ -153,7 +153,7 @@ macro_rules! options {
             #[must_use]
             pub fn besides(&self, others: &Self) -> $Options {
                 $Options {
-                    $($field: (self.$field != others.$field).then_some(self.$field),)*
+                    $($field: (self.$field != others.$field).then(|| self.$field.to_owned()),)*
                     $($($given: None,)*)?
                     $($group: self.$group.besides(&others.$group),)?
                 }

@@ -4,6 +4,7 @@ use crate::bond::BondSettings;
 use crate::class::{ClassRecord, LatencyRecord};
 use crate::confirm::ChangeRecord;
 use crate::fabric::{FabricRecord, FabricStatsRecord};
+use crate::key::KeyRecord;
 use serde::{Deserialize, Serialize};
 
 /// The answer to a word that shows something.
@@ -98,6 +99,9 @@ pub struct BondRecord {
     pub hook: String,
     /// This host's ARP+ identity, 32 hexadecimal digits.
     pub host_id: String,
+    /// The keys of ARP+, without their secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<KeyRecord>,
     /// The state of ARP+: `S0` to `S3`.
     pub arp_plus_state: String,
     /// Hosts in the ARP+ table.

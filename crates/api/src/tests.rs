@@ -1,12 +1,12 @@
 //! The shapes on the socket, which commands and daemons of other versions rely on.
 
 use crate::{
-    BondAdd, BondClass, BondOptions, BondRecord, BondSet, BondSettings, Borrow, ClassAdd, ClassDel,
+    Auth, BondAdd, BondClass, BondOptions, BondRecord, BondSet, BondSettings, Borrow, ClassAdd, ClassDel,
     ClassOptions, ClassRecord, ClassSet, ClassSettings, Error, EventKind, EventRecord, FabricAdd, FabricDel,
     FabricOptions, FabricRecord, FabricSet, FabricSettings, Fallback, FindingRecord, InspectorOptions,
-    InspectorSettings, LaneRecord, LatencyRecord, MemberAdd, MemberDel, MemberOptions, MemberRecord,
-    MemberSettings, NodeState, PeerMemberRecord, Policy, Poll, Records, Reply, Request, RuleRecord, Run,
-    Severity, Stripe, Weight, default_rules,
+    InspectorSettings, KeySource, LaneRecord, LatencyRecord, MemberAdd, MemberDel, MemberOptions,
+    MemberRecord, MemberSettings, NodeState, PeerMemberRecord, Policy, Poll, Records, Reply, Request,
+    RuleRecord, Run, Severity, Stripe, Weight, default_rules,
     value::{Millis, Number},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -31,6 +31,8 @@ fn other_bond() -> BondSettings {
         damping: false,
         latency: true,
         published_only: true,
+        key: KeySource::File("/etc/linkbraid/bond0.key".into()),
+        auth: Auth::Require,
         inspector: InspectorSettings {
             probes: false,
             probe_interval: Millis(1),
@@ -191,8 +193,8 @@ fn findings_are_records_and_errors_are_the_worst() {
 fn a_bond_tells_its_settings_under_the_names_of_the_options() {
     let text = concat!(
         r#"{"name":"bond0","health":"ok","reason":"","mac":"02:00:00:00:00:01","mtu":1500,"addresses":[],"#,
-        r#""policy":"spread","stripe":"auto","damping":true,"latency":false,"published_only":false,"probes":true,"#,
-        r#""probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"hold_max_ms":60000,"stripe_bytes":4400,"hook":"tcx","#,
+        r#""policy":"spread","stripe":"auto","damping":true,"latency":false,"published_only":false,"key":"none","auth":"off","#,
+        r#""probes":true,"probe_interval_ms":50,"probe_multiplier":3,"up_delay_ms":100,"hold_max_ms":60000,"stripe_bytes":4400,"hook":"tcx","#,
         r#""host_id":"","arp_plus_state":"S1","peers":0,"members":[],"absent":[],"moved":[],"conflicts":[],"events":[]}"#
     );
     let bond: BondRecord = serde_json::from_str(text).unwrap();

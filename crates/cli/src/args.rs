@@ -5,6 +5,7 @@ mod bond;
 mod class;
 mod confirm;
 mod fabric;
+mod key;
 mod member;
 mod records;
 mod run;
@@ -14,6 +15,7 @@ pub use bond::BondVerb;
 pub use class::ClassVerb;
 pub use confirm::{Changes, Within};
 pub use fabric::FabricVerb;
+pub use key::KeyVerb;
 pub use member::MemberVerb;
 pub use records::StatsArgs;
 pub use run::RunArgs;
@@ -91,6 +93,10 @@ each its own socket. Bonds carry traffic while a daemon stops or restarts.")]
     /// Add, change and remove fabrics: Ethernet over shared memory or any network
     #[command(subcommand, after_help = fabric::EXAMPLES)]
     Fabric(FabricVerb),
+
+    /// Make and change the key files by which hosts know each other
+    #[command(subcommand, after_help = key::EXAMPLES)]
+    Key(KeyVerb),
 
     /// Apply configuration files of bonds and fabrics
     #[command(after_help = apply::EXAMPLES)]

@@ -5,6 +5,7 @@ mod args;
 mod client;
 mod daemon;
 mod generate;
+mod key;
 mod monitor;
 mod programs;
 mod run;
@@ -39,6 +40,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Completions { target } => return done_here(generate::completions(&target)),
         Word::Monitor { bond } => return done_here(monitor::run(&socket, bond, json)),
         Word::Run(args) => return done_here(run::run(&socket, args)),
+        Word::Key(verb) => return done_here(key::run(verb, json)),
         Word::Apply(args) => return done_here(apply::run(&socket, args, json)),
         Word::Bond(verb) => verb.into(),
         Word::Class(verb) => verb.into(),

@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod group;
 pub(crate) mod identity;
+pub(crate) mod keys;
 pub(crate) mod manager;
 pub(crate) mod marks;
 pub(crate) mod programs;

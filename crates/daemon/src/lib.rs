@@ -11,7 +11,11 @@ mod io;
 mod operations;
 mod world;
 
-pub use io::{config::config_files, programs::program};
+pub use io::{
+    config::config_files,
+    keys::{new_key, read_key_file, write_key_file},
+    programs::program,
+};
 pub use linkbraid_dataplane::{Hook, HookChoice};
 
 use linkbraid_api::Error;

@@ -13,6 +13,7 @@ mod desired;
 mod drain;
 pub(crate) mod fabric;
 pub(crate) mod follow;
+mod keys;
 mod member;
 mod operation;
 mod rejoin;
@@ -294,7 +295,9 @@ async fn steps(world: &mut World, request: &Request) -> Result<(Vec<Step>, Curre
         }
     }
     let wanted = merge(&has, request)?;
-    Ok((diff(&has.config, &wanted), has))
+    let steps = diff(&has.config, &wanted);
+    steps.iter().try_for_each(keys::check)?;
+    Ok((steps, has))
 }
 
 fn done(result: Result<Vec<String>, Error>) -> Reply {

@@ -98,9 +98,11 @@ impl World {
     /// Looks at what the data path is to know of this machine.
     pub(crate) fn look(&mut self) {
         let fabrics: Vec<u32> = self.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
+        let clock = self.clock;
         for bond in self.bonds.values_mut() {
-            // Control groups that rules name come and go with their services.
-            if let Err(error) = bond.hold(&fabrics).and_then(|()| bond.write_rules()) {
+            // Control groups that rules name come and go with their services, and keys are exchanged.
+            let looked = bond.hold(&fabrics).and_then(|()| bond.write_rules());
+            if let Err(error) = looked.and_then(|()| bond.look_at_keys(clock)) {
                 tracing::error!(%error, "the data path is not up to date");
             }
         }

@@ -42,6 +42,7 @@ pub use segment::Segment;
 pub use snapshot::Snapshot;
 pub use state::{Effect, Signal, State, step};
 pub use timing::Timing;
+pub(crate) use tokens::Rate;
 pub use tokens::Tokens;
 
 /// What a machine is made with.
@@ -146,6 +147,11 @@ impl ArpPlus {
             }
             Input::Features(features) => {
                 if std::mem::replace(&mut self.own.features, features) != features {
+                    self.signal(now, Signal::OwnChange);
+                }
+            }
+            Input::Appended(bytes) => {
+                if std::mem::replace(&mut self.own.appended, bytes) != bytes {
                     self.signal(now, Signal::OwnChange);
                 }
             }

@@ -20,6 +20,7 @@ use crate::{
     Time,
     answers::{self, Answers},
     arp_plus::{self, ArpPlus, Changed, Peer, PeerKey},
+    auth::Auth,
     inspector::{self, Inspector, Verdict},
 };
 use linkbraid_wire::MacAddr;
@@ -30,6 +31,7 @@ use std::{
 
 mod activity;
 mod answering;
+mod authentic;
 mod guests;
 mod image;
 mod interface;
@@ -83,6 +85,7 @@ pub struct Host {
     settings: Settings,
     own: answers::Own,
     members: Vec<Member>,
+    auth: Auth,
     arp_plus: ArpPlus,
     inspector: Inspector,
     answers: Answers,
@@ -108,10 +111,12 @@ impl Host {
         let mut arp_plus = ArpPlus::new(arp_plus::Config::new(host_id, epoch), random.next());
         arp_plus.handle(Time::ZERO, arp_plus::Input::PublishedOnly(settings.published_only));
         arp_plus.handle(Time::ZERO, arp_plus::Input::FormerGuests(tables.former_guests()));
-        Host {
+        let inspector = Inspector::new(probing, random.next());
+        let mut host = Host {
             now: Time::ZERO,
+            auth: Auth::new(host_id, epoch, random.next()),
             arp_plus,
-            inspector: Inspector::new(probing, random.next()),
+            inspector,
             answers: Answers::default(),
             own: answers::Own { mac: MacAddr::ZERO, addresses: Vec::new(), router: false },
             members: Vec::new(),
@@ -125,7 +130,9 @@ impl Host {
             differ: Differ::default(),
             actions: VecDeque::new(),
             rounds: 0,
-        }
+        };
+        host.set_auth();
+        host
     }
 
     /// Takes one input. Poll actions and timeout afterwards.
@@ -236,6 +243,7 @@ impl Host {
             self.report_peers();
         }
         self.arp_plus.handle(now, arp_plus::Input::PublishedOnly(self.settings.published_only));
+        self.set_auth();
         self.announce_classes();
         self.differ.all = true;
     }
@@ -258,6 +266,9 @@ impl Host {
 
     /// Hands a frame from the data path to the machine that it belongs to.
     fn frame(&mut self, slot: u8, bytes: &[u8]) {
+        if !self.admits(slot, bytes) {
+            return;
+        }
         if linkbraid_wire::is_probe(bytes) || linkbraid_wire::is_plain_answer(bytes) {
             self.inspector.handle(self.now, inspector::Input::Frame { slot, bytes });
         } else {
@@ -296,9 +307,7 @@ impl Host {
                     }
                     self.differ.peers.extend(peers);
                 }
-                inspector::Action::Send { slot, frame } => {
-                    self.actions.push_back(Action::Send { slot, frame })
-                }
+                inspector::Action::Send { slot, frame } => self.send(slot, frame),
                 inspector::Action::Proven { peer, mac, asked } => {
                     self.arp_plus.handle(self.now, arp_plus::Input::Proven { peer, mac, asked });
                 }
@@ -308,9 +317,7 @@ impl Host {
         while let Some(action) = self.arp_plus.poll_action() {
             did_something = true;
             match action {
-                arp_plus::Action::Send { slot, frame } => {
-                    self.actions.push_back(Action::Send { slot, frame })
-                }
+                arp_plus::Action::Send { slot, frame } => self.send(slot, frame),
                 arp_plus::Action::Peers(Changed::All) => {
                     self.differ.all = true;
                     self.plain.stale = true;

@@ -7,6 +7,7 @@
 
 pub mod answers;
 pub mod arp_plus;
+pub mod auth;
 mod counter;
 pub mod host;
 pub mod inspector;

@@ -193,3 +193,31 @@ pub const ASK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Epochs of a fabric node's former starts that are remembered, so that none comes back; the oldest gives way.
 pub const PAST_EPOCHS_MAX: usize = 8;
+
+/// Most members of other hosts whose frames are known to be new; the one not heard for longest gives way.
+pub const AUTH_SENDERS_MAX: usize = 16_384;
+
+/// A member of another host that was not heard for so long has to prove again that its frames are new: somebody may have kept
+/// those that were sent meanwhile. Members speak each second.
+pub const AUTH_PROOF_LIVES: Duration = Duration::from_secs(2);
+
+/// Most questions to members of other hosts that wait for an answer.
+pub const AUTH_CHALLENGES_MAX: usize = 4096;
+
+/// Such questions that may leave at once, and as many answers: a whole LAN that starts together...
+pub const AUTH_AT_ONCE: u32 = 1024;
+
+/// ...and those in a second after these. Only who holds the key, or recorded one who does, causes any.
+pub const AUTH_RATE: u32 = 1024;
+
+/// A question that is not answered is sent again after this time, if the member is heard.
+pub const AUTH_REPEAT: Duration = Duration::from_millis(300);
+
+/// How long the answer to a question counts.
+pub const AUTH_CHALLENGE_LIVES: Duration = Duration::from_secs(1);
+
+/// Most hosts without our key that are reported by name.
+pub const AUTH_REFUSED_MAX: usize = 64;
+
+/// How long such a host is reported after it was last heard.
+pub const AUTH_REFUSED_LIVES: Duration = Duration::from_secs(10);

@@ -6,6 +6,9 @@
 //! dies while it writes its tables, a switch forgets where each MAC is, or a member leaves or joins, while 10 % of the
 //! daemons' frames are lost and 5 % come twice. Then daemons run and frames arrive, and in the end all is repaired.
 //!
+//! In a quarter of the seeds hosts have a key and require it (`has_keys()`). Then somebody on the switches forges and repeats
+//! frames of the daemons all the time, and everything below holds all the same.
+//!
 //! Safety, for every frame of an application:
 //! - it never leaves by a member that the host knows to have failed;
 //! - it never comes back to its sender (a guest's does to its host, once: `guests.rs`), and comes to nobody whom it is not for;
@@ -79,6 +82,11 @@ fn traffic(world: &mut World, duration: Duration) {
     }
 }
 
+/// Whether the hosts of that seed have a key: a quarter of all. The others are as they would be if there were no keys.
+const fn has_keys(seed: u64) -> bool {
+    seed % 4 == 3
+}
+
 /// Hosts, members and switches of that seed.
 fn build(seed: u64) -> World {
     let mut number = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -97,7 +105,7 @@ fn build(seed: u64) -> World {
     let hosts: Vec<_> = hosts.into_iter().zip(classes).collect();
     let plain = (0..random(3)).map(|_| random(switches) as u8).collect();
     let guests = (0..hosts.len()).filter(|_| random(3) == 0).collect();
-    World::new(seed, &Setup { hosts, plain, guests })
+    World::new(seed, &Setup { hosts, plain, guests, keys: has_keys(seed) })
 }
 
 /// One thing that goes wrong, or is changed.
@@ -295,6 +303,8 @@ struct Tally {
     twice: BTreeMap<String, u64>,
     returned: u64,
     striped: u64,
+    /// Frames that were forged or repeated, and those that hosts refused.
+    attacks: [u64; 2],
 }
 
 fn check_all(seeds: impl Iterator<Item = u64>) -> Tally {
@@ -308,6 +318,9 @@ fn check_all(seeds: impl Iterator<Item = u64>) -> Tally {
         tally.frames += world.last_sent() + 1;
         tally.returned += world.returned;
         tally.striped += world.striped;
+        let [forged, refused] = world.attacks();
+        assert!(!has_keys(seed) || refused > 100, "{refused} of {forged} forged frames came to a host");
+        tally.attacks = [tally.attacks[0] + forged, tally.attacks[1] + refused];
         for (excuse, times) in world.twice {
             *tally.twice.entry(format!("{excuse:?}")).or_insert(0) += times;
         }
@@ -334,6 +347,7 @@ fn each_frame_comes_once_and_all_is_reached_again_after_any_faults() {
             all.frames += one.frames;
             all.returned += one.returned;
             all.striped += one.striped;
+            all.attacks = [all.attacks[0] + one.attacks[0], all.attacks[1] + one.attacks[1]];
             for (excuse, times) in one.twice {
                 *all.twice.entry(excuse).or_insert(0) += times;
             }
@@ -343,6 +357,7 @@ fn each_frame_comes_once_and_all_is_reached_again_after_any_faults() {
     eprintln!("{} frames of applications; came twice: {:?}", all.frames, all.twice);
     eprintln!("{} frames of guests came back to their hosts", all.returned);
     eprintln!("{} frames of and for guests left over lanes", all.striped);
+    eprintln!("{} frames were forged or repeated, and {} refused by hosts", all.attacks[0], all.attacks[1]);
     assert!(all.failed.is_empty(), "seeds {:?}", all.failed);
 }
 
@@ -351,4 +366,6 @@ fn the_same_seed_repeats_the_same_run() {
     let (one, again, other) = (live(5), live(5), live(6));
     assert_eq!((one.network.trace, one.now()), (again.network.trace, again.now()));
     assert_ne!(one.network.trace, other.network.trace);
+    assert!(has_keys(7) && !has_keys(5) && !has_keys(6));
+    assert_eq!(live(7).network.trace, live(7).network.trace);
 }

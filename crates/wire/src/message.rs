@@ -83,7 +83,7 @@ pub struct Extension {
     pub addresses: Vec<IpAddr>,
     /// [`Message::sent_digest`]; `emit` writes the right one where this is `Some`.
     pub digest: Option<u64>,
-    /// Room for authentication; carried, not verified.
+    /// Authentication, which [`crate::sealed`] looks at.
     pub auth: Option<Auth>,
 }
 
@@ -101,7 +101,7 @@ pub struct Member {
     pub class: u8,
 }
 
-/// The AUTH TLV, which is carried and not verified.
+/// The AUTH TLV as it stands. [`crate::sealed`] says what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Auth {
     /// The id of the key that made the tag.

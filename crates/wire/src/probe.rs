@@ -4,8 +4,8 @@
 //! and PROBE. Probes are read and written apart from the messages that make the table; [`is_probe`] distinguishes them.
 
 use crate::{
-    Auth, ETHERTYPE_ARP_PLUS, FRAME_HEADER_LEN, HostId, MESSAGE_LEN_MAX, MacAddr, Refusal, VERSION,
-    emit::put, frame, message::is_host_address, parse, tlv,
+    Auth, FRAME_HEADER_LEN, HostId, MESSAGE_LEN_MAX, MacAddr, Refusal, VERSION, auth::is_arp_plus, emit::put,
+    frame, message::is_host_address, parse, tlv,
 };
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -91,7 +91,7 @@ pub struct Probe {
     pub interval_us: u32,
     /// The sender holds the lane for lost after this many intervals without proof; not 0.
     pub multiplier: u8,
-    /// Room for authentication; carried, not verified.
+    /// Authentication, which [`crate::sealed`] looks at.
     pub auth: Option<Auth>,
 }
 
@@ -110,8 +110,7 @@ pub struct ProbeFrame {
 
 /// Whether a frame is for the inspector: of ARP+, and PROBE or PROBE-REPLY by its type. It may still be a bad one.
 pub fn is_probe(bytes: &[u8]) -> bool {
-    let ethertype = bytes.get(FRAME_HEADER_LEN - 2..FRAME_HEADER_LEN);
-    ethertype == Some(&ETHERTYPE_ARP_PLUS.to_be_bytes()[..])
+    is_arp_plus(bytes)
         && bytes.get(FRAME_HEADER_LEN + 3).is_some_and(|kind| ProbeKind::from_number(*kind).is_some())
 }
 

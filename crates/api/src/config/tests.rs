@@ -1,5 +1,7 @@
 use super::{Document, Part};
-use crate::{Borrow, ConfigFile, Error, Fallback, Policy, Poll, Stripe, Weight, tests::name};
+use crate::{
+    Auth, Borrow, ConfigFile, Error, Fallback, Policy, Poll, Stripe, Weight, tests::name, value::Value as _,
+};
 
 fn files(all: &[(&str, &str)]) -> Result<Document, Error> {
     let file = |(file, text): &(&str, &str)| ConfigFile { file: (*file).into(), text: (*text).into() };
@@ -40,6 +42,8 @@ probe-multiplier = 5
 up-delay = "1s"
 latency = true
 published-only = true
+key = "/etc/linkbraid/bond0.key"
+auth = "permit"
 
 [bond.bond0.class.voice]
 match = ["dscp=ef", "udp-port=5004"]
@@ -78,6 +82,10 @@ fn all_options_are_read() {
     );
     assert_eq!((bond.settings.damping, bond.move_address, bond.settings.latency), (false, true, true));
     assert!(bond.settings.published_only);
+    assert_eq!(
+        (bond.settings.key.text().as_str(), bond.settings.auth),
+        ("/etc/linkbraid/bond0.key", Auth::Permit)
+    );
     let set = bond.settings.inspector;
     assert_eq!((set.probes, set.probe_interval.0, set.probe_multiplier.0), (false, 20, 5));
     assert_eq!(set.up_delay.0, 1000);
@@ -88,7 +96,7 @@ fn all_options_are_read() {
     let line = |object: &str, part: Part| read.find(object, &part).map(|place| place.line);
     assert_eq!(line("fab0", Part::Whole), Some(2));
     assert_eq!(line("bond0", Part::Member(name("eth2"))), Some(14));
-    assert_eq!(line("bond0", Part::Class(name("bulk"))), Some(37));
+    assert_eq!(line("bond0", Part::Class(name("bulk"))), Some(39));
     assert_eq!(read.place("bond0", &Part::Member(name("eth9"))), "f:11");
     assert_eq!(read.place("bond9", &Part::Whole), "f");
 }
@@ -97,7 +105,7 @@ fn all_options_are_read() {
 fn what_is_left_out_has_the_defaults_of_the_command() {
     let read = one("[bond.b]\nmember = 'eth1'\n").unwrap();
     let bond = &read.config.bonds["b"];
-    assert_eq!((bond.settings, bond.mtu), (crate::BondSettings::default(), None));
+    assert_eq!((&bond.settings, bond.mtu), (&crate::BondSettings::default(), None));
     assert!(one("").unwrap().config == super::Config::default());
 }
 

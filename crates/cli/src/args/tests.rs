@@ -3,9 +3,9 @@ mod refusals;
 use super::{Cli, HookArg, Word};
 use clap::{CommandFactory, Parser};
 use linkbraid_api::{
-    BondAdd, BondClass, BondDel, BondOptions, BondSet, Borrow, ClassAdd, ClassDel, ClassOptions, ClassSet,
-    Fallback, InspectorOptions, MemberAdd, MemberDel, MemberOptions, MemberSet, Policy, Request, Stripe,
-    Weight,
+    Auth, BondAdd, BondClass, BondDel, BondOptions, BondSet, Borrow, ClassAdd, ClassDel, ClassOptions,
+    ClassSet, Fallback, InspectorOptions, KeySource, MemberAdd, MemberDel, MemberOptions, MemberSet, Policy,
+    Request, Stripe, Weight,
     value::{Millis, Number},
 };
 use linkbraid_terminal::args::lab::{CcArg, LabVerb};
@@ -51,7 +51,8 @@ fn bond_add_defaults() {
 #[test]
 fn bond_add_takes_every_option() {
     let line = "bond add bond0 --member eth1,eth2 --member eth3 --address 198.18.0.1/24 --address 2001:db8::1/64 \
-                --policy active-backup --mtu 9000 --stripe 4400B --damping off --latency on --published-only on --move-address \
+                --policy active-backup --mtu 9000 --stripe 4400B --damping off --latency on --published-only on \
+                --key /etc/linkbraid/bond0.key --auth require --move-address \
                 --probes off --probe-interval 1s --probe-multiplier 2 --up-delay 0ms --hold-max 0s \
                 --class urgent=eth2,eth3";
     let expected = BondAdd {
@@ -65,6 +66,8 @@ fn bond_add_takes_every_option() {
             damping: Some(false),
             latency: Some(true),
             published_only: Some(true),
+            key: Some(KeySource::File("/etc/linkbraid/bond0.key".into())),
+            auth: Some(Auth::Require),
             inspector: InspectorOptions {
                 probes: Some(false),
                 probe_interval: Some(Millis(1000)),
@@ -90,15 +93,18 @@ fn options_may_stand_before_the_name() {
 fn bond_set_sends_only_what_is_given() {
     let set = |line: &str| request(&format!("bond set bond0 {line}"));
     let none = BondOptions::default();
-    let probing = |inspector| BondOptions { inspector, ..none };
+    let probing = |inspector| BondOptions { inspector, ..none.clone() };
     let nothing = InspectorOptions::default();
     for (line, options) in [
-        ("--policy flow", BondOptions { policy: Some(Policy::Flow), ..none }),
-        ("--mtu 1500", BondOptions { mtu: Some(Number(1500)), ..none }),
-        ("--stripe 200us", BondOptions { stripe: Some(Stripe::Us(200)), ..none }),
-        ("--damping off", BondOptions { damping: Some(false), ..none }),
-        ("--latency on", BondOptions { latency: Some(true), ..none }),
-        ("--damping on --mtu 9000", BondOptions { damping: Some(true), mtu: Some(Number(9000)), ..none }),
+        ("--policy flow", BondOptions { policy: Some(Policy::Flow), ..none.clone() }),
+        ("--mtu 1500", BondOptions { mtu: Some(Number(1500)), ..none.clone() }),
+        ("--stripe 200us", BondOptions { stripe: Some(Stripe::Us(200)), ..none.clone() }),
+        ("--damping off", BondOptions { damping: Some(false), ..none.clone() }),
+        ("--latency on", BondOptions { latency: Some(true), ..none.clone() }),
+        (
+            "--damping on --mtu 9000",
+            BondOptions { damping: Some(true), mtu: Some(Number(9000)), ..none.clone() },
+        ),
         ("--probes on", probing(InspectorOptions { probes: Some(true), ..nothing })),
         ("--probe-interval 20ms", probing(InspectorOptions { probe_interval: Some(Millis(20)), ..nothing })),
         (
@@ -114,7 +120,7 @@ fn bond_set_sends_only_what_is_given() {
     for (line, addresses) in
         [("--address 198.18.0.1/24", vec!["198.18.0.1/24".to_owned()]), ("--no-addresses", vec![])]
     {
-        let expected = BondSet { name: name("bond0"), options: none, addresses: Some(addresses) };
+        let expected = BondSet { name: name("bond0"), options: none.clone(), addresses: Some(addresses) };
         assert_eq!(set(line), Request::BondSet(expected), "{line}");
     }
     assert!(refused("bond set bond0"), "a set that changes nothing is a mistake");

@@ -3,7 +3,8 @@
 use super::events::Words;
 use super::{Clock, Style, Tone, WIDTH, each, facts, health, severity};
 use linkbraid_api::{
-    BondRecord, EventRecord, FindingRecord, MemberRecord, ShareFrom, Stripe, value::Value as _,
+    Auth, BondRecord, EventRecord, FindingRecord, KeyRecord, MemberRecord, ShareFrom, Stripe,
+    value::Value as _,
 };
 use linkbraid_terminal::{Table, human};
 
@@ -31,6 +32,7 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
         ("policy", format!("{policy}, stripe {}, damping {damping}", stripe(record))),
         ("probes", inspector(record)),
         ("arp+", format!("{}, host id {}", record.arp_plus_state, record.host_id)),
+        ("keys", keys(record)),
         ("hook", record.hook.clone()),
         ("latency", if settings.latency { "measured".to_owned() } else { String::new() }),
     ]);
@@ -143,6 +145,17 @@ fn inspector(record: &BondRecord) -> String {
     let within = human::setting(interval * u64::from(multiplier));
     let every = human::setting(interval);
     format!("every {every}, lost after {multiplier} ({within}), {waits}")
+}
+
+/// `7f3a01c2 (signs), 01c27f3a, auth require`; nothing where everybody is believed.
+fn keys(record: &BondRecord) -> String {
+    if record.settings.auth == Auth::Off {
+        return String::new();
+    }
+    let one = |key: &KeyRecord| format!("{}{}", key.id, if key.signs { " (signs)" } else { "" });
+    let all: Vec<String> = record.keys.iter().map(one).collect();
+    let all = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
+    format!("{all}, auth {}", record.settings.auth.text())
 }
 
 /// The stripe as asked for, then what it comes to.

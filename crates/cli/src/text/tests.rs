@@ -299,10 +299,10 @@ fn json_keys_are_never_renamed() {
     bond.events = samples::events();
     assert_eq!(
         keys_of(&bond),
-        "absent addresses arp_plus_state conflicts damping events events[].bond events[].kind events[].new \
+        "absent addresses arp_plus_state auth conflicts damping events events[].bond events[].kind events[].new \
 events[].object events[].old events[].reason events[].text events[].time_ms events[].took_us \
 guests guests[].addresses guests[].mac guests[].members guests[].reason guests[].striped guests[].vlan \
-health hold_max_ms hook host_id latency mac members \
+health hold_max_ms hook host_id key latency mac members \
 members[].elected members[].interface members[].live members[].mac members[].measured_kbit \
 members[].reason members[].rx_bytes members[].rx_frames members[].segment members[].share_from members[].speed_mbit \
 members[].tx_bytes members[].tx_frames members[].weight_mbit moved moved[].address \

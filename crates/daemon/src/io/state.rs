@@ -309,7 +309,7 @@ mod tests {
             "pins":"/sys/fs/bpf/linkbraid/4026532000/b","members":[]}"#;
         let bond: SavedBond = serde_json::from_str(old).unwrap();
         assert_eq!(bond.place, Path::new("4026532000/b"));
-        let (settings, probing) = (bond.settings, bond.settings.inspector);
+        let (settings, probing) = (&bond.settings, bond.settings.inspector);
         assert_eq!((bond.mtu, settings.policy, settings.stripe), (9000, Policy::Flow, Stripe::Us(200)));
         assert!(!settings.damping && !settings.latency && !probing.probes);
         assert_eq!((probing.probe_interval.0, probing.probe_multiplier.0), (20, 5));

@@ -6,7 +6,7 @@
 use super::{
     current::current,
     desired::{self, Change, Current, Step, diff},
-    fabric,
+    fabric, keys,
     operation::{By, Operation, located},
     start::Start,
 };
@@ -138,11 +138,15 @@ impl Files {
 async fn prepare(
     world: &mut World,
     document: &Document,
+    // A user waits for the answer.
     removes: bool,
 ) -> Result<(Current, Vec<Step>), Error> {
     let has = current(world).await;
     let steps = diff(&has.config, &desired::file::merge(&has, document, removes)?);
     for step in &steps {
+        if removes {
+            keys::check(step).map_err(|error| located(document, step, error))?;
+        }
         match step {
             Step::Fabric(Change { from: None, to: Some(add), .. }) => {
                 fabric::check_add(world, add).await.map_err(|error| located(document, step, error))?;

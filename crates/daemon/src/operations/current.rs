@@ -93,7 +93,7 @@ pub(super) fn of_bond(bond: &Bond) -> BondConfig {
     BondConfig {
         members: bond.members().iter().filter(|member| !member.leaving).map(member).chain(absent).collect(),
         addresses: addresses(bond),
-        settings: BondSettings { latency: bond.latency.is_some(), ..saved.settings },
+        settings: BondSettings { latency: bond.latency.is_some(), ..saved.settings.clone() },
         mtu: Some(saved.mtu),
         move_address: true,
         classes: saved.classes.iter().map(class).collect(),

@@ -170,7 +170,7 @@ async fn record(
         complete: false,
         mtu,
         addresses: to.addresses.clone(),
-        settings: to.settings,
+        settings: to.settings.clone(),
         host_id: identity::new_secret()?,
         epoch: epoch(0, SystemTime::now()),
         boot_id: boot_id(),

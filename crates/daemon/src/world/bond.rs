@@ -2,6 +2,7 @@
 
 mod find;
 pub(crate) mod found;
+mod keys;
 mod port;
 
 use crate::{
@@ -21,10 +22,11 @@ use crate::{
     },
 };
 use found::Found;
+use keys::Keys;
 use linkbraid_api::{Borrow, Error, Fallback, Policy};
 use linkbraid_dataplane::{self as dataplane, DataPath, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
-use linkbraid_proto::{answers, host, host::StripeBasis, plan::ClassTerms};
+use linkbraid_proto::{answers, auth, host, host::StripeBasis, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
 use std::{net::IpAddr, sync::Arc};
 
@@ -50,6 +52,8 @@ pub(crate) struct Bond {
     pub rules: Rules,
     /// What others have done to its interfaces.
     pub found: Found,
+    /// The keys of ARP+.
+    pub keys: Keys,
     /// While its MTU changes: the least that its members have meanwhile.
     pub mtu_meanwhile: Option<u32>,
     /// The MTU that its interface was given by hand, until its members get it.
@@ -83,7 +87,10 @@ impl Bond {
             host::Config { host_id: HostId(saved.host_id), epoch: saved.epoch, seed: identity::new_seed()? };
         let tables = (path.tables(), identity::new_seed()? as u32);
         let history = History::new(&saved.name, feed);
-        let driven = Driven::new((&saved.name, ifindex), settings(&saved), config, tables, history)?;
+        let mut keys = Keys::default();
+        keys.follow(&saved.name, &saved.settings);
+        let settings = settings(&saved, keys.settings());
+        let driven = Driven::new((&saved.name, ifindex), settings, config, tables, history)?;
         Ok(Self {
             rules: Rules::new(&saved.name, &saved.place),
             saved,
@@ -97,6 +104,7 @@ impl Bond {
             cuts: None,
             latency: None,
             found: Found::default(),
+            keys,
             mtu_meanwhile: None,
             mtu_by_hand: None,
             drive: Drive { bond: Arc::new(Shared::new(driven)), driving },
@@ -160,11 +168,25 @@ impl Bond {
     }
 
     /// Brings machine and tables up to date with members, settings and addresses.
-    pub(crate) fn write_tables(&self, clock: Clock) -> Result<(), Error> {
+    pub(crate) fn write_tables(&mut self, clock: Clock) -> Result<(), Error> {
         self.report_own(clock);
+        self.keys.follow(&self.saved.name, &self.saved.settings);
         let mut driven = self.driven();
-        driven.settings = settings(&self.saved);
+        driven.settings = settings(&self.saved, self.keys.settings());
         driven.write_tables(clock.now())
+    }
+
+    /// Takes over the keys of its file, where that is another one than before.
+    pub(crate) fn look_at_keys(&mut self, clock: Clock) -> Result<(), Error> {
+        if !self.keys.follow(&self.saved.name, &self.saved.settings) {
+            return Ok(());
+        }
+        match (&self.keys.error, self.keys.in_words()) {
+            (Some(error), _) => self.report(None, "keys_refused", error.to_string()),
+            (None, Some(keys)) => self.report(None, "keys", format!("its keys are {keys} now")),
+            (None, None) => {}
+        }
+        self.write_tables(clock)
     }
 
     /// Reads the bond's addresses from the kernel and hands them to the machine.
@@ -350,7 +372,7 @@ impl Bond {
 }
 
 /// The settings as the machine has them.
-fn settings(saved: &SavedBond) -> host::Settings {
+fn settings(saved: &SavedBond, auth: auth::Settings) -> host::Settings {
     let class = |class: &SavedClass| host::Class {
         name: class.name.to_string(),
         terms: ClassTerms {
@@ -367,6 +389,7 @@ fn settings(saved: &SavedBond) -> host::Settings {
         damping: saved.settings.damping,
         policy: policy(saved.settings.policy),
         published_only: saved.settings.published_only,
+        auth,
         classes: saved.classes.iter().map(class).collect(),
     }
 }

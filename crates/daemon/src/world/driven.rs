@@ -291,6 +291,7 @@ impl Driven {
                 ),
                 Action::Inspector(event) => self.inspector_event(&event),
                 Action::ArpPlus(event) => self.arp_plus_event(&event),
+                Action::Unkeyed(host) => self.unkeyed(&host),
             }
         }
         if let Some(now) = self.announces.take().filter(|_| !self.over) {

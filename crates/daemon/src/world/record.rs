@@ -21,6 +21,7 @@ use std::collections::{BTreeSet, HashMap};
 mod classes;
 pub(crate) mod findings;
 mod guests;
+mod keys;
 mod lanes;
 
 pub(crate) use classes::{classes, latency};
@@ -32,6 +33,8 @@ const PROTOCOL_NUMBERS_FROM: u32 = 100;
 const INSPECTOR_NUMBERS_FROM: u32 = 200;
 /// And those of the answers to plain hosts after them.
 const ANSWER_NUMBERS_FROM: u32 = 300;
+/// And those of authentication after them.
+const AUTH_NUMBERS_FROM: u32 = 400;
 
 /// `show`
 pub(crate) fn bonds(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
@@ -49,7 +52,7 @@ fn one_bond(bond: &Bond, now: Time) -> Result<BondRecord, Error> {
         reason => reason,
     };
     let mut idle = driven.members.iter().filter(|member| !reason(member).is_empty());
-    let findings = findings::findings(bond, &driven);
+    let findings = findings::findings(bond, &driven, now);
     let speakers = bond.path.speakers().about(&bond.saved.name, "cannot read who speaks for its guests")?;
     let named =
         |slot: u8| driven.members.iter().find(|member| member.slot == slot).map(|member| member.name.clone());
@@ -74,10 +77,11 @@ fn one_bond(bond: &Bond, now: Time) -> Result<BondRecord, Error> {
         mac: bond.mac.to_string(),
         mtu: saved.mtu,
         addresses: bond.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}")).collect(),
-        settings: BondSettings { latency: bond.latency.is_some(), ..saved.settings },
+        settings: BondSettings { latency: bond.latency.is_some(), ..saved.settings.clone() },
         stripe_bytes: bond.stripe_bytes,
         hook: bond.path.hook().map_or_else(String::new, |hook| hook.to_string()),
         host_id: hex(&saved.host_id),
+        keys: bond.keys.records.clone(),
         arp_plus_state: driven.host.arp_plus().state().to_string(),
         peers: driven.host.arp_plus().peers().len() as u32,
         members: driven
@@ -249,6 +253,10 @@ pub(crate) fn stats(bonds: &[&Bond], _now: Time) -> Result<Records, Error> {
         for (c, frames) in driven.host.answers().counters().iter() {
             let name = format!("answer_{}", c.name());
             protocol(ANSWER_NUMBERS_FROM, c.number(), &name, c.description(), frames);
+        }
+        for (c, frames) in driven.host.auth().counters().iter() {
+            let name = format!("auth_{}", c.name());
+            protocol(AUTH_NUMBERS_FROM, c.number(), &name, c.description(), frames);
         }
         records.push(StatsRecord { bond: bond.saved.name.to_string(), counters });
     }

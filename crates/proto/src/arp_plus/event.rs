@@ -42,6 +42,8 @@ pub enum Input<'a> {
     /// The classes now, all of them, in any order. They must keep the rules of the specification's clause 3.9, or
     /// nothing more is sent ([`super::Counter::TxRefused`]).
     Classes(Vec<Class>),
+    /// Bytes that are added to each message before it leaves: guests are announced that fit with those.
+    Appended(usize),
     /// Whether published-only hosts may be peers. They are not, unless this says so.
     PublishedOnly(bool),
     /// The MACs of plain hosts, as far as they are known: no peer is believed to have one of them unless it speaks from it.

@@ -29,6 +29,8 @@ pub(super) struct Own {
     /// Ascending by number.
     pub classes: Vec<Class>,
     pub features: u32,
+    /// Bytes that are added to each message before it leaves.
+    pub appended: usize,
     /// Those that are announced: as many as fit.
     pub guests: Vec<Guest>,
     /// MACs of members that have gone: frames they sent may still come back. Bounded by the grace time and
@@ -46,6 +48,7 @@ impl Own {
             addresses: Vec::new(),
             classes: Vec::new(),
             features: 0,
+            appended: 0,
             guests: Vec::new(),
             former: BTreeMap::new(),
         }
@@ -109,7 +112,8 @@ impl Own {
         let mut bytes = Vec::new();
         // What cannot be written is not sent either.
         let written = self.message(Kind::Change).emit(&mut bytes);
-        let mut room = written.map_or(MESSAGE_LEN_MAX, |()| MESSAGE_LEN_MAX - bytes.len());
+        let room = written.map_or(MESSAGE_LEN_MAX, |()| MESSAGE_LEN_MAX - bytes.len());
+        let mut room = room.saturating_sub(self.appended);
         let number = all.len();
         for guest in all {
             if self.guests.len() < GUESTS_MAX && guest.tlv_len() <= room {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// How many at once, and how many a second after those.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     pub at_once: u32,
     pub a_second: u32,
 }
@@ -20,7 +20,7 @@ pub struct Tokens {
 
 impl Tokens {
     /// Takes one, if one is left.
-    pub(super) fn take(&mut self, now: Time, rate: Rate) -> bool {
+    pub(crate) fn take(&mut self, now: Time, rate: Rate) -> bool {
         let has_room = self.has_room(now, rate);
         if has_room {
             self.full_at = self.full_at.max(now) + rate.token();
@@ -29,7 +29,7 @@ impl Tokens {
     }
 
     /// Whether one is left.
-    pub(super) fn has_room(&self, now: Time, rate: Rate) -> bool {
+    pub(crate) fn has_room(&self, now: Time, rate: Rate) -> bool {
         now.until(self.full_at.max(now) + rate.token()) <= rate.token() * rate.at_once
     }
 }

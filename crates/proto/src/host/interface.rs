@@ -1,7 +1,7 @@
 //! What goes into a host, and what comes out.
 
 use super::{LaneCount, Neighbour, Policy, member::Member};
-use crate::{answers, arp_plus, inspector, plan::ClassTerms};
+use crate::{answers, arp_plus, auth, inspector, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
 
 /// What a host is made with.
@@ -39,6 +39,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Whether hosts may be peers that speak only the published part of ARP+.
     pub published_only: bool,
+    /// Whose ARP+ is believed.
+    pub auth: auth::Settings,
     /// The classes.
     pub classes: Vec<Class>,
 }
@@ -114,4 +116,6 @@ pub enum Action {
     Inspector(inspector::Event),
     /// Something of ARP+ worth reporting.
     ArpPlus(arp_plus::Event),
+    /// A host that was not heard before speaks ARP+ without a key of ours.
+    Unkeyed(auth::Unkeyed),
 }

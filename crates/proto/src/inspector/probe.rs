@@ -112,7 +112,8 @@ impl Inspector {
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let plain = peer.plain.as_ref().map(|plain| plain.ip);
         let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
-        self.number = self.number.wrapping_add(1);
+        //= docs/arp-plus.md#15.7
+        self.number = self.number.wrapping_add(1).max(1);
         lane.sent += 1;
         lane.remember(now, nonce);
         if let Some(ip) = plain {

@@ -2,7 +2,7 @@
 
 use super::{Due, Frame, World, addresses, mac};
 use crate::{hosts::id, network::millis};
-use linkbraid_proto::{answers, arp_plus, host::*, inspector::Timing, plan::ClassTerms};
+use linkbraid_proto::{answers, arp_plus, auth, host::*, inspector::Timing, plan::ClassTerms};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of the class that some hosts have.
@@ -37,7 +37,7 @@ pub(super) fn member(host: usize, slot: u8, class: Option<&OwnClass>) -> Member 
     }
 }
 
-fn settings(class: Option<&OwnClass>) -> Settings {
+fn settings(class: Option<&OwnClass>, auth: auth::Settings) -> Settings {
     let urgent = |class: &OwnClass| Class {
         name: "urgent".to_owned(),
         terms: ClassTerms {
@@ -54,6 +54,7 @@ fn settings(class: Option<&OwnClass>) -> Settings {
         damping: true,
         policy: Policy::Spread,
         published_only: false,
+        auth,
         classes: class.into_iter().map(urgent).collect(),
     }
 }
@@ -63,11 +64,12 @@ impl World {
     pub fn start(&mut self, host: usize) {
         let seed = self.random(u64::MAX);
         let now = self.clock(host);
+        let auth = self.auth();
         let machine = &mut self.machines[host];
         machine.epoch += 1;
         let left = TableImage { plans: BTreeMap::new(), ..machine.path.rows.clone() };
         let config = Config { host_id: id(host), epoch: machine.epoch, seed };
-        let mut daemon = Host::new(config, settings(machine.class.as_ref()), left);
+        let mut daemon = Host::new(config, settings(machine.class.as_ref(), auth), left);
         let addresses = addresses(host).zip([24, 64]).collect();
         let own = answers::Own { mac: machine.mac, addresses, router: false };
         daemon.handle(now, Input::Own(own));
@@ -173,7 +175,8 @@ impl World {
                 | Action::Stripe
                 | Action::PlansShort
                 | Action::Inspector(_)
-                | Action::ArpPlus(_) => {}
+                | Action::ArpPlus(_)
+                | Action::Unkeyed(_) => {}
             }
         }
         let wake = daemon.poll_timeout();

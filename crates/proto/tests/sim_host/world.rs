@@ -4,6 +4,7 @@
 mod accept;
 mod daemons;
 mod guests;
+mod hostile;
 mod look;
 mod plain;
 
@@ -35,6 +36,8 @@ pub struct Setup {
     pub plain: Vec<u8>,
     /// The host with a daemon that each guest is behind.
     pub guests: Vec<usize>,
+    /// Whether all have one key, and somebody on the switches forges and repeats what daemons say.
+    pub keys: bool,
 }
 
 /// A port: host and slot.
@@ -76,6 +79,8 @@ pub enum Due {
     Look(usize),
     /// The carrier poll sees what is there.
     Carrier(Port),
+    /// Somebody on the switches forges or repeats a frame.
+    Attack,
 }
 
 /// An application's frame.
@@ -119,6 +124,8 @@ pub struct World {
     pub twice: BTreeMap<Excuse, u64>,
     /// How many frames of guests came back to their hosts.
     pub returned: u64,
+    /// Who is on the switches where hosts have a key.
+    hostile: Option<hostile::Hostile>,
 }
 
 const LOOK: Duration = millis(100);
@@ -156,6 +163,7 @@ impl World {
             settled: false,
             twice: BTreeMap::new(),
             returned: 0,
+            hostile: setup.keys.then(|| hostile::Hostile::new(seed)),
         };
         for (host, (switches, class)) in setup.hosts.iter().enumerate() {
             let slots = 0..switches.len() as u8;
@@ -181,6 +189,9 @@ impl World {
             world.network.after(LOOK, Due::Look(host));
             let pause = world.random(100 / hosts as u64);
             world.run(millis(pause));
+        }
+        if setup.keys {
+            world.network.after(LOOK, Due::Attack);
         }
         world
     }
@@ -262,6 +273,7 @@ impl World {
         }
         self.learned.insert((switch, source), from);
         let learned = self.learned.get(&(switch, destination)).copied();
+        self.record(switch, &frame);
         let ports = match learned.filter(|_| !destination.is_multicast()) {
             Some(port) => vec![port],
             None => self.cables.iter().filter(|(_, at)| **at == switch).map(|(port, _)| *port).collect(),
@@ -367,6 +379,7 @@ impl World {
                 }
                 Due::Wake(_) => {}
                 Due::Deliver(port, frame) => self.deliver(port, frame),
+                Due::Attack => self.attack(),
                 Due::Look(host) => {
                     self.network.after(LOOK, Due::Look(host));
                     self.look(host);

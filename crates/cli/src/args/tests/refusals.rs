@@ -21,8 +21,8 @@ fn each_mistake_has_one_line_that_names_it() {
         (&["bond", "add", "--member", "a"], "bond add: missing: NAME", "linkbraid bond add --help"),
         (
             &["bond", "set", "bond0"],
-            "bond set: missing: one of --policy, --stripe, --damping, --latency, --published-only, --mtu, --probes, --probe-interval, \
-             --probe-multiplier, --up-delay, --hold-max, --address, --no-addresses",
+            "bond set: missing: one of --policy, --stripe, --damping, --latency, --published-only, --key, --auth, --mtu, --probes, \
+             --probe-interval, --probe-multiplier, --up-delay, --hold-max, --address, --no-addresses",
             "linkbraid bond set --help",
         ),
         (
@@ -161,7 +161,7 @@ fn no_words_at_all() {
     let (line, hint) = said(&[]);
     assert!(
         line.starts_with(
-            "linkbraid: a command is missing: allowed are daemon, bond, member, class, fabric, apply, confirm, run, show"
+            "linkbraid: a command is missing: allowed are daemon, bond, member, class, fabric, key, apply, confirm, run, show"
         ),
         "{line}"
     );

@@ -21,6 +21,7 @@ pub fn bond() -> BondRecord {
         stripe_bytes: 4400,
         hook: "tcx".into(),
         host_id: "0123456789abcdef0123456789abcdef".into(),
+        keys: Vec::new(),
         arp_plus_state: "S2".into(),
         peers: 2,
         members: (1..=4).map(member).collect(),

@@ -177,7 +177,7 @@ impl Planner<'_> {
     fn set_bond(&mut self, name: &LinkName, to: &BondConfig) {
         let Some(now) = self.now.bonds.get(name).cloned() else { return };
         let set = BondConfig {
-            settings: to.settings,
+            settings: to.settings.clone(),
             mtu: to.mtu.or(now.mtu),
             addresses: match differ(&to.addresses, &now.addresses) {
                 true => to.addresses.clone(),

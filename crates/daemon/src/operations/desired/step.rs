@@ -121,7 +121,7 @@ impl Step {
             },
             Self::Bond(Change { name, to: Some(to), .. }) => match config.bonds.get_mut(name) {
                 Some(bond) => {
-                    (bond.settings, bond.mtu) = (to.settings, to.mtu);
+                    (bond.settings, bond.mtu) = (to.settings.clone(), to.mtu);
                     bond.addresses.clone_from(&to.addresses);
                 }
                 None => drop(config.bonds.insert(name.clone(), to.clone())),
@@ -197,7 +197,7 @@ impl Change<BondConfig> {
     pub(in crate::operations) fn options(&self) -> BondOptions {
         let Some(to) = &self.to else { return BondOptions::default() };
         let (settings, mtu) = match &self.from {
-            Some(from) => (from.settings, from.mtu),
+            Some(from) => (from.settings.clone(), from.mtu),
             None => (BondSettings::default(), None),
         };
         BondOptions {

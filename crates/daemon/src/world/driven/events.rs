@@ -5,6 +5,7 @@ use crate::world::history::Change;
 use linkbraid_api::EventKind;
 use linkbraid_proto::{
     arp_plus::{self, PeerKey},
+    auth::{Unkeyed, Why},
     inspector::{self, LaneId, LaneReason, LaneState, MemberReason, MemberState},
 };
 
@@ -79,6 +80,20 @@ impl Driven {
                 self.history.bond(None, "table_full", text);
             }
         }
+    }
+
+    /// A host speaks ARP+ without a key of ours.
+    pub(crate) fn unkeyed(&mut self, host: &Unkeyed) {
+        let name = host.address.map_or_else(|| host.mac.to_string(), |address| address.to_string());
+        let (word, text) = match host.why {
+            Why::NoKey => {
+                ("no_key", "its messages are not signed; where a key is required it is a plain host")
+            }
+            Why::AnotherKey => {
+                ("another_key", "it has another key; where a key is required it is a plain host")
+            }
+        };
+        self.history.add(Change::new(EventKind::Peer, name, word, text).unproven(true));
     }
 
     /// Why a member counts as set down.

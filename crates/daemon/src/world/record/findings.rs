@@ -4,9 +4,11 @@ use crate::world::{
     bond::{Bond, found::Kept},
     driven::Driven,
     member::Member,
+    record::keys,
 };
 use linkbraid_api::{FindingRecord, Severity};
 use linkbraid_link::BridgeSwitches;
+use linkbraid_proto::Time;
 
 /// What makes a port of the bridge a member's.
 const MEMBER: &str = "isolated on learning off flood off mcast_flood off bcast_flood off neigh_suppress off locked off state forwarding";
@@ -17,8 +19,9 @@ fn finding(severity: Severity, object: &str, name: &str, text: String, hint: Str
 }
 
 /// All that the daemon has found about a bond.
-pub(super) fn findings(bond: &Bond, driven: &Driven) -> Vec<FindingRecord> {
+pub(super) fn findings(bond: &Bond, driven: &Driven, now: Time) -> Vec<FindingRecord> {
     let mut all = of_interface(bond, &driven.interface);
+    all.extend(keys::of_keys(bond, &driven.host, now));
     all.extend(driven.members.iter().flat_map(|member| of_member(bond, member)));
     all
 }

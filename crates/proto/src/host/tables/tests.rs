@@ -86,6 +86,7 @@ pub fn settings() -> Settings {
         damping: true,
         policy: Policy::Spread,
         published_only: false,
+        auth: crate::auth::Settings::default(),
         classes: Vec::new(),
     }
 }

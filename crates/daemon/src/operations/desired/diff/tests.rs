@@ -1,8 +1,8 @@
 use super::{Change, Step, diff};
 use crate::operations::desired::{Current, merge::merge, step::Held};
 use linkbraid_api::{
-    BondSettings, ClassSettings, ConfigFile, FabricAdd, FabricOptions, InspectorSettings, LinkName,
-    MemberSettings, Policy, Poll, Rule, Stripe, Weight,
+    Auth, BondSettings, ClassSettings, ConfigFile, FabricAdd, FabricOptions, InspectorSettings, KeySource,
+    LinkName, MemberSettings, Policy, Poll, Rule, Stripe, Weight,
     config::{BondConfig, ClassConfig, Config, Document, MemberConfig},
     value::Number,
 };
@@ -172,6 +172,8 @@ fn settings() -> impl Strategy<Value = BondConfig> {
                 damping,
                 latency,
                 published_only: flow,
+                key: if flow { KeySource::File("/etc/b.key".to_owned()) } else { KeySource::None },
+                auth: if flow { Auth::Permit } else { Auth::Off },
                 inspector: InspectorSettings {
                     probe_multiplier: Number(if flow { 5 } else { 3 }),
                     ..InspectorSettings::default()

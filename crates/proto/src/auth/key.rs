@@ -1,0 +1,87 @@
+//! Keys, and the ring of those that a bond has.
+
+use hmac::{Hmac, KeyInit, Mac};
+use linkbraid_wire::AUTH_CODE_LEN;
+use sha2::Sha256;
+use std::fmt;
+use zeroize::Zeroizing;
+
+/// Bytes of a secret.
+pub const SECRET_LEN: usize = 32;
+
+/// Most keys of a ring: the one in use, and the one before or after it.
+pub const KEYS_MAX: usize = 2;
+
+/// What the code covers first, so that it is one of nothing else.
+const CONTEXT: &[u8] = b"linkbraid ARP+ AUTH 1";
+
+/// A key. Its memory is overwritten when it is dropped, and it is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key {
+    /// Its number, by which receivers find it.
+    pub id: u32,
+    secret: Zeroizing<[u8; SECRET_LEN]>,
+}
+
+impl Key {
+    /// The key of that id.
+    pub const fn new(id: u32, secret: Zeroizing<[u8; SECRET_LEN]>) -> Key {
+        Key { id, secret }
+    }
+
+    fn over(&self, covered: &[u8]) -> Hmac<Sha256> {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.secret[..]).expect("HMAC takes keys of any length");
+        mac.update(CONTEXT);
+        mac.update(covered);
+        mac
+    }
+
+    /// The code of these bytes.
+    pub(super) fn code(&self, covered: &[u8]) -> [u8; AUTH_CODE_LEN] {
+        //= docs/arp-plus.md#15.1
+        let code = self.over(covered).finalize().into_bytes();
+        let mut out = [0; AUTH_CODE_LEN];
+        out.copy_from_slice(&code[..AUTH_CODE_LEN]);
+        out
+    }
+
+    /// Whether that is the code of these bytes; takes the same time whatever differs.
+    pub(super) fn is_code(&self, covered: &[u8], code: &[u8; AUTH_CODE_LEN]) -> bool {
+        self.over(covered).verify_truncated_left(code).is_ok()
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({:08x})", self.id)
+    }
+}
+
+/// The keys of a bond: all are accepted, and one signs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ring {
+    keys: Vec<Key>,
+    signs: u32,
+}
+
+impl Ring {
+    /// These keys, of which the one of that id signs. None where there are too many, two have one id, or none signs.
+    pub fn new(keys: Vec<Key>, signs: u32) -> Option<Ring> {
+        //= docs/arp-plus.md#15.3
+        let differ =
+            keys.iter().enumerate().all(|(at, key)| keys[..at].iter().all(|other| other.id != key.id));
+        let fits = keys.len() <= KEYS_MAX && differ && keys.iter().any(|key| key.id == signs);
+        fits.then_some(Ring { keys, signs })
+    }
+
+    /// The key of that id.
+    pub fn key(&self, id: u32) -> Option<&Key> {
+        self.keys.iter().find(|key| key.id == id)
+    }
+
+    /// The key that signs; none in a ring without keys.
+    pub fn signing(&self) -> Option<&Key> {
+        self.key(self.signs)
+    }
+}
