@@ -11,13 +11,14 @@ use std::{
 const LAYERS: [&str; 4] = ["io", "world", "operations", "control"];
 
 /// What runs on the thread that drives the bonds.
-const DRIVEN: [&str; 10] = [
+const DRIVEN: [&str; 11] = [
     "control::drive",
     "control::drive::frames",
     "world::driven",
     "world::driven::behind",
     "world::driven::events",
     "world::driven::links",
+    "world::driven::reports",
     "world::driving",
     "world::history",
     "world::member",

@@ -8,12 +8,12 @@
 mod behind;
 pub(crate) mod events;
 pub(crate) mod links;
+mod reports;
 
 use crate::{
     io::{clock::Sleeps, error::About as _},
     world::{history::History, member::Member, tables},
 };
-use behind::Groups;
 use linkbraid_api::Error;
 use linkbraid_dataplane::{ArpPlusRing, Tables};
 use linkbraid_link::{ArpPlusSender, announcements};
@@ -23,6 +23,7 @@ use linkbraid_proto::{
 };
 use linkbraid_wire::MacAddr;
 use parking_lot::{Mutex, MutexGuard};
+use reports::Reports;
 use std::{
     collections::BTreeMap,
     net::IpAddr,
@@ -71,7 +72,7 @@ pub(crate) struct Driven {
     /// Of that port's other end.
     pub port_end: Option<u32>,
     /// When groups are to be reported again.
-    groups: Groups,
+    groups: Reports,
     /// Guests may be reached by other members than before.
     guests_moved: bool,
     /// They are to be announced now.
@@ -120,7 +121,7 @@ impl Driven {
             asked_all: 0,
             port: 0,
             port_end: None,
-            groups: Groups::default(),
+            groups: Reports::default(),
             guests_moved: false,
             announces_guests: false,
             guests_seen: 0,
