@@ -2,6 +2,7 @@
 
 use linkbraid_lab::{Host, LinkSpec, Switch, Topology, wait_for, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON, traffic};
+use nix::sys::socket::{setsockopt, sockopt};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -12,6 +13,8 @@ const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xdb8, 0, 1);
 const PORT: u16 = 4000;
 /// Datagrams of each kind.
 const COUNT: u32 = 200;
+/// What a receiver holds until it is read: all datagrams, each a page with what the kernel counts beside it.
+const BUFFER: usize = COUNT as usize * 2 * 4096;
 
 /// What is sent to whom.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +56,7 @@ fn open(host: Host<'_>, kind: Kind, member: bool) -> std::io::Result<UdpSocket> 
             Kind::MulticastV6 if member => socket.join_multicast_v6(&GROUP_V6, index)?,
             Kind::MulticastV4 | Kind::MulticastV6 => {}
         }
+        setsockopt(&socket, sockopt::RcvBufForce, &BUFFER)?;
         socket.set_nonblocking(true)?;
         Ok(socket)
     });
