@@ -177,6 +177,7 @@ impl ArpPlus {
             Input::Segments(groups) => self.segments.inherit(now, &groups),
             Input::Addresses(addresses) => {
                 if self.own.set_addresses(addresses, &mut self.out) {
+                    self.guests.own_addresses_differ();
                     self.signal(now, Signal::OwnChange);
                 }
             }

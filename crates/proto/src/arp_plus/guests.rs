@@ -4,7 +4,8 @@
 //! behind one host at a time: who announced it last has it, and the earlier host gives it up unless the guest sends there.
 
 use super::{
-    ArpPlus, Conflict, Counter, PeerKey, PeerState, Signal, Timing, outbox::Outbox, own::Own, table::Table,
+    ArpPlus, Conflict, Counter, Peer, PeerKey, PeerState, Signal, Timing, outbox::Outbox, own::Own,
+    table::Table,
 };
 use crate::{Time, limits};
 use linkbraid_wire::MacAddr;
@@ -70,6 +71,19 @@ pub(super) struct Guests {
 impl Guests {
     pub fn look_again(&mut self) {
         self.is_stale |= self.is_open;
+    }
+
+    /// The own addresses are others now: some may have been believed to be guests'.
+    pub const fn own_addresses_differ(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Whether a guest has what a host has.
+    fn has_any_of(&self, peer: &Peer) -> bool {
+        let mut macs = peer.members.iter().flat_map(|member| [member.mac, alias_of(member.mac)]);
+        let mut addresses = peer.addresses.iter().map(|address| (0, *address));
+        macs.any(|mac| self.claims.has(mac) || self.here.has(mac))
+            || addresses.any(|at| self.located.addresses.contains_key(&at) || self.here.has_address(at))
     }
 }
 
@@ -155,13 +169,8 @@ impl ArpPlus {
             let Guests { claims, here, .. } = guests;
             let any = claims.follow(now, *key, announced, |mac| here.has(mac));
             guests.is_stale |= any;
-            // Whose MACs become a member's is no guest any more.
-            let macs = peer.map_or(&[][..], |peer| &peer.members);
-            guests.is_stale |= macs.iter().any(|member| {
-                [member.mac, alias_of(member.mac)]
-                    .iter()
-                    .any(|mac| guests.claims.has(*mac) || guests.here.has(*mac))
-            });
+            // Whose MACs become a member's is no guest any more, and a host's own address is none's.
+            guests.is_stale |= peer.is_some_and(|peer| guests.has_any_of(peer));
         }
         if self.out.have_all_changed() {
             let table = &self.table;
@@ -251,7 +260,11 @@ fn locate(
     let here = guests.here.owners();
     let mut addresses: Vec<(Time, GuestAddress, MacAddr, PeerKey)> = Vec::new();
     for (at, claims) in guests.claims.addresses() {
-        if taken.address(at) || here.contains_key(&at) {
+        if taken.address(at) {
+            is_open = true;
+            continue;
+        }
+        if here.contains_key(&at) {
             continue;
         }
         let claims = in_force(claims, taken.table);

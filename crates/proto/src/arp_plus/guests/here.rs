@@ -167,6 +167,10 @@ impl Here {
         self.guests.contains_key(&mac)
     }
 
+    pub fn has_address(&self, at: GuestAddress) -> bool {
+        self.guests.values().any(|guest| guest.addresses.contains_key(&at))
+    }
+
     /// Whose each address is.
     pub fn owners(&self) -> BTreeMap<GuestAddress, MacAddr> {
         let of = |(mac, guest): (&MacAddr, &GuestHere)| {

@@ -202,6 +202,30 @@ fn whose_mac_becomes_an_own_members_is_no_peers_guest_any_more() {
     assert_eq!(conflicts(&actions), [Conflict::GuestMac { mac: guest_mac(1), by: mac(1, 0) }]);
 }
 
+//= docs/arp-plus.md#14.4 type=test
+#[test]
+fn whose_address_a_host_gets_is_no_guest_there_any_more_until_it_is_free_again() {
+    let (mut one, mut two, mut three) = (host(1, 1), host(2, 1), host(3, 1));
+    one.see(&[1]);
+    let guest = one.says(Kind::Change);
+    two.hear(0, &guest);
+    three.hear(0, &guest);
+    assert_eq!([two.locates(1), three.locates(1)], [Some(key(1)); 2]);
+    // An own address, and one of a peer.
+    two.handle(Input::Addresses(vec![ip(2), guest_ip(1)]));
+    assert_eq!(two.locates(1), None);
+    let claim = two.says(Kind::Change);
+    three.hear(0, &claim);
+    assert_eq!(three.locates(1), None);
+    one.hear(0, &claim);
+    assert_eq!(one.announces(), [], "nor here");
+    two.handle(Input::Addresses(vec![ip(2)]));
+    assert_eq!(two.locates(1), Some(key(1)));
+    three.hear(0, &two.says(Kind::Change));
+    three.pass(millis(600));
+    assert_eq!(three.locates(1), Some(key(1)));
+}
+
 //= docs/arp-plus.md#14.5 type=test
 #[test]
 fn a_guest_that_moves_is_where_it_spoke_last() {
