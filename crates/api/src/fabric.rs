@@ -2,6 +2,7 @@
 
 use crate::{
     CounterRecord, EventRecord, Health, LinkName,
+    key::{Auth, KeyRecord, KeySource},
     options::options,
     value::{self, Number, words},
 };
@@ -10,12 +11,17 @@ use serde::{Deserialize, Serialize};
 
 options! {
     /// How a fabric carries frames.
-    FabricOptions / FabricSettings of "fabric", Copy;
+    FabricOptions / FabricSettings of "fabric";
     /// MTU in bytes, the same on all nodes
     // That of other Ethernet interfaces, which it may be bridged with.
     mtu ("mtu"): FabricMtu = Number(1500);
     /// How its threads wait for frames: adaptive, busy or sleep
     poll ("poll"): Poll = Poll::Adaptive;
+    /// The keys of its nodes: none, the whole path of a key file, or credential:NAME
+    key ("key"): KeySource = KeySource::None;
+    /// Which nodes are believed: off (all), permit (all, and own control messages are signed), require (those that have the
+    /// key)
+    auth ("auth"): Auth = Auth::Off;
 }
 
 /// An MTU in bytes: from what IPv6 needs (RFC 8200, section 5) to what the kernel gives a TAP device (drivers/net/tun.c).
@@ -144,6 +150,9 @@ pub struct FabricRecord {
     /// How it carries frames.
     #[serde(flatten)]
     pub settings: FabricSettings,
+    /// The keys in use, without their secrets.
+    #[serde(default)]
+    pub keys: Vec<KeyRecord>,
     /// Its addresses, `ADDRESS/PREFIX`.
     pub addresses: Vec<String>,
     /// Queues, each with a thread of its own.

@@ -48,7 +48,8 @@ fn other_class() -> ClassSettings {
 }
 
 fn other_fabric() -> FabricSettings {
-    FabricSettings { mtu: Number(9000), poll: Poll::Busy }
+    let key = KeySource::File("/etc/linkbraid/fab0.key".to_owned());
+    FabricSettings { mtu: Number(9000), poll: Poll::Busy, key, auth: Auth::Permit }
 }
 
 fn event() -> EventRecord {
@@ -338,9 +339,13 @@ fn limits_leave_room_for_the_defaults() {
 fn fabrics_are_asked_for_in_the_words_of_the_options() {
     let text = r#"{"name":"fab0","node":0,"nodes":2,"transport":"shm:/dev/shm/x"}"#;
     let short: FabricAdd = serde_json::from_str(text).unwrap();
-    assert_eq!((short.options, short.mac.clone(), short.queues), (FabricOptions::default(), None, None));
+    assert_eq!(
+        (short.options.clone(), short.mac.clone(), short.queues),
+        (FabricOptions::default(), None, None)
+    );
     assert_eq!((short.settings().mtu.0, short.settings().poll), (1500, Poll::Adaptive));
-    let options = FabricOptions { mtu: Some(Number(9000)), poll: Some(Poll::Busy) };
+    let options =
+        FabricOptions { mtu: Some(Number(9000)), poll: Some(Poll::Busy), ..FabricOptions::default() };
     let add = FabricAdd { options, queues: Some(2), ..short };
     assert_eq!(
         line(&Request::FabricAdd(add)),
@@ -368,7 +373,7 @@ fn fabrics_are_asked_for_in_the_words_of_the_options() {
 fn a_fabric_tells_its_settings_and_its_nodes() {
     let text = concat!(
         r#"{"name":"fab0","health":"ok","reason":"","node":0,"nodes":2,"transport":"shm:/x","#,
-        r#""mac":"02:6c:62:8a:00:00","mtu":1500,"poll":"adaptive","addresses":[],"queues":1,"epoch":5,"#,
+        r#""mac":"02:6c:62:8a:00:00","mtu":1500,"poll":"adaptive","key":"none","auth":"off","keys":[],"addresses":[],"queues":1,"epoch":5,"#,
         r#""offloads":["tso"],"cpu_ms":0,"cpu_ppm":0,"peers":[{"node":1,"state":"up","reason":"","epoch":7,"#,
         r#""since_ms":1,"heard_ms":null,"send_queue":1,"receive_queue":2,"tx_frames":0,"tx_bytes":0,"#,
         r#""rx_frames":0,"rx_bytes":0,"dropped_frames":0,"queued_bytes":0}],"events":[]}"#

@@ -196,7 +196,7 @@ impl Control {
             upkeep::wake(world),
             self.operations.wake(world.clock.now()),
             self.marks.wake(world.clock.now()),
-            (!world.bonds.is_empty()).then_some(self.look_at),
+            world.has_to_look().then_some(self.look_at),
             Some(world.clock.now() + TURN),
         ];
         let next = times.into_iter().flatten().min();

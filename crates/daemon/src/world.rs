@@ -5,6 +5,7 @@ pub(crate) mod driven;
 pub(crate) mod driving;
 pub(crate) mod fabric;
 pub(crate) mod history;
+pub(crate) mod keys;
 pub(crate) mod member;
 pub(crate) mod record;
 pub(crate) mod report;
@@ -22,7 +23,7 @@ use crate::{
         report::Event,
     },
 };
-use linkbraid_api::{Error, LinkName};
+use linkbraid_api::{Auth, Error, LinkName};
 use linkbraid_dataplane::HookChoice;
 use linkbraid_link::{ArpPlusSender, Netlink};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
@@ -95,7 +96,13 @@ impl World {
         }
     }
 
-    /// Looks at what the data path is to know of this machine.
+    /// Whether there is anything to look at.
+    pub(crate) fn has_to_look(&self) -> bool {
+        let has_keys = |fabric: &Fabric| fabric.saved.settings.auth != Auth::Off;
+        !self.bonds.is_empty() || self.fabrics.values().any(has_keys)
+    }
+
+    /// Looks at what the data path and fabrics are to know of this machine.
     pub(crate) fn look(&mut self) {
         let fabrics: Vec<u32> = self.fabrics.values().map(|fabric| fabric.saved.ifindex).collect();
         let clock = self.clock;
@@ -106,5 +113,6 @@ impl World {
                 tracing::error!(%error, "the data path is not up to date");
             }
         }
+        self.fabrics.values_mut().for_each(|fabric| fabric.look_at_keys(clock.now()));
     }
 }

@@ -36,6 +36,9 @@ pub use counter::{Counter, Counters};
 pub use key::{KEYS_MAX, Key, Ring, SECRET_LEN};
 pub use refused::{Unkeyed, Why};
 
+/// What the code covers first, so that it is one of nothing else.
+const CONTEXT: &[u8] = b"linkbraid ARP+ AUTH 1";
+
 const CHALLENGES: Rate = Rate { at_once: limits::AUTH_AT_ONCE, a_second: limits::AUTH_RATE };
 
 /// The number of PROBEs and PROBE-REPLYs that are no lane's.
@@ -174,7 +177,7 @@ impl Auth {
         let (index, counter) = (self.index, *counter);
         //= docs/arp-plus.md#15.10
         self.senders.sent(now, src, index, counter);
-        match seal(&mut frame, (key.id, index, counter), |covered| key.code(covered)) {
+        match seal(&mut frame, (key.id, index, counter), |covered| key.code(CONTEXT, covered)) {
             Ok(()) => Some(frame),
             Err(_) => {
                 self.counters.one(Counter::TxRefused);
@@ -211,7 +214,7 @@ impl Auth {
         //= docs/arp-plus.md#15.4
         let sealed = sealed(bytes).map_err(|_| Counter::Malformed)?.ok_or(Counter::Missing)?;
         let key = self.settings.ring.key(sealed.key_id).ok_or(Counter::OtherKey)?;
-        if !key.is_code(sealed.covered, &sealed.code) {
+        if !key.is_code(CONTEXT, sealed.covered, &sealed.code) {
             return Err(Counter::BadCode);
         }
         let asks = challenge_for(port.mac, bytes);

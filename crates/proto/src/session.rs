@@ -12,7 +12,7 @@
 //! Where a message goes: [`Session::handle`], `receive` (is it whole, is it from the peer it came from, is it for us),
 //! [`link::Link::handle`] (which knows no time), `perform` (timers, verdicts, what is to be sent).
 
-use crate::{Time, limits, random::Random};
+use crate::{Time, auth, limits, random::Random};
 pub use linkbraid_wire::fabric::ControlBytes;
 use linkbraid_wire::fabric::{Offer, emit_control, parse_control};
 use std::{
@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+mod authentic;
 mod cookies;
 mod counter;
 mod event;
@@ -101,6 +102,7 @@ pub struct Session {
     peers: BTreeMap<u16, Peer>,
     random: Random,
     cookies: Cookies,
+    auth: auth::Settings,
     /// The last other node that spoke with this node's number.
     own_number: Option<u64>,
     counters: Counters,
@@ -127,6 +129,7 @@ impl Session {
             peers: BTreeMap::new(),
             random: Random::new(seed),
             cookies: Cookies::new(secret),
+            auth: auth::Settings::default(),
             own_number: None,
             counters: Counters::default(),
             actions: VecDeque::new(),
@@ -154,7 +157,9 @@ impl Session {
             (Input::Message { node, bytes }, Phase::Running) => self.receive(now, node, bytes),
             (Input::Traffic { node, epoch }, Phase::Running) => {
                 //= docs/fabric.md#5.7
-                self.drive(now, node, LinkInput::Traffic { epoch });
+                if self.frames_prove() {
+                    self.drive(now, node, LinkInput::Traffic { epoch });
+                }
             }
             (Input::Gone { node }, Phase::Running) => self.drive(now, node, LinkInput::Gone),
             (Input::Message { .. }, Phase::Idle | Phase::Stopped) => self.counters.one(Counter::RxStopped),
@@ -252,6 +257,9 @@ impl Session {
             Ok(read) => read,
             Err(refusal) => return self.counters.one(refusal.into()),
         };
+        if !self.admit(now, (node, header.sender_epoch), bytes) {
+            return;
+        }
         //= docs/fabric.md#4.1
         if header.sender == self.node {
             return self.own_number(header.sender_epoch);
@@ -307,8 +315,10 @@ impl Session {
             Effect::Send(epoch, control) => {
                 match emit_control((self.node, self.own.epoch), (node, epoch), &control) {
                     Ok(bytes) => {
-                        self.counters.one(Counter::sent(control.kind));
-                        self.act(Action::Send { node, bytes });
+                        if let Some(bytes) = self.seal(bytes) {
+                            self.counters.one(Counter::sent(control.kind));
+                            self.act(Action::Send { node, bytes });
+                        }
                     }
                     // Settings are checked, so there is nothing that breaks a rule.
                     Err(_) => self.counters.one(Counter::TxFailed),

@@ -3,6 +3,7 @@
 //! Specified in `docs/fabric.md`, sections 2 and 3. A message is a [`Header`] of 32 bytes, then either a virtio header and an
 //! Ethernet frame ([`Kind::Data`]) or a [`Control`] ([`Kind::Control`]). All numbers are big-endian.
 
+mod auth;
 mod control;
 mod fast_path;
 mod header;
@@ -11,6 +12,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
+pub use auth::{FABRIC_AUTH_FEATURE, FABRIC_AUTH_LEN, SealedControl, seal_control, sealed_control};
 pub use control::{
     CONTROL_LEN, Control, ControlBytes, ControlKind, Offer, RefuseReason, emit_control, parse_control,
 };

@@ -32,7 +32,7 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
         ("policy", format!("{policy}, stripe {}, damping {damping}", stripe(record))),
         ("probes", inspector(record)),
         ("arp+", format!("{}, host id {}", record.arp_plus_state, record.host_id)),
-        ("keys", keys(record)),
+        ("keys", keys(record.settings.auth, &record.keys)),
         ("hook", record.hook.clone()),
         ("latency", if settings.latency { "measured".to_owned() } else { String::new() }),
     ]);
@@ -148,14 +148,14 @@ fn inspector(record: &BondRecord) -> String {
 }
 
 /// `7f3a01c2 (signs), 01c27f3a, auth require`; nothing where everybody is believed.
-fn keys(record: &BondRecord) -> String {
-    if record.settings.auth == Auth::Off {
+pub(super) fn keys(auth: Auth, keys: &[KeyRecord]) -> String {
+    if auth == Auth::Off {
         return String::new();
     }
     let one = |key: &KeyRecord| format!("{}{}", key.id, if key.signs { " (signs)" } else { "" });
-    let all: Vec<String> = record.keys.iter().map(one).collect();
+    let all: Vec<String> = keys.iter().map(one).collect();
     let all = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
-    format!("{all}, auth {}", record.settings.auth.text())
+    format!("{all}, auth {}", auth.text())
 }
 
 /// The stripe as asked for, then what it comes to.

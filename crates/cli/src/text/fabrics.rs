@@ -1,6 +1,6 @@
 //! `fabric show`, and `stats` of fabrics.
 
-use super::bonds::lately;
+use super::bonds::{keys, lately};
 use super::stats;
 use super::{Clock, Style, WIDTH, each, facts, health};
 use linkbraid_api::{
@@ -23,6 +23,7 @@ fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
         ("address", record.addresses.join(", ")),
         ("mac", format!("{}, mtu {mtu}", record.mac)),
         ("over", record.transport.clone()),
+        ("keys", keys(record.settings.auth, &record.keys)),
         ("poll", format!("{poll}, {}", human::count(record.queues.into(), "queue"))),
         ("memory", record.memory_bytes.map_or_else(String::new, |all| memory(record, all))),
         ("offload", record.offloads.join(", ")),

@@ -47,14 +47,27 @@ fn path(source: &KeySource) -> Result<Option<PathBuf>, (String, String)> {
     }
 }
 
-/// The keys of a bond that requires or permits them.
-pub(crate) fn read(bond: &str, source: &KeySource) -> Result<KeyFile, Error> {
+/// What has keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Object<'a> {
+    /// A bond of that name.
+    Bond(&'a str),
+    /// A fabric of that name.
+    Fabric(&'a str),
+}
+
+/// The keys of what requires or permits them.
+pub(crate) fn read(object: Object<'_>, source: &KeySource) -> Result<KeyFile, Error> {
+    let (kind, name) = match object {
+        Object::Bond(name) => ("bond", name),
+        Object::Fabric(name) => ("fabric", name),
+    };
     let what = format!("cannot use the keys of '{}'", String::from(source.clone()));
-    let refuse = |(cause, hint): (String, String)| Error::new(bond, &what, cause).hint(hint);
+    let refuse = |(cause, hint): (String, String)| Error::new(name, &what, cause).hint(hint);
     let Some(path) = path(source).map_err(refuse)? else {
         let cause = "no key is set, and auth is not off";
-        return Err(Error::new(bond, "cannot use keys", cause)
-            .hint(format!("linkbraid bond set {bond} --key /etc/linkbraid/{bond}.key")));
+        return Err(Error::new(name, "cannot use keys", cause)
+            .hint(format!("linkbraid {kind} set {name} --key /etc/linkbraid/{name}.key")));
     };
     read_path(&path).map_err(refuse)
 }

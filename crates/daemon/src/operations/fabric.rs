@@ -119,6 +119,7 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
             let ticket = restart(world, name, nodes, old.clone())?;
             return Ok(wait(world, Some(ticket)));
         }
+        fabric.look_at_keys(world.clock.now());
         if let State::Runs(node) = &fabric.state {
             node.set(&fabric.saved, world.clock.now())?;
         }
@@ -130,6 +131,7 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
     };
     let Some(fabric) = world.fabrics.get_mut(name) else { return Err(error) };
     fabric.saved = old;
+    fabric.look_at_keys(world.clock.now());
     let back = match &fabric.state {
         State::Runs(node) => node.set(&fabric.saved, world.clock.now()).err(),
         State::Joins { .. } | State::Waits { .. } => None,

@@ -2,7 +2,6 @@
 
 mod find;
 pub(crate) mod found;
-mod keys;
 mod port;
 
 use crate::{
@@ -10,19 +9,20 @@ use crate::{
         clock::Clock,
         error::About as _,
         identity,
+        keys::Object,
         state::{SavedBond, SavedClass},
     },
     world::{
         driven::{Driven, Guard, Shared},
         driving::Driving,
         history::{Feed, History},
+        keys::Keys,
         member::Member,
         rules::Rules,
         stripe,
     },
 };
 use found::Found;
-use keys::Keys;
 use linkbraid_api::{Borrow, Error, Fallback, Policy};
 use linkbraid_dataplane::{self as dataplane, DataPath, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
@@ -88,7 +88,7 @@ impl Bond {
         let tables = (path.tables(), identity::new_seed()? as u32);
         let history = History::new(&saved.name, feed);
         let mut keys = Keys::default();
-        keys.follow(&saved.name, &saved.settings);
+        keys.follow(Object::Bond(&saved.name), saved.settings.auth, &saved.settings.key);
         let settings = settings(&saved, keys.settings());
         let driven = Driven::new((&saved.name, ifindex), settings, config, tables, history)?;
         Ok(Self {
@@ -170,15 +170,20 @@ impl Bond {
     /// Brings machine and tables up to date with members, settings and addresses.
     pub(crate) fn write_tables(&mut self, clock: Clock) -> Result<(), Error> {
         self.report_own(clock);
-        self.keys.follow(&self.saved.name, &self.saved.settings);
+        self.follow_keys();
         let mut driven = self.driven();
         driven.settings = settings(&self.saved, self.keys.settings());
         driven.write_tables(clock.now())
     }
 
+    fn follow_keys(&mut self) -> bool {
+        let settings = &self.saved.settings;
+        self.keys.follow(Object::Bond(&self.saved.name), settings.auth, &settings.key)
+    }
+
     /// Takes over the keys of its file, where that is another one than before.
     pub(crate) fn look_at_keys(&mut self, clock: Clock) -> Result<(), Error> {
-        if !self.keys.follow(&self.saved.name, &self.saved.settings) {
+        if !self.follow_keys() {
             return Ok(());
         }
         match (&self.keys.error, self.keys.in_words()) {

@@ -20,8 +20,10 @@ mod worker;
 pub(crate) use fast_path::sweep;
 pub(crate) use job::{Jobs, Ticket};
 
+use crate::io::keys::Object;
 use crate::world::{
-    history::History,
+    history::{Change, History},
+    keys::Keys,
     report::{Report, failure},
 };
 use ends::Ends;
@@ -29,7 +31,7 @@ use job::{Why, Work};
 use linkbraid_api::Error;
 use linkbraid_fabric::Loss;
 use linkbraid_link::{ArpPlusSender, Netlink};
-use linkbraid_proto::{Time, session::Verdict};
+use linkbraid_proto::{Time, auth, session::Verdict};
 use linkbraid_wire::MacAddr;
 use node::Node;
 use saved::SavedFabric;
@@ -43,6 +45,8 @@ pub(crate) struct Fabric {
     pub saved: SavedFabric,
     /// Addresses of the interface, `ADDRESS/PREFIX`.
     pub addresses: Vec<String>,
+    /// The keys of its nodes.
+    pub keys: Keys,
     pub history: History,
     pub state: State,
     /// How often it ended against its will.
@@ -72,6 +76,12 @@ impl State {
 }
 
 impl Fabric {
+    /// One whose addresses and keys have not been read yet.
+    pub(crate) fn new(saved: SavedFabric, history: History, state: State) -> Self {
+        let (addresses, keys, ends) = (Vec::new(), Keys::default(), Ends::default());
+        Self { saved, addresses, keys, history, state, ends }
+    }
+
     /// What its threads report.
     pub(crate) fn report(
         &mut self,
@@ -116,6 +126,35 @@ impl Fabric {
             && let Ok(ticket) = jobs.join(&self.saved, Work::Join(Why::Lost), Some(node))
         {
             self.state = State::Joins { ticket, error };
+        }
+    }
+
+    fn follow_keys(&mut self) -> bool {
+        let settings = &self.saved.settings;
+        self.keys.follow(Object::Fabric(&self.saved.name), settings.auth, &settings.key)
+    }
+
+    /// The keys to start with, as its file has them now.
+    pub(crate) fn fresh_keys(&mut self) -> auth::Settings {
+        self.follow_keys();
+        self.keys.settings()
+    }
+
+    /// Takes over the keys of its file, where that is another one than before.
+    pub(crate) fn look_at_keys(&mut self, now: Time) {
+        if !self.follow_keys() {
+            return;
+        }
+        let name = &self.saved.name;
+        match (&self.keys.error, self.keys.in_words()) {
+            (Some(error), _) => self.history.add(Change::fabric(name, "keys_refused", error.to_string())),
+            (None, Some(keys)) => {
+                self.history.add(Change::fabric(name, "keys", format!("its keys are {keys} now")));
+            }
+            (None, None) => {}
+        }
+        if let State::Runs(node) = &self.state {
+            node.set_auth(self.keys.settings(), now);
         }
     }
 

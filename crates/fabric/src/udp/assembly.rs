@@ -21,7 +21,7 @@ struct Slot {
 /// The outcome of adding a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The frame is complete.
+    /// It is a frame by itself.
     Whole,
     /// It completes the frame in this slot.
     Complete(usize),
@@ -46,6 +46,9 @@ struct Life {
 ///
 /// An instance is never refused: whoever knows the peer's address can make one up, so an unknown one must not make the
 /// known ones strangers. Frames of an earlier start are kept out by the epochs in them.
+///
+/// A frame in one datagram is handed on whatever its number is. Who reads it finds repeats by what is in it, and a number that
+/// somebody made up must not mute the messages by which nodes know each other.
 #[derive(Debug)]
 pub struct Assembly {
     /// The instances heard last, the latest first.
@@ -77,17 +80,17 @@ impl Assembly {
         }
     }
 
-    /// Takes one piece. A frame that is whole or complete stays until [`Assembly::finish`]; the same piece again gives
-    /// the same answer until then.
+    /// Takes one piece. A frame that is complete stays until [`Assembly::finish`]; the same piece again gives the same answer
+    /// until then.
     pub fn take(&mut self, piece: &Piece<'_>) -> Outcome {
+        if piece.is_whole() {
+            return Outcome::Whole;
+        }
         let life = self.life(piece);
         if !life.is_fresh(piece.number) {
             return Outcome::Old;
         }
         life.advance(piece.number);
-        if piece.is_whole() {
-            return Outcome::Whole;
-        }
         let slot = self.slot(piece);
         let entry = &mut self.slots[slot];
         if (entry.total, entry.size) != (piece.total, piece.size) {
@@ -111,8 +114,11 @@ impl Assembly {
         &self.memory[slot * FRAME_MAX..][..self.slots[slot].total]
     }
 
-    /// The frame of this piece is done with: it does not come again.
+    /// The frame of this piece is done with: one of several pieces does not come again.
     pub fn finish(&mut self, piece: &Piece<'_>) {
+        if piece.is_whole() {
+            return;
+        }
         self.life(piece).finish(piece.number);
         let frame = Some((piece.instance, piece.number));
         self.slots.iter_mut().filter(|slot| slot.frame == frame).for_each(|slot| slot.frame = None);

@@ -12,9 +12,6 @@ pub const SECRET_LEN: usize = 32;
 /// Most keys of a ring: the one in use, and the one before or after it.
 pub const KEYS_MAX: usize = 2;
 
-/// What the code covers first, so that it is one of nothing else.
-const CONTEXT: &[u8] = b"linkbraid ARP+ AUTH 1";
-
 /// A key. Its memory is overwritten when it is dropped, and it is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
@@ -29,26 +26,26 @@ impl Key {
         Key { id, secret }
     }
 
-    fn over(&self, covered: &[u8]) -> Hmac<Sha256> {
+    fn over(&self, context: &[u8], covered: &[u8]) -> Hmac<Sha256> {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.secret[..]).expect("HMAC takes keys of any length");
-        mac.update(CONTEXT);
+        mac.update(context);
         mac.update(covered);
         mac
     }
 
-    /// The code of these bytes.
-    pub(super) fn code(&self, covered: &[u8]) -> [u8; AUTH_CODE_LEN] {
+    /// The code of these bytes. `context` says of what they are, so that a code of one thing is one of nothing else.
+    pub(crate) fn code(&self, context: &[u8], covered: &[u8]) -> [u8; AUTH_CODE_LEN] {
         //= docs/arp-plus.md#15.1
-        let code = self.over(covered).finalize().into_bytes();
+        let code = self.over(context, covered).finalize().into_bytes();
         let mut out = [0; AUTH_CODE_LEN];
         out.copy_from_slice(&code[..AUTH_CODE_LEN]);
         out
     }
 
     /// Whether that is the code of these bytes; takes the same time whatever differs.
-    pub(super) fn is_code(&self, covered: &[u8], code: &[u8; AUTH_CODE_LEN]) -> bool {
-        self.over(covered).verify_truncated_left(code).is_ok()
+    pub(crate) fn is_code(&self, context: &[u8], covered: &[u8], code: &[u8; AUTH_CODE_LEN]) -> bool {
+        self.over(context, covered).verify_truncated_left(code).is_ok()
     }
 }
 

@@ -54,6 +54,10 @@ counters! {
     Late = 46, "late", "times this node did not run for an interval or longer, and gave its peers more time";
     RefusedQueues = 47, "refused_queues", "messages refused: the number of queues is not 1 to 64";
     RefusedFastPath = 48, "refused_short_cut", "messages refused: the port or a part of the tag of the fast path is 0";
+    AuthMissing = 49, "auth_missing", "messages without an authentication code";
+    AuthOtherKey = 50, "auth_other_key", "messages with a code by a key that this node does not have";
+    AuthBadCode = 51, "auth_bad_code", "messages whose code is not that of their key";
+    TxUnsigned = 52, "tx_unsigned", "own messages not sent because there is no key to sign them";
 }
 
 impl Counter {

@@ -2,6 +2,7 @@
 
 use super::{
     Verdict,
+    authentic::Keyed,
     link::{Effect, Link},
     timing::{Settings, detection},
 };
@@ -32,6 +33,8 @@ pub(super) struct Peer {
     ask: Time,
     /// The last rival that was reported.
     pub told_rival: Option<u64>,
+    /// What is known of its keys.
+    pub keyed: Keyed,
     /// The next HELLO or ALIVE; none while the session does not run.
     send: Option<Time>,
     /// Time between the last HELLO and the next one.
@@ -50,6 +53,7 @@ impl Peer {
             asked: None,
             ask: now,
             told_rival: None,
+            keyed: Keyed::NONE,
             send: None,
             gap: Duration::ZERO,
             expire: None,

@@ -1,7 +1,7 @@
 //! All that can be seen of a session, as one plain value.
 
 use super::{Counter, Queues, Session, Settings, Verdict, timing::detection};
-use crate::Time;
+use crate::{Time, auth::Why};
 use linkbraid_wire::fabric::Offer;
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ pub struct PeerSnapshot {
     pub proven: Option<Time>,
     /// Another start of it that claims its number and has proven that it lives.
     pub rival: Option<u64>,
+    /// Why its messages do not count, if some did not lately.
+    pub unkeyed: Option<Why>,
 }
 
 impl Session {
@@ -64,6 +66,9 @@ impl Session {
                 heard: peer.heard,
                 proven: peer.proven,
                 rival: peer.link.rival().map(|rival| rival.epoch),
+                //= docs/fabric.md#8.6
+                // What others say in the name of one that is believed does not matter.
+                unkeyed: peer.keyed.refused(now).filter(|_| known.is_none() || self.frames_prove()),
             }
         };
         Snapshot {

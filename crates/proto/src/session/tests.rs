@@ -6,6 +6,8 @@ use linkbraid_wire::fabric::{
 };
 use std::time::Duration;
 
+mod authentic;
+
 const HERE: (u16, u64) = (1, 10);
 const PEER: (u16, u64) = (2, 20);
 const SECRET: Secret = Secret::new([5; 16]);

@@ -1,13 +1,16 @@
 //! Control messages: what two nodes say to connect, to stay connected, and to part.
 
 use super::{
-    FAST_PATH_FEATURE, FAST_PATH_LEN, FabricRefusal, FastPath, HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN,
-    NODES_MAX, NODES_MIN, STREAMS_MAX, header::parse_message,
+    FABRIC_AUTH_FEATURE, FABRIC_AUTH_LEN, FAST_PATH_FEATURE, FAST_PATH_LEN, FabricRefusal, FastPath,
+    HEADER_LEN, Header, Kind, MTU_MAX, MTU_MIN, NODES_MAX, NODES_MIN, STREAMS_MAX, header::parse_message,
 };
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a control message without the header.
 pub const CONTROL_LEN: usize = 32;
+
+/// The bits of the features that say that something follows.
+const WRITTEN_FEATURES: u16 = FAST_PATH_FEATURE | FABRIC_AUTH_FEATURE;
 
 /// What a control message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,7 +68,7 @@ pub struct Offer {
     pub multiplier: u8,
     /// Its queues, and so the streams that it sends and hears, 1 to [`STREAMS_MAX`].
     pub queues: u8,
-    /// What its data path is capable of, a bit each; unknown bits say nothing. Without [`FAST_PATH_FEATURE`].
+    /// What its data path is capable of, a bit each; unknown bits say nothing. Without those that say that something follows.
     pub features: u16,
 }
 
@@ -88,11 +91,14 @@ pub struct Control {
     pub fast_path: Option<FastPath>,
 }
 
+/// The longest control message that is written here, with its header.
+const MESSAGE_MAX: usize = HEADER_LEN + CONTROL_LEN + FAST_PATH_LEN + FABRIC_AUTH_LEN;
+
 /// A whole control message, header first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ControlBytes {
-    bytes: [u8; HEADER_LEN + CONTROL_LEN + FAST_PATH_LEN],
-    len: usize,
+    pub(super) bytes: [u8; MESSAGE_MAX],
+    pub(super) len: usize,
 }
 
 impl std::ops::Deref for ControlBytes {
@@ -144,7 +150,7 @@ impl Control {
         bytes[12] = self.offer.multiplier;
         bytes[13] = self.offer.queues;
         let fast_path = if self.fast_path.is_some() { FAST_PATH_FEATURE } else { 0 };
-        let features = self.offer.features & !FAST_PATH_FEATURE | fast_path;
+        let features = self.offer.features & !WRITTEN_FEATURES | fast_path;
         bytes[14..16].copy_from_slice(&features.to_be_bytes());
         bytes[16..24].copy_from_slice(&self.cookie.to_be_bytes());
         bytes[24..32].copy_from_slice(&self.echo.to_be_bytes());
@@ -181,7 +187,7 @@ impl Control {
                 interval_us: u32::from_be_bytes([*i0, *i1, *i2, *i3]),
                 multiplier: *multiplier,
                 queues: *queues,
-                features: features & !FAST_PATH_FEATURE,
+                features: features & !WRITTEN_FEATURES,
             },
             cookie: u64::from_be_bytes([*c0, *c1, *c2, *c3, *c4, *c5, *c6, *c7]),
             number,
@@ -225,12 +231,12 @@ pub fn emit_control(
     if control.kind != ControlKind::Hello && header.receiver_epoch == 0 {
         return Err(FabricRefusal::Epoch);
     }
-    let mut bytes = [0; HEADER_LEN + CONTROL_LEN + FAST_PATH_LEN];
+    let mut bytes = [0; MESSAGE_MAX];
     bytes[..HEADER_LEN].copy_from_slice(&header.emit());
     bytes[HEADER_LEN..HEADER_LEN + CONTROL_LEN].copy_from_slice(&control.emit());
     //= docs/fabric.md#7.1
     if let Some(fast_path) = control.fast_path {
-        bytes[HEADER_LEN + CONTROL_LEN..].copy_from_slice(&fast_path.emit());
+        bytes[HEADER_LEN + CONTROL_LEN..HEADER_LEN + length].copy_from_slice(&fast_path.emit());
     }
     Ok(ControlBytes { bytes, len: HEADER_LEN + length })
 }

@@ -258,3 +258,31 @@ fn tags_have_forty_bits_and_no_part_is_zero() {
         assert_eq!(Tag::new(tag.group(), tag.network()), Some(tag), "{bits:x}");
     }
 }
+
+//= docs/fabric.md#8.1 type=test
+#[test]
+fn a_code_covers_all_that_stands_before_it() {
+    let fast_path = FastPath { port: 4789, tag: Tag::of_random(7), heard: true };
+    for fast_path in [None, Some(fast_path)] {
+        let control = Control { fast_path, ..CONTROL };
+        let plain = emit_control((1, 7), (2, 9), &control).expect("a good message");
+        assert_eq!(sealed_control(&plain), Ok(None));
+        let mut sealed = plain;
+        seal_control(&mut sealed, 0x7172_7374, |covered| {
+            assert_eq!(covered[plain.len()..], [0x71, 0x72, 0x73, 0x74]);
+            assert_eq!(covered[HEADER_LEN + 14] & 0x20, 0x20);
+            [covered.len() as u8; 16]
+        });
+        assert_eq!(sealed.len(), plain.len() + FABRIC_AUTH_LEN);
+        assert_eq!(sealed[28..32], (sealed.len() as u32 - 32).to_be_bytes());
+        // Who knows of no codes reads what it says all the same.
+        assert_eq!(parse_control(&sealed).map(|(_, read)| read), Ok(control));
+        let read = sealed_control(&sealed).expect("whole").expect("has one");
+        assert_eq!((read.key_id, read.code), (0x7172_7374, [(plain.len() + 4) as u8; 16]));
+        assert_eq!(read.covered, &sealed[..plain.len() + 4]);
+        // The bit without the bytes, by one.
+        let short: Vec<u8> = sealed[..plain.len()].iter().copied().chain([0; FABRIC_AUTH_LEN - 1]).collect();
+        assert_eq!(sealed_control(&short), Err(FabricRefusal::Truncated));
+    }
+    assert_eq!(sealed_control(&[]), Err(FabricRefusal::Truncated));
+}

@@ -402,6 +402,7 @@ pub fn fabric() -> FabricRecord {
         transport: "shm:/dev/shm/fab0".into(),
         mac: "02:6c:62:8a:00:00".into(),
         settings: FabricSettings::default(),
+        keys: Vec::new(),
         addresses: vec!["198.18.0.1/24".into()],
         queues: 1,
         epoch: Some(5),

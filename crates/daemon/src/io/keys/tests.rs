@@ -86,15 +86,22 @@ fn files_that_others_may_have_read_are_refused_with_the_command_that_helps() {
 
 #[test]
 fn a_bond_without_a_usable_source_is_refused_by_name() {
-    let none = read("bond0", &KeySource::None).expect_err("no key");
+    let none = read(Object::Bond("bond0"), &KeySource::None).expect_err("no key");
     assert_eq!(none.to_string(), "bond0: cannot use keys: no key is set, and auth is not off");
-    let gone = read("bond0", &KeySource::File("/nonexistent/key".to_owned())).expect_err("no file");
+    let hint = |object| read(object, &KeySource::None).expect_err("no key").hint;
+    let says =
+        |kind: &str, name: &str| format!("linkbraid {kind} set {name} --key /etc/linkbraid/{name}.key");
+    assert_eq!(hint(Object::Bond("bond0")), Some(says("bond", "bond0")));
+    assert_eq!(hint(Object::Fabric("fab0")), Some(says("fabric", "fab0")));
+    let gone =
+        read(Object::Bond("bond0"), &KeySource::File("/nonexistent/key".to_owned())).expect_err("no file");
     assert_eq!(
         gone.to_string(),
         "bond0: cannot use the keys of '/nonexistent/key': no such file or directory"
     );
     if env::var_os(CREDENTIALS).is_none() {
-        let credential = read("bond0", &KeySource::Credential("key".to_owned())).expect_err("none is given");
+        let credential =
+            read(Object::Bond("bond0"), &KeySource::Credential("key".to_owned())).expect_err("none is given");
         assert!(
             credential.to_string().starts_with("bond0: cannot use the keys of 'credential:key': systemd")
         );

@@ -5,7 +5,6 @@ use crate::world::{
     World,
     fabric::{
         Fabric, RETRY, State,
-        ends::Ends,
         job::{Done, Why, Work},
         read_addresses,
         saved::{SavedFabric, namespace},
@@ -59,7 +58,7 @@ pub(crate) async fn all(world: &mut World, news: &mut UnboundedReceiver<Done>) {
         let history = History::new(&saved.name, world.feed.clone());
         let state =
             joins(world, &saved, Why::Adopt, Error::new(&saved.name, "not ready", "it is taken over"));
-        let mut fabric = Fabric { saved, addresses: Vec::new(), history, state, ends: Ends::default() };
+        let mut fabric = Fabric::new(saved, history, state);
         read_addresses(&world.netlink, &mut fabric).await;
         world.fabrics.insert(fabric.saved.name.clone(), fabric);
     }

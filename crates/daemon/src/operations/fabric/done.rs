@@ -7,7 +7,6 @@ use crate::{
         World,
         fabric::{
             Fabric, RETRY, State, Ticket,
-            ends::Ends,
             job::{Done, Job, Place, Why, Work},
             node::Node,
             read_addresses,
@@ -65,12 +64,13 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
     if let Err(error) = replace_addresses(&mut log, interface, &[], &saved.addresses, |_| false).await {
         return give_back(world, job, Box::new(place), Err(error));
     }
-    let begun = Node::start(
-        &saved,
-        (place.tap, place.transports, place.fast_path),
-        world.clock,
-        world.events.clone(),
-    );
+    let history = History::new(&saved.name, world.feed.clone());
+    let waits =
+        State::Waits { error: Error::new(&saved.name, "not ready", "it is added"), until: world.clock.now() };
+    let mut fabric = Fabric::new(saved.clone(), history, waits);
+    let auth = fabric.fresh_keys();
+    let threads = (place.tap, place.transports, place.fast_path);
+    let begun = Node::start(&saved, threads, auth, world.clock, world.events.clone());
     let node = match begun {
         Ok(node) => node,
         Err(error) => return job.reply(Err(error)),
@@ -83,13 +83,11 @@ async fn add(world: &mut World, mut job: Job, place: Place) {
         world.jobs.end(&saved, Err(error), answer, move || node.stop());
         return;
     }
-    let mut history = History::new(&saved.name, world.feed.clone());
     let text = format!("added as node {} of {} on {}", saved.node, saved.nodes, saved.transport);
-    history.add(Change::fabric(&saved.name, "added", text));
+    fabric.history.add(Change::fabric(&saved.name, "added", text));
     let warning =
         node.fast_path_is_refused().map(|cause| format!("{}: frames do not use VXLAN: {cause}", saved.name));
-    let mut fabric =
-        Fabric { saved, addresses: Vec::new(), history, state: State::Runs(node), ends: Ends::default() };
+    fabric.state = State::Runs(node);
     read_addresses(&world.netlink, &mut fabric).await;
     world.fabrics.insert(fabric.saved.name.clone(), fabric);
     job.warn(Ok(()), warning.into_iter().collect());
@@ -109,18 +107,19 @@ async fn join(
     let changed = matches!(why, Why::Changed(_));
     if let (Why::Changed(before), Some(_)) = (&why, refused) {
         let ifindex = fabric.saved.ifindex;
-        fabric.saved.settings.poll = before.settings.poll;
-        if fabric.saved.settings.mtu != before.settings.mtu {
-            fabric.saved.settings.mtu = before.settings.mtu;
-            if let Err(error) = world.netlink.set_mtu(ifindex, before.settings.mtu.0).await {
-                tracing::warn!(fabric = %name, %error, "its MTU stays as it was to be");
-            }
+        let was = std::mem::replace(&mut fabric.saved.settings, before.settings.clone());
+        if was.mtu != before.settings.mtu
+            && let Err(error) = world.netlink.set_mtu(ifindex, before.settings.mtu.0).await
+        {
+            tracing::warn!(fabric = %name, %error, "its MTU stays as it was to be");
         }
     }
     let begun = place.and_then(|place| {
         fabric.saved.nodes = place.saved.nodes;
         let Place { tap, transports, fast_path, .. } = *place;
-        Node::start(&fabric.saved, (tap, transports, fast_path), world.clock, world.events.clone())
+        let auth = fabric.fresh_keys();
+        let threads = (tap, transports, fast_path);
+        Node::start(&fabric.saved, threads, auth, world.clock, world.events.clone())
     });
     let (reason, text) = match why {
         Why::Adopt => ("adopted", "taken over from an earlier daemon, with its interface".to_owned()),

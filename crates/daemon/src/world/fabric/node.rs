@@ -19,7 +19,7 @@ use linkbraid_fabric::{
     shorten_slices,
 };
 use linkbraid_link::{TAP_FRAME_MAX, Tap, TapConfig, TapOffloads, TapQueue};
-use linkbraid_proto::{Time, session::Settings};
+use linkbraid_proto::{Time, auth, session::Settings};
 use linkbraid_wire::MacAddr;
 use linkbraid_wire::fabric::{HEADER_LEN, VIRTIO_LEN};
 use std::{
@@ -148,6 +148,7 @@ impl Node {
     pub(crate) fn start(
         saved: &SavedFabric,
         (mut tap, transports, fast_path): (Tap, Transports, Option<FastPath>),
+        auth: auth::Settings,
         clock: Clock,
         sender: mpsc::Sender<Event>,
     ) -> Result<Self, Error> {
@@ -170,7 +171,9 @@ impl Node {
         let shared = control.shared().clone();
         let marks: Vec<Thread> = (0..=engines.len()).map(|_| Thread::default()).collect();
         let cpu = Cpu::new(marks.clone(), program.as_ref().map(|program| program.id()), clock.now());
-        let worker = Worker::new(saved, epoch, control, (tap, fast_path), cpu, sender.clone(), clock.now())?;
+        let mut worker =
+            Worker::new(saved, epoch, control, (tap, fast_path), cpu, sender.clone(), clock.now())?;
+        worker.begin(auth, clock.now());
         let start = worker.start();
         let worker = Arc::new(Mutex::new(worker));
         let mut node = Self { start, room, worker, shared, program, threads: Vec::new() };
@@ -249,6 +252,14 @@ impl Node {
         worker.fit_paths();
         worker.wake_thread();
         Ok(())
+    }
+
+    /// Takes over keys, and whom to believe.
+    pub(crate) fn set_auth(&self, auth: auth::Settings, now: Time) {
+        let mut worker = self.worker();
+        worker.session.set_auth(now, auth);
+        worker.follow();
+        worker.wake_thread();
     }
 
     /// Announces the end to the other nodes and ends the threads. The interface stays, if the kernel keeps it.

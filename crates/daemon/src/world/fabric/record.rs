@@ -1,10 +1,13 @@
 //! Records for `fabric show`, and for `show` and `stats` where they are about fabrics.
 
 use super::{Fabric, State, ends::Ends, fast_path::FastPath, node::Node, worker::Worker};
-use crate::world::report;
+use crate::world::{
+    keys::{Keys, why},
+    report,
+};
 use linkbraid_api::{
-    CounterRecord, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricStatsRecord,
-    FabricVxlanRecord, Health, NodeState, Records,
+    Auth, CounterRecord, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord,
+    FabricStatsRecord, FabricVxlanRecord, Health, NodeState, Records,
 };
 use linkbraid_dataplane::PathCounts;
 use linkbraid_fabric::{
@@ -46,7 +49,8 @@ fn one(fabric: &Fabric, now: Time) -> FabricRecord {
         nodes: saved.nodes,
         transport: saved.transport.clone(),
         mac: MacAddr(saved.mac).to_string(),
-        settings: saved.settings,
+        settings: saved.settings.clone(),
+        keys: fabric.keys.records.clone(),
         addresses: fabric.addresses.clone(),
         queues: saved.queues,
         epoch: None,
@@ -63,7 +67,24 @@ fn one(fabric: &Fabric, now: Time) -> FabricRecord {
         State::Waits { error, .. } | State::Joins { error, .. } => record.reason = error.to_string(),
         State::Runs(node) => running(&mut record, node, now),
     }
+    say_keys(&mut record, &fabric.keys);
     record
+}
+
+/// What is to be said of keys first: that those of the file are not in use, or that they protect nothing.
+fn say_keys(record: &mut FabricRecord, keys: &Keys) {
+    let text = match (&keys.error, record.settings.auth) {
+        (Some(error), _) => {
+            if record.health == Health::Ok {
+                record.health = Health::Degraded;
+            }
+            format!("{}: {}", error.what, error.cause)
+        }
+        (None, Auth::Permit) => "auth is permit, which protects nothing".to_owned(),
+        (None, Auth::Off | Auth::Require) => return,
+    };
+    let rest = if record.reason.is_empty() { String::new() } else { format!("; {}", record.reason) };
+    record.reason = text + &rest;
 }
 
 fn running(record: &mut FabricRecord, node: &Node, now: Time) {
@@ -91,7 +112,9 @@ fn running(record: &mut FabricRecord, node: &Node, now: Time) {
         _ => Health::Down,
     };
     // What is refused says more than who has not come yet.
-    let worst = bad.iter().find(|peer| peer.state == NodeState::Refused).or_else(|| bad.first());
+    let worst = bad.iter().find(|peer| peer.state == NodeState::Refused).or_else(|| bad.first()).copied();
+    // Where keys are permitted a node without them is up.
+    let worst = worst.or_else(|| record.peers.iter().find(|peer| !peer.reason.is_empty()));
     record.reason = worst.map_or_else(String::new, |peer| format!("node {}: {}", peer.node, peer.reason));
 }
 
@@ -120,12 +143,16 @@ fn peer(
     let dropped = Counter::ALL.iter().filter(|counter| verdict(**counter) == "drop").map(|c| total(*c));
     FabricPeerRecord {
         node: seen.node,
-        state: match seen.verdict {
-            Verdict::Up { .. } => NodeState::Up,
-            Verdict::Down(_) => NodeState::Down,
-            Verdict::Refused { .. } => NodeState::Refused,
+        state: match (seen.verdict, seen.unkeyed) {
+            (Verdict::Up { .. }, _) => NodeState::Up,
+            (Verdict::Down(_), None) => NodeState::Down,
+            (Verdict::Down(_), Some(_)) | (Verdict::Refused { .. }, _) => NodeState::Refused,
         },
-        reason: if seen.verdict.is_up() { String::new() } else { report::text(seen.verdict) },
+        reason: match (seen.verdict, seen.unkeyed) {
+            (_, Some(refused)) => why(refused).to_owned(),
+            (Verdict::Up { .. }, None) => String::new(),
+            (verdict, None) => report::text(verdict),
+        },
         epoch: match seen.verdict {
             Verdict::Up { epoch } => Some(epoch),
             Verdict::Down(_) | Verdict::Refused { .. } => None,

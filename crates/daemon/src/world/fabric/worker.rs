@@ -12,7 +12,7 @@ use linkbraid_api::Error;
 use linkbraid_fabric::engine::{Control, ControlMessage, Counter};
 use linkbraid_link::{Tap, TapOffloads};
 use linkbraid_proto::{
-    Time,
+    Time, auth,
     session::{self, Action, Config, Input, Secret, Session, Settings, Verdict},
 };
 use nix::{
@@ -87,12 +87,11 @@ impl Worker {
             ..Settings::new(saved.nodes, saved.settings.mtu.0)
         };
         let config = Config { node: saved.node, epoch, settings };
-        let mut session = Session::new(config, new_seed()?, Secret::new(new_secret()?)).map_err(|error| {
+        let session = Session::new(config, new_seed()?, Secret::new(new_secret()?)).map_err(|error| {
             let cause = format!("{} is outside the allowed range {}", error.value, error.allowed);
             Error::new(&saved.name, format!("option '--{}'", error.setting), cause)
         })?;
-        session.handle(now, Input::Start);
-        let mut worker = Self {
+        Ok(Self {
             start: STARTS.fetch_add(1, Relaxed),
             session,
             control,
@@ -111,9 +110,14 @@ impl Worker {
             loss_told: false,
             over: false,
             at: now,
-        };
-        worker.follow();
-        Ok(worker)
+        })
+    }
+
+    /// Speaks with the other nodes from now on.
+    pub(super) fn begin(&mut self, auth: auth::Settings, now: Time) {
+        self.session.set_auth(now, auth);
+        self.session.handle(now, Input::Start);
+        self.follow();
     }
 
     /// Which start of a fabric this is.

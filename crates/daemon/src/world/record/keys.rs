@@ -1,12 +1,8 @@
 //! What is not as it is to be with the keys of a bond, and which hosts have none.
 
-use crate::world::bond::Bond;
+use crate::world::{bond::Bond, keys::why};
 use linkbraid_api::{Auth, FindingRecord, Severity};
-use linkbraid_proto::{
-    Time,
-    auth::{Unkeyed, Why},
-    host::Host,
-};
+use linkbraid_proto::{Time, auth::Unkeyed, host::Host};
 
 /// Hosts that are named; of further ones it is said how many there are.
 const NAMED_MAX: usize = 3;
@@ -52,11 +48,7 @@ fn without_key(hosts: &[&Unkeyed], follows: &str) -> String {
     let name =
         |host: &Unkeyed| host.address.map_or_else(|| host.mac.to_string(), |address| address.to_string());
     if let [host] = hosts {
-        let why = match host.why {
-            Why::NoKey => "no key",
-            Why::AnotherKey => "another key",
-        };
-        return format!("{}: {why}, {follows}", name(host));
+        return format!("{}: {}, {follows}", name(host), why(host.why));
     }
     let names: Vec<String> = hosts.iter().take(NAMED_MAX).map(|host| name(host)).collect();
     let more = hosts.len().saturating_sub(NAMED_MAX);

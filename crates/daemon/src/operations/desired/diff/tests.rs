@@ -209,6 +209,7 @@ fn any_config() -> impl Strategy<Value = Config> {
                     options: FabricOptions {
                         mtu: (mtu != 1500).then_some(Number(mtu)),
                         poll: (poll != 0).then_some(Poll::Busy),
+                        ..FabricOptions::default()
                     },
                     mac: None,
                     queues: Some(1),
@@ -273,7 +274,8 @@ fn essence(config: &Config) -> impl PartialEq + std::fmt::Debug + use<> {
             let free = config.bonds.values().all(|bond| bond.member(&fabric.name).is_none());
             let mut addresses = if free { fabric.addresses.clone() } else { Vec::new() };
             addresses.sort();
-            let options = FabricOptions { mtu: fabric.options.mtu.filter(|_| free), ..fabric.options };
+            let options =
+                FabricOptions { mtu: fabric.options.mtu.filter(|_| free), ..fabric.options.clone() };
             FabricAdd { options, addresses, ..fabric.clone() }
         })
         .collect();

@@ -1,11 +1,11 @@
-//! The keys of a bond, as they were read last. Their file is looked at again and again, since commands change it.
+//! The keys of a bond or a fabric, as they were read last. Their file is looked at again and again, since commands change it.
 
-use crate::io::keys::{self, Stamp};
-use linkbraid_api::{Auth, BondSettings, Error, KeyRecord, KeySource};
-use linkbraid_proto::auth::{self, Key, Mode, Ring};
+use crate::io::keys::{self, Object, Stamp};
+use linkbraid_api::{Auth, Error, KeyRecord, KeySource};
+use linkbraid_proto::auth::{self, Key, Mode, Ring, Why};
 use std::sync::Arc;
 
-/// What a bond is set to, and what came of it.
+/// What it is set to, and what came of it.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     mode: Auth,
@@ -20,21 +20,21 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// Follows the settings and the file; whether anything is otherwise than before. Where the file cannot be used, the keys that
-    /// were read from it before go on; a bond that has read none yet has none, and goes on with plain hosts only.
-    pub(crate) fn follow(&mut self, bond: &str, settings: &BondSettings) -> bool {
-        let stamp = (settings.auth != Auth::Off).then(|| keys::stamp(&settings.key));
-        let same_source = self.source == settings.key;
-        if same_source && self.mode == settings.auth && self.stamp == stamp {
+    /// were read from it before go on; who has read none yet has none, and believes nobody where keys are required.
+    pub(crate) fn follow(&mut self, object: Object<'_>, auth: Auth, key: &KeySource) -> bool {
+        let stamp = (auth != Auth::Off).then(|| keys::stamp(key));
+        let same_source = self.source == *key;
+        if same_source && self.mode == auth && self.stamp == stamp {
             return false;
         }
-        if !same_source || settings.auth == Auth::Off {
+        if !same_source || auth == Auth::Off {
             *self = Self::default();
         }
-        (self.mode, self.source, self.stamp) = (settings.auth, settings.key.clone(), stamp);
+        (self.mode, self.source, self.stamp) = (auth, key.clone(), stamp);
         if self.mode == Auth::Off {
             return true;
         }
-        match keys::read(bond, &self.source) {
+        match keys::read(object, &self.source) {
             Ok(file) => {
                 let keys = file.keys().iter().map(|key| Key::new(key.id.0, key.secret.clone())).collect();
                 // What a file may hold, a ring may.
@@ -61,5 +61,13 @@ impl Keys {
         let one = |key: &KeyRecord| format!("{}{}", key.id, if key.signs { " (signs)" } else { "" });
         let all: Vec<String> = self.records.iter().map(one).collect();
         (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
+/// Why a host or node is not believed, in words.
+pub(crate) const fn why(why: Why) -> &'static str {
+    match why {
+        Why::NoKey => "no key",
+        Why::AnotherKey => "another key",
     }
 }
