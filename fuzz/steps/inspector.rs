@@ -51,7 +51,13 @@ fn peer(host: u8, bits: u8) -> PeerReport {
     };
     let members = (0..1 + bits % 4).map(member).collect();
     let key = PeerKey::Host(HostId([host; 16]));
-    PeerReport { key, epoch: Some(u64::from(bits >> 6)), probes: bits & 32 == 0, members }
+    PeerReport {
+        key,
+        epoch: Some(u64::from(bits >> 6)),
+        probes: bits & 32 == 0,
+        long_probes: bits & 16 == 0,
+        members,
+    }
 }
 
 impl Course {

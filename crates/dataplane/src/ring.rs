@@ -60,7 +60,7 @@ fn parse(record: &[u8]) -> Option<(u8, Vec<u8>)> {
 }
 
 impl ArpPlusRing {
-    /// The next frame, whole with its Ethernet header, and the slot it arrived on. Its EtherType distinguishes ARP+ from ARP, of
+    /// The next frame with its Ethernet header, whole unless it is a padded PROBE, and the slot it arrived on. Its EtherType distinguishes ARP+ from ARP, of
     /// which only replies to probes come here ([`Tables::set_answer`]).
     pub fn next_frame(&mut self) -> Option<(u8, Vec<u8>)> {
         if self.pending.borrow().is_empty() {

@@ -93,7 +93,7 @@ impl ArpPlusListener {
         Ok(Self { socket, buffer: vec![0; FRAME_BYTES_MAX] })
     }
 
-    /// The next frame, whole with its Ethernet header, and the index of the interface that it arrived on. Never waits.
+    /// The next frame with its Ethernet header, whole unless it is a padded PROBE, and the index of the interface that it arrived on. Never waits.
     pub fn next_frame(&mut self) -> Option<(u32, Vec<u8>)> {
         loop {
             // SAFETY: sockaddr_ll is a C structure of integers and bytes, for which zeros are valid.
@@ -112,8 +112,8 @@ impl ArpPlusListener {
                 )
             };
             let bytes = usize::try_from(got).ok()?;
-            // One that does not fit is no frame for a daemon.
-            let Some(frame) = self.buffer.get(..bytes) else { continue };
+            // Of one that does not fit, the head is enough: it is a padded PROBE, or no frame for a daemon.
+            let Some(frame) = self.buffer.get(..bytes.min(self.buffer.len())) else { continue };
             let is_arp_plus = frame.get(12..14) == Some(&ETHERTYPE_ARP_PLUS.to_be_bytes());
             if is_arp_plus || parse_plain_answer(frame).is_ok() {
                 return Some((from.sll_ifindex.cast_unsigned(), frame.to_vec()));

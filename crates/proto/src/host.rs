@@ -111,7 +111,8 @@ impl Host {
         let mut arp_plus = ArpPlus::new(arp_plus::Config::new(host_id, epoch), random.next());
         arp_plus.handle(Time::ZERO, arp_plus::Input::PublishedOnly(settings.published_only));
         arp_plus.handle(Time::ZERO, arp_plus::Input::FormerGuests(tables.former_guests()));
-        let inspector = Inspector::new(probing, random.next());
+        let mut inspector = Inspector::new(probing, random.next());
+        inspector.handle(Time::ZERO, inspector::Input::Mtu(settings.mtu));
         let mut host = Host {
             now: Time::ZERO,
             auth: Auth::new(host_id, epoch, random.next()),
@@ -239,6 +240,7 @@ impl Host {
         if old.timing != self.settings.timing {
             self.inspector.handle(now, inspector::Input::Timing(self.settings.timing));
         }
+        self.inspector.handle(now, inspector::Input::Mtu(self.settings.mtu));
         if old.probes != self.settings.probes {
             self.report_peers();
         }

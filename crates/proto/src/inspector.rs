@@ -37,6 +37,7 @@ mod doubt;
 mod event;
 mod judge;
 mod lane;
+mod length;
 mod member;
 mod plain;
 mod probe;
@@ -145,6 +146,8 @@ pub struct Inspector {
     timing: Timing,
     random: Random,
     address: Option<IpAddr>,
+    /// What lanes are to carry, in bytes without the Ethernet header; 0: that is not found out.
+    mtu: u32,
     members: BTreeMap<u8, member::Member>,
     peers: BTreeMap<PeerKey, Peer>,
     lanes: usize,
@@ -168,6 +171,7 @@ impl Inspector {
             timing: config.timing.bounded(),
             random: Random::new(seed),
             address: None,
+            mtu: 0,
             members: BTreeMap::new(),
             peers: BTreeMap::new(),
             lanes: 0,
@@ -190,6 +194,7 @@ impl Inspector {
             Input::Plain(reports) => self.set_plain(now, reports),
             Input::PlainStalled => self.ask_plain(now),
             Input::Address(address) => self.address = address,
+            Input::Mtu(mtu) => self.set_mtu(now, mtu),
             Input::Peer(key, report) => self.set_peer(now, key, report),
             Input::Plan(lanes) => self.set_plan(now, lanes),
             Input::PlanOf(peer, lanes) => self.set_plan_of(now, peer, lanes),
@@ -233,6 +238,7 @@ impl Inspector {
             LaneState::Up if lane.doubted && peer.lanes.values().any(lane::Lane::is_trusted) => {
                 Verdict::Failed
             }
+            LaneState::Up if Inspector::is_left_out_as_short(peer, lane) => Verdict::Failed,
             LaneState::Up => Verdict::Alive,
             LaneState::Suspect => Verdict::Suspect,
             LaneState::Down | LaneState::Init if lane.fresh || peer.live == 0 => Verdict::Unknown,
@@ -272,7 +278,8 @@ impl Inspector {
         else {
             return;
         };
-        let wake = [lane.next_probe, lane.deadline(&self.timing)].into_iter().flatten().min();
+        let wake =
+            [lane.next_probe, lane.deadline(&self.timing), lane.length.next].into_iter().flatten().min();
         if wake == lane.wake {
             return;
         }

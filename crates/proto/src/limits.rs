@@ -154,6 +154,27 @@ pub const NONCES_MAX: usize = 16;
 /// Most other lanes of a peer that are probed at once when one is late.
 pub const PROBED_OTHERS_MAX: usize = 4;
 
+/// PROBEs of full length that leave in a second, all lanes together...
+pub const LONG_PROBE_RATE: u32 = 100;
+
+/// ...and while lanes are tested.
+pub const LONG_PROBE_RATE_TESTED: u32 = 500;
+
+/// A lane that is proven, or whose MTU is another one, is sent one at random within this time.
+pub const LONG_PROBE_SOON: Duration = Duration::from_secs(1);
+
+/// One that is not answered within this time, or the detection time of a lane in use where that is longer, is repeated.
+pub const LONG_PROBE_REPEAT: Duration = Duration::from_millis(250);
+
+/// A lane that has answered is asked again after this time.
+pub const LONG_PROBE_AGAIN: Duration = Duration::from_secs(30);
+
+/// The same for one that loses them.
+pub const LONG_PROBE_AGAIN_SHORT: Duration = Duration::from_secs(2);
+
+/// So many in a row that are not answered say that a lane is short: on wires that lose frames, that is no accident.
+pub const LONG_PROBE_TRIES: u8 = 8;
+
 /// Most plain hosts that are given a member of their own; those beyond go on with the bond's MAC.
 pub const ANSWER_HOSTS_MAX: usize = 1024;
 

@@ -8,6 +8,8 @@ mod cost;
 mod fault;
 #[path = "network/hosts.rs"]
 mod hosts;
+#[path = "sim_inspector/length.rs"]
+mod length;
 #[path = "sim_inspector/look.rs"]
 mod look;
 mod network;

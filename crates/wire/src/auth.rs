@@ -1,6 +1,8 @@
 //! The AUTH TLV in a whole frame: what it holds, and what its code covers. Nothing here knows a key.
 
-use crate::{AUTH_TAG_MAX, FRAME_HEADER_LEN, FRAME_LEN_MIN, MacAddr, Refusal, emit::put, frame, parse, tlv};
+use crate::{
+    AUTH_TAG_MAX, FRAME_HEADER_LEN, FRAME_LEN_MIN, MacAddr, Refusal, emit::put, frame, parse, probe, tlv,
+};
 
 /// Bytes of the authentication code.
 pub const AUTH_CODE_LEN: usize = 16;
@@ -55,6 +57,7 @@ pub fn sealed(bytes: &[u8]) -> Result<Option<Sealed<'_>>, Refusal> {
 }
 
 /// Adds an AUTH TLV to a whole frame that has none; `code` computes the authentication code over the bytes that it is given.
+/// Padding gives way to it: the frame is as long as before where there is enough.
 ///
 /// # Errors
 /// Why not: the frame is no ARP+ with TLVs, has an AUTH TLV, or would be too long. It is then as it was.
@@ -73,6 +76,7 @@ pub fn seal(
         return Err(Refusal::TooLong);
     }
     // Whatever follows is padding.
+    let padded = frame.len();
     frame.truncate(end);
     let mut value = [0; tlv::AUTH_KEY_LEN + AUTH_TAG_MAX];
     value[..4].copy_from_slice(&key_id.to_be_bytes());
@@ -83,6 +87,8 @@ pub fn seal(
     let code = code(&frame[..covered]);
     frame[covered..].copy_from_slice(&code);
     debug_assert!(frame.len() >= FRAME_LEN_MIN, "an AUTH TLV and all before it need no padding");
+    //= docs/arp-plus.md#10.4
+    frame::pad_to(frame, padded);
     Ok(())
 }
 
@@ -96,16 +102,14 @@ struct Walk<'a> {
 
 fn walk(frame: &[u8]) -> Result<Walk<'_>, Refusal> {
     let (_, _, payload) = frame::split_frame(frame)?;
-    if payload.len() > crate::MESSAGE_LEN_MAX {
-        return Err(Refusal::TooLong);
-    }
+    let payload = probe::readable(payload)?;
     let mut bytes = parse::Bytes(payload);
     parse::published(&mut bytes, Some)?;
     let mut walk = Walk { auth: None, end: None };
     if bytes.0.first() != Some(&tlv::VERSION) {
         return Ok(walk);
     }
-    let at = |rest: &[u8]| frame.len() - rest.len();
+    let at = |rest: &[u8]| FRAME_HEADER_LEN + payload.len() - rest.len();
     while let Some((kind, value)) = parse::next_tlv(&mut bytes, walk.auth.is_some())? {
         let end = at(bytes.0);
         walk.end = Some(end);
@@ -157,6 +161,29 @@ mod tests {
         let len = frame.len();
         frame.extend([0; 5]);
         assert_eq!(sealed(&frame).expect("reads").expect("is sealed").covered.len(), len - AUTH_CODE_LEN);
+    }
+
+    //= docs/arp-plus.md#10.4 type=test
+    #[test]
+    fn a_padded_request_is_sealed_at_its_length_and_read_from_its_head() {
+        let mut bare = probe();
+        seal(&mut bare, (1, 2, 3), sum).expect("fits");
+        for bytes in [bare.len(), 248, 1514, 1515, 9014, 65_549] {
+            let mut long = probe();
+            frame::pad_to(&mut long, bytes);
+            seal(&mut long, (1, 2, 3), sum).expect("fits");
+            assert_eq!(long.len(), bytes);
+            assert!(long.starts_with(&bare) && long[bare.len()..].iter().all(|byte| *byte == 0));
+            assert!(parse_probe(&long).is_ok());
+            for seen in [&long[..], &long[..bytes.min(248)]] {
+                assert_eq!(sealed(seen), sealed(&bare), "{bytes}");
+            }
+        }
+        let reply = Probe { kind: ProbeKind::Reply, host: HostId([7; 16]), ..Probe::default() };
+        let reply = emit_probe(MacAddr([2; 6]), MacAddr([2, 0, 0, 0, 0, 1]), &Probe { echo: 1, ..reply });
+        let mut reply = reply.expect("a reply");
+        frame::pad_to(&mut reply, 1515);
+        assert_eq!(seal(&mut reply, (1, 2, 3), sum), Err(Refusal::TooLong));
     }
 
     #[test]

@@ -73,7 +73,12 @@ pub(crate) fn begin_frame_of(ethertype: u16, dst: MacAddr, src: MacAddr, capacit
 /// Zeros up to [`FRAME_LEN_MIN`].
 pub(crate) fn pad(frame: &mut Vec<u8>) {
     //= docs/arp-plus.md#1.3
-    if frame.len() < FRAME_LEN_MIN {
-        frame.resize(FRAME_LEN_MIN, 0);
+    pad_to(frame, FRAME_LEN_MIN);
+}
+
+/// Zeros up to so many bytes: the first one is END, and what follows it says nothing.
+pub fn pad_to(frame: &mut Vec<u8>, bytes: usize) {
+    if frame.len() < bytes {
+        frame.resize(bytes, 0);
     }
 }

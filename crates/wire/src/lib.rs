@@ -27,13 +27,13 @@ pub use advertisement::{emit_advertisement, emit_advertisement_to_all};
 pub use arp::{emit_arp_reply, is_arp};
 pub use auth::{AUTH_CODE_LEN, AUTH_TLV_LEN, Sealed, is_arp_plus, seal, sealed};
 pub use class::{CLASS_NAME_MAX, CLASSES_MAX, Class, FEATURE_MIRROR, REST, is_class_name};
-pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, parse_frame};
+pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, pad_to, parse_frame};
 pub use guest::{FEATURE_GUESTS, GUEST_ADDRESSES_MAX, GUESTS_MAX, Guest, VLAN_MAX};
 pub use mac::{BadMac, MacAddr};
 pub use message::{Auth, Extension, HostId, Kind, Member, Message};
 pub use parse::Parsed;
 pub use plain::{PlainAnswer, emit_plain_probe, is_plain_answer, parse_plain_answer};
-pub use probe::{Probe, ProbeFrame, ProbeKind, View, emit_probe, is_probe, parse_probe};
+pub use probe::{FEATURE_LONG_PROBES, Probe, ProbeFrame, ProbeKind, View, emit_probe, is_probe, parse_probe};
 pub use refusal::Refusal;
 pub use solicitation::{is_ipv6, probe_address};
 

@@ -1,7 +1,8 @@
 //! PROBE and PROBE-REPLY: what a member says to a member of a peer to prove that the lane between them carries frames.
 //!
 //! A frame of 81 bytes (no IP address) to 97 (IPv6): the published part with one hardware address, then VERSION, HOST
-//! and PROBE. Probes are read and written apart from the messages that make the table; [`is_probe`] distinguishes them.
+//! and PROBE. A PROBE may be padded ([`crate::pad_to`]) to find out what length arrives. Probes are read and written apart
+//! from the messages that make the table; [`is_probe`] distinguishes them.
 
 use crate::{
     Auth, FRAME_HEADER_LEN, HostId, MESSAGE_LEN_MAX, MacAddr, Refusal, VERSION, auth::is_arp_plus, emit::put,
@@ -12,6 +13,9 @@ use std::net::IpAddr;
 
 #[cfg(test)]
 mod tests;
+
+/// Feature bit: the sender reads PROBEs of any length.
+pub const FEATURE_LONG_PROBES: u32 = 4;
 
 /// Room for the longest probe without authentication.
 const FRAME_LEN_USUAL: usize = 128;
@@ -149,15 +153,24 @@ impl Probe {
     }
 }
 
+/// What is to be read of what follows the Ethernet header: all of it. A PROBE may be of any length, because the rest is padding.
+pub(crate) fn readable(whole: &[u8]) -> Result<&[u8], Refusal> {
+    //= docs/arp-plus.md#10.4
+    let is_request = whole.get(3) == Some(&(ProbeKind::Probe as u8));
+    match whole.get(..MESSAGE_LEN_MAX) {
+        Some(head) if head.len() < whole.len() && is_request => Ok(head),
+        Some(head) if head.len() < whole.len() => Err(Refusal::TooLong),
+        _ => Ok(whole),
+    }
+}
+
 /// Reads a whole untagged frame with a probe, Ethernet header first, without checksum.
 ///
 /// # Errors
 /// Why it was refused; see `docs/arp-plus.md`, section 10.
 pub fn parse_probe(bytes: &[u8]) -> Result<ProbeFrame, Refusal> {
     let (dst, src, payload) = frame::split_frame(bytes)?;
-    if payload.len() > MESSAGE_LEN_MAX {
-        return Err(Refusal::TooLong);
-    }
+    let payload = readable(payload)?;
     //= docs/arp-plus.md#10.1
     if !dst.is_host() {
         return Err(Refusal::ProbeNotUnicast);

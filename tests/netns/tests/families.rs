@@ -1,8 +1,9 @@
 //! Kinds of traffic: both IP families, frames of every size, routed packets, TCP without its usual options.
 
+use linkbraid_api::Health;
 use linkbraid_lab::iperf::{self, Cc, Direction, Traffic};
-use linkbraid_lab::{Host, LinkSpec, Topology};
-use linkbraid_netns_tests::{BOND, Net, SOON, traffic};
+use linkbraid_lab::{Host, LinkSpec, Topology, wait_until};
+use linkbraid_netns_tests::{BOND, Net, SOON, check_hint, traffic};
 
 /// Link rate of most labs here, Mbit/s: what two cores can send several times over.
 const RATE: u32 = 20;
@@ -88,6 +89,57 @@ fn a_changed_mtu_holds_on_bond_and_members() {
         net.ok(name, &format!("bond set {BOND} --mtu 1500"));
     }
     assert!(reaches(1500 - 28) && !reaches(1500 - 27));
+}
+
+#[test]
+fn a_switch_port_with_a_smaller_mtu_is_told_and_left_out_until_it_is_mended() {
+    let link = |mtu| LinkSpec::switch(0, None).mtu(mtu);
+    let links = |second| [9000, second, 9000].map(link);
+    let net = Net::up(Topology::empty("lab", 1).host(links(1500)).host(links(9000)));
+    let (a, b) = (net.host("a"), net.host("b"));
+    // The NIC takes it, and its switch port does not.
+    a.sh("ip link set eth1 mtu 9000").expect("sets it");
+    net.bond_all();
+    let short = |name: &str| {
+        let found = net.show(name).findings.into_iter().filter(|finding| finding.name == "short");
+        found.map(|finding| finding.object).collect::<Vec<String>>()
+    };
+    wait_until(SOON, "a to find out", || short("a"), |short| *short == ["eth1"])
+        .unwrap_or_else(|e| panic!("{e}"));
+    // Each member of b has one lane there.
+    let each = ["eth0", "eth1", "eth2"];
+    wait_until(SOON, "b to find out", || short("b"), |short| *short == each)
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(short("a"), ["eth1"]);
+    let show = net.show("a");
+    assert_eq!(show.health, Health::Degraded);
+    assert!(
+        show.reason.starts_with("'eth1': packets of 9000 bytes sent by it do not reach 198.18.0.2"),
+        "{}",
+        show.reason
+    );
+    let text = net.ok("a", "show");
+    assert!(
+        text.lines().any(|line| line.contains("lane eth1 > 198.18.0.2") && line.ends_with("up -> short")),
+        "{text}"
+    );
+    // All of them, whatever lane they would take.
+    for (from, to) in [(a, b), (b, a)] {
+        let text =
+            from.sh(&format!("ping -c 60 -i 0.005 -W 2 -M do -s 8972 {}", to.ipv4())).expect("reaches");
+        assert!(text.contains(" 0% packet loss"), "{text}");
+    }
+    let hint = show.findings.iter().find_map(|finding| finding.hint.clone()).expect("a hint");
+    assert_eq!(hint, format!("linkbraid bond set {BOND} --mtu 1500"));
+    for host in [a, b] {
+        assert_eq!(check_hint(host, &hint).code, 0);
+    }
+    for name in ["a", "b"] {
+        wait_until(SOON, "nothing to be told", || short(name), Vec::is_empty)
+            .unwrap_or_else(|e| panic!("{e}"));
+        wait_until(SOON, "all to be well", || net.show(name), |show| show.health == Health::Ok)
+            .unwrap_or_else(|e| panic!("{e}"));
+    }
 }
 
 #[test]

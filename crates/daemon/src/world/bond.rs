@@ -89,7 +89,7 @@ impl Bond {
         let history = History::new(&saved.name, feed);
         let mut keys = Keys::default();
         keys.follow(Object::Bond(&saved.name), saved.settings.auth, &saved.settings.key);
-        let settings = settings(&saved, keys.settings());
+        let settings = settings(&saved, saved.mtu, keys.settings());
         let driven = Driven::new((&saved.name, ifindex), settings, config, tables, history)?;
         Ok(Self {
             rules: Rules::new(&saved.name, &saved.place),
@@ -150,7 +150,12 @@ impl Bond {
                 (member.settings, member.class) = (saved.settings, saved.class);
             }
         }
-        driven.want_mtu(self.mtu_meanwhile.unwrap_or(self.saved.mtu));
+        driven.want_mtu(self.mtu());
+    }
+
+    /// What its members have to carry now, in bytes.
+    fn mtu(&self) -> u32 {
+        self.mtu_meanwhile.unwrap_or(self.saved.mtu)
     }
 
     /// Follows the name of a member's link, by which it is looked for when it is gone; whether that is another one than before.
@@ -172,7 +177,7 @@ impl Bond {
         self.report_own(clock);
         self.follow_keys();
         let mut driven = self.driven();
-        driven.settings = settings(&self.saved, self.keys.settings());
+        driven.settings = settings(&self.saved, self.mtu(), self.keys.settings());
         driven.write_tables(clock.now())
     }
 
@@ -377,7 +382,7 @@ impl Bond {
 }
 
 /// The settings as the machine has them.
-fn settings(saved: &SavedBond, auth: auth::Settings) -> host::Settings {
+fn settings(saved: &SavedBond, mtu: u32, auth: auth::Settings) -> host::Settings {
     let class = |class: &SavedClass| host::Class {
         name: class.name.to_string(),
         terms: ClassTerms {
@@ -391,6 +396,7 @@ fn settings(saved: &SavedBond, auth: auth::Settings) -> host::Settings {
     host::Settings {
         probes: saved.settings.inspector.probes,
         timing: saved.timing(),
+        mtu,
         damping: saved.settings.damping,
         policy: policy(saved.settings.policy),
         published_only: saved.settings.published_only,

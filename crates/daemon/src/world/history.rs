@@ -224,7 +224,7 @@ fn weight(event: &EventRecord) -> Weight {
         EventKind::Conflict => Weight::NeedsAHand,
         EventKind::Member if has_failed => Weight::NeedsAHand,
         // A bond of four members has sixteen of them to each peer.
-        EventKind::Lane if !is_down => Weight::Detail,
+        EventKind::Lane if !is_down && event.reason != "short" => Weight::Detail,
         _ if is_serious || event.reason.ends_with("_refused") => Weight::NeedsAHand,
         _ => Weight::News,
     }
@@ -262,6 +262,8 @@ mod tests {
         assert_eq!(of(EventKind::Member, "carrier", down, up), Weight::News);
         assert_eq!(of(EventKind::Lane, "admitted", Some("init"), up), Weight::Detail);
         assert_eq!(of(EventKind::Lane, "lost", up, down), Weight::News);
+        assert_eq!(of(EventKind::Lane, "short", up, Some("short")), Weight::News);
+        assert_eq!(of(EventKind::Lane, "full_length", Some("short"), up), Weight::Detail);
         assert_eq!(of(EventKind::Bond, "mtu_refused", None, None), Weight::NeedsAHand);
         assert_eq!(of(EventKind::Conflict, "conflict", None, None), Weight::NeedsAHand);
     }

@@ -11,6 +11,8 @@
 #include <linux/types.h>
 
 #define LB_ETH_P_ARP_PLUS 0x88B5
+/* TYPE of a PROBE, which may be padded to any length. */
+#define LB_ARP_PLUS_PROBE 5
 /* A frame that leaves by two lanes, with a trailer (struct lb_mirror_trailer). IEEE Std 802, local experimental 2. */
 #define LB_ETH_P_MIRROR 0x88B6
 #define LB_MIRROR_VERSION 1

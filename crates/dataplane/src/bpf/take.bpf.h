@@ -49,11 +49,29 @@ static __always_inline enum lb_reason put_record(struct __sk_buff *skb, void *ri
 	return LB_RX_ARP_PLUS;
 }
 
+/* Whether it is a PROBE of ARP+, by its EtherType and its TYPE. */
+static __always_inline int is_request(struct __sk_buff *skb)
+{
+	struct {
+		__be16 protocol;
+		__u8 hlen, plen, count, type;
+	} head;
+
+	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &head, sizeof(head)))
+		return 0;
+	return head.protocol == bpf_htons(LB_ETH_P_ARP_PLUS) && head.type == LB_ARP_PLUS_PROBE;
+}
+
 /* Puts the frame into one of the daemon's rings; LB_RX_ARP_PLUS if that went well. `whose`: who pays for it (LB_STRANGERS). */
 static __noinline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slot, __u32 whose)
 {
-	__u32 bytes = skb->len, most = bytes <= LB_ARP_PLUS_SHORT_MAX ? LB_ARP_PLUS_SHORT_MAX : LB_ARP_PLUS_BYTES_MAX;
+	__u32 bytes = skb->len, most;
 
+	//= docs/arp-plus.md#10.4
+	/* What follows the head of a PROBE is padding. */
+	if (bytes > LB_ARP_PLUS_SHORT_MAX && is_request(skb))
+		bytes = LB_ARP_PLUS_SHORT_MAX;
+	most = bytes <= LB_ARP_PLUS_SHORT_MAX ? LB_ARP_PLUS_SHORT_MAX : LB_ARP_PLUS_BYTES_MAX;
 	if (bytes > LB_ARP_PLUS_BYTES_MAX)
 		return LB_RX_ARP_PLUS_LONG;
 	if (!is_within_budget(whose, RECORD_BYTES(most)))

@@ -191,6 +191,27 @@ fn arp_plus_goes_to_the_daemon_whole() {
     assert_eq!(ring.next_frame(), None);
 }
 
+//= docs/arp-plus.md#10.4 type=test
+#[test]
+fn of_a_padded_request_the_daemon_gets_the_head() {
+    let rig = Rig::new(2);
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    let of = |kind: u8, bytes: usize| {
+        let message = [&[6, 0, 1, kind][..], &vec![7; bytes - 4]].concat();
+        ethernet(BROADCAST, peer(0), ARP_PLUS, &message)
+    };
+    for bytes in [234, 235, 1500, 1501, 3000] {
+        let frame = of(5, bytes);
+        assert_ran(&rig.arrives(1, &frame), Verdict::Drop, "rx_arp_plus");
+        assert_eq!(ring.next_frame(), Some((1, frame[..248].to_vec())), "{bytes}");
+    }
+    // Nothing else is cut.
+    let answer = of(6, 1500);
+    assert_ran(&rig.arrives(1, &answer), Verdict::Drop, "rx_arp_plus");
+    assert_eq!(ring.next_frame(), Some((1, answer)));
+    assert_ran(&rig.arrives(1, &of(6, 1501)), Verdict::Drop, "rx_arp_plus_long");
+}
+
 //= docs/arp-plus.md#1.1 type=test
 #[test]
 fn arp_plus_in_a_vlan_is_refused() {

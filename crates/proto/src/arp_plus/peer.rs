@@ -2,7 +2,9 @@
 
 use super::{Timing, tokens::Tokens};
 use crate::{Time, limits};
-use linkbraid_wire::{Class, FEATURE_GUESTS, FEATURE_MIRROR, Guest, HostId, MacAddr, Message};
+use linkbraid_wire::{
+    Class, FEATURE_GUESTS, FEATURE_LONG_PROBES, FEATURE_MIRROR, Guest, HostId, MacAddr, Message,
+};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr};
 
@@ -210,6 +212,11 @@ impl Peer {
     /// Whether it gives the frames of guests their MACs back.
     pub const fn takes_guests(&self) -> bool {
         self.features & FEATURE_GUESTS != 0
+    }
+
+    /// Whether it reads PROBEs of any length.
+    pub const fn takes_long_probes(&self) -> bool {
+        self.features & FEATURE_LONG_PROBES != 0
     }
 
     /// The guests that it announces, if it can be sent their frames.

@@ -33,6 +33,8 @@ pub struct Settings {
     pub probes: bool,
     /// When.
     pub timing: inspector::Timing,
+    /// What lanes are to carry, in bytes without the Ethernet header: the bond's MTU.
+    pub mtu: u32,
     /// Whether duplicate ACKs are damped where a flow is striped.
     pub damping: bool,
     /// How traffic of no class spreads.

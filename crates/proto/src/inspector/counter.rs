@@ -39,6 +39,8 @@ counters! {
     TxSolicitation = 30, "tx_solicitation", "neighbour solicitations sent to plain hosts as probes";
     RxAdvertisement = 31, "rx_advertisement", "answers of plain hosts to such neighbour solicitations taken";
     RxEarlyEpoch = 32, "rx_early_epoch", "probes answered but not believed because ARP+ knows the peer in another epoch";
+    TxLong = 33, "tx_long", "PROBEs sent that were as long as the MTU allows";
+    RxLong = 34, "rx_long", "answers to such PROBEs: the lane carries frames of full length";
 }
 
 /// All counters with their values, and one for each reason why a frame was refused.

@@ -35,6 +35,8 @@ pub struct PeerReport {
     pub epoch: Option<u64>,
     /// Whether it may know probes: it speaks more than the published part.
     pub probes: bool,
+    /// Whether it reads PROBEs of any length.
+    pub long_probes: bool,
     /// Its members.
     pub members: Vec<PeerMemberReport>,
 }
@@ -64,6 +66,7 @@ impl From<&Peer> for PeerReport {
             key: peer.key,
             epoch: peer.epoch,
             probes: peer.is_extended(),
+            long_probes: peer.takes_long_probes(),
             members: peer.members.iter().map(member).collect(),
         }
     }
@@ -120,6 +123,8 @@ pub enum Input<'a> {
     PlainStalled,
     /// The own IP address for the published part of probes.
     Address(Option<IpAddr>),
+    /// What lanes are to carry now, in bytes without the Ethernet header.
+    Mtu(u32),
     /// The lanes of all plans now.
     Plan(Vec<LaneUse>),
     /// The lanes of the plan to one peer or plain host now.
@@ -274,6 +279,15 @@ pub enum Event {
         reason: LaneReason,
         /// Lost: since its last proof. Admitted: since the first probe was answered.
         took: Duration,
+    },
+    /// A lane that is proven does not carry frames as long as the MTU allows, or does again.
+    Length {
+        /// Which.
+        lane: LaneId,
+        /// The MTU.
+        mtu: u32,
+        /// Whether it does.
+        carries: bool,
     },
     /// A member's speed, in Mbit/s, is another one: make plans again.
     Speed {

@@ -24,6 +24,7 @@ impl Inspector {
                         lane.wake = None;
                     }
                     self.lane_due(now, id);
+                    self.length_due(now, id);
                     self.rewake(id);
                 }
             }
@@ -260,6 +261,7 @@ impl Inspector {
         }
         self.sound.changed(id.peer);
         self.report(id, old, new, reason, took);
+        self.test_length(now, id);
         self.repace(now, id);
     }
 

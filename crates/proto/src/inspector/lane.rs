@@ -16,7 +16,7 @@
 //! is a nonce that came back, so each single proof shows both directions, and whoever loses one direction says so to the
 //! other. Fail and Doubt differ in what else is known: lost while another lane of the peer was proven since, or not.
 
-use super::{LaneReason, Timing, damper::Damper, rate::Demand, rate::Pace};
+use super::{LaneReason, Timing, damper::Damper, length::Length, rate::Demand, rate::Pace};
 use crate::{Time, limits};
 use linkbraid_wire::{MacAddr, View};
 use serde::{Deserialize, Serialize};
@@ -181,6 +181,7 @@ pub(super) struct Lane {
     pub damper: Damper,
     pub held_until: Time,
     pub demand: Demand,
+    pub length: Length,
 }
 
 impl Lane {
@@ -222,6 +223,7 @@ impl Lane {
             damper: Damper::default(),
             held_until: now,
             demand: Demand::default(),
+            length: Length::default(),
         }
     }
 

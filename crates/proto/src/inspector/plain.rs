@@ -31,7 +31,8 @@ impl Inspector {
                 continue;
             }
             let member = PeerMemberReport { index: INDEX, mac: report.mac, up: true, heard: Vec::new() };
-            let peer = PeerReport { key, epoch: None, probes: true, members: vec![member] };
+            let peer =
+                PeerReport { key, epoch: None, probes: true, long_probes: false, members: vec![member] };
             self.meet(now, peer, true, Some(Plain { ip: report.ip, ration: Ration::default() }));
         }
     }

@@ -4,7 +4,7 @@ use super::{Action, Counter, Inspector, LaneId, LaneState, Usage, rate};
 use crate::{Time, arp_plus::PeerKey, limits};
 use linkbraid_wire::{
     Probe, ProbeFrame, ProbeKind, Refusal, VERSION, View, emit_plain_probe, emit_probe, is_arp, is_ipv6,
-    parse_probe,
+    pad_to, parse_probe,
 };
 use std::{net::IpAddr, time::Duration};
 
@@ -49,7 +49,7 @@ impl Inspector {
         if let Some(since) = late.filter(|_| judged) {
             self.probe_other_lanes(now, id, since);
         }
-        self.send(now, id, ProbeKind::Probe, echo);
+        self.send(now, id, ProbeKind::Probe, echo, 0);
     }
 
     /// Whether a PROBE over the lane keeps all limits, which it draws on then; else how long it has to wait.
@@ -103,15 +103,23 @@ impl Inspector {
         }
     }
 
-    fn send(&mut self, now: Time, id: LaneId, kind: ProbeKind, echo: u64) {
-        let Some(src) = self.members.get(&id.slot).map(|member| member.report.mac) else { return };
+    /// A probe leaves over the lane, padded to so many bytes; its nonce.
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        id: LaneId,
+        kind: ProbeKind,
+        echo: u64,
+        bytes: usize,
+    ) -> Option<u64> {
+        let src = self.members.get(&id.slot)?.report.mac;
         let nonce = self.random.next().max(1);
         let bearable = self.bearable(id);
         let (address, host, epoch, multiplier) =
             (self.address, self.host_id, self.epoch, self.timing.multiplier);
-        let Some(peer) = self.peers.get_mut(&id.peer) else { return };
+        let peer = self.peers.get_mut(&id.peer)?;
         let plain = peer.plain.as_ref().map(|plain| plain.ip);
-        let Some(lane) = peer.lanes.get_mut(&(id.slot, id.index)) else { return };
+        let lane = peer.lanes.get_mut(&(id.slot, id.index))?;
         //= docs/arp-plus.md#15.7
         self.number = self.number.wrapping_add(1).max(1);
         lane.sent += 1;
@@ -122,7 +130,8 @@ impl Inspector {
                 IpAddr::V6(_) => Counter::TxSolicitation,
             };
             let frame = emit_plain_probe(lane.mac, src, ip);
-            return self.push_frame(id.slot, frame, counter);
+            self.push_frame(id.slot, frame, counter);
+            return Some(nonce);
         }
         let probe = Probe {
             kind,
@@ -138,12 +147,16 @@ impl Inspector {
             multiplier,
             auth: None,
         };
-        let frame = emit_probe(lane.mac, src, &probe);
+        let mut frame = emit_probe(lane.mac, src, &probe);
+        if let Ok(frame) = &mut frame {
+            pad_to(frame, bytes);
+        }
         let counter = match kind {
             ProbeKind::Probe => Counter::TxProbe,
             ProbeKind::Reply => Counter::TxReply,
         };
         self.push_frame(id.slot, frame, counter);
+        Some(nonce)
     }
 
     /// The shortest interval of PROBEs over that lane that this host can bear.
@@ -255,6 +268,7 @@ impl Inspector {
             None if new && ours && lost && up => self.peer_lost(now, id),
             None => self.repace(now, id),
         }
+        self.length_answered(now, id, probe.echo);
         if new && asked {
             self.answer(now, id, probe.nonce, ours);
         }
@@ -265,7 +279,7 @@ impl Inspector {
         //= docs/arp-plus.md#11.4
         let spare = if ours { 0 } else { limits::PROBE_BURST / 2 };
         if self.replies.take_if(now, spare) {
-            self.send(now, id, ProbeKind::Reply, nonce);
+            self.send(now, id, ProbeKind::Reply, nonce, 0);
         } else {
             self.out.counters.one(Counter::LimitReply);
         }

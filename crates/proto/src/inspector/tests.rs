@@ -10,12 +10,15 @@ mod bounds;
 mod doubt;
 mod evidence;
 mod late;
+mod length;
 mod plain;
 mod woke;
 
 const OWN: HostId = HostId([1; 16]);
 const PEER: HostId = HostId([2; 16]);
 const KEY: PeerKey = PeerKey::Host(PEER);
+/// Frames that are longer are padded.
+const LONG: usize = 200;
 /// Timeouts at one time: more of them, and the machine does not do what is due.
 const IDLE_MAX: u32 = 10_000;
 
@@ -40,7 +43,8 @@ fn report(slot: u8) -> MemberReport {
 
 fn peer(members: u8) -> PeerReport {
     let member = |index| PeerMemberReport { index, mac: mac(2, index), up: true, heard: vec![index] };
-    PeerReport { key: KEY, epoch: Some(5), probes: true, members: (0..members).map(member).collect() }
+    let members = (0..members).map(member).collect();
+    PeerReport { key: KEY, epoch: Some(5), probes: true, long_probes: true, members }
 }
 
 /// An inspector, a clock, and a peer that answers where it is told to.
@@ -57,6 +61,10 @@ struct Bench {
     changed: Vec<Changed>,
     /// When PROBEs left whose answers were told.
     proven: Vec<Time>,
+    /// Pairs on which no long frame arrives.
+    short: Vec<(u8, u8)>,
+    /// PROBEs of full length: when, and the pair.
+    long: Vec<(Time, (u8, u8))>,
 }
 
 impl Bench {
@@ -77,6 +85,8 @@ impl Bench {
             asked: Vec::new(),
             changed: Vec::new(),
             proven: Vec::new(),
+            short: Vec::new(),
+            long: Vec::new(),
         };
         bench.handle(Input::Members((0..members).map(report).collect()));
         bench.handle(Input::Peers(vec![peer(members)]));
@@ -105,7 +115,11 @@ impl Bench {
                 Action::Proven { asked, .. } => self.proven.push(asked),
                 Action::Send { slot, frame } if !is_probe(&frame) => self.asked.push((self.now, slot, frame)),
                 Action::Send { slot, frame } => {
-                    self.sent.push((slot, parse_probe(&frame).expect("a good frame")));
+                    let parsed = parse_probe(&frame).expect("a good frame");
+                    if frame.len() > LONG {
+                        self.long.push((self.now, (slot, parsed.dst.0[5])));
+                    }
+                    self.sent.push((slot, parsed));
                 }
             }
         }
@@ -125,7 +139,8 @@ impl Bench {
             for (slot, frame) in self.sent.split_off(seen) {
                 let (index, nonce) = (frame.dst.0[5], frame.probe.nonce);
                 self.sent.push((slot, frame.clone()));
-                if frame.probe.kind == ProbeKind::Probe && self.answers.contains(&(slot, index)) {
+                let is_lost = self.short.contains(&(slot, index)) && self.long.contains(&(at, (slot, index)));
+                if frame.probe.kind == ProbeKind::Probe && self.answers.contains(&(slot, index)) && !is_lost {
                     let reply = self.reply(nonce);
                     self.hear(slot, index, &reply);
                 }

@@ -41,6 +41,7 @@ impl Inspector {
             (lane.damper, lane.held_until, lane.judged_from) = (Damper::default(), now, now);
             (lane.waiting, lane.excused) = (None, false);
             lane.nonces.clear();
+            lane.length.forget_asked();
             match lane.state {
                 LaneState::Down if lane.known || lane.heard => lane.tries = tries,
                 LaneState::Init | LaneState::Up | LaneState::Suspect => {}

@@ -54,6 +54,8 @@ pub struct World {
     pub network: Network<Due>,
     pub hosts: Vec<Host>,
     pub faults: BTreeSet<Fault>,
+    /// Ports that pass no frame longer than 1514 bytes.
+    pub short: BTreeSet<(usize, u8)>,
     /// Frames sent, by host and kind.
     pub sent: BTreeMap<(usize, ProbeKind), u64>,
     /// Plain hosts by number: the switch that each is on; none while it has failed.
@@ -84,6 +86,7 @@ impl World {
             network: Network::new(seed, Weather::new(0, 0, [20, 200])),
             hosts: Vec::new(),
             faults: BTreeSet::new(),
+            short: BTreeSet::new(),
             sent: BTreeMap::new(),
             plain: BTreeMap::new(),
             ipv6: false,
@@ -161,6 +164,7 @@ impl World {
                 key: key(*other),
                 epoch: Some(host.epoch),
                 probes: self.hosts[at].probes,
+                long_probes: true,
                 members: host.reports.iter().map(member).collect(),
             }
         };
@@ -310,7 +314,9 @@ impl World {
         let stopped = [Fault::From(from, slot), Fault::To(to, port), Fault::Switch(switch)]
             .iter()
             .any(|fault| self.faults.contains(fault));
-        let live = up(from, slot) && up(to, port) && self.hosts[to].running;
+        let fits =
+            bytes.len() <= 1514 || ![(from, slot), (to, port)].iter().any(|port| self.short.contains(port));
+        let live = fits && up(from, slot) && up(to, port) && self.hosts[to].running;
         if reached && !stopped && live {
             self.network.carry(&Due::Deliver { host: to, slot: port, frame: bytes.clone() });
         }

@@ -1,6 +1,7 @@
 //! One static frame both ways, then the rules one by one.
 
 use super::{Probe, ProbeFrame, ProbeKind, View, emit_probe, is_probe, parse_probe};
+use crate::pad_to;
 use crate::{Auth, HostId, Kind, MacAddr, Message, Refusal, emit_frame, parse_frame};
 use std::net::IpAddr;
 
@@ -160,4 +161,25 @@ fn values_that_cannot_be_are_refused_in_bytes_and_in_words() {
     let ask = Probe { kind: ProbeKind::Probe, echo: 0, ..reply() };
     assert_eq!(parse(&emit_probe(DST, SRC, &ask).expect("a first PROBE")), Ok(ask));
     assert_eq!(parse_probe(&[&REPLY[..], &[0; 1440]].concat()), Err(Refusal::TooLong));
+}
+
+//= docs/arp-plus.md#10.4 type=test
+#[test]
+fn padded_requests_are_read_whatever_their_length() {
+    let ask = Probe { kind: ProbeKind::Probe, ..reply() };
+    let short = emit_probe(DST, SRC, &ask).expect("a PROBE");
+    for bytes in [60, 248, 1514, 1515, 9014, 65_549] {
+        let mut long = short.clone();
+        pad_to(&mut long, bytes);
+        assert_eq!(long.len(), bytes.max(short.len()));
+        assert_eq!(parse(&long), Ok(ask.clone()), "{bytes}");
+        // The data path hands on the head only.
+        assert_eq!(parse(&long[..long.len().min(248)]), Ok(ask.clone()), "{bytes}");
+    }
+    let mut filled = short;
+    filled.resize(9014, 7);
+    assert!(parse(&filled).is_err(), "what does not end is no padding");
+    let mut answer = REPLY.to_vec();
+    pad_to(&mut answer, 1515);
+    assert_eq!(parse(&answer), Err(Refusal::TooLong), "an answer is never longer than other messages");
 }

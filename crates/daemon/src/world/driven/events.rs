@@ -33,6 +33,19 @@ impl Driven {
                 let change = Change::new(EventKind::Lane, self.name_of_lane(lane), word, text);
                 self.history.add(change.states(Some(lane_state(old)), Some(lane_state(new))).took(took));
             }
+            inspector::Event::Length { lane, mtu, carries } => {
+                let (word, text, old, new) = match carries {
+                    true => {
+                        ("full_length", format!("packets of {mtu} bytes arrive there again"), "short", "up")
+                    }
+                    false => {
+                        let text = format!("packets of {mtu} bytes do not arrive there, shorter ones do");
+                        ("short", text, "up", "short")
+                    }
+                };
+                let change = Change::new(EventKind::Lane, self.name_of_lane(lane), word, text);
+                self.history.add(change.states(Some(old), Some(new)));
+            }
             inspector::Event::Speed { slot, old, new } => {
                 let words =
                     |mbit: Option<u32>| mbit.map_or_else(|| "unknown".to_owned(), |m| format!("{m} Mbit/s"));

@@ -96,9 +96,10 @@ impl Driven {
             != (member.admin_up, member.carrier, member.ours, member.mac, member.fits())
     }
 
-    /// Members whose MTU is less than so many bytes carry nothing from the next report on.
+    /// Members whose MTU is less than so many bytes carry nothing from the next report on, and lanes are to carry so much.
     pub(crate) fn want_mtu(&mut self, mtu: u32) {
         self.members.iter_mut().for_each(|member| member.mtu_wanted = mtu);
+        self.settings.mtu = mtu;
     }
 
     /// This daemon is about to reset a member's link. One that is withdrawn carries nothing until [`Driven::returned`].

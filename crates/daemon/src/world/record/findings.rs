@@ -8,8 +8,11 @@ use crate::world::{
 };
 use linkbraid_api::{FindingRecord, Severity};
 use linkbraid_link::BridgeSwitches;
-use linkbraid_proto::Time;
+use linkbraid_proto::{Time, arp_plus::PeerKey};
+use std::collections::BTreeMap;
 
+/// MTUs that nearly all links carry, and any link that carries IPv6.
+const USUAL_MTUS: [u32; 2] = [1500, 1280];
 /// What makes a port of the bridge a member's.
 const MEMBER: &str = "isolated on learning off flood off mcast_flood off bcast_flood off neigh_suppress off locked off state forwarding";
 
@@ -23,6 +26,7 @@ pub(super) fn findings(bond: &Bond, driven: &Driven, now: Time) -> Vec<FindingRe
     let mut all = of_interface(bond, &driven.interface);
     all.extend(keys::of_keys(bond, &driven.host, now));
     all.extend(driven.members.iter().flat_map(|member| of_member(bond, member)));
+    all.extend(short(bond, driven));
     all
 }
 
@@ -89,6 +93,33 @@ fn of_member(bond: &Bond, member: &Member) -> Vec<FindingRecord> {
         }
     }
     all
+}
+
+/// Members that do not carry packets as long as the bond's MTU allows, each with those of a peer's MACs where they get lost.
+fn short(bond: &Bond, driven: &Driven) -> Vec<FindingRecord> {
+    let mut to: BTreeMap<(u8, PeerKey), Vec<String>> = BTreeMap::new();
+    for lane in driven.host.inspector().short_lanes() {
+        let Some(peer) = driven.host.arp_plus().peer(&lane.peer) else { continue };
+        let theirs = peer.members.iter().filter(|member| member.index == lane.index);
+        to.entry((lane.slot, lane.peer)).or_default().extend(theirs.map(|member| member.mac.to_string()));
+    }
+    let (name, mtu) = (&bond.saved.name, driven.settings.mtu);
+    let less = USUAL_MTUS.into_iter().find(|usual| *usual < mtu);
+    let hint = match less {
+        Some(less) => format!("linkbraid bond set {name} --mtu {less}"),
+        None => format!("linkbraid lanes {name}"),
+    };
+    let finding = |((slot, key), macs): ((u8, PeerKey), Vec<String>)| {
+        let peer = driven.host.arp_plus().peer(&key)?;
+        let to = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
+        let text = format!(
+            "packets of {mtu} bytes sent by it do not reach {to} ({}), shorter ones do: a link on the way \
+             has a smaller MTU",
+            macs.join(", ")
+        );
+        Some(finding(Severity::Warning, &driven.name_of(slot), "short", text, hint.clone()))
+    };
+    to.into_iter().filter_map(finding).collect()
 }
 
 /// A member has less than the bond's MTU; why it has, if the kernel refused more.

@@ -83,6 +83,7 @@ pub fn settings() -> Settings {
     Settings {
         probes: true,
         timing: Timing::default(),
+        mtu: 1500,
         damping: true,
         policy: Policy::Spread,
         published_only: false,

@@ -14,7 +14,13 @@ fn lanes_beyond_the_limit_are_not_probed_and_counted() {
         let key = PeerKey::Host(HostId([host + 2; 16]));
         let member =
             |index| PeerMemberReport { index, mac: mac(host + 2, index), up: true, heard: vec![index] };
-        PeerReport { key, epoch: Some(1), probes: true, members: (0..16).map(member).collect() }
+        PeerReport {
+            key,
+            epoch: Some(1),
+            probes: true,
+            long_probes: true,
+            members: (0..16).map(member).collect(),
+        }
     });
     let many: Vec<PeerReport> = many.collect();
     inspector.handle(Time::ZERO, Input::Peers(many.clone()));
@@ -154,7 +160,13 @@ fn one_peer_told_alone_is_the_same_as_all_told_together() {
             let key = PeerKey::Host(HostId([host; 16]));
             let member =
                 |index| PeerMemberReport { index, mac: mac(host, index), up: true, heard: vec![index] };
-            PeerReport { key, epoch: Some(1), probes: true, members: (0..2).map(member).collect() }
+            PeerReport {
+                key,
+                epoch: Some(1),
+                probes: true,
+                long_probes: true,
+                members: (0..2).map(member).collect(),
+            }
         })
         .collect();
     let lane = |key, n| LaneUse {
