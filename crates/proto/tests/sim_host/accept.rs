@@ -144,11 +144,9 @@ impl World {
     /// that host.
     fn is_half_written(&self, host: usize, from: usize) -> bool {
         let machine = &self.machines[host];
-        let rows: Vec<&PeerMac> = self.machines[from]
-            .members
-            .iter()
-            .filter_map(|member| machine.path.rows.peer_macs.get(&member.mac))
-            .collect();
+        // A member that left while no daemon ran still sends.
+        let macs = self.cables.keys().filter(|port| port.0 == from).map(|port| mac(port.0, port.1));
+        let rows: Vec<&PeerMac> = macs.filter_map(|mac| machine.path.rows.peer_macs.get(&mac)).collect();
         let has_heard = |daemon: &Host| rows.iter().all(|row| daemon.image().plans.contains_key(&row.plan));
         let differ = rows.windows(2).any(|rows| rows[0].broadcast_slot != rows[1].broadcast_slot);
         differ && !machine.daemon.as_ref().is_some_and(has_heard)
