@@ -51,7 +51,7 @@ fn settings(class: Option<&OwnClass>, auth: auth::Settings) -> Settings {
     Settings {
         probes: true,
         timing: Timing::default(),
-        mtu: 1500,
+        mtu: 9000,
         damping: true,
         policy: Policy::Spread,
         published_only: false,

@@ -69,7 +69,8 @@ impl World {
         })
     }
 
-    /// Whether each host with a daemon has proven the lanes that exist, and no other; and knows each other one as it is.
+    /// Whether each host with a daemon has proven the lanes that exist, and no other, takes none for short, and knows each
+    /// other host as it is.
     pub fn check_known(&self) -> Result<(), String> {
         for (host, machine) in self.machines.iter().enumerate() {
             let daemon = machine.daemon.as_ref().ok_or_else(|| format!("{host} has no daemon"))?;
@@ -79,6 +80,9 @@ impl World {
             let exist = self.lanes_of(host);
             if proven != exist {
                 return Err(format!("{host} has proven {proven:?} of {exist:?}"));
+            }
+            if let Some(lane) = daemon.inspector().short_lanes().next() {
+                return Err(format!("{host} takes {lane} for short"));
             }
             let is_dead = |slot: &u8| daemon.inspector().member_sound(*slot) != Verdict::Alive;
             if let Some(slot) = exist.iter().map(|lane| lane.slot).find(is_dead) {

@@ -19,7 +19,7 @@ use accept::{Excuse, Intake};
 use daemons::member;
 pub use daemons::{OwnClass, URGENT};
 use linkbraid_proto::{Time, host::*};
-use linkbraid_wire::{MacAddr, is_arp, is_ipv6};
+use linkbraid_wire::{MacAddr, is_arp, is_ipv6, is_probe};
 use plain::PlainNeighbour;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -135,6 +135,9 @@ const GUESTS_UNTIL: Duration = millis(5000);
 
 /// How long frames take from port to port, in microseconds.
 const DELAYS: [u64; 2] = [20, 200];
+
+/// What a daemon gets of a PROBE, in bytes (10.4).
+const PROBE_HEAD: usize = 248;
 
 /// The addresses of a host with a daemon; a plain one has either.
 fn addresses(host: usize) -> impl Iterator<Item = IpAddr> {
@@ -361,7 +364,11 @@ impl World {
             Frame::Daemon(bytes) if is_arp(&bytes) || is_ipv6(&bytes) => {
                 self.deliver_plain_answer(host, slot, &bytes);
             }
-            Frame::Daemon(bytes) => self.input(host, Input::Frame { slot, bytes: &bytes }),
+            Frame::Daemon(bytes) => {
+                // The data path hands on the head of a padded PROBE.
+                let handed = if is_probe(&bytes) { bytes.len().min(PROBE_HEAD) } else { bytes.len() };
+                self.input(host, Input::Frame { slot, bytes: &bytes[..handed] });
+            }
             Frame::Data { number, source, destination } => {
                 self.take(number, (host, slot), source, destination);
             }
