@@ -93,7 +93,9 @@ fn forged_and_repeated_frames_change_nothing() {
     let tap = Tap::open(d, "eth0", ARP_PLUS);
     let before = net.table("a");
     let macs: Vec<[u8; 6]> = (0..4).map(|link| packet::mac(&net.host("b").mac(link))).collect();
-    let of_b = |frame: &Vec<u8>| frame.len() > 100 && macs.iter().any(|mac| frame[6..12] == *mac);
+    // AUTH is last in a frame that is not padded.
+    let is_whole = |frame: &Vec<u8>| (101..1000).contains(&frame.len());
+    let of_b = |frame: &Vec<u8>| is_whole(frame) && macs.iter().any(|mac| frame[6..12] == *mac);
     let mut heard = Vec::new();
     let hear = || {
         heard.extend(tap.take().into_iter().filter(of_b));
@@ -120,6 +122,29 @@ fn forged_and_repeated_frames_change_nothing() {
     assert_eq!((net.counter("a", "peer_left"), net.counter("a", "peer_restarted")), (0, 0));
     assert_eq!(net.counter("a", "conflict_peer_host_id"), 0);
     assert!(headline(&net, "a").contains("ok"), "{}", headline(&net, "a"));
+}
+
+#[test]
+fn probes_of_full_length_are_answered_with_keys_too() {
+    let links = || std::iter::repeat_n(LinkSpec::switch(0, None).mtu(9000), 2);
+    let net = Net::bonded(Topology::empty("lab", 1).host(links()).host(links()));
+    require_one_key(&net, &["a", "b"]);
+    wait_lanes(&net, "a", "b", 4);
+    let answered = || net.counter("a", "probe_rx_long");
+    let before = answered();
+    for name in ["a", "b"] {
+        net.ok(name, &format!("bond set {BOND} --mtu 8000"));
+    }
+    wait_until(SOON, "answers on all lanes", answered, |n| *n >= before + 4)
+        .unwrap_or_else(|e| panic!("{e}"));
+    for name in ["a", "b"] {
+        // Until both hosts had the new MTU, lanes from the other one were short.
+        let line = || headline(&net, name);
+        wait_until(SOON, "the first line", line, |line| line.contains(": ok"))
+            .unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(net.show(name).mtu, 8000);
+    }
+    assert_eq!(net.counter("a", "auth_tx_refused"), 0);
 }
 
 #[test]
