@@ -19,11 +19,15 @@ DOCDIR     ?= $(PREFIX)/share/doc/linkbraid
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
 NETWORKDIR ?= $(PREFIX)/lib/systemd/network
 UDEVDIR    ?= $(PREFIX)/lib/udev/rules.d
-# Where ifupdown and dhclient look for scripts, whatever the prefix.
+# Where ifupdown, ifupdown2 and dhclient look for scripts, whatever the prefix.
 IFUPDIR    ?= /etc/network/if-pre-up.d
+ADDONDIR   ?= /usr/share/ifupdown2/addons
 DHCPDIR    ?= /etc/dhcp/dhclient-enter-hooks.d
 # Programs that the command and the daemon run, and nobody else does.
 LIBEXECDIR := $(PREFIX)/libexec/linkbraid
+
+# The units of ifupdown, which are told to wait for bonds.
+IFUPUNITS  := networking.service ifup@.service
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 BIN        := $(TARGET_DIR)/release/linkbraid
@@ -118,7 +122,9 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	# What has managers of networks leave members alone.
 	install -D -m 644 dist/82-linkbraid.rules $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules
 	install -D -m 644 -t $(DESTDIR)$(NETWORKDIR) dist/00-linkbraid.network dist/99-linkbraid-bond.network
+	for unit in $(IFUPUNITS); do install -D -m 644 dist/ifupdown.conf $(DESTDIR)$(UNITDIR)/$$unit.d/linkbraid.conf || exit 1; done
 	install -D -m 755 dist/if-pre-up $(DESTDIR)$(IFUPDIR)/linkbraid
+	install -D -m 644 dist/ifupdown2-addon.py $(DESTDIR)$(ADDONDIR)/linkbraid.py
 	install -D -m 644 dist/dhclient-enter-hook $(DESTDIR)$(DHCPDIR)/linkbraid
 	# An example: /etc/linkbraid.toml is the administrator's.
 	install -D -m 644 dist/linkbraid.toml $(DESTDIR)$(DOCDIR)/linkbraid.toml
@@ -132,6 +138,7 @@ uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(LIBEXECDIR)/%)
 	rm -f $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules $(DESTDIR)$(NETWORKDIR)/00-linkbraid.network $(DESTDIR)$(NETWORKDIR)/99-linkbraid-bond.network
-	rm -f $(DESTDIR)$(IFUPDIR)/linkbraid $(DESTDIR)$(DHCPDIR)/linkbraid
+	rm -f $(IFUPUNITS:%=$(DESTDIR)$(UNITDIR)/%.d/linkbraid.conf)
+	rm -f $(DESTDIR)$(IFUPDIR)/linkbraid $(DESTDIR)$(ADDONDIR)/linkbraid.py $(DESTDIR)$(DHCPDIR)/linkbraid
 	rm -f $(DESTDIR)$(MANDIR)/man8/linkbraid.8 $(DESTDIR)$(MANDIR)/man8/linkbraid-*.8 $(DESTDIR)$(MANDIR)/man5/linkbraid.toml.5
 	rm -f $(DESTDIR)$(BASHDIR)/linkbraid $(DESTDIR)$(ZSHDIR)/_linkbraid $(DESTDIR)$(FISHDIR)/linkbraid.fish

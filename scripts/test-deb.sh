@@ -105,6 +105,7 @@ install_old() {
 		/usr/share/fish/vendor_completions.d/linkbraid.fish /usr/share/doc/linkbraid/{copyright,changelog.gz,crates.txt} \
 		/usr/share/doc/linkbraid/examples/linkbraid.toml /lib/udev/rules.d/82-linkbraid.rules \
 		/lib/systemd/network/{00-linkbraid,99-linkbraid-bond}.network /etc/network/if-pre-up.d/linkbraid \
+		/lib/systemd/system/{networking,ifup@}.service.d/linkbraid.conf /usr/share/ifupdown2/addons/linkbraid.py \
 		/etc/dhcp/dhclient-enter-hooks.d/linkbraid; do
 		is "file $file" test -s "$file"
 	done
