@@ -108,7 +108,7 @@ pub struct BondRecord {
     pub peers: u32,
     /// The members, in order.
     pub members: Vec<MemberRecord>,
-    /// Members whose interfaces are gone; each joins again when it is back.
+    /// Members whose interfaces are gone, or are back and were refused, which a finding says; each joins again as soon as it can.
     #[serde(default)]
     pub absent: Vec<String>,
     /// Machines and containers behind the bond that have named an address.

@@ -94,6 +94,11 @@ impl Operations {
         self.files.link_came(&link.name, world.clock.now());
     }
 
+    /// One is gone.
+    pub(crate) fn link_gone(&mut self, world: &World, index: u32) {
+        self.rejoins.link_gone(index, world.clock.now());
+    }
+
     /// Takes one step of each that is under way, and begins others.
     pub(crate) async fn advance(&mut self, world: &mut World) {
         upkeep::advance(world).await;
@@ -190,7 +195,7 @@ impl Operations {
                 errors.extend(error);
                 self.unconfirmed.undone(world, errors);
             }
-            (By::Rejoin(name), error) => self.rejoins.ended(&name, world.clock.now(), error),
+            (By::Rejoin(name), error) => self.rejoins.ended(world, &name, error),
         }
     }
 

@@ -105,7 +105,16 @@ fn a_member_of_the_file_is_back_as_soon_as_it_is_there() {
     net.wait_tables(&["a", "b"]);
     assert!(net.show("a").absent.is_empty());
 
+    // What cannot be a member has its name.
     unplug(&net, "eth1");
+    net.host("a").sh("ip link add eth1 type bridge").expect("adds");
+    let refused = "'eth1': it is there, and does not join: ";
+    wait_until(SOON, "the refusal", || net.show("a").reason, |reason| reason.starts_with(refused))
+        .unwrap_or_else(|e| panic!("{e}\n{}", net.log("a")));
+    assert_eq!(net.show("a").absent, ["eth1"]);
+    unplug(&net, "eth1");
+    wait_until(SOON, "nothing refused", || net.show("a"), |bond| bond.findings.is_empty())
+        .unwrap_or_else(|e| panic!("{e}"));
     took("another NIC", wait_in_use(&net, "eth1", plug(&net, 1, "02:00:00:00:77:01")));
     carries(&net, "eth1");
     net.wait_tables(&["a", "b"]);

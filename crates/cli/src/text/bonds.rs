@@ -44,7 +44,7 @@ fn bond(record: &BondRecord, style: &Style, clock: &Clock) -> String {
         }
     }
     for member in &record.absent {
-        out.push_str(&format!("  absent    {member}, joins again when it is back\n"));
+        out.push_str(&format!("  absent    {member}, joins again as soon as it can\n"));
     }
     for line in super::guests::lines(&record.guests, 10, WIDTH - 2) {
         out.push_str(&format!("  {line}\n"));

@@ -44,7 +44,7 @@ fn show_says_what_is_wrong_in_its_first_line() {
     bond.absent = vec!["eth2".into()];
     let text = bonds(&[bond.clone()], &PLAIN);
     assert!(text.starts_with("bond0: degraded, 3 of 4 members carry traffic, 1 peer: "), "{text}");
-    assert!(text.contains("\n  absent    eth2, joins again when it is back\n"), "{text}");
+    assert!(text.contains("\n  absent    eth2, joins again as soon as it can\n"), "{text}");
 
     bond.health = Health::Down;
     bond.absent.clear();

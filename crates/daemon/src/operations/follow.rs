@@ -14,7 +14,10 @@ use linkbraid_link::LinkEvent;
 pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, event: LinkEvent) {
     match event {
         LinkEvent::LinkChanged(link) => link_changed(world, operations, &link).await,
-        LinkEvent::LinkGone { index, .. } => link_gone(world, index).await,
+        LinkEvent::LinkGone { index, .. } => {
+            operations.link_gone(world, index);
+            link_gone(world, index).await;
+        }
         LinkEvent::PortChanged { index, port, blocked } => {
             upkeep::port_changed(world, index, (!blocked).then_some(port)).await;
         }

@@ -32,8 +32,6 @@ struct Rejoin {
     delay: Duration,
     /// It joins just now.
     under_way: bool,
-    /// What was said already.
-    said: Option<Error>,
 }
 
 impl Rejoins {
@@ -44,16 +42,16 @@ impl Rejoins {
             return;
         }
         let rejoin = self.0.entry(link.name.clone());
-        let rejoin = rejoin.or_insert(Rejoin {
-            ifindex: 0,
-            at: Time::ZERO,
-            delay: RETRY_MIN,
-            under_way: false,
-            said: None,
-        });
+        let rejoin =
+            rejoin.or_insert(Rejoin { ifindex: 0, at: Time::ZERO, delay: RETRY_MIN, under_way: false });
         if rejoin.ifindex != link.index {
             (rejoin.ifindex, rejoin.at, rejoin.delay) = (link.index, world.clock.now(), RETRY_MIN);
         }
+    }
+
+    /// An interface is gone: it is looked for at once, and what was said of it is forgotten.
+    pub(crate) fn link_gone(&mut self, index: u32, now: Time) {
+        self.0.values_mut().filter(|rejoin| rejoin.ifindex == index).for_each(|rejoin| rejoin.at = now);
     }
 
     /// Looks for all of them: the daemon has just started.
@@ -75,6 +73,10 @@ impl Rejoins {
         // Others are wanted no more, or a user has added them.
         let wants = |bond: &Bond, name: &str| bond.saved.absent.iter().any(|absent| absent.name == name);
         self.0.retain(|name, _| world.bonds.values().any(|bond| wants(bond, name)));
+        for bond in world.bonds.values_mut() {
+            let absent = &bond.saved.absent;
+            bond.found.not_joined.retain(|name, _| absent.iter().any(|absent| absent.name == *name));
+        }
         let is_due = |rejoin: &&mut Rejoin| !rejoin.under_way && rejoin.at <= now;
         let (name, rejoin) = self.0.iter_mut().find(|(_, rejoin)| is_due(rejoin))?;
         let name = name.clone();
@@ -89,12 +91,13 @@ impl Rejoins {
         }
         if matches!(world.netlink.link(&name).await, Err(error) if error.kind == Kind::NoDevice) {
             self.0.remove(&name);
+            world.bonds.values_mut().for_each(|bond| drop(bond.found.not_joined.remove(&name)));
             return None;
         }
         let bond = world.bonds.values_mut().find(|bond| wants(bond, &name))?;
         let absent = bond.saved.absent.iter().find(|absent| absent.name == name)?;
         let (of, move_address) = (bond.saved.name.clone(), absent.move_address);
-        if rejoin.said.is_none() {
+        if !bond.found.not_joined.contains_key(&name) {
             bond.report_member(&name, "returned", "it is there and joins");
         }
         rejoin.under_way = true;
@@ -107,15 +110,21 @@ impl Rejoins {
     }
 
     /// One of them has joined, or could not.
-    pub(super) fn ended(&mut self, name: &str, now: Time, error: Option<Error>) {
-        let Some(error) = error else { return drop(self.0.remove(name)) };
-        let Some(rejoin) = self.0.get_mut(name) else { return };
-        rejoin.under_way = false;
-        rejoin.at = now + rejoin.delay;
-        rejoin.delay = (rejoin.delay * 2).min(RETRY_MAX);
-        if rejoin.said.as_ref() != Some(&error) {
+    pub(super) fn ended(&mut self, world: &mut World, name: &str, error: Option<Error>) {
+        let Some(error) = error else {
+            self.0.remove(name);
+            return;
+        };
+        if let Some(rejoin) = self.0.get_mut(name) {
+            rejoin.under_way = false;
+            rejoin.at = world.clock.now() + rejoin.delay;
+            rejoin.delay = (rejoin.delay * 2).min(RETRY_MAX);
+        }
+        let waits = |bond: &&mut Bond| bond.saved.absent.iter().any(|absent| absent.name == name);
+        let Some(bond) = world.bonds.values_mut().find(waits) else { return };
+        let before = bond.found.not_joined.insert(name.to_owned(), error.clone());
+        if before.as_ref() != Some(&error) {
             tracing::warn!("{error}; tried again");
-            rejoin.said = Some(error);
         }
     }
 }

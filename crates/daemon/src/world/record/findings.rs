@@ -6,7 +6,7 @@ use crate::world::{
     member::Member,
     record::keys,
 };
-use linkbraid_api::{FindingRecord, Severity};
+use linkbraid_api::{Error, FindingRecord, Severity};
 use linkbraid_link::BridgeSwitches;
 use linkbraid_proto::{Time, arp_plus::PeerKey};
 use std::collections::BTreeMap;
@@ -27,6 +27,7 @@ pub(super) fn findings(bond: &Bond, driven: &Driven, now: Time) -> Vec<FindingRe
     all.extend(keys::of_keys(bond, &driven.host, now));
     all.extend(driven.members.iter().flat_map(|member| of_member(bond, member)));
     all.extend(short(bond, driven));
+    all.extend(bond.found.not_joined.iter().map(|(member, error)| not_joined(member, error)));
     all
 }
 
@@ -120,6 +121,14 @@ fn short(bond: &Bond, driven: &Driven) -> Vec<FindingRecord> {
         Some(finding(Severity::Warning, &driven.name_of(slot), "short", text, hint.clone()))
     };
     to.into_iter().filter_map(finding).collect()
+}
+
+/// A member's interface is there, and does not join again.
+fn not_joined(member: &str, error: &Error) -> FindingRecord {
+    let Error { what, cause, hint, .. } = error;
+    let hint = hint.clone().unwrap_or_else(|| format!("linkbraid check {member}"));
+    let text = format!("it is there, and does not join: {what}: {cause}");
+    finding(Severity::Error, member, "not_joined", text, hint)
 }
 
 /// A member has less than the bond's MTU; why it has, if the kernel refused more.
