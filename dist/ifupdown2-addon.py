@@ -2,8 +2,8 @@
 
 ifupdown2 makes a bridge's ports those that the file names, and deletes the bridge at `ifdown`. A bond is a bridge, and has the
 ports that linkbraid gives it. So the lines about bridges of a bond, and the addresses of a member, are left out before any other
-addon sees them. So is a bond among the ports of a bridge: ifupdown2 would take its addresses, and if-pre-up.d/linkbraid says why
-it is no port. /etc/network/ifupdown2/addons.conf has to name this addon first, as `pre-up,linkbraid`.
+addon sees them. So is a bond among the ports of a bridge, whose addresses ifupdown2 would take away before the kernel refuses it.
+/etc/network/ifupdown2/addons.conf has to name this addon first, as `pre-up,linkbraid`. Then if-pre-up.d/linkbraid is not run.
 """
 
 import os
@@ -39,10 +39,15 @@ class linkbraid(moduleBase):
                 ifaceobj.addr_method = "manual"
             self._leave_out(ifaceobj, [line for line in ifaceobj.config if line in ("address", "gateway")])
         else:
-            for ports in ifaceobj.get_attr_value("bridge-ports") or []:
-                if any(is_bond(port) for port in ports.split()):
-                    kept = [port for port in ports.split() if not is_bond(port)]
-                    ifaceobj.replace_config("bridge-ports", " ".join(kept) or "none")
+            ports = " ".join(ifaceobj.get_attr_value("bridge-ports") or []).split()
+            for bond in filter(is_bond, ports):
+                self._refuse(ifaceobj, bond, [port for port in ports if not is_bond(port)])
+
+    def _refuse(self, ifaceobj, bond, kept):
+        name = ifaceobj.name
+        self.logger.error(f"{name}: '{bond}' is not its port: a bond is a bridge, and no bridge is a port of another one")
+        self.logger.error(f"  hint: in /etc/linkbraid.toml: [bond.{name}] in place of [bond.{bond}]")
+        ifaceobj.replace_config("bridge-ports", " ".join(kept) or "none")
 
     def _leave_out(self, ifaceobj, lines):
         for line in lines:
