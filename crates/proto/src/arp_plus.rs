@@ -88,7 +88,7 @@ impl ArpPlus {
             timing: config.timing,
             random: Random::new(seed),
             state: State::S0,
-            table: table::Table::default(),
+            table: table::Table::seeded(Random::new(!seed).next()),
             segments: segment::Segments::default(),
             guests: guests::Guests::default(),
             agenda: send::Agenda::default(),

@@ -14,9 +14,22 @@ pub const HOSTS_MAX: usize = 4096;
 /// Hosts that may enter the table at once: a whole LAN that starts together.
 pub const JOINS_AT_ONCE: u32 = 1024;
 
-/// Hosts that may enter it in a second after those. Each costs a plan, lanes and probes, and whoever is on the wire can
-/// make up as many as he likes; one that is refused speaks again within a second.
+/// Hosts that may enter it in a second after those, if they were heard before. Each costs a plan, lanes and probes.
 pub const JOIN_RATE: u32 = 256;
+
+/// The same of hosts that are heard for the first time. Whoever is on the wire can make up as many as he likes; a true one speaks
+/// again within a second.
+pub const JOIN_RATE_UNKNOWN: u32 = 16;
+
+/// Hosts that were refused for that, and are remembered.
+pub const REFUSED_MAX: usize = 16_384;
+
+/// A message of a host is not the same that came over another member after this time: a host that starts says who it is three
+/// times, and waits longer between.
+pub const HEARD_AGAIN_MIN: Duration = Duration::from_millis(50);
+
+/// What was heard before that long is forgotten: true hosts speak each second.
+pub const HEARD_AGAIN_MAX: Duration = Duration::from_millis(2500);
 
 /// Mappings of one host that may replace each other at once: links that fail together.
 pub const CHANGES_AT_ONCE: u32 = 16;

@@ -1,9 +1,7 @@
 //! The table: who has which hardware addresses.
 
 use super::{
-    Conflict, Counter, Event, Peer, PeerKey, PeerState, Reason, Timing,
-    outbox::Outbox,
-    tokens::{Rate, Tokens},
+    Conflict, Counter, Event, Peer, PeerKey, PeerState, Reason, Timing, outbox::Outbox, tokens::Rate,
 };
 use crate::{Time, limits};
 use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Message};
@@ -15,10 +13,11 @@ use std::{
 mod claim;
 mod index;
 mod leave;
+mod newcomers;
 
 pub(super) use leave::Waiting;
+use newcomers::Newcomers;
 
-const JOINS: Rate = Rate { at_once: limits::JOINS_AT_ONCE, a_second: limits::JOIN_RATE };
 const CHANGES: Rate = Rate { at_once: limits::CHANGES_AT_ONCE, a_second: limits::CHANGE_RATE };
 
 /// A message with where and when it came in.
@@ -50,7 +49,7 @@ pub(super) struct Table {
     tombstones: BTreeMap<HostId, Tombstone>,
     waiting: BTreeMap<PeerKey, Waiting>,
     full_told: bool,
-    joins: Tokens,
+    newcomers: Newcomers,
 }
 
 /// Serial number arithmetic (RFC 1982): whether `a` comes before `b`.
@@ -59,6 +58,11 @@ const fn before(a: u32, b: u32) -> bool {
 }
 
 impl Table {
+    /// An empty one; nobody else knows the seed.
+    pub fn seeded(seed: u64) -> Self {
+        Self { newcomers: Newcomers::seeded(seed), ..Self::default() }
+    }
+
     pub fn peers(&self) -> impl ExactSizeIterator<Item = &Peer> {
         self.peers.values()
     }
@@ -113,7 +117,7 @@ impl Table {
         let (may, limit) = match self.peers.get_mut(&key) {
             //= docs/arp-plus.md#7.10
             Some(peer) => (peer.changes.take(now, CHANGES), Counter::LimitChanges),
-            None => (self.joins.has_room(now, JOINS), Counter::LimitJoins),
+            None => (self.newcomers.may_enter(now, key), Counter::LimitJoins),
         };
         if !may {
             out.counters.one(limit);
@@ -237,7 +241,7 @@ impl Table {
             _ => Counter::PeerChanged,
         });
         if reason == Reason::Joined {
-            self.joins.take(arrival.now, JOINS);
+            self.newcomers.enter(arrival.now);
         }
         if let Some(old) = old {
             out.counters.add(Counter::LimitAliases, peer.inherit(arrival.now, old, timing) as u64);
@@ -329,7 +333,7 @@ impl Table {
     /// Forgets all hosts; says whether there were any.
     pub fn forget(&mut self) -> bool {
         let had = !self.peers.is_empty();
-        *self = Table { taken: self.taken.take(), ..Table::default() };
+        *self = Table { taken: self.taken.take(), newcomers: self.newcomers.anew(), ..Table::default() };
         had
     }
 }

@@ -78,7 +78,7 @@ fn a_crowd_of_a_thousand_is_known_at_once_and_a_flood_enters_slowly() {
         }
     }
     let entered = host.arp.peers().len() as u32 - 1000;
-    let most = limits::JOINS_AT_ONCE - 1000 + 4 * limits::JOIN_RATE;
+    let most = limits::JOINS_AT_ONCE - 1000 + 4 * limits::JOIN_RATE_UNKNOWN;
     assert!((most - 10..=most + 1).contains(&entered), "{entered} of at most {most}");
     assert_eq!(host.count(Counter::LimitJoins), 10_000 - u64::from(entered));
     // Who is known is heard as ever, and who is real enters within seconds, since he repeats himself.
@@ -90,6 +90,35 @@ fn a_crowd_of_a_thousand_is_known_at_once_and_a_flood_enters_slowly() {
         late.iter().for_each(|frame| _ = host.hear(0, frame));
     }
     assert_eq!(known(&host), 200);
+}
+
+//= docs/arp-plus.md#7.12 type=test
+#[test]
+fn who_is_heard_a_second_time_enters_during_a_flood() {
+    let mut host = Host::running(1, 1);
+    // 10,000 made-up hosts a second; who is real starts among them, over two members, and says three times who he is.
+    let mut made_up = 0..60_000;
+    let mut flood = |host: &mut Host, time: u64| {
+        for number in made_up.by_ref().take(time as usize * 10) {
+            host.pass(Duration::from_micros(100));
+            host.hear(0, &one_of(number, 1));
+        }
+    };
+    flood(&mut host, 3000);
+    let real = |host: &Host| host.arp.peer(&crowd_key(60_001)).is_some();
+    let mut say = |host: &mut Host| {
+        host.hear(0, &one_of(60_001, 1));
+        host.hear(0, &one_of(60_001, 1));
+        real(host)
+    };
+    assert!(!say(&mut host), "one message over two members is heard once");
+    flood(&mut host, 100);
+    assert!(say(&mut host));
+    let entered = host.arp.peers().len();
+    flood(&mut host, 2000);
+    let more = host.arp.peers().len() - entered;
+    assert!(more <= 2 * limits::JOIN_RATE_UNKNOWN as usize + 1, "{more}");
+    assert!(host.count(Counter::LimitJoins) > 40_000);
 }
 
 #[test]
@@ -118,7 +147,7 @@ fn of_too_many_hosts_that_left_the_one_that_left_first_is_forgotten() {
     };
     let last = limits::TOMBSTONES_MAX as u16;
     let joins = |host: &mut Host, number, sequence| {
-        host.now = host.now + millis(4);
+        host.now = host.now + millis(63);
         host.hear(0, &one_of(number, sequence));
     };
     (1..=last).for_each(|number| joins(&mut host, number, 1));

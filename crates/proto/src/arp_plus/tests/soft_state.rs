@@ -278,7 +278,7 @@ fn table_has_a_limit_and_tells_once() {
         let frame = emit_frame(MacAddr::BROADCAST, message.hardware[0], &message).expect("good");
         let full = |action: &&Action| matches!(action, Action::Event(Event::TableFull { .. }));
         // As fast as a crowd is let in.
-        host.now = host.now + millis(4);
+        host.now = host.now + millis(63);
         told += host.hear(0, &frame).iter().filter(full).count();
         let proof = Input::Proven { peer, mac: message.hardware[0], asked: host.now };
         host.handle(if kind == Kind::Clear { Input::NobodyObjects(peer) } else { proof });

@@ -235,7 +235,7 @@ fn a_full_table_makes_room_by_whom_nothing_is_proven() {
     let join = |host: &mut Host, number: u16| {
         let [high, low] = number.to_be_bytes();
         let by = MacAddr([6, 1, 0, 0, high, low]);
-        host.now = host.now + millis(4);
+        host.now = host.now + millis(63);
         host.hear(
             0,
             &forged(by, &other, Kind::Change, |message, extension| {
