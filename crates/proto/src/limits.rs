@@ -11,13 +11,16 @@ pub const ADDRESSES_MAX: usize = 1 + linkbraid_wire::MORE_ADDRESSES_MAX;
 /// Most hosts in the ARP+ table.
 pub const HOSTS_MAX: usize = 4096;
 
-/// Hosts that may enter the table at once: a whole LAN that starts together.
+/// Hosts that may enter the table at once, if they were heard before: a whole LAN that starts together.
 pub const JOINS_AT_ONCE: u32 = 1024;
+
+/// The same of hosts that are heard for the first time.
+pub const JOINS_AT_ONCE_UNKNOWN: u32 = 256;
 
 /// Hosts that may enter it in a second after those, if they were heard before. Each costs a plan, lanes and probes.
 pub const JOIN_RATE: u32 = 256;
 
-/// The same of hosts that are heard for the first time. Whoever is on the wire can make up as many as he likes; a true one speaks
+/// Those that are heard for the first time. Whoever is on the wire can make up as many as he likes; a true one speaks
 /// again within a second.
 pub const JOIN_RATE_UNKNOWN: u32 = 16;
 

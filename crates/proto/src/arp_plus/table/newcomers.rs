@@ -11,7 +11,7 @@ use crate::{
 };
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-const FIRST: Rate = Rate { at_once: limits::JOINS_AT_ONCE, a_second: limits::JOIN_RATE_UNKNOWN };
+const FIRST: Rate = Rate { at_once: limits::JOINS_AT_ONCE_UNKNOWN, a_second: limits::JOIN_RATE_UNKNOWN };
 const AGAIN: Rate = Rate { at_once: limits::JOINS_AT_ONCE, a_second: limits::JOIN_RATE };
 
 #[derive(Debug, Default)]

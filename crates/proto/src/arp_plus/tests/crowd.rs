@@ -64,10 +64,15 @@ fn a_change_names_the_host_that_changed_and_no_other() {
 }
 
 #[test]
-fn a_crowd_of_a_thousand_is_known_at_once_and_a_flood_enters_slowly() {
+fn a_crowd_of_a_thousand_is_known_at_its_second_message_and_a_flood_enters_slowly() {
     let mut host = Host::running(1, 1);
-    (0..1000).for_each(|number| _ = host.hear(0, &one_of(number, 1)));
-    assert_eq!(host.arp.peers().len(), 1000);
+    // A few may have had to give way to each other among those that are remembered.
+    for known in [256..=256, 990..=1000, 1000..=1000] {
+        (0..1000).for_each(|number| _ = host.hear(0, &one_of(number, 1)));
+        assert!(known.contains(&host.arp.peers().len()), "{known:?}: {}", host.arp.peers().len());
+        host.pass(millis(100));
+    }
+    let refused = host.count(Counter::LimitJoins);
     // 2500 made-up hosts a second, for four seconds.
     for number in 1000..11_000 {
         host.pass(Duration::from_micros(400));
@@ -78,9 +83,9 @@ fn a_crowd_of_a_thousand_is_known_at_once_and_a_flood_enters_slowly() {
         }
     }
     let entered = host.arp.peers().len() as u32 - 1000;
-    let most = limits::JOINS_AT_ONCE - 1000 + 4 * limits::JOIN_RATE_UNKNOWN;
-    assert!((most - 10..=most + 1).contains(&entered), "{entered} of at most {most}");
-    assert_eq!(host.count(Counter::LimitJoins), 10_000 - u64::from(entered));
+    let most = 4 * limits::JOIN_RATE_UNKNOWN;
+    assert!((most - 10..=most + 6).contains(&entered), "{entered} of at most {most}");
+    assert_eq!(host.count(Counter::LimitJoins), refused + 10_000 - u64::from(entered));
     // Who is known is heard as ever, and who is real enters within seconds, since he repeats himself.
     assert_eq!(changed(&host.hear(0, &one_of(7, 2))), Some(vec![crowd_key(7)]));
     let late: Vec<Vec<u8>> = (20_000..20_200).map(|number| one_of(number, 1)).collect();
@@ -106,7 +111,7 @@ fn who_is_heard_a_second_time_enters_during_a_flood() {
     };
     flood(&mut host, 3000);
     let real = |host: &Host| host.arp.peer(&crowd_key(60_001)).is_some();
-    let mut say = |host: &mut Host| {
+    let say = |host: &mut Host| {
         host.hear(0, &one_of(60_001, 1));
         host.hear(0, &one_of(60_001, 1));
         real(host)
@@ -124,7 +129,10 @@ fn who_is_heard_a_second_time_enters_during_a_flood() {
 #[test]
 fn a_crowd_that_falls_silent_is_forgotten_in_portions() {
     let mut host = Host::running(1, 1);
-    (0..1000).for_each(|number| _ = host.hear(0, &one_of(number, 1)));
+    for _ in 0..3 {
+        (0..1000).for_each(|number| _ = host.hear(0, &one_of(number, 1)));
+        host.pass(millis(100));
+    }
     let mut gone = BTreeSet::new();
     for _ in 0..60 {
         let actions = host.pass(millis(250));
