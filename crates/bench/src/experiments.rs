@@ -5,6 +5,7 @@ mod cpu_limit;
 mod fabric;
 mod failover;
 mod guest;
+pub(crate) mod hostile;
 mod loss;
 mod multicast;
 mod overhead;
@@ -47,7 +48,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub static EXPERIMENTS: [Experiment; 16] = [
+pub static EXPERIMENTS: [Experiment; 17] = [
     Experiment {
         name: "scaling",
         about: "goodput over the number of members, beside one bare link: TCP and UDP, one flow and eight, both ways at once",
@@ -138,6 +139,13 @@ pub static EXPERIMENTS: [Experiment; 16] = [
         paper: "",
         run: soak::run,
         figure: soak::figure,
+    },
+    Experiment {
+        name: "hostile",
+        about: "attacks by a stranger on the switch, without a key and with one, while datagrams flow and a third host joins",
+        paper: "",
+        run: hostile::run,
+        figure: hostile::figure,
     },
     Experiment {
         name: "fabric",

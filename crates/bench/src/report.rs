@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 
 pub use measure::{Comparison, Measure};
 pub use record::Kind;
-pub(crate) use record::{CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, MESSAGES, Points, Record, SOAK, both};
+pub(crate) use record::{
+    CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, HOSTILE, MESSAGES, Points, Record, SOAK, both,
+};
 
 /// The version of the layout; grows when a key changes its meaning.
 pub const SCHEMA: u32 = 2;

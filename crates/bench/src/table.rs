@@ -5,7 +5,10 @@ mod peers;
 
 pub(crate) use fabric::number;
 
-use crate::report::{CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, Goal, Kind, MESSAGES, Report, SOAK};
+use crate::experiments::hostile;
+use crate::report::{
+    CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, Goal, HOSTILE, Kind, MESSAGES, Report, SOAK,
+};
 use crate::stats::Spread;
 use std::fmt::Write;
 
@@ -72,7 +75,8 @@ pub(crate) fn tables(report: &Report) -> Vec<Table> {
     let of = |records_of: &[Records]| -> Vec<Table> {
         records_of.iter().filter_map(|spec| records(report, spec)).collect()
     };
-    let all = [peers::tables(report), of(&RECORDS), fabric::tables(report), of(&LAST_RECORDS)];
+    let own = [hostile::tables(report), fabric::tables(report)].concat();
+    let all = [peers::tables(report), of(&RECORDS), own, of(&LAST_RECORDS)];
     all.into_iter().flatten().collect()
 }
 
@@ -198,7 +202,7 @@ const RECORDS: [Records; 4] = [
 ];
 
 /// Those that come after what was measured otherwise.
-const LAST_RECORDS: [Records; 2] = [
+const LAST_RECORDS: [Records; 3] = [
     Records {
         kind: DELIVERIES,
         words: &[0, 1, 2],
@@ -210,6 +214,23 @@ const LAST_RECORDS: [Records; 2] = [
             ("once", |r, id| total(r, id, "once")),
             ("more than once", |r, id| total(r, id, "more")),
             ("never", |r, id| total(r, id, "never")),
+        ],
+    },
+    Records {
+        kind: HOSTILE,
+        words: &[0],
+        columns: &[
+            ("case", |_, id| id.to_owned()),
+            ("frames a second", |r, id| total(r, id, "frames_a_second")),
+            ("lanes lost", |r, id| total(r, id, "lanes_lost")),
+            ("lost", |r, id| format!("{} of {}", total(r, id, "lost"), total(r, id, "sent"))),
+            ("to gateway", |r, id| total(r, id, "gateway_lost")),
+            ("entered", |r, id| total(r, id, "entered")),
+            ("joined ms", |r, id| total(r, id, "join_ms")),
+            ("as before ms", |r, id| total(r, id, "again_ms")),
+            ("log lines", |r, id| total(r, id, "lines")),
+            ("CPU %", |r, id| total(r, id, "cpu_percent")),
+            ("grown KiB", |r, id| whole(r.sum(id, "grown_bytes").unwrap_or(0.0) / 1024.0)),
         ],
     },
     Records {

@@ -2,10 +2,12 @@
 //! what they see and what is done to the links has one clock.
 
 mod datagrams;
+mod flood;
 mod progress;
 mod task;
 
 pub use datagrams::{Count, DatagramRecord, Datagrams, End, Pace, Way};
+pub use flood::{Flood, Flooded};
 pub use progress::Progress;
 pub use task::Task;
 

@@ -1,6 +1,7 @@
 //! Frames as they are on the wire: raw sockets on an interface of a host.
 
-use linkbraid_lab::Host;
+use crate::Host;
+use linkbraid_api::Error;
 use nix::libc;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -31,8 +32,12 @@ impl Tap {
     /// When the interface is not there.
     #[track_caller]
     pub fn open(host: Host<'_>, interface: &str, ethertype: u16) -> Self {
-        let opened = host.run(|| Self::open_here(interface, ethertype)).expect("enters the namespace");
-        opened.unwrap_or_else(|e| panic!("{} {interface}: {e}", host.name()))
+        Self::try_open(host, interface, ethertype).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same, for who can say what is wrong.
+    pub fn try_open(host: Host<'_>, interface: &str, ethertype: u16) -> Result<Self, Error> {
+        host.make(&format!("open a raw socket on {interface}"), || Self::open_here(interface, ethertype))
     }
 
     fn open_here(interface: &str, ethertype: u16) -> io::Result<Self> {
@@ -73,6 +78,49 @@ impl Tap {
             )
         };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// What it sends no longer waits in the interface's queue: a flood needs as little work for a frame as there is.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn bypass_queue(&self) -> io::Result<()> {
+        let on: libc::c_int = 1;
+        // SAFETY: `on` outlives the call, and its size is given.
+        let set = unsafe {
+            libc::setsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_QDISC_BYPASS,
+                (&raw const on).cast(),
+                size_of_val(&on) as libc::socklen_t,
+            )
+        };
+        if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Sends whole frames with one system call; how many the kernel took.
+    pub fn send_all(&self, frames: &[Vec<u8>]) -> usize {
+        let mut address = address(self.interface, 0);
+        let piece = |frame: &Vec<u8>| libc::iovec {
+            iov_base: frame.as_ptr().cast_mut().cast(),
+            iov_len: frame.len(),
+        };
+        let mut pieces: Vec<libc::iovec> = frames.iter().map(piece).collect();
+        let message = |piece: &mut libc::iovec| {
+            // SAFETY: all its fields are numbers and pointers, for which zero is a value.
+            let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+            header.msg_hdr.msg_name = (&raw mut address).cast();
+            header.msg_hdr.msg_namelen = ADDRESS_BYTES;
+            header.msg_hdr.msg_iov = piece;
+            header.msg_hdr.msg_iovlen = 1;
+            header
+        };
+        let mut messages: Vec<libc::mmsghdr> = pieces.iter_mut().map(message).collect();
+        let number = libc::c_uint::try_from(messages.len()).unwrap_or(libc::c_uint::MAX);
+        // SAFETY: messages, pieces, frames and address are valid for their lengths during the call, which writes only into messages.
+        let sent = unsafe { libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), number, 0) };
+        usize::try_from(sent).unwrap_or(0)
     }
 
     /// The frames that have arrived since the last look.

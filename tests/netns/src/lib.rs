@@ -11,7 +11,7 @@ pub mod flow;
 mod guest;
 pub mod machine;
 mod net;
-pub mod packet;
+pub use linkbraid_lab::packet;
 mod rtnl;
 mod said;
 pub mod server;

@@ -27,6 +27,8 @@ pub const CUTS: Kind = kind("cuts", "during.lost");
 pub const SOAK: Kind = kind("soak", "steps");
 /// Broadcast and multicast that was sent, and what arrived.
 pub const DELIVERIES: Kind = kind("deliveries", "once");
+/// What strangers on the switch tried.
+pub const HOSTILE: Kind = kind("hostile", "lost");
 /// What the switch flooded.
 pub const FLOODS: Kind = kind("floods", "frames");
 

@@ -1,0 +1,51 @@
+//! What the victims and their daemons have come to so far.
+
+use super::VICTIMS;
+use crate::activity::{ProcessActivity, anonymous_bytes};
+use crate::bed::{BOND, Bed};
+use linkbraid_api::{Error, LaneRecord, StatsRecord};
+
+#[derive(Debug)]
+pub(super) struct Look {
+    /// Of both victims.
+    pub(super) lanes_lost: u64,
+    /// Lines of both logs.
+    pub(super) lines: u64,
+    /// Memory of both daemons.
+    pub(super) bytes: u64,
+    work: Vec<ProcessActivity>,
+}
+
+impl Look {
+    pub(super) fn at(bed: &Bed) -> Result<Self, Error> {
+        let mut look = Self { lanes_lost: 0, lines: 0, bytes: 0, work: Vec::new() };
+        for name in VICTIMS {
+            let host = bed.host(name)?;
+            let stats: Vec<StatsRecord> = host.ask(&format!("stats {BOND}"))?;
+            let counters = stats.iter().flat_map(|stats| &stats.counters);
+            look.lanes_lost +=
+                counters.filter(|c| c.name == "probe_lane_lost").map(|c| c.frames).sum::<u64>();
+            look.lines += std::fs::read_to_string(host.log()).unwrap_or_default().lines().count() as u64;
+            let pid = bed.daemon_id(name)?;
+            look.bytes += anonymous_bytes(pid)?;
+            look.work.push(ProcessActivity::of(pid)?);
+        }
+        Ok(look)
+    }
+
+    /// Percent of a core that the busier daemon took since an earlier look.
+    pub(super) fn cpu_since(&self, earlier: &Self) -> f64 {
+        let all = self.work.iter().zip(&earlier.work).map(|(now, then)| now.since(*then).0);
+        all.fold(0.0, f64::max)
+    }
+}
+
+/// How many lanes of the victims are proven.
+pub(super) fn lanes(bed: &Bed) -> Result<usize, Error> {
+    let mut up = 0;
+    for name in VICTIMS {
+        let lanes: Vec<LaneRecord> = bed.host(name)?.ask(&format!("lanes {BOND}"))?;
+        up += lanes.iter().filter(|lane| lane.state == "up").count();
+    }
+    Ok(up)
+}
