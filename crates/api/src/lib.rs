@@ -55,8 +55,11 @@ pub const DEFAULT_SOCKET: &str = "/run/linkbraid/linkbraid.sock";
 /// Where the service looks for configuration files: a file, and a folder of them.
 pub const CONFIG_PATHS: [&str; 2] = ["/etc/linkbraid.toml", "/etc/linkbraid"];
 
-/// The longest line either side accepts, in bytes; a longer one is refused and the connection closed.
+/// The longest request and the longest event, in bytes; a longer one is refused and the connection closed.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// The longest answer, in bytes: all that is known of 4096 hosts with 32 members each.
+pub const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// What the daemon answers to one [`Request`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ mod events;
 
 pub use events::{Events, follow};
 
-use linkbraid_api::{DEFAULT_SOCKET, Error, ExitCode, LINE_BYTES_MAX, Reply, Request};
+use linkbraid_api::{ANSWER_BYTES_MAX, DEFAULT_SOCKET, Error, ExitCode, Reply, Request};
 use linkbraid_terminal::{Failed, report::plain};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -85,21 +85,21 @@ fn understand(socket: &Path, line: &[u8]) -> Result<Reply, Failure> {
     })
 }
 
-/// Connects, writes the line, and reads one line of at most [`LINE_BYTES_MAX`] bytes.
+/// Connects, writes the line, and reads one line of at most [`ANSWER_BYTES_MAX`] bytes.
 fn exchange(socket: &Path, line: &str) -> io::Result<(Vec<u8>, BufReader<UnixStream>)> {
     let mut stream = UnixStream::connect(socket)?;
     stream.write_all(line.as_bytes())?;
     let mut answer = Vec::new();
     let mut reader = BufReader::new(stream);
-    (&mut reader).take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut answer)?;
-    if answer.len() > LINE_BYTES_MAX {
-        return Err(too_long());
+    (&mut reader).take(ANSWER_BYTES_MAX as u64 + 1).read_until(b'\n', &mut answer)?;
+    if answer.len() > ANSWER_BYTES_MAX {
+        return Err(too_long(ANSWER_BYTES_MAX));
     }
     Ok((answer, reader))
 }
 
-fn too_long() -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("longer than {LINE_BYTES_MAX} bytes"))
+fn too_long(most: usize) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("longer than {most} bytes"))
 }
 
 fn no_answer(socket: &Path, error: &io::Error) -> Failure {

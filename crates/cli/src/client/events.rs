@@ -53,7 +53,7 @@ impl Events {
     pub fn next(&mut self) -> Result<Option<EventRecord>, Failure> {
         let end = self.pending.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
         if end.unwrap_or(self.pending.len()) > LINE_BYTES_MAX {
-            return Err(broken(&self.socket, "cannot talk to the daemon", &plain(&too_long())));
+            return Err(broken(&self.socket, "cannot talk to the daemon", &plain(&too_long(LINE_BYTES_MAX))));
         }
         let Some(end) = end else { return Ok(None) };
         let line: Vec<u8> = self.pending.drain(..end).collect();

@@ -1,5 +1,5 @@
 use super::{Failure, ask, plain, quoted};
-use linkbraid_api::{BondDel, LINE_BYTES_MAX, Records, Reply, Request};
+use linkbraid_api::{ANSWER_BYTES_MAX, BondDel, LINE_BYTES_MAX, Records, Reply, Request};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -97,15 +97,24 @@ fn a_reply_that_is_no_reply_is_said_so() {
 }
 
 #[test]
+fn a_reply_about_a_large_network_is_read_whole() {
+    let warnings = vec!["x".repeat(2 * LINE_BYTES_MAX)];
+    let text = serde_json::to_string(&Reply::Done { warnings: warnings.clone() }).unwrap() + "\n";
+    let (path, handle) = daemon(move |mut stream| stream.write_all(text.as_bytes()).unwrap());
+    assert_eq!(ask(&path, &del(), LONG), Ok(Reply::Done { warnings }));
+    handle.join().unwrap();
+}
+
+#[test]
 fn an_endless_reply_is_cut_off() {
     let (path, handle) = daemon(|mut stream| {
         // Writing fails once the client has read its limit and closed; that is what is hoped for.
-        let chunk = vec![b'x'; LINE_BYTES_MAX];
+        let chunk = vec![b'x'; ANSWER_BYTES_MAX];
         let _ = stream.write_all(&chunk);
         let _ = stream.write_all(&chunk);
     });
     let error = broken(ask(&path, &del(), LONG));
-    assert_eq!(error.cause, format!("longer than {LINE_BYTES_MAX} bytes"));
+    assert_eq!(error.cause, format!("longer than {ANSWER_BYTES_MAX} bytes"));
     handle.join().unwrap();
 }
 
