@@ -21,8 +21,8 @@ while read -r crate test _; do
 	case "$elsewhere ${alone[*]} " in
 	*" $crate "*) continue ;;
 	esac
-	case "$crate ${measured[*]} " in
-	"netns "*" $test "*) ;;
+	case "$crate: ${measured[*]} " in
+	"netns:"*" $test "*) ;;
 	*) others+=("$crate/$test") ;;
 	esac
 done <"$list"

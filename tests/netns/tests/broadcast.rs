@@ -13,7 +13,7 @@ const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xdb8, 0, 1);
 const PORT: u16 = 4000;
 /// Datagrams of each kind.
 const COUNT: u32 = 200;
-/// What a receiver holds until it is read: all datagrams, each a page with what the kernel counts beside it.
+/// What a receiver holds until it is read: all datagrams, and a second copy of each, were there one.
 const BUFFER: usize = COUNT as usize * 2 * 4096;
 
 /// What is sent to whom.
@@ -118,12 +118,24 @@ fn delivered_once(net: &Net, from: &str, to: &[&str]) {
     }
 }
 
+/// Waits until both bonded hosts have proven so many lanes: before that, a MAC of the other one is any host's, whose copies are taken
+/// in on each switch.
+#[track_caller]
+fn wait_proven(net: &Net, count: usize) {
+    for name in ["a", "b"] {
+        let proven = || net.lanes(name).iter().filter(|lane| lane.state == "up").count();
+        wait_until(SOON, "proven lanes", proven, |lanes| *lanes == count)
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+}
+
 #[test]
 fn each_datagram_arrives_once_with_four_members_on_one_switch() {
     let four = || std::iter::repeat_n(LinkSpec::switch(0, None), 4);
     let topology =
         Topology::empty("lab", 1).host(four()).host(four()).plain_host([LinkSpec::switch(0, None)]);
     let net = Net::bonded(topology);
+    wait_proven(&net, 16);
     delivered_once(&net, "a", &["b", "c"]);
     delivered_once(&net, "b", &["a", "c"]);
     delivered_once(&net, "c", &["a", "b"]);
@@ -146,6 +158,7 @@ fn each_datagram_arrives_once_over_two_separate_switches() {
     );
     let segments = || net.show("a").members.iter().map(|m| m.segment).collect::<Vec<_>>();
     wait_until(SOON, "two segments", segments, |seen| seen[0] != seen[1]).unwrap_or_else(|e| panic!("{e}"));
+    wait_proven(&net, 2);
     // Plain hosts on either switch hear a bond, and are heard by it.
     delivered_once(&net, "a", &["b", "c", "d"]);
     delivered_once(&net, "c", &["a", "b"]);
