@@ -165,7 +165,8 @@ impl ArpPlus {
         let guests = &mut self.guests;
         for key in self.out.changed_peers() {
             let peer = self.table.get(key);
-            let announced = peer.map(|peer| peer.announced_guests());
+            //= docs/arp-plus.md#14.11
+            let announced = peer.filter(|peer| peer.answers).map(|peer| peer.announced_guests());
             let Guests { claims, here, .. } = guests;
             let any = claims.follow(now, *key, announced, |mac| here.has(mac));
             guests.is_stale |= any;

@@ -45,6 +45,8 @@ struct Host {
     arp: ArpPlus,
     now: Time,
     number: u8,
+    /// Whoever speaks has answered a PROBE, too.
+    proves: bool,
 }
 
 impl Host {
@@ -64,7 +66,7 @@ impl Host {
 
     fn stopped(number: u8, epoch: u64, members: u8) -> Host {
         let arp = ArpPlus::new(Config::new(HostId([number; 16]), epoch), u64::from(number));
-        let mut host = Host { arp, now: Time::from_millis(1), number };
+        let mut host = Host { arp, now: Time::from_millis(1), number, proves: false };
         host.handle(Input::Members((0..members).map(|slot| member(number, slot)).collect()));
         host.handle(Input::Addresses(vec![ip(number)]));
         host
@@ -76,7 +78,15 @@ impl Host {
     }
 
     fn hear(&mut self, slot: u8, bytes: &[u8]) -> Vec<Action> {
-        self.handle(Input::Frame { slot, bytes })
+        let mut actions = self.handle(Input::Frame { slot, bytes });
+        if self.proves
+            && let Ok(Frame { src, parsed, .. }) = parse_frame(bytes)
+            && let Some(extension) = parsed.message.extension
+        {
+            let peer = PeerKey::Host(extension.host);
+            actions.extend(self.handle(Input::Proven { peer, mac: src, asked: self.now }));
+        }
+        actions
     }
 
     /// Lets time pass, timeout by timeout; every action on the way.

@@ -71,7 +71,9 @@ impl Table {
         let (key, mac, asked) = proof;
         self.speaks(key, mac, out);
         if let Some(peer) = self.peers.get_mut(&key) {
-            peer.answers = true;
+            if !std::mem::replace(&mut peer.answers, true) {
+                out.peer_changed(key);
+            }
         }
         if let Some(waiting) = self.waiting.remove(&key) {
             if asked < waiting.since {

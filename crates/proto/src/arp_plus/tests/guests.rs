@@ -16,7 +16,20 @@ fn key(number: u8) -> PeerKey {
 fn host(number: u8, members: u8) -> Host {
     let mut host = Host::running(number, members);
     host.handle(Input::Features(FEATURE_GUESTS));
+    host.proves = true;
     host
+}
+
+//= docs/arp-plus.md#14.11 type=test
+#[test]
+fn who_never_answered_a_probe_has_no_guests() {
+    let (mut one, mut two) = (host(1, 1), host(2, 1));
+    one.proves = false;
+    two.see(&[7]);
+    one.hear(0, &two.says(Kind::Change));
+    assert_eq!((one.arp.peers().len(), one.locates(7)), (1, None));
+    one.handle(Input::Proven { peer: key(2), mac: mac(2, 0), asked: one.now });
+    assert_eq!(one.locates(7), Some(key(2)));
 }
 
 /// What is seen of guests: by number, address, when each named it, and when it sent last.
@@ -332,7 +345,9 @@ fn guests_of_a_silent_host_stay_and_those_of_one_that_left_go() {
         Action::Send { frame, .. } => Some(frame),
         _ => None,
     });
-    let actions = two.hear(0, clear.expect("it says so"));
+    two.proves = false;
+    two.hear(0, clear.expect("it says so"));
+    let actions = two.handle(Input::NobodyObjects(key(1)));
     assert!(actions.contains(&Action::Peers(Changed::Peers(vec![key(1)]))));
     assert_eq!(two.locates(1), None);
 }

@@ -16,10 +16,13 @@ fn at(number: u8) -> GuestAddress {
 }
 
 impl Bench {
+    /// From a host that answered a PROBE.
     fn hear_guests(&mut self, host: u8, sequence: u32, numbers: &[u8]) {
         let guests = numbers.iter().map(|number| guest(*number)).collect();
         let bytes = says_guests(Kind::Change, host, sequence, guests);
-        self.arp_plus.handle(Time::from_millis(1), Input::Frame { slot: 0, bytes: &bytes });
+        let now = Time::from_millis(1);
+        self.arp_plus.handle(now, Input::Frame { slot: 0, bytes: &bytes });
+        self.arp_plus.handle(now, Input::Proven { peer: key(host), mac: mac(host), asked: now });
     }
 
     /// Guests speak behind the own bond.
@@ -91,6 +94,7 @@ fn a_guest_that_moves_takes_its_rows_along() {
     let rows = bench.update(&[2, 3]);
     assert!(rows.contains(&pair(1, 2)) && rows.contains(&behind(2)), "{rows:?}");
     bench.hear(Kind::Clear, 3, 3);
+    bench.arp_plus.handle(Time::from_millis(1), Input::NobodyObjects(key(3)));
     let rows = bench.update(&[3, 2]);
     assert!(rows.iter().any(|row| matches!(row, Row::GuestPair(..))), "{rows:?}");
     assert!(bench.tables.image().guest_pairs.values().all(|pair| pair.plan == 1));
