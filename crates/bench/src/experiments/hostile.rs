@@ -67,6 +67,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
                 let done = run.noted(&id, done)?;
                 // What went wrong in one must not be found in the next.
                 let left = bed.host(JOINS)?.linkbraid(&format!("bond del {BOND}"));
+                forget_neighbours(&bed)?;
                 bed.meet_within(AGAIN_LIMIT)?;
                 if let (Some(record), Ok(_)) = (done, left) {
                     run.report.record(HOSTILE, &id, record);
@@ -74,6 +75,14 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Error> {
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// What ARP was told by the stranger would last for half a minute, as on any Ethernet.
+fn forget_neighbours(bed: &Bed) -> Result<(), Error> {
+    for name in VICTIMS.into_iter().chain([GATEWAY]) {
+        bed.host(name)?.sh("ip neigh flush all")?;
     }
     Ok(())
 }
