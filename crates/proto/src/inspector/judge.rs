@@ -118,6 +118,10 @@ impl Inspector {
         let admit = self.timing.admit;
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let answered_before = std::mem::replace(&mut peer.answers, true);
+        if !answered_before && peer.plain.is_none() {
+            self.make_lanes_of(now, id.peer, true);
+        }
+        let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let leads = peer.leads;
         let alone = !peer.lanes.values().any(|lane| lane.state == LaneState::Up);
         let plain = peer.plain.is_some();

@@ -163,9 +163,12 @@ impl Inspector {
     }
 
     /// Gives a peer the lanes that it is to have: each own member with each of its own.
-    fn make_lanes_of(&mut self, now: Time, key: PeerKey, fresh: bool) {
+    pub(super) fn make_lanes_of(&mut self, now: Time, key: PeerKey, fresh: bool) {
         let Some(peer) = self.peers.get(&key) else { return };
         let members = peer.report.members.clone();
+        //= docs/arp-plus.md#11.10
+        // It may be made up, and then each lane is one too many.
+        let only_heard = peer.plain.is_none() && !peer.answers;
         let stale = |at: &(u8, u8), lane: &Lane| {
             !members.iter().any(|member| member.index == at.1 && member.mac == lane.mac)
         };
@@ -181,6 +184,8 @@ impl Inspector {
                 if self.lane_mut(id).is_some() {
                     self.set_heard(now, id, heard);
                     self.check_ends(now, id);
+                } else if only_heard && !heard {
+                    // Once it has answered.
                 } else if self.lanes < limits::PROBED_LANES_MAX {
                     // Equal numbers first: those are the lanes that plans use.
                     let turn = (column + members.len() - row % members.len()) % members.len();
