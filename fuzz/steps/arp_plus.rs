@@ -125,7 +125,11 @@ pub fn run(bytes: &[u8]) {
             _ => {
                 let (frame, tail) = rest.split_at(rest.len().min(usize::from(*amount)));
                 rest = tail;
-                handle(&mut arp, now, Input::Frame { slot: what % 3, bytes: frame });
+                handle(
+                    &mut arp,
+                    now,
+                    Input::Frame { slot: what % 3, bytes: frame, heard_again: what & 0x40 != 0 },
+                );
             }
         }
     }

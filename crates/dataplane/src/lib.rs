@@ -33,7 +33,7 @@ use libbpf_rs::MapHandle;
 use map::Map;
 pub use pins::sweep_pins;
 pub use reason::{PATH_REASONS, REASONS, Reason};
-pub use ring::ArpPlusRing;
+pub use ring::{ArpPlusFrame, ArpPlusRing};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     ops::Deref,

@@ -19,7 +19,18 @@ const DISCARD_MAX: usize = 4096;
 /// The ring of hosts that are known, and that of strangers.
 const RINGS: [&str; 2] = ["lb_known", "lb_arp_plus"];
 
-type Pending = Rc<RefCell<VecDeque<(u8, Vec<u8>)>>>;
+/// A frame for the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArpPlusFrame {
+    /// Of the member that it arrived on.
+    pub slot: u8,
+    /// Whether a stranger sent it who was heard before (docs/arp-plus.md, 7.13).
+    pub heard_again: bool,
+    /// With its Ethernet header; whole, unless it is a padded PROBE.
+    pub bytes: Vec<u8>,
+}
+
+type Pending = Rc<RefCell<VecDeque<ArpPlusFrame>>>;
 
 /// The reading end of both ring buffers.
 pub struct ArpPlusRing {
@@ -52,17 +63,19 @@ impl Tables {
 }
 
 /// A record (`struct lb_arp_plus_record`) has room for a short frame or for a long one.
-fn parse(record: &[u8]) -> Option<(u8, Vec<u8>)> {
-    let (slot, rest) = record.split_first_chunk::<4>()?;
-    let (bytes, frame) = rest.split_first_chunk::<4>()?;
-    let frame = frame.get(..u32::from_ne_bytes(*bytes) as usize)?;
-    Some((u8::try_from(u32::from_ne_bytes(*slot)).ok()?, frame.to_vec()))
+fn parse(record: &[u8]) -> Option<ArpPlusFrame> {
+    let (slot, rest) = record.split_first_chunk()?;
+    let (heard_again, rest) = rest.split_first_chunk()?;
+    let (bytes, frame) = rest.split_first_chunk()?;
+    let bytes = frame.get(..u32::from_ne_bytes(*bytes) as usize)?.to_vec();
+    let heard_again = u16::from_ne_bytes(*heard_again) != 0;
+    Some(ArpPlusFrame { slot: u8::try_from(u16::from_ne_bytes(*slot)).ok()?, heard_again, bytes })
 }
 
 impl ArpPlusRing {
-    /// The next frame with its Ethernet header, whole unless it is a padded PROBE, and the slot it arrived on. Its EtherType distinguishes ARP+ from ARP, of
-    /// which only replies to probes come here ([`Tables::set_answer`]).
-    pub fn next_frame(&mut self) -> Option<(u8, Vec<u8>)> {
+    /// The next frame. Its EtherType distinguishes ARP+ from ARP, of which only replies to probes come here
+    /// ([`Tables::set_answer`]).
+    pub fn next_frame(&mut self) -> Option<ArpPlusFrame> {
         if self.pending.borrow().is_empty() {
             self.ring.consume_raw_n(PENDING_MAX);
         }

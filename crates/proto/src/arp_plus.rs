@@ -88,7 +88,7 @@ impl ArpPlus {
             timing: config.timing,
             random: Random::new(seed),
             state: State::S0,
-            table: table::Table::seeded(Random::new(!seed).next()),
+            table: table::Table::default(),
             segments: segment::Segments::default(),
             guests: guests::Guests::default(),
             agenda: send::Agenda::default(),
@@ -109,7 +109,7 @@ impl ArpPlus {
             Input::Start => self.signal(now, Signal::Start),
             Input::Stop => self.signal(now, Signal::Stop),
             Input::Timeout => self.signal(now, Signal::Timeout),
-            Input::Frame { slot, bytes } => self.frame(now, slot, bytes),
+            Input::Frame { slot, bytes, heard_again } => self.frame(now, slot, bytes, heard_again),
             Input::Members(members) => {
                 let before = self.own.members.clone();
                 let differ = self.own.set_members(now, members, &mut self.out);

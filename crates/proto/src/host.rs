@@ -146,7 +146,7 @@ impl Host {
             Input::Settings(settings) => self.set_settings(settings),
             Input::Members(members) => self.set_members(members),
             Input::Own(own) => self.set_own(own),
-            Input::Frame { slot, bytes } => self.frame(slot, bytes),
+            Input::Frame { slot, bytes, heard_again } => self.frame(slot, bytes, heard_again),
             Input::NeighboursChanged => self.plain.stale = true,
             Input::Guests(seen) => self.see_guests(seen),
             Input::Neighbours(Some(neighbours), heard) => self.take_neighbours(&neighbours, &heard),
@@ -267,14 +267,14 @@ impl Host {
     }
 
     /// Hands a frame from the data path to the machine that it belongs to.
-    fn frame(&mut self, slot: u8, bytes: &[u8]) {
+    fn frame(&mut self, slot: u8, bytes: &[u8], heard_again: bool) {
         if !self.admits(slot, bytes) {
             return;
         }
         if linkbraid_wire::is_probe(bytes) || linkbraid_wire::is_plain_answer(bytes) {
             self.inspector.handle(self.now, inspector::Input::Frame { slot, bytes });
         } else {
-            self.arp_plus.handle(self.now, arp_plus::Input::Frame { slot, bytes });
+            self.arp_plus.handle(self.now, arp_plus::Input::Frame { slot, bytes, heard_again });
         }
     }
 

@@ -24,16 +24,6 @@ pub const JOIN_RATE: u32 = 256;
 /// again within a second.
 pub const JOIN_RATE_UNKNOWN: u32 = 16;
 
-/// Hosts that were refused for that, and are remembered.
-pub const REFUSED_MAX: usize = 16_384;
-
-/// A message of a host is not the same that came over another member after this time: a host that starts says who it is three
-/// times, and waits longer between.
-pub const HEARD_AGAIN_MIN: Duration = Duration::from_millis(50);
-
-/// What was heard before that long is forgotten: true hosts speak each second.
-pub const HEARD_AGAIN_MAX: Duration = Duration::from_millis(2500);
-
 /// Mappings of one host that may replace each other at once: links that fail together.
 pub const CHANGES_AT_ONCE: u32 = 16;
 

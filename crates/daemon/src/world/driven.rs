@@ -181,15 +181,15 @@ impl Driven {
     }
 
     /// Hands in a frame from the data path.
-    pub(crate) fn frame(&mut self, now: Time, slot: u8, frame: &[u8]) {
-        self.host.handle(now, Input::Frame { slot, bytes: frame });
+    pub(crate) fn frame(&mut self, now: Time, slot: u8, bytes: &[u8], heard_again: bool) {
+        self.host.handle(now, Input::Frame { slot, bytes, heard_again });
     }
 
     /// Hands in a frame that was heard on an interface, if that is a member.
     pub(crate) fn heard_frame(&mut self, now: Time, index: u32, frame: &[u8]) {
         let member = self.members.iter().find(|member| member.ifindex == index);
         if let Some(slot) = member.map(|member| member.slot) {
-            self.frame(now, slot, frame);
+            self.frame(now, slot, frame, false);
         }
     }
 

@@ -68,14 +68,19 @@
 #define LB_KNOWN_RING_BYTES (512 * 1024)
 /* What is no longer than this takes less of them, in bytes. */
 #define LB_ARP_PLUS_SHORT_MAX 248
-/* For one host that the daemon knows, and for all strangers together: bytes of ring buffer in 2^26 ns (67 ms). */
-#define LB_KNOWN_BUDGET (128 * 1024)
-#define LB_STRANGERS_BUDGET (256 * 1024)
+/* For one host that the daemon knows, and for all strangers of one kind together: bytes of ring buffer in 2^26 ns (67 ms). */
+#define LB_BUDGET (128 * 1024)
 #define LB_BUDGET_NS_SHIFT 26
 /* Whose budget: a peer's has the number of its plan. */
 #define LB_STRANGERS 0
 #define LB_OURSELVES LB_PLAIN_PLAN_FIRST
 #define LB_PROBED_HOSTS (LB_PLAIN_PLAN_FIRST + 1)
+#define LB_STRANGERS_AGAIN (LB_PLAIN_PLAN_FIRST + 2)
+/* MACs of strangers that were heard lately are remembered in so many sets (a power of two) of so many places. */
+#define LB_STRANGER_SETS 32768
+#define LB_STRANGER_PLACES 4
+/* A stranger is heard again if it was heard at most so many units of 2^26 ns before (2.5 s): true hosts speak each second. */
+#define LB_STRANGER_AGE_MAX 37
 /* "No member": a slot that is never valid. */
 #define LB_NO_SLOT 0xff
 /* "No lane", where generation and lane are kept together. */
@@ -510,7 +515,8 @@ struct lb_mirror {
 
 /* An ARP+ frame, or the answer of a plain host to a probe, on its way to the daemon. */
 struct lb_arp_plus_record {
-	__u32 slot;
+	__u16 slot;
+	__u16 heard_again; /* 1 for a stranger who was heard before */
 	__u32 bytes;
 	__u8 frame[LB_ARP_PLUS_BYTES_MAX];
 	__u8 pad[2];
@@ -520,6 +526,11 @@ struct lb_arp_plus_record {
 struct lb_budget {
 	__u32 window; /* the time, in units of its length */
 	__u32 bytes;
+};
+
+/* MACs of strangers whose hashes name this set: 24 more bits of the hash, and the low 8 of the window that they were heard in. */
+struct lb_strangers {
+	__u32 heard[LB_STRANGER_PLACES];
 };
 
 _Static_assert(sizeof(struct lb_config) == 56, "lb_config");

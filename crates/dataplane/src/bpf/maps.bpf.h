@@ -192,6 +192,14 @@ struct {
 	__type(value, struct lb_budget);
 } lb_budgets SEC(".maps");
 
+/* Strangers that were heard lately. Written by ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_STRANGER_SETS);
+	__type(key, __u32);
+	__type(value, struct lb_strangers);
+} lb_strangers SEC(".maps");
+
 /* When each guest sent last, ns since boot. Written by egress and ingress, read by the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

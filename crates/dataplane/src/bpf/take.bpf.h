@@ -2,12 +2,12 @@
 /*
  * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
  * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_near_peers, lb_peer_macs, lb_guest_pairs, lb_members, lb_plans,
- * lb_answers, lb_bond; writes lb_arp_plus, lb_plain_hosts, lb_mirrors.
+ * lb_answers, lb_bond; writes lb_arp_plus, lb_plain_hosts, lb_mirrors, lb_strangers.
  */
 #ifndef LB_TAKE_BPF_H
 #define LB_TAKE_BPF_H
 
-/* Whether so much more of a ring may be used for the sake of one peer, or of all strangers (LB_STRANGERS). */
+/* Whether so much more of a ring may be used for the sake of one peer, or of all strangers of one kind. */
 static __always_inline int is_within_budget(__u32 whose, __u32 bytes)
 {
 	struct lb_budget *budget = bpf_map_lookup_elem(&lb_budgets, &whose);
@@ -20,13 +20,52 @@ static __always_inline int is_within_budget(__u32 whose, __u32 bytes)
 		budget->bytes = 0;
 	}
 	budget->bytes += bytes;
-	return budget->bytes <= (whose == LB_STRANGERS ? LB_STRANGERS_BUDGET : LB_KNOWN_BUDGET);
+	return budget->bytes <= LB_BUDGET;
+}
+
+/* Part of the hash of strangers' MACs: whoever sends knows it not, so none can be made that share a set with a true host's. */
+static __u64 strangers_seed;
+
+/*
+ * Whether this MAC was heard in an earlier window, and not long ago. True hosts say again who they are; who floods makes up
+ * another MAC each time, because each is believed at most once a window. The oldest of a set makes room.
+ */
+static __always_inline int is_heard_again(const struct lb_mac *mac)
+{
+	__u8 window = bpf_ktime_get_ns() >> LB_BUDGET_NS_SHIFT, age, highest = 0;
+	struct lb_strangers *set;
+	__u32 at, mark, oldest = 0;
+	__u64 hash;
+
+	if (!strangers_seed)
+		strangers_seed = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+	hash = (mac_number(mac) ^ strangers_seed) * 0x9e3779b97f4a7c15ull;
+	at = hash >> 16 & (LB_STRANGER_SETS - 1);
+	mark = hash >> 40 << 8;
+	set = bpf_map_lookup_elem(&lb_strangers, &at);
+	if (!set)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < LB_STRANGER_PLACES; i++) {
+		age = window - (__u8)set->heard[i];
+		if (!((set->heard[i] ^ mark) >> 8) && age <= LB_STRANGER_AGE_MAX) {
+			set->heard[i] = mark | window;
+			return age > 0;
+		}
+		if (age > highest) {
+			highest = age;
+			oldest = i;
+		}
+	}
+	set->heard[oldest & (LB_STRANGER_PLACES - 1)] = mark | window;
+	return 0;
 }
 
 #define RECORD_BYTES(frame_bytes) (offsetof(struct lb_arp_plus_record, frame) + (frame_bytes))
 
 /* Puts the frame into that ring, in a record that has room for `most` bytes of it. */
-static __always_inline enum lb_reason put_record(struct __sk_buff *skb, void *ring, __u32 slot, __u32 bytes, const __u32 most)
+static __always_inline enum lb_reason put_record(struct __sk_buff *skb, void *ring, __u32 slot, __u32 whose, __u32 bytes,
+						 const __u32 most)
 {
 	struct lb_arp_plus_record *record;
 
@@ -40,6 +79,7 @@ static __always_inline enum lb_reason put_record(struct __sk_buff *skb, void *ri
 	if (!record)
 		return LB_RX_ARP_PLUS_FULL;
 	record->slot = slot;
+	record->heard_again = whose == LB_STRANGERS_AGAIN;
 	record->bytes = bytes;
 	if (bpf_skb_load_bytes(skb, 0, record->frame, bytes)) {
 		bpf_ringbuf_discard(record, 0);
@@ -49,8 +89,8 @@ static __always_inline enum lb_reason put_record(struct __sk_buff *skb, void *ri
 	return LB_RX_ARP_PLUS;
 }
 
-/* Whether it is a PROBE of ARP+, by its EtherType and its TYPE. */
-static __always_inline int is_request(struct __sk_buff *skb)
+/* The TYPE of a message of ARP+, 0 for all else. */
+static __always_inline __u8 message_type(struct __sk_buff *skb)
 {
 	struct {
 		__be16 protocol;
@@ -59,28 +99,35 @@ static __always_inline int is_request(struct __sk_buff *skb)
 
 	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &head, sizeof(head)))
 		return 0;
-	return head.protocol == bpf_htons(LB_ETH_P_ARP_PLUS) && head.type == LB_ARP_PLUS_PROBE;
+	return head.protocol == bpf_htons(LB_ETH_P_ARP_PLUS) ? head.type : 0;
 }
 
 /* Puts the frame into one of the daemon's rings; LB_RX_ARP_PLUS if that went well. `whose`: who pays for it (LB_STRANGERS). */
 static __noinline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slot, __u32 whose)
 {
 	__u32 bytes = skb->len, most;
+	__u8 type = message_type(skb);
+	struct lb_mac source;
 
 	//= docs/arp-plus.md#10.4
 	/* What follows the head of a PROBE is padding. */
-	if (bytes > LB_ARP_PLUS_SHORT_MAX && is_request(skb))
+	if (bytes > LB_ARP_PLUS_SHORT_MAX && type == LB_ARP_PLUS_PROBE)
 		bytes = LB_ARP_PLUS_SHORT_MAX;
+	//= docs/arp-plus.md#7.13
+	/* PROBEs come many times a second, and say nothing of a host that is not known. */
+	if (whose == LB_STRANGERS && type && type < LB_ARP_PLUS_PROBE && !bpf_skb_load_bytes(skb, ETH_ALEN, &source, ETH_ALEN) &&
+	    is_heard_again(&source))
+		whose = LB_STRANGERS_AGAIN;
 	most = bytes <= LB_ARP_PLUS_SHORT_MAX ? LB_ARP_PLUS_SHORT_MAX : LB_ARP_PLUS_BYTES_MAX;
 	if (bytes > LB_ARP_PLUS_BYTES_MAX)
 		return LB_RX_ARP_PLUS_LONG;
 	if (!is_within_budget(whose, RECORD_BYTES(most)))
 		return LB_RX_ARP_PLUS_RATE;
-	if (whose == LB_STRANGERS)
-		return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_arp_plus, slot, bytes, LB_ARP_PLUS_SHORT_MAX)
-						     : put_record(skb, &lb_arp_plus, slot, bytes, LB_ARP_PLUS_BYTES_MAX);
-	return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_known, slot, bytes, LB_ARP_PLUS_SHORT_MAX)
-					     : put_record(skb, &lb_known, slot, bytes, LB_ARP_PLUS_BYTES_MAX);
+	if (whose == LB_STRANGERS || whose == LB_STRANGERS_AGAIN)
+		return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_arp_plus, slot, whose, bytes, LB_ARP_PLUS_SHORT_MAX)
+						     : put_record(skb, &lb_arp_plus, slot, whose, bytes, LB_ARP_PLUS_BYTES_MAX);
+	return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_known, slot, whose, bytes, LB_ARP_PLUS_SHORT_MAX)
+					     : put_record(skb, &lb_known, slot, whose, bytes, LB_ARP_PLUS_BYTES_MAX);
 }
 
 /* The daemon proves by ARP probes (from no address: RFC 5227, section 1.1) that a plain host can be reached. */

@@ -3,6 +3,7 @@
 
 use crate::frames::{V6, arp, ethernet, neighbour};
 use crate::rig::{BROADCAST, PLAIN, Rig, own, peer};
+use crate::take::handed;
 use linkbraid_dataplane::Verdict;
 
 const ARP: u16 = 0x0806;
@@ -27,7 +28,7 @@ fn a_reply_is_copied_whole_as_it_arrived_and_passes() {
         assert_eq!((ran.verdict, &ran.reasons[..]), (Verdict::Pass, &["rx_plain", "rx_probed"][..]));
         assert_eq!((ran.destination(), ran.source()), (own(0), PLAIN));
         assert_eq!(ran.frame[12..], reply(slot)[12..]);
-        assert_eq!(ring.next_frame(), Some((slot, reply(slot))));
+        assert_eq!(ring.next_frame(), handed(slot, reply(slot)));
     }
     assert_eq!(ring.next_frame(), None);
 }
@@ -75,7 +76,7 @@ fn a_reply_from_a_mac_that_a_peer_claims_is_copied() {
     let mut ring = rig.path.arp_plus_ring().unwrap();
     let frame = ethernet(own(1), peer(1), ARP, &reply(1)[14..]);
     assert_eq!(rig.arrives(1, &frame).reasons, ["rx_peer", "rx_probed"]);
-    assert_eq!(ring.next_frame(), Some((1, frame)));
+    assert_eq!(ring.next_frame(), handed(1, frame));
 }
 
 #[test]
@@ -119,7 +120,7 @@ fn an_answer_to_a_solicitation_is_the_daemons_and_not_the_kernels() {
     for slot in 0..3 {
         let ran = rig.arrives(slot, &to_probe(slot, 136));
         assert_eq!((ran.verdict, &ran.reasons[..]), (Verdict::Drop, &["rx_solicited"][..]));
-        assert_eq!(ring.next_frame(), Some((slot, to_probe(slot, 136))));
+        assert_eq!(ring.next_frame(), handed(slot, to_probe(slot, 136)));
         // The host makes sure of what it has cached.
         let ran = rig.arrives(slot, &to_probe(slot, 135));
         assert_eq!((ran.verdict, &ran.reasons[..]), (Verdict::Drop, &["rx_to_probe"][..]));

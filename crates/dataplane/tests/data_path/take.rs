@@ -3,7 +3,7 @@
 use crate::frames::{ethernet, tagged};
 use crate::lent::Lent;
 use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, ip, new_namespace, own, peer};
-use linkbraid_dataplane::{Member, PeerMac, PeerMacKind, Verdict};
+use linkbraid_dataplane::{ArpPlusFrame, Member, PeerMac, PeerMacKind, Verdict, Way};
 
 const ARP_PLUS: u16 = 0x88b5;
 
@@ -186,7 +186,7 @@ fn arp_plus_goes_to_the_daemon_whole() {
     let long = ethernet(BROADCAST, peer(0), ARP_PLUS, &[0; 1501]);
     assert_ran(&rig.arrives(1, &long), Verdict::Drop, "rx_arp_plus_long");
     for frame in sent {
-        assert_eq!(ring.next_frame(), Some((1, frame)));
+        assert_eq!(ring.next_frame(), handed(1, frame));
     }
     assert_eq!(ring.next_frame(), None);
 }
@@ -203,12 +203,12 @@ fn of_a_padded_request_the_daemon_gets_the_head() {
     for bytes in [234, 235, 1500, 1501, 3000] {
         let frame = of(5, bytes);
         assert_ran(&rig.arrives(1, &frame), Verdict::Drop, "rx_arp_plus");
-        assert_eq!(ring.next_frame(), Some((1, frame[..248].to_vec())), "{bytes}");
+        assert_eq!(ring.next_frame(), handed(1, frame[..248].to_vec()), "{bytes}");
     }
     // Nothing else is cut.
     let answer = of(6, 1500);
     assert_ran(&rig.arrives(1, &answer), Verdict::Drop, "rx_arp_plus");
-    assert_eq!(ring.next_frame(), Some((1, answer)));
+    assert_eq!(ring.next_frame(), handed(1, answer));
     assert_ran(&rig.arrives(1, &of(6, 1501)), Verdict::Drop, "rx_arp_plus_long");
 }
 
@@ -224,6 +224,16 @@ fn arp_plus_in_a_vlan_is_refused() {
     assert_eq!(ring.next_frame(), None);
     // What else is in a VLAN is none of our business.
     assert_ran(&rig.arrives(0, &tagged(&frame(own(0), peer(0)), 5)), Verdict::Pass, "rx_peer");
+}
+
+/// What the daemon gets of a frame whose sender is known, or was not heard before.
+pub fn handed(slot: u8, bytes: Vec<u8>) -> Option<ArpPlusFrame> {
+    Some(ArpPlusFrame { slot, heard_again: false, bytes })
+}
+
+/// These frames arrive one after the other, as fast as they can. Nobody looks what becomes of each.
+fn flood(rig: &Rig, frames: impl Iterator<Item = Vec<u8>>) {
+    frames.for_each(|frame| _ = rig.path.trial(Way::In, &frame, rig.members[0]).unwrap());
 }
 
 /// How many of these frames the rings take before one is dropped, and for what reason.
@@ -270,13 +280,14 @@ fn strangers_take_no_room_of_those_who_are_known() {
     }
     // And they come first.
     for frame in announced {
-        assert_eq!(ring.next_frame(), Some((0, frame)));
+        assert_eq!(ring.next_frame(), handed(0, frame));
     }
     // One peer cannot fill it: whoever takes its name takes nobody else's share.
-    let flood = ethernet(BROADCAST, peer(0), ARP_PLUS, &[0; 1500]);
+    let in_its_name = ethernet(BROADCAST, peer(0), ARP_PLUS, &[0; 1500]);
     let began = std::time::Instant::now();
-    while rig.arrives(0, &flood).reasons != ["rx_arp_plus_rate"] {
-        assert!(began.elapsed().as_secs() < 10, "nobody limits it");
+    while rig.arrives(0, &in_its_name).reasons != ["rx_arp_plus_rate"] {
+        assert!(began.elapsed().as_secs() < 20, "nobody limits it");
+        flood(&rig, std::iter::repeat_n(in_its_name.clone(), 100));
         while ring.next_frame().is_some() {}
     }
     assert_ran(
@@ -284,6 +295,37 @@ fn strangers_take_no_room_of_those_who_are_known() {
         Verdict::Drop,
         "rx_arp_plus",
     );
+}
+
+//= docs/arp-plus.md#7.13 type=test
+#[test]
+fn a_flood_of_others_leaves_room_for_a_stranger_who_speaks_again() {
+    let rig = Rig::new(1);
+    let mut ring = rig.path.arp_plus_ring().unwrap();
+    let mut made_up = (1u32..).map(|number| {
+        let [.., a, b, c] = number.to_be_bytes();
+        let broadcast = [6, 4, 1, 1].into_iter().chain([0; 1400]).collect::<Vec<_>>();
+        ethernet(BROADCAST, [6, 0, 9, a, b, c], ARP_PLUS, &broadcast)
+    });
+    let speaks = |message: u8| {
+        let head = [6, 4, 1, message].into_iter().chain([0; 46]).collect::<Vec<_>>();
+        rig.arrives(0, &ethernet(BROADCAST, [6, 0, 8, 0, 0, 1], ARP_PLUS, &head)).reasons == ["rx_arp_plus"]
+    };
+    let began = std::time::Instant::now();
+    let change = 3;
+    for _ in 0..2 {
+        loop {
+            assert!(began.elapsed().as_secs() < 20, "the flood takes all the room");
+            flood(&rig, made_up.by_ref().take(100));
+            while ring.next_frame().is_some() {}
+            // Nothing is left of what strangers have together.
+            let another = made_up.next().unwrap();
+            if speaks(change) && rig.arrives(0, &another).reasons == ["rx_arp_plus_rate"] {
+                break;
+            }
+        }
+        assert!(ring.next_frame().is_some_and(|frame| frame.heard_again));
+    }
 }
 
 #[test]
@@ -297,7 +339,7 @@ fn a_ring_that_nobody_read_is_emptied_at_once() {
     assert_eq!(ring.discard(), taken);
     assert_eq!(ring.discard(), 0);
     assert_ran(&rig.arrives(0, &new), Verdict::Drop, "rx_arp_plus");
-    assert_eq!(ring.next_frame(), Some((0, new)));
+    assert_eq!(ring.next_frame(), handed(0, new));
     assert_eq!(ring.next_frame(), None);
 }
 

@@ -74,6 +74,8 @@ pub enum Input<'a> {
         slot: u8,
         /// The frame, Ethernet header first.
         bytes: &'a [u8],
+        /// Whether its sender is a stranger who was heard before (docs/arp-plus.md, 7.13).
+        heard_again: bool,
     },
     /// This host has slept, and its clock has stood still meanwhile: it joins again, as others may have changed.
     Woke,

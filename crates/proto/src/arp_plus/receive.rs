@@ -8,7 +8,7 @@ use crate::Time;
 use linkbraid_wire::{Kind, MacAddr, Message, parse_frame};
 
 impl ArpPlus {
-    pub(super) fn frame(&mut self, now: Time, slot: u8, bytes: &[u8]) {
+    pub(super) fn frame(&mut self, now: Time, slot: u8, bytes: &[u8], heard_again: bool) {
         let frame = match parse_frame(bytes) {
             Ok(frame) => frame,
             Err(refusal) => return self.out.counters.one(Counter::from(refusal)),
@@ -39,13 +39,13 @@ impl ArpPlus {
             }
             return;
         }
-        self.foreign((now, slot, src), &message, false);
+        self.foreign(Arrival { now, slot, src, message: &message, heard_again }, false);
     }
 
     /// Messages that have waited long enough for the hosts to object.
     pub(super) fn take_waited(&mut self, now: Time) {
         while let Some(Waiting { slot, src, message, .. }) = self.table.take_waited(now) {
-            self.foreign((now, slot, src), &message, true);
+            self.foreign(Arrival { now, slot, src, message: &message, heard_again: true }, true);
         }
     }
 
@@ -83,12 +83,12 @@ impl ArpPlus {
     }
 
     /// A message of another host: S1, then S2 or S3, then S1 again.
-    fn foreign(&mut self, (now, slot, src): (Time, u8, MacAddr), message: &Message, waited: bool) {
+    fn foreign(&mut self, arrival: Arrival<'_>, waited: bool) {
+        let Arrival { now, slot, src, message, .. } = arrival;
         let (working, effect) = step(self.state, Signal::Received(message.kind));
         self.state = working;
         let learned = match effect {
             Effect::MakeEntry | Effect::UpdateTable => {
-                let arrival = Arrival { now, slot, src, message };
                 self.table.learn(arrival, waited, &self.timing, &mut self.out)
             }
             _ => false,

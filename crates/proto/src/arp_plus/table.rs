@@ -27,6 +27,7 @@ pub(super) struct Arrival<'a> {
     pub slot: u8,
     pub src: MacAddr,
     pub message: &'a Message,
+    pub heard_again: bool,
 }
 
 /// A host that left: what it said last, and when.
@@ -58,11 +59,6 @@ const fn before(a: u32, b: u32) -> bool {
 }
 
 impl Table {
-    /// An empty one; nobody else knows the seed.
-    pub fn seeded(seed: u64) -> Self {
-        Self { newcomers: Newcomers::seeded(seed), ..Self::default() }
-    }
-
     pub fn peers(&self) -> impl ExactSizeIterator<Item = &Peer> {
         self.peers.values()
     }
@@ -103,7 +99,7 @@ impl Table {
         if freshness == Freshness::Known {
             return self.refresh(key, &arrival, timing, out);
         }
-        let taken = self.may_change(key, arrival.now, out)
+        let taken = self.may_change(key, &arrival, out)
             && self.claim(key, &arrival, timing, out)
             && self.has_room(key, out);
         if taken {
@@ -113,11 +109,11 @@ impl Table {
     }
 
     /// Whether one more host may enter, or one more change of this one.
-    fn may_change(&mut self, key: PeerKey, now: Time, out: &mut Outbox) -> bool {
+    fn may_change(&mut self, key: PeerKey, arrival: &Arrival<'_>, out: &mut Outbox) -> bool {
         let (may, limit) = match self.peers.get_mut(&key) {
             //= docs/arp-plus.md#7.10
-            Some(peer) => (peer.changes.take(now, CHANGES), Counter::LimitChanges),
-            None => (self.newcomers.may_enter(now, key), Counter::LimitJoins),
+            Some(peer) => (peer.changes.take(arrival.now, CHANGES), Counter::LimitChanges),
+            None => (self.newcomers.may_enter(arrival.now, arrival.heard_again), Counter::LimitJoins),
         };
         if !may {
             out.counters.one(limit);
@@ -333,7 +329,7 @@ impl Table {
     /// Forgets all hosts; says whether there were any.
     pub fn forget(&mut self) -> bool {
         let had = !self.peers.is_empty();
-        *self = Table { taken: self.taken.take(), newcomers: self.newcomers.anew(), ..Table::default() };
+        *self = Table { taken: self.taken.take(), ..Table::default() };
         had
     }
 }

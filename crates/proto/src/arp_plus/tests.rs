@@ -2,7 +2,7 @@
 
 use super::*;
 use linkbraid_wire::{Frame, Kind, Message, emit_frame, parse_frame};
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 mod classes;
 mod conflicts;
@@ -47,6 +47,8 @@ struct Host {
     number: u8,
     /// Whoever speaks has answered a PROBE, too.
     proves: bool,
+    /// When each MAC was heard last.
+    heard: BTreeMap<MacAddr, Time>,
 }
 
 impl Host {
@@ -66,7 +68,7 @@ impl Host {
 
     fn stopped(number: u8, epoch: u64, members: u8) -> Host {
         let arp = ArpPlus::new(Config::new(HostId([number; 16]), epoch), u64::from(number));
-        let mut host = Host { arp, now: Time::from_millis(1), number, proves: false };
+        let mut host = Host { arp, now: Time::from_millis(1), number, proves: false, heard: BTreeMap::new() };
         host.handle(Input::Members((0..members).map(|slot| member(number, slot)).collect()));
         host.handle(Input::Addresses(vec![ip(number)]));
         host
@@ -77,8 +79,17 @@ impl Host {
         std::iter::from_fn(|| self.arp.poll_action()).collect()
     }
 
+    /// As the data path finds it out (docs/arp-plus.md, 7.13).
+    fn heard_before(&mut self, bytes: &[u8]) -> bool {
+        let Ok(Frame { src, .. }) = parse_frame(bytes) else { return false };
+        let before = self.heard.insert(src, self.now);
+        let age = before.map(|before| self.now.since(before));
+        age.is_some_and(|age| age >= millis(67) && age <= millis(2500))
+    }
+
     fn hear(&mut self, slot: u8, bytes: &[u8]) -> Vec<Action> {
-        let mut actions = self.handle(Input::Frame { slot, bytes });
+        let heard_again = self.heard_before(bytes);
+        let mut actions = self.handle(Input::Frame { slot, bytes, heard_again });
         if self.proves
             && let Ok(Frame { src, parsed, .. }) = parse_frame(bytes)
             && let Some(extension) = parsed.message.extension

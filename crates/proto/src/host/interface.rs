@@ -66,6 +66,8 @@ pub enum Input<'a> {
         slot: u8,
         /// Whole, with its Ethernet header.
         bytes: &'a [u8],
+        /// Whether its sender is a stranger who was heard before (docs/arp-plus.md, 7.13).
+        heard_again: bool,
     },
     /// All that is known of guests here: when one has named an address, and when [`Host::wants_guests`] says so.
     ///

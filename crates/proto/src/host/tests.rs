@@ -22,7 +22,7 @@ fn lanes_are_probed_as_the_settings_say() {
     };
     is_probed(Input::Members(vec![member(0)]));
     is_probed(Input::Start);
-    assert!(is_probed(Input::Frame { slot: 0, bytes: &says(Kind::Change, 2, 1) }));
+    assert!(is_probed(Input::Frame { slot: 0, bytes: &says(Kind::Change, 2, 1), heard_again: false }));
     let probes = |probes| Input::Settings(Settings { probes, ..settings() });
     assert!(!is_probed(probes(false)));
     assert!(is_probed(probes(true)));
@@ -135,13 +135,13 @@ fn claimed(gateway_answers: bool) -> (bool, bool) {
     let mut said = false;
     while now < end {
         if !std::mem::replace(&mut said, true) {
-            inputs.push(Input::Frame { slot: 0, bytes: &frame });
+            inputs.push(Input::Frame { slot: 0, bytes: &frame, heard_again: false });
         }
         for input in inputs.drain(..) {
             host.handle(now, input);
         }
         for (slot, bytes) in std::mem::take(&mut answers) {
-            host.handle(now, Input::Frame { slot, bytes: &bytes });
+            host.handle(now, Input::Frame { slot, bytes: &bytes, heard_again: false });
         }
         while let Some(action) = host.poll_action() {
             match action {

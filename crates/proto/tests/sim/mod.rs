@@ -172,7 +172,7 @@ impl World {
                     self.input(host, Input::Timeout);
                 }
                 Due::Deliver { host, slot, frame } if self.hosts[host].running => {
-                    self.input(host, Input::Frame { slot, bytes: &frame });
+                    self.input(host, Input::Frame { slot, bytes: &frame, heard_again: false });
                 }
                 Due::Wake(_) | Due::Deliver { .. } => {}
             }

@@ -112,7 +112,7 @@ impl World {
         let probed = path.rows.answers.get(&source).is_some_and(|answer| answer.probed);
         let (taken, _) = path.take(now, slot, (source, destination), None);
         if is_here && probed && taken == Taken::Accepted && is_plain_answer(bytes) {
-            self.input(host, Input::Frame { slot, bytes });
+            self.input(host, Input::Frame { slot, bytes, heard_again: false });
         }
     }
 }

@@ -367,7 +367,7 @@ impl World {
             Frame::Daemon(bytes) => {
                 // The data path hands on the head of a padded PROBE.
                 let handed = if is_probe(&bytes) { bytes.len().min(PROBE_HEAD) } else { bytes.len() };
-                self.input(host, Input::Frame { slot, bytes: &bytes[..handed] });
+                self.input(host, Input::Frame { slot, bytes: &bytes[..handed], heard_again: false });
             }
             Frame::Data { number, source, destination } => {
                 self.take(number, (host, slot), source, destination);

@@ -58,10 +58,10 @@ impl Frames {
     /// Takes in the frames that wait, as far as others can wait for their turn; whether none is left.
     pub(super) fn take(&mut self, driven: &mut Driven, clock: Clock) -> bool {
         for _ in 0..FRAMES_AT_ONCE {
-            let Some((slot, frame)) = next(&mut self.ring, ArpPlusRing::next_frame) else {
+            let Some(frame) = next(&mut self.ring, ArpPlusRing::next_frame) else {
                 return self.hear(driven, clock);
             };
-            driven.frame(clock.now(), slot, &frame);
+            driven.frame(clock.now(), frame.slot, &frame.bytes, frame.heard_again);
         }
         false
     }

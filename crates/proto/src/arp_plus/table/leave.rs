@@ -39,7 +39,7 @@ impl Table {
             return false;
         }
         if let Entry::Vacant(place) = self.waiting.entry(key) {
-            let Arrival { now, slot, src, message } = *arrival;
+            let Arrival { now, slot, src, message, .. } = *arrival;
             let until = now + timing.objection;
             place.insert(Waiting { slot, src, message: message.clone(), since: now, until });
             out.challenge(key);
@@ -98,21 +98,25 @@ impl Table {
             return false;
         }
         if let Some(extension) = &arrival.message.extension {
-            let buried = bury(peer, extension, arrival.now);
-            self.remember_departure(extension, buried, out);
+            //= docs/arp-plus.md#6.6
+            // Nothing proves a later epoch than the known one, and of that the true host may speak on.
+            if peer.epoch >= Some(extension.epoch) {
+                self.remember_departure(extension, arrival.now, out);
+            }
         }
         out.counters.one(Counter::PeerLeft);
         self.remove(key, Reason::Left, out);
         true
     }
 
-    fn remember_departure(&mut self, extension: &Extension, tombstone: Tombstone, out: &mut Outbox) {
+    fn remember_departure(&mut self, extension: &Extension, since: Time, out: &mut Outbox) {
         if self.tombstones.len() >= limits::TOMBSTONES_MAX && !self.tombstones.contains_key(&extension.host) {
             out.counters.one(Counter::LimitTombstones);
             let oldest =
                 self.tombstones.iter().min_by_key(|(_, tombstone)| tombstone.since).map(|(host, _)| *host);
             oldest.map(|host| self.tombstones.remove(&host));
         }
+        let tombstone = Tombstone { epoch: extension.epoch, sequence: extension.sequence, since };
         self.tombstones.insert(extension.host, tombstone);
     }
 
@@ -133,15 +137,5 @@ impl Table {
         out.counters.one(Counter::PeerEvicted);
         self.remove(key, Reason::Evicted, out);
         true
-    }
-}
-
-/// What is refused from now on: nothing of a later epoch than the one that was known, whatever the CLEAR names.
-fn bury(peer: &Peer, clear: &Extension, since: Time) -> Tombstone {
-    match peer.epoch {
-        Some(known) if known < clear.epoch => {
-            Tombstone { epoch: known, sequence: peer.sequence.unwrap_or(0), since }
-        }
-        _ => Tombstone { epoch: clear.epoch, sequence: clear.sequence, since },
     }
 }

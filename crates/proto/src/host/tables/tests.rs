@@ -159,7 +159,8 @@ impl Bench {
 
     fn hear(&mut self, kind: Kind, host: u8, sequence: u32) {
         let bytes = says(kind, host, sequence);
-        self.arp_plus.handle(Time::from_millis(1), Input::Frame { slot: 0, bytes: &bytes });
+        self.arp_plus
+            .handle(Time::from_millis(1), Input::Frame { slot: 0, bytes: &bytes, heard_again: false });
     }
 
     /// Makes all again; what there is to write for that.

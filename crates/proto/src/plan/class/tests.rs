@@ -272,7 +272,8 @@ fn ends_of_a_peer_follow_names_and_lending() {
         _ => None,
     });
     let frames: Vec<Vec<u8>> = frames.collect();
-    let mut hear = |frame: &[u8]| arp[0].handle(Time::ZERO, Input::Frame { slot: 0, bytes: frame });
+    let mut hear =
+        |frame: &[u8]| arp[0].handle(Time::ZERO, Input::Frame { slot: 0, bytes: frame, heard_again: false });
     // What the last one would say is lost.
     frames[..frames.len() - 1].iter().for_each(|frame| hear(frame));
     let known = arp[0].peers().next().expect("known");

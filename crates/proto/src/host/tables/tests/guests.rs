@@ -21,7 +21,7 @@ impl Bench {
         let guests = numbers.iter().map(|number| guest(*number)).collect();
         let bytes = says_guests(Kind::Change, host, sequence, guests);
         let now = Time::from_millis(1);
-        self.arp_plus.handle(now, Input::Frame { slot: 0, bytes: &bytes });
+        self.arp_plus.handle(now, Input::Frame { slot: 0, bytes: &bytes, heard_again: false });
         self.arp_plus.handle(now, Input::Proven { peer: key(host), mac: mac(host), asked: now });
     }
 
