@@ -1,4 +1,4 @@
-//! Where a fabric is: an address such as `shm:/dev/shm/fabric0` says which transport and where.
+//! Where a fabric is: an address such as `shm:/run/linkbraid/fabric0` says which transport and where.
 
 use crate::{
     Error, Result, Transport,
@@ -46,7 +46,7 @@ impl FromStr for Address {
             other => {
                 let cause = format!("no such transport '{other}'; allowed are shm, udp and ofi");
                 let error = Error::new(text, "cannot use this transport", cause);
-                return Err(error.hint("--transport shm:/dev/shm/NAME"));
+                return Err(error.hint("--transport shm:/run/linkbraid/NAME"));
             }
         };
         Ok(Self { text: text.to_owned(), place })

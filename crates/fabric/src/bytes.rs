@@ -6,6 +6,9 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd},
 };
 
+/// Bytes that are read at once.
+const WORD: usize = size_of::<u64>();
+
 /// The bytes of one received frame, lent until the sink returns.
 ///
 /// They may lie in shared memory, where a hostile peer can change them at any moment. So there is no way to a slice:
@@ -63,9 +66,32 @@ impl<'a> Bytes<'a> {
     /// Copies as much as fits into `into`, and says how much that was.
     pub fn copy_to(&self, into: &mut [u8]) -> usize {
         let bytes = self.len.min(into.len());
-        // SAFETY: both ends are valid for `bytes`, and `into` is exclusively ours, so they do not overlap. If the peer
-        // writes meanwhile, the copy holds some mixture of bytes, which the reader judges like any others.
-        unsafe { std::ptr::copy_nonoverlapping(self.start, into.as_mut_ptr(), bytes) };
+        let head = self.start.align_offset(WORD).min(bytes);
+        let (first, rest) = into[..bytes].split_at_mut(head);
+        let (words, last) = rest.as_chunks_mut::<WORD>();
+        let mut from = self.start;
+        for to in first {
+            // SAFETY: `from` is valid for as many bytes as are written here, one after the other; volatile, so that what the peer
+            // writes meanwhile is one value or another, which the reader judges like any others.
+            unsafe {
+                *to = from.read_volatile();
+                from = from.add(1);
+            }
+        }
+        for to in words {
+            // SAFETY: as above, for a word; the bytes before it end where words are aligned.
+            unsafe {
+                *to = from.cast::<u64>().read_volatile().to_ne_bytes();
+                from = from.add(WORD);
+            }
+        }
+        for to in last {
+            // SAFETY: as above.
+            unsafe {
+                *to = from.read_volatile();
+                from = from.add(1);
+            }
+        }
         bytes
     }
 
@@ -90,5 +116,23 @@ impl<'a> Bytes<'a> {
         // SAFETY: both parts are valid for reading for their lengths; writev does not write to them.
         let written = unsafe { libc::writev(fd.as_raw_fd(), parts.as_ptr(), 2) };
         usize::try_from(written).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bytes;
+
+    #[test]
+    fn a_copy_has_the_bytes_wherever_they_begin_and_end() {
+        let all: Vec<u8> = (0..64).collect();
+        for begin in 0..16 {
+            for len in 0..=48 {
+                let mut copy = [0xee; 50];
+                let copied = Bytes::new(&all[begin..begin + len]).copy_to(&mut copy[1..49]);
+                assert_eq!((copied, &copy[1..=len]), (len, &all[begin..begin + len]));
+                assert!(copy[0] == 0xee && copy[1 + len..].iter().all(|byte| *byte == 0xee));
+            }
+        }
     }
 }

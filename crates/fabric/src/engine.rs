@@ -106,6 +106,8 @@ struct Peer {
     credit: Credit,
     storm: Bucket,
     control_storm: Bucket,
+    /// The same for messages of a start that is not connected: anybody can send such.
+    strange_storm: Bucket,
     /// A control message that waits because the queue is full.
     control: Option<ControlMessage>,
 }
@@ -237,6 +239,7 @@ impl Peer {
             credit: Credit::default(),
             storm,
             control_storm: Bucket::new(CONTROL_RATE, CONTROL_BURST),
+            strange_storm: Bucket::new(CONTROL_RATE, CONTROL_BURST),
             control: None,
         }
     }

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{object}: {what}: {cause}")]
 pub struct Error {
-    /// The transport as it was named, such as `shm:/dev/shm/fabric0`, or the file of a directory.
+    /// The transport as it was named, such as `shm:/run/linkbraid/fabric0`, or the file of a directory.
     pub object: String,
     /// What failed, such as `cannot join as node 1`.
     pub what: String,

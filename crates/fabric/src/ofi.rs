@@ -32,9 +32,8 @@ impl Ofi {
         if provider == TAKES_ALONG {
             let cause =
                 format!("with libfabric's '{TAKES_ALONG}' a process that is killed can make the others hang");
-            return Err(
-                Error::new(address, "cannot use this transport", cause).hint("--transport shm:/dev/shm/NAME")
-            );
+            return Err(Error::new(address, "cannot use this transport", cause)
+                .hint("--transport shm:/run/linkbraid/NAME"));
         }
         let file = PathBuf::from(file);
         if !file.is_absolute() {

@@ -44,7 +44,7 @@ impl Place {
         let path = PathBuf::from(parts.next().unwrap_or_default());
         if !path.is_absolute() {
             let cause = format!("'{}' is not an absolute path", path.display());
-            return Err(refuse(cause).hint("--transport shm:/dev/shm/NAME"));
+            return Err(refuse(cause).hint("--transport shm:/run/linkbraid/NAME"));
         }
         let mut place = Self { path, ring: None, fixed: false };
         for option in parts {
@@ -53,7 +53,7 @@ impl Place {
                 Some(("ring", size)) => place.ring = Some(ring_size(size).map_err(refuse)?),
                 _ => {
                     let cause = format!("no such option '{option}'; allowed are ring=SIZE and fixed");
-                    return Err(refuse(cause).hint("--transport shm:/dev/shm/NAME,ring=1M"));
+                    return Err(refuse(cause).hint("--transport shm:/run/linkbraid/NAME,ring=1M"));
                 }
             }
         }
@@ -106,7 +106,9 @@ fn ring_size(text: &str) -> Result<u64, String> {
 
 /// Whether the file may be trusted as far as a file must be: it is ours, and nobody else may cut it short.
 fn check_owner(address: &str, stat: &FileStat) -> Result<()> {
-    let refuse = |cause: String| Err(Error::new(address, "cannot join", cause));
+    // Any user can make a file in a folder for all; below this one only root can.
+    let hint = "--transport shm:/run/linkbraid/NAME";
+    let refuse = |cause: String| Err(Error::new(address, "cannot join", cause).hint(hint));
     let own = nix::unistd::geteuid().as_raw();
     if stat.st_uid != own {
         return refuse(format!("the file belongs to user {}, this is user {own}", stat.st_uid));

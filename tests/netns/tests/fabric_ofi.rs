@@ -139,7 +139,7 @@ fn bad_input_is_refused_with_a_hint_and_leaves_nothing_behind() {
     let cause = "with libfabric's 'shm' a process that is killed can make the others hang";
     let hint = refused(&format!("ofi:shm,{file}"))
         .refused(1, &format!("ofi:shm,{file}: cannot use this transport: {cause}"));
-    assert_eq!(hint, format!("{add} shm:/dev/shm/NAME"));
+    assert_eq!(hint, format!("{add} shm:/run/linkbraid/NAME"));
     for (text, cause) in [
         ("0 198.18.99.1:7000\n", "there is no line for node 1"),
         ("0 198.18.99.1:7000\n1 everywhere\n", "line 2: '1 everywhere' is not NODE ADDRESS:PORT"),

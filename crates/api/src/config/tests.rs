@@ -17,7 +17,7 @@ const WHOLE: &str = r#"
 [fabric.fab0]
 node = 0
 nodes = 0x10
-transport = "shm:/dev/shm/fab0"
+transport = "shm:/run/linkbraid/fab0"
 mtu = 9000
 poll = "busy"
 queues = 2

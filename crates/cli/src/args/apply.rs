@@ -17,7 +17,7 @@ A file is TOML, with the options of the other commands under the same names:
   [fabric.fab0]
   node = 0
   nodes = 2
-  transport = \"shm:/dev/shm/fab0\"
+  transport = \"shm:/run/linkbraid/fab0\"
 
   [bond.bond0]
   member = [\"eth1\", \"eth2\", { name = \"fab0\", weight = 5000 }]

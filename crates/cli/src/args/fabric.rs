@@ -7,7 +7,7 @@ use linkbraid_api::{FabricAdd, FabricDel, FabricSet, LinkName, Request};
 /// Shown below the help of the object.
 pub const EXAMPLES: &str = "\
 Examples:
-  linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:/dev/shm/fab0
+  linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:/run/linkbraid/f0
   linkbraid fabric set fab0 --poll busy
   linkbraid fabric show
   linkbraid fabric del fab0
@@ -22,16 +22,16 @@ pub enum FabricVerb {
     /// Add a fabric: an Ethernet interface over memory or a network
     #[command(after_help = "\
 Examples:
-  linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:/dev/shm/fab0
-  linkbraid fabric add fab0 --node 1 --nodes 2 --transport shm:/dev/shm/fab0
+  linkbraid fabric add fab0 --node 0 --nodes 2 --transport shm:/run/linkbraid/f0
+  linkbraid fabric add fab0 --node 1 --nodes 2 --transport shm:/run/linkbraid/f0
   linkbraid fabric add fab1 --node 3 --nodes 16 --transport udp:/etc/fab1
   linkbraid fabric add fab2 --node 0 --nodes 4 --transport ofi:tcp,/etc/fab2
 
 Each node has its own number. All nodes need the same number of nodes, MTU and
 number of queues, and should use the same name. They may start in any order.
 
-  shm:PATH[,ring=SIZE]  shared memory: a file below /dev/shm or on huge pages,
-                        which the first node makes
+  shm:PATH[,ring=SIZE]  shared memory: a file below /run/linkbraid or on huge
+                        pages, which the first node makes
   shm:PATH,fixed        memory that exists, such as an ivshmem device's
                         /sys/bus/pci/devices/.../resource2
   udp:FILE[,mtu=BYTES][,vxlan=PORT|off]

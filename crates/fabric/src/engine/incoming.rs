@@ -73,8 +73,15 @@ impl<P: Port> Incoming<'_, P> {
             return Err(Counter::RxDropNode);
         }
         let state = self.peers.get_mut(usize::from(peer)).ok_or(Counter::RxDropNode)?;
+        let own = self.shared.epoch();
+        let in_force = state.epoch != 0 && (header.sender_epoch, header.receiver_epoch) == (state.epoch, own);
         if header.kind == Kind::Control {
-            if !state.control_storm.take(self.now) {
+            // Who speaks to an earlier start of this node is ignored by the session anyway.
+            if ![0, own].contains(&header.receiver_epoch) {
+                return Err(Counter::RxDropEpoch);
+            }
+            let storm = if in_force { &mut state.control_storm } else { &mut state.strange_storm };
+            if !storm.take(self.now) {
                 return Err(Counter::ControlDropStorm);
             }
             return self.control(peer, bytes, counters);
@@ -82,9 +89,7 @@ impl<P: Port> Incoming<'_, P> {
         if header.stream != self.shape.queue {
             return Err(Counter::RxDropNode);
         }
-        if state.epoch == 0
-            || (header.sender_epoch, header.receiver_epoch) != (state.epoch, self.shared.epoch())
-        {
+        if !in_force {
             return Err(Counter::RxDropEpoch);
         }
         if !state.window.take(header.sequence) {

@@ -399,7 +399,7 @@ pub fn fabric() -> FabricRecord {
         reason: "node 2: its MTU is 9000, this node's 1500".into(),
         node: 0,
         nodes: 3,
-        transport: "shm:/dev/shm/fab0".into(),
+        transport: "shm:/run/linkbraid/fab0".into(),
         mac: "02:6c:62:8a:00:00".into(),
         settings: FabricSettings::default(),
         keys: Vec::new(),

@@ -29,6 +29,8 @@ unsafe impl Sync for Map {}
 /// # Safety
 /// The type consists of atomics and padding.
 pub unsafe trait Shareable {}
+// SAFETY: as each of them.
+unsafe impl<T: Shareable> Shareable for [T] {}
 // SAFETY: two atomics and padding.
 unsafe impl Shareable for ToConsumer {}
 // SAFETY: two atomics and padding.
@@ -154,10 +156,10 @@ pub struct Place<T: ?Sized> {
     _map: Arc<Map>,
 }
 
-// SAFETY: made for `Shareable` types only, which are atomics; the mapping lives as long as this.
-unsafe impl<T: ?Sized> Send for Place<T> {}
+// SAFETY: `Shareable` types are atomics; the mapping lives as long as this.
+unsafe impl<T: ?Sized + Shareable> Send for Place<T> {}
 // SAFETY: as above.
-unsafe impl<T: ?Sized> Sync for Place<T> {}
+unsafe impl<T: ?Sized + Shareable> Sync for Place<T> {}
 
 impl<T: ?Sized> Deref for Place<T> {
     type Target = T;
@@ -224,5 +226,30 @@ impl Data {
         let start = self.at(at, len);
         // SAFETY: mapped for the length (checked by `at`) while `self` is borrowed.
         with(unsafe { Bytes::shared(start, len) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AtomicU64, Place};
+    use std::{cell::Cell, marker::PhantomData};
+
+    struct Asked<T>(PhantomData<T>);
+
+    trait Else {
+        const MOVES: bool = false;
+    }
+
+    impl<T> Else for Asked<T> {}
+
+    impl<T: Send + Sync> Asked<T> {
+        const MOVES: bool = true;
+    }
+
+    #[test]
+    fn only_places_of_atomics_go_to_other_threads() {
+        let atomics = [Asked::<Place<AtomicU64>>::MOVES, Asked::<Place<[AtomicU64]>>::MOVES];
+        let others = [Asked::<Place<Cell<u64>>>::MOVES, Asked::<Place<[Cell<u64>]>>::MOVES];
+        assert_eq!((atomics, others), ([true; 2], [false; 2]));
     }
 }

@@ -1,4 +1,4 @@
-use super::{Name, join, node, refusal};
+use super::{Name, join, node, open, refusal};
 use crate::Address;
 use nix::{
     sys::stat::Mode,
@@ -97,6 +97,8 @@ fn files_that_cannot_be_are_refused_and_left_alone() {
     if nix::unistd::geteuid().is_root() {
         nix::unistd::chown(&name.0, Some(Uid::from_raw(1)), None::<Gid>).unwrap();
         refused("the file belongs to user 1, this is user 0");
+        let hint = open(&address, join(0, 2, 1)).err().and_then(|error| error.hint);
+        assert_eq!(hint.as_deref(), Some("--transport shm:/run/linkbraid/NAME"));
         nix::unistd::chown(&name.0, Some(Uid::from_raw(0)), None::<Gid>).unwrap();
     }
     fs::remove_file(&name.0).unwrap();
