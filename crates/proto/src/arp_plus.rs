@@ -11,7 +11,11 @@
 //! Where a frame goes: [`ArpPlus::handle`], `receive::frame` (is it ours, is it a claim on what is ours),
 //! `state::step`, `table::Table::learn` (is it fresh, whose are the MACs), and for a BROADCAST `send::schedule_reply`.
 
-use crate::{Time, random::Random};
+use crate::{
+    Time,
+    random::Random,
+    secret::{Numbers, Secret},
+};
 use linkbraid_wire::{HostId, MacAddr};
 use std::net::IpAddr;
 
@@ -81,12 +85,13 @@ pub struct ArpPlus {
 }
 
 impl ArpPlus {
-    /// A machine in S0. `seed` makes its jitter: another one on each host, or hosts answer all at once.
-    pub fn new(config: Config, seed: u64) -> ArpPlus {
+    /// A machine in S0. `secret` makes its jitter: another one on each host, or hosts answer all at once.
+    pub fn new(config: Config, secret: impl Into<Secret>) -> ArpPlus {
+        let mut numbers = Numbers::new(secret.into());
         ArpPlus {
             own: own::Own::new(&config),
             timing: config.timing,
-            random: Random::new(seed),
+            random: Random::new(numbers.next()),
             state: State::S0,
             table: table::Table::default(),
             segments: segment::Segments::default(),

@@ -12,7 +12,7 @@ use crate::{
     Time,
     arp_plus::{Rate, Tokens},
     limits,
-    random::Random,
+    secret::{Numbers, Secret},
 };
 use linkbraid_wire::{
     HostId, MacAddr, Probe, ProbeFrame, ProbeKind, Sealed, emit_probe, is_arp_plus, is_probe, parse_probe,
@@ -79,7 +79,7 @@ pub struct Auth {
     host: HostId,
     epoch: u64,
     settings: Settings,
-    random: Random,
+    numbers: Numbers,
     index: u64,
     /// Frames that each own member has sent.
     sent: BTreeMap<MacAddr, u64>,
@@ -118,16 +118,16 @@ pub(crate) struct Port<'a> {
 }
 
 impl Auth {
-    /// A machine that asks nothing. `seed` makes the index and the nonces: another one at each start.
-    pub fn new(host: HostId, epoch: u64, seed: u64) -> Auth {
+    /// A machine that asks nothing. `secret` makes the index and the nonces: another one at each start.
+    pub fn new(host: HostId, epoch: u64, secret: impl Into<Secret>) -> Auth {
         //= docs/arp-plus.md#15.2
-        let mut random = Random::new(seed);
+        let mut numbers = Numbers::new(secret.into());
         Auth {
             host,
             epoch,
             settings: Settings::default(),
-            index: random.next(),
-            random,
+            index: numbers.next(),
+            numbers,
             sent: BTreeMap::new(),
             senders: Senders::default(),
             challenges: BTreeMap::new(),
@@ -169,7 +169,7 @@ impl Auth {
         let src = source(&frame)?;
         //= docs/arp-plus.md#15.2
         if self.sent.get(&src) == Some(&u64::MAX) {
-            self.index = self.random.next();
+            self.index = self.numbers.next();
             self.sent.clear();
         }
         let counter = self.sent.entry(src).or_default();
@@ -268,7 +268,7 @@ impl Auth {
         let open = open.filter(|open| is_open(now, open));
         let (nonce, since) = match open {
             Some(open) => (open.nonce, open.since),
-            None => (self.random.next().max(1), now),
+            None => (self.numbers.next(), now),
         };
         self.challenges.insert(place, Challenge { nonce, since, sent: now });
         if self.send(now, port, to, Probe { kind: ProbeKind::Probe, nonce, ..Probe::default() }) {
@@ -292,7 +292,7 @@ impl Auth {
         if !self.answered.take(now, CHALLENGES) {
             return self.counters.one(Counter::LimitAnswers);
         }
-        let (nonce, echo) = (self.random.next().max(1), frame.probe.nonce);
+        let (nonce, echo) = (self.numbers.next(), frame.probe.nonce);
         if self.send(now, port, frame.src, Probe { kind: ProbeKind::Reply, nonce, echo, ..Probe::default() })
         {
             self.counters.one(Counter::Answered);

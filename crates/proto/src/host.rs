@@ -104,18 +104,18 @@ impl Host {
     /// A host without members that does not speak yet. `left` is what an earlier daemon left in the data path; what its plans
     /// hold may be missing.
     pub fn new(config: Config, settings: Settings, left: TableImage) -> Host {
-        let Config { host_id, epoch, seed } = config;
+        let Config { host_id, epoch, secret } = config;
         let probing = inspector::Config { host_id, epoch, timing: settings.timing };
-        let mut random = crate::random::Random::new(seed);
+        let mut numbers = crate::secret::Numbers::new(secret);
         let tables = Tables::adopt(left);
-        let mut arp_plus = ArpPlus::new(arp_plus::Config::new(host_id, epoch), random.next());
+        let mut arp_plus = ArpPlus::new(arp_plus::Config::new(host_id, epoch), numbers.secret());
         arp_plus.handle(Time::ZERO, arp_plus::Input::PublishedOnly(settings.published_only));
         arp_plus.handle(Time::ZERO, arp_plus::Input::FormerGuests(tables.former_guests()));
-        let mut inspector = Inspector::new(probing, random.next());
+        let mut inspector = Inspector::new(probing, numbers.secret());
         inspector.handle(Time::ZERO, inspector::Input::Mtu(settings.mtu));
         let mut host = Host {
             now: Time::ZERO,
-            auth: Auth::new(host_id, epoch, random.next()),
+            auth: Auth::new(host_id, epoch, numbers.secret()),
             arp_plus,
             inspector,
             answers: Answers::default(),

@@ -24,7 +24,12 @@
 //! lost when what was asked over it is not answered. All else is the same.
 
 pub use crate::arp_plus::Changed;
-use crate::{Time, arp_plus::PeerKey, random::Random};
+use crate::{
+    Time,
+    arp_plus::PeerKey,
+    random::Random,
+    secret::{Numbers, Secret},
+};
 use linkbraid_wire::HostId;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -145,6 +150,7 @@ pub struct Inspector {
     epoch: u64,
     timing: Timing,
     random: Random,
+    nonces: Numbers,
     address: Option<IpAddr>,
     /// What lanes are to carry, in bytes without the Ethernet header; 0: that is not found out.
     mtu: u32,
@@ -163,13 +169,15 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// An inspector without members and peers. `seed` makes its nonces and jitter: another one on each host.
-    pub fn new(config: Config, seed: u64) -> Inspector {
+    /// An inspector without members and peers. `secret` makes its nonces and jitter: another one on each host.
+    pub fn new(config: Config, secret: impl Into<Secret>) -> Inspector {
+        let mut nonces = Numbers::new(secret.into());
         Inspector {
             host_id: config.host_id,
             epoch: config.epoch,
             timing: config.timing.bounded(),
-            random: Random::new(seed),
+            random: Random::new(nonces.next()),
+            nonces,
             address: None,
             mtu: 0,
             members: BTreeMap::new(),

@@ -30,9 +30,23 @@ impl Random {
     }
 }
 
+/// The numbers that follow one of [`Random`]: whoever sees one knows all.
+#[cfg(test)]
+pub fn foretold(number: u64) -> Vec<u64> {
+    let unshift = |mixed: u64, by: u32| (0..64 / by).fold(mixed, |found, _| mixed ^ (found >> by));
+    // Newton's iteration: each step doubles the bits that are right.
+    let inverse = |odd: u64| {
+        (0..6).fold(odd, |found, _| found.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(found))))
+    };
+    let number = unshift(number, 31).wrapping_mul(inverse(0x94d0_49bb_1331_11eb));
+    let number = unshift(number, 27).wrapping_mul(inverse(0xbf58_476d_1ce4_e5b9));
+    let mut random = Random::new(unshift(number, 30));
+    (0..100).map(|_| random.next()).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Random;
+    use super::{Random, foretold};
     use std::time::Duration;
 
     #[test]
@@ -40,6 +54,12 @@ mod tests {
         let mut random = Random::new(1_234_567);
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!([random.next(), random.next(), random.next()], expected);
+    }
+
+    #[test]
+    fn who_sees_one_number_knows_all() {
+        let mut random = Random::new(9);
+        assert_eq!(foretold(random.next())[0], random.next());
     }
 
     #[test]

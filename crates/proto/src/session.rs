@@ -21,7 +21,6 @@ use std::{
 };
 
 mod authentic;
-mod cookies;
 mod counter;
 mod event;
 mod fast_path;
@@ -37,7 +36,7 @@ mod window;
 mod tests;
 
 pub use crate::inspector::OutOfRange;
-pub use cookies::Secret;
+pub use crate::secret::Secret;
 pub use counter::{Counter, Counters};
 pub use event::{Action, Down, Event, Input, Mismatch, Side, Verdict};
 pub use fast_path::{USUAL_PORTS, next_port, usual_ports};
@@ -47,7 +46,7 @@ pub use snapshot::{PeerSnapshot, Snapshot};
 pub use timing::{Settings, Timing, detection};
 pub use window::{Seen, WINDOW, Window};
 
-use cookies::Cookies;
+use crate::secret::Numbers;
 use link::{Effect, Link, LinkInput, Own};
 use peer::{Due, Peer};
 
@@ -101,7 +100,7 @@ pub struct Session {
     phase: Phase,
     peers: BTreeMap<u16, Peer>,
     random: Random,
-    cookies: Cookies,
+    cookies: Numbers,
     auth: auth::Settings,
     /// The last other node that spoke with this node's number.
     own_number: Option<u64>,
@@ -128,7 +127,7 @@ impl Session {
             phase: Phase::Idle,
             peers: BTreeMap::new(),
             random: Random::new(seed),
-            cookies: Cookies::new(secret),
+            cookies: Numbers::new(secret),
             auth: auth::Settings::default(),
             own_number: None,
             counters: Counters::default(),

@@ -26,7 +26,7 @@ use found::Found;
 use linkbraid_api::{Borrow, Error, Fallback, Policy};
 use linkbraid_dataplane::{self as dataplane, DataPath, LatencyMeter};
 use linkbraid_link::{ArpPlusSender, LinkInfo, Netlink, forwards_ipv6};
-use linkbraid_proto::{answers, auth, host, host::StripeBasis, plan::ClassTerms};
+use linkbraid_proto::{Secret, answers, auth, host, host::StripeBasis, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
 use std::{net::IpAddr, sync::Arc};
 
@@ -83,8 +83,11 @@ impl Bond {
         driving: Arc<Driving>,
         feed: Feed,
     ) -> Result<Self, Error> {
-        let config =
-            host::Config { host_id: HostId(saved.host_id), epoch: saved.epoch, seed: identity::new_seed()? };
+        let config = host::Config {
+            host_id: HostId(saved.host_id),
+            epoch: saved.epoch,
+            secret: Secret::new(identity::new_secret()?),
+        };
         let tables = (path.tables(), identity::new_seed()? as u32);
         let history = History::new(&saved.name, feed);
         let mut keys = Keys::default();

@@ -1,6 +1,7 @@
 //! Two machines and whoever is on the wire between them. Whole hosts with keys are in `tests/sim_host.rs`.
 
 use super::*;
+use crate::random;
 use linkbraid_wire::{
     AUTH_CODE_LEN, AUTH_TLV_LEN, Extension, Kind, Member, Message, VERSION, emit_frame, parse_frame,
 };
@@ -279,6 +280,25 @@ fn a_counter_that_would_begin_again_begins_with_another_index() {
     assert!(other.hears(at(3), &one.says(at(3))));
     assert_eq!(Auth::new(HostId([1; 16]), 1, 5).index, Auth::new(HostId([2; 16]), 1, 5).index);
     assert_ne!(Auth::new(HostId([1; 16]), 1, 5).index, Auth::new(HostId([1; 16]), 1, 6).index, "of the seed");
+}
+
+//= docs/arp-plus.md#15.2 type=test
+//= docs/arp-plus.md#15.6 type=test
+#[test]
+fn an_index_and_a_nonce_tell_nothing_of_the_next_ones() {
+    let mut node = Node::new(1, 5, settings(Mode::Require, &[1]));
+    let mut foretold = random::foretold(node.auth.index);
+    for number in 2..20 {
+        let mut other = Node::new(number, 6, settings(Mode::Require, &[1]));
+        let question = other.says(at(0));
+        node.hears(at(0), &question);
+        for frame in node.sends() {
+            let nonce = parse_probe(&frame).expect("a question").probe.nonce;
+            assert!(!foretold.contains(&nonce), "{nonce}");
+            foretold.extend(random::foretold(nonce));
+        }
+    }
+    assert!(foretold.len() > 1000, "few questions");
 }
 
 //= docs/arp-plus.md#15.3 type=test

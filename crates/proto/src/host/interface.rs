@@ -1,18 +1,18 @@
 //! What goes into a host, and what comes out.
 
 use super::{LaneCount, Neighbour, Policy, member::Member};
-use crate::{answers, arp_plus, auth, inspector, plan::ClassTerms};
+use crate::{Secret, answers, arp_plus, auth, inspector, plan::ClassTerms};
 use linkbraid_wire::{HostId, MacAddr};
 
 /// What a host is made with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// Identity of this host: the same after every start, another one on every other host.
     pub host_id: HostId,
     /// Grows with every start.
     pub epoch: u64,
-    /// Makes jitter and nonces: another one on each host.
-    pub seed: u64,
+    /// Makes jitter, nonces and the index: another one at each start.
+    pub secret: Secret,
 }
 
 /// An own class.

@@ -12,7 +12,7 @@ const STRANGER: MacAddr = MacAddr([6, 0, 0, 0, 0, 66]);
 
 #[test]
 fn lanes_are_probed_as_the_settings_say() {
-    let config = Config { host_id: HostId([1; 16]), epoch: 1, seed: 7 };
+    let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
     let mut host = Host::new(config, settings(), TableImage::default());
     let now = Time::from_millis(1);
     let mut is_probed = |input: Input<'_>| {
@@ -30,7 +30,7 @@ fn lanes_are_probed_as_the_settings_say() {
 
 #[test]
 fn a_guest_is_in_the_tables_before_peers_hear_of_it() {
-    let config = Config { host_id: HostId([1; 16]), epoch: 1, seed: 7 };
+    let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
     let mut host = Host::new(config, settings(), TableImage::default());
     let now = Time::from_millis(1);
     host.handle(now, Input::Members(vec![member(0)]));
@@ -51,7 +51,7 @@ fn a_guest_is_in_the_tables_before_peers_hear_of_it() {
 //= docs/arp-plus.md#14.7 type=test
 #[test]
 fn switches_are_reminded_of_guests_each_minute() {
-    let config = Config { host_id: HostId([1; 16]), epoch: 1, seed: 7 };
+    let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
     let mut host = Host::new(config, settings(), TableImage::default());
     let guest = MacAddr([0x52, 0x54, 0, 0, 0, 1]);
     let mut now = Time::from_millis(1);
@@ -120,7 +120,7 @@ fn answer(probe: &[u8]) -> Option<Vec<u8>> {
 
 /// Where frames for the gateway go after a while; the worst of all that time.
 fn claimed(gateway_answers: bool) -> (bool, bool) {
-    let config = Config { host_id: HostId([1; 16]), epoch: 1, seed: 7 };
+    let config = Config { host_id: HostId([1; 16]), epoch: 1, secret: 7.into() };
     let mut host = Host::new(config, settings(), TableImage::default());
     let mut now = Time::from_millis(1);
     let gateway =

@@ -113,7 +113,7 @@ impl Inspector {
         bytes: usize,
     ) -> Option<u64> {
         let src = self.members.get(&id.slot)?.report.mac;
-        let nonce = self.random.next().max(1);
+        let nonce = self.nonces.next();
         let bearable = self.bearable(id);
         let (address, host, epoch, multiplier) =
             (self.address, self.host_id, self.epoch, self.timing.multiplier);

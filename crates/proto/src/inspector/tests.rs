@@ -191,3 +191,16 @@ impl Bench {
         self.sent.iter().rfind(over).expect("a probe").1.probe.nonce
     }
 }
+
+//= docs/arp-plus.md#11.4 type=test
+#[test]
+fn a_nonce_tells_nothing_of_the_next_one() {
+    let mut bench = Bench::new(2);
+    bench.pass(millis(2000));
+    let nonces: Vec<u64> = bench.sent.iter().map(|(_, frame)| frame.probe.nonce).collect();
+    assert!(nonces.len() > 10, "{nonces:?}");
+    for (at, nonce) in nonces.iter().enumerate() {
+        let foretold = crate::random::foretold(*nonce);
+        assert!(nonces[at + 1..].iter().all(|next| !foretold.contains(next)), "{nonces:?}");
+    }
+}

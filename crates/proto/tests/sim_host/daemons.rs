@@ -69,7 +69,7 @@ impl World {
         let machine = &mut self.machines[host];
         machine.epoch += 1;
         let left = TableImage { plans: BTreeMap::new(), ..machine.path.rows.clone() };
-        let config = Config { host_id: id(host), epoch: machine.epoch, seed };
+        let config = Config { host_id: id(host), epoch: machine.epoch, secret: seed.into() };
         let mut daemon = Host::new(config, settings(machine.class.as_ref(), auth), left);
         let addresses = addresses(host).zip([24, 64]).collect();
         let own = answers::Own { mac: machine.mac, addresses, router: false };

@@ -1,9 +1,10 @@
-//! Cookies that nobody can guess, whoever has seen others.
+//! Numbers that nobody can guess, whoever has seen others: cookies, nonces and indexes. Those for jitter are in
+//! [`random`](crate::random).
 
 use std::fmt;
 
-/// What the cookies of one start are made from: random bytes of the system's generator, other ones at each start. Who knows them
-/// knows every cookie.
+/// What the numbers of one start are made from: random bytes of the system's generator, other ones at each start. Who knows them
+/// knows every number.
 #[derive(Clone, Copy)]
 pub struct Secret([u8; 16]);
 
@@ -14,6 +15,13 @@ impl Secret {
     }
 }
 
+impl From<u64> for Secret {
+    /// Of a seed, for simulations: too short for a host.
+    fn from(seed: u64) -> Secret {
+        Secret(u128::from(seed).to_le_bytes())
+    }
+}
+
 impl fmt::Debug for Secret {
     /// Without the bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,22 +29,28 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The cookies of one start: the keyed hash of how many there were before.
+/// The numbers of one start: the keyed hash of how many there were before.
 #[derive(Debug)]
-pub(super) struct Cookies {
+pub(crate) struct Numbers {
     secret: Secret,
     drawn: u64,
 }
 
-impl Cookies {
-    pub const fn new(secret: Secret) -> Cookies {
-        Cookies { secret, drawn: 0 }
+impl Numbers {
+    pub const fn new(secret: Secret) -> Numbers {
+        Numbers { secret, drawn: 0 }
     }
 
-    /// The next cookie: never 0.
+    /// The next number: never 0.
     pub fn next(&mut self) -> u64 {
         self.drawn += 1;
         siphash(self.secret.0, self.drawn).max(1)
+    }
+
+    /// A secret for a machine of its own.
+    pub fn secret(&mut self) -> Secret {
+        let halves = [self.next(), self.next()].map(u64::to_le_bytes);
+        Secret(std::array::from_fn(|at| halves[at / 8][at % 8]))
     }
 }
 
@@ -81,7 +95,7 @@ const fn round([mut a, mut b, mut c, mut d]: [u64; 4]) -> [u64; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cookies, Secret, siphash};
+    use super::{Numbers, Secret, siphash};
     use std::collections::BTreeSet;
 
     #[test]
@@ -91,13 +105,16 @@ mod tests {
     }
 
     #[test]
-    fn cookies_differ_and_so_do_those_of_other_secrets() {
+    fn numbers_differ_and_so_do_those_of_other_secrets() {
         let draw = |secret| {
-            let mut cookies = Cookies::new(Secret::new(secret));
-            (0..1000).map(|_| cookies.next()).collect::<BTreeSet<_>>()
+            let mut numbers = Numbers::new(Secret::new(secret));
+            (0..1000).map(|_| numbers.next()).collect::<BTreeSet<_>>()
         };
         let (one, two) = (draw([1; 16]), draw([2; 16]));
         assert_eq!((one.len(), two.len(), one.intersection(&two).count()), (1000, 1000, 0));
         assert_eq!(format!("{:?}", Secret::new([7; 16])), "Secret");
+        let mut numbers = Numbers::new(Secret::new([1; 16]));
+        let (a, b) = (numbers.secret().0, numbers.secret().0);
+        assert!(a != b && a[..8] != a[8..], "all of a secret is drawn");
     }
 }
