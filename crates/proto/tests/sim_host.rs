@@ -31,6 +31,8 @@
 
 #[path = "network/answer.rs"]
 mod answer;
+#[path = "sim_host/copies.rs"]
+mod copies;
 #[path = "network/fault.rs"]
 mod fault;
 #[path = "sim_host/heartbeats.rs"]

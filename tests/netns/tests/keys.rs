@@ -213,3 +213,73 @@ fn a_key_that_cannot_be_used_is_an_error_and_after_a_restart_costs_the_lanes_onl
     wait_lanes(&net, "a", "b", 16);
     wait_until(SOON, "the first line", first, |line| line.contains("ok")).unwrap_or_else(|e| panic!("{e}"));
 }
+
+/// Changes what a daemon that does not run has on file of its bond.
+fn edit_state(host: Host<'_>, edit: impl FnOnce(&mut serde_json::Value)) {
+    let file = host.state_dir().join(format!("{BOND}.json"));
+    let text = fs::read_to_string(&file).expect("is there");
+    let mut state = serde_json::from_str(&text).expect("is JSON");
+    edit(&mut state);
+    fs::write(&file, state.to_string()).expect("writes");
+}
+
+#[test]
+fn of_two_copies_of_one_machine_both_are_reached_and_show_names_them() {
+    let net = hosts(3);
+    let (a, b, c) = (net.host("a"), net.host("b"), net.host("c"));
+    require_one_key(&net, &["a", "b", "c"]);
+    wait_lanes(&net, "b", "c", 16);
+    let mut id = serde_json::Value::Null;
+    net.kill("c");
+    edit_state(a, |state| id = state["host_id"].clone());
+    edit_state(c, |state| state["host_id"] = id);
+    net.start("c", &[]);
+    let (both, of_c, of_a) = (
+        format!("{} and {} have the same host id", a.ipv4(), c.ipv4()),
+        format!("{} has the same host id as this host", c.ipv4()),
+        format!("{} has the same host id as this host", a.ipv4()),
+    );
+    for (name, text) in [("b", &both), ("a", &of_c), ("c", &of_a)] {
+        let first = || headline(&net, name);
+        wait_until(SOON, "the first line", first, |line| line.contains(text))
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        let finding = net.show(name).findings.into_iter().find(|finding| finding.name == "same_id");
+        let hint = finding.and_then(|finding| finding.hint).expect("has a hint");
+        assert_eq!(hint, format!("linkbraid {} {BOND}", if name == "b" { "peers" } else { "bond del" }));
+        assert_eq!(net.log(name).matches(text.as_str()).count(), 1, "{}", net.log(name));
+    }
+    wait_lanes(&net, "b", "a", 16);
+    for (from, to) in [(b, a), (b, c), (a, c), (c, a), (c, b), (a, b)] {
+        from.wait_ping(to.ipv4(), SOON).unwrap_or_else(|e| panic!("{e}"));
+    }
+    // As the hint says, on one of them.
+    net.ok("c", &format!("bond del {BOND}"));
+    net.bond("c");
+    net.ok("c", &format!("bond set {BOND} --key {} --auth require", key_file(&net, "c")));
+    wait_lanes(&net, "b", "c", 16);
+}
+
+#[test]
+fn a_clock_that_was_set_back_a_year_keeps_nobody_out() {
+    const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
+    let net = hosts(2);
+    require_one_key(&net, &["a", "b"]);
+    wait_lanes(&net, "b", "a", 16);
+    let mut ahead = 0;
+    net.kill("a");
+    // It was a year ahead when the daemon started last.
+    edit_state(net.host("a"), |state| {
+        ahead = state["epoch"].as_u64().expect("a number") + YEAR_MS;
+        state["epoch"] = ahead.into();
+    });
+    let epoch = || net.peers("b").iter().find_map(|peer| peer.epoch).unwrap_or_default();
+    for more in 1..=2 {
+        net.start("a", &[]);
+        wait_until(SOON, "the next epoch", epoch, |epoch| *epoch == ahead + more)
+            .unwrap_or_else(|e| panic!("{e}"));
+        wait_lanes(&net, "b", "a", 16);
+        net.kill("a");
+    }
+    net.start("a", &[]);
+    assert_eq!(net.counter("b", "stale_epoch"), 0);
+}

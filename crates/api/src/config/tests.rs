@@ -110,7 +110,7 @@ fn what_is_left_out_has_the_defaults_of_the_command() {
 }
 
 /// Text, the object and what of the refusal, and what is in the cause.
-const REFUSED: [(&str, &str, &str, &str); 32] = [
+const REFUSED: [(&str, &str, &str, &str); 33] = [
     ("[bond.b\n", "f:1", "not TOML", ""),
     ("\n[bond.b]\nmember = ['a']\nmember = ['b']\n", "f:4", "not TOML", "duplicate key"),
     ("[bond.b]\nmember = ['a']\n[bond.b]\n", "f:3", "not TOML", "duplicate key"),
@@ -149,6 +149,12 @@ const REFUSED: [(&str, &str, &str, &str); 32] = [
         "f:3",
         "bond 'b': key 'damping'",
         "allowed are on and off",
+    ),
+    (
+        "[bond.b]\nmember = ['a']\nauth = 'maybe'\n",
+        "f:3",
+        "bond 'b': key 'auth'",
+        "allowed are off, permit and require",
     ),
     (
         "[bond.b]\nmember = ['a']\nstripe = 200\n",

@@ -316,6 +316,15 @@ fn daemon_options() {
 }
 
 #[test]
+fn modes_that_there_are_not_are_refused() {
+    for line in ["bond set bond0 --auth maybe", "bond set bond0 --auth Require", "fabric set fab0 --auth on"]
+    {
+        assert!(refused(line), "{line}");
+    }
+    parse("bond set bond0 --auth require");
+}
+
+#[test]
 fn prefixes_of_words_are_refused() {
     for line in ["bon del bond0", "bond de bond0", "sho", "bond add bond0 --memb eth1", "show --js"] {
         assert!(refused(line), "{line}");

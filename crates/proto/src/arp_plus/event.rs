@@ -1,8 +1,8 @@
 //! What goes into ARP+ and what comes out.
 
-use super::{GuestAddress, PeerKey, PeerState, SeenGuests, State};
+use super::{GuestAddress, Peer, PeerKey, PeerState, SeenGuests, State};
 use crate::Time;
-use linkbraid_wire::{Class, HostId, MacAddr};
+use linkbraid_wire::{Class, HostId, MacAddr, Message};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, fmt, net::IpAddr};
 
@@ -170,7 +170,9 @@ pub enum Conflict {
     },
     /// Another host uses the host id of this one.
     OwnHostId {
-        /// The Ethernet source of the claim.
+        /// The address of the other host.
+        address: Option<IpAddr>,
+        /// Its primary MAC.
         by: MacAddr,
     },
     /// A host claims the MAC of another live host.
@@ -218,9 +220,30 @@ pub enum Conflict {
     PeerHostId {
         /// The host id.
         host: HostId,
-        /// The Ethernet source of the claim.
+        /// The address of the one that was heard first.
+        owner: Option<IpAddr>,
+        /// The address of the other one.
+        address: Option<IpAddr>,
+        /// Its primary MAC.
         by: MacAddr,
     },
+}
+
+impl Conflict {
+    /// The same message from all members of a host is one claim.
+    pub(super) fn own_host_id(src: MacAddr, message: &Message) -> Conflict {
+        Conflict::OwnHostId { address: message.all_addresses().next(), by: primary(src, message) }
+    }
+
+    /// A message claims the id of another host than the one it is from.
+    pub(super) fn peer_host_id(peer: &Peer, host: HostId, src: MacAddr, message: &Message) -> Conflict {
+        let (owner, address) = (peer.address(), message.all_addresses().next());
+        Conflict::PeerHostId { host, owner, address, by: primary(src, message) }
+    }
+}
+
+fn primary(src: MacAddr, message: &Message) -> MacAddr {
+    message.hardware.first().copied().unwrap_or(src)
 }
 
 impl fmt::Display for Conflict {
@@ -229,7 +252,10 @@ impl fmt::Display for Conflict {
         match self {
             Conflict::OwnAddress { address, by } => write!(f, "{by} claims this host's address {address}"),
             Conflict::OwnMac { mac, by } => write!(f, "{by} claims this host's MAC {mac}"),
-            Conflict::OwnHostId { by } => write!(f, "{by} uses this host's id"),
+            Conflict::OwnHostId { address: Some(address), .. } => {
+                write!(f, "{address} has the same host id as this host")
+            }
+            Conflict::OwnHostId { address: None, by } => write!(f, "{by} uses this host's id"),
             Conflict::PeerMac { mac, owner, by } => write!(f, "{by} claims the MAC {mac} of host {owner}"),
             Conflict::PeerAddress { address, owner, by } => {
                 write!(f, "{by} claims the address {address} of host {owner}")
@@ -246,7 +272,10 @@ impl fmt::Display for Conflict {
             Conflict::PeerGuest { mac, owner, by } => {
                 write!(f, "{by} announces a guest with the MAC {mac}, and host {owner} does, too")
             }
-            Conflict::PeerHostId { host, by } => write!(f, "{by} uses the id of host {host}"),
+            Conflict::PeerHostId { owner: Some(owner), address: Some(address), .. } if owner != address => {
+                write!(f, "{owner} and {address} have the same host id")
+            }
+            Conflict::PeerHostId { host, by, .. } => write!(f, "{by} uses the id of host {host}"),
         }
     }
 }

@@ -72,7 +72,7 @@ impl ArpPlus {
     fn claim_on_own(&self, by: MacAddr, message: &Message) -> Option<Conflict> {
         //= docs/arp-plus.md#8.1
         if message.extension.as_ref().is_some_and(|extension| extension.host == self.own.host) {
-            return Some(Conflict::OwnHostId { by });
+            return Some(Conflict::own_host_id(by, message));
         }
         let claimed = std::iter::once(&by).chain(&message.hardware);
         if let Some(mac) = claimed.copied().find(|mac| self.own.slot_of(*mac).is_some()) {

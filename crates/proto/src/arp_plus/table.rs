@@ -149,7 +149,7 @@ impl Table {
         let known_mac = self.is_its(peer, arrival.src);
         if same || stale && !known_mac {
             //= docs/arp-plus.md#8.4
-            let conflict = Conflict::PeerHostId { host: extension.host, by: arrival.src };
+            let conflict = Conflict::peer_host_id(peer, extension.host, arrival.src, arrival.message);
             out.conflict(arrival.now, timing, conflict);
             return Freshness::Stale;
         }
@@ -157,7 +157,15 @@ impl Table {
             out.counters.one(if same_epoch { Counter::StaleSequence } else { Counter::StaleEpoch });
             return Freshness::Stale;
         }
-        if self.is_stranger(peer, arrival, out) { Freshness::Stale } else { Freshness::New }
+        if !self.is_stranger(peer, arrival, out) {
+            return Freshness::New;
+        }
+        //= docs/arp-plus.md#8.7
+        if !arrival.message.hardware.iter().any(|mac| self.is_its(peer, *mac)) {
+            let conflict = Conflict::peer_host_id(peer, extension.host, arrival.src, arrival.message);
+            out.conflict(arrival.now, timing, conflict);
+        }
+        Freshness::Stale
     }
 
     /// Whether the host has that MAC, as it says, or had it.

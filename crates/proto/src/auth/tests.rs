@@ -301,6 +301,23 @@ fn an_index_and_a_nonce_tell_nothing_of_the_next_ones() {
     assert!(foretold.len() > 1000, "few questions");
 }
 
+//= docs/arp-plus.md#3.2 type=test
+#[test]
+fn what_a_later_version_adds_is_covered_and_goes_on() {
+    let (mut one, mut other) = acquainted(Mode::Require);
+    let mut frame = one.bare();
+    frame.extend([0x80, 3, 1, 2, 3]);
+    let frame = one.auth.sign(at(1), frame).expect("signed");
+    assert!(other.hears(at(1), &frame));
+    let parsed = parse_frame(&frame).expect("a good message").parsed;
+    assert_eq!((parsed.unknown_tlvs, parsed.message.kind), (1, Kind::Change));
+    let place = frame.windows(5).position(|bytes| bytes == [0x80, 3, 1, 2, 3]).expect("is in it");
+    let mut changed = frame;
+    changed[place + 2] ^= 1;
+    assert!(!other.hears(at(2), &changed), "the code covers it");
+    assert_eq!(other.count(Counter::BadCode), 1);
+}
+
 //= docs/arp-plus.md#15.3 type=test
 #[test]
 fn a_ring_has_two_keys_of_different_ids_at_most() {

@@ -69,7 +69,7 @@ impl World {
         let machine = &mut self.machines[host];
         machine.epoch += 1;
         let left = TableImage { plans: BTreeMap::new(), ..machine.path.rows.clone() };
-        let config = Config { host_id: id(host), epoch: machine.epoch, secret: seed.into() };
+        let config = Config { host_id: machine.host_id, epoch: machine.epoch, secret: seed.into() };
         let mut daemon = Host::new(config, settings(machine.class.as_ref(), auth), left);
         let addresses = addresses(host).zip([24, 64]).collect();
         let own = answers::Own { mac: machine.mac, addresses, router: false };
@@ -139,6 +139,7 @@ impl World {
     pub(super) fn input(&mut self, host: usize, input: Input<'_>) {
         let now = self.clock(host);
         let neighbours = self.neighbours();
+        let has_copies = (0..self.machines.len()).any(|other| self.machines[other].host_id != id(other));
         let is_settled = self.settled && self.is_one_network();
         let machine = &mut self.machines[host];
         let Some(daemon) = machine.daemon.as_mut().filter(|_| !machine.asleep) else { return };
@@ -169,6 +170,9 @@ impl World {
                 Action::ArpPlus(arp_plus::Event::Conflict(
                     arp_plus::Conflict::OwnGuest { .. } | arp_plus::Conflict::PeerGuest { .. },
                 )) if !is_settled => {}
+                Action::ArpPlus(arp_plus::Event::Conflict(
+                    arp_plus::Conflict::OwnHostId { .. } | arp_plus::Conflict::PeerHostId { .. },
+                )) if has_copies => {}
                 Action::ArpPlus(arp_plus::Event::Conflict(conflict)) => {
                     panic!("{host} at {now:?}: {conflict}")
                 }

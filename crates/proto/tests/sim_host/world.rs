@@ -11,7 +11,7 @@ mod plain;
 use super::{
     answer::answer,
     fault::Fault,
-    hosts::mac,
+    hosts::{id, mac},
     network::{Network, Weather, millis},
     path::Path,
 };
@@ -19,7 +19,7 @@ use accept::{Excuse, Intake};
 use daemons::member;
 pub use daemons::{OwnClass, URGENT};
 use linkbraid_proto::{Time, host::*};
-use linkbraid_wire::{MacAddr, is_arp, is_ipv6, is_probe};
+use linkbraid_wire::{HostId, MacAddr, is_arp, is_ipv6, is_probe};
 use plain::PlainNeighbour;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -52,7 +52,9 @@ pub struct Machine {
     pub mac: MacAddr,
     /// The daemon dies after so many more rows.
     pub rows_left: Option<u64>,
-    epoch: u64,
+    /// A copy of another machine has that one's.
+    pub host_id: HostId,
+    pub epoch: u64,
     wake: Option<Time>,
     /// It takes in nothing and does nothing...
     asleep: bool,
@@ -178,6 +180,7 @@ impl World {
                 class: class.clone(),
                 mac: mac(host, 0),
                 rows_left: None,
+                host_id: id(host),
                 epoch: 0,
                 wake: None,
                 asleep: false,

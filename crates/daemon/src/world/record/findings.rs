@@ -8,7 +8,11 @@ use crate::world::{
 };
 use linkbraid_api::{Error, FindingRecord, Severity};
 use linkbraid_link::BridgeSwitches;
-use linkbraid_proto::{Time, arp_plus::PeerKey};
+use linkbraid_proto::{
+    Time,
+    arp_plus::{Conflict, OpenConflict, PeerKey},
+    host::Host,
+};
 use std::collections::BTreeMap;
 
 /// MTUs that nearly all links carry, and any link that carries IPv6.
@@ -25,9 +29,29 @@ fn finding(severity: Severity, object: &str, name: &str, text: String, hint: Str
 pub(super) fn findings(bond: &Bond, driven: &Driven, now: Time) -> Vec<FindingRecord> {
     let mut all = of_interface(bond, &driven.interface);
     all.extend(keys::of_keys(bond, &driven.host, now));
+    all.extend(same_id(&bond.saved.name, &driven.host));
     all.extend(driven.members.iter().flat_map(|member| of_member(bond, member)));
     all.extend(short(bond, driven));
     all.extend(bond.found.not_joined.iter().map(|(member, error)| not_joined(member, error)));
+    all
+}
+
+/// Hosts that have one host id, as machines made from the image of a running one do.
+fn same_id(name: &str, host: &Host) -> Vec<FindingRecord> {
+    let mut all = Vec::new();
+    for OpenConflict { conflict, .. } in host.arp_plus().conflicts() {
+        let (which, hint) = match &conflict {
+            Conflict::OwnHostId { .. } => {
+                ("this host or the other one", format!("linkbraid bond del {name}"))
+            }
+            Conflict::PeerHostId { owner, address, .. } if owner != address => {
+                ("one of them", format!("linkbraid peers {name}"))
+            }
+            _ => continue,
+        };
+        let text = format!("{conflict}, one link only until {which} has made its bond again");
+        all.push(finding(Severity::Warning, name, "same_id", text, hint));
+    }
     all
 }
 

@@ -80,7 +80,10 @@ impl Table {
                 self.waiting.insert(key, waiting);
             } else if let PeerKey::Host(host) = key {
                 out.counters.one(Counter::Disproved);
-                out.conflict(now, timing, Conflict::PeerHostId { host, by: waiting.src });
+                if let Some(peer) = self.peers.get(&key) {
+                    let conflict = Conflict::peer_host_id(peer, host, waiting.src, &waiting.message);
+                    out.conflict(now, timing, conflict);
+                }
             }
         }
     }

@@ -63,7 +63,12 @@ fn a_change_of_classes_or_features_is_a_change_of_the_mapping() {
     assert_eq!(peer.class_of(&peer.members[1]), PeerClass::Named("urgent"));
     // Somebody who has the id but not the sequence tells other classes: two hosts.
     other.arp.own.classes[0].name.push('2');
-    let conflict = Conflict::PeerHostId { host: HostId([2; 16]), by: mac(2, 0) };
+    let conflict = Conflict::PeerHostId {
+        host: HostId([2; 16]),
+        owner: Some(ip(2)),
+        address: Some(ip(2)),
+        by: mac(2, 0),
+    };
     assert_eq!(conflicts(&host.hear(0, &other.says(Kind::Change))), [conflict]);
     assert!(host.arp.peer(&key(2)).is_some_and(|peer| peer.class_named("urgent").is_some()));
 }

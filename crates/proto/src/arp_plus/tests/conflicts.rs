@@ -21,7 +21,7 @@ fn claims_on_what_is_ours_are_reported_and_change_nothing() {
     assert_eq!(conflicts(&host.hear(0, &address)), [Conflict::OwnAddress { address: ip(1), by }]);
     assert_eq!(conflicts(&host.hear(0, &more)), [], "the same conflict is told once");
     assert_eq!(conflicts(&host.hear(0, &hardware)), [Conflict::OwnMac { mac: mac(1, 1), by }]);
-    assert_eq!(conflicts(&host.hear(0, &id)), [Conflict::OwnHostId { by }]);
+    assert_eq!(conflicts(&host.hear(0, &id)), [Conflict::OwnHostId { address: Some(ip(66)), by }]);
     assert_eq!(host.count(Counter::ConflictOwnAddress), 2);
     assert_eq!(host.arp.peers().len(), 0);
     assert_eq!(host.arp.conflicts().len(), 3);
@@ -55,7 +55,7 @@ fn own_frames_that_come_back_are_no_conflict() {
     let by = mac(1, 0);
     assert_eq!(
         conflicts(&host.hear(1, &again.says(Kind::Change))),
-        [Conflict::OwnHostId { by }],
+        [Conflict::OwnHostId { address: Some(ip(1)), by }],
         "a later epoch"
     );
 }
@@ -79,15 +79,40 @@ fn mac_of_a_live_host_cannot_be_taken_that_of_a_silent_one_can() {
 }
 
 //= docs/arp-plus.md#8.4 type=test
+//= docs/arp-plus.md#8.7 type=test
 #[test]
-fn two_hosts_with_one_id_are_told() {
+fn two_hosts_with_one_id_are_told_by_their_addresses() {
+    // As a copy of a machine that runs, and as one whose daemon has started since.
+    for epoch in [1, 9] {
+        let mut host = Host::running(1, 1);
+        let mut first = Host::running(2, 2);
+        host.hear(0, &first.says(Kind::Change));
+        let mut clone = Host::stopped(3, epoch, 2);
+        clone.handle(Input::Start);
+        clone.arp.own.host = HostId([2; 16]);
+        let told = conflicts(&host.hear(0, &clone.says(Kind::Change)));
+        let (owner, address, by) = (Some(ip(2)), Some(ip(3)), mac(3, 0));
+        assert_eq!(told, [Conflict::PeerHostId { host: HostId([2; 16]), owner, address, by }], "{epoch}");
+        assert_eq!(told[0].to_string(), format!("{} and {} have the same host id", ip(2), ip(3)));
+        assert_eq!(host.arp.peers().map(Peer::mac).collect::<Vec<_>>(), [mac(2, 0)]);
+        let told = conflicts(&first.hear(0, &clone.says(Kind::Change)));
+        assert_eq!(told, [Conflict::OwnHostId { address, by }]);
+        assert_eq!(told[0].to_string(), format!("{} has the same host id as this host", ip(3)));
+        assert_eq!(first.arp.peers().len(), 0);
+    }
+}
+
+//= docs/arp-plus.md#8.7 type=test
+#[test]
+fn a_host_that_gets_another_member_is_not_two() {
     let mut host = Host::running(1, 1);
-    host.hear(0, &Host::running(2, 1).says(Kind::Change));
-    let mut clone = Host::running(3, 1);
-    clone.arp.own.host = HostId([2; 16]);
-    let conflict = Conflict::PeerHostId { host: HostId([2; 16]), by: mac(3, 0) };
-    assert_eq!(conflicts(&host.hear(0, &clone.says(Kind::Change))), [conflict]);
-    assert_eq!(host.arp.peers().map(Peer::mac).collect::<Vec<_>>(), [mac(2, 0)]);
+    let mut other = Host::running(2, 1);
+    host.hear(0, &other.says(Kind::Change));
+    other.handle(Input::Members(vec![member(2, 0), member(2, 1)]));
+    let frame = other.arp.own.message(Kind::Change);
+    let frame = emit_frame(MacAddr::BROADCAST, mac(2, 1), &frame).expect("a good message");
+    assert_eq!(conflicts(&host.hear(0, &frame)), []);
+    assert_eq!(host.count(Counter::Stranger), 1, "its first member says so, too");
 }
 
 //= docs/arp-plus.md#8.5 type=test

@@ -158,7 +158,12 @@ fn who_answers_has_neither_left_nor_started_again() {
             host.handle(Input::Proven { peer: key(2), mac: mac(2, 0), asked: asked.minus(millis(1)) });
         assert_eq!(conflicts(&early), [], "it was asked before");
         let proof = Input::Proven { peer: key(2), mac: mac(2, 0), asked };
-        let conflict = Conflict::PeerHostId { host: HostId([2; 16]), by: mac(2, 0) };
+        let conflict = Conflict::PeerHostId {
+            host: HostId([2; 16]),
+            owner: Some(ip(2)),
+            address: Some(ip(2)),
+            by: mac(2, 0),
+        };
         let told = conflicts(&host.handle(proof));
         assert!(told.is_empty() || told == [conflict], "{told:?}");
         assert_eq!(reasons(&host.pass(millis(1000))), []);
