@@ -109,7 +109,8 @@ pub enum Action {
 
 /// Where a frame came in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Port<'a> {
+pub struct Port<'a> {
+    /// The own member.
     pub slot: u8,
     /// The MAC of that member.
     pub mac: MacAddr,
@@ -153,7 +154,7 @@ impl Auth {
     }
 
     /// The frame as it is to leave; none if it is not to.
-    pub(crate) fn sign(&mut self, now: Time, mut frame: Vec<u8>) -> Option<Vec<u8>> {
+    pub fn sign(&mut self, now: Time, mut frame: Vec<u8>) -> Option<Vec<u8>> {
         if self.settings.mode == Mode::Off || !is_arp_plus(&frame) {
             return Some(frame);
         }
@@ -187,7 +188,7 @@ impl Auth {
     }
 
     /// Judges a frame of ARP+; whether it goes on to the other machines.
-    pub(crate) fn admit(&mut self, now: Time, port: Port<'_>, bytes: &[u8]) -> bool {
+    pub fn admit(&mut self, now: Time, port: Port<'_>, bytes: &[u8]) -> bool {
         if self.settings.mode == Mode::Off {
             return true;
         }
@@ -308,7 +309,7 @@ impl Auth {
     }
 
     /// What to do next; call it after every frame until it gives none.
-    pub(crate) fn poll_action(&mut self) -> Option<Action> {
+    pub fn poll_action(&mut self) -> Option<Action> {
         self.out.pop_front()
     }
 

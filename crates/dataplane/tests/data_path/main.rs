@@ -5,6 +5,7 @@
 //! cannot be made there.
 
 mod answer;
+mod any_frames;
 mod borrow;
 mod class;
 mod damp;

@@ -8,12 +8,12 @@ use linkbraid_dataplane::{
 use std::{process::Command, time::Duration};
 
 /// The MAC of our member `slot`; the bond's is that of slot 0.
-pub fn own(slot: u8) -> [u8; 6] {
+pub const fn own(slot: u8) -> [u8; 6] {
     [2, 0, 0, 0, 1, slot]
 }
 
 /// The MAC of the peer's member.
-pub fn peer(member: u8) -> [u8; 6] {
+pub const fn peer(member: u8) -> [u8; 6] {
     [2, 0, 0, 0, 2, member]
 }
 
