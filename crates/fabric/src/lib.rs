@@ -15,6 +15,8 @@ pub mod engine;
 mod error;
 pub mod limits;
 #[cfg(not(loom))]
+pub mod line;
+#[cfg(not(loom))]
 mod ofi;
 #[cfg(not(loom))]
 mod remote;

@@ -14,12 +14,12 @@ pub use serve::serve;
 use crate::{
     Address, Error, Join, Result,
     engine::{Config, Control, ends},
+    line::{self, receive, send},
 };
-use message::{Opened, Order, Start, receive, send};
+use message::{Opened, Order, Start};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::socket::{AddressFamily, SockFlag, SockType, socketpair},
 };
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -55,9 +55,7 @@ impl Remote {
     pub fn start(program: &Path, address: &Address, join: &Join) -> Result<Self> {
         let name = address.to_string();
         let cannot = |cause: String| Error::new(&name, format!("cannot run '{}'", program.display()), cause);
-        let (line, theirs) =
-            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
-                .map_err(|errno| cannot(errno.desc().to_lowercase()))?;
+        let (line, theirs) = line::pair().map_err(|errno| cannot(errno.desc().to_lowercase()))?;
         let mut command = Command::new(program);
         let child = command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).spawn();
         // It had the other end of the socket.

@@ -1,27 +1,12 @@
-//! What the daemon and the program say to each other: words with a zero byte after each, and files.
+//! What the daemon and the program say to each other: words with a zero byte after each.
 
 use crate::{
     Error, Join,
     engine::{Config, Identity, Poll},
-    limits::QUEUES_MAX,
-};
-use nix::{
-    cmsg_space,
-    errno::Errno,
-    sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, recvmsg, sendmsg},
-};
-use std::{
-    io::{IoSlice, IoSliceMut},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
 };
 
 /// The first word of every message. Both programs are of one version: what they share has no other layout.
 const VERSION: &str = concat!("linkbraid ", env!("CARGO_PKG_VERSION"), " 1");
-/// Longest message in bytes; longer ones are cut, and then make no sense.
-const BYTES_MAX: usize = 16 << 10;
-/// Most files of a message: those of the ends, and two for each queue.
-const FILES_MAX: usize = 3 + 2 * QUEUES_MAX as usize;
-
 /// Which place to take.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Order {
@@ -113,42 +98,6 @@ impl Start {
         };
         Some(Self { identity, config })
     }
-}
-
-/// Sends a message with copies of these files.
-pub(super) fn send(line: &OwnedFd, bytes: &[u8], files: &[OwnedFd]) -> Result<(), Errno> {
-    let files: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
-    let rights = [ControlMessage::ScmRights(&files)];
-    let rights = if files.is_empty() { &[][..] } else { &rights[..] };
-    sendmsg::<UnixAddr>(line.as_raw_fd(), &[IoSlice::new(bytes)], rights, MsgFlags::MSG_NOSIGNAL, None)
-        .map(drop)
-}
-
-/// Waits for the next message; no bytes where the other end is gone.
-pub(super) fn receive(line: &OwnedFd) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
-    let mut bytes = vec![0; BYTES_MAX];
-    let mut space = cmsg_space!([RawFd; FILES_MAX]);
-    let mut parts = [IoSliceMut::new(&mut bytes)];
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let (len, files) = loop {
-        match recvmsg::<UnixAddr>(line.as_raw_fd(), &mut parts, Some(&mut space), flags) {
-            Err(Errno::EINTR) => {}
-            Err(Errno::ECONNRESET) => return Ok((Vec::new(), Vec::new())),
-            Err(errno) => return Err(errno),
-            Ok(message) => {
-                let mut files = Vec::new();
-                for control in message.cmsgs()? {
-                    if let ControlMessageOwned::ScmRights(came) = control {
-                        // SAFETY: the kernel has just made them for us, and nobody else knows them.
-                        files.extend(came.into_iter().map(|file| unsafe { OwnedFd::from_raw_fd(file) }));
-                    }
-                }
-                break (message.bytes, files);
-            }
-        }
-    };
-    bytes.truncate(len);
-    Ok((bytes, files))
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The program's side.
 
-use super::message::{Opened, Order, Start, receive, send};
+use super::message::{Opened, Order, Start};
 use crate::{
     Address, Error, Join, Result, Transport,
     engine::{Ends, Engine, TapPort, engines_at},
+    line::{receive, send},
     shorten_slices,
 };
 use nix::errno::Errno;
