@@ -4,6 +4,7 @@ pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod group;
+pub(crate) mod helper;
 pub(crate) mod identity;
 pub(crate) mod keys;
 pub(crate) mod manager;

@@ -34,6 +34,20 @@ pub struct Options {
     pub config: Vec<PathBuf>,
 }
 
+/// Gives up all rights of this process that the daemon does not need, for good. For the little that needs more there is a process
+/// beside it from then on. To be called while there is one thread. Who is not root has none to give up, and is refused by [`run`].
+///
+/// # Errors
+/// The kernel refuses.
+pub fn confine(hook: HookChoice) -> Result<(), Error> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let trial = Box::new(move || operations::trial(hook));
+    io::helper::start(io::helper::Does { trial, groups: io::group::Groups::keep_top })
+        .map_err(|error| Error::new("daemon", "cannot give up its rights", error.to_string()))
+}
+
 /// Runs the daemon in the network namespace of this thread until SIGTERM or SIGINT. The bonds stay as they are:
 /// the data path goes on without the daemon.
 ///

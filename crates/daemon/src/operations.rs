@@ -31,6 +31,7 @@ use crate::world::{
     record,
 };
 use apply::Files;
+pub(crate) use check::trial;
 use confirm::Unconfirmed;
 use desired::{Change, Current, Step, diff, merge::merge};
 use linkbraid_api::{

@@ -4,22 +4,24 @@
 
 use crate::{
     BOND, COPIES, EGRESS, INGRESS, MARK,
+    by_id::{self, Object},
     error::{Error, Result},
     hook::{self, HookChoice, Place, SIDES, Side, clsact, exists, quietly, tcx},
     intf::lb_config,
+    left::Kept,
 };
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle, libbpf_sys};
-use nix::errno::Errno;
+use libbpf_rs::libbpf_sys;
 use std::{
     ffi::CStr,
+    io,
     mem::offset_of,
-    os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
 };
 
 /// Characters that the kernel keeps of a name (`BPF_OBJ_NAME_LEN` less the end).
 const NAME_BYTES: usize = 15;
 /// More maps than a program can have.
-const MAPS_MAX: usize = 128;
+pub const MAPS_MAX: usize = 128;
 
 /// One program on one interface.
 pub(crate) struct Attached {
@@ -69,7 +71,7 @@ pub(crate) fn on(ifindex: u32, side: Side) -> Result<Vec<Attached>> {
     let mut all = Vec::new();
     for (place, id) in places {
         // One that is gone by now is on no interface.
-        let Some(program) = open(id)? else { continue };
+        let Some(program) = by_id::find(Object::Program(id))?.pop() else { continue };
         let Info { id, name, maps } = Info::of(&program)?;
         if names_of(side).contains(&name.as_str()) {
             all.push(Attached { ifindex, side, place, program, id, name, maps });
@@ -78,28 +80,12 @@ pub(crate) fn on(ifindex: u32, side: Side) -> Result<Vec<Attached>> {
     Ok(all)
 }
 
-/// Whether this process may look for programs and maps.
-///
-/// # Errors
-/// It may not.
-pub fn can_find() -> Result<()> {
-    // There is no program of this number, but the kernel looks at rights first.
-    open(0).map(|_| ())
-}
-
-fn open(id: u32) -> Result<Option<OwnedFd>> {
-    // SAFETY: it takes a number.
-    let file = unsafe { libbpf_sys::bpf_prog_get_fd_by_id(id) };
-    match file {
-        // SAFETY: the kernel just opened it for this call, and nobody else has it.
-        0.. => Ok(Some(unsafe { OwnedFd::from_raw_fd(file) })),
-        gone if gone == -(Errno::ENOENT as i32) => Ok(None),
-        error => Err(Error::NotFound(libbpf_rs::Error::from_raw_os_error(-error))),
-    }
-}
-
 impl Info {
     pub(crate) fn of(program: &impl AsFd) -> Result<Self> {
+        Self::read(program).map_err(|cause| Error::NotFound(cause.into()))
+    }
+
+    pub(crate) fn read(program: &impl AsFd) -> io::Result<Self> {
         let mut maps = vec![0; MAPS_MAX];
         let mut info = libbpf_sys::bpf_prog_info {
             nr_map_ids: MAPS_MAX as u32,
@@ -112,7 +98,7 @@ impl Info {
             libbpf_sys::bpf_prog_get_info_by_fd(program.as_fd().as_raw_fd(), &mut info, &mut bytes)
         };
         if answer != 0 {
-            return Err(Error::NotFound(libbpf_rs::Error::from_raw_os_error(-answer)));
+            return Err(io::Error::from_raw_os_error(-answer));
         }
         maps.truncate(info.nr_map_ids as usize);
         let name = bytemuck::cast_slice(&info.name);
@@ -156,15 +142,14 @@ impl Attached {
         Ok(bond_of(&self.open_maps()?))
     }
 
-    pub(crate) fn open_maps(&self) -> Result<Vec<MapHandle>> {
-        self.maps.iter().map(|id| MapHandle::from_map_id(*id).map_err(Error::NotFound)).collect()
+    pub(crate) fn open_maps(&self) -> Result<Vec<Kept>> {
+        by_id::find(Object::Maps(self.id))?.into_iter().map(Kept::of).collect()
     }
 }
 
 /// The index of the bond that these maps are of; 0 until its row is written. It is the first field of that row in every build.
-fn bond_of(maps: &[MapHandle]) -> Option<u32> {
-    let map = maps.iter().find(|map| map.name() == BOND)?;
-    let row = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
+fn bond_of(maps: &[Kept]) -> Option<u32> {
+    let row = maps.iter().find(|map| map.name == BOND)?.first_row()?;
     const { assert!(offset_of!(lb_config, bond_ifindex) == 0) };
     let index = row.get(..size_of::<u32>())?;
     Some(bytemuck::pod_read_unaligned(index))

@@ -9,7 +9,8 @@ use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, libbpf_sys};
 use std::{
     collections::{BTreeSet, HashMap},
-    os::fd::OwnedFd,
+    ffi::CStr,
+    os::fd::{AsRawFd as _, OwnedFd},
     sync::LazyLock,
 };
 
@@ -52,34 +53,74 @@ pub(crate) fn build_map() -> Result<MapHandle> {
     Ok(map)
 }
 
+/// A map that an earlier daemon left.
+pub(crate) struct Kept {
+    pub file: OwnedFd,
+    /// The number by which the kernel lists it.
+    pub id: u32,
+    /// As the kernel keeps it.
+    pub name: String,
+    /// Bytes of a row, where the map is an array.
+    row: Option<usize>,
+}
+
+impl Kept {
+    pub(crate) fn of(file: OwnedFd) -> Result<Self> {
+        let mut info = libbpf_sys::bpf_map_info::default();
+        let mut bytes = size_of::<libbpf_sys::bpf_map_info>() as u32;
+        // SAFETY: `info` has the size that is given, and outlives the call.
+        let answer = unsafe { libbpf_sys::bpf_map_get_info_by_fd(file.as_raw_fd(), &mut info, &mut bytes) };
+        if answer != 0 {
+            return Err(Error::NotFound(libbpf_rs::Error::from_raw_os_error(-answer)));
+        }
+        let name = CStr::from_bytes_until_nul(bytemuck::cast_slice(&info.name)).unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        let is_array = info.type_ == libbpf_sys::BPF_MAP_TYPE_ARRAY;
+        Ok(Self { file, id: info.id, name, row: is_array.then_some(info.value_size as usize) })
+    }
+
+    /// The first row of an array.
+    pub(crate) fn first_row(&self) -> Option<Vec<u8>> {
+        let (key, mut row) = (0u32, vec![0; self.row?]);
+        // SAFETY: the key of an array has four bytes, and `row` has as many as a row of this one; both outlive the call.
+        let answer = unsafe {
+            libbpf_sys::bpf_map_lookup_elem(
+                self.file.as_raw_fd(),
+                (&raw const key).cast(),
+                row.as_mut_ptr().cast(),
+            )
+        };
+        (answer == 0).then_some(row)
+    }
+}
+
 /// What of the programs of an earlier daemon can be used.
 pub(crate) enum Left {
     /// There are none.
     Nothing,
     /// Their maps. The programs as well where all of them are there, of this build.
-    Alike(HashMap<String, MapHandle>, Option<HashMap<&'static str, OwnedFd>>),
+    Alike(HashMap<String, OwnedFd>, Option<HashMap<&'static str, OwnedFd>>),
     /// Nothing: the maps of some have another layout. No other map of theirs is read.
     Other,
 }
 
 /// Looks at the programs of one bond.
 pub(crate) fn of(found: &[Attached]) -> Result<Left> {
-    let mut maps: HashMap<String, MapHandle> = HashMap::new();
+    let mut maps: HashMap<String, OwnedFd> = HashMap::new();
     let mut builds = Vec::new();
     // Which maps each of them has, of those that all of one load have.
     let mut sets = BTreeSet::new();
     for attached in found {
         let (mut build, mut set) = (None, BTreeSet::new());
         for map in attached.open_maps()? {
-            let name = map.name().to_string_lossy().into_owned();
-            if name == BUILD {
+            if map.name == BUILD {
                 build = build_of(&map);
             }
-            if name == BUILD || MAPS.iter().any(|own| *short(own) == *name) {
-                set.insert(map.info().map_err(Error::NotFound)?.info.id);
+            if map.name == BUILD || MAPS.iter().any(|own| *short(own) == *map.name) {
+                set.insert(map.id);
             }
             // The bond's own interface comes first.
-            maps.entry(name).or_insert(map);
+            maps.entry(map.name).or_insert(map.file);
         }
         builds.push(build);
         sets.insert(set);
@@ -108,18 +149,16 @@ fn programs(found: &[Attached]) -> Result<Option<HashMap<&'static str, OwnedFd>>
     Ok(Some(all))
 }
 
-fn build_of(map: &MapHandle) -> Option<Build> {
-    let row = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
-    bytemuck::try_pod_read_unaligned(row.get(..size_of::<Build>())?).ok()
+fn build_of(map: &Kept) -> Option<Build> {
+    bytemuck::try_pod_read_unaligned(map.first_row()?.get(..size_of::<Build>())?).ok()
 }
 
 /// The maps that say of which bond these programs are, by their numbers.
 pub(crate) fn bond_maps(found: &[Attached]) -> Result<BTreeSet<u32>> {
     let mut all = BTreeSet::new();
     for attached in found {
-        for map in attached.open_maps()?.iter().filter(|map| map.name() == BOND) {
-            all.insert(map.info().map_err(Error::NotFound)?.info.id);
-        }
+        let maps = attached.open_maps()?;
+        all.extend(maps.iter().filter(|map| map.name == BOND).map(|map| map.id));
     }
     Ok(all)
 }

@@ -4,6 +4,7 @@
 //! interfaces, which may wait for the kernel; [`Tables`] writes what they follow, and never waits. They know no protocol.
 
 mod attached;
+mod by_id;
 mod error;
 mod fast_path;
 mod hook;
@@ -18,7 +19,8 @@ mod ring;
 mod table;
 mod trial;
 
-pub use attached::{can_find, take_off, take_off_strays};
+pub use attached::{MAPS_MAX, take_off, take_off_strays};
+pub use by_id::{Object, can_find, open, open_by};
 pub use error::{Error, Refusal, Result};
 pub use fast_path::{Early, EarlyAt, FastPath, PathCounts, PathEnds, PathIn, PathOut};
 pub use hook::{Hook, HookChoice, on_message};
@@ -29,7 +31,6 @@ pub use intf::{
 };
 pub use latency::{CallHook, Latency, LatencyMeter, Stage};
 use left::Left;
-use libbpf_rs::MapHandle;
 use map::Map;
 pub use pins::sweep_pins;
 pub use reason::{PATH_REASONS, REASONS, Reason};
@@ -125,6 +126,10 @@ const MAPS: &[&str] = &[
     "lb_flows",
 ];
 
+fn maps_of(object: &libbpf_rs::Object) -> Result<Vec<Map>> {
+    MAPS.iter().map(|name| Map::of(object, name)).collect()
+}
+
 impl DataPath {
     /// Loads the programs with maps of their own.
     ///
@@ -145,12 +150,10 @@ impl DataPath {
         let found = attached::of_bond(bond, interfaces)?;
         let path = match left::of(&found)? {
             Left::Nothing => return Self::load(choice),
-            Left::Alike(mut old, Some(programs)) => {
-                let map = |name: &'static str| {
-                    old.remove(attached::short(name)).map(|map| Map::from_handle(name, map))
-                };
-                let maps = MAPS.iter().copied().filter_map(map).collect();
-                Self::with(programs, maps, load::holder(), choice)?
+            Left::Alike(old, Some(programs)) => {
+                let holder = load::holder();
+                let maps = maps_of(&load::maps(&old, holder.is_some())?)?;
+                Self::with(programs, maps, holder, choice)?
             }
             Left::Alike(maps, None) => Self::load_with(&maps, choice)?,
             Left::Other => Self { waiting: Some(Waiting::default()), ..Self::load(choice)? },
@@ -158,10 +161,10 @@ impl DataPath {
         Ok(Self { left: left::bond_maps(&found)?, ..path })
     }
 
-    fn load_with(old: &HashMap<String, MapHandle>, choice: HookChoice) -> Result<Self> {
+    fn load_with(old: &HashMap<String, OwnedFd>, choice: HookChoice) -> Result<Self> {
         let holder = load::holder();
         let object = load::load(old, holder.is_some())?;
-        let maps: Vec<Map> = MAPS.iter().map(|name| Map::of(&object, name)).collect::<Result<_>>()?;
+        let maps = maps_of(&object)?;
         let mut programs = HashMap::new();
         let build = left::build_map()?;
         for name in PROGRAMS {

@@ -49,8 +49,13 @@ fn flows_of(memory: u64, processors: usize, flow_bytes: u32) -> u32 {
 }
 
 /// Loads the object, with these maps of an earlier load in the place of new ones.
-pub(crate) fn load(old: &HashMap<String, MapHandle>, holds: bool) -> Result<Object> {
-    patiently(|| load_object(old, holds))
+pub(crate) fn load(old: &HashMap<String, OwnedFd>, holds: bool) -> Result<Object> {
+    patiently(|| load_object(old, holds, true))
+}
+
+/// An object of these maps of an earlier load, without programs.
+pub(crate) fn maps(old: &HashMap<String, OwnedFd>, holds: bool) -> Result<Object> {
+    load_object(old, holds, false)
 }
 
 /// Loads again where the verifier was interrupted: it gives up with EAGAIN on any pending signal, such as that of a machine that is
@@ -68,9 +73,12 @@ pub(crate) fn patiently(load: impl Fn() -> Result<Object>) -> Result<Object> {
     }
 }
 
-fn load_object(old: &HashMap<String, MapHandle>, holds: bool) -> Result<Object> {
+fn load_object(old: &HashMap<String, OwnedFd>, holds: bool, programs: bool) -> Result<Object> {
     let mut open =
         ObjectBuilder::default().name("linkbraid").and_then(|b| b.open_memory(OBJECT)).map_err(E::Load)?;
+    for mut program in open.progs_mut() {
+        program.set_autoload(programs);
+    }
     for mut map in open.maps_mut() {
         if map.name() == HOLDER && !holds {
             map.set_type(MapType::Array).map_err(E::Load)?;
@@ -81,6 +89,8 @@ fn load_object(old: &HashMap<String, MapHandle>, holds: bool) -> Result<Object> 
         let name = MAPS.iter().find(|name| map.name() == OsStr::new(name));
         if let Some(old) = name.and_then(|name| old.get(short(name))) {
             map.reuse_fd(old.as_fd()).map_err(E::Load)?;
+        } else if !programs {
+            map.set_autocreate(false).map_err(E::Load)?;
         }
     }
     open.load().map_err(E::Load)

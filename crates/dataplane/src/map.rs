@@ -16,11 +16,6 @@ impl Map {
         Ok(Self { name, handle: MapHandle::try_from(&map).map_err(Error::Load)? })
     }
 
-    /// One that an earlier load made.
-    pub(crate) const fn from_handle(name: &'static str, handle: MapHandle) -> Self {
-        Self { name, handle }
-    }
-
     pub(crate) const fn name(&self) -> &'static str {
         self.name
     }

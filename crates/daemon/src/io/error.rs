@@ -28,7 +28,12 @@ impl<T> About<T> for linkbraid_dataplane::Result<T> {
                     Some(source) => format!("{error}: {source}"),
                     None => error.to_string(),
                 };
-                Error::new(object, what, cause)
+                let error_of = Error::new(object, what, cause);
+                match error {
+                    // The process that looks for them may have been killed.
+                    linkbraid_dataplane::Error::NotFound(_) => error_of.hint("systemctl restart linkbraid"),
+                    _ => error_of,
+                }
             }
         })
     }

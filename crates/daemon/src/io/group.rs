@@ -3,6 +3,7 @@
 //! A group is known to the data path by its id, which is the inode of its directory (kernfs), and by its depth below
 //! the root of the hierarchy. A service that restarts gets a group of the same path and another id.
 
+use super::helper;
 use linkbraid_api::Error;
 use linkbraid_dataplane::Cgroup;
 use nix::errno::Errno;
@@ -72,8 +73,24 @@ impl Groups {
         fs::create_dir_all(&group).or_else(|error| match error.kind() {
             // Another namespace's daemon has removed a directory above, which was empty.
             io::ErrorKind::NotFound => fs::create_dir_all(&group),
+            io::ErrorKind::PermissionDenied => helper::groups(true).and_then(|()| fs::create_dir_all(&group)),
             _ => Err(error),
         })
+    }
+
+    /// Makes the directory of all groups, or removes it if it is empty. It takes a right to write where no file says so.
+    ///
+    /// # Errors
+    /// The kernel refuses; a directory that is there, or not there, already is no error.
+    pub(crate) fn keep_top(there: bool) -> io::Result<()> {
+        let groups = Self::find().map_err(|error| io::Error::other(error.cause))?;
+        let top = groups.root.join(TOP);
+        match if there { fs::create_dir(top) } else { fs::remove_dir(top) } {
+            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     /// The path of a class's group from the root of the hierarchy.
@@ -113,8 +130,16 @@ impl Groups {
     }
 
     fn remove_empty(&self, mut above: PathBuf) {
-        while above.parent().is_some() && fs::remove_dir(self.root.join(&above)).is_ok() {
-            above.pop();
+        while above.parent().is_some() {
+            match fs::remove_dir(self.root.join(&above)) {
+                Ok(()) => above.pop(),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    // Others may have groups in it.
+                    let _ = helper::groups(false);
+                    return;
+                }
+                Err(_) => return,
+            };
         }
     }
 

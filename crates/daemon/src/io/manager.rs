@@ -3,6 +3,7 @@
 //! They leave a file for each interface in `/run`, by index. The files stay when their owner ends, so the table of
 //! processes is asked too; only processes of this network namespace count.
 
+use super::helper;
 use std::{
     fs::{self, File},
     io::{self, ErrorKind, Read as _},
@@ -136,11 +137,7 @@ impl Managers {
             let name = name.trim();
             // The kernel keeps 15 bytes of a name.
             if !["NetworkManager", "systemd-network", "dhclient", "dhcpcd", "udhcpc"].contains(&name)
-                || !is_here(
-                    &fs::read_link(directory.join("ns/net")),
-                    here.as_deref(),
-                    &read(&directory.join("cgroup")),
-                )
+                || !is_here(&namespace(&directory, pid), here.as_deref(), &read(&directory.join("cgroup")))
             {
                 continue;
             }
@@ -190,6 +187,14 @@ impl Managers {
             found.retain(|manager| !matches!(manager, Manager::Dhcp { .. }));
         }
         found
+    }
+}
+
+/// The network namespace of a process. The kernel tells it only to those with all of its rights.
+fn namespace(directory: &Path, pid: u32) -> io::Result<PathBuf> {
+    match fs::read_link(directory.join("ns/net")) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => helper::namespace(pid),
+        told => told,
     }
 }
 

@@ -1,7 +1,10 @@
 //! The tcx hook: programs in a row at each side of an interface, some held by links.
 
 use super::{Side, done};
-use crate::error::{Error, Result};
+use crate::{
+    by_id::{self, Object},
+    error::{Error, Result},
+};
 use libbpf_rs::{AsRawLibbpf as _, Link, ProgramMut, libbpf_sys};
 use nix::errno::Errno;
 use std::{
@@ -101,11 +104,10 @@ pub(crate) fn detach_link(link: u32, ifindex: u32) -> Result<()> {
 }
 
 fn open_link(id: u32, ifindex: u32) -> Result<OwnedFd> {
-    // SAFETY: it takes a number.
-    let file = unsafe { libbpf_sys::bpf_link_get_fd_by_id(id) };
-    done(file.min(0), "open the link", ifindex)?;
-    // SAFETY: the kernel just opened it for this call, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(file) })
+    by_id::find(Object::Link(id))?.pop().ok_or_else(|| {
+        let cause = libbpf_rs::Error::from_raw_os_error(Errno::ENOENT as i32);
+        Error::Attach { what: "open the link", ifindex, cause }
+    })
 }
 
 fn gone_or(answer: i32, ifindex: u32) -> Result<()> {

@@ -7,6 +7,7 @@
 mod answer;
 mod any_frames;
 mod borrow;
+mod by_id;
 mod class;
 mod damp;
 mod delivery;

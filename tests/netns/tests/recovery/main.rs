@@ -8,6 +8,7 @@ mod join;
 mod mounts;
 mod removal;
 mod rename;
+mod rights;
 mod upgrade;
 
 use linkbraid_lab::{Topology, Way};

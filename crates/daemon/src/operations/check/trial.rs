@@ -1,7 +1,7 @@
 //! Whether the kernel takes what a bond is made of: tried with a bond in a network namespace of its own.
 
 use super::machine::Missing;
-use crate::io::error::About as _;
+use crate::io::{error::About as _, helper};
 use linkbraid_api::Error;
 use linkbraid_dataplane::{DataPath, HookChoice};
 use linkbraid_link::{Kind, MacAddr, Netlink};
@@ -9,6 +9,9 @@ use nix::sched::CloneFlags;
 use std::{io, thread};
 use tokio::{runtime, sync::oneshot};
 
+/// What may be missing ([`Missing::name`]); the last one where it could not be found out.
+const NAMES: [&str; 5] = ["bridge", "veth", "bpf", "hook", UNKNOWN];
+const UNKNOWN: &str = "trial";
 const BRIDGE: &str = "trial0";
 const BRIDGE_MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x01]);
 const BRIDGE_MTU: u32 = 1500;
@@ -19,12 +22,30 @@ pub(super) async fn run(choice: HookChoice) -> Result<String, Missing> {
     let (sender, result) = oneshot::channel();
     // A thread of its own takes its network namespace along when it ends.
     let started = thread::Builder::new().name("lb-trial".into()).spawn(move || {
-        let _ = sender.send(attempt(choice));
+        let _ = sender.send(match helper::trial() {
+            Some(told) => told.map_or_else(|error| Err(unknown(&error.to_string())), |words| read(&words)),
+            None => attempt(choice),
+        });
     });
     match started {
         Ok(_) => result.await.unwrap_or_else(|_| Err(unknown("it ended without an answer"))),
         Err(error) => Err(unknown(&error.to_string().to_lowercase())),
     }
+}
+
+/// The same for the daemon's helper, in words: a network namespace takes a right that the daemon does not keep.
+pub(crate) fn in_words(choice: HookChoice) -> String {
+    serde_json::to_string(&attempt(choice).map_err(|missing| (missing.name, missing.text, missing.hint)))
+        .unwrap_or_default()
+}
+
+fn read(words: &str) -> Result<String, Missing> {
+    type Told = Result<String, (String, String, Option<String>)>;
+    let told = serde_json::from_str::<Told>(words).map_err(|error| unknown(&error.to_string()))?;
+    told.map_err(|(name, text, hint)| {
+        let name = NAMES.into_iter().find(|known| *known == name).unwrap_or(UNKNOWN);
+        Missing { name, text, hint }
+    })
 }
 
 fn attempt(choice: HookChoice) -> Result<String, Missing> {
@@ -68,7 +89,7 @@ fn attempt(choice: HookChoice) -> Result<String, Missing> {
 /// It could not be found out.
 fn unknown(cause: &str) -> Missing {
     let text = format!("whether bridge and eBPF work could not be tried: {cause}");
-    Missing { name: "trial", text, hint: None }
+    Missing { name: UNKNOWN, text, hint: None }
 }
 
 #[cfg(test)]
