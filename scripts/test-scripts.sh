@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks what the other scripts decide: the cause that need-root.sh names, the Rust that deps.sh installs, and what
-# snapshot.sh takes for left behind. Everything happens in namespaces and folders of its own; nothing is installed.
+# snapshot.sh takes for left behind; and that the service is as confined as docs/security.md says. Everything happens in namespaces and folders of its own; nothing is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/say.sh
@@ -137,6 +137,14 @@ chmod +x "$fake/cargo"
 chooses "" build <<<"cargo-web 1.96.0+dfsg1-1~deb12u2"
 grep -q "cargo 1.70.0: it is too old" "$scratch/said" ||
 	fail "scripts" "deps.sh" "it says '$(cat "$scratch/said")' of an old cargo" "cat scripts/deps.sh"
+
+# -- the service, where systemd can say that of a file (250)
+unit=dist/linkbraid.service
+if systemd-analyze --help 2>/dev/null | grep -q -- --offline; then
+	most=$(sed -n 's/.*`systemd-analyze security linkbraid` says \([0-9]\.[0-9]\)\..*/\1/p' docs/security.md | sed -n 1p)
+	said=$(systemd-analyze security --no-pager --offline=true --threshold="${most/./}" "$unit" 2>&1) ||
+		fail "$unit" "its limits" "docs/security.md says '$most', not: $(tail -n 1 <<<"$said")" "systemd-analyze security --offline=true $unit"
+fi
 
 # -- snapshot.sh, where nothing of this machine can be touched
 # shellcheck disable=SC2016 # for the shell inside
