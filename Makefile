@@ -91,7 +91,7 @@ vm-drivers: ## what becomes of a bond of emulated NICs (as root; boots two guest
 	$(CARGO) build --release --locked --bin linkbraid
 	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/drivers
 
-vm-debian: ## whether managers of networks leave members alone (as root; downloads two systems, boots one for each manager)
+vm-debian: ## whether managers of networks leave members alone, and the service keeps its limits (as root; downloads and boots systems)
 	@scripts/deps.sh build run test deb bare
 	@scripts/need-root.sh vm-debian
 	@$(MAKE) --no-print-directory deb
