@@ -22,7 +22,23 @@ options! {
     /// Which nodes are believed: off (all), permit (all, and own control messages are signed), require (those that have the
     /// key)
     auth ("auth"): Auth = Auth::Off;
+    /// Whether frames are encrypted, with keys made of that key: off or on; on needs auth require and the transport udp:, which
+    /// does not use VXLAN then
+    encrypt ("encrypt"): Encrypt = Encrypt::Off;
 }
+
+/// Whether frames are encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Encrypt {
+    /// Who sees the packets can read and change frames.
+    #[default]
+    Off,
+    /// Frames are encrypted, and those that are not are refused. A node without encryption is not connected.
+    On,
+}
+
+words!(Encrypt, "WORD");
 
 /// An MTU in bytes: from what IPv6 needs (RFC 8200, section 5) to what the kernel gives a TAP device (drivers/net/tun.c).
 pub type FabricMtu = Number<1280, 65_521>;

@@ -32,7 +32,7 @@ pub use class::{
 pub use confirm::{ChangeRecord, Confirm, ConfirmTime, Tentative};
 pub use error::{Error, ExitCode};
 pub use fabric::{
-    FabricAdd, FabricDel, FabricOptions, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord,
+    Encrypt, FabricAdd, FabricDel, FabricOptions, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord,
     FabricRecord, FabricSet, FabricSettings, FabricStatsRecord, FabricVxlanRecord, LatencyBucket, NodeState,
     Poll, RoundTripRecord,
 };

@@ -2,11 +2,11 @@
 
 use crate::{
     Auth, BondAdd, BondClass, BondOptions, BondRecord, BondSet, BondSettings, Borrow, ClassAdd, ClassDel,
-    ClassOptions, ClassRecord, ClassSet, ClassSettings, Error, EventKind, EventRecord, FabricAdd, FabricDel,
-    FabricOptions, FabricRecord, FabricSet, FabricSettings, Fallback, FindingRecord, InspectorOptions,
-    InspectorSettings, KeySource, LaneRecord, LatencyRecord, MemberAdd, MemberDel, MemberOptions,
-    MemberRecord, MemberSettings, NodeState, PeerMemberRecord, Policy, Poll, Records, Reply, Request,
-    RuleRecord, Run, Severity, Stripe, Weight, default_rules,
+    ClassOptions, ClassRecord, ClassSet, ClassSettings, Encrypt, Error, EventKind, EventRecord, FabricAdd,
+    FabricDel, FabricOptions, FabricRecord, FabricSet, FabricSettings, Fallback, FindingRecord,
+    InspectorOptions, InspectorSettings, KeySource, LaneRecord, LatencyRecord, MemberAdd, MemberDel,
+    MemberOptions, MemberRecord, MemberSettings, NodeState, PeerMemberRecord, Policy, Poll, Records, Reply,
+    Request, RuleRecord, Run, Severity, Stripe, Weight, default_rules,
     value::{Millis, Number},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -49,7 +49,7 @@ fn other_class() -> ClassSettings {
 
 fn other_fabric() -> FabricSettings {
     let key = KeySource::File("/etc/linkbraid/fab0.key".to_owned());
-    FabricSettings { mtu: Number(9000), poll: Poll::Busy, key, auth: Auth::Permit }
+    FabricSettings { mtu: Number(9000), poll: Poll::Busy, key, auth: Auth::Require, encrypt: Encrypt::On }
 }
 
 fn event() -> EventRecord {
@@ -373,7 +373,7 @@ fn fabrics_are_asked_for_in_the_words_of_the_options() {
 fn a_fabric_tells_its_settings_and_its_nodes() {
     let text = concat!(
         r#"{"name":"fab0","health":"ok","reason":"","node":0,"nodes":2,"transport":"shm:/x","#,
-        r#""mac":"02:6c:62:8a:00:00","mtu":1500,"poll":"adaptive","key":"none","auth":"off","keys":[],"addresses":[],"queues":1,"epoch":5,"#,
+        r#""mac":"02:6c:62:8a:00:00","mtu":1500,"poll":"adaptive","key":"none","auth":"off","encrypt":"off","keys":[],"addresses":[],"queues":1,"epoch":5,"#,
         r#""offloads":["tso"],"cpu_ms":0,"cpu_ppm":0,"peers":[{"node":1,"state":"up","reason":"","epoch":7,"#,
         r#""since_ms":1,"heard_ms":null,"send_queue":1,"receive_queue":2,"tx_frames":0,"tx_bytes":0,"#,
         r#""rx_frames":0,"rx_bytes":0,"dropped_frames":0,"queued_bytes":0}],"events":[]}"#

@@ -86,6 +86,18 @@ impl Address {
         }
     }
 
+    /// Why frames cannot be encrypted over it, if they cannot.
+    #[must_use]
+    pub fn refuses_encryption(&self) -> Option<String> {
+        match &self.place {
+            Place::Udp(place) => place.refuses_encryption(),
+            Place::Shm(_) => {
+                Some("shm: cannot encrypt frames; its nodes share the memory of one machine".into())
+            }
+            Place::Ofi(_) => Some("ofi: cannot encrypt frames; udp: can".into()),
+        }
+    }
+
     /// What the kernel needs to carry frames past the daemon, where the address does not forbid that: on the port that it gives, or
     /// on one of the `usual` ones.
     ///

@@ -18,6 +18,8 @@ const WORD: usize = size_of::<u64>();
 pub struct Bytes<'a> {
     start: *const u8,
     len: usize,
+    /// A holder of the keys has written them.
+    encrypted: bool,
     lent: PhantomData<&'a [u8]>,
 }
 
@@ -25,7 +27,7 @@ impl<'a> Bytes<'a> {
     /// The bytes of a frame in private memory.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { start: bytes.as_ptr(), len: bytes.len(), lent: PhantomData }
+        Self { start: bytes.as_ptr(), len: bytes.len(), encrypted: false, lent: PhantomData }
     }
 
     /// The bytes of a frame in shared memory.
@@ -34,7 +36,19 @@ impl<'a> Bytes<'a> {
     /// `start` to `start + len` is mapped and readable for as long as `'a`.
     #[must_use]
     pub unsafe fn shared(start: *const u8, len: usize) -> Self {
-        Self { start, len, lent: PhantomData }
+        Self { start, len, encrypted: false, lent: PhantomData }
+    }
+
+    /// The same, which came encrypted or not.
+    #[must_use]
+    pub fn came(self, encrypted: bool) -> Self {
+        Self { encrypted, ..self }
+    }
+
+    /// Whether they came encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.encrypted
     }
 
     /// The number of bytes.
@@ -54,7 +68,7 @@ impl<'a> Bytes<'a> {
     pub fn skip(self, bytes: usize) -> Self {
         let bytes = bytes.min(self.len);
         // SAFETY: at most the length is skipped, so the pointer stays within, or one past, the memory lent.
-        Self { start: unsafe { self.start.add(bytes) }, len: self.len - bytes, lent: PhantomData }
+        Self { start: unsafe { self.start.add(bytes) }, len: self.len - bytes, ..self }
     }
 
     /// The first `bytes`; all if there are fewer.

@@ -18,6 +18,7 @@ mod control;
 mod counter;
 mod credit;
 mod incoming;
+mod link;
 mod mac_table;
 mod outgoing;
 mod port;
@@ -100,6 +101,10 @@ struct Peer {
     /// The epoch that was connected last: whose the sequences are.
     last: u64,
     resets: u64,
+    /// Which change of its link we have followed.
+    version: u64,
+    /// Frames to it and from it are encrypted.
+    encrypted: bool,
     /// The sequence of the next message to the peer.
     sequence: u32,
     window: Window,
@@ -234,6 +239,8 @@ impl Peer {
             epoch: 0,
             last: 0,
             resets: 0,
+            version: 0,
+            encrypted: false,
             sequence: 0,
             window: Window::default(),
             credit: Credit::default(),
@@ -297,7 +304,12 @@ impl<T: Transport, P: Port> Engine<T, P> {
         self.changes = changes;
         self.spin.set_poll(self.shared.poll());
         for (number, peer) in (0..).zip(&mut self.peers) {
-            let (epoch, resets) = self.shared.link(number);
+            // One that is being changed right now has another look coming.
+            let Some(link) = self.shared.link(number, peer.version) else { continue };
+            peer.version = link.version;
+            peer.encrypted = link.keys.is_some();
+            self.transport.set_keys(number, link.keys.as_ref());
+            let (epoch, resets) = (link.epoch, link.resets);
             if (epoch, resets) == (peer.epoch, peer.resets) {
                 continue;
             }

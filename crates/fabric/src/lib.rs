@@ -13,6 +13,7 @@ mod directory;
 #[cfg(not(loom))]
 pub mod engine;
 mod error;
+mod keys;
 pub mod limits;
 #[cfg(not(loom))]
 pub mod line;
@@ -35,6 +36,7 @@ pub use bytes::Bytes;
 #[cfg(not(loom))]
 pub use directory::Directory;
 pub use error::{Error, Result};
+pub use keys::{FrameKey, FrameKeys, KEYS_MAX};
 #[cfg(not(loom))]
 pub use ofi::Ofi;
 #[cfg(not(loom))]

@@ -1,6 +1,6 @@
 //! What carries frames: the one trait that the engine is written on.
 
-use crate::Bytes;
+use crate::{Bytes, keys::FrameKeys};
 use std::{os::fd::BorrowedFd, time::Duration};
 
 /// One queue of this node on a transport. One thread owns it; nothing here locks, allocates or logs after it is opened.
@@ -22,6 +22,18 @@ pub trait Transport: Send {
     /// # Errors
     /// Nothing was sent, and why.
     fn send(&mut self, peer: u16, head: &[u8], body: &[u8]) -> Result<(), Refused>;
+
+    /// The same, encrypted with the keys of `peer` ([`set_keys`](Self::set_keys)).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); this transport or this peer has no keys.
+    fn send_encrypted(&mut self, _peer: u16, _head: &[u8], _body: &[u8]) -> Result<(), Refused> {
+        Err(Refused::Unreachable)
+    }
+
+    /// Works with these keys of `peer` from now on. Nothing of `peer` that came encrypted otherwise is lent, nor a frame that was
+    /// put together of plain parts. One that came plain and whole still is: [`Bytes::is_encrypted`] says so.
+    fn set_keys(&mut self, _peer: u16, _keys: Option<&FrameKeys>) {}
 
     /// Hands on everything that `send` gathered and wakes the peers that sleep. Cheap if there is nothing.
     fn flush(&mut self);
@@ -160,6 +172,14 @@ pub struct Stats {
     pub incomplete: u64,
     /// Frames the transport could not send after it had taken them.
     pub lost: u64,
+    /// Parts of frames that came plain where they must be encrypted.
+    pub plain: u64,
+    /// Datagrams encrypted with a key that this node does not have.
+    pub other_key: u64,
+    /// Datagrams whose tag is not that of their bytes.
+    pub bad_tag: u64,
+    /// Encrypted datagrams that came before, or very late.
+    pub repeated: u64,
     /// Bytes that wait in the queue to the peer now, as far as this side knows.
     pub queued: u64,
 }
@@ -171,6 +191,14 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn send(&mut self, peer: u16, head: &[u8], body: &[u8]) -> Result<(), Refused> {
         (**self).send(peer, head, body)
+    }
+
+    fn send_encrypted(&mut self, peer: u16, head: &[u8], body: &[u8]) -> Result<(), Refused> {
+        (**self).send_encrypted(peer, head, body)
+    }
+
+    fn set_keys(&mut self, peer: u16, keys: Option<&FrameKeys>) {
+        (**self).set_keys(peer, keys);
     }
 
     fn flush(&mut self) {

@@ -2,9 +2,11 @@
 //!
 //! `FILE` says who is where ([`crate::directory`]); only datagrams from those addresses are taken. Nothing longer than the
 //! path to a peer takes is sent; a path that shrinks is noticed when the kernel refuses. There is no flow control
-//! beyond the own socket: a frame may be lost, but none comes twice, and none comes in part.
+//! beyond the own socket: a frame may be lost, but none comes twice, and none comes in part. Frames may be encrypted, each
+//! datagram by itself ([`cipher`]).
 
 mod assembly;
+mod cipher;
 mod fast_path;
 mod outbox;
 mod piece;
@@ -78,6 +80,16 @@ impl Place {
             }
         }
         Ok(place)
+    }
+
+    /// Why frames cannot be encrypted, if they cannot.
+    pub(crate) fn refuses_encryption(&self) -> Option<String> {
+        match self.vxlan {
+            Vxlan::Port(port) => {
+                Some(format!("vxlan={port} asks for VXLAN, which carries frames as they are"))
+            }
+            Vxlan::Usual | Vxlan::Off => None,
+        }
     }
 
     /// Opens every queue.

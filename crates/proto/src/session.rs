@@ -22,6 +22,7 @@ use std::{
 
 mod authentic;
 mod counter;
+mod encryption;
 mod event;
 mod fast_path;
 mod gate;
@@ -38,6 +39,7 @@ mod tests;
 pub use crate::inspector::OutOfRange;
 pub use crate::secret::Secret;
 pub use counter::{Counter, Counters};
+pub use encryption::FrameKeys;
 pub use event::{Action, Down, Event, Input, Mismatch, Side, Verdict};
 pub use fast_path::{USUAL_PORTS, next_port, usual_ports};
 pub use gate::{Gate, NotAdmitted};

@@ -40,8 +40,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where clauses are obeyed and tested. What the kernel and the daemon do for the fast path stands in the last three.
-const FOLDERS: [&str; 7] = [
+/// Where clauses are obeyed and tested. What the kernel and the daemon do for the fast path, and who carries encrypted frames,
+/// stands in the last five.
+const FOLDERS: [&str; 9] = [
     "crates/wire/src",
     "crates/wire/tests",
     "crates/proto/src",
@@ -49,6 +50,8 @@ const FOLDERS: [&str; 7] = [
     "crates/dataplane/src",
     "crates/dataplane/tests",
     "crates/daemon/src/world/fabric",
+    "crates/fabric/src",
+    "crates/fabric/tests",
 ];
 
 /// Clauses cited by code, and by tests.

@@ -8,6 +8,7 @@ use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::Tap;
 use linkbraid_netns_tests::{SOON, until};
 use nodes::Nodes;
+use nodes::keys::{counter, exchange_keys, headline, key_file, new_key, set, two_of};
 use std::fs;
 
 const IPV4: u16 = 0x0800;
@@ -19,34 +20,6 @@ const CONTROL: usize = HEADER + 32;
 const IS_CONTROL: u8 = 2;
 const ALIVE: u8 = 3;
 const BYE: u8 = 4;
-
-/// The key file of a host.
-fn key_file(nodes: &Nodes, node: usize) -> String {
-    nodes.net.lab().folder().join(format!("{}.key", nodes.names[node])).display().to_string()
-}
-
-/// One new key for the first hosts.
-fn new_key(nodes: &Nodes, count: usize) {
-    let first = key_file(nodes, 0);
-    nodes.net.ok(&nodes.names[0], &format!("key new {first}"));
-    for node in 1..count {
-        fs::copy(&first, key_file(nodes, node)).expect("copies, with the mode");
-    }
-}
-
-fn set(nodes: &Nodes, node: usize, options: &str) {
-    nodes.net.ok(&nodes.names[node], &format!("fabric set fab0 {options}"));
-}
-
-fn headline(nodes: &Nodes, node: usize) -> String {
-    let text = nodes.net.ok(&nodes.names[node], "fabric show fab0");
-    text.lines().next().unwrap_or_default().to_owned()
-}
-
-fn counter(nodes: &Nodes, node: usize, name: &str) -> u64 {
-    let counters = nodes.stats(node).counters;
-    counters.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.frames)
-}
 
 #[test]
 fn who_has_another_key_or_none_is_no_node_and_show_says_so() {
@@ -118,10 +91,7 @@ fn goodbyes(nodes: &Nodes) -> Vec<Vec<u8>> {
 fn who_sees_all_and_has_no_key_ends_no_link() {
     let nodes = Nodes::hosts(3);
     new_key(&nodes, 2);
-    let file = nodes.net.lab().folder().join("two");
-    let ends = [nodes.net.host("a").ipv4(), nodes.net.host("b").ipv4()];
-    fs::write(&file, format!("0 {}:7000\n1 {}:7000\n", ends[0], ends[1])).expect("writes");
-    let transport = format!("udp:{}", file.display());
+    let transport = two_of(&nodes);
     for keys in [false, true] {
         for node in 0..2 {
             let keys =
@@ -166,31 +136,10 @@ fn keys_come_and_change_under_traffic_and_nothing_is_lost() {
             flow.loses_nothing_more();
         }
     };
-    let signs = |node: usize, id: &str| {
-        let keys = || nodes.show(node).keys;
-        until("the key that signs", keys, |keys| {
-            keys.iter().any(|key| key.signs && key.id.to_string() == id)
-        });
-    };
     both(&|node| set(&nodes, node, &format!("--key {} --auth permit", key_file(&nodes, node))));
     assert!(headline(&nodes, 0).contains("fab0: ok") && headline(&nodes, 0).contains("protects nothing"));
     both(&|node| set(&nodes, node, "--auth require"));
-    let old = nodes.show(0).keys[0].id.to_string();
-    let next = nodes.net.lab().folder().join("next.key").display().to_string();
-    nodes.net.ok("a", &format!("key new {next}"));
-    both(&|node| {
-        nodes.net.ok("a", &format!("key add {} {next}", key_file(&nodes, node)));
-        until("both keys", || nodes.show(node).keys.len(), |count| *count == 2);
-    });
-    let new = nodes.show(0).keys.iter().map(|key| key.id.to_string()).find(|id| *id != old).expect("another");
-    both(&|node| {
-        nodes.net.ok("a", &format!("key use {} {new}", key_file(&nodes, node)));
-        signs(node, &new);
-    });
-    both(&|node| {
-        nodes.net.ok("a", &format!("key del {} {old}", key_file(&nodes, node)));
-        until("one key", || nodes.show(node).keys.len(), |count| *count == 1);
-    });
+    exchange_keys(&nodes, &flow);
     assert_eq!(flow.end(), (0, 0), "lost, and twice");
     let downs = nodes.show(0).events.iter().filter(|event| event.new.as_deref() == Some("down")).count();
     assert_eq!(downs, 0, "{:?}", nodes.show(0).events);

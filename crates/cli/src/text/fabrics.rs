@@ -4,8 +4,8 @@ use super::bonds::{keys, lately};
 use super::stats;
 use super::{Clock, Style, WIDTH, each, facts, health};
 use linkbraid_api::{
-    FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, FabricVxlanRecord, NodeState,
-    value::Value as _,
+    Encrypt, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricStatsRecord, FabricVxlanRecord,
+    NodeState, value::Value as _,
 };
 use linkbraid_terminal::{Table, human};
 
@@ -18,12 +18,14 @@ fn fabric(record: &FabricRecord, style: &Style, clock: &Clock) -> String {
     let mut out = headline(record, style);
     let (mtu, poll) = (record.settings.mtu.0, record.settings.poll.text());
     let cpu = format!("{} of a processor, {} s so far", human::percent(record.cpu_ppm), record.cpu_ms / 1000);
+    let encrypts = record.settings.encrypt == Encrypt::On;
     let vxlan = record.vxlan.as_ref().map_or_else(String::new, vxlan);
     out += &facts(&[
         ("address", record.addresses.join(", ")),
         ("mac", format!("{}, mtu {mtu}", record.mac)),
         ("over", record.transport.clone()),
         ("keys", keys(record.settings.auth, &record.keys)),
+        ("frames", if encrypts { "encrypted (ChaCha20-Poly1305)".to_owned() } else { String::new() }),
         ("poll", format!("{poll}, {}", human::count(record.queues.into(), "queue"))),
         ("memory", record.memory_bytes.map_or_else(String::new, |all| memory(record, all))),
         ("offload", record.offloads.join(", ")),

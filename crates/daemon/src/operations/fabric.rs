@@ -81,13 +81,15 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
     let fabric = world.fabrics.get(name).ok_or_else(|| world.no_fabric(name))?;
     let old = fabric.saved.clone();
     let nodes = Some(to.nodes).filter(|nodes| *nodes != from.nodes && *nodes != old.nodes);
-    if nodes.is_some() && matches!(fabric.state, State::Joins { .. }) {
+    let settings = old.settings.with(&to.settings().besides(&from.settings()));
+    check::encryption(name, &old.transport, &settings, &format!("linkbraid fabric set {name}"))?;
+    let anew = nodes.is_some() || settings.encrypt != old.settings.encrypt;
+    if anew && matches!(fabric.state, State::Joins { .. }) {
         let cause = "it is taking its place on the transport just now";
         return Err(
             Error::new(name, "cannot change the fabric", cause).hint(format!("linkbraid fabric show {name}"))
         );
     }
-    let settings = old.settings.with(&to.settings().besides(&from.settings()));
     let mtu = settings.mtu.0;
     let resized = settings.mtu != old.settings.mtu;
     if resized || to.addresses != from.addresses {
@@ -115,8 +117,8 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
         }
         let Some(fabric) = world.fabrics.get_mut(name) else { return Err(world.no_fabric(name)) };
         fabric.saved = wanted;
-        if let Some(nodes) = nodes {
-            let ticket = restart(world, name, nodes, old.clone())?;
+        if anew {
+            let ticket = restart(world, name, nodes.unwrap_or(old.nodes), old.clone())?;
             return Ok(wait(world, Some(ticket)));
         }
         fabric.look_at_keys(world.clock.now());
@@ -139,7 +141,7 @@ pub(crate) async fn set(world: &mut World, from: &FabricAdd, to: &FabricAdd) -> 
     Err(not_undone(error, back))
 }
 
-/// Ends this start of a node and begins another one with so many nodes; if that fails, one as it was before.
+/// Ends this start of a node and begins another one with so many nodes, and frames encrypted or not; if that fails, one as it was before.
 fn restart(world: &mut World, name: &str, nodes: u16, old: SavedFabric) -> Result<Ticket, Error> {
     let Some(fabric) = world.fabrics.get_mut(name) else { return Err(world.no_fabric(name)) };
     let error = Error::new(name, "not ready", "it is restarted");

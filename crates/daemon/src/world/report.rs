@@ -112,6 +112,7 @@ const fn reason(verdict: Verdict) -> &'static str {
             Mismatch::Nodes { .. } => "nodes_differ",
             Mismatch::Mtu { .. } => "mtu_differs",
             Mismatch::Queues { .. } => "queues_differ",
+            Mismatch::Encryption { .. } => "encryption_differs",
             Mismatch::Taken => "taken",
         },
     }

@@ -1,7 +1,7 @@
 //! Control messages between the session's thread and the queue that carries them, and the session's verdicts.
 
 use super::{Identity, Mac, Poll, Shared};
-use crate::ring::Map;
+use crate::{keys::FrameKeys, ring::Map};
 use linkbraid_wire::fabric::{CONTROL_MAX, HEADER_LEN};
 use nix::{
     errno::Errno,
@@ -174,7 +174,16 @@ impl Control {
     /// Connects `peer` under its epoch, or with none disconnects it: nothing is sent to it any more, nothing taken from
     /// it, and all that waits is forgotten.
     pub fn set_link(&self, peer: u16, epoch: Option<u64>) {
-        self.shared.set_link(peer, epoch);
+        self.change_link(peer, epoch, None);
+    }
+
+    /// Connects `peer` under the epoch of these keys, with which its frames are encrypted; or exchanges the keys.
+    pub fn set_encrypted_link(&self, peer: u16, keys: &FrameKeys) {
+        self.change_link(peer, Some(keys.epoch), Some(keys));
+    }
+
+    fn change_link(&self, peer: u16, epoch: Option<u64>, keys: Option<&FrameKeys>) {
+        self.shared.set_link(peer, epoch, keys);
         self.queues.iter().for_each(|wakeup| wakeup.raise());
     }
 

@@ -72,6 +72,7 @@ counters! {
     Sleeps = 31, "sleeps", "times the thread slept";
     Wakes = 32, "wakes", "times the thread was woken";
     ControlDropStorm = 33, "control_drop_storm", "control messages dropped because the peer sent too many in a second";
+    RxDropPlain = 34, "rx_drop_plain", "frames refused because they were not encrypted";
 }
 
 /// The counters of one queue for one peer. One thread writes them, anybody reads them.

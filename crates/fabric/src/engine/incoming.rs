@@ -92,6 +92,10 @@ impl<P: Port> Incoming<'_, P> {
         if !in_force {
             return Err(Counter::RxDropEpoch);
         }
+        //= docs/fabric.md#9.4
+        if state.encrypted && !bytes.is_encrypted() {
+            return Err(Counter::RxDropPlain);
+        }
         if !state.window.take(header.sequence) {
             return Err(Counter::RxDropTwice);
         }

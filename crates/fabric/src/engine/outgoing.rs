@@ -138,7 +138,14 @@ impl<T: Transport, P: Port> Engine<T, P> {
             sequence: peer.sequence,
             length: held.len as u32,
         };
-        let refused = match self.transport.send(number, &header.emit(), &self.buffer[..held.len]) {
+        let (header, frame) = (header.emit(), &self.buffer[..held.len]);
+        //= docs/fabric.md#9.4
+        let sent = if peer.encrypted {
+            self.transport.send_encrypted(number, &header, frame)
+        } else {
+            self.transport.send(number, &header, frame)
+        };
+        let refused = match sent {
             Ok(()) => {
                 peer.sequence = peer.sequence.wrapping_add(1);
                 peer.credit.took(held.len, now);

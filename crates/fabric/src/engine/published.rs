@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// [`SLEEP_MAX`](crate::limits::SLEEP_MAX).
 const EVERY: u64 = 10_000_000;
 /// Numbers of [`Stats`].
-const NUMBERS: usize = 9;
+const NUMBERS: usize = 13;
 
 /// The counters that one queue's transport has of one peer. One thread writes them, any thread reads them.
 #[derive(Debug, Default)]
@@ -32,13 +32,18 @@ impl Published {
 
 impl Stats {
     fn numbers(self) -> [u64; NUMBERS] {
-        let Self { sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued } = self;
-        [sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued]
+        let Self { sent, full, received, wakes, bad_position, bad_record, incomplete, lost, .. } = self;
+        let Self { plain, other_key, bad_tag, repeated, queued, .. } = self;
+        let first = [sent, full, received, wakes, bad_position, bad_record, incomplete, lost];
+        let [a, b, c, d, e, f, g, h] = first;
+        [a, b, c, d, e, f, g, h, plain, other_key, bad_tag, repeated, queued]
     }
 
     fn of_numbers(numbers: [u64; NUMBERS]) -> Self {
-        let [sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued] = numbers;
-        Self { sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued }
+        let [sent, full, received, wakes, bad_position, bad_record, rest @ ..] = numbers;
+        let [incomplete, lost, plain, other_key, bad_tag, repeated, queued] = rest;
+        let first = Self { sent, full, received, wakes, bad_position, bad_record, ..Self::default() };
+        Self { incomplete, lost, plain, other_key, bad_tag, repeated, queued, ..first }
     }
 
     /// Both together.

@@ -4,10 +4,12 @@
 
 use super::{
     Counter, Counters, Mac, MacTable, Poll, Published,
+    link::{Link, Linked},
     mac_table::{Entry, MACS_MAX, number},
 };
 use crate::{
     Loss, Stats,
+    keys::FrameKeys,
     ring::{Map, Place, Shareable},
 };
 use nix::time::{ClockId, clock_gettime};
@@ -15,19 +17,6 @@ use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering::*},
 };
-
-/// What the session says of one peer.
-#[derive(Debug)]
-#[repr(C)]
-struct Link {
-    /// The peer's epoch; 0 while it is not connected.
-    epoch: AtomicU64,
-    /// How often all that waits for the peer or from it was to be forgotten.
-    resets: AtomicU64,
-}
-
-// SAFETY: atomics.
-unsafe impl Shareable for Link {}
 
 /// What concerns all peers.
 #[derive(Debug)]
@@ -211,12 +200,12 @@ impl Shared {
         monotonic().saturating_sub(self.identity.began)
     }
 
-    /// Connects `peer` under `epoch`, or with none disconnects it; whatever of it waits in a queue is forgotten.
-    pub(super) fn set_link(&self, peer: u16, epoch: Option<u64>) {
+    /// Connects `peer` under `epoch`, or with none disconnects it; whatever of it waits in a queue is forgotten. With keys its
+    /// frames are encrypted.
+    pub(super) fn set_link(&self, peer: u16, epoch: Option<u64>, keys: Option<&FrameKeys>) {
         let Some(link) = self.links.get(usize::from(peer)) else { return };
-        link.epoch.store(epoch.unwrap_or(0), Relaxed);
+        link.set(epoch.unwrap_or(0), keys);
         if epoch.is_none() {
-            link.resets.fetch_add(1, Relaxed);
             self.macs.forget_node(peer);
         }
         self.all().changes.fetch_add(1, Release);
@@ -226,10 +215,9 @@ impl Shared {
         self.all().changes.load(Acquire)
     }
 
-    /// The peer's epoch (0: not connected), and how often it was to be forgotten.
-    pub(super) fn link(&self, peer: u16) -> (u64, u64) {
-        let link = &self.links[usize::from(peer)];
-        (link.epoch.load(Relaxed), link.resets.load(Relaxed))
+    /// What the session says of a peer, if it has said something new after `version`.
+    pub(super) fn link(&self, peer: u16, version: u64) -> Option<Linked> {
+        self.links[usize::from(peer)].get(version)
     }
 
     /// One more control message waits for the first queue.

@@ -130,6 +130,12 @@ impl Assembly {
         self.slots.iter_mut().for_each(|slot| slot.frame = None);
     }
 
+    /// Gives up every frame that is not complete, and forgets which came.
+    pub fn forget(&mut self) {
+        self.drop_waiting();
+        self.lives = [None; INSTANCES_REMEMBERED];
+    }
+
     /// What is known of the piece's instance; a new one takes the place of the one that was silent for longest.
     fn life(&mut self, piece: &Piece<'_>) -> &mut Life {
         let is_it = |life: &Option<Life>| life.as_ref().is_some_and(|life| life.instance == piece.instance);

@@ -71,11 +71,11 @@ impl Outbox {
             .sum()
     }
 
-    /// Adds a datagram. False if there is no room.
-    pub fn add(&mut self, peer: usize, parts: [&[u8]; 3], segments: usize) -> bool {
+    /// Adds a datagram, which can be changed as long as its length stays. None if there is no room.
+    pub fn add(&mut self, peer: usize, parts: &[&[u8]], segments: usize) -> Option<&mut [u8]> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         if len > self.bytes.len() - self.used {
-            return false;
+            return None;
         }
         match self.entries[self.first..self.end].last_mut() {
             Some(last)
@@ -89,18 +89,19 @@ impl Outbox {
                 last.datagrams += 1;
                 last.closed = len < last.segment;
             }
-            _ if self.end == OUTBOX => return false,
+            _ if self.end == OUTBOX => return None,
             _ => {
                 let entry = Entry { peer, start: self.used, len, segment: len, datagrams: 1, closed: false };
                 self.entries[self.end] = entry;
                 self.end += 1;
             }
         }
+        let start = self.used;
         for part in parts {
             self.bytes[self.used..][..part.len()].copy_from_slice(part);
             self.used += part.len();
         }
-        true
+        Some(&mut self.bytes[start..self.used])
     }
 
     /// Sends what waits, as far as the socket takes it. A failure is of one message; more may wait after it.

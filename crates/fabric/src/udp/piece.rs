@@ -21,6 +21,10 @@ pub const HEAD: usize = 16;
 
 /// Changes whenever anything here does.
 const VERSION: u8 = 1;
+/// Stands in its place in a datagram that is encrypted.
+pub const ENCRYPTED: u8 = 2;
+/// Where they stand.
+pub const VERSION_AT: usize = 8;
 
 /// One piece, as it was read; its numbers fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +50,7 @@ pub fn head(instance: u32, number: u32, total: usize, size: usize, index: usize)
     head[0..4].copy_from_slice(&instance.to_be_bytes());
     head[4..8].copy_from_slice(&number.to_be_bytes());
     head[8..12].copy_from_slice(&(total as u32).to_be_bytes());
-    head[8] = VERSION;
+    head[VERSION_AT] = VERSION;
     head[12..14].copy_from_slice(&(size as u16).to_be_bytes());
     head[14..16].copy_from_slice(&(index as u16).to_be_bytes());
     head
@@ -57,10 +61,15 @@ impl<'a> Piece<'a> {
     #[must_use]
     pub fn parse(datagram: &'a [u8]) -> Option<Self> {
         let (head, bytes) = datagram.split_first_chunk::<HEAD>()?;
+        if head[VERSION_AT] == VERSION { Self::of(head, bytes) } else { None }
+    }
+
+    /// The piece of that head with these bytes. None if its numbers do not fit together.
+    pub(super) fn of(head: &[u8; HEAD], bytes: &'a [u8]) -> Option<Self> {
         let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let half = |at: usize| usize::from(u16::from_be_bytes([head[at], head[at + 1]]));
         let (total, size, index) = ((word(8) & 0xff_ffff) as usize, half(12), half(14));
-        let sound = head[8] == VERSION && (1..=FRAME_MAX).contains(&total) && size > 0;
+        let sound = (1..=FRAME_MAX).contains(&total) && size > 0;
         if !sound || total.div_ceil(size) > PIECES_MAX {
             return None;
         }

@@ -1,12 +1,15 @@
 //! One queue of this node: one socket.
 
+mod frame;
 mod sending;
 
+use frame::SCRATCH;
 pub(super) use sending::path;
 use sending::piece_size;
 
 use super::{
     assembly::{Assembly, Outcome},
+    cipher::{Cipher, Unproven, is_encrypted, opened},
     outbox::Outbox,
     piece::Piece,
     socket::{Inbox, RawAddress, Socket},
@@ -14,6 +17,7 @@ use super::{
 use crate::{
     Armed, Bytes, Error, Join, Refused, Result, Shape, Stats, Taken, Transport,
     directory::Directory,
+    keys::FrameKeys,
     limits::{FRAME_MAX, PATH_LOOK_FRAMES, SOCKET_SLEEP_MAX},
 };
 use nix::{
@@ -39,6 +43,7 @@ struct Peer {
     /// Frames until the path is looked at again.
     look_in: u64,
     assembly: Assembly,
+    cipher: Cipher,
     stats: Stats,
 }
 
@@ -56,7 +61,11 @@ struct Port {
     inbox: Inbox,
     /// Which message of the inbox is next, and how much of it is done.
     cursor: (usize, usize),
+    /// Whether the next datagram was decrypted already, because the frame in it was not taken.
+    opened: bool,
     outbox: Outbox,
+    /// Where the datagrams of a frame are encrypted.
+    scratch: Box<[u8]>,
     /// What came from nobody known.
     strangers: Stats,
 }
@@ -98,6 +107,7 @@ pub(super) fn open(
                 next: 0,
                 look_in: PATH_LOOK_FRAMES,
                 assembly: Assembly::new(),
+                cipher: Cipher::new(queue),
                 stats: Stats::default(),
             }
         })
@@ -117,7 +127,9 @@ pub(super) fn open(
         by_address,
         inbox: Inbox::new(),
         cursor: (0, 0),
+        opened: false,
         outbox: Outbox::new(),
+        scratch: vec![0; SCRATCH].into_boxed_slice(),
         strangers: Stats::default(),
     }))
 }
@@ -131,41 +143,98 @@ impl Port {
     /// Lends the frame that ends with the next datagram of the inbox, if one does. None: stop here.
     fn step(&mut self, sink: &mut dyn FnMut(u16, Bytes<'_>) -> Taken) -> Option<usize> {
         let (from, bytes, segment) = self.inbox.message(self.cursor.0);
-        let rest = &bytes[self.cursor.1..];
-        let datagram = &rest[..rest.len().min(segment)];
+        let (begin, all) = (self.cursor.1, bytes.len());
+        let datagram = &mut bytes[begin..all.min(begin + segment)];
+        let len = datagram.len();
         let by_address = &self.by_address;
         let known =
             from.and_then(|from| by_address.binary_search_by_key(&from, |(address, _)| *address).ok());
-        let mut taken = 0;
-        match (known, Piece::parse(datagram)) {
-            (None, _) => self.strangers.bad_record += 1,
-            (Some(at), None) => self.peers[by_address[at].1].stats.bad_record += 1,
-            (Some(at), Some(piece)) => {
+        let taken = match known {
+            None => {
+                self.strangers.bad_record += 1;
+                0
+            }
+            Some(at) => {
                 let peer = &mut self.peers[by_address[at].1];
-                let frame = match peer.assembly.take(&piece) {
-                    Outcome::Whole => Some(Bytes::new(piece.bytes)),
-                    Outcome::Complete(slot) => Some(Bytes::new(peer.assembly.frame(slot))),
-                    Outcome::Waits | Outcome::Old => None,
-                    Outcome::Bad => {
-                        peer.stats.bad_record += 1;
-                        None
-                    }
-                };
-                if let Some(frame) = frame {
-                    if sink(peer.node, frame) == Taken::Later {
+                match peer.take(datagram, self.opened, sink) {
+                    Ok(Taken::Yes) => 1,
+                    Ok(Taken::Later) => {
+                        self.opened = true;
                         return None;
                     }
-                    peer.assembly.finish(&piece);
-                    peer.stats.received += 1;
-                    taken = 1;
+                    Err(reason) => {
+                        peer.stats.refuse(reason);
+                        0
+                    }
                 }
             }
-        }
-        self.cursor.1 += datagram.len();
-        if datagram.is_empty() || self.cursor.1 >= bytes.len() {
+        };
+        self.opened = false;
+        self.cursor.1 += len;
+        if len == 0 || self.cursor.1 >= all {
             self.cursor = (self.cursor.0 + 1, 0);
         }
         Some(taken)
+    }
+}
+
+/// Why no frame ends with a datagram.
+enum NoFrame {
+    /// Pieces are missing, or the frame came before.
+    Waits,
+    /// It makes no sense.
+    Bad,
+    /// A part of a frame that is not encrypted where it must be.
+    Plain,
+    Unproven(Unproven),
+}
+
+impl Stats {
+    fn refuse(&mut self, reason: NoFrame) {
+        match reason {
+            NoFrame::Waits => {}
+            NoFrame::Bad | NoFrame::Unproven(Unproven::Piece) => self.bad_record += 1,
+            NoFrame::Plain => self.plain += 1,
+            NoFrame::Unproven(Unproven::OtherKey) => self.other_key += 1,
+            NoFrame::Unproven(Unproven::Repeated) => self.repeated += 1,
+            NoFrame::Unproven(Unproven::Tag) => self.bad_tag += 1,
+        }
+    }
+}
+
+impl Peer {
+    /// Lends the frame that ends with a datagram; whether it was taken. `is_open`: it was decrypted before.
+    fn take(
+        &mut self,
+        datagram: &mut [u8],
+        is_open: bool,
+        sink: &mut dyn FnMut(u16, Bytes<'_>) -> Taken,
+    ) -> Result<Taken, NoFrame> {
+        let encrypted = is_encrypted(datagram);
+        if encrypted && !is_open {
+            self.cipher.open(datagram).map_err(NoFrame::Unproven)?;
+        }
+        let piece = if encrypted {
+            opened(datagram).map_err(NoFrame::Unproven)?
+        } else {
+            Piece::parse(datagram).ok_or(NoFrame::Bad)?
+        };
+        //= docs/fabric.md#9.4
+        if self.cipher.is_on() && !encrypted && !piece.is_whole() {
+            return Err(NoFrame::Plain);
+        }
+        let frame = match self.assembly.take(&piece) {
+            Outcome::Whole => Bytes::new(piece.bytes),
+            Outcome::Complete(slot) => Bytes::new(self.assembly.frame(slot)),
+            Outcome::Waits | Outcome::Old => return Err(NoFrame::Waits),
+            Outcome::Bad => return Err(NoFrame::Bad),
+        };
+        if sink(self.node, frame.came(encrypted)) == Taken::Later {
+            return Ok(Taken::Later);
+        }
+        self.assembly.finish(&piece);
+        self.stats.received += 1;
+        Ok(Taken::Yes)
     }
 }
 
@@ -175,29 +244,22 @@ impl Transport for Port {
     }
 
     fn send(&mut self, peer: u16, head: &[u8], body: &[u8]) -> Result<(), Refused> {
-        let index = self.index(peer).ok_or(Refused::NoPeer)?;
-        let len = head.len() + body.len();
-        if len == 0 || len > FRAME_MAX {
-            return Err(Refused::Length);
+        self.send_frame(peer, [head, body], false)
+    }
+
+    fn send_encrypted(&mut self, peer: u16, head: &[u8], body: &[u8]) -> Result<(), Refused> {
+        self.send_frame(peer, [head, body], true)
+    }
+
+    fn set_keys(&mut self, peer: u16, keys: Option<&FrameKeys>) {
+        let Some(index) = self.index(peer) else { return };
+        let Peer { cipher, assembly, .. } = &mut self.peers[index];
+        //= docs/fabric.md#9.4
+        // Whatever is held of parts was not encrypted, and anybody may have written it.
+        if keys.is_some() && !cipher.is_on() {
+            assembly.forget();
         }
-        if self.peers[index].look_in == 0 {
-            self.look(index);
-        }
-        let sent = if len <= self.peers[index].size {
-            self.send_short(index, head, body)
-        } else {
-            self.send_long(index, head, body)
-        };
-        let peer = &mut self.peers[index];
-        match sent {
-            Ok(()) => {
-                peer.next = peer.next.wrapping_add(1);
-                peer.look_in -= 1;
-                peer.stats.sent += 1;
-            }
-            Err(_) => peer.stats.full += 1,
-        }
-        sent
+        cipher.set_keys(keys);
     }
 
     fn flush(&mut self) {

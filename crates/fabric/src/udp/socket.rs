@@ -215,9 +215,9 @@ impl Inbox {
     }
 
     /// A message: from whom, its bytes, and how many of them each datagram in it has but the last.
-    pub fn message(&self, index: usize) -> (Option<SocketAddr>, &[u8], usize) {
+    pub fn message(&mut self, index: usize) -> (Option<SocketAddr>, &mut [u8], usize) {
         let (len, segment) = self.shapes[index];
-        (address(&self.from[index]), &self.buffers[index * BUFFER..][..len.min(BUFFER)], segment)
+        (address(&self.from[index]), &mut self.buffers[index * BUFFER..][..len.min(BUFFER)], segment)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-fn pieces(instance: u32, number: u32, frame: &[u8], size: usize) -> Vec<Vec<u8>> {
+pub(super) fn pieces(instance: u32, number: u32, frame: &[u8], size: usize) -> Vec<Vec<u8>> {
     let piece =
         |(at, bytes): (usize, &[u8])| [&head(instance, number, frame.len(), size, at)[..], bytes].concat();
     frame.chunks(size).enumerate().map(piece).collect()

@@ -1,5 +1,6 @@
 //! Keys, and the ring of those that a bond has.
 
+use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
 use linkbraid_wire::AUTH_CODE_LEN;
 use sha2::Sha256;
@@ -49,6 +50,22 @@ impl Key {
     }
 }
 
+impl Key {
+    /// A key made of this one, of `context`. What is made of it tells nothing of this one (HKDF-SHA-256, RFC 5869).
+    pub(crate) fn derive(&self, context: &[&[u8]]) -> Key {
+        let mut secret = Zeroizing::new([0; SECRET_LEN]);
+        Hkdf::<Sha256>::new(None, &self.secret[..])
+            .expand_multi_info(context, &mut secret[..])
+            .expect("HKDF gives more bytes than that");
+        Key { id: self.id, secret }
+    }
+
+    /// Its bytes, for whoever works with them.
+    pub const fn secret(&self) -> &Zeroizing<[u8; SECRET_LEN]> {
+        &self.secret
+    }
+}
+
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key({:08x})", self.id)
@@ -75,6 +92,11 @@ impl Ring {
     /// The key of that id.
     pub fn key(&self, id: u32) -> Option<&Key> {
         self.keys.iter().find(|key| key.id == id)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> &[Key] {
+        &self.keys
     }
 
     /// The key that signs; none in a ring without keys.

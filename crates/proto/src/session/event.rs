@@ -155,6 +155,11 @@ pub enum Mismatch {
         /// The peer's.
         theirs: u8,
     },
+    /// One of the two encrypts frames, and the other does not.
+    Encryption {
+        /// Whether this node does.
+        ours: bool,
+    },
     /// Another live node has this node's number.
     Taken,
 }
@@ -172,6 +177,10 @@ impl Mismatch {
         if ours.queues != theirs.queues {
             return Some(Mismatch::Queues { ours: ours.queues, theirs: theirs.queues });
         }
+        //= docs/fabric.md#9.1
+        if ours.encrypts() != theirs.encrypts() {
+            return Some(Mismatch::Encryption { ours: ours.encrypts() });
+        }
         None
     }
 
@@ -181,6 +190,7 @@ impl Mismatch {
             RefuseReason::Nodes => Mismatch::Nodes { ours: ours.nodes, theirs: theirs.nodes },
             RefuseReason::Mtu => Mismatch::Mtu { ours: ours.mtu, theirs: theirs.mtu },
             RefuseReason::Queues => Mismatch::Queues { ours: ours.queues, theirs: theirs.queues },
+            RefuseReason::Encryption => Mismatch::Encryption { ours: ours.encrypts() },
             RefuseReason::Taken => Mismatch::Taken,
         }
     }
@@ -191,6 +201,7 @@ impl Mismatch {
             Mismatch::Nodes { .. } => RefuseReason::Nodes,
             Mismatch::Mtu { .. } => RefuseReason::Mtu,
             Mismatch::Queues { .. } => RefuseReason::Queues,
+            Mismatch::Encryption { .. } => RefuseReason::Encryption,
             Mismatch::Taken => RefuseReason::Taken,
         }
     }
@@ -203,6 +214,8 @@ impl fmt::Display for Mismatch {
             Mismatch::Nodes { ours, theirs } => write!(f, "it was given {theirs} nodes, this node {ours}"),
             Mismatch::Mtu { ours, theirs } => write!(f, "its MTU is {theirs}, this node's {ours}"),
             Mismatch::Queues { ours, theirs } => write!(f, "its queues are {theirs}, this node's {ours}"),
+            Mismatch::Encryption { ours: true } => f.write_str("it does not encrypt frames, this node does"),
+            Mismatch::Encryption { ours: false } => f.write_str("it encrypts frames, this node does not"),
             Mismatch::Taken => f.write_str("another live node has this node's number"),
         }
     }

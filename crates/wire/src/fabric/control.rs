@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a control message without the header.
 pub const CONTROL_LEN: usize = 32;
 
+/// The bit of an offer's features that says that the sender encrypts its frames, and takes no others.
+pub const ENCRYPTION_FEATURE: u16 = 0x1000;
+
 /// The bits of the features that say that something follows.
 const WRITTEN_FEATURES: u16 = FAST_PATH_FEATURE | FABRIC_AUTH_FEATURE;
 
@@ -47,12 +50,19 @@ pub enum RefuseReason {
     Taken = 3,
     /// The two nodes have different numbers of queues.
     Queues = 4,
+    /// One of the two encrypts frames, and the other does not.
+    Encryption = 5,
 }
 
 impl RefuseReason {
-    /// The four in the order of their numbers.
-    pub const ALL: [RefuseReason; 4] =
-        [RefuseReason::Nodes, RefuseReason::Mtu, RefuseReason::Taken, RefuseReason::Queues];
+    /// The five in the order of their numbers.
+    pub const ALL: [RefuseReason; 5] = [
+        RefuseReason::Nodes,
+        RefuseReason::Mtu,
+        RefuseReason::Taken,
+        RefuseReason::Queues,
+        RefuseReason::Encryption,
+    ];
 }
 
 /// What a node says of itself in every control message.
@@ -70,6 +80,13 @@ pub struct Offer {
     pub queues: u8,
     /// What its data path is capable of, a bit each; unknown bits say nothing. Without those that say that something follows.
     pub features: u16,
+}
+
+impl Offer {
+    /// Whether the sender encrypts its frames.
+    pub const fn encrypts(&self) -> bool {
+        self.features & ENCRYPTION_FEATURE != 0
+    }
 }
 
 /// A control message between two nodes of a fabric.

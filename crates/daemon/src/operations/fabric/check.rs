@@ -8,7 +8,7 @@ use crate::{
         fabric::{Fabric, refusal::of_transport, saved::SavedFabric},
     },
 };
-use linkbraid_api::{Error, FabricAdd};
+use linkbraid_api::{Auth, Encrypt, Error, FabricAdd, FabricSettings, KeySource, value::Value as _};
 use linkbraid_fabric::Address;
 use linkbraid_wire::MacAddr;
 
@@ -40,7 +40,36 @@ pub(crate) async fn add(world: &World, add: &FabricAdd) -> Result<Option<[u8; 6]
     }
     let address = add.transport.parse::<Address>();
     address.map_err(|error| of_transport(error, name, add.node, add.nodes))?;
+    let command = format!("{} --transport {}", command(add.node), add.transport);
+    encryption(name, &add.transport, &add.settings(), &command)?;
     Ok(mac)
+}
+
+/// Refuses encryption where nobody knows with whom, and where the transport cannot. `command` is what gets on without.
+pub(super) fn encryption(
+    name: &str,
+    transport: &str,
+    settings: &FabricSettings,
+    command: &str,
+) -> Result<(), Error> {
+    if settings.encrypt == Encrypt::Off {
+        return Ok(());
+    }
+    let refuse =
+        |cause: String, hint: String| Err(Error::new(name, "cannot encrypt frames", cause).hint(hint));
+    if settings.auth != Auth::Require {
+        let key = match &settings.key {
+            KeySource::None => format!("/etc/linkbraid/{name}.key"),
+            key => key.text(),
+        };
+        let cause =
+            format!("auth is {}, and only nodes that have the key can decrypt them", settings.auth.text());
+        return refuse(cause, format!("{command} --key {key} --auth require --encrypt on"));
+    }
+    match transport.parse::<Address>().ok().and_then(|address| address.refuses_encryption()) {
+        Some(cause) => refuse(cause, format!("{command} --encrypt off")),
+        None => Ok(()),
+    }
 }
 
 /// All that there are, come or go.

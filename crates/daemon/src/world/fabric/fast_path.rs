@@ -13,6 +13,7 @@ mod retry;
 pub(crate) use device::sweep;
 
 use super::saved::SavedFabric;
+use linkbraid_api::Encrypt;
 use linkbraid_dataplane::{self as dataplane, HookChoice, PATH_REASONS, PathCounts, PathIn, PathOut};
 use linkbraid_fabric::{Address, Join, engine::derive_mac};
 use linkbraid_proto::{
@@ -95,6 +96,10 @@ impl FastPath {
             Ok(plan) => plan?,
             Err(error) => return off(false, error.cause),
         };
+        //= docs/fabric.md#9.8
+        if saved.settings.encrypt == Encrypt::On {
+            return off(plan.is_given(), "frames are encrypted, which VXLAN cannot do".into());
+        }
         if plan.address(saved.node).is_none() {
             let cause = "link-local addresses (fe80::/10) cannot be used with VXLAN";
             return off(plan.is_given(), cause.into());

@@ -259,6 +259,7 @@ impl Node {
         let mut worker = self.worker();
         worker.session.set_auth(now, auth);
         worker.follow();
+        worker.fit_keys();
         worker.wake_thread();
     }
 

@@ -272,7 +272,8 @@ fn of_queues(count: impl Fn(Counter) -> u64) -> Vec<CounterRecord> {
 }
 
 fn of_transport(stats: Stats) -> Vec<CounterRecord> {
-    let Stats { sent, full, received, wakes, bad_position, bad_record, incomplete, lost, queued: _ } = stats;
+    let Stats { sent, full, received, wakes, bad_position, bad_record, incomplete, lost, .. } = stats;
+    let Stats { plain, other_key, bad_tag, repeated, .. } = stats;
     let rows = [
         ("sent", "messages given to the transport", "protocol", sent),
         ("full", "messages that had to wait because the transport's queue was full", "protocol", full),
@@ -287,6 +288,10 @@ fn of_transport(stats: Stats) -> Vec<CounterRecord> {
             incomplete,
         ),
         ("lost", "messages that the transport accepted and could not send", "drop", lost),
+        ("plain", "datagrams that were not encrypted, with a part of a message", "drop", plain),
+        ("other_key", "datagrams encrypted with a key that this node does not have", "drop", other_key),
+        ("bad_tag", "encrypted datagrams that no holder of the key has written", "drop", bad_tag),
+        ("repeated", "encrypted datagrams that are duplicates, or very late", "drop", repeated),
     ];
     (TRANSPORT_NUMBERS_FROM..)
         .zip(rows)

@@ -1,6 +1,7 @@
 //! What needs neither a kernel nor threads.
 
 use super::{
+    fast_path::FastPath,
     node::{fits, watched},
     number_of,
     refusal::of_transport,
@@ -10,7 +11,8 @@ use crate::{
     io::state::{SavedBond, StateDir, boot_id},
     world::report::{Event, Report},
 };
-use linkbraid_api::{EventKind, FabricSettings, LinkName, Poll};
+use linkbraid_api::{Encrypt, EventKind, FabricSettings, LinkName, Poll};
+use linkbraid_dataplane::HookChoice;
 use linkbraid_fabric::Address;
 use linkbraid_proto::session::{Down, Mismatch, Side, Verdict};
 use std::{collections::BTreeSet, env, fs, process};
@@ -115,4 +117,27 @@ fn an_mtu_has_room_or_is_refused_with_one_that_has() {
     assert_eq!(cause, "MTU 1500 needs frames of 1522 bytes, and its queues have room for 1521");
     assert_eq!(fits(1521, mtu as u32), Ok(()));
     assert_eq!(fits(0, 1280).unwrap_err().1, 0);
+}
+
+//= docs/fabric.md#9.8 type=test
+#[test]
+fn frames_that_are_encrypted_take_no_fast_path() {
+    let file = env::temp_dir().join(format!("linkbraid-encrypted-{}", process::id()));
+    let lines: String = (0..4).map(|node| format!("{node} 198.18.9.{}:7000\n", node + 1)).collect();
+    fs::write(&file, lines).unwrap();
+    for (options, is_there) in [("", true), (",vxlan=off", false)] {
+        let transport = format!("udp:{}{options}", file.display());
+        let address: Address = transport.parse().unwrap();
+        let settings = FabricSettings { encrypt: Encrypt::On, ..FabricSettings::default() };
+        let saved = SavedFabric { transport, settings, ..saved("fab0") };
+        let made = FastPath::make(&saved, &address, saved.ifindex, HookChoice::Auto);
+        assert_eq!(made.is_some(), is_there);
+        if let Some(made) = made {
+            assert_eq!(
+                (made.port(), made.off()),
+                (None, Some("frames are encrypted, which VXLAN cannot do"))
+            );
+        }
+    }
+    fs::remove_file(file).unwrap();
 }

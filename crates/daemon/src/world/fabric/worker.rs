@@ -8,13 +8,17 @@ use crate::{
     },
     world::report::{Event, Report, word},
 };
-use linkbraid_api::Error;
-use linkbraid_fabric::engine::{Control, ControlMessage, Counter};
+use linkbraid_api::{Encrypt, Error};
+use linkbraid_fabric::{
+    FrameKey, FrameKeys, KEYS_MAX,
+    engine::{Control, ControlMessage, Counter},
+};
 use linkbraid_link::{Tap, TapOffloads};
 use linkbraid_proto::{
     Time, auth,
     session::{self, Action, Config, Input, Secret, Session, Settings, Verdict},
 };
+use linkbraid_wire::fabric::ENCRYPTION_FEATURE;
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, ppoll},
@@ -82,7 +86,7 @@ impl Worker {
         let queues = u8::try_from(saved.queues).unwrap_or(u8::MAX);
         let settings = Settings {
             queues,
-            features: able.features(),
+            features: able.features() | encryption(saved),
             fast_path: fast_path.as_ref().and_then(FastPath::port),
             ..Settings::new(saved.nodes, saved.settings.mtu.0)
         };
@@ -226,9 +230,9 @@ impl Worker {
                     // has gone, the other way round.
                     if epoch.is_some() {
                         self.fit_offloads();
-                        self.control.set_link(node, epoch);
+                        self.set_link(node, epoch);
                     } else {
-                        self.control.set_link(node, epoch);
+                        self.set_link(node, epoch);
                         self.fit_offloads();
                     }
                     self.report_of(node, Report::Link { node, old, new });
@@ -242,6 +246,24 @@ impl Worker {
                     };
                     self.report_of(node, Report::Event(event));
                 }
+            }
+        }
+    }
+
+    /// Opens or closes the queues to a node.
+    fn set_link(&self, node: u16, epoch: Option<u64>) {
+        let keys = epoch.and_then(|epoch| self.session.frame_keys((node, epoch)));
+        match keys {
+            Some(keys) => self.control.set_encrypted_link(node, &of_session(&keys)),
+            None => self.control.set_link(node, epoch),
+        }
+    }
+
+    /// Frames of the nodes that are up are encrypted with other keys from now on.
+    pub(super) fn fit_keys(&self) {
+        for node in 0..self.control.shared().nodes() {
+            if let Some(Verdict::Up { epoch }) = self.session.verdict(node) {
+                self.set_link(node, Some(epoch));
             }
         }
     }
@@ -350,6 +372,23 @@ impl Worker {
         self.control.ring();
     }
 }
+
+/// What a node announces of encryption.
+fn encryption(saved: &SavedFabric) -> u16 {
+    if saved.settings.encrypt == Encrypt::On { ENCRYPTION_FEATURE } else { 0 }
+}
+
+/// The keys of frames, as whoever carries them has them.
+fn of_session(keys: &session::FrameKeys) -> FrameKeys {
+    let one = |key: &auth::Key| FrameKey { id: key.id, secret: key.secret().clone() };
+    FrameKeys {
+        epoch: keys.epoch,
+        send: keys.send.as_ref().map(one),
+        receive: std::array::from_fn(|at| keys.receive.get(at).map(one)),
+    }
+}
+
+const _: () = assert!(KEYS_MAX >= auth::KEYS_MAX);
 
 /// Beats until it is over.
 pub(super) fn run(worker: &Mutex<Worker>, wake: &OwnedFd, clock: Clock) {

@@ -1,12 +1,15 @@
 //! How frames leave: short ones together, long ones in pieces.
 
-use super::{Peer, Port};
+use super::{
+    Peer, Port,
+    frame::{Frame, PIECE_MIN},
+};
 use crate::{
     Refused,
     limits::{FRAME_MAX, OUTBOX, PATH_LOOK_FRAMES, PIECES_MAX},
     udp::{
         outbox::{Failure, MESSAGE_BYTES},
-        piece::{HEAD, head},
+        piece::HEAD,
         socket::{Message, path_mtu},
     },
 };
@@ -42,7 +45,7 @@ pub(in crate::udp) fn path(own: SocketAddr, to: SocketAddr, mtu: Option<usize>) 
 /// Bytes of a frame that a datagram to `to` can carry.
 pub(super) fn piece_size(own: SocketAddr, to: SocketAddr, mtu: Option<usize>) -> usize {
     let datagram = path(own, to, mtu).saturating_sub(headers(own.is_ipv6())).min(DATAGRAM_MAX);
-    datagram.saturating_sub(HEAD).max(FRAME_MAX.div_ceil(PIECES_MAX))
+    datagram.saturating_sub(HEAD).max(PIECE_MIN)
 }
 
 impl Port {
@@ -79,32 +82,82 @@ impl Port {
         }
     }
 
-    /// Sends a frame in pieces, without a copy as long as the socket takes them. Returns how many pieces were sent; those that are left, if any,
-    /// failed for that reason.
-    fn send_pieces(&self, index: usize, head_part: &[u8], body: &[u8]) -> (usize, Option<Errno>) {
-        let Peer { raw, size, next, .. } = &self.peers[index];
-        let (total, size) = (head_part.len() + body.len(), *size);
-        let pieces = total.div_ceil(size);
-        let mut heads = [[0; HEAD]; PIECES_MAX];
-        for (at, piece) in heads[..pieces].iter_mut().enumerate() {
-            *piece = head(self.instance, *next, total, size, at);
+    /// Sends a frame. One that fits into a datagram waits for others.
+    pub(super) fn send_frame(
+        &mut self,
+        peer: u16,
+        parts: [&[u8]; 2],
+        encrypted: bool,
+    ) -> Result<(), Refused> {
+        let index = self.index(peer).ok_or(Refused::NoPeer)?;
+        let total = parts[0].len() + parts[1].len();
+        if total == 0 || total > FRAME_MAX {
+            return Err(Refused::Length);
         }
+        if self.peers[index].look_in == 0 {
+            self.look(index);
+        }
+        let frame = self.frame(index, parts, encrypted);
+        let sent = if encrypted && !self.peers[index].cipher.can_send(PIECES_MAX) {
+            Err(Refused::Unreachable)
+        } else if frame.pieces() == 1 {
+            self.send_short(index, &frame)
+        } else {
+            self.send_long(index, frame)
+        };
+        let peer = &mut self.peers[index];
+        match sent {
+            Ok(()) => {
+                peer.next = peer.next.wrapping_add(1);
+                peer.look_in -= 1;
+                peer.stats.sent += 1;
+            }
+            Err(_) => peer.stats.full += 1,
+        }
+        sent
+    }
+
+    /// A frame as it is cut now.
+    fn frame<'a>(&self, index: usize, parts: [&'a [u8]; 2], encrypted: bool) -> Frame<'a> {
+        let Peer { size, next, .. } = self.peers[index];
+        Frame::new(parts, (self.instance, next), size, encrypted)
+    }
+
+    /// Sends a frame in pieces, without a copy as long as the socket takes them. Encrypted ones are made in the scratch memory. Returns
+    /// how many pieces were sent; those that are left, if any, failed for that reason.
+    fn send_pieces(&mut self, index: usize, frame: &Frame<'_>) -> (usize, Option<Errno>) {
+        let Peer { raw, cipher, .. } = &mut self.peers[index];
+        let (pieces, segment) = (frame.pieces(), frame.segment());
+        let mut heads = [[0; HEAD]; PIECES_MAX];
         // Where each piece's parts begin, and the end of the last.
         let mut parts = [IoSlice::new(&[]); PARTS_MAX];
         let mut begins = [0; PIECES_MAX + 1];
         let mut end = 0;
-        for at in 0..pieces {
-            begins[at] = end;
-            let [first, second] = cut(head_part, body, at * size, size);
-            for part in [&heads[at][..], first, second] {
-                if !part.is_empty() {
-                    parts[end] = IoSlice::new(part);
-                    end += 1;
+        if frame.is_encrypted() {
+            for (at, datagram) in self.scratch.chunks_mut(segment).take(pieces).enumerate() {
+                if !cipher.seal(frame.fill(at, datagram)) {
+                    return (0, Some(Errno::EKEYEXPIRED));
+                }
+            }
+            for (at, datagram) in self.scratch.chunks(segment).take(pieces).enumerate() {
+                (begins[at], end) = (at, at + 1);
+                parts[at] = IoSlice::new(&datagram[..frame.len(at)]);
+            }
+        } else {
+            for (at, head) in heads[..pieces].iter_mut().enumerate() {
+                *head = frame.head(at);
+                begins[at] = end;
+                let [first, second] = frame.bytes(at);
+                for part in [&head[..], first, second] {
+                    if !part.is_empty() {
+                        parts[end] = IoSlice::new(part);
+                        end += 1;
+                    }
                 }
             }
         }
         begins[pieces] = end;
-        let together = self.socket.segments.min(MESSAGE_BYTES / (size + HEAD)).max(1);
+        let together = self.socket.segments.min(MESSAGE_BYTES / segment).max(1);
         let mut sent = 0;
         while sent < pieces {
             let left = (pieces - sent).div_ceil(together).min(OUTBOX);
@@ -112,7 +165,7 @@ impl Port {
                 let from = (sent + message * together).min(pieces);
                 let to = (from + together).min(pieces);
                 let parts = &parts[begins[from]..begins[to]];
-                Message { to: raw, parts, segment: size + HEAD, cut: to - from > 1 }
+                Message { to: raw, parts, segment, cut: to - from > 1 }
             });
             match self.socket.send(&messages[..left]) {
                 Ok(messages) => sent = (sent + messages * together).min(pieces),
@@ -124,27 +177,31 @@ impl Port {
     }
 
     /// A frame that does not fit into one datagram.
-    pub(super) fn send_long(&mut self, index: usize, head_part: &[u8], body: &[u8]) -> Result<(), Refused> {
+    fn send_long(&mut self, index: usize, mut frame: Frame<'_>) -> Result<(), Refused> {
         if !self.send_waiting() {
             return Err(Refused::Full);
         }
-        let (mut sent, mut cause) = self.send_pieces(index, head_part, body);
+        let (mut sent, mut cause) = self.send_pieces(index, &frame);
         if sent == 0 && matches!(cause, Some(Errno::EMSGSIZE | Errno::EINVAL | Errno::EIO)) {
             let failure = Failure { peer: index, datagrams: 0, cause: cause.unwrap_or(Errno::EMSGSIZE) };
             self.failed(&failure);
-            (sent, cause) = self.send_pieces(index, head_part, body);
+            frame = self.frame(index, frame.parts(), frame.is_encrypted());
+            (sent, cause) = self.send_pieces(index, &frame);
         }
         match cause {
             None => {}
             Some(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM) if sent == 0 => return Err(Refused::Full),
             Some(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM) => {
-                let Peer { size, next, .. } = self.peers[index];
-                let total = head_part.len() + body.len();
-                let mut rest = sent..total.div_ceil(size);
+                let mut rest = sent..frame.pieces();
+                let (outbox, segments) = (&mut self.outbox, self.socket.segments);
                 let all = rest.all(|at| {
-                    let [first, second] = cut(head_part, body, at * size, size);
-                    let head = head(self.instance, next, total, size, at);
-                    self.outbox.add(index, [&head, first, second], self.socket.segments)
+                    let (head, [first, second]) = (frame.head(at), frame.bytes(at));
+                    let encrypted = self.scratch.chunks(frame.segment()).nth(at).unwrap_or_default();
+                    let parts: &[&[u8]] = match frame.is_encrypted() {
+                        true => &[&encrypted[..frame.len(at)]],
+                        false => &[&head, first, second],
+                    };
+                    outbox.add(index, parts, segments).is_some()
                 });
                 self.peers[index].stats.lost += u64::from(!all);
             }
@@ -154,21 +211,24 @@ impl Port {
     }
 
     /// A frame that fits into one datagram waits for others.
-    pub(super) fn send_short(&mut self, index: usize, head_part: &[u8], body: &[u8]) -> Result<(), Refused> {
-        let Peer { size, next, .. } = self.peers[index];
-        let head = head(self.instance, next, head_part.len() + body.len(), size, 0);
-        let parts = [&head[..], head_part, body];
-        if self.outbox.add(index, parts, self.socket.segments) {
+    fn send_short(&mut self, index: usize, frame: &Frame<'_>) -> Result<(), Refused> {
+        if self.add(index, frame) {
             return Ok(());
         }
         self.send_waiting();
-        if self.outbox.add(index, parts, self.socket.segments) { Ok(()) } else { Err(Refused::Full) }
+        if self.add(index, frame) { Ok(()) } else { Err(Refused::Full) }
     }
-}
 
-/// What lies from `at` for `len` bytes in two parts that follow each other.
-fn cut<'a>(first: &'a [u8], second: &'a [u8], at: usize, len: usize) -> [&'a [u8]; 2] {
-    let within = |part: &'a [u8], begin: usize, end: usize| &part[begin.min(part.len())..end.min(part.len())];
-    let beyond = |at: usize| at.saturating_sub(first.len());
-    [within(first, at, at + len), within(second, beyond(at), beyond(at + len))]
+    /// Adds a frame of one datagram to those that wait, if there is room.
+    fn add(&mut self, index: usize, frame: &Frame<'_>) -> bool {
+        let (head, [first, second]) = (frame.head(0), frame.bytes(0));
+        let (before, after) = frame.room();
+        let parts = [&head[..], before, first, second, after];
+        let Some(datagram) = self.outbox.add(index, &parts, self.socket.segments) else { return false };
+        if frame.is_encrypted() && !self.peers[index].cipher.seal(datagram) {
+            // Not even then does it leave as it is: nobody takes zeros.
+            datagram.fill(0);
+        }
+        true
+    }
 }

@@ -1,5 +1,7 @@
 //! Keys of a fabric's nodes: who is believed, what goes on while keys change, and what somebody without a key achieves.
 
+mod encryption;
+
 use super::*;
 use crate::auth::{Key, Mode, Ring, Settings as AuthSettings, Why};
 use linkbraid_wire::fabric::sealed_control;
@@ -25,8 +27,14 @@ struct Two {
 
 impl Two {
     fn new(auth: [AuthSettings; 2]) -> Two {
+        Two::with(auth, [0, 0])
+    }
+
+    /// Nodes that announce these features.
+    fn with(auth: [AuthSettings; 2], features: [u16; 2]) -> Two {
         let mut nodes = [0, 1].map(|node| {
-            let config = Config { node, epoch: 10 + u64::from(node), settings: Settings::new(2, 1500) };
+            let settings = Settings { features: features[usize::from(node)], ..Settings::new(2, 1500) };
+            let config = Config { node, epoch: 10 + u64::from(node), settings };
             Session::new(config, u64::from(node), Secret::new([node as u8; 16])).expect("good settings")
         });
         let now = Time::from_millis(1);
