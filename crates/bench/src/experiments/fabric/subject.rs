@@ -20,17 +20,18 @@ pub(super) enum Kind {
         more: &'static str,
         mtu: u32,
         poll: &'static str,
+        encrypt: bool,
     },
 }
 
 const fn fabric(word: &'static str, transport: &'static str, mtu: u32, poll: &'static str) -> Subject {
-    Subject { word, kind: Kind::Fabric { transport, more: "", mtu, poll }, quick: true }
+    Subject { word, kind: Kind::Fabric { transport, more: "", mtu, poll, encrypt: false }, quick: true }
 }
 
-const fn queues(word: &'static str, poll: &'static str) -> Subject {
+const fn queues(word: &'static str, poll: &'static str, encrypt: bool) -> Subject {
     Subject {
         word,
-        kind: Kind::Fabric { transport: "udp:", more: ",vxlan=off", mtu: 1500, poll },
+        kind: Kind::Fabric { transport: "udp:", more: ",vxlan=off", mtu: 1500, poll, encrypt },
         quick: true,
     }
 }
@@ -49,12 +50,20 @@ pub(super) const SHM_SLEEP: Subject = whole(fabric("shm-sleep", "shm:", 1500, "s
 /// Without any option: TCP by the kernel's VXLAN, and all else by the queues.
 pub(super) const UDP: Subject = fabric("udp", "udp:", 1500, "adaptive");
 /// All by the queues.
-pub(super) const UDP_QUEUES: Subject = queues("udp-queues", "adaptive");
-pub(super) const UDP_BUSY: Subject = whole(queues("udp-busy", "busy"));
+pub(super) const UDP_QUEUES: Subject = queues("udp-queues", "adaptive", false);
+/// The same, encrypted.
+pub(super) const UDP_ENCRYPTED: Subject = whole(queues("udp-encrypted", "adaptive", true));
+pub(super) const UDP_BUSY: Subject = whole(queues("udp-busy", "busy", false));
 /// With the MTU that leaves room for all frames by the kernel's VXLAN.
 pub(super) const UDP_VXLAN: Subject = Subject {
     word: "udp-vxlan",
-    kind: Kind::Fabric { transport: "udp:", more: ",vxlan=4789", mtu: 1450, poll: "adaptive" },
+    kind: Kind::Fabric {
+        transport: "udp:",
+        more: ",vxlan=4789",
+        mtu: 1450,
+        poll: "adaptive",
+        encrypt: false,
+    },
     quick: true,
 };
 /// The best TCP provider of libfabric 1.16 and 1.17.
@@ -69,8 +78,8 @@ impl Subject {
     /// The same with other threads.
     pub fn poll(self, poll: &'static str) -> Self {
         match self.kind {
-            Kind::Fabric { transport, more, mtu, .. } => {
-                Self { kind: Kind::Fabric { transport, more, mtu, poll }, ..self }
+            Kind::Fabric { transport, more, mtu, encrypt, .. } => {
+                Self { kind: Kind::Fabric { transport, more, mtu, poll, encrypt }, ..self }
             }
             Kind::Veth | Kind::Vxlan => self,
         }
@@ -99,6 +108,7 @@ impl Subject {
             Kind::Veth => &[],
             Kind::Vxlan => &["veth"],
             Kind::Fabric { transport: "shm:", .. } => &["veth"],
+            Kind::Fabric { encrypt: true, .. } => &["udp-queues", "vxlan"],
             Kind::Fabric { transport: "udp:", .. } => &["vxlan", "veth"],
             Kind::Fabric { .. } => &["udp", "veth"],
         }

@@ -13,6 +13,8 @@ const PAIR: &str = "lnk0";
 const BURST: u32 = 128 << 10;
 /// The first port of a node of `udp:` and `ofi:`.
 const PORT: u16 = 7000;
+/// The key of an encrypted fabric, in the lab's folder.
+const KEY_FILE: &str = "fabric.key";
 /// How long hosts may take to reach each other.
 const REACH_LIMIT: Duration = Duration::from_secs(20);
 
@@ -120,10 +122,11 @@ impl Testbed {
                         typed.push(line);
                     }
                 }
-                Kind::Fabric { transport, more, mtu, poll } => {
+                Kind::Fabric { transport, more, mtu, poll, encrypt } => {
                     let nodes = self.names.len();
+                    let keys = if encrypt { self.keys(node)? } else { String::new() };
                     let line = format!(
-                        "fabric add {FABRIC} --node {node} --nodes {nodes} --transport {transport}{}{more} --mtu {mtu} --poll {poll}",
+                        "fabric add {FABRIC} --node {node} --nodes {nodes} --transport {transport}{}{more} --mtu {mtu} --poll {poll}{keys}",
                         self.place(transport)?.display()
                     );
                     host.linkbraid(&line)?;
@@ -172,6 +175,16 @@ impl Testbed {
         std::fs::write(&file, text)
             .map_err(|e| Error::new(file.display().to_string(), "cannot write", e.to_string()))?;
         Ok(file)
+    }
+
+    /// The options that have frames encrypted, with a new key for the first node.
+    fn keys(&self, node: usize) -> Result<String, Error> {
+        let file = self.bed.lab().folder().join(KEY_FILE);
+        if node == 0 {
+            let _ = std::fs::remove_file(&file);
+            self.host(0)?.linkbraid(&format!("key new {}", file.display()))?;
+        }
+        Ok(format!(" --key {} --auth require --encrypt on", file.display()))
     }
 
     /// Takes a subject down. What is not there is fine.

@@ -9,8 +9,20 @@ use crate::experiments::prelude::*;
 use crate::run::CCS;
 use linkbraid_lab::iperf;
 
-const SUBJECTS: [Subject; 11] =
-    [VETH, SHM, SHM_LARGE, SHM_BUSY, SHM_SLEEP, VXLAN, UDP_VXLAN, UDP, UDP_QUEUES, OFI_NET, OFI_TCP];
+const SUBJECTS: [Subject; 12] = [
+    VETH,
+    SHM,
+    SHM_LARGE,
+    SHM_BUSY,
+    SHM_SLEEP,
+    VXLAN,
+    UDP_VXLAN,
+    UDP,
+    UDP_QUEUES,
+    UDP_ENCRYPTED,
+    OFI_NET,
+    OFI_TCP,
+];
 
 /// How often the end of a flow is looked for.
 const LOOK: Duration = Duration::from_millis(20);
