@@ -87,11 +87,10 @@ pub struct ArpPlus {
 impl ArpPlus {
     /// A machine in S0. `secret` makes its jitter: another one on each host, or hosts answer all at once.
     pub fn new(config: Config, secret: impl Into<Secret>) -> ArpPlus {
-        let mut numbers = Numbers::new(secret.into());
         ArpPlus {
             own: own::Own::new(&config),
             timing: config.timing,
-            random: Random::new(numbers.next()),
+            random: Random::new(Numbers::new(secret.into()).next()),
             state: State::S0,
             table: table::Table::default(),
             segments: segment::Segments::default(),

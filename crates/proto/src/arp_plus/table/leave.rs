@@ -70,10 +70,8 @@ impl Table {
     pub fn proven(&mut self, now: Time, proof: (PeerKey, MacAddr, Time), timing: &Timing, out: &mut Outbox) {
         let (key, mac, asked) = proof;
         self.speaks(key, mac, out);
-        if let Some(peer) = self.peers.get_mut(&key) {
-            if !std::mem::replace(&mut peer.answers, true) {
-                out.peer_changed(key);
-            }
+        if self.peers.get_mut(&key).is_some_and(|peer| !std::mem::replace(&mut peer.answers, true)) {
+            out.peer_changed(key);
         }
         if let Some(waiting) = self.waiting.remove(&key) {
             if asked < waiting.since {
