@@ -166,7 +166,14 @@ impl Bed {
             return assert_eq!(given, None, "{reason}: {frame:02x?}");
         }
         let bytes = if is_request(frame) { frame.len().min(TO_DAEMON[1]) } else { frame.len() };
-        assert_eq!(given, Some((slot, frame[..bytes].to_vec())), "{frame:02x?}");
+        let given = given.unwrap_or_else(|| panic!("nothing came: {frame:02x?}"));
+        assert_eq!((given.slot, &given.bytes[..]), (slot, &frame[..bytes]));
+        let from = macs(frame).1;
+        let is_known = is_own(from) || peer_member(from).is_some();
+        assert!(
+            !given.heard_again || !is_known && !is_probe(frame),
+            "only strangers are heard again: {frame:02x?}"
+        );
         if let (Ok(head), Ok(all)) = (parse_probe(&frame[..bytes]), parse_probe(frame)) {
             assert_eq!(head.probe, all.probe, "only padding is cut: {frame:02x?}");
         }
