@@ -502,12 +502,12 @@ fn nothing_leaves_plain_on_an_encrypted_link_and_nothing_plain_is_taken() {
     nodes[0].kernel.sends(&frame(mac(1), mac(0), 1));
     nodes[1].kernel.sends(&frame(mac(0), mac(1), 2));
     nodes[1].control.send(ControlMessage::new(0, b"a message of the session, as it is").expect("short"));
-    (0..4).for_each(|_| nodes.iter_mut().for_each(|node| drop(node.step())));
+    (0..4).for_each(|_| nodes.iter_mut().for_each(|node| _ = node.step()));
     assert_eq!((nodes[0].count(1, Counter::TxDropUnreachable), nodes[0].count(1, Counter::TxFrames)), (1, 0));
     assert_eq!((nodes[0].count(1, Counter::RxDropPlain), nodes[0].count(1, Counter::RxFrames)), (1, 0));
     // Neither any more.
     nodes[0].control.set_link(1, Some(epoch(1)));
     nodes[0].kernel.sends(&frame(mac(1), mac(0), 3));
-    (0..4).for_each(|_| nodes.iter_mut().for_each(|node| drop(node.step())));
+    (0..4).for_each(|_| nodes.iter_mut().for_each(|node| _ = node.step()));
     assert_eq!((nodes[0].count(1, Counter::TxFrames), nodes[1].count(0, Counter::RxFrames)), (1, 1));
 }

@@ -6,7 +6,7 @@ fn keys(epoch: u64) -> FrameKeys {
         id: (epoch + by) as u32,
         secret: Zeroizing::new([(epoch + by) as u8; SECRET_LEN]),
     };
-    FrameKeys { epoch, send: Some(key(0)), receive: [Some(key(1)), (epoch % 2 == 0).then(|| key(2))] }
+    FrameKeys { epoch, send: Some(key(0)), receive: [Some(key(1)), epoch.is_multiple_of(2).then(|| key(2))] }
 }
 
 fn link() -> Link {
