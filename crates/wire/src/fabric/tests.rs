@@ -147,7 +147,7 @@ fn a_reason_belongs_to_refuse_and_to_nothing_else() {
     for (at, value, refusal) in [
         (HEADER_LEN, 0, FabricRefusal::ControlType),
         (HEADER_LEN, 6, FabricRefusal::ControlType),
-        (HEADER_LEN + 1, 5, FabricRefusal::Reason),
+        (HEADER_LEN + 1, 6, FabricRefusal::Reason),
     ] {
         let good = std::mem::replace(&mut bytes[at], value);
         assert_eq!(parse_control(&bytes), Err(refusal));
