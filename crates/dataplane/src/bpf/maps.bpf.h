@@ -200,6 +200,14 @@ struct {
 	__type(value, struct lb_strangers);
 } lb_strangers SEC(".maps");
 
+/* Part of the hash of strangers' MACs: who sends does not know it, so none can be made that share a set with a true host's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} lb_seed SEC(".maps");
+
 /* When each guest sent last, ns since boot. Written by egress and ingress, read by the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -2,7 +2,7 @@
 /*
  * The way in: from a frame on a member to a frame of the bond. Called by lb_ingress. The bridge takes what
  * passes. Reads lb_near_slots, lb_slots, lb_own_macs, lb_near_peers, lb_peer_macs, lb_guest_pairs, lb_members, lb_plans,
- * lb_answers, lb_bond; writes lb_arp_plus, lb_plain_hosts, lb_mirrors, lb_strangers.
+ * lb_answers, lb_bond; writes lb_arp_plus, lb_plain_hosts, lb_mirrors, lb_strangers, lb_seed.
  */
 #ifndef LB_TAKE_BPF_H
 #define LB_TAKE_BPF_H
@@ -23,9 +23,6 @@ static __always_inline int is_within_budget(__u32 whose, __u32 bytes)
 	return budget->bytes <= LB_BUDGET;
 }
 
-/* Part of the hash of strangers' MACs: whoever sends knows it not, so none can be made that share a set with a true host's. */
-static __u64 strangers_seed;
-
 /*
  * Whether this MAC was heard in an earlier window, and not long ago. True hosts say again who they are; who floods makes up
  * another MAC each time, because each is believed at most once a window. The oldest of a set makes room.
@@ -34,12 +31,14 @@ static __always_inline int is_heard_again(const struct lb_mac *mac)
 {
 	__u8 window = bpf_ktime_get_ns() >> LB_BUDGET_NS_SHIFT, age, highest = 0;
 	struct lb_strangers *set;
-	__u32 at, mark, oldest = 0;
-	__u64 hash;
+	__u32 at = 0, mark, oldest = 0;
+	__u64 *seed = bpf_map_lookup_elem(&lb_seed, &at), hash;
 
-	if (!strangers_seed)
-		strangers_seed = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
-	hash = (mac_number(mac) ^ strangers_seed) * 0x9e3779b97f4a7c15ull;
+	if (!seed)
+		return 0;
+	if (!*seed)
+		*seed = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+	hash = (mac_number(mac) ^ *seed) * 0x9e3779b97f4a7c15ull;
 	at = hash >> 16 & (LB_STRANGER_SETS - 1);
 	mark = hash >> 40 << 8;
 	set = bpf_map_lookup_elem(&lb_strangers, &at);
