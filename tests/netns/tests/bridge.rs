@@ -88,7 +88,11 @@ fn a_guest_is_reached_again_when_its_member_dies() {
     let (guest, plain) = (net.host("d"), net.host("c"));
     guest.wait_ping(plain.ipv4(), SOON).expect("reaches");
     // A member that was never proven may as well be on a switch of its own.
-    let is_whole = || until("a whole bond", || net.show("a").health, |is| *is == Health::Ok);
+    let proven = || net.lanes("a").iter().filter(|lane| lane.state == "up").count();
+    let is_whole = || {
+        until("a whole bond", || net.show("a").health, |is| *is == Health::Ok);
+        until("proven lanes", proven, |lanes| *lanes >= 4 * 4);
+    };
     is_whole();
     switch_has_it_where_show_says(&net);
     // Whichever member speaks for it, each dies once, silently; the guest itself says nothing.
