@@ -46,17 +46,11 @@ impl Node {
 
     fn says(&mut self, now: Time, sequence: u32) -> Option<Vec<u8>> {
         let extension = linkbraid_wire::Extension {
-            version: linkbraid_wire::VERSION,
             host: HostId([self.number; 16]),
             epoch: self.epoch,
             sequence,
             members: vec![linkbraid_wire::Member { index: 0, up: true, weight_mbit: 1, class: 0 }],
-            classes: Vec::new(),
-            features: 0,
-            guests: Vec::new(),
-            addresses: Vec::new(),
-            digest: None,
-            auth: None,
+            ..linkbraid_wire::Extension::default()
         };
         let hardware = vec![mac(self.number)];
         let message = Message { kind: Kind::Change, address: None, hardware, extension: Some(extension) };

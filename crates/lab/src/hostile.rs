@@ -118,17 +118,11 @@ fn invented(kind: Kind, number: u64, sequence: u32, members: u8) -> Message {
         address: Some(IpAddr::from([198, 19, high, low.clamp(1, 254)])),
         hardware: (0..members).map(|member| invented_mac(number ^ u64::from(member) << 56)).collect(),
         extension: Some(Extension {
-            version: linkbraid_wire::VERSION,
             host: HostId(host),
             epoch: 1,
             sequence,
             members: (0..members).map(member).collect(),
-            classes: Vec::new(),
-            features: 0,
-            guests: Vec::new(),
-            addresses: Vec::new(),
-            digest: None,
-            auth: None,
+            ..Extension::default()
         }),
     }
 }

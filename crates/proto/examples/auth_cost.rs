@@ -5,7 +5,7 @@
 use linkbraid_proto::{Time, auth::*};
 use linkbraid_wire::{
     AUTH_TLV_LEN, Extension, GUESTS_MAX, Guest, HostId, Kind, MacAddr, Member, Message, Probe, ProbeKind,
-    VERSION, emit_frame, emit_probe,
+    emit_frame, emit_probe,
 };
 use std::{sync::Arc, time::Instant};
 use zeroize::Zeroizing;
@@ -33,17 +33,13 @@ fn broadcast(guests: u8) -> Option<Vec<u8>> {
     let macs = (0..16).map(|slot| MacAddr([2, 0, 0, 0, 1, slot])).collect();
     let members = (0..16).map(|index| Member { index, up: true, weight_mbit: 1000, class: 0 }).collect();
     let extension = Extension {
-        version: VERSION,
         host: HostId([1; 16]),
         epoch: 1,
         sequence: 1,
         members,
-        classes: Vec::new(),
-        features: 0,
         guests: (0..guests).map(guest).collect(),
-        addresses: Vec::new(),
         digest: Some(0),
-        auth: None,
+        ..Extension::default()
     };
     let message = Message {
         kind: Kind::Broadcast,

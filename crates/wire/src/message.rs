@@ -87,6 +87,25 @@ pub struct Extension {
     pub auth: Option<Auth>,
 }
 
+/// Version [`crate::VERSION`], and nothing else.
+impl Default for Extension {
+    fn default() -> Self {
+        Self {
+            version: crate::VERSION,
+            host: HostId([0; 16]),
+            epoch: 0,
+            sequence: 0,
+            members: Vec::new(),
+            classes: Vec::new(),
+            features: 0,
+            guests: Vec::new(),
+            addresses: Vec::new(),
+            digest: None,
+            auth: None,
+        }
+    }
+}
+
 /// What a host announces of one of its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {

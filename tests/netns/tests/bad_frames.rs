@@ -19,17 +19,11 @@ fn message(mac: MacAddr, address: &str) -> Message {
         address: Some(address.parse::<IpAddr>().expect("an address")),
         hardware: vec![mac],
         extension: Some(Extension {
-            version: linkbraid_wire::VERSION,
             host: HostId([0x5a; 16]),
             epoch: 1,
             sequence: 1,
             members: vec![Member { index: 0, up: true, weight_mbit: 1000, class: 0 }],
-            classes: Vec::new(),
-            features: 0,
-            guests: Vec::new(),
-            addresses: Vec::new(),
-            digest: None,
-            auth: None,
+            ..Extension::default()
         }),
     }
 }

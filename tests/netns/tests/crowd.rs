@@ -4,7 +4,7 @@ use linkbraid_lab::{LinkSpec, Topology, wait_until};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{self, Tap};
 use linkbraid_netns_tests::{BOND, Net, SOON};
-use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, VERSION, emit_frame};
+use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, emit_frame};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use std::{
     fs,
@@ -33,17 +33,11 @@ fn forged(number: u16) -> Vec<u8> {
     let mut host = [0xf0; 16];
     host[..2].copy_from_slice(&[high, low]);
     let extension = Extension {
-        version: VERSION,
         host: HostId(host),
         epoch: 1,
         sequence: 1,
         members: vec![Member { index: 0, up: true, weight_mbit: 1000, class: 0 }],
-        classes: Vec::new(),
-        features: 0,
-        guests: Vec::new(),
-        addresses: Vec::new(),
-        digest: None,
-        auth: None,
+        ..Extension::default()
     };
     let address = Some(IpAddr::from([198, 19, high, low]));
     let message = Message { kind: Kind::Change, address, hardware: vec![mac], extension: Some(extension) };

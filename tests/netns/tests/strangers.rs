@@ -26,17 +26,11 @@ fn message(kind: Kind, number: u8, sequence: u32, hardware: Vec<MacAddr>) -> Mes
         kind,
         address: Some(IpAddr::from([198, 18, 200, number])),
         extension: Some(Extension {
-            version: linkbraid_wire::VERSION,
             host: HostId([number; 16]),
             epoch: 1,
             sequence,
             members: (0..hardware.len() as u8).map(member).collect(),
-            classes: Vec::new(),
-            guests: Vec::new(),
-            features: 0,
-            addresses: Vec::new(),
-            digest: None,
-            auth: None,
+            ..Extension::default()
         }),
         hardware,
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::random;
 use linkbraid_wire::{
-    AUTH_CODE_LEN, AUTH_TLV_LEN, Extension, Kind, Member, Message, VERSION, emit_frame, parse_frame,
+    AUTH_CODE_LEN, AUTH_TLV_LEN, Extension, Kind, Member, Message, emit_frame, parse_frame,
 };
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -35,17 +35,12 @@ impl Node {
     fn bare(&self) -> Vec<u8> {
         let member = Member { index: 0, up: true, weight_mbit: 1000, class: 0 };
         let extension = Extension {
-            version: VERSION,
             host: HostId([self.number; 16]),
             epoch: 1,
             sequence: 1,
             members: vec![member],
-            classes: Vec::new(),
-            features: 0,
-            guests: Vec::new(),
-            addresses: Vec::new(),
             digest: Some(0),
-            auth: None,
+            ..Extension::default()
         };
         let message = Message {
             kind: Kind::Change,

@@ -4,7 +4,7 @@ use super::{
     tables::tests::{member, says, settings},
     *,
 };
-use linkbraid_wire::{Extension, HostId, Kind, Message, VERSION, emit_frame};
+use linkbraid_wire::{Extension, HostId, Kind, Message, emit_frame};
 use std::time::Duration;
 
 const GATEWAY: MacAddr = MacAddr([6, 0, 0, 0, 0, 1]);
@@ -89,17 +89,11 @@ fn switches_are_reminded_of_guests_each_minute() {
 fn claim() -> Vec<u8> {
     let member = |index| linkbraid_wire::Member { index, up: true, weight_mbit: 1000, class: 0 };
     let extension = Extension {
-        version: VERSION,
         host: HostId([66; 16]),
         epoch: 1,
         sequence: 1,
         members: vec![member(0), member(1)],
-        classes: Vec::new(),
-        guests: Vec::new(),
-        features: 0,
-        addresses: Vec::new(),
-        digest: None,
-        auth: None,
+        ..Extension::default()
     };
     let message = Message {
         kind: Kind::Broadcast,

@@ -25,17 +25,11 @@ fn says(kind: Kind, number: u16, sequence: u32) -> Vec<u8> {
     let PeerKey::Host(host) = crowd_key(number) else { unreachable!("a host id") };
     let [high, low] = number.to_be_bytes();
     let extension = linkbraid_wire::Extension {
-        version: linkbraid_wire::VERSION,
         host,
         epoch: 1,
         sequence,
         members: vec![Member { index: 0, up: true, weight_mbit: sequence, class: 0 }],
-        classes: Vec::new(),
-        features: 0,
-        guests: Vec::new(),
-        addresses: Vec::new(),
-        digest: None,
-        auth: None,
+        ..linkbraid_wire::Extension::default()
     };
     let address = Some(IpAddr::from([198, 19, high, low]));
     let hardware = vec![crowd_mac(number)];

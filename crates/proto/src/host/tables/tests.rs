@@ -8,7 +8,7 @@ use crate::{
     inspector::Timing,
     plan::ClassTerms,
 };
-use linkbraid_wire::{Extension, FEATURE_GUESTS, Guest, HostId, Kind, MacAddr, Message, VERSION, emit_frame};
+use linkbraid_wire::{Extension, FEATURE_GUESTS, Guest, HostId, Kind, MacAddr, Message, emit_frame};
 use std::net::IpAddr;
 
 mod guests;
@@ -113,17 +113,13 @@ pub fn says(kind: Kind, host: u8, sequence: u32) -> Vec<u8> {
 /// The same of a host with these guests.
 fn says_guests(kind: Kind, host: u8, sequence: u32, guests: Vec<Guest>) -> Vec<u8> {
     let extension = Extension {
-        version: VERSION,
         host: HostId([host; 16]),
         epoch: 1,
         sequence,
         members: vec![linkbraid_wire::Member { index: 0, up: true, weight_mbit: 100, class: 0 }],
-        classes: Vec::new(),
         features: FEATURE_GUESTS,
         guests,
-        addresses: Vec::new(),
-        digest: None,
-        auth: None,
+        ..Extension::default()
     };
     let address = Some(IpAddr::from([198, 18, 0, host]));
     let message = Message { kind, address, hardware: vec![mac(host)], extension: Some(extension) };
