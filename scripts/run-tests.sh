@@ -31,10 +31,15 @@ asked() {
 
 # run CRATE TEST FOLDER PROGRAM
 run() {
-	local try before after stolen
+	local try before after stolen begun
+	printf -- '-- %s/%s\n' "$1" "$2"
 	for ((try = 1; ; try++)); do
+		begun=$SECONDS
 		read -ra before < <(asked)
-		! (cd "$3" && "$4" --quiet </dev/null) || return 0
+		if (cd "$3" && "$4" --quiet </dev/null); then
+			printf -- '-- %s/%s: ok, %d s\n' "$1" "$2" $((SECONDS - begun))
+			return
+		fi
 		read -ra after < <(asked)
 		stolen=$((100 * (after[1] - before[1]) / (after[0] - before[0] + 1)))
 		if [ "$try" = "$TRIES" ] || [ "$stolen" -lt "$STOLEN_PERCENT" ]; then

@@ -5,7 +5,8 @@
 # usage: test-lanes.sh LIST CRATE...     LIST: the tests, as run-tests.sh lists them; CRATE: crates that are tested elsewhere
 #
 # In one lane are the tests in namespaces that measure rates or count what a busy machine would lose; in the other all the
-# rest, so that a new test needs no line here. What a lane says is shown when it has ended, in full if it failed.
+# rest, so that a new test needs no line here. What a lane says is shown when it has ended, in full if it failed; a lane that
+# is ended from outside shows where it was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export RUST_TEST_THREADS=1
@@ -38,10 +39,16 @@ second() {
 
 scratch=$(mktemp -d)
 lanes=()
+declare -A names=()
 finish() {
 	for lane in "${lanes[@]}"; do
 		# A lane is a process group of its own; what its tests started ends with it.
 		kill -- "-$lane" 2>/dev/null || true
+	done
+	for lane in "${!names[@]}"; do
+		printf -- '-- the %s lane has not ended; it was here:\n' "${names[$lane]}"
+		{ grep '^-- .*: ok' || true; } <"$scratch/${names[$lane]}"
+		tail -n 20 "$scratch/${names[$lane]}"
 	done
 	rm -rf "$scratch"
 }
@@ -56,7 +63,7 @@ lanes+=($!)
 lanes+=($!)
 set +m
 
-declare -A names=(["${lanes[0]}"]=first ["${lanes[1]}"]=second)
+names=(["${lanes[0]}"]=first ["${lanes[1]}"]=second)
 while [ ${#names[@]} -gt 0 ]; do
 	status=0
 	wait -n -p ended "${!names[@]}" || status=$?
@@ -65,8 +72,9 @@ while [ ${#names[@]} -gt 0 ]; do
 	if [ "$status" != 0 ]; then
 		printf -- '-- the %s lane failed\n' "$name"
 		cat "$scratch/$name"
+		names=()
 		exit 1
 	fi
 	printf -- '-- the %s lane: ok, %d s\n' "$name" $((SECONDS - begun))
-	grep '^test result' "$scratch/$name"
+	grep '^-- ' "$scratch/$name" | grep ': ok'
 done
