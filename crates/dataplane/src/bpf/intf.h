@@ -76,6 +76,7 @@
 #define LB_OURSELVES LB_PLAIN_PLAN_FIRST
 #define LB_PROBED_HOSTS (LB_PLAIN_PLAN_FIRST + 1)
 #define LB_STRANGERS_AGAIN (LB_PLAIN_PLAN_FIRST + 2)
+#define LB_STRANGERS_PROBES (LB_PLAIN_PLAN_FIRST + 3)
 /* MACs of strangers that were heard lately are remembered in so many sets (a power of two) of so many places. */
 #define LB_STRANGER_SETS 32768
 #define LB_STRANGER_PLACES 4

@@ -24,10 +24,10 @@ static __always_inline int is_within_budget(__u32 whose, __u32 bytes)
 }
 
 /*
- * Whether this MAC was heard in an earlier window, and not long ago. True hosts say again who they are; who floods makes up
- * another MAC each time, because each is believed at most once a window. The oldest of a set makes room.
+ * How many windows ago this was heard, more than LB_STRANGER_AGE_MAX if it was not. `marks`: it is heard now. The oldest of a set
+ * makes room.
  */
-static __always_inline int is_heard_again(const struct lb_mac *mac)
+static __noinline __u32 windows_since(__u64 heard, int marks)
 {
 	__u8 window = bpf_ktime_get_ns() >> LB_BUDGET_NS_SHIFT, age, highest = 0;
 	struct lb_strangers *set;
@@ -35,29 +35,49 @@ static __always_inline int is_heard_again(const struct lb_mac *mac)
 	__u64 *seed = bpf_map_lookup_elem(&lb_seed, &at), hash;
 
 	if (!seed)
-		return 0;
+		return LB_STRANGER_AGE_MAX + 1;
 	if (!*seed)
 		*seed = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
-	hash = (mac_number(mac) ^ *seed) * 0x9e3779b97f4a7c15ull;
+	hash = (heard ^ *seed) * 0x9e3779b97f4a7c15ull;
 	at = hash >> 16 & (LB_STRANGER_SETS - 1);
 	mark = hash >> 40 << 8;
 	set = bpf_map_lookup_elem(&lb_strangers, &at);
 	if (!set)
-		return 0;
+		return LB_STRANGER_AGE_MAX + 1;
 #pragma unroll
 	for (int i = 0; i < LB_STRANGER_PLACES; i++) {
 		age = window - (__u8)set->heard[i];
 		if (!((set->heard[i] ^ mark) >> 8) && age <= LB_STRANGER_AGE_MAX) {
-			set->heard[i] = mark | window;
-			return age > 0;
+			if (marks)
+				set->heard[i] = mark | window;
+			return age;
 		}
 		if (age > highest) {
 			highest = age;
 			oldest = i;
 		}
 	}
-	set->heard[oldest & (LB_STRANGER_PLACES - 1)] = mark | window;
-	return 0;
+	if (marks)
+		set->heard[oldest & (LB_STRANGER_PLACES - 1)] = mark | window;
+	return LB_STRANGER_AGE_MAX + 1;
+}
+
+/*
+ * Whose budget a stranger's message is counted in. True hosts say again who they are; who floods makes up another MAC each
+ * time, because each is believed at most once a window. PROBEs come between those that have said who they are.
+ */
+static __always_inline __u32 stranger_kind(const struct lb_mac *mac, __u32 slot, __u8 type)
+{
+	__u64 host = mac_number(mac), probe = host ^ (__u64)(type << 8 | slot) << 20;
+	__u32 since;
+
+	if (type < LB_ARP_PLUS_PROBE) {
+		since = windows_since(host, 1);
+		return since && since <= LB_STRANGER_AGE_MAX ? LB_STRANGERS_AGAIN : LB_STRANGERS;
+	}
+	if (windows_since(host, 0) > LB_STRANGER_AGE_MAX)
+		return LB_STRANGERS;
+	return windows_since(probe, 1) ? LB_STRANGERS_PROBES : LB_STRANGERS;
 }
 
 #define RECORD_BYTES(frame_bytes) (offsetof(struct lb_arp_plus_record, frame) + (frame_bytes))
@@ -113,16 +133,14 @@ static __noinline enum lb_reason hand_to_daemon(struct __sk_buff *skb, __u32 slo
 	if (bytes > LB_ARP_PLUS_SHORT_MAX && type == LB_ARP_PLUS_PROBE)
 		bytes = LB_ARP_PLUS_SHORT_MAX;
 	//= docs/arp-plus.md#7.13
-	/* PROBEs come many times a second, and say nothing of a host that is not known. */
-	if (whose == LB_STRANGERS && type && type < LB_ARP_PLUS_PROBE && !bpf_skb_load_bytes(skb, ETH_ALEN, &source, ETH_ALEN) &&
-	    is_heard_again(&source))
-		whose = LB_STRANGERS_AGAIN;
+	if (whose == LB_STRANGERS && type && !bpf_skb_load_bytes(skb, ETH_ALEN, &source, ETH_ALEN))
+		whose = stranger_kind(&source, slot, type);
 	most = bytes <= LB_ARP_PLUS_SHORT_MAX ? LB_ARP_PLUS_SHORT_MAX : LB_ARP_PLUS_BYTES_MAX;
 	if (bytes > LB_ARP_PLUS_BYTES_MAX)
 		return LB_RX_ARP_PLUS_LONG;
 	if (!is_within_budget(whose, RECORD_BYTES(most)))
 		return LB_RX_ARP_PLUS_RATE;
-	if (whose == LB_STRANGERS || whose == LB_STRANGERS_AGAIN)
+	if (whose == LB_STRANGERS || whose == LB_STRANGERS_AGAIN || whose == LB_STRANGERS_PROBES)
 		return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_arp_plus, slot, whose, bytes, LB_ARP_PLUS_SHORT_MAX)
 						     : put_record(skb, &lb_arp_plus, slot, whose, bytes, LB_ARP_PLUS_BYTES_MAX);
 	return most == LB_ARP_PLUS_SHORT_MAX ? put_record(skb, &lb_known, slot, whose, bytes, LB_ARP_PLUS_SHORT_MAX)

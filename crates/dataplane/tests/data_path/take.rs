@@ -312,7 +312,13 @@ fn a_flood_of_others_leaves_room_for_a_stranger_who_speaks_again() {
         rig.arrives(0, &ethernet(BROADCAST, [6, 0, 8, 0, 0, 1], ARP_PLUS, &head)).reasons == ["rx_arp_plus"]
     };
     let began = std::time::Instant::now();
-    let change = 3;
+    let (change, probe) = (3, 5);
+    // Who has not said who it is has no PROBEs of its own.
+    while speaks(probe) {
+        assert!(began.elapsed().as_secs() < 20, "PROBEs of anybody have room");
+        flood(&rig, made_up.by_ref().take(100));
+        while ring.next_frame().is_some() {}
+    }
     for _ in 0..2 {
         loop {
             assert!(began.elapsed().as_secs() < 20, "the flood takes all the room");
@@ -325,6 +331,12 @@ fn a_flood_of_others_leaves_room_for_a_stranger_who_speaks_again() {
             }
         }
         assert!(ring.next_frame().is_some_and(|frame| frame.heard_again));
+        // A challenge, or its answer; once in a while.
+        assert!(speaks(probe), "it is asked, and cannot answer");
+        while speaks(probe) {
+            assert!(began.elapsed().as_secs() < 20, "one stranger's PROBEs take all the room");
+        }
+        while ring.next_frame().is_some() {}
     }
 }
 
