@@ -1,10 +1,8 @@
 //! A fabric over UDP without any option: frames of TCP go by the kernel's VXLAN wherever that can be had, and by the queues elsewhere.
 
-mod nodes;
-
 use linkbraid_lab::wait_until;
 use linkbraid_netns_tests::{SOON, traffic};
-use nodes::{
+use crate::nodes::{
     Nodes,
     vxlan::{add, counter, devices, wait_not_taken, wait_taken, ways},
 };

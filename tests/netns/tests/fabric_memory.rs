@@ -1,8 +1,6 @@
 //! What somebody does to the shared memory of a fabric from outside ends that fabric at most, is said, and is over when the
 //! memory is.
 
-mod nodes;
-
 use linkbraid_api::{EventKind, NodeState};
 use linkbraid_lab::{iperf, wait_for, wait_until};
 use linkbraid_netns_tests::{BOND, SOON, check_hint, flow::Flow};
@@ -13,7 +11,7 @@ use nix::{
     },
     unistd::{Pid, Uid, chown},
 };
-use nodes::Nodes;
+use crate::nodes::Nodes;
 use std::{
     fs::{self, File, Permissions},
     os::unix::{

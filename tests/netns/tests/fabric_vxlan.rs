@@ -1,7 +1,5 @@
 //! Frames of a fabric over UDP that go by the kernel's own VXLAN, and all that sends them by the queues again.
 
-mod nodes;
-
 use linkbraid_api::{FabricPeerRecord, FabricPeerVxlanRecord, FabricRecord, NodeState};
 use linkbraid_lab::{
     iperf::{self, Cc, Traffic},
@@ -12,7 +10,7 @@ use linkbraid_netns_tests::{
     packet::{IPV4, Tap},
     traffic,
 };
-use nodes::{
+use crate::nodes::{
     Nodes,
     vxlan::{add, counter, devices, wait_not_taken, wait_taken, ways},
 };

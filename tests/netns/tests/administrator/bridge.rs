@@ -1,6 +1,6 @@
 //! `bridge` and `ip link ... type bridge`: what they set of a bond's bridge and of its ports is put back.
 
-use crate::commands::{wait_event, wait_ok};
+use super::commands::{wait_event, wait_ok};
 use linkbraid_lab::{LinkSpec, Topology};
 use linkbraid_netns_tests::{BOND, Net, SOON, sh, until};
 

@@ -1,6 +1,6 @@
 //! Drivers that reset their links for a new MTU: a cable that is pulled as soon as its NIC has it.
 
-use crate::commands::{of_link, wait_mtu, wait_ok};
+use super::commands::{of_link, wait_mtu, wait_ok};
 use linkbraid_lab::{Fault, Topology};
 use linkbraid_netns_tests::{BOND, Net, sh, until};
 use std::{

@@ -1,6 +1,6 @@
 //! A clock that is set back while no daemon runs: peers refuse whoever comes with an earlier epoch than the one they know.
 
-use crate::{state_file, until, wait_proven, with_free_links};
+use super::{state_file, until, wait_proven, with_free_links};
 use linkbraid_netns_tests::{Net, SOON};
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

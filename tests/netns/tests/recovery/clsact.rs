@@ -1,6 +1,6 @@
 //! clsact hooks, of which the queueing discipline may be somebody else's.
 
-use crate::{die_while_joining, member_names, sh, wait_proven};
+use super::{die_while_joining, member_names, sh, wait_proven};
 use linkbraid_lab::{Host, Topology};
 use linkbraid_netns_tests::{BOND, Net, machine};
 

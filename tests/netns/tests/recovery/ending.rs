@@ -1,6 +1,6 @@
 //! A daemon that is asked to end while it is busy.
 
-use crate::until;
+use super::until;
 use linkbraid_lab::Topology;
 use linkbraid_netns_tests::packet::{self, Tap};
 use linkbraid_netns_tests::{BOND, Net};

@@ -1,6 +1,6 @@
 //! A member that joins, and what is said of one that is not proven.
 
-use crate::{is_joining, member_names, sh, until, with_free_links};
+use super::{is_joining, member_names, sh, until, with_free_links};
 use linkbraid_api::Health;
 use linkbraid_lab::{LinkSpec, Topology, Way};
 use linkbraid_netns_tests::{BOND, Net, SOON};

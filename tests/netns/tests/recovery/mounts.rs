@@ -1,7 +1,7 @@
 //! What the next daemon finds of the one before: in a mount namespace of its own, where whatever a daemon mounts is gone with it, and
 //! without the right to look for it.
 
-use crate::{sh, until, wait_proven};
+use super::{sh, until, wait_proven};
 use linkbraid_api::FindingRecord;
 use linkbraid_lab::{Topology, flow::Datagrams};
 use linkbraid_netns_tests::{BOND, Net, SOON, machine};

@@ -1,6 +1,6 @@
 //! `member del`: of a daemon that dies at it, and of a member that others look at meanwhile.
 
-use crate::{member_names, sh, state_file, until, wait_proven, with_free_links};
+use super::{member_names, sh, state_file, until, wait_proven, with_free_links};
 use linkbraid_lab::{Topology, wait_until};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{self, Tap};

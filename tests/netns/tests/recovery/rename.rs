@@ -1,6 +1,6 @@
 //! Interfaces that get another name or another MAC.
 
-use crate::{sh, until, wait_proven};
+use super::{sh, until, wait_proven};
 use linkbraid_api::Health;
 use linkbraid_lab::Topology;
 use linkbraid_netns_tests::flow::Flow;

@@ -1,7 +1,7 @@
 //! A daemon that takes over from one of another version, whose maps have another layout.
 
-use crate::mounts::{Both, HOSTS, wait_bonds};
-use crate::{sh, until};
+use super::mounts::{Both, HOSTS, wait_bonds};
+use super::{sh, until};
 use linkbraid_lab::{Topology, Way};
 use linkbraid_netns_tests::{BOND, Net, SOON, build, machine};
 

@@ -1,0 +1,47 @@
+//! One program for all: built one by one, each would hold the whole of what they share. scripts/run-tests.sh runs the modules one
+//! after the other, each in a process of its own.
+
+mod administrator;
+mod answers;
+mod applications;
+mod apply;
+mod arp_plus;
+mod bad_frames;
+mod bad_input;
+mod bridge;
+mod broadcast;
+mod busy_kernel;
+mod classes;
+mod confirm;
+mod crowd;
+mod datagrams;
+mod demo;
+mod dhcp;
+mod fabric;
+mod fabric_clock;
+mod fabric_crashes;
+mod fabric_default;
+mod fabric_encryption;
+mod fabric_jobs;
+mod fabric_keys;
+mod fabric_memory;
+mod fabric_nodes;
+mod fabric_ofi;
+mod fabric_vxlan;
+mod failover;
+mod families;
+mod guests;
+mod heartbeats;
+mod hosts;
+mod keys;
+mod monitor;
+mod nodes;
+mod plain;
+mod rates;
+mod recovery;
+mod rejoin;
+mod restore;
+mod roll_back;
+mod snooping;
+mod strangers;
+mod tunnels;
