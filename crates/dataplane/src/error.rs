@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel refused the programs, or this process may not load them.
-    #[error("cannot load the BPF programs: {0}")]
+    #[error("cannot load the BPF programs: {0:#}")]
     Load(#[source] libbpf_rs::Error),
     /// A map could not be read or written.
     #[error("cannot use the BPF map '{map}': {cause}")]
@@ -25,7 +25,7 @@ pub enum Error {
         cause: libbpf_rs::Error,
     },
     /// Programs and maps that an earlier daemon left could not be looked for.
-    #[error("cannot look for the programs of an earlier daemon: {0}")]
+    #[error("cannot look for the programs of an earlier daemon: {0:#}")]
     NotFound(#[source] libbpf_rs::Error),
     /// Something that the loader needs is missing in the object: loader and programs are of different versions.
     #[error("the BPF object has no '{0}'")]

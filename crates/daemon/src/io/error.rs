@@ -24,11 +24,7 @@ impl<T> About<T> for linkbraid_dataplane::Result<T> {
             Some(feature) => Error::new(object, what, feature)
                 .hint("grep -E 'BPF|XGRESS|SCH_INGRESS' /boot/config-$(uname -r)"),
             None => {
-                let cause = match std::error::Error::source(&error) {
-                    Some(source) => format!("{error}: {source}"),
-                    None => error.to_string(),
-                };
-                let error_of = Error::new(object, what, cause);
+                let error_of = Error::new(object, what, error.to_string());
                 match error {
                     // The process that looks for them may have been killed.
                     linkbraid_dataplane::Error::NotFound(_) => error_of.hint("systemctl restart linkbraid"),
