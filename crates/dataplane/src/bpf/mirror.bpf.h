@@ -75,6 +75,7 @@ static __always_inline __u32 sum_of(const struct lb_mirror_trailer *trailer)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
+//= docs/arp-plus.md#16.5
 static __always_inline __u32 next_sequence(__u32 class)
 {
 	__u32 *sent = bpf_map_lookup_elem(&lb_mirror_sent, &class);
@@ -111,6 +112,7 @@ static __always_inline void note_protocol(struct __sk_buff *skb)
  * What a mirrored frame may not be: one of those that only untagged frames are, or a tag, which the kernel of the receiver would
  * take for that of the frame on the wire.
  */
+//= docs/arp-plus.md#16.3
 static __always_inline int is_not_mirrored(__be16 protocol)
 {
 	return protocol == bpf_htons(LB_ETH_P_ARP_PLUS) || protocol == bpf_htons(LB_ETH_P_MIRROR) ||
@@ -128,6 +130,7 @@ static __always_inline int wrap(struct __sk_buff *skb, const struct lb_config *b
 		return 0;
 	if (skb->vlan_present || is_not_mirrored(trailer.protocol))
 		return 0;
+	//= docs/arp-plus.md#16.1
 	if (bpf_skb_change_tail(skb, padded + sizeof(trailer), 0))
 		return 0;
 	trailer.sequence = bpf_htonl(next_sequence(class));
@@ -182,6 +185,7 @@ static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct 
  * `old` is the newest sequence number in this place of the window. LB_RX_MIRROR: this frame is the first copy. A number that is
  * very far behind is not old: so many frames went to other hosts in between that the numbers wrapped.
  */
+//= docs/arp-plus.md#16.5
 static __always_inline enum lb_reason judge_sequence(__u32 old, __u32 sequence)
 {
 	if (old == sequence)
@@ -226,12 +230,14 @@ static __noinline enum lb_reason unwrap(struct __sk_buff *skb, __u32 plan)
 	struct lb_mirror_trailer *trailer;
 	enum lb_reason reason;
 
+	//= docs/arp-plus.md#16.1
 	if (!view || bytes < FRAME_BYTES_MIN + sizeof(*trailer))
 		return LB_RX_MIRROR_BAD;
 	trailer = &view->trailer;
 	bytes -= sizeof(*trailer);
 	if (bpf_skb_load_bytes(skb, bytes, trailer, sizeof(*trailer)))
 		return LB_RX_MIRROR_BAD;
+	//= docs/arp-plus.md#16.2
 	if (trailer->version != LB_MIRROR_VERSION || trailer->class >= LB_CLASSES_MAX || !trailer->sequence ||
 	    trailer->zero || sum_of(trailer) != 0xffff)
 		return LB_RX_MIRROR_BAD;

@@ -280,6 +280,7 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	if (is_multicast(&destination)) {
 		__u32 accepts = is_peer ? peer.broadcast_slot : member->elected;
 
+		//= docs/arp-plus.md#16.1
 		if (protocol == bpf_htons(LB_ETH_P_MIRROR))
 			return LB_RX_MIRROR_BAD;
 		if (accepts != slot)
@@ -305,6 +306,7 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 		if (reason)
 			return reason;
 	}
+	//= docs/arp-plus.md#16.4
 	if (protocol == bpf_htons(LB_ETH_P_MIRROR))
 		return is_lane ? unwrap(skb, peer.plan) : LB_RX_MIRROR_STRANGER;
 	reason = 0;

@@ -74,6 +74,7 @@ fn two_copies_leave_by_different_members() {
     assert_once(&rig.out(&frame), &frame);
 }
 
+//= docs/arp-plus.md#16.1 type=test
 #[test]
 fn any_frame_for_a_peer_is_mirrored_and_short_ones_are_padded() {
     let rig = mirroring(2);
@@ -169,6 +170,7 @@ fn plain_hosts_groups_and_guests_get_no_mirrored_frames() {
     }
 }
 
+//= docs/arp-plus.md#16.5 type=test
 #[test]
 fn each_class_counts_its_own_frames() {
     let rig = mirroring(4);
@@ -237,6 +239,7 @@ fn whatever_was_mirrored_arrives_as_it_was() {
     }
 }
 
+//= docs/arp-plus.md#16.5 type=test
 #[test]
 fn order_does_not_matter_within_the_window() {
     let rig = Rig::new(1);
@@ -302,6 +305,10 @@ fn more_streams_than_fit_cost_copies_and_no_frame() {
     }
 }
 
+//= docs/arp-plus.md#16.1 type=test
+//= docs/arp-plus.md#16.2 type=test
+//= docs/arp-plus.md#16.3 type=test
+//= docs/arp-plus.md#16.4 type=test
 #[test]
 fn forged_and_broken_frames_are_dropped_and_counted() {
     let rig = Rig::new(2);

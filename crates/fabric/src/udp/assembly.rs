@@ -93,6 +93,7 @@ impl Assembly {
         life.advance(piece.number);
         let slot = self.slot(piece);
         let entry = &mut self.slots[slot];
+        //= docs/fabric.md#10.3
         if (entry.total, entry.size) != (piece.total, piece.size) {
             return Outcome::Bad;
         }
@@ -105,6 +106,7 @@ impl Assembly {
         } else if entry.missing > 0 {
             return Outcome::Old;
         }
+        //= docs/fabric.md#10.4
         if entry.missing == 0 { Outcome::Complete(slot) } else { Outcome::Waits }
     }
 

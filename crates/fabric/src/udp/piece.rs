@@ -1,4 +1,4 @@
-//! A datagram: one piece of a frame, or a whole one.
+//! A datagram: one piece of a frame, or a whole one (`docs/fabric.md`, section 10).
 //!
 //! A frame that is longer than a datagram may be on the path is cut into pieces of one size; the last may be shorter. They
 //! are numbered rather than left to the IP layer, because pieces of one size can go to the kernel in one call (UDP GSO)
@@ -46,6 +46,7 @@ pub struct Piece<'a> {
 /// The head of piece `index` of a frame of `total` bytes, in pieces of `size`.
 #[must_use]
 pub fn head(instance: u32, number: u32, total: usize, size: usize, index: usize) -> [u8; HEAD] {
+    //= docs/fabric.md#10.2
     let mut head = [0; HEAD];
     head[0..4].copy_from_slice(&instance.to_be_bytes());
     head[4..8].copy_from_slice(&number.to_be_bytes());
@@ -61,6 +62,7 @@ impl<'a> Piece<'a> {
     #[must_use]
     pub fn parse(datagram: &'a [u8]) -> Option<Self> {
         let (head, bytes) = datagram.split_first_chunk::<HEAD>()?;
+        //= docs/fabric.md#10.2
         if head[VERSION_AT] == VERSION { Self::of(head, bytes) } else { None }
     }
 
@@ -69,6 +71,7 @@ impl<'a> Piece<'a> {
         let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let half = |at: usize| usize::from(u16::from_be_bytes([head[at], head[at + 1]]));
         let (total, size, index) = ((word(8) & 0xff_ffff) as usize, half(12), half(14));
+        //= docs/fabric.md#10.3
         let sound = (1..=FRAME_MAX).contains(&total) && size > 0;
         if !sound || total.div_ceil(size) > PIECES_MAX {
             return None;

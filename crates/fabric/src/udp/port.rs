@@ -78,6 +78,7 @@ pub(super) fn open(
     queue: u16,
     mtu: Option<usize>,
 ) -> Result<Box<dyn Transport>> {
+    //= docs/fabric.md#10.1
     let at = |node: u16| {
         let first = directory.0[usize::from(node)];
         SocketAddr::new(first.ip(), first.port() + queue)
@@ -150,6 +151,7 @@ impl Port {
         let known =
             from.and_then(|from| by_address.binary_search_by_key(&from, |(address, _)| *address).ok());
         let taken = match known {
+            //= docs/fabric.md#10.1
             None => {
                 self.strangers.bad_record += 1;
                 0

@@ -35,6 +35,8 @@ fn give(assembly: &mut Assembly, datagram: &[u8]) -> Option<Vec<u8>> {
     Some(frame)
 }
 
+//= docs/fabric.md#10.2 type=test
+//= docs/fabric.md#10.3 type=test
 #[test]
 fn datagrams_that_make_no_sense_are_refused() {
     let good = [&head(1, 2, 100, 60, 1)[..], &[0; 40]].concat();
@@ -64,6 +66,7 @@ fn datagrams_that_make_no_sense_are_refused() {
     assert_eq!(Piece::parse(&too_many), None);
 }
 
+//= docs/fabric.md#10.4 type=test
 #[test]
 fn a_frame_comes_once_and_in_no_part() {
     let mut assembly = Assembly::new();
@@ -145,6 +148,7 @@ fn a_datagram_that_somebody_made_up_mutes_nobody() {
     assert!(give(&mut assembly, &pieces(1, 70_003, b"four", 1000)[0]).is_some());
 }
 
+//= docs/fabric.md#10.3 type=test
 #[test]
 fn pieces_of_one_frame_must_agree() {
     let mut assembly = Assembly::new();

@@ -92,6 +92,7 @@ impl OwnSide {
     /// Those lanes as the data path has them. Mirrored is what the other end can put together again.
     pub(super) fn to_plan(&self, class: u8, lanes: &[Lane], mirrors: bool) -> Plan {
         let own = self.class(class);
+        //= docs/arp-plus.md#16.4
         let policy = match own.map_or(self.policy, |own| own.policy) {
             Policy::Mirror if !mirrors => Policy::ActiveBackup,
             policy => policy,

@@ -254,6 +254,7 @@ fn a_full_socket_refuses_and_says_when_there_is_room() {
     assert_eq!(b.stats(0).bad_record, 0);
 }
 
+//= docs/fabric.md#10.1 type=test
 #[test]
 fn queues_are_apart() {
     let net = Net::new(1500, V4, 3);
@@ -289,6 +290,7 @@ fn a_path_that_shrinks_is_noticed_and_one_that_grows_after_a_reset() {
     cross(&mut a, &mut b, 60_000);
 }
 
+//= docs/fabric.md#10.1 type=test
 #[test]
 fn strangers_are_not_heard() {
     let net = Net::new(1500, V4, 1);

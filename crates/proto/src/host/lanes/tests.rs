@@ -36,3 +36,13 @@ fn what_is_striped_is_known_by_the_members_that_it_may_take() {
         Settings { policy: Policy::ActiveBackup, classes: vec![class(1, Policy::Flow)], ..settings() };
     assert_eq!(OwnSide::new(&members, &settings).spreads(&members), Vec::<Vec<u32>>::new());
 }
+
+//= docs/arp-plus.md#16.4 type=test
+#[test]
+fn nothing_is_mirrored_to_who_does_not_take_it() {
+    let settings = Settings { classes: vec![class(1, Policy::Mirror), class(2, Policy::Flow)], ..settings() };
+    let own = OwnSide::new(&of(&[0, 1, 2]), &settings);
+    let policies = |class| [true, false].map(|mirrors| own.to_plan(class, &[], mirrors).policy);
+    assert_eq!(policies(1), [Policy::Mirror, Policy::ActiveBackup]);
+    assert_eq!(policies(2), [Policy::Flow, Policy::Flow]);
+}
