@@ -74,6 +74,8 @@ packages() {
 		echo "samba command:smbd smbd"
 		echo "smbclient command:smbclient"
 		echo "curl command:curl"
+		# Reads captures with the dissectors of dist/linkbraid.lua.
+		echo "tshark command:tshark"
 		;;
 	bare)
 		echo "mmdebstrap command:mmdebstrap"

@@ -109,6 +109,7 @@ install_old() {
 		/etc/dhcp/dhclient-enter-hooks.d/linkbraid; do
 		is "file $file" test -s "$file"
 	done
+	is "the dissectors are where Wireshark looks" sh -c 'test -s /usr/lib/*/wireshark/plugins/linkbraid.lua'
 	is "folder /etc/linkbraid" test -d /etc/linkbraid
 	is "the service is enabled" test -L /etc/systemd/system/multi-user.target.wants/linkbraid.service
 	is "the service starts what is installed" grep -q '^ExecStart=/usr/bin/linkbraid daemon' /lib/systemd/system/linkbraid.service

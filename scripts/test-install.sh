@@ -26,6 +26,8 @@ for file in /opt/lb/lib/udev/rules.d/82-linkbraid.rules /opt/lb/lib/systemd/netw
 	/etc/network/if-pre-up.d/linkbraid /etc/dhcp/dhclient-enter-hooks.d/linkbraid; do
 	[ -s "$root$file" ] || fail "install" "$file" "managers of networks would take members" "make install"
 done
+shark=("$root"/usr/lib/*/wireshark/plugins/linkbraid.lua)
+[ -s "${shark[0]}" ] || fail "install" "the dissectors" "they are not where Wireshark looks" "make install"
 if command -v udevadm >/dev/null && udevadm verify --help >/dev/null 2>&1; then
 	udevadm verify "$root/opt/lb/lib/udev/rules.d/82-linkbraid.rules" >/dev/null
 fi
