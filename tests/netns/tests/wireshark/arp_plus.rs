@@ -279,6 +279,28 @@ fn made() -> Vec<Vec<u8>> {
     ]
 }
 
+/// Frames in which there is as much of something as may be.
+fn at_limits() -> Vec<Vec<u8>> {
+    let macs: Vec<MacAddr> = (1..=16).map(|last| MacAddr([2, 0, 0, 0, 0, last])).collect();
+    let guests: Vec<Vec<u8>> = (0..64).map(|last| guest(last, &[[198, 18, 1, last]])).collect();
+    let guests: Vec<(u8, &[u8])> = guests.iter().map(|guest| (11, &guest[..])).collect();
+    let addresses = [&[4][..], &[198, 18, 2, 1].repeat(32)].concat();
+    let classes: Vec<Vec<u8>> = (1..=7u8).map(|number| vec![number, 0, b'a' + number]).collect();
+    let classes: Vec<(u8, &[u8])> = classes.iter().map(|class| (9, &class[..])).collect();
+    let mut longest = raw(3, &[]);
+    longest.resize(14 + 1500, 0);
+    vec![
+        raw_of(3, &[198, 18, 0, 7], &macs, &[]),
+        change(&[(5, &addresses)]),
+        change(&[(5, &[16])]),
+        change(&classes),
+        change(&[(9, b"\x01\x00abcdefghijklmno")]),
+        change(&[(11, &guest(1, &std::array::from_fn::<_, 8, _>(|last| [198, 18, 1, last as u8])))]),
+        change(&guests),
+        longest,
+    ]
+}
+
 /// Frames that receivers take and nobody may send, and which rule each breaks.
 pub fn forbidden() -> Vec<(&'static str, Vec<u8>)> {
     let long = |tlvs: &[(u8, &[u8])]| {
@@ -306,6 +328,7 @@ pub fn forbidden() -> Vec<(&'static str, Vec<u8>)> {
 /// Frames whose Ethernet header is whole.
 pub fn all() -> Vec<Vec<u8>> {
     let mut frames = made();
+    frames.extend(at_limits());
     // The committed corpus of the fuzzer.
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/wire/tests/corpus");
     let files = fs::read_dir(corpus).expect("the corpus").flatten().map(|entry| entry.path());

@@ -377,6 +377,38 @@ fn zeroed() -> Vec<Vec<u8>> {
     places.map(zero).into()
 }
 
+/// Messages in which a number is the least or the most that it may be, and one beyond.
+fn at_limits() -> Vec<Vec<u8>> {
+    let alive = emit_control((1, 7), (2, 9), &control(ControlKind::Alive)).expect("keeps the rules").to_vec();
+    let set = |message: &[u8], at: usize, value: &[u8]| {
+        let mut message = message.to_vec();
+        message[at..at + value.len()].copy_from_slice(value);
+        message
+    };
+    let mut messages = Vec::new();
+    for sender in [511u16, 512] {
+        messages.push(set(&alive, 2, &sender.to_be_bytes()));
+    }
+    for nodes in [1u16, 2, 512, 513] {
+        messages.push(set(&alive, HEADER_LEN + 2, &nodes.to_be_bytes()));
+    }
+    for mtu in [67u32, 68, 65_521, 65_522] {
+        messages.push(set(&alive, HEADER_LEN + 4, &mtu.to_be_bytes()));
+    }
+    for queues in [0u8, 1, 64, 65] {
+        messages.push(set(&alive, HEADER_LEN + 13, &[queues]));
+    }
+    for stream in [63u16, 64] {
+        messages.push(set(&data(100), 6, &stream.to_be_bytes()));
+    }
+    for length in [31u32, 32, 256, 257] {
+        let mut message = set(&alive, 28, &length.to_be_bytes());
+        message.resize(HEADER_LEN + length as usize, 9);
+        messages.push(message);
+    }
+    messages
+}
+
 /// A message in one datagram.
 fn whole(message: &[u8]) -> Vec<u8> {
     [&piece_head(0xd1d2_d3d4, 9, message.len(), message.len().max(1), 0)[..], message].concat()
@@ -422,7 +454,7 @@ pub fn all() -> Vec<Vec<u8>> {
     let longest = whole(&longest);
     // Of an empty one no dissector is told.
     datagrams.extend((1..longest.len()).map(|length| longest[..length].to_vec()));
-    datagrams.extend(zeroed().iter().map(|message| whole(message)));
+    datagrams.extend(zeroed().iter().chain(&at_limits()).map(|message| whole(message)));
     for length in [DATA_MIN, 100, 1000] {
         datagrams.push(whole(&data(length)));
     }
@@ -442,7 +474,10 @@ pub fn all() -> Vec<Vec<u8>> {
         two[0].clone(),
         two[1].clone(),
     ]);
-    // Too many parts, none, and one that is not there.
+    // As many parts and bytes as may be; too many parts, none, and one that is not there.
+    datagrams.push([&piece_head(7, 6, 256 * 200, 200, 0)[..], &[0; 200]].concat());
+    datagrams.push([&piece_head(7, 7, 65_792, 1400, 0)[..], &[0; 1400]].concat());
+    datagrams.push([&piece_head(7, 4, 257 * 200, 200, 0)[..], &[0; 200]].concat());
     datagrams.push([&piece_head(7, 4, 65_000, 200, 0)[..], &[0; 200]].concat());
     datagrams.push([&piece_head(7, 4, 65_793, 1400, 0)[..], &[0; 1400]].concat());
     datagrams.push([&piece_head(7, 4, 100, 0, 0)[..], &[0; 100]].concat());

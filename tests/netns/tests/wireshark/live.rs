@@ -128,12 +128,33 @@ fn check(frames: &[Vec<u8>]) {
     assert_eq!(types, ["1", "2", "3", "4", "5", "6"].map(str::to_owned).into(), "types of ARP+");
     let kinds = ["Accept", "Alive", "Bye", "Data", "Data in parts", "Hello", "encrypted"].map(str::to_owned);
     assert!(reader.kinds.is_superset(&kinds.into()), "of the fabric only {:?}", reader.kinds);
+    let probes = answers(&read, "arpplus.probe.", ["nonce", "echo"]);
+    let hellos = answers(&read, "lbfabric.", ["cookie", "echo"]);
+    let counts = [mirrored, sealed, probes, hellos];
     eprintln!(
-        "{} frames: {mirrored} mirrored datagrams, {sealed} messages with AUTH, fabric {:?}",
-        frames.len(),
-        reader.kinds
+        "{} frames: {mirrored} mirrored datagrams, {sealed} messages with AUTH, {probes} PROBE-REPLYs and {hellos} ACCEPTs with \
+         their requests",
+        frames.len()
     );
-    assert!(mirrored > 5 && sealed > 10, "{mirrored} mirrored datagrams, {sealed} messages with AUTH");
+    assert!(counts.iter().all(|count| *count > 1), "{counts:?}");
+}
+
+/// An answer names a frame that asked, as many milliseconds ago as there are frames between. How many do.
+#[track_caller]
+fn answers(read: &[Fields], prefix: &str, [asked, echoed]: [&str; 2]) -> usize {
+    let value = |seen: &Fields, name: &str| seen.get(&format!("{prefix}{name}")).cloned().unwrap_or_default();
+    let mut found = 0;
+    for (at, seen) in read.iter().enumerate() {
+        for number in value(seen, "answers") {
+            let request = number.parse::<usize>().expect("a number") - 1;
+            let numbers = value(&read[request], asked);
+            assert!(value(seen, echoed).iter().any(|echo| numbers.contains(echo)), "{seen:#?}");
+            let millis = value(seen, "time")[0].parse::<f64>().expect("seconds") * 1000.0;
+            assert_eq!(millis.round() as usize, at - request);
+            found += 1;
+        }
+    }
+    found
 }
 
 fn has_fabric(seen: &Fields) -> bool {
