@@ -124,7 +124,7 @@ impl Operations {
         }
         if !self.keeps_files()
             && let Some(operation) = self.files.next(world).await
-            && let Some(operation) = self.begin(world, operation)
+            && let Some(operation) = self.begin(world, operation).await
         {
             self.go_on(world, operation).await;
         }
@@ -152,9 +152,9 @@ impl Operations {
     }
 
     /// Notes what there is before a change that is undone unless it is confirmed.
-    fn begin(&mut self, world: &World, operation: Operation) -> Option<Operation> {
+    async fn begin(&mut self, world: &World, operation: Operation) -> Option<Operation> {
         let Some(tentative) = &operation.tentative else { return Some(operation) };
-        let noted = self.unconfirmed.begin(world, &operation.before, tentative.clone());
+        let noted = self.unconfirmed.begin(world, &operation.before, tentative.clone()).await;
         let Err(error) = noted else { return Some(operation) };
         // Nobody else makes such a change.
         if let By::User(answer) | By::File(_, answer) = operation.by {
@@ -194,7 +194,7 @@ impl Operations {
             }
             (By::Undo, error) => {
                 errors.extend(error);
-                self.unconfirmed.undone(world, errors);
+                self.unconfirmed.undone(world, errors).await;
             }
             (By::Rejoin(name), error) => self.rejoins.ended(world, &name, error),
         }
@@ -252,7 +252,7 @@ impl Operations {
                 Ok((steps, before)) => {
                     let operation = Operation::new(By::User(answer), steps, before);
                     let operation = operation.tentative(limit, || request.command());
-                    if let Some(operation) = self.begin(world, operation) {
+                    if let Some(operation) = self.begin(world, operation).await {
                         self.go_on(world, operation).await;
                     }
                     return;

@@ -105,6 +105,15 @@ impl Netlink {
         first
     }
 
+    /// Gives interface `index` the addresses and routes that one which is gone had, as far as they are missing.
+    ///
+    /// # Errors
+    /// The first thing that failed; the others are there.
+    pub async fn give(&self, saved: &Saved, index: u32) -> Result<()> {
+        let addresses = order(saved.addresses.clone());
+        self.add_recorded(&addresses, &saved.routes, saved.link.index, index, None).await
+    }
+
     async fn restore_addresses(&self, saved: &Saved) -> Result<()> {
         let index = saved.link.index;
         let now = self.addresses(index).await?;

@@ -1,7 +1,7 @@
 //! Changes that are undone unless they are confirmed in time.
 
 use linkbraid_lab::wait_until;
-use linkbraid_netns_tests::{BOND, Net, SOON, machine};
+use linkbraid_netns_tests::{BOND, Net, SOON, machine, sh, until};
 use std::time::{Duration, Instant};
 
 const ADD: &str = "bond add bond0 --member eth0,eth1 --address 198.19.7.1/24";
@@ -62,13 +62,39 @@ fn a_change_is_undone_unless_it_is_confirmed_in_time() {
     net.start("a", &[]);
     assert_eq!((interval(&net), net.say("a", "show").err.as_str()), (20, ""));
     net.ok("a", "bond set bond0 --probe-interval 50ms");
-    // A bond that was removed comes back, with its members and addresses.
-    net.ok("a", "bond del bond0 --confirm 3600s");
-    assert_eq!(net.say("a", "show bond0").code, 1);
-    net.ok("a", "confirm --undo");
-    let bond = net.show("a");
-    assert!(bond.addresses.contains(&"198.19.7.1/24".to_owned()), "{bond:?}");
-    assert_eq!(net.members("a", BOND), ["eth0", "eth1"]);
+    // A bond that was removed comes back, with its members and addresses, and with what others gave it.
+    for line in [
+        "ip address add 198.19.7.5/24 dev bond0",
+        "ip address add 2001:db8:7::5/64 dev bond0 nodad",
+        "ip route add default via 198.19.7.9 dev bond0 metric 7",
+        "ip -6 route add default via 2001:db8:7::9 dev bond0",
+        "ip link add guest0 type veth peer name guest1",
+        "ip link set guest0 master bond0 up",
+    ] {
+        sh(net.host("a"), line);
+    }
+    let has = || {
+        let look = |line: &str| sh(net.host("a"), line);
+        let ports = look("ip -br link show master bond0 type veth").contains("guest0@");
+        let routes = look("ip route show default") + &look("ip -6 route show default");
+        (ports, look("ip -br address show bond0"), routes)
+    };
+    let had = has();
+    assert!(had.0 && had.1.contains("198.19.7.5/24") && had.2.contains("via 2001:db8:7::9"), "{had:?}");
+    for killed in [false, true] {
+        net.ok("a", "bond del bond0 --confirm 3600s");
+        assert_eq!(net.say("a", "show bond0").code, 1);
+        if killed {
+            net.kill("a");
+            net.start("a", &[]);
+        }
+        net.ok("a", "confirm --undo");
+        let bond = net.show("a");
+        assert!(bond.addresses.contains(&"198.19.7.1/24".to_owned()), "{bond:?}");
+        assert_eq!(net.members("a", BOND), ["eth0", "eth1"]);
+        until("what others gave it", has, |has| *has == had);
+    }
+    sh(net.host("a"), "ip link del guest0");
     // A change that is refused leaves nothing to confirm.
     assert_eq!(net.say("a", "bond add bond1 --member eth0 --confirm 60s").code, 1);
     assert_eq!(net.say("a", "confirm").code, 1);

@@ -21,6 +21,10 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
+mod given;
+
+use given::Given;
+
 /// How often it is tried to undo what cannot be undone whole, and how long after another try.
 const TRIES_MAX: u32 = 5;
 const RETRY: Duration = Duration::from_secs(2);
@@ -47,6 +51,8 @@ struct SavedChange {
     /// When it is undone, since the boot; none if it is not made whole.
     until: Option<Duration>,
     before: Current,
+    #[serde(default)]
+    given: Vec<Given>,
 }
 
 impl OnFile for SavedChange {
@@ -88,13 +94,15 @@ impl Unconfirmed {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn begin(
+    pub(super) async fn begin(
         &mut self,
         world: &World,
         before: &Current,
         (limit, command): (Duration, String),
     ) -> Result<(), Error> {
-        let saved = SavedChange { boot_id: boot_id(), command, limit, until: None, before: before.clone() };
+        let given = given::read(world).await;
+        let saved =
+            SavedChange { boot_id: boot_id(), command, limit, until: None, before: before.clone(), given };
         world.state.write(&saved)?;
         self.0 = Some(Waiting { saved, until: None, tries: 0, answer: None });
         Ok(())
@@ -172,8 +180,9 @@ impl Unconfirmed {
     }
 
     /// It was undone, or not whole.
-    pub(super) fn undone(&mut self, world: &mut World, mut errors: Vec<Error>) {
+    pub(super) async fn undone(&mut self, world: &mut World, mut errors: Vec<Error>) {
         let Some(waiting) = &mut self.0 else { return };
+        errors.extend(given::put_back(world, &waiting.saved.given).await);
         mark_as_before(world, &waiting.saved.before);
         waiting.tries += 1;
         if !errors.is_empty() && waiting.tries < TRIES_MAX {
@@ -273,6 +282,7 @@ mod tests {
             limit: Duration::from_secs(60),
             until: None,
             before,
+            given: Vec::new(),
         };
         let text = serde_json::to_string(&saved).unwrap();
         let back: SavedChange = serde_json::from_str(&text).unwrap();
