@@ -16,6 +16,8 @@
 
 SUITE=bookworm
 MEMBERS=4
+# What is upgraded while it runs: each system that has one keeps its package.
+UPGRADED=(systemd network-manager ifupdown ifupdown2 netplan.io)
 # What every system has, and what our package depends on.
 BASE=systemd,systemd-sysv,udev,dbus,kmod,iproute2,iputils-ping,procps,libelf1,zlib1g,libgcc-s1,init-system-helpers
 # To boot on a busy machine; and for the network once the daemon is ready: less than the two minutes after which systemd gives up.
@@ -26,6 +28,9 @@ WHOLE_SECONDS=60
 HOLD_SECONDS=15
 STATIC=198.18.0.1/24
 # The DHCP server has this for the MAC of the member that is first in the file.
+# Between the peer's pings: in most events, and where none may be lost.
+PING_SECONDS=0.2
+FINE_SECONDS=0.02
 RESERVED=198.18.0.50/24
 
 logs='' packages=$here/../../target/debian
@@ -104,13 +109,16 @@ trap debian_ends EXIT
 
 # system_with PACKAGES: sets `system` to a folder with a Debian that has these and ours.
 system_with() {
-	local list=$BASE,$1 image
-	image=$cache/debian-$(cksum <<<"$SUITE $list" | cut -d' ' -f1)
+	local list=$BASE,$1 image keep
+	# The packages are there until it is done.
+	keep='mkdir "$1/var/packages"; for name in '${UPGRADED[*]}'; do
+		find "$1/var/cache/apt/archives" -name "${name}_*.deb" -exec cp {} "$1/var/packages/$name.deb" \;; done'
+	image=$cache/debian-$(cksum <<<"$SUITE $list $keep" | cut -d' ' -f1)
 	exec {lock}>"$cache/lock"
 	flock "$lock"
 	if [ ! -d "$image" ]; then
 		rm -rf "$image.part"
-		mmdebstrap --quiet --variant=minbase --include="$list" "$SUITE" "$image.part" >&2
+		mmdebstrap --quiet --variant=minbase --include="$list" --customize-hook="$keep" "$SUITE" "$image.part" >&2
 		mv "$image.part" "$image"
 	fi
 	exec {lock}>&-
@@ -233,15 +241,31 @@ row() {
 
 # event NAME HOLD COMMAND...: what follows from it; the peer pings the address meanwhile.
 event() {
-	local name=$1 hold=$2 said result=held pings
-	shift 2
-	ip netns exec "$peer" ping -n -D -i 0.2 "${address%/*}" >"$scratch/pings" 2>&1 &
+	event_with "$PING_SECONDS" '' "$@"
+}
+
+# lossless NAME HOLD COMMAND...: the same, and none of many pings may be lost.
+lossless() {
+	event_with "$FINE_SECONDS" 0 "$@"
+}
+
+# event_with SECONDS LOST NAME HOLD COMMAND...: between pings, and how many of them may be lost, if that is limited.
+event_with() {
+	local seconds=$1 most=$2 name=$3 hold=$4 said result=held pings lost
+	shift 4
+	ip netns exec "$peer" ping -n -D -i "$seconds" "${address%/*}" >"$scratch/pings" 2>&1 &
 	pings=$!
 	said=$("$@" 2>&1) && said="$said${said:+, }$(ask holds "$WHOLE_SECONDS" "$hold" "$address" "$must")" || result=FAILED
 	kill -INT "$pings" 2>/dev/null || true
 	wait "$pings" || true
-	awk '/bytes from/ { gsub(/[][]/, "", $1); if (last && $1 - last > most) most = $1 - last; last = $1 }
-		/packets transmitted/ { lost = $1 - $4 } END { printf "%d lost, %.1f s", lost, most }' "$scratch/pings" >"$scratch/silence"
+	# The last one may be on its way.
+	awk '/bytes from/ { gsub(/[][]/, "", $1); if (last && $1 - last > most) most = $1 - last; last = $1
+			match($0, /icmp_seq=[0-9]+/); number = substr($0, RSTART + 9, RLENGTH - 9) + 0
+			if (!seen[number]++) count++; if (number > top) top = number }
+		/packets transmitted/ { if (!count) top = $1 }
+		END { printf "%d of %d lost, %.1f s", top - count, top, most }' "$scratch/pings" >"$scratch/silence"
+	lost=$(cut -d' ' -f1 "$scratch/silence")
+	if [ -n "$most" ] && [ "$lost" -gt "$most" ]; then result=FAILED; fi
 	row "$name" "$result" "$said"
 	: >"$scratch/silence"
 }
@@ -250,6 +274,17 @@ cable() {
 	echo "set_link nic1 off" >&"$monitor"
 	ask degraded "$WHOLE_SECONDS" || return
 	echo "set_link nic1 on" >&"$monitor"
+}
+
+# upgraded: our own package, with the same version again.
+upgraded() {
+	local said
+	said=$(ask reinstalled linkbraid /linkbraid.deb) || {
+		echo "$said"
+		return 1
+	}
+	echo "$said"
+	[ "$said" = 'linkbraid was started again' ]
 }
 
 quietly() {
