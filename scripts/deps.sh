@@ -68,6 +68,8 @@ packages() {
 		# What the papers measure latency with; `linkbraid bench run fabric` has it beside its own.
 		echo "netpipe-tcp command:NPtcp"
 		echo "sockperf command:sockperf"
+		# Filters of the host that keep frames of guests.
+		echo "nftables command:nft nftables"
 		# Real servers and clients, for the tests of applications.
 		echo "nginx command:nginx nginx"
 		echo "vsftpd command:vsftpd vsftpd"

@@ -237,6 +237,7 @@ impl Operations {
             }
             Request::Show { name } => {
                 upkeep::default_routes(world).await;
+                upkeep::forward_chains(world).await;
                 records(world, name, record::bonds)
             }
             Request::Peers { bond } => records(world, bond, record::peers),
@@ -245,6 +246,7 @@ impl Operations {
             Request::Latency { name } => records(world, name, record::latency),
             Request::Stats { name } => records(world, name, record::stats),
             Request::Check { interfaces } => {
+                upkeep::forward_chains(world).await;
                 let found = check::run(world, interfaces).await;
                 found.map_or_else(Reply::Error, |found| Reply::Records(Records::Findings(found)))
             }

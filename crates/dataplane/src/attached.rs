@@ -80,6 +80,22 @@ pub(crate) fn on(ifindex: u32, side: Side) -> Result<Vec<Attached>> {
     Ok(all)
 }
 
+/// The sides of an interface, `ingress` and `egress`, where a program of somebody else comes before a bond's on the tcx hook.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn row_before(ifindex: u32) -> Result<Vec<&'static str>> {
+    let mut sides = Vec::new();
+    for (name, side) in [("ingress", Side::Ingress), ("egress", Side::Egress)] {
+        let own: Vec<u32> = on(ifindex, side)?.iter().map(|attached| attached.id).collect();
+        let row = tcx::row(ifindex, side)?;
+        if row.iter().position(|(program, _)| own.contains(program)).is_some_and(|at| at > 0) {
+            sides.push(name);
+        }
+    }
+    Ok(sides)
+}
+
 impl Info {
     pub(crate) fn of(program: &impl AsFd) -> Result<Self> {
         Self::read(program).map_err(|cause| Error::NotFound(cause.into()))

@@ -19,11 +19,11 @@ mod ring;
 mod table;
 mod trial;
 
-pub use attached::{MAPS_MAX, take_off, take_off_strays};
+pub use attached::{MAPS_MAX, row_before, take_off, take_off_strays};
 pub use by_id::{Object, can_find, open, open_by};
 pub use error::{Error, Refusal, Result};
 pub use fast_path::{Early, EarlyAt, FastPath, PathCounts, PathEnds, PathIn, PathOut};
-pub use hook::{Hook, HookChoice, on_message};
+pub use hook::{Hook, HookChoice, clsact::PREFERENCE, on_message};
 use hook::{Place, Side};
 pub use intf::{
     ALIAS_BIT, ANSWERS_MAX, CLASSES_MAX, GUEST_PAIRS_MAX, GUESTS_SEEN_MAX, LANES_MAX, MEMBERS_MAX, NO_SLOT,

@@ -73,9 +73,14 @@ impl Netlink {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn new() -> Result<Self> {
+        Self::of(NETLINK_ROUTE)
+    }
+
+    /// The same to another part of the kernel.
+    pub(crate) fn of(protocol: isize) -> Result<Self> {
         let open = |error: &std::io::Error| Error::io("netlink", "cannot open the connection", error);
         let (mut connection, handle, _) =
-            rtnetlink::proto::new_connection::<Raw>(NETLINK_ROUTE).map_err(|error| open(&error))?;
+            rtnetlink::proto::new_connection::<Raw>(protocol).map_err(|error| open(&error))?;
         let socket = connection.socket_mut().socket_mut();
         // Refusals in words, behind the header of the request and not behind all of it.
         socket.set_ext_ack(true).map_err(|error| open(&error))?;

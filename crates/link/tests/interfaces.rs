@@ -42,6 +42,8 @@ fn filters_are_seen_on_either_side() {
             run(&format!("tc filter add dev eth0 {side} pref 7 protocol all u32 match u32 0 0 flowid 1:1"));
             assert!(net.has_filters(index).await.unwrap(), "{side}");
             assert!(has_filters(index).unwrap(), "{side}, by a connection of its own");
+            assert_eq!(net.filters_before(index, 8).await.unwrap(), [side]);
+            assert_eq!(net.filters_before(index, 7).await.unwrap(), [""; 0]);
             run(&format!("tc filter del dev eth0 {side}"));
             assert!(!net.has_filters(index).await.unwrap(), "{side}");
         }

@@ -2,7 +2,7 @@
 
 use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{Fault, LinkSpec, Topology, shape, wait_until};
-use linkbraid_netns_tests::{Net, SOON, flow::Flow, traffic};
+use linkbraid_netns_tests::{Net, SOON, flow::Flow, sh, traffic};
 
 /// What each link carries, Mbit/s.
 const RATE: u32 = 100;
@@ -68,4 +68,30 @@ fn a_guests_flow_survives_a_silent_member_and_a_daemon() {
     net.start("a", &[]);
     flow.loses_nothing_more();
     assert_eq!(flow.end().1, 0, "nothing came twice");
+}
+
+/// A machine without `br_netfilter` has nothing to show: its filters do not see what guests send.
+#[test]
+fn a_filter_that_keeps_guests_frames_is_shown_with_the_rule_that_admits_them() {
+    let net = two_guests();
+    let (a, guest) = (net.host("a"), net.host("c"));
+    let to = net.host("e").ipv4().to_owned();
+    guest.wait_ping(&to, SOON).unwrap_or_else(|e| panic!("{e}"));
+    let has_it = a.sh("sysctl -q -w net.bridge.bridge-nf-call-iptables=1").is_ok();
+    sh(a, "nft add table inet filter");
+    sh(a, "nft add chain inet filter forward '{ type filter hook forward priority 0; policy drop; }'");
+    let passes = || guest.sh(&format!("ping -q -c 1 -W 1 {to}")).is_ok();
+    let shown = || net.show("a").findings.into_iter().find(|found| found.name == "guests_filtered");
+    assert_eq!(passes(), !has_it);
+    let Some(found) = shown() else {
+        assert!(!has_it, "nothing is shown: {:?}", net.show("a"));
+        return;
+    };
+    assert!(has_it && net.show("a").health == linkbraid_api::Health::Degraded, "{found:?}");
+    sh(a, found.hint.as_deref().expect("there is one"));
+    assert_eq!(shown(), None);
+    guest.wait_ping(&to, SOON).unwrap_or_else(|e| panic!("{e}"));
+    let ok = || net.show("a").health;
+    wait_until(SOON, "health", ok, |health| *health == linkbraid_api::Health::Ok)
+        .unwrap_or_else(|e| panic!("{e}"));
 }

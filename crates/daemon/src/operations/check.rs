@@ -17,6 +17,7 @@ use crate::{
 };
 use facts::{Bond, Facts};
 use linkbraid_api::{Error, FindingRecord, LinkName};
+pub(super) use machine::{FILTERS, filters};
 pub(crate) use trial::in_words as trial;
 
 /// Interfaces that one request may name.

@@ -4,9 +4,11 @@
 //! [`Found`]: crate::world::bond::found::Found
 
 mod bridge;
+mod forward;
 mod taken;
 
 pub(super) use bridge::keep_flags;
+pub(super) use forward::forward_chains;
 
 use crate::{
     io::{error::About as _, undo::not_undone},

@@ -9,7 +9,8 @@ use libbpf_rs::{TC_EGRESS, TC_INGRESS, libbpf_sys};
 use nix::errno::Errno;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-const PRIORITY: u32 = 0x1b;
+/// Of all filters of ours: those of a lower one come first.
+pub const PREFERENCE: u32 = 0x1b;
 /// Of [`attach_bare`], and of all filters of earlier builds.
 const BARE: u32 = 0x1b;
 /// Of a bond's filter whose queueing discipline we made.
@@ -40,7 +41,7 @@ fn filter(handle: u32) -> libbpf_sys::bpf_tc_opts {
     libbpf_sys::bpf_tc_opts {
         sz: size_of::<libbpf_sys::bpf_tc_opts>() as libbpf_sys::size_t,
         handle,
-        priority: PRIORITY,
+        priority: PREFERENCE,
         ..Default::default()
     }
 }

@@ -4,7 +4,7 @@ use crate::lent::programs;
 use crate::lifecycle::{ATTACHED, adopted, attached, hooks, interfaces, is_gone, write_tables};
 use crate::rig::index;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, libbpf_sys};
-use linkbraid_dataplane::{DataPath, Hook, HookChoice, sweep_pins};
+use linkbraid_dataplane::{DataPath, Hook, HookChoice, row_before, sweep_pins};
 use nix::{
     mount::{MsFlags, mount},
     sched::{CloneFlags, unshare},
@@ -151,6 +151,23 @@ fn pins_without_links_go_in_the_own_namespace_only() {
     assert!(pins.0.exists(), "filters of another one may go with these maps");
     sweep_pins(&pins.namespace());
     assert!(!pins.0.exists());
+}
+
+#[test]
+fn programs_of_somebody_else_that_come_first_are_found() {
+    // On the other hook, priorities say who comes first.
+    if !hooks().contains(&Hook::Tcx) {
+        return;
+    }
+    interfaces();
+    let member = index("member0");
+    strange("somebody", member, libbpf_sys::BPF_TCX_INGRESS, 0);
+    let path = attached(Hook::Tcx);
+    assert_eq!(row_before(member).unwrap(), ["ingress"]);
+    strange("somebody", member, libbpf_sys::BPF_TCX_EGRESS, 0);
+    assert_eq!(row_before(member).unwrap(), ["ingress"], "what comes after ours takes nothing from it");
+    path.unload().unwrap();
+    assert_eq!(row_before(member).unwrap(), [""; 0]);
 }
 
 /// Puts a program on an interface that another build may have left there: called as ours, with a map called as ours, which says only

@@ -90,6 +90,7 @@ impl Bond {
     /// Which of its members hear each other.
     pub(super) fn report(&self) -> Report {
         let mut report = Report::new(&self.name, "segments");
+        report.take(self.filtered.iter().cloned());
         for (one, other, peer) in &self.split {
             let text = format!(
                 "'{one}' and '{other}' both hear {peer}, but not each other: the switch does not forward between their \

@@ -6,9 +6,10 @@ use super::{
 };
 use crate::{
     io::manager::{Managers, Roots},
-    world::bond,
+    world::{bond, record::findings::filtered},
 };
-use linkbraid_api::Weight;
+use linkbraid_api::{FindingRecord, Weight};
+use linkbraid_dataplane::{Hook, PREFERENCE, row_before};
 use linkbraid_link::{LinkInfo, MacAddr, Netlink, Result, Route, driver, eee, speed};
 use linkbraid_proto::arp_plus::{Conflict, PeerMember, Segment};
 use std::collections::BTreeMap;
@@ -30,11 +31,15 @@ pub(super) struct Bond {
     pub name: String,
     pub index: u32,
     pub mtu: u32,
+    /// The hook that its programs are on.
+    pub hook: Option<Hook>,
     pub members: Vec<Member>,
     /// Members of two segments that hear one and the same member of a peer, with the peer's name.
     pub split: Vec<(String, String, String)>,
     /// MACs of ours that another host claims, with the source of its frames.
     pub claimed: Vec<(MacAddr, MacAddr)>,
+    /// What of the host's filters keeps frames of its guests.
+    pub filtered: Vec<FindingRecord>,
 }
 
 /// One member.
@@ -75,8 +80,10 @@ pub(super) fn bond(bond: &bond::Bond) -> Bond {
         name: bond.saved.name.to_string(),
         index: bond.ifindex,
         mtu: bond.saved.mtu,
+        hook: bond.path.hook(),
         split: split(heard, &members),
         claimed: claimed.collect(),
+        filtered: filtered(bond, &driven),
         members: members.into_values().collect(),
     }
 }
@@ -203,10 +210,28 @@ async fn nic(
         leased,
         default_route: netlink.routes_via(link.index).await?.iter().any(Route::is_default),
         managers: managers.of(link.index, &link.name, leased),
+        before: before(netlink, link, bond.and_then(|bond| bond.hook)).await,
         same_mac: same_mac(link, links),
         elsewhere,
         link: link.clone(),
     })
+}
+
+/// The sides of a member where programs of others come before ours, each with the command that lists them; none where that cannot be
+/// read.
+async fn before(netlink: &Netlink, link: &LinkInfo, hook: Option<Hook>) -> Vec<(&'static str, String)> {
+    let LinkInfo { index, name, .. } = link;
+    let sides = match hook {
+        // Those of the tcx hook come before all filters.
+        Some(Hook::Tcx) => row_before(*index).unwrap_or_default(),
+        Some(Hook::Clsact) => netlink.filters_before(*index, PREFERENCE).await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let with_hint = |side| match hook {
+        Some(Hook::Clsact) => (side, format!("tc filter show dev {name} {side}")),
+        _ => (side, format!("bpftool net show dev {name}")),
+    };
+    sides.into_iter().map(with_hint).collect()
 }
 
 /// Other interfaces here with its MAC, but for those that have it because they stand on it or it stands on them.

@@ -32,6 +32,8 @@ pub(super) struct Nic {
     pub leased: bool,
     pub default_route: bool,
     pub managers: Vec<Manager>,
+    /// The sides where programs of others come before those of its bond (`ingress`, `egress`), with the command that lists them.
+    pub before: Vec<(&'static str, String)>,
     /// Other interfaces here with its MAC.
     pub same_mac: Vec<String>,
     /// Other hosts with its MAC.
@@ -54,6 +56,7 @@ impl Interface {
         nic.speed(self, &mut report);
         nic.mac(&self.name, &mut report);
         nic.managers(self, &mut report);
+        nic.before(&mut report);
         match &self.bond {
             Some(bond) => nic.own_addresses(&self.name, bond, &mut report),
             None => nic.addresses(&self.name, &mut report),
@@ -193,6 +196,16 @@ impl Nic {
             let text =
                 "the default route leads through it and would move to the bond, which has to be allowed";
             report.warn("default_route", text, format!("{join} --move-address"));
+        }
+    }
+
+    /// Programs that see frames first, and may keep them.
+    fn before(&self, report: &mut Report) {
+        for (side, hint) in &self.before {
+            let text = format!(
+                "a tc program that is not linkbraid's comes first on {side}: of frames that it does not hand on, the bond sees nothing"
+            );
+            report.warn("programs_before", text, hint);
         }
     }
 

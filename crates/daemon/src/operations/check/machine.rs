@@ -13,8 +13,8 @@ const NET_RAW: u32 = 13;
 const SYS_ADMIN: u32 = 21;
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
-/// Switches of `br_netfilter`, one a family.
-const FILTERS: [&str; 2] = ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables"];
+/// Switches of `br_netfilter`: of IPv4, of IPv6.
+pub(in crate::operations) const FILTERS: [&str; 2] = ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables"];
 
 /// Why the data path does not work here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,10 +48,6 @@ impl Machine {
         let release = nix::sys::utsname::uname()
             .map(|name| name.release().to_string_lossy().into_owned())
             .unwrap_or_default();
-        let is_on = |name: &&&'static str| {
-            fs::read_to_string(roots.proc.join("sys/net/bridge").join(**name))
-                .is_ok_and(|text| text.trim() != "0")
-        };
         Self {
             release,
             capabilities: capabilities(roots),
@@ -62,7 +58,7 @@ impl Machine {
             }),
             works,
             tun: tun(roots),
-            filters: FILTERS.iter().filter(is_on).copied().collect(),
+            filters: filters(roots),
         }
     }
 
@@ -134,6 +130,14 @@ impl Machine {
         ];
         needs.iter().filter(|(has, _)| !has).map(|(_, name)| *name).collect()
     }
+}
+
+/// Which of [`FILTERS`] are on.
+pub(in crate::operations) fn filters(roots: &Roots) -> Vec<&'static str> {
+    let is_on = |name: &&str| {
+        fs::read_to_string(roots.proc.join("sys/net/bridge").join(name)).is_ok_and(|text| text.trim() != "0")
+    };
+    FILTERS.into_iter().filter(is_on).collect()
 }
 
 /// Major and minor number of a release such as `6.1.0-56-amd64`.

@@ -4,9 +4,9 @@ use super::{
     interface::{Interface, Nic},
     machine::{Machine, Missing},
 };
-use crate::io::manager::Manager;
+use crate::{io::manager::Manager, world::record::findings::forward};
 use linkbraid_api::{FindingRecord, Severity};
-use linkbraid_link::{LinkInfo, MacAddr, OperState, Speed};
+use linkbraid_link::{ForwardChain, LinkInfo, MacAddr, OperState, Speed};
 
 const GIGABIT: Speed = Speed { mbit: 1000, full_duplex: Some(true) };
 
@@ -57,6 +57,7 @@ fn interface(index: u32) -> Interface {
         leased: false,
         default_route: false,
         managers: Vec::new(),
+        before: Vec::new(),
         same_mac: Vec::new(),
         elsewhere: Vec::new(),
     };
@@ -83,9 +84,11 @@ fn bond(segments: &[Option<u32>]) -> Bond {
         name: "bond0".into(),
         index: 9,
         mtu: 1500,
+        hook: None,
         members: segments.iter().enumerate().map(member).collect(),
         split: Vec::new(),
         claimed: Vec::new(),
+        filtered: Vec::new(),
     }
 }
 
@@ -276,6 +279,12 @@ fn managers_are_told_with_the_command_that_keeps_them_away() {
 }
 
 #[test]
+fn programs_of_others_that_see_frames_first_are_told() {
+    let first = |nic: &mut Nic| nic.before = vec![("ingress", "tc filter show".into())];
+    finds(bonded(), first, (WARNING, "programs_before"), "comes first on ingress", "tc filter show");
+}
+
+#[test]
 fn addresses_and_routes_that_would_move_or_stay_are_told() {
     let address = |nic: &mut Nic| nic.addresses = vec!["198.18.0.1/24".into(), "2001:db8::1/64".into()];
     finds(
@@ -361,4 +370,23 @@ fn a_bond_without_members_is_told_and_one_nobody_asked_for_is_not() {
     assert_eq!(only(&empty).name, "members");
     let other = Facts { interfaces: vec![interface(7)], ..bonded() };
     assert!(all(&other).iter().all(|found| found.object != "bond0"));
+}
+
+#[test]
+fn a_filter_that_keeps_frames_of_guests_is_told_with_the_rule_that_admits_them() {
+    for (family, table, name, hint) in [
+        ("ip", "filter", "FORWARD", "iptables -I FORWARD -i lan0 -o lan0 -j ACCEPT"),
+        ("ip6", "filter", "FORWARD", "ip6tables -I FORWARD -i lan0 -o lan0 -j ACCEPT"),
+        ("inet", "filter", "FORWARD", "nft insert rule inet filter FORWARD iifname lan0 oifname lan0 accept"),
+        ("ip", "other", "forward", "nft insert rule ip other forward iifname lan0 oifname lan0 accept"),
+    ] {
+        let chain = ForwardChain { family, table: table.into(), name: name.into() };
+        let mut facts = bonded();
+        facts.bonds[0].filtered = vec![forward("bond0", "lan0", &chain)];
+        let found = only(&facts);
+        assert_eq!((found.severity, found.object.as_str()), (WARNING, "bond0"));
+        assert_eq!(found.name, "guests_filtered");
+        assert!(found.text.contains(&format!("'{name}' of '{family} {table}'")), "{}", found.text);
+        assert_eq!(found.hint.as_deref(), Some(hint));
+    }
 }

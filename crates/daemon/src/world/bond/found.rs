@@ -1,7 +1,7 @@
 //! What others have done to a bond's interfaces, as the control thread has found it.
 
 use linkbraid_api::Error;
-use linkbraid_link::BridgeSwitches;
+use linkbraid_link::{BridgeSwitches, ForwardChain};
 use linkbraid_proto::Time;
 use linkbraid_wire::MacAddr;
 use std::{
@@ -26,6 +26,8 @@ pub(crate) struct Found {
     pub addresses: BTreeMap<u32, Vec<String>>,
     /// Members that have a default route of their own, and whether it is one of IPv6.
     pub default_routes: BTreeSet<(u32, bool)>,
+    /// Chains of the host's filters that drop what its guests send and get.
+    pub forward: Vec<ForwardChain>,
     /// Why members do not join again whose interfaces are there, by the names of these.
     pub not_joined: BTreeMap<String, Error>,
     tries: BTreeMap<Kept, Tries>,

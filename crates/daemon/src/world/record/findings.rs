@@ -7,7 +7,7 @@ use crate::world::{
     record::keys,
 };
 use linkbraid_api::{Error, FindingRecord, Severity};
-use linkbraid_link::BridgeSwitches;
+use linkbraid_link::{BridgeSwitches, ForwardChain};
 use linkbraid_proto::{
     Time,
     arp_plus::{Conflict, OpenConflict, PeerKey},
@@ -28,12 +28,37 @@ fn finding(severity: Severity, object: &str, name: &str, text: String, hint: Str
 /// All that the daemon has found about a bond.
 pub(super) fn findings(bond: &Bond, driven: &Driven, now: Time) -> Vec<FindingRecord> {
     let mut all = of_interface(bond, &driven.interface);
+    all.extend(filtered(bond, driven));
     all.extend(keys::of_keys(bond, &driven.host, now));
     all.extend(same_id(&bond.saved.name, &driven.host));
     all.extend(driven.members.iter().flat_map(|member| of_member(bond, member)));
     all.extend(short(bond, driven));
     all.extend(bond.found.not_joined.iter().map(|(member, error)| not_joined(member, error)));
     all
+}
+
+/// What of the host's filters keeps frames of guests.
+pub(crate) fn filtered(bond: &Bond, driven: &Driven) -> Vec<FindingRecord> {
+    let (name, interface) = (&bond.saved.name, &driven.interface);
+    bond.found.forward.iter().map(|chain| forward(name, interface, chain)).collect()
+}
+
+/// A chain drops what guests send and get.
+pub(crate) fn forward(bond: &str, interface: &str, chain: &ForwardChain) -> FindingRecord {
+    let ForwardChain { family, table, name } = chain;
+    let text = format!(
+        "br_netfilter has packets of its guests pass the chain '{name}' of '{family} {table}', which drops all that no rule admits"
+    );
+    let hint = match (*family, table.as_str(), name.as_str()) {
+        ("ip", "filter", "FORWARD") => format!("iptables -I FORWARD -i {interface} -o {interface} -j ACCEPT"),
+        ("ip6", "filter", "FORWARD") => {
+            format!("ip6tables -I FORWARD -i {interface} -o {interface} -j ACCEPT")
+        }
+        _ => {
+            format!("nft insert rule {family} {table} {name} iifname {interface} oifname {interface} accept")
+        }
+    };
+    finding(Severity::Warning, bond, "guests_filtered", text, hint)
 }
 
 /// Hosts that have one host id, as machines made from the image of a running one do.

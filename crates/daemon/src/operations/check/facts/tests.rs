@@ -45,9 +45,11 @@ fn bond(index: u32, members: &[(&str, u32)]) -> Bond {
         name: "bond0".into(),
         index,
         mtu: 1500,
+        hook: None,
         members: members.iter().map(member).collect(),
         split: Vec::new(),
         claimed: Vec::new(),
+        filtered: Vec::new(),
     }
 }
 
