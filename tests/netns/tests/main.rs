@@ -45,3 +45,4 @@ mod roll_back;
 mod snooping;
 mod strangers;
 mod tunnels;
+mod wireshark;

@@ -1,6 +1,6 @@
 //! ARP+ frames: what `linkbraid-wire` reads in them, as fields of the dissector.
 
-use crate::shark::{Fields, hex, put, reasons};
+use super::shark::{Fields, hex, put, reasons};
 use linkbraid_wire::{
     Auth, Class, ETHERTYPE_ARP_PLUS, Extension, FEATURE_GUESTS, FEATURE_LONG_PROBES, FEATURE_MIRROR, Frame,
     Guest, HostId, Kind, MacAddr, Member, Message, Probe, ProbeFrame, ProbeKind, Refusal, View, emit_frame,

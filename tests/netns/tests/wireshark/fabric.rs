@@ -1,6 +1,6 @@
 //! Datagrams of a fabric: what `linkbraid-fabric` and `linkbraid-wire` read in them, as fields of the dissector.
 
-use crate::{
+use super::{
     arp_plus::{OTHER, SOURCE},
     mirror,
     shark::{Fields, hex, put, reasons},

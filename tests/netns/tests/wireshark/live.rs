@@ -1,6 +1,6 @@
 //! What a bond and a fabric on it really send: no frame breaks a rule, and all is read as our parsers read it.
 
-use crate::{
+use super::{
     arp_plus, fabric, faults, mirror,
     shark::{Fields, Record, Shark},
 };

@@ -1,6 +1,6 @@
 //! Mirrored frames, by `docs/arp-plus.md`, section 16.
 
-use crate::{
+use super::{
     arp_plus::{OTHER, SOURCE},
     shark::{Fields, put, reasons},
 };
@@ -48,7 +48,7 @@ fn inner(ethertype: u16, bytes: usize) -> Vec<u8> {
 
 /// A frame that keeps all rules.
 pub fn good() -> Vec<u8> {
-    wrapped(&crate::fabric::udp(&[7; 100], 9, 9), 0xcafe_f00d, 9, 7)
+    wrapped(&super::fabric::udp(&[7; 100], 9, 9), 0xcafe_f00d, 9, 7)
 }
 
 pub fn all() -> Vec<Vec<u8>> {
