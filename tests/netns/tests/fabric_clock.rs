@@ -1,9 +1,9 @@
 //! What a fabric does after five minutes, and what when one of its threads fails: with a clock that the test moves and breaks.
 
+use crate::nodes::Nodes;
 use linkbraid_api::{EventKind, NodeState};
 use linkbraid_lab::{Running, daemon, wait_for, wait_until};
 use linkbraid_netns_tests::{BOND, SOON, flow::Flow};
-use crate::nodes::Nodes;
 use std::{
     fs::{self, File},
     os::unix::{fs::FileExt, net::UnixStream},

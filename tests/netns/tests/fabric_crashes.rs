@@ -1,8 +1,8 @@
 //! Nodes that are killed and come back while the others talk.
 
+use crate::nodes::Nodes;
 use linkbraid_lab::{iperf, wait_for};
 use linkbraid_netns_tests::{SOON, flow::Flow};
-use crate::nodes::Nodes;
 use std::time::{Duration, Instant};
 
 /// How often a node is killed. `linkbraid bench run fabric` does it a hundred times.

@@ -1,11 +1,11 @@
 //! A fabric over UDP without any option: frames of TCP go by the kernel's VXLAN wherever that can be had, and by the queues elsewhere.
 
-use linkbraid_lab::wait_until;
-use linkbraid_netns_tests::{SOON, traffic};
 use crate::nodes::{
     Nodes,
     vxlan::{add, counter, devices, wait_not_taken, wait_taken, ways},
 };
+use linkbraid_lab::wait_until;
+use linkbraid_netns_tests::{SOON, traffic};
 use std::{fs, net::UdpSocket};
 
 /// What a usual path of Ethernet does not take, the default.

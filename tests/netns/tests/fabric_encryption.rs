@@ -1,10 +1,10 @@
 //! Encrypted frames of a fabric: who gets none, that nobody reads or changes them, and that keys are exchanged under traffic.
 
+use crate::nodes::Nodes;
+use crate::nodes::keys::{counter, exchange_keys, headline, key_file, new_key, set, two_nodes, two_of};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{IPV4, Tap, mac};
 use linkbraid_netns_tests::until;
-use crate::nodes::Nodes;
-use crate::nodes::keys::{counter, exchange_keys, headline, key_file, new_key, set, two_nodes, two_of};
 use std::process::Stdio;
 
 /// Where the sum of a UDP header stands in a frame.

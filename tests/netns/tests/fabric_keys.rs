@@ -1,12 +1,12 @@
 //! Keys of a fabric: who has none is no node, what is forged takes no link down, and keys are exchanged under traffic.
 
+use crate::nodes::Nodes;
+use crate::nodes::keys::{counter, exchange_keys, headline, key_file, new_key, set, two_of};
 use linkbraid_api::NodeState;
 use linkbraid_lab::wait_until;
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::Tap;
 use linkbraid_netns_tests::{SOON, until};
-use crate::nodes::Nodes;
-use crate::nodes::keys::{counter, exchange_keys, headline, key_file, new_key, set, two_of};
 use std::fs;
 
 const IPV4: u16 = 0x0800;

@@ -1,6 +1,7 @@
 //! What somebody does to the shared memory of a fabric from outside ends that fabric at most, is said, and is over when the
 //! memory is.
 
+use crate::nodes::Nodes;
 use linkbraid_api::{EventKind, NodeState};
 use linkbraid_lab::{iperf, wait_for, wait_until};
 use linkbraid_netns_tests::{BOND, SOON, check_hint, flow::Flow};
@@ -11,7 +12,6 @@ use nix::{
     },
     unistd::{Pid, Uid, chown},
 };
-use crate::nodes::Nodes;
 use std::{
     fs::{self, File, Permissions},
     os::unix::{

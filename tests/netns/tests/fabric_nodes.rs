@@ -1,9 +1,9 @@
 //! Fabrics of two to sixteen nodes: that all reach each other, what they take, and how they wait.
 
+use crate::nodes::Nodes;
 use linkbraid_api::CounterRecord;
 use linkbraid_lab::wait_until;
 use linkbraid_netns_tests::SOON;
-use crate::nodes::Nodes;
 use std::{fs, time::Duration};
 
 #[test]

@@ -1,5 +1,9 @@
 //! Frames of a fabric over UDP that go by the kernel's own VXLAN, and all that sends them by the queues again.
 
+use crate::nodes::{
+    Nodes,
+    vxlan::{add, counter, devices, wait_not_taken, wait_taken, ways},
+};
 use linkbraid_api::{FabricPeerRecord, FabricPeerVxlanRecord, FabricRecord, NodeState};
 use linkbraid_lab::{
     iperf::{self, Cc, Traffic},
@@ -9,10 +13,6 @@ use linkbraid_netns_tests::{
     SOON, check_hint,
     packet::{IPV4, Tap},
     traffic,
-};
-use crate::nodes::{
-    Nodes,
-    vxlan::{add, counter, devices, wait_not_taken, wait_taken, ways},
 };
 use std::{
     fs,
