@@ -79,7 +79,7 @@ fn a_filter_that_keeps_guests_frames_is_shown_with_the_rule_that_admits_them() {
     guest.wait_ping(&to, SOON).unwrap_or_else(|e| panic!("{e}"));
     let has_it = a.sh("sysctl -q -w net.bridge.bridge-nf-call-iptables=1").is_ok();
     sh(a, "nft add table inet filter");
-    sh(a, "nft add chain inet filter forward '{ type filter hook forward priority 0; policy drop; }'");
+    sh(a, "nft add chain inet filter forward { type filter hook forward priority 0; policy drop; }");
     let passes = || guest.sh(&format!("ping -q -c 1 -W 1 {to}")).is_ok();
     let shown = || net.show("a").findings.into_iter().find(|found| found.name == "guests_filtered");
     assert_eq!(passes(), !has_it);
