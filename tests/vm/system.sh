@@ -59,6 +59,8 @@ kernel=$("$here/run" --kernel 6.1 --fetch)
 
 switch=lb-debian-$$ peer=lb-debian-$$-peer
 within=(ip netns exec "$switch")
+# Further lines of the DHCP server's file.
+leases=()
 helpers=() monitor='' may_fail=''
 # The bond's name in the guest, and what must hold there: `state`, or another function of debian-host.
 bond=bond0 must=state
@@ -82,7 +84,7 @@ net_up() {
 		"${within[@]}" ip link set "peer$at" master switch up
 	done
 	printf '%s\n' "start 198.18.0.100" "end 198.18.0.150" "interface switch" "option subnet 255.255.255.0" \
-		"option router 198.18.0.254" "option lease 120" "static_lease 52:54:00:00:01:00 ${RESERVED%/*}" \
+		"option router 198.18.0.254" "option lease 120" "static_lease 52:54:00:00:01:00 ${RESERVED%/*}" "${leases[@]}" \
 		"lease_file $scratch/leases" "pidfile $scratch/udhcpd.pid" >"$scratch/udhcpd.conf"
 	: >"$scratch/leases"
 	"${within[@]}" busybox udhcpd -f "$scratch/udhcpd.conf" >"$scratch/udhcpd.log" 2>&1 &
