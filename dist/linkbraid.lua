@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 --
--- Dissectors for Wireshark and tshark (3.6 or newer) of what linkbraid sends:
+-- Dissectors for Wireshark and tshark (tried with 4.0, Lua 5.2) of what linkbraid sends:
 --
 --   arpplus    ARP+ messages and probes            EtherType 0x88B5    docs/arp-plus.md, sections 1 to 15
 --   lbmirror   frames that travel over two lanes   EtherType 0x88B6    docs/arp-plus.md, section 16
@@ -124,8 +124,8 @@ local function summary(m, text)
   return text
 end
 
--- The Ethernet header in front of these bytes: source and destination as bytes, and the VLAN, 0 if none. nil where the capture has
--- another kind of header.
+-- The Ethernet header in front of these bytes: source and destination as bytes, its length, and the VLAN, 0 if none. nil where the
+-- capture has another kind of header.
 local eth_source, eth_destination, vlan_id = Field.new("eth.src"), Field.new("eth.dst"), Field.new("vlan.id")
 
 local function ethernet()
@@ -541,9 +541,7 @@ end
 
 -- What no TLV can say by itself.
 local function judge_mapping(m)
-  if not m.host or not m.seen.SEQUENCE then
-    if not m.seen.HOST or not m.seen.SEQUENCE then refuse(m, "tlv_missing") end
-  end
+  if not m.seen.HOST or not m.seen.SEQUENCE then refuse(m, "tlv_missing") end
   if #m.members ~= m.count then refuse(m, "member_count") end
   for _, class in ipairs(m.member_classes) do
     if not m.classes[class.number] then note(m, "unknown_class", class.item) end
@@ -1227,7 +1225,8 @@ end)
 
 local udp_ports = DissectorTable.get("udp.port")
 udp_ports:add_for_decode_as(fabric)
-fabric.prefs.ports = Pref.range("UDP ports", "", "UDP ports of fabrics; datagrams on other ports are recognised by what they hold, unless the port is known as another protocol's", 65535)
+fabric.prefs.ports = Pref.range("UDP ports", "",
+  "UDP ports of fabrics. On other ports they are found by what they hold, unless another protocol has the port.", 65535)
 
 local ports = ""
 function fabric.prefs_changed()
