@@ -7,10 +7,10 @@ use super::{
 };
 use linkbraid_fabric::{Assembly, Outcome, PIECE_HEAD, Piece, piece_head};
 use linkbraid_wire::fabric::{
-    CONTROL_LEN, Control, ControlKind, DATA_MAX, DATA_MIN, ENCRYPTION_FEATURE, FABRIC_AUTH_FEATURE,
-    FABRIC_AUTH_LEN, FAST_PATH_FEATURE, FAST_PATH_LEN, FabricRefusal, FastPath, HEADER_LEN, Header, Kind,
-    Offer, RefuseReason, Tag, VIRTIO_LEN, emit_control, parse_control, parse_message, seal_control,
-    sealed_control,
+    CONTROL_LEN, Control, ControlBytes, ControlKind, DATA_MAX, DATA_MIN, ENCRYPTION_FEATURE,
+    FABRIC_AUTH_FEATURE, FABRIC_AUTH_LEN, FAST_PATH_FEATURE, FAST_PATH_LEN, FabricRefusal, FastPath,
+    HEADER_LEN, Header, Kind, Offer, RefuseReason, Tag, VIRTIO_LEN, emit_control, parse_control,
+    parse_message, seal_control, sealed_control,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -302,28 +302,30 @@ fn data(length: usize) -> Vec<u8> {
     message
 }
 
+/// A control message of a type, with nothing behind it.
+fn bare(control: &Control) -> ControlBytes {
+    let receiver = if control.kind == ControlKind::Hello { 0 } else { 9 };
+    emit_control((1, 7), (2, receiver), control).expect("keeps the rules")
+}
+
 /// The control messages of every kind, with what may follow them and without.
 fn controls() -> Vec<Vec<u8>> {
-    let emit = |control: &Control| {
-        let receiver = if control.kind == ControlKind::Hello { 0 } else { 9 };
-        emit_control((1, 7), (2, receiver), control).expect("keeps the rules")
-    };
     let mut messages = Vec::new();
     for kind in ControlKind::ALL {
-        let bare = emit(&control(kind));
+        let bare = bare(&control(kind));
         let mut sealed = bare;
         seal_control(&mut sealed, 0xa1a2_a3a4, |covered| std::array::from_fn(|at| covered[at] ^ 0x55));
         messages.extend([bare.to_vec(), sealed.to_vec()]);
     }
     for kind in [ControlKind::Accept, ControlKind::Alive] {
         let fast_path = FAST_PATH.map(|tag| FastPath { port: 64_001, tag, heard: true });
-        let mut message = emit(&Control { fast_path, ..control(kind) });
+        let mut message = bare(&Control { fast_path, ..control(kind) });
         messages.push(message.to_vec());
         seal_control(&mut message, 5, |_| [0xcc; 16]);
         messages.push(message.to_vec());
     }
     for reason in RefuseReason::ALL {
-        messages.push(emit(&Control { reason: Some(reason), ..control(ControlKind::Refuse) }).to_vec());
+        messages.push(bare(&Control { reason: Some(reason), ..control(ControlKind::Refuse) }).to_vec());
     }
     messages
 }
@@ -437,9 +439,13 @@ fn changed(bytes: &[u8], places: std::ops::Range<usize>) -> Vec<Vec<u8>> {
 /// Frames with datagrams of a fabric.
 pub fn all() -> Vec<Vec<u8>> {
     let mut datagrams: Vec<Vec<u8>> = Vec::new();
+    let longest = controls().into_iter().max_by_key(Vec::len).expect("some");
+    let each = ControlKind::ALL.iter().map(|kind| bare(&control(*kind)).to_vec());
+    for datagram in each.chain([longest.clone()]).map(|message| whole(&message)) {
+        datagrams.extend(changed(&datagram, 0..datagram.len()));
+    }
     for message in controls() {
         let datagram = whole(&message);
-        datagrams.extend(changed(&datagram, 0..datagram.len()));
         // What a later version appends.
         let mut later = message;
         let length = (later.len() - HEADER_LEN + 4) as u32;
@@ -449,7 +455,6 @@ pub fn all() -> Vec<Vec<u8>> {
         datagrams.push(datagram);
     }
     // The longest one, cut: the datagram, and the message in one that says so.
-    let longest = controls().into_iter().max_by_key(Vec::len).expect("some");
     datagrams.extend((0..longest.len()).map(|length| whole(&longest[..length])));
     let longest = whole(&longest);
     // Of an empty one no dissector is told.

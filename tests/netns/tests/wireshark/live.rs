@@ -11,7 +11,7 @@ use linkbraid_netns_tests::{
 };
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// What arrives on the first links of two hosts.
+/// What arrives on the links of two hosts.
 struct Ears {
     taps: Vec<Tap>,
     heard: Vec<Vec<u8>>,
@@ -19,7 +19,9 @@ struct Ears {
 
 impl Ears {
     fn open(net: &Net) -> Self {
-        Self { taps: ["a", "b"].map(|name| Tap::open(net.host(name), "eth0", ALL)).into(), heard: Vec::new() }
+        let links = ["a", "b"].into_iter().flat_map(|name| ["eth0", "eth1"].map(|link| (name, link)));
+        let taps = links.map(|(name, link)| Tap::open(net.host(name), link, ALL));
+        Self { taps: taps.collect(), heard: Vec::new() }
     }
 
     fn take(&mut self) -> &[Vec<u8>] {
@@ -115,7 +117,7 @@ fn check(frames: &[Vec<u8>]) {
     let read = shark.read(&records, &["-o", "udp.try_heuristic_first:TRUE"]);
     let mut reader = fabric::Reader::default();
     let mut types = BTreeSet::new();
-    let (mut mirrored, mut sealed) = (0, 0);
+    let (mut mirrored, mut copies, mut sealed) = (0, 0, 0);
     for (frame, seen) in frames.iter().zip(&read) {
         arp_plus::compare(frame, seen);
         mirror::compare(frame, seen);
@@ -123,6 +125,11 @@ fn check(frames: &[Vec<u8>]) {
         assert_eq!(faults(seen), Vec::<String>::new(), "{seen:#?}");
         types.extend(seen.get("arpplus.type").into_iter().flatten().cloned());
         mirrored += usize::from(seen.contains_key("lbmirror.sequence") && has_fabric(seen));
+        if let Some(first) = seen.get("lbmirror.copy_of") {
+            let first = first[0].parse::<usize>().expect("a number") - 1;
+            assert_eq!(frame[14..], frames[first][14..], "a copy");
+            copies += 1;
+        }
         sealed += usize::from(seen.contains_key("arpplus.auth.code"));
     }
     assert_eq!(types, ["1", "2", "3", "4", "5", "6"].map(str::to_owned).into(), "types of ARP+");
@@ -130,9 +137,9 @@ fn check(frames: &[Vec<u8>]) {
     assert!(reader.kinds.is_superset(&kinds.into()), "of the fabric only {:?}", reader.kinds);
     let probes = answers(&read, "arpplus.probe.", ["nonce", "echo"]);
     let hellos = answers(&read, "lbfabric.", ["cookie", "echo"]);
-    let counts = [mirrored, sealed, probes, hellos];
+    let counts = [mirrored, copies, sealed, probes, hellos];
     eprintln!(
-        "{} frames: {mirrored} mirrored datagrams, {sealed} messages with AUTH, {probes} PROBE-REPLYs and {hellos} ACCEPTs with \
+        "{} frames: {mirrored} mirrored datagrams, {copies} second copies, {sealed} messages with AUTH, {probes} PROBE-REPLYs and {hellos} ACCEPTs with \
          their requests",
         frames.len()
     );
