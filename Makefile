@@ -128,7 +128,7 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	install -D -m 755 dist/if-pre-up $(DESTDIR)$(IFUPDIR)/linkbraid
 	install -D -m 644 dist/ifupdown2-addon.py $(DESTDIR)$(ADDONDIR)/linkbraid.py
 	install -D -m 644 dist/dhclient-enter-hook $(DESTDIR)$(DHCPDIR)/linkbraid
-	install -D -m 644 dist/linkbraid.lua $(DESTDIR)$(SHARKDIR)/linkbraid.lua
+	install -D -m 644 dist/wireshark/linkbraid.lua $(DESTDIR)$(SHARKDIR)/linkbraid.lua
 	# An example: /etc/linkbraid.toml is the administrator's.
 	install -D -m 644 dist/linkbraid.toml $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	$(BIN) man $(DESTDIR)$(MANDIR)

@@ -76,7 +76,7 @@ packages() {
 		echo "samba command:smbd smbd"
 		echo "smbclient command:smbclient"
 		echo "curl command:curl"
-		# Reads captures with the dissectors of dist/linkbraid.lua.
+		# Reads captures with the dissectors of dist/wireshark/linkbraid.lua.
 		echo "tshark command:tshark"
 		;;
 	bare)

@@ -1,4 +1,4 @@
-//! Capture files, and what tshark reads in them with the dissectors of `dist/linkbraid.lua`.
+//! Capture files, and what tshark reads in them with the dissectors of `dist/wireshark/linkbraid.lua`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -72,7 +72,7 @@ impl Shark {
 
     #[track_caller]
     fn run(&self, arguments: &[&str]) -> String {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist/linkbraid.lua");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist/wireshark/linkbraid.lua");
         // In a namespace of its own, where no installed copy of the dissectors is.
         let mut command = Command::new("unshare");
         command
