@@ -110,6 +110,10 @@ fn a_switch_port_with_a_smaller_mtu_is_told_and_left_out_until_it_is_mended() {
     let each = ["eth0", "eth1", "eth2"];
     wait_until(SOON, "b to find out", || short("b"), |short| *short == each)
         .unwrap_or_else(|e| panic!("{e}"));
+    for name in ["a", "b"] {
+        let lanes = || net.show(name).events.iter().filter(|event| event.reason == "short").count();
+        wait_until(SOON, "each of three lanes", lanes, |lanes| *lanes == 3).unwrap_or_else(|e| panic!("{e}"));
+    }
     assert_eq!(short("a"), ["eth1"]);
     let show = net.show("a");
     assert_eq!(show.health, Health::Degraded);
