@@ -27,10 +27,10 @@ ONLINE_SECONDS=75
 WHOLE_SECONDS=60
 HOLD_SECONDS=15
 STATIC=198.18.0.1/24
-# The DHCP server has this for the MAC of the member that is first in the file.
 # Between the peer's pings: in most events, and where none may be lost.
 PING_SECONDS=0.2
 FINE_SECONDS=0.02
+# The DHCP server has this for the MAC of the member that is first in the file.
 RESERVED=198.18.0.50/24
 
 logs='' packages=$here/../../target/debian
@@ -59,9 +59,9 @@ kernel=$("$here/run" --kernel 6.1 --fetch)
 
 switch=lb-debian-$$ peer=lb-debian-$$-peer
 within=(ip netns exec "$switch")
-# Further lines of the DHCP server's file.
-leases=()
 helpers=() monitor='' may_fail=''
+# More lines for the DHCP server.
+leases=()
 # The bond's name in the guest, and what must hold there: `state`, or another function of debian-host.
 bond=bond0 must=state
 # Rows of the table, and whether one of them says FAILED.
