@@ -59,9 +59,9 @@ kernel=$("$here/run" --kernel 6.1 --fetch)
 
 switch=lb-debian-$$ peer=lb-debian-$$-peer
 within=(ip netns exec "$switch")
-helpers=() monitor='' may_fail=''
-# More lines for the DHCP server.
+# Further lines of the DHCP server's file.
 leases=()
+helpers=() monitor='' may_fail=''
 # The bond's name in the guest, and what must hold there: `state`, or another function of debian-host.
 bond=bond0 must=state
 # Rows of the table, and whether one of them says FAILED.
