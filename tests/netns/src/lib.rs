@@ -24,10 +24,21 @@ pub use said::{Said, check_hint};
 
 use linkbraid_lab::{Host, wait_until};
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long to wait for what takes at most a few seconds on an idle machine.
 pub const SOON: Duration = Duration::from_secs(20);
+
+/// Says that something is over when it is dropped, also by a panic: a scope waits for its threads, and one that waits for this would
+/// go on for ever.
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
 
 /// Runs a command line on a host; its standard output.
 ///

@@ -3,7 +3,7 @@
 use linkbraid_lab::{Topology, wait_until};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::Tap;
-use linkbraid_netns_tests::{BOND, HeldRtnl, Net, SOON, packet};
+use linkbraid_netns_tests::{BOND, HeldRtnl, Net, Over, SOON, packet};
 use linkbraid_wire::is_probe;
 use nix::fcntl::{FcntlArg, fcntl};
 use std::fs::File;
@@ -41,6 +41,7 @@ fn longest_pause(net: &Net, work: impl FnOnce()) -> Duration {
     let taps = ["eth0", "eth1"].map(|link| Tap::open(net.host("b"), link, packet::ALL));
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _over = Over(&over);
         let listener = scope.spawn(|| {
             let mut last = [Instant::now(); 2];
             let mut longest = Duration::ZERO;

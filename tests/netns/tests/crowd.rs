@@ -3,7 +3,7 @@
 use linkbraid_lab::{LinkSpec, Topology, wait_until};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{self, Tap};
-use linkbraid_netns_tests::{BOND, Net, SOON};
+use linkbraid_netns_tests::{BOND, Net, Over, SOON};
 use linkbraid_wire::{Extension, HostId, Kind, MacAddr, Member, Message, emit_frame};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use std::{
@@ -199,11 +199,10 @@ fn a_thousand_hosts_that_start_together_are_known_within_seconds() {
     let (began, before) = (Instant::now(), cpu(&net, "a"));
     let known = AtomicBool::new(false);
     let waited = std::thread::scope(|scope| {
+        let _over = Over(&known);
         scope.spawn(|| speak(&tap, &frames, CROWD_PAUSE, || known.load(SeqCst)));
         let peers = || net.peers("a").len();
-        let waited = wait_until(SOON, "all of them", peers, |peers| *peers == 1001);
-        known.store(true, SeqCst);
-        waited
+        wait_until(SOON, "all of them", peers, |peers| *peers == 1001)
     });
     let took = (began.elapsed(), cpu(&net, "a").saturating_sub(before));
     let full = net.counter("a", "rx_arp_plus_full");

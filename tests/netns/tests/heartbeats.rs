@@ -1,7 +1,7 @@
 //! A little traffic between two hosts whose members fail silently, one after the other.
 
 use linkbraid_lab::{Topology, Way, wait_until};
-use linkbraid_netns_tests::{BOND, Net, SOON};
+use linkbraid_netns_tests::{BOND, Net, Over, SOON};
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,15 +59,6 @@ fn echo(socket: &UdpSocket, over: &AtomicBool) {
         if let Ok((4, from)) = socket.recv_from(&mut bytes) {
             socket.send_to(&bytes, from).expect("answers");
         }
-    }
-}
-
-/// Ends the echo, also when the test panics.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -3,8 +3,7 @@
 use super::until;
 use linkbraid_lab::Topology;
 use linkbraid_netns_tests::packet::{self, Tap};
-use linkbraid_netns_tests::{BOND, Net};
-use std::panic::AssertUnwindSafe;
+use linkbraid_netns_tests::{BOND, Net, Over};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -25,6 +24,7 @@ fn a_daemon_that_is_flooded_ends_when_it_is_asked_to() {
     frame.resize(60, 0);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = Over(&done);
         let tap = Tap::open(b, "eth0", ARP_PLUS);
         let (done, frame) = (&done, &frame);
         scope.spawn(move || {
@@ -40,20 +40,14 @@ fn a_daemon_that_is_flooded_ends_when_it_is_asked_to() {
                 std::thread::park_timeout(Duration::from_millis(15));
             }
         });
-        let ended = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            for _ in 0..ENDS {
-                // While it adds another bond, frames and news of carriers pile up for it.
-                let add = scope.spawn(|| net.say("a", "bond add bond1 --member eth2,eth3,eth4,eth5"));
-                until("the other bond", || a.sh("ip link show bond1").is_ok(), |there| *there);
-                net.stop("a");
-                let _ = add.join();
-                net.start("a", &[]);
-                net.ok("a", "bond del bond1");
-            }
-        }));
-        done.store(true, SeqCst);
-        if let Err(panic) = ended {
-            std::panic::resume_unwind(panic);
+        for _ in 0..ENDS {
+            // While it adds another bond, frames and news of carriers pile up for it.
+            let add = scope.spawn(|| net.say("a", "bond add bond1 --member eth2,eth3,eth4,eth5"));
+            until("the other bond", || a.sh("ip link show bond1").is_ok(), |there| *there);
+            net.stop("a");
+            let _ = add.join();
+            net.start("a", &[]);
+            net.ok("a", "bond del bond1");
         }
     });
     net.ok("a", &format!("bond del {BOND}"));

@@ -4,7 +4,7 @@ use super::{member_names, sh, state_file, until, wait_proven, with_free_links};
 use linkbraid_lab::{Topology, wait_until};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{self, Tap};
-use linkbraid_netns_tests::{BOND, Net, SOON, machine};
+use linkbraid_netns_tests::{BOND, Net, Over, SOON, machine};
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -82,15 +82,16 @@ fn a_removal_is_on_file_before_anything_is_done() {
     let net = with_free_links(3, "eth0,eth1,eth2", &[]);
     let flow = Flow::start(&net, "b", "a");
     flow.wait_received(100);
-    let (tap, busy) = (Tap::open(net.host("b"), "eth0", OTHER), AtomicBool::new(true));
+    let (tap, over) = (Tap::open(net.host("b"), "eth0", OTHER), AtomicBool::new(false));
     let mut frame = packet::mac(&net.host("a").mac(2)).to_vec();
     frame.extend(packet::mac(&net.host("b").mac(0)));
     frame.extend(OTHER.to_be_bytes());
     frame.resize(60, 0);
     std::thread::scope(|scope| {
+        let _over = Over(&over);
         // Frames go on coming in over it, which it waits for.
         scope.spawn(|| {
-            while busy.load(SeqCst) {
+            while !over.load(SeqCst) {
                 let _ = tap.send(&frame);
                 std::thread::park_timeout(Duration::from_millis(2));
             }
@@ -98,7 +99,7 @@ fn a_removal_is_on_file_before_anything_is_done() {
         scope.spawn(|| net.say("a", &format!("member del {BOND} eth2")));
         let text = || fs::read_to_string(state_file(&net)).unwrap_or_default();
         let begun = wait_until(SOON, "a removal", text, |text| text.contains("\"leaving\": true"));
-        busy.store(false, SeqCst);
+        over.store(true, SeqCst);
         begun.unwrap_or_else(|e| panic!("{e}"));
         net.kill("a");
     });
@@ -124,6 +125,7 @@ fn doubled_meanwhile(net: &Net, from: &str, to: &str, work: impl FnOnce(&AtomicU
     let sender = from.run(|| UdpSocket::bind((from.ipv4(), 0))).expect("enters").expect("binds");
     let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _over = Over(&stop);
         let sent = scope.spawn(|| {
             let mut number = 0_u64;
             while !stop.load(SeqCst) {
