@@ -39,7 +39,7 @@ PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare deb test-deb bench vm-drivers vm-debian fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb test-deb bench vm-drivers vm-debian vm-guides fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -98,6 +98,12 @@ vm-debian: ## whether managers of networks leave members alone, and the service 
 	@scripts/need-root.sh vm-debian
 	@$(MAKE) --no-print-directory deb
 	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/debian --packages $(TARGET_DIR)/debian
+
+vm-guides: ## follow the guides in a Debian 12, over one SSH session (as root; downloads and boots systems)
+	@scripts/deps.sh build run test deb bare
+	@scripts/need-root.sh vm-guides
+	@$(MAKE) --no-print-directory deb
+	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/guides --packages $(TARGET_DIR)/debian
 
 fmt: ## format the code
 	$(CARGO) fmt --all

@@ -81,6 +81,8 @@ packages() {
 		;;
 	bare)
 		echo "mmdebstrap command:mmdebstrap"
+		# Into a guest with such a Debian, as its administrator would.
+		if [ -e tests/vm/guides ]; then echo "openssh-client command:ssh"; fi
 		;;
 	deb)
 		echo "debhelper command:dh"
