@@ -102,7 +102,7 @@ fn what_was_sent_again_proves_nothing() {
         let rig = sent(2, 4);
         ack(&rig, &Tcp::ack(at(0), &[block(1, 2)]));
         // Stripe 1 once more; its lane is lane 0's turn. Its arrival says nothing about stripe 0.
-        rig.out(&Tcp::data(at(1), STRIPE as usize).frame(peer(0), own(0)));
+        rig.sends(&Tcp::data(at(1), STRIPE as usize).frame(peer(0), own(0)));
         assert_eq!(ack(&rig, &Tcp::ack(at(0), &[block(1, 2)])), ("rx_ack_damped", None));
     });
 }
@@ -249,7 +249,7 @@ fn with_more_in_flight_than_is_remembered_only_age_tells() {
         let mut rig = Rig::new(2);
         for i in 0..200 {
             // A byte is missing after each, so that none is longer than a buffer.
-            rig.out(&Tcp::data(at(i), STRIPE as usize - 1).frame(peer(0), own(0)));
+            rig.sends(&Tcp::data(at(i), STRIPE as usize - 1).frame(peer(0), own(0)));
         }
         let tcp = Tcp::ack(at(0), &[block(1, 199)]);
         assert_eq!(ack(&rig, &tcp), ("rx_ack_masked", Some(vec![])));
@@ -385,7 +385,7 @@ fn lossy(losses: u32) -> (Rig, u32) {
 
 pub fn send_some(rig: &Rig, first: u32, n: u32) {
     for i in 0..n {
-        rig.out(&Tcp::data(first + i * STRIPE, STRIPE as usize).frame(peer(0), own(0)));
+        rig.sends(&Tcp::data(first + i * STRIPE, STRIPE as usize).frame(peer(0), own(0)));
     }
 }
 
@@ -411,7 +411,7 @@ fn the_answer_to_a_probe_is_told_everything() {
             // Longer than twice the time that an ACK took, where sending took long.
             pass(20 * STALL);
             // TCP's probe: the last segment once more, or a new one.
-            rig.out(&Tcp::data(at(probe), STRIPE as usize).frame(peer(0), own(0)));
+            rig.sends(&Tcp::data(at(probe), STRIPE as usize).frame(peer(0), own(0)));
             let answer = Tcp::ack(at(1), &[block(2, 3)]);
             assert_eq!(ack(&rig, &answer), ("rx_ack_last", Some(vec![block(2, 3)])), "stripe {probe}");
             assert_eq!(ack(&rig, &answer), ("rx_ack_damped", None), "one answer, not two");
@@ -458,7 +458,7 @@ fn a_hole_that_was_sent_again_does_not_teach_how_late_lanes_are() {
     undisturbed(|| {
         let rig = sent(4, 4);
         ack(&rig, &Tcp::ack(at(1), &[block(2, 3)]));
-        rig.out(&Tcp::data(at(1), STRIPE as usize).frame(peer(0), own(0)));
+        rig.sends(&Tcp::data(at(1), STRIPE as usize).frame(peer(0), own(0)));
         pass(4 * LATE);
         ack(&rig, &Tcp::ack(at(4), &[]));
         send_some(&rig, at(4), 4);

@@ -27,7 +27,7 @@ fn under_way() -> Rig {
     ack(&rig, &Tcp::ack(at(0), &[]));
     ack(&rig, &Tcp::ack(at(2), &[]));
     for i in 2..10 {
-        rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0)));
+        rig.sends(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0)));
     }
     assert_eq!(busy(&rig), [(0, 0); 2], "nothing has waited for anything");
     pass(Duration::from_millis(8));
@@ -71,7 +71,7 @@ fn what_sack_blocks_say_counts_once() {
 fn what_was_sent_again_says_nothing() {
     undisturbed(|| {
         let rig = under_way();
-        rig.out(&Tcp::data(at(4), STRIPE as usize).frame(peer(0), own(0)));
+        rig.sends(&Tcp::data(at(4), STRIPE as usize).frame(peer(0), own(0)));
         ack(&rig, &Tcp::ack(at(6), &[]));
         assert_eq!(bytes(&rig), [STRIPE, 2 * STRIPE]);
     });
@@ -105,7 +105,7 @@ fn other_rates_leave_counters_and_lanes_as_they_are() {
         assert_eq!(bytes(&rig), [2 * STRIPE, 2 * STRIPE]);
         let before = rig.path.lane_counts(PLAN).unwrap()[0].frames;
         for i in 10..50 {
-            rig.out(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0)));
+            rig.sends(&Tcp::data(at(i), STRIPE as usize).frame(peer(0), own(0)));
         }
         let by_first = rig.path.lane_counts(PLAN).unwrap()[0].frames - before;
         assert!((29..=31).contains(&by_first), "{by_first} of 40");
