@@ -76,5 +76,5 @@ while [ ${#names[@]} -gt 0 ]; do
 		exit 1
 	fi
 	printf -- '-- the %s lane: ok, %d s\n' "$name" $((SECONDS - begun))
-	grep '^-- ' "$scratch/$name" | grep ': ok'
+	grep '^-- .*: ok' "$scratch/$name"
 done
