@@ -60,25 +60,24 @@ impl Operations {
     pub(crate) async fn at_start(&mut self, world: &World, files: &[PathBuf]) {
         self.rejoins.look(world).await;
         // What an earlier daemon made of them waits to be confirmed, or is undone.
-        self.files.start = match self.unconfirmed.at_start(world) {
-            true => None,
-            false => start::Start::read(world.clock.now(), files),
-        };
+        if !self.unconfirmed.at_start(world) {
+            self.files.at_start(start::Start::read(world.clock.now(), files));
+        }
     }
 
     /// Whether what is in those files, if there are any, is done as far as it can be without links that come late.
     pub(crate) fn has_begun(&self) -> bool {
-        self.files.start.as_ref().is_none_or(start::Start::has_begun)
+        self.files.start().is_none_or(start::Start::has_begun)
     }
 
     /// What is still done before that, in words.
     pub(crate) fn begins_with(&self) -> String {
-        self.files.start.as_ref().map(start::Start::doing).unwrap_or_default()
+        self.files.start().map(start::Start::doing).unwrap_or_default()
     }
 
     /// Members of bonds that those files are yet to make, with their bonds.
     pub(crate) fn awaited(&self) -> impl Iterator<Item = (&LinkName, &LinkName)> {
-        self.files.start.iter().flat_map(start::Start::awaited)
+        self.files.start().into_iter().flat_map(start::Start::awaited)
     }
 
     /// When there is something to do next.
@@ -98,6 +97,11 @@ impl Operations {
     /// One is gone.
     pub(crate) fn link_gone(&mut self, world: &World, index: u32) {
         self.rejoins.link_gone(index, world.clock.now());
+    }
+
+    /// Somebody deleted a bond's interface, and its members are put back. Whether it is made again.
+    pub(crate) fn bond_gone(&mut self, world: &World, bond: &LinkName) -> bool {
+        self.files.bond_gone(bond, world.clock.now())
     }
 
     /// Takes one step of each that is under way, and begins others.
@@ -179,8 +183,7 @@ impl Operations {
             (By::User(answer), None) => reply(answer, Reply::Done { warnings }),
             (By::User(answer) | By::File(_, answer), Some(error)) => reply(answer, Reply::Error(error)),
             (By::File(document, answer), None) => {
-                // What the daemon was still at since its start is no longer what is wanted.
-                self.files.start = None;
+                self.files.applied(&document);
                 reply(answer, apply::applied(document, &done, warnings, false));
             }
             (By::Start(_), error) => {
@@ -194,6 +197,7 @@ impl Operations {
             }
             (By::Undo, error) => {
                 errors.extend(error);
+                self.files.undone();
                 self.unconfirmed.undone(world, errors).await;
             }
             (By::Rejoin(name), error) => self.rejoins.ended(world, &name, error),

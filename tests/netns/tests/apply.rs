@@ -231,6 +231,35 @@ fn the_daemon_brings_back_what_a_boot_has_ended() {
 }
 
 #[test]
+fn a_bond_deleted_by_hand_is_made_again_if_a_file_names_it() {
+    let net = Net::alone();
+    let file = net.file("[bond.bond0]\nmember = ['eth0', 'eth1']\naddress = ['198.18.5.1/24']\n");
+    net.start("a", &["--config", &file]);
+    wait_members(&net, &["eth0", "eth1"]);
+    let host = net.host("a");
+    let interface = || host.sh("ip -o address show dev bond0").unwrap_or_default();
+    for by in ["the daemon's", "a user's"] {
+        if by == "a user's" {
+            net.ok("a", &format!("apply {file}"));
+        }
+        // Each line begins with the interface's index.
+        let old = interface().split(':').next().map(|index| format!("{index}:")).expect("has an address");
+        host.sh("ip link del bond0").expect("deletes");
+        let is_new = |text: &String| text.contains("198.18.5.1/24") && !text.starts_with(&old);
+        wait_until(APPLIED, "another bond", interface, is_new).unwrap_or_else(|e| panic!("{by} file: {e}"));
+        wait_members(&net, &["eth0", "eth1"]);
+    }
+    assert!(net.log("a").contains("the file names it, so it is made again"), "{}", net.log("a"));
+    // One that a user removed is not.
+    net.ok("a", "bond del bond0");
+    net.ok("a", "bond add bond0 --member eth0");
+    host.sh("ip link del bond0").expect("deletes");
+    wait_until(APPLIED, "no bond", || net.ok("a", "show --json"), |json| json.trim() == "[]")
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(net.log("a").matches("so it is made again").count(), 2, "{}", net.log("a"));
+}
+
+#[test]
 fn the_files_of_a_folder_are_applied_as_one() {
     let net = Net::alone();
     let folder = net.lab().folder().join("conf.d");

@@ -8,7 +8,7 @@ use super::{
     desired::{self, Change, Current, Step, diff},
     fabric, keys,
     operation::{By, Operation, located},
-    start::Start,
+    start::{Start, remove_from},
 };
 use crate::world::World;
 use linkbraid_api::{
@@ -27,7 +27,9 @@ const WAITING_MAX: usize = 16;
 #[derive(Default)]
 pub(super) struct Files {
     waiting: VecDeque<(Document, Mode)>,
-    pub start: Option<Start>,
+    start: Option<Start>,
+    /// What counts: those of the daemon's start, or the one that a user applied since; less what users removed.
+    wanted: Option<Document>,
 }
 
 enum Mode {
@@ -46,11 +48,44 @@ impl Files {
         }
     }
 
+    /// Those that the daemon is started with.
+    pub(super) fn at_start(&mut self, start: Option<Start>) {
+        self.wanted = start.as_ref().map(|start| start.document().clone());
+        self.start = start;
+    }
+
+    /// What the daemon is still at since its start, if it is.
+    pub(super) fn start(&self) -> Option<&Start> {
+        self.start.as_ref()
+    }
+
+    /// A user has applied one. What the daemon was still at since its start is no longer what is wanted.
+    pub(super) fn applied(&mut self, document: &Document) {
+        (self.start, self.wanted) = (None, Some(document.clone()));
+    }
+
+    /// What a user applied or changed last is undone: no file says what there is now.
+    pub(super) fn undone(&mut self) {
+        self.wanted = None;
+    }
+
     /// A user asks for something.
     pub(super) fn follow_request(&mut self, request: &Request) {
         if let Some(start) = &mut self.start {
             start.follow_request(request);
         }
+        if let Some(document) = &mut self.wanted {
+            remove_from(&mut document.config, request);
+        }
+    }
+
+    /// Somebody deleted a bond's interface. Whether a file names it: then it is made again.
+    pub(super) fn bond_gone(&mut self, bond: &LinkName, now: Time) -> bool {
+        if let Some(start) = &mut self.start {
+            return start.bond_gone(bond, now);
+        }
+        self.start = self.wanted.as_ref().and_then(|wanted| Start::again(now, wanted, bond));
+        self.start.is_some()
     }
 
     /// An interface is there.

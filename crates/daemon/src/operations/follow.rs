@@ -16,7 +16,7 @@ pub(crate) async fn link_event(world: &mut World, operations: &mut Operations, e
         LinkEvent::LinkChanged(link) => link_changed(world, operations, &link).await,
         LinkEvent::LinkGone { index, .. } => {
             operations.link_gone(world, index);
-            link_gone(world, index).await;
+            link_gone(world, operations, index).await;
         }
         LinkEvent::PortChanged { index, port, blocked } => {
             upkeep::port_changed(world, index, (!blocked).then_some(port)).await;
@@ -63,7 +63,7 @@ async fn link_changed(world: &mut World, operations: &mut Operations, link: &lin
 }
 
 /// A bond or a member was deleted, or a member moved to another namespace, under us.
-async fn link_gone(world: &mut World, index: u32) {
+async fn link_gone(world: &mut World, operations: &mut Operations, index: u32) {
     fabric::link_gone(world, index).await;
     upkeep::link_gone(world, index).await;
     if let Some(name) = world.bonds.values().find(|bond| bond.ifindex == index).map(|b| b.saved.name.clone())
@@ -71,6 +71,9 @@ async fn link_gone(world: &mut World, index: u32) {
         tracing::warn!(bond = %name, "somebody deleted the bond's interface, putting its members back");
         if let Err(error) = setup::delete(world, &name).await {
             tracing::error!(%error, "not everything could be put back");
+        }
+        if operations.bond_gone(world, &name) {
+            tracing::warn!(bond = %name, "the file names it, so it is made again; 'linkbraid bond del {name}' removes it");
         }
         return;
     }
@@ -119,10 +122,12 @@ async fn resync(world: &mut World, operations: &mut Operations) {
         Err(error) => return tracing::error!(%error, "cannot read the interfaces"),
     };
     let members = world.bonds.values().flat_map(Bond::members).map(|member| member.ifindex);
-    let members = members.chain(world.fabrics.values().map(|fabric| fabric.saved.ifindex));
-    let gone: Vec<u32> = members.filter(|index| links.iter().all(|link| link.index != *index)).collect();
+    let made = world.fabrics.values().map(|fabric| fabric.saved.ifindex);
+    let made = made.chain(world.bonds.values().map(|bond| bond.ifindex));
+    let gone: Vec<u32> =
+        members.chain(made).filter(|index| links.iter().all(|link| link.index != *index)).collect();
     for index in gone {
-        link_gone(world, index).await;
+        link_gone(world, operations, index).await;
     }
     for link in &links {
         link_changed(world, operations, link).await;

@@ -82,8 +82,20 @@ impl Start {
         let read = Document::read(&files);
         let document = read.inspect_err(|error| tracing::error!(%error, "all stays as it is")).ok()?;
         let names = document.config.fabrics.keys().chain(document.config.bonds.keys());
-        Some(Self {
-            open: names.cloned().collect(),
+        let open = names.cloned().collect();
+        Some(Self::of(now, document, open))
+    }
+
+    /// What a file names is wanted for as long as the daemon lives. For a bond of this one whose interface somebody deleted;
+    /// `None`: it does not name it.
+    pub(super) fn again(now: Time, document: &Document, bond: &LinkName) -> Option<Self> {
+        let mut start = Self { begun: true, ..Self::of(now, document.clone(), BTreeSet::new()) };
+        start.bond_gone(bond, now).then_some(start)
+    }
+
+    fn of(now: Time, document: Document, open: BTreeSet<LinkName>) -> Self {
+        Self {
+            open,
             grace_until: now + GRACE,
             first_until: now + FIRST_GRACE,
             stage: Stage::Idle,
@@ -96,7 +108,23 @@ impl Start {
             absent: BTreeSet::new(),
             said: BTreeSet::new(),
             document,
-        })
+        }
+    }
+
+    /// What the files say, less what users removed since.
+    pub(super) fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// Somebody deleted a bond's interface. Whether it is wanted.
+    pub(super) fn bond_gone(&mut self, bond: &LinkName, now: Time) -> bool {
+        let is_wanted = self.document.config.bonds.contains_key(bond);
+        if is_wanted {
+            self.open.insert(bond.clone());
+            // Who deleted it may want to do more before it is there again.
+            (self.next, self.delay) = (Some(now + RETRY_MIN), RETRY_MIN);
+        }
+        is_wanted
     }
 
     /// Goes through the file if it is time: those parts that have their turn now. What is wrong with one bond or fabric does not
@@ -184,16 +212,8 @@ impl Start {
 
     /// What a user removes is no longer wanted, whatever the file says.
     pub(super) fn follow_request(&mut self, request: &Request) {
-        let Config { bonds, fabrics } = &mut self.document.config;
-        match request {
-            Request::MemberDel(del) => {
-                let members = bonds.get_mut(&del.bond).map(|bond| &mut bond.members);
-                members.into_iter().for_each(|all| all.retain(|member| member.interface != del.interface));
-            }
-            Request::BondDel(del) => drop(bonds.remove(&del.name)),
-            Request::FabricDel(del) => drop(fabrics.remove(&del.name)),
-            _ => return,
-        }
+        remove_from(&mut self.document.config, request);
+        let Config { bonds, fabrics } = &self.document.config;
         self.open.retain(|name| bonds.contains_key(name) || fabrics.contains_key(name));
     }
 
@@ -209,6 +229,20 @@ impl Start {
         if self.said.insert(text.clone()) {
             tracing::warn!(file = %self.document.name(), "{text}");
         }
+    }
+}
+
+/// Takes from what is wanted what a user removes.
+pub(super) fn remove_from(wanted: &mut Config, request: &Request) {
+    let Config { bonds, fabrics } = wanted;
+    match request {
+        Request::MemberDel(del) => {
+            let members = bonds.get_mut(&del.bond).map(|bond| &mut bond.members);
+            members.into_iter().for_each(|all| all.retain(|member| member.interface != del.interface));
+        }
+        Request::BondDel(del) => drop(bonds.remove(&del.name)),
+        Request::FabricDel(del) => drop(fabrics.remove(&del.name)),
+        _ => {}
     }
 }
 
