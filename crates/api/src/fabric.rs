@@ -314,6 +314,9 @@ pub struct RoundTripRecord {
     pub p999_ns: u64,
     /// The longest round trip.
     pub max_ns: u64,
+    /// All together.
+    #[serde(default)]
+    pub sum_ns: u64,
     /// How many took how long, shortest first; those that have none are left out.
     #[serde(default)]
     pub histogram: Vec<LatencyBucket>,

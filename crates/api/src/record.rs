@@ -293,6 +293,9 @@ pub struct PeerRecord {
     pub members: Vec<PeerMemberRecord>,
     /// Milliseconds since it was last heard.
     pub heard_ms: u64,
+    /// Whether it has answered a probe in its present life; anybody on the wire can make up one that has not.
+    #[serde(default)]
+    pub proven: bool,
     /// The guests that it announces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guests: Vec<GuestRecord>,
@@ -337,6 +340,10 @@ pub struct LaneRecord {
     pub peer_mac: Option<String>,
     /// What is known of it: `up`, `suspect`, `init`, `down`, `cut` by its probes, or `heard` where it is not probed.
     pub state: String,
+    /// The number of the plan that it is in. A class without a plan of its own has that of all other traffic, with the same counts;
+    /// absent for a lane that is in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<u32>,
     /// The lane's share of the plan, in parts of a million; 0 for a lane that is not in it.
     pub share_ppm: u32,
     /// Frames sent over it under the plan in force.

@@ -17,6 +17,7 @@ fn peer(state: PeerState, weights: &[Option<u32>]) -> PeerRecord {
         mac: String::new(),
         members: weights.iter().map(member).collect(),
         heard_ms: 0,
+        proven: true,
         guests: vec![],
     }
 }

@@ -317,14 +317,14 @@ stripe.us stripe_bytes up_delay_ms"
         keys_of(&peer),
         "address bond epoch guests guests[].addresses guests[].mac guests[].reason guests[].striped \
 guests[].vlan heard_ms host_id mac members members[].class members[].live members[].mac \
-members[].weight_mbit state"
+members[].weight_mbit proven state"
     );
     let mut lane = samples::lanes().remove(2);
     lane.class = Some("voice".into());
     (lane.measured_kbit, lane.share_from) = (None, None);
     assert_eq!(
         keys_of(&lane),
-        "bond borrowed_from class member peer peer_mac share_ppm state told_kbit tx_bytes tx_frames"
+        "bond borrowed_from class member peer peer_mac plan share_ppm state told_kbit tx_bytes tx_frames"
     );
     assert_eq!(
         keys_of(&samples::classes()[0]),
@@ -337,7 +337,7 @@ rules[].number tx_bytes tx_frames uses"
     );
     assert_eq!(
         keys_of(&samples::lanes()[0]),
-        "bond measured_kbit member peer peer_mac share_from share_ppm state told_kbit tx_bytes tx_frames"
+        "bond measured_kbit member peer peer_mac plan share_from share_ppm state told_kbit tx_bytes tx_frames"
     );
     assert_eq!(keys_of(&samples::findings()[2]), "hint name object severity text");
     assert_eq!(

@@ -211,6 +211,7 @@ fn one_peer(bond: &Bond, host: &Host, peer: &Peer, now: Time) -> PeerRecord {
             })
             .collect(),
         heard_ms: u64::try_from(now.since(peer.last_heard).as_millis()).unwrap_or(u64::MAX),
+        proven: peer.answers,
         guests: guests::of_peer(host, peer),
     }
 }

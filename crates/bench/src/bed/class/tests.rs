@@ -9,6 +9,7 @@ fn lane(member: &str, share_ppm: u32, class: Option<&str>) -> LaneRecord {
         member: member.into(),
         peer_mac: None,
         state: "up".into(),
+        plan: Some(1),
         share_ppm,
         tx_frames: 0,
         tx_bytes: 0,

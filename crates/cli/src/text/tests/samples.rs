@@ -206,6 +206,7 @@ pub fn peers() -> Vec<PeerRecord> {
             },
         ],
         heard_ms: 250,
+        proven: true,
         guests: vec![
             guest("52:54:00:00:00:01", 0, &["198.18.1.1", "2001:db8::1"], ""),
             guest("52:54:00:00:00:02", 5, &["198.18.1.2"], "behind another host"),
@@ -219,6 +220,7 @@ pub fn peers() -> Vec<PeerRecord> {
         mac: "02:00:00:00:02:01".into(),
         members: vec![],
         heard_ms: 150_000,
+        proven: false,
         guests: vec![],
         ..full.clone()
     };
@@ -233,6 +235,7 @@ pub fn lanes() -> Vec<LaneRecord> {
         member: "eth1".into(),
         peer_mac: Some("02:00:00:00:01:01".into()),
         state: "up".into(),
+        plan: Some(2),
         share_ppm: 833_333,
         tx_frames: 1_234_567,
         tx_bytes: 1_500_000_000,
@@ -246,6 +249,7 @@ pub fn lanes() -> Vec<LaneRecord> {
         peer: "plain hosts".into(),
         peer_mac: None,
         state: "heard".into(),
+        plan: Some(0),
         share_ppm: 1_000_000,
         tx_frames: 0,
         tx_bytes: 0,
@@ -256,6 +260,7 @@ pub fn lanes() -> Vec<LaneRecord> {
     let lost = LaneRecord {
         member: "eth2".into(),
         state: "down".into(),
+        plan: None,
         share_ppm: 0,
         tx_frames: 0,
         tx_bytes: 0,
@@ -273,6 +278,7 @@ pub fn lanes() -> Vec<LaneRecord> {
     };
     let own = LaneRecord {
         borrowed_from: None,
+        plan: Some(3),
         share_ppm: 1_000_000,
         class: Some("voice".into()),
         tx_frames: 12_000,
@@ -446,6 +452,7 @@ pub fn fabric_stats() -> FabricStatsRecord {
                 p99_ns: 120_000,
                 p999_ns: 850_000,
                 max_ns: 900_000,
+                sum_ns: 3_600_000,
                 histogram: vec![
                     LatencyBucket { below_ns: 65_536, count: 50 },
                     LatencyBucket { below_ns: 1_048_576, count: 10 },

@@ -12,29 +12,30 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Digits that are kept of each.
 const DIGITS: u8 = 2;
 
-/// A histogram for each node that answered once, some 20 KB.
+/// A histogram for each node that answered once, some 20 KB, and the sum of what is in it.
 #[derive(Debug, Default)]
-pub(super) struct Trips(BTreeMap<u16, Histogram<u64>>);
+pub(super) struct Trips(BTreeMap<u16, (Histogram<u64>, u64)>);
 
 impl Trips {
     /// One more.
     pub(super) fn add(&mut self, node: u16, took: Duration) {
         let longest = LONGEST.as_nanos() as u64;
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(longest).clamp(1, longest);
-        let histogram = match self.0.entry(node) {
+        let (histogram, sum) = match self.0.entry(node) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 // Bounds and digits are good ones.
                 let Ok(made) = Histogram::new_with_bounds(1, longest, DIGITS) else { return };
-                new.insert(made)
+                new.insert((made, 0))
             }
         };
         histogram.saturating_record(nanos);
+        *sum += nanos;
     }
 
     /// What is known of a node; none before its first answer.
     pub(super) fn of(&self, node: u16) -> Option<RoundTripRecord> {
-        let histogram = self.0.get(&node)?;
+        let (histogram, sum) = self.0.get(&node)?;
         Some(RoundTripRecord {
             count: histogram.len(),
             min_ns: histogram.min(),
@@ -43,6 +44,7 @@ impl Trips {
             p99_ns: histogram.value_at_quantile(0.99),
             p999_ns: histogram.value_at_quantile(0.999),
             max_ns: histogram.max(),
+            sum_ns: *sum,
             histogram: buckets(histogram),
         })
     }
@@ -74,7 +76,7 @@ mod tests {
         trips.add(2, Duration::from_secs(1000));
         let record = trips.of(1).expect("measured");
         let near = |nanos: u64, micros: u64| nanos.abs_diff(micros * 1000) <= micros * 10;
-        assert_eq!(record.count, 100);
+        assert_eq!((record.count, record.sum_ns), (100, 5_050_000));
         assert!(near(record.min_ns, 1) && near(record.p50_ns, 50) && near(record.p90_ns, 90), "{record:?}");
         assert!(near(record.p99_ns, 99) && near(record.max_ns, 100), "{record:?}");
         assert!(near(record.p999_ns, 100), "{record:?}");

@@ -10,11 +10,12 @@ use crate::{
 use linkbraid_api::{Error, LaneRecord, Records, ShareFrom};
 use linkbraid_proto::{
     Time,
-    arp_plus::Peer,
+    arp_plus::{Peer, PeerKey},
     host::{DEFAULT_CLASS, Host, PLAIN_PLAN, lane_index},
     inspector::LaneSnapshot,
     plan::Lane,
 };
+use std::collections::HashMap;
 
 /// `lanes`
 pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
@@ -23,12 +24,16 @@ pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
         let driven = bond.driven();
         let host = &driven.host;
         let own = host.own_side();
-        let known = host.inspector().snapshot(now).lanes;
+        let snapshot = host.inspector().snapshot(now);
+        // Looked through once, and not once for each peer: there may be thousands.
+        let mut known: HashMap<PeerKey, Vec<&LaneSnapshot>> = HashMap::new();
+        for lane in &snapshot.lanes {
+            known.entry(lane.lane.peer).or_default().push(lane);
+        }
         for peer in host.arp_plus().peers() {
             let Some(base) = host.plan_of(&peer.key) else { continue };
             let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
-            let known: Vec<&LaneSnapshot> =
-                known.iter().filter(|known| known.lane.peer == peer.key).collect();
+            let known = known.remove(&peer.key).unwrap_or_default();
             let plans: Vec<(u8, Vec<Lane>)> = std::iter::once(DEFAULT_CLASS)
                 .chain(own.class_numbers())
                 .map(|class| (class, own.peer_lanes(peer, host.inspector(), class).lanes))
@@ -93,6 +98,7 @@ fn add(
             member: driven.name_of(lane.slot),
             peer_mac: lane.peer_mac.map(|mac| mac.to_string()),
             state: state(lane).to_owned(),
+            plan: Some(plan.number),
             share_ppm: if lane.class == DEFAULT_CLASS { u32::try_from(share).unwrap_or(u32::MAX) } else { 0 },
             tx_frames: count.frames,
             tx_bytes: count.bytes,
@@ -124,6 +130,7 @@ fn unused(
         member: driven.name_of(other.lane.slot),
         peer_mac: Some(other.mac.to_string()),
         state: lane_state(other.state).to_owned(),
+        plan: None,
         share_ppm: 0,
         tx_frames: 0,
         tx_bytes: 0,
