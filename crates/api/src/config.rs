@@ -11,7 +11,8 @@ pub use read::tables;
 pub(crate) use table::{Table, number, string, switch};
 
 use crate::{
-    BondSettings, ClassName, ClassSettings, ConfigFile, Error, FabricAdd, LinkName, MemberSettings, Rule,
+    BondSettings, ClassName, ClassSettings, ConfigFile, Error, FabricAdd, LinkName, MemberSettings,
+    MetricsAddress, Rule,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
@@ -142,6 +143,8 @@ pub struct Document {
     files: Vec<String>,
     /// The bonds and fabrics that they name. Each is in one file.
     pub config: Config,
+    /// Where the daemon is to serve its metrics from its next start on, and where that stands; none: nowhere.
+    pub metrics: Option<(MetricsAddress, Place)>,
     places: Places,
 }
 

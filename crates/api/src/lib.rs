@@ -13,6 +13,7 @@ mod fabric;
 mod key;
 pub mod limits;
 mod member;
+mod metrics;
 mod name;
 pub mod options;
 mod record;
@@ -38,6 +39,7 @@ pub use fabric::{
 };
 pub use key::{Auth, KEY_FILE_BYTES_MAX, KeyFile, KeyId, KeyRecord, KeySource, SECRET_LEN, SecretKey};
 pub use member::{MemberAdd, MemberDel, MemberOptions, MemberSet, MemberSettings, Weight};
+pub use metrics::MetricsAddress;
 pub use name::{ClassName, LinkName};
 pub use record::{
     ActionRecord, AddressMove, ApplyRecord, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord,

@@ -21,7 +21,7 @@ pub use records::StatsArgs;
 pub use run::RunArgs;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
-use linkbraid_api::{Confirm, LinkName};
+use linkbraid_api::{Confirm, LinkName, MetricsAddress};
 use linkbraid_terminal::args::bench::{self, BenchVerb};
 use linkbraid_terminal::args::lab::{self, LabVerb};
 use linkbraid_terminal::args::{Anywhere, STATE_ENV};
@@ -72,6 +72,7 @@ pub enum Word {
 Examples:
   linkbraid daemon
   linkbraid daemon --config /etc/linkbraid.toml --config /etc/linkbraid
+  linkbraid daemon --metrics 127.0.0.1:9919
   linkbraid daemon --socket /run/lab.sock --log debug
 
 Several daemons can run on one machine, one in each network namespace. Give
@@ -257,6 +258,11 @@ pub struct DaemonArgs {
     /// Directory for the state that outlives a restart of the daemon [default: the socket's path with .state]
     #[arg(long, value_name = "DIR", env = STATE_ENV, hide_env_values = true, value_hint = ValueHint::DirPath)]
     pub state: Option<PathBuf>,
+
+    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics, or on a Unix socket [default: the key metrics of the
+    /// configuration files; without it, no metrics are served]
+    #[arg(long, value_name = "ADDRESS:PORT|PATH", value_parser = MetricsAddress::read)]
+    pub metrics: Option<MetricsAddress>,
 
     /// What to log: error, warn, info, debug, trace, or MODULE=LEVEL,...
     #[arg(long, value_name = "FILTER", default_value = "info")]

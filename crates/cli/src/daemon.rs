@@ -34,6 +34,12 @@ pub fn run(socket: PathBuf, args: DaemonArgs) -> Result<(), Failed> {
     if let Err(error) = confined {
         tracing::warn!(%error, "it goes on with them");
     }
-    linkbraid_daemon::run(Options { socket, state_dir: args.state, hook, config: args.config })
-        .map_err(Failed::refused)
+    linkbraid_daemon::run(Options {
+        socket,
+        state_dir: args.state,
+        hook,
+        config: args.config,
+        metrics: args.metrics,
+    })
+    .map_err(Failed::refused)
 }

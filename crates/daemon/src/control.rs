@@ -2,6 +2,7 @@
 //! the bonds are driven by a thread that does not ([`drive`]).
 
 mod drive;
+mod metrics;
 mod server;
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
         marks::{Mark, Marks},
         state::StateDir,
     },
-    operations::{Operations, adopt, fabric, follow, upkeep},
+    operations::{Operations, adopt, fabric, follow, snapshot, upkeep},
     world::{World, bond::Bond, driving::Driving, fabric::Jobs, history::new_feed, report::Event},
 };
 use drive::Driver;
@@ -21,6 +22,7 @@ use linkbraid_link::{
     ArpPlusSender, CarrierPoll, LinkEvent, Neighbour, NeighbourReader, Netlink, Watch, forwards_ipv6,
 };
 use linkbraid_proto::Time;
+use metrics::Metrics;
 use sd_notify::NotifyState;
 use server::{Call, Server};
 use std::{
@@ -82,9 +84,17 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let mut control = Control::new(&options, (clock, driving.clone()), events, jobs)?;
     let stop = |kind| signal(kind).about("daemon", "cannot catch signals");
     let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
+    let (asks, mut asked) = mpsc::channel::<metrics::Ask>(1);
+    // From the first event on.
+    let heard = control.world.feed.subscribe();
     fabric::adopt_all(&mut control.world, &mut news).await;
     adopt::all(&mut control.world).await;
     control.operations.at_start(&control.world, &options.config).await;
+    if control.world.metrics.is_none() {
+        control.world.metrics = control.operations.metrics();
+    }
+    let metrics =
+        control.world.metrics.clone().map(|address| Metrics::start(address, heard, asks)).transpose()?;
     let (mut ready, mut said) = (false, String::new());
     let served = server.serve(calls, control.world.feed.clone());
     tokio::pin!(served);
@@ -125,6 +135,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
                 false => operations.ask(world, call.request, call.pid, call.answer).await,
             },
             Some(done) = news.recv() => fabric::done(world, done).await,
+            // Whoever asked may have given up.
+            Some(answer) = asked.recv() => drop(answer.send(snapshot::snapshot(world))),
             Some(event) = inbox.recv() => world.event(event),
             () = driving.news() => if driving.has_lost() {
                 follow::link_event(world, operations, LinkEvent::Resync).await;
@@ -141,6 +153,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     for _ in 0..4 {
         tokio::task::yield_now().await;
     }
+    drop(metrics);
     fabric::stop_all(&mut control.world, &mut news).await;
     // While the bonds are there.
     drop(driver);
@@ -170,6 +183,7 @@ impl Control {
             state: StateDir::open(state_dir)?,
             namespace: namespace()?,
             hook: options.hook,
+            metrics: options.metrics.clone(),
             clock,
             events,
             driving,

@@ -1,7 +1,8 @@
 //! The daemon: what joins the protocols to the machine.
 //!
 //! Two threads. The control thread ([`control::run`]) takes requests from the socket, changes of interfaces from netlink, and
-//! signals, and may wait for the kernel. The other one drives the bonds: frames from the data path, deadlines, links. The daemon
+//! signals, and may wait for the kernel. The other one drives the bonds: frames from the data path, deadlines, links. Metrics are
+//! served by a thread of their own, if they are. The daemon
 //! writes the tables that the data path follows and never touches a frame of the user's; what it sets up goes on without it.
 
 // Four layers, the lowest one first: I/O with the kernel and with files; what is known (bonds, fabrics, and what has happened to
@@ -18,7 +19,7 @@ pub use io::{
 };
 pub use linkbraid_dataplane::{Hook, HookChoice};
 
-use linkbraid_api::Error;
+use linkbraid_api::{Error, MetricsAddress};
 use std::path::PathBuf;
 
 /// How to run the daemon.
@@ -32,6 +33,8 @@ pub struct Options {
     pub hook: HookChoice,
     /// The configuration files to apply at the start, as far as they are there; a folder stands for the files in it.
     pub config: Vec<PathBuf>,
+    /// Where to serve metrics, whatever these files say; without it, where they say.
+    pub metrics: Option<MetricsAddress>,
 }
 
 /// Gives up all rights of this process that the daemon does not need, for good. For the little that needs more there is a process

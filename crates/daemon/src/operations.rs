@@ -20,6 +20,7 @@ mod rejoin;
 mod resize;
 mod settle;
 mod setup;
+pub(crate) mod snapshot;
 mod start;
 pub(crate) mod upkeep;
 mod wait;
@@ -36,7 +37,7 @@ use confirm::Unconfirmed;
 use desired::{Change, Current, Step, diff, merge::merge};
 use linkbraid_api::{
     BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Error, FabricDel, FabricSet, LinkName, MemberAdd,
-    MemberDel, MemberSet, Records, Reply, Request, Tentative,
+    MemberDel, MemberSet, MetricsAddress, Records, Reply, Request, Tentative,
 };
 use linkbraid_link::LinkInfo;
 use linkbraid_proto::Time;
@@ -53,16 +54,25 @@ pub(crate) struct Operations {
     files: Files,
     rejoins: Rejoins,
     unconfirmed: Unconfirmed,
+    /// What those files say of metrics.
+    metrics: Option<MetricsAddress>,
 }
 
 impl Operations {
     /// Begins with members that came back while no daemon ran, and with the files that the daemon was started with.
     pub(crate) async fn at_start(&mut self, world: &World, files: &[PathBuf]) {
         self.rejoins.look(world).await;
+        let document = start::read(files);
+        self.metrics = document.as_ref().and_then(|read| Some(read.metrics.as_ref()?.0.clone()));
         // What an earlier daemon made of them waits to be confirmed, or is undone.
         if !self.unconfirmed.at_start(world) {
-            self.files.at_start(start::Start::read(world.clock.now(), files));
+            self.files.at_start(world.clock.now(), document);
         }
+    }
+
+    /// Where metrics are to be served, by the files that the daemon was started with.
+    pub(crate) fn metrics(&self) -> Option<MetricsAddress> {
+        self.metrics.clone()
     }
 
     /// Whether what is in those files, if there are any, is done as far as it can be without links that come late.
@@ -184,7 +194,7 @@ impl Operations {
             (By::User(answer) | By::File(_, answer), Some(error)) => reply(answer, Reply::Error(error)),
             (By::File(document, answer), None) => {
                 self.files.applied(&document);
-                reply(answer, apply::applied(document, &done, warnings, false));
+                reply(answer, apply::applied(world, document, &done, warnings, false));
             }
             (By::Start(_), error) => {
                 errors.extend(error);

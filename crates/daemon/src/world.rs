@@ -23,7 +23,7 @@ use crate::{
         report::Event,
     },
 };
-use linkbraid_api::{Auth, Error, LinkName};
+use linkbraid_api::{Auth, Error, LinkName, MetricsAddress};
 use linkbraid_dataplane::HookChoice;
 use linkbraid_link::{ArpPlusSender, Netlink};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
@@ -37,6 +37,8 @@ pub(crate) struct World {
     /// The folder of this network namespace among those of the machine ([`SavedBond::place`](crate::io::state::SavedBond)).
     pub namespace: PathBuf,
     pub hook: HookChoice,
+    /// Where metrics are served, if they are.
+    pub metrics: Option<MetricsAddress>,
     pub clock: Clock,
     pub events: mpsc::Sender<Event>,
     /// The thread that drives the bonds.

@@ -6,10 +6,14 @@ use super::{
 };
 use crate::{
     BondOptions, BondSettings, ClassName, ClassOptions, ClassSettings, ConfigFile, Error, FabricAdd,
-    FabricOptions, LinkName, MemberOptions, MemberSettings, limits, value,
+    FabricOptions, LinkName, MemberOptions, MemberSettings, MetricsAddress, limits, value,
 };
 use toml::de::{DeTable, DeValue};
 
+/// Keys outside of all tables.
+const ROOT_KEYS: [&str; 1] = ["metrics"];
+/// Tables of bonds and fabrics.
+const ROOT_TABLES: [&str; 2] = ["bond", "fabric"];
 /// Keys besides those of the options.
 const FABRIC_KEYS: [&str; 6] = ["node", "nodes", "transport", "queues", "mac", "address"];
 const BOND_KEYS: [&str; 4] = ["member", "address", "move-address", "class"];
@@ -21,9 +25,10 @@ fn keys(own: &[&str], options: Vec<String>) -> Vec<String> {
     own.iter().map(|key| (*key).to_owned()).chain(options).collect()
 }
 
-/// The tables of a file, each with its keys: a fabric, a bond, a member of a bond, a class of a bond.
-pub fn tables() -> [(&'static str, Vec<String>); 4] {
+/// The tables of a file, each with its keys: what is outside of all tables, a fabric, a bond, a member of a bond, a class of a bond.
+pub fn tables() -> [(&'static str, Vec<String>); 5] {
     [
+        ("", keys(&ROOT_KEYS, Vec::new())),
         ("fabric.NAME", keys(&FABRIC_KEYS, FabricOptions::keys())),
         ("bond.NAME", keys(&BOND_KEYS, BondOptions::keys())),
         ("bond.NAME.member", keys(&MEMBER_KEYS, MemberOptions::keys())),
@@ -61,8 +66,20 @@ fn add(document: &mut Document, source: Source<'_>) -> Result<(), Error> {
         let cause = error.message().lines().collect::<Vec<_>>().join("; ");
         source.refuse(at, "not TOML", cause)
     })?;
-    let root = Table::root(source, root.get_ref(), &keys(&["bond", "fabric"], Vec::new()))?;
-    let Document { config, places, .. } = document;
+    let root = Table::root(
+        source,
+        root.get_ref(),
+        &[keys(&ROOT_TABLES, Vec::new()), keys(&ROOT_KEYS, Vec::new())].concat(),
+    )?;
+    let Document { config, metrics, places, .. } = document;
+    for (at, address) in root.strings("metrics", MetricsAddress::read)? {
+        let place = root.place(at);
+        if let Some((_, earlier)) = metrics {
+            let cause = format!("{} names an address already", root.seen(earlier));
+            return Err(source.refuse(at, "key 'metrics'", cause));
+        }
+        *metrics = Some((address, place));
+    }
     for named in root.named("fabric", "NAME")? {
         let name = interface(&root, "fabric", &named)?;
         let table =

@@ -14,6 +14,8 @@ fn one(text: &str) -> Result<Document, Error> {
 }
 
 const WHOLE: &str = r#"
+metrics = "127.0.0.1:9919"
+
 [fabric.fab0]
 node = 0
 nodes = 0x10
@@ -94,10 +96,12 @@ fn all_options_are_read() {
     assert_eq!((voice.settings.fallback, voice.settings.borrow), (Fallback::Block, Borrow::Idle));
     assert_eq!(bond.classes[1].name, "bulk", "in the order of the file, not of the alphabet");
     let line = |object: &str, part: Part| read.find(object, &part).map(|place| place.line);
-    assert_eq!(line("fab0", Part::Whole), Some(2));
-    assert_eq!(line("bond0", Part::Member(name("eth2"))), Some(14));
-    assert_eq!(line("bond0", Part::Class(name("bulk"))), Some(39));
-    assert_eq!(read.place("bond0", &Part::Member(name("eth9"))), "f:11");
+    let (metrics, place) = read.metrics.as_ref().expect("it is named");
+    assert_eq!((metrics.to_string().as_str(), place.line), ("127.0.0.1:9919", 2));
+    assert_eq!(line("fab0", Part::Whole), Some(4));
+    assert_eq!(line("bond0", Part::Member(name("eth2"))), Some(16));
+    assert_eq!(line("bond0", Part::Class(name("bulk"))), Some(41));
+    assert_eq!(read.place("bond0", &Part::Member(name("eth9"))), "f:13");
     assert_eq!(read.place("bond9", &Part::Whole), "f");
 }
 
@@ -110,11 +114,13 @@ fn what_is_left_out_has_the_defaults_of_the_command() {
 }
 
 /// Text, the object and what of the refusal, and what is in the cause.
-const REFUSED: [(&str, &str, &str, &str); 33] = [
+const REFUSED: [(&str, &str, &str, &str); 35] = [
     ("[bond.b\n", "f:1", "not TOML", ""),
     ("\n[bond.b]\nmember = ['a']\nmember = ['b']\n", "f:4", "not TOML", "duplicate key"),
     ("[bond.b]\nmember = ['a']\n[bond.b]\n", "f:3", "not TOML", "duplicate key"),
-    ("\nbonds = 1\n", "f:2", "key 'bonds'", "no such key; allowed are bond, fabric"),
+    ("\nbonds = 1\n", "f:2", "key 'bonds'", "no such key; allowed are bond, fabric, metrics"),
+    ("\nmetrics = 'x:1'\n", "f:2", "key 'metrics'", "'x:1' is no address with a port"),
+    ("metrics = 9919\n", "f:1", "key 'metrics'", "it is a number; write a string"),
     ("bond = 1\n", "f:1", "key 'bond'", "it is a number; write [bond.NAME]"),
     ("[bond]\nb = 'x'\n", "f:2", "bond 'b'", "it is a string; write a table"),
     ("[bond.\"a b\"]\n", "f:1", "bond 'a b'", "cannot be an interface name"),
@@ -273,6 +279,8 @@ fn files_are_put_together_and_each_names_its_own() {
     ] {
         assert_eq!(files(&[both[0], ("2", text)]).expect_err(text).to_string(), refusal);
     }
+    let error = files(&[("1", "metrics = '/m'\n"), ("2", "\nmetrics = '127.0.0.1:9919'\n")]).unwrap_err();
+    assert_eq!(error.to_string(), "2:2: key 'metrics': 1:1 names an address already");
     let half = "#".repeat(crate::limits::CONFIG_BYTES_MAX / 2 + 1);
     assert_eq!(files(&[("1", &half), ("2", &half)]).unwrap_err().what, "too long");
 }

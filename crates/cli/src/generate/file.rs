@@ -24,19 +24,29 @@ const ABOUT: [&str; 5] = [
 ];
 
 /// What a table is about, and the command whose options it has.
-const TABLES: [(&str, [&str; 2]); 4] = [
-    ("A fabric: an Ethernet interface over shared memory or any network.", ["fabric", "add"]),
-    ("A bond: one interface over several links.", ["bond", "add"]),
+const TABLES: [(&str, &[&str]); 5] = [
+    (
+        "What concerns the daemon as a whole; it takes effect when the daemon starts. These keys stand before all tables.",
+        &["daemon"],
+    ),
+    ("A fabric: an Ethernet interface over shared memory or any network.", &["fabric", "add"]),
+    ("A bond: one interface over several links.", &["bond", "add"]),
     (
         "A member of a bond. In the list 'member', a name stands for a member without options; one with options is a table: \
             { name = \"eth2\", weight = 100 }.",
-        ["member", "add"],
+        &["member", "add"],
     ),
-    ("A class: traffic that rules choose. Rules are tried in the order of the classes.", ["class", "add"]),
+    ("A class: traffic that rules choose. Rules are tried in the order of the classes.", &["class", "add"]),
 ];
 
 /// Keys that have no option of their name, or another meaning than it.
-const OWN: [(&str, &str, &str); 4] = [
+const OWN: [(&str, &str, &str); 5] = [
+    (
+        "",
+        "metrics",
+        "Where metrics for Prometheus are served: an address with a port, such as \"127.0.0.1:9919\", or the whole path of a \
+            Unix socket. Without this key, and without the option of the daemon, none are",
+    ),
     (
         "bond.NAME",
         "member",
@@ -62,6 +72,7 @@ pub fn page(command: &Command) -> Roff {
     }
     for ((table, keys), (about, words)) in config::tables().into_iter().zip(TABLES) {
         let title = match table {
+            "" => "DAEMON".to_owned(),
             "bond.NAME.member" => "MEMBERS".to_owned(),
             table => format!("[{table}]"),
         };
@@ -88,7 +99,7 @@ pub fn page(command: &Command) -> Roff {
 }
 
 /// The option of a command with the name of a key.
-fn option<'c>(command: &'c Command, words: [&str; 2], key: &str) -> Option<&'c Arg> {
+fn option<'c>(command: &'c Command, words: &[&str], key: &str) -> Option<&'c Arg> {
     let command = words.iter().try_fold(command, |command, word| command.find_subcommand(word))?;
     command.get_arguments().find(|arg| arg.get_long() == Some(key) || arg.get_id().as_str() == key)
 }

@@ -49,9 +49,9 @@ impl Files {
     }
 
     /// Those that the daemon is started with.
-    pub(super) fn at_start(&mut self, start: Option<Start>) {
-        self.wanted = start.as_ref().map(|start| start.document().clone());
-        self.start = start;
+    pub(super) fn at_start(&mut self, now: Time, document: Option<Document>) {
+        self.wanted.clone_from(&document);
+        self.start = document.map(|document| Start::new(now, document));
     }
 
     /// What the daemon is still at since its start, if it is.
@@ -133,7 +133,7 @@ impl Files {
         match (prepare(world, &document, removes).await, mode) {
             (Ok((_, steps)), Mode::Asked { dry_run: true, answer, .. }) => {
                 // The client may have hung up.
-                let _ = answer.send(applied(document, &steps, Vec::new(), true));
+                let _ = answer.send(applied(world, document, &steps, Vec::new(), true));
                 None
             }
             (Ok((has, steps)), mode) => {
@@ -225,7 +225,21 @@ async fn check_member(
 }
 
 /// What a file has come to, or would come to.
-pub(super) fn applied(document: Document, steps: &[Step], warnings: Vec<String>, dry_run: bool) -> Reply {
+pub(super) fn applied(
+    world: &World,
+    document: Document,
+    steps: &[Step],
+    mut warnings: Vec<String>,
+    dry_run: bool,
+) -> Reply {
+    if let Some((address, place)) = &document.metrics
+        && world.metrics.as_ref() != Some(address)
+    {
+        warnings.push(format!(
+            "{place}: metrics: they are served at {address} when the daemon has started again; 'systemctl restart linkbraid' \
+             does that, and frames go on"
+        ));
+    }
     let action = |step: &Step| {
         let (object, part) = step.target();
         let place = document.find(object, &part).cloned();

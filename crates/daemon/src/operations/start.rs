@@ -56,34 +56,37 @@ enum Stage {
     Bonds,
 }
 
-impl Start {
-    /// Reads the files that the daemon was started with. Where one is bad, or none is there, nothing is changed.
-    pub(super) fn read(now: Time, paths: &[PathBuf]) -> Option<Self> {
-        if paths.is_empty() {
-            return None;
-        }
-        let mut files = Vec::new();
-        for path in paths {
-            match config_files(path) {
-                Ok(found) => files.extend(found),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(cause) => {
-                    let error = Error::new(path.display().to_string(), "cannot read", cause.to_string());
-                    tracing::error!(%error, "all stays as it is");
-                    return None;
-                }
+/// Reads the files that the daemon was started with. Where one is bad, or none is there, nothing is changed.
+pub(super) fn read(paths: &[PathBuf]) -> Option<Document> {
+    if paths.is_empty() {
+        return None;
+    }
+    let mut files = Vec::new();
+    for path in paths {
+        match config_files(path) {
+            Ok(found) => files.extend(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(cause) => {
+                let error = Error::new(path.display().to_string(), "cannot read", cause.to_string());
+                tracing::error!(%error, "all stays as it is");
+                return None;
             }
         }
-        if files.is_empty() {
-            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            tracing::info!("nothing to apply: there is no file {}", paths.join(", "));
-            return None;
-        }
-        let read = Document::read(&files);
-        let document = read.inspect_err(|error| tracing::error!(%error, "all stays as it is")).ok()?;
+    }
+    if files.is_empty() {
+        let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        tracing::info!("nothing to apply: there is no file {}", paths.join(", "));
+        return None;
+    }
+    Document::read(&files).inspect_err(|error| tracing::error!(%error, "all stays as it is")).ok()
+}
+
+impl Start {
+    /// All that files say is still to be done.
+    pub(super) fn new(now: Time, document: Document) -> Self {
         let names = document.config.fabrics.keys().chain(document.config.bonds.keys());
         let open = names.cloned().collect();
-        Some(Self::of(now, document, open))
+        Self::of(now, document, open)
     }
 
     /// What a file names is wanted for as long as the daemon lives. For a bond of this one whose interface somebody deleted;
@@ -109,11 +112,6 @@ impl Start {
             said: BTreeSet::new(),
             document,
         }
-    }
-
-    /// What the files say, less what users removed since.
-    pub(super) fn document(&self) -> &Document {
-        &self.document
     }
 
     /// Somebody deleted a bond's interface. Whether it is wanted.

@@ -26,6 +26,12 @@ fn each_mistake_has_one_line_that_names_it() {
             "linkbraid bond set --help",
         ),
         (
+            &["daemon", "--metrics", "localhost:9919"],
+            "daemon: option '--metrics': 'localhost:9919' is no address with a port; allowed are ADDRESS:PORT, such as \
+             127.0.0.1:9919 or [::1]:9919, and the whole path of a socket, such as /run/linkbraid/metrics.sock",
+            "linkbraid daemon --help",
+        ),
+        (
             &["member", "set", "b", "e"],
             "member set: missing: one of --weight, --weight-fixed",
             "linkbraid member set --help",
