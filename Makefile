@@ -137,6 +137,9 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	install -D -m 644 dist/wireshark/linkbraid.lua $(DESTDIR)$(SHARKDIR)/linkbraid.lua
 	# An example: /etc/linkbraid.toml is the administrator's.
 	install -D -m 644 dist/linkbraid.toml $(DESTDIR)$(DOCDIR)/linkbraid.toml
+	# So are what Prometheus and Grafana read.
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR)/prometheus dist/prometheus/*.yml
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR)/grafana dist/grafana/linkbraid.json
 	$(BIN) man $(DESTDIR)$(MANDIR)
 	install -d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	$(BIN) completions bash > $(DESTDIR)$(BASHDIR)/linkbraid
@@ -150,5 +153,6 @@ uninstall: ## remove what install put in place
 	rm -f $(IFUPUNITS:%=$(DESTDIR)$(UNITDIR)/%.d/linkbraid.conf)
 	rm -f $(DESTDIR)$(IFUPDIR)/linkbraid $(DESTDIR)$(ADDONDIR)/linkbraid.py $(DESTDIR)$(DHCPDIR)/linkbraid
 	rm -f $(DESTDIR)$(SHARKDIR)/linkbraid.lua
+	rm -f $(patsubst dist/%,$(DESTDIR)$(DOCDIR)/%,$(wildcard dist/prometheus/*.yml) dist/grafana/linkbraid.json)
 	rm -f $(DESTDIR)$(MANDIR)/man8/linkbraid.8 $(DESTDIR)$(MANDIR)/man8/linkbraid-*.8 $(DESTDIR)$(MANDIR)/man5/linkbraid.toml.5
 	rm -f $(DESTDIR)$(BASHDIR)/linkbraid $(DESTDIR)$(ZSHDIR)/_linkbraid $(DESTDIR)$(FISHDIR)/linkbraid.fish

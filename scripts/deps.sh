@@ -9,7 +9,7 @@
 # A Rust tool chain that is there and new enough is used, whoever installed it. Otherwise Debian's packages of a new
 # enough one are installed: Debian 12 has them in its security suite, under names that end in "-web".
 #
-# The group test has servers among its packages (nginx, vsftpd, samba), which the tests start themselves, inside their
+# The group test has servers among its packages (nginx, vsftpd, samba, prometheus), which the tests start themselves, inside their
 # own namespaces and with their own files. On the machine none is wanted: see install_quietly().
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -78,6 +78,8 @@ packages() {
 		echo "curl command:curl"
 		# Reads captures with the dissectors of dist/wireshark/linkbraid.lua.
 		echo "tshark command:tshark"
+		# Scrapes the daemons, and brings promtool.
+		echo "prometheus command:prometheus prometheus"
 		;;
 	bare)
 		echo "mmdebstrap command:mmdebstrap"

@@ -27,7 +27,7 @@ const FLOOD: Duration = Duration::from_secs(5);
 const CROWD_PAUSE: Duration = Duration::from_micros(17_500);
 
 /// What a host that does not exist says of itself, as a whole frame.
-fn forged(number: u16) -> Vec<u8> {
+pub(crate) fn forged(number: u16) -> Vec<u8> {
     let [high, low] = number.to_be_bytes();
     let mac = MacAddr([2, 0xf0, 0, 0, high, low]);
     let mut host = [0xf0; 16];

@@ -34,6 +34,7 @@ mod guests;
 mod heartbeats;
 mod hosts;
 mod keys;
+mod metrics;
 mod monitor;
 mod nodes;
 mod plain;
