@@ -138,8 +138,8 @@ pub fn new_key() -> Result<SecretKey, Error> {
 pub fn write_key_file(path: &Path, keys: &KeyFile, is_new: bool) -> Result<(), Error> {
     let name = path.display().to_string();
     let failed = |error: io::Error| {
-        let folder = path.parent().unwrap_or_else(|| Path::new("/")).display();
-        Error::new(&name, "cannot write the keys", in_words(&error)).hint(format!("ls -ld {folder}"))
+        let hint = format!("ls -ld {}", folder(path).display());
+        Error::new(&name, "cannot write the keys", in_words(&error)).hint(hint)
     };
     if is_new && fs::symlink_metadata(path).is_ok() {
         return Err(Error::new(&name, "cannot write the keys", "the file is there already")
@@ -158,12 +158,21 @@ pub fn write_key_file(path: &Path, keys: &KeyFile, is_new: bool) -> Result<(), E
             true => fs::hard_link(&beside, &path).and_then(|()| fs::remove_file(&beside)),
             false => fs::rename(&beside, &path),
         }?;
-        File::open(path.parent().unwrap_or_else(|| Path::new("/")))?.sync_all()
+        File::open(folder(&path))?.sync_all()
     };
     write().map_err(|error| {
         let _ = fs::remove_file(&beside);
         failed(error)
     })
+}
+
+/// The folder of a file, also of one that has only a name.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => Path::new("/"),
+    }
 }
 
 fn in_words(error: &io::Error) -> String {

@@ -47,6 +47,13 @@ fn a_file_is_written_for_its_owner_alone_and_reads_back() {
 }
 
 #[test]
+fn a_name_alone_is_a_file_of_this_folder() {
+    for (path, its) in [("a", "."), ("/a", "/"), ("/b/a", "/b"), ("b/a", "b")] {
+        assert_eq!(folder(Path::new(path)), Path::new(its));
+    }
+}
+
+#[test]
 fn files_that_others_may_have_read_are_refused_with_the_command_that_helps() {
     if !nix::unistd::geteuid().is_root() {
         return;
