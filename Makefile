@@ -25,6 +25,8 @@ ADDONDIR   ?= /usr/share/ifupdown2/addons
 DHCPDIR    ?= /etc/dhcp/dhclient-enter-hooks.d
 # Where Wireshark and tshark look for dissectors, whatever the prefix.
 SHARKDIR   ?= /usr/lib/$(shell cc -print-multiarch 2>/dev/null)/wireshark/plugins
+# Where Debian's sos looks for plugins, whatever the prefix.
+SOSDIR     ?= /usr/lib/python3/dist-packages/sos/report/plugins
 # Programs that the command and the daemon run, and nobody else does.
 LIBEXECDIR := $(PREFIX)/libexec/linkbraid
 
@@ -135,6 +137,7 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	install -D -m 644 dist/ifupdown2-addon.py $(DESTDIR)$(ADDONDIR)/linkbraid.py
 	install -D -m 644 dist/dhclient-enter-hook $(DESTDIR)$(DHCPDIR)/linkbraid
 	install -D -m 644 dist/wireshark/linkbraid.lua $(DESTDIR)$(SHARKDIR)/linkbraid.lua
+	install -D -m 644 dist/sos-plugin.py $(DESTDIR)$(SOSDIR)/linkbraid.py
 	# An example: /etc/linkbraid.toml is the administrator's.
 	install -D -m 644 dist/linkbraid.toml $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	# So are what Prometheus and Grafana read.
@@ -152,7 +155,7 @@ uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules $(DESTDIR)$(NETWORKDIR)/00-linkbraid.network $(DESTDIR)$(NETWORKDIR)/99-linkbraid-bond.network
 	rm -f $(IFUPUNITS:%=$(DESTDIR)$(UNITDIR)/%.d/linkbraid.conf)
 	rm -f $(DESTDIR)$(IFUPDIR)/linkbraid $(DESTDIR)$(ADDONDIR)/linkbraid.py $(DESTDIR)$(DHCPDIR)/linkbraid
-	rm -f $(DESTDIR)$(SHARKDIR)/linkbraid.lua
 	rm -f $(patsubst dist/%,$(DESTDIR)$(DOCDIR)/%,$(wildcard dist/prometheus/*.yml) dist/grafana/linkbraid.json)
+	rm -f $(DESTDIR)$(SHARKDIR)/linkbraid.lua $(DESTDIR)$(SOSDIR)/linkbraid.py
 	rm -f $(DESTDIR)$(MANDIR)/man8/linkbraid.8 $(DESTDIR)$(MANDIR)/man8/linkbraid-*.8 $(DESTDIR)$(MANDIR)/man5/linkbraid.toml.5
 	rm -f $(DESTDIR)$(BASHDIR)/linkbraid $(DESTDIR)$(ZSHDIR)/_linkbraid $(DESTDIR)$(FISHDIR)/linkbraid.fish

@@ -12,8 +12,8 @@ set -euo pipefail
 . "$(dirname "$0")/say.sh"
 
 SUITE=bookworm
-# What the packages depend on, so that nothing is downloaded later.
-DEPENDS=libelf1,zlib1g,libgcc-s1,iproute2,iperf3,ethtool,iputils-ping,init-system-helpers,bash-completion
+# What the packages depend on, so that nothing is downloaded later, and sos.
+DEPENDS=libelf1,zlib1g,libgcc-s1,iproute2,iperf3,ethtool,iputils-ping,init-system-helpers,bash-completion,sosreport
 STATE=/run/linkbraid/linkbraid.sock.state
 
 if [ "${LINKBRAID_DEB_ROOT:-}" = "" ]; then
@@ -106,7 +106,7 @@ install_old() {
 		/usr/share/doc/linkbraid/examples/{linkbraid.toml,prometheus/linkbraid.rules.yml,grafana/linkbraid.json} /lib/udev/rules.d/82-linkbraid.rules \
 		/lib/systemd/network/{00-linkbraid,99-linkbraid-bond}.network /etc/network/if-pre-up.d/linkbraid \
 		/lib/systemd/system/{networking,ifup@}.service.d/linkbraid.conf /usr/share/ifupdown2/addons/linkbraid.py \
-		/etc/dhcp/dhclient-enter-hooks.d/linkbraid; do
+		/etc/dhcp/dhclient-enter-hooks.d/linkbraid /usr/lib/python3/dist-packages/sos/report/plugins/linkbraid.py; do
 		is "file $file" test -s "$file"
 	done
 	is "the dissectors are where Wireshark looks" sh -c 'test -s /usr/lib/*/wireshark/plugins/linkbraid.lua'
@@ -161,6 +161,31 @@ upgrade() {
 	is "the bond lives on" linkbraid show bond0
 }
 
+# What is in a report, with a key in its usual place, and one where only a configuration should be.
+report() {
+	inside sh -ec 'cd /etc/linkbraid
+		linkbraid key new /etc/linkbraid/bond0.key
+		linkbraid bond set bond0 --key /etc/linkbraid/bond0.key --auth permit
+		cp bond0.key astray.toml
+		mkdir /tmp/report
+		sos report --batch -z gzip -o linkbraid --tmp-dir /tmp/report
+		cd /tmp/report
+		mkdir all
+		tar -xf *.tar.gz -C all --strip-components 1' >"$LINKBRAID_DEB_ROOT/log2" 2>&1 ||
+		fail "test-deb" "sos report" "$(cat "$LINKBRAID_DEB_ROOT/log2")" "scripts/test-deb.sh $packages"
+	local words
+	is "the report has what 'show' says" grep -q '^bond0: ' /tmp/report/all/sos_commands/linkbraid/linkbraid_show
+	for words in show peers lanes class_show fabric_show stats_--all check; do
+		is "the report has JSON of '$words'" python3 -m json.tool "/tmp/report/all/sos_commands/linkbraid/linkbraid_--json_$words"
+	done
+	is "the report has the configuration" grep -q eth2 /tmp/report/all/etc/linkbraid/bond0.toml
+	is "the report has the state" test -s "/tmp/report/all$STATE/bond0.json"
+	is "the report has no key file" test ! -e /tmp/report/all/etc/linkbraid/bond0.key
+	is "the report has the file that is astray" grep -q '(a key) signs' /tmp/report/all/etc/linkbraid/astray.toml
+	is "the report has no key" sh -c '! grep -rqF "$(sed -n "s/^[0-9a-f]* \([0-9a-f]*\) signs$/\1/p" /etc/linkbraid/bond0.key)" /tmp/report/all'
+	inside rm -r /tmp/report /etc/linkbraid/astray.toml
+}
+
 # Services are stopped before a package is removed.
 remove() {
 	stop_daemon
@@ -197,5 +222,6 @@ step "lintian, and what the maintainer scripts do" check_packages
 step "a minimal Debian ($SUITE)" make_system
 step "install" install_old
 step "upgrade under a bond" upgrade
+step "what sos collects" report
 step "remove" remove
 step "purge" purge
