@@ -34,17 +34,19 @@ LIBEXECDIR := $(PREFIX)/libexec/linkbraid
 IFUPUNITS  := networking.service ifup@.service
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
-BIN        := $(TARGET_DIR)/release/linkbraid
+BIN        := $(TARGET_DIR)/$(CARGO_BUILD_TARGET:%=%/)release/linkbraid
+# Runs what was built for another architecture, such as qemu-aarch64.
+RUN        ?=
 PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 
 # rustup puts cargo here; a root shell often lacks it in its PATH.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare deb test-deb bench vm-drivers vm-debian vm-guides fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench vm-drivers vm-debian vm-guides fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 deps: ## install the Debian packages that are missing
 	@scripts/deps.sh build run test
@@ -76,6 +78,11 @@ deb: ## build Debian packages for this machine's architecture, in target/debian
 	debian/rules binary
 	debian/rules clean
 	@ls $(TARGET_DIR)/debian/*.deb
+
+deb-arm64: ## the same for arm64, on amd64, in target/arm64/debian; checks them, too (as root; downloads a Debian 12)
+	@scripts/deps.sh build bare
+	@scripts/need-root.sh deb-arm64
+	@CARGO="$(CARGO)" scripts/deb-arm64.sh
 
 test-deb: ## build the packages; check, install, upgrade and purge them in a minimal Debian 12 (as root; downloads it)
 	@scripts/deps.sh build deb bare
@@ -143,11 +150,11 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	# So are what Prometheus and Grafana read.
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR)/prometheus dist/prometheus/*.yml
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR)/grafana dist/grafana/linkbraid.json
-	$(BIN) man $(DESTDIR)$(MANDIR)
+	$(RUN) $(BIN) man $(DESTDIR)$(MANDIR)
 	install -d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
-	$(BIN) completions bash > $(DESTDIR)$(BASHDIR)/linkbraid
-	$(BIN) completions zsh > $(DESTDIR)$(ZSHDIR)/_linkbraid
-	$(BIN) completions fish > $(DESTDIR)$(FISHDIR)/linkbraid.fish
+	$(RUN) $(BIN) completions bash > $(DESTDIR)$(BASHDIR)/linkbraid
+	$(RUN) $(BIN) completions zsh > $(DESTDIR)$(ZSHDIR)/_linkbraid
+	$(RUN) $(BIN) completions fish > $(DESTDIR)$(FISHDIR)/linkbraid.fish
 
 uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service $(DESTDIR)$(DOCDIR)/linkbraid.toml

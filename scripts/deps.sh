@@ -3,6 +3,7 @@
 #
 # usage: deps.sh GROUP...     groups: build (compile), run (lab and demo), test (the rest of the tests),
 #                             bare (make a minimal Debian to try the commands in), deb (make packages and check them)
+#        deps.sh --list GROUP...     only prints the names of these packages, one a line
 #
 # Only apt is ever called, and only when a package is missing. Where apt cannot be used, it says what is missing.
 #
@@ -94,6 +95,11 @@ packages() {
 	*) fail "deps" "group '$1'" "no such group; allowed are build, run, test, bare, deb" "scripts/deps.sh build run test" ;;
 	esac
 }
+
+if [ "${1:-}" = --list ]; then
+	for group in "${@:2}"; do packages "$group" | cut -d' ' -f1; done
+	exit
+fi
 
 # present PACKAGE PROBE: asks dpkg where there is one. pkgconf and others may provide a package, so the probe counts too.
 present() {

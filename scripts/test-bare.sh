@@ -10,38 +10,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/say.sh
 . scripts/say.sh
+# shellcheck source=scripts/debian.sh
+. scripts/debian.sh
 
-SUITE=bookworm
 PACKAGES=git,make,ca-certificates
 
-if [ "${LINKBRAID_BARE_ROOT:-}" = "" ]; then
-	root=$(mktemp -d /var/tmp/linkbraid-bare.XXXXXX)
-	inside=
-	finish() {
-		if [ -n "$inside" ]; then
-			kill "$inside" 2>/dev/null || true
-			wait "$inside" 2>/dev/null || true
-		fi
-		rm -rf --one-file-system "$root"
-	}
-	trap finish EXIT
-	trap 'exit 130' HUP INT TERM
-	LINKBRAID_BARE_ROOT=$root unshare --mount --propagation private --pid --fork --kill-child "$0" "$@" &
-	inside=$!
-	status=0
-	wait "$inside" || status=$?
-	inside=
-	exit "$status"
-fi
-
-root=$LINKBRAID_BARE_ROOT/root begun=$SECONDS
-# step WHAT COMMAND...
-step() {
-	printf '== %s\n' "$1"
-	shift
-	"$@"
-	printf '== ok, %d s since the start\n' $((SECONDS - begun))
-}
+apart LINKBRAID_BARE_ROOT "scripts/$(basename "$0")" "$@"
+root=$LINKBRAID_BARE_ROOT/root
 
 # in_bare COMMAND...: there, with nothing of this machine's environment.
 in_bare() {
@@ -60,11 +35,8 @@ make_system() {
 		tar -xf - -C "$root/root/linkbraid"
 	# So that / is a mount point there, as on any machine.
 	mount --bind "$root" "$root"
-	mount -t proc proc "$root/proc"
+	mounts "$root"
 	mount -t sysfs sysfs "$root/sys"
-	mount -t tmpfs tmpfs "$root/run"
-	mount --rbind /dev "$root/dev"
-	mount --make-rslave "$root/dev"
 }
 
 step "a minimal Debian ($SUITE) with $PACKAGES" make_system

@@ -10,42 +10,16 @@
 set -euo pipefail
 # shellcheck source=scripts/say.sh
 . "$(dirname "$0")/say.sh"
+# shellcheck source=scripts/debian.sh
+. "$(dirname "$0")/debian.sh"
 
-SUITE=bookworm
 # What the packages depend on, so that nothing is downloaded later, and sos.
 DEPENDS=libelf1,zlib1g,libgcc-s1,iproute2,iperf3,ethtool,iputils-ping,init-system-helpers,bash-completion,sosreport
 STATE=/run/linkbraid/linkbraid.sock.state
 
-if [ "${LINKBRAID_DEB_ROOT:-}" = "" ]; then
-	root=$(mktemp -d /var/tmp/linkbraid-deb.XXXXXX)
-	inside=
-	finish() {
-		if [ -n "$inside" ]; then
-			kill "$inside" 2>/dev/null || true
-			wait "$inside" 2>/dev/null || true
-		fi
-		rm -rf --one-file-system "$root"
-	}
-	trap finish EXIT
-	trap 'exit 130' HUP INT TERM
-	LINKBRAID_DEB_ROOT=$root unshare --mount --mount-proc --pid --fork --kill-child "$0" "$@" &
-	inside=$!
-	status=0
-	wait "$inside" || status=$?
-	inside=
-	exit "$status"
-fi
-
-packages=$1 root=$LINKBRAID_DEB_ROOT/root begun=$SECONDS
+apart LINKBRAID_DEB_ROOT "$0" "$@"
+packages=$1 root=$LINKBRAID_DEB_ROOT/root
 version=$(dpkg-deb -f "$packages"/linkbraid_*.deb Version)
-
-# step WHAT COMMAND...
-step() {
-	printf '== %s\n' "$1"
-	shift
-	"$@"
-	printf '== ok, %d s since the start\n' $((SECONDS - begun))
-}
 
 # Runs a command there, with nothing of this machine's environment, in a network of its own.
 enter=(nsenter --net="$LINKBRAID_DEB_ROOT/net" chroot "$root" env -i HOME=/root LANG=C DEBIAN_FRONTEND=noninteractive
@@ -60,7 +34,7 @@ is() {
 }
 
 check_packages() {
-	lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$packages"/*.deb
+	"${LINTIAN[@]}" "$packages"/*.deb
 	# Bonds are not stopped by an upgrade: the daemon is replaced when the new one is in place.
 	dpkg-deb -e "$packages"/linkbraid_*.deb "$LINKBRAID_DEB_ROOT/control"
 	grep -q 'deb-systemd-invoke $_dh_action' "$LINKBRAID_DEB_ROOT/control/postinst" &&
@@ -72,10 +46,7 @@ check_packages() {
 
 make_system() {
 	mmdebstrap --quiet --variant=minbase --include="$DEPENDS" "$SUITE" "$root"
-	mount -t proc proc "$root/proc"
-	mount -t tmpfs tmpfs "$root/run"
-	mount --rbind /dev "$root/dev"
-	mount --make-rslave "$root/dev"
+	mounts "$root"
 	touch "$LINKBRAID_DEB_ROOT/net"
 	unshare --net="$LINKBRAID_DEB_ROOT/net" true
 	nsenter --net="$LINKBRAID_DEB_ROOT/net" mount -t sysfs sysfs "$root/sys"

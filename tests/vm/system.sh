@@ -13,8 +13,9 @@
 : "${here:?}"
 # shellcheck source=scripts/say.sh
 . "$here/../../scripts/say.sh"
+# shellcheck source=scripts/debian.sh
+. "$here/../../scripts/debian.sh"
 
-SUITE=bookworm
 MEMBERS=4
 # What is upgraded while it runs: each system that has one keeps its package.
 UPGRADED=(systemd network-manager ifupdown ifupdown2 netplan.io)
@@ -54,7 +55,6 @@ LIMIT=3600
 MEMORY_MIB=1024
 # All that holds for a while is one answer.
 ANSWER_SECONDS=300
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/linkbraid
 kernel=$("$here/run" --kernel 6.1 --fetch)
 
 switch=lb-debian-$$ peer=lb-debian-$$-peer
@@ -115,15 +115,7 @@ system_with() {
 	# The packages are there until it is done.
 	keep='mkdir "$1/var/packages"; for name in '${UPGRADED[*]}'; do
 		find "$1/var/cache/apt/archives" -name "${name}_*.deb" -exec cp {} "$1/var/packages/$name.deb" \;; done'
-	image=$cache/debian-$(cksum <<<"$SUITE $list $keep" | cut -d' ' -f1)
-	exec {lock}>"$cache/lock"
-	flock "$lock"
-	if [ ! -d "$image" ]; then
-		rm -rf "$image.part"
-		mmdebstrap --quiet --variant=minbase --include="$list" --customize-hook="$keep" "$SUITE" "$image.part" >&2
-		mv "$image.part" "$image"
-	fi
-	exec {lock}>&-
+	image=$(kept_system debian "$list" --customize-hook="$keep")
 	if [ -n "${system:-}" ] && [ "$(cat "$system/image")" = "$image" ]; then return; fi
 	rm -rf "${system:-}"
 	system=$(mktemp -d /var/tmp/linkbraid-debian.XXXXXX)
