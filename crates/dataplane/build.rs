@@ -16,7 +16,7 @@ const OBJECTS: &[&str] = &["bond", "latency", "fast_path"];
 const INTERFACE: &str = "src/bpf/intf.h";
 const FAST_PATH: &str = "src/bpf/fast_path.h";
 /// Headers whose structs and limits are generated.
-const HEADERS: &[&str] = &[INTERFACE, "src/bpf/latency.h", FAST_PATH];
+const HEADERS: &[&str] = &[INTERFACE, "src/bpf/latency.h", "src/bpf/explain.h", FAST_PATH];
 /// Structs of them that this side reads or writes, with all that they contain.
 const SHARED: &str = "lb_(config|member|mac_key|peer_mac|near_peer|guest_key|guest_pair|guest_seen|answer|plan|rule|class|class_plans|count|lane_counts\
                       |member_counts|progress|delivery|arp_plus_record|meter|latency|path_config|path_out|path_in|path_counts)";
@@ -46,7 +46,7 @@ fn layouts() -> bindgen::Bindings {
     bindgen::builder()
         .headers(HEADERS.iter().copied())
         .allowlist_type(SHARED)
-        .allowlist_type("lb_policy|lb_stage|lb_reason|lb_path_reason")
+        .allowlist_type("lb_policy|lb_stage|lb_reason|lb_path_reason|lb_why")
         .allowlist_var("LB_.*")
         .prepend_enum_name(false)
         .blocklist_type("lb_mac")

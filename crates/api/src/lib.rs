@@ -9,6 +9,7 @@ mod class;
 pub mod config;
 mod confirm;
 mod error;
+mod explain;
 mod fabric;
 mod key;
 pub mod limits;
@@ -32,6 +33,9 @@ pub use class::{
 };
 pub use confirm::{ChangeRecord, Confirm, ConfirmTime, Tentative};
 pub use error::{Error, ExitCode};
+pub use explain::{
+    DESTINATION_PORT, Explain, ExplainRecord, Flow, FlowProtocol, SOURCE_PORT, StepLaneRecord, StepRecord,
+};
 pub use fabric::{
     Encrypt, FabricAdd, FabricDel, FabricOptions, FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord,
     FabricRecord, FabricSet, FabricSettings, FabricStatsRecord, FabricVxlanRecord, LatencyBucket, NodeState,

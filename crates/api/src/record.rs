@@ -3,6 +3,7 @@
 use crate::bond::BondSettings;
 use crate::class::{ClassRecord, LatencyRecord};
 use crate::confirm::ChangeRecord;
+use crate::explain::ExplainRecord;
 use crate::fabric::{FabricRecord, FabricStatsRecord};
 use crate::key::KeyRecord;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub enum Records {
     FabricStats(Vec<FabricStatsRecord>),
     /// `check`
     Findings(Vec<FindingRecord>),
+    /// `explain`
+    Explained(Box<ExplainRecord>),
     /// `apply`
     Applied(ApplyRecord),
     /// The change that waits to be confirmed, if there is one

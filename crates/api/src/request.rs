@@ -4,6 +4,7 @@ use crate::LinkName;
 use crate::bond::{BondAdd, BondDel, BondSet};
 use crate::class::{ClassAdd, ClassDel, ClassSet, Run};
 use crate::confirm::{Confirm, Tentative};
+use crate::explain::Explain;
 use crate::fabric::{FabricAdd, FabricDel, FabricSet};
 use crate::member::{MemberAdd, MemberDel, MemberSet};
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,8 @@ pub enum Request {
         /// One bond or fabric, or all.
         bond: Option<LinkName>,
     },
+    /// `explain BOND FLOW`
+    Explain(Explain),
     /// `check [IF...]`
     Check {
         /// Interfaces to look at; without any, the members of all bonds.

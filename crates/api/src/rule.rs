@@ -2,7 +2,7 @@
 
 mod read;
 
-use crate::Error;
+use crate::{Error, value::named_dscps};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr, ops::RangeInclusive, str::FromStr};
 
@@ -87,15 +87,6 @@ fn masked(address: IpAddr, length: u8) -> IpAddr {
             IpAddr::V6((u128::from(address) & mask).into())
         }
     }
-}
-
-/// The codepoints that have names: class selectors (RFC 2474, section 4.2.2), assured forwarding (RFC 2597, section 6),
-/// expedited forwarding (RFC 3246, section 2.7) and lower effort (RFC 8622, section 4).
-fn named_dscps() -> impl Iterator<Item = (u8, String)> {
-    let selectors = (0..8).map(|class| (class * 8, format!("cs{class}")));
-    let assured =
-        (1..=4).flat_map(|class| (1..=3).map(move |drop| (class * 8 + drop * 2, format!("af{class}{drop}"))));
-    selectors.chain(assured).chain([(46, "ef".to_owned()), (1, "le".to_owned())])
 }
 
 impl fmt::Display for Rule {

@@ -225,6 +225,57 @@ pub fn queues(text: &str) -> Result<u16, String> {
     small(text, 1, limits::QUEUES_MAX)
 }
 
+/// The codepoints that have names: class selectors (RFC 2474, section 4.2.2), assured forwarding (RFC 2597, section 6),
+/// expedited forwarding (RFC 3246, section 2.7) and lower effort (RFC 8622, section 4).
+pub(crate) fn named_dscps() -> impl Iterator<Item = (u8, String)> {
+    let selectors = (0..8).map(|class| (class * 8, format!("cs{class}")));
+    let assured =
+        (1..=4).flat_map(|class| (1..=3).map(move |drop| (class * 8 + drop * 2, format!("af{class}{drop}"))));
+    selectors.chain(assured).chain([(46, "ef".to_owned()), (1, "le".to_owned())])
+}
+
+/// What is written for one.
+pub(crate) const DSCPS: &str = "0 to 63, cs0 to cs7, af11 to af43, ef, le";
+
+/// A differentiated services codepoint (RFC 2474, section 3), by its number or its name.
+pub fn dscp(text: &str) -> Result<u8, String> {
+    let named = named_dscps().find(|(_, name)| name == text).map(|(number, _)| number);
+    let numbered =
+        || digits(text)?.ok().and_then(|number| u8::try_from(number).ok()).filter(|number| *number < 64);
+    named.or_else(numbered).ok_or_else(|| format!("'{text}' is not a DSCP; allowed are {DSCPS}"))
+}
+
+/// The priority of a socket.
+pub fn priority(text: &str) -> Result<u32, String> {
+    ranged(text, 0, u32::MAX, "")
+}
+
+/// A firewall mark, decimal or behind `0x`.
+pub fn mark(text: &str) -> Result<u32, String> {
+    let mark = hex_or_digits(text).and_then(|mark| u32::try_from(mark).ok());
+    mark.ok_or_else(|| {
+        format!("'{text}' is not a mark; allowed are 0 to {}, or the same behind 0x", u32::MAX)
+    })
+}
+
+/// A port of TCP or UDP.
+pub fn port(text: &str) -> Result<u16, String> {
+    small(text, 1, u16::MAX)
+}
+
+pub(crate) fn hex_or_digits(text: &str) -> Option<u64> {
+    let Some(hex) = text.strip_prefix("0x") else { return long_digits(text) };
+    let is_hex = !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // What does not fit is too large for every range.
+    is_hex.then(|| u64::from_str_radix(hex, 16).unwrap_or(u64::MAX))
+}
+
+/// Digits only, as [`digits`]; what does not fit is too large for every range.
+pub(crate) fn long_digits(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
 fn small(text: &str, low: u16, high: u16) -> Result<u16, String> {
     let number = ranged(text, low.into(), high.into(), "")?;
     u16::try_from(number).map_err(|error| error.to_string())

@@ -2,7 +2,7 @@
 //! values that cannot be. The command does not send such a one, but anybody who may use the socket can.
 
 use crate::{
-    BondAdd, BondClass, BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Confirm, ConfirmTime, Error,
+    BondAdd, BondClass, BondDel, BondSet, ClassAdd, ClassDel, ClassSet, Confirm, ConfirmTime, Error, Explain,
     FabricAdd, FabricDel, FabricSet, LinkName, MemberAdd, MemberDel, MemberSet, Request, Run, Tentative,
     options::Given,
     value::{self, Value as _},
@@ -121,6 +121,12 @@ impl Request {
             Self::Peers { bond } => Line::new("peers").words(bond),
             Self::Lanes { bond } => Line::new("lanes").words(bond),
             Self::Monitor { bond } => Line::new("monitor").words(bond),
+            Self::Explain(Explain { bond, flow, dscp, priority, fwmark }) => Line::new("explain")
+                .word(bond)
+                .words([flow])
+                .each("--dscp", dscp, value::dscp)
+                .each("--priority", priority, anything)
+                .each("--fwmark", fwmark, anything),
             Self::Check { interfaces } => Line::new("check").words(interfaces),
         }
     }

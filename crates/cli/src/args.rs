@@ -21,7 +21,7 @@ pub use records::StatsArgs;
 pub use run::RunArgs;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
-use linkbraid_api::{Confirm, LinkName, MetricsAddress};
+use linkbraid_api::{Confirm, Explain, LinkName, MetricsAddress};
 use linkbraid_terminal::args::bench::{self, BenchVerb};
 use linkbraid_terminal::args::lab::{self, LabVerb};
 use linkbraid_terminal::args::{Anywhere, STATE_ENV};
@@ -194,6 +194,21 @@ last events, too.")]
         /// One bond or fabric [default: all]
         bond: Option<LinkName>,
     },
+
+    /// Explain what becomes of one frame of a flow, and why
+    #[command(after_help = "\
+Examples:
+  linkbraid explain bond0 'tcp 198.18.0.1 > 198.18.0.2:445'
+  linkbraid explain bond0 'udp 198.18.0.1 > 198.18.0.7:5004' --dscp ef
+  linkbraid explain bond0 'tcp [2001:db8::1]:40000 > [2001:db8::2]:22' --json
+
+The kernel is asked for the route and the MAC, and the loaded data path runs
+one frame. Nothing is sent, and no counter changes. A port that is not given is
+49152 at the source and 9 at the destination. The frame has 128 bytes of data.
+
+Rules that name a control group are tried with the group of the daemon, since no
+process sends the frame.")]
+    Explain(Explain),
 
     /// Check this machine and its links for problems
     #[command(after_help = "\

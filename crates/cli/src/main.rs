@@ -55,6 +55,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
             all_counters = args.all;
             Request::Stats { name: args.name }
         }
+        Word::Explain(explain) => Request::Explain(explain),
         Word::Check { interfaces } => Request::Check { interfaces },
     };
     session::warn([&request]);
@@ -181,6 +182,7 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
             Records::Fabrics(fabrics) => text::json(fabrics),
             Records::FabricStats(stats) => text::json(stats),
             Records::Findings(findings) => text::json(findings),
+            Records::Explained(record) => text::json(record),
             Records::Applied(record) => text::json(record),
             Records::Changes(changes) => text::json(changes),
         });
@@ -196,6 +198,7 @@ fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed>
         Records::Fabrics(fabrics) => text::fabrics(fabrics, &style, &Clock::local()),
         Records::FabricStats(stats) => text::fabric_stats(stats, all_counters),
         Records::Findings(findings) => text::findings(findings, &style.width(report::width())),
+        Records::Explained(record) => text::explain(record, &style.width(report::width())),
         Records::Applied(record) => return apply::show(record, false),
         // They stand beside what is shown.
         Records::Changes(_) => String::new(),

@@ -11,6 +11,7 @@ mod confirm;
 mod current;
 mod desired;
 mod drain;
+mod explain;
 pub(crate) mod fabric;
 pub(crate) mod follow;
 mod keys;
@@ -259,6 +260,10 @@ impl Operations {
             Request::ClassShow { bond } => records(world, bond, record::classes),
             Request::Latency { name } => records(world, name, record::latency),
             Request::Stats { name } => records(world, name, record::stats),
+            Request::Explain(request) => {
+                let told = explain::run(world, &request).await;
+                told.map_or_else(Reply::Error, |told| Reply::Records(Records::Explained(Box::new(told))))
+            }
             Request::Check { interfaces } => {
                 upkeep::forward_chains(world).await;
                 let found = check::run(world, interfaces).await;

@@ -1,5 +1,5 @@
-//! What the programs and this side share: the structs and limits of `bpf/intf.h`, `bpf/latency.h` and `bpf/fast_path.h`, under
-//! their names in C, as `build.rs` generates them; and those limits that users of this crate need.
+//! What the programs and this side share: the structs and limits of `bpf/intf.h`, `bpf/latency.h`, `bpf/explain.h` and
+//! `bpf/fast_path.h`, under their names in C, as `build.rs` generates them; and those limits that users of this crate need.
 
 #[allow(dead_code, non_camel_case_types, clippy::pub_underscore_fields)]
 mod layouts {

@@ -6,6 +6,7 @@
 mod attached;
 mod by_id;
 mod error;
+mod explain;
 mod fast_path;
 mod hook;
 mod intf;
@@ -22,6 +23,7 @@ mod trial;
 pub use attached::{MAPS_MAX, row_before, take_off, take_off_strays};
 pub use by_id::{Object, can_find, open, open_by};
 pub use error::{Error, Refusal, Result};
+pub use explain::{Explained, LanesNow, Why};
 pub use fast_path::{Early, EarlyAt, FastPath, PathCounts, PathEnds, PathIn, PathOut};
 pub use hook::{Hook, HookChoice, clsact::PREFERENCE, on_message};
 use hook::{Place, Side};

@@ -14,9 +14,14 @@ const CONTEXT_MARK: usize = 2;
 const CONTEXT_PRIORITY: usize = 8;
 const CONTEXT_INGRESS_IFINDEX: usize = 9;
 const CONTEXT_IFINDEX: usize = 10;
+const CONTEXT_CB: usize = 12;
 const CONTEXT_GSO_SEGS: usize = 41;
 const CONTEXT_GSO_SIZE: usize = 44;
 const CONTEXT_WORDS: usize = 45;
+/// Room for all of it as any kernel has it (48 words since 5.16), else it refuses.
+const CONTEXT_WORDS_MAX: usize = 64;
+/// Words of `cb[]` in there.
+const CB_WORDS: usize = 5;
 /// Verdicts of include/uapi/linux/pkt_cls.h.
 const TC_ACT_SHOT: i32 = 2;
 const TC_ACT_REDIRECT: i32 = 7;
@@ -79,6 +84,18 @@ impl DataPath {
     /// # Errors
     /// The same.
     pub fn trial_with(&self, way: Way, frame: &[u8], ifindex: u32, beside: Beside) -> Result<Trial> {
+        self.run_with(way, frame, ifindex, beside, [0; CB_WORDS]).map(|(trial, _)| trial)
+    }
+
+    /// The same with words in `cb[]`, and what the program left there.
+    pub(crate) fn run_with(
+        &self,
+        way: Way,
+        frame: &[u8],
+        ifindex: u32,
+        beside: Beside,
+        cb: [u32; CB_WORDS],
+    ) -> Result<(Trial, [u32; CB_WORDS])> {
         let program = self.program(if way == Way::Out { EGRESS } else { INGRESS })?;
         // The beginning of the kernel's `struct __sk_buff` (include/uapi/linux/bpf.h); all other fields count as zero.
         let mut context = [0u32; CONTEXT_WORDS];
@@ -88,18 +105,22 @@ impl DataPath {
         context[CONTEXT_GSO_SIZE] = beside.gso_size;
         context[CONTEXT_INGRESS_IFINDEX] = ifindex;
         context[CONTEXT_IFINDEX] = ifindex;
+        context[CONTEXT_CB..CONTEXT_CB + CB_WORDS].copy_from_slice(&cb);
+        let mut context_out = [0u32; CONTEXT_WORDS_MAX];
         let mut out = vec![0; FRAME_BYTES_MAX];
         let mut options = libbpf_sys::bpf_test_run_opts {
             sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
             ctx_in: context.as_ptr().cast(),
             ctx_size_in: size_of_val(&context) as u32,
+            ctx_out: context_out.as_mut_ptr().cast(),
+            ctx_size_out: size_of_val(&context_out) as u32,
             data_in: frame.as_ptr().cast(),
             data_size_in: u32::try_from(frame.len()).unwrap_or(u32::MAX),
             data_out: out.as_mut_ptr().cast(),
             data_size_out: FRAME_BYTES_MAX as u32,
             ..Default::default()
         };
-        // SAFETY: all pointers are to values of this function, with their sizes; the kernel writes to `out` and `options` alone.
+        // SAFETY: all pointers are to values of this function, with their sizes; the kernel writes to `out`, `context_out` and `options` alone.
         let answer = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
         if answer != 0 {
             let cause = libbpf_rs::Error::from_raw_os_error(-answer);
@@ -111,6 +132,8 @@ impl DataPath {
             _ => Verdict::Pass,
         };
         out.truncate(options.data_size_out as usize);
-        Ok(Trial { verdict, frame: out })
+        let mut left = [0; CB_WORDS];
+        left.copy_from_slice(&context_out[CONTEXT_CB..CONTEXT_CB + CB_WORDS]);
+        Ok((Trial { verdict, frame: out }, left))
     }
 }

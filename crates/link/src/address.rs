@@ -141,6 +141,14 @@ pub(crate) fn ip(bytes: &[u8]) -> Option<IpAddr> {
     <[u8; 16]>::try_from(bytes).ok().map(Into::into)
 }
 
+/// The same from the address.
+pub(crate) fn octets(ip: IpAddr) -> Vec<u8> {
+    match ip {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    }
+}
+
 /// Seconds since boot, asleep or not: lifetimes go on while the machine sleeps.
 fn since_boot() -> u64 {
     clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(0, |time| time.tv_sec().unsigned_abs())

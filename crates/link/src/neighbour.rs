@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Netlink,
-    address::ip,
+    address::{ip, octets},
     error::{Kind, Result},
+    netlink::Refusal,
     rtnl::{Builder, NEIGHBOUR_HEADER, Raw, attribute, number, number_at},
 };
 
@@ -101,6 +102,27 @@ impl Entry {
 }
 
 impl Netlink {
+    /// The hardware address of a neighbour, while the kernel knows it and may use it, with how certain it is; the state alone, or
+    /// nothing, where it does not.
+    pub(crate) async fn neighbour(
+        &self,
+        index: u32,
+        address: IpAddr,
+    ) -> Result<(Option<MacAddr>, Option<NeighbourState>), Refusal> {
+        let mut header = vec![0; NEIGHBOUR_HEADER];
+        header[0] = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8;
+        header[4..8].copy_from_slice(&index.to_ne_bytes());
+        let request = Builder::new(&header).bytes(libc::NDA_DST, &octets(address)).finish();
+        let found = match self.ask(libc::RTM_GETNEIGH, 0, request).await {
+            Ok(found) => found.iter().find_map(Entry::parse),
+            Err(Refusal { kind: Kind::NotFound, .. }) => None,
+            Err(refusal) => return Err(refusal),
+        };
+        let state = found.and_then(|entry| entry.state);
+        let is_usable = !matches!(state, Some(NeighbourState::Incomplete | NeighbourState::Failed));
+        Ok((found.and_then(|entry| entry.mac).filter(|_| is_usable), state))
+    }
+
     /// The neighbours on an interface whose hardware address is known, both families; at most [`NEIGHBOURS_MAX`].
     ///
     /// # Errors

@@ -38,7 +38,7 @@ impl<'a> View<'a> {
                 Records::Latency(part) => view.latency.extend(part),
                 Records::Fabrics(part) => view.fabrics.extend(part),
                 Records::FabricStats(part) => view.fabric_stats.extend(part),
-                Records::Findings(_) | Records::Applied(_) | Records::Changes(_) => {}
+                Records::Findings(_) | Records::Applied(_) | Records::Changes(_) | Records::Explained(_) => {}
             }
         }
         // Without probes no host can prove anything; the ARP+ table bounds how many there are at a time.

@@ -156,7 +156,13 @@ impl Net {
     /// Runs one `linkbraid` command line (split at spaces) on a host; whatever it comes to.
     #[track_caller]
     pub fn say(&self, name: &str, line: &str) -> Said {
-        Said::by(self.host(name).linkbraid_command(linkbraid()).args(line.split_whitespace()))
+        self.say_words(name, &line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// The same where words have spaces.
+    #[track_caller]
+    pub fn say_words(&self, name: &str, words: &[&str]) -> Said {
+        Said::by(self.host(name).linkbraid_command(linkbraid()).args(words))
     }
 
     /// Runs one `linkbraid` command line that must succeed; its standard output.

@@ -17,6 +17,7 @@ mod crowd;
 mod datagrams;
 mod demo;
 mod dhcp;
+mod explain;
 mod fabric;
 mod fabric_clock;
 mod fabric_crashes;

@@ -1,7 +1,10 @@
 //! Text becomes a rule, or one line that says why not.
 
-use super::{IPV4, IPV6, Rule, masked, named_dscps};
-use crate::{Error, limits};
+use super::{IPV4, IPV6, Rule, masked};
+use crate::{
+    Error, limits,
+    value::{self, DSCPS, hex_or_digits, long_digits as digits},
+};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -115,17 +118,10 @@ fn can_match(rule: &Rule) -> Result<(), Refusal> {
 }
 
 fn dscp(text: &str) -> Result<u8, Refusal> {
-    if let Some((number, _)) = named_dscps().find(|(_, name)| name == text) {
-        return Ok(number);
-    }
-    let allowed = "0 to 63, cs0 to cs7, af11 to af43, ef, le";
-    match digits(text) {
-        Some(number) => u8::try_from(number)
-            .ok()
-            .filter(|number| *number < 64)
-            .ok_or_else(|| Refusal::new("dscp out of range", allowed)),
-        None => Err(Refusal::new("no such dscp", format!("'{text}'; allowed are {allowed}"))),
-    }
+    value::dscp(text).map_err(|_| match digits(text) {
+        Some(_) => Refusal::new("dscp out of range", DSCPS),
+        None => Refusal::new("no such dscp", format!("'{text}'; allowed are {DSCPS}")),
+    })
 }
 
 fn fwmark(text: &str) -> Result<(u32, u32), Refusal> {
@@ -225,17 +221,4 @@ fn number(name: &str, text: &str, low: u32, high: u32) -> Result<u32, Refusal> {
         Ok(value) if (low..=high).contains(&value) => Ok(value),
         _ => Err(Refusal::new(format!("{name} out of range"), format!("{low} to {high}"))),
     }
-}
-
-fn hex_or_digits(text: &str) -> Option<u64> {
-    let Some(hex) = text.strip_prefix("0x") else { return digits(text) };
-    let is_hex = !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-    // What does not fit is too large for every range.
-    is_hex.then(|| u64::from_str_radix(hex, 16).unwrap_or(u64::MAX))
-}
-
-/// Digits only: no sign, no space, no unit.
-fn digits(text: &str) -> Option<u64> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().unwrap_or(u64::MAX))
 }

@@ -11,9 +11,15 @@ use linkbraid_api::{
 use linkbraid_terminal::args::lab::{CcArg, LabVerb};
 use std::{path::Path, str::FromStr};
 
+/// A command line, whose words may be in single quotes.
 fn parse(line: &str) -> Cli {
-    let words = std::iter::once("linkbraid").chain(line.split(' ').filter(|word| !word.is_empty()));
-    Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"))
+    let parts = line.split('\'').enumerate();
+    let words = parts.flat_map(|(i, part)| match i % 2 {
+        0 => part.split_whitespace().collect(),
+        _ => vec![part],
+    });
+    Cli::try_parse_from(std::iter::once("linkbraid").chain(words))
+        .unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
 fn request(line: &str) -> Request {
@@ -283,6 +289,22 @@ fn monitor_and_check_take_names() {
     assert!(matches!(parse("check").word, Word::Check { interfaces } if interfaces.is_empty()));
     assert!(matches!(parse("check a b --json").word, Word::Check { interfaces } if interfaces == ["a", "b"]));
     assert!(refused("check a/b"));
+}
+
+#[test]
+fn explain_takes_a_flow_and_what_is_beside_it() {
+    let Word::Explain(explain) = parse_words(&["explain", "bond0", "tcp 198.18.0.1 > 198.18.0.2:445"]).word
+    else {
+        panic!("no explain")
+    };
+    assert_eq!((explain.dscp, explain.priority, explain.fwmark), (None, None, None));
+    assert_eq!(explain.flow.to_string(), "tcp 198.18.0.1:49152 > 198.18.0.2:445");
+    let line = "explain bond0 'icmp 2001:db8::1 > 2001:db8::2' --dscp ef --priority 6 --fwmark 0x10";
+    let Word::Explain(explain) = parse(line).word else { panic!("no explain") };
+    assert_eq!((explain.dscp, explain.priority, explain.fwmark), (Some(46), Some(6), Some(16)));
+    for wrong in ["explain bond0", "explain bond0 tcp", "explain bond0 tcp --dscp 64"] {
+        assert!(refused(wrong), "{wrong}");
+    }
 }
 
 #[test]

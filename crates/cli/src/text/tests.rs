@@ -1,6 +1,6 @@
 pub mod samples;
 
-use super::{Clock, Style, classes, findings, json, lanes, latency, peers, stats};
+use super::{Clock, Style, classes, explain, findings, json, lanes, latency, peers, stats};
 use linkbraid_api::{
     BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, FindingRecord, Health, Policy, Severity,
     ShareFrom, Stripe,
@@ -18,6 +18,19 @@ fn bonds(records: &[BondRecord], style: &Style) -> String {
 fn show_of_a_bond_that_is_well() {
     let expected = include_str!("tests/golden/show.txt");
     assert_eq!(bonds(&[samples::bond()], &PLAIN), expected);
+}
+
+#[test]
+fn explain_has_each_decision_and_the_lanes() {
+    let record = samples::explain();
+    assert_eq!(explain(&record, &PLAIN), include_str!("tests/golden/explain.txt"));
+    let narrow = explain(&record, &PLAIN.width(Some(80)));
+    assert!(narrow.contains("each\n             stripe of the flow"), "{narrow}");
+    let mut mirrored = record.clone();
+    mirrored.second_member = Some("eth3".into());
+    assert!(explain(&mirrored, &PLAIN).contains(" leaves by eth2, and a copy by eth3\n"));
+    let dropped = linkbraid_api::ExplainRecord { sent: false, member: None, ..record };
+    assert!(explain(&dropped, &PLAIN).contains(":445 is dropped\n"));
 }
 
 #[test]

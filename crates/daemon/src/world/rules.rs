@@ -34,6 +34,11 @@ impl Rules {
         self.of.iter().position(|of| *of == (class, rule))
     }
 
+    /// The rule at a place in the data path, as [`in_order`](Rules::in_order) has it.
+    pub(crate) fn at(&self, place: usize) -> Option<(u8, Option<usize>)> {
+        self.of.get(place).copied()
+    }
+
     /// All rules in the order in which they are tried: each one's class, and its place in it; none for the class's own
     /// control group, if it has one.
     pub(crate) fn in_order(&self, classes: &[SavedClass]) -> Vec<(u8, Option<usize>)> {

@@ -26,9 +26,11 @@
 #include <bpf/bpf_helpers.h>
 
 #include "intf.h"
+#include "explain.h"
 #include "latency.h"
 #include "maps.bpf.h"
 #include "stats.bpf.h"
+#include "explain.bpf.h"
 #include "parse.bpf.h"
 #include "peer.bpf.h"
 #include "sack.bpf.h"
@@ -73,11 +75,34 @@ int lb_copies(struct __sk_buff *skb)
 	return skb->tc_index == HOST_MARK || is_from_member(skb) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
+/* Counts a frame that leaves: its member, its lanes and its class. */
+static __always_inline void count_way(struct __sk_buff *skb, const struct way_out *way)
+{
+	count_member(skb, way->slot, 1);
+	if (way->generation)
+		count_lane(skb, way, way->lane);
+	if (way->second)
+		count_lane(skb, way, way->second - 1);
+	if (way->class)
+		count_class(skb, way->class);
+}
+
+/* What is told of a frame that is only asked about (explain.h). It goes nowhere. */
+static __always_inline int tell(struct __sk_buff *skb, const struct way_out *way, enum lb_reason reason)
+{
+	__u32 slot = way->verdict ? way->slot + 1 : 0;
+
+	skb->cb[0] = reason | way->class << LB_EXPLAIN_CLASS_SHIFT | slot << LB_EXPLAIN_SLOT_SHIFT |
+		     way->second << LB_EXPLAIN_SECOND_SHIFT;
+	skb->cb[1] = way->base | way->plan << LB_EXPLAIN_PLAN_SHIFT;
+	skb->cb[2] = way->lane;
+	return TC_ACT_SHOT;
+}
+
 SEC("tcx/egress")
 int lb_egress(struct __sk_buff *skb)
 {
-	int verdict = TC_ACT_SHOT;
-	__u32 class = 0;
+	struct way_out way = {};
 	enum lb_reason reason;
 
 	if (skb->tc_index != HOST_MARK && is_from_member(skb)) {
@@ -85,14 +110,15 @@ int lb_egress(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	}
 	skb->tc_index = 0;
-	reason = steer(skb, &verdict, &class);
+	reason = steer(skb, &way);
+	if (is_explained(skb))
+		return tell(skb, &way, reason);
 	count_reason(skb, reason);
-	if (verdict == TC_ACT_REDIRECT) {
-		if (class)
-			count_class(skb, class);
-		stamp(skb, the_bond(), class);
-	}
-	return verdict;
+	if (way.verdict != TC_ACT_REDIRECT)
+		return TC_ACT_SHOT;
+	count_way(skb, &way);
+	stamp(skb, the_bond(), way.class);
+	return TC_ACT_REDIRECT;
 }
 
 /* Damping's word on a frame that take() let in; 0 where it has none. */

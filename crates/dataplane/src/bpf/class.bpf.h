@@ -167,7 +167,7 @@ static long step_rule(__u32 i, struct class_walk *walk)
 	return 1;
 }
 
-/* The class of a frame; its rule is counted. */
+/* The class of a frame; its rule is counted, or noted. */
 static __noinline __u32 class_of(struct __sk_buff *skb, const struct lb_config *bond)
 {
 	struct class_walk walk = { .skb = skb };
@@ -176,8 +176,12 @@ static __noinline __u32 class_of(struct __sk_buff *skb, const struct lb_config *
 		walk.first = LB_RULES_MAX;
 	view_frame(skb, &walk.view);
 	bpf_loop(bond->n_rules, step_rule, &walk, 0);
-	if (walk.is_found)
-		count_rule(skb, walk.row);
+	if (walk.is_found) {
+		if (is_explained(skb))
+			skb->cb[3] = walk.row - walk.first + 1;
+		else
+			count_rule(skb, walk.row);
+	}
 	return walk.class & (LB_CLASSES_MAX - 1);
 }
 
@@ -196,7 +200,7 @@ static __always_inline void keep_own(__u32 class, const struct lb_plan *plan)
 }
 
 /* The number of the plan that a class has in place of the plan `base`; `base` where it has none that it can use. */
-static __noinline __u32 class_plan(const struct lb_config *bond, __u32 base, __u32 class)
+static __noinline __u32 class_plan(struct __sk_buff *skb, const struct lb_config *bond, __u32 base, __u32 class)
 {
 	const struct lb_class_plans *plans = bpf_map_lookup_elem(&lb_class_plans, &base);
 	const struct lb_plan *plan;
@@ -210,7 +214,8 @@ static __noinline __u32 class_plan(const struct lb_config *bond, __u32 base, __u
 	plan = bpf_map_lookup_elem(&lb_plans, &number);
 	if (!plan || (plan->flags & LB_PLAN_SHARES && !(plan->slots & ~failed_slots(bond))))
 		return base;
-	keep_own(class, plan);
+	if (!is_explained(skb))
+		keep_own(class, plan);
 	return number;
 }
 

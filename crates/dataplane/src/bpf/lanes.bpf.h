@@ -101,7 +101,7 @@ static __noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 fai
 	return next_live_lane(plan, failed, lane);
 }
 
-/* As latest_lane(), among live members. The time of `latest`, the lane among all, is moved on to that of the lane found. */
+/* As latest_lane(), among live members; `latest`, the lane among all, where none is live. */
 static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 failed, struct lb_progress *progress,
 					 __u32 latest)
 {
@@ -110,9 +110,6 @@ static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 faile
 	};
 
 	bpf_loop(LB_LANES_MAX, step_latest, &walk, 0);
-	/* Otherwise its member, once live again, would have to catch up on everything that it missed. */
-	if (walk.time != ~0ull)
-		progress->time[latest & (LB_LANES_MAX - 1)] = walk.time;
 	return walk.lane;
 }
 

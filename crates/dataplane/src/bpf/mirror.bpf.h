@@ -167,6 +167,8 @@ static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct 
 		return LB_TX_MIRROR_ONCE;
 	if (!is_taken(skb, member->ifindex, more) || !is_taken(skb, copies->ifindex, more))
 		return LB_TX_MIRROR_ONCE;
+	if (is_explained(skb))
+		return put_macs(skb, first, member, class) ? LB_TX_MIRROR : LB_TX_REWRITE;
 	is_wrapped = wrap(skb, bond, class & (LB_CLASSES_MAX - 1), padded);
 	if (!is_wrapped)
 		return LB_TX_MIRROR_ONCE;
@@ -175,10 +177,7 @@ static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct 
 	count_member(skb, second->slot, 1);
 	count_reason(skb, LB_TX_MIRROR_COPY);
 	bpf_clone_redirect(skb, copies->ifindex, 0);
-	if (!put_macs(skb, first, member, class))
-		return LB_TX_REWRITE;
-	count_member(skb, first->slot, 1);
-	return LB_TX_MIRROR;
+	return put_macs(skb, first, member, class) ? LB_TX_MIRROR : LB_TX_REWRITE;
 }
 
 /*

@@ -6,6 +6,21 @@
 #ifndef LB_SEND_BPF_H
 #define LB_SEND_BPF_H
 
+/*
+ * Where a frame goes, and why: what is counted of it, or told of it, once that is decided. It begins with zeros alone, else the
+ * compiler would copy it from a map of constants.
+ */
+struct way_out {
+	int verdict; /* of bpf_redirect(); 0: it is dropped */
+	__u32 class;
+	__u32 slot;
+	__u32 base;	  /* the plan of the next hop plus 1; 0: no plan decides */
+	__u32 plan;	  /* the one that is used: the same, or the one that the class has in its place */
+	__u32 generation; /* of that one; 0: the frame takes no lane of a plan */
+	__u32 lane;	  /* that it takes; because() where it is asked */
+	__u32 second;	  /* the lane of the copy of a mirrored frame, which has left, plus 1; 0: none */
+};
+
 /* What send_over() does with the MACs. */
 enum macs {
 	PUT_MACS,
@@ -15,10 +30,17 @@ enum macs {
 	PUT_ALIAS,
 };
 
+/* The frame leaves by the member as it is now. */
+static __always_inline void redirect_to(const struct lb_member *member, __u32 slot, struct way_out *way)
+{
+	way->slot = slot;
+	way->verdict = bpf_redirect(member->ifindex, 0);
+}
+
 /* Puts the MACs of the lane into the frame and sends it out of the member. */
 static __always_inline enum lb_reason send_over(struct __sk_buff *skb, const struct lb_config *bond, __u32 slot,
 						const struct lb_mac *to, enum macs how, enum lb_reason reason,
-						int *verdict)
+						struct way_out *way)
 {
 	const struct lb_member *member = member_at(slot);
 	struct lb_mac macs[2];
@@ -33,20 +55,23 @@ static __always_inline enum lb_reason send_over(struct __sk_buff *skb, const str
 	if (!(how == HAS_MACS && same_mac(&member->mac, &bond->mac)) &&
 	    bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0))
 		return LB_TX_REWRITE;
-	count_member(skb, slot, 1);
-	*verdict = bpf_redirect(member->ifindex, 0);
+	redirect_to(member, slot, way);
 	return reason;
 }
 
 /* A copy to each segment, the last one with the buffer itself. */
 static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
-						       const struct lb_mac *to, enum lb_reason reason, int *verdict)
+						       const struct lb_mac *to, enum lb_reason reason,
+						       struct way_out *way)
 {
+	/* Of a frame that is only asked about there are none. */
+	__u32 n = is_explained(skb) ? 0 : bond->n_segments;
+
 	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
 		const struct lb_member *member;
 		__u32 slot;
 
-		if (i >= bond->n_segments)
+		if (i >= n)
 			break;
 		slot = bond->elected[i];
 		member = member_at(slot);
@@ -58,30 +83,32 @@ static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, co
 		count_reason(skb, LB_TX_MULTICAST_COPY);
 		bpf_clone_redirect(skb, member->ifindex, 0);
 	}
-	return send_over(skb, bond, bond->elected[0], to, PUT_MACS, reason, verdict);
+	return send_over(skb, bond, bond->elected[0], to, PUT_MACS, reason, way);
 }
 
 /* A guest's frame leaves by a member as it is. */
-static __always_inline enum lb_reason send_guest(struct __sk_buff *skb, __u32 slot, int *verdict)
+static __always_inline enum lb_reason send_guest(__u32 slot, struct way_out *way)
 {
 	const struct lb_member *member = member_at(slot);
 
 	if (!member || !member->ifindex)
 		return LB_TX_NO_LANE;
-	count_member(skb, slot, 1);
-	*verdict = bpf_redirect(member->ifindex, 0);
+	redirect_to(member, slot, way);
 	return LB_TX_GUEST;
 }
 
 /* A copy to each segment but the first, by the member that speaks for the guest there; the frame itself to the first one. */
 static __always_inline enum lb_reason send_guest_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
-							     const struct lb_mac *guest, int *verdict)
+							     const struct lb_mac *guest, struct way_out *way)
 {
+	/* Of a frame that is only asked about there are none. */
+	__u32 n = is_explained(skb) ? 0 : bond->n_segments;
+
 	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
 		const struct lb_member *member;
 		__u32 slot;
 
-		if (i >= bond->n_segments)
+		if (i >= n)
 			break;
 		slot = guest_slot(bond, guest, segment_plan(bond->elected[i]));
 		member = member_at(slot);
@@ -91,12 +118,13 @@ static __always_inline enum lb_reason send_guest_to_segments(struct __sk_buff *s
 		count_reason(skb, LB_TX_MULTICAST_COPY);
 		bpf_clone_redirect(skb, member->ifindex, 0);
 	}
-	return send_guest(skb, guest_slot(bond, guest, segment_plan(bond->elected[0])), verdict);
+	return send_guest(guest_slot(bond, guest, segment_plan(bond->elected[0])), way);
 }
 
 /* A guest's frame to a peer: to the peer's member that answers the guest's own, if there is one. */
 static __always_inline enum lb_reason send_guest_to_peer(struct __sk_buff *skb, const struct lb_config *bond,
-							 const struct lb_mac *guest, __u32 number, int *verdict)
+							 const struct lb_mac *guest, __u32 number,
+							 struct way_out *way)
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_member *first;
@@ -117,7 +145,7 @@ static __always_inline enum lb_reason send_guest_to_peer(struct __sk_buff *skb, 
 			return LB_TX_REWRITE;
 		break;
 	}
-	return send_guest(skb, slot, verdict);
+	return send_guest(slot, way);
 }
 
 #endif

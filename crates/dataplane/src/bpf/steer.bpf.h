@@ -2,7 +2,8 @@
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
  * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_guest_pairs, lb_plain_hosts, lb_answers, lb_plans, lb_rules,
- * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes, lb_guests, lb_guests_seen.
+ * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes, lb_guests, lb_guests_seen. Of a frame that is only
+ * asked about it writes nothing, but that old progress is forgotten where the lanes have changed.
  */
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
@@ -30,15 +31,15 @@ static __always_inline struct lb_progress *progress_of(__u32 number, const struc
 	return progress;
 }
 
-static __always_inline void count_lane(struct __sk_buff *skb, __u32 number, __u32 generation, __u32 lane)
+static __always_inline void count_lane(struct __sk_buff *skb, const struct way_out *way, __u32 lane)
 {
-	struct lb_lane_counts *counts = bpf_map_lookup_elem(&lb_lane_counters, &number);
+	struct lb_lane_counts *counts = bpf_map_lookup_elem(&lb_lane_counters, &way->plan);
 
 	if (!counts)
 		return;
-	if (counts->generation != generation) {
+	if (counts->generation != way->generation) {
 		__builtin_memset(counts->lanes, 0, sizeof(counts->lanes));
-		counts->generation = generation;
+		counts->generation = way->generation;
 	}
 	add_count(&counts->lanes[index_of(lane)], skb);
 }
@@ -60,20 +61,20 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 					 const struct lb_plan *plan, __u32 hash, __u32 avoid)
 {
 	struct lb_progress *progress = progress_of(number, plan);
-	__u32 lane, latest, is_tcp, is_bare_ack, is_damped;
+	__u32 lane, latest, behind, is_tcp, is_bare_ack, is_damped;
 	struct lb_flow *flow = 0;
 	struct tcp_view view;
 
 	if (!progress)
 		return hashed_lane(plan, hash);
-	latest = latest_lane(plan, progress);
+	latest = behind = latest_lane(plan, progress);
 	is_tcp = view_tcp(skb, &view);
 	/* A new connection may reuse the ports of one that is gone. */
-	if (is_tcp && view.flags & TCP_SYN)
+	if (is_tcp && view.flags & TCP_SYN && !is_explained(skb))
 		bpf_map_delete_elem(&lb_flows, &view.flow);
 	/* ACKs without data stay in order on one lane: reordered ones slow the sender down. */
 	is_bare_ack = is_tcp && !view.payload && skb->len <= view.tcp_at + ACK_BYTES_MAX;
-	lane = is_bare_ack ? hashed_lane(plan, hash) : latest;
+	lane = is_bare_ack ? because(hashed_lane(plan, hash), LB_WHY_ACK, 0) : because(latest, LB_WHY_LATEST, 0);
 	is_damped = is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING;
 	if (is_damped) {
 		flow = bpf_map_lookup_elem(&lb_flows, &view.flow);
@@ -84,19 +85,25 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 	}
 	if (avoid) {
 		latest = latest_live_lane(plan, avoid, progress, latest);
-		lane = is_bare_ack ? next_live_lane_out(plan, avoid, lane) : latest;
+		lane = is_bare_ack ? because(next_live_lane_out(plan, avoid, index_of(lane)), LB_WHY_ACK, 0) :
+				     because(latest, LB_WHY_LATEST, 0);
 	}
+	if (is_explained(skb))
+		return because(lane, 0, avoid);
+	lane = index_of(lane);
+	/* Otherwise a member, once live again, would have to catch up on everything that it missed. */
+	if (latest != behind)
+		progress->time[index_of(behind)] = progress->time[index_of(latest)];
 	/* Lanes of traffic that no ACKs come back for are refreshed, too. */
 	if (!(++progress->turns & (REFRESH_TURNS - 1)))
 		refresh_lanes_if_due(progress, number, bpf_ktime_get_ns());
-	lane = index_of(lane);
 	charge_lane(skb, plan, progress, lane, latest);
 	if (is_damped)
 		remember_stripe(skb, &view, flow, number, plan->generation << 4 | lane);
 	return lane;
 }
 
-/* A lane of a plan that has several. Not static, so that the verifier walks it once, and not from each caller's state. */
+/* A lane of a plan that has several, and why (because()). Not static, so that the verifier walks it once, and not from each caller's state. */
 __noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
@@ -107,12 +114,12 @@ __noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
 		return 0;
 	avoid = unusable_slots(bond, plan);
 	if (plan->policy == LB_ACTIVE_BACKUP)
-		return avoid ? next_live_lane_out(plan, avoid, 0) : 0;
+		return because(avoid ? next_live_lane_out(plan, avoid, 0) : 0, LB_WHY_FIRST, avoid);
 	hash = bpf_get_hash_recalc(skb);
 	if (plan->policy == LB_FLOW) {
 		__u32 lane = hashed_lane(plan, hash);
 
-		return avoid ? next_live_lane_out(plan, avoid, lane) : lane;
+		return because(avoid ? next_live_lane_out(plan, avoid, lane) : lane, LB_WHY_FLOW, avoid);
 	}
 	return spread_lane(skb, bond, number, plan, hash, avoid);
 }
@@ -136,23 +143,23 @@ static __always_inline int is_ours(struct __sk_buff *skb, const struct lb_config
  */
 static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const struct lb_config *bond,
 						  const struct lb_mac *guest, const struct lb_mac_key *to,
-						  const struct lb_peer_mac *peer, int *verdict)
+						  const struct lb_peer_mac *peer, struct way_out *way)
 {
 	__u32 several = bond->n_segments > 1, segment = LB_NO_SLOT;
 
 	if (is_multicast(&to->mac)) {
 		if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
-			return several ? send_to_segments(skb, bond, &to->mac, LB_TX_REPORT, verdict) :
+			return several ? send_to_segments(skb, bond, &to->mac, LB_TX_REPORT, way) :
 					 send_over(skb, bond, bond->elected[0], &to->mac, PUT_MACS, LB_TX_REPORT,
-						   verdict);
+						   way);
 	} else if (is_member_of_peer(peer)) {
-		return send_guest_to_peer(skb, bond, guest, peer->plan, verdict);
+		return send_guest_to_peer(skb, bond, guest, peer->plan, way);
 	} else if (several) {
 		segment = segment_of(to);
 	}
 	if (several && segment == LB_NO_SLOT)
-		return send_guest_to_segments(skb, bond, guest, verdict);
-	return send_guest(skb, guest_slot(bond, guest, several ? segment_plan(segment) : 0), verdict);
+		return send_guest_to_segments(skb, bond, guest, way);
+	return send_guest(guest_slot(bond, guest, several ? segment_plan(segment) : 0), way);
 }
 
 /* The daemon needs to know when the bond's MAC was advertised to all: plain hosts then forget what each had learned. */
@@ -165,11 +172,11 @@ static __always_inline enum lb_reason multicast_reason(struct __sk_buff *skb, co
 }
 
 static __always_inline enum lb_reason send_answer(struct __sk_buff *skb, const struct lb_config *bond, __u32 slot,
-						  const struct naming *naming, const struct lb_mac *to, int *verdict)
+						  const struct naming *naming, const struct lb_mac *to, struct way_out *way)
 {
 	if (!name_member(skb, naming, bond, slot))
 		return LB_TX_REWRITE;
-	return send_over(skb, bond, slot, to, HAS_MACS, LB_TX_ANSWER, verdict);
+	return send_over(skb, bond, slot, to, HAS_MACS, LB_TX_ANSWER, way);
 }
 
 /* No reason yet: the frame leaves over a lane of a plan. */
@@ -177,7 +184,7 @@ static __always_inline enum lb_reason send_answer(struct __sk_buff *skb, const s
 
 /* A copy for each segment. On one switch (the usual case) the members take turns: BY_PLAN. */
 static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, const struct lb_config *bond,
-						      const struct lb_mac *group, __be16 protocol, int *verdict)
+						      const struct lb_mac *group, __be16 protocol, struct way_out *way)
 {
 	__u32 plain = 0;
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &plain);
@@ -185,16 +192,16 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 	if (!plan || !plan->n_lanes || !bond->n_segments)
 		return LB_TX_NO_LANE;
 	if (bond->n_segments > 1)
-		return send_to_segments(skb, bond, group, multicast_reason(skb, bond, protocol), verdict);
+		return send_to_segments(skb, bond, group, multicast_reason(skb, bond, protocol), way);
 	if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
-		return send_over(skb, bond, bond->elected[0], group, HAS_MACS, LB_TX_REPORT, verdict);
+		return send_over(skb, bond, bond->elected[0], group, HAS_MACS, LB_TX_REPORT, way);
 	return BY_PLAN;
 }
 
 /* For a plain host: its answer, or a copy for each segment, or BY_PLAN, and `number` becomes that of the plan. */
 static __always_inline enum lb_reason steer_plain(struct __sk_buff *skb, const struct lb_config *bond,
 						  const struct lb_mac_key *host, __be16 protocol, __u32 *number,
-						  int *verdict)
+						  struct way_out *way)
 {
 	__u32 segment = bond->n_segments > 1 ? segment_of(host) : LB_NO_SLOT;
 
@@ -203,12 +210,12 @@ static __always_inline enum lb_reason steer_plain(struct __sk_buff *skb, const s
 		struct naming naming;
 
 		if (slot != LB_NO_SLOT && find_naming(skb, &bond->mac, &naming))
-			return send_answer(skb, bond, slot, &naming, &host->mac, verdict);
+			return send_answer(skb, bond, slot, &naming, &host->mac, way);
 	}
 	if (bond->n_segments > 1) {
 		/* As a switch does with an address that it has not learned. */
 		if (segment == LB_NO_SLOT)
-			return send_to_segments(skb, bond, &host->mac, LB_TX_PLAIN_UNKNOWN, verdict);
+			return send_to_segments(skb, bond, &host->mac, LB_TX_PLAIN_UNKNOWN, way);
 		*number = segment_plan(segment);
 	}
 	return BY_PLAN;
@@ -248,16 +255,17 @@ static __always_inline int is_to_peer(enum lb_reason reason)
 }
 
 /* The copy of a mirrored frame has left; now the frame itself. */
-static __always_inline enum lb_reason send_mirrored(struct __sk_buff *skb, __u32 number, const struct lb_plan *plan,
-						    __u32 lanes, int *verdict)
+static __always_inline enum lb_reason send_mirrored(const struct lb_plan *plan, __u32 lanes, __u32 avoided,
+						    struct way_out *way)
 {
-	const struct lb_member *member = member_at(plan->lanes[index_of(lanes)].slot);
+	__u32 slot = plan->lanes[index_of(lanes)].slot;
+	const struct lb_member *member = member_at(slot);
 
 	if (!member)
 		return LB_TX_NO_LANE;
-	count_lane(skb, number, plan->generation, lanes);
-	count_lane(skb, number, plan->generation, lanes >> 8);
-	*verdict = bpf_redirect(member->ifindex, 0);
+	way->lane = because(lanes & 0xff, LB_WHY_PAIR, avoided);
+	way->second = (lanes >> 8) + 1;
+	redirect_to(member, slot, way);
 	return LB_TX_MIRROR;
 }
 
@@ -266,40 +274,45 @@ static __always_inline enum lb_reason send_mirrored(struct __sk_buff *skb, __u32
  * member. `reason`: what it counts as, unless it is dropped or mirrored.
  */
 static __always_inline enum lb_reason send_by_plan(struct __sk_buff *skb, const struct lb_config *bond, __u32 base,
-						   __u32 class, struct lb_mac *to, enum lb_reason reason,
-						   int *verdict)
+						   struct lb_mac *to, enum lb_reason reason,
+						   struct way_out *way)
 {
-	__u32 number = class ? class_plan(bond, base, class) : base, chosen;
+	__u32 class = way->class, number = class ? class_plan(skb, bond, base, class) : base, chosen, avoided;
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_lane *lane;
 	enum macs how = macs_for(reason);
 
+	way->base = base + 1;
+	way->plan = number;
 	if (!plan || !plan->n_lanes)
 		return number == base ? LB_TX_NO_LANE : LB_TX_CLASS_BLOCKED;
+	way->generation = plan->generation;
 	if (plan->policy == LB_MIRROR && is_to_peer(reason)) {
 		if (how == PUT_ALIAS)
 			class |= MIRROR_FOR_GUEST;
-		chosen = mirror_lanes(plan, unusable_slots(bond, plan));
+		avoided = unusable_slots(bond, plan);
+		chosen = mirror_lanes(plan, avoided);
 		reason = send_twice(skb, bond, plan, chosen, class);
 		if (reason == LB_TX_MIRROR)
-			return send_mirrored(skb, number, plan, chosen, verdict);
+			return send_mirrored(plan, chosen, avoided, way);
 		if (reason != LB_TX_MIRROR_ONCE)
 			return reason;
+		chosen = because(chosen & 0xff, LB_WHY_PAIR, avoided);
 	} else {
-		chosen = plan->n_lanes == 1 ? 0 : choose_lane(skb, number);
+		chosen = plan->n_lanes == 1 ? because(0, LB_WHY_ONLY, 0) : choose_lane(skb, number);
 	}
-	count_lane(skb, number, plan->generation, chosen);
+	way->lane = chosen;
 	lane = &plan->lanes[index_of(chosen)];
 	if (!is_zero_mac(&lane->peer_mac)) {
 		if (how == HAS_MACS && !same_mac(to, &lane->peer_mac))
 			how = PUT_MACS;
 		*to = lane->peer_mac;
 	}
-	return send_over(skb, bond, lane->slot, to, how, reason, verdict);
+	return send_over(skb, bond, lane->slot, to, how, reason, way);
 }
 
-/* Decides about one frame and sends it; `verdict` is that of the program where it is sent. */
-static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict, __u32 *class)
+/* Decides about one frame and sends it. */
+static __always_inline enum lb_reason steer(struct __sk_buff *skb, struct way_out *way)
 {
 	const struct lb_config *bond = the_bond();
 	struct lb_peer_mac peer = {};
@@ -325,28 +338,30 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, int *verdict,
 		number = peer_plan(skb, &to, &source, is_guest, &peer);
 	}
 	if (is_guest) {
-		note_guest(&source, protocol);
-		if (may_name(skb, protocol) && find_naming(skb, &source, &naming))
-			note_address(skb, &source, &naming);
+		if (!is_explained(skb)) {
+			note_guest(&source, protocol);
+			if (may_name(skb, protocol) && find_naming(skb, &source, &naming))
+				note_address(skb, &source, &naming);
+		}
 		if (!number)
-			return steer_guest(skb, bond, &source, &to, &peer, verdict);
+			return steer_guest(skb, bond, &source, &to, &peer, way);
 	}
 	if (bond->n_rules)
-		*class = class_of(skb, bond);
+		way->class = class_of(skb, bond);
 	if (number) {
 		reason = peer_reason(is_guest, &peer);
 	} else if (is_multicast(&to.mac)) {
-		reason = steer_multicast(skb, bond, &to.mac, protocol, verdict);
+		reason = steer_multicast(skb, bond, &to.mac, protocol, way);
 		if (reason != BY_PLAN)
 			return reason;
 		reason = multicast_reason(skb, bond, protocol);
 	} else {
-		reason = steer_plain(skb, bond, &to, protocol, &number, verdict);
+		reason = steer_plain(skb, bond, &to, protocol, &number, way);
 		if (reason != BY_PLAN)
 			return reason;
 		reason = number ? LB_TX_PLAIN_SEGMENT : LB_TX_PLAIN;
 	}
-	return send_by_plan(skb, bond, number, *class, &to.mac, reason, verdict);
+	return send_by_plan(skb, bond, number, &to.mac, reason, way);
 }
 
 #endif

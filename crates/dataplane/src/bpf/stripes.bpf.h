@@ -137,7 +137,7 @@ static __always_inline __u32 growing_lane(const struct lb_flow *flow, const stru
 	if (newest->lane >> 4 != plan->generation || seq + payload - newest->start > STRIPE_BYTES_MAX ||
 	    (newest->end - newest->start) * STRIPES_IN_FLIGHT >= in_flight || !can_grow(flow, newest, seq))
 		return lane;
-	return newest->lane & (LB_LANES_MAX - 1);
+	return because(newest->lane & (LB_LANES_MAX - 1), LB_WHY_GROWS, 0);
 }
 
 /*

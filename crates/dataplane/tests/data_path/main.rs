@@ -12,6 +12,7 @@ mod class;
 mod damp;
 mod delivery;
 mod earlier;
+mod explain;
 mod failed;
 mod frames;
 mod given_back;

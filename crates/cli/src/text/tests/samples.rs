@@ -2,10 +2,10 @@
 
 use linkbraid_api::{
     AddressMove, BondRecord, BondSettings, Borrow, ClassRecord, ClassSettings, CounterRecord, EventKind,
-    EventRecord, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSettings, FabricStatsRecord,
-    Fallback, FindingRecord, GuestRecord, Health, LaneRecord, LatencyBucket, LatencyRecord, MemberRecord,
-    NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy, RoundTripRecord, RuleRecord, Severity,
-    ShareFrom, StatsRecord,
+    EventRecord, ExplainRecord, FabricPeerRecord, FabricPeerStats, FabricRecord, FabricSettings,
+    FabricStatsRecord, Fallback, FindingRecord, GuestRecord, Health, LaneRecord, LatencyBucket,
+    LatencyRecord, MemberRecord, NodeState, PeerMemberRecord, PeerRecord, PeerState, Policy, RoundTripRecord,
+    RuleRecord, Severity, ShareFrom, StatsRecord, StepLaneRecord, StepRecord,
 };
 
 /// A bond of four members that is well.
@@ -460,5 +460,46 @@ pub fn fabric_stats() -> FabricStatsRecord {
             }),
             counters: vec![counter(0, "tx_frames", 1200)],
         }],
+    }
+}
+
+/// A frame for a peer, of the default class.
+pub fn explain() -> ExplainRecord {
+    let step =
+        |name: &str, text: &str| StepRecord { name: name.into(), text: text.into(), lanes: Vec::new() };
+    let lane = |number: u8, ahead: u64| StepLaneRecord {
+        member: format!("eth{number}"),
+        peer_mac: Some(format!("02:00:00:00:02:0{number}")),
+        kbit: 1_000_000,
+        share_ppm: 333_333,
+        ahead_bytes: Some(ahead),
+        borrowed_from: None,
+        avoided: false,
+        taken: number == 2,
+    };
+    let lent =
+        StepLaneRecord { borrowed_from: Some("voice".into()), avoided: true, share_ppm: 0, ..lane(4, 0) };
+    let lanes = vec![lane(1, 4400), lane(2, 0), StepLaneRecord { avoided: true, ..lane(3, 131_072) }, lent];
+    ExplainRecord {
+        bond: "bond0".into(),
+        flow: "tcp 198.18.0.1 > 198.18.0.2:445".parse().unwrap(),
+        sent: true,
+        reason: "tx_peer".into(),
+        member: Some("eth2".into()),
+        second_member: None,
+        class: None,
+        source_mac: "02:00:00:00:01:02".into(),
+        destination_mac: "02:00:00:00:02:02".into(),
+        steps: vec![
+            step("route", "198.18.0.2 is on the network of bond0"),
+            step("neighbour", "198.18.0.2 is at 02:00:00:00:02:01: the kernel's entry is reachable"),
+            step("class", "rest: no rule matches"),
+            StepRecord { lanes, ..step("plan", "4 lanes of rest, policy spread") },
+            step(
+                "lane",
+                "eth2: it is furthest behind in virtual time now; each stripe of the flow takes the lane that is",
+            ),
+            step("sent", "left over a lane of the peer's plan (counter tx_peer)"),
+        ],
     }
 }
