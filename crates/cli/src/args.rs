@@ -218,7 +218,7 @@ Examples:
   linkbraid check eth1 --json
 
 Each line begins with ok, warning (works, but badly) or error (does not work).
-The exit status is 1 if there is at least one error.")]
+The exit status is 1 if there is at least one error. No daemon has to run.")]
     Check {
         /// Links to check, in a bond or not [default: the members of all bonds]
         #[arg(value_name = "IF")]

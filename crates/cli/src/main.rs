@@ -2,6 +2,7 @@
 
 mod apply;
 mod args;
+mod check;
 mod client;
 mod daemon;
 mod generate;
@@ -56,7 +57,11 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
             Request::Stats { name: args.name }
         }
         Word::Explain(explain) => Request::Explain(explain),
-        Word::Check { interfaces } => Request::Check { interfaces },
+        Word::Check { interfaces } => {
+            let findings = Records::Findings(check::findings(&socket, interfaces)?);
+            show(&findings, json, false)?;
+            return Ok(verdict(&findings));
+        }
     };
     session::warn([&request]);
     match client::ask(&socket, &request, client::REPLY_TIMEOUT)? {

@@ -11,7 +11,7 @@ use crate::{
         clock::Clock,
         error::About as _,
         marks::{Mark, Marks},
-        state::StateDir,
+        state::{StateDir, beside},
     },
     operations::{Operations, adopt, fabric, follow, snapshot, upkeep},
     world::{World, bond::Bond, driving::Driving, fabric::Jobs, history::new_feed, report::Event},
@@ -171,11 +171,7 @@ impl Control {
         let carrier = CarrierPoll::start(CARRIER_POLL, move |index, carrier| {
             or_end(|| shared.carrier(index, carrier));
         });
-        let state_dir = options.state_dir.clone().unwrap_or_else(|| {
-            let mut path = options.socket.clone().into_os_string();
-            path.push(".state");
-            path.into()
-        });
+        let state_dir = options.state_dir.clone().unwrap_or_else(|| beside(&options.socket));
         let marks = Marks::new(state_dir.join("members"));
         let world = World {
             netlink: Netlink::new().about("daemon", "cannot reach the kernel")?,

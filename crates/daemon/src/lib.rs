@@ -19,8 +19,8 @@ pub use io::{
 };
 pub use linkbraid_dataplane::{Hook, HookChoice};
 
-use linkbraid_api::{Error, MetricsAddress};
-use std::path::PathBuf;
+use linkbraid_api::{Error, FindingRecord, LinkName, MetricsAddress};
+use std::path::{Path, PathBuf};
 
 /// How to run the daemon.
 #[derive(Debug, Clone)]
@@ -57,10 +57,30 @@ pub fn confine(hook: HookChoice) -> Result<(), Error> {
 /// # Errors
 /// Not root, another daemon on the socket, or a kernel that lacks something.
 pub fn run(options: Options) -> Result<(), Error> {
+    block_on("daemon", control::run(options))
+}
+
+/// What `linkbraid check` finds in the network namespace of this thread while no daemon runs on `socket`: the same as a daemon
+/// finds ([`Request::Check`](linkbraid_api::Request::Check)), and a warning whose hint is `start`, the command that starts
+/// one. Of bonds that an earlier daemon left, what its state says is known; that lies in `state_dir`, or where [`Options`] say.
+///
+/// # Errors
+/// More interfaces than it looks at in one go, or a kernel that does not list them.
+pub fn check(
+    socket: &Path,
+    state_dir: Option<PathBuf>,
+    start: String,
+    interfaces: Vec<LinkName>,
+) -> Result<Vec<FindingRecord>, Error> {
+    let state = state_dir.unwrap_or_else(|| io::state::beside(socket));
+    block_on("check", operations::check(&state, start, interfaces))
+}
+
+fn block_on<T>(object: &str, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     linkbraid_dataplane::on_message(|line| tracing::debug!("{line}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|cause| Error::new("daemon", "cannot start", cause.to_string()))?;
-    tokio::task::LocalSet::new().block_on(&runtime, control::run(options))
+        .map_err(|cause| Error::new(object, "cannot start", cause.to_string()))?;
+    tokio::task::LocalSet::new().block_on(&runtime, work)
 }

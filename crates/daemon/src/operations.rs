@@ -33,7 +33,7 @@ use crate::world::{
     record,
 };
 use apply::Files;
-pub(crate) use check::trial;
+pub(crate) use check::{trial, without_daemon as check};
 use confirm::Unconfirmed;
 use desired::{Change, Current, Step, diff, merge::merge};
 use linkbraid_api::{

@@ -11,6 +11,7 @@ mod bad_input;
 mod bridge;
 mod broadcast;
 mod busy_kernel;
+mod check;
 mod classes;
 mod confirm;
 mod crowd;

@@ -177,6 +177,13 @@ impl OnFile for SavedBond {
     }
 }
 
+/// Where a daemon on this socket has the directory of these files, unless it is told another one.
+pub(crate) fn beside(socket: &Path) -> PathBuf {
+    let mut path = socket.to_owned().into_os_string();
+    path.push(".state");
+    path.into()
+}
+
 /// The directory of these files.
 #[derive(Debug, Clone)]
 pub(crate) struct StateDir(PathBuf);
@@ -223,12 +230,9 @@ impl StateDir {
     /// All of a kind that were made since this boot, by name; what an earlier boot left is removed, and a file that
     /// cannot be read is reported and left.
     pub(crate) fn read_all<T: OnFile>(&self) -> Vec<T> {
-        let Ok(entries) = fs::read_dir(&self.0) else { return Vec::new() };
-        let paths = entries.flatten().map(|entry| entry.path());
-        let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == T::EXTENSION));
-        let mut records: Vec<T> = files.filter_map(|path| read(&path)).collect();
+        let mut records = on_file::<T>(&self.0);
         records.retain(|record| {
-            let current = record.boot_id() == boot_id();
+            let current = is_current(record);
             if !current {
                 tracing::info!(kind = T::KIND, name = record.name(), "from before the last boot; discarded");
                 let _ = self.remove::<T>(record.name());
@@ -238,6 +242,22 @@ impl StateDir {
         records.sort_by(|a, b| a.name().cmp(b.name()));
         records
     }
+}
+
+/// All of a kind in a directory that were made since this boot, in no order. Nothing is changed there.
+pub(crate) fn saved<T: OnFile>(directory: &Path) -> Vec<T> {
+    on_file::<T>(directory).into_iter().filter(is_current).collect()
+}
+
+fn on_file<T: OnFile>(directory: &Path) -> Vec<T> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == T::EXTENSION));
+    files.filter_map(|path| read(&path)).collect()
+}
+
+fn is_current<T: OnFile>(record: &T) -> bool {
+    record.boot_id() == boot_id()
 }
 
 /// Earlier builds had a place in a BPF file system.

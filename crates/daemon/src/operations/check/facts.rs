@@ -5,7 +5,10 @@ use super::{
     machine::Machine,
 };
 use crate::{
-    io::manager::{Managers, Roots},
+    io::{
+        manager::{Managers, Roots},
+        state::SavedBond,
+    },
     world::{bond, record::findings::filtered},
 };
 use linkbraid_api::{FindingRecord, Weight};
@@ -85,6 +88,25 @@ pub(super) fn bond(bond: &bond::Bond) -> Bond {
         claimed: claimed.collect(),
         filtered: filtered(bond, &driven),
         members: members.into_values().collect(),
+    }
+}
+
+/// A bond that an earlier daemon left, as its file says.
+pub(super) fn left(bond: &SavedBond) -> Bond {
+    let members = bond.members.iter().map(|member| {
+        let link = &member.before.link;
+        let weighted = matches!(member.settings.weight, Weight::Mbit(_));
+        Member { name: link.name.clone(), index: link.index, segment: None, weighted }
+    });
+    Bond {
+        name: bond.name.to_string(),
+        index: bond.ifindex.unwrap_or_default(),
+        mtu: bond.mtu,
+        hook: None,
+        members: members.collect(),
+        split: Vec::new(),
+        claimed: Vec::new(),
+        filtered: Vec::new(),
     }
 }
 

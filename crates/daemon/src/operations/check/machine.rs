@@ -40,11 +40,13 @@ pub(super) struct Machine {
     pub tun: Result<(), Missing>,
     /// Which switches of `br_netfilter` are on.
     pub filters: Vec<&'static str>,
+    /// The command that starts a daemon, where none runs.
+    pub start: Option<String>,
 }
 
 impl Machine {
     /// Looks at the machine.
-    pub(super) fn look(roots: &Roots, works: Result<String, Missing>) -> Self {
+    pub(super) fn look(roots: &Roots, works: Result<String, Missing>, start: Option<String>) -> Self {
         let release = nix::sys::utsname::uname()
             .map(|name| name.release().to_string_lossy().into_owned())
             .unwrap_or_default();
@@ -59,6 +61,7 @@ impl Machine {
             works,
             tun: tun(roots),
             filters: filters(roots),
+            start,
         }
     }
 
@@ -75,11 +78,17 @@ impl Machine {
         let missing = self.missing();
         match missing.is_empty() {
             true => report.fine("all rights"),
-            false => report.error(
-                "capabilities",
-                format!("the daemon does not have {}", missing.join(" and ")),
-                "sudo linkbraid daemon",
-            ),
+            false => {
+                let (who, hint) = match &self.start {
+                    None => ("the daemon", "sudo linkbraid daemon"),
+                    Some(_) => ("this command", "sudo linkbraid check"),
+                };
+                let text = format!("{who} does not have {}", missing.join(" and "));
+                report.error("capabilities", text, hint);
+            }
+        }
+        if let Some(start) = &self.start {
+            report.warn("daemon", "no daemon runs; this was checked without one", start);
         }
         match &self.works {
             Ok(hook) if hook.is_empty() => report.fine("bridge and eBPF"),

@@ -72,6 +72,7 @@ fn machine() -> Machine {
         works: Ok("tcx".into()),
         tun: Ok(()),
         filters: Vec::new(),
+        start: None,
     }
 }
 
@@ -340,6 +341,24 @@ fn what_the_machine_lacks_is_told() {
     assert_eq!(
         with(|m| m.filters = vec!["bridge-nf-call-iptables"]),
         found(WARNING, "bridge_netfilter", "sysctl -w net.bridge.bridge-nf-call-iptables=0")
+    );
+}
+
+#[test]
+fn without_a_daemon_one_finding_says_so_and_rights_are_those_of_the_command() {
+    let mut alone = facts();
+    alone.machine.start = Some("systemctl start linkbraid".into());
+    let found = only(&alone);
+    assert_eq!(
+        (found.severity, found.object.as_str(), found.name.as_str()),
+        (WARNING, "this machine", "daemon")
+    );
+    assert_eq!(found.hint.as_deref(), Some("systemctl start linkbraid"));
+    alone.machine.capabilities = 0;
+    let found = bad(&alone);
+    assert!(
+        found.iter().any(|one| one.text.starts_with("this command does not have CAP_NET_ADMIN")),
+        "{found:#?}"
     );
 }
 

@@ -21,6 +21,7 @@ fn capabilities_of_old_and_new_kernels_count() {
         works: Ok(String::new()),
         tun: Ok(()),
         filters: Vec::new(),
+        start: None,
     };
     assert_eq!(machine(u64::MAX).missing(), [""; 0]);
     assert_eq!(
@@ -41,11 +42,11 @@ fn switches_and_rights_are_read_from_proc() {
     fs::write(bridge.join("bridge-nf-call-ip6tables"), "1\n").unwrap();
     fs::write(root.join("thread-self/status"), "Name:\tx\nCapEff:\t00000000a0003000\n").unwrap();
     let roots = Roots { proc: root.clone(), ..Roots::default() };
-    let machine = Machine::look(&roots, Ok(String::new()));
+    let machine = Machine::look(&roots, Ok(String::new()), None);
     fs::remove_dir_all(&root).unwrap();
     assert_eq!(machine.filters, ["bridge-nf-call-ip6tables"]);
     assert_eq!(machine.capabilities, 0xa000_3000);
-    let nothing = Machine::look(&Roots { proc: "/nowhere".into(), ..roots }, Ok(String::new()));
+    let nothing = Machine::look(&Roots { proc: "/nowhere".into(), ..roots }, Ok(String::new()), None);
     assert_eq!((nothing.filters.len(), nothing.capabilities), (0, 0));
     assert!(nothing.release.contains('.'), "{}", nothing.release);
 }
