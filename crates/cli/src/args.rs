@@ -9,6 +9,7 @@ mod key;
 mod member;
 mod records;
 mod run;
+mod support;
 
 pub use apply::ApplyArgs;
 pub use bond::BondVerb;
@@ -19,6 +20,7 @@ pub use key::KeyVerb;
 pub use member::MemberVerb;
 pub use records::StatsArgs;
 pub use run::RunArgs;
+pub use support::SupportArgs;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use linkbraid_api::{Confirm, Explain, LinkName, MetricsAddress};
@@ -224,6 +226,10 @@ The exit status is 1 if there is at least one error. No daemon has to run.")]
         #[arg(value_name = "IF")]
         interfaces: Vec<LinkName>,
     },
+
+    /// Write a file for those who help: state, configuration and log, without addresses and keys
+    #[command(after_help = support::EXAMPLES)]
+    Support(SupportArgs),
 
     /// Try linkbraid: hosts in network namespaces, with shaped links and a switch
     #[command(subcommand, after_help = lab::EXAMPLES)]

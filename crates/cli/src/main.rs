@@ -11,6 +11,7 @@ mod monitor;
 mod programs;
 mod run;
 mod session;
+mod support;
 mod text;
 
 use args::{Cli, Word};
@@ -43,6 +44,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Run(args) => return done_here(run::run(&socket, args)),
         Word::Key(verb) => return done_here(key::run(verb, json)),
         Word::Apply(args) => return done_here(apply::run(&socket, args, json)),
+        Word::Support(args) => return done_here(support::run(&socket, args, json)),
         Word::Bond(verb) => verb.into(),
         Word::Class(verb) => verb.into(),
         Word::Fabric(verb) => verb.into(),
@@ -177,20 +179,7 @@ fn done(warnings: &[String], json: bool) -> Result<(), Failed> {
 
 fn show(records: &Records, json: bool, all_counters: bool) -> Result<(), Failed> {
     if json {
-        return report::print(&match records {
-            Records::Bonds(bonds) => text::json(bonds),
-            Records::Peers(peers) => text::json(peers),
-            Records::Lanes(lanes) => text::json(lanes),
-            Records::Stats(stats) => text::json(stats),
-            Records::Latency(latency) => text::json(latency),
-            Records::Classes(classes) => text::json(classes),
-            Records::Fabrics(fabrics) => text::json(fabrics),
-            Records::FabricStats(stats) => text::json(stats),
-            Records::Findings(findings) => text::json(findings),
-            Records::Explained(record) => text::json(record),
-            Records::Applied(record) => text::json(record),
-            Records::Changes(changes) => text::json(changes),
-        });
+        return report::print(&text::records_json(records));
     }
     let style = text::Style::new(report::colour());
     report::print(&match records {

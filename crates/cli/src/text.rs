@@ -27,7 +27,7 @@ pub use stats::stats;
 
 pub use linkbraid_terminal::{json, json_line};
 
-use linkbraid_api::{Health, Severity};
+use linkbraid_api::{Health, Records, Severity};
 
 /// How text is dressed: colours, or nothing.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +48,24 @@ enum Tone {
 
 /// What a terminal has at least.
 const WIDTH: usize = 80;
+
+/// Records as one JSON text.
+pub fn records_json(records: &Records) -> String {
+    match records {
+        Records::Bonds(bonds) => json(bonds),
+        Records::Peers(peers) => json(peers),
+        Records::Lanes(lanes) => json(lanes),
+        Records::Stats(stats) => json(stats),
+        Records::Latency(latency) => json(latency),
+        Records::Classes(classes) => json(classes),
+        Records::Fabrics(fabrics) => json(fabrics),
+        Records::FabricStats(stats) => json(stats),
+        Records::Findings(findings) => json(findings),
+        Records::Explained(record) => json(record),
+        Records::Applied(record) => json(record),
+        Records::Changes(changes) => json(changes),
+    }
+}
 
 /// All records with an empty line between two, or what is said of none.
 fn each<R>(records: &[R], none: &str, text: impl Fn(&R) -> String) -> String {

@@ -47,5 +47,6 @@ mod restore;
 mod roll_back;
 mod snooping;
 mod strangers;
+mod support;
 mod tunnels;
 mod wireshark;
