@@ -212,6 +212,21 @@ Rules that name a control group are tried with the group of the daemon, since no
 process sends the frame.")]
     Explain(Explain),
 
+    /// Watch bonds and fabrics on the whole screen: rates, lanes, latency, events
+    #[command(after_help = "\
+Examples:
+  linkbraid top
+  linkbraid top bond0
+
+Keys: tab, left and right change the page (members, lanes, latency, events), up
+and down scroll, / filters lines by a text, p pauses, q quits. Rates are those
+of the last second. Latency is shown where it is measured; switch it on with
+'linkbraid bond set bond0 --latency on'.")]
+    Top {
+        /// One bond or fabric [default: all]
+        bond: Option<LinkName>,
+    },
+
     /// Check this machine and its links for problems
     #[command(after_help = "\
 Examples:

@@ -11,8 +11,10 @@ mod monitor;
 mod programs;
 mod run;
 mod session;
+mod signals;
 mod support;
 mod text;
+mod top;
 
 use args::{Cli, Word};
 use linkbraid_api::{
@@ -41,6 +43,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Man { dir } => return done_here(generate::man(&dir)),
         Word::Completions { target } => return done_here(generate::completions(&target)),
         Word::Monitor { bond } => return done_here(monitor::run(&socket, bond, json)),
+        Word::Top { bond } => return done_here(top::run(&socket, bond, json)),
         Word::Run(args) => return done_here(run::run(&socket, args)),
         Word::Key(verb) => return done_here(key::run(verb, json)),
         Word::Apply(args) => return done_here(apply::run(&socket, args, json)),

@@ -1,20 +1,22 @@
 //! `linkbraid monitor`: events as they happen, until somebody ends it.
 
 use crate::client::{self, Events};
+use crate::signals;
 use crate::text::{self, Clock};
 use linkbraid_api::{Error, EventRecord, ExitCode, LinkName, Reply, Request};
 use linkbraid_terminal::report::{self, Failed};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::{process, thread};
+use std::process;
 
 /// Prints events until the reader of standard output is gone or a signal comes; fails when the daemon ends.
 pub fn run(socket: &Path, bond: Option<LinkName>, json: bool) -> Result<(), Failed> {
-    end_on_signals()?;
+    // Ctrl-C and SIGTERM are how this word ends when all is well.
+    signals::on_end("monitor", [Signal::SIGINT, Signal::SIGTERM], || process::exit(ExitCode::Done as i32))?;
     let request = Request::Monitor { bond };
     let mut events = match client::follow(socket, &request, client::REPLY_TIMEOUT)? {
         (Reply::Done { warnings }, Some(events)) => {
@@ -49,24 +51,6 @@ pub fn run(socket: &Path, bond: Option<LinkName>, json: bool) -> Result<(), Fail
         }
         events.read()?;
     }
-}
-
-/// Ctrl-C and SIGTERM are how this word ends when all is well: exit status 0.
-///
-/// A thread takes them, so that they work while the daemon is waited for and while standard output is full. Called
-/// before any other thread exists, which would take the signals with their usual effect.
-fn end_on_signals() -> Result<(), Failed> {
-    let failed = |errno: Errno| {
-        Failed::refused(Error::new("monitor", "cannot catch signals", errno.desc().to_lowercase()))
-    };
-    let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
-    signals.thread_block().map_err(failed)?;
-    thread::spawn(move || {
-        if signals.wait().is_ok() {
-            process::exit(ExitCode::Done as i32);
-        }
-    });
-    Ok(())
 }
 
 /// Waits for more from the daemon; false if nobody reads standard output any more.

@@ -16,7 +16,7 @@ mod stats;
 pub use bonds::bonds;
 pub use classes::classes;
 pub use clock::Clock;
-pub use events::event;
+pub use events::{event, tone};
 pub use explain::explain;
 pub use fabrics::{fabric_stats, fabrics};
 pub use findings::findings;
@@ -39,10 +39,13 @@ pub struct Style {
 }
 
 /// The health that a word stands for.
-#[derive(Debug, Clone, Copy)]
-enum Tone {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// All is well.
     Good,
+    /// It works, but not as it should.
     Uneasy,
+    /// It does not work.
     Bad,
 }
 
@@ -84,7 +87,7 @@ fn facts(facts: &[(&str, String)]) -> String {
     out
 }
 
-fn health(health: Health, style: &Style) -> String {
+pub fn health(health: Health, style: &Style) -> String {
     let (word, tone) = match health {
         Health::Ok => ("ok", Tone::Good),
         Health::Degraded => ("degraded", Tone::Uneasy),
@@ -134,4 +137,4 @@ impl Style {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

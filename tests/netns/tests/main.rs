@@ -48,5 +48,6 @@ mod roll_back;
 mod snooping;
 mod strangers;
 mod support;
+mod top;
 mod tunnels;
 mod wireshark;

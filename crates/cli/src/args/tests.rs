@@ -293,8 +293,7 @@ fn monitor_and_check_take_names() {
 
 #[test]
 fn explain_takes_a_flow_and_what_is_beside_it() {
-    let Word::Explain(explain) = parse_words(&["explain", "bond0", "tcp 198.18.0.1 > 198.18.0.2:445"]).word
-    else {
+    let Word::Explain(explain) = parse("explain bond0 'tcp 198.18.0.1 > 198.18.0.2:445'").word else {
         panic!("no explain")
     };
     assert_eq!((explain.dscp, explain.priority, explain.fwmark), (None, None, None));

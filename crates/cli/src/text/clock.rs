@@ -27,6 +27,11 @@ impl Clock {
         self.here(time_ms).strftime("%H:%M:%S%.3f").to_string()
     }
 
+    /// `12:00:01`, now.
+    pub fn now(&self) -> String {
+        self.now.strftime("%H:%M:%S").to_string()
+    }
+
     /// The time alone for a moment of this day, `2026-11-20 12:00:01.234` for others.
     pub fn moment(&self, time_ms: u64) -> String {
         let moment = self.here(time_ms);

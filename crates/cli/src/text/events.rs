@@ -139,7 +139,7 @@ fn why(record: &EventRecord) -> String {
 }
 
 /// How the state of a bond, a member, a lane or a peer is meant; a word not known here is only a word.
-fn tone(state: &str) -> Option<Tone> {
+pub fn tone(state: &str) -> Option<Tone> {
     match state {
         "ok" | "up" | "alive" => Some(Tone::Good),
         "degraded" | "delayed" | "suspect" | "init" | "silent" => Some(Tone::Uneasy),
