@@ -44,7 +44,7 @@ use linkbraid_link::LinkInfo;
 use linkbraid_proto::Time;
 use operation::{By, Operation};
 use rejoin::Rejoins;
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use tokio::sync::oneshot;
 use upkeep::ByHand;
 
@@ -66,9 +66,8 @@ impl Operations {
         let document = start::read(files);
         self.metrics = document.as_ref().and_then(|read| Some(read.metrics.as_ref()?.0.clone()));
         // What an earlier daemon made of them waits to be confirmed, or is undone.
-        if !self.unconfirmed.at_start(world) {
-            self.files.at_start(world.clock.now(), document);
-        }
+        let waits = self.unconfirmed.at_start(world);
+        self.files.at_start(world.clock.now(), document, waits);
     }
 
     /// Where metrics are to be served, by the files that the daemon was started with.
@@ -110,8 +109,8 @@ impl Operations {
         self.rejoins.link_gone(index, world.clock.now());
     }
 
-    /// Somebody deleted a bond's interface, and its members are put back. Whether it is made again.
-    pub(crate) fn bond_gone(&mut self, world: &World, bond: &LinkName) -> bool {
+    /// Somebody deleted a bond's interface, and its members are put back. If it is made again, the time until then.
+    pub(crate) fn bond_gone(&mut self, world: &World, bond: &LinkName) -> Option<Duration> {
         self.files.bond_gone(bond, world.clock.now())
     }
 
@@ -170,7 +169,10 @@ impl Operations {
     async fn begin(&mut self, world: &World, operation: Operation) -> Option<Operation> {
         let Some(tentative) = &operation.tentative else { return Some(operation) };
         let noted = self.unconfirmed.begin(world, &operation.before, tentative.clone()).await;
-        let Err(error) = noted else { return Some(operation) };
+        let Err(error) = noted else {
+            self.files.note();
+            return Some(operation);
+        };
         // Nobody else makes such a change.
         if let By::User(answer) | By::File(_, answer) = operation.by {
             reply(answer, Reply::Error(error));
@@ -232,7 +234,6 @@ impl Operations {
         {
             return reply(answer, Reply::Error(error));
         }
-        self.files.follow_request(&request);
         let answered = match request {
             Request::Apply(request) => return self.files.ask(request, limit, answer),
             Request::Confirm(confirm) => return self.unconfirmed.confirm(world, confirm.undo, answer),
@@ -274,6 +275,7 @@ impl Operations {
                     let operation = Operation::new(By::User(answer), steps, before);
                     let operation = operation.tentative(limit, || request.command());
                     if let Some(operation) = self.begin(world, operation).await {
+                        self.files.follow_request(&request);
                         self.go_on(world, operation).await;
                     }
                     return;

@@ -17,19 +17,31 @@ use linkbraid_api::{
 };
 use linkbraid_link::Kind;
 use linkbraid_proto::Time;
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 use tokio::sync::oneshot;
 
 /// Files that wait for their turn; further ones are refused.
 const WAITING_MAX: usize = 16;
+/// How long until a bond that somebody deleted is made again: who deleted it may want to do more before. Twice as long each time, so that
+/// a program that deletes it whenever it sees it does not take members from the host for good; anew after so long without that.
+const AGAIN_MIN: Duration = Duration::from_secs(1);
+const AGAIN_MAX: Duration = Duration::from_secs(60);
+const AGAIN_FORGET: Duration = Duration::from_secs(300);
 
 /// Files that wait for their turn, and the one that the daemon was started with.
 #[derive(Default)]
 pub(super) struct Files {
     waiting: VecDeque<(Document, Mode)>,
     start: Option<Start>,
-    /// What counts: those of the daemon's start, or the one that a user applied since; less what users removed.
+    /// What counts: those of the daemon's start, or the one that a user applied since; less the bonds that users removed.
     wanted: Option<Document>,
+    /// The same before the last change that is undone unless it is confirmed.
+    before: Option<Document>,
+    /// Bonds that were made again: when that was due, and how long it had to wait.
+    again: BTreeMap<LinkName, (Time, Duration)>,
 }
 
 enum Mode {
@@ -48,10 +60,11 @@ impl Files {
         }
     }
 
-    /// Those that the daemon is started with.
-    pub(super) fn at_start(&mut self, now: Time, document: Option<Document>) {
+    /// Those that the daemon is started with; `waits`: they are not gone through, because a change is to be confirmed or undone.
+    pub(super) fn at_start(&mut self, now: Time, document: Option<Document>, waits: bool) {
         self.wanted.clone_from(&document);
-        self.start = document.map(|document| Start::new(now, document));
+        self.before.clone_from(&document);
+        self.start = document.filter(|_| !waits).map(|document| Start::new(now, document));
     }
 
     /// What the daemon is still at since its start, if it is.
@@ -64,28 +77,44 @@ impl Files {
         (self.start, self.wanted) = (None, Some(document.clone()));
     }
 
-    /// What a user applied or changed last is undone: no file says what there is now.
-    pub(super) fn undone(&mut self) {
-        self.wanted = None;
+    /// A change begins that is undone unless it is confirmed.
+    pub(super) fn note(&mut self) {
+        self.before.clone_from(&self.wanted);
     }
 
-    /// A user asks for something.
+    /// It is undone.
+    pub(super) fn undone(&mut self) {
+        self.wanted.clone_from(&self.before);
+    }
+
+    /// A user asks for something, and it is begun.
     pub(super) fn follow_request(&mut self, request: &Request) {
+        let parts = self.waiting.iter_mut().filter(|(_, mode)| matches!(mode, Mode::Start));
+        parts.for_each(|(part, _)| remove_from(&mut part.config, request));
         if let Some(start) = &mut self.start {
             start.follow_request(request);
         }
-        if let Some(document) = &mut self.wanted {
-            remove_from(&mut document.config, request);
+        if let (Some(wanted), Request::BondDel(del)) = (&mut self.wanted, request) {
+            wanted.config.bonds.remove(&del.name);
         }
     }
 
-    /// Somebody deleted a bond's interface. Whether a file names it: then it is made again.
-    pub(super) fn bond_gone(&mut self, bond: &LinkName, now: Time) -> bool {
-        if let Some(start) = &mut self.start {
-            return start.bond_gone(bond, now);
-        }
-        self.start = self.wanted.as_ref().and_then(|wanted| Start::again(now, wanted, bond));
-        self.start.is_some()
+    /// Somebody deleted a bond's interface. If a file names it, it is made again after the time that is returned.
+    pub(super) fn bond_gone(&mut self, bond: &LinkName, now: Time) -> Option<Duration> {
+        let recent = self.again.get(bond).filter(|(due, _)| now.since(*due) < AGAIN_FORGET);
+        let wait = recent.map_or(AGAIN_MIN, |(_, last)| (*last * 2).min(AGAIN_MAX));
+        let at = now + wait;
+        let is_wanted = match &mut self.start {
+            Some(start) => start.bond_gone(bond, at),
+            None => {
+                self.start = self.wanted.as_ref().and_then(|wanted| Start::again(now, wanted, bond, at));
+                self.start.is_some()
+            }
+        };
+        is_wanted.then(|| {
+            self.again.insert(bond.clone(), (at, wait));
+            wait
+        })
     }
 
     /// An interface is there.

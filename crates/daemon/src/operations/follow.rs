@@ -72,8 +72,9 @@ async fn link_gone(world: &mut World, operations: &mut Operations, index: u32) {
         if let Err(error) = setup::delete(world, &name).await {
             tracing::error!(%error, "not everything could be put back");
         }
-        if operations.bond_gone(world, &name) {
-            tracing::warn!(bond = %name, "the file names it, so it is made again; 'linkbraid bond del {name}' removes it");
+        if let Some(wait) = operations.bond_gone(world, &name) {
+            let seconds = wait.as_secs();
+            tracing::warn!(bond = %name, "the file names it, so it is made again in {seconds} s; 'linkbraid bond del {name}' removes it");
         }
         return;
     }

@@ -91,9 +91,9 @@ impl Start {
 
     /// What a file names is wanted for as long as the daemon lives. For a bond of this one whose interface somebody deleted;
     /// `None`: it does not name it.
-    pub(super) fn again(now: Time, document: &Document, bond: &LinkName) -> Option<Self> {
+    pub(super) fn again(now: Time, document: &Document, bond: &LinkName, at: Time) -> Option<Self> {
         let mut start = Self { begun: true, ..Self::of(now, document.clone(), BTreeSet::new()) };
-        start.bond_gone(bond, now).then_some(start)
+        start.bond_gone(bond, at).then_some(start)
     }
 
     fn of(now: Time, document: Document, open: BTreeSet<LinkName>) -> Self {
@@ -114,13 +114,12 @@ impl Start {
         }
     }
 
-    /// Somebody deleted a bond's interface. Whether it is wanted.
-    pub(super) fn bond_gone(&mut self, bond: &LinkName, now: Time) -> bool {
+    /// Somebody deleted a bond's interface; it is made again at that time. Whether it is wanted.
+    pub(super) fn bond_gone(&mut self, bond: &LinkName, at: Time) -> bool {
         let is_wanted = self.document.config.bonds.contains_key(bond);
         if is_wanted {
             self.open.insert(bond.clone());
-            // Who deleted it may want to do more before it is there again.
-            (self.next, self.delay) = (Some(now + RETRY_MIN), RETRY_MIN);
+            (self.next, self.delay) = (Some(at), RETRY_MIN);
         }
         is_wanted
     }
