@@ -95,7 +95,8 @@ impl DataPath {
     /// # Errors
     /// The kernel refuses: no such interface, or a frame shorter than 14 bytes; or it does not give back what the program says.
     pub fn explain(&self, frame: &[u8], ifindex: u32, beside: Beside) -> Result<Explained> {
-        let (trial, said) = self.run_with(Way::Out, frame, ifindex, beside, [0, 0, 0, 0, LB_EXPLAIN])?;
+        let (trial, said) =
+            self.run_with(Way::Out, frame, ifindex, beside, [LB_EXPLAIN, 0, 0, 0, LB_EXPLAIN])?;
         let [what, plans, lane, rule, _] = said;
         let reason = REASONS.get((what & BYTE) as usize).filter(|reason| reason.number != 0);
         let base = (plans & HALF).checked_sub(1);

@@ -43,7 +43,7 @@ fn what_is_no_flow_is_refused_with_what_to_write() {
         "'sctp' is not a protocol of flows; allowed are tcp, udp and icmp"
     );
     for text in
-        ["tcp a > 198.18.0.2", "tcp 198.18.0.1 > [2001:db8::2", "tcp 198.18.0.1: > x", "tcp > 198.18.0.2"]
+        ["tcp a > 198.18.0.2", "tcp 198.18.0.1 > [2001:db8::2", "tcp 198.18.0.1 > x", "tcp > 198.18.0.2"]
     {
         assert!(refusal(text).contains("is not an address"), "{text}: {}", refusal(text));
     }

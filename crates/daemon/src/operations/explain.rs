@@ -96,7 +96,8 @@ async fn way(world: &World, bond: &Bond, explain: &Explain) -> Result<(From, Nex
     // The guest's own routes and neighbours are not known here.
     let known = known_mac(&driven.host, guest, destination);
     let seen = to.mac.filter(|_| to.interface == bond.ifindex && to.gateway.is_none());
-    Ok((From::Guest(guest.clone()), NextHop { gateway: None, mac: known.or(seen), ..to }))
+    let state = to.state.filter(|_| known.is_none() && seen.is_some());
+    Ok((From::Guest(guest.clone()), NextHop { gateway: None, mac: known.or(seen), state, ..to }))
 }
 
 /// The MAC that a peer, or a guest behind one in the VLAN of `guest`, has announced for an address.

@@ -13,13 +13,14 @@
 
 /*
  * Whether the kernel made this frame for a test run (net/bpf/test_run.c, bpf_prog_test_run_skb): its socket is of no protocol, and
- * of the frame's family or of none. No program can open such a socket.
+ * of the frame's family or, for a frame with a VLAN tag, of none. Besides only the socket of a TAP is like that, and neither a guest
+ * nor a host can write the control block, which has the mark twice.
  */
 __noinline int is_of_test_run(struct __sk_buff *skb)
 {
 	struct bpf_sock *sk = skb->sk;
 
-	if (!sk)
+	if (!sk || skb->cb[0] != LB_EXPLAIN)
 		return 0;
 	sk = bpf_sk_fullsock(sk);
 	return sk && !sk->protocol &&

@@ -6,10 +6,10 @@
 #ifndef LB_EXPLAIN_H
 #define LB_EXPLAIN_H
 
-/* In cb[4] of a frame that is asked about; see explain.bpf.h. */
+/* In cb[0] and cb[4] of a frame that is asked about; see explain.bpf.h. */
 #define LB_EXPLAIN 0x6578706c
 
-/* What may not be there is one more than it is, and 0 where it is not. */
+/* Optional values are stored plus 1; 0 means absent. */
 /* cb[0], a byte each: the reason; the class; the slot, if any; the second lane of a mirrored frame, if any. */
 #define LB_EXPLAIN_CLASS_SHIFT 8
 #define LB_EXPLAIN_SLOT_SHIFT 16

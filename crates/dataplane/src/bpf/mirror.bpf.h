@@ -119,6 +119,13 @@ static __always_inline int is_not_mirrored(__be16 protocol)
 	       protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);
 }
 
+/* Whether a frame has a mirrored form; its EtherType is read. */
+static __always_inline int may_wrap(struct __sk_buff *skb, __be16 *protocol)
+{
+	return !bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), protocol, sizeof(*protocol)) &&
+	       !skb->vlan_present && !is_not_mirrored(*protocol);
+}
+
 /* The frame in its mirrored form; 0 if it was left as it is, less if it cannot be sent any more. */
 static __always_inline int wrap(struct __sk_buff *skb, const struct lb_config *bond, __u32 class, __u32 padded)
 {
@@ -126,10 +133,11 @@ static __always_inline int wrap(struct __sk_buff *skb, const struct lb_config *b
 	struct lb_mirror_trailer trailer = { .epoch = bpf_htonl(bond->epoch), .class = class,
 					     .version = LB_MIRROR_VERSION };
 
-	if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &trailer.protocol, sizeof(trailer.protocol)))
+	__be16 protocol;
+
+	if (!may_wrap(skb, &protocol))
 		return 0;
-	if (skb->vlan_present || is_not_mirrored(trailer.protocol))
-		return 0;
+	trailer.protocol = protocol;
 	//= docs/arp-plus.md#16.1
 	if (bpf_skb_change_tail(skb, padded + sizeof(trailer), 0))
 		return 0;
@@ -161,11 +169,14 @@ static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct 
 	const struct lb_member *member = member_at(first->slot), *copies = member_at(second->slot);
 	__u32 bytes = skb->len, padded = bytes < FRAME_BYTES_MIN ? FRAME_BYTES_MIN : bytes;
 	__s32 more = padded + sizeof(struct lb_mirror_trailer) - bytes;
+	__be16 protocol;
 	int is_wrapped;
 
 	if (lanes >> 8 == NO_LANE || skb->gso_size || !member || !member->ifindex || !copies || !copies->ifindex)
 		return LB_TX_MIRROR_ONCE;
 	if (!is_taken(skb, member->ifindex, more) || !is_taken(skb, copies->ifindex, more))
+		return LB_TX_MIRROR_ONCE;
+	if (is_explained(skb) && !may_wrap(skb, &protocol))
 		return LB_TX_MIRROR_ONCE;
 	if (is_explained(skb))
 		return put_macs(skb, first, member, class) ? LB_TX_MIRROR : LB_TX_REWRITE;

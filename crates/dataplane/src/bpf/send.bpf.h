@@ -64,7 +64,7 @@ static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, co
 						       const struct lb_mac *to, enum lb_reason reason,
 						       struct way_out *way)
 {
-	/* Of a frame that is only asked about there are none. */
+	/* No copies of a frame that is only asked about. */
 	__u32 n = is_explained(skb) ? 0 : bond->n_segments;
 
 	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
@@ -101,7 +101,7 @@ static __always_inline enum lb_reason send_guest(__u32 slot, struct way_out *way
 static __always_inline enum lb_reason send_guest_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
 							     const struct lb_mac *guest, struct way_out *way)
 {
-	/* Of a frame that is only asked about there are none. */
+	/* No copies of a frame that is only asked about. */
 	__u32 n = is_explained(skb) ? 0 : bond->n_segments;
 
 	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {

@@ -242,6 +242,9 @@ impl Told<'_> {
         match why {
             Why::Only => format!("{member}: the plan has no other lane"),
             Why::First => format!("{member}: the first lane whose member works carries everything"),
+            Why::Flow if matches!(self.from, From::Host) => format!(
+                "{member}: by the hash of addresses and ports; a socket of this host may have drawn another hash, and stays on that lane"
+            ),
             Why::Flow => format!("{member}: by the hash of the flow, which stays there"),
             Why::Ack => {
                 format!("{member}: by the hash of the flow; ACKs without data stay on one lane, in order")
