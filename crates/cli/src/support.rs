@@ -34,12 +34,8 @@ pub fn run(socket: &Path, args: SupportArgs, json: bool) -> Result<(), Failed> {
     // What cannot be written is refused before anything is gathered.
     let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&path);
     let file = file.map_err(|error| Failed::refused(cannot_write(&path, &error)))?;
-    let mut parts = gather::all(socket);
     let mut redactor = Redactor::new(!args.no_redact);
-    // A MAC counts in each of the ways of writing it where one of them is found anywhere.
-    parts.iter().for_each(|part| redactor.learn(&part.text));
-    parts.iter_mut().for_each(|part| part.text = redactor.redact(&part.text));
-    parts.insert(0, Part::new("README.txt", readme(&redactor, &parts)));
+    let parts = finished(gather::all(socket), &mut redactor);
     if let Err(error) = write(file, &parts) {
         // Half a bundle is worse than none.
         let _ = fs::remove_file(&path);
@@ -51,6 +47,15 @@ pub fn run(socket: &Path, args: SupportArgs, json: bool) -> Result<(), Failed> {
         return report::print(&text::json(&record));
     }
     report::print(&format!("{}\n{}\n", path.display(), redactor.summary()))
+}
+
+/// The parts as they leave the machine, and before them what the bundle says of itself.
+fn finished(mut parts: Vec<Part>, redactor: &mut Redactor) -> Vec<Part> {
+    // A MAC counts in each of the ways of writing it where one of them is found anywhere.
+    parts.iter_mut().flat_map(Part::texts).for_each(|text| redactor.learn(text));
+    parts.iter_mut().flat_map(Part::texts).for_each(|text| *text = redactor.redact(text));
+    parts.insert(0, Part::new("README.txt", readme(redactor, &parts)));
+    parts
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Error {
@@ -87,4 +92,33 @@ fn write(file: File, parts: &[Part]) -> io::Result<()> {
         archive.append_data(&mut header, format!("{NAME}/{}", part.name), part.text.as_bytes())?;
     }
     archive.into_inner()?.finish()?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, Redactor, finished};
+
+    #[test]
+    fn names_sources_and_notes_are_redacted_and_so_is_what_lists_them() {
+        let part = Part {
+            name: "ethtool/enx020000000001.txt".to_owned(),
+            source: "ethtool enx020000000001".to_owned(),
+            note: "198.18.0.1 does not answer".to_owned(),
+            text: "020000000002 is not known before the other part".to_owned(),
+        };
+        let other = Part::new("net/links.txt", "link/ether 02:00:00:00:00:02");
+        let parts = finished(vec![part, other], &mut Redactor::new(true));
+        let [readme, part, other]: [Part; 3] = parts.try_into().expect("three parts");
+        assert_eq!(part.name, "ethtool/enxmac-1.txt");
+        assert_eq!(part.source, "ethtool enxmac-1");
+        assert_eq!(part.note, "ipv4-1 does not answer");
+        assert_eq!(part.text, "mac-2 is not known before the other part");
+        assert_eq!(other.text, "link/ether mac-2");
+        for hidden in ["020000000001", "198.18.0.1"] {
+            assert!(!readme.text.contains(hidden), "{}", readme.text);
+        }
+        assert!(
+            readme.text.contains("ethtool/enxmac-1.txt") && readme.text.contains("2 MAC addresses and 1 IP")
+        );
+    }
 }

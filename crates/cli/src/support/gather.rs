@@ -18,6 +18,8 @@ const PROGRAM_MAX: Duration = Duration::from_secs(5);
 const PROGRAMS_MAX: Duration = Duration::from_secs(60);
 /// How much of one part is kept, in bytes.
 const PART_BYTES_MAX: usize = 2 << 20;
+/// How much of a file or of a program's output is read, in bytes. The last byte tells that a part is too long.
+const READ_BYTES_MAX: usize = PART_BYTES_MAX + 1;
 /// Interfaces that ethtool is asked about, members of bonds first.
 const INTERFACES_MAX: usize = 32;
 /// Files of the configuration.
@@ -51,6 +53,20 @@ impl Part {
     fn failed(name: impl Into<String>, source: impl Into<String>, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..Self::new(name, "").of(source) }
     }
+
+    /// All that it tells.
+    pub fn texts(&mut self) -> [&mut String; 4] {
+        [&mut self.name, &mut self.source, &mut self.note, &mut self.text]
+    }
+
+    /// Keeps the first `bytes`, as whole lines: half an address or half a secret would not be recognised.
+    fn cut(&mut self, bytes: usize) {
+        if self.text.len() > bytes {
+            let line_end = self.text.as_bytes()[..bytes].iter().rposition(|byte| *byte == b'\n');
+            self.text.truncate(line_end.map_or(0, |at| at + 1));
+            self.note = format!("only the first {} bytes", self.text.len());
+        }
+    }
 }
 
 /// All parts.
@@ -61,6 +77,7 @@ pub fn all(socket: &Path) -> Vec<Part> {
     configuration(&mut parts);
     parts.extend(files());
     programs(&members, &mut parts);
+    parts.iter_mut().for_each(|part| part.cut(PART_BYTES_MAX));
     parts
 }
 
@@ -123,14 +140,21 @@ fn records(socket: &Path, parts: &mut Vec<Part>) -> Vec<String> {
 fn configuration(parts: &mut Vec<Part>) {
     for path in CONFIG_PATHS {
         match config_files(Path::new(path)) {
-            Ok(files) => parts.extend(files.into_iter().take(FILES_MAX).map(|file| {
-                let name = Path::new(&file.file).file_name().unwrap_or_default().to_string_lossy();
-                Part::new(format!("config/{name}"), file.text).of(&file.file)
-            })),
+            Ok(files) => parts.extend(
+                files
+                    .into_iter()
+                    .take(FILES_MAX)
+                    .map(|file| Part::new(config_name(&file.file), file.text).of(&file.file)),
+            ),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => parts.push(Part::failed("config/failed", path, error.to_string())),
+            Err(error) => parts.push(Part::failed(config_name(path), path, error.to_string())),
         }
     }
+}
+
+/// The name in the bundle of what is below /etc.
+fn config_name(path: &str) -> String {
+    format!("config/{}", path.trim_start_matches("/etc/"))
 }
 
 /// What the kernel and the system say in files.
@@ -149,7 +173,7 @@ fn files() -> impl Iterator<Item = Part> {
     ];
     files.into_iter().map(|(name, path)| {
         let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(PART_BYTES_MAX as u64).read_to_end(&mut bytes));
+        let read = File::open(path).and_then(|file| file.take(READ_BYTES_MAX as u64).read_to_end(&mut bytes));
         match read {
             Ok(_) => Part::new(name, String::from_utf8_lossy(&bytes)).of(path),
             Err(error) => Part::failed(name, path, error.to_string()),
@@ -182,7 +206,7 @@ fn programs(members: &[String], parts: &mut Vec<Part>) {
     let end = Instant::now() + PROGRAMS_MAX;
     let run = |line: &str| match end.saturating_duration_since(Instant::now()) {
         Duration::ZERO => program::Output::nothing("not run, because others took too long"),
-        left => program::run(line, PART_BYTES_MAX, PROGRAM_MAX.min(left)),
+        left => program::run(line, READ_BYTES_MAX, PROGRAM_MAX.min(left)),
     };
     for (name, line) in lines {
         let program::Output { text, note } = run(line);
@@ -208,4 +232,30 @@ fn interfaces(members: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::from(["lo".to_owned()]);
     let in_order = members.iter().chain(&names).filter(|name| names.contains(name));
     in_order.filter(|name| seen.insert((*name).clone())).take(INTERFACES_MAX).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, config_name};
+
+    #[test]
+    fn a_part_that_is_too_long_is_cut_after_a_whole_line_and_says_so() {
+        for (text, kept, note) in [
+            ("one\ntwo\n", "one\ntwo\n", ""),
+            ("one\ntwo\n3", "one\ntwo\n", "only the first 8 bytes"),
+            ("one\ntwo, three\n", "one\n", "only the first 4 bytes"),
+            ("one\n\u{20ac}\u{20ac}", "one\n", "only the first 4 bytes"),
+            ("one, two, three", "", "only the first 0 bytes"),
+        ] {
+            let mut part = Part::new("part.txt", text);
+            part.cut(8);
+            assert_eq!((part.text.as_str(), part.note.as_str()), (kept, note), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn configuration_files_of_one_name_in_two_places_have_two_names() {
+        assert_eq!(config_name("/etc/linkbraid.toml"), "config/linkbraid.toml");
+        assert_eq!(config_name("/etc/linkbraid/linkbraid.toml"), "config/linkbraid/linkbraid.toml");
+    }
 }

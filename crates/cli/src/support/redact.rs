@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 /// The pieces of a MAC, and the least that is taken for one.
 const MAC_LEN: usize = 6;
@@ -12,6 +13,10 @@ const MAC_LEN: usize = 6;
 const SECRET_DIGITS: usize = 2 * linkbraid_api::SECRET_LEN;
 /// What stands for a secret.
 const SECRET: &str = "removed-secret";
+/// The longest way of writing an IP address: an IPv6 one that ends like an IPv4 one.
+const ADDRESS_LEN_MAX: usize = "0000:0000:0000:0000:0000:ffff:255.255.255.255".len();
+/// What `ip -d link` prints before the number of a port or of a switch, which is a MAC or made of one.
+const BEFORE_NUMBER: [&str; 2] = ["portid ", "switchid "];
 /// What a name of an interface begins with that is made of its MAC (systemd.net-naming-scheme(7)).
 const NAMED_BY_MAC: [&str; 3] = ["enx", "wlx", "wwx"];
 
@@ -42,8 +47,7 @@ impl Redactor {
         let mut out = String::with_capacity(text.len());
         let (mut at, mut copied) = (0, 0);
         while at < bytes.len() {
-            let begins = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-            match begins.then(|| self.found(&bytes[at..])).flatten() {
+            match self.found(bytes.split_at(at)) {
                 Some((len, name)) => {
                     // Both ends are next to a character of one byte.
                     out.push_str(&text[copied..at]);
@@ -71,28 +75,24 @@ impl Redactor {
     }
 
     /// How long what begins here is, and what stands for it.
-    fn found(&mut self, rest: &[u8]) -> Option<(usize, String)> {
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    fn found(&mut self, (before, rest): (&[u8], &[u8])) -> Option<(usize, String)> {
+        // A secret is one whatever is before it.
+        let digits = hex_digits(rest);
         if digits >= SECRET_DIGITS {
             return Some((digits, SECRET.to_owned()));
         }
-        if !self.addresses {
+        if !self.addresses || !begins(before) {
             return None;
         }
         self.ipv6_at(rest)
             .or_else(|| self.mac_at(rest))
             .or_else(|| self.ipv4_at(rest))
-            .or_else(|| self.bare(rest))
+            .or_else(|| self.bare(before, rest))
     }
 
     fn ipv6_at(&mut self, rest: &[u8]) -> Option<(usize, String)> {
-        let is_part = |byte: &&u8| byte.is_ascii_hexdigit() || **byte == b':' || **byte == b'.';
-        let run = rest.iter().take_while(is_part).count();
-        // A full stop or a colon may follow it.
-        let (len, ip) = (run.saturating_sub(1)..=run).rev().find_map(|len| {
-            let text = std::str::from_utf8(&rest[..len]).ok().filter(|_| ends(rest, len))?;
-            Some((len, text.parse::<Ipv6Addr>().ok()?))
-        })?;
+        let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b':' || byte == b'.';
+        let (len, ip) = address::<Ipv6Addr>(rest, is_part)?;
         let [first, middle @ .., last] = ip.segments();
         // Groups such as ff02::1, and networks such as fe80::.
         let is_group = first >> 8 == 0xff && middle == [0; 6];
@@ -109,25 +109,53 @@ impl Redactor {
     }
 
     fn ipv4_at(&mut self, rest: &[u8]) -> Option<(usize, String)> {
-        let run = rest.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
-        let (len, ip) = (run.saturating_sub(1)..=run).rev().find_map(|len| {
-            let text = std::str::from_utf8(&rest[..len]).ok().filter(|_| ends(rest, len))?;
-            Some((len, text.parse::<Ipv4Addr>().ok()?))
-        })?;
+        let (len, ip) = address::<Ipv4Addr>(rest, |byte| byte.is_ascii_digit() || byte == b'.')?;
         let is_common = ip.is_loopback() || ip.is_unspecified() || ip.is_broadcast() || ip.is_multicast();
         Some((len, if is_common { kept(rest, len) } else { named(&mut self.ipv4, ip, "ipv4") }))
     }
 
     /// A MAC without anything between its pieces: one that was found elsewhere, or that is part of an interface's name.
-    fn bare(&mut self, rest: &[u8]) -> Option<(usize, String)> {
+    /// Numbers of ports and of switches may be longer.
+    fn bare(&mut self, before: &[u8], rest: &[u8]) -> Option<(usize, String)> {
+        let is_number = BEFORE_NUMBER.iter().any(|word| before.ends_with(word.as_bytes()));
         let prefix =
             NAMED_BY_MAC.into_iter().find(|prefix| rest.starts_with(prefix.as_bytes())).unwrap_or_default();
-        let digits = rest.get(prefix.len()..prefix.len() + 2 * MAC_LEN)?;
-        let len = prefix.len() + digits.len();
-        let mac = digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>()?;
-        let counts = ends(rest, len) && (!prefix.is_empty() || self.macs.contains_key(&mac));
-        counts.then(|| (len, format!("{prefix}{}", named(&mut self.macs, mac, "mac"))))
+        let more = if is_number { hex_digits(&rest[prefix.len()..]) } else { 0 };
+        let len = prefix.len() + more.max(2 * MAC_LEN);
+        let mac = rest.get(prefix.len()..len)?.chunks(2).map(byte).collect::<Option<Vec<u8>>>()?;
+        let counts = is_number || !prefix.is_empty() || self.macs.contains_key(&mac);
+        (counts && ends(rest, len)).then(|| (len, format!("{prefix}{}", named(&mut self.macs, mac, "mac"))))
     }
+}
+
+/// Whether something may begin after this: after no letter or digit, or after an escape that ends with one.
+fn begins(before: &[u8]) -> bool {
+    let Some((last, head)) = before.split_last() else { return true };
+    let is_code = |mark: &[u8], digits: usize| {
+        let (head, code) = before.split_at(before.len().saturating_sub(digits));
+        head.ends_with(mark) && hex_digits(code) == digits
+    };
+    let is_parameter = |byte: &&u8| byte.is_ascii_digit() || **byte == b';';
+    !last.is_ascii_alphanumeric()
+        || matches!(before, [.., b'\\', b'b' | b'f' | b'n' | b'r' | b't'] | [.., b'0', b'x' | b'X'])
+        || is_code(b"\\u", 4)
+        || is_code(b"\\x", 2)
+        // A colour, such as `ESC[1;32m`.
+        || last.is_ascii_alphabetic() && head.iter().rev().find(|byte| !is_parameter(byte)) == Some(&b'[')
+}
+
+/// The address that begins here, and its length. A full stop or a colon may follow it, or the end of a range.
+fn address<A: FromStr>(rest: &[u8], is_part: impl Fn(u8) -> bool) -> Option<(usize, A)> {
+    let run = rest.iter().take(ADDRESS_LEN_MAX + 1).take_while(|byte| is_part(**byte)).count();
+    let may_end = |len: &usize| *len + 1 >= run || rest[*len..].starts_with(b"..");
+    (1..=run).rev().filter(may_end).find_map(|len| {
+        let text = std::str::from_utf8(&rest[..len]).ok().filter(|_| ends(rest, len))?;
+        Some((len, text.parse().ok()?))
+    })
+}
+
+fn hex_digits(rest: &[u8]) -> usize {
+    rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count()
 }
 
 /// What stays as it is.
@@ -150,7 +178,7 @@ fn byte(digits: &[u8]) -> Option<u8> {
 fn pieces(rest: &[u8], between: u8, digits_min: usize) -> Option<(usize, Vec<u8>)> {
     let (mut len, mut mac) = (0, Vec::new());
     loop {
-        let digits = rest[len..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let digits = hex_digits(&rest[len..]);
         if !(digits_min..=2).contains(&digits) {
             break;
         }

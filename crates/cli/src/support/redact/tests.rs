@@ -22,6 +22,26 @@ fn addresses_of_every_kind_are_replaced_wherever_they_stand() {
 }
 
 #[test]
+fn escapes_colours_and_ranges_hide_no_address() {
+    becomes(r"are:\n198.18.0.1\t02:00:00:00:00:01", r"are:\nipv4-1\tmac-1");
+    becomes(r"\b02:00:00:00:00:01\f198.18.0.1\r2001:db8::1", r"\bmac-1\fipv4-1\ripv6-1");
+    becomes(r"\u000a198.18.0.1 \x0a2001:db8::1 \\n198.18.0.1", r"\u000aipv4-1 \x0aipv6-1 \\nipv4-1");
+    becomes("\x1b[32m198.18.0.1\x1b[0m", "\x1b[32mipv4-1\x1b[0m");
+    becomes(r"\u001b[1;31m02:00:00:00:00:01\u001b[m2001:db8::1", r"\u001b[1;31mmac-1\u001b[mipv6-1");
+    becomes("198.18.0.1..198.18.0.9 198.18.0.1...", "ipv4-1..ipv4-2 ipv4-1...");
+    becomes("2001:db8::1..2001:db8::9 ::ffff:198.18.0.1..", "ipv6-1..ipv6-2 ipv6-3..");
+    becomes("02:00:00:00:00:01 0x020000000001", "mac-1 0xmac-1");
+}
+
+#[test]
+fn numbers_of_ports_and_switches_are_replaced_like_the_mac_that_they_are_made_of() {
+    becomes(
+        "portid 020000000001 switchid 0200000000020000 link/ether 02:00:00:00:00:01",
+        "portid mac-1 switchid mac-2 link/ether mac-1",
+    );
+}
+
+#[test]
 fn what_every_machine_has_stays_and_so_does_what_is_no_address() {
     for text in [
         "127.0.0.1/8 0.0.0.0/0 255.255.255.255 224.0.0.251",
@@ -30,6 +50,7 @@ fn what_every_machine_has_stays_and_so_does_what_is_no_address() {
         "12:00:01.234  2026-11-20 12:00:01",
         "0000:00:1f.6 linkbraid 0.1.0 Linux 6.12.48 proto::host",
         "0123456789abcdef0123456789abcdef 1234567890123",
+        "portid 01 xdp/id:12 tag 0123456789abcdef [a12:00:01",
     ] {
         becomes(text, text);
     }
@@ -53,4 +74,7 @@ fn secrets_are_never_told() {
     assert_eq!(open.redact("198.18.0.1 02:00:00:00:00:01"), "198.18.0.1 02:00:00:00:00:01");
     assert!(open.summary().contains("--no-redact"));
     becomes(&secret, "removed-secret");
+    for before in ["0x", r"\n", "\x1b[32m", "key"] {
+        assert_eq!(open.redact(&format!("{before}{secret}")), format!("{before}removed-secret"));
+    }
 }
