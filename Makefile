@@ -147,7 +147,7 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	install -D -m 644 dist/sos-plugin.py $(DESTDIR)$(SOSDIR)/linkbraid.py
 	# An example: /etc/linkbraid.toml is the administrator's.
 	install -D -m 644 dist/linkbraid.toml $(DESTDIR)$(DOCDIR)/linkbraid.toml
-	# So are what Prometheus and Grafana read.
+	# Examples, too: rules for Prometheus and a dashboard for Grafana.
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR)/prometheus dist/prometheus/*.yml
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR)/grafana dist/grafana/linkbraid.json
 	$(RUN) $(BIN) man $(DESTDIR)$(MANDIR)

@@ -136,7 +136,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
             },
             Some(done) = news.recv() => fabric::done(world, done).await,
             // Whoever asked may have given up.
-            Some(answer) = asked.recv() => drop(answer.send(snapshot::snapshot(world))),
+            Some(answer) = asked.recv() => if !answer.is_closed() {
+                drop(answer.send(snapshot::snapshot(world)));
+            },
             Some(event) = inbox.recv() => world.event(event),
             () = driving.news() => if driving.has_lost() {
                 follow::link_event(world, operations, LinkEvent::Resync).await;
@@ -180,6 +182,7 @@ impl Control {
             namespace: namespace()?,
             hook: options.hook,
             metrics: options.metrics.clone(),
+            metrics_by_option: options.metrics.is_some(),
             clock,
             events,
             driving,

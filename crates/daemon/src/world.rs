@@ -39,6 +39,8 @@ pub(crate) struct World {
     pub hook: HookChoice,
     /// Where metrics are served, if they are.
     pub metrics: Option<MetricsAddress>,
+    /// Whether the command line says so, whatever files say.
+    pub metrics_by_option: bool,
     pub clock: Clock,
     pub events: mpsc::Sender<Event>,
     /// The thread that drives the bonds.

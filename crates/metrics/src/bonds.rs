@@ -57,6 +57,11 @@ const PROVEN: Family<1> = Family {
     help: "Hosts in the ARP+ table that have answered a probe in their present life; only they have metrics of their own.",
     labels: ["bond"],
 };
+const LEFT_OUT: Family<1> = Family {
+    name: "peers_left_out",
+    help: "Peers that have no metrics of their own because the bond has too many peers.",
+    labels: ["bond"],
+};
 
 const MEMBER: Family<4> = Family {
     name: "member",
@@ -168,6 +173,7 @@ fn of_bonds(to: &mut Writer<'_>, view: &View<'_>) -> fmt::Result {
         view.table.iter().filter(|peer| peer.bond == bond.name).filter(|peer| is(&peer)).count() as f64
     };
     gauges(&PROVEN, &|bond| in_table(bond, &|peer| peer.proven))?;
+    gauges(&LEFT_OUT, &|bond| view.left_out.get(bond.name.as_str()).copied().unwrap_or(0) as f64)?;
     let severities = [(Severity::Warning, "warning"), (Severity::Error, "error")];
     let findings = bonds.iter().flat_map(|bond| {
         severities.map(|(severity, word)| {

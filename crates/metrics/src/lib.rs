@@ -13,6 +13,7 @@ mod view;
 mod write;
 
 pub use events::Events;
+pub use view::{PEERS_MAX, may_have_series};
 
 use linkbraid_api::Records;
 use prometheus_client::{

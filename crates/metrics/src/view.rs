@@ -4,16 +4,26 @@ use linkbraid_api::{
     BondRecord, ClassRecord, FabricRecord, FabricStatsRecord, LaneRecord, LatencyRecord, PeerRecord, Records,
     StatsRecord,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What `lanes` calls the plan for all hosts that are no peers.
 pub(crate) const PLAIN_HOSTS: &str = "plain hosts";
+/// The most peers of one bond that have series of their own; of the others it is said how many there are.
+pub const PEERS_MAX: usize = 256;
+
+/// Whether a host of the ARP+ table may have series of its own. Without probes no host can prove anything; the table bounds how many
+/// there are at a time.
+pub const fn may_have_series(proven: bool, probes: bool) -> bool {
+    proven || !probes
+}
 
 #[derive(Default)]
 pub(crate) struct View<'a> {
     pub bonds: Vec<&'a BondRecord>,
     /// Those that have series of their own.
     pub peers: Vec<&'a PeerRecord>,
+    /// How many of each bond have none because there are too many.
+    pub left_out: HashMap<&'a str, usize>,
     /// All.
     pub table: Vec<&'a PeerRecord>,
     /// Those to peers that have series of their own, and those to plain hosts.
@@ -41,15 +51,27 @@ impl<'a> View<'a> {
                 Records::Findings(_) | Records::Applied(_) | Records::Changes(_) | Records::Explained(_) => {}
             }
         }
-        // Without probes no host can prove anything; the ARP+ table bounds how many there are at a time.
         let unprobed = view.bonds.iter().filter(|bond| !bond.settings.inspector.probes);
         let unprobed: HashSet<&str> = unprobed.map(|bond| bond.name.as_str()).collect();
-        let counts = |peer: &&&PeerRecord| peer.proven || unprobed.contains(peer.bond.as_str());
-        view.peers = view.table.iter().filter(counts).copied().collect();
-        let known: HashSet<(&str, &str)> =
-            view.peers.iter().map(|peer| (peer.bond.as_str(), name(peer))).collect();
-        view.lanes.retain(|lane| {
-            lane.peer == PLAIN_HOSTS || known.contains(&(lane.bond.as_str(), lane.peer.as_str()))
+        let may = |peer: &PeerRecord| may_have_series(peer.proven, !unprobed.contains(peer.bond.as_str()));
+        let mut shown: HashMap<&str, usize> = HashMap::new();
+        for peer in view.table.iter().copied().filter(|peer| may(peer)) {
+            let shown = shown.entry(&peer.bond).or_default();
+            if *shown < PEERS_MAX {
+                *shown += 1;
+                view.peers.push(peer);
+            } else {
+                *view.left_out.entry(&peer.bond).or_default() += 1;
+            }
+        }
+        // Another host may claim a peer's address, so its name alone does not say whose lane it is.
+        let ends = view.peers.iter().flat_map(|peer| {
+            peer.members.iter().map(move |member| (peer.bond.as_str(), name(peer), member.mac.as_str()))
+        });
+        let ends: HashSet<(&str, &str, &str)> = ends.collect();
+        view.lanes.retain(|lane| match &lane.peer_mac {
+            Some(mac) => ends.contains(&(lane.bond.as_str(), lane.peer.as_str(), mac.as_str())),
+            None => lane.peer == PLAIN_HOSTS,
         });
         view
     }

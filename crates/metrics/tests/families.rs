@@ -4,9 +4,10 @@ use linkbraid_api::{
     BondRecord, BondSettings, ClassRecord, ClassSettings, CounterRecord, EventKind, EventRecord,
     FabricPeerRecord, FabricPeerStats, FabricPeerVxlanRecord, FabricRecord, FabricSettings,
     FabricStatsRecord, FindingRecord, Health, LaneRecord, LatencyBucket, LatencyRecord, MemberRecord,
-    NodeState, PeerRecord, PeerState, Records, RoundTripRecord, Severity, ShareFrom, StatsRecord,
+    NodeState, PeerMemberRecord, PeerRecord, PeerState, Records, RoundTripRecord, Severity, ShareFrom,
+    StatsRecord,
 };
-use linkbraid_metrics::{Events, Format, Snapshot, text};
+use linkbraid_metrics::{Events, Format, PEERS_MAX, Snapshot, text};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -75,6 +76,11 @@ fn bond(members: Vec<MemberRecord>) -> BondRecord {
     }
 }
 
+/// A member of a peer.
+fn end(mac: &str) -> PeerMemberRecord {
+    PeerMemberRecord { mac: mac.into(), live: true, weight_mbit: None, class: None }
+}
+
 fn peer(address: &str) -> PeerRecord {
     PeerRecord {
         bond: "bond0".into(),
@@ -83,7 +89,7 @@ fn peer(address: &str) -> PeerRecord {
         epoch: Some(3),
         state: PeerState::Alive,
         mac: "02:00:00:00:01:01".into(),
-        members: vec![],
+        members: vec![end("02:00:00:00:01:01"), end("02:00:00:00:01:02")],
         heard_ms: 250,
         proven: true,
         guests: vec![],
@@ -355,7 +361,7 @@ fn records_become_series() {
 
 #[test]
 fn a_host_that_has_proven_nothing_has_no_series() {
-    let made_up = PeerRecord { proven: false, ..peer("198.18.9.9") };
+    let made_up = PeerRecord { proven: false, members: vec![end("02:00:00:00:09:09")], ..peer("198.18.9.9") };
     let peers = |made_up: &PeerRecord| Records::Peers(vec![peer("198.18.0.2"), made_up.clone()]);
     let lanes = Records::Lanes(vec![lane("eth1", "198.18.9.9", "02:00:00:00:09:09")]);
     let shown = |bond: BondRecord, peers: Records| {
@@ -369,6 +375,52 @@ fn a_host_that_has_proven_nothing_has_no_series() {
     unprobed.settings.inspector.probes = false;
     let text = shown(unprobed, peers(&made_up));
     assert!(text.contains("198.18.9.9"), "nobody can prove anything where nobody is asked");
+}
+
+#[test]
+fn a_host_that_claims_the_address_of_a_peer_puts_no_lanes_in() {
+    let (p, own, forged) = ("198.18.0.2", "02:00:00:00:01:01", "02:00:00:00:09:09");
+    let claim = PeerRecord {
+        proven: false,
+        host_id: Some("ee".into()),
+        mac: forged.into(),
+        members: vec![end(forged)],
+        ..peer(p)
+    };
+    let plain = LaneRecord { peer: "plain hosts".into(), peer_mac: None, ..lane("eth1", p, own) };
+    let records = vec![
+        Records::Bonds(vec![bond(vec![])]),
+        Records::Peers(vec![claim, peer(p)]),
+        Records::Lanes(vec![lane("eth1", p, forged), lane("eth1", p, own), plain]),
+    ];
+    let text = written(records, Format::Text);
+    assert!(!text.contains(forged), "{text}");
+    for lane in [r#"peer="198.18.0.2",peer_mac="02:00:00:00:01:01""#, r#"peer="plain hosts""#] {
+        let series = format!(r#"linkbraid_lane_up{{bond="bond0",member="eth1",{lane}}}"#);
+        assert_eq!(value(&text, &series), Some(1.0), "{text}");
+    }
+}
+
+#[test]
+fn only_so_many_peers_have_series() {
+    let address = |i: usize| format!("198.18.{}.{}", i / 250, i % 250 + 1);
+    let last = address(PEERS_MAX);
+    let records = |peers: usize| {
+        vec![
+            Records::Bonds(vec![bond(vec![])]),
+            Records::Peers((0..peers).map(|i| peer(&address(i))).collect()),
+            Records::Lanes(vec![lane("eth1", &last, "02:00:00:00:01:01")]),
+        ]
+    };
+    let shown = |text: &str| text.lines().filter(|line| line.starts_with("linkbraid_peer_up{")).count();
+    let left_out = r#"linkbraid_peers_left_out{bond="bond0"}"#;
+    let text = written(records(PEERS_MAX), Format::Text);
+    assert_eq!((shown(&text), value(&text, left_out)), (PEERS_MAX, Some(0.0)));
+    let text = written(records(PEERS_MAX + 3), Format::Text);
+    assert_eq!((shown(&text), value(&text, left_out)), (PEERS_MAX, Some(3.0)));
+    assert!(!text.contains(&last), "neither it nor its lanes");
+    let proven = r#"linkbraid_arp_plus_proven_peers{bond="bond0"}"#;
+    assert_eq!(value(&text, proven), Some((PEERS_MAX + 3) as f64), "all are counted");
 }
 
 #[test]
@@ -444,11 +496,15 @@ fn the_page_lists_all_families() {
 /// A bond with [`PEERS`] peers of [`MEMBERS`] members each, on one switch: every pair of members is a lane.
 fn crowd() -> Vec<Records> {
     let address = |peer: usize| format!("198.18.{}.{}", peer / 250, peer % 250 + 1);
+    let mac = |peer: usize, theirs: usize| format!("02:00:00:{peer:02x}:00:{theirs:02x}");
+    let one_peer = |i: usize| PeerRecord {
+        members: (0..MEMBERS).map(|theirs| end(&mac(i, theirs))).collect(),
+        ..peer(&address(i))
+    };
     let of_peer = |peer: usize| {
         let pairs = (0..MEMBERS).flat_map(move |own| (0..MEMBERS).map(move |theirs| (own, theirs)));
         pairs.map(move |(own, theirs)| {
-            let lane =
-                lane(&format!("eth{own}"), &address(peer), &format!("02:00:00:{peer:02x}:00:{theirs:02x}"));
+            let lane = lane(&format!("eth{own}"), &address(peer), &mac(peer, theirs));
             // A plan has about as many lanes as there are members.
             match own == theirs {
                 true => lane,
@@ -459,7 +515,7 @@ fn crowd() -> Vec<Records> {
     let counters = (0..120).map(|i| counter(&format!("counter_{i}"), "drop")).collect();
     vec![
         Records::Bonds(vec![bond((0..MEMBERS).map(|i| member(&format!("eth{i}"))).collect())]),
-        Records::Peers((0..PEERS).map(|i| peer(&address(i))).collect()),
+        Records::Peers((0..PEERS).map(one_peer).collect()),
         Records::Lanes((0..PEERS).flat_map(of_peer).collect()),
         Records::Stats(vec![StatsRecord { bond: "bond0".into(), counters }]),
     ]

@@ -1,8 +1,8 @@
 //! Metrics by HTTP, from a thread of its own: `GET /metrics`, and nothing else.
 //!
-//! For each scrape the control thread makes one snapshot of its records, in one turn of its loop. Scrapes within [`FRESH`] share it,
-//! whoever asks and however often. The text is made here. A client that asks for too much, sends too slowly or reads too slowly loses
-//! its connection, and no more than [`CLIENTS_MAX`] are served at a time.
+//! For a scrape the control thread makes one snapshot of its records, in one turn of its loop. Scrapes within [`FRESH`], or longer if it
+//! took long, share it, whoever asks and however often. The text is made here, once in each format. A client that asks for too much,
+//! sends too slowly or reads too slowly loses its connection, and no more than [`CLIENTS_MAX`] are served at a time.
 
 mod http;
 
@@ -14,7 +14,8 @@ use std::{
     cell::RefCell,
     collections::BTreeSet,
     fs, io,
-    os::unix::fs::{FileTypeExt as _, PermissionsExt as _},
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
     rc::Rc,
     sync::Arc,
     thread::{Builder, JoinHandle},
@@ -39,8 +40,10 @@ const REQUEST_BYTES_MAX: usize = 8 << 10;
 const CLIENT_MAX: Duration = Duration::from_secs(5);
 /// How long the control thread may take for a snapshot: it may wait for the kernel. Less than Prometheus waits for a scrape.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(4);
-/// How long a snapshot is used again.
+/// How long a snapshot is used again, at least...
 const FRESH: Duration = Duration::from_millis(200);
+/// ...and for so many times as long as it took: the control thread spends no more than a twentieth of its time on snapshots.
+const FRESH_TIMES: u32 = 20;
 /// How long until it is tried again to listen: the address may be one that a bond is yet to get.
 const RETRY: Duration = Duration::from_secs(2);
 /// What fails where the daemon cannot listen.
@@ -99,9 +102,17 @@ impl Drop for Metrics {
 /// What metrics are made of.
 struct Source {
     asks: mpsc::Sender<Ask>,
-    /// The last snapshot, and when it came.
-    last: Mutex<Option<(Instant, Arc<Snapshot>)>>,
+    last: Mutex<Option<Last>>,
     events: RefCell<Events>,
+}
+
+/// The last snapshot.
+struct Last {
+    snapshot: Arc<Snapshot>,
+    /// Until when it is used.
+    until: Instant,
+    /// What was made of it, in each format that somebody has asked for.
+    answers: Vec<(Format, Answer)>,
 }
 
 impl Source {
@@ -116,40 +127,50 @@ impl Source {
         }
     }
 
-    /// A snapshot that is fresh; none if the daemon stops, or cannot make one in time.
-    async fn snapshot(&self) -> Option<Arc<Snapshot>> {
+    /// The metrics of a snapshot that is fresh; none if the daemon stops, or cannot make one in time.
+    async fn metrics(&self, format: Format) -> Option<Answer> {
         // Whoever comes meanwhile waits for the same one.
-        let mut last = self.last.lock().await;
-        if let Some((_, known)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-            return Some(known.clone());
+        let mut guard = self.last.lock().await;
+        let fresh = guard.take().filter(|last| Instant::now() < last.until);
+        let last = guard.insert(match fresh {
+            Some(fresh) => fresh,
+            None => self.snapshot().await?,
+        });
+        if let Some((_, made)) = last.answers.iter().find(|(made, _)| *made == format) {
+            return Some(made.clone());
         }
+        let answer =
+            match linkbraid_metrics::text(VERSION, last.snapshot.clone(), &self.events.borrow(), format) {
+                Ok(text) => Answer::metrics(format, text),
+                Err(error) => Answer::failed(&error.to_string()),
+            };
+        last.answers.push((format, answer.clone()));
+        Some(answer)
+    }
+
+    async fn snapshot(&self) -> Option<Last> {
         let (answer, answered) = oneshot::channel();
         let asked = async {
             self.asks.send(answer).await.ok()?;
             answered.await.ok()
         };
-        let snapshot = Arc::new(timeout(SNAPSHOT_MAX, asked).await.ok()??);
+        let snapshot = timeout(SNAPSHOT_MAX, asked).await.ok()??;
         self.events.borrow_mut().keep(&names(&snapshot.records));
-        *last = Some((Instant::now(), snapshot.clone()));
-        Some(snapshot)
+        let until = Instant::now() + fresh(snapshot.took);
+        Some(Last { snapshot: Arc::new(snapshot), until, answers: Vec::new() })
     }
 
     async fn answer(&self, asked: &Asked) -> Answer {
         match asked {
-            Asked::Metrics { format } => match self.snapshot().await {
-                Some(snapshot) => self.text(snapshot, *format),
-                None => Answer::busy(),
-            },
+            Asked::Metrics { format } => self.metrics(*format).await.unwrap_or_else(Answer::busy),
             Asked::Other(answer) => answer.clone(),
         }
     }
+}
 
-    fn text(&self, snapshot: Arc<Snapshot>, format: Format) -> Answer {
-        match linkbraid_metrics::text(VERSION, snapshot, &self.events.borrow(), format) {
-            Ok(text) => Answer::metrics(format, text),
-            Err(error) => Answer::failed(&error.to_string()),
-        }
-    }
+/// How long a snapshot is used that took so long.
+fn fresh(took: Duration) -> Duration {
+    FRESH.max(took.saturating_mul(FRESH_TIMES))
 }
 
 /// Bonds and fabrics that there are.
@@ -172,7 +193,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 /// A socket that listens.
 enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener),
+    /// Its file goes first: while the socket is open, the kernel gives the file's inode to no other one.
+    Unix {
+        _unlink: Unlink,
+        listener: UnixListener,
+    },
 }
 
 impl Listener {
@@ -190,22 +215,28 @@ impl Listener {
                 let hint = format!("ls -l {}", path.display());
                 return Err(Error::new(address.to_string(), CANNOT, cause).hint(hint));
             }
-            Ok(_) if UnixStream::connect(path).await.is_ok() => {
-                return Err(refused(io::ErrorKind::AddrInUse.into()));
-            }
-            Ok(_) => fs::remove_file(path).map_err(refused)?,
+            Ok(_) => match UnixStream::connect(path).await.err() {
+                // Nobody listens there any more.
+                Some(cause) if cause.kind() == io::ErrorKind::ConnectionRefused => {
+                    fs::remove_file(path).map_err(refused)?;
+                }
+                Some(cause) if cause.kind() != io::ErrorKind::WouldBlock => return Err(refused(cause)),
+                // Somebody does, or has even more clients than wait for it.
+                _ => return Err(refused(io::ErrorKind::AddrInUse.into())),
+            },
             Err(_) => {}
         }
         let listener = UnixListener::bind(path).map_err(refused)?;
+        let unlink = Unlink { path: path.clone(), file: file(path).map_err(refused)? };
         // The group is that of the folder, where the folder has the bit for it.
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(refused)?;
-        Ok(Self::Unix(listener))
+        Ok(Self::Unix { _unlink: unlink, listener })
     }
 
     async fn accept(&self) -> io::Result<Box<dyn Stream>> {
         Ok(match self {
             Self::Tcp(listener) => Box::new(listener.accept().await?.0),
-            Self::Unix(listener) => Box::new(listener.accept().await?.0),
+            Self::Unix { listener, .. } => Box::new(listener.accept().await?.0),
         })
     }
 }
@@ -218,6 +249,12 @@ fn refused(address: &MetricsAddress, cause: &io::Error) -> Error {
     };
     let (cause, hint) = match (cause.kind(), folder) {
         (io::ErrorKind::AddrInUse, _) => ("another program listens there".to_owned(), in_use),
+        (io::ErrorKind::ReadOnlyFilesystem, Some(folder)) => {
+            let folder = folder.display();
+            let setting = format!("'ReadWritePaths={folder}' in its unit changes that");
+            let cause = format!("{folder} is read-only for the daemon; {setting}");
+            (cause, "systemctl edit linkbraid".to_owned())
+        }
         (_, Some(folder)) => (cause.to_string(), format!("ls -ld {}", folder.display())),
         (io::ErrorKind::PermissionDenied, None) => {
             let hint = "linkbraid daemon --metrics 127.0.0.1:9919";
@@ -231,15 +268,24 @@ fn refused(address: &MetricsAddress, cause: &io::Error) -> Error {
     Error::new(address.to_string(), CANNOT, cause).hint(hint)
 }
 
-/// Removes the socket's file with the value.
-struct Unlink<'a>(&'a MetricsAddress);
+/// Removes a socket's file with the value, unless another one has its path by then.
+struct Unlink {
+    path: PathBuf,
+    file: (u64, u64),
+}
 
-impl Drop for Unlink<'_> {
+impl Drop for Unlink {
     fn drop(&mut self) {
-        if let MetricsAddress::Unix(path) = self.0 {
-            let _ = fs::remove_file(path);
+        if file(&self.path).is_ok_and(|there| there == self.file) {
+            let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// The device and the inode of the file at a path.
+fn file(path: &Path) -> io::Result<(u64, u64)> {
+    let there = fs::symlink_metadata(path)?;
+    Ok((there.dev(), there.ino()))
 }
 
 /// Listens as soon as that can be done.
@@ -265,7 +311,6 @@ async fn listen(address: &MetricsAddress) -> Listener {
 /// Serves clients for ever.
 async fn serve(address: &MetricsAddress, source: Rc<Source>) {
     let listener = listen(address).await;
-    let _unlink = Unlink(address);
     let places = Arc::new(Semaphore::new(CLIENTS_MAX));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -290,9 +335,10 @@ async fn serve(address: &MetricsAddress, source: Rc<Source>) {
 /// Serves one client: one request, one answer.
 async fn client(mut stream: impl AsyncRead + AsyncWrite + Unpin, source: &Source) -> io::Result<()> {
     let asked = timeout(CLIENT_MAX, request(&mut stream)).await??;
-    let answer = source.answer(&asked).await.bytes();
+    let answer = source.answer(&asked).await;
     timeout(CLIENT_MAX, async {
-        stream.write_all(&answer).await?;
+        stream.write_all(answer.head().as_bytes()).await?;
+        stream.write_all(answer.body().as_bytes()).await?;
         stream.shutdown().await
     })
     .await?

@@ -264,10 +264,15 @@ pub(super) fn applied(
     if let Some((address, place)) = &document.metrics
         && world.metrics.as_ref() != Some(address)
     {
-        warnings.push(format!(
-            "{place}: metrics: they are served at {address} when the daemon has started again; 'systemctl restart linkbraid' \
-             does that, and frames go on"
-        ));
+        warnings.push(match world.metrics.as_ref().filter(|_| world.metrics_by_option) {
+            Some(option) => format!(
+                "{place}: metrics: {address} has no effect; the option '--metrics {option}' of the daemon counts more"
+            ),
+            None => format!(
+                "{place}: metrics: they are served at {address} when the daemon has started again; 'systemctl restart \
+                 linkbraid' does that, and frames go on"
+            ),
+        });
     }
     let action = |step: &Step| {
         let (object, part) = step.target();

@@ -25,7 +25,7 @@ mod keys;
 mod lanes;
 
 pub(crate) use classes::{classes, latency};
-pub(crate) use lanes::lanes;
+pub(crate) use lanes::{lanes, lanes_to};
 
 /// ARP+ counters are numbered after those of the data path, which has room for 64.
 const PROTOCOL_NUMBERS_FROM: u32 = 100;

@@ -2,6 +2,7 @@
 //! bytes out.
 
 use linkbraid_metrics::Format;
+use std::rc::Rc;
 
 /// The only path.
 const PATH: &str = "/metrics";
@@ -27,18 +28,19 @@ pub(super) struct Answer {
     content_type: &'static str,
     /// One more header with its line end, or nothing.
     header: &'static str,
-    text: String,
+    /// Shared by those who get the same answer.
+    text: Rc<str>,
 }
 
 impl Answer {
     /// One line of plain text.
     fn plain(status: &'static str, text: &str) -> Self {
         let content_type = "text/plain; charset=utf-8";
-        Self { status, content_type, header: "", text: format!("{text}\n") }
+        Self { status, content_type, header: "", text: format!("{text}\n").into() }
     }
 
     pub(super) fn metrics(format: Format, text: String) -> Self {
-        Self { status: "200 OK", content_type: format.content_type(), header: "", text }
+        Self { status: "200 OK", content_type: format.content_type(), header: "", text: text.into() }
     }
 
     /// No records came in time.
@@ -50,13 +52,17 @@ impl Answer {
         Self::plain("500 Internal Server Error", &format!("the metrics cannot be written: {cause}"))
     }
 
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    /// What goes before the body.
+    pub(super) fn head(&self) -> String {
         let Self { status, content_type, header, text } = self;
         let length = text.len();
         format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n{header}Connection: close\r\n\r\n{text}"
+            "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n{header}Connection: close\r\n\r\n"
         )
-        .into_bytes()
+    }
+
+    pub(super) fn body(&self) -> &str {
+        &self.text
     }
 }
 
@@ -138,7 +144,7 @@ mod tests {
             match read(&bytes, MAX) {
                 None => proptest::prop_assert!(bytes.len() <= MAX),
                 Some(Asked::Metrics { .. }) => proptest::prop_assert!(bytes.starts_with(b"GET /metrics")),
-                Some(Asked::Other(answer)) => proptest::prop_assert!(answer.bytes().starts_with(b"HTTP/1.1 4")),
+                Some(Asked::Other(answer)) => proptest::prop_assert!(answer.head().starts_with("HTTP/1.1 4")),
             }
         }
     }
@@ -148,8 +154,8 @@ mod tests {
         let Some(Asked::Other(answer)) = read(b"PUT /metrics HTTP/1.1\r\n\r\n", MAX) else {
             panic!("refused")
         };
-        let text = String::from_utf8(answer.bytes()).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let (head, body) = (answer.head(), answer.body());
+        let head = head.strip_suffix("\r\n\r\n").unwrap();
         assert_eq!(body, "the metrics can be read only, with GET\n");
         let lines: Vec<&str> = head.split("\r\n").collect();
         let length = format!("Content-Length: {}", body.len());

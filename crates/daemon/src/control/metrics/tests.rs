@@ -6,8 +6,8 @@ use std::{
     env,
     io::{Read as _, Write as _},
     net::TcpStream,
-    os::unix::net::UnixStream as StdUnixStream,
-    process, thread,
+    os::unix::net::{UnixDatagram, UnixListener as StdUnixListener, UnixStream as StdUnixStream},
+    process, ptr, thread,
 };
 
 /// What an idle machine does at once.
@@ -15,6 +15,15 @@ const SOON: Duration = Duration::from_secs(10);
 
 fn path(name: &str) -> std::path::PathBuf {
     env::temp_dir().join(format!("linkbraid-metrics-{}-{name}", process::id()))
+}
+
+fn block_on<T>(what: impl Future<Output = T>) -> T {
+    runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(what)
+}
+
+/// Why nobody can listen at that address.
+fn bind_error(address: &MetricsAddress) -> Error {
+    block_on(Listener::bind(address)).err().expect("refused")
 }
 
 /// Tries until it can be done.
@@ -70,23 +79,71 @@ impl Served {
 fn a_socket_serves_its_owner_and_group_and_goes_with_the_daemon() {
     let path = path("owner");
     fs::write(&path, "").expect("writes");
-    let error = |address: &MetricsAddress| {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(Listener::bind(address)).err().expect("refused")
-    };
     let address = MetricsAddress::Unix(path.clone());
-    assert_eq!(error(&address).cause, "the path is that of another file");
+    assert_eq!(bind_error(&address).cause, "the path is that of another file");
     fs::remove_file(&path).expect("it is there");
     // One that nobody listens on any more.
-    drop(std::os::unix::net::UnixListener::bind(&path).expect("binds"));
+    drop(StdUnixListener::bind(&path).expect("binds"));
     let served = Served::start(address.clone());
     let text = get(&mut soon(|| StdUnixStream::connect(&path)));
     assert!(text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"), "{text}");
     assert!(text.contains("linkbraid_build_info{version=\""), "{text}");
     assert_eq!(fs::metadata(&path).expect("a socket").permissions().mode() & 0o777, 0o660);
-    assert_eq!(error(&address).cause, "another program listens there");
+    assert_eq!(bind_error(&address).cause, "another program listens there");
     served.end();
     assert!(!path.exists());
+}
+
+#[test]
+fn what_is_another_programs_stays() {
+    let path = path("others");
+    let address = MetricsAddress::Unix(path.clone());
+    // Somebody has it open, and still no client can connect.
+    let datagrams = UnixDatagram::bind(&path).expect("binds");
+    let error = bind_error(&address);
+    assert!(path.exists(), "{error}");
+    drop(datagrams);
+    fs::remove_file(&path).expect("it is there");
+    let served = Served::start(address);
+    get(&mut soon(|| StdUnixStream::connect(&path)));
+    fs::remove_file(&path).expect("it is there");
+    let other = StdUnixListener::bind(&path).expect("binds");
+    served.end();
+    assert!(path.exists());
+    drop(other);
+    fs::remove_file(&path).expect("it is there");
+}
+
+#[test]
+fn where_the_unit_makes_the_folder_read_only_it_is_said() {
+    let address = MetricsAddress::Unix("/run/metrics/a.sock".into());
+    let error = refused(&address, &io::ErrorKind::ReadOnlyFilesystem.into());
+    assert!(error.cause.contains("'ReadWritePaths=/run/metrics'"), "{error}");
+    assert_eq!(error.hint.as_deref(), Some("systemctl edit linkbraid"));
+}
+
+#[test]
+fn a_snapshot_becomes_text_once_in_each_format() {
+    block_on(async {
+        let (asks, mut asked) = mpsc::channel::<Ask>(1);
+        let source = Source { asks, last: Mutex::default(), events: RefCell::default() };
+        // It is used for long, however slow this machine is.
+        let snapshot = Snapshot { took: Duration::from_secs(60), ..Snapshot::default() };
+        let made = async { asked.recv().await.expect("a question").send(snapshot).expect("one who waits") };
+        let (first, ()) = tokio::join!(source.metrics(Format::Text), made);
+        let first = first.expect("metrics");
+        // Nobody would answer another question.
+        let second = source.metrics(Format::Text).await.expect("the same");
+        assert!(ptr::eq(first.body(), second.body()));
+        let other = source.metrics(Format::OpenMetrics).await.expect("of the same snapshot");
+        assert_ne!(other, first);
+    });
+}
+
+#[test]
+fn snapshots_take_little_of_the_control_threads_time() {
+    assert_eq!(fresh(Duration::ZERO), FRESH);
+    assert_eq!(fresh(Duration::from_secs(1)), Duration::from_secs(20));
 }
 
 #[test]

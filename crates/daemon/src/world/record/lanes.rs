@@ -19,6 +19,16 @@ use std::collections::HashMap;
 
 /// `lanes`
 pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
+    lanes_to(bonds, now, |_, _| true, usize::MAX)
+}
+
+/// Those to plain hosts, and to those peers that are wanted: to so many of each bond at most.
+pub(crate) fn lanes_to(
+    bonds: &[&Bond],
+    now: Time,
+    is_wanted: fn(&Bond, &Peer) -> bool,
+    peers_max: usize,
+) -> Result<Records, Error> {
     let mut records = Vec::new();
     for bond in bonds {
         let driven = bond.driven();
@@ -30,7 +40,7 @@ pub(crate) fn lanes(bonds: &[&Bond], now: Time) -> Result<Records, Error> {
         for lane in &snapshot.lanes {
             known.entry(lane.lane.peer).or_default().push(lane);
         }
-        for peer in host.arp_plus().peers() {
+        for peer in host.arp_plus().peers().filter(|peer| is_wanted(bond, peer)).take(peers_max) {
             let Some(base) = host.plan_of(&peer.key) else { continue };
             let name = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
             let known = known.remove(&peer.key).unwrap_or_default();
