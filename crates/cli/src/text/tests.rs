@@ -25,7 +25,7 @@ fn explain_has_each_decision_and_the_lanes() {
     let record = samples::explain();
     assert_eq!(explain(&record, &PLAIN), include_str!("tests/golden/explain.txt"));
     let narrow = explain(&record, &PLAIN.width(Some(80)));
-    assert!(narrow.contains("each\n             stripe of the flow"), "{narrow}");
+    assert!(narrow.contains("of the\n             flow takes"), "{narrow}");
     let mut mirrored = record.clone();
     mirrored.second_member = Some("eth3".into());
     assert!(explain(&mirrored, &PLAIN).contains(" leaves by eth2, and a copy by eth3\n"));
