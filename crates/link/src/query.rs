@@ -1,6 +1,6 @@
 //! Questions which multicast groups are wanted, as routers ask them: whoever hears one reports its groups again.
 
-use linkbraid_wire::MacAddr;
+use linkbraid_wire::{MacAddr, checksum};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Where they come from in IPv6. Of several that ask, routers leave it to the one with the lowest address: that is never this one.
@@ -44,14 +44,6 @@ fn mld(mac: MacAddr) -> Vec<u8> {
     let ip = [0x60, 0, 0, 0, 0, 8 + query.len() as u8, 0, 1];
     let alert = [58, 0, 5, 2, 0, 0, 1, 0];
     [&[0x33, 0x33, 0, 0, 0, 1][..], &mac.0, &[0x86, 0xdd], &ip, &from, &to, &alert, &query].concat()
-}
-
-/// The internet checksum (RFC 1071) of parts that each have an even number of bytes.
-fn checksum(parts: &[&[u8]]) -> [u8; 2] {
-    let words = parts.iter().flat_map(|part| part.chunks_exact(2));
-    let sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    let sum = (sum & 0xffff) + (sum >> 16);
-    (!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes()
 }
 
 #[cfg(test)]

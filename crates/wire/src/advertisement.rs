@@ -117,9 +117,6 @@ fn message(to: Party, from: Party, [kind, flags, option]: [u8; 3], about: Ipv6Ad
 /// The Internet checksum of an ICMPv6 message with its pseudo header (RFC 8200, section 8.1).
 pub(crate) fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
     let [high, low] = u16::try_from(message.len()).unwrap_or(0).to_be_bytes();
-    let all = [&from.octets()[..], &to.octets(), &[0, 0, high, low, 0, 0, 0, ICMPV6], message].concat();
-    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
-    let sum: u32 = all.chunks(2).map(word).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
+    let pseudo = [0, 0, high, low, 0, 0, 0, ICMPV6];
+    u16::from_be_bytes(crate::checksum(&[&from.octets(), &to.octets(), &pseudo, message]))
 }

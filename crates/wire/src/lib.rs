@@ -8,6 +8,7 @@
 mod advertisement;
 mod arp;
 mod auth;
+mod checksum;
 mod class;
 mod digest;
 mod emit;
@@ -26,6 +27,7 @@ mod tlv;
 pub use advertisement::{emit_advertisement, emit_advertisement_to_all};
 pub use arp::{emit_arp_reply, is_arp};
 pub use auth::{AUTH_CODE_LEN, AUTH_TLV_LEN, Sealed, is_arp_plus, seal, sealed};
+pub use checksum::checksum;
 pub use class::{CLASS_NAME_MAX, CLASSES_MAX, Class, FEATURE_MIRROR, REST, is_class_name};
 pub use frame::{FRAME_HEADER_LEN, FRAME_LEN_MIN, Frame, emit_frame, pad_to, parse_frame};
 pub use guest::{FEATURE_GUESTS, GUEST_ADDRESSES_MAX, GUESTS_MAX, Guest, VLAN_MAX};

@@ -1,7 +1,7 @@
 //! One frame of a flow: a TCP segment or datagram with some data, or an echo request.
 
 use linkbraid_api::{Flow, FlowProtocol};
-use linkbraid_wire::MacAddr;
+use linkbraid_wire::{MacAddr, checksum};
 use std::net::IpAddr;
 
 /// Protocol numbers (IANA).
@@ -43,7 +43,7 @@ pub(super) fn of(flow: &Flow, dscp: u8, ends: Ends) -> Vec<u8> {
         frame.extend(ends.vlan.to_be_bytes());
     }
     let (protocol, check_at, mut payload) = payload(flow);
-    let check = sum(&[&pseudo(flow, protocol, payload.len()), &payload]);
+    let check = checksum(&[&pseudo(flow, protocol, payload.len()), &payload]);
     payload[check_at..check_at + 2].copy_from_slice(&check);
     match (flow.source, flow.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -55,7 +55,7 @@ pub(super) fn of(flow: &Flow, dscp: u8, ends: Ends) -> Vec<u8> {
             header.extend([HOPS, protocol, 0, 0]);
             header.extend(source.octets());
             header.extend(destination.octets());
-            let check = sum(&[&header]);
+            let check = checksum(&[&header]);
             header[10..12].copy_from_slice(&check);
             frame.extend(header);
         }
@@ -105,16 +105,6 @@ fn octets(address: IpAddr) -> Vec<u8> {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
     }
-}
-
-/// The checksum of RFC 1071 over parts of even length.
-fn sum(parts: &[&[u8]]) -> [u8; 2] {
-    let words = parts.iter().flat_map(|part| part.chunks_exact(2));
-    let mut sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    (!(sum as u16)).to_be_bytes()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::{Ends, MacAddr, of, pseudo, sum};
+use super::{Ends, MacAddr, checksum, of, pseudo};
 
 const ENDS: Ends =
     Ends { source: MacAddr([2, 0, 0, 0, 1, 0]), destination: MacAddr([2, 0, 0, 0, 2, 0]), vlan: 0 };
@@ -19,7 +19,7 @@ fn frames_have_right_headers_and_checksums() {
         let (ip, payload) = frame[14..].split_at(header);
         match header {
             20 => {
-                assert_eq!((ip[1], ip[9], sum(&[ip])), (46 << 2, protocol, [0, 0]), "{text}");
+                assert_eq!((ip[1], ip[9], checksum(&[ip])), (46 << 2, protocol, [0, 0]), "{text}");
                 assert_eq!(usize::from(u16::from_be_bytes([ip[2], ip[3]])), frame.len() - 14, "{text}");
             }
             _ => {
@@ -27,7 +27,7 @@ fn frames_have_right_headers_and_checksums() {
                 assert_eq!(usize::from(u16::from_be_bytes([ip[4], ip[5]])), payload.len(), "{text}");
             }
         }
-        assert_eq!(sum(&[&pseudo(&flow, protocol, payload.len()), payload]), [0, 0], "{text}");
+        assert_eq!(checksum(&[&pseudo(&flow, protocol, payload.len()), payload]), [0, 0], "{text}");
         if protocol == 6 || protocol == 17 {
             assert_eq!(payload[..4], [3, 0xe8, 1, 0xbd], "{text}");
         }
