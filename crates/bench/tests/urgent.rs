@@ -38,22 +38,23 @@ fn messages_wait_behind_bulk_in_one_channel_and_not_in_two() {
     assert!(["tbf, prio", "tbf, pfifo_fast"].contains(&queues[2]), "{queues:?}");
 }
 
-/// Messages lost while a link was cut, and as it came back.
-fn lost(id: &str) -> (f64, f64, String) {
+/// Messages lost before a link was cut, while it was, and as it came back.
+fn lost(id: &str) -> ([f64; 3], String) {
     let (report, progress) = report(id);
     assert_eq!(report.failed, [], "{progress}");
     let cuts = report.measure(id, "during.lost").unwrap_or_else(|| panic!("not measured: {progress}"));
     assert_eq!(cuts.values.len(), 8, "two links, two ways, two bonds: {progress}");
     let sum = |metric| report.sum(id, metric).unwrap_or_else(|| panic!("no {metric}: {progress}"));
     assert_eq!(sum("twice"), 0.0, "{progress}");
-    assert_eq!(sum("before.lost"), 0.0, "no link was cut: {progress}");
-    (sum("during.lost"), sum("after.lost"), progress)
+    (["before.lost", "during.lost", "after.lost"].map(sum), progress)
 }
 
 #[test]
 fn a_cut_loses_messages_unless_they_are_mirrored() {
-    let (during, _, progress) = lost("unmirrored/udp");
+    let ([before, during, _], progress) = lost("unmirrored/udp");
     assert!(during > 100.0, "a silent cut alone swallows 150 ms of one link: {during} {progress}");
-    let (during, after, progress) = lost("mirror/udp");
-    assert_eq!(during + after, 0.0, "{progress}");
+    // Where the machine stood still, some that were sent before a cut are on their way at the cut.
+    assert!(before < during / 20.0, "no link was cut: {before} of {during} {progress}");
+    let (all, progress) = lost("mirror/udp");
+    assert_eq!(all, [0.0; 3], "{progress}");
 }
