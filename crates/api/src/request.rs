@@ -56,6 +56,14 @@ pub enum Request {
     },
     /// `apply FILE`
     Apply(Apply),
+    /// `leave [BOND]`
+    Leave {
+        /// One bond, or all.
+        bond: Option<LinkName>,
+        /// Whether to join again instead.
+        #[serde(default)]
+        undo: bool,
+    },
     /// A change with `--confirm TIME`
     Tentative(Tentative),
     /// `confirm`

@@ -112,6 +112,7 @@ impl Request {
                 request.line().each("--confirm", [confirm_ms.text()], ConfirmTime::read)
             }
             Self::Confirm(Confirm { undo }) => Line::new("confirm").flag("--undo", *undo),
+            Self::Leave { bond, undo } => Line::new("leave").words(bond).flag("--undo", *undo),
             Self::Changes => Line::new("show"),
             Self::ClassShow { bond } => Line::new("class show").words(bond),
             Self::FabricShow { name } => Line::new("fabric show").words(name),

@@ -123,6 +123,26 @@ command as another user. For a service use a rule instead, such as
 cgroup=/system.slice/nginx.service.")]
     Run(RunArgs),
 
+    /// Tell peers that this host leaves, before it is switched off
+    #[command(after_help = "\
+Examples:
+  linkbraid leave
+  linkbraid leave bond0
+  linkbraid leave --undo                             join again
+
+The service does this when the machine shuts down or reboots. Peers then forget
+this host at once. Otherwise they would send to it for up to 10 s. The bond
+stays, and peers and this host are plain hosts to each other. A daemon that
+starts joins again, too.")]
+    Leave {
+        /// One bond [default: all]
+        bond: Option<LinkName>,
+
+        /// Join again
+        #[arg(long)]
+        undo: bool,
+    },
+
     /// Show bonds and fabrics; the first line says whether all is well
     #[command(after_help = "\
 Examples:

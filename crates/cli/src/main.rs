@@ -53,6 +53,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Fabric(verb) => verb.into(),
         Word::Member(verb) => verb.into(),
         Word::Confirm(confirm) => Request::Confirm(confirm),
+        Word::Leave { bond, undo } => Request::Leave { bond, undo },
         Word::Show { name } => Request::Show { name },
         Word::Peers { bond } => Request::Peers { bond },
         Word::Lanes { bond } => Request::Lanes { bond },

@@ -239,6 +239,7 @@ impl Operations {
             Request::Confirm(confirm) => return self.unconfirmed.confirm(world, confirm.undo, answer),
             Request::Changes => Reply::Records(Records::Changes(self.unconfirmed.records(world.clock.now()))),
             Request::Run(request) => done(class::run(world, &request, pid)),
+            Request::Leave { bond, undo } => done(leave(world, bond, undo)),
             Request::Monitor { bond: Some(name) } if !world.is_known(&name) => {
                 Reply::Error(world.no_bond(&name))
             }
@@ -331,6 +332,26 @@ async fn steps(world: &mut World, request: &Request) -> Result<(Vec<Step>, Curre
 
 fn done(result: Result<Vec<String>, Error>) -> Reply {
     result.map_or_else(Reply::Error, |warnings| Reply::Done { warnings })
+}
+
+/// `leave`
+fn leave(world: &mut World, name: Option<LinkName>, undo: bool) -> Result<Vec<String>, Error> {
+    let bonds = named(&world.bonds, name, |name| world.no_bond(name))?;
+    for bond in bonds {
+        match undo {
+            // It joins when it is set up.
+            true if record::findings::is_down(bond) => {}
+            true => {
+                bond.driven().start(world.clock.now());
+                bond.report(None, "joins", "joins its peers again");
+            }
+            false => {
+                bond.driven().stop(&mut world.sender, world.clock.now());
+                bond.report(None, "leaves", "its peers were told that this host leaves");
+            }
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// The one of that name, or all.

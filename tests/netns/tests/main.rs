@@ -36,6 +36,7 @@ mod guests;
 mod heartbeats;
 mod hosts;
 mod keys;
+mod leave;
 mod metrics;
 mod monitor;
 mod nodes;

@@ -149,8 +149,14 @@ async fn read_interface(world: &mut World, name: &str) -> Option<LinkInfo> {
     let now = Interface { up: link.up, mtu: link.mtu, mac: link.mac, switches };
     let was_up = bond.found.interface.replace(now).is_none_or(|before| before.up);
     match (was_up, now.up) {
-        (true, false) => bond.report(Some("down"), "set_down", "set down by hand; it carries no traffic"),
-        (false, true) => bond.report(Some("up"), "set_up", "set up by hand"),
+        (true, false) => {
+            bond.report(Some("down"), "set_down", "set down by hand; it carries no traffic");
+            bond.driven().stop(&mut world.sender, world.clock.now());
+        }
+        (false, true) => {
+            bond.report(Some("up"), "set_up", "set up by hand");
+            bond.driven().start(world.clock.now());
+        }
         _ => {}
     }
     Some(link)

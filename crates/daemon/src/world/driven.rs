@@ -135,7 +135,7 @@ impl Driven {
         })
     }
 
-    /// Begins to speak to peers.
+    /// Begins to speak to peers; does nothing if it does already.
     pub(crate) fn start(&mut self, now: Time) {
         self.host.handle(now, Input::Start);
         self.inherit_until = Some(now + INHERIT);
@@ -342,7 +342,7 @@ impl Driven {
         self.host.handle(now, Input::Broadcast);
     }
 
-    /// The last messages to peers.
+    /// Tells peers that this host leaves, until [`Self::start`].
     pub(crate) fn stop(&mut self, sender: &mut ArpPlusSender, now: Time) {
         self.host.handle(now, Input::Stop);
         self.act(sender);

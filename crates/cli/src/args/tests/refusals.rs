@@ -167,7 +167,7 @@ fn no_words_at_all() {
     let (line, hint) = said(&[]);
     assert!(
         line.starts_with(
-            "linkbraid: a command is missing: allowed are daemon, bond, member, class, fabric, key, apply, confirm, run, show"
+            "linkbraid: a command is missing: allowed are daemon, bond, member, class, fabric, key, apply, confirm, run, leave, show"
         ),
         "{line}"
     );

@@ -10,7 +10,7 @@ use linkbraid_api::{Error, FindingRecord, Severity};
 use linkbraid_link::{BridgeSwitches, ForwardChain};
 use linkbraid_proto::{
     Time,
-    arp_plus::{Conflict, OpenConflict, PeerKey},
+    arp_plus::{Conflict, OpenConflict, PeerKey, State},
     host::Host,
 };
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ pub(super) fn findings(bond: &Bond, driven: &Driven, now: Time) -> Vec<FindingRe
     all.extend(filtered(bond, driven));
     all.extend(keys::of_keys(bond, &driven.host, now));
     all.extend(same_id(&bond.saved.name, &driven.host));
+    all.extend(left(bond, driven));
     all.extend(driven.members.iter().flat_map(|member| of_member(bond, member)));
     all.extend(short(bond, driven));
     all.extend(bond.found.not_joined.iter().map(|(member, error)| not_joined(member, error)));
@@ -80,8 +81,17 @@ fn same_id(name: &str, host: &Host) -> Vec<FindingRecord> {
     all
 }
 
+/// Whether this host has left its peers (`leave`).
+fn left(bond: &Bond, driven: &Driven) -> Option<FindingRecord> {
+    let name = &bond.saved.name;
+    (driven.host.arp_plus().state() == State::S0 && !is_down(bond)).then(|| {
+        let text = "this host has left its peers, one link only to each".to_owned();
+        finding(Severity::Warning, name, "left", text, format!("linkbraid leave {name} --undo"))
+    })
+}
+
 /// Whether somebody has set the bond's interface down.
-pub(super) fn is_down(bond: &Bond) -> bool {
+pub(crate) fn is_down(bond: &Bond) -> bool {
     bond.found.interface.is_some_and(|interface| !interface.up)
 }
 
