@@ -62,6 +62,7 @@ pub type Mtu = Number<1280, 65_535>;
 
 /// How a class spreads over its lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Byte-fair weighted round robin over all lanes.
@@ -87,6 +88,7 @@ fn bond_policy(text: &str) -> Result<Policy, String> {
 
 /// How long a piece of one flow stays on a lane before the next lane takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stripe {
     /// From the members' rates: about 200 us of the slowest one.
@@ -133,6 +135,7 @@ impl Value for Stripe {
 
 /// `bond add NAME --member IF[,IF...] ...`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BondAdd {
     /// The name of the new interface, such as bond0
@@ -166,6 +169,7 @@ pub struct BondAdd {
 
 /// `bond set NAME ...`: only what is given changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[group(skip)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true).args(BondOptions::ids()).arg("addresses"))]
@@ -184,6 +188,7 @@ pub struct BondSet {
 
 /// `bond del NAME`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BondDel {
     /// The bond

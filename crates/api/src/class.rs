@@ -32,6 +32,7 @@ pub fn default_rules() -> Vec<Rule> {
 
 /// What a class does when none of its own members can carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fallback {
     /// It uses the members of the default class.
@@ -45,6 +46,7 @@ words!(Fallback, "WHAT");
 
 /// Whether the default class may use the class's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Borrow {
     /// No, unless no other member is left.
@@ -58,6 +60,7 @@ words!(Borrow, "WHEN");
 
 /// `bond add ... --class NAME=IF[,IF...]`: a class that comes with the bond, with [`default_rules`], policy and fallback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BondClass {
     /// The name of the class.
@@ -84,6 +87,7 @@ impl BondClass {
 
 /// `class add BOND NAME ...`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClassAdd {
     /// The bond
@@ -106,6 +110,7 @@ pub struct ClassAdd {
 
 /// `class set BOND NAME ...`: only what is given changes; a list that is given replaces the old one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[group(skip)]
 #[command(
@@ -136,6 +141,7 @@ pub struct ClassSet {
 
 /// `class del BOND NAME`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClassDel {
     /// The bond
@@ -147,6 +153,7 @@ pub struct ClassDel {
 /// `run --class NAME -- CMD`: the daemon moves the client's process into the class's control group; then the client executes
 /// CMD. The kernel reports to the daemon which process that is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// The bond; without it, the only one that has such a class.
@@ -158,6 +165,7 @@ pub struct Run {
 
 /// A class, as `class show` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassRecord {
     /// The interface name of the bond.
     pub bond: String,
@@ -180,6 +188,7 @@ pub struct ClassRecord {
 
 /// A rule of a class, with what it matched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RuleRecord {
     /// Its place in the order in which the rules of the bond are tried, from 1.
     pub number: u32,
@@ -194,6 +203,7 @@ pub struct RuleRecord {
 
 /// Where the time went, for one class and one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencyRecord {
     /// The interface name of the bond.
     pub bond: String,

@@ -9,6 +9,7 @@ pub type ConfirmTime = Millis<1000, 3_600_000>;
 
 /// `... --confirm TIME`: a change that is undone unless it is confirmed in time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tentative {
     /// The change.
@@ -19,6 +20,7 @@ pub struct Tentative {
 
 /// `confirm`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Confirm {
     /// Undo the change now
@@ -29,6 +31,7 @@ pub struct Confirm {
 
 /// A change that is not confirmed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangeRecord {
     /// The command that made it.
     pub command: String,

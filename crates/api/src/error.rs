@@ -18,6 +18,7 @@ pub enum ExitCode {
 
 /// One refused or failed request: `OBJECT: WHAT: CAUSE`, lower case, no full stop, and one hint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[error("{object}: {what}: {cause}")]
 pub struct Error {
     /// What the error is about: a bond, an interface, a file, an option.

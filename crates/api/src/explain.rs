@@ -40,6 +40,7 @@ impl FlowProtocol {
 /// A flow: `tcp 198.18.0.1:49152 > 198.18.0.2:445`, with IPv6 addresses in brackets where a port follows. Text is the form of the
 /// command and of JSON. Both addresses are of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Flow {
     /// Its protocol.
@@ -133,6 +134,7 @@ impl From<Flow> for String {
 
 /// `explain BOND FLOW`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Explain {
     /// The bond
@@ -160,6 +162,7 @@ pub struct Explain {
 
 /// What `explain` found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExplainRecord {
     /// The bond.
     pub bond: String,
@@ -188,6 +191,7 @@ pub struct ExplainRecord {
 
 /// One decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepRecord {
     /// What is decided, as a word that is never renamed, such as `class`.
     pub name: String,
@@ -200,6 +204,7 @@ pub struct StepRecord {
 
 /// A lane that a frame could take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepLaneRecord {
     /// The interface name of our member.
     pub member: String,

@@ -29,6 +29,7 @@ options! {
 
 /// Whether frames are encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Encrypt {
     /// Who sees the packets can read and change frames.
@@ -45,6 +46,7 @@ pub type FabricMtu = Number<1280, 65_521>;
 
 /// How the threads of a fabric wait for frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Poll {
     /// They spin for as long as that has been worthwhile lately, then sleep.
@@ -60,6 +62,7 @@ words!(Poll, "HOW");
 
 /// `fabric add NAME --node N --nodes M --transport URL`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FabricAdd {
     /// The name of the new interface, such as fab0
@@ -100,6 +103,7 @@ impl FabricAdd {
 
 /// `fabric set NAME ...`: only what is given changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[group(skip)]
 #[command(
@@ -128,6 +132,7 @@ pub struct FabricSet {
 
 /// `fabric del NAME`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FabricDel {
     /// The fabric
@@ -136,6 +141,7 @@ pub struct FabricDel {
 
 /// The state of another node of a fabric, as this node sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeState {
     /// Frames flow.
@@ -148,6 +154,7 @@ pub enum NodeState {
 
 /// A fabric, as `fabric show` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FabricRecord {
     /// Its interface name.
     pub name: String,
@@ -198,6 +205,7 @@ pub struct FabricRecord {
 
 /// The VXLAN fast path of a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FabricVxlanRecord {
     /// Its UDP port, or the one that it wants; 0 where it can have none.
     pub port: u16,
@@ -209,6 +217,7 @@ pub struct FabricVxlanRecord {
 
 /// What the VXLAN fast path carries between this node and another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FabricPeerVxlanRecord {
     /// Whether frames to the node take it.
     pub taken: bool,
@@ -226,6 +235,7 @@ pub struct FabricPeerVxlanRecord {
 
 /// One other node of a fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FabricPeerRecord {
     /// The number of the node.
     pub node: u16,
@@ -262,6 +272,7 @@ pub struct FabricPeerRecord {
 
 /// The counters of one fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FabricStatsRecord {
     /// The name of the fabric.
     pub fabric: String,
@@ -279,6 +290,7 @@ pub struct FabricStatsRecord {
 
 /// The counters of one other node of a fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FabricPeerStats {
     /// The number of the node.
     pub node: u16,
@@ -298,6 +310,7 @@ pub struct FabricPeerStats {
 /// until both ends read the message, and one clock, this node's own, measures both ends of the interval. The quantiles are
 /// right to one part in a hundred.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RoundTripRecord {
     /// The number of round trips measured.
     pub count: u64,
@@ -324,6 +337,7 @@ pub struct RoundTripRecord {
 
 /// The number of those that took less than `below_ns`, a power of two, and at least half of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencyBucket {
     /// The upper limit, in nanoseconds, which none of them reaches.
     pub below_ns: u64,

@@ -26,6 +26,7 @@ const CREDENTIAL: &str = "credential:";
 
 /// Whose ARP+ a bond believes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Auth {
     /// Everybody's. Own messages are not signed.
@@ -41,6 +42,7 @@ words!(Auth, "MODE");
 
 /// Where a bond has its keys from.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub enum KeySource {
     /// It has none.
@@ -96,6 +98,7 @@ impl From<KeySource> for String {
 
 /// The number of a key, by which hosts tell which one signed: eight hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyId(pub u32);
 
@@ -133,6 +136,7 @@ impl From<KeyId> for String {
 
 /// A key of a bond, without its secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KeyRecord {
     /// Its number.
     pub id: KeyId,

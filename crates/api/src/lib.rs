@@ -1,7 +1,6 @@
 //! Requests, replies and records that text, JSON and the socket share.
 //!
-//! The socket speaks JSON lines: one [`Request`] a line from the client, one [`Reply`] a line back, in order.
-//! JSON keys are the long option names of the command with `-` as `_`; a key gains its unit as a suffix
+//! The socket speaks [`varlink`]: one [`Request`] from the client, one [`Reply`] back, in order. JSON keys are the long option names of the command with `-` as `_`; a key gains its unit as a suffix
 //! (`_mbit`, `_us`, `_bytes`). Keys are never renamed.
 
 mod bond;
@@ -21,6 +20,7 @@ mod record;
 mod request;
 mod rule;
 pub mod value;
+pub mod varlink;
 mod words;
 
 pub use bond::{
@@ -61,26 +61,28 @@ pub const DEFAULT_SOCKET: &str = "/run/linkbraid/linkbraid.sock";
 /// Where the service looks for configuration files: a file, and a folder of them.
 pub const CONFIG_PATHS: [&str; 2] = ["/etc/linkbraid.toml", "/etc/linkbraid"];
 
-/// The longest request and the longest event, in bytes; a longer one is refused and the connection closed.
+/// The longest request, in bytes; a longer one is refused and the connection closed.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
-
-/// The longest answer, in bytes: all that is known of 4096 hosts with 32 members each.
-pub const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// What the daemon answers to one [`Request`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged, deny_unknown_fields)]
 pub enum Reply {
+    /// The records that a `show`-like request asked for.
+    Records(Records),
+    /// Something happened; only after [`Request::Monitor`].
+    Event {
+        /// What.
+        event: EventRecord,
+    },
     /// The request was carried out; `warnings` are whole lines for the user.
     Done {
         /// Things that were done differently from what the user may expect.
         warnings: Vec<String>,
     },
-    /// The records that a `show`-like request asked for.
-    Records(Records),
-    /// Something happened; only after [`Request::Monitor`].
-    Event(EventRecord),
-    /// The request was refused or failed, and nothing was changed.
+    /// The request was refused or failed, and nothing was changed. On the socket it is a [`varlink::Refusal`].
+    #[serde(skip)]
     Error(Error),
 }
 

@@ -20,6 +20,7 @@ options! {
 
 /// A member's share of the traffic, in Mbit/s of its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// The link's own speed, re-read when it changes.
@@ -57,6 +58,7 @@ impl Value for Weight {
 
 /// `member add BOND IF`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MemberAdd {
     /// The bond
@@ -84,6 +86,7 @@ pub struct MemberAdd {
 
 /// `member set BOND IF ...`: only what is given changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[group(skip)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true).args(MemberOptions::ids()))]
@@ -101,6 +104,7 @@ pub struct MemberSet {
 
 /// `member del BOND IF`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MemberDel {
     /// The bond

@@ -10,6 +10,7 @@ macro_rules! name {
     ($(#[doc = $doc:literal])+ $Name:ident, $refusal:path) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(try_from = "String")]
         pub struct $Name(String);
 

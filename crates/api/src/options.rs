@@ -73,6 +73,7 @@ macro_rules! options {
         ///
         /// Those that are given.
         #[derive(Debug, Clone, $($Copy,)? Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, clap::Args)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(default, deny_unknown_fields)]
         #[group(skip)]
         pub struct $Options {
@@ -119,6 +120,7 @@ macro_rules! options {
         ///
         /// Those in force.
         #[derive(Debug, Clone, $($Copy,)? PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(default)]
         pub struct $Settings {
             $(

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The answer to a word that shows something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Records {
     /// `show`
@@ -40,6 +41,7 @@ pub enum Records {
 
 /// What `apply` has done, or would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApplyRecord {
     /// The path of the file; of several, one after the other, separated by a comma and a space.
     pub file: String,
@@ -53,6 +55,7 @@ pub struct ApplyRecord {
 
 /// A step of `apply`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ActionRecord {
     /// The bond or fabric.
     pub object: String,
@@ -68,6 +71,7 @@ pub struct ActionRecord {
 
 /// How well a bond or fabric works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     /// Every member carries traffic, and nothing bypasses the bond.
@@ -80,6 +84,7 @@ pub enum Health {
 
 /// A bond, as `show` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BondRecord {
     /// Its interface name.
     pub name: String,
@@ -130,6 +135,7 @@ pub struct BondRecord {
 
 /// What an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// The bond itself.
@@ -152,6 +158,7 @@ pub enum EventKind {
 
 /// Something that changed: what, when, why, and how long it took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventRecord {
     /// When, in milliseconds since 1970 (UTC).
     pub time_ms: u64,
@@ -175,6 +182,7 @@ pub struct EventRecord {
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// As it should be.
@@ -187,6 +195,7 @@ pub enum Severity {
 
 /// One thing that `check` looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FindingRecord {
     /// The severity of the finding.
     pub severity: Severity,
@@ -203,6 +212,7 @@ pub struct FindingRecord {
 
 /// An address that moved from a member to the bond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AddressMove {
     /// `ADDRESS/PREFIX`.
     pub address: String,
@@ -212,6 +222,7 @@ pub struct AddressMove {
 
 /// A member of a bond, as `show` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemberRecord {
     /// Its interface name.
     pub interface: String,
@@ -250,6 +261,7 @@ pub struct MemberRecord {
 
 /// A guest behind a bond, here or at a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuestRecord {
     /// Its MAC.
     pub mac: String,
@@ -269,6 +281,7 @@ pub struct GuestRecord {
 
 /// The life of a peer in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PeerState {
     /// It was heard recently.
@@ -279,6 +292,7 @@ pub enum PeerState {
 
 /// One host of the ARP+ table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PeerRecord {
     /// The bond it is a peer of.
     pub bond: String,
@@ -306,6 +320,7 @@ pub struct PeerRecord {
 
 /// A member of a peer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PeerMemberRecord {
     /// Its MAC.
     pub mac: String,
@@ -320,6 +335,7 @@ pub struct PeerMemberRecord {
 
 /// What the shares of a plan's lanes come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ShareFrom {
     /// What is told: nothing was measured, or the same.
@@ -332,6 +348,7 @@ pub enum ShareFrom {
 
 /// A lane, as `lanes` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LaneRecord {
     /// The interface name of the bond.
     pub bond: String,
@@ -372,6 +389,7 @@ pub struct LaneRecord {
 
 /// The counters of a bond.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StatsRecord {
     /// The interface name of the bond.
     pub bond: String,
@@ -381,6 +399,7 @@ pub struct StatsRecord {
 
 /// One numbered reason of the data path or of ARP+.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CounterRecord {
     /// Its name, never renamed.
     pub name: String,

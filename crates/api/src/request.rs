@@ -9,9 +9,10 @@ use crate::fabric::{FabricAdd, FabricDel, FabricSet};
 use crate::member::{MemberAdd, MemberDel, MemberSet};
 use serde::{Deserialize, Serialize};
 
-/// A request of a client: one line of JSON.
+/// A request of a client: a method of the interface [`varlink::INTERFACE`](crate::varlink::INTERFACE).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "method", content = "parameters", deny_unknown_fields)]
 pub enum Request {
     /// `bond add`
     BondAdd(BondAdd),
@@ -69,7 +70,7 @@ pub enum Request {
     /// `confirm`
     Confirm(Confirm),
     /// The change that waits to be confirmed, for `show`
-    Changes,
+    Changes {},
     /// `show [NAME]`: answered with bonds, or with one fabric where that has the name
     Show {
         /// One bond or fabric, or all bonds.
@@ -95,8 +96,8 @@ pub enum Request {
         /// One bond, or all.
         name: Option<LinkName>,
     },
-    /// `monitor [BOND]`: answered with [`Reply::Done`](crate::Reply::Done), then with one
-    /// [`Reply::Event`](crate::Reply::Event) for each event until the client hangs up.
+    /// `monitor [BOND]`, a call that takes more than one reply: the first one says from when on no event is missed, and each further
+    /// one has an event, until the client hangs up.
     Monitor {
         /// One bond or fabric, or all.
         bond: Option<LinkName>,
@@ -112,6 +113,7 @@ pub enum Request {
 
 /// A configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfigFile {
     /// What the file is called, for messages.
     pub file: String,
@@ -121,6 +123,7 @@ pub struct ConfigFile {
 
 /// `apply FILE...`: the bonds and fabrics of this machine become as the file says ([`config`](crate::config)).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Apply {
     /// The first file.

@@ -17,6 +17,7 @@ const IPV6: u16 = 0x86dd;
 /// One made from text can match: it has no conditions that exclude each other. It is written in one way whatever it was
 /// read from: conditions in the order of the fields, host bits zero, a DSCP by its name, marks and EtherTypes in hex.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Rule {
     /// `priority=6`: the socket's (`SO_PRIORITY`).

@@ -8,6 +8,7 @@ use crate::{
     MemberOptions, MemberRecord, MemberSettings, NodeState, PeerMemberRecord, Policy, Poll, Records, Reply,
     Request, RuleRecord, Run, Severity, Stripe, Weight, default_rules,
     value::{Millis, Number},
+    varlink::Refusal,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::str::FromStr;
@@ -17,6 +18,12 @@ fn line<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T
     let text = serde_json::to_string(value).unwrap();
     assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value);
     text
+}
+
+/// What a client says.
+pub fn read(text: &str) -> Result<Request, Error> {
+    let call = serde_json::from_str(text).map_err(|error| Error::new("client", "no call", error.to_string()));
+    call.and_then(Request::read)
 }
 
 pub fn name<T: FromStr<Err = String>>(text: &str) -> T {
@@ -68,11 +75,14 @@ fn event() -> EventRecord {
 
 #[test]
 fn requests_have_the_shapes_they_always_had() {
-    assert_eq!(line(&Request::Monitor { bond: None }), r#"{"monitor":{"bond":null}}"#);
-    assert_eq!(line(&Request::Monitor { bond: Some(name("bond0")) }), r#"{"monitor":{"bond":"bond0"}}"#);
+    assert_eq!(line(&Request::Monitor { bond: None }), r#"{"method":"Monitor","parameters":{"bond":null}}"#);
+    assert_eq!(
+        line(&Request::Monitor { bond: Some(name("bond0")) }),
+        r#"{"method":"Monitor","parameters":{"bond":"bond0"}}"#
+    );
     assert_eq!(
         line(&Request::Check { interfaces: vec![name("eth1")] }),
-        r#"{"check":{"interfaces":["eth1"]}}"#
+        r#"{"method":"Check","parameters":{"interfaces":["eth1"]}}"#
     );
     let inspector = InspectorOptions {
         probes: Some(false),
@@ -119,29 +129,29 @@ fn what_older_commands_leave_out_changes_nothing() {
 #[test]
 fn what_the_daemon_does_not_know_is_refused_and_not_ignored() {
     for text in [
-        r#"{"monitor":{"bond":null,"since":0}}"#,
-        r#"{"check":{"interfaces":[],"deep":true}}"#,
-        r#"{"bond_set":{"name":"bond0","probes":true}}"#,
-        r#"{"bond_set":{"name":"bond0","inspector":{"interval":50}}}"#,
-        r#"{"bond_set":{"name":"bond0","inspector":{"probe_multiplier":256}}}"#,
-        r#"{"bond_set":{"name":"bond0","inspector":{"up_delay_ms":-1}}}"#,
-        r#"{"member_del":{"bond":"bond0","interface":"eth1","forced":true}}"#,
-        r#"{"watch":{}}"#,
-        r#"{"class_add":{"bond":"bond0","name":"voice"}}"#,
-        r#"{"class_add":{"bond":"bond0","name":"voice","rules":["tcp-port=0"]}}"#,
-        r#"{"class_set":{"bond":"bond0","name":"voice","fallback":"drop"}}"#,
-        r#"{"run":{"class":"voice","pid":1}}"#,
+        r#"{"method":"Monitor","parameters":{"bond":null,"since":0}}"#,
+        r#"{"method":"Check","parameters":{"interfaces":[],"deep":true}}"#,
+        r#"{"method":"BondSet","parameters":{"name":"bond0","probes":true}}"#,
+        r#"{"method":"BondSet","parameters":{"name":"bond0","inspector":{"interval":50}}}"#,
+        r#"{"method":"BondSet","parameters":{"name":"bond0","inspector":{"probe_multiplier":256}}}"#,
+        r#"{"method":"BondSet","parameters":{"name":"bond0","inspector":{"up_delay_ms":-1}}}"#,
+        r#"{"method":"MemberDel","parameters":{"bond":"bond0","interface":"eth1","forced":true}}"#,
+        r#"{"method":"Watch","parameters":{}}"#,
+        r#"{"method":"ClassAdd","parameters":{"bond":"bond0","name":"voice"}}"#,
+        r#"{"method":"ClassAdd","parameters":{"bond":"bond0","name":"voice","rules":["tcp-port=0"]}}"#,
+        r#"{"method":"ClassSet","parameters":{"bond":"bond0","name":"voice","fallback":"drop"}}"#,
+        r#"{"method":"Run","parameters":{"class":"voice","pid":1}}"#,
         "\"monitor\"",
         "",
     ] {
-        assert!(Request::read(text.as_bytes()).is_err(), "{text}");
+        assert!(read(text).is_err(), "{text}");
     }
 }
 
 #[test]
 fn an_event_is_a_reply_of_its_own() {
     assert_eq!(
-        line(&Reply::Event(event())),
+        line(&Reply::Event { event: event() }),
         concat!(
             r#"{"event":{"time_ms":1,"bond":"bond0","kind":"member","object":"eth1","old":null,"new":"up","#,
             r#""reason":"joined","text":"it has joined the bond","took_us":3200}}"#
@@ -163,11 +173,11 @@ fn an_event_is_a_reply_of_its_own() {
         ["bond", "member", "lane", "peer", "conflict", "lost", "fabric", "node"]
             .map(|word| format!("\"{word}\""))
     );
-    assert_eq!(line(&Reply::Done { warnings: vec![] }), r#"{"done":{"warnings":[]}}"#);
+    assert_eq!(line(&Reply::Done { warnings: vec![] }), r#"{"warnings":[]}"#);
     let error = Error::new("bond0", "no such bond", "there are no bonds");
     assert_eq!(
-        line(&Reply::Error(error)),
-        r#"{"error":{"object":"bond0","what":"no such bond","cause":"there are no bonds"}}"#
+        line(&Refusal::Refused(error)),
+        r#"{"error":"org.linkbraid.Daemon.Refused","parameters":{"object":"bond0","what":"no such bond","cause":"there are no bonds"}}"#
     );
 }
 
@@ -183,8 +193,8 @@ fn findings_are_records_and_errors_are_the_worst() {
     assert_eq!(
         line(&Reply::Records(Records::Findings(vec![finding]))),
         concat!(
-            r#"{"records":{"findings":[{"severity":"warning","object":"eth1","name":"duplex","#,
-            r#""text":"half duplex"}]}}"#
+            r#"{"findings":[{"severity":"warning","object":"eth1","name":"duplex","#,
+            r#""text":"half duplex"}]}"#
         )
     );
     assert!(Severity::Ok < Severity::Warning && Severity::Warning < Severity::Error);
@@ -218,7 +228,7 @@ fn classes_are_asked_for_in_the_words_of_the_options() {
     assert_eq!(
         line(&Request::ClassAdd(add)),
         concat!(
-            r#"{"class_add":{"bond":"bond0","name":"voice","members":["eth4"],"rules":["dscp=ef","#,
+            r#"{"method":"ClassAdd","parameters":{"bond":"bond0","name":"voice","members":["eth4"],"rules":["dscp=ef","#,
             r#""udp-port=5004-5005,host=198.18.0.0/24"],"policy":"mirror","fallback":"block","borrow":"idle"}}"#
         )
     );
@@ -236,13 +246,19 @@ fn classes_are_asked_for_in_the_words_of_the_options() {
     };
     assert_eq!((set("").members, set(r#","members":[]"#).members), (None, Some(vec![])));
     let del = ClassDel { bond: name("bond0"), name: name("voice") };
-    assert_eq!(line(&Request::ClassDel(del)), r#"{"class_del":{"bond":"bond0","name":"voice"}}"#);
-    assert_eq!(line(&Request::ClassShow { bond: None }), r#"{"class_show":{"bond":null}}"#);
+    assert_eq!(
+        line(&Request::ClassDel(del)),
+        r#"{"method":"ClassDel","parameters":{"bond":"bond0","name":"voice"}}"#
+    );
+    assert_eq!(
+        line(&Request::ClassShow { bond: None }),
+        r#"{"method":"ClassShow","parameters":{"bond":null}}"#
+    );
     assert_eq!(
         line(&Request::Run(Run { bond: None, class: name("voice") })),
-        r#"{"run":{"bond":null,"class":"voice"}}"#
+        r#"{"method":"Run","parameters":{"bond":null,"class":"voice"}}"#
     );
-    assert_eq!(line(&Request::Latency { name: None }), r#"{"latency":{"name":null}}"#);
+    assert_eq!(line(&Request::Latency { name: None }), r#"{"method":"Latency","parameters":{"name":null}}"#);
     let class = BondClass { name: name("urgent"), members: vec![name("eth4")] };
     assert_eq!(line(&class), r#"{"name":"urgent","members":["eth4"]}"#);
 }
@@ -263,9 +279,9 @@ fn classes_are_told_with_their_rules_in_order() {
     assert_eq!(
         line(&Reply::Records(Records::Classes(vec![class]))),
         concat!(
-            r#"{"records":{"classes":[{"bond":"bond0","name":"voice","members":["eth4"],"uses":["eth1"],"#,
+            r#"{"classes":[{"bond":"bond0","name":"voice","members":["eth4"],"uses":["eth1"],"#,
             r#""policy":"active-backup","fallback":"share","borrow":"never","rules":[{"number":3,"#,
-            r#""match":"dscp=ef","frames":7,"bytes":700}],"tx_frames":7,"tx_bytes":700}]}}"#
+            r#""match":"dscp=ef","frames":7,"bytes":700}],"tx_frames":7,"tx_bytes":700}]}"#
         )
     );
     let latency = LatencyRecord {
@@ -285,8 +301,8 @@ fn classes_are_told_with_their_rules_in_order() {
     assert_eq!(
         line(&Reply::Records(Records::Latency(vec![latency]))),
         concat!(
-            r#"{"records":{"latency":[{"bond":"bond0","class":"rest","stage":"driver","count":9,"min_ns":1,"#,
-            r#""mean_ns":2,"stddev_ns":3,"p50_ns":4,"p90_ns":5,"p99_ns":6,"p999_ns":7,"max_ns":8}]}}"#
+            r#"{"latency":[{"bond":"bond0","class":"rest","stage":"driver","count":9,"min_ns":1,"#,
+            r#""mean_ns":2,"stddev_ns":3,"p50_ns":4,"p90_ns":5,"p99_ns":6,"p999_ns":7,"max_ns":8}]}"#
         )
     );
 }
@@ -350,20 +366,26 @@ fn fabrics_are_asked_for_in_the_words_of_the_options() {
     assert_eq!(
         line(&Request::FabricAdd(add)),
         concat!(
-            r#"{"fabric_add":{"name":"fab0","node":0,"nodes":2,"transport":"shm:/dev/shm/x","mtu":9000,"#,
+            r#"{"method":"FabricAdd","parameters":{"name":"fab0","node":0,"nodes":2,"transport":"shm:/dev/shm/x","mtu":9000,"#,
             r#""poll":"busy","mac":null,"queues":2,"addresses":[]}}"#
         )
     );
     let set: FabricSet = serde_json::from_str(r#"{"name":"fab0","poll":"sleep"}"#).unwrap();
     assert_eq!((set.options.mtu, set.options.poll, set.nodes), (None, Some(Poll::Sleep), None));
     let del = Request::FabricDel(FabricDel { name: name("fab0") });
-    assert_eq!(line(&del), r#"{"fabric_del":{"name":"fab0"}}"#);
-    assert_eq!(line(&Request::FabricShow { name: None }), r#"{"fabric_show":{"name":null}}"#);
-    assert_eq!(line(&Request::FabricStats { name: None }), r#"{"fabric_stats":{"name":null}}"#);
+    assert_eq!(line(&del), r#"{"method":"FabricDel","parameters":{"name":"fab0"}}"#);
+    assert_eq!(
+        line(&Request::FabricShow { name: None }),
+        r#"{"method":"FabricShow","parameters":{"name":null}}"#
+    );
+    assert_eq!(
+        line(&Request::FabricStats { name: None }),
+        r#"{"method":"FabricStats","parameters":{"name":null}}"#
+    );
     for text in [
-        r#"{"fabric_add":{"name":"fab0","node":-1,"nodes":2,"transport":"shm:/x"}}"#,
-        r#"{"fabric_add":{"name":"fab0","node":0,"nodes":2,"transport":"shm:/x","poll":"often"}}"#,
-        r#"{"fabric_set":{"name":"fab0","node":1}}"#,
+        r#"{"method":"FabricAdd","parameters":{"name":"fab0","node":-1,"nodes":2,"transport":"shm:/x"}}"#,
+        r#"{"method":"FabricAdd","parameters":{"name":"fab0","node":0,"nodes":2,"transport":"shm:/x","poll":"often"}}"#,
+        r#"{"method":"FabricSet","parameters":{"name":"fab0","node":1}}"#,
     ] {
         assert!(serde_json::from_str::<Request>(text).is_err(), "{text}");
     }
@@ -389,80 +411,122 @@ fn a_fabric_tells_its_settings_and_its_nodes() {
 fn names_and_values_that_cannot_be_are_refused_at_the_door() {
     let refused = [
         (
-            r#"{"bond_add":{"name":"../x","members":["eth1"]}}"#,
+            r#"{"method":"BondAdd","parameters":{"name":"../x","members":["eth1"]}}"#,
             "request",
             "'../x' cannot be an interface name",
         ),
-        (r#"{"bond_add":{"name":"b%d","members":["eth1"]}}"#, "request", "'b%d' cannot be an interface name"),
-        (r#"{"bond_add":{"name":"b","members":["a/b"]}}"#, "request", "'a/b' cannot be an interface name"),
         (
-            r#"{"bond_add":{"name":"b","members":["a"],"classes":[{"name":"../x","members":["a"]}]}}"#,
+            r#"{"method":"BondAdd","parameters":{"name":"b%d","members":["eth1"]}}"#,
+            "request",
+            "'b%d' cannot be an interface name",
+        ),
+        (
+            r#"{"method":"BondAdd","parameters":{"name":"b","members":["a/b"]}}"#,
+            "request",
+            "'a/b' cannot be an interface name",
+        ),
+        (
+            r#"{"method":"BondAdd","parameters":{"name":"b","members":["a"],"classes":[{"name":"../x","members":["a"]}]}}"#,
             "request",
             "'../x' is not a name for a class",
         ),
-        (r#"{"bond_add":{"name":"b","members":["a"],"addresses":["1.2.3.4"]}}"#, "b", "has no prefix length"),
-        (r#"{"bond_add":{"name":"b","members":["a"],"policy":"mirror"}}"#, "b", "of classes only"),
-        (r#"{"bond_set":{"name":"b","mtu":9}}"#, "b", "'9' is outside the allowed range 1280 to 65535"),
-        (r#"{"bond_set":{"name":"b","stripe":{"us":1}}}"#, "b", "'1us' is outside the allowed range"),
         (
-            r#"{"bond_set":{"name":"b","inspector":{"up_delay_ms":60001}}}"#,
+            r#"{"method":"BondAdd","parameters":{"name":"b","members":["a"],"addresses":["1.2.3.4"]}}"#,
+            "b",
+            "has no prefix length",
+        ),
+        (
+            r#"{"method":"BondAdd","parameters":{"name":"b","members":["a"],"policy":"mirror"}}"#,
+            "b",
+            "of classes only",
+        ),
+        (
+            r#"{"method":"BondSet","parameters":{"name":"b","mtu":9}}"#,
+            "b",
+            "'9' is outside the allowed range 1280 to 65535",
+        ),
+        (
+            r#"{"method":"BondSet","parameters":{"name":"b","stripe":{"us":1}}}"#,
+            "b",
+            "'1us' is outside the allowed range",
+        ),
+        (
+            r#"{"method":"BondSet","parameters":{"name":"b","inspector":{"up_delay_ms":60001}}}"#,
             "b",
             "'60001ms' is outside the allowed range; allowed are 0ms to 60s",
         ),
-        (r#"{"bond_del":{"name":".."}}"#, "request", "'..' cannot be an interface name"),
+        (r#"{"method":"BondDel","parameters":{"name":".."}}"#, "request", "'..' cannot be an interface name"),
         (
-            r#"{"member_add":{"bond":"b","interface":"a","class":"../x"}}"#,
+            r#"{"method":"MemberAdd","parameters":{"bond":"b","interface":"a","class":"../x"}}"#,
             "request",
             "not a name for a class",
         ),
         (
-            r#"{"member_set":{"bond":"b","interface":"a","weight":{"mbit":0}}}"#,
+            r#"{"method":"MemberSet","parameters":{"bond":"b","interface":"a","weight":{"mbit":0}}}"#,
             "b",
             "would leave the member without traffic",
         ),
-        (r#"{"member_del":{"bond":"b","interface":"/"}}"#, "request", "cannot be an interface name"),
         (
-            r#"{"class_add":{"bond":"b","name":"../../x","rules":["dscp=ef"]}}"#,
+            r#"{"method":"MemberDel","parameters":{"bond":"b","interface":"/"}}"#,
+            "request",
+            "cannot be an interface name",
+        ),
+        (
+            r#"{"method":"ClassAdd","parameters":{"bond":"b","name":"../../x","rules":["dscp=ef"]}}"#,
             "request",
             "'../../x' is not a name for a class",
         ),
         (
-            r#"{"class_set":{"bond":"b","name":"c","members":["a b"]}}"#,
+            r#"{"method":"ClassSet","parameters":{"bond":"b","name":"c","members":["a b"]}}"#,
             "request",
             "cannot be an interface name",
         ),
-        (r#"{"class_del":{"bond":"b","name":"../x"}}"#, "request", "'../x' is not a name for a class"),
-        (r#"{"run":{"class":"../x"}}"#, "request", "'../x' is not a name for a class"),
         (
-            r#"{"fabric_add":{"name":"../f","node":0,"nodes":2,"transport":"shm:/x"}}"#,
+            r#"{"method":"ClassDel","parameters":{"bond":"b","name":"../x"}}"#,
+            "request",
+            "'../x' is not a name for a class",
+        ),
+        (r#"{"method":"Run","parameters":{"class":"../x"}}"#, "request", "'../x' is not a name for a class"),
+        (
+            r#"{"method":"FabricAdd","parameters":{"name":"../f","node":0,"nodes":2,"transport":"shm:/x"}}"#,
             "request",
             "'../f' cannot be an interface name",
         ),
         (
-            r#"{"fabric_add":{"name":"f","node":0,"nodes":1,"transport":"shm:/x"}}"#,
+            r#"{"method":"FabricAdd","parameters":{"name":"f","node":0,"nodes":1,"transport":"shm:/x"}}"#,
             "f",
             "'1' is outside the allowed range 2 to 512",
         ),
         (
-            r#"{"fabric_add":{"name":"f","node":0,"nodes":2,"transport":"shm:/x","queues":65}}"#,
+            r#"{"method":"FabricAdd","parameters":{"name":"f","node":0,"nodes":2,"transport":"shm:/x","queues":65}}"#,
             "f",
             "'65' is outside the allowed range 1 to 64",
         ),
         (
-            r#"{"fabric_set":{"name":"f","mtu":65522}}"#,
+            r#"{"method":"FabricSet","parameters":{"name":"f","mtu":65522}}"#,
             "f",
             "'65522' is outside the allowed range 1280 to 65521",
         ),
-        (r#"{"fabric_del":{"name":"a\u0000b"}}"#, "request", "cannot be an interface name"),
-        (r#"{"check":{"interfaces":["../../etc"]}}"#, "request", "cannot be an interface name"),
-        (r#"{"show":{"name":"../x"}}"#, "request", "cannot be an interface name"),
+        (
+            r#"{"method":"FabricDel","parameters":{"name":"a\u0000b"}}"#,
+            "request",
+            "cannot be an interface name",
+        ),
+        (
+            r#"{"method":"Check","parameters":{"interfaces":["../../etc"]}}"#,
+            "request",
+            "cannot be an interface name",
+        ),
+        (r#"{"method":"Show","parameters":{"name":"../x"}}"#, "request", "cannot be an interface name"),
     ];
     for (text, object, cause) in refused {
-        let error = Request::read(text.as_bytes()).expect_err(text);
+        let error = read(text).expect_err(text);
         assert_eq!(error.object, object, "{text}: {error}");
         assert!(error.cause.contains(cause), "{text}: {error}");
         let has_hint = error.hint.is_some_and(|hint| hint.ends_with("--help"));
         assert_eq!(has_hint, object != "request", "{text}");
     }
-    assert!(Request::read(br#"{"bond_set":{"name":"b","inspector":{"up_delay_ms":60000}}}"#).is_ok());
+    assert!(
+        read(r#"{"method":"BondSet","parameters":{"name":"b","inspector":{"up_delay_ms":60000}}}"#).is_ok()
+    );
 }

@@ -80,6 +80,7 @@ impl Value for bool {
 
 /// A plain number in a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct Number<const MIN: u32, const MAX: u32>(pub u32);
 
@@ -102,6 +103,7 @@ impl<const MIN: u32, const MAX: u32> Value for Number<MIN, MAX> {
 
 /// A time in milliseconds, written in `ms` or `s`; the upper limit is whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct Millis<const MIN: u32, const MAX: u32>(pub u32);
 

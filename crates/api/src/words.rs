@@ -6,16 +6,16 @@ use crate::{
     FabricAdd, FabricDel, FabricSet, LinkName, MemberAdd, MemberDel, MemberSet, Request, Run, Tentative,
     options::Given,
     value::{self, Value as _},
+    varlink::Method,
 };
 
 impl Request {
-    /// Reads one line from a client.
+    /// Reads a call from a client.
     ///
     /// # Errors
     /// It is no request, or one that no daemon carries out.
-    pub fn read(line: &[u8]) -> Result<Self, Error> {
-        // By way of a value, since a refused name is no matter of a line and a column.
-        let read = serde_json::from_slice::<serde_json::Value>(line).and_then(serde_json::from_value::<Self>);
+    pub fn read(method: Method) -> Result<Self, Error> {
+        let read = Self::try_from(method);
         let request = read.map_err(|error| Error::new("request", "not understood", error.to_string()))?;
         if let Self::Tentative(tentative) = &request
             && !tentative.request.is_change()
@@ -113,7 +113,7 @@ impl Request {
             }
             Self::Confirm(Confirm { undo }) => Line::new("confirm").flag("--undo", *undo),
             Self::Leave { bond, undo } => Line::new("leave").words(bond).flag("--undo", *undo),
-            Self::Changes => Line::new("show"),
+            Self::Changes {} => Line::new("show"),
             Self::ClassShow { bond } => Line::new("class show").words(bond),
             Self::FabricShow { name } => Line::new("fabric show").words(name),
             Self::FabricStats { name } | Self::Stats { name } => Line::new("stats").words(name),

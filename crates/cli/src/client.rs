@@ -4,14 +4,20 @@ mod events;
 
 pub use events::{Events, follow};
 
-use linkbraid_api::{ANSWER_BYTES_MAX, DEFAULT_SOCKET, Error, ExitCode, Reply, Request};
+use linkbraid_api::{
+    DEFAULT_SOCKET, Error, ExitCode, Reply, Request,
+    varlink::{Method, Refusal},
+};
 use linkbraid_terminal::{Failed, report::plain};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+use tokio::runtime::Runtime;
+use zlink::Call;
+use zlink::tokio::unix::{Connection, Stream};
 
 /// How long one request may take from connecting to the reply. The longest is `member add`, which waits up to 27 s for
 /// peers to answer through the new link; what else the daemon does takes well under a second.
@@ -49,60 +55,75 @@ pub fn ask(socket: &Path, request: &Request, timeout: Duration) -> Result<Reply,
     open(socket, request, timeout).map(|(reply, _)| reply)
 }
 
+/// A connection, and what drives it.
+#[derive(Debug)]
+struct Link {
+    runtime: Runtime,
+    connection: Connection,
+}
+
 /// The reply, and the connection with what the daemon may have sent after it.
-fn open(
-    socket: &Path,
-    request: &Request,
-    timeout: Duration,
-) -> Result<(Reply, BufReader<UnixStream>), Failure> {
-    let mut line = serde_json::to_string(request)
+fn open(socket: &Path, request: &Request, timeout: Duration) -> Result<(Reply, Link), Failure> {
+    let call = Method::try_from(request)
         .map_err(|error| broken(socket, "cannot write the request", &error.to_string()))?;
-    line.push('\n');
+    let call = Call::new(call).set_more(matches!(request, Request::Monitor { .. }));
     let (sender, receiver) = mpsc::channel();
     let path = PathBuf::from(socket);
     thread::spawn(move || {
         // The receiver is gone when the deadline has passed; then nobody wants the answer.
-        let _ = sender.send(exchange(&path, &line));
+        let _ = sender.send(exchange(&path, &call));
     });
-    let (answer, rest) = match receiver.recv_timeout(timeout) {
-        Ok(answer) => answer.map_err(|error| no_answer(socket, &error))?,
+    match receiver.recv_timeout(timeout) {
+        Ok(answer) => answer.map_err(|error| no_answer(socket, error)),
         Err(_) => {
             let cause = format!("the daemon did not answer within {} s", timeout.as_secs_f32());
-            return Err(broken(socket, "no reply", &cause));
+            Err(broken(socket, "no reply", &cause))
         }
+    }
+}
+
+/// Connects, sends the call, and takes one reply.
+fn exchange(socket: &Path, call: &Call<Method>) -> zlink::Result<(Reply, Link)> {
+    let stream = UnixStream::connect(socket)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut connection = {
+        let _within = runtime.enter();
+        Connection::new(Stream::try_from(stream)?)
     };
-    if answer.is_empty() {
-        return Err(broken(socket, "no reply", "the daemon closed the connection"));
+    let reply = runtime.block_on(async {
+        connection.send_call(call, Vec::new()).await?;
+        receive(&mut connection).await
+    })?;
+    Ok((reply, Link { runtime, connection }))
+}
+
+/// The next reply.
+async fn receive(connection: &mut Connection) -> zlink::Result<Reply> {
+    let (reply, _) = connection.receive_reply::<Reply, Refusal>().await?;
+    match reply {
+        Ok(reply) => reply.into_parameters().ok_or(zlink::Error::MissingParameters),
+        Err(Refusal::Refused(error)) => Ok(Reply::Error(error)),
     }
-    understand(socket, &answer).map(|reply| (reply, rest))
 }
 
-/// One line of the daemon's, without regard to what may be said when.
-fn understand(socket: &Path, line: &[u8]) -> Result<Reply, Failure> {
-    serde_json::from_slice(line).map_err(|error| {
-        let cause = format!("{error}; the daemon's version may differ from that of this command");
-        broken(socket, "cannot understand the reply", &cause)
-    })
-}
-
-/// Connects, writes the line, and reads one line of at most [`ANSWER_BYTES_MAX`] bytes.
-fn exchange(socket: &Path, line: &str) -> io::Result<(Vec<u8>, BufReader<UnixStream>)> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.write_all(line.as_bytes())?;
-    let mut answer = Vec::new();
-    let mut reader = BufReader::new(stream);
-    (&mut reader).take(ANSWER_BYTES_MAX as u64 + 1).read_until(b'\n', &mut answer)?;
-    if answer.len() > ANSWER_BYTES_MAX {
-        return Err(too_long(ANSWER_BYTES_MAX));
+fn no_answer(socket: &Path, error: zlink::Error) -> Failure {
+    match error {
+        zlink::Error::Io(error) => unreached(socket, &error),
+        zlink::Error::UnexpectedEof => broken(socket, "no reply", "the daemon closed the connection"),
+        error => not_understood(socket, &error),
     }
-    Ok((answer, reader))
 }
 
-fn too_long(most: usize) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("longer than {most} bytes"))
+fn not_understood(socket: &Path, error: &zlink::Error) -> Failure {
+    let error = match error {
+        zlink::Error::Json(error) => error.to_string(),
+        error => error.to_string(),
+    };
+    let cause = format!("{error}; the daemon's version may differ from that of this command");
+    broken(socket, "cannot understand the reply", &cause)
 }
 
-fn no_answer(socket: &Path, error: &io::Error) -> Failure {
+fn unreached(socket: &Path, error: &io::Error) -> Failure {
     let object = socket.display().to_string();
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::NotADirectory => Failure::NoDaemon(

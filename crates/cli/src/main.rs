@@ -86,7 +86,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
             Ok(verdict(&records))
         }
         Reply::Error(error) => Err(Failed::refused(error)),
-        Reply::Event(_) => {
+        Reply::Event { .. } => {
             let object = socket.display().to_string();
             let cause = "it is an event, not the answer to a request";
             Err(Failed::refused(Error::new(object, "cannot understand the reply", cause)))
@@ -114,7 +114,7 @@ fn also_fabrics(socket: &Path, request: &Request) -> Option<Records> {
 fn unconfirmed(socket: &Path) {
     // A daemon that is older than this command knows of none.
     let Ok(Reply::Records(Records::Changes(changes))) =
-        client::ask(socket, &Request::Changes, client::REPLY_TIMEOUT)
+        client::ask(socket, &Request::Changes {}, client::REPLY_TIMEOUT)
     else {
         return;
     };

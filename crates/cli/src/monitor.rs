@@ -49,7 +49,6 @@ pub fn run(socket: &Path, bond: Option<LinkName>, json: bool) -> Result<(), Fail
         if !wait(&events)? {
             return Ok(());
         }
-        events.read()?;
     }
 }
 

@@ -32,18 +32,18 @@ fn daemon(test: &str, reply: String) -> (String, JoinHandle<String>) {
     let socket = path.to_str().unwrap().to_owned();
     let handle = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line).unwrap();
+        let mut call = Vec::new();
+        BufReader::new(&stream).read_until(0, &mut call).unwrap();
         stream.write_all(reply.as_bytes()).unwrap();
         std::fs::remove_file(path).unwrap();
-        line
+        String::from_utf8(call).unwrap()
     });
     (socket, handle)
 }
 
 fn bonds_reply() -> String {
     let bonds: serde_json::Value = serde_json::from_str(BOND).unwrap();
-    serde_json::json!({ "records": { "bonds": bonds } }).to_string() + "\n"
+    serde_json::json!({ "parameters": { "bonds": bonds } }).to_string() + "\0"
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn every_usage_hint_works() {
 
 #[test]
 fn a_refusal_is_status_1_with_the_daemons_words() {
-    let reply = serde_json::json!({ "error": {
+    let reply = serde_json::json!({ "error": "org.linkbraid.Daemon.Refused", "parameters": {
         "object": "bond0", "what": "cannot add member 'eth9'", "cause": "no such interface", "hint": "ip link"
     }});
-    let (socket, handle) = daemon("refusal", reply.to_string() + "\n");
+    let (socket, handle) = daemon("refusal", reply.to_string() + "\0");
     let (code, out, err) = run(&socket, &["member", "add", "bond0", "eth9"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert_eq!(
@@ -95,13 +95,14 @@ fn a_refusal_is_status_1_with_the_daemons_words() {
     );
     assert_eq!(
         handle.join().unwrap(),
-        "{\"member_add\":{\"bond\":\"bond0\",\"interface\":\"eth9\",\"move_address\":false,\"force\":false}}\n"
+        "{\"method\":\"org.linkbraid.Daemon.MemberAdd\",\"parameters\":{\"bond\":\"bond0\",\"force\":false,\"interface\":\"eth9\",\"move_address\":false}}\0"
     );
 }
 
 #[test]
 fn a_change_says_nothing_but_its_warnings() {
-    let reply = "{\"done\":{\"warnings\":[\"bond0: weight of 'eth1' is unknown\\n, using 1000 Mbit/s\"]}}\n";
+    let reply =
+        "{\"parameters\":{\"warnings\":[\"bond0: weight of 'eth1' is unknown\\n, using 1000 Mbit/s\"]}}\0";
     let (socket, handle) = daemon("change", reply.to_owned());
     let (code, out, err) = run(&socket, &["bond", "del", "bond0"]);
     handle.join().unwrap();
@@ -111,7 +112,7 @@ fn a_change_says_nothing_but_its_warnings() {
 
 #[test]
 fn a_change_with_json_prints_an_object() {
-    let (socket, handle) = daemon("change-json", "{\"done\":{\"warnings\":[]}}\n".to_owned());
+    let (socket, handle) = daemon("change-json", "{\"parameters\":{\"warnings\":[]}}\0".to_owned());
     let (code, out, err) = run(&socket, &["bond", "--json", "del", "bond0"]);
     handle.join().unwrap();
     assert_eq!((code, err.as_str()), (0, ""));
@@ -122,7 +123,10 @@ fn a_change_with_json_prints_an_object() {
 fn show_prints_text_without_colour_into_a_pipe() {
     let (socket, handle) = daemon("show", bonds_reply());
     let (code, out, err) = run(&socket, &["show"]);
-    assert_eq!(handle.join().unwrap(), "{\"show\":{\"name\":null}}\n");
+    assert_eq!(
+        handle.join().unwrap(),
+        "{\"method\":\"org.linkbraid.Daemon.Show\",\"parameters\":{\"name\":null}}\0"
+    );
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(out.starts_with("bond0: ok, 1 of 1 member carries traffic, 0 peers\n"), "{out}");
     assert!(!out.contains('\x1b'));
@@ -132,7 +136,10 @@ fn show_prints_text_without_colour_into_a_pipe() {
 fn show_with_json_prints_the_records_as_they_are() {
     let (socket, handle) = daemon("show-json", bonds_reply());
     let (code, out, err) = run(&socket, &["show", "bond0", "--json"]);
-    assert_eq!(handle.join().unwrap(), "{\"show\":{\"name\":\"bond0\"}}\n");
+    assert_eq!(
+        handle.join().unwrap(),
+        "{\"method\":\"org.linkbraid.Daemon.Show\",\"parameters\":{\"name\":\"bond0\"}}\0"
+    );
     assert_eq!((code, err.as_str()), (0, ""));
     assert_eq!(out, BOND);
 }
@@ -186,12 +193,15 @@ fn a_wrong_log_filter_is_wrong_usage() {
 
 #[test]
 fn run_becomes_the_command_once_the_daemon_is_done() {
-    let reply = "{\"done\":{\"warnings\":[\"bond0: class 'voice' has no member\"]}}\n";
+    let reply = "{\"parameters\":{\"warnings\":[\"bond0: class 'voice' has no member\"]}}\0";
     let (socket, handle) = daemon("run", reply.to_owned());
     let script = "echo \"$0 $1\"; exit 42";
     let (code, out, err) =
         run(&socket, &["run", "--class", "voice", "--", "sh", "-c", script, "one two", "--json"]);
-    assert_eq!(handle.join().unwrap(), "{\"run\":{\"bond\":null,\"class\":\"voice\"}}\n");
+    assert_eq!(
+        handle.join().unwrap(),
+        "{\"method\":\"org.linkbraid.Daemon.Run\",\"parameters\":{\"bond\":null,\"class\":\"voice\"}}\0"
+    );
     assert_eq!((code, out.as_str()), (42, "one two --json\n"));
     assert_eq!(err, "linkbraid: warning: bond0: class 'voice' has no member\n");
 }
@@ -205,8 +215,8 @@ fn the_process_that_asks_is_the_one_that_becomes_the_command() {
     let handle = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let pid = getsockopt(&stream, PeerCredentials).unwrap().pid();
-        BufReader::new(&stream).read_line(&mut String::new()).unwrap();
-        stream.write_all(b"{\"done\":{\"warnings\":[]}}\n").unwrap();
+        BufReader::new(&stream).read_until(0, &mut Vec::new()).unwrap();
+        stream.write_all(b"{\"parameters\":{\"warnings\":[]}}\0").unwrap();
         pid
     });
     let words = ["run", "--class", "voice", "--", "sh", "-c", "echo $$"];
@@ -218,11 +228,11 @@ fn the_process_that_asks_is_the_one_that_becomes_the_command() {
 
 #[test]
 fn run_starts_nothing_where_the_daemon_refuses() {
-    let reply = serde_json::json!({ "error": {
+    let reply = serde_json::json!({ "error": "org.linkbraid.Daemon.Refused", "parameters": {
         "object": "class 'voice'", "what": "cannot run a command in it", "cause": "no bond has such a class",
         "hint": "linkbraid class show"
     }});
-    let (socket, handle) = daemon("run-refused", reply.to_string() + "\n");
+    let (socket, handle) = daemon("run-refused", reply.to_string() + "\0");
     let (code, out, err) = run(&socket, &["run", "--class", "voice", "--", "echo", "ran"]);
     handle.join().unwrap();
     assert_eq!((code, out.as_str()), (1, ""));
@@ -238,7 +248,7 @@ fn run_starts_nothing_where_the_daemon_refuses() {
 
 #[test]
 fn a_command_that_cannot_be_run_is_said_so() {
-    let (socket, handle) = daemon("run-missing", "{\"done\":{\"warnings\":[]}}\n".to_owned());
+    let (socket, handle) = daemon("run-missing", "{\"parameters\":{\"warnings\":[]}}\0".to_owned());
     let (code, out, err) = run(&socket, &["run", "--class", "voice", "--", "/nowhere/a b"]);
     handle.join().unwrap();
     assert_eq!((code, out.as_str()), (1, ""));
@@ -271,10 +281,13 @@ fn classes_and_latency_are_asked_for_and_shown() {
         "rules": [{ "number": 1, "match": "dscp=ef", "frames": 3, "bytes": 600 }],
         "tx_frames": 3, "tx_bytes": 600
     });
-    let reply = serde_json::json!({ "records": { "classes": [class] } }).to_string() + "\n";
+    let reply = serde_json::json!({ "parameters": { "classes": [class] } }).to_string() + "\0";
     let (socket, handle) = daemon("classes", reply.clone());
     let (code, out, err) = run(&socket, &["class", "show", "bond0"]);
-    assert_eq!(handle.join().unwrap(), "{\"class_show\":{\"bond\":\"bond0\"}}\n");
+    assert_eq!(
+        handle.join().unwrap(),
+        "{\"method\":\"org.linkbraid.Daemon.ClassShow\",\"parameters\":{\"bond\":\"bond0\"}}\0"
+    );
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(out.starts_with("bond0 class voice: ok, 1 of 1 member carries it\n"), "{out}");
     let (socket, handle) = daemon("classes-json", reply);
@@ -283,10 +296,13 @@ fn classes_and_latency_are_asked_for_and_shown() {
     assert_eq!(code, 0);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&out).unwrap(), serde_json::json!([class]));
 
-    let reply = "{\"records\":{\"latency\":[]}}\n";
+    let reply = "{\"parameters\":{\"latency\":[]}}\0";
     let (socket, handle) = daemon("latency", reply.to_owned());
     let (code, out, err) = run(&socket, &["stats", "--latency", "bond0"]);
-    assert_eq!(handle.join().unwrap(), "{\"latency\":{\"name\":\"bond0\"}}\n");
+    assert_eq!(
+        handle.join().unwrap(),
+        "{\"method\":\"org.linkbraid.Daemon.Latency\",\"parameters\":{\"name\":\"bond0\"}}\0"
+    );
     assert_eq!((code, out.as_str(), err.as_str()), (0, "nothing measured yet\n", ""));
 }
 

@@ -12,10 +12,10 @@ use std::time::Duration;
 /// Far above what any step here takes; only a broken command reaches it.
 const LONG: Duration = Duration::from_secs(20);
 
-const DONE: &str = "{\"done\":{\"warnings\":[]}}\n";
+const DONE: &str = "{\"parameters\":{\"warnings\":[]}}\0";
 
-const EVENT: &str = "{\"event\":{\"time_ms\":1795176001234,\"bond\":\"bond0\",\"kind\":\"member\",\"object\":\"eth1\",\
-    \"old\":\"up\",\"new\":\"down\",\"reason\":\"no_carrier\",\"text\":\"no carrier\",\"took_us\":3200}}\n";
+const EVENT: &str = "{\"parameters\":{\"event\":{\"time_ms\":1795176001234,\"bond\":\"bond0\",\"kind\":\"member\",\"object\":\"eth1\",\
+    \"old\":\"up\",\"new\":\"down\",\"reason\":\"no_carrier\",\"text\":\"no carrier\",\"took_us\":3200}},\"continues\":true}\0";
 
 const LINE: &str = "12:00:01.234  bond0  member eth1   up -> down       no carrier (found in 3.2 ms)\n";
 
@@ -27,11 +27,11 @@ fn daemon(test: &str, answer: impl FnOnce(UnixStream) + Send + 'static) -> (Path
     let remove = path.clone();
     let handle = thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
-        let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line).unwrap();
+        let mut call = Vec::new();
+        BufReader::new(&stream).read_until(0, &mut call).unwrap();
         answer(stream);
         std::fs::remove_file(remove).unwrap();
-        line
+        String::from_utf8(call).unwrap()
     });
     (path, handle)
 }
@@ -82,7 +82,10 @@ fn an_event_is_seen_while_the_stream_goes_on_and_signals_end_it_well() {
         let mut more = String::new();
         rest.read_to_string(&mut more).unwrap();
         assert_eq!((end(child), more.as_str()), ((Some(0), String::new()), ""), "{signal}");
-        assert_eq!(handle.join().unwrap(), "{\"monitor\":{\"bond\":\"bond0\"}}\n");
+        assert_eq!(
+            handle.join().unwrap(),
+            "{\"method\":\"org.linkbraid.Daemon.Monitor\",\"parameters\":{\"bond\":\"bond0\"},\"more\":true}\0"
+        );
     }
 }
 
@@ -121,7 +124,7 @@ fn json_is_one_object_a_line() {
     drop(rest);
     assert_eq!(end(child), (Some(0), String::new()));
     handle.join().unwrap();
-    assert_eq!(format!("{{\"event\":{}}}\n", line.trim_end()), EVENT);
+    assert_eq!(format!("{{\"parameters\":{{\"event\":{}}},\"continues\":true}}\0", line.trim_end()), EVENT);
 }
 
 #[test]
@@ -143,8 +146,8 @@ fn the_end_of_the_daemon_is_status_3_after_the_last_event() {
 #[test]
 fn a_refusal_is_status_1_with_the_daemons_words() {
     let (socket, handle) = daemon("refused", |mut stream| {
-        let error = "{\"error\":{\"object\":\"bond9\",\"what\":\"no such bond\",\"cause\":\"there are no bonds\",\
-            \"hint\":\"linkbraid show\"}}\n";
+        let error = "{\"error\":\"org.linkbraid.Daemon.Refused\",\"parameters\":{\"object\":\"bond9\",\"what\":\"no such bond\",\"cause\":\"there are no bonds\",\
+            \"hint\":\"linkbraid show\"}}\0";
         stream.write_all(error.as_bytes()).unwrap();
     });
     let (code, out, err) = text(linkbraid(&socket, &["monitor", "bond9"]).output().unwrap());
@@ -165,9 +168,9 @@ fn no_daemon_is_status_3() {
 fn check_fails_only_for_errors_and_leaves_the_words_to_its_lines() {
     let reply = |severity: &str| {
         format!(
-            "{{\"records\":{{\"findings\":[{{\"severity\":\"ok\",\"object\":\"this machine\",\"name\":\"kernel\",\
+            "{{\"parameters\":{{\"findings\":[{{\"severity\":\"ok\",\"object\":\"this machine\",\"name\":\"kernel\",\
              \"text\":\"6.12\"}},{{\"severity\":\"{severity}\",\"object\":\"eth1\",\"name\":\"duplex\",\"text\":\
-             \"half\",\"hint\":\"ethtool eth1\"}}]}}}}\n"
+             \"half\",\"hint\":\"ethtool eth1\"}}]}}}}\0"
         )
     };
     for (severity, code) in [("ok", 0), ("warning", 0), ("error", 1)] {
@@ -175,7 +178,10 @@ fn check_fails_only_for_errors_and_leaves_the_words_to_its_lines() {
             let text_of_reply = reply(severity);
             let (socket, handle) = daemon("check", sending(&text_of_reply));
             let (status, out, err) = text(linkbraid(&socket, words).output().unwrap());
-            assert_eq!(handle.join().unwrap(), "{\"check\":{\"interfaces\":[\"eth1\",\"eth2\"]}}\n");
+            assert_eq!(
+                handle.join().unwrap(),
+                "{\"method\":\"org.linkbraid.Daemon.Check\",\"parameters\":{\"interfaces\":[\"eth1\",\"eth2\"]}}\0"
+            );
             assert_eq!((status, err.as_str()), (Some(code), ""), "{severity}");
             if words.contains(&"--json") {
                 let records: serde_json::Value = serde_json::from_str(&out).unwrap();

@@ -237,7 +237,9 @@ impl Operations {
         let answered = match request {
             Request::Apply(request) => return self.files.ask(request, limit, answer),
             Request::Confirm(confirm) => return self.unconfirmed.confirm(world, confirm.undo, answer),
-            Request::Changes => Reply::Records(Records::Changes(self.unconfirmed.records(world.clock.now()))),
+            Request::Changes {} => {
+                Reply::Records(Records::Changes(self.unconfirmed.records(world.clock.now())))
+            }
             Request::Run(request) => done(class::run(world, &request, pid)),
             Request::Leave { bond, undo } => done(leave(world, bond, undo)),
             Request::Monitor { bond: Some(name) } if !world.is_known(&name) => {

@@ -3,7 +3,7 @@
 use crate::child::Running;
 use crate::host::Host;
 use crate::{tool, wait};
-use linkbraid_api::{Error, Request};
+use linkbraid_api::{Error, Request, varlink::Method};
 use linkbraid_terminal::args::{SOCKET_ENV, STATE_ENV};
 use nix::sys::signal::Signal;
 use serde::de::DeserializeOwned;
@@ -159,10 +159,10 @@ impl Daemon {
 fn answers(socket: &Path) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-    let mut question = serde_json::to_vec(&Request::Show { name: None })?;
-    question.push(b'\n');
+    let mut question = serde_json::to_vec(&Method::try_from(&Request::Show { name: None })?)?;
+    question.push(0);
     stream.write_all(&question)?;
-    match BufReader::new(stream).skip_until(b'\n')? {
+    match BufReader::new(stream).skip_until(0)? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         _ => Ok(()),
     }

@@ -179,10 +179,12 @@ fn a_crowd_of_monitors_keeps_nobody_from_asking() {
     let monitor = || {
         let mut stream = UnixStream::connect(net.host("a").socket()).expect("it listens");
         stream.set_read_timeout(Some(SOON)).expect("sets");
-        stream.write_all(b"{\"monitor\":{\"bond\":null}}\n").expect("a small line");
-        let mut answer = String::new();
-        BufReader::new(&stream).read_line(&mut answer).expect("an answer");
-        (stream, answer)
+        stream
+            .write_all(b"{\"method\":\"org.linkbraid.Daemon.Monitor\",\"more\":true}\0")
+            .expect("a small call");
+        let mut answer = Vec::new();
+        BufReader::new(&stream).read_until(0, &mut answer).expect("an answer");
+        (stream, String::from_utf8(answer).expect("text"))
     };
     let open: Vec<(UnixStream, String)> = (0..70).map(|_| monitor()).collect();
     let refused = open.iter().filter(|(_, answer)| answer.contains("clients listen already")).count();

@@ -47,6 +47,7 @@ mod rejoin;
 mod restore;
 mod roll_back;
 mod snooping;
+mod socket;
 mod strangers;
 mod support;
 mod top;

@@ -1,5 +1,5 @@
 use super::{Explain, Flow, FlowProtocol};
-use crate::{Request, value};
+use crate::{Request, value, varlink::Method};
 
 #[track_caller]
 fn flow(text: &str) -> Flow {
@@ -86,13 +86,13 @@ fn a_request_is_one_line_and_back() {
         fwmark: Some(7),
     };
     let request = Request::Explain(explain.clone());
-    let line = serde_json::to_string(&request).unwrap();
-    assert_eq!(Request::read(line.as_bytes()).unwrap(), request);
+    let call = Method::try_from(&request).unwrap();
+    assert_eq!(Request::read(call).unwrap(), request);
     assert_eq!(
         request.command(),
         "linkbraid explain bond0 'tcp 198.18.0.1:49152 > 198.18.0.2:445' --dscp 46 --fwmark 7"
     );
     let request = Request::Explain(Explain { dscp: Some(64), ..explain });
-    let line = serde_json::to_string(&request).unwrap();
-    assert!(Request::read(line.as_bytes()).is_err(), "no frame has this DSCP");
+    let call = Method::try_from(&request).unwrap();
+    assert!(Request::read(call).is_err(), "no frame has this DSCP");
 }

@@ -5,8 +5,9 @@ use clap::{CommandFactory, Parser};
 use linkbraid_api::{
     Auth, BondAdd, BondClass, BondDel, BondOptions, BondSet, Borrow, ClassAdd, ClassDel, ClassOptions,
     ClassSet, Fallback, InspectorOptions, KeySource, MemberAdd, MemberDel, MemberOptions, MemberSet, Policy,
-    Request, Stripe, Weight,
+    Request, Stripe, Tentative, Weight,
     value::{Millis, Number},
+    varlink::Method,
 };
 use linkbraid_terminal::args::lab::{CcArg, LabVerb};
 use std::{path::Path, str::FromStr};
@@ -489,8 +490,10 @@ fn a_change_may_wait_to_be_confirmed() {
     assert_eq!(args.within.confirm, Some(Millis(1000)));
     assert_eq!(request("confirm --undo").command(), "linkbraid confirm --undo");
     assert!(refused("bond del bond0 --confirm 0s") && refused("show --confirm 60s"));
-    let nested = r#"{"tentative":{"request":{"show":{"name":null}},"confirm_ms":1000}}"#;
-    assert!(Request::read(nested.as_bytes()).unwrap_err().cause.contains("only a change"));
+    let request = Box::new(Request::Show { name: None });
+    let nested = Request::Tentative(Tentative { request, confirm_ms: Millis(1000) });
+    let nested = Request::read(Method::try_from(&nested).unwrap());
+    assert!(nested.unwrap_err().cause.contains("only a change"));
 }
 
 #[test]

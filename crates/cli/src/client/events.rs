@@ -1,23 +1,18 @@
 //! The events that follow the reply to `monitor`.
 
-use super::{Failure, broken, open, plain, start_command, too_long, understand};
-use linkbraid_api::{Error, EventRecord, LINE_BYTES_MAX, Reply, Request};
-use std::io::{BufReader, ErrorKind, Read};
+use super::{Failure, Link, broken, not_understood, open, plain, receive, start_command};
+use linkbraid_api::{Error, EventRecord, Reply, Request};
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// How much is read at once; some hundred events.
-const READ_BYTES: usize = 1 << 16;
+use tokio::time::timeout;
 
 /// A connection over which the daemon sends events.
 #[derive(Debug)]
 pub struct Events {
     socket: PathBuf,
-    stream: UnixStream,
-    /// Bytes received and not returned yet: complete lines, and at most the beginning of one more.
-    pending: Vec<u8>,
+    link: Link,
 }
 
 /// Asks for events. The daemon's first reply comes back as it is, and with [`Reply::Done`] the events that follow it.
@@ -28,64 +23,52 @@ pub fn follow(
     request: &Request,
     timeout: Duration,
 ) -> Result<(Reply, Option<Events>), Failure> {
-    let (reply, reader) = open(socket, request, timeout)?;
-    if !matches!(reply, Reply::Done { .. }) {
-        return Ok((reply, None));
-    }
-    Ok((reply, Some(Events::new(socket, reader))))
+    let (reply, link) = open(socket, request, timeout)?;
+    let follows = matches!(reply, Reply::Done { .. });
+    Ok((reply, follows.then(|| Events { socket: socket.to_owned(), link })))
 }
 
 impl Events {
-    fn new(socket: &Path, reader: BufReader<UnixStream>) -> Self {
-        let pending = reader.buffer().to_vec();
-        Self { socket: socket.to_owned(), stream: reader.into_inner(), pending }
-    }
-
-    /// What is readable when [`Events::read`] has something to do.
+    /// What is readable when more has come.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+        self.link.connection.read().read_half().as_fd()
     }
 
     /// The next event of those that are here already, or none if there is none. Waits for nothing.
     ///
     /// # Errors
-    /// The daemon said something else than an event, or a line too long.
+    /// The daemon has ended, or said something else than an event.
     pub fn next(&mut self) -> Result<Option<EventRecord>, Failure> {
-        let end = self.pending.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
-        if end.unwrap_or(self.pending.len()) > LINE_BYTES_MAX {
-            return Err(broken(&self.socket, "cannot talk to the daemon", &plain(&too_long(LINE_BYTES_MAX))));
-        }
-        let Some(end) = end else { return Ok(None) };
-        let line: Vec<u8> = self.pending.drain(..end).collect();
-        match understand(&self.socket, &line)? {
-            Reply::Event(event) => Ok(Some(event)),
-            Reply::Error(error) => Err(Failure::Broken(error)),
-            Reply::Done { .. } | Reply::Records(_) => {
-                Err(broken(&self.socket, "cannot understand the reply", "it is not an event"))
-            }
-        }
+        let Link { runtime, connection } = &mut self.link;
+        // What is not whole stays with the connection.
+        let received = runtime.block_on(async { timeout(Duration::ZERO, receive(connection)).await });
+        received.map_or(Ok(None), |received| self.event(received).map(Some))
     }
 
-    /// Reads once, and waits for that if nothing is there.
+    /// The next event, whenever it comes.
     ///
     /// # Errors
-    /// The daemon has ended, or the socket cannot be read.
-    pub fn read(&mut self) -> Result<(), Failure> {
-        let have = self.pending.len();
-        self.pending.resize(have + READ_BYTES, 0);
-        let read = loop {
-            match self.stream.read(&mut self.pending[have..]) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                other => break other,
+    /// As of [`Self::next`].
+    pub fn wait(&mut self) -> Result<EventRecord, Failure> {
+        let Link { runtime, connection } = &mut self.link;
+        let received = runtime.block_on(receive(connection));
+        self.event(received)
+    }
+
+    fn event(&self, received: zlink::Result<Reply>) -> Result<EventRecord, Failure> {
+        match received {
+            Ok(Reply::Event { event }) => Ok(event),
+            Ok(Reply::Error(error)) => Err(Failure::Broken(error)),
+            Ok(Reply::Done { .. } | Reply::Records(_)) => {
+                Err(broken(&self.socket, "cannot understand the reply", "it is not an event"))
             }
-        };
-        self.pending.truncate(have + read.as_ref().copied().unwrap_or_default());
-        match read {
             // A daemon that is killed with something unread makes a reset of its end.
-            Ok(0) => Err(self.ended()),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => Err(self.ended()),
-            Err(error) => Err(broken(&self.socket, "cannot talk to the daemon", &plain(&error))),
-            Ok(_) => Ok(()),
+            Err(zlink::Error::UnexpectedEof) => Err(self.ended()),
+            Err(zlink::Error::Io(error)) if error.kind() == ErrorKind::ConnectionReset => Err(self.ended()),
+            Err(zlink::Error::Io(error)) => {
+                Err(broken(&self.socket, "cannot talk to the daemon", &plain(&error)))
+            }
+            Err(error) => Err(not_understood(&self.socket, &error)),
         }
     }
 

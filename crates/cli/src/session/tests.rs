@@ -24,10 +24,13 @@ fn the_interface_of_an_address_is_found_and_so_is_the_parent() {
 #[test]
 fn changes_say_which_interfaces_they_touch() {
     let request = |json: &str| serde_json::from_str::<Request>(json).unwrap();
-    let add = request(r#"{"bond_add":{"name":"bond0","members":["eth0","eth1"]}}"#);
+    let add = request(r#"{"method":"BondAdd","parameters":{"name":"bond0","members":["eth0","eth1"]}}"#);
     assert_eq!(touches(&add), (vec!["eth0".to_owned(), "eth1".to_owned()], false));
-    let set = request(r#"{"bond_set":{"name":"bond0","mtu":1400}}"#);
+    let set = request(r#"{"method":"BondSet","parameters":{"name":"bond0","mtu":1400}}"#);
     assert_eq!(touches(&set), (vec!["bond0".to_owned()], false));
     assert_eq!(touches(&set.tentative(Some(Millis(1000)))), (vec!["bond0".to_owned()], true));
-    assert_eq!(touches(&request(r#"{"bond_set":{"name":"bond0","policy":"flow"}}"#)).0, Vec::<String>::new());
+    assert_eq!(
+        touches(&request(r#"{"method":"BondSet","parameters":{"name":"bond0","policy":"flow"}}"#)).0,
+        Vec::<String>::new()
+    );
 }

@@ -85,16 +85,10 @@ pub fn events(socket: &Path, name: Option<&LinkName>, take: impl Fn(EventRecord)
     loop {
         let followed = client::follow(socket, &request, client::REPLY_TIMEOUT);
         if let Ok((_, Some(mut events))) = followed {
-            loop {
-                match events.next() {
-                    Ok(Some(event)) => {
-                        if !take(event) {
-                            return;
-                        }
-                    }
-                    // Whatever is wrong with the daemon, samples tell it.
-                    Ok(None) if events.read().is_ok() => {}
-                    Ok(None) | Err(_) => break,
+            // Whatever is wrong with the daemon, samples tell it.
+            while let Ok(event) = events.wait() {
+                if !take(event) {
+                    return;
                 }
             }
         }

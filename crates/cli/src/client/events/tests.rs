@@ -1,11 +1,13 @@
 use super::super::tests::{LONG, answering, daemon, socket_path};
 use super::{Events, Failure, follow};
-use linkbraid_api::{Error, EventKind, EventRecord, LINE_BYTES_MAX, Reply, Request};
+use linkbraid_api::{Error, EventKind, EventRecord, Records, Reply, Request};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-const DONE: &str = "{\"done\":{\"warnings\":[]}}\n";
+const REFUSED: &str = "{\"error\":\"org.linkbraid.Daemon.Refused\",\"parameters\":{\"object\":\"bond9\",\
+    \"what\":\"no such bond\",\"cause\":\"there are no bonds\"}}\0";
+const DONE: &str = "{\"parameters\":{\"warnings\":[]}}\0";
 
 fn monitor() -> Request {
     Request::Monitor { bond: None }
@@ -26,7 +28,8 @@ fn event(number: u64) -> EventRecord {
 }
 
 fn line(event: &EventRecord) -> String {
-    serde_json::to_string(&Reply::Event(event.clone())).unwrap() + "\n"
+    let reply = zlink::Reply::new(Some(Reply::Event { event: event.clone() })).set_continues(Some(true));
+    serde_json::to_string(&reply).unwrap() + "\0"
 }
 
 fn events(socket: &Path, timeout: Duration) -> Events {
@@ -40,13 +43,10 @@ fn events(socket: &Path, timeout: Duration) -> Events {
 fn all(mut events: Events) -> (Vec<EventRecord>, Failure) {
     let mut received = Vec::new();
     loop {
-        match events.next() {
-            Ok(Some(event)) => received.push(event),
-            Ok(None) => {
-                if let Err(failure) = events.read() {
-                    return (received, failure);
-                }
-            }
+        // Those that are here, and then the next one that comes.
+        let next = events.next().and_then(|event| event.map_or_else(|| events.wait(), Ok));
+        match next {
+            Ok(event) => received.push(event),
             Err(failure) => return (received, failure),
         }
     }
@@ -69,7 +69,10 @@ fn events_come_whole_however_they_are_cut() {
             bytes.chunks(size).for_each(|chunk| stream.write_all(chunk).unwrap());
         });
         let (received, end) = all(events(&path, LONG));
-        assert_eq!(handle.join().unwrap(), "{\"monitor\":{\"bond\":null}}\n");
+        assert_eq!(
+            handle.join().unwrap(),
+            "{\"method\":\"org.linkbraid.Daemon.Monitor\",\"parameters\":{\"bond\":null},\"more\":true}\0"
+        );
         assert_eq!(received, expected, "in pieces of {size}");
         assert!(matches!(end, Failure::NoDaemon(_)), "{end:?}");
     }
@@ -89,7 +92,7 @@ fn the_end_of_the_daemon_is_said_with_the_command_that_starts_one() {
 #[test]
 fn half_an_event_is_the_end_and_no_event() {
     let (path, handle) = daemon(|mut stream| {
-        let text = DONE.to_owned() + &line(&event(1)) + "{\"event\":{\"time_ms\"";
+        let text = DONE.to_owned() + &line(&event(1)) + "{\"parameters\":{\"event\":{\"time_ms\"";
         stream.write_all(text.as_bytes()).unwrap();
     });
     let (received, end) = all(events(&path, LONG));
@@ -100,15 +103,16 @@ fn half_an_event_is_the_end_and_no_event() {
 
 #[test]
 fn a_refusal_or_another_reply_begins_no_stream() {
-    for text in [
-        "{\"error\":{\"object\":\"bond9\",\"what\":\"no such bond\",\"cause\":\"there are no bonds\"}}\n",
-        "{\"records\":{\"lanes\":[]}}\n",
+    let error = Error::new("bond9", "no such bond", "there are no bonds");
+    for (text, reply) in [
+        (REFUSED, Reply::Error(error)),
+        ("{\"parameters\":{\"lanes\":[]}}\0", Reply::Records(Records::Lanes(Vec::new()))),
     ] {
         let (path, handle) = answering(text);
-        let (reply, stream) = follow(&path, &monitor(), LONG).unwrap();
+        let (said, stream) = follow(&path, &monitor(), LONG).unwrap();
         handle.join().unwrap();
         assert!(stream.is_none());
-        assert_eq!(serde_json::to_string(&reply).unwrap() + "\n", text);
+        assert_eq!(said, reply);
     }
     assert!(matches!(follow(&socket_path(), &monitor(), LONG), Err(Failure::NoDaemon(_))));
 }
@@ -131,14 +135,9 @@ fn only_the_first_reply_has_a_deadline() {
 #[test]
 fn what_is_no_event_ends_it_after_what_came_before() {
     for (text, what, cause) in [
-        ("nonsense\n", "cannot understand the reply", "expected"),
-        ("\n", "cannot understand the reply", "EOF"),
+        ("nonsense\0", "cannot understand the reply", "expected"),
         (DONE, "cannot understand the reply", "it is not an event"),
-        (
-            "{\"error\":{\"object\":\"monitor\",\"what\":\"stopped\",\"cause\":\"too slow\"}}\n",
-            "stopped",
-            "too slow",
-        ),
+        (REFUSED, "no such bond", "there are no bonds"),
     ] {
         let (path, handle) = daemon(move |mut stream| {
             let text = DONE.to_owned() + &line(&event(1)) + text + &line(&event(2));
@@ -151,36 +150,4 @@ fn what_is_no_event_ends_it_after_what_came_before() {
         assert_eq!(error.what, what);
         assert!(error.cause.contains(cause), "{error}");
     }
-}
-
-#[test]
-fn a_line_too_long_is_refused_with_its_end_or_without() {
-    for end in ["", "\n"] {
-        let (path, handle) = daemon(move |mut stream| {
-            // Writing fails once the client has refused and closed.
-            let _ = stream.write_all((DONE.to_owned() + &line(&event(1))).as_bytes());
-            let _ = stream.write_all(&vec![b' '; LINE_BYTES_MAX + 1]);
-            let _ = stream.write_all(end.as_bytes());
-            // Until the client is gone.
-            stream.set_read_timeout(Some(LONG)).unwrap();
-            let _ = stream.read(&mut [0]);
-        });
-        let (received, failure) = all(events(&path, LONG));
-        handle.join().unwrap();
-        assert_eq!(received, [event(1)]);
-        assert_eq!(broken(failure).cause, format!("longer than {LINE_BYTES_MAX} bytes"));
-    }
-}
-
-#[test]
-fn a_line_as_long_as_allowed_is_taken() {
-    let mut long = event(1);
-    long.text.clear();
-    long.text = "x".repeat(LINE_BYTES_MAX - line(&long).len());
-    let text = DONE.to_owned() + &line(&long);
-    assert_eq!(line(&long).len(), LINE_BYTES_MAX);
-    let (path, handle) = daemon(move |mut stream| stream.write_all(text.as_bytes()).unwrap());
-    let (received, _) = all(events(&path, LONG));
-    handle.join().unwrap();
-    assert_eq!(received, [long]);
 }

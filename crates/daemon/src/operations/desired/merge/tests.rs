@@ -10,7 +10,7 @@ fn machine(text: &str) -> Current {
 }
 
 fn request(json: &str) -> Request {
-    Request::read(json.as_bytes()).unwrap()
+    Request::read(serde_json::from_str(json).unwrap()).unwrap()
 }
 
 /// The steps that a request takes, in the words of the command.
@@ -29,7 +29,7 @@ const BOND: &str = "[bond.b]\nmember = ['a', 'c', 'd']\n[bond.b.class.v]\nmatch 
 #[test]
 fn nodes_are_added_and_never_taken_away() {
     let has = machine(FABRIC);
-    let to = |nodes| format!(r#"{{"fabric_set":{{"name":"fab0","nodes":{nodes}}}}}"#);
+    let to = |nodes| format!(r#"{{"method":"FabricSet","parameters":{{"name":"fab0","nodes":{nodes}}}}}"#);
     assert_eq!(commands(&has, &to(5)), ["linkbraid fabric set fab0 --nodes 5"]);
     assert_eq!(
         refused(&has, &to(3)).to_string(),
@@ -42,26 +42,32 @@ fn a_request_is_one_step_and_one_for_what_is_so_already_is_none() {
     let has = machine(BOND);
     for (json, expected) in [
         (
-            r#"{"bond_set":{"name":"b","policy":"flow","mtu":9000}}"#,
+            r#"{"method":"BondSet","parameters":{"name":"b","policy":"flow","mtu":9000}}"#,
             &["linkbraid bond set b --policy flow --mtu 9000"][..],
         ),
-        (r#"{"bond_set":{"name":"b","policy":"spread"}}"#, &[]),
+        (r#"{"method":"BondSet","parameters":{"name":"b","policy":"spread"}}"#, &[]),
         (
-            r#"{"bond_set":{"name":"b","addresses":["2001:DB8::1/64"]}}"#,
+            r#"{"method":"BondSet","parameters":{"name":"b","addresses":["2001:DB8::1/64"]}}"#,
             &["linkbraid bond set b --address 2001:db8::1/64"],
         ),
         (
-            r#"{"member_set":{"bond":"b","interface":"a","weight":{"mbit":5}}}"#,
+            r#"{"method":"MemberSet","parameters":{"bond":"b","interface":"a","weight":{"mbit":5}}}"#,
             &["linkbraid member set b a --weight 5"],
         ),
         (
-            r#"{"member_add":{"bond":"b","interface":"e","class":"v"}}"#,
+            r#"{"method":"MemberAdd","parameters":{"bond":"b","interface":"e","class":"v"}}"#,
             &["linkbraid member add b e --class v"],
         ),
-        (r#"{"member_del":{"bond":"b","interface":"a"}}"#, &["linkbraid member del b a"]),
-        (r#"{"class_set":{"bond":"b","name":"v","members":[]}}"#, &["linkbraid class set b v --no-members"]),
-        (r#"{"class_del":{"bond":"b","name":"v"}}"#, &["linkbraid class del b v"]),
-        (r#"{"bond_del":{"name":"b"}}"#, &["linkbraid bond del b"]),
+        (
+            r#"{"method":"MemberDel","parameters":{"bond":"b","interface":"a"}}"#,
+            &["linkbraid member del b a"],
+        ),
+        (
+            r#"{"method":"ClassSet","parameters":{"bond":"b","name":"v","members":[]}}"#,
+            &["linkbraid class set b v --no-members"],
+        ),
+        (r#"{"method":"ClassDel","parameters":{"bond":"b","name":"v"}}"#, &["linkbraid class del b v"]),
+        (r#"{"method":"BondDel","parameters":{"name":"b"}}"#, &["linkbraid bond del b"]),
     ] {
         assert_eq!(commands(&has, json), expected, "{json}");
     }
@@ -70,7 +76,7 @@ fn a_request_is_one_step_and_one_for_what_is_so_already_is_none() {
 #[test]
 fn a_class_that_lost_its_members_can_be_told_that_it_has_none() {
     let mut has = machine("[bond.b]\nmember = ['a']\n[bond.b.class.v]\nmatch = 'dscp=ef'\n");
-    let none = r#"{"class_set":{"bond":"b","name":"v","members":[]}}"#;
+    let none = r#"{"method":"ClassSet","parameters":{"bond":"b","name":"v","members":[]}}"#;
     assert!(commands(&has, none).is_empty());
     has.config.bonds.get_mut("b").unwrap().classes[0].has_members = true;
     assert_eq!(commands(&has, none), ["linkbraid class set b v --no-members"]);
@@ -79,21 +85,21 @@ fn a_class_that_lost_its_members_can_be_told_that_it_has_none() {
 #[test]
 fn a_member_that_is_there_belongs_to_its_bond_and_others_may_ask_for_one_that_is_gone() {
     let mut has = machine(&format!("{BOND}[bond.x]\nmember = ['e']\n"));
-    let add = r#"{"member_add":{"bond":"x","interface":"a"}}"#;
+    let add = r#"{"method":"MemberAdd","parameters":{"bond":"x","interface":"a"}}"#;
     let error = refused(&has, add);
     assert_eq!(error.to_string(), "x: cannot add member 'a': it is already in 'b'");
     assert_eq!(error.hint.as_deref(), Some("linkbraid member del b a"));
     has.config.bonds.get_mut("b").unwrap().members[0].absent = true;
     // Until it has joined, both wait for it.
     assert_eq!(commands(&has, add), ["linkbraid member add x a"]);
-    let again = r#"{"member_add":{"bond":"b","interface":"a"}}"#;
+    let again = r#"{"method":"MemberAdd","parameters":{"bond":"b","interface":"a"}}"#;
     assert_eq!(commands(&has, again), ["linkbraid member add b a"], "it has come back");
 }
 
 #[test]
 fn members_that_leave_a_bond_leave_it_something() {
     let mut has = machine(BOND);
-    let del = |name| format!(r#"{{"member_del":{{"bond":"b","interface":"{name}"}}}}"#);
+    let del = |name| format!(r#"{{"method":"MemberDel","parameters":{{"bond":"b","interface":"{name}"}}}}"#);
     has.moving.insert(
         LinkName::of_link("b"),
         Moving {
@@ -117,22 +123,22 @@ fn members_that_leave_a_bond_leave_it_something() {
 fn a_fabric_in_a_bond_is_the_bonds_to_change() {
     let has = machine(&format!("{FABRIC}[bond.b]\nmember = ['a', 'fab0']\n"));
     for json in [
-        r#"{"fabric_del":{"name":"fab0"}}"#,
-        r#"{"fabric_set":{"name":"fab0","mtu":9000}}"#,
-        r#"{"fabric_set":{"name":"fab0","addresses":[]}}"#,
+        r#"{"method":"FabricDel","parameters":{"name":"fab0"}}"#,
+        r#"{"method":"FabricSet","parameters":{"name":"fab0","mtu":9000}}"#,
+        r#"{"method":"FabricSet","parameters":{"name":"fab0","addresses":[]}}"#,
     ] {
         assert_eq!(
             refused(&has, json).to_string(),
             "fab0: cannot change the fabric: it is a member of bond 'b'"
         );
     }
-    let poll = r#"{"fabric_set":{"name":"fab0","poll":"busy"}}"#;
+    let poll = r#"{"method":"FabricSet","parameters":{"name":"fab0","poll":"busy"}}"#;
     assert_eq!(commands(&has, poll), ["linkbraid fabric set fab0 --poll busy"]);
 }
 
 #[test]
 fn a_new_bond_with_a_class_takes_two_steps() {
-    let json = r#"{"bond_add":{"name":"b","members":["a","c"],"addresses":[],"classes":[{"name":"urgent","members":["c"]}]}}"#;
+    let json = r#"{"method":"BondAdd","parameters":{"name":"b","members":["a","c"],"addresses":[],"classes":[{"name":"urgent","members":["c"]}]}}"#;
     assert_eq!(
         commands(&Current::default(), json),
         [
