@@ -2,12 +2,14 @@
 
 use linkbraid_api::{ClassRecord, LaneRecord, LatencyRecord};
 use linkbraid_lab::{LinkSpec, Topology, Way, wait_until};
-use linkbraid_netns_tests::{BOND, Net, Over, SOON, check_hint, flow::Flow, machine};
+use linkbraid_netns_tests::{BOND, Net, Over, SOON, check_hint, flow::Flow, machine, until};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// Datagrams of one kind in one test: many more than what a daemon says meanwhile on one member.
 const MANY: u64 = 3000;
+/// How often that is sent again because a lane was lost or came back meanwhile.
+const TRIES: usize = 20;
 /// The port that belongs to class `urgent` in these tests.
 const URGENT: u16 = 7000;
 /// And one that does not.
@@ -38,7 +40,31 @@ fn counts(net: &Net, name: &str) -> Vec<(u64, u64)> {
 }
 
 /// Which NICs of the sender and of the receiver carried what `send` sends.
+///
+/// A lane that is lost for a moment, because the machine stood still, hands its traffic to others, as it should: then again.
 fn carriers(net: &Net, from: &str, to: &str, port: u16) -> (Vec<usize>, Vec<usize>) {
+    let running: Vec<&str> = [from, to].into_iter().filter(|name| net.runs(name)).collect();
+    let up = || running.iter().map(|name| lanes_up(net, name)).sum::<usize>();
+    let changes =
+        |name: &str| net.counter(name, "probe_lane_lost") + net.counter(name, "probe_lane_admitted");
+    let changed = || running.iter().map(|name| changes(name)).sum::<u64>();
+    let all = up();
+    for _ in 0..TRIES {
+        let before = changed();
+        let carried = carriers_once(net, from, to, port);
+        if changed() == before {
+            return carried;
+        }
+        until("lanes up, as before", up, |now| *now >= all);
+    }
+    panic!("lanes between {from} and {to} were lost in each of {TRIES} tries");
+}
+
+fn lanes_up(net: &Net, name: &str) -> usize {
+    net.lanes(name).iter().filter(|lane| lane.state == "up").count()
+}
+
+fn carriers_once(net: &Net, from: &str, to: &str, port: u16) -> (Vec<usize>, Vec<usize>) {
     let (sent, received) = (counts(net, from), counts(net, to));
     send(net, from, to, port);
     // What the daemons said meanwhile is much less than a fair share of that.
