@@ -34,13 +34,15 @@ fn a_socket_that_listens_is_no_daemon_that_answers() {
         // The one that was given up, then the next.
         let _first = listener.accept().expect("accepted");
         let (stream, _) = listener.accept().expect("accepted");
-        let mut question = String::new();
-        BufReader::new(&stream).read_line(&mut question).expect("read");
-        (&stream).write_all(b"{}\n").expect("written");
+        let mut question = Vec::new();
+        BufReader::new(&stream).read_until(0, &mut question).expect("read");
+        (&stream).write_all(b"{}\0").expect("written");
         question
     });
     answers(&path).expect("answered");
-    let question: Request = serde_json::from_str(&thread.join().expect("ended")).expect("a request");
-    assert_eq!(question, Request::Show { name: None });
+    let question = thread.join().expect("ended");
+    let question: Method =
+        serde_json::from_slice(question.strip_suffix(&[0]).expect("whole")).expect("a call");
+    assert_eq!(Request::try_from(question).expect("a request"), Request::Show { name: None });
     std::fs::remove_dir_all(&folder).expect("removed");
 }
