@@ -79,6 +79,8 @@ packages() {
 		echo "curl command:curl"
 		# Reads captures with the dissectors of dist/wireshark/linkbraid.lua.
 		echo "tshark command:tshark"
+		# Runs a second implementation of ARP+.
+		echo "python3 command:python3"
 		# Scrapes the daemons, and brings promtool.
 		echo "prometheus command:prometheus prometheus"
 		;;

@@ -41,6 +41,7 @@ mod metrics;
 mod monitor;
 mod nodes;
 mod plain;
+mod published;
 mod rates;
 mod recovery;
 mod rejoin;
