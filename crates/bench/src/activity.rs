@@ -2,6 +2,7 @@
 //! data path happens in interrupts that belong to no process, so nothing smaller than the machine would be honest.
 
 use linkbraid_api::Error;
+use linkbraid_lab::stolen;
 use procfs::process::Process;
 use procfs::{CpuTime, CurrentSI, KernelStats, ProcError};
 use std::time::Instant;
@@ -21,6 +22,8 @@ pub struct Work {
     pub busy_s: f64,
     /// The share of all CPU time that this is; what the hypervisor took is no CPU time.
     pub share: f64,
+    /// What the hypervisor took for others, as [`stolen::share`].
+    pub stolen_share: f64,
     /// Seconds of programs a second, `nice` ones too.
     pub user_s: f64,
     /// Seconds of the kernel for programs a second.
@@ -58,6 +61,7 @@ impl Activity {
         Work {
             busy_s: ticks(&busy),
             share: if all > 0.0 { ticks(&busy) / all } else { 0.0 },
+            stolen_share: stolen::share(&earlier.cpu, &self.cpu),
             user_s: ticks(&|cpu| cpu.user + cpu.nice) / seconds,
             system_s: ticks(&|cpu| cpu.system) / seconds,
             interrupt_s: ticks(&interrupt) / seconds,

@@ -11,7 +11,7 @@ use crate::share::THROTTLED;
 use crate::table;
 use linkbraid_api::Error;
 use linkbraid_lab::iperf::{Cc, Traffic};
-use linkbraid_lab::{Interrupt, Topology, wait_until};
+use linkbraid_lab::{Interrupt, Topology, stolen, wait_until};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -25,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// From this share of busy CPU on, a result says how fast the machine is.
 const CPU_LIMITED: f64 = 0.9;
+
+/// From this share of CPU time that others had on, a result says what they do.
+const STOLEN: f64 = 0.1;
 
 /// What a bare link must carry of what its rate allows, to say anything.
 pub const BASE_SHARE: f64 = 0.95;
@@ -314,14 +317,18 @@ impl<'a> Run<'a> {
             |again| format!("{again:5.1} again/10k"),
         );
         let all = if self.only.is_empty() { format!("/{}", self.planned) } else { String::new() };
-        let line = format!(
-            "  [{:width$}{all}] {:<40} #{} {:>9.1} Mbit/s  {again}  CPU {:3.0} %",
+        let mut line = format!(
+            "  [{:width$}{all}] {:<40} #{} {:>9.1} Mbit/s  median second {:>9.1}  {again}  CPU {:3.0} %",
             self.taken,
             case.id,
             repeat + 1,
             sample.mbit,
+            sample.median_second_mbit,
             sample.cpu_share * 100.0,
         );
+        if sample.stolen_share >= stolen::MUCH {
+            line += &format!(", {:.0} % had by others", sample.stolen_share * 100.0);
+        }
         self.say(&line)
     }
 }
@@ -336,6 +343,9 @@ fn background() -> Result<f64, Error> {
 
 /// Why a missed goal of this case means nothing: the machine had no CPU left, whatever took it.
 pub fn cpu_limited(report: &Report, id: &str) -> Option<String> {
+    if let Some(stolen) = report.median(id, "stolen_share").filter(|share| *share > STOLEN) {
+        return Some(format!("others on this physical machine had {:.0} % of its CPU time", stolen * 100.0));
+    }
     let share = report.median(id, "cpu_share")?;
     (share > CPU_LIMITED).then(|| format!("the machine was at its limit: CPU {:.0} % busy", share * 100.0))
 }

@@ -25,6 +25,8 @@ pub struct Sample {
     pub mbit: f64,
     /// Of these, the way back, where there is one.
     pub mbit_back: Option<f64>,
+    /// Goodput of the median second, Mbit/s: where it is much more than that of all, the machine stood still meanwhile.
+    pub median_second_mbit: f64,
     /// Goodput of each second, Mbit/s.
     pub each_second: Vec<f64>,
     /// TCP segments sent by the sending hosts, unmeasured seconds and all; 0 for UDP.
@@ -45,6 +47,8 @@ pub struct Sample {
     pub cpu_s: f64,
     /// The share of all its CPU time that this is.
     pub cpu_share: f64,
+    /// Of the CPU time that was asked for, what others on the same physical machine had.
+    pub stolen_share: f64,
     /// Frames that NICs' own queues were too full for.
     pub nic_queue_drops: u64,
     /// Frames that output queues of the switch were too full for.
@@ -185,6 +189,7 @@ pub fn take(
     Ok(Sample {
         repeat: 0,
         mbit: outcome.mbit(),
+        median_second_mbit: outcome.median_mbit(),
         mbit_back: outcome.back.map(|back| back.mbit),
         segments: if tcp { sent(|s| s.0) } else { 0 },
         segments_again: if tcp { sent(|s| s.1) } else { 0 },
@@ -195,6 +200,7 @@ pub fn take(
         wire_bytes: senders.iter().flat_map(|&host| tx(host)).sum(),
         cpu_s: cpu.busy_s,
         cpu_share: cpu.share,
+        stolen_share: cpu.stolen_share,
         nic_queue_drops: sum(|link| link.nic_queue_drops),
         port_queue_drops: sum(|link| link.port_queue_drops),
         frames_lost: sum(|link| link.port.lost),

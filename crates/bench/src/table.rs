@@ -10,6 +10,7 @@ use crate::report::{
     CASES, CUTS, DELIVERIES, FAILOVERS, FLOODS, Goal, HOSTILE, Kind, MESSAGES, Report, SOAK,
 };
 use crate::stats::Spread;
+use linkbraid_lab::stolen;
 use std::fmt::Write;
 
 /// From this busy share of the CPU on, before anything was started, CPU figures say little.
@@ -108,12 +109,17 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
     soak(report).into_iter().chain(remarks).chain(peers::notes(report)).collect()
 }
 
-/// That the machine did other things too, if it did.
+/// That the machine did other things too, or stood still for others, if it did.
 pub(crate) fn busy(report: &Report) -> Option<String> {
     let share = report.background_cpu_share;
-    (share > BUSY).then(|| {
+    let busy = (share > BUSY).then(|| {
         format!("the CPU was {:.0} % busy before the run; CPU figures have other work in them", share * 100.0)
-    })
+    });
+    let stolen = report.measures.iter().filter(|measure| measure.metric == "stolen_share");
+    let stolen = stolen::remark(stolen.flat_map(|measure| &measure.values).copied().fold(0.0, f64::max));
+    let stolen = stolen.map(|remark| format!("in one case, {remark}"));
+    let notes: Vec<String> = busy.into_iter().chain(stolen).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// A column: its heading, and the cell of a thing.
@@ -133,6 +139,7 @@ const RECORDS: [Records; 4] = [
         columns: &[
             ("case", |_, id| id.to_owned()),
             ("Mbit/s (min to max)", |r, id| cell(r.spread(id, "mbit"), |s| range(s, one_digit))),
+            ("median second", |r, id| cell(r.median(id, "median_second_mbit"), one_digit)),
             ("of what links allow", |r, id| {
                 let of = r.median(id, "mbit").zip(r.median(id, "of_limit"));
                 cell(of, |(mbit, of)| format!("{} of {:.1}", percent(of), mbit / of))

@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::iperf::{self, Cc, Outcome, Traffic};
 use crate::lab::Lab;
 use crate::spec::Topology;
-use crate::{daemon, tool, wait};
+use crate::{daemon, stolen, tool, wait};
 use linkbraid_api::{Error, PeerRecord, PeerState};
 use screen::Screen;
 use serde::{Deserialize, Serialize};
@@ -54,12 +54,14 @@ pub struct Summary {
     pub bonded: Outcome,
     /// The rate of each link while the bond carried the flow: mean over its run, Mbit/s of frames.
     pub links: Vec<Rate>,
+    /// What others on the same physical machine took of the processors' time meanwhile, 0 to 1.
+    pub stolen: f64,
 }
 
 impl Summary {
-    /// Bonded goodput over the goodput of one link.
+    /// Bonded goodput over the goodput of one link, both in their median second.
     pub fn ratio(&self) -> f64 {
-        self.bonded.mbit() / self.single.mbit().max(f64::MIN_POSITIVE)
+        self.bonded.median_mbit() / self.single.median_mbit().max(f64::MIN_POSITIVE)
     }
 
     /// The one sentence.
@@ -69,8 +71,8 @@ impl Summary {
             "One TCP flow ({}): {:.1} Mbit/s over one link of {rate_mbit} Mbit/s, {:.1} Mbit/s over {links} of them bonded, \
              {:.2} times as much.",
             cc.name(),
-            self.single.mbit(),
-            self.bonded.mbit(),
+            self.single.median_mbit(),
+            self.bonded.median_mbit(),
             self.ratio(),
         )
     }
@@ -90,9 +92,10 @@ pub fn run(demo: Demo, out: &mut dyn Write) -> Result<Summary, Error> {
         demo.links, demo.rate_mbit
     ))?;
 
+    let before = stolen::processors()?;
     stage.say("\none link alone")?;
     let (single, _) = stage.flow(a, b)?;
-    stage.say(&format!("  {:.1} Mbit/s", single.mbit()))?;
+    stage.say(&format!("  {}", rate(&single)))?;
 
     stage.say(&format!("\n{} links, bonded", demo.links))?;
     let _daemons = [a.daemon_of(&binary)?, b.daemon_of(&binary)?];
@@ -101,9 +104,21 @@ pub fn run(demo: Demo, out: &mut dyn Write) -> Result<Summary, Error> {
     let removed = [a, b].map(|host| host.linkbraid(&format!("bond del {BOND}")));
     let (bonded, links) = bonded?;
     removed.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let summary = Summary { demo, single, bonded, links };
+    stage.say(&format!("  {}", rate(&bonded)))?;
+    let summary =
+        Summary { demo, single, bonded, links, stolen: stolen::share(&before, &stolen::processors()?) };
+    if let Some(remark) = stolen::remark(summary.stolen) {
+        stage.say(&format!("\n{remark}"))?;
+    }
     stage.say(&format!("\n{}", summary.sentence()))?;
     Ok(summary)
+}
+
+/// The rate of a flow: its median second, and its slowest.
+fn rate(flow: &Outcome) -> String {
+    let slowest = flow.each_second.iter().copied().min_by(f64::total_cmp);
+    let slowest = slowest.map_or_else(String::new, |mbit| format!(", {mbit:.1} in the slowest"));
+    format!("{:.1} Mbit/s in the median second{slowest}", flow.median_mbit())
 }
 
 /// Where the demo is reported, and what may end it.

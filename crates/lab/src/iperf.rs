@@ -196,6 +196,16 @@ impl Outcome {
         self.way.mbit + self.back.map_or(0.0, |back| back.mbit)
     }
 
+    /// Goodput of the median second, Mbit/s: a second in which the machine stood still does not count. Of all, if no second is known.
+    pub fn median_mbit(&self) -> f64 {
+        let mut seconds = self.each_second.clone();
+        seconds.sort_by(f64::total_cmp);
+        match &seconds[..] {
+            [] => self.mbit(),
+            all => (all[(all.len() - 1) / 2] + all[all.len() / 2]) / 2.0,
+        }
+    }
+
     /// Retransmits in 10,000 segments.
     pub fn again_per_10k(&self) -> f64 {
         self.segments_again as f64 * 1e4 / self.segments.max(1) as f64

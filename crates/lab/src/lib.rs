@@ -28,6 +28,7 @@ mod queue;
 pub mod shape;
 mod spec;
 mod state;
+pub mod stolen;
 pub mod tool;
 mod wait;
 

@@ -15,6 +15,7 @@ fn work_is_all_but_idle_waiting_and_stolen() {
     let work = after.since(&before);
     assert_eq!((work.busy_s, work.user_s, work.system_s, work.interrupt_s), (2.0, 0.5, 0.25, 0.25));
     assert!((work.share - 200.0 / 350.0).abs() < 1e-9, "{work:?}");
+    assert!((work.stolen_share - 900.0 / 1100.0).abs() < 1e-9, "{work:?}");
     assert_eq!((work.interrupts, work.switches), (2000.0, 100.0));
     assert_eq!(before.since(&before).share, 0.0);
 }

@@ -7,8 +7,8 @@ fn a_table_has_the_medians_the_ratios_and_what_was_missed() {
     let bonded = text.lines().find(|line| line.starts_with("100mbit/cubic-1/n2")).expect("there");
     let words: Vec<&str> = bonded.split_whitespace().collect();
     assert_eq!(words[1..5], ["190.0", "(180.0", "to", "200.0)"], "{text}");
-    assert_eq!(words[5..9], ["99.3", "%", "of", "191.3"], "{text}");
-    assert_eq!(words[9..15], ["2.000", "single,", "rival", "2.0", "Mbit/s", "1.5"], "{text}");
+    assert_eq!(words[5..10], ["190.0", "99.3", "%", "of", "191.3"], "{text}");
+    assert_eq!(words[10..16], ["2.000", "single,", "rival", "2.0", "Mbit/s", "1.5"], "{text}");
     assert!(text.contains("left out: 500mbit/udp/n8: too slow"), "{text}");
     assert!(text.contains("goals: 1 of 3 met"), "{text}");
     assert!(text.contains("not met: 100mbit/cubic-1/n2: 1.500 again, wanted below 1"), "{text}");
@@ -23,6 +23,15 @@ fn a_busy_machine_is_said() {
     let mut report = report();
     report.background_cpu_share = 0.42;
     assert!(text(&report).contains("note: the CPU was 42 % busy before the run"), "{}", text(&report));
+}
+
+#[test]
+fn a_machine_that_stood_still_for_others_is_said() {
+    let mut report = report();
+    let stolen = report.measures.iter_mut().find(|measure| measure.metric == "stolen_share").expect("there");
+    stolen.values[0] = 0.25;
+    let text = text(&report);
+    assert!(text.contains("note: in one case, others on this physical machine took 25 % of"), "{text}");
 }
 
 #[test]
