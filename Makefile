@@ -43,7 +43,7 @@ PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench vm-drivers vm-debian vm-guides fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench docs vm-drivers vm-debian vm-guides fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -95,6 +95,9 @@ bench: ## run the benchmarks BENCH="NAME..." (as root); results go to results/
 	@scripts/need-root.sh bench
 	$(CARGO) build --release --locked --bin linkbraid --bin linkbraid-bench
 	$(BIN) bench run $(BENCH)
+
+docs: ## make a site of the documents, in target/book/site
+	@CARGO="$(CARGO)" scripts/book.sh $(TARGET_DIR)/book
 
 vm-drivers: ## what becomes of a bond of emulated NICs (as root; boots two guests for each driver)
 	@scripts/deps.sh build run test

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every function, file and section that the documents name exists, and no document holds an unfinished merge.
+# Every function, file and section that the documents name exists, docs/SUMMARY.md has every page, and no document holds an
+# unfinished merge.
 #
 # Functions are looked for in the pages that describe the code: `name()` or `Type::name()` in backquotes is one of ours, in
 # Rust, or in C (static or not, whatever it returns). docs/reference is generated.
@@ -26,6 +27,12 @@ for page in "${about_code[@]}"; do
 		grep -qxF "$name" "$scratch/functions" ||
 			fail "$page" "function '$name'" "there is none of that name" "grep -rn '$name' crates"
 	done
+done
+
+for page in "${pages[@]}" docs/reference/command.md; do
+	case $page in docs/*) place=${page#docs/} ;; *) place=../$page ;; esac
+	[ "$place" = SUMMARY.md ] || [ "$(grep -cF "]($place)" docs/SUMMARY.md)" = 1 ] ||
+		fail "docs/SUMMARY.md" "page '$place'" "it does not stand there once" "grep -n '$place' docs/SUMMARY.md"
 done
 
 # The name that a heading has in a link.

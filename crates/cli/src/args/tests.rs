@@ -10,7 +10,8 @@ use linkbraid_api::{
     varlink::Method,
 };
 use linkbraid_terminal::args::lab::{CcArg, LabVerb};
-use std::{path::Path, str::FromStr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// A command line, whose words may be in single quotes.
 fn parse(line: &str) -> Cli {
@@ -389,22 +390,47 @@ fn examples_are_valid_and_help_fits_80_columns() {
     });
 }
 
-#[test]
-fn commands_in_the_pages_for_users_are_valid() {
-    let pages = [
-        include_str!("../../../../README.md"),
-        include_str!("../../../../docs/bonds.md"),
-        include_str!("../../../../docs/classes.md"),
-        include_str!("../../../../docs/config.md"),
-        include_str!("../../../../docs/fabrics.md"),
-    ];
-    let commands = |page: &'static str| page.lines().filter_map(|line| line.strip_prefix("    linkbraid "));
-    for page in pages {
-        assert!(commands(page).count() >= 2, "the page has another form now");
-        for line in commands(page) {
-            parse(line.split('#').next().unwrap_or_default());
+/// The documents, but for the reference, which is made from the command itself.
+fn pages(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("readable").flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("reference") {
+            pages(&path, into);
+        } else if path.extension().is_some_and(|end| end == "md") {
+            into.push(path);
         }
     }
+}
+
+#[test]
+fn commands_in_the_documents_are_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut all = vec![root.join("README.md"), root.join("ARCHITECTURE.md")];
+    pages(&root.join("docs"), &mut all);
+    let (mut typed, mut named) = (0, 0);
+    for path in all {
+        let page = std::fs::read_to_string(&path).expect("readable");
+        // What is typed stands in a block of its own. A remark follows `#` or three spaces.
+        for line in page.lines().filter_map(|line| line.strip_prefix("    linkbraid ")) {
+            let typed_line = line.split(" #").next().and_then(|line| line.split("   ").next());
+            parse(typed_line.unwrap_or_default());
+            typed += 1;
+        }
+        // In a sentence, options may be left out: only the words are looked at.
+        for line in page.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("linkbraid ")) {
+            let mut command = Cli::command();
+            for word in line.split_whitespace() {
+                let Some(inner) = command.find_subcommand(word).cloned() else {
+                    let is_word = command.has_subcommands() && word.chars().all(|c| c.is_ascii_lowercase());
+                    assert!(!is_word, "{}: '{line}': no word '{word}'", path.display());
+                    break;
+                };
+                command = inner;
+            }
+            named += 1;
+        }
+    }
+    assert!(typed >= 60 && named >= 60, "the documents have another form now: {typed}, {named}");
 }
 
 #[test]
