@@ -1,7 +1,7 @@
 //! What ends an entry, and what must wait before it may: a host that answers PROBEs in the epoch that is known has neither left
 //! nor started again, whatever a message in its name says.
 
-use super::{Arrival, Table, Tombstone};
+use super::{Arrival, Table, Tombstone, before};
 use crate::{
     Time,
     arp_plus::{Conflict, Counter, Peer, PeerKey, PeerState, Reason, Timing, outbox::Outbox},
@@ -38,11 +38,19 @@ impl Table {
         if !later && arrival.message.kind != Kind::Clear {
             return false;
         }
-        if let Entry::Vacant(place) = self.waiting.entry(key) {
-            let Arrival { now, slot, src, message, .. } = *arrival;
-            let until = now + timing.objection;
-            place.insert(Waiting { slot, src, message: message.clone(), since: now, until });
-            out.challenge(key);
+        let Arrival { now, slot, src, message, .. } = *arrival;
+        match self.waiting.entry(key) {
+            Entry::Vacant(place) => {
+                let until = now + timing.objection;
+                place.insert(Waiting { slot, src, message: message.clone(), since: now, until });
+                out.challenge(key);
+            }
+            // A host may leave before it is believed that it started. The time for objections remains the same.
+            Entry::Occupied(mut place) if is_later(message, &place.get().message) => {
+                let waiting = place.get_mut();
+                (waiting.slot, waiting.src, waiting.message) = (slot, src, message.clone());
+            }
+            Entry::Occupied(_) => {}
         }
         true
     }
@@ -139,4 +147,13 @@ impl Table {
         self.remove(key, Reason::Evicted, out);
         true
     }
+}
+
+/// Whether a host said the first message after the second one.
+fn is_later(message: &Message, than: &Message) -> bool {
+    let said = |message: &Message| message.extension.as_ref().map(|said| (said.epoch, said.sequence));
+    let (Some((epoch, sequence)), Some((earlier_epoch, earlier))) = (said(message), said(than)) else {
+        return false;
+    };
+    epoch > earlier_epoch || epoch == earlier_epoch && before(earlier, sequence)
 }

@@ -185,6 +185,26 @@ fn who_answers_has_neither_left_nor_started_again() {
     }
 }
 
+//= docs/arp-plus.md#6.8 type=test
+#[test]
+fn who_leaves_before_its_start_is_believed_has_left() {
+    let (mut host, _) = proven();
+    let mut started = Host::stopped(2, 7, 1);
+    started.handle(Input::Start);
+    assert_eq!(reasons(&host.hear(0, &started.says(Kind::Broadcast))), []);
+    let left = forged(mac(2, 0), &started, Kind::Clear, |_, extension| extension.sequence += 1);
+    host.pass(millis(100));
+    assert_eq!(reasons(&host.hear(0, &left)), []);
+    // What it said before comes late.
+    assert_eq!(reasons(&host.hear(0, &started.says(Kind::Broadcast))), []);
+    assert_eq!(reasons(&host.pass(millis(49))), []);
+    assert_eq!(
+        reasons(&host.pass(millis(1))),
+        [Reason::Left],
+        "the time for objections is that of the start"
+    );
+}
+
 //= docs/arp-plus.md#6.9 type=test
 //= docs/arp-plus.md#6.6 type=test
 #[test]
