@@ -2,7 +2,8 @@
 //!
 //! For a scrape the control thread makes one snapshot of its records, in one turn of its loop. Scrapes within [`FRESH`], or longer if it
 //! took long, share it, whoever asks and however often. The text is made here, once in each format. A client that asks for too much,
-//! sends too slowly or reads too slowly loses its connection, and no more than [`CLIENTS_MAX`] are served at a time.
+//! sends too slowly or reads too slowly loses its connection. No more than [`CLIENTS_MAX`] are served at a time: a further one takes the
+//! place of the one that has said nothing for longest.
 
 mod http;
 
@@ -11,8 +12,8 @@ use http::{Answer, Asked};
 use linkbraid_api::{Error, EventRecord, MetricsAddress, Records};
 use linkbraid_metrics::{Events, Format, Snapshot};
 use std::{
-    cell::RefCell,
-    collections::BTreeSet,
+    cell::{Cell, RefCell},
+    collections::{BTreeSet, VecDeque},
     fs, io,
     os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
@@ -26,13 +27,13 @@ use tokio::{
     net::{TcpListener, UnixListener, UnixStream},
     runtime,
     sync::{Mutex, Semaphore, broadcast, mpsc, oneshot},
-    task::LocalSet,
+    task::{AbortHandle, LocalSet},
     time::{Instant, sleep, timeout},
 };
 
 /// Name of the thread, at most 15 bytes.
 const THREAD_NAME: &str = "lb-metrics";
-/// Clients served at a time; further ones wait to be accepted.
+/// Clients served at a time.
 const CLIENTS_MAX: usize = 8;
 /// The longest request with all its headers, in bytes.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
@@ -312,17 +313,23 @@ async fn listen(address: &MetricsAddress) -> Listener {
 async fn serve(address: &MetricsAddress, source: Rc<Source>) {
     let listener = listen(address).await;
     let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+    let mut clients = Clients::default();
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
         match listener.accept().await {
             Ok(stream) => {
-                let source = source.clone();
-                tokio::task::spawn_local(async move {
-                    if let Err(error) = client(stream, &source).await {
+                if places.available_permits() == 0 {
+                    clients.end_one();
+                }
+                let Ok(place) = places.clone().acquire_owned().await else { return };
+                let (source, has_asked) = (source.clone(), Rc::new(Cell::new(false)));
+                let asked = has_asked.clone();
+                let task = tokio::task::spawn_local(async move {
+                    if let Err(error) = client(stream, &source, &asked).await {
                         tracing::debug!(%error, "a client of the metrics left");
                     }
                     drop(place);
                 });
+                clients.add(task.abort_handle(), has_asked);
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a client of the metrics");
@@ -332,9 +339,34 @@ async fn serve(address: &MetricsAddress, source: Rc<Source>) {
     }
 }
 
+/// The clients that are served, in the order in which they came: what ends each, and whether it has sent its request.
+#[derive(Default)]
+struct Clients(VecDeque<(AbortHandle, Rc<Cell<bool>>)>);
+
+impl Clients {
+    fn add(&mut self, task: AbortHandle, has_asked: Rc<Cell<bool>>) {
+        self.0.retain(|(task, _)| !task.is_finished());
+        self.0.push_back((task, has_asked));
+    }
+
+    /// Ends the first one that has not asked yet, or the first of all: whoever asks at once and reads at once is served long before.
+    fn end_one(&mut self) {
+        self.0.retain(|(task, _)| !task.is_finished());
+        let at = self.0.iter().position(|(_, has_asked)| !has_asked.get()).unwrap_or(0);
+        if let Some((task, _)) = self.0.remove(at) {
+            task.abort();
+        }
+    }
+}
+
 /// Serves one client: one request, one answer.
-async fn client(mut stream: impl AsyncRead + AsyncWrite + Unpin, source: &Source) -> io::Result<()> {
+async fn client(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    source: &Source,
+    has_asked: &Cell<bool>,
+) -> io::Result<()> {
     let asked = timeout(CLIENT_MAX, request(&mut stream)).await??;
+    has_asked.set(true);
     let answer = source.answer(&asked).await;
     timeout(CLIENT_MAX, async {
         stream.write_all(answer.head().as_bytes()).await?;
