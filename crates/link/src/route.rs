@@ -81,10 +81,12 @@ impl Route {
         })
     }
 
-    /// Made by the kernel itself, with an address or from a router's announcement: comes and goes by itself.
+    /// Made by the kernel itself, with an address or from a router's announcement: comes and goes by itself. With an address it makes
+    /// networks only: a route through a gateway is somebody's, whatever its protocol (ifupdown2 says `proto kernel` of all its routes).
     #[must_use]
     pub fn automatic(&self) -> bool {
-        self.protocol == libc::RTPROT_KERNEL || self.protocol == RTPROT_RA
+        let is_network = self.gateway.is_none() && self.prefix > 0;
+        self.protocol == libc::RTPROT_KERNEL && is_network || self.protocol == RTPROT_RA
     }
 
     /// The route of an address for which the kernel was told to make none: NetworkManager makes it in its place, and says that the

@@ -23,6 +23,7 @@ async fn busy_interface(net: &Netlink) -> u32 {
         ip address add 198.18.70.1/24 dev eth0 noprefixroute
         ip route add 198.18.70.0/24 dev eth0 proto kernel scope link src 198.18.70.1 metric 100
         ip route add default via 198.18.70.254 proto dhcp metric 300
+        ip route add default via 198.18.0.252 dev eth0 proto kernel metric 400 onlink
         ip route add default via 198.18.0.254 metric 100
         ip route add default via 198.18.0.253 metric 200 src 198.18.0.2
         ip route add 198.18.64.0/24 via 198.18.0.254 mtu 1400 advmss 1300
@@ -97,6 +98,8 @@ fn everything_moves_and_comes_back() {
             // As NetworkManager has them: it makes the route of an address itself.
             "198.18.70.0/24 dev bond0 proto kernel scope link src 198.18.70.1 metric 100",
             "default via 198.18.70.254 dev bond0 proto dhcp metric 300",
+            // As ifupdown2 has them.
+            "default via 198.18.0.252 dev bond0 proto kernel metric 400 onlink",
             "nexthop via 198.18.0.254 dev bond0 weight 3",
             "nexthop via 198.18.1.254 dev eth1 weight 1",
         ] {
