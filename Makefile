@@ -141,7 +141,7 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	chmod 644 $(DESTDIR)$(UNITDIR)/linkbraid.service
 	# What has managers of networks leave members alone.
 	install -D -m 644 dist/82-linkbraid.rules $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules
-	install -D -m 644 -t $(DESTDIR)$(NETWORKDIR) dist/00-linkbraid.network dist/99-linkbraid-bond.network
+	install -D -m 644 -t $(DESTDIR)$(NETWORKDIR) dist/00-linkbraid.network dist/zzz-linkbraid-bond.network
 	for unit in $(IFUPUNITS); do install -D -m 644 dist/ifupdown.conf $(DESTDIR)$(UNITDIR)/$$unit.d/linkbraid.conf || exit 1; done
 	install -D -m 755 dist/if-pre-up $(DESTDIR)$(IFUPDIR)/linkbraid
 	install -D -m 644 dist/ifupdown2-addon.py $(DESTDIR)$(ADDONDIR)/linkbraid.py
@@ -162,7 +162,7 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(BINDIR)/linkbraid $(DESTDIR)$(UNITDIR)/linkbraid.service $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(LIBEXECDIR)/%)
-	rm -f $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules $(DESTDIR)$(NETWORKDIR)/00-linkbraid.network $(DESTDIR)$(NETWORKDIR)/99-linkbraid-bond.network
+	rm -f $(DESTDIR)$(UDEVDIR)/82-linkbraid.rules $(DESTDIR)$(NETWORKDIR)/00-linkbraid.network $(DESTDIR)$(NETWORKDIR)/zzz-linkbraid-bond.network
 	rm -f $(IFUPUNITS:%=$(DESTDIR)$(UNITDIR)/%.d/linkbraid.conf)
 	rm -f $(DESTDIR)$(IFUPDIR)/linkbraid $(DESTDIR)$(ADDONDIR)/linkbraid.py $(DESTDIR)$(DHCPDIR)/linkbraid
 	rm -f $(patsubst dist/%,$(DESTDIR)$(DOCDIR)/%,$(wildcard dist/prometheus/*.yml) dist/grafana/linkbraid.json)

@@ -75,7 +75,7 @@ install_old() {
 		/usr/share/bash-completion/completions/linkbraid /usr/share/zsh/vendor-completions/_linkbraid \
 		/usr/share/fish/vendor_completions.d/linkbraid.fish /usr/share/doc/linkbraid/{copyright,changelog.gz,crates.txt} \
 		/usr/share/doc/linkbraid/examples/{linkbraid.toml,prometheus/linkbraid.rules.yml,grafana/linkbraid.json} /lib/udev/rules.d/82-linkbraid.rules \
-		/lib/systemd/network/{00-linkbraid,99-linkbraid-bond}.network /etc/network/if-pre-up.d/linkbraid \
+		/lib/systemd/network/{00-linkbraid,zzz-linkbraid-bond}.network /etc/network/if-pre-up.d/linkbraid \
 		/lib/systemd/system/{networking,ifup@}.service.d/linkbraid.conf /usr/share/ifupdown2/addons/linkbraid.py \
 		/etc/dhcp/dhclient-enter-hooks.d/linkbraid /usr/lib/python3/dist-packages/sos/report/plugins/linkbraid.py; do
 		is "file $file" test -s "$file"

@@ -21,7 +21,7 @@ for family in AF_UNIX AF_NETLINK AF_PACKET AF_INET AF_INET6 AF_XDP; do
 		fail "install" "the systemd unit" "it forbids $family, which the daemon needs" "systemd-analyze security linkbraid"
 done
 
-for file in /opt/lb/lib/udev/rules.d/82-linkbraid.rules /opt/lb/lib/systemd/network/{00-linkbraid,99-linkbraid-bond}.network \
+for file in /opt/lb/lib/udev/rules.d/82-linkbraid.rules /opt/lb/lib/systemd/network/{00-linkbraid,zzz-linkbraid-bond}.network \
 	/opt/lb/lib/systemd/system/{networking,ifup@}.service.d/linkbraid.conf /usr/share/ifupdown2/addons/linkbraid.py \
 	/etc/network/if-pre-up.d/linkbraid /etc/dhcp/dhclient-enter-hooks.d/linkbraid; do
 	[ -s "$root$file" ] || fail "install" "$file" "managers of networks would take members" "make install"
