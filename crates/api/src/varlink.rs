@@ -63,38 +63,20 @@ impl TryFrom<&Request> for Method {
 }
 
 impl Request {
-    /// Whether it only shows something that the daemon knows already: whoever may read may ask it.
+    /// Whether it only shows something that the daemon knows already: whoever may read may ask it. What is not named here, he may not.
     pub fn only_shows(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Show { .. }
-            | Self::Peers { .. }
-            | Self::Lanes { .. }
-            | Self::Stats { .. }
-            | Self::Latency { .. }
-            | Self::ClassShow { .. }
-            | Self::FabricShow { .. }
-            | Self::FabricStats { .. }
-            | Self::Changes {}
-            | Self::Monitor { .. } => true,
-            Self::BondAdd(_)
-            | Self::BondSet(_)
-            | Self::BondDel(_)
-            | Self::MemberAdd(_)
-            | Self::MemberSet(_)
-            | Self::MemberDel(_)
-            | Self::ClassAdd(_)
-            | Self::ClassSet(_)
-            | Self::ClassDel(_)
-            | Self::Run(_)
-            | Self::FabricAdd(_)
-            | Self::FabricSet(_)
-            | Self::FabricDel(_)
-            | Self::Apply(_)
-            | Self::Leave { .. }
-            | Self::Tentative(_)
-            | Self::Confirm(_)
-            | Self::Explain(_)
-            | Self::Check { .. } => false,
-        }
+                | Self::Peers { .. }
+                | Self::Lanes { .. }
+                | Self::Stats { .. }
+                | Self::Latency { .. }
+                | Self::ClassShow { .. }
+                | Self::FabricShow { .. }
+                | Self::FabricStats { .. }
+                | Self::Changes {}
+                | Self::Monitor { .. }
+        )
     }
 }
