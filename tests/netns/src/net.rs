@@ -223,6 +223,29 @@ impl Net {
         self.records(name, "lanes")
     }
 
+    /// Waits until the lanes of a host in a class (none: all other traffic) to a peer are those: pairs of NICs.
+    #[track_caller]
+    pub fn wait_lanes(&self, name: &str, to: &str, class: Option<&str>, wanted: &[(usize, usize)]) {
+        let peer = self.host(to);
+        let mut wanted: Vec<(String, String)> =
+            wanted.iter().map(|(own, theirs)| (format!("eth{own}"), peer.mac(*theirs))).collect();
+        wanted.sort();
+        let is_it = |lane: &LaneRecord| {
+            lane.peer == peer.ipv4() && lane.class.as_deref() == class && lane.share_ppm > 0
+        };
+        let lanes = || {
+            let lanes = self.lanes(name).into_iter().filter(is_it);
+            let mut lanes: Vec<_> =
+                lanes.map(|lane| (lane.member, lane.peer_mac.unwrap_or_default())).collect();
+            lanes.sort();
+            lanes
+        };
+        wait_until(SOON, &format!("the lanes of {class:?} from {name}: {wanted:?}"), lanes, |lanes| {
+            *lanes == wanted
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+    }
+
     /// `stats` of the bond of a host.
     #[track_caller]
     pub fn stats(&self, name: &str) -> Vec<CounterRecord> {

@@ -1,6 +1,6 @@
 //! Lanes for traffic that cannot wait: who travels where, at both ends.
 
-use linkbraid_api::{ClassRecord, LaneRecord, LatencyRecord};
+use linkbraid_api::{ClassRecord, LatencyRecord};
 use linkbraid_lab::{LinkSpec, Topology, Way, wait_until};
 use linkbraid_netns_tests::{BOND, Net, Over, SOON, check_hint, flow::Flow, machine, until};
 use std::net::UdpSocket;
@@ -79,27 +79,6 @@ fn classes(net: &Net, name: &str) -> Vec<ClassRecord> {
     serde_json::from_str(&net.ok(name, "class show --json")).expect("records")
 }
 
-/// Waits until the lanes of a host in a class (none: all other traffic) to a peer are those: pairs of NICs.
-#[track_caller]
-fn wait_lanes(net: &Net, name: &str, to: &str, class: Option<&str>, wanted: &[(usize, usize)]) {
-    let peer = net.host(to);
-    let mut wanted: Vec<(String, String)> =
-        wanted.iter().map(|(own, theirs)| (format!("eth{own}"), peer.mac(*theirs))).collect();
-    wanted.sort();
-    let is_it =
-        |lane: &LaneRecord| lane.peer == peer.ipv4() && lane.class.as_deref() == class && lane.share_ppm > 0;
-    let lanes = || {
-        let lanes = net.lanes(name).into_iter().filter(is_it);
-        let mut lanes: Vec<_> = lanes.map(|lane| (lane.member, lane.peer_mac.unwrap_or_default())).collect();
-        lanes.sort();
-        lanes
-    };
-    wait_until(SOON, &format!("the lanes of {class:?} from {name}: {wanted:?}"), lanes, |lanes| {
-        *lanes == wanted
-    })
-    .unwrap_or_else(|e| panic!("{e}"));
-}
-
 fn add_urgent(net: &Net, name: &str, members: &str) {
     net.ok(name, &format!("class add {BOND} urgent --member {members} --match udp-port={URGENT}"));
 }
@@ -109,15 +88,15 @@ fn urgent_traffic_has_members_of_its_own_at_both_ends() {
     let net = Net::bonded(hosts(&[3, 3]));
     add_urgent(&net, "a", "eth2");
     // The other host has no such class yet: its urgent traffic is like all other, and ours may come in anywhere.
-    wait_lanes(&net, "b", "a", None, &[(0, 0), (1, 0), (1, 1), (2, 1)]);
+    net.wait_lanes("b", "a", None, &[(0, 0), (1, 0), (1, 1), (2, 1)]);
     let (sent, _) = carriers(&net, "a", "b", URGENT);
     assert_eq!(sent, [2]);
     // Numbers are each host's own: on `b` it is the second class.
     net.ok("b", &format!("class add {BOND} other --match udp-port=9"));
     add_urgent(&net, "b", "eth1");
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 1)]);
-    wait_lanes(&net, "b", "a", Some("urgent"), &[(1, 2)]);
-    wait_lanes(&net, "a", "b", None, &[(0, 0), (1, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(2, 1)]);
+    net.wait_lanes("b", "a", Some("urgent"), &[(1, 2)]);
+    net.wait_lanes("a", "b", None, &[(0, 0), (1, 2)]);
     for (from, to, urgent) in [("a", "b", (vec![2], vec![1])), ("b", "a", (vec![1], vec![2]))] {
         assert_eq!(carriers(&net, from, to, URGENT), urgent, "{from}");
         let (own, theirs) = carriers(&net, from, to, OTHER);
@@ -128,7 +107,7 @@ fn urgent_traffic_has_members_of_its_own_at_both_ends() {
     assert_eq!((&class.members[..], &class.name[..]), (&["eth2".to_owned()][..], "urgent"));
     assert!(class.tx_frames >= MANY && class.rules[1].frames >= MANY, "{class:?}");
     net.ok("a", &format!("class del {BOND} urgent"));
-    wait_lanes(&net, "a", "b", None, &[(0, 0), (1, 0), (1, 2), (2, 2)]);
+    net.wait_lanes("a", "b", None, &[(0, 0), (1, 0), (1, 2), (2, 2)]);
     assert!(net.ok("a", "class show --json").trim() == "[]");
 }
 
@@ -137,19 +116,19 @@ fn classes_outlive_the_daemon_and_follow_their_members() {
     let net = Net::bonded(hosts(&[4, 3]));
     add_urgent(&net, "a", "eth2,eth3");
     add_urgent(&net, "b", "eth2");
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2), (3, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(2, 2), (3, 2)]);
     net.kill("a");
     // The tables stay, and so does what they say.
     assert_eq!(carriers(&net, "a", "b", URGENT).1, [2]);
     net.start("a", &[]);
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2), (3, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(2, 2), (3, 2)]);
     assert_eq!(carriers(&net, "a", "b", URGENT), (vec![2, 3], vec![2]));
     net.ok("a", &format!("member del {BOND} eth3"));
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(2, 2)]);
     net.ok("a", &format!("member add {BOND} eth3 --class urgent"));
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2), (3, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(2, 2), (3, 2)]);
     net.ok("a", &format!("class set {BOND} urgent --member eth3"));
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(3, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(3, 2)]);
     assert_eq!(carriers(&net, "a", "b", URGENT), (vec![3], vec![2]));
     net.ok("a", &format!("class set {BOND} urgent --match udp-port={OTHER}"));
     assert_eq!(carriers(&net, "a", "b", OTHER), (vec![3], vec![2]));
@@ -162,13 +141,13 @@ fn without_its_members_a_class_shares_or_is_blocked() {
     let net = Net::bonded(hosts(&[3, 3]));
     add_urgent(&net, "a", "eth2");
     add_urgent(&net, "b", "eth2");
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(2, 2)]);
     let nic = net.host("a").link(2).expect("there");
     nic.carrier(false).expect("cuts");
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(0, 2), (1, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(0, 2), (1, 2)]);
     assert_eq!(carriers(&net, "a", "b", URGENT), (vec![0, 1], vec![2]));
     net.ok("a", &format!("class set {BOND} urgent --fallback block"));
-    wait_lanes(&net, "a", "b", Some("urgent"), &[]);
+    net.wait_lanes("a", "b", Some("urgent"), &[]);
     let before = net.counter("a", "tx_class_blocked");
     let (from, to) = (net.host("a"), net.host("b"));
     from.run(|| {
@@ -181,7 +160,7 @@ fn without_its_members_a_class_shares_or_is_blocked() {
     let (sent, _) = carriers(&net, "a", "b", OTHER);
     assert_eq!(sent, [0, 1]);
     nic.carrier(true).expect("mends");
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(2, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(2, 2)]);
     assert_eq!(carriers(&net, "a", "b", URGENT), (vec![2], vec![2]));
 }
 
@@ -225,7 +204,7 @@ fn the_rest_always_has_a_way_out() {
     let net = Net::bonded(hosts(&[2, 2]));
     add_urgent(&net, "a", "eth1");
     add_urgent(&net, "b", "eth1");
-    wait_lanes(&net, "a", "b", None, &[(0, 0)]);
+    net.wait_lanes("a", "b", None, &[(0, 0)]);
     net.host("a").link(0).expect("there").carrier(false).expect("cuts");
     net.host("a").wait_ping(net.host("b").ipv4(), SOON).expect("reaches");
     let (sent, _) = carriers(&net, "a", "b", OTHER);
@@ -238,7 +217,7 @@ fn members_that_are_lent_are_used_while_their_class_is_idle() {
     for name in ["a", "b"] {
         add_urgent(&net, name, "eth1");
     }
-    wait_lanes(&net, "a", "b", None, &[(0, 0)]);
+    net.wait_lanes("a", "b", None, &[(0, 0)]);
     for name in ["a", "b"] {
         net.ok(name, &format!("class set {BOND} urgent --borrow idle"));
     }
@@ -280,7 +259,7 @@ fn a_mirrored_class_loses_nothing_when_a_link_dies() {
             &format!("class add {BOND} urgent --member eth1,eth2 --match udp-port=1-65535 --policy mirror"),
         );
     }
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(1, 1), (2, 2)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(1, 1), (2, 2)]);
     let flow = Flow::start(&net, "a", "b");
     flow.wait_received(500);
     let links = [net.host("a").link(1).expect("there"), net.host("b").link(2).expect("there")];
@@ -294,7 +273,7 @@ fn a_mirrored_class_loses_nothing_when_a_link_dies() {
         flow.wait_received(heard + 400);
         link.restore().expect("mends");
         link.carrier(true).expect("mends");
-        wait_lanes(&net, "a", "b", Some("urgent"), &[(1, 1), (2, 2)]);
+        net.wait_lanes("a", "b", Some("urgent"), &[(1, 1), (2, 2)]);
         let heard = flow.received();
         flow.wait_received(heard + 200);
     }
@@ -306,7 +285,7 @@ fn a_command_runs_in_a_class() {
     let net = Net::bonded(hosts(&[2, 2]));
     add_urgent(&net, "a", "eth1");
     add_urgent(&net, "b", "eth1");
-    wait_lanes(&net, "a", "b", Some("urgent"), &[(1, 1)]);
+    net.wait_lanes("a", "b", Some("urgent"), &[(1, 1)]);
     let of = |net: &Net| classes(net, "a")[0].tx_frames;
     let before = of(&net);
     let to = net.host("b").ipv4().to_owned();

@@ -41,13 +41,8 @@ fn tcp_to_a_peer_and_what_a_rule_chooses() {
     let (a, b) = (net.host("a"), net.host("b"));
     net.ok("a", &format!("class add {BOND} urgent --member eth2 --match tcp-port=22 --match dscp=ef"));
     net.ok("b", &format!("class add {BOND} urgent --member eth2 --match dscp=ef"));
-    let lanes_of = |class: Option<&str>| {
-        let lanes = net.lanes("a").into_iter();
-        lanes
-            .filter(|lane| lane.peer == b.ipv4() && lane.class.as_deref() == class && lane.share_ppm > 0)
-            .count()
-    };
-    until("lanes of both classes", || (lanes_of(None), lanes_of(Some("urgent"))), |lanes| *lanes == (2, 1));
+    net.wait_lanes("a", "b", Some("urgent"), &[(2, 2)]);
+    net.wait_lanes("a", "b", None, &[(0, 0), (1, 1)]);
 
     // Before anybody has asked for its MAC.
     sh(a, "ip neigh flush all");
