@@ -4,6 +4,7 @@
 
 use bindgen::callbacks::{DeriveInfo, ParseCallbacks, TypeKind};
 use libbpf_cargo::SkeletonBuilder;
+use linkbraid_api::Policy;
 use std::{
     env,
     fmt::Write as _,
@@ -21,14 +22,22 @@ const HEADERS: &[&str] = &[INTERFACE, "src/bpf/latency.h", "src/bpf/explain.h", 
 const SHARED: &str = "lb_(config|member|mac_key|peer_mac|near_peer|guest_key|guest_pair|guest_seen|answer|plan|rule|class|class_plans|count|lane_counts\
                       |member_counts|progress|delivery|arp_plus_record|meter|latency|path_config|path_out|path_in|path_counts)";
 
+/// Its frames leave by two lanes, so mirror.bpf.h chooses them.
+const MIRROR: Policy = Policy::Mirror;
+
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo:rerun-if-changed=src/bpf");
+    policies(&out);
+    let machine = format!("/usr/include/{}", multiarch());
+    let folders = ["src/bpf", &out.to_string_lossy(), &machine].map(|folder| format!("-I{folder}"));
+    let arguments =
+        ["-Wall", "-Werror", "-mcpu=v3"].into_iter().map(String::from).chain(folders).collect::<Vec<_>>();
     for object in OBJECTS {
         SkeletonBuilder::new()
             .source(format!("src/bpf/{object}.bpf.c"))
             .obj(out.join(format!("{object}.bpf.o")))
-            .clang_args(["-Wall", "-Werror", "-mcpu=v3", &format!("-I/usr/include/{}", multiarch())])
+            .clang_args(&arguments)
             .build()
             .expect("clang compiles the BPF programs (Debian packages clang and linux-libc-dev)");
     }
@@ -46,7 +55,7 @@ fn layouts() -> bindgen::Bindings {
     bindgen::builder()
         .headers(HEADERS.iter().copied())
         .allowlist_type(SHARED)
-        .allowlist_type("lb_policy|lb_stage|lb_reason|lb_path_reason|lb_why")
+        .allowlist_type("lb_stage|lb_reason|lb_path_reason|lb_why")
         .allowlist_var("LB_.*")
         .prepend_enum_name(false)
         .blocklist_type("lb_mac")
@@ -74,6 +83,30 @@ impl ParseCallbacks for PlainData {
             _ => Vec::new(),
         }
     }
+}
+
+/// The list of policies as C: `policies.h` numbers them, `policies.bpf.h` has the function of each choose a lane.
+fn policies(out: &Path) {
+    let (mut numbers, mut files, mut cases) = (String::new(), String::new(), String::new());
+    for (number, policy) in Policy::all().iter().enumerate() {
+        let name = policy.word().replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
+        let constant = format!("LB_{}", name.to_uppercase());
+        numbers += &format!("\t{constant} = {number},\n");
+        if *policy != MIRROR {
+            files += &format!("#include \"policies/{name}.bpf.h\"\n");
+            cases +=
+                &format!("\tcase {constant}:\n\t\treturn {name}_lane(skb, bond, number, plan, avoid);\n");
+        }
+    }
+    let write = |name, text| fs::write(out.join(name), text).expect("OUT_DIR is writable");
+    write("policies.h", format!("enum lb_policy {{\n{numbers}}};\n"));
+    // What mirror sends once, to plain hosts, spreads.
+    let lane = format!(
+        "{files}\nstatic __always_inline __u32 lane_by_policy(struct __sk_buff *skb, const struct lb_config *bond,\n\
+         \t\t__u32 number, const struct lb_plan *plan, __u32 avoid)\n\
+         {{\n\tswitch (plan->policy) {{\n\tdefault:\n{cases}\t}}\n}}\n"
+    );
+    write("policies.bpf.h", lane);
 }
 
 /// Where Debian keeps `asm/types.h` for this machine.

@@ -1,14 +1,14 @@
 //! Bonds: their options, and the requests that make and change them.
 
 use crate::{
-    LinkName,
+    LinkName, Policy,
     class::BondClass,
     key::{Auth, KeySource},
     limits::{STRIPE_BYTES_MAX, STRIPE_BYTES_MIN, STRIPE_US_MAX, STRIPE_US_MIN},
     options::options,
-    value::{self, Millis, Number, Value, with_unit, words},
+    value::{self, Millis, Number, Value, with_unit},
 };
-use clap::{ArgAction, ArgGroup, Args, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args};
 use serde::{Deserialize, Serialize};
 
 options! {
@@ -60,29 +60,15 @@ options! {
 /// `linux/if_ether.h`).
 pub type Mtu = Number<1280, 65_535>;
 
-/// How a class spreads over its lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// Byte-fair weighted round robin over all lanes.
-    #[default]
-    Spread,
-    /// One flow stays on one lane.
-    Flow,
-    /// The first live lane carries everything.
-    ActiveBackup,
-    /// Each frame leaves twice, over two lanes, and the peer passes on the first copy. Of classes only.
-    Mirror,
-}
-
-words!(Policy, "POLICY");
-
 /// A policy of a bond.
 fn bond_policy(text: &str) -> Result<Policy, String> {
-    match text {
-        "mirror" => Err("'mirror' is of classes only; allowed are spread, flow and active-backup".to_owned()),
-        _ => value::one_of(text, &[Policy::Spread, Policy::Flow, Policy::ActiveBackup]),
+    let allowed: Vec<Policy> = Policy::all().iter().copied().filter(Policy::is_of_bonds).collect();
+    match value::one_of(text, &allowed) {
+        Err(cause) if Policy::read(text).is_ok() => {
+            let (_, allowed) = cause.split_once("; ").unwrap_or_default();
+            Err(format!("'{text}' is of classes only; {allowed}"))
+        }
+        read => read,
     }
 }
 

@@ -16,6 +16,7 @@ mod member;
 mod metrics;
 mod name;
 pub mod options;
+mod policy;
 mod record;
 mod request;
 mod rule;
@@ -24,8 +25,7 @@ pub mod varlink;
 mod words;
 
 pub use bond::{
-    BondAdd, BondDel, BondOptions, BondSet, BondSettings, InspectorOptions, InspectorSettings, Mtu, Policy,
-    Stripe,
+    BondAdd, BondDel, BondOptions, BondSet, BondSettings, InspectorOptions, InspectorSettings, Mtu, Stripe,
 };
 pub use class::{
     BondClass, Borrow, ClassAdd, ClassDel, ClassOptions, ClassRecord, ClassSet, ClassSettings, Fallback,
@@ -45,6 +45,7 @@ pub use key::{Auth, KEY_FILE_BYTES_MAX, KeyFile, KeyId, KeyRecord, KeySource, SE
 pub use member::{MemberAdd, MemberDel, MemberOptions, MemberSet, MemberSettings, Weight};
 pub use metrics::MetricsAddress;
 pub use name::{ClassName, LinkName};
+pub use policy::Policy;
 pub use record::{
     ActionRecord, AddressMove, ApplyRecord, BondRecord, CounterRecord, EventKind, EventRecord, FindingRecord,
     GuestRecord, Health, LaneRecord, MemberRecord, PeerMemberRecord, PeerRecord, PeerState, Records,

@@ -33,6 +33,7 @@ pub use intf::{
 };
 pub use latency::{CallHook, Latency, LatencyMeter, Stage};
 use left::Left;
+pub use linkbraid_api::Policy;
 use map::Map;
 pub use pins::sweep_pins;
 pub use reason::{PATH_REASONS, REASONS, Reason};
@@ -45,7 +46,7 @@ use std::{
 };
 pub use table::{
     Answer, Bond, Cgroup, Count, DAMPING, Delivered, GuestAddress, GuestPair, GuestSeen, Lane, Member,
-    MemberCounts, PeerMac, PeerMacKind, Plan, Policy, RuleRow, Speakers, Tables,
+    MemberCounts, PeerMac, PeerMacKind, Plan, RuleRow, Speakers, Tables,
 };
 pub use trial::{Beside, Trial, Verdict, Way};
 

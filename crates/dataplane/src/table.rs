@@ -3,36 +3,20 @@
 use crate::{
     error::{Error, Result},
     intf::{
-        CLASSES_MAX, LANES_MAX, LB_ACTIVE_BACKUP, LB_CONFIG_DAMPING, LB_CONFIG_HELD_SHIFT, LB_FLOW,
-        LB_MIRROR, LB_PLAN_BORROWS, LB_PLAN_SHARES, LB_SPREAD, MEMBERS_MAX, PLANS_MAX, lb_config, lb_count,
-        lb_lane, lb_lane_counts, lb_mac_key, lb_plan, lb_progress,
+        CLASSES_MAX, LANES_MAX, LB_CONFIG_DAMPING, LB_CONFIG_HELD_SHIFT, LB_PLAN_BORROWS, LB_PLAN_SHARES,
+        MEMBERS_MAX, PLANS_MAX, lb_config, lb_count, lb_lane, lb_lane_counts, lb_mac_key, lb_plan,
+        lb_progress,
     },
     map::Map,
     reason::{REASONS, Reason},
 };
 use bytemuck::Zeroable as _;
+use linkbraid_api::Policy;
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
-
-/// How frames spread over the lanes of a plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Policy {
-    /// Byte-fair weighted round robin.
-    #[default]
-    Spread = LB_SPREAD as u8,
-    /// One flow, one lane; borrowed lanes are not used.
-    Flow = LB_FLOW as u8,
-    /// The first lane carries everything.
-    ActiveBackup = LB_ACTIVE_BACKUP as u8,
-    /// In the plan of a peer that takes mirrored frames: a frame leaves by two lanes, the first one that lives and the one
-    /// that shares least with it, and the first copy counts. One that has no room for the 16 bytes of the trailer, is a
-    /// buffer of several segments, or finds one lane only leaves once. Frames to plain hosts spread.
-    Mirror = LB_MIRROR as u8,
-}
 
 /// The settings of the bond as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]

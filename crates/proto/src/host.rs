@@ -51,10 +51,11 @@ mod written;
 
 pub use image::{
     Answer, BondRow, ClassRow, GuestPair, MacKind, MemberRow, PLAIN_PLAN, PLAIN_PLAN_FIRST, PeerMac, Plan,
-    Policy, TableImage, plain_plan,
+    TableImage, plain_plan,
 };
 pub use interface::{Action, Class, Config, Input, Settings};
 pub use lanes::{DEFAULT_CLASS, OwnSide, lane_index};
+pub use linkbraid_api::Policy;
 pub use member::Member;
 pub use plain::{Neighbour, PlainHost};
 pub use rates::{LaneCount, LaneRates, StripeBasis};

@@ -279,7 +279,7 @@ impl Bond {
     /// they arrive out of order by more than QUIC bears.
     fn cut_datagrams(&mut self) {
         let policies = self.saved.classes.iter().map(|class| class.settings.policy);
-        let spreads = policies.chain([self.saved.settings.policy]).any(|policy| policy == Policy::Spread);
+        let spreads = policies.chain([self.saved.settings.policy]).any(Policy::spreads);
         let cuts = spreads && self.driven().members.len() > 1;
         if self.cuts.replace(cuts) == Some(cuts) {
             return;
@@ -394,25 +394,16 @@ fn settings(saved: &SavedBond, mtu: u32, auth: auth::Settings) -> host::Settings
             block: class.settings.fallback == Fallback::Block,
             lends: class.settings.borrow == Borrow::Idle,
         },
-        policy: policy(class.settings.policy),
+        policy: class.settings.policy,
     };
     host::Settings {
         probes: saved.settings.inspector.probes,
         timing: saved.timing(),
         mtu,
         damping: saved.settings.damping,
-        policy: policy(saved.settings.policy),
+        policy: saved.settings.policy,
         published_only: saved.settings.published_only,
         auth,
         classes: saved.classes.iter().map(class).collect(),
-    }
-}
-
-const fn policy(policy: Policy) -> host::Policy {
-    match policy {
-        Policy::Spread => host::Policy::Spread,
-        Policy::Flow => host::Policy::Flow,
-        Policy::Mirror => host::Policy::Mirror,
-        Policy::ActiveBackup => host::Policy::ActiveBackup,
     }
 }

@@ -121,13 +121,11 @@ fn to_plan(plan: &host::Plan) -> dataplane::Plan {
         rate: plan.rates.get(i).copied(),
         class: lane.class,
     };
-    let policy = match plan.policy {
-        host::Policy::Spread => dataplane::Policy::Spread,
-        host::Policy::Flow => dataplane::Policy::Flow,
-        host::Policy::Mirror => dataplane::Policy::Mirror,
-        host::Policy::ActiveBackup => dataplane::Policy::ActiveBackup,
-    };
-    dataplane::Plan { lanes: plan.lanes.iter().enumerate().map(lane).collect(), policy, shares: plan.shares }
+    dataplane::Plan {
+        lanes: plan.lanes.iter().enumerate().map(lane).collect(),
+        policy: plan.policy,
+        shares: plan.shares,
+    }
 }
 
 fn slot_of(slot: u8) -> Option<u8> {

@@ -26,6 +26,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "intf.h"
+#include "policies.h"
 #include "explain.h"
 #include "latency.h"
 #include "maps.bpf.h"

@@ -170,13 +170,6 @@ enum lb_verdict {
 enum lb_reason { LB_REASONS(LB_REASON_ENUM) LB_REASONS_END };
 #undef LB_REASON_ENUM
 
-enum lb_policy {
-	LB_SPREAD = 0,
-	LB_FLOW = 1,
-	LB_ACTIVE_BACKUP = 2,
-	LB_MIRROR = 3, /* to peers; to plain hosts as LB_SPREAD */
-};
-
 /* lb_config.flags */
 #define LB_CONFIG_DAMPING 1
 /* Latency is measured: frames leave with a stamp. */

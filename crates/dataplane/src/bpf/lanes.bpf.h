@@ -101,6 +101,14 @@ static __noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 fai
 	return next_live_lane(plan, failed, lane);
 }
 
+/* The lane of a hash; where its member may not be used, the next one whose member may. */
+static __always_inline __u32 live_hashed_lane(const struct lb_plan *plan, __u32 hash, __u32 avoid)
+{
+	__u32 lane = hashed_lane(plan, hash);
+
+	return avoid ? next_live_lane_out(plan, avoid, lane) : lane;
+}
+
 /* As latest_lane(), among live members; `latest`, the lane among all, where none is live. */
 static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 failed, struct lb_progress *progress,
 					 __u32 latest)
@@ -111,6 +119,22 @@ static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 faile
 
 	bpf_loop(LB_LANES_MAX, step_latest, &walk, 0);
 	return walk.lane;
+}
+
+static __always_inline struct lb_progress *progress_of(__u32 number, const struct lb_plan *plan)
+{
+	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
+
+	if (progress && progress->generation != plan->generation) {
+		/* The lanes changed: all start together. Two CPUs here at once do the same. */
+		__builtin_memset(progress->time, 0, sizeof(progress->time));
+		__builtin_memset(progress->penalty, 0, sizeof(progress->penalty));
+		__builtin_memset(progress->quarantine_us, 0, sizeof(progress->quarantine_us));
+		__builtin_memset(progress->last_quarantine_us, 0, sizeof(progress->last_quarantine_us));
+		__builtin_memset(progress->deliveries, 0, sizeof(progress->deliveries));
+		progress->generation = plan->generation;
+	}
+	return progress;
 }
 
 #endif

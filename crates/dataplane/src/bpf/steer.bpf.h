@@ -8,28 +8,7 @@
 #ifndef LB_STEER_BPF_H
 #define LB_STEER_BPF_H
 
-/* A buffer with no more bytes from its TCP header on may be an ACK without data. */
-#define ACK_BYTES_MAX 64
-/* How far a lane may be ahead of the others, in bytes: traffic that is bound to one lane is not charged beyond it. */
-#define LEAD_BYTES_MAX (2 * 65536)
-/* How often the way out looks at the clock to refresh lanes, in buffers; a power of two. */
-#define REFRESH_TURNS 64
-
-static __always_inline struct lb_progress *progress_of(__u32 number, const struct lb_plan *plan)
-{
-	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
-
-	if (progress && progress->generation != plan->generation) {
-		/* The lanes changed: all start together. Two CPUs here at once do the same. */
-		__builtin_memset(progress->time, 0, sizeof(progress->time));
-		__builtin_memset(progress->penalty, 0, sizeof(progress->penalty));
-		__builtin_memset(progress->quarantine_us, 0, sizeof(progress->quarantine_us));
-		__builtin_memset(progress->last_quarantine_us, 0, sizeof(progress->last_quarantine_us));
-		__builtin_memset(progress->deliveries, 0, sizeof(progress->deliveries));
-		progress->generation = plan->generation;
-	}
-	return progress;
-}
+#include "policies.bpf.h"
 
 static __always_inline void count_lane(struct __sk_buff *skb, const struct way_out *way, __u32 lane)
 {
@@ -44,84 +23,15 @@ static __always_inline void count_lane(struct __sk_buff *skb, const struct way_o
 	add_count(&counts->lanes[index_of(lane)], skb);
 }
 
-/* Adds a buffer to its lane's virtual time, as long as the lane is not too far ahead of the `latest` one. */
-static __always_inline void charge_lane(struct __sk_buff *skb, const struct lb_plan *plan,
-					struct lb_progress *progress, __u32 lane, __u32 latest)
-{
-	__u64 cost = plan->lanes[lane].byte_cost, ahead, *time = &progress->time[lane];
-
-	cost += cost * progress->penalty[lane] >> 8;
-	ahead = *time - progress->time[index_of(latest)];
-	if ((__s64)ahead < (__s64)(LEAD_BYTES_MAX * cost))
-		__sync_fetch_and_add(time, skb->wire_len * cost);
-}
-
-/* The lane of a buffer where the policy is to spread, or to mirror. `avoid`: slots, a bit each. */
-static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_config *bond, __u32 number,
-					 const struct lb_plan *plan, __u32 hash, __u32 avoid)
-{
-	struct lb_progress *progress = progress_of(number, plan);
-	__u32 lane, latest, behind, is_tcp, is_bare_ack, is_damped;
-	struct lb_flow *flow = 0;
-	struct tcp_view view;
-
-	if (!progress)
-		return hashed_lane(plan, hash);
-	latest = behind = latest_lane(plan, progress);
-	is_tcp = view_tcp(skb, &view);
-	/* A new connection may reuse the ports of one that is gone. */
-	if (is_tcp && view.flags & TCP_SYN && !is_explained(skb))
-		bpf_map_delete_elem(&lb_flows, &view.flow);
-	/* ACKs without data stay in order on one lane: reordered ones slow the sender down. */
-	is_bare_ack = is_tcp && !view.payload && skb->len <= view.tcp_at + ACK_BYTES_MAX;
-	lane = is_bare_ack ? because(hashed_lane(plan, hash), LB_WHY_ACK, 0) : because(latest, LB_WHY_LATEST, 0);
-	is_damped = is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING;
-	if (is_damped) {
-		flow = bpf_map_lookup_elem(&lb_flows, &view.flow);
-		if (flow)
-			avoid |= avoided_slots(flow, plan, avoid);
-		if (flow && !avoid)
-			lane = growing_lane(flow, plan, view.seq, view.payload, lane);
-	}
-	if (avoid) {
-		latest = latest_live_lane(plan, avoid, progress, latest);
-		lane = is_bare_ack ? because(next_live_lane_out(plan, avoid, index_of(lane)), LB_WHY_ACK, 0) :
-				     because(latest, LB_WHY_LATEST, 0);
-	}
-	if (is_explained(skb))
-		return because(lane, 0, avoid);
-	lane = index_of(lane);
-	/* Otherwise a member, once live again, would have to catch up on everything that it missed. */
-	if (latest != behind)
-		progress->time[index_of(behind)] = progress->time[index_of(latest)];
-	/* Lanes of traffic that no ACKs come back for are refreshed, too. */
-	if (!(++progress->turns & (REFRESH_TURNS - 1)))
-		refresh_lanes_if_due(progress, number, bpf_ktime_get_ns());
-	charge_lane(skb, plan, progress, lane, latest);
-	if (is_damped)
-		remember_stripe(skb, &view, flow, number, plan->generation << 4 | lane);
-	return lane;
-}
-
 /* A lane of a plan that has several, and why (because()). Not static, so that the verifier walks it once, and not from each caller's state. */
 __noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_config *bond = the_bond();
-	__u32 avoid, hash;
 
 	if (!plan || !bond)
 		return 0;
-	avoid = unusable_slots(bond, plan);
-	if (plan->policy == LB_ACTIVE_BACKUP)
-		return because(avoid ? next_live_lane_out(plan, avoid, 0) : 0, LB_WHY_FIRST, avoid);
-	hash = bpf_get_hash_recalc(skb);
-	if (plan->policy == LB_FLOW) {
-		__u32 lane = hashed_lane(plan, hash);
-
-		return because(avoid ? next_live_lane_out(plan, avoid, lane) : lane, LB_WHY_FLOW, avoid);
-	}
-	return spread_lane(skb, bond, number, plan, hash, avoid);
+	return lane_by_policy(skb, bond, number, plan, unusable_slots(bond, plan));
 }
 
 /*

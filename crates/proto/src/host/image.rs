@@ -1,6 +1,7 @@
 //! What the data path is to hold, as plain values.
 
 use crate::{arp_plus::GuestAddress, plan::Lane};
+use linkbraid_api::Policy;
 use linkbraid_wire::MacAddr;
 use std::collections::BTreeMap;
 
@@ -12,20 +13,6 @@ pub const PLAIN_PLAN_FIRST: u32 = 4097;
 /// The plan for the plain hosts of the segment where that member is elected.
 pub const fn plain_plan(elected: u8) -> u32 {
     PLAIN_PLAN_FIRST + elected as u32
-}
-
-/// How frames spread over the lanes of a plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Policy {
-    /// Byte-fair weighted round robin.
-    #[default]
-    Spread,
-    /// One flow, one lane.
-    Flow,
-    /// Two lanes at a time, the first copy counts; in a plan only towards peers that can put it together again.
-    Mirror,
-    /// The first lane that lives takes all.
-    ActiveBackup,
 }
 
 /// The bond as a whole.

@@ -1,8 +1,8 @@
 //! The lanes of a plan, from the members at both ends and what is known of the way between them.
 
 use super::{
-    Class, Settings,
-    image::{ClassRow, Plan, Policy},
+    Class, Policy, Settings,
+    image::{ClassRow, Plan},
     member::Member,
     tables::Usable,
 };
@@ -125,7 +125,7 @@ impl OwnSide {
         };
         let kinds = self.classes.iter().map(|class| (class.terms.number, class.policy));
         let all = std::iter::once((DEFAULT_CLASS, self.policy)).chain(kinds);
-        all.filter(|(_, policy)| *policy == Policy::Spread).map(|(number, _)| of(number)).collect()
+        all.filter(|(_, policy)| policy.spreads()).map(|(number, _)| of(number)).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use linkbraid_dataplane::{Explained, LanesNow, Why};
 use linkbraid_link::{NeighbourState, NextHop, RouteKind};
 use linkbraid_proto::{
     arp_plus::Peer,
-    host::{DEFAULT_CLASS, MacKind, Plan, Policy},
+    host::{DEFAULT_CLASS, MacKind, Plan},
 };
 use linkbraid_wire::{Guest, MacAddr};
 
@@ -197,13 +197,7 @@ impl Told<'_> {
             None if self.bond.saved.classes.is_empty() => String::new(),
             None => format!("of {REST}"),
         };
-        let policy = match plan.policy {
-            Policy::Spread => "spread",
-            Policy::Flow => "flow",
-            Policy::Mirror => "mirror",
-            Policy::ActiveBackup => "active-backup",
-        };
-        format!("{lanes} {whose}").trim_end().to_owned() + &format!(", policy {policy}")
+        format!("{lanes} {whose}").trim_end().to_owned() + &format!(", policy {}", plan.policy.word())
     }
 
     fn lanes(&self, driven: &Driven, plan: &Plan) -> Vec<StepLaneRecord> {

@@ -138,7 +138,7 @@ fn what_no_probe_gets_through_says_nothing_of_length() {
         bench.short = if round % 4 == 0 { vec![] } else { vec![(0, 0)] };
         bench.pass(millis(300));
     }
-    assert_eq!(told(&bench, 0), [], "one answer is enough");
+    assert!(told(&bench, 0).is_empty(), "one answer is enough");
     assert_eq!(bench.verdict(0, 0), Verdict::Alive);
 }
 
