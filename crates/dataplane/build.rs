@@ -25,6 +25,9 @@ const SHARED: &str = "lb_(config|member|mac_key|peer_mac|near_peer|guest_key|gue
 /// Its frames leave by two lanes, so mirror.bpf.h chooses them.
 const MIRROR: Policy = Policy::Mirror;
 
+/// What the names of those begin with that hash a frame; they share what makes a lane of a hash.
+const HASH: &str = "hash_";
+
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo:rerun-if-changed=src/bpf");
@@ -85,7 +88,7 @@ impl ParseCallbacks for PlainData {
     }
 }
 
-/// The list of policies as C: `policies.h` numbers them, `policies.bpf.h` has the function of each choose a lane.
+/// The list of policies as C: `policies.h` numbers them, `policies.bpf.h` has the function of each called.
 fn policies(out: &Path) {
     let (mut numbers, mut files, mut cases) = (String::new(), String::new(), String::new());
     for (number, policy) in Policy::all().iter().enumerate() {
@@ -94,8 +97,11 @@ fn policies(out: &Path) {
         numbers += &format!("\t{constant} = {number},\n");
         if *policy != MIRROR {
             files += &format!("#include \"policies/{name}.bpf.h\"\n");
-            cases +=
-                &format!("\tcase {constant}:\n\t\treturn {name}_lane(skb, bond, number, plan, avoid);\n");
+            cases += &format!("\tcase {constant}:\n\t\t");
+            cases += &match name.starts_with(HASH) {
+                true => format!("hash = finished({name}_of(skb));\n\t\tbreak;\n"),
+                false => format!("return {name}_lane(skb, bond, number, plan, avoid);\n"),
+            };
         }
     }
     let write = |name, text| fs::write(out.join(name), text).expect("OUT_DIR is writable");
@@ -104,7 +110,8 @@ fn policies(out: &Path) {
     let lane = format!(
         "{files}\nstatic __always_inline __u32 lane_by_policy(struct __sk_buff *skb, const struct lb_config *bond,\n\
          \t\t__u32 number, const struct lb_plan *plan, __u32 avoid)\n\
-         {{\n\tswitch (plan->policy) {{\n\tdefault:\n{cases}\t}}\n}}\n"
+         {{\n\t__u32 hash;\n\n\tswitch (plan->policy) {{\n\tdefault:\n{cases}\t}}\n\
+         \treturn because(live_hashed_lane(plan, hash, avoid), LB_WHY_HASH, avoid);\n}}\n"
     );
     write("policies.bpf.h", lane);
 }

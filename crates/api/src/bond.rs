@@ -15,7 +15,8 @@ options! {
     /// How a bond carries traffic.
     BondOptions / BondSettings of "bond";
     /// How traffic is distributed: spread (over all links, also one flow), flow (each flow over one link), active-backup
-    /// (over one link at a time)
+    /// (over one link at a time), round-robin (a frame a link, in turn), hash=layer2, hash=layer2+3, hash=layer3+4 and
+    /// hash=vlan+srcmac (over the link that these fields choose)
     policy ("policy"): Policy = Policy::Spread, by bond_policy;
     /// How much of a flow one link carries before the next one: auto, a time (200us) or a size (16KiB, 4400B)
     stripe ("stripe"): Stripe = Stripe::Auto;

@@ -8,7 +8,8 @@ options! {
     /// How a class uses its members.
     ClassOptions / ClassSettings of "class", Copy;
     /// How the class uses its members: spread (all, also for one flow), flow (each flow over one), active-backup (one at a
-    /// time), mirror (each frame over two; the peer delivers the first copy)
+    /// time), mirror (each frame over two; the peer delivers the first copy), round-robin (a frame each, in turn),
+    /// hash=layer2, hash=layer2+3, hash=layer3+4 and hash=vlan+srcmac (the one that these fields choose)
     policy ("policy"): Policy = Policy::Spread;
     /// When no member of the class works: share (use members of the default class) or block (drop its frames)
     fallback ("fallback"): Fallback = Fallback::Share;

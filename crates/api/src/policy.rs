@@ -21,6 +21,25 @@ pub enum Policy {
     /// the first copy. One that has no room for the trailer, is a buffer of several segments, or finds one lane only leaves
     /// once. Frames to plain hosts spread. Of classes only.
     Mirror,
+    /// A frame or a segment a lane, in turn and by weight, without damping.
+    RoundRobin,
+    /// By the MACs and the EtherType, as `xmit_hash_policy` of kernel bonding (`Documentation/networking/bonding.rst`); likewise
+    /// the others.
+    #[value(name = "hash=layer2")]
+    #[serde(rename = "hash=layer2")]
+    HashLayer2,
+    /// By these and the IP addresses.
+    #[value(name = "hash=layer2+3")]
+    #[serde(rename = "hash=layer2+3")]
+    HashLayer23,
+    /// By the IP addresses and ports; fragments by the addresses alone, other protocols as `hash=layer2`.
+    #[value(name = "hash=layer3+4")]
+    #[serde(rename = "hash=layer3+4")]
+    HashLayer34,
+    /// By the VLAN and the MAC that it comes from: one of the bond's guests, one lane.
+    #[value(name = "hash=vlan+srcmac")]
+    #[serde(rename = "hash=vlan+srcmac")]
+    HashVlanSrcmac,
 }
 
 words!(Policy, "POLICY");
@@ -38,7 +57,7 @@ impl Policy {
 
     /// Whether frames of one flow leave by several lanes, each by one of them.
     pub const fn spreads(self) -> bool {
-        matches!(self, Self::Spread)
+        matches!(self, Self::Spread | Self::RoundRobin)
     }
 
     /// Whether it may be that of a whole bond.

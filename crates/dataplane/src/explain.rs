@@ -6,7 +6,8 @@ use crate::{
     intf::{
         LB_EXPLAIN, LB_EXPLAIN_AVOIDED_SHIFT, LB_EXPLAIN_CLASS_SHIFT, LB_EXPLAIN_PLAN_SHIFT,
         LB_EXPLAIN_SECOND_SHIFT, LB_EXPLAIN_SLOT_SHIFT, LB_EXPLAIN_WHY_SHIFT, LB_WHY_ACK, LB_WHY_FIRST,
-        LB_WHY_FLOW, LB_WHY_GROWS, LB_WHY_LATEST, LB_WHY_ONLY, LB_WHY_PAIR, lb_plan, lb_progress,
+        LB_WHY_FLOW, LB_WHY_GROWS, LB_WHY_HASH, LB_WHY_LATEST, LB_WHY_ONLY, LB_WHY_PAIR, lb_plan,
+        lb_progress,
     },
     reason::REASONS,
 };
@@ -33,6 +34,8 @@ pub enum Why {
     Grows,
     /// The first one that lives, and the one that shares least with it (mirror).
     Pair,
+    /// By a hash of what its policy names (policies hash=...).
+    Hash,
 }
 
 impl Why {
@@ -45,6 +48,7 @@ impl Why {
             LB_WHY_LATEST => Self::Latest,
             LB_WHY_GROWS => Self::Grows,
             LB_WHY_PAIR => Self::Pair,
+            LB_WHY_HASH => Self::Hash,
             _ => return None,
         })
     }

@@ -353,7 +353,8 @@ impl Host {
             Sources { members: &self.members, own: &own, arp_plus: &self.arp_plus, usable: &self.inspector };
         let Differ { all, peers } = std::mem::take(&mut self.differ);
         if all {
-            let striped = own.spreads(&self.members).iter().any(|weights| weights.len() > 1);
+            let mut spreads = own.spreads(&self.members).into_iter();
+            let striped = spreads.any(|(policy, weights)| policy == Policy::Spread && weights.len() > 1);
             let bond = BondRow {
                 mac: self.own.mac,
                 damping: self.settings.damping && striped,

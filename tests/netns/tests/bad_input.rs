@@ -252,7 +252,8 @@ fn classes_that_cannot_be() {
         &format!("linkbraid class set {BOND} urgent --no-members"),
     );
     let mirror = net.say("a", &format!("bond set {BOND} --policy mirror"));
-    let error = "bond set: option '--policy': 'mirror' is of classes only; allowed are spread, flow and active-backup";
+    let error = "bond set: option '--policy': 'mirror' is of classes only; allowed are spread, flow, active-backup, round-robin, \
+                 hash=layer2, hash=layer2+3, hash=layer3+4 and hash=vlan+srcmac";
     check_hint(net.host("a"), &mirror.refused(2, error));
 }
 

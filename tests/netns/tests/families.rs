@@ -1,8 +1,9 @@
 //! Kinds of traffic: both IP families, frames of every size, routed packets, TCP without its usual options.
 
-use linkbraid_api::Health;
+use linkbraid_api::{Health, Policy};
 use linkbraid_lab::iperf::{self, Cc, Direction, Traffic};
 use linkbraid_lab::{Host, LinkSpec, Topology, wait_until};
+use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::{BOND, Net, SOON, check_hint, traffic};
 
 /// Link rate of most labs here, Mbit/s: what two cores can send several times over.
@@ -250,17 +251,43 @@ fn every_policy_carries_traffic() {
         let sent: Vec<u64> = net.show(name).members.iter().map(|m| m.tx_bytes).collect();
         sent.iter().max().copied().unwrap_or(0) as f64 / sent.iter().sum::<u64>().max(1) as f64
     };
-    for policy in ["flow", "active-backup"] {
+    for policy in
+        ["flow", "active-backup", "hash=layer2", "hash=layer2+3", "hash=layer3+4", "hash=vlan+srcmac"]
+    {
         for name in ["a", "b"] {
             net.ok(name, &format!("bond set {BOND} --policy {policy}"));
         }
         traffic::reaches(a, b, &traffic::tcp(), |o| (0.9..1.1).contains(&(o.mbit() / single)));
     }
-    // Both policies may have chosen the same link, or each another one; spreading evens it out from here on.
+    // They may have chosen the same link, or each another one; spreading evens it out from here on.
     let before = share("a");
+    for name in ["a", "b"] {
+        net.ok(name, &format!("bond set {BOND} --policy round-robin"));
+    }
+    // A frame a link, and nothing is damped: TCP takes some of that for loss.
+    traffic::reaches(a, b, &traffic::tcp(), |o| o.mbit() / single > 1.2);
     for name in ["a", "b"] {
         net.ok(name, &format!("bond set {BOND} --policy spread"));
     }
     let outcome = iperf::run(a, b, &traffic::tcp()).expect("runs");
     assert!(outcome.mbit() / single > 1.7 && share("a") <= before, "{outcome:?}");
+}
+
+#[test]
+fn policies_change_under_load_and_lose_nothing() {
+    let (net, _) = two_by_two();
+    let set = |line: &str| ["a", "b"].map(|name| net.ok(name, line));
+    let flow = Flow::start(&net, "a", "b");
+    flow.wait_received(100);
+    let bonds = || Policy::all().iter().copied().filter(Policy::is_of_bonds).map(Policy::word);
+    for policy in bonds().chain(bonds()) {
+        set(&format!("bond set {BOND} --policy {policy}"));
+        flow.loses_nothing_more();
+    }
+    set(&format!("class add {BOND} all --match udp-port=1-65535"));
+    for policy in Policy::all().iter().rev().chain(Policy::all()) {
+        set(&format!("class set {BOND} all --policy {}", policy.word()));
+        flow.loses_nothing_more();
+    }
+    assert_eq!(flow.end(), (0, 0), "lost, and came twice");
 }

@@ -136,8 +136,12 @@ fn policies_are_exact_words() {
     assert_eq!(Policy::read("flow"), Ok(Policy::Flow));
     assert_eq!(Policy::read("active-backup"), Ok(Policy::ActiveBackup));
     assert_eq!(Policy::read("mirror"), Ok(Policy::Mirror));
-    for near in ["spr", "Spread", "active_backup", ""] {
-        let cause = format!("'{near}' is not allowed; allowed are spread, flow, active-backup and mirror");
+    assert_eq!(Policy::read("hash=layer2+3"), Ok(Policy::HashLayer23));
+    for near in ["spr", "Spread", "active_backup", "hash", "layer2", ""] {
+        let cause = format!(
+            "'{near}' is not allowed; allowed are spread, flow, active-backup, mirror, round-robin, hash=layer2, \
+             hash=layer2+3, hash=layer3+4 and hash=vlan+srcmac"
+        );
         assert_eq!(Policy::read(near), Err(cause));
     }
 }
@@ -173,7 +177,7 @@ fn values_are_written_as_they_are_read() {
     both(&[true, false]);
     both(&[Millis::<0, 60_000>(0), Millis(100), Millis(60_000)]);
     both(&[Number::<2, 50>(2), Number(50)]);
-    both(&[Policy::Spread, Policy::Flow, Policy::ActiveBackup, Policy::Mirror]);
+    both(Policy::all());
     both(&[Stripe::Auto, Stripe::Us(10), Stripe::Bytes(4400)]);
     both(&[Weight::Auto, Weight::Mbit(100)]);
 }

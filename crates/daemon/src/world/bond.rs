@@ -316,11 +316,11 @@ impl Bond {
         let mut driven = self.driven();
         driven.stripe_stale = false;
         let StripeBasis { slowest_kbit, long } = driven.host.stripe();
-        let length = |weights: Vec<u32>| {
+        let length = |(policy, weights): (Policy, Vec<u32>)| {
             // Links that carry less than they tell have shorter stripes, never longer ones.
             let slowest = slowest_kbit.map_or(u64::MAX, u64::from);
             let rates: Vec<u64> = weights.iter().map(|mbit| (u64::from(*mbit) * 1000).min(slowest)).collect();
-            stripe::gso_max_size(self.saved.settings.stripe, long, &rates, self.saved.mtu)
+            stripe::gso_max_size(policy, self.saved.settings.stripe, long, &rates, self.saved.mtu)
         };
         driven.host.spreads().into_iter().map(length).min().unwrap_or(stripe::GSO_BYTES_MAX)
     }

@@ -4,7 +4,7 @@
 //! docs/design/striping.md for what was measured. TCP cuts its buffers to the bond's `gso_max_size`, so that is where a
 //! stripe's length is set; the kernel takes room for headers off it.
 
-use linkbraid_api::Stripe;
+use linkbraid_api::{Policy, Stripe};
 
 /// The time one stripe takes on the slowest lane, us.
 const STRIPE_US: u64 = 200;
@@ -16,40 +16,42 @@ const HEADERS_BYTES: u32 = 52;
 const KERNEL_HEADROOM_BYTES: u32 = 320 + 1;
 /// The kernel's own default, and the longest a stripe may be, in bytes.
 pub(crate) const GSO_BYTES_MAX: u32 = 65536;
-/// A stripe has at least this many segments, or nothing could be merged.
+/// A stripe has at least this many segments, or nothing could be merged. Round robin is by frames: it does without.
 const SEGMENTS_MIN: u32 = 2;
 
 /// The bond's `gso_max_size` in bytes, for the rates of its live members in kbit/s. `long`: these are not what limits.
-pub(crate) fn gso_max_size(stripe: Stripe, long: bool, rates_kbit: &[u64], mtu: u32) -> u32 {
+pub(crate) fn gso_max_size(policy: Policy, stripe: Stripe, long: bool, rates_kbit: &[u64], mtu: u32) -> u32 {
     if rates_kbit.len() < 2 {
         return GSO_BYTES_MAX;
     }
     let slowest = rates_kbit.iter().copied().min().unwrap_or(1).max(1);
     let bytes = match stripe {
+        Stripe::Auto if policy == Policy::RoundRobin => 0,
         Stripe::Auto => slowest * if long { LONG_STRIPE_US } else { STRIPE_US } / 8000,
         Stripe::Us(us) => slowest * u64::from(us) / 8000,
         Stripe::Bytes(bytes) => bytes.into(),
     };
     let segment = mtu.saturating_sub(HEADERS_BYTES).max(1);
-    let segments = (u32::try_from(bytes).unwrap_or(u32::MAX) / segment).max(SEGMENTS_MIN);
+    let least = if policy == Policy::RoundRobin { 1 } else { SEGMENTS_MIN };
+    let segments = (u32::try_from(bytes).unwrap_or(u32::MAX) / segment).max(least);
     segments.saturating_mul(segment).saturating_add(KERNEL_HEADROOM_BYTES).min(GSO_BYTES_MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{GSO_BYTES_MAX, gso_max_size};
-    use linkbraid_api::Stripe;
+    use linkbraid_api::{Policy, Stripe};
 
     const SEGMENT: u32 = 1448;
 
     fn segments(stripe: Stripe, rates_mbit: &[u64]) -> u32 {
         let rates: Vec<u64> = rates_mbit.iter().map(|mbit| mbit * 1000).collect();
-        (gso_max_size(stripe, false, &rates, 1500) - 321) / SEGMENT
+        (gso_max_size(Policy::Spread, stripe, false, &rates, 1500) - 321) / SEGMENT
     }
 
     #[test]
     fn one_member_needs_no_stripes() {
-        assert_eq!(gso_max_size(Stripe::Auto, false, &[1_000_000], 1500), GSO_BYTES_MAX);
+        assert_eq!(gso_max_size(Policy::Spread, Stripe::Auto, false, &[1_000_000], 1500), GSO_BYTES_MAX);
     }
 
     #[test]
@@ -62,10 +64,19 @@ mod tests {
 
     #[test]
     fn where_lanes_are_not_what_limits_it_is_longer_unless_the_user_says() {
-        let long = |stripe, kbit: u64| (gso_max_size(stripe, true, &[kbit; 2], 1500) - 321) / SEGMENT;
+        let long = |stripe, kbit: u64| {
+            (gso_max_size(Policy::Spread, stripe, true, &[kbit; 2], 1500) - 321) / SEGMENT
+        };
         assert_eq!(long(Stripe::Auto, 1_000_000), 45);
         assert_eq!(long(Stripe::Auto, 200_000), 9);
         assert_eq!(long(Stripe::Us(200), 1_000_000), 17);
+    }
+
+    #[test]
+    fn round_robin_is_by_frames_unless_the_user_says() {
+        let length =
+            |stripe| (gso_max_size(Policy::RoundRobin, stripe, false, &[1_000_000; 2], 1500) - 321) / SEGMENT;
+        assert_eq!((length(Stripe::Auto), length(Stripe::Us(200))), (1, 17));
     }
 
     #[test]
@@ -75,7 +86,10 @@ mod tests {
 
     #[test]
     fn a_stripe_is_at_most_one_buffer() {
-        assert_eq!(gso_max_size(Stripe::Auto, false, &[40_000_000; 4], 1500), GSO_BYTES_MAX);
-        assert_eq!(gso_max_size(Stripe::Bytes(1 << 20), false, &[10_000; 4], 9000), GSO_BYTES_MAX);
+        assert_eq!(gso_max_size(Policy::Spread, Stripe::Auto, false, &[40_000_000; 4], 1500), GSO_BYTES_MAX);
+        assert_eq!(
+            gso_max_size(Policy::Spread, Stripe::Bytes(1 << 20), false, &[10_000; 4], 9000),
+            GSO_BYTES_MAX
+        );
     }
 }

@@ -21,7 +21,8 @@ struct frame_view {
 	__u8 dscp;
 	__u8 is_ipv4;
 	__u8 is_ipv6;
-	__u8 pad[2];
+	__u8 is_fragment;
+	__u8 pad;
 };
 
 /* An IPv6 fragment header (RFC 8200, section 4.5). */
@@ -75,6 +76,7 @@ static __always_inline void view_frame(struct __sk_buff *skb, struct frame_view 
 		view->destination[0] = ip.daddr;
 		protocol = ip.protocol;
 		is_later = ip.frag_off & bpf_htons(0x1fff);
+		view->is_fragment = !!(ip.frag_off & bpf_htons(0x3fff));
 		at += ip.ihl * 4;
 	} else if (view->ethertype == bpf_htons(ETH_P_IPV6)) {
 		struct ipv6hdr ip;
@@ -93,6 +95,7 @@ static __always_inline void view_frame(struct __sk_buff *skb, struct frame_view 
 
 			if (bpf_skb_load_bytes(skb, at, &fragment, sizeof(fragment)))
 				return;
+			view->is_fragment = 1;
 			protocol = fragment.next;
 			is_later = fragment.offset & bpf_htons(0xfff8);
 			at += sizeof(fragment);

@@ -31,6 +31,7 @@ enum lb_why {
 	LB_WHY_LATEST = 5, /* it is furthest behind in virtual time */
 	LB_WHY_GROWS = 6,  /* the flow's last stripe there is too short yet */
 	LB_WHY_PAIR = 7,   /* the first one, and the one that shares least with it (mirror) */
+	LB_WHY_HASH = 8,   /* by a hash of what its policy names (policies hash=...) */
 };
 
 #endif

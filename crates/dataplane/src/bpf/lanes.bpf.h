@@ -16,11 +16,18 @@ static __always_inline __u32 index_of(__u32 lane)
 	return lane & (LB_LANES_MAX - 1);
 }
 
+/*
+ * The next two are not static, so that the verifier walks them once, and not from each caller's state: they would leave it with
+ * a state for each lane.
+ */
+
 /* The lane a flow hash belongs to, by weight. */
-static __always_inline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
+__noinline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
 {
 	__u32 point = hash & 0xffff;
 
+	if (!plan)
+		return 0;
 	for (__u32 i = 0; i < LB_LANES_MAX - 1; i++)
 		if (i + 1 >= plan->n_lanes || point < plan->lanes[i].hash_below)
 			return i;
@@ -28,11 +35,14 @@ static __always_inline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
 }
 
 /* The lane that is furthest behind in virtual time: byte-fair and weighted, no division and no clock. */
-static __always_inline __u32 latest_lane(const struct lb_plan *plan, const struct lb_progress *progress)
+__noinline __u32 latest_lane(const struct lb_plan *plan, const struct lb_progress *progress)
 {
 	__u32 best = 0;
-	__u64 best_time = progress->time[0];
+	__u64 best_time;
 
+	if (!plan || !progress)
+		return 0;
+	best_time = progress->time[0];
 	for (__u32 i = 1; i < LB_LANES_MAX; i++) {
 		if (i >= plan->n_lanes)
 			break;
@@ -96,27 +106,28 @@ static __always_inline __u32 next_live_lane(const struct lb_plan *plan, __u32 fa
 }
 
 /* The same as a function of its own, which the verifier walks once. The way in has no stack left for that. */
-static __noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 failed, __u32 lane)
+__noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 failed, __u32 lane)
 {
-	return next_live_lane(plan, failed, lane);
+	return plan ? next_live_lane(plan, failed, lane) : 0;
 }
 
 /* The lane of a hash; where its member may not be used, the next one whose member may. */
 static __always_inline __u32 live_hashed_lane(const struct lb_plan *plan, __u32 hash, __u32 avoid)
 {
-	__u32 lane = hashed_lane(plan, hash);
+	__u32 lane = index_of(hashed_lane(plan, hash));
 
 	return avoid ? next_live_lane_out(plan, avoid, lane) : lane;
 }
 
 /* As latest_lane(), among live members; `latest`, the lane among all, where none is live. */
-static __noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 failed, struct lb_progress *progress,
-					 __u32 latest)
+__noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 failed, struct lb_progress *progress,
+				  __u32 latest)
 {
-	struct live_walk walk = {
-		.plan = plan, .progress = progress, .time = ~0ull, .failed = failed, .lane = latest, .n = plan->n_lanes
-	};
+	struct live_walk walk = { .plan = plan, .progress = progress, .time = ~0ull, .failed = failed, .lane = latest };
 
+	if (!plan || !progress)
+		return 0;
+	walk.n = plan->n_lanes;
 	bpf_loop(LB_LANES_MAX, step_latest, &walk, 0);
 	return walk.lane;
 }
@@ -135,6 +146,12 @@ static __always_inline struct lb_progress *progress_of(__u32 number, const struc
 		progress->generation = plan->generation;
 	}
 	return progress;
+}
+
+/* A lane that was passed over. Otherwise a member, once live again, would have to catch up on everything that it missed. */
+static __always_inline void catch_up(struct lb_progress *progress, __u32 behind, __u32 lane)
+{
+	progress->time[index_of(behind)] = progress->time[index_of(lane)];
 }
 
 #endif

@@ -141,7 +141,7 @@ __noinline int refresh_lanes(__u32 number, __u64 now)
 	if (!plan || !progress)
 		return 0;
 	progress->refreshed_ns = now;
-	latest = progress->time[latest_lane(plan, progress)];
+	latest = progress->time[index_of(latest_lane(plan, progress))];
 	base = latest < QUARANTINE_LEAD ? 0 : latest;
 	latest -= base;
 #pragma clang loop unroll(disable)
@@ -183,7 +183,7 @@ __noinline int reinstate_by_duplicate(const struct lb_flow *flow, __u32 seq)
 		    us - progress->quarantined_us[lane] > REINSTATE_US_MAX)
 			return 0;
 		progress->last_quarantine_us[lane] = 0;
-		reinstate_lane(progress, lane, progress->time[latest_lane(plan, progress)], us);
+		reinstate_lane(progress, lane, progress->time[index_of(latest_lane(plan, progress))], us);
 		return 1;
 	}
 	return 0;

@@ -1,6 +1,6 @@
 //! Classes: which frames a rule chooses, and which lanes they take then.
 
-use crate::frames::{Tcp, V4, V6, address, ethernet, ip_packet, tagged};
+use crate::frames::{Tcp, V4, V6, address, ethernet, fragment, ip_packet, tagged};
 use crate::rig::{BROADCAST, GUEST, PLAIN, Ran, Rig, own, peer, plan};
 use crate::steer::udp;
 use linkbraid_api::Rule;
@@ -182,19 +182,6 @@ fn ports_of_either_end() {
         Rule { udp_port: Some(1..=65535), ..Rule::default() },
         &[("all", between(V4, 17, 65535, 65535), true), ("0", between(V4, 17, 0, 0), false)],
     );
-}
-
-/// What `frame` is as a fragment at this offset, in units of eight bytes.
-fn fragment(frame: &[u8], offset: u16) -> Vec<u8> {
-    let mut frame = frame.to_vec();
-    if frame[12..14] == V4.to_be_bytes() {
-        frame[20..22].copy_from_slice(&(0x2000 | offset).to_be_bytes());
-    } else {
-        let next = std::mem::replace(&mut frame[20], 44);
-        let offset = (offset << 3 | 1).to_be_bytes();
-        frame.splice(54..54, [next, 0, offset[0], offset[1], 0, 0, 0, 9]);
-    }
-    frame
 }
 
 #[test]

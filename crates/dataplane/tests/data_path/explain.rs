@@ -123,9 +123,13 @@ fn a_stripe_that_is_too_short_grows() {
 
 #[test]
 fn policies_say_why() {
-    for (policy, why) in
-        [(Policy::Flow, Why::Flow), (Policy::ActiveBackup, Why::First), (Policy::Mirror, Why::Pair)]
-    {
+    for (policy, why) in [
+        (Policy::Flow, Why::Flow),
+        (Policy::ActiveBackup, Why::First),
+        (Policy::Mirror, Why::Pair),
+        (Policy::RoundRobin, Why::Latest),
+        (Policy::HashLayer34, Why::Hash),
+    ] {
         let mut rig = Rig::new(3);
         rig.set_policy(policy);
         for flow in 0..4 {
@@ -140,7 +144,7 @@ fn policies_say_why() {
 
 #[test]
 fn failed_members_are_avoided() {
-    for policy in [Policy::Spread, Policy::Flow, Policy::ActiveBackup, Policy::Mirror] {
+    for policy in Policy::all().iter().copied() {
         let mut rig = Rig::new(3);
         rig.set_policy(policy);
         rig.path.set_failed_slots(0b1).unwrap();

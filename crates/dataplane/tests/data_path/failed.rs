@@ -83,7 +83,7 @@ fn broadcasts_and_reports_leave_by_the_living() {
 
 #[test]
 fn a_plan_whose_lanes_have_all_failed_is_used_as_it_is() {
-    for policy in [Policy::Spread, Policy::Flow, Policy::ActiveBackup] {
+    for policy in Policy::all().iter().copied() {
         let mut rig = Rig::new(2);
         rig.set_policy(policy);
         rig.change(|bond| bond.failed_slots = 0b1111);

@@ -63,6 +63,19 @@ pub fn ip_packet(protocol: u16, next: u8, from: u8, to: u8, payload: &[u8]) -> V
     packet
 }
 
+/// What `frame` is as a fragment at this offset, in units of eight bytes.
+pub fn fragment(frame: &[u8], offset: u16) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    if frame[12..14] == V4.to_be_bytes() {
+        frame[20..22].copy_from_slice(&(0x2000 | offset).to_be_bytes());
+    } else {
+        let next = std::mem::replace(&mut frame[20], 44);
+        let offset = (offset << 3 | 1).to_be_bytes();
+        frame.splice(54..54, [next, 0, offset[0], offset[1], 0, 0, 0, 9]);
+    }
+    frame
+}
+
 /// ARP over Ethernet and IPv4: operation, then the sender's and the target's MAC and host number (0: no address).
 pub fn arp(operation: u16, sender: ([u8; 6], u8), target: ([u8; 6], u8)) -> Vec<u8> {
     let mut message = vec![0, 1, 8, 0, 6, 4];

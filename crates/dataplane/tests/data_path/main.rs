@@ -27,6 +27,7 @@ mod mirror;
 mod outsiders;
 mod pairs;
 mod plain;
+mod policy;
 mod probe;
 mod quarantine;
 mod renew;

@@ -110,8 +110,8 @@ impl OwnSide {
         }
     }
 
-    /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over.
-    pub(super) fn spreads(&self, members: &[Member]) -> Vec<Vec<u32>> {
+    /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over, and by which policy.
+    pub(super) fn spreads(&self, members: &[Member]) -> Vec<(Policy, Vec<u32>)> {
         let live = || members.iter().filter(|member| member.live());
         let has = |number: u8| live().any(|member| member.class == number);
         let lends = |number: u8| self.class(number).is_some_and(|class| class.terms.lends);
@@ -125,7 +125,7 @@ impl OwnSide {
         };
         let kinds = self.classes.iter().map(|class| (class.terms.number, class.policy));
         let all = std::iter::once((DEFAULT_CLASS, self.policy)).chain(kinds);
-        all.filter(|(_, policy)| policy.spreads()).map(|(number, _)| of(number)).collect()
+        all.filter(|(_, policy)| policy.spreads()).map(|(number, policy)| (policy, of(number))).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What can be seen of a host.
 
 use super::{
-    Answers, ArpPlus, Host, Inspector, Member, OwnSide, PeerKey, PlainHost, TableImage, Verdict,
+    Answers, ArpPlus, Host, Inspector, Member, OwnSide, PeerKey, PlainHost, Policy, TableImage, Verdict,
     rates::{LaneRates, StripeBasis},
 };
 use crate::plan::Lane;
@@ -54,8 +54,8 @@ impl Host {
         OwnSide::new(&self.members, &self.settings)
     }
 
-    /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over.
-    pub fn spreads(&self) -> Vec<Vec<u32>> {
+    /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over, and by which policy.
+    pub fn spreads(&self) -> Vec<(Policy, Vec<u32>)> {
         self.own_side().spreads(&self.members)
     }
 

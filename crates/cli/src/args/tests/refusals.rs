@@ -115,12 +115,14 @@ fn each_mistake_has_one_line_that_names_it() {
         ),
         (
             &["class", "set", "b", "c", "--policy", "both"],
-            "class set: option '--policy': 'both' is not allowed; allowed are spread, flow, active-backup and mirror",
+            "class set: option '--policy': 'both' is not allowed; allowed are spread, flow, active-backup, mirror, round-robin, hash=layer2, \
+             hash=layer2+3, hash=layer3+4 and hash=vlan+srcmac",
             "linkbraid class set --help",
         ),
         (
             &["bond", "set", "b", "--policy", "mirror"],
-            "bond set: option '--policy': 'mirror' is of classes only; allowed are spread, flow and active-backup",
+            "bond set: option '--policy': 'mirror' is of classes only; allowed are spread, flow, active-backup, round-robin, hash=layer2, \
+             hash=layer2+3, hash=layer3+4 and hash=vlan+srcmac",
             "linkbraid bond set --help",
         ),
         (

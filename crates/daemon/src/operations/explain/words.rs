@@ -5,7 +5,7 @@ use crate::{
     io::group::Groups,
     world::{bond::Bond, driven::Driven},
 };
-use linkbraid_api::{ExplainRecord, Flow, FlowProtocol, REST, StepLaneRecord, StepRecord};
+use linkbraid_api::{ExplainRecord, Flow, FlowProtocol, Policy, REST, StepLaneRecord, StepRecord};
 use linkbraid_dataplane::{Explained, LanesNow, Why};
 use linkbraid_link::{NeighbourState, NextHop, RouteKind};
 use linkbraid_proto::{
@@ -57,7 +57,7 @@ impl Told<'_> {
             steps.push(StepRecord { lanes, ..step("plan", self.plan(plan)) });
         }
         if let Some(member) = &member {
-            steps.push(step("lane", self.lane(member, second.as_deref())));
+            steps.push(step("lane", self.lane(member, second.as_deref(), plan)));
             steps.push(step("frame", format!("leaves by {member}, from {source_mac} to {destination_mac}")));
         }
         let reason = self.explained.reason;
@@ -222,8 +222,9 @@ impl Told<'_> {
         (0..plan.lanes.len()).map(record).collect()
     }
 
-    fn lane(&self, member: &str, second: Option<&str>) -> String {
-        let tcp = self.flow.protocol == FlowProtocol::Tcp;
+    fn lane(&self, member: &str, second: Option<&str>, plan: Option<&Plan>) -> String {
+        let policy = plan.map(|plan| plan.policy).unwrap_or_default();
+        let stripes = self.flow.protocol == FlowProtocol::Tcp && policy != Policy::RoundRobin;
         let Some((_, why)) = self.explained.lane else {
             return match self.explained.reason.name {
                 "tx_guest" => format!(
@@ -240,10 +241,11 @@ impl Told<'_> {
                 "{member}: by the hash of addresses and ports; a socket of this host may have drawn another hash, and stays on that lane"
             ),
             Why::Flow => format!("{member}: by the hash of the flow, which stays there"),
+            Why::Hash => format!("{member}: by what policy {} names of the frame", policy.word()),
             Why::Ack => {
                 format!("{member}: by the hash of the flow; ACKs without data stay on one lane, in order")
             }
-            Why::Latest if tcp => format!(
+            Why::Latest if stripes => format!(
                 "{member}: it is furthest behind in virtual time now; each stripe of the flow takes the lane that is"
             ),
             Why::Latest => {

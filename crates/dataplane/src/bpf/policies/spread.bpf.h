@@ -34,15 +34,15 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 	struct tcp_view view;
 
 	if (!progress)
-		return hashed_lane(plan, hash);
-	latest = behind = latest_lane(plan, progress);
+		return index_of(hashed_lane(plan, hash));
+	latest = behind = index_of(latest_lane(plan, progress));
 	is_tcp = view_tcp(skb, &view);
 	/* A new connection may reuse the ports of one that is gone. */
 	if (is_tcp && view.flags & TCP_SYN && !is_explained(skb))
 		bpf_map_delete_elem(&lb_flows, &view.flow);
 	/* ACKs without data stay in order on one lane: reordered ones slow the sender down. */
 	is_bare_ack = is_tcp && !view.payload && skb->len <= view.tcp_at + ACK_BYTES_MAX;
-	lane = is_bare_ack ? because(hashed_lane(plan, hash), LB_WHY_ACK, 0) : because(latest, LB_WHY_LATEST, 0);
+	lane = is_bare_ack ? because(index_of(hashed_lane(plan, hash)), LB_WHY_ACK, 0) : because(latest, LB_WHY_LATEST, 0);
 	is_damped = is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING;
 	if (is_damped) {
 		flow = bpf_map_lookup_elem(&lb_flows, &view.flow);
@@ -59,9 +59,8 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 	if (is_explained(skb))
 		return because(lane, 0, avoid);
 	lane = index_of(lane);
-	/* Otherwise a member, once live again, would have to catch up on everything that it missed. */
 	if (latest != behind)
-		progress->time[index_of(behind)] = progress->time[index_of(latest)];
+		catch_up(progress, behind, latest);
 	/* Lanes of traffic that no ACKs come back for are refreshed, too. */
 	if (!(++progress->turns & (REFRESH_TURNS - 1)))
 		refresh_lanes_if_due(progress, number, bpf_ktime_get_ns());

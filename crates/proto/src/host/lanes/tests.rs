@@ -17,7 +17,8 @@ fn what_is_striped_is_known_by_the_members_that_it_may_take() {
     let spread = |number| class(number, Policy::Spread);
     let all = |members: &[Member], classes: &[Class]| {
         let settings = Settings { classes: classes.to_vec(), ..settings() };
-        OwnSide::new(members, &settings).spreads(members)
+        let groups = OwnSide::new(members, &settings).spreads(members).into_iter();
+        groups.map(|(_, weights)| weights).collect::<Vec<_>>()
     };
     assert_eq!(all(&of(&[0, 0, 1]), &[spread(1)]), [vec![100, 101], vec![102]]);
     // What is lent, other traffic is striped over; not the other way round.
@@ -34,7 +35,10 @@ fn what_is_striped_is_known_by_the_members_that_it_may_take() {
     // Other policies stripe nothing.
     let settings =
         Settings { policy: Policy::ActiveBackup, classes: vec![class(1, Policy::Flow)], ..settings() };
-    assert_eq!(OwnSide::new(&members, &settings).spreads(&members), Vec::<Vec<u32>>::new());
+    assert!(OwnSide::new(&members, &settings).spreads(&members).is_empty());
+    let settings = Settings { policy: Policy::RoundRobin, classes: Vec::new(), ..settings };
+    let striped = OwnSide::new(&members, &settings).spreads(&members);
+    assert_eq!(striped, [(Policy::RoundRobin, vec![101, 102])]);
 }
 
 //= docs/arp-plus.md#16.4 type=test
