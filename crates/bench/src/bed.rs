@@ -6,7 +6,7 @@ mod daemons;
 pub use class::Class;
 
 use crate::report::LabRecord;
-use linkbraid_api::{BondRecord, Error, PeerRecord, PeerState};
+use linkbraid_api::{BondRecord, Error, PeerRecord, PeerState, Policy};
 use linkbraid_lab::{Daemon, Host, Lab, Link, Topology, tool, wait_for};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -130,6 +130,14 @@ impl Bed {
             self.host(name)?.linkbraid(&format!("bond set {BOND} --damping {word}"))?;
         }
         self.damping.set(on);
+        Ok(())
+    }
+
+    /// Gives all bonds a policy.
+    pub fn set_policy(&self, policy: Policy) -> Result<(), Error> {
+        for name in &self.bonded {
+            self.host(name)?.linkbraid(&format!("bond set {BOND} --policy {}", policy.word()))?;
+        }
         Ok(())
     }
 

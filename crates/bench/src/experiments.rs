@@ -11,6 +11,7 @@ mod multicast;
 mod overhead;
 pub(crate) mod peers;
 mod plain;
+mod policies;
 mod rates;
 mod scaling;
 mod soak;
@@ -48,7 +49,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order they run.
-pub static EXPERIMENTS: [Experiment; 17] = [
+pub static EXPERIMENTS: [Experiment; 18] = [
     Experiment {
         name: "scaling",
         about: "goodput over the number of members, beside one bare link: TCP and UDP, one flow and eight, both ways at once",
@@ -83,6 +84,13 @@ pub static EXPERIMENTS: [Experiment; 17] = [
         paper: "",
         run: rates::run,
         figure: rates::figure,
+    },
+    Experiment {
+        name: "policies",
+        about: "one TCP flow and 32 over four links by every policy of a bond: goodput, segments sent again, evenness, CPU",
+        paper: "BondingPlus, round robin; ELT, load balancing",
+        run: policies::run,
+        figure: policies::figure,
     },
     Experiment {
         name: "plain",
