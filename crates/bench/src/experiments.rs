@@ -88,7 +88,7 @@ pub static EXPERIMENTS: [Experiment; 18] = [
     Experiment {
         name: "policies",
         about: "one TCP flow and 32 over four links by every policy of a bond: goodput, segments sent again, evenness, CPU",
-        paper: "BondingPlus, round robin; ELT, load balancing",
+        paper: "",
         run: policies::run,
         figure: policies::figure,
     },

@@ -213,7 +213,8 @@ impl Told<'_> {
                 peer_mac: lane.peer_mac.map(|mac| mac.to_string()),
                 kbit: kbit(at),
                 share_ppm: u32::try_from(share).unwrap_or(u32::MAX),
-                ahead_bytes: self.now.ahead.get(at).copied(),
+                // Round robin counts frames.
+                ahead_bytes: self.now.ahead.get(at).copied().filter(|_| plan.policy != Policy::RoundRobin),
                 borrowed_from: self.bond.class_name(lane.class).map(Into::into),
                 avoided: self.explained.avoided >> lane.slot & 1 == 1,
                 taken: taken.contains(&Some(at)),
