@@ -64,12 +64,11 @@ pub type Mtu = Number<1280, 65_535>;
 /// A policy of a bond.
 fn bond_policy(text: &str) -> Result<Policy, String> {
     let allowed: Vec<Policy> = Policy::all().iter().copied().filter(Policy::is_of_bonds).collect();
-    match value::one_of(text, &allowed) {
-        Err(cause) if Policy::read(text).is_ok() => {
-            let (_, allowed) = cause.split_once("; ").unwrap_or_default();
-            Err(format!("'{text}' is of classes only; {allowed}"))
+    match Policy::read(text) {
+        Ok(policy) if !policy.is_of_bonds() => {
+            Err(format!("'{text}' is of classes only; {}", value::allowed_are(&allowed)))
         }
-        read => read,
+        _ => value::one_of(text, &allowed),
     }
 }
 

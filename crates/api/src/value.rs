@@ -163,9 +163,14 @@ pub(crate) fn one_of<T: ValueEnum>(text: &str, allowed: &[T]) -> Result<T, Strin
     if let Some(found) = allowed.iter().find(|one| word(*one) == text) {
         return Ok(found.clone());
     }
+    Err(format!("'{text}' is not allowed; {}", allowed_are(allowed)))
+}
+
+/// What an error says of the words that there are.
+pub(crate) fn allowed_are<T: ValueEnum>(allowed: &[T]) -> String {
     let mut words: Vec<String> = allowed.iter().map(word).collect();
     let last = words.pop().unwrap_or_default();
-    Err(format!("'{text}' is not allowed; allowed are {} and {last}", words.join(", ")))
+    format!("allowed are {} and {last}", words.join(", "))
 }
 
 /// The word of a value that is one of some.

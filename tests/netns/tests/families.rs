@@ -251,9 +251,8 @@ fn every_policy_carries_traffic() {
         let sent: Vec<u64> = net.show(name).members.iter().map(|m| m.tx_bytes).collect();
         sent.iter().max().copied().unwrap_or(0) as f64 / sent.iter().sum::<u64>().max(1) as f64
     };
-    for policy in
-        ["flow", "active-backup", "hash=layer2", "hash=layer2+3", "hash=layer3+4", "hash=vlan+srcmac"]
-    {
+    let keep_flows = Policy::all().iter().filter(|policy| policy.is_of_bonds() && !policy.spreads());
+    for policy in keep_flows.map(|policy| policy.word()) {
         for name in ["a", "b"] {
             net.ok(name, &format!("bond set {BOND} --policy {policy}"));
         }

@@ -29,12 +29,12 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 					 const struct lb_plan *plan, __u32 avoid)
 {
 	struct lb_progress *progress = progress_of(number, plan);
-	__u32 hash = bpf_get_hash_recalc(skb), lane, latest, behind, is_tcp, is_bare_ack, is_damped;
+	__u32 lane, latest, behind, is_tcp, is_bare_ack, is_damped;
 	struct lb_flow *flow = 0;
 	struct tcp_view view;
 
 	if (!progress)
-		return index_of(hashed_lane(plan, hash));
+		return index_of(hashed_lane(plan, bpf_get_hash_recalc(skb)));
 	latest = behind = index_of(latest_lane(plan, progress));
 	is_tcp = view_tcp(skb, &view);
 	/* A new connection may reuse the ports of one that is gone. */
@@ -42,7 +42,8 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 		bpf_map_delete_elem(&lb_flows, &view.flow);
 	/* ACKs without data stay in order on one lane: reordered ones slow the sender down. */
 	is_bare_ack = is_tcp && !view.payload && skb->len <= view.tcp_at + ACK_BYTES_MAX;
-	lane = is_bare_ack ? because(index_of(hashed_lane(plan, hash)), LB_WHY_ACK, 0) : because(latest, LB_WHY_LATEST, 0);
+	lane = is_bare_ack ? because(index_of(hashed_lane(plan, bpf_get_hash_recalc(skb))), LB_WHY_ACK, 0) :
+			     because(latest, LB_WHY_LATEST, 0);
 	is_damped = is_tcp && view.payload && bond->flags & LB_CONFIG_DAMPING;
 	if (is_damped) {
 		flow = bpf_map_lookup_elem(&lb_flows, &view.flow);
