@@ -122,6 +122,15 @@ pub const PROBE_BURST: u64 = 1000;
 /// A PROBE that is not answered is repeated after this part of the interval, until the lane is lost.
 pub const PROBE_REPEAT_DIVISOR: u32 = 4;
 
+/// An answer that comes later than this proves nothing: no queue of a link that is of use holds so much.
+pub const ANSWER_MAX: Duration = Duration::from_secs(1);
+
+/// The longest time that answers took is forgotten by this part with each one: to a half in some 45.
+pub const ANSWER_DECAY: u32 = 64;
+
+/// Unanswered PROBEs are repeated so often, at most, in the time that answers took: [`NONCES_MAX`] can wait.
+pub const ANSWER_REPEATS: u32 = 8;
+
 /// Most lanes that are probed; peers beyond are judged by what is heard.
 pub const PROBED_LANES_MAX: usize = 8192;
 

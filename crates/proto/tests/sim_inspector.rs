@@ -15,6 +15,8 @@ mod look;
 mod network;
 #[path = "sim_inspector/plain.rs"]
 mod plain;
+#[path = "sim_inspector/slow.rs"]
+mod slow;
 #[path = "sim_inspector/sound.rs"]
 mod sound;
 #[path = "sim_inspector/world.rs"]

@@ -21,6 +21,11 @@ impl Damper {
         self.since = now;
     }
 
+    /// The last failure was none.
+    pub const fn forgive(&mut self) {
+        self.failures = self.failures.saturating_sub(1);
+    }
+
     /// Failures that are not forgotten.
     pub fn failures(&self, now: Time, timing: &Timing) -> u32 {
         let forgotten = now.since(self.since).as_nanos() / timing.hold_decay.as_nanos().max(1);

@@ -235,6 +235,8 @@ pub enum LaneReason {
     Admitted,
     /// A suspect was proven again.
     ProvenAgain,
+    /// What was sent before it was given up has been answered: it is slow, and not lost.
+    Slow,
     /// Probes were answered for the first time.
     Answered,
     /// No probe was answered within the detection time.

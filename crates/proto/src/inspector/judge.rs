@@ -115,7 +115,8 @@ impl Inspector {
 
     /// A nonce that left at `sent` has come back, with a PROBE (`asked`) or a PROBE-REPLY.
     pub(super) fn proof(&mut self, now: Time, id: LaneId, sent: Time, asked: bool) {
-        let admit = self.timing.admit;
+        let timing = self.timing;
+        let admit = timing.admit;
         let Some(peer) = self.peers.get_mut(&id.peer) else { return };
         let answered_before = std::mem::replace(&mut peer.answers, true);
         if !answered_before && peer.plain.is_none() {
@@ -131,6 +132,14 @@ impl Inspector {
             peer.excused_until = now + limits::RESET_SETTLES;
         }
         let speaks = plain && alone && lane.state == LaneState::Down;
+        // Asked before it was given up, and answered later than an interval: it was slow and has lost nothing.
+        //= docs/arp-plus.md#11.20
+        let slow = lane.state == LaneState::Down && lane.known && sent < lane.since;
+        let slow = slow && !asked && now.since(sent) > timing.interval;
+        if slow {
+            lane.damper.forgive();
+            (lane.held_until, lane.answered) = (now, admit);
+        }
         (lane.last_proof, lane.judged_from, lane.waiting) = (Some(now), now, None);
         (lane.excused, lane.armed, lane.stalled) = (false, true, false);
         lane.proofs += 1;
@@ -144,6 +153,7 @@ impl Inspector {
             self.sound.changed(id.peer);
         }
         match lane.state {
+            LaneState::Down if slow => lane.first_answer = now,
             LaneState::Down => (lane.answered, lane.first_answer) = (1, now),
             LaneState::Init => lane.answered = lane.answered.saturating_add(1),
             LaneState::Cut | LaneState::Up | LaneState::Suspect => {}
@@ -152,14 +162,17 @@ impl Inspector {
         let trusted = now >= lane.held_until || alone;
         let (signal, reason) = match lane.state {
             LaneState::Suspect => (LaneSignal::Proof, LaneReason::ProvenAgain),
+            _ if slow => (LaneSignal::Admit, LaneReason::Slow),
             _ if lane.answered >= admit && trusted => (LaneSignal::Admit, LaneReason::Admitted),
             _ => (LaneSignal::Proof, LaneReason::Answered),
         };
         self.signal_lane(now, id, signal, reason);
         self.repace(now, id);
         //= docs/arp-plus.md#11.8
-        let Some(interval) = self.lane_mut(id).map(|lane| lane.interval) else { return };
-        let gap = if asked && !leads {
+        let Some(lane) = self.lane_mut(id) else { return };
+        let (interval, slowest) = (lane.interval, lane.slowest);
+        //= docs/arp-plus.md#11.20
+        let gap = if asked && !leads && slowest <= interval {
             self.random.between(interval * 9 / 8, interval * 5 / 4)
         } else {
             self.random.between(interval * 3 / 4, interval)

@@ -176,6 +176,8 @@ pub(super) struct Lane {
     /// What the peer can bear.
     pub peer_interval: Duration,
     pub rtt: Option<Duration>,
+    /// The longest that answers took lately: a full link's queue.
+    pub slowest: Duration,
     pub sent: u64,
     pub proofs: u64,
     pub damper: Damper,
@@ -218,6 +220,7 @@ impl Lane {
             peer_view: View::Unjudged,
             peer_interval: Duration::ZERO,
             rtt: None,
+            slowest: Duration::ZERO,
             sent: 0,
             proofs: 0,
             damper: Damper::default(),
@@ -278,12 +281,30 @@ impl Lane {
 
     /// How long it may be without proof; to a plain host, from the first probe that is not answered on.
     pub fn detection(&self, timing: &Timing) -> Duration {
-        self.step(timing) * u32::from(timing.multiplier)
+        self.patience(self.step(timing), timing.multiplier)
     }
 
     /// The same while another lane answers: probes of a plain host that are not answered come close together.
     pub fn soonest(&self, timing: &Timing) -> Duration {
-        self.step(timing) * u32::from(timing.multiplier - u8::from(self.plain))
+        self.patience(self.step(timing), timing.multiplier - u8::from(self.plain))
+    }
+
+    /// So many times that interval, and what answers take.
+    pub fn patience(&self, interval: Duration, multiplier: u8) -> Duration {
+        //= docs/arp-plus.md#11.20
+        interval * u32::from(multiplier) + self.slowest
+    }
+
+    /// An answer took so long. Without one, what was is forgotten by as much.
+    pub fn took(&mut self, away: Duration) {
+        let before = self.slowest - self.slowest / limits::ANSWER_DECAY;
+        self.slowest = away.max(before).min(limits::ANSWER_MAX);
+    }
+
+    /// The least time between an unanswered PROBE and its repetition.
+    pub fn repeats_after(&self) -> Duration {
+        //= docs/arp-plus.md#11.20
+        (self.interval / limits::PROBE_REPEAT_DIVISOR).max(self.slowest / limits::ANSWER_REPEATS)
     }
 
     /// When it is lost unless proven; none where nothing is to be lost.

@@ -104,7 +104,7 @@ impl Inspector {
         let wait = match is_short {
             true => tested(limits::LONG_PROBE_AGAIN_SHORT, lanes),
             false => {
-                let detection = timing.interval * u32::from(timing.multiplier);
+                let detection = lane.patience(timing.interval, timing.multiplier);
                 tested(limits::LONG_PROBE_REPEAT.max(detection), lanes)
             }
         };

@@ -84,7 +84,10 @@ impl Inspector {
         let Some(away) = lane.redeem_all(now, lane.detection(&timing)) else {
             return self.out.counters.one(Counter::RxNoProof);
         };
-        lane.rtt = away.or(lane.rtt);
+        if let Some(away) = away {
+            lane.rtt = Some(away);
+            lane.took(away);
+        }
         self.out.counters.one(Counter::RxProof);
         self.proof(now, id, now, false);
     }

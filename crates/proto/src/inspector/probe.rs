@@ -39,7 +39,7 @@ impl Inspector {
         (lane.last_sent, lane.urgent) = (Some(now), false);
         //= docs/arp-plus.md#11.8
         let gap = match (hurries || lane.plain && lane.hurries(now, &timing), lane.plain) {
-            (true, false) => interval / limits::PROBE_REPEAT_DIVISOR,
+            (true, false) => lane.repeats_after(),
             (true, true) => timing.interval / limits::PLAIN_REPEAT_DIVISOR,
             (false, _) => jitter,
         };
@@ -219,7 +219,7 @@ impl Inspector {
     }
 
     fn take(&mut self, now: Time, id: LaneId, probe: &Probe) {
-        let (multiplier, admit_tries) = (u32::from(self.timing.multiplier), self.timing.multiplier);
+        let (timing, admit_tries) = (self.timing, self.timing.multiplier);
         let asked = probe.kind == ProbeKind::Probe;
         let known = self.peers.get(&id.peer).and_then(|peer| peer.report.epoch);
         if known.is_some_and(|epoch| epoch != probe.epoch) {
@@ -233,7 +233,10 @@ impl Inspector {
         let Some(lane) = self.lane_mut(id) else { return };
         let repeated = probe.nonce == lane.peer_nonce;
         let (new, ours) = (!repeated && lane.is_new(probe.epoch, probe.number), lane.is_ours(probe.echo));
-        let away = lane.redeem(now, probe.echo).filter(|away| *away <= lane.interval * multiplier);
+        // An answer leaves at once, so what it takes is the way; a PROBE comes when it is due.
+        let latest = lane.detection(&timing);
+        let latest = if asked { latest } else { latest.max(limits::ANSWER_MAX) };
+        let away = lane.redeem(now, probe.echo).filter(|away| *away <= latest);
         if new {
             // What is sent back; whoever did not say this does not take it for proof.
             lane.peer_nonce = probe.nonce;
@@ -247,8 +250,13 @@ impl Inspector {
             let bearable = Duration::from_micros(u64::from(probe.interval_us));
             lane.peer_interval = bearable.min(limits::PROBE_INTERVAL_MAX);
         }
-        if let Some(away) = away.filter(|_| !asked) {
-            lane.rtt = Some(away);
+        match away {
+            Some(_) if asked => lane.took(Duration::ZERO),
+            Some(away) => {
+                lane.rtt = Some(away);
+                lane.took(away);
+            }
+            None => {}
         }
         if new && lane.state == LaneState::Down && lane.next_probe.is_none() {
             // Something comes this way after all.

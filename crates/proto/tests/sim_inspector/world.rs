@@ -54,6 +54,8 @@ pub struct World {
     pub network: Network<Due>,
     pub hosts: Vec<Host>,
     pub faults: BTreeSet<Fault>,
+    /// What frames meet that leave by that port of that host, where it is not the weather of all.
+    pub queues: BTreeMap<(usize, u8), Weather>,
     /// Ports that pass no frame longer than 1514 bytes.
     pub short: BTreeSet<(usize, u8)>,
     /// Frames sent, by host and kind.
@@ -86,6 +88,7 @@ impl World {
             network: Network::new(seed, Weather::new(0, 0, [20, 200])),
             hosts: Vec::new(),
             faults: BTreeSet::new(),
+            queues: BTreeMap::new(),
             short: BTreeSet::new(),
             sent: BTreeMap::new(),
             plain: BTreeMap::new(),
@@ -318,7 +321,10 @@ impl World {
             bytes.len() <= 1514 || ![(from, slot), (to, port)].iter().any(|port| self.short.contains(port));
         let live = fits && up(from, slot) && up(to, port) && self.hosts[to].running;
         if reached && !stopped && live {
+            let usual = self.network.weather;
+            self.network.weather = self.queues.get(&(from, slot)).copied().unwrap_or(usual);
             self.network.carry(&Due::Deliver { host: to, slot: port, frame: bytes.clone() });
+            self.network.weather = usual;
         }
     }
 

@@ -188,6 +188,7 @@ const fn lane_reason(reason: LaneReason) -> (&'static str, &'static str) {
         LaneReason::Met => ("met", "seen for the first time"),
         LaneReason::Admitted => ("admitted", "enough probes were answered"),
         LaneReason::ProvenAgain => ("proven_again", "probes are answered again"),
+        LaneReason::Slow => ("slow", "an earlier probe was answered late: the lane is slow, and not lost"),
         LaneReason::Answered => ("answered", "a probe was answered"),
         LaneReason::NoAnswer => ("no_answer", "probes are not answered, but those of another lane are"),
         LaneReason::PeerLost => ("peer_lost", "the peer reports that our frames no longer reach it"),

@@ -211,3 +211,22 @@ fn nothing_is_hurried_once_it_is_lost() {
     let deadline = lane.deadline(&timing).expect("it can be lost");
     assert_eq!([0, 1].map(|nanos| lane.hurries(Time(deadline.0 - nanos), &timing)), [false, true]);
 }
+
+//= docs/arp-plus.md#11.20 type=test
+#[test]
+fn what_answers_take_is_added_and_forgotten() {
+    let (timing, millis) = (Timing::default(), Duration::from_millis);
+    let mut lane = lane();
+    (lane.interval, lane.plain) = (millis(50), false);
+    assert_eq!([lane.detection(&timing), lane.repeats_after()], [millis(150), Duration::from_micros(12_500)]);
+    lane.took(millis(240));
+    assert_eq!([lane.detection(&timing), lane.repeats_after()], [millis(390), millis(30)]);
+    lane.took(millis(100));
+    assert_eq!(lane.slowest, Duration::from_micros(236_250));
+    (0..400).for_each(|_| lane.took(millis(3)));
+    assert_eq!(lane.slowest, millis(3));
+    (0..64).for_each(|_| lane.took(Duration::ZERO));
+    assert!(lane.slowest < millis(2), "{:?}", lane.slowest);
+    lane.took(Duration::from_secs(5));
+    assert_eq!(lane.slowest, limits::ANSWER_MAX);
+}

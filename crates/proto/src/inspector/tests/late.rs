@@ -236,3 +236,54 @@ fn a_lane_that_data_begins_to_take_has_two_intervals_to_answer() {
     bench.pass(millis(3));
     assert_eq!([0, 1].map(|slot| bench.verdict(slot, slot)), [Verdict::Failed, Verdict::Alive]);
 }
+
+/// The lane 0-0 is lost, and these nonces left over it before: the earliest since its last proof, and the last.
+fn lost() -> (Bench, [u64; 2]) {
+    let mut bench = busy();
+    bench.answers.retain(|pair| *pair != (0, 0));
+    bench.sent.clear();
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.verdict(0, 0) == Verdict::Failed);
+    let mut nonces = bench.sent.iter().filter(|(slot, frame)| (*slot, frame.dst) == (0, mac(2, 0)));
+    let nonces = [nonces.next(), nonces.next_back()].map(|sent| sent.expect("probes").1.probe.nonce);
+    (bench, nonces)
+}
+
+//= docs/arp-plus.md#11.20 type=test
+#[test]
+fn late_answer_brings_a_lane_back_at_once_and_its_queue_is_remembered() {
+    let (mut bench, [first, _]) = lost();
+    bench.pass(millis(20));
+    let late = bench.reply(first);
+    bench.hear(0, 0, &late);
+    assert_eq!((bench.verdict(0, 0), bench.lane(0, 0).reason), (Verdict::Alive, LaneReason::Slow));
+    let took = bench.lane(0, 0).rtt.expect("an answer");
+    assert!((millis(100)..millis(170)).contains(&took), "{took:?}");
+    assert_eq!(bench.lane(0, 0).detection, Some(millis(150) + took));
+    // It was no failure: the next one is the first, which holds nothing down.
+    bench.until(|bench| bench.pass(millis(1)), |bench| bench.verdict(0, 0) == Verdict::Failed);
+    bench.answers.push((0, 0));
+    bench.pass(millis(900));
+    assert_eq!(bench.verdict(0, 0), Verdict::Alive);
+}
+
+//= docs/arp-plus.md#11.20 type=test
+#[test]
+fn only_an_answer_that_was_on_its_way_for_long_says_that_a_lane_is_slow() {
+    // A PROBE with an old nonce may have left just now.
+    let (mut bench, [first, _]) = lost();
+    let asked = Probe { kind: ProbeKind::Probe, ..bench.reply(first) };
+    bench.hear(0, 0, &asked);
+    assert_ne!(bench.lane(0, 0).reason, LaneReason::Slow);
+    // So may what was answered soon: it was sent again and again, and one has come through.
+    let (mut bench, [_, last]) = lost();
+    let soon = bench.reply(last);
+    bench.hear(0, 0, &soon);
+    assert_ne!(bench.lane(0, 0).reason, LaneReason::Slow);
+    // And nothing is proven by what is older than any queue.
+    let (mut bench, [first, _]) = lost();
+    let proofs = bench.lane(0, 0).proofs;
+    bench.pass(millis(900));
+    let stale = bench.reply(first);
+    bench.hear(0, 0, &stale);
+    assert_eq!(bench.lane(0, 0).proofs, proofs);
+}
