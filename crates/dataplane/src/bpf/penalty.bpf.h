@@ -42,8 +42,19 @@
 /* In virtual time, how far a quarantined lane is put ahead of all others: farther than they come meanwhile.
  * Where all lanes are quarantined they go on from there; refresh_lanes() takes the lead off before it could add up. */
 #define QUARANTINE_LEAD (1ull << 58)
-/* The interval of refresh_lanes(), ns; each time every penalty loses 1/32. */
+/* The interval of refresh_lanes(), ns; each time every penalty loses 1/32. In so much time it falls to a half, ns. */
 #define REFRESH_NS (20 * 1000 * 1000)
+#define PENALTY_HALF_NS (22ull * REFRESH_NS)
+/* How far a lane may be ahead of the others, in bytes: traffic that is bound to one lane is not charged beyond it. */
+#define LEAD_BYTES_MAX (2 * 65536)
+
+/* What a byte costs on a lane, its penalty included. */
+static __always_inline __u64 byte_cost(const struct lb_plan *plan, const struct lb_progress *progress, __u32 lane)
+{
+	__u64 cost = plan->lanes[lane].byte_cost;
+
+	return cost + (cost * progress->penalty[lane] >> 8);
+}
 
 /* The far end of a flow, as a witness; never 0. Addresses of one IPv6 network of 64 bits are one. */
 static __always_inline __u32 witness_of(const struct lb_flow_key *flow)
@@ -128,29 +139,37 @@ static __always_inline void reinstate_lane(struct lb_progress *progress, __u32 l
 }
 
 /*
- * Decays penalties, ends quarantines that are over, and takes the lead off where all lanes have it. Not static, so that
- * the verifier walks the loop once, and not from each caller's state.
+ * Decays penalties, ends quarantines that are over, and takes the lead off where all lanes have it. A lead that a penalty made is
+ * worth no more than the penalty is now: on slow links the others would need many seconds to catch up. Not static, so that the
+ * verifier walks the loop once, and not from each caller's state.
  */
 __noinline int refresh_lanes(__u32 number, __u64 now)
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
-	__u32 us = now_us(now);
-	__u64 latest, base;
+	__u32 us = now_us(now), halves;
+	__u64 latest, base, most;
 
 	if (!plan || !progress)
 		return 0;
+	/* While nothing is sent nobody refreshes. */
+	halves = (now - progress->refreshed_ns) / PENALTY_HALF_NS;
+	if (halves > 31)
+		halves = 31;
 	progress->refreshed_ns = now;
 	latest = progress->time[index_of(latest_lane(plan, progress))];
 	base = latest < QUARANTINE_LEAD ? 0 : latest;
 	latest -= base;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < LB_LANES_MAX; i++) {
-		progress->penalty[i] -= (progress->penalty[i] + 31) / 32;
+		progress->penalty[i] = (progress->penalty[i] - (progress->penalty[i] + 31) / 32) >> halves;
 		if (base && i < plan->n_lanes)
 			__sync_fetch_and_add(&progress->time[i], -base);
 		if (progress->quarantine_us[i] && us - progress->quarantined_us[i] >= progress->quarantine_us[i])
 			reinstate_lane(progress, i, latest, us);
+		most = LEAD_BYTES_MAX * byte_cost(plan, progress, i);
+		if (!progress->quarantine_us[i] && (__s64)(progress->time[i] - latest) > (__s64)most)
+			progress->time[i] = latest + most;
 	}
 	return 0;
 }

@@ -8,8 +8,6 @@
 
 /* A buffer with no more bytes from its TCP header on may be an ACK without data. */
 #define ACK_BYTES_MAX 64
-/* How far a lane may be ahead of the others, in bytes: traffic that is bound to one lane is not charged beyond it. */
-#define LEAD_BYTES_MAX (2 * 65536)
 /* How often the way out looks at the clock to refresh lanes, in buffers; a power of two. */
 #define REFRESH_TURNS 64
 
@@ -17,9 +15,8 @@
 static __always_inline void charge_lane(struct __sk_buff *skb, const struct lb_plan *plan,
 					struct lb_progress *progress, __u32 lane, __u32 latest)
 {
-	__u64 cost = plan->lanes[lane].byte_cost, ahead, *time = &progress->time[lane];
+	__u64 cost = byte_cost(plan, progress, lane), ahead, *time = &progress->time[lane];
 
-	cost += cost * progress->penalty[lane] >> 8;
 	ahead = *time - progress->time[index_of(latest)];
 	if ((__s64)ahead < (__s64)(LEAD_BYTES_MAX * cost))
 		__sync_fetch_and_add(time, skb->wire_len * cost);
