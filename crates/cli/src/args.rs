@@ -4,6 +4,7 @@ mod apply;
 mod bond;
 mod class;
 mod confirm;
+mod doctor;
 mod fabric;
 mod key;
 mod member;
@@ -15,6 +16,7 @@ pub use apply::ApplyArgs;
 pub use bond::BondVerb;
 pub use class::ClassVerb;
 pub use confirm::{Changes, Within};
+pub use doctor::DoctorArgs;
 pub use fabric::FabricVerb;
 pub use key::KeyVerb;
 pub use member::MemberVerb;
@@ -261,6 +263,10 @@ The exit status is 1 if there is at least one error. No daemon has to run.")]
         #[arg(value_name = "IF")]
         interfaces: Vec<LinkName>,
     },
+
+    /// Find out, together with a peer, why a bond carries less than its links
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArgs),
 
     /// Write a file for those who help: state, configuration and log, without addresses and keys
     #[command(after_help = support::EXAMPLES)]

@@ -5,6 +5,7 @@ mod args;
 mod check;
 mod client;
 mod daemon;
+mod doctor;
 mod generate;
 mod key;
 mod monitor;
@@ -47,6 +48,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failed> {
         Word::Run(args) => return done_here(run::run(&socket, args)),
         Word::Key(verb) => return done_here(key::run(verb, json)),
         Word::Apply(args) => return done_here(apply::run(&socket, args, json)),
+        Word::Doctor(args) => return done_here(doctor::run(&socket, args, json)),
         Word::Support(args) => return done_here(support::run(&socket, args, json)),
         Word::Bond(verb) => verb.into(),
         Word::Class(verb) => verb.into(),

@@ -3,6 +3,7 @@
 mod bonds;
 mod classes;
 mod clock;
+mod doctor;
 mod events;
 mod explain;
 mod fabrics;
@@ -16,6 +17,7 @@ mod stats;
 pub use bonds::bonds;
 pub use classes::classes;
 pub use clock::Clock;
+pub use doctor::diagnosis;
 pub use events::{event, tone};
 pub use explain::explain;
 pub use fabrics::{fabric_stats, fabrics};

@@ -18,6 +18,7 @@ mod crowd;
 mod datagrams;
 mod demo;
 mod dhcp;
+mod doctor;
 mod explain;
 mod fabric;
 mod fabric_clock;

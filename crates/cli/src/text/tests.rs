@@ -1,6 +1,6 @@
 pub mod samples;
 
-use super::{Clock, Style, classes, explain, findings, json, lanes, latency, peers, stats};
+use super::{Clock, Style, classes, diagnosis, explain, findings, json, lanes, latency, peers, stats};
 use linkbraid_api::{
     BondRecord, FabricPeerVxlanRecord, FabricVxlanRecord, Fallback, FindingRecord, Health, Policy, Severity,
     ShareFrom, Stripe,
@@ -31,6 +31,18 @@ fn explain_has_each_decision_and_the_lanes() {
     assert!(explain(&mirrored, &PLAIN).contains(" leaves by eth2, and a copy by eth3\n"));
     let dropped = linkbraid_api::ExplainRecord { sent: false, member: None, ..record };
     assert!(explain(&dropped, &PLAIN).contains(":445 is dropped\n"));
+}
+
+#[test]
+fn doctor_names_the_bottleneck_first_and_says_when_there_is_none() {
+    let peer = "198.18.0.2".parse().expect("an address");
+    let slow = samples::diagnosis();
+    assert_eq!(diagnosis(&slow, peer, &PLAIN), include_str!("tests/golden/doctor.txt"));
+    let narrow = diagnosis(&slow, peer, &PLAIN.width(Some(80)));
+    assert!(narrow.contains("\n            "), "{narrow}");
+    let full = linkbraid_doctor::Diagnosis { causes: Vec::new(), ..slow };
+    let text = diagnosis(&full, peer, &PLAIN);
+    assert!(text.ends_with("\nbottleneck: none, the links are full; more links carry more\n"), "{text}");
 }
 
 #[test]

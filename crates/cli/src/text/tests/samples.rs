@@ -503,3 +503,61 @@ pub fn explain() -> ExplainRecord {
         ],
     }
 }
+
+/// Two links, one of which is slow one way, and a policy that uses one.
+pub fn diagnosis() -> linkbraid_doctor::Diagnosis {
+    use linkbraid_doctor::{
+        Direction, Examination, FlowTest, Heard, Lane, LaneTest, Load, Member, Sender, Sent, Side, Watched,
+        diagnose,
+    };
+    let member = |at: u8| Member {
+        name: format!("eth{at}"),
+        mac: format!("02:00:00:00:00:0{at}"),
+        live: true,
+        reason: String::new(),
+        class: None,
+        fixed_mbit: None,
+        bytes: 0,
+    };
+    let lane = |at: u8| Lane {
+        member: format!("eth{at}"),
+        peer_mac: format!("02:00:00:00:00:0{at}"),
+        state: "up".into(),
+        share_ppm: 500_000,
+    };
+    let side = |policy| Side {
+        bond: "bond0".into(),
+        mtu: 1500,
+        policy,
+        damping: true,
+        members: (1..3).map(member).collect(),
+        absent: Vec::new(),
+        lanes: (1..3).map(lane).collect(),
+        findings: Vec::new(),
+        congestion: "cubic".into(),
+        receive_buffer: 6 << 20,
+        send_buffer: 4 << 20,
+    };
+    let heard = |mbit: u64| Heard { frames: 1001, bytes: 1001 * 1514, micros: 1000 * 1514 * 8 / mbit };
+    let test = |at: u8, down| LaneTest {
+        member: format!("eth{at}"),
+        peer_member: format!("eth{at}"),
+        sent: [Sent { frames: 1001, busy: 0.1 }; 2],
+        heard: [heard(1000), heard(down)],
+    };
+    let sender = Sender { segments: 100_000, again: 20, busy_us: 2_500_000, window_us: 50_000, buffer_us: 0 };
+    let load = [Load { processor: 1, busy: 0.31, softirq: 0.6, all: 0.2 }; 2];
+    let flow = |way, flows, mbit| FlowTest { way, flows, mbit, sender, load };
+    diagnose(Examination {
+        own: side(Policy::ActiveBackup),
+        other: side(Policy::Spread),
+        watched: Watched::default(),
+        lanes: vec![test(1, 1000), test(2, 100)],
+        flows: vec![
+            flow(Direction::Up, 8, 956.0),
+            flow(Direction::Down, 8, 1050.0),
+            flow(Direction::Up, 1, 955.0),
+            flow(Direction::Down, 1, 1049.0),
+        ],
+    })
+}

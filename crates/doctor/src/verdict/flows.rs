@@ -1,0 +1,171 @@
+//! TCP over all lanes together.
+
+use super::{Case, Code, Direction, REACHED, Side, flow, mbit};
+use crate::limits;
+use crate::load::Load;
+use linkbraid_api::Policy;
+
+/// A processor is the limit from this part of its time on.
+const BUSY: f64 = 0.85;
+/// A buffer is the limit where the flow waits for it for this part of its time.
+const WAITS: f64 = 0.3;
+/// Segments sent again, of all: more than full queues cost.
+const AGAIN: f64 = 0.02;
+/// A share is wrong if it is so many times what the lane carries of all, or the reverse.
+const MISJUDGED: f64 = 1.5;
+/// A lane that loses more of the frames that it carries alone loses too many.
+const LOST: f64 = 0.01;
+
+impl Case<'_> {
+    /// What TCP has of all lanes together. One cause a direction: the first that explains it.
+    pub(super) fn flow(&mut self, way: Direction, links: f64) {
+        let Some(one) = flow(self.all, way, true) else { return };
+        let missing = (links - one.mbit).max(0.0);
+        let at_least = self.all.lanes.iter().any(|lane| lane.is_at_least(way));
+        if one.mbit >= links * REACHED && !at_least {
+            return;
+        }
+        let (from, to) = match way {
+            Direction::Up => (&self.all.own, &self.all.other),
+            Direction::Down => (&self.all.other, &self.all.own),
+        };
+        let names = match way {
+            Direction::Up => ["this host", "the other host"],
+            Direction::Down => ["the other host", "this host"],
+        };
+        let waited = |us: u64| us as f64 / one.sender.busy_us.max(1) as f64;
+        let again = one.sender.again as f64 / one.sender.segments.max(1) as f64;
+        let many = flow(self.all, way, false).map_or(0.0, |flow| flow.mbit);
+        let of = if at_least { "links that carry more than one processor sends" } else { &mbit(links) };
+        let head = format!("one flow {} has {} of {of}", way.word(), mbit(one.mbit));
+        let (code, text, hint) = if !from.policy.spreads() {
+            let hint = format!("linkbraid bond set {} --policy spread", from.bond);
+            (
+                Code::Policy,
+                format!("{head}: the policy {} of {} keeps it on one link", from.policy.word(), names[0]),
+                hint,
+            )
+        } else if let Some(text) = self.misjudged(from, way) {
+            (
+                Code::Weights,
+                format!("{head}: {text}"),
+                format!("linkbraid member set {} MEMBER --weight-fixed off", from.bond),
+            )
+        } else if waited(one.sender.window_us) > WAITS {
+            let text = format!(
+                "{head}: the receive buffer of {} is full, {} at most",
+                names[1],
+                bytes(to.receive_buffer)
+            );
+            (Code::ReceiveBuffer, text, "sysctl -w net.ipv4.tcp_rmem='4096 131072 16777216'".to_owned())
+        } else if waited(one.sender.buffer_us) > WAITS {
+            let text = format!(
+                "{head}: the send buffer of {} is full, {} at most",
+                names[0],
+                bytes(from.send_buffer)
+            );
+            (Code::SendBuffer, text, "sysctl -w net.ipv4.tcp_wmem='4096 65536 16777216'".to_owned())
+        } else if (at_least || one.load[1].busy > BUSY) && one.load[1].busy >= one.load[0].busy {
+            (
+                Code::ReceivingProcessor,
+                format!("{head}: {}", busy(names[1], &one.load[1])),
+                "mpstat -P ALL 1".to_owned(),
+            )
+        } else if at_least || one.load[0].busy > BUSY {
+            (
+                Code::SendingProcessor,
+                format!("{head}: {}", busy(names[0], &one.load[0])),
+                "mpstat -P ALL 1".to_owned(),
+            )
+        } else if let Some(text) = self.lost(way) {
+            (Code::Loss, format!("{head}: {text}"), format!("ip -s -s link show dev {}", from.bond))
+        } else if again > AGAIN {
+            let why = match from.damping && from.policy == Policy::Spread {
+                true => "frames are lost where links meet",
+                false => "without damping segments arrive in another order, and TCP takes them for lost",
+            };
+            let text = format!("{head}: {:.1} % of its segments are sent again: {why}", again * 100.0);
+            (Code::Loss, text, format!("linkbraid stats {}", from.bond))
+        } else if many >= links * REACHED || many > one.mbit * 1.2 {
+            let text = format!(
+                "{head}, and {} flows have {}: its congestion control ({}) holds it back",
+                limits::FLOWS,
+                mbit(many),
+                from.congestion
+            );
+            (Code::OneFlow, text, "sysctl -w net.ipv4.tcp_congestion_control=cubic".to_owned())
+        } else {
+            let text = format!(
+                "{head}, and {} flows have {}, while links, processors and buffers of both hosts are free: is there a shaper or a filter on the bond?",
+                limits::FLOWS,
+                mbit(many)
+            );
+            (Code::Between, text, format!("tc qdisc show dev {}", from.bond))
+        };
+        self.add_way(way, code, missing, text, hint);
+    }
+
+    /// Whether a lane loses frames though it carries nothing else. One that is slower than what sends into it must.
+    fn lost(&self, way: Direction) -> Option<String> {
+        let lost = |sent: u64, heard: u64| sent.saturating_sub(heard) as f64 / sent.max(1) as f64;
+        let all = self
+            .all
+            .lanes
+            .iter()
+            .filter(|lane| !self.is_slow(lane, way))
+            .map(|lane| (lane, lost(lane.sent[way as usize].frames, lane.heard[way as usize].frames)));
+        let (lane, part) =
+            all.filter(|(_, part)| *part < 1.0).max_by(|one, other| one.1.total_cmp(&other.1))?;
+        (part > LOST).then(|| {
+            format!(
+                "{:.1} % of the frames between '{}' and the other host's '{}' are lost",
+                part * 100.0,
+                lane.member,
+                lane.peer_member
+            )
+        })
+    }
+
+    /// Whether the user's weights send more over a lane than it carries of all.
+    fn misjudged(&self, from: &Side, way: Direction) -> Option<String> {
+        let rates: f64 = self.all.lanes.iter().map(|lane| lane.mbit(way)).sum();
+        let fixed: Vec<_> = self
+            .all
+            .lanes
+            .iter()
+            .filter_map(|lane| {
+                let name = match way {
+                    Direction::Up => &lane.member,
+                    Direction::Down => &lane.peer_member,
+                };
+                let fixed = from.members.iter().find(|member| member.name == *name)?.fixed_mbit?;
+                Some((name, f64::from(fixed), lane.mbit(way)))
+            })
+            .collect();
+        let weights: f64 = fixed.iter().map(|(_, weight, _)| weight).sum();
+        // Weights of which some are measured say nothing about each other.
+        if fixed.len() < self.all.lanes.len() || rates <= 0.0 {
+            return None;
+        }
+        let (name, share, carries) = fixed
+            .iter()
+            .map(|(name, weight, rate)| (name, weight / weights, rate / rates))
+            .max_by(|one, other| (one.1 / one.2.max(1e-9)).total_cmp(&(other.1 / other.2.max(1e-9))))?;
+        (share > carries * MISJUDGED).then(|| {
+            format!("by its fixed weight '{name}' has {:.0} % of the traffic, and it carries {:.0} % of what all links do", share * 100.0, carries * 100.0)
+        })
+    }
+}
+
+fn busy(host: &str, load: &Load) -> String {
+    let with = if load.softirq > 0.5 { ", with interrupts of the network most of the time" } else { "" };
+    format!("processor {} of {host} is busy for {:.0} % of the time{with}", load.processor, load.busy * 100.0)
+}
+
+fn bytes(number: u64) -> String {
+    match number {
+        0..1024 => format!("{number} B"),
+        1024..1_048_576 => format!("{} KiB", number >> 10),
+        _ => format!("{} MiB", number >> 20),
+    }
+}
