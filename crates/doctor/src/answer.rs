@@ -34,7 +34,7 @@ pub fn answer(
         accept(&listener, peer, until.saturating_duration_since(Instant::now())).map_err(failed)?
     {
         note(&format!("{peer} examines the bond"));
-        match serve(&listener, peer, stream, describe) {
+        match serve(&listener, peer, stream, describe, until) {
             Ok(()) => note(&format!("{peer} has finished")),
             Err(error) => note(&format!("{peer} was given up: {error}")),
         }
@@ -42,12 +42,16 @@ pub fn answer(
     Ok(())
 }
 
-/// Listens on the address from which this host speaks to that one.
-fn listen(peer: IpAddr) -> io::Result<TcpListener> {
+/// The address from which this host speaks to that one.
+pub(crate) fn address_towards(peer: IpAddr) -> io::Result<IpAddr> {
     let any: SocketAddr = if peer.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
     let way = UdpSocket::bind(any)?;
     way.connect((peer, limits::PORT))?;
-    let listener = TcpListener::bind((way.local_addr()?.ip(), limits::PORT))?;
+    Ok(way.local_addr()?.ip())
+}
+
+fn listen(peer: IpAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((address_towards(peer)?, limits::PORT))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
@@ -81,6 +85,7 @@ fn serve(
     peer: IpAddr,
     stream: TcpStream,
     describe: &dyn Fn() -> Result<Side, Error>,
+    until: Instant,
 ) -> io::Result<()> {
     let mut talk = Talk::over(stream)?;
     match talk.hear()? {
@@ -91,6 +96,9 @@ fn serve(
     let mut counter: Option<Counter> = None;
     for _ in 0..limits::REQUESTS_MAX {
         let Some(request) = talk.hear()? else { return Ok(()) };
+        if Instant::now() > until {
+            return talk.say(&Reply::Refused("the time is over in which this host answers".into()));
+        }
         let reply = match request {
             Request::Hello { .. } => Reply::Ready,
             Request::Describe => match describe() {

@@ -1,6 +1,6 @@
 //! The host that asks.
 
-use crate::answer::{sink, source};
+use crate::answer::{address_towards, sink, source};
 use crate::burst::{self, Counter};
 use crate::limits;
 use crate::side::Side;
@@ -27,7 +27,8 @@ pub fn examine(
         let failed = Error::new(peer.to_string(), "cannot examine the bond together with it", why);
         match error.kind() {
             ErrorKind::ConnectionRefused => {
-                failed.hint(format!("linkbraid doctor {bond} --answer ADDRESS-OF-THIS-HOST   (on {peer})"))
+                let own = address_towards(peer).map_or_else(|_| "ADDRESS".into(), |own| own.to_string());
+                failed.hint(format!("linkbraid doctor --answer {own}"))
             }
             _ => failed.hint(format!("linkbraid check {bond}")),
         }
@@ -43,7 +44,7 @@ pub fn examine(
 
 fn cause(error: &io::Error) -> String {
     match error.kind() {
-        ErrorKind::ConnectionRefused => "nobody answers there".into(),
+        ErrorKind::ConnectionRefused => "nobody answers there until this command runs on it".into(),
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             format!("no answer within {} s", limits::SILENCE.as_secs())
         }

@@ -58,7 +58,7 @@ impl Heard {
 #[derive(Debug)]
 pub struct Counter {
     over: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<Heard>>,
+    thread: Option<JoinHandle<io::Result<Heard>>>,
 }
 
 impl Counter {
@@ -70,13 +70,21 @@ impl Counter {
         let _ = setsockopt(&socket, RcvBuf, &BUFFER);
         let over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&over);
-        Ok(Self { over, thread: thread::spawn(move || count(&socket, token, &until)) })
+        Ok(Self { over, thread: Some(thread::spawn(move || count(&socket, token, &until))) })
     }
 
     /// The sender has sent all: what has come, once nothing more comes.
-    pub fn end(self) -> io::Result<Heard> {
+    pub fn end(mut self) -> io::Result<Heard> {
         self.over.store(true, Relaxed);
-        self.thread.join().map_err(|_| io::Error::other("the counting thread has panicked"))?
+        let Some(thread) = self.thread.take() else { return Ok(Heard::default()) };
+        thread.join().map_err(|_| io::Error::other("the counting thread has panicked"))?
+    }
+}
+
+/// Whoever is not asked what has come ends, too.
+impl Drop for Counter {
+    fn drop(&mut self) {
+        self.over.store(true, Relaxed);
     }
 }
 
@@ -87,13 +95,17 @@ fn packet_socket(interface: &str) -> io::Result<(OwnedFd, u32)> {
 
 fn count(socket: &OwnedFd, token: u64, over: &AtomicBool) -> io::Result<Heard> {
     let (mut heard, mut first, mut last) = (Heard::default(), None, Instant::now());
-    let mut frame = [0; READ];
+    let (mut frame, mut end) = ([0; READ], None);
     loop {
-        let mut ready = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-        if poll(&mut ready, PollTimeout::from(TURN_MS))? == 0 {
-            if over.load(Relaxed) && last.elapsed() > limits::BURST_QUIET {
+        if over.load(Relaxed) {
+            // Others may send what looks like the burst for ever.
+            let end = *end.get_or_insert_with(|| Instant::now() + limits::BURST_MAX);
+            if last.elapsed() > limits::BURST_QUIET || Instant::now() > end {
                 break;
             }
+        }
+        let mut ready = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut ready, PollTimeout::from(TURN_MS))? == 0 {
             continue;
         }
         // With this flag the kernel tells how long the frame was, whatever finds room.

@@ -45,4 +45,4 @@ pub const WATCH: Duration = Duration::from_millis(500);
 pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// Longest message, in bytes.
-pub const MESSAGE_MAX: u64 = 1 << 20;
+pub const MESSAGE_MAX: usize = 1 << 20;

@@ -8,8 +8,9 @@ use crate::{
     side::Side,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::net::TcpStream;
+use std::time::Instant;
 
 /// A host that speaks another one is refused.
 pub const VERSION: u32 = 1;
@@ -89,7 +90,6 @@ pub struct Talk {
 impl Talk {
     /// Over a connection.
     pub fn over(stream: TcpStream) -> io::Result<Self> {
-        stream.set_read_timeout(Some(limits::SILENCE))?;
         stream.set_write_timeout(Some(limits::SILENCE))?;
         stream.set_nodelay(true)?;
         Ok(Self { reader: BufReader::new(stream.try_clone()?), writer: stream })
@@ -102,14 +102,29 @@ impl Talk {
         self.writer.write_all(&line)
     }
 
-    /// What the other end says next; none: it has ended the connection.
+    /// What the other end says next, all of it within [`limits::SILENCE`]; none: it has ended the connection.
     pub fn hear<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let mut line = Vec::new();
-        self.reader.by_ref().take(limits::MESSAGE_MAX).read_until(b'\n', &mut line)?;
-        match line.last() {
-            None => Ok(None),
-            Some(b'\n') => Ok(Some(serde_json::from_slice(&line)?)),
-            Some(_) => Err(io::Error::new(ErrorKind::InvalidData, "a message that does not end")),
+        let (mut line, until) = (Vec::new(), Instant::now() + limits::SILENCE);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            self.reader.get_ref().set_read_timeout(Some(left))?;
+            let piece = self.reader.fill_buf()?;
+            if piece.is_empty() && line.is_empty() {
+                return Ok(None);
+            }
+            let end = piece.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(piece.len(), |end| end + 1);
+            line.extend_from_slice(&piece[..taken]);
+            self.reader.consume(taken);
+            if taken == 0 || line.len() > limits::MESSAGE_MAX {
+                return Err(io::Error::new(ErrorKind::InvalidData, "a message that does not end"));
+            }
+            if end.is_some() {
+                return Ok(Some(serde_json::from_slice(&line)?));
+            }
         }
     }
 
@@ -152,8 +167,7 @@ mod tests {
         assert_eq!(talk.hear::<Request>().expect("the end"), None);
 
         let (mut talk, mut other) = pair();
-        let writes =
-            std::thread::spawn(move || other.write_all(&vec![b'['; limits::MESSAGE_MAX as usize + 100]));
+        let writes = std::thread::spawn(move || other.write_all(&vec![b'['; limits::MESSAGE_MAX + 100]));
         assert!(talk.hear::<Request>().is_err(), "one that is too long");
         drop(talk);
         let _ = writes.join();
