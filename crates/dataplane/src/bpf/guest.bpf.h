@@ -2,7 +2,7 @@
 /*
  * Guests: machines and containers behind the bond, with MACs of their own. Each sends, and is reached, by one member of each
  * segment, so that a switch sees its MAC on one port. What goes over all lanes does not carry its MAC (pairs.bpf.h). Called on
- * the way out and on the way in. Reads lb_plans, lb_bond; writes lb_guests.
+ * the way out and on the way in. Reads lb_plans, lb_bond; writes lb_guests, lb_guests_sent.
  */
 #ifndef LB_GUEST_BPF_H
 #define LB_GUEST_BPF_H
@@ -11,6 +11,8 @@
 #define GUEST_NOTE_NS (100 * 1000 * 1000)
 /* What a switch sends back to us, it sends back within this time, ns. */
 #define GUEST_BACK_NS (500 * 1000 * 1000)
+/* By so many bytes of a frame it is told from others. */
+#define GUEST_SENT_BYTES 40
 
 /* A guest sends. The daemon's word that one is here (RARP) is not a sign of the guest's own life. */
 static __always_inline void note_guest(const struct lb_mac *guest, __be16 protocol)
@@ -25,17 +27,54 @@ static __always_inline void note_guest(const struct lb_mac *guest, __be16 protoc
 }
 
 /*
- * Whether a broadcast is a guest's own, which the switch sent back on another port. One that comes long after what the guest
- * sent here shows that it lives elsewhere now.
+ * A multicast frame, by whose it is and what it begins with: Ethernet, ARP, or the header of IPv4 and six bytes behind it. What a
+ * short frame lacks is 0, as on the wire. Not static, so that the verifier walks it once.
  */
-static __always_inline int is_sent_back(const struct lb_mac_key *source)
+__noinline int fill_guest_sent(struct __sk_buff *skb, struct lb_guest_sent *key)
 {
-	__u64 *last = bpf_map_lookup_elem(&lb_guests, source);
+	__u32 words[GUEST_SENT_BYTES / 4] = {}, len = skb->len, hash = 0;
+
+	if (!key)
+		return 0;
+	if (len > GUEST_SENT_BYTES)
+		len = GUEST_SENT_BYTES;
+	if (len < ETH_HLEN || bpf_skb_load_bytes(skb, 0, words, len))
+		return 0;
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < GUEST_SENT_BYTES / 4; i++)
+		hash = (hash ^ words[i]) * 0x9e3779b1;
+	__builtin_memcpy(&key->mac, (__u8 *)words + ETH_ALEN, ETH_ALEN);
+	key->pad[0] = key->pad[1] = 0;
+	key->hash = hash;
+	return 1;
+}
+
+/* A guest sends a frame to many. */
+static __always_inline void note_sent(struct __sk_buff *skb)
+{
+	struct lb_guest_sent key = {};
+	__u64 now = bpf_ktime_get_ns();
+
+	if (fill_guest_sent(skb, &key))
+		bpf_map_update_elem(&lb_guests_sent, &key, &now, BPF_ANY);
+}
+
+/*
+ * Whether a multicast frame is a guest's own, which the switch sent back on another port. Another one from its MAC comes from
+ * somebody else who has it, as routers do that share one (VRRP, RFC 5798); long after what the guest sent here it shows that it
+ * lives elsewhere now.
+ */
+static __always_inline int is_sent_back(struct __sk_buff *skb, const struct lb_mac_key *source)
+{
+	__u64 now = bpf_ktime_get_ns(), *last = bpf_map_lookup_elem(&lb_guests, source), *sent;
+	struct lb_guest_sent key = {};
 
 	if (!last)
 		return 0;
-	if (bpf_ktime_get_ns() - *last < GUEST_BACK_NS)
-		return 1;
+	if (now - *last < GUEST_BACK_NS) {
+		sent = fill_guest_sent(skb, &key) ? bpf_map_lookup_elem(&lb_guests_sent, &key) : NULL;
+		return sent && now - *sent < GUEST_BACK_NS;
+	}
 	bpf_map_delete_elem(&lb_guests, source);
 	return 0;
 }

@@ -57,6 +57,8 @@
 #define LB_GUEST_PAIRS_MAX 32768
 /* Addresses that guests here were seen to use; the least recently used one makes room. */
 #define LB_GUESTS_SEEN_MAX 4096
+/* Multicast frames of guests that are remembered, to tell when a switch sends one back. */
+#define LB_GUESTS_SENT_MAX 8192
 /* The bit of a MAC's first byte in which a member's alias differs from its MAC: locally administered. */
 #define LB_ALIAS_BIT 2
 /* A class that has sent nothing for so long lends its members, ns. */
@@ -282,6 +284,13 @@ struct lb_guest_seen {
 	__u64 last_ns;
 	struct lb_mac mac;
 	__u8 pad[2];
+};
+
+/* A multicast frame that a guest here sent: whose, and a hash of its first bytes. */
+struct lb_guest_sent {
+	struct lb_mac mac;
+	__u8 pad[2];
+	__u32 hash;
 };
 
 /* The member that a plain host is to send to. Written by the daemon. */
@@ -534,6 +543,7 @@ _Static_assert(sizeof(struct lb_near_peer) == 20, "lb_near_peer");
 _Static_assert(sizeof(struct lb_guest_key) == 20, "lb_guest_key");
 _Static_assert(sizeof(struct lb_guest_pair) == 12, "lb_guest_pair");
 _Static_assert(sizeof(struct lb_guest_seen) == 16, "lb_guest_seen");
+_Static_assert(sizeof(struct lb_guest_sent) == 12, "lb_guest_sent");
 _Static_assert(sizeof(struct lb_answer) == 4, "lb_answer");
 _Static_assert(sizeof(struct lb_lane) == 16, "lb_lane");
 _Static_assert(sizeof(struct lb_plan) == 272, "lb_plan");

@@ -216,6 +216,14 @@ struct {
 	__type(value, __u64);
 } lb_guests SEC(".maps");
 
+/* When guests here sent multicast frames, ns since boot. Written by egress, read by ingress. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, LB_GUESTS_SENT_MAX);
+	__type(key, struct lb_guest_sent);
+	__type(value, __u64);
+} lb_guests_sent SEC(".maps");
+
 /* Addresses of guests, here and behind peers. Written by the daemon, read by egress and ingress. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

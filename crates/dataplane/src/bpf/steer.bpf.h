@@ -2,7 +2,7 @@
 /*
  * The way out: from a frame on the bond to a member and a pair of MACs. Called by lb_egress.
  * Reads lb_bond, lb_members, lb_near_peers, lb_peer_macs, lb_guest_pairs, lb_plain_hosts, lb_answers, lb_plans, lb_rules,
- * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes, lb_guests, lb_guests_seen. Of a frame that is only
+ * lb_class_plans; writes lb_progresses, lb_lane_counters, lb_flows, lb_classes, lb_guests, lb_guests_sent, lb_guests_seen. Of a frame that is only
  * asked about it writes nothing, but that old progress is forgotten where the lanes have changed.
  */
 #ifndef LB_STEER_BPF_H
@@ -250,6 +250,8 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, struct way_ou
 	if (is_guest) {
 		if (!is_explained(skb)) {
 			note_guest(&source, protocol);
+			if (is_multicast(&to.mac))
+				note_sent(skb);
 			if (may_name(skb, protocol) && find_naming(skb, &source, &naming))
 				note_address(skb, &source, &naming);
 		}

@@ -285,7 +285,7 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 			return LB_RX_MIRROR_BAD;
 		if (accepts != slot)
 			return LB_RX_COPY;
-		if (!is_peer && is_sent_back(&key))
+		if (!is_peer && is_sent_back(skb, &key))
 			return LB_RX_OWN;
 		if (is_peer && !same_mac(&source, &peer.primary) && !put_mac(skb, ETH_ALEN, &peer.primary))
 			return LB_RX_REWRITE;

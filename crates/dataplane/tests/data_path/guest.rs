@@ -125,6 +125,35 @@ fn what_a_switch_sends_back_of_a_guest_is_dropped() {
 }
 
 #[test]
+fn who_shares_a_guests_mac_is_heard_while_the_guest_speaks() {
+    let rig = Rig::new(4);
+    // VRRP (RFC 5798): both routers say so from the MAC that they share, each with its own address and priority.
+    let says = |host: u8, priority: u8| {
+        let said = [&[0x21, 51, priority, 1, 0, 100][..], &[0; 6]].concat();
+        ethernet([1, 0, 0x5e, 0, 0, 18], GUEST, V4, &ip_packet(V4, 112, 1, host, &said))
+    };
+    let (ours, theirs) = (says(1, 100), says(1, 150));
+    for _ in 0..3 {
+        rig.out(&ours);
+        assert_eq!(rig.arrives(0, &ours).reasons, ["rx_own"]);
+        assert_eq!(rig.arrives(0, &theirs).reasons, ["rx_multicast"]);
+    }
+    assert_eq!(here(&rig, MINUTE), [GUEST], "it has not moved");
+    // A frame is sent back as long as Ethernet asks for.
+    let short = ethernet(BROADCAST, GUEST, 0x0806, &[7; 28]);
+    for sent in [&short[..], &short[..30]] {
+        rig.out(sent);
+        assert_eq!(rig.arrives(0, &padded_to(sent, 60)).reasons, ["rx_own"], "{} bytes", sent.len());
+    }
+}
+
+fn padded_to(frame: &[u8], bytes: usize) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    frame.resize(bytes, 0);
+    frame
+}
+
+#[test]
 fn what_is_said_in_a_guests_name_is_no_sign_of_its_life() {
     let rig = Rig::new(4);
     let said = ethernet(BROADCAST, GUEST, RARP, &[0; 46]);
