@@ -45,12 +45,9 @@ impl Case<'_> {
                 format!("{head}: the policy {} of {} keeps it on one link", from.policy.word(), names[0]),
                 hint,
             )
-        } else if let Some(text) = self.misjudged(from, way) {
-            (
-                Code::Weights,
-                format!("{head}: {text}"),
-                format!("linkbraid member set {} MEMBER --weight-fixed off", from.bond),
-            )
+        } else if let Some((name, text)) = self.misjudged(from, way) {
+            let hint = format!("linkbraid member set {} {name} --weight-fixed off", from.bond);
+            (Code::Weights, format!("{head}: {text}"), hint)
         } else if waited(one.sender.window_us) > WAITS {
             let text = format!(
                 "{head}: the receive buffer of {} is full, {} at most",
@@ -69,13 +66,13 @@ impl Case<'_> {
             (
                 Code::ReceivingProcessor,
                 format!("{head}: {}", busy(names[1], &one.load[1])),
-                "mpstat -P ALL 1".to_owned(),
+                "grep -E 'CPU|NET_RX' /proc/softirqs".to_owned(),
             )
         } else if at_least || one.load[0].busy > BUSY {
             (
                 Code::SendingProcessor,
                 format!("{head}: {}", busy(names[0], &one.load[0])),
-                "mpstat -P ALL 1".to_owned(),
+                "grep -E 'CPU|NET_RX' /proc/softirqs".to_owned(),
             )
         } else if let Some(text) = self.lost(way) {
             (Code::Loss, format!("{head}: {text}"), format!("ip -s -s link show dev {}", from.bond))
@@ -127,7 +124,7 @@ impl Case<'_> {
     }
 
     /// Whether the user's weights send more over a lane than it carries of all.
-    fn misjudged(&self, from: &Side, way: Direction) -> Option<String> {
+    fn misjudged(&self, from: &Side, way: Direction) -> Option<(String, String)> {
         let rates: f64 = self.all.lanes.iter().map(|lane| lane.mbit(way)).sum();
         let fixed: Vec<_> = self
             .all
@@ -152,7 +149,12 @@ impl Case<'_> {
             .map(|(name, weight, rate)| (name, weight / weights, rate / rates))
             .max_by(|one, other| (one.1 / one.2.max(1e-9)).total_cmp(&(other.1 / other.2.max(1e-9))))?;
         (share > carries * MISJUDGED).then(|| {
-            format!("by its fixed weight '{name}' has {:.0} % of the traffic, and it carries {:.0} % of what all links do", share * 100.0, carries * 100.0)
+            let text = format!(
+                "by its fixed weight '{name}' has {:.0} % of the traffic, and it carries {:.0} % of what all links do",
+                share * 100.0,
+                carries * 100.0
+            );
+            ((*name).clone(), text)
         })
     }
 }

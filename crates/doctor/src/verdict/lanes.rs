@@ -96,8 +96,11 @@ impl Case<'_> {
                         true => (Code::Short, "nothing of full length arrives, though short frames do"),
                         false => (Code::Silent, "nothing arrives"),
                     };
-                    let hint = format!("ping -M do -s {} PEER", self.all.own.mtu.saturating_sub(28));
-                    let hint = if up { hint } else { format!("linkbraid lanes {}", self.all.own.bond) };
+                    let hint = if up {
+                        format!("linkbraid check {}", lane.member)
+                    } else {
+                        format!("linkbraid lanes {}", self.all.own.bond)
+                    };
                     self.add(code, usual, format!("{ends}: {what}"), hint);
                 } else if self.is_slow(lane, way) {
                     self.slow(lane, &ends, rate);
