@@ -49,14 +49,24 @@ __noinline int fill_guest_sent(struct __sk_buff *skb, struct lb_guest_sent *key)
 	return 1;
 }
 
-/* A guest sends a frame to many. */
+/* A guest sends a frame to many. What a buffer of several frames looks like on the wire is not known: it stands for all. */
 static __always_inline void note_sent(struct __sk_buff *skb)
 {
 	struct lb_guest_sent key = {};
 	__u64 now = bpf_ktime_get_ns();
 
-	if (fill_guest_sent(skb, &key))
-		bpf_map_update_elem(&lb_guests_sent, &key, &now, BPF_ANY);
+	if (!fill_guest_sent(skb, &key))
+		return;
+	if (wire_frames(skb) > 1)
+		key.hash = 0;
+	bpf_map_update_elem(&lb_guests_sent, &key, &now, BPF_ANY);
+}
+
+static __always_inline int was_sent(const struct lb_guest_sent *key, __u64 now)
+{
+	__u64 *sent = bpf_map_lookup_elem(&lb_guests_sent, key);
+
+	return sent && now - *sent < GUEST_BACK_NS;
 }
 
 /*
@@ -66,14 +76,16 @@ static __always_inline void note_sent(struct __sk_buff *skb)
  */
 static __always_inline int is_sent_back(struct __sk_buff *skb, const struct lb_mac_key *source)
 {
-	__u64 now = bpf_ktime_get_ns(), *last = bpf_map_lookup_elem(&lb_guests, source), *sent;
+	__u64 now = bpf_ktime_get_ns(), *last = bpf_map_lookup_elem(&lb_guests, source);
 	struct lb_guest_sent key = {};
 
 	if (!last)
 		return 0;
 	if (now - *last < GUEST_BACK_NS) {
-		sent = fill_guest_sent(skb, &key) ? bpf_map_lookup_elem(&lb_guests_sent, &key) : NULL;
-		return sent && now - *sent < GUEST_BACK_NS;
+		if (!fill_guest_sent(skb, &key) || was_sent(&key, now))
+			return 1;
+		key.hash = 0;
+		return was_sent(&key, now);
 	}
 	bpf_map_delete_elem(&lb_guests, source);
 	return 0;

@@ -5,7 +5,7 @@ use crate::plain::{hear, two_switches};
 use crate::rig::{BROADCAST, GUEST, PLAIN, Rig, own, peer};
 use crate::steer::udp;
 use libbpf_rs::{MapCore as _, MapFlags};
-use linkbraid_dataplane::{Plan, Verdict, plain_plan};
+use linkbraid_dataplane::{Beside, Plan, Verdict, plain_plan};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -145,6 +145,15 @@ fn who_shares_a_guests_mac_is_heard_while_the_guest_speaks() {
         rig.out(sent);
         assert_eq!(rig.arrives(0, &padded_to(sent, 60)).reasons, ["rx_own"], "{} bytes", sent.len());
     }
+}
+
+#[test]
+fn a_guests_buffer_of_several_frames_stands_for_whatever_comes_back() {
+    let rig = Rig::new(4);
+    let to = [1, 0, 0x5e, 1, 2, 3];
+    let several = Beside { gso_size: 300, gso_segs: 3, ..Beside::default() };
+    rig.out_with(&udp(to, GUEST, 0, 900), several);
+    assert_eq!(rig.arrives(0, &udp(to, GUEST, 7, 300)).reasons, ["rx_own"]);
 }
 
 fn padded_to(frame: &[u8], bytes: usize) -> Vec<u8> {
