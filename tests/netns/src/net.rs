@@ -223,7 +223,8 @@ impl Net {
         self.records(name, "lanes")
     }
 
-    /// Waits until the lanes of a host in a class (none: all other traffic) to a peer are those: pairs of NICs.
+    /// Waits until the lanes of a host in a class (none: all other traffic) to a peer are those: pairs of NICs. Each has been proven:
+    /// before that the same lanes may carry frames for a while, and make room for the first one that is.
     #[track_caller]
     pub fn wait_lanes(&self, name: &str, to: &str, class: Option<&str>, wanted: &[(usize, usize)]) {
         let peer = self.host(to);
@@ -234,14 +235,16 @@ impl Net {
             lane.peer == peer.ipv4() && lane.class.as_deref() == class && lane.share_ppm > 0
         };
         let lanes = || {
-            let lanes = self.lanes(name).into_iter().filter(is_it);
-            let mut lanes: Vec<_> =
-                lanes.map(|lane| (lane.member, lane.peer_mac.unwrap_or_default())).collect();
-            lanes.sort();
+            let mut lanes: Vec<_> = self.lanes(name).into_iter().filter(is_it).collect();
+            lanes.sort_by(|a, b| (&a.member, &a.peer_mac).cmp(&(&b.member, &b.peer_mac)));
             lanes
         };
+        let is_wanted = |lane: &LaneRecord, (own, theirs): &(String, String)| {
+            lane.state == "up" && lane.member == *own && lane.peer_mac.as_ref() == Some(theirs)
+        };
         wait_until(SOON, &format!("the lanes of {class:?} from {name}: {wanted:?}"), lanes, |lanes| {
-            *lanes == wanted
+            lanes.len() == wanted.len()
+                && lanes.iter().zip(&wanted).all(|(lane, wanted)| is_wanted(lane, wanted))
         })
         .unwrap_or_else(|e| panic!("{e}"));
     }

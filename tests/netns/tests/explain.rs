@@ -73,7 +73,8 @@ fn tcp_to_a_peer_and_what_a_rule_chooses() {
         let urgent = explain(&net, "a", &[&flow, "--dscp", "ef"]);
         assert_eq!((urgent.class.as_deref(), urgent.member.as_deref()), (Some("urgent"), Some("eth2")));
         assert!(step(&urgent, "class").contains("the first one that matches, dscp=ef"), "{urgent:#?}");
-        assert_eq!((urgent.source_mac, urgent.destination_mac), (a.mac(2), b.mac(2)));
+        let macs = (&urgent.source_mac, &urgent.destination_mac);
+        assert_eq!(macs, (&a.mac(2), &b.mac(2)), "{urgent:#?}");
     }
     let rules = net.ok("a", "class show --json");
     let classes: Vec<linkbraid_api::ClassRecord> = serde_json::from_str(&rules).expect("records");
