@@ -100,6 +100,11 @@ impl Side {
         }
     }
 
+    /// What `check` has found of that name.
+    pub fn finding(&self, name: &str) -> Option<&FindingRecord> {
+        self.findings.iter().find(|finding| finding.name == name)
+    }
+
     /// The members that carry what no class has for itself.
     pub fn default_members(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| member.class.is_none())

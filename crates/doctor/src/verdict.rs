@@ -157,6 +157,12 @@ pub enum Code {
     SendingProcessor,
     /// The receiving host's processor.
     ReceivingProcessor,
+    /// A processor handles frame by frame, because an offload is off.
+    Offloads,
+    /// One processor takes the interrupts of all links.
+    Interrupts,
+    /// Members share a bus that carries less than their links.
+    SharedBus,
     /// Frames are lost, or arrive in another order.
     Loss,
     /// One flow is slower than several are together.

@@ -39,9 +39,11 @@ const DUPLEX_FULL: u8 = 1;
 /// Words of `struct ethtool_eee`, and the place of `eee_active` in it.
 const EEE_WORDS: usize = 10;
 const EEE_ACTIVE: usize = 4;
-/// Words of `struct ethtool_drvinfo`, and of the driver's name in it, which comes first.
+/// Words of `struct ethtool_drvinfo`, of a text in it, and where two of these are: the driver's name, and the place on its bus.
 const DRIVER_WORDS: usize = 49;
-const DRIVER_NAME_WORDS: usize = 8;
+const DRIVER_TEXT_WORDS: usize = 8;
+const DRIVER_NAME: usize = 1;
+const DRIVER_BUS: usize = 25;
 
 /// Speed of a link, as its driver reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -202,11 +204,23 @@ pub fn eee(name: &str) -> Option<bool> {
 /// The name of the driver of the interface `name`, such as `r8169`; none when there is no such interface.
 #[must_use]
 pub fn driver(name: &str) -> Option<String> {
+    driver_text(name, DRIVER_NAME)
+}
+
+/// Where the device of the interface `name` is: its PCI address (`0000:03:00.0`), or its place on a USB (`usb-0000:00:14.0-2.1`). None for
+/// a virtual one.
+#[must_use]
+pub fn bus(name: &str) -> Option<String> {
+    driver_text(name, DRIVER_BUS)
+}
+
+fn driver_text(name: &str, place: usize) -> Option<String> {
     let mut words = [0u32; DRIVER_WORDS];
     words[0] = ETHTOOL_GDRVINFO;
     Ioctl::open().ok()?.ethtool(name, &mut words).ok()?;
-    let bytes: Vec<u8> = words[1..=DRIVER_NAME_WORDS].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    Some(text(&bytes)).filter(|name| !name.is_empty())
+    let words = &words[place..place + DRIVER_TEXT_WORDS];
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    Some(text(&bytes)).filter(|text| !text.is_empty())
 }
 
 /// Whether the interface `name` is a wireless station.

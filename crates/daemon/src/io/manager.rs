@@ -25,11 +25,12 @@ pub(crate) struct Roots {
     pub run: PathBuf,
     pub proc: PathBuf,
     pub dev: PathBuf,
+    pub sys: PathBuf,
 }
 
 impl Default for Roots {
     fn default() -> Self {
-        Self { run: "/run".into(), proc: "/proc".into(), dev: "/dev".into() }
+        Self { run: "/run".into(), proc: "/proc".into(), dev: "/dev".into(), sys: "/sys".into() }
     }
 }
 

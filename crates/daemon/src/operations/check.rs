@@ -5,6 +5,7 @@
 //! kernel takes the programs is tried in a network namespace that is gone afterwards ([`trial`]).
 
 mod between;
+mod device;
 mod facts;
 mod findings;
 mod interface;

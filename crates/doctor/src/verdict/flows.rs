@@ -3,7 +3,7 @@
 use super::{Case, Code, Direction, REACHED, Side, flow, mbit};
 use crate::limits;
 use crate::load::Load;
-use linkbraid_api::Policy;
+use linkbraid_api::{FindingRecord, Policy};
 
 /// A processor is the limit from this part of its time on.
 const BUSY: f64 = 0.85;
@@ -63,17 +63,14 @@ impl Case<'_> {
             );
             (Code::SendBuffer, text, "sysctl -w net.ipv4.tcp_wmem='4096 65536 16777216'".to_owned())
         } else if (at_least || one.load[1].busy > BUSY) && one.load[1].busy >= one.load[0].busy {
-            (
-                Code::ReceivingProcessor,
-                format!("{head}: {}", busy(names[1], &one.load[1])),
-                "grep -E 'CPU|NET_RX' /proc/softirqs".to_owned(),
-            )
+            let known = [("offloads", Code::Offloads), ("interrupts", Code::Interrupts)];
+            processor(&head, (to, names[1]), &one.load[1], &known, Code::ReceivingProcessor)
         } else if at_least || one.load[0].busy > BUSY {
-            (
-                Code::SendingProcessor,
-                format!("{head}: {}", busy(names[0], &one.load[0])),
-                "grep -E 'CPU|NET_RX' /proc/softirqs".to_owned(),
-            )
+            let known = [("offloads", Code::Offloads)];
+            processor(&head, (from, names[0]), &one.load[0], &known, Code::SendingProcessor)
+        } else if let Some((name, found)) = shares([(from, names[0]), (to, names[1])]) {
+            let text = format!("{head}: '{}' of {name}: {}", found.object, found.text);
+            (Code::SharedBus, text, found.hint.clone().unwrap_or_default())
         } else if let Some(text) = self.lost(way) {
             (Code::Loss, format!("{head}: {text}"), format!("ip -s -s link show dev {}", from.bond))
         } else if again > AGAIN {
@@ -157,6 +154,30 @@ impl Case<'_> {
             ((*name).clone(), text)
         })
     }
+}
+
+/// A processor that is the limit, and what `check` knows of why.
+fn processor(
+    head: &str,
+    (side, host): (&Side, &str),
+    load: &Load,
+    known: &[(&str, Code)],
+    otherwise: Code,
+) -> (Code, String, String) {
+    let text = format!("{head}: {}", busy(host, load));
+    let found = known.iter().find_map(|(name, code)| Some((side.finding(name)?, *code)));
+    match found {
+        Some((found, code)) => {
+            let hint = found.hint.clone().unwrap_or_default();
+            (code, format!("{text}, and '{}': {}", found.object, found.text), hint)
+        }
+        None => (otherwise, text, "grep -E 'CPU|NET_RX' /proc/softirqs".to_owned()),
+    }
+}
+
+/// The host whose members share a bus that is too slow for them.
+fn shares<'s>(hosts: [(&'s Side, &'static str); 2]) -> Option<(&'static str, &'s FindingRecord)> {
+    hosts.into_iter().find_map(|(side, name)| Some((name, side.finding("shared_bus")?)))
 }
 
 fn busy(host: &str, load: &Load) -> String {

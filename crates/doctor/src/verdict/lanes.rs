@@ -2,6 +2,8 @@
 
 use super::{Case, Code, Direction, LaneTest, Side, mbit};
 
+/// What `check` finds of an interface that makes its link slow.
+const SLOWS: [&str; 4] = ["duplex", "bus", "speed_mismatch", "eee"];
 /// A lane is slow below this part of the middle one.
 const SLOW: f64 = 0.75;
 /// What others send counts from this part of a lane's rate on.
@@ -152,7 +154,9 @@ impl Case<'_> {
         let ends =
             [(&self.all.own, &lane.member, ""), (&self.all.other, &lane.peer_member, " of the other host")];
         let known = ends.into_iter().find_map(|(side, name, host)| {
-            let finding = side.findings.iter().find(|finding| finding.object == *name)?;
+            let found =
+                |slows: &str| side.findings.iter().find(|found| found.object == *name && found.name == slows);
+            let finding = SLOWS.iter().find_map(|slows| found(slows))?;
             Some((format!("{head}: '{name}'{host}: {}", finding.text), finding.hint.clone()))
         });
         let (text, hint) = known.unwrap_or_else(|| {

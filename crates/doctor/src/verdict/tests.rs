@@ -1,6 +1,6 @@
 use super::*;
 use crate::side::Lane;
-use linkbraid_api::{BondSettings, Policy};
+use linkbraid_api::{BondSettings, FindingRecord, Policy, Severity};
 
 const RATE: f64 = 100.0;
 
@@ -218,6 +218,53 @@ fn links_that_no_processor_fills() {
     );
     all.flows[0].load[0].busy = 0.9;
     assert_eq!(codes(all), [Code::SendingProcessor]);
+}
+
+fn finding(object: &str, name: &str) -> FindingRecord {
+    FindingRecord {
+        severity: Severity::Warning,
+        object: object.into(),
+        name: name.into(),
+        text: format!("what is said of {name}"),
+        hint: Some(format!("mend {name}")),
+    }
+}
+
+#[test]
+fn what_check_finds_is_the_reason() {
+    // The first cause: its code, whether it has what was found, and the hint.
+    let first = |all: Examination, found: &str| {
+        let cause = diagnose(all).causes.remove(0);
+        let with = cause.text.contains(&format!("what is said of {found}"));
+        (cause.code, with.then_some(cause.hint.unwrap_or_default()))
+    };
+    let hint = |found: &str| Some(format!("mend {found}"));
+    for (found, receiving, sending) in [
+        ("offloads", (Code::Offloads, hint("offloads")), (Code::Offloads, hint("offloads"))),
+        ("interrupts", (Code::Interrupts, hint("interrupts")), (Code::SendingProcessor, None)),
+        ("duplex", (Code::ReceivingProcessor, None), (Code::SendingProcessor, None)),
+    ] {
+        let mut all = slow(200.0, 205.0);
+        all.own.findings.push(finding("eth1", found));
+        all.other.findings.push(finding("eth2", found));
+        all.flows[0].load[1].busy = 0.97;
+        assert_eq!(first(all.clone(), found), receiving);
+        all.flows[0].load[0].busy = 0.98;
+        assert_eq!(first(all, found), sending);
+    }
+    let mut all = slow(200.0, 205.0);
+    all.other.findings.push(finding("eth1", "shared_bus"));
+    assert_eq!(first(all.clone(), "shared_bus"), (Code::SharedBus, hint("shared_bus")));
+    all.flows[0].sender.window_us = 400_000;
+    assert_eq!(first(all, "shared_bus").0, Code::ReceiveBuffer);
+
+    // Of a slow lane: what makes a link slow, and nothing else.
+    let mut all = sound();
+    all.lanes[1].heard[0] = heard(40.0);
+    all.own.findings = vec![finding("eth1", "networkd"), finding("eth0", "duplex")];
+    assert_eq!(first(all.clone(), "networkd"), (Code::SlowLink, None));
+    all.other.findings = vec![finding("eth1", "eee"), finding("eth1", "bus")];
+    assert_eq!(first(all, "bus"), (Code::SlowLink, hint("bus")));
 }
 
 #[test]

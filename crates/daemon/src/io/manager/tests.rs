@@ -18,8 +18,7 @@ impl Fake {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let root = std::env::temp_dir().join(format!("linkbraid-managers-{}-{number}", process::id()));
-        let fake =
-            Self(Roots { run: root.join("run"), proc: root.join("proc"), dev: root.join("dev") }, root);
+        let fake = Self(Roots { run: root.join("run"), proc: root.join("proc"), ..Roots::default() }, root);
         fs::create_dir_all(fake.0.proc.join("thread-self/ns")).unwrap();
         symlink(HERE, fake.0.proc.join("thread-self/ns/net")).unwrap();
         fs::write(fake.0.proc.join("stat"), "not a process").unwrap();
@@ -115,7 +114,7 @@ fn odd_files_are_survived() {
     fs::write(fake.0.run.join("NetworkManager/devices/3"), [0xff, 0xfe, b'\n', 0]).unwrap();
     fake.file("systemd/netif/links/3", &"x".repeat(100_000));
     assert_eq!(fake.managers(true), []);
-    let nowhere = Roots { run: "/nowhere".into(), proc: "/nowhere".into(), dev: "/nowhere".into() };
+    let nowhere = Roots { run: "/nowhere".into(), proc: "/nowhere".into(), ..Roots::default() };
     assert_eq!(Managers::look(&nowhere, Vec::new()).of(3, "eth1", true), []);
 }
 

@@ -1,13 +1,16 @@
 //! What concerns several interfaces: those of one bond, or those that might become one.
 
 use super::{
+    device::Bus,
     facts::{Bond, Facts},
     findings::{Report, list},
-    interface::{Interface, Nic},
+    interface::{Interface, Nic, usable},
 };
 use crate::world::record::findings;
 use std::{cmp::Ordering, collections::BTreeMap};
 
+/// What one processor receives without effort, in Mbit/s.
+const INTERRUPTS_MBIT: u32 = 2500;
 /// What jumbo frames commonly have.
 const JUMBO_MTU: u32 = 9000;
 
@@ -26,6 +29,8 @@ pub(super) fn compare(interface: &Interface, facts: &Facts, report: &mut Report)
         return;
     }
     speed(interface, nic, &group, report);
+    shared_bus(interface, nic, &group, report);
+    interrupts(interface, nic, facts.machine.processors, &group, report);
     let bond = facts.bonds.iter().find(|bond| Some(&bond.name) == interface.bond.as_ref());
     mtu(&interface.name, nic, bond, &group, report);
     max_mtu(&interface.name, nic, &group, report);
@@ -45,9 +50,8 @@ fn max_mtu(name: &str, nic: &Nic, group: &[(&str, &Nic)], report: &mut Report) {
 
 /// Warns of a link that is slower than the fastest.
 fn speed(interface: &Interface, nic: &Nic, group: &[(&str, &Nic)], report: &mut Report) {
-    let mbit = |nic: &Nic| nic.speed.filter(|_| nic.link.running()).map(|speed| speed.mbit);
-    let fastest = group.iter().filter_map(|(name, nic)| Some((mbit(nic)?, *name)));
-    let (Some(own), Some((most, fastest))) = (mbit(nic), fastest.max_by_key(|(mbit, _)| *mbit)) else {
+    let fastest = group.iter().filter_map(|(name, nic)| Some((nic.mbit()?, *name)));
+    let (Some(own), Some((most, fastest))) = (nic.mbit(), fastest.max_by_key(|(mbit, _)| *mbit)) else {
         return;
     };
     if own >= most {
@@ -60,6 +64,51 @@ fn speed(interface: &Interface, nic: &Nic, group: &[(&str, &Nic)], report: &mut 
         ),
     };
     report.warn("speed_mismatch", text, format!("ethtool {}", interface.name));
+}
+
+/// Warns of links on one USB that carry more together than it does; said of all but the first.
+fn shared_bus(interface: &Interface, nic: &Nic, group: &[(&str, &Nic)], report: &mut Report) {
+    let usb = |nic: &Nic| match nic.device.as_ref()?.bus {
+        Some(Bus::Usb { mbit, number }) => Some((mbit, number)),
+        _ => None,
+    };
+    let Some((_, number)) = usb(nic) else { return };
+    let there: Vec<_> =
+        group.iter().filter(|(_, other)| usb(other).is_some_and(|bus| bus.1 == number)).collect();
+    // A bus has the speed of its fastest device.
+    let bus = there.iter().filter_map(|(_, nic)| usb(nic)).map(|bus| bus.0).max().unwrap_or(0);
+    let links: u32 = there.iter().filter_map(|(_, nic)| Some(nic.mbit()?.min(usb(nic)?.0))).sum();
+    let Some((first, _)) = there.first().filter(|(first, _)| *first != interface.name) else { return };
+    if links > usable(bus) {
+        let text =
+            format!("it shares a USB of {bus} Mbit/s with '{first}', and their links have {links} together");
+        report.warn("shared_bus", text, "lsusb -t");
+    }
+}
+
+/// Warns where one of several processors takes the interrupts of all links, and these are fast; said of the first.
+fn interrupts(
+    interface: &Interface,
+    nic: &Nic,
+    processors: usize,
+    group: &[(&str, &Nic)],
+    report: &mut Report,
+) {
+    let of = |nic: &Nic| nic.device.as_ref().map(|device| device.processors.clone()).unwrap_or_default();
+    let own = of(nic);
+    let (Some(one), true) = (own.first(), processors > 1 && group.len() > 1 && own.len() == 1) else {
+        return;
+    };
+    let mbit: u32 = group.iter().filter_map(|(_, nic)| nic.mbit()).sum();
+    let is_first = group.first().is_some_and(|(first, _)| *first == interface.name);
+    if is_first && mbit > INTERRUPTS_MBIT && group.iter().all(|(_, nic)| of(nic) == own) {
+        let others: Vec<String> = group[1..].iter().map(|(name, _)| (*name).to_owned()).collect();
+        let text = format!(
+            "processor {one} of {processors} takes all its interrupts, and those of {}: only one receives frames",
+            list(&others)
+        );
+        report.warn("interrupts", text, "grep . /proc/irq/*/effective_affinity_list");
+    }
 }
 
 fn mtu(name: &str, nic: &Nic, bond: Option<&Bond>, group: &[(&str, &Nic)], report: &mut Report) {

@@ -1,6 +1,7 @@
 //! What is, gathered from the daemon and from the kernel, without a judgement.
 
 use super::{
+    device::Device,
     interface::{Interface, Nic},
     machine::Machine,
 };
@@ -13,7 +14,7 @@ use crate::{
 };
 use linkbraid_api::{FindingRecord, Weight};
 use linkbraid_dataplane::{Hook, PREFERENCE, row_before};
-use linkbraid_link::{LinkInfo, MacAddr, Netlink, Result, Route, driver, eee, speed};
+use linkbraid_link::{LinkInfo, MacAddr, Netlink, Result, Route, bus, driver, eee, offloads, speed};
 use linkbraid_proto::arp_plus::{Conflict, PeerMember, Segment};
 use std::collections::BTreeMap;
 
@@ -156,7 +157,10 @@ pub(super) async fn interfaces(
     for name in names {
         let bond = bonds.iter().find(|bond| bond.members.iter().any(|member| member.name == name));
         let nic = match links.iter().find(|link| link.name == name) {
-            Some(link) => Some(nic(netlink, link, &links, bond, &managers).await?),
+            Some(link) => {
+                let device = bus(&link.name).map(|place| Device::at(&place, roots));
+                Some(nic(netlink, link, &links, bond, &managers, device).await?)
+            }
             None => None,
         };
         interfaces.push(Interface { name, bond: bond.map(|bond| bond.name.clone()), nic });
@@ -202,6 +206,7 @@ async fn nic(
     links: &[LinkInfo],
     bond: Option<&Bond>,
     managers: &Managers,
+    device: Option<Device>,
 ) -> Result<Nic> {
     let addresses = netlink.addresses(link.index).await?;
     let leased = addresses.iter().any(linkbraid_link::Address::is_leased);
@@ -222,6 +227,8 @@ async fn nic(
         speed: speed(&link.name),
         eee: eee(&link.name),
         driver: driver(&link.name),
+        offloads: offloads(&link.name),
+        device,
         weighted: member.is_some_and(|member| member.weighted),
         held_by: holder.map(|index| of(index).unwrap_or_else(|| format!("interface {index}"))),
         addresses: addresses

@@ -1,8 +1,11 @@
 //! One interface: whether it can be a member, and what will get in the way.
 
-use super::findings::{Report, list};
+use super::{
+    device::{Bus, Device},
+    findings::{Report, list},
+};
 use crate::{io::manager::Manager, world::record::findings};
-use linkbraid_link::{LinkInfo, Speed};
+use linkbraid_link::{LinkInfo, Offloads, Speed};
 
 /// One interface that was asked for.
 #[derive(Debug, Clone)]
@@ -22,6 +25,9 @@ pub(super) struct Nic {
     /// Whether energy-efficient Ethernet is in use, where the driver says.
     pub eee: Option<bool>,
     pub driver: Option<String>,
+    pub offloads: Option<Offloads>,
+    /// None for a virtual one.
+    pub device: Option<Device>,
     /// The user has set its weight, so its speed does not matter.
     pub weighted: bool,
     /// What it is a port of, unless that is the bond it is a member of.
@@ -54,6 +60,8 @@ impl Interface {
         }
         nic.carrier(self, &mut report);
         nic.speed(self, &mut report);
+        nic.bus(&mut report);
+        nic.offloads(&self.name, &mut report);
         nic.mac(&self.name, &mut report);
         nic.managers(self, &mut report);
         nic.before(&mut report);
@@ -146,6 +154,53 @@ impl Nic {
         }
     }
 
+    /// Mbit/s, while it has carrier.
+    pub(super) fn mbit(&self) -> Option<u32> {
+        self.speed.filter(|_| self.link.running()).map(|speed| speed.mbit)
+    }
+
+    /// A bus that carries less than the link.
+    fn bus(&self, report: &mut Report) {
+        let (Some(link), Some(bus)) =
+            (self.mbit(), self.device.as_ref().and_then(|device| device.bus.as_ref()))
+        else {
+            return;
+        };
+        if usable(bus.mbit()) >= link {
+            return;
+        }
+        match bus {
+            Bus::Usb { mbit, .. } => {
+                let text = format!(
+                    "the link has {link} Mbit/s and its USB port {mbit}: use a faster port, without a hub"
+                );
+                report.warn("bus", text, "lsusb -t");
+            }
+            Bus::Pci { address, mbit, able } => {
+                let more =
+                    if able > mbit { format!("; another slot may give it {able}") } else { String::new() };
+                let text = format!("the link has {link} Mbit/s and its PCIe lanes {mbit}{more}");
+                report.warn("bus", text, format!("lspci -vv -s {address}"));
+            }
+        }
+    }
+
+    /// Without these the processor handles each frame by itself. Virtual interfaces do without GRO, and the device of one that has no
+    /// segmentation leaves it to GSO.
+    fn offloads(&self, name: &str, report: &mut Report) {
+        let Some(offloads) = self.offloads else { return };
+        let off: Vec<&str> = [("gso", !offloads.gso), ("gro", !offloads.gro && self.device.is_some())]
+            .into_iter()
+            .filter_map(|(name, is_off)| is_off.then_some(name))
+            .collect();
+        if off.is_empty() {
+            return;
+        }
+        let text = format!("{} off: each frame costs the processor as much as a long buffer", list_of(&off));
+        let on = off.iter().map(|name| format!(" {name} on")).collect::<String>();
+        report.warn("offloads", text, format!("ethtool -K {name}{on}"));
+    }
+
     fn mac(&self, name: &str, report: &mut Report) {
         let mac = self.link.mac;
         // Locally administered, and as different as the indexes of the interfaces.
@@ -215,5 +270,25 @@ impl Nic {
         if self.default_route {
             report.take([findings::own_default_route(name, bond, false)]);
         }
+    }
+}
+
+impl Bus {
+    pub(super) fn mbit(&self) -> u32 {
+        match self {
+            Self::Usb { mbit, .. } | Self::Pci { mbit, .. } => *mbit,
+        }
+    }
+}
+
+/// Of what a bus carries, without the headers of its packets.
+pub(super) fn usable(mbit: u32) -> u32 {
+    mbit - mbit / 8
+}
+
+fn list_of(names: &[&str]) -> String {
+    match names {
+        [one] => format!("{} is", one.to_uppercase()),
+        several => format!("{} are", several.join(" and ").to_uppercase().replace(" AND ", " and ")),
     }
 }

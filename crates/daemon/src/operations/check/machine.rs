@@ -40,6 +40,8 @@ pub(super) struct Machine {
     pub tun: Result<(), Missing>,
     /// Which switches of `br_netfilter` are on.
     pub filters: Vec<&'static str>,
+    /// How many processors work.
+    pub processors: usize,
     /// The command that starts a daemon, where none runs.
     pub start: Option<String>,
 }
@@ -61,6 +63,7 @@ impl Machine {
             works,
             tun: tun(roots),
             filters: filters(roots),
+            processors: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             start,
         }
     }

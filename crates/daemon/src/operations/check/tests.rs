@@ -1,12 +1,13 @@
 use super::{
     all,
+    device::{Bus, Device},
     facts::{Bond, Facts, Member},
     interface::{Interface, Nic},
     machine::{Machine, Missing},
 };
 use crate::{io::manager::Manager, world::record::findings::forward};
 use linkbraid_api::{FindingRecord, Severity};
-use linkbraid_link::{ForwardChain, LinkInfo, MacAddr, OperState, Speed};
+use linkbraid_link::{ForwardChain, LinkInfo, MacAddr, Offloads, OperState, Speed};
 
 const GIGABIT: Speed = Speed { mbit: 1000, full_duplex: Some(true) };
 
@@ -51,6 +52,8 @@ fn interface(index: u32) -> Interface {
         speed: Some(GIGABIT),
         eee: Some(false),
         driver: Some("r8169".into()),
+        offloads: Some(Offloads { tso: true, gso: true, gro: true }),
+        device: Some(Device::default()),
         weighted: false,
         held_by: None,
         addresses: Vec::new(),
@@ -72,6 +75,7 @@ fn machine() -> Machine {
         works: Ok("tcx".into()),
         tun: Ok(()),
         filters: Vec::new(),
+        processors: 4,
         start: None,
     }
 }
@@ -228,6 +232,82 @@ fn speed_duplex_and_energy_saving_are_told() {
     );
     let cut = |nic: &mut Nic| (nic.link.carrier, nic.eee) = (false, Some(true));
     finds(facts(), cut, (WARNING, "carrier"), "", "ethtool eth1");
+}
+
+#[test]
+fn what_keeps_a_fast_link_slow_is_told() {
+    let usb =
+        |mbit| move |nic: &mut Nic| nic.device.as_mut().unwrap().bus = Some(Bus::Usb { mbit, number: 1 });
+    finds(facts(), usb(480), (WARNING, "bus"), "1000 Mbit/s and its USB port 480", "lsusb -t");
+    let pci = |mbit, able| {
+        move |nic: &mut Nic| {
+            nic.device.as_mut().unwrap().bus = Some(Bus::Pci { address: "0000:03:00.0".into(), mbit, able });
+        }
+    };
+    let hint = "lspci -vv -s 0000:03:00.0";
+    finds(facts(), pci(1000, 4000), (WARNING, "bus"), "lanes 1000; another slot may give it 4000", hint);
+    finds(facts(), pci(1000, 1000), (WARNING, "bus"), "its PCIe lanes 1000", hint);
+    for fine in [usb(5000), usb(1250)] {
+        let mut facts = facts();
+        fine(nic(&mut facts));
+        assert_eq!(bad(&facts), []);
+    }
+    let off = |gso, gro| move |nic: &mut Nic| nic.offloads = Some(Offloads { tso: false, gso, gro });
+    let on = "ethtool -K eth1 gro on";
+    finds(facts(), off(true, false), (WARNING, "offloads"), "GRO is off", on);
+    finds(
+        facts(),
+        off(false, false),
+        (WARNING, "offloads"),
+        "GSO and GRO are off",
+        "ethtool -K eth1 gso on gro on",
+    );
+    let mut virtual_one = facts();
+    off(true, false)(nic(&mut virtual_one));
+    nic(&mut virtual_one).device = None;
+    assert_eq!(bad(&virtual_one), [], "a veth has none by default");
+}
+
+#[test]
+fn what_members_share_is_told_once() {
+    let mut on_usb = bonded();
+    for interface in &mut on_usb.interfaces {
+        interface.nic.as_mut().unwrap().device.as_mut().unwrap().bus =
+            Some(Bus::Usb { mbit: 5000, number: 2 });
+    }
+    assert_eq!(bad(&on_usb), [], "two links of 1000 fit");
+    for interface in &mut on_usb.interfaces {
+        interface.nic.as_mut().unwrap().speed = Some(Speed { mbit: 2500, ..GIGABIT });
+    }
+    let found = only(&on_usb);
+    assert_eq!((found.object.as_str(), found.name.as_str()), ("eth2", "shared_bus"));
+    assert!(
+        found.text.contains("USB of 5000 Mbit/s with 'eth1', and their links have 5000"),
+        "{}",
+        found.text
+    );
+    if let Some(device) = &mut nic(&mut on_usb).device {
+        device.bus = Some(Bus::Usb { mbit: 5000, number: 4 });
+    }
+    assert_eq!(bad(&on_usb), [], "two buses");
+
+    let mut one = bonded();
+    for interface in &mut one.interfaces {
+        interface.nic.as_mut().unwrap().device.as_mut().unwrap().processors = [3].into();
+    }
+    assert_eq!(bad(&one), [], "one processor receives as much");
+    for interface in &mut one.interfaces {
+        interface.nic.as_mut().unwrap().speed = Some(Speed { mbit: 10_000, ..GIGABIT });
+    }
+    let found = only(&one);
+    assert_eq!((found.object.as_str(), found.name.as_str()), ("eth1", "interrupts"));
+    assert!(
+        found.text.starts_with("processor 3 of 4 takes all its interrupts, and those of 'eth2'"),
+        "{}",
+        found.text
+    );
+    nic(&mut one).device.as_mut().unwrap().processors = [2].into();
+    assert_eq!(bad(&one), []);
 }
 
 #[test]

@@ -25,7 +25,8 @@ fn in_namespace<F: Future<Output = ()>>(
 }
 
 async fn look(netlink: &Netlink, bonds: &[Bond], named: &[&str]) -> Vec<Interface> {
-    let roots = Roots { run: "/nowhere".into(), proc: "/nowhere".into(), dev: "/nowhere".into() };
+    let nowhere = || "/nowhere".into();
+    let roots = Roots { run: nowhere(), proc: nowhere(), dev: nowhere(), sys: nowhere() };
     let named = named.iter().map(|name| (*name).to_owned()).collect();
     interfaces(netlink, bonds, named, &roots).await.unwrap()
 }

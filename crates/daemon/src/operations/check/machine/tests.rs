@@ -21,6 +21,7 @@ fn capabilities_of_old_and_new_kernels_count() {
         works: Ok(String::new()),
         tun: Ok(()),
         filters: Vec::new(),
+        processors: 2,
         start: None,
     };
     assert_eq!(machine(u64::MAX).missing(), [""; 0]);
