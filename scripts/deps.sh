@@ -77,6 +77,8 @@ packages() {
 		echo "samba command:smbd smbd"
 		echo "smbclient command:smbclient"
 		echo "curl command:curl"
+		# Attaches containers to a bond, as container managers have it done.
+		echo "containernetworking-plugins file:/usr/lib/cni/bridge"
 		# Reads captures with the dissectors of dist/wireshark/linkbraid.lua.
 		echo "tshark command:tshark"
 		# Runs a second implementation of ARP+.
@@ -113,6 +115,7 @@ present() {
 	case $kind in
 	command) PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null ;;
 	header) echo "#include <$name>" | cc -E - >/dev/null 2>&1 ;;
+	file) [ -e "$name" ] ;;
 	library) PATH=$PATH:/usr/sbin:/sbin ldconfig -p | grep -q "^[[:space:]]*$name " ;;
 	esac
 }

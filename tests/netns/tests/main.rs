@@ -14,6 +14,7 @@ mod busy_kernel;
 mod check;
 mod classes;
 mod confirm;
+mod containers;
 mod crowd;
 mod datagrams;
 mod demo;
