@@ -26,6 +26,7 @@ mod fabric_clock;
 mod fabric_crashes;
 mod fabric_default;
 mod fabric_encryption;
+mod fabric_flood;
 mod fabric_jobs;
 mod fabric_keys;
 mod fabric_memory;

@@ -1,0 +1,108 @@
+//! Control messages that a stranger sends in a node's name, as many as he can: no link goes down, no datagram is lost, and what they
+//! cost is bounded.
+
+use crate::nodes::Nodes;
+use crate::nodes::keys::{counter, new_key, two_nodes, two_of};
+use linkbraid_api::NodeState;
+use linkbraid_lab::flow::Flood;
+use linkbraid_lab::wait_until;
+use linkbraid_netns_tests::flow::Flow;
+use linkbraid_netns_tests::packet::{Tap, mac};
+use linkbraid_netns_tests::{SOON, until};
+use std::time::{Duration, Instant};
+
+const IPV4: u16 = 0x0800;
+/// Where things stand in a frame that carries a whole control message: behind the headers of Ethernet, IPv4, UDP and of the piece.
+const UDP_SUM: usize = 14 + 20 + 6;
+const HEADER: usize = 14 + 20 + 8 + 16;
+const SENDER_EPOCH: usize = HEADER + 8;
+const RECEIVER_EPOCH: usize = HEADER + 16;
+const CONTROL: usize = HEADER + 32;
+const COOKIE: usize = CONTROL + 16;
+/// Kinds of messages, and of control messages (docs/fabric.md, sections 2 and 3).
+const IS_CONTROL: u8 = 2;
+const HELLO: u8 = 1;
+const ALIVE: u8 = 3;
+/// Messages in a second: ten times as many as are looked at.
+const PACE: u32 = 20_000;
+const LASTS: Duration = Duration::from_secs(3);
+/// What a daemon logs of it at most.
+const LINES: usize = 20;
+
+/// A message of b to a that says that it lives.
+fn alive(nodes: &Nodes) -> Vec<u8> {
+    let tap = Tap::open(nodes.net.host("a"), "eth0", IPV4);
+    let from_b = mac(&nodes.net.host("b").mac(0));
+    let hear = || {
+        tap.take().into_iter().find(|frame| {
+            frame.len() > CONTROL + 32
+                && frame[6..12] == from_b
+                && (frame[HEADER + 1], frame[CONTROL]) == (IS_CONTROL, ALIVE)
+        })
+    };
+    wait_until(SOON, "a message of b", hear, Option::is_some)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .expect("heard")
+}
+
+/// Puts that number at that place.
+fn put(frame: &mut [u8], at: usize, number: u64) {
+    frame[at..at + 8].copy_from_slice(&number.to_be_bytes());
+}
+
+/// A stranger sends what `frame` makes of a message of b's and a number, again and again.
+fn flood(nodes: &Nodes, flow: Option<&Flow>, frame: impl Fn(&mut Vec<u8>, u64) + Send + 'static) {
+    let mut heard = alive(nodes);
+    // From its own MAC: else the switch would send it what is for b.
+    heard[6..12].copy_from_slice(&mac(&nodes.net.host("c").mac(0)));
+    // The stranger's own frames may have the sum left out.
+    heard[UDP_SUM..UDP_SUM + 2].fill(0);
+    let stranger = Tap::open(nodes.net.host("c"), "eth0", IPV4);
+    let (dropped, lines) = (counter(nodes, 0, "control_drop_storm"), nodes.net.log("a").lines().count());
+    let flood = Flood::start(stranger, PACE, move |number| {
+        let mut forged = heard.clone();
+        frame(&mut forged, number);
+        forged
+    });
+    let begun = Instant::now();
+    while begun.elapsed() < LASTS {
+        assert_eq!(nodes.show(0).peers[0].state, NodeState::Up);
+        flow.inspect(|flow| flow.loses_nothing_more());
+    }
+    let flooded = flood.stop().expect("sent");
+    eprintln!("{flooded:?}, {:.0} a second", flooded.per_second());
+    assert!(counter(nodes, 0, "control_drop_storm") > dropped, "more than is looked at");
+    let lines = nodes.net.log("a").lines().count() - lines;
+    assert!(lines <= LINES, "{lines} lines: {}", nodes.net.log("a"));
+}
+
+#[test]
+fn a_flood_of_control_messages_ends_no_link_and_loses_nothing() {
+    let nodes = Nodes::hosts(3);
+    new_key(&nodes, 2);
+    let transport = two_of(&nodes);
+    two_nodes(&nodes, &transport, "");
+    let ends = [(nodes.net.host("a"), Nodes::ip(0)), (nodes.net.host("b"), Nodes::ip(1))];
+    let flow = Flow::between([(ends[0].0, &ends[0].1), (ends[1].0, &ends[1].1)]);
+    flow.wait_received(200);
+    let hello = |frame: &mut Vec<u8>, number: u64| {
+        frame[CONTROL] = HELLO;
+        put(frame, SENDER_EPOCH, number + 1);
+        put(frame, RECEIVER_EPOCH, 0);
+        put(frame, COOKIE, number + 1);
+    };
+    flood(&nodes, Some(&flow), hello);
+    // What he has heard, as it was.
+    flood(&nodes, Some(&flow), |_, _| {});
+    let (lost, twice) = flow.end();
+    assert_eq!((lost, twice), (0, 0));
+    // And where nothing else says that b lives.
+    flood(&nodes, None, hello);
+    flood(&nodes, None, |_, _| {});
+    for node in 0..2 {
+        let events = nodes.show(node).events;
+        assert!(events.iter().all(|event| event.new.as_deref() != Some("down")), "{events:?}");
+    }
+    let is_up = || nodes.show(1).peers[0].state;
+    until("the other side, too", is_up, |state| *state == NodeState::Up);
+}
