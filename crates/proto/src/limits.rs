@@ -221,6 +221,10 @@ pub const ALIVE_MULTIPLIER_MAX: u8 = 50;
 /// ALIVEs a node sends in a second, all peers together; more peers, longer intervals.
 pub const ALIVE_RATE: u32 = 1000;
 
+/// For so long beyond the detection time a peer may live by messages that echo earlier cookies: the longest round trip that a network is to
+/// have. Who repeats messages of a peer that has died keeps it up for no longer.
+pub const SIGN_LIVES: Duration = Duration::from_secs(10);
+
 /// Round trips a node measures in a second, all peers together.
 pub const ASK_RATE: u32 = 100;
 

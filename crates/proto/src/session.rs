@@ -239,8 +239,10 @@ impl Session {
                     Due::Expire => self.drive(now, node, LinkInput::Expired),
                     Due::Send => {
                         let settings = &self.settings;
-                        if self.peers.get_mut(&node).is_some_and(|peer| peer.asks(now, settings)) {
-                            self.drive(now, node, LinkInput::Ask);
+                        if let Some(fresh) =
+                            self.peers.get_mut(&node).and_then(|peer| peer.asks(now, settings))
+                        {
+                            self.drive(now, node, LinkInput::Ask { fresh });
                         }
                         self.drive(now, node, LinkInput::Resend);
                         if let Some(peer) = self.peers.get_mut(&node) {
@@ -339,7 +341,7 @@ impl Session {
                 }
             }
             Effect::Count(counter) => self.counters.one(counter),
-            Effect::Proof | Effect::Doubt | Effect::Hurry => {}
+            Effect::Proof | Effect::Sign | Effect::Doubt | Effect::Hurry => {}
         }
     }
 

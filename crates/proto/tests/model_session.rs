@@ -45,7 +45,7 @@ fn explore(name: &str, fabric: Fabric) -> usize {
 
 /// Two nodes, with so many ends and false deaths.
 fn two_nodes(fast_path: bool) {
-    for (ends, expiries) in [(1, 0), (0, 2), (1, 1), (2, 0)] {
+    for (ends, expiries, asks) in [(1, 0, 0), (0, 2, 0), (1, 1, 0), (2, 0, 0), (1, 0, 1), (0, 1, 2)] {
         let fabric = Fabric {
             numbers: 2,
             twins: false,
@@ -54,11 +54,14 @@ fn two_nodes(fast_path: bool) {
             // A goodbye beside two crashes, and frames by the queues beside the fast path, would only take longer.
             stops: !fast_path || ends < 2,
             expiries,
+            asks,
             frames: if fast_path { 0 } else { 2 },
             streams: 1,
             fast_path,
         };
-        let name = format!("two nodes, fast path {fast_path}, {ends} end, {expiries} are presumed failed");
+        let name = format!(
+            "two nodes, fast path {fast_path}, {ends} end, {expiries} are presumed failed, {asks} ask"
+        );
         assert!(explore(&name, fabric) > 10);
     }
 }
@@ -89,6 +92,7 @@ fn three_nodes_that_connect_in_any_order() {
         enders: 0,
         stops: false,
         expiries: 0,
+        asks: 0,
         frames: 1,
         streams: 2,
         fast_path: false,
@@ -106,6 +110,7 @@ fn two_live_nodes_with_one_number_beside_another() {
         enders: 0,
         stops: false,
         expiries: 0,
+        asks: 0,
         frames: 1,
         streams: 2,
         fast_path: false,
@@ -123,6 +128,7 @@ fn one_of_three_nodes_crashes() {
         enders: 1,
         stops: false,
         expiries: 0,
+        asks: 0,
         frames: 1,
         streams: 2,
         fast_path: false,

@@ -17,8 +17,8 @@
 //!                                                              +-------+
 //! ```
 //!
-//! **A cookie proves once.** It is drawn again whenever the link comes up, goes down, or gets into doubt, so an echo proves
-//! that the sender lived after that moment, whatever a network delays, repeats or reorders, and whatever a clock does: epochs
+//! **A cookie proves once.** It is drawn again whenever the link comes up, goes down, or gets into doubt, and with each question for a
+//! round trip, so an echo proves that the sender lived after that moment, whatever a network delays, repeats or reorders, and whatever a clock does: epochs
 //! need to differ, not to grow.
 
 use super::{Counter, Down, Mismatch, Side, Verdict};
@@ -111,8 +111,11 @@ impl Link {
                     self.send(call, ControlKind::Hello, peer.epoch, peer.cookie);
                 }
             }
-            (LinkInput::Ask, State::Up { peer, rival: None, .. }) => {
+            (LinkInput::Ask { fresh }, State::Up { peer, rival: None, .. }) => {
                 //= docs/fabric.md#5.9
+                if fresh {
+                    self.renew(call);
+                }
                 self.send(call, ControlKind::Hello, peer.epoch, peer.cookie);
             }
             (LinkInput::Traffic { epoch }, State::Up { peer, .. }) if peer.epoch == epoch => {
@@ -132,7 +135,7 @@ impl Link {
             (LinkInput::Stop, _) => self.stop(call),
             // What is late: the timer of a link that has gone on since, frames of a start that is not up.
             (
-                LinkInput::Ask
+                LinkInput::Ask { .. }
                 | LinkInput::Traffic { .. }
                 | LinkInput::Expired
                 | LinkInput::Doubted
@@ -216,7 +219,8 @@ impl Link {
             //= docs/fabric.md#4.3
             return self.send(call, ControlKind::Accept, from, control.cookie);
         }
-        call.out.push(Effect::Proof);
+        //= docs/fabric.md#5.11
+        call.out.push(if proves { Effect::Proof } else { Effect::Sign });
         if !proves {
             return;
         }

@@ -27,6 +27,10 @@ pub(super) struct Peer {
     pub heard: Option<Time>,
     /// When it last proved that it lives and hears.
     pub proven: Option<Time>,
+    /// When it last proved that by what nobody can repeat.
+    fresh: Option<Time>,
+    /// The last cookie of this node's that came back.
+    echoed: u64,
     /// When the question left that measures a round trip.
     asked: Option<Time>,
     /// When to ask next.
@@ -50,6 +54,8 @@ impl Peer {
             since: now,
             heard: None,
             proven: None,
+            fresh: None,
+            echoed: 0,
             asked: None,
             ask: now,
             told_rival: None,
@@ -84,6 +90,7 @@ impl Peer {
         for timer in [&mut self.expire, &mut self.doubt].into_iter().flatten() {
             *timer = until.max(*timer);
         }
+        self.fresh = self.fresh.map(|at| at.max(until));
     }
 
     /// Says something at once.
@@ -96,9 +103,9 @@ impl Peer {
         (self.send, self.expire, self.doubt) = (None, None, None);
     }
 
-    /// Whether it is time to ask how long a round trip takes; to be asked when something is said anyway.
-    pub fn asks(&mut self, now: Time, settings: &Settings) -> bool {
-        // An answer does not say which question it is to, and what takes long is what is wanted most: it is waited for.
+    /// Whether it is time to ask how long a round trip takes, and then whether by a new cookie; to be asked when something is said anyway.
+    pub fn asks(&mut self, now: Time, settings: &Settings) -> Option<bool> {
+        // What takes long is what is wanted most: it is waited for.
         let waits = self.asked.is_some_and(|asked| now.since(asked) < limits::ASK_PATIENCE);
         let asks = self.ask <= now && !waits && self.link.peer().is_some() && self.link.rival().is_none();
         if asks {
@@ -106,15 +113,19 @@ impl Peer {
             self.ask = now + settings.ask_every();
             self.asked = Some(now);
         }
-        asks
+        // One that is under way proves more than the next one, which the peer does not have yet.
+        asks.then(|| self.echoed == self.link.cookie())
     }
 
     /// How long the round trip took that ends with this message, if it is one.
     pub fn answered(&mut self, now: Time, from: u64, control: &Control) -> Option<Duration> {
-        let asked = self.asked?;
         let known = self.link.peer().is_some_and(|peer| peer.epoch == from);
-        let answers = known && control.kind == ControlKind::Accept && control.echo == self.link.cookie();
-        answers.then(|| {
+        let echoes = known && control.echo == self.link.cookie();
+        if echoes {
+            self.echoed = control.echo;
+        }
+        let asked = self.asked?;
+        (echoes && control.kind == ControlKind::Accept).then(|| {
             self.asked = None;
             now.since(asked)
         })
@@ -137,6 +148,11 @@ impl Peer {
         self.send = Some(now + random.between(wait * 3 / 4, wait));
     }
 
+    fn lives(&mut self, now: Time) {
+        self.proven = Some(now);
+        self.expire = self.link.peer().map(|peer| now + detection(&peer.offer));
+    }
+
     /// Keeps the timers with what the link did.
     pub fn follow(&mut self, now: Time, effect: &Effect, settings: &Settings, random: &mut Random) {
         match effect {
@@ -152,8 +168,15 @@ impl Peer {
                 }
             }
             Effect::Proof => {
-                self.proven = Some(now);
-                self.expire = self.link.peer().map(|peer| now + detection(&peer.offer));
+                self.fresh = Some(now);
+                self.lives(now);
+            }
+            //= docs/fabric.md#5.11
+            Effect::Sign => {
+                let detection = self.link.peer().map_or(Duration::ZERO, |peer| detection(&peer.offer));
+                if self.fresh.is_some_and(|at| now.since(at) < detection + limits::SIGN_LIVES) {
+                    self.lives(now);
+                }
             }
             Effect::Doubt => {
                 //= docs/fabric.md#5.5

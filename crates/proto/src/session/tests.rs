@@ -303,6 +303,38 @@ fn a_slow_round_trip_is_waited_for_and_measured_whole() {
 }
 
 //= docs/fabric.md#5.9 type=test
+//= docs/fabric.md#5.11 type=test
+#[test]
+fn a_round_trip_of_seconds_keeps_a_link_up_and_its_cookie_until_it_has_come_back() {
+    const TOOK: Duration = Duration::from_secs(4);
+    let mut node = Node::up();
+    let (begun, mut cookies) = (node.now, Vec::new());
+    let mut under_way = std::collections::VecDeque::new();
+    // What the peer heard last, before the link was up.
+    let mut heard = Control {
+        cookie: 1,
+        ..answer(ControlKind::Alive, &answer(ControlKind::Alive, &sent(&node.pass(millis(90)), PEER.0)[0]))
+    };
+    while node.now.since(begun) < Duration::from_secs(30) {
+        for said in sent(&node.pass(millis(50)), PEER.0) {
+            if cookies.last() != Some(&said.cookie) {
+                cookies.push(said.cookie);
+            }
+            under_way.push_back((node.now + TOOK, said));
+        }
+        while let Some((_, said)) = under_way.pop_front_if(|(at, _)| *at <= node.now) {
+            heard = said;
+            if said.kind == ControlKind::Hello {
+                node.hears(PEER, &answer(ControlKind::Accept, &said));
+            }
+        }
+        node.hears(PEER, &answer(ControlKind::Alive, &heard));
+        assert!(node.session.verdict(PEER.0).is_some_and(|verdict| verdict.is_up()), "{:?}", node.now);
+    }
+    assert!((7..=9).contains(&cookies.len()), "one for each round trip: {}", cookies.len());
+}
+
+//= docs/fabric.md#5.9 type=test
 #[test]
 fn many_peers_are_asked_less_often() {
     let every = |nodes| Settings::new(nodes, 1500).ask_every();

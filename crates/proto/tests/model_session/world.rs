@@ -29,6 +29,8 @@ pub struct Fabric {
     pub stops: bool,
     /// Times that a peer is presumed failed whatever is true, all nodes together.
     pub expiries: u8,
+    /// Times that a node draws a new cookie though nothing has happened, all nodes together.
+    pub asks: u8,
     /// Frames that a start sends to each start of a peer, on each of its streams.
     pub frames: u32,
     /// Queues of a node, each with a stream of its own.
@@ -118,6 +120,7 @@ pub struct World {
     pub delivered: BTreeSet<Header>,
     pub starts: Vec<u64>,
     pub ends: u8,
+    pub asks: u8,
     pub expiries: u8,
     pub broken: Broken,
     pub duplicate_found: bool,
@@ -133,6 +136,7 @@ pub enum Step {
     Stop(usize),
     Expire(usize, usize),
     Doubt(usize, usize),
+    Ask(usize, usize),
     Deliver(usize, usize, Message),
 }
 
@@ -202,7 +206,7 @@ impl World {
                     self.broken.false_duplicate |= !twins;
                 }
                 Effect::Proof => end.proven = true,
-                Effect::Verdict(_) | Effect::Doubt | Effect::Hurry | Effect::Count(_) => {}
+                Effect::Verdict(_) | Effect::Sign | Effect::Doubt | Effect::Hurry | Effect::Count(_) => {}
             }
         }
     }
@@ -342,6 +346,7 @@ impl Model for Fabric {
             starts: vec![0; usize::from(self.numbers)],
             ends: self.ends,
             expiries: self.expiries,
+            asks: self.asks,
             broken: Broken::default(),
             duplicate_found: false,
             cut_short: false,
@@ -376,6 +381,8 @@ impl Model for Fabric {
                     }
                     if end.link.rival().is_some() {
                         steps.push(Step::Doubt(place, at));
+                    } else if world.asks > 0 {
+                        steps.push(Step::Ask(place, at));
                     }
                 }
                 for message in &world.network {
@@ -406,6 +413,10 @@ impl Model for Fabric {
                 let lives = world.live.iter().any(|node| Some(node.own.epoch) == epoch);
                 next.expiries -= u8::from(lives);
                 next.drive(self.twins, place, at, LinkInput::Expired);
+            }
+            Step::Ask(place, at) => {
+                next.asks -= 1;
+                next.drive(self.twins, place, at, LinkInput::Ask { fresh: true });
             }
             Step::Doubt(place, at) => next.drive(self.twins, place, at, LinkInput::Doubted),
             Step::Deliver(place, at, message) => next.deliver(self.twins, place, at, &message),

@@ -42,7 +42,10 @@ pub enum LinkInput {
     /// It is time to say something.
     Resend,
     /// It is time to ask how long a round trip takes; right before [`LinkInput::Resend`].
-    Ask,
+    Ask {
+        /// By a new cookie.
+        fresh: bool,
+    },
     /// A good control message of this peer for this node.
     Message {
         /// The sender's epoch.
@@ -83,6 +86,8 @@ pub enum Effect {
     Verdict(Verdict),
     /// The peer lives: its detection time begins again.
     Proof,
+    /// The peer spoke, now or at some time since the link came up: the message echoes an earlier cookie.
+    Sign,
     /// The time of doubt begins.
     Doubt,
     /// Something was heard while the link is down, or it went down just now: do not wait long to say HELLO.

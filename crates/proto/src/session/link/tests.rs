@@ -298,7 +298,7 @@ fn what_the_start_that_is_up_said_before_the_doubt_proves_nothing_in_it() {
     let accept = sent(&c.hears(&a, challenge))[0];
     a.hears(&c, accept);
     let effects = a.hears(&b, before);
-    assert_eq!(effects, [Effect::Proof], "it lived, but when");
+    assert_eq!(effects, [Effect::Sign], "it lived, but when");
     assert!(a.link.rival().is_some());
 }
 
@@ -362,7 +362,7 @@ fn a_fabric_grows_without_losing_a_link_and_strangers_must_agree() {
     let (mut a, mut b) = connected(1, 2);
     a.own.offer.nodes = 3;
     let alive = sent(&a.handle(LinkInput::Changed))[0];
-    assert!(b.hears(&a, alive).contains(&Effect::Proof), "{:?}", b.link);
+    assert!(b.hears(&a, alive).contains(&Effect::Sign), "{:?}", b.link);
     let mut c = End::new(3);
     let hello = c.says();
     let effects = a.hears(&c, hello);

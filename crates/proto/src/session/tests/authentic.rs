@@ -235,3 +235,31 @@ fn who_sees_all_and_has_no_key_takes_no_link_down() {
         assert_eq!(pair.changes.len() == ups, stands, "{mode:?}: {:?}", pair.changes);
     }
 }
+
+//= docs/fabric.md#5.11 type=test
+#[test]
+fn a_node_that_died_does_not_live_by_what_it_said() {
+    let require = || auth(Mode::Require, &[1], 1);
+    let mut two = Two::new([require(), require()]);
+    two.pass(millis(3000));
+    assert_eq!(two.are_up(), [true; 2]);
+    // Somebody has recorded all that it said, and repeats it.
+    let said: Vec<Vec<u8>> = two.heard.drain(..).filter(|(by, _)| *by == 1).map(|(_, bytes)| bytes).collect();
+    let died = two.now;
+    while two.are_up()[0] {
+        two.now = two.now + millis(25);
+        two.nodes[0].handle(two.now, Input::Timeout);
+        for bytes in &said {
+            two.nodes[0].handle(two.now, Input::Message { node: 1, bytes });
+        }
+        while two.nodes[0].poll_action().is_some() {}
+        assert!(two.now.since(died) < millis(12_000), "it still lives");
+    }
+    let lived = two.now.since(died);
+    assert!(lived > millis(10_000), "a network may have kept them for {lived:?}");
+    // And it stays dead.
+    for bytes in &said {
+        two.nodes[0].handle(two.now, Input::Message { node: 1, bytes });
+    }
+    assert!(!two.are_up()[0]);
+}
