@@ -1,6 +1,6 @@
 //! Links fail, come back, join and leave while traffic runs.
 
-use linkbraid_api::{EventKind, EventRecord, LaneRecord};
+use linkbraid_api::{EventKind, EventRecord, Health, LaneRecord};
 use linkbraid_lab::{LinkSpec, Topology, Way, wait_until};
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{self, Tap};
@@ -352,4 +352,26 @@ fn a_link_that_flaps_is_kept_out_no_longer_than_hold_max() {
     net.kill("a");
     net.start("a", &[]);
     assert_eq!(net.show("a").settings.inspector.hold_max.0, 3_600_000, "the next daemon keeps it");
+}
+
+/// What b sends is heard, so it is no dead host.
+#[test]
+fn a_peer_that_hears_nothing_is_shown() {
+    let net = Net::bonded(Topology::symmetric(2, 2, Some(RATE)));
+    wait_proven(&net, "a", 4);
+    let found = || net.show("a").findings.into_iter().find(|found| found.name == "unproven");
+    assert_eq!(found(), None);
+    let links = net.host("a").links().expect("two");
+    links.iter().for_each(|link| link.cut(Way::Out).expect("cuts"));
+    let seen = wait_until(SOON, "it to be shown", found, Option::is_some).unwrap_or_else(|e| panic!("{e}"));
+    let text = seen.map(|found| found.text).unwrap_or_default();
+    assert_eq!(
+        text,
+        format!("{} is heard, but answers no probe: frames to it may be lost", net.host("b").ipv4())
+    );
+    assert_eq!(net.show("a").health, Health::Degraded);
+    links.iter().for_each(|link| link.restore().expect("mends"));
+    let health = || net.show("a").health;
+    wait_until(SOON, "all to be well", health, |health| *health == Health::Ok)
+        .unwrap_or_else(|e| panic!("{e}"));
 }

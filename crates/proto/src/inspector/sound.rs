@@ -8,7 +8,7 @@
 //! Votes are counted again only for peers with a lane that changed, once for each input.
 
 use super::{Inspector, LaneState, Peer, Verdict, lane::Lane};
-use crate::arp_plus::PeerKey;
+use crate::{Time, arp_plus::PeerKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(test)]
@@ -90,6 +90,13 @@ impl Inspector {
     pub fn member_sound(&self, slot: u8) -> Verdict {
         //= docs/arp-plus.md#11.11
         self.sound.verdict(slot)
+    }
+
+    /// Since when no way to the peer is proven: when one of its lanes changed last. None while one is, or while none of its lanes could be.
+    pub fn unproven_since(&self, peer: &PeerKey) -> Option<Time> {
+        let lanes = &self.peers.get(peer)?.lanes;
+        let open = lanes.values().filter(|lane| lane.state != LaneState::Cut);
+        if lanes.values().any(Lane::is_trusted) { None } else { open.map(|lane| lane.since).max() }
     }
 
     /// Counts the votes of all peers whose lanes changed.

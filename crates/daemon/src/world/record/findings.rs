@@ -10,13 +10,17 @@ use linkbraid_api::{Error, FindingRecord, Severity};
 use linkbraid_link::{BridgeSwitches, ForwardChain};
 use linkbraid_proto::{
     Time,
-    arp_plus::{Conflict, OpenConflict, PeerKey, State},
+    arp_plus::{Conflict, OpenConflict, Peer, PeerKey, State},
     host::Host,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 /// MTUs that nearly all links carry, and any link that carries IPv6.
 const USUAL_MTUS: [u32; 2] = [1500, 1280];
+/// A peer is heard every second.
+const HEARD_LATELY: Duration = Duration::from_secs(3);
+/// Lanes to a peer that was just met, or has just failed, get so long to be proven.
+const UNPROVEN_LONG: Duration = Duration::from_secs(3);
 /// What makes a port of the bridge a member's.
 const MEMBER: &str = "isolated on learning off flood off mcast_flood off bcast_flood off neigh_suppress off locked off state forwarding";
 
@@ -34,6 +38,7 @@ pub(super) fn findings(bond: &Bond, driven: &Driven, now: Time) -> Vec<FindingRe
     all.extend(left(bond, driven));
     all.extend(driven.members.iter().flat_map(|member| of_member(bond, member)));
     all.extend(short(bond, driven));
+    all.extend(unproven(bond, driven, now));
     all.extend(bond.found.not_joined.iter().map(|(member, error)| not_joined(member, error)));
     all
 }
@@ -180,6 +185,25 @@ fn short(bond: &Bond, driven: &Driven) -> Vec<FindingRecord> {
         Some(finding(Severity::Warning, &driven.name_of(slot), "short", text, hint.clone()))
     };
     to.into_iter().filter_map(finding).collect()
+}
+
+/// Peers that are heard, and nothing shows that they hear this host.
+fn unproven(bond: &Bond, driven: &Driven, now: Time) -> Vec<FindingRecord> {
+    let host = &driven.host;
+    let is_so = |peer: &&Peer| {
+        let unproven = host.inspector().unproven_since(&peer.key);
+        // A host that speaks only the published part answers no probes.
+        peer.epoch.is_some()
+            && now.since(peer.last_heard) < HEARD_LATELY
+            && unproven.is_some_and(|since| now.since(since) >= UNPROVEN_LONG)
+    };
+    let (name, peers) = (&bond.saved.name, host.arp_plus().peers().filter(is_so));
+    let found = peers.map(|peer| {
+        let to = peer.address().map_or_else(|| peer.mac().to_string(), |address| address.to_string());
+        let text = format!("{to} is heard, but answers no probe: frames to it may be lost");
+        finding(Severity::Warning, name, "unproven", text, format!("linkbraid lanes {name}"))
+    });
+    found.collect()
 }
 
 /// A member's interface is there, and does not join again.
