@@ -43,7 +43,7 @@ PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench docs vm-drivers vm-debian vm-guides fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench docs vm-drivers vm-debian vm-guides vm-life fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -116,6 +116,12 @@ vm-guides: ## follow the guides in a Debian 12, over one SSH session (as root; d
 	@scripts/need-root.sh vm-guides
 	@$(MAKE) --no-print-directory deb
 	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/guides --packages $(TARGET_DIR)/debian
+
+vm-life: ## a Debian 12 from the installation to the purge, with a record of its console (as root; downloads and boots a system)
+	@scripts/deps.sh build run test deb bare
+	@scripts/need-root.sh vm-life
+	@$(MAKE) --no-print-directory deb
+	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/life --packages $(TARGET_DIR)/debian
 
 fmt: ## format the code
 	$(CARGO) fmt --all

@@ -54,13 +54,7 @@ make_system() {
 	local package
 	mkdir "$root/new" "$root/old"
 	cp "$packages"/*.deb "$root/new"
-	for package in "$root"/new/*.deb; do
-		dpkg-deb -R "$package" "$LINKBRAID_DEB_ROOT/unpacked"
-		sed -i "s/^Version: .*/Version: 0.0.9/; s/(= $version)/(= 0.0.9)/" "$LINKBRAID_DEB_ROOT/unpacked/DEBIAN/control"
-		dpkg-deb -b --root-owner-group "$LINKBRAID_DEB_ROOT/unpacked" \
-			"$root/old/$(basename "${package/_${version}_/_0.0.9_}")" >/dev/null
-		rm -rf "$LINKBRAID_DEB_ROOT/unpacked"
-	done
+	for package in "$root"/new/*.deb; do earlier "$package" 0.0.9 "$root/old"; done
 	inside find / -xdev \( -path /proc -o -path /sys -o -path /run -o -path /dev -o -path /new -o -path /old \
 		-o -path /var/lib/dpkg -o -path /var/cache -o -path /var/log -o -path /var/lib/apt \) -prune -o -print | sort \
 		>"$LINKBRAID_DEB_ROOT/before"
@@ -181,11 +175,17 @@ purge() {
 	# At once, with the daemon's state there.
 	inside sh -ec 'apt-get install -qq -y --no-install-recommends /new/linkbraid_*.deb' >/dev/null 2>&1
 	start_daemon
-	is "a bond by hand" linkbraid bond add bond1 --member eth1,eth2
+	inside sh -ec 'ip address flush dev eth1
+		linkbraid bond add bond1 --member eth1,eth2
+		ip address add 198.18.1.1/24 dev bond1
+		ip route add default via 198.18.1.254' >"$LINKBRAID_DEB_ROOT/log2" 2>&1 ||
+		fail "test-deb" "a bond by hand" "$(cat "$LINKBRAID_DEB_ROOT/log2")" "scripts/test-deb.sh $packages"
 	stop_daemon
 	inside apt-get purge -qq -y linkbraid >"$LINKBRAID_DEB_ROOT/log2" 2>&1 ||
 		fail "test-deb" "purge at once" "$(cat "$LINKBRAID_DEB_ROOT/log2")" "scripts/test-deb.sh $packages"
 	is "the bond is gone" sh -c '! ip link show bond1 2>/dev/null'
+	is "its address is on its first member" sh -c 'ip -br address show eth1 | grep -q 198.18.1.1'
+	is "and so is its route" sh -c 'ip route show default | grep -q "via 198.18.1.254 dev eth1"'
 	is "nothing is left" sh -c 'test ! -e /run/linkbraid && test ! -e /var/lib/linkbraid && test ! -e /etc/linkbraid'
 }
 

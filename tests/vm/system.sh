@@ -59,6 +59,8 @@ kernel=$("$here/run" --kernel 6.1 --fetch)
 
 switch=lb-debian-$$ peer=lb-debian-$$-peer
 within=(ip netns exec "$switch")
+# The disk that the guest writes to; else what it writes is lost when it ends.
+layer=
 # Further lines of the DHCP server's file.
 leases=()
 helpers=() monitor='' may_fail=''
@@ -111,6 +113,15 @@ trap debian_ends EXIT
 
 # system_with PACKAGES: sets `system` to a folder with a Debian that has these and ours.
 system_with() {
+	system_of "$1"
+	[ ! -e "$system/linkbraid.deb" ] || return 0
+	cp "$package" "$system/linkbraid.deb"
+	chroot "$system" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive dpkg -i /linkbraid.deb \
+		>"$scratch/install.log" 2>&1 || bad "the package cannot be installed: $(cat "$scratch/install.log")"
+}
+
+# system_of PACKAGES: the same without ours, unless it is there already.
+system_of() {
 	local list=$BASE,$1 image keep
 	# The packages are there until it is done.
 	keep='mkdir "$1/var/packages"; for name in '${UPGRADED[*]}'; do
@@ -121,9 +132,6 @@ system_with() {
 	system=$(mktemp -d /var/tmp/linkbraid-debian.XXXXXX)
 	cp -a "$image/." "$system"
 	chmod 755 "$system"
-	cp "$package" "$system/linkbraid.deb"
-	chroot "$system" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive dpkg -i /linkbraid.deb \
-		>"$scratch/install.log" 2>&1 || bad "the package cannot be installed: $(cat "$scratch/install.log")"
 	echo "$image" >"$system/image"
 }
 
@@ -188,7 +196,7 @@ switch_on() {
 	for ((try = 1; ; try++)); do
 		rm -f "$scratch"/monitor.*
 		mkfifo "$scratch/monitor.in" "$scratch/monitor.out"
-		start_guest a "$kernel" "${words[@]}" -- --root "$system" --above "$above"
+		start_guest a "$kernel" "${words[@]}" -- --root "$system" --above "$above" ${layer:+--layer "$layer"}
 		exec {monitor}<>"$scratch/monitor.in" {monitor_out}<>"$scratch/monitor.out"
 		ANSWER_SECONDS=$UP_SECONDS on a true || bad "the guest does not come up: $(tail -n 30 "$scratch/a.console")"
 		! clock_is_right || return 0
