@@ -25,7 +25,7 @@ const HELLO: u8 = 1;
 const ALIVE: u8 = 3;
 /// Messages in a second: ten times as many as are looked at.
 const PACE: u32 = 20_000;
-const LASTS: Duration = Duration::from_secs(3);
+const LASTS: Duration = Duration::from_secs(2);
 /// What a daemon logs of it at most.
 const LINES: usize = 20;
 

@@ -39,6 +39,7 @@ mod guests;
 mod heartbeats;
 mod hosts;
 mod keys;
+mod layouts;
 mod leave;
 mod metrics;
 mod monitor;
