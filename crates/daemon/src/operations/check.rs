@@ -43,7 +43,7 @@ pub(crate) async fn run(world: &World, interfaces: Vec<LinkName>) -> Result<Vec<
     let works = async {
         // Loading the programs takes long enough to be felt by a bond, and a bond proves that they load.
         match world.bonds.values().next() {
-            Some(bond) => Ok(bond.path.hook().map(|hook| hook.to_string()).unwrap_or_default()),
+            Some(bond) => Ok(trial::works(bond.path.hook())),
             None => trial::run(world.hook).await,
         }
     };

@@ -34,7 +34,7 @@ pub(super) struct Machine {
     pub capabilities: u64,
     /// A later daemon can take the data path over, or why not.
     pub restart: Result<(), Missing>,
-    /// The hook that the programs go on, or why they do not.
+    /// What of a bond works here, in words, or why it does not.
     pub works: Result<String, Missing>,
     /// Fabrics can have interfaces, or why not.
     pub tun: Result<(), Missing>,
@@ -94,8 +94,7 @@ impl Machine {
             report.warn("daemon", "no daemon runs; this was checked without one", start);
         }
         match &self.works {
-            Ok(hook) if hook.is_empty() => report.fine("bridge and eBPF"),
-            Ok(hook) => report.fine(format!("bridge, eBPF and the {hook} hook")),
+            Ok(words) => report.fine(words),
             Err(missing) => {
                 let severity = if missing.name == "trial" { Severity::Warning } else { Severity::Error };
                 report.add(severity, missing.name, missing.text.clone(), missing.hint.clone());

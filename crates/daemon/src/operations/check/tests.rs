@@ -72,7 +72,7 @@ fn machine() -> Machine {
         release: "6.12.1".into(),
         capabilities: u64::MAX,
         restart: Ok(()),
-        works: Ok("tcx".into()),
+        works: Ok("bridge, eBPF and the tcx hook".into()),
         tun: Ok(()),
         filters: Vec::new(),
         processors: 4,

@@ -3,9 +3,9 @@
 use super::machine::Missing;
 use crate::io::{error::About as _, helper};
 use linkbraid_api::Error;
-use linkbraid_dataplane::{DataPath, HookChoice};
+use linkbraid_dataplane::{DataPath, Hook, HookChoice};
 use linkbraid_link::{Kind, MacAddr, Netlink};
-use nix::sched::CloneFlags;
+use nix::{errno::Errno, sched::CloneFlags};
 use std::{io, thread};
 use tokio::{runtime, sync::oneshot};
 
@@ -16,8 +16,12 @@ const BRIDGE: &str = "trial0";
 const BRIDGE_MAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x01]);
 const BRIDGE_MTU: u32 = 1500;
 
-/// Makes a bond and takes it away again; the hook that its programs were on, or what is missing. Nothing of it is seen
-/// outside its namespace.
+/// What works where a bond does.
+pub(super) fn works(hook: Option<Hook>) -> String {
+    hook.map_or_else(|| "bridge and eBPF".to_owned(), |hook| format!("bridge, eBPF and the {hook} hook"))
+}
+
+/// Makes a bond and takes it away again; what works, in words, or what is missing. Nothing of it is seen outside its namespace.
 pub(super) async fn run(choice: HookChoice) -> Result<String, Missing> {
     let (sender, result) = oneshot::channel();
     // A thread of its own takes its network namespace along when it ends.
@@ -49,7 +53,12 @@ fn read(words: &str) -> Result<String, Missing> {
 }
 
 fn attempt(choice: HookChoice) -> Result<String, Missing> {
-    nix::sched::unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| unknown(&errno.desc().to_lowercase()))?;
+    match nix::sched::unshare(CloneFlags::CLONE_NEWNET) {
+        Ok(()) => {}
+        // A service may have no namespaces. Nothing is made in the one that it shares with others, but programs are no part of it.
+        Err(Errno::EPERM) => return programs(choice).map(|()| "eBPF".to_owned()),
+        Err(errno) => return Err(unknown(&errno.desc().to_lowercase())),
+    }
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error: io::Error| unknown(&error.to_string().to_lowercase()))?;
     let (bond, port) = runtime.block_on(async {
@@ -79,11 +88,17 @@ fn attempt(choice: HookChoice) -> Result<String, Missing> {
     let missing = |name| move |error: Error| Missing { name, text: error.cause, hint: error.hint };
     let mut path = DataPath::load(choice).about("trial", "load").map_err(missing("bpf"))?;
     let hook = path.attach_port(port).and_then(|()| path.attach_member(bond));
-    let hook = hook.map(|()| path.hook().map_or_else(String::new, |hook| hook.to_string()));
+    let hook = hook.map(|()| path.hook());
     let unloaded = path.unload();
     let hook = hook.about("trial", "attach").map_err(missing("hook"))?;
     unloaded.about("trial", "unload").map_err(missing("hook"))?;
-    Ok(hook)
+    Ok(works(hook))
+}
+
+/// Loads the programs, and puts them nowhere.
+fn programs(choice: HookChoice) -> Result<(), Missing> {
+    let loaded = DataPath::load(choice).and_then(DataPath::unload).about("trial", "load");
+    loaded.map_err(|error| Missing { name: "bpf", text: error.cause, hint: error.hint })
 }
 
 /// It could not be found out.

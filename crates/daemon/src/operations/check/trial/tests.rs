@@ -1,4 +1,4 @@
-use super::run;
+use super::{programs, run};
 use linkbraid_dataplane::{Hook, HookChoice};
 
 fn attempt(choice: HookChoice) -> Result<String, crate::operations::check::machine::Missing> {
@@ -12,12 +12,13 @@ fn a_kernel_that_can_proves_it_and_nothing_is_left() {
     let before = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count();
     for hook in [Hook::Clsact, Hook::Tcx] {
         match attempt(HookChoice::Only(hook)) {
-            Ok(used) => assert_eq!(used, hook.to_string()),
+            Ok(works) => assert_eq!(works, format!("bridge, eBPF and the {hook} hook")),
             // tcx came with 6.6.
             Err(missing) => assert_eq!((missing.name, hook), ("hook", Hook::Tcx), "{missing:?}"),
         }
     }
     assert!(attempt(HookChoice::Auto).is_ok());
+    assert_eq!(programs(HookChoice::Auto).err(), None, "what a service without namespaces can try");
     let after = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count();
     assert_eq!(before, after, "an interface is left");
 }
