@@ -225,6 +225,9 @@ pub const ALIVE_RATE: u32 = 1000;
 /// have. Who repeats messages of a peer that has died keeps it up for no longer.
 pub const SIGN_LIVES: Duration = Duration::from_secs(10);
 
+/// From one new cookie of a link that is up to the next one.
+pub const COOKIE_LIVES: Duration = Duration::from_secs(1);
+
 /// Round trips a node measures in a second, all peers together.
 pub const ASK_RATE: u32 = 100;
 

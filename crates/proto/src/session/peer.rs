@@ -31,6 +31,8 @@ pub(super) struct Peer {
     fresh: Option<Time>,
     /// The last cookie of this node's that came back.
     echoed: u64,
+    /// When the last question left that had a new one.
+    renewed: Time,
     /// When the question left that measures a round trip.
     asked: Option<Time>,
     /// When to ask next.
@@ -56,6 +58,7 @@ impl Peer {
             proven: None,
             fresh: None,
             echoed: 0,
+            renewed: now,
             asked: None,
             ask: now,
             told_rival: None,
@@ -113,8 +116,16 @@ impl Peer {
             self.ask = now + settings.ask_every();
             self.asked = Some(now);
         }
-        // One that is under way proves more than the next one, which the peer does not have yet.
-        asks.then(|| self.echoed == self.link.cookie())
+        // One that is under way proves more than the next one, which the peer does not have yet; and another start of the peer, which
+        // may be further away, is to have the time to prove itself by one.
+        let is_old = now.since(self.renewed) >= limits::COOKIE_LIVES;
+        asks.then(|| {
+            let fresh = is_old && self.echoed == self.link.cookie();
+            if fresh {
+                self.renewed = now;
+            }
+            fresh
+        })
     }
 
     /// How long the round trip took that ends with this message, if it is one.
