@@ -10,7 +10,7 @@ use crate::world::record::findings;
 use std::{cmp::Ordering, collections::BTreeMap};
 
 /// What one processor receives without effort, in Mbit/s.
-const INTERRUPTS_MBIT: u32 = 2500;
+const INTERRUPTS_MBIT: u64 = 2500;
 /// What jumbo frames commonly have.
 const JUMBO_MTU: u32 = 9000;
 
@@ -77,9 +77,10 @@ fn shared_bus(interface: &Interface, nic: &Nic, group: &[(&str, &Nic)], report: 
         group.iter().filter(|(_, other)| usb(other).is_some_and(|bus| bus.1 == number)).collect();
     // A bus has the speed of its fastest device.
     let bus = there.iter().filter_map(|(_, nic)| usb(nic)).map(|bus| bus.0).max().unwrap_or(0);
-    let links: u32 = there.iter().filter_map(|(_, nic)| Some(nic.mbit()?.min(usb(nic)?.0))).sum();
+    let links: u64 =
+        there.iter().filter_map(|(_, nic)| Some(nic.mbit()?.min(usb(nic)?.0))).map(u64::from).sum();
     let Some((first, _)) = there.first().filter(|(first, _)| *first != interface.name) else { return };
-    if links > usable(bus) {
+    if links > u64::from(usable(bus)) {
         let text =
             format!("it shares a USB of {bus} Mbit/s with '{first}', and their links have {links} together");
         report.warn("shared_bus", text, "lsusb -t");
@@ -99,7 +100,8 @@ fn interrupts(
     let (Some(one), true) = (own.first(), processors > 1 && group.len() > 1 && own.len() == 1) else {
         return;
     };
-    let mbit: u32 = group.iter().filter_map(|(_, nic)| nic.mbit()).sum();
+    // Virtual interfaces claim what they are asked to.
+    let mbit: u64 = group.iter().filter_map(|(_, nic)| nic.mbit()).map(u64::from).sum();
     let is_first = group.first().is_some_and(|(first, _)| *first == interface.name);
     if is_first && mbit > INTERRUPTS_MBIT && group.iter().all(|(_, nic)| of(nic) == own) {
         let others: Vec<String> = group[1..].iter().map(|(name, _)| (*name).to_owned()).collect();
