@@ -15,7 +15,7 @@ list=$1
 shift
 elsewhere=" $* "
 alone=(bench fabric lab)
-measured=(broadcast classes demo fabric fabric_clock fabric_crashes fabric_default fabric_encryption fabric_keys fabric_memory fabric_vxlan failover families guests heartbeats hosts keys plain rates recovery)
+measured=(broadcast classes containers demo fabric fabric_clock fabric_crashes fabric_default fabric_encryption fabric_keys fabric_memory fabric_vxlan failover families guests heartbeats hosts keys layouts plain rates recovery)
 
 others=()
 while read -r crate test _; do
