@@ -2,27 +2,15 @@
 //! bounded.
 
 use crate::nodes::Nodes;
+use crate::nodes::control::{CONTROL, COOKIE, HELLO, IPV4, RECEIVER_EPOCH, SENDER_EPOCH, alives};
 use crate::nodes::keys::{counter, new_key, two_nodes, two_of};
 use linkbraid_api::NodeState;
 use linkbraid_lab::flow::Flood;
-use linkbraid_lab::wait_until;
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::{Tap, mac};
-use linkbraid_netns_tests::{SOON, until};
+use linkbraid_netns_tests::until;
 use std::time::{Duration, Instant};
 
-const IPV4: u16 = 0x0800;
-/// Where things stand in a frame that carries a whole control message: behind the headers of Ethernet, IPv4, UDP and of the piece.
-const UDP_SUM: usize = 14 + 20 + 6;
-const HEADER: usize = 14 + 20 + 8 + 16;
-const SENDER_EPOCH: usize = HEADER + 8;
-const RECEIVER_EPOCH: usize = HEADER + 16;
-const CONTROL: usize = HEADER + 32;
-const COOKIE: usize = CONTROL + 16;
-/// Kinds of messages, and of control messages (docs/fabric.md, sections 2 and 3).
-const IS_CONTROL: u8 = 2;
-const HELLO: u8 = 1;
-const ALIVE: u8 = 3;
 /// Messages in a second: five times as many as are looked at.
 const PACE: u32 = 10_000;
 /// Of what a node sends, so much gets lost at most, in percent: nothing on a quiet machine, but the messages wait in the same queue of the
@@ -32,22 +20,6 @@ const LASTS: Duration = Duration::from_secs(2);
 /// What a daemon logs of it at most.
 const LINES: usize = 20;
 
-/// A message of b to a that says that it lives.
-fn alive(nodes: &Nodes) -> Vec<u8> {
-    let tap = Tap::open(nodes.net.host("a"), "eth0", IPV4);
-    let from_b = mac(&nodes.net.host("b").mac(0));
-    let hear = || {
-        tap.take().into_iter().find(|frame| {
-            frame.len() > CONTROL + 32
-                && frame[6..12] == from_b
-                && (frame[HEADER + 1], frame[CONTROL]) == (IS_CONTROL, ALIVE)
-        })
-    };
-    wait_until(SOON, "a message of b", hear, Option::is_some)
-        .unwrap_or_else(|e| panic!("{e}"))
-        .expect("heard")
-}
-
 /// Puts that number at that place.
 fn put(frame: &mut [u8], at: usize, number: u64) {
     frame[at..at + 8].copy_from_slice(&number.to_be_bytes());
@@ -55,11 +27,9 @@ fn put(frame: &mut [u8], at: usize, number: u64) {
 
 /// A stranger sends what `frame` makes of a message of b's and a number, again and again.
 fn flood(nodes: &Nodes, frame: impl Fn(&mut Vec<u8>, u64) + Send + 'static) {
-    let mut heard = alive(nodes);
+    let mut heard = alives(nodes, 1).remove(0);
     // From its own MAC: else the switch would send it what is for b.
     heard[6..12].copy_from_slice(&mac(&nodes.net.host("c").mac(0)));
-    // The stranger's own frames may have the sum left out.
-    heard[UDP_SUM..UDP_SUM + 2].fill(0);
     let stranger = Tap::open(nodes.net.host("c"), "eth0", IPV4);
     let (dropped, lines) = (counter(nodes, 0, "control_drop_storm"), nodes.net.log("a").lines().count());
     let flood = Flood::start(stranger, PACE, move |number| {

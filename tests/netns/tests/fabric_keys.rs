@@ -1,23 +1,13 @@
 //! Keys of a fabric: who has none is no node, what is forged takes no link down, and keys are exchanged under traffic.
 
 use crate::nodes::Nodes;
+use crate::nodes::control::{BYE, CONTROL, IPV4, alives};
 use crate::nodes::keys::{counter, exchange_keys, headline, key_file, new_key, set, two_of};
 use linkbraid_api::NodeState;
-use linkbraid_lab::wait_until;
 use linkbraid_netns_tests::flow::Flow;
 use linkbraid_netns_tests::packet::Tap;
-use linkbraid_netns_tests::{SOON, until};
+use linkbraid_netns_tests::until;
 use std::fs;
-
-const IPV4: u16 = 0x0800;
-/// Where things stand in a frame that carries a whole control message: behind the headers of Ethernet, IPv4, UDP and of the piece.
-const UDP_SUM: usize = 14 + 20 + 6;
-const HEADER: usize = 14 + 20 + 8 + 16;
-const CONTROL: usize = HEADER + 32;
-/// Kinds of messages, and of control messages (docs/fabric.md, sections 2 and 3).
-const IS_CONTROL: u8 = 2;
-const ALIVE: u8 = 3;
-const BYE: u8 = 4;
 
 #[test]
 fn who_has_another_key_or_none_is_no_node_and_show_says_so() {
@@ -64,24 +54,10 @@ fn who_has_another_key_or_none_is_no_node_and_show_says_so() {
     assert!(!nodes.net.ok("a", "fabric show fab0 --json").contains("secret"), "{first}");
 }
 
-/// Messages of b to a that say that it lives, with one that says goodbye made of each.
+/// Goodbyes of b to a, each made of a message that says that it lives.
 fn goodbyes(nodes: &Nodes) -> Vec<Vec<u8>> {
-    let tap = Tap::open(nodes.net.host("a"), "eth0", IPV4);
-    let from_b = linkbraid_netns_tests::packet::mac(&nodes.net.host("b").mac(0));
-    let mut heard: Vec<Vec<u8>> = Vec::new();
-    let hear = || {
-        heard.extend(tap.take().into_iter().filter(|frame| {
-            frame.len() > CONTROL + 32
-                && frame[6..12] == from_b
-                && (frame[HEADER + 1], frame[CONTROL]) == (IS_CONTROL, ALIVE)
-        }));
-        heard.len()
-    };
-    wait_until(SOON, "messages of b", hear, |count| *count >= 4).unwrap_or_else(|e| panic!("{e}"));
-    for frame in &mut heard {
-        frame[CONTROL] = BYE;
-        frame[UDP_SUM..UDP_SUM + 2].fill(0);
-    }
+    let mut heard = alives(nodes, 4);
+    heard.iter_mut().for_each(|frame| frame[CONTROL] = BYE);
     heard
 }
 
