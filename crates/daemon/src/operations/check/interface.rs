@@ -26,7 +26,7 @@ pub(super) struct Nic {
     pub eee: Option<bool>,
     pub driver: Option<String>,
     pub offloads: Option<Offloads>,
-    /// None for a virtual one.
+    /// None where the driver names no place on a bus, as that of a veth.
     pub device: Option<Device>,
     /// The user has set its weight, so its speed does not matter.
     pub weighted: bool,
@@ -189,16 +189,14 @@ impl Nic {
     /// segmentation leaves it to GSO.
     fn offloads(&self, name: &str, report: &mut Report) {
         let Some(offloads) = self.offloads else { return };
-        let off: Vec<&str> = [("gso", !offloads.gso), ("gro", !offloads.gro && self.device.is_some())]
-            .into_iter()
-            .filter_map(|(name, is_off)| is_off.then_some(name))
-            .collect();
-        if off.is_empty() {
-            return;
-        }
-        let text = format!("{} off: each frame costs the processor as much as a long buffer", list_of(&off));
-        let on = off.iter().map(|name| format!(" {name} on")).collect::<String>();
-        report.warn("offloads", text, format!("ethtool -K {name}{on}"));
+        let (who, on) = match (offloads.gso, offloads.gro || self.device.is_none()) {
+            (true, true) => return,
+            (false, true) => ("GSO is", "gso on"),
+            (true, false) => ("GRO is", "gro on"),
+            (false, false) => ("GSO and GRO are", "gso on gro on"),
+        };
+        let text = format!("{who} off: each frame costs the processor as much as a long buffer");
+        report.warn("offloads", text, format!("ethtool -K {name} {on}"));
     }
 
     fn mac(&self, name: &str, report: &mut Report) {
@@ -284,11 +282,4 @@ impl Bus {
 /// Of what a bus carries, without the headers of its packets.
 pub(super) fn usable(mbit: u32) -> u32 {
     mbit - mbit / 8
-}
-
-fn list_of(names: &[&str]) -> String {
-    match names {
-        [one] => format!("{} is", one.to_uppercase()),
-        several => format!("{} are", several.join(" and ").to_uppercase().replace(" AND ", " and ")),
-    }
 }
