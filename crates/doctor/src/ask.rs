@@ -149,8 +149,8 @@ impl Asker {
         let Reply::Sourced(sender, from) = source(&self.connect(flows)?, limits::FLOW)? else {
             return Err(unexpected());
         };
-        match self.talk.hear()? {
-            Some(Reply::Sunk(mbit, to)) => {
+        match self.talk.reply()? {
+            Reply::Sunk(mbit, to) => {
                 Ok(FlowTest { way: Direction::Up, flows, mbit, sender, load: [from, to] })
             }
             _ => Err(unexpected()),
@@ -162,8 +162,8 @@ impl Asker {
         let Reply::Sunk(mbit, to) = sink(&self.connect(flows)?, limits::FLOW)? else {
             return Err(unexpected());
         };
-        match self.talk.hear()? {
-            Some(Reply::Sourced(sender, from)) => {
+        match self.talk.reply()? {
+            Reply::Sourced(sender, from) => {
                 Ok(FlowTest { way: Direction::Down, flows, mbit, sender, load: [from, to] })
             }
             _ => Err(unexpected()),

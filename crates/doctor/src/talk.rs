@@ -131,6 +131,11 @@ impl Talk {
     /// Asks, and waits for the answer.
     pub fn ask(&mut self, request: &Request) -> io::Result<Reply> {
         self.say(request)?;
+        self.reply()
+    }
+
+    /// The answer, which may come later than what was asked.
+    pub fn reply(&mut self) -> io::Result<Reply> {
         match self.hear()? {
             Some(Reply::Refused(why)) => Err(io::Error::other(format!("it refuses: {}", one_line(&why)))),
             Some(reply) => Ok(reply),

@@ -182,7 +182,11 @@ fn shares<'s>(hosts: [(&'s Side, &'static str); 2]) -> Option<(&'static str, &'s
 
 fn busy(host: &str, load: &Load) -> String {
     let with = if load.softirq > 0.5 { ", with interrupts of the network most of the time" } else { "" };
-    format!("processor {} of {host} is busy for {:.0} % of the time{with}", load.processor, load.busy * 100.0)
+    format!(
+        "processor {} of {host} is busy in the kernel for {:.0} % of the time{with}",
+        load.processor,
+        load.busy * 100.0
+    )
 }
 
 fn bytes(number: u64) -> String {
