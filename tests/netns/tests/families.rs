@@ -173,8 +173,7 @@ fn a_bonded_router_forwards_between_two_bonds_and_to_a_plain_host() {
         net.ok("b", &format!("bond add {bond} --member {members} --address 198.18.{subnet}.2/24"));
         b.sh(&format!("ip address add 2001:db8:{subnet}::2/64 dev {bond}")).expect("adds");
         for member in members.split(',') {
-            // Fixed: what a router measures of flows that wait elsewhere is another matter (docs/design/lane-rates.md).
-            net.ok("b", &format!("member set {bond} {member} --weight {RATE} --weight-fixed on"));
+            net.ok("b", &format!("member set {bond} {member} --weight {RATE}"));
         }
     }
     sysctl(b, "ipv4/ip_forward", "1");

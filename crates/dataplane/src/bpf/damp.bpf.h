@@ -258,7 +258,7 @@ static __always_inline void retract_losses(const struct lb_config *bond, struct 
 {
 	flow->losses -= flow->losses < LOSSES_RETRACTED ? flow->losses : LOSSES_RETRACTED;
 	flow->avoided_us = 0;
-	reinstate_by_duplicate(flow, seq);
+	reinstate_by_duplicate(flow, stripe_of(flow, seq));
 	if (flow->guessed) {
 		/* TCP repaired what was not broken: the lanes differ by more than was thought. */
 		flow->skew_ns = 2 * flow->skew_ns < bond->damp_ns_max ? 2 * flow->skew_ns : bond->damp_ns_max;

@@ -52,6 +52,9 @@ static __always_inline void note_delivery(struct lb_progress *progress, const st
 	waited = lane->last_us - sent;
 	has_waited = waited >= least && waited <= took;
 	start = has_waited ? lane->last_us : sent + least;
+	if (has_waited)
+		bytes += lane->late_bytes;
+	lane->late_bytes = 0;
 	/* One ACK may say it of several: they are what the first one is. */
 	if (us != lane->last_us)
 		lane->is_busy = has_waited || is_long(bytes, us - start, least);

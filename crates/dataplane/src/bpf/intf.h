@@ -369,6 +369,8 @@ struct lb_delivery {
 	/* The last delivery, us, and whether that counted. */
 	__u32 last_us;
 	__u32 is_busy;
+	/* Bytes of late segments that left by the lane since then, in no stripe. */
+	__u32 late_bytes;
 	/* The least time from a stripe's departure to its ACK, us, and when it was raised last. */
 	__u32 least_us;
 	__u32 since_us;

@@ -181,31 +181,28 @@ static __always_inline void refresh_lanes_if_due(const struct lb_progress *progr
 }
 
 /*
- * The byte `seq` arrived twice: TCP sent it again, and the lane that seemed to have lost it had not. Not static, and with
- * a loop of its own, since the caller's stack has no room for a walk.
+ * A byte of this stripe arrived twice: TCP sent it again, and the lane that seemed to have lost it had not. Not static, since
+ * the caller's stack has no room for it.
  */
-__noinline int reinstate_by_duplicate(const struct lb_flow *flow, __u32 seq)
+__noinline int reinstate_by_duplicate(const struct lb_flow *flow, __u32 stripe)
 {
-	__u32 us = now_us(bpf_ktime_get_ns()), number = flow ? flow->plan : 0, lane;
-	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	__u32 number = flow ? flow->plan : 0, lane, us;
 	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
+	const struct lb_plan *plan;
 
-	if (!plan || !progress || !flow)
+	if (!progress || !flow || stripe >= LB_STRIPES_MAX)
 		return 0;
-	for (__u32 i = 0; i < LB_STRIPES_MAX; i++) {
-		const struct lb_stripe *stripe = &flow->stripes[i];
-
-		if (stripe->start == stripe->end || before(seq, stripe->start) || !before(seq, stripe->end))
-			continue;
-		lane = stripe->lane & (LB_LANES_MAX - 1);
-		if (stripe->lane >> 4 != progress->generation || !progress->quarantine_us[lane] ||
-		    us - progress->quarantined_us[lane] > REINSTATE_US_MAX)
-			return 0;
-		progress->last_quarantine_us[lane] = 0;
-		reinstate_lane(progress, lane, progress->time[index_of(latest_lane(plan, progress))], us);
-		return 1;
-	}
-	return 0;
+	lane = flow->stripes[stripe].lane;
+	if (lane >> 4 != progress->generation)
+		return 0;
+	lane &= LB_LANES_MAX - 1;
+	us = now_us(bpf_ktime_get_ns());
+	if (!progress->quarantine_us[lane] || us - progress->quarantined_us[lane] > REINSTATE_US_MAX)
+		return 0;
+	plan = bpf_map_lookup_elem(&lb_plans, &number);
+	progress->last_quarantine_us[lane] = 0;
+	reinstate_lane(progress, lane, progress->time[index_of(latest_lane(plan, progress))], us);
+	return 1;
 }
 
 #endif

@@ -152,9 +152,39 @@ static __always_inline int is_outdated(const struct lb_flow *flow, __u32 generat
 	       now_us(bpf_ktime_get_ns()) - (newest->sent_us & ~STRIPE_FLAGS) > OUTDATED_US;
 }
 
+/*
+ * The number of the stripe that has a byte, LB_STRIPES_MAX where none does. Not static, so that the verifier walks the loop once,
+ * and not from each caller's state.
+ */
+__noinline __u32 stripe_of(const struct lb_flow *flow, __u32 seq)
+{
+	if (!flow)
+		return LB_STRIPES_MAX;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < LB_STRIPES_MAX; i++) {
+		const struct lb_stripe *stripe = &flow->stripes[i];
+
+		if (stripe->start != stripe->end && !before(seq, stripe->start) && before(seq, stripe->end))
+			return i;
+	}
+	return LB_STRIPES_MAX;
+}
+
+/*
+ * What starts at `seq`, before bytes that have left, leaves for the first time: this host forwards it, and it was overtaken on its way
+ * here. Where that is longer ago than what is remembered nobody can tell.
+ */
+static __always_inline int is_late(const struct lb_flow *flow, __u32 seq)
+{
+	__u32 oldest = flow->head < LB_STRIPES_MAX ? 0 : flow->head;
+
+	return !before(seq, flow->stripes[oldest & (LB_STRIPES_MAX - 1)].start) && stripe_of(flow, seq) == LB_STRIPES_MAX;
+}
+
 /* A buffer leaves by a lane. `flow` is NULL for a flow that is not known yet. */
 static __always_inline void remember_stripe(struct __sk_buff *skb, const struct tcp_view *view,
-					    struct lb_flow *flow, __u32 number, __u32 lane)
+					    struct lb_flow *flow, struct lb_progress *progress,
+					    __u32 number, __u32 lane)
 {
 	__u32 end = view->seq + view->payload;
 	struct lb_stripe *newest;
@@ -172,6 +202,10 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 	newest = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
 	if (flow->hole_since_ns && is_probe(flow, newest, bpf_ktime_get_ns()))
 		flow->probed = 1;
+	if (before(view->seq, flow->next) && is_late(flow, view->seq)) {
+		__sync_fetch_and_add(&progress->deliveries[lane & (LB_LANES_MAX - 1)].late_bytes, view->payload);
+		return;
+	}
 	/* A retransmission proves nothing: what arrives may be the first copy. */
 	if (before(view->seq, flow->next)) {
 		if (!before(flow->hole, view->seq) && before(flow->hole, end))

@@ -64,7 +64,7 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 		refresh_lanes_if_due(progress, number, bpf_ktime_get_ns());
 	charge_lane(skb, plan, progress, lane, latest);
 	if (is_damped)
-		remember_stripe(skb, &view, flow, number, plan->generation << 4 | lane);
+		remember_stripe(skb, &view, flow, progress, number, plan->generation << 4 | lane);
 	return lane;
 }
 
