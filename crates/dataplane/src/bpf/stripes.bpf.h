@@ -202,12 +202,13 @@ static __always_inline void remember_stripe(struct __sk_buff *skb, const struct 
 	newest = &flow->stripes[(flow->head - 1) & (LB_STRIPES_MAX - 1)];
 	if (flow->hole_since_ns && is_probe(flow, newest, bpf_ktime_get_ns()))
 		flow->probed = 1;
-	if (before(view->seq, flow->next) && is_late(flow, view->seq)) {
-		__sync_fetch_and_add(&progress->deliveries[lane & (LB_LANES_MAX - 1)].late_bytes, view->payload);
-		return;
-	}
-	/* A retransmission proves nothing: what arrives may be the first copy. */
 	if (before(view->seq, flow->next)) {
+		if (is_late(flow, view->seq)) {
+			__sync_fetch_and_add(&progress->deliveries[lane & (LB_LANES_MAX - 1)].late_bytes,
+					     view->payload);
+			return;
+		}
+		/* A retransmission proves nothing: what arrives may be the first copy. */
 		if (!before(flow->hole, view->seq) && before(flow->hole, end))
 			flow->resent = 1;
 		if (before(flow->resent_to, end))

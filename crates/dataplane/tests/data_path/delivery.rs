@@ -77,6 +77,21 @@ fn what_was_sent_again_says_nothing() {
     });
 }
 
+/// A router forwards what the sender's lanes have reordered.
+#[test]
+fn what_is_overtaken_on_its_way_here_counts_with_its_lane() {
+    undisturbed(|| {
+        let rig = under_way();
+        rig.sends(&Tcp::data(at(11), STRIPE as usize).frame(peer(0), own(0)));
+        let late = rig.out(&Tcp::data(at(10), STRIPE as usize).frame(peer(0), own(0))).source();
+        assert_eq!(late, own(1), "the other lane");
+        ack(&rig, &Tcp::ack(at(6), &[]));
+        assert_eq!(bytes(&rig), [2 * STRIPE, 3 * STRIPE]);
+        ack(&rig, &Tcp::ack(at(8), &[]));
+        assert_eq!(bytes(&rig), [3 * STRIPE, 4 * STRIPE], "once");
+    });
+}
+
 #[test]
 fn what_left_by_another_plan_says_nothing() {
     undisturbed(|| {
