@@ -2,6 +2,7 @@
 
 use crate::{limits, socket};
 use nix::libc;
+use nix::sys::socket::{setsockopt, sockopt};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -88,13 +89,15 @@ fn ended(error: &io::Error) -> bool {
 
 /// Reads for so long from the first byte on, or until the sender ends, and counts what comes after the beginning
 /// ([`limits::FLOW_BEGINS`]): bytes of each [`WINDOW`]. A sender's buffer may hold more than slow links carry in a while, so
-/// the caller closes the connection then, and does not wait for the rest.
+/// the caller closes the connection then, and does not wait for the rest. It closes with a reset: the sender's kernel would
+/// remember what one of several flows had for the next one to this host (its slow-start threshold, net/ipv4/tcp_metrics.c).
 pub fn receive_for(mut stream: &TcpStream, lasts: Duration) -> io::Result<Vec<u64>> {
     let (mut piece, mut began) = (vec![0; PIECE], None);
     let lasts = lasts.min(limits::FLOW_MAX);
     let counted = lasts.saturating_sub(limits::FLOW_BEGINS);
     let mut windows = vec![0; (counted.as_millis() / WINDOW.as_millis()) as usize];
     stream.set_read_timeout(Some(limits::SILENCE))?;
+    setsockopt(&stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 })?;
     loop {
         let got = match stream.read(&mut piece) {
             Ok(0) => return Ok(windows),
