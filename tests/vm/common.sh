@@ -62,9 +62,10 @@ start_daemons() {
 	done
 }
 
-# daemon_of HOST: the process number of its daemon.
+# daemon_of HOST: the process number of its daemon, whose helper has the same command line.
 daemon_of() {
 	ip netns pids "lb-$lab-$1" | while read -r pid; do
+		[ "$(cat "/proc/$pid/comm")" != lb-helper ] || continue
 		! tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q 'linkbraid daemon' || echo "$pid"
 	done
 }
