@@ -12,7 +12,7 @@ pub type ConfirmTime = Millis<1000, 3_600_000>;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tentative {
-    /// The change.
+    /// The change, such as `{"method": "BondDel", "parameters": {"name": "bond0"}}`.
     pub request: Box<Request>,
     /// How long it waits, from when it is made.
     pub confirm_ms: ConfirmTime,
