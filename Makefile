@@ -27,6 +27,8 @@ DHCPDIR    ?= /etc/dhcp/dhclient-enter-hooks.d
 SHARKDIR   ?= /usr/lib/$(shell cc -print-multiarch 2>/dev/null)/wireshark/plugins
 # Where Debian's sos looks for plugins, whatever the prefix.
 SOSDIR     ?= /usr/lib/python3/dist-packages/sos/report/plugins
+# The page for Cockpit.
+COCKPITDIR := $(PREFIX)/share/cockpit/linkbraid
 # Programs that the command and the daemon run, and nobody else does.
 LIBEXECDIR := $(PREFIX)/libexec/linkbraid
 
@@ -154,6 +156,7 @@ install: $(BIN) ## install what is built under PREFIX (and DESTDIR)
 	install -D -m 644 dist/dhclient-enter-hook $(DESTDIR)$(DHCPDIR)/linkbraid
 	install -D -m 644 dist/wireshark/linkbraid.lua $(DESTDIR)$(SHARKDIR)/linkbraid.lua
 	install -D -m 644 dist/sos-plugin.py $(DESTDIR)$(SOSDIR)/linkbraid.py
+	install -D -m 644 -t $(DESTDIR)$(COCKPITDIR) dist/cockpit/*
 	# An example: /etc/linkbraid.toml is the administrator's.
 	install -D -m 644 dist/linkbraid.toml $(DESTDIR)$(DOCDIR)/linkbraid.toml
 	# Examples, too: rules for Prometheus and a dashboard for Grafana.
@@ -173,5 +176,6 @@ uninstall: ## remove what install put in place
 	rm -f $(DESTDIR)$(IFUPDIR)/linkbraid $(DESTDIR)$(ADDONDIR)/linkbraid.py $(DESTDIR)$(DHCPDIR)/linkbraid
 	rm -f $(patsubst dist/%,$(DESTDIR)$(DOCDIR)/%,$(wildcard dist/prometheus/*.yml) dist/grafana/linkbraid.json)
 	rm -f $(DESTDIR)$(SHARKDIR)/linkbraid.lua $(DESTDIR)$(SOSDIR)/linkbraid.py
+	rm -rf $(DESTDIR)$(COCKPITDIR)
 	rm -f $(DESTDIR)$(MANDIR)/man8/linkbraid.8 $(DESTDIR)$(MANDIR)/man8/linkbraid-*.8 $(DESTDIR)$(MANDIR)/man5/linkbraid.toml.5
 	rm -f $(DESTDIR)$(BASHDIR)/linkbraid $(DESTDIR)$(ZSHDIR)/_linkbraid $(DESTDIR)$(FISHDIR)/linkbraid.fish

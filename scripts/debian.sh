@@ -72,7 +72,7 @@ earlier() {
 	unpacked=$(mktemp -d)
 	version=$(dpkg-deb -f "$1" Version)
 	dpkg-deb -R "$1" "$unpacked/package"
-	sed -i "s/^Version: .*/Version: $2/; s/(= $version)/(= $2)/" "$unpacked/package/DEBIAN/control"
+	sed -i "s/^Version: .*/Version: $2/; s/(\(>\?=\) $version)/(\1 $2)/" "$unpacked/package/DEBIAN/control"
 	dpkg-deb -b --root-owner-group "$unpacked/package" "$3/$(basename "${1/_${version}_/_$2_}")" >/dev/null
 	rm -rf "$unpacked"
 }

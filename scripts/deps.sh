@@ -10,7 +10,7 @@
 # A Rust tool chain that is there and new enough is used, whoever installed it. Otherwise Debian's packages of a new
 # enough one are installed: Debian 12 has them in its security suite, under names that end in "-web".
 #
-# The group test has servers among its packages (nginx, vsftpd, samba, prometheus), which the tests start themselves, inside their
+# The group test has servers among its packages (nginx, vsftpd, samba, prometheus, cockpit), which the tests start themselves, inside their
 # own namespaces and with their own files. On the machine none is wanted: see install_quietly().
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -62,10 +62,11 @@ packages() {
 			echo "libfabric1 library:libfabric.so.1"
 			echo "libfabric-dev header:rdma/fabric.h"
 		fi
-		# The report is looked at in a real browser.
-		if [ -e crates/bench/src/page/tests ]; then
-			echo "chromium command:chromium"
-		fi
+		# The report, and the page for Cockpit, are looked at in a real browser.
+		echo "chromium command:chromium"
+		echo "chromium-driver command:chromedriver"
+		echo "cockpit-bridge command:cockpit-bridge"
+		echo "cockpit-ws file:/usr/lib/cockpit/cockpit-ws cockpit.socket"
 		# What the papers measure latency with; `linkbraid bench run fabric` has it beside its own.
 		echo "netpipe-tcp command:NPtcp"
 		echo "sockperf command:sockperf"
@@ -89,7 +90,9 @@ packages() {
 	bare)
 		echo "mmdebstrap command:mmdebstrap"
 		# Into a guest with such a Debian, as its administrator would.
-		if [ -e tests/vm/guides ]; then echo "openssh-client command:ssh"; fi
+		if [ -e tests/vm/guides ]; then
+			echo "openssh-client command:ssh"
+		fi
 		;;
 	deb)
 		echo "debhelper command:dh"

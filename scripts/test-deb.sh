@@ -14,7 +14,7 @@ set -euo pipefail
 . "$(dirname "$0")/debian.sh"
 
 # What the packages depend on, so that nothing is downloaded later, and sos.
-DEPENDS=libelf1,zlib1g,libgcc-s1,iproute2,iperf3,ethtool,iputils-ping,init-system-helpers,bash-completion,sosreport
+DEPENDS=libelf1,zlib1g,libgcc-s1,iproute2,iperf3,ethtool,iputils-ping,init-system-helpers,bash-completion,sosreport,cockpit-bridge
 STATE=/run/linkbraid/linkbraid.sock.state
 
 apart LINKBRAID_DEB_ROOT "$0" "$@"
@@ -75,6 +75,7 @@ install_old() {
 		is "file $file" test -s "$file"
 	done
 	is "the dissectors are where Wireshark looks" sh -c 'test -s /usr/lib/*/wireshark/plugins/linkbraid.lua'
+	is "Cockpit finds our page" sh -c "cockpit-bridge --packages | grep -q '^linkbraid  *Bonded links  */usr/share/cockpit/linkbraid$'"
 	is "folder /etc/linkbraid" test -d /etc/linkbraid
 	is "the service is enabled" test -L /etc/systemd/system/multi-user.target.wants/linkbraid.service
 	is "the service starts what is installed" grep -q '^ExecStart=/usr/bin/linkbraid daemon' /lib/systemd/system/linkbraid.service
@@ -154,7 +155,7 @@ report() {
 # Services are stopped before a package is removed.
 remove() {
 	stop_daemon
-	inside apt-get remove -qq -y linkbraid-bench linkbraid >"$LINKBRAID_DEB_ROOT/log2" 2>&1 ||
+	inside apt-get remove -qq -y linkbraid-cockpit linkbraid-bench linkbraid >"$LINKBRAID_DEB_ROOT/log2" 2>&1 ||
 		fail "test-deb" "remove" "$(cat "$LINKBRAID_DEB_ROOT/log2")" "scripts/test-deb.sh $packages"
 	is "the bond stays" sh -c 'ip -br address show bond0 | grep -q 198.18.0.1'
 	is "its state stays" test -s "$STATE/bond0.json"
@@ -162,7 +163,7 @@ remove() {
 }
 
 purge() {
-	inside apt-get purge -qq -y linkbraid-bench linkbraid >"$LINKBRAID_DEB_ROOT/log2" 2>&1 ||
+	inside apt-get purge -qq -y linkbraid-cockpit linkbraid-bench linkbraid >"$LINKBRAID_DEB_ROOT/log2" 2>&1 ||
 		fail "test-deb" "purge" "$(cat "$LINKBRAID_DEB_ROOT/log2")" "scripts/test-deb.sh $packages"
 	is "the bond is gone" sh -c '! ip link show bond0 2>/dev/null'
 	is "the address is back" sh -c 'ip -br address show eth1 | grep -q 198.18.0.1'

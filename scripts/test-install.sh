@@ -28,6 +28,8 @@ for file in /opt/lb/lib/udev/rules.d/82-linkbraid.rules /opt/lb/lib/systemd/netw
 done
 shark=("$root"/usr/lib/*/wireshark/plugins/linkbraid.lua)
 [ -s "${shark[0]}" ] || fail "install" "the dissectors" "they are not where Wireshark looks" "make install"
+python3 -m json.tool "$root/opt/lb/share/cockpit/linkbraid/manifest.json" >/dev/null ||
+	fail "install" "the page for Cockpit" "Cockpit cannot read its manifest" "make install"
 [ -s "$root/usr/lib/python3/dist-packages/sos/report/plugins/linkbraid.py" ] ||
 	fail "install" "the plugin for sos" "it is not where sos looks" "make install"
 if command -v udevadm >/dev/null && udevadm verify --help >/dev/null 2>&1; then

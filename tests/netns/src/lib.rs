@@ -1,10 +1,12 @@
 //! What the tests of the whole system share: labs with daemons on their hosts ([`Net`]), what a user's command said
-//! ([`Said`]), flows of numbered datagrams ([`flow`]), real servers and downloads from them ([`server`]), frames as
-//! they are on the wire ([`packet`]), the kernel's network lock ([`HeldRtnl`]), and a machine's state to compare ([`machine`]).
+//! ([`Said`]), flows of numbered datagrams ([`flow`]), real servers and downloads from them ([`server`]), a browser ([`browser`]),
+//! frames as they are on the wire ([`packet`]), the kernel's network lock ([`HeldRtnl`]), and a machine's state to compare
+//! ([`machine`]).
 //!
 //! Every test needs root and a built `linkbraid` (see [`linkbraid_lab::daemon::binary`]). All it makes lies in
 //! namespaces with names of its own, so tests run beside each other and beside those of another checkout.
 
+pub mod browser;
 pub mod build;
 mod file;
 pub mod flow;

@@ -1,5 +1,8 @@
 //! `linkbraid top` in a terminal, as its user sees it.
 
+mod picture;
+
+use linkbraid_lab::iperf::{self, Cc, Traffic};
 use linkbraid_lab::{Host, Running, Topology, daemon, wait_until};
 use linkbraid_netns_tests::{BOND, Net, SOON, until};
 use nix::sys::signal::{Signal, kill};
@@ -90,10 +93,20 @@ impl Terminal {
 
 #[test]
 fn a_pulled_cable_is_seen_and_every_end_restores_the_terminal() {
-    let net = Net::bonded(Topology::symmetric(2, 2, None));
+    let net = &Net::bonded(Topology::symmetric(2, 4, Some(20)));
     let mut terminal = Terminal::start(net.host("a"));
     terminal.shows(&["eth1", "up"]);
     terminal.shows(&["q quit"]);
+    std::thread::scope(|scope| {
+        let flow = Traffic::tcp(Cc::Cubic, 4);
+        let flow = scope.spawn(move || iperf::run(net.host("a"), net.host("b"), &flow).expect("runs"));
+        terminal.shows(&["eth1", "Mbit/s", "%"]);
+        flow.join().expect("no panic");
+        if std::env::var_os("UPDATE").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures/top.svg");
+            fs::write(path, picture::of(terminal.screen.lock().expect("no panic").screen())).expect("writes");
+        }
+    });
     net.host("a").link(1).expect("a link").carrier(false).expect("pulls");
     terminal.shows(&["eth1", "down", "no carrier"]);
     // Below, and on its own page, the event that told it; newest first.
