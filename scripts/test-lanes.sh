@@ -4,9 +4,9 @@
 #
 # usage: test-lanes.sh LIST CRATE...     LIST: the tests, as run-tests.sh lists them; CRATE: crates that are tested elsewhere
 #
-# In one lane are the tests in namespaces that measure rates or count what a busy machine would lose; in the other all the
-# rest, so that a new test needs no line here. What a lane says is shown when it has ended, in full if it failed; a lane that
-# is ended from outside shows where it was.
+# In one lane are the tests that measure rates or count what a busy machine would lose, and some of the others so that both
+# end together; in the other lane all the rest, so that a new test needs no line here. What a lane says is shown when it has
+# ended, in full if it failed; a lane that is ended from outside shows where it was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export RUST_TEST_THREADS=1
@@ -14,16 +14,17 @@ export RUST_TEST_THREADS=1
 list=$1
 shift
 elsewhere=" $* "
-alone=(bench fabric lab)
-measured=(broadcast classes containers demo fabric fabric_clock fabric_crashes fabric_default fabric_encryption fabric_keys fabric_memory fabric_vxlan failover families guests heartbeats hosts keys layouts plain rates recovery)
+alone=(bench)
+measured=(fabric lab)
+for test in broadcast classes containers demo fabric fabric_clock fabric_crashes fabric_default fabric_encryption fabric_keys \
+	fabric_memory fabric_vxlan failover families guests heartbeats hosts keys layouts plain rates recovery; do
+	measured+=("netns/$test")
+done
 
 others=()
 while read -r crate test _; do
-	case "$elsewhere ${alone[*]} " in
-	*" $crate "*) continue ;;
-	esac
-	case "$crate: ${measured[*]} " in
-	"netns:"*" $test "*) ;;
+	case "$elsewhere ${alone[*]} ${measured[*]} " in
+	*" $crate "* | *" $crate/$test "*) ;;
 	*) others+=("$crate/$test") ;;
 	esac
 done <"$list"
@@ -31,7 +32,7 @@ done <"$list"
 scripts/run-tests.sh "$list" "${alone[@]}"
 
 first() {
-	scripts/run-tests.sh "$list" "${measured[@]/#/netns/}"
+	scripts/run-tests.sh "$list" "${measured[@]}"
 }
 second() {
 	scripts/run-tests.sh "$list" "${others[@]}"
