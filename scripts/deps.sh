@@ -80,6 +80,8 @@ packages() {
 		echo "curl command:curl"
 		# Attaches containers to a bond, as container managers have it done.
 		echo "containernetworking-plugins file:/usr/lib/cni/bridge"
+		# A cluster whose token may not be late.
+		echo "corosync command:corosync corosync"
 		# Reads captures with the dissectors of dist/wireshark/linkbraid.lua.
 		echo "tshark command:tshark"
 		# Runs a second implementation of ARP+.
@@ -92,6 +94,9 @@ packages() {
 		# Into a guest with such a Debian, as its administrator would.
 		if [ -e tests/vm/guides ]; then
 			echo "openssh-client command:ssh"
+			# An initiator of iSCSI that needs nothing of the kernel.
+			echo "qemu-utils command:qemu-img"
+			echo "qemu-block-extra file:/usr/share/doc/qemu-block-extra/copyright"
 		fi
 		;;
 	deb)

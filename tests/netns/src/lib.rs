@@ -1,5 +1,5 @@
 //! What the tests of the whole system share: labs with daemons on their hosts ([`Net`]), what a user's command said
-//! ([`Said`]), flows of numbered datagrams ([`flow`]), real servers and downloads from them ([`server`]), a browser ([`browser`]),
+//! ([`Said`]), flows of numbered datagrams ([`flow`]), real servers and downloads from them ([`server`]), a browser ([`browser`]), files of the guides ([`guide`]),
 //! frames as they are on the wire ([`packet`]), the kernel's network lock ([`HeldRtnl`]), and a machine's state to compare
 //! ([`machine`]).
 //!
@@ -11,6 +11,7 @@ pub mod build;
 mod file;
 pub mod flow;
 mod guest;
+pub mod guide;
 pub mod machine;
 mod net;
 pub use linkbraid_lab::packet;

@@ -2,7 +2,7 @@
 
 use linkbraid_lab::iperf::{Cc, Traffic};
 use linkbraid_lab::{Fault, Host, LinkSpec, Topology, netns, shape, wait_until};
-use linkbraid_netns_tests::{BOND, Net, SOON, flow::Flow, sh, traffic};
+use linkbraid_netns_tests::{BOND, Net, SOON, flow::Flow, guide, sh, traffic};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -35,12 +35,7 @@ impl<'n> Network<'n> {
 
     /// What a network's file has, as docs/guides/containers.md shows it.
     fn configuration(&self) -> Value {
-        let shown =
-            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/containers.md"))
-                .expect("the guide");
-        let block = shown.split("<!-- network -->").nth(1).expect("it has the block");
-        let text: String =
-            block.lines().skip(1).take_while(|line| line.is_empty() || line.starts_with("    ")).collect();
+        let text = guide::block("containers.md", "network");
         let mut list: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
         let mut plugin = list["plugins"][0].take();
         plugin["name"] = list["name"].take();

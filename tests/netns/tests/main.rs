@@ -13,6 +13,7 @@ mod broadcast;
 mod busy_kernel;
 mod check;
 mod classes;
+mod cluster;
 mod cockpit;
 mod confirm;
 mod containers;
