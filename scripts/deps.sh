@@ -10,8 +10,8 @@
 # A Rust tool chain that is there and new enough is used, whoever installed it. Otherwise Debian's packages of a new
 # enough one are installed: Debian 12 has them in its security suite, under names that end in "-web".
 #
-# The group test has servers among its packages (nginx, vsftpd, samba, prometheus, cockpit), which the tests start themselves, inside their
-# own namespaces and with their own files. On the machine none is wanted: see install_quietly().
+# The group test has servers among its packages (nginx, vsftpd, samba, prometheus, cockpit, corosync), which the tests start themselves, inside
+# their own namespaces and with their own files. On the machine none is wanted: see install_quietly().
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/say.sh

@@ -20,8 +20,8 @@ export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-export function plural(count, word) {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
+export function plural(count, one, more = `${one}s`) {
+  return `${count} ${count === 1 ? one : more}`;
 }
 
 // Bits per second, as people write the rate of a link.

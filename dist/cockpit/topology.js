@@ -11,7 +11,7 @@ const BOX = 290;
 const WORDS = 32;
 const SWITCH = 90;
 // More are counted and not drawn.
-export const PEERS_DRAWN = 12;
+const PEERS_DRAWN = 12;
 
 // The best that is known of the lanes between some links.
 const STATES = ["up", "heard", "suspect", "init", "down", "cut"];
@@ -26,7 +26,7 @@ function works(state) {
 
 // Which line leads from a switch to a link of a peer: { segment, state }, one for each switch over which it is reached; if there is
 // none, one for the first on which it was looked for.
-export function ways(members, lanes, mac) {
+function ways(members, lanes, mac) {
   const of = (segment) => {
     const names = members.filter((member) => member.segment === segment).map((member) => member.interface);
     return lanes.filter((lane) => lane.peer_mac === mac && names.includes(lane.member));
@@ -83,7 +83,7 @@ export function topology(bond, peers, lanes, rates) {
     class: "topology",
     viewBox: `0 0 ${WIDTH} ${height}`,
     role: "img",
-    "aria-label": `${plural(bond.members.length, "link")} of this host, ${plural(segments.length, "switch").replace("switchs", "switches")}, ${plural(peers.length, "other host")}`,
+    "aria-label": `${plural(bond.members.length, "link")} of this host, ${plural(segments.length, "switch", "switches")}, ${plural(peers.length, "other host")}`,
   });
   const cables = svg("g");
   drawing.append(cables);
