@@ -32,6 +32,7 @@ use std::{
 mod activity;
 mod answering;
 mod authentic;
+mod corrections;
 mod guests;
 mod image;
 mod interface;
@@ -63,6 +64,7 @@ pub use tables::Usable;
 pub use written::Write;
 
 use activity::Activity;
+use corrections::Learned;
 use guests::GuestTimes;
 use plain::PlainHosts;
 use rates::Rates;
@@ -94,6 +96,7 @@ pub struct Host {
     activity: Activity,
     stall: Stall,
     rates: Rates,
+    learned: Learned,
     tables: Tables,
     guest_times: GuestTimes,
     differ: Differ,
@@ -126,6 +129,7 @@ impl Host {
             activity: Activity::default(),
             stall: Stall::default(),
             rates: Rates::default(),
+            learned: Learned::default(),
             tables,
             guest_times: GuestTimes::default(),
             settings,

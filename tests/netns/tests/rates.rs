@@ -55,3 +55,32 @@ fn what_links_carry_is_measured_and_spread_by() {
     assert!(shares.iter().any(|ppm| *ppm > SHARE_PPM), "{shares:?}");
     eprintln!("told right {:.1}, not told {:.1} Mbit/s", right.mbit(), untold.mbit());
 }
+
+/// Each of four links, Mbit/s.
+const EACH: u32 = 20;
+/// Of what they carry, what a flow has that begins while one host takes one of them for far faster. It had 0.42 of it towards that
+/// host and 0.26 from there, however long it lasted, when all lanes led to that member, or from it.
+const FAR_PART: f64 = 0.7;
+
+#[test]
+fn one_member_of_one_host_that_tells_far_too_much_keeps_no_other_back() {
+    let net = Net::bonded(Topology::symmetric(2, 4, Some(EACH)));
+    let told = |host: &str, member: u8, mbit: u32| {
+        net.ok(host, &format!("member set {BOND} eth{member} --weight {mbit} --weight-fixed off"));
+    };
+    for member in 0..4 {
+        told("a", member, EACH);
+        told("b", member, if member == 3 { 500 * EACH } else { EACH });
+    }
+    let all = f64::from(4 * EACH) * 0.956;
+    for (from, to) in [("a", "b"), ("b", "a")] {
+        let lanes =
+            || net.lanes(from).into_iter().filter(|lane| lane.peer != "plain hosts" && lane.share_ppm > 0);
+        wait_until(SOON, "lanes by what is told", || lanes().count(), |lanes| *lanes > 4)
+            .unwrap_or_else(|e| panic!("{e}"));
+        let flow = Traffic::tcp(Cc::Cubic, 6);
+        let had = traffic::reaches(net.host(from), net.host(to), &flow, |o| o.mbit() > FAR_PART * all);
+        eprintln!("from {from}: {:.1} of {all:.1} Mbit/s", had.mbit());
+        assert_eq!(lanes().count(), 4, "one for each");
+    }
+}

@@ -2,15 +2,18 @@
 
 use super::{
     Class, Policy, Settings,
+    corrections::Corrections,
     image::{ClassRow, Plan},
     member::Member,
+    rates::End,
     tables::Usable,
 };
 use crate::{
     arp_plus::Peer,
     limits::LANES_MAX,
     plan::{
-        ClassLanes, ClassTerms, Lane, OwnEnd, PeerEnd, PlanMember, class_lanes, default_lanes, peer_ends,
+        ClassLanes, ClassTerms, Lane, OwnEnd, PeerEnd, PlanMember, PlanPeerMember, class_lanes,
+        default_lanes, peer_ends,
     },
 };
 
@@ -29,6 +32,7 @@ pub struct OwnSide {
     classes: Vec<Class>,
     /// How all other traffic spreads.
     policy: Policy,
+    corrections: Corrections,
 }
 
 impl OwnSide {
@@ -44,7 +48,13 @@ impl OwnSide {
             plain_ends: members.iter().map(to_plain).collect(),
             classes: settings.classes.clone(),
             policy: settings.policy,
+            corrections: Corrections::default(),
         }
+    }
+
+    /// The same, with other weights where members told far more than they carry.
+    pub(super) fn corrected(self, corrections: &Corrections) -> OwnSide {
+        OwnSide { corrections: corrections.clone(), ..self }
     }
 
     /// The numbers of the classes.
@@ -85,8 +95,15 @@ impl OwnSide {
     pub fn peer_lanes(&self, peer: &Peer, usable: &impl Usable, class: u8) -> ClassLanes {
         let number_of =
             |name: &str| self.classes.iter().find(|class| class.name == name).map(|class| class.terms.number);
-        let theirs = peer_ends(peer, number_of, WEIGHT_MBIT_UNKNOWN);
-        self.lanes(class, &self.ends, Some(&theirs), |slot, index| usable.usable(peer, slot, index))
+        let mut theirs = peer_ends(peer, number_of, WEIGHT_MBIT_UNKNOWN);
+        let mut own = self.ends.clone();
+        for PlanMember { slot, weight_mbit, .. } in own.iter_mut().map(|end| &mut end.member) {
+            *weight_mbit = self.corrections.weight(&peer.key, End::Own(*slot), *weight_mbit);
+        }
+        for PlanPeerMember { mac, weight_mbit, .. } in theirs.iter_mut().map(|end| &mut end.member) {
+            *weight_mbit = self.corrections.weight(&peer.key, End::Peer(*mac), *weight_mbit);
+        }
+        self.lanes(class, &own, Some(&theirs), |slot, index| usable.usable(peer, slot, index))
     }
 
     /// Those lanes as the data path has them. Mirrored is what the other end can put together again.

@@ -81,6 +81,44 @@ pub struct LaneRates {
     pub in_use: Vec<u32>,
 }
 
+/// A member at an end of lanes to a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum End {
+    /// The own one in that slot.
+    Own(u8),
+    /// The peer's of that MAC.
+    Peer(MacAddr),
+}
+
+impl End {
+    /// Whether it is one of our own.
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+}
+
+/// What all lanes of a plan that end at a member carried in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EndCount {
+    /// The member.
+    pub end: End,
+    /// How many lanes these are.
+    pub lanes: usize,
+    /// In kbit/s.
+    pub kbit: u64,
+    /// Something waited on one of them.
+    pub waited: bool,
+}
+
+/// What a round of a plan was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Round {
+    /// Something waited, and members carried that.
+    Busy(Vec<EndCount>),
+    /// Nothing has waited for so long that what was measured is forgotten.
+    Forgotten,
+}
+
 /// One lane of a plan.
 #[derive(Debug, Clone)]
 struct LaneRate {
@@ -116,6 +154,8 @@ struct PlanRates {
     /// What the lanes are spread by; none: by the weights.
     in_use: Option<Vec<u32>>,
     usage: Use,
+    /// The last round, until somebody takes it.
+    round: Option<Round>,
 }
 
 /// The rates of all plans.
@@ -161,6 +201,11 @@ impl Rates {
         plan.began = now;
         plan.lanes.iter_mut().for_each(|lane| lane.begun = lane.last);
         changed
+    }
+
+    /// What the last round of a plan was, once.
+    pub fn take_round(&mut self, number: u32) -> Option<Round> {
+        self.plans.get_mut(&number)?.round.take()
     }
 
     /// Forgets plans that are gone.
@@ -222,6 +267,7 @@ impl PlanRates {
             quiet: Duration::ZERO,
             in_use: None,
             usage: Use::default(),
+            round: None,
         }
     }
 
@@ -253,10 +299,12 @@ impl PlanRates {
             }
             if self.quiet >= FORGET {
                 self.lanes.iter_mut().for_each(|lane| (lane.rate_kbit, lane.measured) = (None, false));
+                self.round = Some(Round::Forgotten);
             }
             return;
         }
         self.quiet = Duration::ZERO;
+        self.round = Some(Round::Busy(self.ends(elapsed_us)));
         for lane in &mut self.lanes {
             match lane.busy_us() {
                 0 => lane.grow(elapsed_us),
@@ -269,6 +317,26 @@ impl PlanRates {
         if self.busy_rounds.is_multiple_of(BACK_ROUNDS) {
             self.go_back();
         }
+    }
+
+    /// What members at both ends carried.
+    fn ends(&self, elapsed_us: u64) -> Vec<EndCount> {
+        let mut ends: Vec<EndCount> = Vec::new();
+        for lane in &self.lanes {
+            let kbit = lane.bytes().saturating_mul(8000) / elapsed_us;
+            let waited = u64::from(lane.busy_us()) * 100 >= elapsed_us.saturating_mul(BUSY_PERCENT);
+            for end in std::iter::once(End::Own(lane.slot)).chain(lane.peer_mac.map(End::Peer)) {
+                match ends.iter_mut().find(|known| known.end == end) {
+                    Some(known) => {
+                        known.lanes += 1;
+                        known.kbit += kbit;
+                        known.waited |= waited;
+                    }
+                    None => ends.push(EndCount { end, lanes: 1, kbit, waited }),
+                }
+            }
+        }
+        ends
     }
 
     fn go_back(&mut self) {

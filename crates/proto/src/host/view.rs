@@ -51,7 +51,7 @@ impl Host {
 
     /// The members and classes as plans see them.
     pub fn own_side(&self) -> OwnSide {
-        OwnSide::new(&self.members, &self.settings)
+        OwnSide::new(&self.members, &self.settings).corrected(self.learned.corrections())
     }
 
     /// The weights, in Mbit/s, of each group of live members that traffic of one kind is striped over, and by which policy.

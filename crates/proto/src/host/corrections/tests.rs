@@ -1,0 +1,116 @@
+use super::*;
+use linkbraid_wire::MacAddr;
+
+const PEER: PeerKey = PeerKey::Plain(MacAddr([2, 0, 0, 0, 0, 9]));
+
+fn theirs(index: u8) -> End {
+    End::Peer(MacAddr([2, 0, 0, 0, 1, index]))
+}
+
+/// Four members at each end, which told so many Mbit/s.
+fn told(own: [u32; 4], peer: [u32; 4]) -> BTreeMap<End, u32> {
+    let own = (0..).zip(own).map(|(slot, mbit)| (End::Own(slot), mbit));
+    own.chain((0..).zip(peer).map(|(index, mbit)| (theirs(index), mbit))).collect()
+}
+
+/// Lanes by their ends with what they carry, in kbit/s, while something waits on all of them.
+fn busy(lanes: &[(u8, u8, u64)]) -> Round {
+    let mut ends: BTreeMap<End, EndCount> = BTreeMap::new();
+    for (slot, index, kbit) in lanes {
+        for end in [End::Own(*slot), theirs(*index)] {
+            let count = ends.entry(end).or_insert(EndCount { end, lanes: 0, kbit: 0, waited: true });
+            (count.lanes, count.kbit) = (count.lanes + 1, count.kbit + kbit);
+        }
+    }
+    Round::Busy(ends.into_values().collect())
+}
+
+/// All four to the one that told too much.
+fn all_to_one() -> Round {
+    busy(&[(0, 3, 5000), (1, 3, 5000), (2, 3, 5000), (3, 3, 4600), (3, 0, 5000), (3, 1, 5000), (3, 2, 5000)])
+}
+
+fn weight(learned: &Learned, end: End, told: u32) -> u32 {
+    learned.corrections().weight(&PEER, end, told)
+}
+
+#[test]
+fn who_told_far_too_much_is_taken_for_what_it_carries() {
+    let told = told([20; 4], [20, 20, 20, 10_000]);
+    let mut learned = Learned::default();
+    for _ in 1..SUSPECT_ROUNDS {
+        assert!(!learned.take(PEER, &all_to_one(), &told, |_| unreachable!("not so soon")));
+    }
+    let have = |tried: &Corrections| {
+        assert_eq!(tried.weight(&PEER, theirs(3), 10_000), 20, "as the others");
+        80_000
+    };
+    assert!(learned.take(PEER, &all_to_one(), &told, have));
+    assert_eq!(weight(&learned, theirs(3), 10_000), 20);
+    assert_eq!(weight(&learned, theirs(3), 1000), 1000, "it tells something else now");
+    assert_eq!(weight(&learned, End::Own(3), 20), 20, "which was only kept back");
+    learned.retain(|_| false);
+    assert_eq!(weight(&learned, theirs(3), 10_000), 10_000);
+}
+
+#[test]
+fn our_own_too_unless_the_user_said_it() {
+    let mut told = told([20, 20, 20, 10_000], [20; 4]);
+    let one_to_all =
+        busy(&[(3, 0, 5000), (3, 1, 5000), (3, 2, 5000), (3, 3, 4600), (0, 3, 40), (1, 3, 40), (2, 3, 40)]);
+    let mut learned = Learned::default();
+    let took = (0..SUSPECT_ROUNDS).filter(|_| learned.take(PEER, &one_to_all, &told, |_| 80_000)).count();
+    assert_eq!((took, weight(&learned, End::Own(3), 10_000)), (1, 20));
+
+    told.remove(&End::Own(3));
+    let mut learned = Learned::default();
+    for _ in 0..2 * SUSPECT_ROUNDS {
+        assert!(!learned.take(PEER, &one_to_all, &told, |_| 80_000));
+    }
+}
+
+#[test]
+fn what_brings_nothing_stays_as_it_was() {
+    let told = told([20; 4], [20, 20, 20, 10_000]);
+    let mut learned = Learned::default();
+    for _ in 0..10 * SUSPECT_ROUNDS {
+        assert!(!learned.take(PEER, &all_to_one(), &told, |_| 36_000));
+    }
+    // One lane each: there is no way past a slow one.
+    let pairs = busy(&[(0, 0, 5000), (1, 1, 5000), (2, 2, 5000), (3, 3, 5000)]);
+    for _ in 0..10 * SUSPECT_ROUNDS {
+        assert!(!learned.take(PEER, &pairs, &told, |_| 80_000));
+    }
+}
+
+#[test]
+fn suspicion_needs_the_same_member_in_rounds_one_after_the_other() {
+    let told = told([20; 4], [20, 20, 20, 10_000]);
+    let fine = busy(&[(0, 0, 20_000), (1, 1, 20_000)]);
+    let mut learned = Learned::default();
+    for _ in 0..10 {
+        for _ in 1..SUSPECT_ROUNDS {
+            assert!(!learned.take(PEER, &all_to_one(), &told, |_| 80_000));
+        }
+        assert!(!learned.take(PEER, &fine, &told, |_| 80_000));
+    }
+}
+
+#[test]
+fn who_carries_more_again_or_is_forgotten_is_what_it_told() {
+    let told = told([20; 4], [20, 20, 20, 10_000]);
+    let corrected = || {
+        let mut learned = Learned::default();
+        assert!((0..SUSPECT_ROUNDS).any(|_| learned.take(PEER, &all_to_one(), &told, |_| 80_000)));
+        learned
+    };
+    let mut learned = corrected();
+    assert!(!learned.take(PEER, &busy(&[(3, 3, 29_000)]), &told, |_| 0));
+    assert!(learned.take(PEER, &busy(&[(3, 3, 31_000)]), &told, |_| 0));
+    assert_eq!(weight(&learned, theirs(3), 10_000), 10_000);
+
+    let mut learned = corrected();
+    assert!(learned.take(PEER, &Round::Forgotten, &told, |_| 0));
+    assert!(!learned.take(PEER, &Round::Forgotten, &told, |_| 0));
+    assert_eq!(weight(&learned, theirs(3), 10_000), 10_000);
+}
