@@ -28,17 +28,21 @@ pub struct Sender {
     pub window_us: u64,
     /// and in which the own send buffer was.
     pub buffer_us: u64,
+    /// Microseconds from a segment to its acknowledgement, as it was last smoothed, of the flow where that takes longest.
+    #[serde(default)]
+    pub round_trip_us: u64,
 }
 
 impl Sender {
     /// Two flows as one.
-    pub const fn plus(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             segments: self.segments + other.segments,
             again: self.again + other.again,
             busy_us: self.busy_us + other.busy_us,
             window_us: self.window_us + other.window_us,
             buffer_us: self.buffer_us + other.buffer_us,
+            round_trip_us: self.round_trip_us.max(other.round_trip_us),
         }
     }
 
@@ -51,8 +55,9 @@ impl Sender {
             bytes.copy_from_slice(&info[at..at + 8]);
             u64::from_ne_bytes(bytes)
         };
-        // tcpi_total_retrans, tcpi_data_segs_out, tcpi_busy_time, tcpi_rwnd_limited, tcpi_sndbuf_limited
+        // tcpi_rtt, tcpi_total_retrans, tcpi_data_segs_out, tcpi_busy_time, tcpi_rwnd_limited, tcpi_sndbuf_limited
         Self {
+            round_trip_us: four(68),
             again: four(100),
             segments: four(156),
             busy_us: eight(168),

@@ -1,6 +1,6 @@
 //! TCP over all lanes together.
 
-use super::{Case, Code, Direction, REACHED, Side, flow, mbit};
+use super::{Case, Code, Direction, FlowTest, LaneTest, REACHED, Side, flow, mbit};
 use crate::limits;
 use crate::load::Load;
 use linkbraid_api::{FindingRecord, Policy};
@@ -9,6 +9,9 @@ use linkbraid_api::{FindingRecord, Policy};
 const BUSY: f64 = 0.85;
 /// A buffer is the limit where the flow waits for it for this part of its time.
 const WAITS: f64 = 0.3;
+/// A window is full where what a flow has in a round trip takes at least this part of the buffer: half of it is for bookkeeping
+/// (tcp_adv_win_scale of tcp(7)). Below, the kernel had not opened the window yet.
+const FILLS: f64 = 0.25;
 /// Segments sent again, of all: more than full queues cost.
 const AGAIN: f64 = 0.02;
 /// A share is wrong if it is so many times what the lane carries of all, or the reverse.
@@ -48,7 +51,7 @@ impl Case<'_> {
         } else if let Some((name, text)) = self.misjudged(from, way) {
             let hint = format!("linkbraid member set {} {name} --weight-fixed off", from.bond);
             (Code::Weights, format!("{head}: {text}"), hint)
-        } else if waited(one.sender.window_us) > WAITS {
+        } else if waited(one.sender.window_us) > WAITS && fills(one, to.receive_buffer) {
             let text = format!(
                 "{head}: the receive buffer of {} is full, {} at most",
                 names[1],
@@ -73,6 +76,8 @@ impl Case<'_> {
             (Code::SharedBus, text, found.hint.clone().unwrap_or_default())
         } else if let Some(text) = self.lost(way) {
             (Code::Loss, format!("{head}: {text}"), format!("ip -s -s link show dev {}", from.bond))
+        } else if many < links * REACHED && self.blame_lanes(way, missing) {
+            return;
         } else if again > AGAIN {
             let why = match from.damping && from.policy == Policy::Spread {
                 true => "frames are lost where links meet",
@@ -97,6 +102,23 @@ impl Case<'_> {
             (Code::Between, text, format!("tc qdisc show dev {}", from.bond))
         };
         self.add_way(way, code, missing, text, hint);
+    }
+
+    /// Whether a lane that is slow this way, or carries nothing at all one way, explains what is missing. It costs as much, then.
+    fn blame_lanes(&mut self, way: Direction, missing: f64) -> bool {
+        let is_dead = |lane: &LaneTest| lane.heard.iter().any(|heard| heard.frames == 0);
+        if !self.all.lanes.iter().any(|lane| is_dead(lane) || self.is_slow(lane, way)) {
+            return false;
+        }
+        let is_of_lanes = |code| {
+            matches!(code, Code::SlowLink | Code::Short | Code::Silent | Code::NoLane | Code::Competing)
+        };
+        let causes = self.causes.iter_mut().filter(|cause| is_of_lanes(cause.code));
+        let worst = causes.max_by(|one, other| one.costs_mbit.total_cmp(&other.costs_mbit));
+        worst.is_some_and(|worst| {
+            worst.costs_mbit = worst.costs_mbit.max(missing);
+            true
+        })
     }
 
     /// Whether a lane loses frames though it carries nothing else. One that is slower than what sends into it must.
@@ -173,6 +195,12 @@ fn processor(
         }
         None => (otherwise, text, "grep -E 'CPU|NET_RX' /proc/softirqs".to_owned()),
     }
+}
+
+/// Whether what a flow has in a round trip fills that buffer.
+fn fills(flow: &FlowTest, buffer: u64) -> bool {
+    let bytes = flow.mbit / 8.0 * flow.sender.round_trip_us as f64;
+    bytes >= buffer as f64 * FILLS
 }
 
 /// The host whose members share a bus that is too slow for them.

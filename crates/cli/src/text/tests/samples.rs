@@ -545,7 +545,14 @@ pub fn diagnosis() -> linkbraid_doctor::Diagnosis {
         sent: [Sent { frames: 1001, busy: 0.1 }; 2],
         heard: [heard(1000), heard(down)],
     };
-    let sender = Sender { segments: 100_000, again: 20, busy_us: 2_500_000, window_us: 50_000, buffer_us: 0 };
+    let sender = Sender {
+        segments: 100_000,
+        again: 20,
+        busy_us: 2_500_000,
+        window_us: 50_000,
+        buffer_us: 0,
+        round_trip_us: 900,
+    };
     let load = [Load { processor: 1, busy: 0.31, softirq: 0.6, all: 0.2 }; 2];
     let flow = |way, flows, mbit| FlowTest { way, flows, mbit, sender, load };
     diagnose(Examination {
