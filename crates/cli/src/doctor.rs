@@ -5,7 +5,7 @@ use crate::{check, client, text};
 use linkbraid_api::{
     BondRecord, Error, FindingRecord, LaneRecord, LinkName, PeerRecord, Records, Reply, Request,
 };
-use linkbraid_doctor::Side;
+use linkbraid_doctor::{Describe, Side};
 use linkbraid_terminal::report::{self, Failed};
 use std::io::{self, IsTerminal};
 use std::net::IpAddr;
@@ -23,7 +23,8 @@ pub fn run(socket: &Path, args: DoctorArgs, json: bool) -> Result<(), Failed> {
             // Nobody need read it.
             let _ = report::print(&format!("{line}\n"));
         };
-        return linkbraid_doctor::answer(peer, lasts, &|| host.side(peer), &note).map_err(Failed::refused);
+        let describe = || host.describe(peer).map_err(|failed| failed.error);
+        return linkbraid_doctor::answer(peer, lasts, &describe, &note).map_err(Failed::refused);
     }
     let peer = args.peer.map_or_else(|| host.only_peer(), Ok)?;
     host.lanes_to(peer)?;
@@ -32,7 +33,8 @@ pub fn run(socket: &Path, args: DoctorArgs, json: bool) -> Result<(), Failed> {
             eprintln!("{line}");
         }
     };
-    let examination = linkbraid_doctor::examine(peer, &|| host.side(peer), &note).map_err(Failed::refused)?;
+    let describe = host.describe(peer)?;
+    let examination = linkbraid_doctor::examine(peer, &*describe, &note).map_err(Failed::refused)?;
     let diagnosis = linkbraid_doctor::diagnose(examination);
     if json {
         return report::print(&text::json(&diagnosis));
@@ -44,11 +46,10 @@ pub fn run(socket: &Path, args: DoctorArgs, json: bool) -> Result<(), Failed> {
     ))
 }
 
-/// This host's part: a daemon, a bond, and what was found amiss when it began.
+/// This host's part: a daemon and a bond.
 struct Host<'s> {
     socket: &'s Path,
     bond: LinkName,
-    findings: Vec<FindingRecord>,
 }
 
 impl<'s> Host<'s> {
@@ -58,8 +59,7 @@ impl<'s> Host<'s> {
             let cause = format!("this host has {} bonds", bonds.len());
             return Err(Failed::usage(Error::new("doctor", "which bond?", cause).hint("linkbraid show")));
         };
-        let members = bond.members.iter().map(|member| LinkName::of_link(&member.interface)).collect();
-        Ok(Self { socket, bond: LinkName::of_link(&bond.name), findings: check::findings(socket, members)? })
+        Ok(Self { socket, bond: LinkName::of_link(&bond.name) })
     }
 
     fn peers(&self) -> Result<Vec<PeerRecord>, Failed> {
@@ -93,14 +93,23 @@ impl<'s> Host<'s> {
 
     /// Whether it is a peer, to which lanes lead.
     fn lanes_to(&self, peer: IpAddr) -> Result<(), Failed> {
-        match self.side(peer).map_err(Failed::refused)?.lanes.is_empty() {
+        match self.side(peer, &[]).map_err(Failed::refused)?.lanes.is_empty() {
             false => Ok(()),
             true => Err(self.no_peer(&format!("cannot be examined with '{peer}'"), "it is no peer".into())),
         }
     }
 
+    /// What describes this host in one examination. What is amiss is found once, at its beginning.
+    fn describe(&self, peer: IpAddr) -> Result<Describe<'_>, Failed> {
+        let bonds = bonds(self.socket, Some(self.bond.clone()))?;
+        let members = bonds.iter().flat_map(|bond| &bond.members);
+        let members = members.map(|member| LinkName::of_link(&member.interface)).collect();
+        let findings = check::findings(self.socket, members)?;
+        Ok(Box::new(move || self.side(peer, &findings)))
+    }
+
     /// What this host is now.
-    fn side(&self, peer: IpAddr) -> Result<Side, Error> {
+    fn side(&self, peer: IpAddr, findings: &[FindingRecord]) -> Result<Side, Error> {
         let own = |failed: Failed| failed.error;
         let bonds = bonds(self.socket, Some(self.bond.clone())).map_err(own)?;
         let lanes = lanes(self.socket, &self.bond).map_err(own)?;
@@ -109,7 +118,7 @@ impl<'s> Host<'s> {
                 Error::new(self.bond.to_string(), "cannot be examined", "it is gone").hint("linkbraid show")
             );
         };
-        Ok(Side::of(bond, &lanes, &peer.to_string(), &self.findings))
+        Ok(Side::of(bond, &lanes, &peer.to_string(), findings))
     }
 }
 

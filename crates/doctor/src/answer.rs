@@ -13,15 +13,18 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Answers one host for so long, over the interface address that reaches it; `describe` says what this host is now, and
-/// `note` hears of each examination. Nobody else is answered.
+/// What says what a host is now, as often as it is asked in one examination.
+pub type Describe<'a> = Box<dyn Fn() -> Result<Side, Error> + 'a>;
+
+/// Answers one host for so long, over the interface address that reaches it. `describe` makes what describes this host, anew for each
+/// examination; `note` hears of each. Nobody else is answered.
 ///
 /// # Errors
 /// No way to that host, or the port is taken.
-pub fn answer(
+pub fn answer<'a>(
     peer: IpAddr,
     lasts: Duration,
-    describe: &dyn Fn() -> Result<Side, Error>,
+    describe: &dyn Fn() -> Result<Describe<'a>, Error>,
     note: &dyn Fn(&str),
 ) -> Result<(), Error> {
     let failed = |error: io::Error| {
@@ -34,7 +37,9 @@ pub fn answer(
         accept(&listener, peer, until.saturating_duration_since(Instant::now())).map_err(failed)?
     {
         note(&format!("{peer} examines the bond"));
-        match serve(&listener, peer, stream, describe, until) {
+        let describe =
+            describe().map_err(|error| io::Error::other(format!("{}: {}", error.what, error.cause)));
+        match describe.and_then(|describe| serve(&listener, peer, stream, &*describe, until)) {
             Ok(()) => note(&format!("{peer} has finished")),
             Err(error) => note(&format!("{peer} was given up: {error}")),
         }

@@ -38,6 +38,9 @@ pub struct Heard {
     pub bytes: u64,
     /// From the first to the last, in microseconds.
     pub micros: u64,
+    /// When the first one came, by this host's clock that never jumps, in microseconds; none: nothing came, or that host does not say.
+    #[serde(default)]
+    pub first_us: Option<u64>,
 }
 
 impl Heard {
@@ -114,6 +117,9 @@ fn count(socket: &OwnedFd, token: u64, over: &AtomicBool) -> io::Result<Heard> {
             continue;
         }
         last = Instant::now();
+        if first.is_none() {
+            heard.first_us = Some(clock_us()?);
+        }
         let began = *first.get_or_insert(last);
         heard.frames += 1;
         heard.bytes += bytes as u64;
@@ -144,6 +150,9 @@ pub struct Sent {
     pub frames: u64,
     /// The part of the time in which the sending thread worked, 0 to 1: it did not wait for the link then.
     pub busy: f64,
+    /// When the first one left, by the clock of the host that sent it that never jumps, in microseconds; none: that host does not say.
+    #[serde(default)]
+    pub first_us: Option<u64>,
 }
 
 /// Sends frames as long as the MTU out of an interface to a MAC.
@@ -163,6 +172,7 @@ pub fn blast(
     frame[12..HEADER].copy_from_slice(&ETHERTYPE.to_be_bytes());
     frame[TOKEN].copy_from_slice(&token.to_be_bytes());
     let (began, worked, mut frames) = (Instant::now(), thread_time()?, 0);
+    let first_us = Some(clock_us()?);
     let most = limits::BURST_BYTES_MAX / frame.len() as u64;
     while began.elapsed() < lasts.min(limits::BURST_MAX) && frames < most {
         // It waits while the interface has a buffer's worth of them.
@@ -173,7 +183,13 @@ pub fn blast(
         }
     }
     let busy = thread_time()?.saturating_sub(worked).as_secs_f64() / began.elapsed().as_secs_f64().max(1e-9);
-    Ok(Sent { frames, busy: busy.min(1.0) })
+    Ok(Sent { frames, busy: busy.min(1.0), first_us })
+}
+
+/// The clock that never jumps, in microseconds.
+fn clock_us() -> io::Result<u64> {
+    let now: Duration = clock_gettime(ClockId::CLOCK_MONOTONIC)?.into();
+    Ok(u64::try_from(now.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// What this thread has worked.
@@ -187,16 +203,16 @@ mod tests {
 
     #[test]
     fn rate_is_that_between_the_first_frame_and_the_last() {
-        let heard = Heard { frames: 101, bytes: 101 * 1250, micros: 10_000 };
+        let heard = Heard { frames: 101, bytes: 101 * 1250, micros: 10_000, first_us: None };
         assert!((heard.mbit() - 100.0).abs() < 1e-9, "{}", heard.mbit());
-        assert_eq!(Heard { frames: 1, bytes: 1250, micros: 0 }.mbit(), 0.0);
+        assert_eq!(Heard { frames: 1, bytes: 1250, ..Heard::default() }.mbit(), 0.0);
         assert_eq!(Heard::default().mbit(), 0.0);
     }
 
     #[test]
     fn what_found_no_room_has_arrived() {
-        let heard = Heard { frames: 10, bytes: 15_140, micros: 100 };
-        assert_eq!(with_dropped(heard, 5), Heard { frames: 15, bytes: 22_710, micros: 100 });
+        let heard = Heard { frames: 10, bytes: 15_140, micros: 100, first_us: Some(7) };
+        assert_eq!(with_dropped(heard, 5), Heard { frames: 15, bytes: 22_710, ..heard });
         assert_eq!(with_dropped(Heard::default(), 5), Heard::default(), "of what is not known");
     }
 }

@@ -25,7 +25,7 @@ mod socket;
 mod talk;
 mod verdict;
 
-pub use answer::answer;
+pub use answer::{Describe, answer};
 pub use ask::examine;
 pub use burst::{Heard, Sent};
 pub use flow::Sender;

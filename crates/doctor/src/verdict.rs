@@ -165,6 +165,8 @@ pub enum Code {
     SharedBus,
     /// Frames are lost, or arrive in another order.
     Loss,
+    /// Frames over a lane take longer than over the others.
+    Delay,
     /// One flow is slower than several are together.
     OneFlow,
     /// Something between TCP and the links: a shaper, or a filter.

@@ -12,10 +12,14 @@ const WAITS: f64 = 0.3;
 /// A window is full where what a flow has in a round trip takes at least this part of the buffer: half of it is for bookkeeping
 /// (tcp_adv_win_scale of tcp(7)). Below, the kernel had not opened the window yet.
 const FILLS: f64 = 0.25;
+/// From this part on of what links carry, several flows have all of it: no lane keeps them back.
+const ALL: f64 = 0.95;
 /// Segments sent again, of all: more than full queues cost.
 const AGAIN: f64 = 0.02;
 /// A share is wrong if it is so many times what the lane carries of all, or the reverse.
 const MISJUDGED: f64 = 1.5;
+/// Frames that take so much longer by one lane, in microseconds, keep those of the others waiting.
+const LATE_US: i128 = 10_000;
 /// A lane that loses more of the frames that it carries alone loses too many.
 const LOST: f64 = 0.01;
 
@@ -76,8 +80,10 @@ impl Case<'_> {
             (Code::SharedBus, text, found.hint.clone().unwrap_or_default())
         } else if let Some(text) = self.lost(way) {
             (Code::Loss, format!("{head}: {text}"), format!("ip -s -s link show dev {}", from.bond))
-        } else if many < links * REACHED && self.blame_lanes(way, missing) {
+        } else if many < links * ALL && self.blame_lanes(way, missing) {
             return;
+        } else if let Some(text) = self.late(way) {
+            (Code::Delay, format!("{head}: {text}"), format!("linkbraid lanes {}", from.bond))
         } else if again > AGAIN {
             let why = match from.damping && from.policy == Policy::Spread {
                 true => "frames are lost where links meet",
@@ -138,6 +144,25 @@ impl Case<'_> {
                 part * 100.0,
                 lane.member,
                 lane.peer_member
+            )
+        })
+    }
+
+    /// Whether frames over one lane take longer than over the others. Both hosts' clocks may differ: on all lanes by the same time.
+    fn late(&self, way: Direction) -> Option<String> {
+        let took = |lane: &LaneTest| {
+            let (sent, heard) = (lane.sent[way as usize].first_us?, lane.heard[way as usize].first_us?);
+            Some(i128::from(heard) - i128::from(sent))
+        };
+        let all = || self.all.lanes.iter().filter_map(|lane| Some((lane, took(lane)?)));
+        let (least, (lane, most)) =
+            (all().map(|(_, took)| took).min()?, all().max_by_key(|(_, took)| *took)?);
+        (most - least > LATE_US).then(|| {
+            format!(
+                "frames between '{}' and the other host's '{}' take {} ms longer than by another lane",
+                lane.member,
+                lane.peer_member,
+                (most - least) / 1000
             )
         })
     }

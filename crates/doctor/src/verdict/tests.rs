@@ -40,14 +40,15 @@ fn side(members: usize) -> Side {
 
 fn heard(mbit: f64) -> Heard {
     let frames = 1001;
-    Heard { frames, bytes: frames * 1514, micros: (1000.0 * 1514.0 * 8.0 / mbit) as u64 }
+    let micros = (1000.0 * 1514.0 * 8.0 / mbit) as u64;
+    Heard { frames, bytes: frames * 1514, micros, first_us: Some(7_000_300) }
 }
 
 fn lane(at: usize) -> LaneTest {
     LaneTest {
         member: format!("eth{at}"),
         peer_member: format!("eth{at}"),
-        sent: [Sent { frames: 1001, busy: 0.1 }; 2],
+        sent: [Sent { frames: 1001, busy: 0.1, first_us: Some(5_000_000) }; 2],
         heard: [heard(RATE); 2],
     }
 }
@@ -179,6 +180,26 @@ fn what_lanes_lack_explains_what_flows_do() {
     all.lanes[1].heard[1].frames = 0;
     all.own.lanes[1].state = "down".into();
     assert_eq!(codes(all), [Code::Silent]);
+}
+
+#[test]
+fn a_lane_whose_frames_take_longer_is_named() {
+    let late = |us: u64| {
+        let mut all = slow(200.0, 205.0);
+        all.lanes[2].heard[0].first_us = Some(7_000_300 + us);
+        all
+    };
+    let diagnosis = diagnose(late(30_000));
+    assert_eq!((diagnosis.causes[0].code, diagnosis.causes[0].way), (Code::Delay, Some(Direction::Up)));
+    assert!(diagnosis.causes[0].text.contains("between 'eth2'"), "{:?}", diagnosis.causes);
+    assert!(diagnosis.causes[0].text.contains("30 ms longer"), "{:?}", diagnosis.causes);
+    assert_eq!(codes(late(3_000)), [Code::Between], "as on any network");
+    let mut all = late(30_000);
+    all.lanes[0].sent[0].first_us = None;
+    assert_eq!(codes(all), [Code::Delay], "of the lanes of which it is known");
+    let mut all = late(30_000);
+    all.flows = sound().flows;
+    assert_eq!(codes(all), [], "it costs nothing");
 }
 
 #[test]

@@ -538,11 +538,16 @@ pub fn diagnosis() -> linkbraid_doctor::Diagnosis {
         receive_buffer: 6 << 20,
         send_buffer: 4 << 20,
     };
-    let heard = |mbit: u64| Heard { frames: 1001, bytes: 1001 * 1514, micros: 1000 * 1514 * 8 / mbit };
+    let heard = |mbit: u64| Heard {
+        frames: 1001,
+        bytes: 1001 * 1514,
+        micros: 1000 * 1514 * 8 / mbit,
+        ..Heard::default()
+    };
     let test = |at: u8, down| LaneTest {
         member: format!("eth{at}"),
         peer_member: format!("eth{at}"),
-        sent: [Sent { frames: 1001, busy: 0.1 }; 2],
+        sent: [Sent { frames: 1001, busy: 0.1, first_us: None }; 2],
         heard: [heard(1000), heard(down)],
     };
     let sender = Sender {
