@@ -45,7 +45,7 @@ PROGRAMS   := linkbraid-lab linkbraid-bench linkbraid-ofi
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench docs vm-drivers vm-debian vm-guides vm-life fmt lint fuzz mutants install uninstall
+.PHONY: help deps build demo test test-bare deb deb-arm64 test-deb bench docs vm-doctor vm-cluster vm-drivers vm-debian vm-guides vm-life fmt lint fuzz mutants install uninstall
 
 help: ## list these commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -100,6 +100,18 @@ bench: ## run the benchmarks BENCH="NAME..." (as root); results go to results/
 
 docs: ## make a site of the documents, in target/book/site
 	@CARGO="$(CARGO)" scripts/book.sh $(TARGET_DIR)/book
+
+vm-doctor: ## what doctor says of faults that are made one after the other (as root; boots a guest)
+	@scripts/deps.sh build run test
+	@scripts/need-root.sh vm-doctor
+	$(CARGO) build --release --locked --bin linkbraid
+	LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/doctor
+
+vm-cluster: ## Corosync's token beside full links, where the processor has time (as root; boots a guest)
+	@scripts/deps.sh build run test
+	@scripts/need-root.sh vm-cluster
+	$(CARGO) build --release --locked --bin linkbraid
+	CARGO="$(CARGO)" LINKBRAID_BIN="$(abspath $(BIN))" tests/vm/cluster
 
 vm-drivers: ## what becomes of a bond of emulated NICs (as root; boots two guests for each driver)
 	@scripts/deps.sh build run test
