@@ -21,6 +21,9 @@ pub struct Member {
     pub fixed_mbit: Option<u32>,
     /// Bytes sent and received since it joined.
     pub bytes: u64,
+    /// Whether it stops sending while the switch asks for that (flow control); none: it does not say.
+    #[serde(default)]
+    pub heeds_pause: Option<bool>,
 }
 
 /// A lane of the default class to the other host.
@@ -74,6 +77,7 @@ impl Side {
             class: member.class.clone(),
             fixed_mbit: (member.share_from == Some(ShareFrom::Fixed)).then_some(member.weight_mbit),
             bytes: member.tx_bytes + member.rx_bytes,
+            heeds_pause: linkbraid_link::heeds_pause(&member.interface),
         });
         let ours =
             lanes.iter().filter(|lane| lane.bond == bond.name && lane.peer == peer && lane.class.is_none());

@@ -16,6 +16,7 @@ const ETHTOOL_GSET: u32 = 0x01;
 const ETHTOOL_SSET: u32 = 0x02;
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GEEE: u32 = 0x44;
+const ETHTOOL_GPAUSEPARAM: u32 = 0x12;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
@@ -39,6 +40,9 @@ const DUPLEX_FULL: u8 = 1;
 /// Words of `struct ethtool_eee`, and the place of `eee_active` in it.
 const EEE_WORDS: usize = 10;
 const EEE_ACTIVE: usize = 4;
+/// Words of `struct ethtool_pauseparam`, and the place of `rx_pause` in it.
+const PAUSE_WORDS: usize = 4;
+const PAUSE_RECEIVE: usize = 2;
 /// Words of `struct ethtool_drvinfo`, of a text in it, and where two of these are: the driver's name, and the place on its bus.
 const DRIVER_WORDS: usize = 49;
 const DRIVER_TEXT_WORDS: usize = 8;
@@ -199,6 +203,16 @@ pub fn eee(name: &str) -> Option<bool> {
     words[0] = ETHTOOL_GEEE;
     Ioctl::open().ok()?.ethtool(name, &mut words).ok()?;
     Some(words[EEE_ACTIVE] != 0)
+}
+
+/// Whether the interface `name` stops sending for a while when the switch asks for it (flow control, IEEE 802.3 Annex 31B). None where
+/// the driver does not say.
+#[must_use]
+pub fn heeds_pause(name: &str) -> Option<bool> {
+    let mut words = [0u32; PAUSE_WORDS];
+    words[0] = ETHTOOL_GPAUSEPARAM;
+    Ioctl::open().ok()?.ethtool(name, &mut words).ok()?;
+    Some(words[PAUSE_RECEIVE] != 0)
 }
 
 /// The name of the driver of the interface `name`, such as `r8169`; none when there is no such interface.

@@ -36,7 +36,9 @@ mod watch;
 pub use address::Address;
 pub use announce::{announcements, gratuitous_arp, station_here};
 pub use carrier::CarrierPoll;
-pub use control::{Offloads, Speed, bus, driver, eee, lro, offloads, set_udp_segmentation, speed};
+pub use control::{
+    Offloads, Speed, bus, driver, eee, heeds_pause, lro, offloads, set_udp_segmentation, speed,
+};
 pub use error::{Error, Kind, Result};
 pub use filters::has_filters;
 pub use forward::{ForwardChain, forward_drops};

@@ -3,6 +3,7 @@
 use super::{Case, Code, Direction, FlowTest, LaneTest, REACHED, Side, flow, mbit};
 use crate::limits;
 use crate::load::Load;
+use crate::side::Member;
 use linkbraid_api::{FindingRecord, Policy};
 
 /// A processor is the limit from this part of its time on.
@@ -90,7 +91,7 @@ impl Case<'_> {
                 false => "without damping segments arrive in another order, and TCP takes them for lost",
             };
             let text = format!("{head}: {:.1} % of its segments are sent again: {why}", again * 100.0);
-            (Code::Loss, text, format!("linkbraid stats {}", from.bond))
+            congested(text, (from, names[0]))
         } else if many >= links * REACHED || many > one.mbit * 1.2 {
             let text = format!(
                 "{head}, and {} flows have {}: its congestion control ({}) holds it back",
@@ -219,6 +220,17 @@ fn processor(
             (code, format!("{text}, and '{}': {}", found.object, found.text), hint)
         }
         None => (otherwise, text, "grep -E 'CPU|NET_RX' /proc/softirqs".to_owned()),
+    }
+}
+
+/// Segments are sent again. A NIC of the sender that does not heed the switch fills its queues.
+fn congested(text: String, (from, host): (&Side, &str)) -> (Code, String, String) {
+    match from.default_members().find(|member| member.heeds_pause == Some(false)) {
+        Some(Member { name, .. }) => {
+            let text = format!("{text}; without flow control the switch cannot make '{name}' of {host} wait");
+            (Code::Loss, text, format!("ethtool -A {name} rx on"))
+        }
+        None => (Code::Loss, text, format!("linkbraid stats {}", from.bond)),
     }
 }
 

@@ -13,6 +13,7 @@ fn member(at: usize) -> Member {
         class: None,
         fixed_mbit: None,
         bytes: 0,
+        heeds_pause: None,
     }
 }
 
@@ -240,6 +241,18 @@ fn what_keeps_one_flow_back() {
         "{:?}",
         diagnosis.causes
     );
+
+    // Where the switch cannot make the NIC wait, that is said.
+    let mut all = slow(200.0, 205.0);
+    all.flows[0].sender.again = 400;
+    let said = |all: &Examination| diagnose(all.clone()).causes.remove(0);
+    assert!(!said(&all).text.contains("flow control"), "the NICs do not say");
+    all.own.members.iter_mut().for_each(|member| member.heeds_pause = Some(true));
+    assert!(!said(&all).text.contains("flow control"));
+    all.own.members[1].heeds_pause = Some(false);
+    let (text, hint) = (said(&all).text, said(&all).hint);
+    assert!(text.ends_with("without flow control the switch cannot make 'eth1' of this host wait"), "{text}");
+    assert_eq!(hint.as_deref(), Some("ethtool -A eth1 rx on"));
 
     let mut all = slow(200.0, 205.0);
     for (at, weight) in [(0, 100), (1, 100), (2, 100), (3, 1000)] {

@@ -517,6 +517,7 @@ pub fn diagnosis() -> linkbraid_doctor::Diagnosis {
         reason: String::new(),
         class: None,
         fixed_mbit: None,
+        heeds_pause: None,
         bytes: 0,
     };
     let lane = |at: u8| Lane {
