@@ -199,20 +199,22 @@ fn set_feature(name: &str, feature: &str, on: bool) -> Result<(), Errno> {
 /// and the first frame after a pause waits for it to wake. None where the driver does not say.
 #[must_use]
 pub fn eee(name: &str) -> Option<bool> {
-    let mut words = [0u32; EEE_WORDS];
-    words[0] = ETHTOOL_GEEE;
-    Ioctl::open().ok()?.ethtool(name, &mut words).ok()?;
-    Some(words[EEE_ACTIVE] != 0)
+    is_set::<EEE_WORDS>(name, ETHTOOL_GEEE, EEE_ACTIVE)
 }
 
 /// Whether the interface `name` stops sending for a while when the switch asks for it (flow control, IEEE 802.3 Annex 31B). None where
 /// the driver does not say.
 #[must_use]
 pub fn heeds_pause(name: &str) -> Option<bool> {
-    let mut words = [0u32; PAUSE_WORDS];
-    words[0] = ETHTOOL_GPAUSEPARAM;
+    is_set::<PAUSE_WORDS>(name, ETHTOOL_GPAUSEPARAM, PAUSE_RECEIVE)
+}
+
+/// Whether a word of what the driver answers is not 0; none where it does not answer.
+fn is_set<const WORDS: usize>(name: &str, command: u32, place: usize) -> Option<bool> {
+    let mut words = [0u32; WORDS];
+    words[0] = command;
     Ioctl::open().ok()?.ethtool(name, &mut words).ok()?;
-    Some(words[PAUSE_RECEIVE] != 0)
+    Some(words[place] != 0)
 }
 
 /// The name of the driver of the interface `name`, such as `r8169`; none when there is no such interface.

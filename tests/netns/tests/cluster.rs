@@ -19,14 +19,14 @@ struct Place {
     /// More of Corosync's settings.
     settings: &'static str,
     /// Of 100 rounds under load 99 are at most so many times as long as of idle ones.
-    most: f64,
+    most: Option<f64>,
 }
 
 /// A machine with other tests: Corosync has no right to go before all of them, and waits for them.
 const SHARED: Place =
-    Place { rate: 20, watched: 5, spare: 5, settings: "system {\n sched_rr: no\n}\n", most: f64::INFINITY };
+    Place { rate: 20, watched: 5, spare: 5, settings: "system {\n sched_rr: no\n}\n", most: None };
 /// A guest of `tests/vm/cluster`, whose processor has time: nothing else runs there, and the links are slow.
-const ALONE: Place = Place { rate: 1, watched: 20, spare: 8, settings: "", most: 2.0 };
+const ALONE: Place = Place { rate: 1, watched: 20, spare: 8, settings: "", most: Some(2.0) };
 
 fn place() -> Place {
     if Path::new("/run/vm/settings").exists() { ALONE } else { SHARED }
@@ -180,7 +180,9 @@ fn the_token_is_in_time_while_storage_fills_the_links() {
     );
     // Medians: the longest are the processors', which other tests use, too.
     assert!(with.1 < without.1 / 2.0, "the class keeps the token from waiting");
-    assert!(with.0 <= place().most * idle.0, "99 of 100 are in time");
+    if let Some(most) = place().most {
+        assert!(with.0 <= most * idle.0, "99 of 100 are in time");
+    }
     let changes = nodes.each_ref().map(Node::changes);
     net.host("b").link(3).expect("a link").fail(Fault::Silent).expect("fails");
     // For longer than the 3 s after which Corosync takes a node for dead.

@@ -83,4 +83,9 @@ fn one_member_of_one_host_that_tells_far_too_much_keeps_no_other_back() {
         eprintln!("from {from}: {:.1} of {all:.1} Mbit/s", had.mbit());
         assert_eq!(lanes().count(), 4, "one for each");
     }
+    // Whose word is the user's is believed again.
+    net.ok("b", &format!("member set {BOND} eth3 --weight-fixed on"));
+    let lanes = || net.lanes("b").into_iter().filter(|lane| lane.peer != "plain hosts" && lane.share_ppm > 0);
+    wait_until(SOON, "lanes by what the user says", || lanes().count(), |lanes| *lanes > 4)
+        .unwrap_or_else(|e| panic!("{e}"));
 }

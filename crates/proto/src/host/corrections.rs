@@ -65,13 +65,14 @@ impl Learned {
         self.suspects.retain(|peer, _| is_there(peer));
     }
 
-    /// Takes a round of the plan to a peer. `told` are the weights of members, in Mbit/s, of which no one may be corrected that is
-    /// missing; `have` is what all lanes together have with such corrections, in kbit/s. Whether plans to it are to be made again.
+    /// Takes a round of the plan to a peer. `told` are the weights of members, in Mbit/s, and those that are `fixed` are
+    /// believed; `have` is what all lanes together have with such corrections, in kbit/s. Whether plans to it are to be made again.
     pub fn take(
         &mut self,
         peer: PeerKey,
         round: &Round,
         told: &BTreeMap<End, u32>,
+        fixed: impl Fn(End) -> bool,
         have: impl FnOnce(&Corrections) -> u64,
     ) -> bool {
         let ends = match round {
@@ -92,7 +93,7 @@ impl Learned {
             self.corrections.of(peer).remove(&end.end);
             return true;
         }
-        let Some((end, told_mbit)) = self.suspect(peer, ends, told) else {
+        let Some((end, told_mbit)) = self.suspect(peer, ends, told, fixed) else {
             self.suspects.remove(&peer);
             return false;
         };
@@ -108,7 +109,7 @@ impl Learned {
         let mut tried = self.corrections.clone();
         let mbit = like_others(end.kbit, told.values().copied());
         tried.of(peer).insert(end.end, Correction { told_mbit, mbit });
-        let carried: u64 = ends.iter().filter(|end| matches!(end.end, End::Own(_))).map(|end| end.kbit).sum();
+        let carried: u64 = ends.iter().filter(|end| end.end.is_own()).map(|end| end.kbit).sum();
         if have(&tried).saturating_mul(100) < carried.saturating_mul(GAIN_PERCENT) {
             return false;
         }
@@ -122,6 +123,7 @@ impl Learned {
         peer: PeerKey,
         ends: &'e [EndCount],
         told: &BTreeMap<End, u32>,
+        fixed: impl Fn(End) -> bool,
     ) -> Option<(&'e EndCount, u32)> {
         let weight = |end: End| Some(kbit(self.corrections.weight(&peer, end, *told.get(&end)?)));
         let usable = |end: End| -> u64 {
@@ -132,6 +134,7 @@ impl Learned {
             let Some(told) = weight(end.end) else { return false };
             let usable = told.min(usable(end.end));
             end.lanes > 1
+                && !fixed(end.end)
                 && end.waited
                 && told >= end.kbit.saturating_mul(TOLD_TIMES)
                 && usable.saturating_mul(100) >= end.kbit.saturating_mul(USABLE_PERCENT)

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What a peer's member is taken for that speaks only the published part, in Mbit/s.
-const WEIGHT_MBIT_UNKNOWN: u32 = 1000;
+pub(super) const WEIGHT_MBIT_UNKNOWN: u32 = 1000;
 /// The number of the class of all traffic that no rule puts into another one.
 pub const DEFAULT_CLASS: u8 = 0;
 
@@ -33,6 +33,8 @@ pub struct OwnSide {
     /// How all other traffic spreads.
     policy: Policy,
     corrections: Corrections,
+    /// Members whose weight is their rate, whatever is measured: a bit for each slot.
+    fixed: u32,
 }
 
 impl OwnSide {
@@ -49,6 +51,10 @@ impl OwnSide {
             classes: settings.classes.clone(),
             policy: settings.policy,
             corrections: Corrections::default(),
+            fixed: members
+                .iter()
+                .filter(|member| member.weight_fixed)
+                .fold(0, |mask, member| mask | 1 << member.slot),
         }
     }
 
@@ -97,7 +103,9 @@ impl OwnSide {
             |name: &str| self.classes.iter().find(|class| class.name == name).map(|class| class.terms.number);
         let mut theirs = peer_ends(peer, number_of, WEIGHT_MBIT_UNKNOWN);
         let mut own = self.ends.clone();
-        for PlanMember { slot, weight_mbit, .. } in own.iter_mut().map(|end| &mut end.member) {
+        let free =
+            own.iter_mut().map(|end| &mut end.member).filter(|member| self.fixed & 1 << member.slot == 0);
+        for PlanMember { slot, weight_mbit, .. } in free {
             *weight_mbit = self.corrections.weight(&peer.key, End::Own(*slot), *weight_mbit);
         }
         for PlanPeerMember { mac, weight_mbit, .. } in theirs.iter_mut().map(|end| &mut end.member) {

@@ -3,11 +3,11 @@
 
 use super::{
     Action, DEFAULT_CLASS, Host, LaneCount, OwnSide, PLAIN_PLAN, activity::Activity, answering,
-    corrections::Corrections, plain_plan, rates::End, tables::LaneAt,
+    corrections::Corrections, lanes::WEIGHT_MBIT_UNKNOWN, plain_plan, rates::End, tables::LaneAt,
 };
 use crate::{
     answers,
-    arp_plus::{self, PeerKey},
+    arp_plus::{self, PeerKey, PeerMember},
     inspector::{self, LaneId, LaneUse, PeerReport, Usage},
 };
 use linkbraid_wire::MacAddr;
@@ -62,6 +62,8 @@ impl Host {
             }
         }
         changed.into_iter().for_each(|number| self.tables.set_rates(number, &self.rates));
+        let tables = &self.tables;
+        self.learned.retain(|peer| tables.plan_of(peer).is_some());
         plans.iter().for_each(|(number, _)| self.correct(*number));
         self.written_or_not();
         if self.rates.follow_stripe(self.now, self.settings.damping) {
@@ -72,21 +74,20 @@ impl Host {
     /// Corrects weights of members that told far more than they carry, where a round of the plan to a peer shows that.
     fn correct(&mut self, number: u32) {
         let Some(round) = self.rates.take_round(number) else { return };
-        let tables = &self.tables;
-        self.learned.retain(|peer| tables.plan_of(peer).is_some());
         let key = self.tables.peer_of(number).filter(|key| self.tables.plan_of(key) == Some(number));
         let Some(peer) = key.and_then(|key| self.arp_plus.peer(&key)) else { return };
-        let free = self.members.iter().filter(|member| !member.weight_fixed);
-        let own = free.map(|member| (End::Own(member.slot), member.weight_mbit));
-        let theirs =
-            peer.members.iter().filter_map(|member| Some((End::Peer(member.mac), member.weight_mbit?)));
+        let own = self.members.iter().map(|member| (End::Own(member.slot), member.weight_mbit));
+        let weight = |member: &PeerMember| member.weight_mbit.unwrap_or(WEIGHT_MBIT_UNKNOWN);
+        let theirs = peer.members.iter().map(|member| (End::Peer(member.mac), weight(member)));
         let told: BTreeMap<End, u32> = own.chain(theirs).collect();
         let have = |corrections: &Corrections| -> u64 {
             let own = OwnSide::new(&self.members, &self.settings).corrected(corrections);
             let lanes = own.peer_lanes(peer, &self.inspector, DEFAULT_CLASS).lanes;
             lanes.iter().map(|lane| u64::from(lane.weight)).sum()
         };
-        if self.learned.take(peer.key, &round, &told, have) {
+        let members = &self.members;
+        let fixed = |end| members.iter().any(|member| member.weight_fixed && end == End::Own(member.slot));
+        if self.learned.take(peer.key, &round, &told, fixed, have) {
             self.differ.peers.insert(peer.key);
         }
     }
