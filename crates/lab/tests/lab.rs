@@ -306,7 +306,8 @@ fn what_waits_in_a_port_stays_there_unless_the_port_is_faster_than_nics() {
         let lab = up(Topology::symmetric(3, 1, Some(20)).with(options));
         let [a, b, c] = ["a", "b", "c"].map(|name| lab.host(name).expect("there"));
         c.wait_ping(b.ipv4(), SOON).expect("reaches");
-        let bulk = iperf::start(a, b, &Traffic::udp(22, 3)).expect("starts");
+        // Twice what the NIC carries, so that it still has frames when the processor has none for the sender.
+        let bulk = iperf::start(a, b, &Traffic::udp(40, 3)).expect("starts");
         let received = || b.nic_counts().expect("readable")[0].rx_bytes;
         linkbraid_lab::wait_until(SOON, "bulk traffic", received, |bytes| *bytes > 500_000).expect("comes");
         blast(c, b.ipv4(), 9, 42);
