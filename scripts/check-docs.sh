@@ -18,7 +18,7 @@ about_code=(README.md ARCHITECTURE.md docs/design/*.md)
 {
 	grep -rhoE '\bfn [a-z_0-9]+' crates --include='*.rs' | cut -d' ' -f2
 	# A definition in C begins its line; a macro such as BPF_PROG(name, ...) names one as well.
-	grep -rhE '^[a-z_].*[ *(][a-z_0-9]+[(,]' crates --include='*.c' --include='*.h' |
+	grep -rhE '^(GLOBAL )?[a-z_].*[ *(][a-z_0-9]+[(,]' crates --include='*.c' --include='*.h' |
 		sed -E 's/^[^(]*BPF_[A-Z]+\(([a-z_0-9]+).*/\1/; t; s/^[^(]*[ *]([a-z_0-9]+)\(.*/\1/'
 } | sort -u >"$scratch/functions"
 

@@ -68,11 +68,13 @@ static __always_inline int may_name(struct __sk_buff *skb, __be16 protocol)
 }
 
 /* Whether the frame advertises `mac` as its sender's, and where. */
-static __noinline int find_naming(struct __sk_buff *skb, const struct lb_mac *mac, struct naming *naming)
+GLOBAL int find_naming(struct __sk_buff *skb, const struct lb_mac *mac, struct naming *naming)
 {
 	__be16 protocol;
 	__u32 at = network_header(skb, &protocol);
 
+	if (!mac || !naming)
+		return 0;
 	if (protocol == bpf_htons(ETH_P_ARP)) {
 		struct arp_message arp;
 
@@ -110,7 +112,8 @@ static __noinline int find_naming(struct __sk_buff *skb, const struct lb_mac *ma
 /* The slot chosen for a plain host, if its member can be used; else LB_NO_SLOT. */
 static __always_inline __u32 answer_slot(const struct lb_config *bond, const struct lb_mac_key *host, __u32 segment)
 {
-	const struct lb_answer *answer = bpf_map_lookup_elem(&lb_answers, host);
+	struct lb_mac_key key = *host;
+	const struct lb_answer *answer = bpf_map_lookup_elem(&lb_answers, &key);
 	const struct lb_member *member = answer ? member_at(answer->slot) : NULL;
 
 	if (!member || !member->ifindex || !member->live || is_dead(bond, answer->slot))

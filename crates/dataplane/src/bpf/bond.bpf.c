@@ -29,6 +29,7 @@
 #include "policies.h"
 #include "explain.h"
 #include "latency.h"
+#include "global.bpf.h"
 #include "maps.bpf.h"
 #include "stats.bpf.h"
 #include "explain.bpf.h"
@@ -112,6 +113,8 @@ int lb_egress(struct __sk_buff *skb)
 	}
 	skb->tc_index = 0;
 	reason = steer(skb, &way);
+	if (reason == BY_PLAN)
+		reason = send_by_plan(skb, &way);
 	if (is_explained(skb))
 		return tell(skb, &way, reason);
 	count_reason(skb, reason);
@@ -123,7 +126,7 @@ int lb_egress(struct __sk_buff *skb)
 }
 
 /* Damping's word on a frame that take() let in; 0 where it has none. */
-static __always_inline enum lb_reason judge_ack(struct __sk_buff *skb, __u32 number)
+GLOBAL int judge_ack(struct __sk_buff *skb, __u32 number)
 {
 	const struct lb_config *bond = the_bond();
 
@@ -142,25 +145,25 @@ static __always_inline enum lb_reason judge_ack(struct __sk_buff *skb, __u32 num
 SEC("tcx/ingress")
 int lb_ingress(struct __sk_buff *skb)
 {
-	__u32 slot = LB_NO_SLOT, number = 0;
-	enum lb_reason reason = take(skb, &slot, &number);
+	struct way_in way = { .slot = LB_NO_SLOT };
+	enum lb_reason reason = take(skb, &way);
 
 	if (reason == LB_RX_PEER || reason == LB_RX_PLAIN || reason == LB_RX_FOR_GUEST) {
-		enum lb_reason finer = judge_ack(skb, number);
+		enum lb_reason finer = judge_ack(skb, way.plan);
 
 		reason = finer ? finer : reason;
 	}
 	count_reason(skb, reason);
 	switch (verdict_of(reason)) {
 	case LB_PASS:
-		count_member(skb, slot, 0);
+		count_member(skb, way.slot, 0);
 		return TC_ACT_UNSPEC;
 	case LB_PASS_UNCOUNTED:
 		return TC_ACT_UNSPEC;
 	case LB_PASS_AGAIN:
 		return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
 	case LB_DROP_COUNTED:
-		count_member(skb, slot, 0);
+		count_member(skb, way.slot, 0);
 		return TC_ACT_SHOT;
 	default:
 		return TC_ACT_SHOT;

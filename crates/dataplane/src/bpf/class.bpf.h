@@ -171,10 +171,13 @@ static long step_rule(__u32 i, struct class_walk *walk)
 }
 
 /* The class of a frame; its rule is counted, or noted. */
-static __noinline __u32 class_of(struct __sk_buff *skb, const struct lb_config *bond)
+GLOBAL __u32 class_of(struct __sk_buff *skb)
 {
+	const struct lb_config *bond = the_bond();
 	struct class_walk walk = { .skb = skb };
 
+	if (!bond)
+		return 0;
 	if (bond->flags & LB_CONFIG_SECOND_RULES)
 		walk.first = LB_RULES_MAX;
 	view_frame(skb, &walk.view);
@@ -203,13 +206,14 @@ static __always_inline void keep_own(__u32 class, const struct lb_plan *plan)
 }
 
 /* The number of the plan that a class has in place of the plan `base`; `base` where it has none that it can use. */
-static __noinline __u32 class_plan(struct __sk_buff *skb, const struct lb_config *bond, __u32 base, __u32 class)
+GLOBAL __u32 class_plan(struct __sk_buff *skb, __u32 base, __u32 class)
 {
 	const struct lb_class_plans *plans = bpf_map_lookup_elem(&lb_class_plans, &base);
+	const struct lb_config *bond = the_bond();
 	const struct lb_plan *plan;
 	__u32 number;
 
-	if (!plans)
+	if (!plans || !bond)
 		return base;
 	number = plans->number[class & (LB_CLASSES_MAX - 1)];
 	if (!number)
@@ -246,10 +250,12 @@ static long step_lent(__u32 i, struct lent_walk *walk)
 }
 
 /* The slots that a plan with borrowed lanes must avoid now, a bit each; none if all its other ones have failed. */
-static __noinline __u32 lent_slots(const struct lb_plan *plan, __u32 failed)
+GLOBAL __u32 lent_slots(const struct lb_plan *plan, __u32 failed)
 {
 	struct lent_walk walk = { .plan = plan, .now = bpf_ktime_get_ns() };
 
+	if (!plan)
+		return 0;
 	bpf_loop(LB_LANES_MAX, step_lent, &walk, 0);
 	return plan->slots & ~(failed | walk.slots) ? walk.slots : 0;
 }

@@ -35,10 +35,8 @@
 /* Counters of a flow's ACKs are halved when so many were seen, so that they describe the present. */
 #define SHARE_WINDOW 1024
 
-/* What may be reported to TCP, found by a walk over the stripes in flight, newest first. */
-struct judge_walk {
-	struct lb_flow *flow;
-	const struct sack_view *sack;
+/* What may be reported to TCP, found by a walk over the stripes in flight. */
+struct judgement {
 	__u32 ack;
 	__u32 reinstated_us; /* a stripe sent before this says nothing about reinstated lanes */
 	__u32 old_us;     /* holes in stripes sent before this are old */
@@ -61,75 +59,93 @@ struct judge_walk {
 	__u8 must_pass;   /* the ACK passes with all blocks */
 };
 
+/* The walk, newest first. */
+struct judge_walk {
+	struct lb_flow *flow;
+	const struct sack_view *sack;
+	struct judgement *found;
+};
+
 /* A stripe of a lane is old, and nothing of it has arrived. One from before the lane was reinstated is not counted. */
-static __always_inline void count_silent(struct judge_walk *walk, const struct lb_stripe *stripe)
+static __always_inline void count_silent(struct judgement *found, const struct lb_stripe *stripe)
 {
 	__u32 shift = 4 * (stripe->lane & (LB_LANES_MAX - 1));
 
-	if (!before(stripe->sent_us, walk->reinstated_us) && (walk->silent >> shift & 0xf) < SILENT_STRIPES)
-		walk->silent += 1ull << shift;
+	if (!before(stripe->sent_us, found->reinstated_us) && (found->silent >> shift & 0xf) < SILENT_STRIPES)
+		found->silent += 1ull << shift;
 }
 
 static long step_judge(__u32 i, struct judge_walk *walk)
 {
+	struct judgement *found = walk->found;
 	struct lb_stripe *stripe = &walk->flow->stripes[(walk->flow->head - 1 - i) & (LB_STRIPES_MAX - 1)];
 	__u32 bit = 1u << (stripe->lane & (LB_LANES_MAX - 1));
 	int starts_arrived, is_proven;
 
 	/* Unused, or acknowledged with all that left before it. */
-	if (stripe->start == stripe->end || !before(walk->ack, stripe->end))
+	if (stripe->start == stripe->end || !before(found->ack, stripe->end))
 		return 1;
-	walk->n++;
-	if (!before(walk->ack, stripe->start)) {
-		walk->is_covered = 1;
-		walk->hole_lane = stripe->lane;
+	found->n++;
+	if (!before(found->ack, stripe->start)) {
+		found->is_covered = 1;
+		found->hole_lane = stripe->lane;
 	}
 	/* Lanes of another plan are other lanes. */
-	if (stripe->lane >> 4 != walk->generation) {
-		walk->generation = stripe->lane >> 4;
-		walk->lanes_seen = 0;
+	if (stripe->lane >> 4 != found->generation) {
+		found->generation = stripe->lane >> 4;
+		found->lanes_seen = 0;
 	}
 	if (is_sacked(walk->sack, stripe->end - 1)) {
-		walk->sacked |= !(stripe->sent_us & STRIPE_ARRIVED);
+		found->sacked |= !(stripe->sent_us & STRIPE_ARRIVED);
 		/* A lane keeps its order: a hole before this on the same lane is a loss. */
 		stripe->sent_us |= STRIPE_ARRIVED;
-		walk->lanes_seen |= bit;
-		walk->heard |= bit;
+		found->lanes_seen |= bit;
+		found->heard |= bit;
 		return 0;
 	}
 	if (stripe->sent_us & STRIPE_ARRIVED) {
-		walk->lanes_seen |= bit;
+		found->lanes_seen |= bit;
 		/*
 		 * An earlier ACK reported this and was damped, and this one does not report it: TCP would take it for lost.
 		 * If the flow is stuck the ACK passes all the same: there may be no further one, and to send some stripes
 		 * again for nothing costs less than a time-out. Likewise when it has been hidden for as long as anything may be.
 		 */
-		if (!walk->is_stuck && before(walk->flow->reported_to, stripe->end) &&
-		    !before(stripe->sent_us, walk->hidden_us)) {
-			walk->limit = stripe->start;
-			walk->is_limited = 1;
+		if (!found->is_stuck && before(walk->flow->reported_to, stripe->end) &&
+		    !before(stripe->sent_us, found->hidden_us)) {
+			found->limit = stripe->start;
+			found->is_limited = 1;
 		}
 		return 0;
 	}
-	walk->missing++;
+	found->missing++;
 	starts_arrived = is_sacked(walk->sack, stripe->start);
 	/* A plan that is over: one of its lanes is presumed failed, and TCP would wait for its timers. */
-	is_proven = walk->lanes_seen & bit || stripe->lane >> 4 != walk->plan;
-	if (!is_proven && before(stripe->sent_us, walk->old_us)) {
-		walk->by_age = 1;
+	is_proven = found->lanes_seen & bit || stripe->lane >> 4 != found->plan;
+	if (!is_proven && before(stripe->sent_us, found->old_us)) {
+		found->by_age = 1;
 		is_proven = 1;
 		if (!starts_arrived)
-			count_silent(walk, stripe);
+			count_silent(found, stripe);
 	}
 	if (!is_proven) {
-		walk->limit = starts_arrived ? stripe->end - 1 : stripe->start;
-		walk->sent_us = stripe->sent_us;
-		walk->is_limited = 1;
+		found->limit = starts_arrived ? stripe->end - 1 : stripe->start;
+		found->sent_us = stripe->sent_us;
+		found->is_limited = 1;
 	}
 	if (starts_arrived) {
-		walk->lanes_seen |= bit;
-		walk->heard |= bit;
+		found->lanes_seen |= bit;
+		found->heard |= bit;
 	}
+	return 0;
+}
+
+/* Fills in what the stripes in flight say, newest first. */
+GLOBAL int walk_stripes(struct lb_flow *flow, const struct sack_view *sack, struct judgement *found)
+{
+	struct judge_walk walk = { .flow = flow, .sack = sack, .found = found };
+
+	if (flow && sack && found)
+		bpf_loop(LB_STRIPES_MAX, step_judge, &walk, 0);
 	return 0;
 }
 
@@ -179,61 +195,59 @@ static __always_inline void end_hole(const struct lb_config *bond, struct lb_flo
  * Whether no other ACK that reports the holes may come for long: it answers a probe, or all but one stripe has arrived, and
  * that one is later than lanes were lately; or losses are to be expected and too little is in flight to prove them.
  */
-static __always_inline int must_pass_ack(const struct lb_flow *flow, const struct judge_walk *walk, __u32 n_lanes,
+static __always_inline int must_pass_ack(const struct lb_flow *flow, const struct judgement *found, __u32 n_lanes,
 					 __u64 now)
 {
-	if (flow->probed || (walk->is_covered && walk->missing <= 1 && now - flow->hole_since_ns > flow->skew_ns))
+	if (flow->probed || (found->is_covered && found->missing <= 1 && now - flow->hole_since_ns > flow->skew_ns))
 		return 1;
-	return flow->losses >= LOSSES_MIN && walk->n < SMALL_FLIGHT(n_lanes);
+	return flow->losses >= LOSSES_MIN && found->n < SMALL_FLIGHT(n_lanes);
 }
 
-/* Fills the walk in from the stripes in flight. */
+/* Fills in what the stripes in flight say. */
 static __always_inline void judge_stripes(const struct lb_config *bond, const struct lb_plan *plan,
 					  const struct lb_progress *progress, struct lb_flow *flow, __u32 ack,
 					  const struct sack_view *sack, __u64 now, int is_new,
-					  struct judge_walk *walk)
+					  struct judgement *found)
 {
 	__u64 window = reordering_window(bond, flow, now);
 
-	__builtin_memset(walk, 0, sizeof(*walk));
-	walk->plan = plan->generation;
-	walk->reinstated_us = progress->reinstated_us;
-	if (now_us(now) - walk->reinstated_us > QUARANTINE_US_FORGOTTEN)
-		walk->reinstated_us = now_us(now) - AGE_US_MAX;
-	walk->is_stuck = is_stuck(flow, now);
-	walk->flow = flow;
-	walk->sack = sack;
-	walk->ack = ack;
+	__builtin_memset(found, 0, sizeof(*found));
+	found->plan = plan->generation;
+	found->reinstated_us = progress->reinstated_us;
+	if (now_us(now) - found->reinstated_us > QUARANTINE_US_FORGOTTEN)
+		found->reinstated_us = now_us(now) - AGE_US_MAX;
+	found->is_stuck = is_stuck(flow, now);
+	found->ack = ack;
 	/* No stripe counts as old before the first hole has shown how long reports take. */
-	walk->hidden_us = now_us(now) - now_us(bond->damp_ns_max) - flow->lag_us;
-	walk->old_us = flow->lag_us ? now_us(now) - now_us(window) - flow->lag_us : now_us(now) - AGE_US_MAX;
-	bpf_loop(LB_STRIPES_MAX, step_judge, walk, 0);
-	if (!walk->is_covered && now - flow->hole_since_ns <= window) {
+	found->hidden_us = now_us(now) - now_us(bond->damp_ns_max) - flow->lag_us;
+	found->old_us = flow->lag_us ? now_us(now) - now_us(window) - flow->lag_us : now_us(now) - AGE_US_MAX;
+	walk_stripes(flow, sack, found);
+	if (!found->is_covered && now - flow->hole_since_ns <= window) {
 		/* More is in flight than is remembered: only age can show it. */
-		walk->limit = ack;
-		walk->is_limited = 1;
-	} else if (is_new && walk->is_limited && walk->limit == ack) {
-		flow->lag_us = now_us(now) - walk->sent_us + 1;
+		found->limit = ack;
+		found->is_limited = 1;
+	} else if (is_new && found->is_limited && found->limit == ack) {
+		flow->lag_us = now_us(now) - found->sent_us + 1;
 	}
-	walk->must_pass = must_pass_ack(flow, walk, plan->n_lanes, now);
+	found->must_pass = must_pass_ack(flow, found, plan->n_lanes, now);
 }
 
 /*
  * The lane of the lowest hole is presumed failed if its stripes brought nothing and other lanes delivered. Of plain hosts, one
  * keeps its own flow off it, and two all.
  */
-static __always_inline void judge_lane(const struct lb_plan *plan, struct lb_progress *progress,
-				       struct judge_walk *walk, __u32 who, __u64 now)
+static __always_inline void judge_lane(const struct lb_plan *plan, struct lb_progress *progress, struct lb_flow *flow,
+				       const struct judgement *found, __u32 who, __u64 now)
 {
-	__u32 lane = walk->hole_lane & (LB_LANES_MAX - 1);
+	__u32 lane = found->hole_lane & (LB_LANES_MAX - 1);
 
-	if (walk->hole_lane >> 4 != progress->generation || (walk->silent >> 4 * lane & 0xf) < SILENT_STRIPES ||
-	    !walk->heard || walk->heard & 1u << lane || progress->quarantine_us[lane])
+	if (found->hole_lane >> 4 != progress->generation || (found->silent >> 4 * lane & 0xf) < SILENT_STRIPES ||
+	    !found->heard || found->heard & 1u << lane || progress->quarantine_us[lane])
 		return;
 	if (is_agreed(plan, &progress->silent[lane], who, now_us(now)))
 		quarantine_lane(progress, lane, now);
 	else
-		avoid_lane(walk->flow, walk->hole_lane, now);
+		avoid_lane(flow, found->hole_lane, now);
 }
 
 static __always_inline __u32 all_blocks(const struct sack_view *sack)
@@ -242,13 +256,13 @@ static __always_inline __u32 all_blocks(const struct sack_view *sack)
 }
 
 /* The blocks that report losses only, a bit each. */
-static __always_inline __u32 loss_blocks(const struct sack_view *sack, const struct judge_walk *walk)
+static __always_inline __u32 loss_blocks(const struct sack_view *sack, const struct judgement *found)
 {
 	__u32 blocks = 0;
 
 #pragma unroll
 	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++)
-		if (i < sack->n && (!walk->is_limited || before(sack->left[i], walk->limit)))
+		if (i < sack->n && (!found->is_limited || before(sack->left[i], found->limit)))
 			blocks |= 1u << i;
 	return blocks;
 }
@@ -266,11 +280,11 @@ static __always_inline void retract_losses(const struct lb_config *bond, struct 
 	}
 }
 
-static __always_inline void note_losses(struct lb_flow *flow, const struct judge_walk *walk)
+static __always_inline void note_losses(struct lb_flow *flow, const struct judgement *found)
 {
-	if (!walk->by_age)
+	if (!found->by_age)
 		flow->hole_lane = LB_NO_LANE;
-	flow->guessed |= walk->by_age;
+	flow->guessed |= found->by_age;
 	flow->losses += !flow->reported;
 	flow->reported = 1;
 }
@@ -278,18 +292,18 @@ static __always_inline void note_losses(struct lb_flow *flow, const struct judge
 /* Why the ACK passes or is damped, given the blocks that report losses; the flow learns from it. */
 static __always_inline enum lb_reason judge_segment(const struct lb_config *bond, struct lb_flow *flow,
 						    const struct tcp_view *view, const struct sack_view *sack,
-						    const struct judge_walk *walk, __u32 blocks, int is_new)
+						    const struct judgement *found, __u32 blocks, int is_new)
 {
 	if (is_dsack(view, sack)) {
 		retract_losses(bond, flow, sack->left[0]);
 		return LB_RX_ACK_DSACK;
 	}
 	if (blocks) {
-		note_losses(flow, walk);
-		return walk->by_age ? LB_RX_ACK_OLD : LB_RX_ACK_LOST;
+		note_losses(flow, found);
+		return found->by_age ? LB_RX_ACK_OLD : LB_RX_ACK_LOST;
 	}
 	/* Perhaps no loss, so it is not counted as one. */
-	if (walk->must_pass)
+	if (found->must_pass)
 		return LB_RX_ACK_LAST;
 	if (is_new)
 		return LB_RX_ACK_MASKED;
@@ -302,11 +316,14 @@ static __always_inline enum lb_reason judge_segment(const struct lb_config *bond
 }
 
 /* Passes these blocks on, and no others. */
-static __always_inline void pass_blocks(struct __sk_buff *skb, struct lb_flow *flow, const struct tcp_view *view,
-					const struct sack_view *sack, __u32 blocks)
+GLOBAL int pass_blocks(struct __sk_buff *skb, struct lb_flow *flow, const struct tcp_view *view,
+			   const struct sack_view *sack, __u32 blocks)
 {
-	__u32 to = flow->reported_to;
+	__u32 to;
 
+	if (!flow || !view || !sack)
+		return 0;
+	to = flow->reported_to;
 #pragma unroll
 	for (__u32 i = 0; i < SACK_BLOCKS_MAX; i++)
 		if (blocks & 1u << i && before(to, sack->right[i]))
@@ -314,6 +331,7 @@ static __always_inline void pass_blocks(struct __sk_buff *skb, struct lb_flow *f
 	flow->reported_to = to;
 	if (blocks != all_blocks(sack))
 		keep_blocks(skb, view, sack, blocks);
+	return 0;
 }
 
 static __always_inline void turn_round(struct lb_flow_key *flow)
@@ -365,7 +383,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 {
 	const struct lb_plan *plan;
 	struct lb_progress *progress;
-	struct judge_walk walk;
+	struct judgement found;
 	struct sack_view sack;
 	struct tcp_view view;
 	struct lb_flow *flow;
@@ -397,20 +415,20 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 		return 0;
 	is_new = begin_hole(flow, view.ack, now);
 	count_seen(flow);
-	judge_stripes(bond, plan, progress, flow, view.ack, &sack, now, is_new, &walk);
+	judge_stripes(bond, plan, progress, flow, view.ack, &sack, now, is_new, &found);
 	if (is_new)
-		flow->hole_lane = walk.is_covered ? walk.hole_lane : LB_NO_LANE;
-	if (walk.is_covered && walk.by_age)
-		judge_lane(plan, progress, &walk, witness_of(&view.flow), now);
-	blocks = loss_blocks(&sack, &walk);
-	reason = judge_segment(bond, flow, &view, &sack, &walk, blocks, is_new);
+		flow->hole_lane = found.is_covered ? found.hole_lane : LB_NO_LANE;
+	if (found.is_covered && found.by_age)
+		judge_lane(plan, progress, flow, &found, witness_of(&view.flow), now);
+	blocks = loss_blocks(&sack, &found);
+	reason = judge_segment(bond, flow, &view, &sack, &found, blocks, is_new);
 	note_ack(flow, &view, now);
-	note_deliveries(flow, view.ack, walk.sacked);
+	note_deliveries(flow, view.ack, found.sacked);
 	if (reason == LB_RX_ACK_DAMPED)
 		return reason;
 	if (reason == LB_RX_ACK_DSACK)
 		blocks |= 1;
-	if (walk.must_pass)
+	if (found.must_pass)
 		blocks = all_blocks(&sack);
 	pass_blocks(skb, flow, &view, &sack, blocks);
 	return reason;

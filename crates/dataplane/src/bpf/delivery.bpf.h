@@ -92,11 +92,8 @@ static long step_delivery(__u32 i, struct delivery_walk *walk)
 	return 0;
 }
 
-/*
- * Takes the deliveries that an ACK reports by its number and, if `sacked`, by its SACK blocks. Not static, so that the verifier
- * walks it once, and not from each caller's state.
- */
-__noinline int note_deliveries(struct lb_flow *flow, __u32 ack, __u32 sacked)
+/* Takes the deliveries that an ACK reports by its number and, if `sacked`, by its SACK blocks. */
+GLOBAL int note_deliveries(struct lb_flow *flow, __u32 ack, __u32 sacked)
 {
 	struct delivery_walk walk = { .flow = flow, .ack = ack, .sacked = sacked };
 	__u32 from = flow ? flow->plan : 0;

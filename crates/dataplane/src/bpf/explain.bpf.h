@@ -16,7 +16,7 @@
  * of the frame's family or, for a frame with a VLAN tag, of none. Besides only the socket of a TAP is like that, and neither a guest
  * nor a host can write the control block, which has the mark twice.
  */
-__noinline int is_of_test_run(struct __sk_buff *skb)
+GLOBAL int is_of_test_run(struct __sk_buff *skb)
 {
 	struct bpf_sock *sk = skb->sk;
 

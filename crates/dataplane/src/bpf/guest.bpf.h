@@ -28,9 +28,9 @@ static __always_inline void note_guest(const struct lb_mac *guest, __be16 protoc
 
 /*
  * A multicast frame, by whose it is and what it begins with: Ethernet, ARP, or the header of IPv4 and six bytes behind it. What a
- * short frame lacks is 0, as on the wire. Not static, so that the verifier walks it once.
+ * short frame lacks is 0, as on the wire.
  */
-__noinline int fill_guest_sent(struct __sk_buff *skb, struct lb_guest_sent *key)
+GLOBAL int fill_guest_sent(struct __sk_buff *skb, struct lb_guest_sent *key)
 {
 	__u32 words[GUEST_SENT_BYTES / 4] = {}, len = skb->len, hash = 0;
 
@@ -124,12 +124,12 @@ static long step_guest(__u32 i, struct guest_walk *walk)
  * The member of the plan `number` that speaks for a guest: the one whose hash with the guest's MAC is highest (rendezvous
  * hashing). So a guest moves only when its own member fails, or one that suits it better comes.
  */
-static __noinline __u32 guest_slot(const struct lb_config *bond, const struct lb_mac *guest, __u32 number)
+GLOBAL __u32 guest_slot(const struct lb_config *bond, const struct lb_mac *guest, __u32 number)
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	struct guest_walk walk = { .plan = plan, .slot = LB_NO_SLOT };
 
-	if (!plan)
+	if (!plan || !bond || !guest)
 		return LB_NO_SLOT;
 	walk.hash = (guest->b[2] << 24 | guest->b[3] << 16 | guest->b[4] << 8 | guest->b[5]) * 2654435761u ^
 		    (guest->b[0] << 8 | guest->b[1]);

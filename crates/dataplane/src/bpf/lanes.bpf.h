@@ -16,13 +16,8 @@ static __always_inline __u32 index_of(__u32 lane)
 	return lane & (LB_LANES_MAX - 1);
 }
 
-/*
- * The next two are not static, so that the verifier walks them once, and not from each caller's state: they would leave it with
- * a state for each lane.
- */
-
 /* The lane a flow hash belongs to, by weight. */
-__noinline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
+GLOBAL __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
 {
 	__u32 point = hash & 0xffff;
 
@@ -35,7 +30,7 @@ __noinline __u32 hashed_lane(const struct lb_plan *plan, __u32 hash)
 }
 
 /* The lane that is furthest behind in virtual time: byte-fair and weighted, no division and no clock. */
-__noinline __u32 latest_lane(const struct lb_plan *plan, const struct lb_progress *progress)
+GLOBAL __u32 latest_lane(const struct lb_plan *plan, const struct lb_progress *progress)
 {
 	__u32 best = 0;
 	__u64 best_time;
@@ -97,18 +92,15 @@ static long step_latest(__u32 i, struct live_walk *walk)
 }
 
 /* The lane itself, or the next one whose member is live; itself if none is. */
-static __always_inline __u32 next_live_lane(const struct lb_plan *plan, __u32 failed, __u32 lane)
+GLOBAL __u32 next_live_lane(const struct lb_plan *plan, __u32 failed, __u32 lane)
 {
-	struct live_walk walk = { .plan = plan, .failed = failed, .lane = lane, .n = plan->n_lanes };
+	struct live_walk walk = { .plan = plan, .failed = failed, .lane = lane };
 
+	if (!plan)
+		return 0;
+	walk.n = plan->n_lanes;
 	bpf_loop(LB_LANES_MAX, step_next, &walk, 0);
 	return walk.lane;
-}
-
-/* The same as a function of its own, which the verifier walks once. The way in has no stack left for that. */
-__noinline __u32 next_live_lane_out(const struct lb_plan *plan, __u32 failed, __u32 lane)
-{
-	return plan ? next_live_lane(plan, failed, lane) : 0;
 }
 
 /* The lane of a hash; where its member may not be used, the next one whose member may. */
@@ -116,11 +108,11 @@ static __always_inline __u32 live_hashed_lane(const struct lb_plan *plan, __u32 
 {
 	__u32 lane = index_of(hashed_lane(plan, hash));
 
-	return avoid ? next_live_lane_out(plan, avoid, lane) : lane;
+	return avoid ? next_live_lane(plan, avoid, lane) : lane;
 }
 
 /* As latest_lane(), among live members; `latest`, the lane among all, where none is live. */
-__noinline __u32 latest_live_lane(const struct lb_plan *plan, __u32 failed, struct lb_progress *progress,
+GLOBAL __u32 latest_live_lane(const struct lb_plan *plan, __u32 failed, struct lb_progress *progress,
 				  __u32 latest)
 {
 	struct live_walk walk = { .plan = plan, .progress = progress, .time = ~0ull, .failed = failed, .lane = latest };

@@ -51,10 +51,12 @@ static long step_pair(__u32 i, struct pair_walk *walk)
 }
 
 /* Two lanes, the first one in the low byte; NO_LANE as the second where there is none. */
-static __noinline __u32 mirror_lanes(const struct lb_plan *plan, __u32 failed)
+GLOBAL __u32 mirror_lanes(const struct lb_plan *plan, __u32 failed)
 {
 	struct pair_walk walk = { .plan = plan, .failed = failed, .first = NO_LANE, .second = NO_LANE };
 
+	if (!plan)
+		return NO_LANE << 8;
 	/* Where all have failed the plan is used as it is. */
 	if (!(plan->slots & ~failed))
 		walk.failed = 0;
@@ -160,18 +162,24 @@ static __always_inline int put_macs(struct __sk_buff *skb, const struct lb_lane 
 	return !bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0);
 }
 
-/* Sends a frame by the two lanes of mirror_lanes(). LB_TX_MIRROR_ONCE: it was neither sent nor changed. */
-static __noinline enum lb_reason send_twice(struct __sk_buff *skb, const struct lb_config *bond,
-					    const struct lb_plan *plan, __u32 lanes, __u32 class)
+/* Sends a frame by the two lanes of mirror_lanes() of the plan `number`. LB_TX_MIRROR_ONCE: it was neither sent nor changed. */
+GLOBAL int send_twice(struct __sk_buff *skb, __u32 number, __u32 lanes, __u32 class)
 {
-	const struct lb_lane *first = &plan->lanes[lanes & (LB_LANES_MAX - 1)];
-	const struct lb_lane *second = &plan->lanes[lanes >> 8 & (LB_LANES_MAX - 1)];
-	const struct lb_member *member = member_at(first->slot), *copies = member_at(second->slot);
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	const struct lb_config *bond = the_bond();
+	const struct lb_member *member, *copies;
+	const struct lb_lane *first, *second;
 	__u32 bytes = skb->len, padded = bytes < FRAME_BYTES_MIN ? FRAME_BYTES_MIN : bytes;
 	__s32 more = padded + sizeof(struct lb_mirror_trailer) - bytes;
 	__be16 protocol;
 	int is_wrapped;
 
+	if (!plan || !bond)
+		return LB_TX_NO_LANE;
+	first = &plan->lanes[lanes & (LB_LANES_MAX - 1)];
+	second = &plan->lanes[lanes >> 8 & (LB_LANES_MAX - 1)];
+	member = member_at(first->slot);
+	copies = member_at(second->slot);
 	if (lanes >> 8 == NO_LANE || skb->gso_size || !member || !member->ifindex || !copies || !copies->ifindex)
 		return LB_TX_MIRROR_ONCE;
 	if (!is_taken(skb, member->ifindex, more) || !is_taken(skb, copies->ifindex, more))

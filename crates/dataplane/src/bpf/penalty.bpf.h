@@ -80,10 +80,9 @@ static __always_inline int is_agreed(const struct lb_plan *plan, struct lb_witne
 
 /*
  * A hole of a lane took `us` to fill, more than LATE_NS. The lane is late if that is more even without what its way takes
- * longer than the shortest one; if it has delivered nothing yet, that is not known. Not static, so that the verifier walks
- * the loop once, and not from each caller's state.
+ * longer than the shortest one; if it has delivered nothing yet, that is not known.
  */
-__noinline int penalize_if_late(__u32 number, __u32 lane, __u32 us, __u64 now, __u32 who)
+GLOBAL int penalize_if_late(__u32 number, __u32 lane, __u32 us, __u64 now, __u32 who)
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
@@ -140,10 +139,9 @@ static __always_inline void reinstate_lane(struct lb_progress *progress, __u32 l
 
 /*
  * Decays penalties, ends quarantines that are over, and takes the lead off where all lanes have it. A lead that a penalty made is
- * worth no more than the penalty is now: on slow links the others would need many seconds to catch up. Not static, so that the
- * verifier walks the loop once, and not from each caller's state.
+ * worth no more than the penalty is now: on slow links the others would need many seconds to catch up.
  */
-__noinline int refresh_lanes(__u32 number, __u64 now)
+GLOBAL int refresh_lanes(__u32 number, __u64 now)
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);
@@ -180,11 +178,8 @@ static __always_inline void refresh_lanes_if_due(const struct lb_progress *progr
 		refresh_lanes(number, now);
 }
 
-/*
- * A byte of this stripe arrived twice: TCP sent it again, and the lane that seemed to have lost it had not. Not static, since
- * the caller's stack has no room for it.
- */
-__noinline int reinstate_by_duplicate(const struct lb_flow *flow, __u32 stripe)
+/* A byte of this stripe arrived twice: TCP sent it again, and the lane that seemed to have lost it had not. */
+GLOBAL int reinstate_by_duplicate(const struct lb_flow *flow, __u32 stripe)
 {
 	__u32 number = flow ? flow->plan : 0, lane, us;
 	struct lb_progress *progress = bpf_map_lookup_elem(&lb_progresses, &number);

@@ -29,7 +29,9 @@ static __always_inline void hear_plain_host(const struct lb_mac_key *host, __u32
 /* The segment of a plain host, named by the slot of its elected member; LB_NO_SLOT if the host has not been heard. */
 static __always_inline __u32 segment_of(const struct lb_mac_key *host)
 {
-	__u32 *heard = bpf_map_lookup_elem(&lb_plain_hosts, host);
+	/* Linux 6.1 takes no key from what a caller's pointer leads to. */
+	struct lb_mac_key key = *host;
+	__u32 *heard = bpf_map_lookup_elem(&lb_plain_hosts, &key);
 	const struct lb_member *member = heard ? member_at(*heard) : NULL;
 
 	return member && member->ifindex ? member->elected : LB_NO_SLOT;

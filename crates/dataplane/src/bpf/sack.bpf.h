@@ -74,10 +74,13 @@ static __always_inline int load_options(struct __sk_buff *skb, const struct tcp_
 	return !bpf_skb_load_bytes(skb, view->tcp_at + sizeof(struct tcphdr), options, bytes);
 }
 
-static __always_inline int read_sack(struct __sk_buff *skb, const struct tcp_view *view, struct sack_view *sack)
+/* 0: there is none. */
+GLOBAL int read_sack(struct __sk_buff *skb, const struct tcp_view *view, struct sack_view *sack)
 {
 	struct option_walk walk = {};
 
+	if (!view || !sack)
+		return 0;
 	__builtin_memset(sack, 0, sizeof(*sack));
 	if (!load_options(skb, view, walk.options))
 		return 0;

@@ -19,6 +19,9 @@ struct way_out {
 	__u32 generation; /* of that one; 0: the frame takes no lane of a plan */
 	__u32 lane;	  /* that it takes; because() where it is asked */
 	__u32 second;	  /* the lane of the copy of a mirrored frame, which has left, plus 1; 0: none */
+	enum lb_reason reason; /* what it counts as if it leaves by a plan, unless it is mirrored */
+	struct lb_mac to;      /* whom it is for then */
+	__u16 pad;
 };
 
 /* What send_over() does with the MACs. */
@@ -60,13 +63,15 @@ static __always_inline enum lb_reason send_over(struct __sk_buff *skb, const str
 }
 
 /* A copy to each segment, the last one with the buffer itself. */
-static __always_inline enum lb_reason send_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
-						       const struct lb_mac *to, enum lb_reason reason,
-						       struct way_out *way)
+GLOBAL int send_to_segments(struct __sk_buff *skb, const struct lb_mac *to, enum lb_reason reason, struct way_out *way)
 {
-	/* No copies of a frame that is only asked about. */
-	__u32 n = is_explained(skb) ? 0 : bond->n_segments;
+	const struct lb_config *bond = the_bond();
+	__u32 n;
 
+	if (!bond || !to || !way)
+		return LB_TX_NO_LANE;
+	/* No copies of a frame that is only asked about. */
+	n = is_explained(skb) ? 0 : bond->n_segments;
 	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
 		const struct lb_member *member;
 		__u32 slot;
@@ -98,12 +103,15 @@ static __always_inline enum lb_reason send_guest(__u32 slot, struct way_out *way
 }
 
 /* A copy to each segment but the first, by the member that speaks for the guest there; the frame itself to the first one. */
-static __always_inline enum lb_reason send_guest_to_segments(struct __sk_buff *skb, const struct lb_config *bond,
-							     const struct lb_mac *guest, struct way_out *way)
+GLOBAL int send_guest_to_segments(struct __sk_buff *skb, const struct lb_mac *guest, struct way_out *way)
 {
-	/* No copies of a frame that is only asked about. */
-	__u32 n = is_explained(skb) ? 0 : bond->n_segments;
+	const struct lb_config *bond = the_bond();
+	__u32 n;
 
+	if (!bond || !guest || !way)
+		return LB_TX_NO_LANE;
+	/* No copies of a frame that is only asked about. */
+	n = is_explained(skb) ? 0 : bond->n_segments;
 	for (__u32 i = 1; i < LB_MEMBERS_MAX; i++) {
 		const struct lb_member *member;
 		__u32 slot;

@@ -23,8 +23,8 @@ static __always_inline void count_lane(struct __sk_buff *skb, const struct way_o
 	add_count(&counts->lanes[index_of(lane)], skb);
 }
 
-/* A lane of a plan that has several, and why (because()). Not static, so that the verifier walks it once, and not from each caller's state. */
-__noinline __u32 choose_lane(struct __sk_buff *skb, __u32 number)
+/* A lane of a plan that has several, and why (because()). */
+GLOBAL __u32 choose_lane(struct __sk_buff *skb, __u32 number)
 {
 	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
 	const struct lb_config *bond = the_bond();
@@ -51,15 +51,19 @@ static __always_inline int is_ours(struct __sk_buff *skb, const struct lb_config
  * A guest's frame that keeps its MAC. Reports of groups leave as the bond's own: the switch is to send the groups to the
  * elected member.
  */
-static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const struct lb_config *bond,
-						  const struct lb_mac *guest, const struct lb_mac_key *to,
-						  const struct lb_peer_mac *peer, struct way_out *way)
+GLOBAL int steer_guest(struct __sk_buff *skb, const struct lb_mac *guest, const struct lb_mac_key *to,
+			   const struct lb_peer_mac *peer, struct way_out *way)
 {
-	__u32 several = bond->n_segments > 1, segment = LB_NO_SLOT;
+	const struct lb_config *bond = the_bond();
+	__u32 several, segment = LB_NO_SLOT;
+
+	if (!bond || !guest || !to || !peer || !way)
+		return LB_TX_NO_LANE;
+	several = bond->n_segments > 1;
 
 	if (is_multicast(&to->mac)) {
 		if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
-			return several ? send_to_segments(skb, bond, &to->mac, LB_TX_REPORT, way) :
+			return several ? send_to_segments(skb, &to->mac, LB_TX_REPORT, way) :
 					 send_over(skb, bond, bond->elected[0], &to->mac, PUT_MACS, LB_TX_REPORT,
 						   way);
 	} else if (is_member_of_peer(peer)) {
@@ -68,17 +72,17 @@ static __always_inline enum lb_reason steer_guest(struct __sk_buff *skb, const s
 		segment = segment_of(to);
 	}
 	if (several && segment == LB_NO_SLOT)
-		return send_guest_to_segments(skb, bond, guest, way);
+		return send_guest_to_segments(skb, guest, way);
 	return send_guest(guest_slot(bond, guest, several ? segment_plan(segment) : 0), way);
 }
 
 /* The daemon needs to know when the bond's MAC was advertised to all: plain hosts then forget what each had learned. */
-static __always_inline enum lb_reason multicast_reason(struct __sk_buff *skb, const struct lb_config *bond,
-						       __be16 protocol)
+GLOBAL int multicast_reason(struct __sk_buff *skb, __be16 protocol)
 {
+	const struct lb_config *bond = the_bond();
 	struct naming naming;
 
-	return may_name(skb, protocol) && find_naming(skb, &bond->mac, &naming) ? LB_TX_ASKED_ALL : LB_TX_MULTICAST;
+	return bond && may_name(skb, protocol) && find_naming(skb, &bond->mac, &naming) ? LB_TX_ASKED_ALL : LB_TX_MULTICAST;
 }
 
 static __always_inline enum lb_reason send_answer(struct __sk_buff *skb, const struct lb_config *bond, __u32 slot,
@@ -102,19 +106,22 @@ static __always_inline enum lb_reason steer_multicast(struct __sk_buff *skb, con
 	if (!plan || !plan->n_lanes || !bond->n_segments)
 		return LB_TX_NO_LANE;
 	if (bond->n_segments > 1)
-		return send_to_segments(skb, bond, group, multicast_reason(skb, bond, protocol), way);
+		return send_to_segments(skb, group, multicast_reason(skb, protocol), way);
 	if (is_group_report(skb) && !is_dead(bond, bond->elected[0]))
 		return send_over(skb, bond, bond->elected[0], group, HAS_MACS, LB_TX_REPORT, way);
 	return BY_PLAN;
 }
 
 /* For a plain host: its answer, or a copy for each segment, or BY_PLAN, and `number` becomes that of the plan. */
-static __always_inline enum lb_reason steer_plain(struct __sk_buff *skb, const struct lb_config *bond,
-						  const struct lb_mac_key *host, __be16 protocol, __u32 *number,
-						  struct way_out *way)
+GLOBAL int steer_plain(struct __sk_buff *skb, const struct lb_mac_key *host, __be16 protocol, __u32 *number,
+		       struct way_out *way)
 {
-	__u32 segment = bond->n_segments > 1 ? segment_of(host) : LB_NO_SLOT;
+	const struct lb_config *bond = the_bond();
+	__u32 segment;
 
+	if (!bond || !host || !number || !way)
+		return LB_TX_NO_LANE;
+	segment = bond->n_segments > 1 ? segment_of(host) : LB_NO_SLOT;
 	if (may_name(skb, protocol)) {
 		__u32 slot = answer_slot(bond, host, segment);
 		struct naming naming;
@@ -125,7 +132,7 @@ static __always_inline enum lb_reason steer_plain(struct __sk_buff *skb, const s
 	if (bond->n_segments > 1) {
 		/* As a switch does with an address that it has not learned. */
 		if (segment == LB_NO_SLOT)
-			return send_to_segments(skb, bond, &host->mac, LB_TX_PLAIN_UNKNOWN, way);
+			return send_to_segments(skb, &host->mac, LB_TX_PLAIN_UNKNOWN, way);
 		*number = segment_plan(segment);
 	}
 	return BY_PLAN;
@@ -164,71 +171,99 @@ static __always_inline int is_to_peer(enum lb_reason reason)
 	return reason == LB_TX_PEER || reason == LB_TX_FROM_GUEST || reason == LB_TX_FOR_GUEST;
 }
 
-/* The copy of a mirrored frame has left; now the frame itself. */
-static __always_inline enum lb_reason send_mirrored(const struct lb_plan *plan, __u32 lanes, __u32 avoided,
-						    struct way_out *way)
+/*
+ * A frame leaves twice by the plan `number`: first the copy, then the frame itself. LB_TX_MIRROR_ONCE: it has no mirrored form, and is to
+ * leave as it is by the lane in `way`.
+ */
+GLOBAL int send_mirrored(struct __sk_buff *skb, __u32 number, __u32 class, struct way_out *way)
 {
-	__u32 slot = plan->lanes[index_of(lanes)].slot;
-	const struct lb_member *member = member_at(slot);
+	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	const struct lb_config *bond = the_bond();
+	const struct lb_member *member;
+	enum lb_reason reason;
+	__u32 avoided, lanes, slot;
 
+	if (!plan || !bond || !way)
+		return LB_TX_NO_LANE;
+	avoided = unusable_slots(bond, plan);
+	lanes = mirror_lanes(plan, avoided);
+	reason = send_twice(skb, number, lanes, class);
+	way->lane = because(lanes & 0xff, LB_WHY_PAIR, avoided);
+	if (reason != LB_TX_MIRROR)
+		return reason;
+	slot = plan->lanes[index_of(lanes)].slot;
+	member = member_at(slot);
 	if (!member)
 		return LB_TX_NO_LANE;
-	way->lane = because(lanes & 0xff, LB_WHY_PAIR, avoided);
 	way->second = (lanes >> 8) + 1;
 	redirect_to(member, slot, way);
 	return LB_TX_MIRROR;
 }
 
 /*
- * The frame leaves by the plan `base`, or by the one that its class has in its place. `to` becomes the MAC of the peer's
- * member. `reason`: what it counts as, unless it is dropped or mirrored.
+ * The frame leaves by the plan that steer() found, or by the one that its class has in its place, to the MAC of the peer's member.
  */
-static __always_inline enum lb_reason send_by_plan(struct __sk_buff *skb, const struct lb_config *bond, __u32 base,
-						   struct lb_mac *to, enum lb_reason reason,
-						   struct way_out *way)
+GLOBAL int send_by_plan(struct __sk_buff *skb, struct way_out *way)
 {
-	__u32 class = way->class, number = class ? class_plan(skb, bond, base, class) : base, chosen, avoided;
-	const struct lb_plan *plan = bpf_map_lookup_elem(&lb_plans, &number);
+	const struct lb_config *bond = the_bond();
+	__u32 base, class, number, chosen;
+	const struct lb_plan *plan;
 	const struct lb_lane *lane;
-	enum macs how = macs_for(reason);
+	enum lb_reason reason;
+	enum macs how;
 
-	way->base = base + 1;
+	if (!bond || !way)
+		return LB_TX_NO_LANE;
+	reason = way->reason;
+	how = macs_for(reason);
+	base = way->base - 1;
+	class = way->class;
+	number = class ? class_plan(skb, base, class) : base;
+	plan = bpf_map_lookup_elem(&lb_plans, &number);
 	way->plan = number;
 	if (!plan || !plan->n_lanes)
 		return number == base ? LB_TX_NO_LANE : LB_TX_CLASS_BLOCKED;
 	way->generation = plan->generation;
 	if (plan->policy == LB_MIRROR && is_to_peer(reason)) {
-		if (how == PUT_ALIAS)
-			class |= MIRROR_FOR_GUEST;
-		avoided = unusable_slots(bond, plan);
-		chosen = mirror_lanes(plan, avoided);
-		reason = send_twice(skb, bond, plan, chosen, class);
-		if (reason == LB_TX_MIRROR)
-			return send_mirrored(plan, chosen, avoided, way);
+		reason = send_mirrored(skb, number, class | (how == PUT_ALIAS ? MIRROR_FOR_GUEST : 0), way);
 		if (reason != LB_TX_MIRROR_ONCE)
 			return reason;
-		chosen = because(chosen & 0xff, LB_WHY_PAIR, avoided);
+		chosen = way->lane;
 	} else {
 		chosen = plan->n_lanes == 1 ? because(0, LB_WHY_ONLY, 0) : choose_lane(skb, number);
+		way->lane = chosen;
 	}
-	way->lane = chosen;
 	lane = &plan->lanes[index_of(chosen)];
 	if (!is_zero_mac(&lane->peer_mac)) {
-		if (how == HAS_MACS && !same_mac(to, &lane->peer_mac))
+		if (how == HAS_MACS && !same_mac(&way->to, &lane->peer_mac))
 			how = PUT_MACS;
-		*to = lane->peer_mac;
+		way->to = lane->peer_mac;
 	}
-	return send_over(skb, bond, lane->slot, to, how, reason, way);
+	return send_over(skb, bond, lane->slot, &way->to, how, reason, way);
 }
 
-/* Decides about one frame and sends it. */
-static __always_inline enum lb_reason steer(struct __sk_buff *skb, struct way_out *way)
+/* What is kept of a guest's frame. */
+GLOBAL int note_guest_frame(struct __sk_buff *skb, const struct lb_mac *guest, __be16 protocol, int is_for_many)
+{
+	struct naming naming;
+
+	if (!guest)
+		return 0;
+	note_guest(guest, protocol);
+	if (is_for_many)
+		note_sent(skb);
+	if (may_name(skb, protocol) && find_naming(skb, guest, &naming))
+		note_address(skb, guest, &naming);
+	return 0;
+}
+
+/* Decides about one frame, and sends it unless that is BY_PLAN. A function beside send_by_plan(), as both need much stack. */
+GLOBAL int steer(struct __sk_buff *skb, struct way_out *way)
 {
 	const struct lb_config *bond = the_bond();
 	struct lb_peer_mac peer = {};
 	struct lb_mac_key to;
 	enum lb_reason reason;
-	struct naming naming;
 	struct lb_mac source;
 	struct ethhdr *eth;
 	__u32 number = 0;
@@ -237,7 +272,7 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, struct way_ou
 
 	if (!has_ethernet(skb, &eth))
 		return LB_TX_SHORT;
-	if (!bond)
+	if (!bond || !way)
 		return LB_TX_NO_LANE;
 	__builtin_memcpy(&source, eth->h_source, sizeof(source));
 	to = mac_key((const struct lb_mac *)eth->h_dest);
@@ -248,32 +283,30 @@ static __always_inline enum lb_reason steer(struct __sk_buff *skb, struct way_ou
 		number = peer_plan(skb, &to, &source, is_guest, &peer);
 	}
 	if (is_guest) {
-		if (!is_explained(skb)) {
-			note_guest(&source, protocol);
-			if (is_multicast(&to.mac))
-				note_sent(skb);
-			if (may_name(skb, protocol) && find_naming(skb, &source, &naming))
-				note_address(skb, &source, &naming);
-		}
+		if (!is_explained(skb))
+			note_guest_frame(skb, &source, protocol, is_multicast(&to.mac));
 		if (!number)
-			return steer_guest(skb, bond, &source, &to, &peer, way);
+			return steer_guest(skb, &source, &to, &peer, way);
 	}
 	if (bond->n_rules)
-		way->class = class_of(skb, bond);
+		way->class = class_of(skb);
 	if (number) {
 		reason = peer_reason(is_guest, &peer);
 	} else if (is_multicast(&to.mac)) {
 		reason = steer_multicast(skb, bond, &to.mac, protocol, way);
 		if (reason != BY_PLAN)
 			return reason;
-		reason = multicast_reason(skb, bond, protocol);
+		reason = multicast_reason(skb, protocol);
 	} else {
-		reason = steer_plain(skb, bond, &to, protocol, &number, way);
+		reason = steer_plain(skb, &to, protocol, &number, way);
 		if (reason != BY_PLAN)
 			return reason;
 		reason = number ? LB_TX_PLAIN_SEGMENT : LB_TX_PLAIN;
 	}
-	return send_by_plan(skb, bond, number, &to.mac, reason, way);
+	way->base = number + 1;
+	way->to = to.mac;
+	way->reason = reason;
+	return BY_PLAN;
 }
 
 #endif

@@ -152,11 +152,8 @@ static __always_inline int is_outdated(const struct lb_flow *flow, __u32 generat
 	       now_us(bpf_ktime_get_ns()) - (newest->sent_us & ~STRIPE_FLAGS) > OUTDATED_US;
 }
 
-/*
- * The number of the stripe that has a byte, LB_STRIPES_MAX where none does. Not static, so that the verifier walks the loop once,
- * and not from each caller's state.
- */
-__noinline __u32 stripe_of(const struct lb_flow *flow, __u32 seq)
+/* The number of the stripe that has a byte, LB_STRIPES_MAX where none does. */
+GLOBAL __u32 stripe_of(const struct lb_flow *flow, __u32 seq)
 {
 	if (!flow)
 		return LB_STRIPES_MAX;

@@ -232,8 +232,14 @@ static __noinline enum lb_reason take_guest(const struct lb_config *bond, __u32 
 	return guest_slot(bond, guest, number) == slot ? LB_RX_GUEST : LB_RX_STRANGER;
 }
 
-/* Decides about one frame; `number` becomes that of the plan that leads back to its sender. */
-static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_out, __u32 *number)
+/* What is known of a frame that came. */
+struct way_in {
+	__u32 slot; /* of the member by which it came */
+	__u32 plan; /* the one that leads back to its sender */
+};
+
+/* Decides about one frame. */
+GLOBAL int take(struct __sk_buff *skb, struct way_in *way)
 {
 	const struct lb_config *bond = the_bond();
 	const struct lb_member *member;
@@ -248,11 +254,11 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 	int is_own, is_peer, is_lane;
 
 	member = member_at(slot);
-	if (!bond || !bond->bond_ifindex)
+	if (!way || !bond || !bond->bond_ifindex)
 		return LB_RX_NOT_OURS;
 	if (!member)
 		return skb->pkt_type == PACKET_HOST ? LB_RX_NOT_OURS : LB_RX_NOT_YET;
-	*slot_out = slot;
+	way->slot = slot;
 	if (!has_ethernet(skb, &eth))
 		return LB_RX_SHORT;
 	protocol = eth->h_proto;
@@ -272,10 +278,10 @@ static __always_inline enum lb_reason take(struct __sk_buff *skb, __u32 *slot_ou
 		return LB_RX_OWN;
 	is_lane = is_peer || peer.flags & LB_PEER_ALIAS;
 	if (is_lane) {
-		*number = peer.plan;
+		way->plan = peer.plan;
 	} else if (bond->n_segments > 1) {
 		hear_plain_host(&key, slot, member);
-		*number = segment_plan(member->elected);
+		way->plan = segment_plan(member->elected);
 	}
 	if (is_multicast(&destination)) {
 		__u32 accepts = is_peer ? peer.broadcast_slot : member->elected;

@@ -6,7 +6,7 @@
 static __always_inline __u32 active_backup_lane(struct __sk_buff *skb, const struct lb_config *bond, __u32 number,
 						const struct lb_plan *plan, __u32 avoid)
 {
-	return because(avoid ? next_live_lane_out(plan, avoid, 0) : 0, LB_WHY_FIRST, avoid);
+	return because(avoid ? next_live_lane(plan, avoid, 0) : 0, LB_WHY_FIRST, avoid);
 }
 
 #endif

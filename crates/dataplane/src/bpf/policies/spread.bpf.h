@@ -51,7 +51,7 @@ static __always_inline __u32 spread_lane(struct __sk_buff *skb, const struct lb_
 	}
 	if (avoid) {
 		latest = latest_live_lane(plan, avoid, progress, latest);
-		lane = is_bare_ack ? because(next_live_lane_out(plan, avoid, index_of(lane)), LB_WHY_ACK, 0) :
+		lane = is_bare_ack ? because(next_live_lane(plan, avoid, index_of(lane)), LB_WHY_ACK, 0) :
 				     because(latest, LB_WHY_LATEST, 0);
 	}
 	if (is_explained(skb))
