@@ -1,6 +1,7 @@
 //! The socket: calls and replies of Varlink, one call at a time from each client.
 
 mod bounded;
+mod writing;
 
 use crate::{
     io::error::About as _,
@@ -30,15 +31,15 @@ use tokio::{
     net::{UnixListener, UnixStream},
     sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot},
 };
+use writing::Writing;
 use zlink::{
     Connection,
-    connection::{ReadConnection, WriteConnection, socket::Socket},
+    connection::{ReadConnection, socket::Socket},
     tokio::unix::Stream,
     varlink_service,
 };
 
 type Reading = ReadConnection<<Bounded as Socket>::ReadHalf>;
-type Writing = WriteConnection<<Bounded as Socket>::WriteHalf>;
 
 /// The interface of all services: what there is, and how it is described.
 const SERVICE: &str = "org.varlink.service";
@@ -185,7 +186,9 @@ impl Client {
     async fn serve(self, stream: UnixStream, place: OwnedSemaphorePermit) -> zlink::Result<()> {
         let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
         let client = Arc::new(stream.as_fd().try_clone_to_owned()?);
-        let (mut read, mut write) = Connection::new(Bounded(Stream::try_from(stream)?)).split();
+        let mut write = Writing::beside(&stream)?;
+        // The library's half for writing stays until the end: with it goes the connection.
+        let (mut read, _write) = Connection::new(Bounded(Stream::try_from(stream)?)).split();
         loop {
             let call = match read.receive_call::<Method>().await {
                 Ok((call, _)) => call,
@@ -216,7 +219,7 @@ impl Client {
             };
             let stream = match &request {
                 Request::Monitor { .. } if !call.more() => {
-                    write.send_error(&varlink_service::Error::ExpectedMore, Vec::new()).await?;
+                    write.send(&varlink_service::Error::ExpectedMore).await?;
                     continue;
                 }
                 Request::Monitor { bond } => {
@@ -274,10 +277,10 @@ async fn says_something(read: &mut Reading) {
 
 async fn send(write: &mut Writing, reply: Reply, continues: bool) -> zlink::Result<()> {
     match reply {
-        Reply::Error(error) => write.send_error(&Refusal::Refused(error), Vec::new()).await,
+        Reply::Error(error) => write.send(&Refusal::Refused(error)).await,
         reply => {
             let reply = zlink::Reply::new(Some(reply)).set_continues(continues.then_some(true));
-            write.send_reply(&reply, Vec::new()).await
+            write.send(&reply).await
         }
     }
 }
@@ -294,7 +297,7 @@ async fn describe(write: &mut Writing, name: &str, call: &Method) -> zlink::Resu
             let (version, url) = (env!("CARGO_PKG_VERSION"), "https://github.com/linkbraid/linkbraid");
             let interfaces = [SERVICE, INTERFACE];
             let info = varlink_service::Info::new("linkbraid", "linkbraid", version, url, interfaces)?;
-            write.send_reply(&zlink::Reply::new(Some(info)), Vec::new()).await
+            write.send(&zlink::Reply::new(Some(info))).await
         }
         (".GetInterfaceDescription", Some(interface)) => {
             let description = match interface {
@@ -302,18 +305,18 @@ async fn describe(write: &mut Writing, name: &str, call: &Method) -> zlink::Resu
                 SERVICE => varlink_service::DESCRIPTION.to_string(),
                 _ => {
                     let error = varlink_service::Error::InterfaceNotFound { interface: interface.into() };
-                    return write.send_error(&error, Vec::new()).await;
+                    return write.send(&error).await;
                 }
             };
-            write.send_reply(&zlink::Reply::new(Some(Described { description })), Vec::new()).await
+            write.send(&zlink::Reply::new(Some(Described { description }))).await
         }
         (".GetInterfaceDescription", None) => {
             let error = varlink_service::Error::InvalidParameter { parameter: "interface".into() };
-            write.send_error(&error, Vec::new()).await
+            write.send(&error).await
         }
         _ => {
             let error = varlink_service::Error::MethodNotFound { method: call.method.as_str().into() };
-            write.send_error(&error, Vec::new()).await
+            write.send(&error).await
         }
     }
 }
