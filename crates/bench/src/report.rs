@@ -300,6 +300,12 @@ impl Report {
         self.curves.iter().find(|curve| curve.id == id && curve.name == name)
     }
 
+    /// Whether there was nothing to measure: no case has the name that was asked for.
+    pub fn is_empty(&self) -> bool {
+        let reasons = self.skipped.is_empty() && self.failed.is_empty() && self.goals.is_empty();
+        reasons && self.measures.is_empty() && self.curves.is_empty() && self.remarks.is_empty()
+    }
+
     /// Whether all that was to be measured was.
     pub fn ran(&self) -> bool {
         self.failed.is_empty()

@@ -73,6 +73,9 @@ fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
                 linkbraid_bench::run(experiment, &options, &mut progress, &guard)
             }
         };
+        if matches!(&ran, Ok(report) if report.is_empty()) {
+            continue;
+        }
         let saved = ran.and_then(|report| {
             let saved = linkbraid_bench::save(&report, &args.out)?;
             Ok((report, saved))
@@ -95,6 +98,13 @@ fn run_all(args: &BenchRunArgs, json: bool) -> Result<(), Failed> {
                 not_run.push(name);
             }
         }
+    }
+    if let (Some(case), true) = (&args.only, reports.is_empty() && not_run.is_empty()) {
+        let quick = if args.quick { ", and --quick leaves some out" } else { "" };
+        let cause = format!("no case has a name that begins with it{quick}");
+        let error = Error::new("bench run", format!("argument '--only {case}'"), cause);
+        let names = args.names.join(" ");
+        return Err(Failed::usage(error.hint(format!("linkbraid bench run {names}"))));
     }
     if json {
         report::print(&to_json(&reports))?;
