@@ -222,6 +222,8 @@ fn goals(run: &mut Run<'_>, id: &str, mode: &str, attack: &Attack) {
     ];
     if !attack.moves_macs {
         goals.push(("datagrams lost between two hosts", "lost", 0.0));
+    }
+    if !attack.moves_macs && !attack.forges_arp {
         goals.push(("datagrams lost to the gateway", "gateway_lost", 0.0));
     }
     if keyed {

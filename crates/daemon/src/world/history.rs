@@ -11,9 +11,9 @@ use tokio::sync::broadcast;
 const EVENTS_MAX: usize = 100;
 /// Events kept of hosts that never proved that they are there: anybody on the wire can make them up.
 const UNPROVEN_MAX: usize = 20;
-/// Events at once, and in a second after these, of such hosts and of all that is known; those beyond are only counted.
-const UNPROVEN_RATE: (u32, u32) = (40, 1);
-const KNOWN_RATE: (u32, u32) = (4000, 100);
+/// Events at once, and the time for each one after these, of such hosts and of all that is known; those beyond are only counted.
+const UNPROVEN_RATE: (u32, Duration) = (40, Duration::from_secs(5));
+const KNOWN_RATE: (u32, Duration) = (4000, Duration::from_millis(10));
 /// Events waiting for a client of `monitor` that reads slowly; beyond it the client hears that some were lost.
 const FEED_MAX: usize = 1024;
 
@@ -189,8 +189,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn new((at_once, a_second): (u32, u32)) -> Self {
-        let each = Duration::from_secs(1) / a_second;
+    fn new((at_once, each): (u32, Duration)) -> Self {
         Self { at_once: each * at_once, each, full_at: None, left_out: 0 }
     }
 

@@ -16,6 +16,8 @@ pub struct Attack {
     /// Whether it is sent from the MAC of a victim or of the gateway. The switch then sends that MAC's frames to the stranger until
     /// its owner has spoken again: what is lost by that no host can prevent.
     pub moves_macs: bool,
+    /// Whether it tells the kernel's own ARP where the gateway is. A host without a bond believes it as well.
+    pub forges_arp: bool,
     /// Whether only a key keeps it from doing harm.
     pub needs_key: bool,
     /// The frame of a number.
@@ -28,7 +30,7 @@ const fn attack(
     per_second: u32,
     frame: fn(&Known, u64) -> Vec<u8>,
 ) -> Attack {
-    Attack { name, about, per_second, moves_macs: false, needs_key: false, frame }
+    Attack { name, about, per_second, moves_macs: false, forges_arp: false, needs_key: false, frame }
 }
 
 /// The same, from the MAC of a victim or of the gateway.
@@ -38,7 +40,12 @@ const fn moving(
     per_second: u32,
     frame: fn(&Known, u64) -> Vec<u8>,
 ) -> Attack {
-    Attack { name, about, per_second, moves_macs: true, needs_key: false, frame }
+    Attack { name, about, per_second, moves_macs: true, forges_arp: false, needs_key: false, frame }
+}
+
+/// The same, which the kernel's own ARP believes.
+const fn forging(attack: Attack) -> Attack {
+    Attack { forges_arp: true, ..attack }
 }
 
 /// The same; only a key keeps it from doing harm.
@@ -200,11 +207,11 @@ pub static ATTACKS: [Attack; 27] = [
         frame.splice(12..12, [0x81, 0, 0, 7]);
         frame
     }),
-    attack("arp-answers", "answers to ARP probes in the gateway's name", 500, |known, n| {
+    forging(attack("arp-answers", "answers to ARP probes in the gateway's name", 500, |known, n| {
         let IpAddr::V4(gateway) = known.gateway_address else { return Vec::new() };
         let nowhere = Ipv4Addr::UNSPECIFIED;
         emit_arp_reply(known.member(0, n), nowhere, known.own, gateway).unwrap_or_default()
-    }),
+    })),
 ];
 
 /// All that can be sent in great numbers, in turns.
