@@ -5,6 +5,9 @@ use crate::{Time, limits, random::Random};
 use linkbraid_wire::{Kind, MacAddr, emit_frame};
 use std::{collections::BTreeMap, time::Duration};
 
+/// How many times as often as others a young host announces itself.
+const YOUNG_TIMES: u32 = 3;
+
 /// How often CLEAR leaves each member at once: nobody repeats it later.
 const CLEAR_COPIES: usize = 2;
 
@@ -35,13 +38,17 @@ pub(super) struct Agenda {
     collapse_at: Option<Time>,
     /// REPLYs sent since the own mapping was last broadcast.
     replies_sent: usize,
+    /// Until when the host counts as young; none once it was answered. Then it announces itself between the announcements, too.
+    young_until: Option<Time>,
+    between_at: Option<Time>,
     /// Whether a BROADCAST has left since there was a live member.
     joined: bool,
 }
 
 impl Agenda {
     pub fn next(&self) -> Option<Time> {
-        let single = [self.burst.map(|burst| burst.at), self.announce_at, self.sweep_at, self.collapse_at];
+        let burst_at = self.burst.map(|burst| burst.at);
+        let single = [burst_at, self.announce_at, self.between_at, self.sweep_at, self.collapse_at];
         single.into_iter().flatten().chain(self.replies.values().map(|reply| reply.at)).min()
     }
 
@@ -50,12 +57,14 @@ impl Agenda {
         self.joined = false;
     }
 
-    /// A REPLY has come: the others know us, the rest of a BROADCAST burst is not needed.
+    /// A REPLY has come: the others know us, the rest of a BROADCAST burst and frequent announcements are not needed.
     pub fn answered(&mut self) {
         //= docs/arp-plus.md#5.2
         if self.burst.is_some_and(|burst| burst.kind == Kind::Broadcast) {
             self.burst = None;
         }
+        self.young_until = None;
+        self.between_at = None;
     }
 }
 
@@ -67,7 +76,8 @@ fn due(deadline: &mut Option<Time>, now: Time) -> bool {
 impl ArpPlus {
     /// S0 to S1.
     pub(super) fn join(&mut self, now: Time) {
-        self.agenda = Agenda { sweep_at: Some(now + self.timing.sweep), ..Agenda::default() };
+        let (sweep_at, young_until) = (Some(now + self.timing.sweep), Some(now + self.timing.young));
+        self.agenda = Agenda { sweep_at, young_until, ..Agenda::default() };
         self.own.changed();
         self.fit_guests();
         self.update_segments(now);
@@ -99,7 +109,9 @@ impl ArpPlus {
         if self.agenda.burst.is_some_and(|burst| burst.at <= now) {
             self.next_of_burst(now);
         }
-        if due(&mut self.agenda.collapse_at, now) || due(&mut self.agenda.announce_at, now) {
+        let agenda = &mut self.agenda;
+        let deadlines = [&mut agenda.collapse_at, &mut agenda.announce_at, &mut agenda.between_at];
+        if deadlines.into_iter().any(|deadline| due(deadline, now)) {
             self.broadcast_mapping(now, Kind::Change);
         }
         self.due_replies(now);
@@ -122,6 +134,7 @@ impl ArpPlus {
             self.agenda.joined = false;
             self.agenda.burst = None;
             self.agenda.announce_at = None;
+            self.agenda.between_at = None;
             return;
         }
         let asks =
@@ -155,6 +168,9 @@ impl ArpPlus {
         self.agenda.replies_sent = 0;
         //= docs/arp-plus.md#5.1
         let gap = self.random.between(self.timing.announce_min, self.timing.announce_max);
+        //= docs/arp-plus.md#5.12
+        let is_young = self.agenda.young_until.is_some_and(|until| now < until);
+        self.agenda.between_at = is_young.then(|| now + gap / YOUNG_TIMES);
         self.agenda.announce_at = Some(now + gap);
     }
 

@@ -9,6 +9,8 @@ pub struct Timing {
     pub announce_min: Duration,
     /// Longest time between two announcements; one second with what a busy daemon is late.
     pub announce_max: Duration,
+    /// A host that has joined so lately, and was not answered, announces itself three times as often.
+    pub young: Duration,
     /// How often a BROADCAST at start, and a CHANGE after a change, is sent.
     pub burst_count: u8,
     /// Shortest time between two of them.
@@ -53,6 +55,7 @@ impl Default for Timing {
         Timing {
             announce_min: Duration::from_millis(750),
             announce_max: Duration::from_millis(950),
+            young: Duration::from_secs(2),
             burst_count: 3,
             burst_gap_min: Duration::from_millis(70),
             burst_gap_max: Duration::from_millis(150),

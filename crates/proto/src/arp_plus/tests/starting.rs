@@ -44,7 +44,7 @@ fn addresses_that_no_message_holds_are_left_out_and_counted() {
 #[test]
 fn mapping_is_repeated_at_least_once_a_second_on_every_live_member() {
     let mut host = Host::running(1, 2);
-    host.pass(millis(400));
+    host.pass(millis(2400));
     for second in 0..20 {
         let actions = host.pass(millis(1000));
         for slot in 0..2 {
@@ -53,6 +53,24 @@ fn mapping_is_repeated_at_least_once_a_second_on_every_live_member() {
         }
         assert!(kinds(&actions).iter().all(|kind| *kind == Kind::Change));
     }
+}
+
+//= docs/arp-plus.md#5.12 type=test
+#[test]
+fn a_host_that_nobody_has_answered_yet_announces_itself_more_often() {
+    let announced = |reply: bool| {
+        let mut host = Host::running(1, 1);
+        if reply {
+            host.hear(0, &Host::running(2, 1).says(Kind::Reply));
+        }
+        host.pass(millis(400));
+        let early = kinds(&host.pass(millis(1600))).len();
+        (early, kinds(&host.pass(millis(1600))).len())
+    };
+    let (early, later) = announced(false);
+    assert!((4..=7).contains(&early) && (1..=3).contains(&later), "{early}, then {later}");
+    let (early, later) = announced(true);
+    assert!((1..=3).contains(&early) && (1..=3).contains(&later), "{early}, then {later} after a reply");
 }
 
 //= docs/arp-plus.md#5.8 type=test
@@ -145,7 +163,7 @@ fn host_without_live_member_is_quiet_and_asks_when_one_comes() {
 #[test]
 fn replies_between_two_broadcasts_are_limited_however_slowly_hosts_join() {
     let mut host = Host::running(1, 1);
-    host.pass(millis(400));
+    host.pass(millis(2400));
     let (mut since_broadcast, mut most) = (0, 0);
     for number in 100..200 {
         let mut actions = host.hear(0, &Host::running(number, 1).says(Kind::Broadcast));
