@@ -126,7 +126,7 @@ int lb_egress(struct __sk_buff *skb)
 }
 
 /* Damping's word on a frame that take() let in; 0 where it has none. */
-GLOBAL int judge_ack(struct __sk_buff *skb, __u32 number)
+static __always_inline enum lb_reason judge_ack(struct __sk_buff *skb, __u32 number)
 {
 	const struct lb_config *bond = the_bond();
 
@@ -139,7 +139,7 @@ GLOBAL int judge_ack(struct __sk_buff *skb, __u32 number)
 		if (!plan || plan->n_lanes < 2)
 			return 0;
 	}
-	return damp(skb, bond);
+	return damp(skb);
 }
 
 SEC("tcx/ingress")

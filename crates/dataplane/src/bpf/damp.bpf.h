@@ -379,8 +379,9 @@ static __always_inline void count_seen(struct lb_flow *flow)
 }
 
 /* Decides about one segment that acknowledges a striped flow, and edits it. Returns 0 where damping has no opinion. */
-static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct lb_config *bond)
+GLOBAL int damp(struct __sk_buff *skb)
 {
+	const struct lb_config *bond = the_bond();
 	const struct lb_plan *plan;
 	struct lb_progress *progress;
 	struct judgement found;
@@ -393,7 +394,7 @@ static __always_inline enum lb_reason damp(struct __sk_buff *skb, const struct l
 	__u64 now;
 
 	flow = acknowledged_flow(skb, &view);
-	if (!flow)
+	if (!flow || !bond)
 		return 0;
 	/* That of its class, if it has one. */
 	number = flow->plan;
