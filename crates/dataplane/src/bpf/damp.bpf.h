@@ -317,7 +317,7 @@ static __always_inline enum lb_reason judge_segment(const struct lb_config *bond
 
 /* Passes these blocks on, and no others. */
 GLOBAL int pass_blocks(struct __sk_buff *skb, struct lb_flow *flow, const struct tcp_view *view,
-			   const struct sack_view *sack, __u32 blocks)
+		       const struct sack_view *sack, __u32 blocks)
 {
 	__u32 to;
 

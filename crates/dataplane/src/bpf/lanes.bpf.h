@@ -113,7 +113,7 @@ static __always_inline __u32 live_hashed_lane(const struct lb_plan *plan, __u32 
 
 /* As latest_lane(), among live members; `latest`, the lane among all, where none is live. */
 GLOBAL __u32 latest_live_lane(const struct lb_plan *plan, __u32 failed, struct lb_progress *progress,
-				  __u32 latest)
+			      __u32 latest)
 {
 	struct live_walk walk = { .plan = plan, .progress = progress, .time = ~0ull, .failed = failed, .lane = latest };
 

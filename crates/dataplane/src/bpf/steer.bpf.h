@@ -52,7 +52,7 @@ static __always_inline int is_ours(struct __sk_buff *skb, const struct lb_config
  * elected member.
  */
 GLOBAL int steer_guest(struct __sk_buff *skb, const struct lb_mac *guest, const struct lb_mac_key *to,
-			   const struct lb_peer_mac *peer, struct way_out *way)
+		       const struct lb_peer_mac *peer, struct way_out *way)
 {
 	const struct lb_config *bond = the_bond();
 	__u32 several, segment = LB_NO_SLOT;

@@ -34,6 +34,15 @@ fn who_sends_from_a_mac_that_others_have_says_so() {
 }
 
 #[test]
+fn who_forges_arp_says_so() {
+    let known = known();
+    for attack in &ATTACKS {
+        let forges = (0..64).any(|n| (attack.frame)(&known, n)[12..14] == [0x08, 0x06]);
+        assert_eq!(forges, attack.forges_arp, "{}", attack.name);
+    }
+}
+
+#[test]
 fn names_are_different_and_found() {
     let names: BTreeSet<&str> = ATTACKS.iter().map(|attack| attack.name).collect();
     assert_eq!(names.len(), ATTACKS.len());

@@ -1,5 +1,5 @@
-//! What is sent to a client. The library serializes a message anew for each 256 bytes by which its buffer grows: a list of a thousand
-//! hosts, 0.6 MB, took the daemon's loop a second.
+//! What is sent to a client. The library serializes a message anew for each 256 bytes by which its buffer grows: a list of 600
+//! hosts with 16 members each, 0.6 MB, held the daemon's loop for up to a second.
 
 use serde::Serialize;
 use std::os::fd::AsFd as _;
