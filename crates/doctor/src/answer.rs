@@ -4,7 +4,7 @@ use crate::burst::{self, Counter};
 use crate::load::Look;
 use crate::side::Side;
 use crate::talk::{Reply, Request, Talk, VERSION};
-use crate::{flow, limits};
+use crate::{ask, flow, limits};
 use linkbraid_api::Error;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, ErrorKind};
@@ -41,7 +41,7 @@ pub fn answer<'a>(
             describe().map_err(|error| io::Error::other(format!("{}: {}", error.what, error.cause)));
         match describe.and_then(|describe| serve(&listener, peer, stream, &*describe, until)) {
             Ok(()) => note(&format!("{peer} has finished")),
-            Err(error) => note(&format!("{peer} was given up: {error}")),
+            Err(error) => note(&format!("{peer} was given up: {}", ask::cause(&error))),
         }
     }
     Ok(())

@@ -33,16 +33,15 @@ pub fn examine(
             _ => failed.hint(format!("linkbraid check {bond}")),
         }
     };
-    let stream =
-        TcpStream::connect_timeout(&SocketAddr::new(peer, limits::PORT), limits::SILENCE).map_err(failed)?;
-    let mut asker = Asker { talk: Talk::over(stream).map_err(failed)?, peer };
+    let talk = Talk::to(SocketAddr::new(peer, limits::PORT)).map_err(failed)?;
+    let mut asker = Asker { talk, peer };
     asker.all(describe, note).map_err(|error| match error {
         Problem::Here(error) => error,
         Problem::Between(error) => failed(error),
     })
 }
 
-fn cause(error: &io::Error) -> String {
+pub(crate) fn cause(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => "nobody answers there until this command runs on it".into(),
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {

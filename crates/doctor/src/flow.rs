@@ -67,15 +67,15 @@ impl Sender {
     }
 }
 
-/// Sends for so long, or until the reader has enough; what is still queued then need not arrive.
+/// Sends for so long, or until the reader has enough; what is still queued then need not arrive. A flow that stands still is a
+/// result like any other, and no error.
 pub fn send_for(mut stream: &TcpStream, lasts: Duration) -> io::Result<Sender> {
-    let (piece, began) = (vec![0; PIECE], Instant::now());
-    stream.set_write_timeout(Some(limits::SILENCE))?;
-    while began.elapsed() < lasts.min(limits::FLOW_MAX) {
-        // Where only a part finds room, the next call waits anew: a reader that is slow for ever ends nothing else.
+    let (piece, until) = (vec![0; PIECE], Instant::now() + lasts.min(limits::FLOW_MAX));
+    while let Some(left) = left(until) {
+        stream.set_write_timeout(Some(left))?;
         match stream.write(&piece) {
             Ok(_) => {}
-            Err(error) if ended(&error) => break,
+            Err(error) if is_timeout(&error) || ended(&error) => break,
             Err(error) => return Err(error),
         }
     }
@@ -86,6 +86,16 @@ pub fn send_for(mut stream: &TcpStream, lasts: Duration) -> io::Result<Sender> {
     }
 }
 
+/// The time until then; none: it is over.
+fn left(until: Instant) -> Option<Duration> {
+    Some(until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
+}
+
+/// Nothing found room or came within the time that was set.
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
 /// The reader has closed the connection.
 fn ended(error: &io::Error) -> bool {
     use ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
@@ -93,33 +103,34 @@ fn ended(error: &io::Error) -> bool {
 }
 
 /// Reads for so long from the first byte on, or until the sender ends, and counts what comes after the beginning
-/// ([`limits::FLOW_BEGINS`]): bytes of each [`WINDOW`]. A sender's buffer may hold more than slow links carry in a while, so
+/// ([`limits::FLOW_BEGINS`]): bytes of each [`WINDOW`]. The first byte is waited for as long: where links lose much, a flow may
+/// stand still, and has brought nothing then. A sender's buffer may hold more than slow links carry in a while, so
 /// the caller closes the connection then, and does not wait for the rest. It closes with a reset: the sender's kernel would
 /// remember what one of several flows had for the next one to this host (its slow-start threshold, net/ipv4/tcp_metrics.c).
 pub fn receive_for(mut stream: &TcpStream, lasts: Duration) -> io::Result<Vec<u64>> {
-    let (mut piece, mut began) = (vec![0; PIECE], None);
     let lasts = lasts.min(limits::FLOW_MAX);
+    let (mut piece, mut began, mut until) = (vec![0; PIECE], None, Instant::now() + lasts);
     let counted = lasts.saturating_sub(limits::FLOW_BEGINS);
     let mut windows = vec![0; (counted.as_millis() / WINDOW.as_millis()) as usize];
-    stream.set_read_timeout(Some(limits::SILENCE))?;
     setsockopt(&stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 })?;
-    loop {
+    while let Some(left) = left(until) {
+        stream.set_read_timeout(Some(left))?;
         let got = match stream.read(&mut piece) {
-            Ok(0) => return Ok(windows),
+            Ok(0) => break,
             Ok(got) => got,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) if is_timeout(&error) => break,
             Err(error) => return Err(error),
         };
         let now = Instant::now();
-        let passed = now.duration_since(*began.get_or_insert(now));
-        if passed > lasts {
-            return Ok(windows);
-        }
-        let Some(counted) = passed.checked_sub(limits::FLOW_BEGINS) else { continue };
+        let began = *began.get_or_insert(now);
+        until = began + lasts;
+        let Some(counted) = now.duration_since(began).checked_sub(limits::FLOW_BEGINS) else { continue };
         if let Some(window) = windows.get_mut((counted.as_millis() / WINDOW.as_millis()) as usize) {
             *window += got as u64;
         }
     }
+    Ok(windows)
 }
 
 /// The rate of several flows together, in Mbit/s: that of the middle window, so that a machine which stands still for a
@@ -166,6 +177,17 @@ mod tests {
         assert!(windows.len() == 1 && windows[0] > 0, "{windows:?}");
         drop(stream);
         assert!(sender.join().expect("no panic").expect("its reader has enough").segments > 10);
+    }
+
+    #[test]
+    fn a_flow_that_stands_still_has_brought_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let lasts = limits::FLOW_BEGINS + Duration::from_millis(100);
+        let silent = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
+        let (stream, _) = listener.accept().expect("somebody connects");
+        assert_eq!(receive_for(&stream, lasts).expect("nothing comes"), [0]);
+        // Nobody reads: it sends until the buffers are full.
+        assert!(send_for(&silent, lasts).expect("stands still").segments > 0);
     }
 
     #[test]

@@ -44,5 +44,9 @@ pub const WATCH: Duration = Duration::from_millis(500);
 /// A host that says nothing for so long is given up.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
+/// Longest segment of the connection over which the hosts speak, in bytes of TCP's payload: the least that each host accepts
+/// (RFC 9293 3.7.1). What is examined may lose all that is longer.
+pub const SEGMENT_MAX: u32 = 536;
+
 /// Longest message, in bytes.
 pub const MESSAGE_MAX: usize = 1 << 20;

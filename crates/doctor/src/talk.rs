@@ -8,8 +8,9 @@ use crate::{
     side::Side,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
 /// A host that speaks another one is refused.
@@ -93,6 +94,15 @@ impl Talk {
         stream.set_write_timeout(Some(limits::SILENCE))?;
         stream.set_nodelay(true)?;
         Ok(Self { reader: BufReader::new(stream.try_clone()?), writer: stream })
+    }
+
+    /// To a host that answers.
+    pub fn to(host: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(host), Type::STREAM, Some(Protocol::TCP))?;
+        // Both ends keep to the lower of their limits.
+        socket.set_tcp_mss(limits::SEGMENT_MAX)?;
+        socket.connect_timeout(&host.into(), limits::SILENCE)?;
+        Self::over(socket.into())
     }
 
     /// Says something.
