@@ -184,6 +184,9 @@ pub const LONG_PROBE_REPEAT: Duration = Duration::from_millis(250);
 /// A lane that has answered is asked again after this time.
 pub const LONG_PROBE_AGAIN: Duration = Duration::from_secs(30);
 
+/// The same while it carries data: what a port no longer passes is missed at once then.
+pub const LONG_PROBE_AGAIN_BUSY: Duration = Duration::from_secs(2);
+
 /// The same for one that loses them.
 pub const LONG_PROBE_AGAIN_SHORT: Duration = Duration::from_secs(2);
 

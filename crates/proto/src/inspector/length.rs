@@ -5,7 +5,7 @@
 //! A lane that answers usual probes and no long ones is *short*. It is left out while another lane of its peer carries frames
 //! of full length. Where none does, nothing is better without it.
 
-use super::{Counter, Event, Inspector, LaneId, LaneState, lane::Lane};
+use super::{Counter, Event, Inspector, LaneId, LaneState, Usage, lane::Lane};
 use crate::{Time, limits};
 use linkbraid_wire::{FRAME_HEADER_LEN, ProbeKind};
 use std::time::Duration;
@@ -79,6 +79,22 @@ impl Inspector {
         self.rewake(id);
     }
 
+    /// How often a lane that answers is asked.
+    fn length_again(&self, usage: Usage) -> Duration {
+        //= docs/arp-plus.md#11.17
+        let least =
+            if usage == Usage::Busy { limits::LONG_PROBE_AGAIN_BUSY } else { limits::LONG_PROBE_AGAIN };
+        spaced(least, self.lanes, limits::LONG_PROBE_RATE)
+    }
+
+    /// The lane is used otherwise: one that begins to carry data is asked soon.
+    pub(super) fn length_used(&mut self, now: Time, id: LaneId, usage: Usage) {
+        let at = now + self.random.between(Duration::ZERO, self.length_again(usage));
+        if let Some(next) = self.lane_mut(id).and_then(|lane| lane.length.next.as_mut()) {
+            *next = at.min(*next);
+        }
+    }
+
     /// Sends the next PROBE of full length over the lane if it is due.
     pub(super) fn length_due(&mut self, now: Time, id: LaneId) {
         let (timing, mtu) = (self.timing, self.mtu as usize);
@@ -130,7 +146,7 @@ impl Inspector {
 
     /// A nonce has come back over the lane: that of its long PROBE, perhaps.
     pub(super) fn length_answered(&mut self, now: Time, id: LaneId, nonce: u64) {
-        let again = spaced(limits::LONG_PROBE_AGAIN, self.lanes, limits::LONG_PROBE_RATE);
+        let again = self.length_again(self.usage_of(id));
         let at = now + self.random.between(again * 3 / 4, again);
         let Some(lane) = self.lane_mut(id) else { return };
         if lane.length.redeem(nonce) {

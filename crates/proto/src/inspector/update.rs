@@ -300,11 +300,12 @@ impl Inspector {
         let usage = self.usage_of(id);
         if let Some(lane) = self.lane_mut(id).filter(|lane| lane.usage != usage) {
             lane.usage = usage;
+            self.length_used(now, id, usage);
             self.repace(now, id);
         }
     }
 
-    fn usage_of(&self, id: LaneId) -> Usage {
+    pub(super) fn usage_of(&self, id: LaneId) -> Usage {
         self.usage.get(&id).copied().unwrap_or(Usage::Unused)
     }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::limits::{
-    LONG_PROBE_AGAIN, LONG_PROBE_AGAIN_SHORT, LONG_PROBE_RATE, LONG_PROBE_RATE_TESTED, LONG_PROBE_SOON,
-    LONG_PROBE_TRIES,
+    LONG_PROBE_AGAIN, LONG_PROBE_AGAIN_BUSY, LONG_PROBE_AGAIN_SHORT, LONG_PROBE_RATE, LONG_PROBE_RATE_TESTED,
+    LONG_PROBE_SOON, LONG_PROBE_TRIES,
 };
 
 const MTU: u32 = 9000;
@@ -13,11 +13,16 @@ const FOUND: Duration = Duration::from_secs(5);
 /// Two proven lanes, of which these carry no long frames.
 fn bench(short: &[(u8, u8)]) -> Bench {
     let mut bench = Bench::proven(2);
-    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, usage: Usage::Busy };
-    bench.handle(Input::Plan(vec![used(0), used(1)]));
+    uses(&mut bench, Usage::Busy);
     bench.short = short.to_vec();
     bench.handle(Input::Mtu(MTU));
     bench
+}
+
+/// Both lanes are used that way.
+fn uses(bench: &mut Bench, usage: Usage) {
+    let used = |slot| LaneUse { lane: LaneId { peer: KEY, slot, index: slot }, usage };
+    bench.handle(Input::Plan(vec![used(0), used(1)]));
 }
 
 /// Events about the lane of that slot: what it carries.
@@ -40,6 +45,7 @@ fn short(bench: &Bench) -> Vec<(u8, u8)> {
 #[test]
 fn each_proven_lane_is_asked_soon_and_then_now_and_then() {
     let mut bench = bench(&[]);
+    uses(&mut bench, Usage::Idle);
     bench.pass(LONG_PROBE_SOON);
     let mut asked: Vec<(u8, u8)> = bench.long.drain(..).map(|(_, pair)| pair).collect();
     asked.sort_unstable();
@@ -48,6 +54,13 @@ fn each_proven_lane_is_asked_soon_and_then_now_and_then() {
     bench.pass(LONG_PROBE_AGAIN * 10);
     let count = bench.long.len();
     assert!((20..=28).contains(&count), "{count} in ten times as long");
+    // Those that carry data are asked more often, from the first moment on.
+    uses(&mut bench, Usage::Busy);
+    bench.long.clear();
+    bench.pass(LONG_PROBE_AGAIN_BUSY * 10);
+    let count = bench.long.len();
+    assert!((20..=28).contains(&count), "{count} in ten times as long");
+    uses(&mut bench, Usage::Idle);
     // Proven again, it is asked again soon: it may be another cable.
     bench.answers.retain(|pair| *pair != (0, 0));
     bench.pass(millis(4000));
@@ -107,6 +120,18 @@ fn a_short_lane_is_left_out_while_another_one_is_not() {
     );
     assert!(bench.changed.contains(&Changed::Peers(vec![KEY])));
     assert_eq!(bench.count(Counter::LaneLost), 1, "that of the lane 0-0");
+}
+
+#[test]
+fn a_port_that_takes_less_than_before_is_found_soon_while_data_flow() {
+    let mut bench = bench(&[]);
+    uses(&mut bench, Usage::Idle);
+    bench.pass(LONG_PROBE_AGAIN * 2);
+    assert_eq!(bench.verdict(1, 1), Verdict::Alive);
+    bench.short = vec![(1, 1)];
+    uses(&mut bench, Usage::Busy);
+    bench.pass(FOUND);
+    assert_eq!((short(&bench), bench.verdict(1, 1)), (vec![(1, 1)], Verdict::Failed));
 }
 
 //= docs/arp-plus.md#11.18 type=test
