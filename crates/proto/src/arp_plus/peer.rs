@@ -259,7 +259,8 @@ impl Peer {
         }
     }
 
-    /// Keeps what an earlier entry of the same host knew: heard pairs of MACs that stay, MACs that go as aliases.
+    /// Keeps what an earlier entry of the same host knew: heard pairs of MACs that stay, MACs that go as aliases, and those that
+    /// lead to it although it had given them up.
     /// Returns how many aliases there was no room for.
     pub(super) fn inherit(&mut self, now: Time, old: Peer, timing: &Timing) -> usize {
         //= docs/arp-plus.md#7.6
@@ -276,6 +277,8 @@ impl Peer {
                 member.heard.clone_from(&before.heard);
                 member.spoke = before.spoke;
             }
+            // A former MAC of the host has led to it ever since ARP+ came from it.
+            member.spoke |= old.aliases.iter().any(|alias| alias.mac == member.mac);
         }
         self.changes = old.changes;
         if self.epoch == old.epoch {

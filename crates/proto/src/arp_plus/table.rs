@@ -247,7 +247,9 @@ impl Table {
         if reason == Reason::Joined {
             self.newcomers.enter(arrival.now);
         }
-        if let Some(old) = old {
+        if let Some(mut old) = old {
+            // Those that lead to another host by now are no more its own.
+            old.aliases.retain(|alias| !self.by_mac.contains_key(&alias.mac));
             out.counters.add(Counter::LimitAliases, peer.inherit(arrival.now, old, timing) as u64);
         }
         peer.hear(arrival.now, arrival.slot, arrival.src);

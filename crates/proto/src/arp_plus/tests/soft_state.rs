@@ -177,6 +177,37 @@ fn former_mac_leads_to_its_host_for_60_s() {
 
 //= docs/arp-plus.md#7.6 type=test
 #[test]
+fn former_mac_that_its_host_has_again_leads_to_it_without_a_break() {
+    let mut host = Host::running(1, 1);
+    let mut other = Host::running(2, 2);
+    [0, 1].into_iter().for_each(|slot| _ = host.hear(0, &from_member(&other, slot)));
+    let leads = |host: &Host| host.arp.peer_by_mac(mac(2, 1)).map(|peer| peer.key);
+    for members in [vec![member(2, 0)], vec![member(2, 0), member(2, 1)]] {
+        other.handle(Input::Members(members));
+        host.hear(0, &from_member(&other, 0));
+        assert_eq!(leads(&host), Some(PeerKey::Host(HostId([2; 16]))));
+    }
+    // It is no former one any more.
+    for _ in 0..62 {
+        host.pass(millis(1000));
+        host.hear(0, &from_member(&other, 0));
+        assert!(leads(&host).is_some());
+    }
+    // Nor is it its own again where another host has spoken from it meanwhile.
+    other.handle(Input::Members(vec![member(2, 0)]));
+    host.hear(0, &from_member(&other, 0));
+    let mut successor = Host::stopped(3, 1, 1);
+    successor.handle(Input::Members(vec![OwnMember { mac: mac(2, 1), ..member(3, 0) }]));
+    let frame =
+        emit_frame(MacAddr::BROADCAST, mac(2, 1), &successor.arp.own.message(Kind::Change)).expect("good");
+    host.hear(0, &frame);
+    other.handle(Input::Members(vec![member(2, 0), member(2, 1)]));
+    host.hear(0, &from_member(&other, 0));
+    assert_eq!(leads(&host), Some(PeerKey::Host(HostId([3; 16]))));
+}
+
+//= docs/arp-plus.md#7.6 type=test
+#[test]
 fn former_mac_that_another_host_claims_is_that_hosts() {
     let mut host = Host::running(1, 1);
     let mut other = Host::running(2, 2);
