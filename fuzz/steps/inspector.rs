@@ -198,20 +198,21 @@ fn check(snapshot: &Snapshot, inspector: &Inspector) {
 
 /// What is said of a member against what its lanes say.
 fn soundness(snapshot: &Snapshot, inspector: &Inspector, slot: u8) {
-    let up = |lane: &&LaneSnapshot| lane.state == LaneState::Up;
+    let up = |lane: &&LaneSnapshot| lane.state == LaneState::Up && !lane.doubted;
+    let in_doubt = |lane: &&LaneSnapshot| lane.state == LaneState::Up && lane.doubted;
     let against = |lane: &&LaneSnapshot| {
         let others = snapshot.lanes.iter().filter(|other| other.lane.peer == lane.lane.peer);
         let lost = matches!(lane.state, LaneState::Down | LaneState::Init) && lane.verdict == Verdict::Failed;
         // A plain host's lane speaks against its member only if it was up before.
         let judges = !matches!(lane.lane.peer, PeerKey::Plain(_)) || lane.admitted;
-        lost && judges && others.into_iter().any(|other| up(&other))
+        (in_doubt(lane) || lost && judges) && others.into_iter().any(|other| up(&other))
     };
     let here = || snapshot.lanes.iter().filter(|lane| lane.lane.slot == slot);
     let expected = if here().any(|lane| up(&lane)) {
         Verdict::Alive
     } else if here().any(|lane| against(&lane)) {
         Verdict::Failed
-    } else if here().any(|lane| lane.state == LaneState::Suspect) {
+    } else if here().any(|lane| lane.state == LaneState::Suspect || in_doubt(&lane)) {
         Verdict::Suspect
     } else {
         Verdict::Unknown

@@ -56,6 +56,8 @@ pub struct LaneSnapshot {
     pub detection: Option<Duration>,
     /// Whether it was ever proven.
     pub admitted: bool,
+    /// Whether a lane that shares a member with it was lost since its last proof: it is not used before the next one.
+    pub doubted: bool,
     /// Not admitted before.
     pub held_until: Time,
     /// Failures that are not forgotten yet.
@@ -174,6 +176,7 @@ impl Inspector {
                     interval: probed.then_some(lane.interval),
                     detection: judged.then(|| lane.detection(&self.timing)),
                     admitted: lane.known,
+                    doubted: lane.doubted,
                     held_until: lane.held_until,
                     failures: lane.damper.failures(now, &self.timing),
                     sent: lane.sent,
